@@ -1,0 +1,74 @@
+# Everything a person does with this tree. `make help` lists it. Meson does the work, in build/*.
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+
+# Debian's own tools first: a Python of the user's may shadow the one that Meson needs.
+MESON := $(shell command -v /usr/bin/meson || echo meson)
+SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
+
+.DEFAULT_GOAL := release
+.PHONY: help setup release demo test test-threads bench fuzz install format check-format clean
+
+help:                 ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+
+setup:                ## install what is missing (Debian and Ubuntu)
+	@tools/setup.sh
+
+build/release/build.ninja: | setup
+	@$(MESON) setup build/release -Dbuildtype=release -Dtests=false -Dprefix=$(abspath $(PREFIX)) >/dev/null
+
+release: setup build/release/build.ninja  ## build the command and the library in build/release (the default)
+	@$(MESON) compile -C build/release
+
+demo: release         ## build, then repair a damaged trace before your eyes
+	@tools/demo.sh build/release/src/cli/heddle
+
+build/asan/build.ninja: | setup
+	@CC=gcc $(MESON) setup build/asan -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false $(SANITIZE) >/dev/null
+
+build/clang/build.ninja: | setup
+	@CC=clang $(MESON) setup build/clang -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false >/dev/null
+
+build/tsan/build.ninja: | setup
+	@CC=gcc $(MESON) setup build/tsan -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false >/dev/null
+
+test: setup build/asan/build.ninja build/clang/build.ninja  ## all tests: gcc with ASan and UBSan, and clang
+	@rm -f build/asan/meson-logs/testlog.* build/clang/meson-logs/testlog.*
+	@$(MESON) compile -C build/asan
+	@$(MESON) compile -C build/clang
+	@status=0; \
+	 $(MESON) test -C build/asan --no-rebuild --print-errorlogs || status=1; \
+	 $(MESON) test -C build/clang --no-rebuild --print-errorlogs --no-suite slow || status=1; \
+	 tools/test_summary.py build/asan build/clang || status=1; \
+	 exit $$status
+
+test-threads: setup build/tsan/build.ninja  ## the unit tests under ThreadSanitizer
+	@$(MESON) compile -C build/tsan
+	@$(MESON) test -C build/tsan --no-rebuild --print-errorlogs --no-suite slow --no-suite tree
+
+bench:                ## the benchmarks, each beside its peer
+	@tools/setup.sh bench
+	@$(MAKE) --no-print-directory release
+	@bench/run.sh build/release
+
+build/fuzz/build.ninja: | setup
+	@CC=clang $(MESON) setup build/fuzz -Dbuildtype=debugoptimized -Db_ndebug=false -Db_lundef=false \
+	    -Dfuzz=true -Dtests=false -Dbench=false -Dman=false >/dev/null
+
+fuzz: setup build/fuzz/build.ninja  ## each fuzz target for FUZZ_SECONDS (60) seconds
+	@$(MESON) compile -C build/fuzz
+	@tools/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+install: release      ## install under PREFIX (/usr/local); DESTDIR is honoured
+	@$(MESON) configure build/release -Dprefix=$(abspath $(PREFIX))
+	@$(MESON) install -C build/release
+
+format:               ## clang-format over the tree
+	@tools/format.sh
+
+check-format:         ## say what clang-format would change
+	@tools/format.sh --check
+
+clean:                ## remove build/
+	rm -rf build

@@ -1,0 +1,63 @@
+/* format.h - reading and writing traces
+ *
+ * The format of an input is found by its content, its compression likewise; "-" is standard input or output.
+ */
+#ifndef HEDDLE_FORMAT_H
+#define HEDDLE_FORMAT_H
+
+#include "heddle/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hd_args_wanted {
+    HD_ARGS_ALL,  /* keep every argument and every unknown key */
+    HD_ARGS_META, /* only those of metadata events, which name and order the tracks */
+} hd_args_wanted;
+
+/* Called now and then from the thread that reads; total is 0 when unknown. Units are bytes of the input as stored. */
+typedef void hd_progress(void *user, uint64_t done, uint64_t total);
+
+/* Zero-initialised is "everything, with repairs, all cores". */
+typedef struct hd_read_options {
+    hd_args_wanted args;
+    bool sources;      /* fill HD_COL_SOURCE and keep the repairs as patches of the input */
+    bool strict;       /* refuse repairs: the first damage is HD_ERR_DAMAGED */
+    bool keep_input;   /* make a pipe readable a second time (it is copied to a temporary file) */
+    unsigned threads;  /* 0: one per core */
+    hd_progress *progress;
+    void *progress_user;
+} hd_read_options;
+
+/* Read a whole trace. The caller frees it. options may be NULL. Errors: IO; FORMAT when no reader understands the
+ * input; DAMAGED when strict, or when nothing useful is in it; LIMIT. */
+hd_status hd_trace_read(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err);
+
+typedef struct hd_write_options {
+    bool pretty; /* two-space indentation */
+    bool sync;   /* wait for the disk before the file gets its name */
+    int level;   /* of compression, 0: the default */
+    hd_progress *progress; /* units: events */
+    void *progress_user;
+} hd_write_options;
+
+/* Write a trace; the format and compression follow from the extension (.json, .json.gz, .json.zst), "-" is JSON. The
+ * file appears whole or not at all. options may be NULL. */
+hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
+
+/* The formats this build knows, for help and documentation. */
+typedef struct hd_format_info {
+    const char *name;       /* "chrome" */
+    const char *title;      /* "Chrome trace event JSON" */
+    const char *extensions; /* ".json" */
+    bool reads, writes;
+} hd_format_info;
+
+size_t hd_format_count(void);
+const hd_format_info *hd_format_at(size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

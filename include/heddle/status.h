@@ -1,0 +1,60 @@
+/* status.h - how every call of libheddle says what went wrong
+ *
+ * A function that can fail returns hd_status and takes `hd_error *err` last. The caller owns the error and
+ * may pass NULL. The first failure sets it; levels above add a cause; nobody overwrites. No global state.
+ */
+#ifndef HEDDLE_STATUS_H
+#define HEDDLE_STATUS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HD_PRINTF(format_index, first_arg) __attribute__((format(printf, format_index, first_arg)))
+#else
+#define HD_PRINTF(format_index, first_arg)
+#endif
+
+typedef enum hd_status {
+    HD_OK = 0,
+    HD_END,             /* no more items; not a failure */
+    HD_ERR_ARGUMENT,    /* a value the caller passed makes no sense */
+    HD_ERR_MEMORY,      /* the system gave no memory */
+    HD_ERR_IO,          /* open, read, write or rename failed */
+    HD_ERR_FORMAT,      /* the input is not what any reader understands */
+    HD_ERR_DAMAGED,     /* the input was understood, but is broken beyond repair, or repair was refused */
+    HD_ERR_LIMIT,       /* a stated limit was passed */
+    HD_ERR_UNSUPPORTED, /* this build or this format cannot do it */
+} hd_status;
+
+enum { HD_ERROR_MESSAGE_BYTES = 256, HD_ERROR_PATH_BYTES = 256, HD_ERROR_CAUSES = 3 };
+
+#define HD_OFFSET_NONE UINT64_MAX /* no byte offset applies */
+
+/* Zero-initialised is "no error": `hd_error err = {0};`. Text is always terminated. */
+typedef struct hd_error {
+    hd_status status;
+    uint64_t offset; /* byte offset in the (decompressed) input, or HD_OFFSET_NONE */
+    char path[HD_ERROR_PATH_BYTES]; /* file the failure is about, "" if none; long paths keep their tail */
+    char message[HD_ERROR_MESSAGE_BYTES]; /* what was found and what was expected */
+    uint32_t cause_count;
+    char causes[HD_ERROR_CAUSES][HD_ERROR_MESSAGE_BYTES]; /* what was being done, innermost first */
+} hd_error;
+
+/* The name of a status, for messages: "damaged input". Static. */
+const char *hd_status_name(hd_status status);
+
+/* Set *err unless it is NULL or already set; returns `status`, so that a failing function can `return` it. */
+hd_status hd_error_set(hd_error *err, hd_status status, const char *path, uint64_t offset, const char *format, ...)
+    HD_PRINTF(5, 6);
+
+/* Say what was being done when the error happened. Beyond HD_ERROR_CAUSES causes are dropped. */
+void hd_error_add_cause(hd_error *err, const char *format, ...) HD_PRINTF(2, 3);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

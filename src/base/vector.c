@@ -1,0 +1,26 @@
+/* vector.c - growing lists */
+#include "base/vector.h"
+
+#include <stdlib.h>
+
+bool hd_grow(void **list, size_t *capacity, size_t count, size_t element_size)
+{
+    if (count < *capacity) return true;
+    size_t wider = *capacity ? *capacity * 2 : 16;
+    void *p = realloc(*list, wider * element_size);
+    if (!p) return false;
+    *list = p;
+    *capacity = wider;
+    return true;
+}
+
+bool hd_reserve(char **buffer, size_t *capacity, size_t size)
+{
+    if (size <= *capacity) return true;
+    size_t wider = *capacity * 2 > size ? *capacity * 2 : size + 256;
+    char *p = realloc(*buffer, wider);
+    if (!p) return false;
+    *buffer = p;
+    *capacity = wider;
+    return true;
+}

@@ -1,0 +1,198 @@
+/* cli.h - what a command of heddle is made of
+ *
+ * How a command is added
+ *   1. src/cli/cmd_NAME.c defines `const cli_command cmd_NAME` (below) and a static run function.
+ *   2. Its name goes into the list of src/cli/meson.build, and its line into the table of main.c.
+ * With that it is parsed, listed by `heddle help`, has `--help`, and gets a man page. For example:
+ *
+ *     struct fix_options { const char *report; double threshold_us; bool dry_run; };
+ *
+ *     static const struct fix_options defaults = {.threshold_us = 5.0};
+ *     static const cli_option options[] = {
+ *         {.name = "snap-threshold-us", .kind = CLI_DECIMAL, .value = "US", .max = 1e9,
+ *          .field = offsetof(struct fix_options, threshold_us), .help = "snap crossings below this"},
+ *         {.name = "dry-run", .letter = 'n', .kind = CLI_FLAG,
+ *          .field = offsetof(struct fix_options, dry_run), .help = "report only"},
+ *         {0},
+ *     };
+ *     static int run(cli_run *run)
+ *     {
+ *         const struct fix_options *options = run->options;
+ *         if (hd_fix_overlaps(…, &run->err) != HD_OK) return CLI_FAILED;
+ *         cli_print(run, "wrote %s\n", run->operands[1]);
+ *         return CLI_OK;
+ *     }
+ *
+ * Rules of a command
+ *   - It never prints an error and never exits. It leaves the error in run->err and returns CLI_FAILED; main.c prints
+ *     it. Wrong usage that the tables cannot see: `return cli_usage_error(run, "…")`. A command that goes on with its
+ *     next file after a failure calls cli_report(run) in between.
+ *   - Everything for standard output goes through cli_print or cli_write (the sink for hd_table_write), which keep the
+ *     first failure for main.c: a closed pipe ends quietly, a full disk does not.
+ *   - `run` and everything in it belong to main.c and outlive the command's run function.
+ */
+#ifndef HD_CLI_CLI_H
+#define HD_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "heddle/status.h"
+
+typedef struct cli_run cli_run;
+
+/* Exit statuses, the same for every command. */
+enum {
+    CLI_OK = 0,
+    CLI_FOUND = 1,  /* the command worked and found something, as `check` does */
+    CLI_FAILED = 1, /* run->err says why */
+    CLI_USAGE = 2,
+};
+
+typedef enum cli_kind {
+    CLI_FLAG = 1, /* bool           --dry-run */
+    CLI_TEXT,     /* const char *   --report FILE; borrowed from argv */
+    CLI_INTEGER,  /* int64_t        --lane -3 */
+    CLI_COUNT,    /* uint64_t       --events 10M; k, M, G are powers of 1000, Ki, Mi, Gi of 1024 */
+    CLI_DECIMAL,  /* double         --snap-threshold-us 0.5 */
+    CLI_CHOICE,   /* int            --color never; the index into choices */
+    CLI_CHOICES,  /* uint64_t       --damage crossings,cut; bit N for choices[N]; `all` and `none` are understood */
+} cli_kind;
+
+/* One option. A table of them ends with {0}. */
+typedef struct cli_option {
+    const char *name; /* without dashes */
+    char letter;      /* '\0' for none */
+    cli_kind kind;
+    const char *value;          /* how help calls the value: "FILE" */
+    const char *help;           /* one sentence, lower case, no full stop */
+    size_t field;               /* offsetof the member, of the type above, in the command's options struct */
+    const char *const *choices; /* CLI_CHOICE, CLI_CHOICES: ends with NULL */
+    double min, max;            /* CLI_INTEGER, CLI_COUNT, CLI_DECIMAL: inclusive; both 0 for no bounds */
+} cli_option;
+
+typedef struct cli_example {
+    const char *command; /* "heddle info trace.json" */
+    const char *text;    /* "what is in a trace" */
+} cli_example;
+
+typedef enum cli_group { CLI_LOOK, CLI_CHANGE, CLI_MAKE, CLI_ABOUT, CLI_GROUPS } cli_group;
+
+typedef struct cli_command {
+    const char *name;
+    cli_group group;
+    const char *summary;       /* one line for `heddle help`, lower case, no full stop */
+    const char *usage;         /* the operands: "IN OUT"; NULL for none */
+    const char *description;   /* paragraphs, parted by "\n\n"; a paragraph that starts with a space is kept as it is */
+    const cli_option *options; /* NULL for none */
+    const cli_example *examples; /* ends with {0} */
+    const void *defaults;        /* the options struct as it is before parsing; NULL for all zero */
+    size_t options_size;
+    int operands_min, operands_max; /* max -1: any number */
+    bool has_json;                  /* understands --json */
+    int (*run)(cli_run *run);       /* returns an exit status */
+} cli_command;
+
+typedef enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER } cli_color;
+
+/* What every command understands besides its own options. */
+typedef struct cli_globals {
+    bool json;
+    bool quiet;
+    bool help;
+    bool version; /* before the command only */
+    int color;    /* cli_color */
+} cli_globals;
+
+struct cli_run {
+    const cli_command *command;
+    const void *options; /* the command's own struct, filled in */
+    const char **operands;
+    int operand_count;
+    cli_globals global;
+    bool color;     /* whether standard output takes colour: ask cli_style */
+    unsigned width; /* columns of the terminal on standard output, 0 when it is none: nothing is shortened */
+    hd_error err;
+    bool reported; /* an error has been printed: the exit status is not 0 */
+    int out_error; /* errno of the first failure to write standard output, or 0 */
+};
+
+/* --- main.c ---------------------------------------------------------------------------------------- */
+
+/* All commands, in the order of `heddle help`; ends with NULL. */
+extern const cli_command *const cli_commands[];
+const cli_command *cli_find_command(const char *name);
+
+/* Print run->err now and clear it, for a command that goes on. */
+void cli_report(cli_run *run);
+
+/* --- options.c ------------------------------------------------------------------------------------- */
+
+extern const cli_option cli_global_options[];
+
+/* Whether `option` of cli_global_options applies to `command` (NULL: to heddle itself). */
+bool cli_global_applies(const cli_option *option, const cli_command *command);
+
+/* Parse argv[0 … count) for run->command: options into `options` (the command's struct, already holding its defaults)
+ * and run->global, operands into run->operands, which has room for `count`. With a NULL command, stops at the first
+ * operand. Returns how many arguments were used, or -1 with run->err set. */
+int cli_parse(cli_run *run, void *options, const char *const *argv, int count);
+
+/* Set run->err to a usage error and return CLI_USAGE. */
+int cli_usage_error(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
+
+/* --- value.c --------------------------------------------------------------------------------------- */
+
+/* Parse `text` into the member of `options` that `option` names. On failure writes what was expected into `problem`. */
+bool cli_value_parse(const cli_option *option, void *options, const char *text, char *problem, size_t problem_size);
+
+/* The default of an option as text, "" when there is none worth showing. */
+void cli_value_default(const cli_option *option, const void *defaults, char *out, size_t out_size);
+
+/* --- suggest.c ------------------------------------------------------------------------------------- */
+
+/* Keeps the nearest name: call for each candidate with *best NULL and *distance UINT_MAX at first. */
+void cli_suggest(const char *typed, const char *candidate, const char **best, unsigned *distance);
+
+/* --- term.c ---------------------------------------------------------------------------------------- */
+
+typedef enum cli_look { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_CYAN } cli_look;
+
+/* Fill in run->color and run->width. Colour: --color, else a terminal with NO_COLOR unset. */
+void cli_term_init(cli_run *run);
+
+/* The escape sequence for a look ("" without colour); CLI_PLAIN ends it. */
+const char *cli_style(const cli_run *run, cli_look look);
+
+/* printf to standard output; the first failure is kept in run->out_error. */
+void cli_print(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
+
+/* The same as a sink: `user` is the cli_run. */
+hd_status cli_write(void *user, const char *data, size_t size);
+
+/* --- help.c, man.c --------------------------------------------------------------------------------- */
+
+void cli_help_overview(cli_run *run);
+void cli_help_command(cli_run *run, const cli_command *command);
+void cli_man_page(cli_run *run, const cli_command *command); /* NULL: heddle itself */
+
+/* --- progress.c ------------------------------------------------------------------------------------ */
+
+/* A line on standard error that shows how far long work is: only on a terminal, only after a second, not with -q. */
+typedef struct cli_progress {
+    const char *verb; /* "reading"; borrowed */
+    uint64_t started_ns, shown_ns;
+    bool on, shown;
+} cli_progress;
+
+void cli_progress_init(cli_progress *progress, const cli_run *run, const char *verb);
+
+/* `done` of `total` bytes; total 0 when it is not known. May be called often, from one thread at a time. */
+void cli_progress_update(void *progress, uint64_t done, uint64_t total);
+
+/* Clear the line. Call it before anything else is printed. */
+void cli_progress_deinit(cli_progress *progress);
+
+#endif

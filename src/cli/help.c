@@ -1,0 +1,133 @@
+/* help.c - the tables of the commands, as text for a person */
+#include "cli/cli.h"
+
+#include <string.h>
+
+enum { HELP_WIDTH = 80, OPTION_COLUMN = 30, COMMAND_COLUMN = 12 };
+
+static const char *const group_titles[CLI_GROUPS] = {
+    [CLI_LOOK] = "Look at a trace",
+    [CLI_CHANGE] = "Change a trace",
+    [CLI_MAKE] = "Make a trace",
+    [CLI_ABOUT] = "About heddle",
+};
+
+/* Print words wrapped at HELP_WIDTH; `column` is where the text starts and lines after the first are indented to. */
+static void print_wrapped(cli_run *run, const char *text, size_t size, int column)
+{
+    int at = column;
+    bool first = true;
+    const char *end = text + size;
+    while (text < end) {
+        size_t word = 0;
+        while (text + word < end && text[word] != ' ' && text[word] != '\n') word++;
+        if (word && !first && at + 1 + (int)word > HELP_WIDTH) {
+            cli_print(run, "\n%*s", column, "");
+            at = column;
+            first = true;
+        }
+        if (word) {
+            cli_print(run, "%s%.*s", first ? "" : " ", (int)word, text);
+            at += (int)word + !first;
+            first = false;
+        }
+        text += word + (text + word < end);
+    }
+    cli_print(run, "\n");
+}
+
+static void print_title(cli_run *run, const char *title)
+{
+    cli_print(run, "\n%s%s%s\n", cli_style(run, CLI_BOLD), title, cli_style(run, CLI_PLAIN));
+}
+
+static void print_description(cli_run *run, const char *text)
+{
+    while (*text) {
+        const char *next = strstr(text, "\n\n");
+        size_t size = next ? (size_t)(next - text) : strlen(text);
+        cli_print(run, "\n");
+        if (text[0] == ' ')
+            cli_print(run, "%.*s\n", (int)size, text);
+        else
+            print_wrapped(run, text, size, 0);
+        text += size;
+        text += strspn(text, "\n");
+    }
+}
+
+static void print_option(cli_run *run, const cli_option *option, const void *defaults)
+{
+    char left[64];
+    char letter[5] = "    ";
+    if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    int size = snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, option->value ? " " : "",
+                        option->value ? option->value : "");
+    cli_print(run, "%s", left);
+    if (size >= OPTION_COLUMN)
+        cli_print(run, "\n%*s", OPTION_COLUMN, "");
+    else
+        cli_print(run, "%*s", OPTION_COLUMN - size, "");
+
+    char shown[64], help[512];
+    cli_value_default(option, defaults, shown, sizeof shown);
+    snprintf(help, sizeof help, "%s%s%s%s", option->help, shown[0] ? " (default: " : "", shown, shown[0] ? ")" : "");
+    print_wrapped(run, help, strlen(help), OPTION_COLUMN);
+}
+
+static void print_globals(cli_run *run, const cli_command *command)
+{
+    print_title(run, command ? "Options of every command" : "Options");
+    for (const cli_option *option = cli_global_options; option->name; option++) {
+        if (cli_global_applies(option, command)) print_option(run, option, NULL);
+    }
+}
+
+void cli_help_command(cli_run *run, const cli_command *command)
+{
+    cli_print(run, "heddle %s - %s\n\nUsage: heddle %s [OPTION...]%s%s\n", command->name, command->summary,
+              command->name, command->usage ? " " : "", command->usage ? command->usage : "");
+    print_description(run, command->description);
+    if (command->options) {
+        print_title(run, "Options");
+        for (const cli_option *option = command->options; option->name; option++) {
+            print_option(run, option, command->defaults);
+        }
+    }
+    print_globals(run, command);
+    if (command->examples) {
+        print_title(run, "Examples");
+        for (const cli_example *example = command->examples; example->command; example++) {
+            cli_print(run, "  %s\n      %s\n", example->command, example->text);
+        }
+    }
+}
+
+void cli_help_overview(cli_run *run)
+{
+    cli_print(run, "heddle puts every event of a GPU trace in its lane.\n\n"
+                   "Usage: heddle COMMAND [OPTION...] [FILE...]\n");
+    for (int group = 0; group < CLI_GROUPS; group++) {
+        bool titled = false;
+        for (const cli_command *const *command = cli_commands; *command; command++) {
+            if ((int)(*command)->group != group) continue;
+            if (!titled) print_title(run, group_titles[group]);
+            titled = true;
+            cli_print(run, "  %s%-*s%s%s\n", cli_style(run, CLI_CYAN), COMMAND_COLUMN, (*command)->name,
+                      cli_style(run, CLI_PLAIN), (*command)->summary);
+        }
+    }
+    print_globals(run, NULL);
+    cli_print(run, "\nA file may be gzip or zstd; - is standard input or output. Exit status: 0 fine,\n"
+                   "1 found something or failed, 2 wrong usage. 'heddle help COMMAND' tells more.\n");
+
+    /* The first example of the first three commands that have one. */
+    print_title(run, "Examples");
+    int shown = 0;
+    for (const cli_command *const *command = cli_commands; *command && shown < 3; command++) {
+        const cli_example *example = (*command)->examples;
+        if (!example) continue;
+        cli_print(run, "  %s\n      %s\n", example->command, example->text);
+        shown++;
+    }
+}

@@ -1,0 +1,181 @@
+/* main.c - the commands of heddle; the only place that prints errors and exits */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* CLI_HAS_NAME comes from src/cli/meson.build, which looks for cmd_NAME.c. */
+#define CLI_COMMAND(name) extern const cli_command cmd_##name
+CLI_COMMAND(info);
+CLI_COMMAND(check);
+CLI_COMMAND(fix);
+CLI_COMMAND(convert);
+CLI_COMMAND(synth);
+CLI_COMMAND(help);
+CLI_COMMAND(version);
+
+const cli_command *const cli_commands[] = {
+#ifdef CLI_HAS_INFO
+    &cmd_info,
+#endif
+#ifdef CLI_HAS_CHECK
+    &cmd_check,
+#endif
+#ifdef CLI_HAS_FIX
+    &cmd_fix,
+#endif
+#ifdef CLI_HAS_CONVERT
+    &cmd_convert,
+#endif
+#ifdef CLI_HAS_SYNTH
+    &cmd_synth,
+#endif
+    &cmd_help,    &cmd_version, NULL,
+};
+
+const cli_command *cli_find_command(const char *name)
+{
+    for (const cli_command *const *command = cli_commands; *command; command++) {
+        if (strcmp((*command)->name, name) == 0) return *command;
+    }
+    return NULL;
+}
+
+/* Names and messages may hold bytes of a hostile file: control characters do not reach the terminal. */
+static void print_safe(const char *text)
+{
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte < 0x20 || byte == 0x7f)
+            fprintf(stderr, "\\x%02x", byte);
+        else
+            fputc(byte, stderr);
+    }
+}
+
+void cli_report(cli_run *run)
+{
+    const hd_error *err = &run->err;
+    if (err->status == HD_OK) return;
+    fflush(stdout);
+    fputs("heddle: ", stderr);
+    if (err->path[0]) {
+        print_safe(err->path);
+        fputs(": ", stderr);
+    }
+    if (err->offset != HD_OFFSET_NONE) fprintf(stderr, "at byte %llu: ", (unsigned long long)err->offset);
+    print_safe(err->message);
+    fputc('\n', stderr);
+    for (uint32_t i = 0; i < err->cause_count; i++) {
+        fputs("    ", stderr);
+        print_safe(err->causes[i]);
+        fputc('\n', stderr);
+    }
+    run->err = (hd_error){0};
+    run->reported = true;
+}
+
+static int wrong_usage(cli_run *run)
+{
+    cli_report(run);
+    if (run->command)
+        fprintf(stderr, "Try 'heddle help %s'.\n", run->command->name);
+    else
+        fputs("Try 'heddle help'.\n", stderr);
+    return CLI_USAGE;
+}
+
+static int unknown_command(cli_run *run, const char *name)
+{
+    const char *best = NULL;
+    unsigned distance = UINT_MAX;
+    for (const cli_command *const *command = cli_commands; *command; command++) {
+        cli_suggest(name, (*command)->name, &best, &distance);
+    }
+    if (best)
+        cli_usage_error(run, "unknown command '%.60s'; did you mean '%s'?", name, best);
+    else
+        cli_usage_error(run, "unknown command '%.60s'", name);
+    return wrong_usage(run);
+}
+
+/* What the command printed must have arrived. A closed pipe is a reader that has seen enough: no message. */
+static int finish_output(cli_run *run, int status)
+{
+    errno = 0;
+    if (fflush(stdout) != 0 && !run->out_error) run->out_error = errno;
+    if (ferror(stdout) && !run->out_error) run->out_error = EIO;
+    if (!run->out_error) return status;
+    if (run->out_error != EPIPE) {
+        run->err = (hd_error){0};
+        hd_error_set(&run->err, HD_ERR_IO, "standard output", HD_OFFSET_NONE, "%s", strerror(run->out_error));
+        cli_report(run);
+    }
+    return status == CLI_OK ? CLI_FAILED : status;
+}
+
+static int run_command(cli_run *run)
+{
+    int status = run->command->run(run);
+    if (status == CLI_USAGE) return wrong_usage(run);
+    /* A sink that failed is told by finish_output, not as the table's or the file's failure. */
+    if (!run->out_error) cli_report(run);
+    return status == CLI_OK && run->reported ? CLI_FAILED : status;
+}
+
+static int parse_and_run(cli_run *run, const char *const *argv, int count)
+{
+    const cli_command *command = run->command;
+    void *options = calloc(1, command->options_size + 1);
+    run->operands = calloc((size_t)count + 1, sizeof *run->operands);
+    int status = CLI_FAILED;
+    if (!options || !run->operands) {
+        hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+        cli_report(run);
+    } else {
+        if (command->defaults) memcpy(options, command->defaults, command->options_size);
+        run->options = options;
+        if (cli_parse(run, options, argv, count) < 0) {
+            status = wrong_usage(run);
+        } else {
+            cli_term_init(run);
+            if (run->global.help) cli_help_command(run, command);
+            status = run->global.help ? CLI_OK : run_command(run);
+        }
+    }
+    free(run->operands);
+    free(options);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* so that a closed pipe is an error, after which outputs are cleaned up */
+    cli_run run = {0};
+    const char *const *words = (const char *const *)argv + 1;
+    int count = argc > 0 ? argc - 1 : 0;
+
+    int used = cli_parse(&run, NULL, words, count);
+    if (used < 0) return wrong_usage(&run);
+    cli_term_init(&run);
+
+    int status = CLI_OK;
+    if (run.global.version) {
+        cli_print(&run, "heddle %s\n", HD_VERSION);
+    } else if (run.global.help || used == count) {
+        cli_help_overview(&run);
+        if (!run.global.help) status = CLI_USAGE;
+    } else {
+        run.command = cli_find_command(words[used]);
+        if (!run.command) return unknown_command(&run, words[used]);
+        if (run.global.json && !run.command->has_json) {
+            cli_usage_error(&run, "heddle %s does not print JSON", run.command->name);
+            return wrong_usage(&run);
+        }
+        status = parse_and_run(&run, words + used + 1, count - used - 1);
+    }
+    return finish_output(&run, status);
+}

@@ -1,0 +1,194 @@
+/* options.c - the command line, parsed by the tables that also make the help */
+#include "cli/cli.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+
+static const char *const color_choices[] = {"auto", "always", "never", NULL};
+
+const cli_option cli_global_options[] = {
+    {.name = "json", .kind = CLI_FLAG, .field = offsetof(cli_globals, json), .help = "print JSON instead of text"},
+    {.name = "color",
+     .kind = CLI_CHOICE,
+     .value = "WHEN",
+     .choices = color_choices,
+     .field = offsetof(cli_globals, color),
+     .help = "use colour: auto, always or never"},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = CLI_FLAG,
+     .field = offsetof(cli_globals, quiet),
+     .help = "no progress, and only what was asked for"},
+    {.name = "help", .letter = 'h', .kind = CLI_FLAG, .field = offsetof(cli_globals, help), .help = "show this help"},
+    {.name = "version", .kind = CLI_FLAG, .field = offsetof(cli_globals, version), .help = "print the version"},
+    {0},
+};
+
+bool cli_global_applies(const cli_option *option, const cli_command *command)
+{
+    if (option->field == offsetof(cli_globals, version)) return command == NULL;
+    if (option->field == offsetof(cli_globals, json)) return command == NULL || command->has_json;
+    return true;
+}
+
+int cli_usage_error(cli_run *run, const char *format, ...)
+{
+    char message[HD_ERROR_MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    hd_error_set(&run->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s", message);
+    return CLI_USAGE;
+}
+
+/* One option found in the tables, and the struct that its value goes to. */
+typedef struct found_option {
+    const cli_option *option;
+    void *target;
+} found_option;
+
+static bool same_name(const cli_option *option, const char *name, size_t size, char letter)
+{
+    if (letter) return option->letter == letter;
+    return strlen(option->name) == size && memcmp(option->name, name, size) == 0;
+}
+
+/* Look an option up by name, or by letter when that is not 0: the command's own first. */
+static bool find_option(found_option *out, cli_run *run, void *options, const char *name, size_t size, char letter)
+{
+    const cli_option *own = run->command ? run->command->options : NULL;
+    for (; own && own->name; own++) {
+        if (same_name(own, name, size, letter)) {
+            *out = (found_option){own, options};
+            return true;
+        }
+    }
+    for (const cli_option *global = cli_global_options; global->name; global++) {
+        if (cli_global_applies(global, run->command) && same_name(global, name, size, letter)) {
+            *out = (found_option){global, &run->global};
+            return true;
+        }
+    }
+    return false;
+}
+
+static int unknown_option(cli_run *run, const char *name, size_t size)
+{
+    char typed[64];
+    snprintf(typed, sizeof typed, "%.*s", (int)(size < 63 ? size : 63), name);
+    const char *best = NULL;
+    unsigned distance = UINT_MAX;
+    const cli_option *own = run->command ? run->command->options : NULL;
+    for (; own && own->name; own++) cli_suggest(typed, own->name, &best, &distance);
+    for (const cli_option *global = cli_global_options; global->name; global++) {
+        if (cli_global_applies(global, run->command)) cli_suggest(typed, global->name, &best, &distance);
+    }
+    if (best)
+        cli_usage_error(run, "unknown option --%s; did you mean --%s?", typed, best);
+    else
+        cli_usage_error(run, "unknown option --%s", typed);
+    return -1;
+}
+
+static bool store(cli_run *run, found_option found, const char *shown, const char *value)
+{
+    char problem[160];
+    if (found.option->kind == CLI_FLAG) {
+        *(bool *)((char *)found.target + found.option->field) = true;
+        return true;
+    }
+    if (cli_value_parse(found.option, found.target, value, problem, sizeof problem)) return true;
+    cli_usage_error(run, "%s: '%.60s' %s", shown, value, problem);
+    return false;
+}
+
+/* `--name`, `--name=VALUE` or `--name VALUE`. Returns the arguments used, or -1. */
+static int parse_long(cli_run *run, void *options, const char *const *argv, int count)
+{
+    const char *name = argv[0] + 2;
+    const char *equals = strchr(name, '=');
+    size_t size = equals ? (size_t)(equals - name) : strlen(name);
+    found_option found;
+    if (!find_option(&found, run, options, name, size, '\0')) return unknown_option(run, name, size);
+
+    char shown[64];
+    snprintf(shown, sizeof shown, "--%s", found.option->name);
+    if (found.option->kind == CLI_FLAG) {
+        if (equals) {
+            cli_usage_error(run, "%s takes no value", shown);
+            return -1;
+        }
+        return store(run, found, shown, NULL) ? 1 : -1;
+    }
+    if (equals) return store(run, found, shown, equals + 1) ? 1 : -1;
+    if (count < 2) {
+        cli_usage_error(run, "%s needs a value: %s", shown, found.option->value);
+        return -1;
+    }
+    return store(run, found, shown, argv[1]) ? 2 : -1;
+}
+
+/* `-n`, `-nq` (flags together), `-oFILE` or `-o FILE`. Returns the arguments used, or -1. */
+static int parse_short(cli_run *run, void *options, const char *const *argv, int count)
+{
+    for (const char *letter = argv[0] + 1; *letter; letter++) {
+        found_option found;
+        if (!find_option(&found, run, options, NULL, 0, *letter)) {
+            cli_usage_error(run, "unknown option -%c", *letter);
+            return -1;
+        }
+        char shown[3] = {'-', *letter, '\0'};
+        if (found.option->kind == CLI_FLAG) {
+            store(run, found, shown, NULL);
+            continue;
+        }
+        if (letter[1]) return store(run, found, shown, letter + 1) ? 1 : -1;
+        if (count < 2) {
+            cli_usage_error(run, "%s needs a value: %s", shown, found.option->value);
+            return -1;
+        }
+        return store(run, found, shown, argv[1]) ? 2 : -1;
+    }
+    return 1;
+}
+
+static bool check_operands(cli_run *run)
+{
+    const cli_command *command = run->command;
+    if (run->global.help) return true;
+    if (run->operand_count < command->operands_min) {
+        cli_usage_error(run, "too few operands: heddle %s needs %s", command->name, command->usage);
+        return false;
+    }
+    if (command->operands_max >= 0 && run->operand_count > command->operands_max) {
+        cli_usage_error(run, "one operand too many: '%.100s'", run->operands[command->operands_max]);
+        return false;
+    }
+    return true;
+}
+
+int cli_parse(cli_run *run, void *options, const char *const *argv, int count)
+{
+    bool only_operands = false;
+    int at = 0;
+    while (at < count) {
+        const char *word = argv[at];
+        int used = 1;
+        if (only_operands || word[0] != '-' || word[1] == '\0') {
+            if (!run->command) return at;
+            run->operands[run->operand_count++] = word;
+        } else if (strcmp(word, "--") == 0) {
+            only_operands = true;
+        } else if (word[1] == '-') {
+            used = parse_long(run, options, argv + at, count - at);
+        } else {
+            used = parse_short(run, options, argv + at, count - at);
+        }
+        if (used < 0) return -1;
+        at += used;
+    }
+    if (run->command && !check_operands(run)) return -1;
+    return at;
+}

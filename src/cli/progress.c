@@ -1,0 +1,51 @@
+/* progress.c - how far long work is, on a terminal */
+#include "cli/cli.h"
+
+#include <time.h>
+#include <unistd.h>
+
+enum { SECOND_NS = 1000000000, REDRAW_NS = SECOND_NS / 10 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+void cli_progress_init(cli_progress *progress, const cli_run *run, const char *verb)
+{
+    *progress = (cli_progress){.verb = verb, .started_ns = now_ns()};
+    progress->on = !run->global.quiet && isatty(STDERR_FILENO);
+}
+
+static void draw(const cli_progress *progress, uint64_t done, uint64_t total, uint64_t elapsed_ns)
+{
+    double seconds = (double)elapsed_ns / SECOND_NS;
+    double rate = (double)done / seconds;
+    fprintf(stderr, "\r%s ", progress->verb);
+    if (total) fprintf(stderr, "%3.0f%%  ", 100.0 * (double)done / (double)total);
+    fprintf(stderr, "%.1f MB  %.0f MB/s", (double)done / 1e6, rate / 1e6);
+    if (total > done && rate > 0) fprintf(stderr, "  %.0f s left", (double)(total - done) / rate);
+    fputs("\033[K", stderr);
+    fflush(stderr);
+}
+
+void cli_progress_update(void *user, uint64_t done, uint64_t total)
+{
+    cli_progress *progress = user;
+    if (!progress->on) return;
+    uint64_t now = now_ns();
+    uint64_t elapsed = now - progress->started_ns;
+    if (elapsed < SECOND_NS || now - progress->shown_ns < REDRAW_NS) return;
+    progress->shown_ns = now;
+    progress->shown = true;
+    draw(progress, done, total, elapsed);
+}
+
+void cli_progress_deinit(cli_progress *progress)
+{
+    if (progress->shown) fputs("\r\033[K", stderr);
+    progress->shown = false;
+    progress->on = false;
+}

@@ -1,0 +1,156 @@
+/* chrome.h - what the files of the Chrome JSON format share
+ *
+ * A parser belongs to one thread. It turns the text of events into rows of its batch; strings, tracks and shapes go
+ * into the builder that all parsers share.
+ */
+#ifndef HD_FORMAT_CHROME_CHROME_H
+#define HD_FORMAT_CHROME_CHROME_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/json_repair.h"
+#include "format/format.h"
+#include "heddle/builder.h"
+
+enum { CHROME_ITEM_LIMIT = 256 << 20, CHROME_KEY_LIMIT = 1024, CHROME_TRACK_CACHE = 64, CHROME_TOKEN_LIMIT = 24 };
+
+#define CHROME_STAGE "chrome"
+
+/* ---- shapes while they are recognised: a tree of (key, type) steps -------------------------------------- */
+
+typedef struct chrome_edge {
+    uint64_t head, head_mask; /* first bytes of the key and its closing quote, for a quick look */
+    const char *key;          /* as written, behind the quote */
+    uint32_t key_size, key_id;
+    uint32_t next;            /* edge index, 0 = none */
+    uint32_t target[HD_ARG_JSON + 1]; /* node index by type of value, 0 = none */
+    uint8_t scope;
+} chrome_edge;
+
+typedef struct chrome_node {
+    uint32_t parent, via_edge; /* how it was reached */
+    uint32_t first_edge;       /* most recently used first */
+    uint32_t shape[2];         /* shape id without and with `args`; HD_NONE unknown */
+    uint16_t depth;
+    uint8_t via_type;
+} chrome_node;
+
+typedef struct chrome_shapes {
+    chrome_node *nodes;
+    size_t node_count, node_capacity;
+    chrome_edge *edges;
+    size_t edge_count, edge_capacity;
+    hd_arena arena;
+} chrome_shapes;
+
+/* ---- the parser ------------------------------------------------------------------------------------------- */
+
+typedef struct chrome_token { /* a pid or tid as written */
+    const char *data;
+    uint32_t size;
+    hd_ident_type type;
+} chrome_token;
+
+typedef struct chrome_track_entry {
+    char pid[CHROME_TOKEN_LIMIT], tid[CHROME_TOKEN_LIMIT];
+    uint8_t pid_size, tid_size, pid_type, tid_type;
+    bool used;
+    uint32_t track;
+} chrome_track_entry;
+
+typedef struct chrome_issue {
+    const char *code;
+    hd_ledger_level level;
+    uint64_t count, first_offset;
+} chrome_issue;
+
+typedef struct chrome_parser {
+    hd_builder *builder;
+    hd_batch *batch;
+    bool want_args, want_sources, strict;
+    chrome_shapes shapes;
+    chrome_track_entry tracks[CHROME_TRACK_CACHE];
+    int64_t values[CHROME_KEY_LIMIT];
+    hd_json_repair repair;
+    char *scratch; /* decoded strings, raw members */
+    size_t scratch_capacity;
+    char *padded; /* a repaired event with its padding */
+    size_t padded_capacity;
+    chrome_issue *issues;
+    size_t issue_count, issue_capacity;
+    hd_source_patch *patches;
+    size_t patch_count, patch_capacity;
+    hd_error error;
+} chrome_parser;
+
+
+hd_status chrome_parser_init(chrome_parser *parser, hd_builder *builder, const hd_read_options *options,
+                             hd_error *err);
+void chrome_parser_deinit(chrome_parser *parser);
+/* The rows, issues and patches since the last take enter the builder; one thread at a time, in input order. */
+hd_status chrome_parser_commit(chrome_parser *parser, hd_chunk *chunk, hd_error *err);
+void chrome_note(chrome_parser *parser, const char *code, hd_ledger_level level, uint64_t offset);
+
+/* chrome_shapes.c */
+bool chrome_shapes_init(chrome_shapes *shapes);
+void chrome_shapes_deinit(chrome_shapes *shapes);
+/* The edge of a key from a node, made if need be; 0: no memory, or the tree is full. `key` is behind the opening quote. */
+uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node, const hd_json_text *key, hd_arg_scope scope);
+uint32_t chrome_shapes_step(chrome_shapes *shapes, uint32_t node, uint32_t edge, hd_arg_type type);
+/* The shape id of a node, HD_NONE when there are too many shapes. */
+uint32_t chrome_shapes_resolve(chrome_parser *parser, uint32_t node, bool has_args);
+
+/* The string id of a JSON string's text, HD_STRING_NONE: invalid UTF-8 or no memory. */
+uint32_t chrome_intern(chrome_parser *parser, const hd_json_text *text);
+
+/* ---- chrome_event.c, chrome_elements.c ----------------------------------------------------------------------- */
+
+typedef enum chrome_outcome {
+    CHROME_DONE,
+    CHROME_BAD,       /* not valid JSON */
+    CHROME_FAILED,    /* no memory, or strict: parser->error says it */
+} chrome_outcome;
+
+/* Parse the event whose `{` is at p and add its row. source_offset and source_size (0: what was read) go to its row.
+ * *out_end is behind its `}`. */
+chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, const char *p, uint64_t source_offset,
+                                  uint32_t source_size);
+/* An element that is no object: kept as its JSON text. */
+chrome_outcome chrome_add_raw(chrome_parser *parser, const char *text, size_t size, uint64_t offset);
+
+/* Decimal microseconds to nanoseconds and picoseconds below; false: does not fit. *inexact: digits are left over. */
+bool chrome_micros(int64_t *ns, uint32_t *ps, bool *inexact, const hd_json_number *number);
+
+/* Where parsing of an array's elements stopped. */
+typedef enum chrome_stop {
+    CHROME_AT_LIMIT, /* all text is used, or max_elements were read */
+    CHROME_AT_CLOSE, /* at the `]` */
+    CHROME_NEED_MORE, /* at an element that does not end within the text */
+    CHROME_STOPPED,  /* failed: parser->error */
+} chrome_stop;
+
+typedef struct chrome_span { /* text with padding behind it */
+    const char *data;
+    size_t size;
+    uint64_t offset; /* of data[0] in the input */
+    bool is_final;   /* the input ends here */
+    bool lines;      /* events one after the other, without commas */
+} chrome_span;
+
+/* Parse elements from *position on. *after_value: a value stands before, and no comma since; *comma: offset of the
+ * last comma, or HD_OFFSET_NONE at the start of the array. */
+chrome_stop chrome_parse_elements(chrome_parser *parser, const chrome_span *span, size_t *position, bool *after_value,
+                                  uint64_t *comma, size_t max_elements);
+
+/* The last place in the text where an element of an array of events seems to begin, at its `{`; 0 if none is found. */
+size_t chrome_find_last_boundary(const char *text, size_t size);
+
+/* chrome_meta.c: names, order, devices and streams of tracks from metadata events, facts from top-level keys. */
+void chrome_apply_metadata(hd_builder *builder);
+
+/* the format's entry points */
+int chrome_sniff(const unsigned char *head, size_t size);
+hd_status chrome_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
+hd_status chrome_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err);
+
+#endif

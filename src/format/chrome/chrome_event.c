@@ -1,0 +1,534 @@
+/* chrome_event.c - the text of one event -> one row
+ *
+ * Strict: whatever is not valid JSON is CHROME_BAD and goes to the repairer. Members with a column (ph, ts, dur, pid,
+ * tid, name, cat, id, id2, bp, args) are taken; every other member, and one of these whose value the column cannot hold
+ * exactly, becomes a value of HD_SCOPE_EVENT in the event's shape, so that nothing of an event is lost.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/vector.h"
+#include "format/chrome/chrome.h"
+
+enum seen { SEEN_PH = 1, SEEN_TS = 2, SEEN_DUR = 4, SEEN_PID = 8, SEEN_TID = 16, SEEN_NAME = 32, SEEN_CAT = 64,
+            SEEN_ID = 128, SEEN_ARGS = 256, SEEN_BP = 512 };
+
+/* The event being read. */
+typedef struct event {
+    chrome_parser *parser;
+    hd_row row;
+    chrome_token pid, tid;
+    int64_t dur_ns;
+    uint32_t dur_ps;
+    uint32_t node, value_count;
+    unsigned seen;
+    bool has_args, duplicate, too_many;
+    const char *args; /* seen but not yet read, when only those of metadata events are wanted */
+} event;
+
+typedef struct value {
+    hd_arg_type type;
+    int64_t bits;
+} value;
+
+uint32_t chrome_intern(chrome_parser *parser, const hd_json_text *text)
+{
+    if (HD_LIKELY(!text->escaped && !text->wide)) return hd_builder_intern(parser->builder, text->data, text->size);
+    size_t size;
+    if (!hd_reserve(&parser->scratch, &parser->scratch_capacity, text->size)) return HD_STRING_NONE;
+    if (!hd_json_decode(parser->scratch, &size, text)) return HD_STRING_NONE;
+    return hd_builder_intern(parser->builder, parser->scratch, size);
+}
+
+static uint32_t intern_raw(chrome_parser *parser, const char *from, const char *end)
+{
+    return hd_builder_intern(parser->builder, from, (size_t)(end - from));
+}
+
+/* ---- values -------------------------------------------------------------------------------------------- */
+
+static inline const char *parse_number(value *out, chrome_parser *parser, const char *p)
+{
+    hd_json_number n;
+    const char *start = p;
+    p = hd_json_scan_number(&n, p);
+    if (HD_UNLIKELY(!p)) return NULL;
+    if (HD_LIKELY(n.exact && n.mantissa < (uint64_t)1 << 63 && !(n.negative && n.mantissa == 0))) {
+        int64_t mantissa = n.negative ? -(int64_t)n.mantissa : (int64_t)n.mantissa;
+        if (n.scale == 0) {
+            *out = (value){HD_ARG_INT, mantissa};
+            return p;
+        }
+        if (n.mantissa < (uint64_t)1 << 58 && n.scale < 32) {
+            *out = (value){HD_ARG_DECIMAL, hd_decimal_pack(mantissa, n.scale)};
+            return p;
+        }
+    }
+    *out = (value){HD_ARG_NUMBER, intern_raw(parser, start, p)};
+    return out->bits ? p : NULL;
+}
+
+static inline const char *parse_value(value *out, chrome_parser *parser, const char *p)
+{
+    const char *start = p;
+    switch (*p) {
+    case '"': {
+        hd_json_text text;
+        p = hd_json_string(&text, p + 1);
+        if (HD_UNLIKELY(!p)) return NULL;
+        *out = (value){HD_ARG_STRING, chrome_intern(parser, &text)};
+        return out->bits ? p : NULL;
+    }
+    case '{':
+    case '[':
+        p = hd_json_skip_value(p);
+        if (HD_UNLIKELY(!p)) return NULL;
+        *out = (value){HD_ARG_JSON, intern_raw(parser, start, p)};
+        return out->bits ? p : NULL;
+    case 't':
+    case 'f': *out = (value){HD_ARG_BOOL, *p == 't'}; return hd_json_skip_literal(p);
+    case 'n': *out = (value){HD_ARG_NULL, 0}; return hd_json_skip_literal(p);
+    default: return parse_number(out, parser, p);
+    }
+}
+
+/* ---- members that become values ----------------------------------------------------------------------------- */
+
+static inline bool add_value(event *e, uint32_t edge, value v)
+{
+    chrome_shapes *shapes = &e->parser->shapes;
+    uint32_t node = edge ? shapes->edges[edge].target[v.type] : 0;
+    if (HD_UNLIKELY(e->value_count == CHROME_KEY_LIMIT || edge == 0 ||
+                    (node == 0 && !(node = chrome_shapes_step(shapes, e->node, edge, v.type))))) {
+        e->too_many = true; /* read again as raw text */
+        return false;
+    }
+    e->node = node;
+    e->parser->values[e->value_count++] = v.bits;
+    return true;
+}
+
+/* A member of the event that has no column. */
+static const char *parse_field(event *e, const hd_json_text *key, const char *p)
+{
+    value v;
+    if (!e->parser->want_args) return hd_json_skip_value(p);
+    p = parse_value(&v, e->parser, p);
+    if (p && !e->too_many) add_value(e, chrome_shapes_edge(e->parser, e->node, key, HD_SCOPE_EVENT), v);
+    return p;
+}
+
+/* p is behind the quote of a key of `args`: the edge, and *out at the key's colon. 0: bad, or too many shapes. */
+static inline uint32_t parse_key(const char **out, event *e, const char *p)
+{
+    const chrome_shapes *shapes = &e->parser->shapes;
+    uint32_t index = shapes->nodes[e->node].first_edge;
+    const chrome_edge *edge = &shapes->edges[index];
+    if (HD_LIKELY(index && ((hd_load64(p) ^ edge->head) & edge->head_mask) == 0 && edge->scope == HD_SCOPE_ARGS &&
+                  (edge->key_size < 8 || memcmp(p + 8, edge->key + 8, edge->key_size - 7) == 0))) {
+        *out = p + edge->key_size + 1;
+        return index;
+    }
+    hd_json_text key;
+    *out = hd_json_string(&key, p);
+    if (!*out || (key.wide && !hd_utf8_valid(key.data, key.size, false))) {
+        *out = NULL;
+        return 0;
+    }
+    return chrome_shapes_edge(e->parser, e->node, &key, HD_SCOPE_ARGS);
+}
+
+static const char *parse_args(event *e, const char *p)
+{
+    e->has_args = true;
+    p = hd_json_skip_space(p + 1);
+    if (*p == '}') return p + 1;
+    for (;;) {
+        value v;
+        if (HD_UNLIKELY(*p != '"')) return NULL;
+        uint32_t edge = parse_key(&p, e, p + 1);
+        if (HD_UNLIKELY(!p)) return NULL;
+        p = hd_json_skip_space(p);
+        if (HD_UNLIKELY(*p != ':')) return NULL;
+        p = parse_value(&v, e->parser, hd_json_skip_space(p + 1));
+        if (HD_UNLIKELY(!p)) return NULL;
+        if (HD_LIKELY(!e->too_many)) add_value(e, edge, v);
+        p = hd_json_skip_space(p);
+        if (*p == '}') return p + 1;
+        if (HD_UNLIKELY(*p != ',')) return NULL;
+        p = hd_json_skip_space(p + 1);
+    }
+}
+
+/* ---- members with a column ------------------------------------------------------------------------------------ */
+
+bool chrome_micros(int64_t *ns, uint32_t *ps, bool *inexact, const hd_json_number *number)
+{
+    static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
+                                      10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000,
+                                      1000000000000000, 10000000000000000};
+    __extension__ typedef __int128 i128;
+    *ps = 0;
+    *inexact = false;
+    if (!number->exact || number->scale > 19) return false;
+    if (HD_LIKELY(number->scale <= 3)) {
+        uint64_t v;
+        if (__builtin_mul_overflow(number->mantissa, powers[3 - number->scale], &v) || v > INT64_MAX) return false;
+        *ns = number->negative ? -(int64_t)v : (int64_t)v;
+        return true;
+    }
+    i128 unit = powers[number->scale - 3], v = number->negative ? -(i128)number->mantissa : (i128)number->mantissa;
+    i128 whole = v / unit;
+    if (whole * unit > v) whole--; /* floor */
+    i128 rest = (v - whole * unit) * 1000;
+    *ns = (int64_t)whole;
+    *ps = (uint32_t)(rest / unit);
+    *inexact = rest % unit != 0;
+    return true;
+}
+
+/* ts or dur. A value that the columns do not give back exactly is kept as it was written, too. */
+static const char *parse_time(bool *known, int64_t *ns, uint32_t *ps, event *e, const hd_json_text *key, const char *p)
+{
+    hd_json_number n;
+    bool quoted = *p == '"', inexact = false;
+    const char *end = hd_json_is_digit(p[quoted]) || p[quoted] == '-' ? hd_json_scan_number(&n, p + quoted) : NULL;
+    *known = end && (!quoted || *end == '"') && chrome_micros(ns, ps, &inexact, &n);
+    if (HD_LIKELY(*known && !quoted && !inexact)) return end;
+    if (!*known && end && !quoted && !n.exact) { /* an exponent: the nearest picosecond is all there is to know */
+        char text[64];
+        size_t size = (size_t)(end - p) < sizeof text ? (size_t)(end - p) : sizeof text - 1;
+        memcpy(text, p, size);
+        text[size] = '\0';
+        long double micros = strtold(text, NULL);
+        if (micros > -9e15L && micros < 9e15L) {
+            long double whole = micros * 1000;
+            *ns = (int64_t)whole - (whole < (long double)(int64_t)whole);
+            *known = true;
+        }
+    }
+    return parse_field(e, key, p);
+}
+
+static const char *parse_token(chrome_token *out, event *e, const hd_json_text *key, const char *p)
+{
+    if (*p == '"') {
+        hd_json_text text;
+        const char *end = hd_json_string(&text, p + 1);
+        if (!end || (text.wide && !hd_utf8_valid(text.data, text.size, false))) return NULL;
+        *out = (chrome_token){text.data, (uint32_t)text.size, HD_IDENT_STRING};
+        return end;
+    }
+    if (hd_json_is_digit(*p) || *p == '-') {
+        hd_json_number n;
+        const char *end = hd_json_scan_number(&n, p);
+        if (!end) return NULL;
+        *out = (chrome_token){p, (uint32_t)(end - p), HD_IDENT_NUMBER};
+        return end;
+    }
+    return parse_field(e, key, p);
+}
+
+static bool id_of(event *e, value v, uint32_t flags)
+{
+    switch (v.type) {
+    case HD_ARG_INT: e->row.id_type = HD_ID_INT | flags; break;
+    case HD_ARG_STRING: e->row.id_type = HD_ID_STRING | flags; break;
+    case HD_ARG_DECIMAL:
+    default: return false;
+    case HD_ARG_NUMBER: e->row.id_type = HD_ID_NUMBER | flags; break;
+    }
+    e->row.id = v.bits;
+    return true;
+}
+
+static const char *parse_id(event *e, const hd_json_text *key, const char *p)
+{
+    value v;
+    if (e->seen & SEEN_ID || (*p != '"' && *p != '-' && !hd_json_is_digit(*p))) return parse_field(e, key, p);
+    const char *end = parse_value(&v, e->parser, p);
+    if (!end) return NULL;
+    e->seen |= SEEN_ID;
+    return id_of(e, v, 0) ? end : parse_field(e, key, p);
+}
+
+/* {"local": …} or {"global": …} */
+static const char *parse_id2(event *e, const hd_json_text *key, const char *p)
+{
+    hd_json_text scope;
+    value v;
+    if (e->seen & SEEN_ID || *p != '{') return parse_field(e, key, p);
+    const char *q = hd_json_skip_space(p + 1);
+    if (*q != '"' || !(q = hd_json_string(&scope, q + 1))) return parse_field(e, key, p);
+    q = hd_json_skip_space(q);
+    bool local = scope.size == 5 && memcmp(scope.data, "local", 5) == 0;
+    bool global = scope.size == 6 && memcmp(scope.data, "global", 6) == 0;
+    if (*q != ':' || !(local || global)) return parse_field(e, key, p);
+    q = hd_json_skip_space(q + 1);
+    if (*q == '{' || *q == '[' || !(q = parse_value(&v, e->parser, q))) return parse_field(e, key, p);
+    q = hd_json_skip_space(q);
+    if (*q != '}' || !id_of(e, v, local ? HD_ID_LOCAL : HD_ID_GLOBAL)) return parse_field(e, key, p);
+    e->seen |= SEEN_ID;
+    return q + 1;
+}
+
+static const char *parse_text(uint32_t *out, event *e, const hd_json_text *key, const char *p)
+{
+    hd_json_text text;
+    if (HD_UNLIKELY(*p != '"')) return parse_field(e, key, p);
+    p = hd_json_string(&text, p + 1);
+    if (HD_UNLIKELY(!p)) return NULL;
+    *out = chrome_intern(e->parser, &text);
+    return *out ? p : NULL;
+}
+
+static const char *parse_phase(event *e, const hd_json_text *key, const char *p)
+{
+    if (HD_LIKELY(p[0] == '"' && p[1] > ' ' && p[1] < 0x7f && p[1] != '"' && p[1] != '\\' && p[2] == '"')) {
+        e->row.phase = (e->row.phase & ~(uint32_t)HD_PHASE_MASK) | (unsigned char)p[1];
+        return p + 3;
+    }
+    return parse_field(e, key, p);
+}
+
+static const char *parse_bind(event *e, const hd_json_text *key, const char *p)
+{
+    if (p[0] != '"' || p[1] != 'e' || p[2] != '"') return parse_field(e, key, p);
+    e->row.phase |= HD_FLAG_BIND_ENCLOSING;
+    return p + 3;
+}
+
+static const char *parse_args_member(event *e, const hd_json_text *key, const char *p)
+{
+    if (*p != '{') return parse_field(e, key, p);
+    if (e->parser->want_args) return parse_args(e, p);
+    e->args = p;
+    return hd_json_skip_value(p);
+}
+
+static inline const char *mark(event *e, unsigned bit, const char *p)
+{
+    e->duplicate |= (e->seen & bit) != 0;
+    e->seen |= bit;
+    return p;
+}
+
+static inline bool key_is(const hd_json_text *key, const char *name, size_t size)
+{
+    return key->size == size && memcmp(key->data, name, size) == 0;
+}
+
+static const char *parse_member(event *e, const hd_json_text *key, const char *p)
+{
+    bool known;
+    switch (key->size) {
+    case 2:
+        if (key_is(key, "ph", 2)) return parse_phase(e, key, mark(e, SEEN_PH, p));
+        if (key_is(key, "ts", 2)) {
+            p = parse_time(&known, &e->row.start_ns, &e->row.start_ps, e, key, mark(e, SEEN_TS, p));
+            if (!known) e->row.start_ns = HD_NO_TIME;
+            return p;
+        }
+        if (key_is(key, "id", 2)) return parse_id(e, key, p);
+        if (key_is(key, "bp", 2)) return parse_bind(e, key, mark(e, SEEN_BP, p));
+        break;
+    case 3:
+        if (key_is(key, "cat", 3)) return parse_text(&e->row.category, e, key, mark(e, SEEN_CAT, p));
+        if (key_is(key, "pid", 3)) return parse_token(&e->pid, e, key, mark(e, SEEN_PID, p));
+        if (key_is(key, "tid", 3)) return parse_token(&e->tid, e, key, mark(e, SEEN_TID, p));
+        if (key_is(key, "dur", 3)) {
+            p = parse_time(&known, &e->dur_ns, &e->dur_ps, e, key, mark(e, SEEN_DUR, p));
+            if (!known) e->dur_ns = HD_NO_TIME;
+            return p;
+        }
+        if (key_is(key, "id2", 3)) return parse_id2(e, key, p);
+        break;
+    case 4:
+        if (key_is(key, "name", 4)) return parse_text(&e->row.name, e, key, mark(e, SEEN_NAME, p));
+        if (key_is(key, "args", 4)) return parse_args_member(e, key, mark(e, SEEN_ARGS, p));
+        break;
+    default: break;
+    }
+    return parse_field(e, key, p);
+}
+
+/* ---- the track --------------------------------------------------------------------------------------------------- */
+
+static hd_ident ident_of(chrome_parser *parser, const chrome_token *token)
+{
+    hd_ident ident = {.type = token->type};
+    if (token->type == HD_IDENT_NUMBER) ident.text = hd_builder_intern(parser->builder, token->data, token->size);
+    if (token->type == HD_IDENT_STRING) {
+        bool escaped = memchr(token->data, '\\', token->size) != NULL;
+        hd_json_text text = {token->data, token->size, escaped, escaped};
+        ident.text = chrome_intern(parser, &text);
+    }
+    return ident;
+}
+
+static uint32_t track_of(event *e)
+{
+    chrome_parser *parser = e->parser;
+    const chrome_token *pid = &e->pid, *tid = &e->tid;
+    bool small = pid->size <= CHROME_TOKEN_LIMIT && tid->size <= CHROME_TOKEN_LIMIT;
+    chrome_track_entry *entry = NULL;
+    if (HD_LIKELY(small)) {
+        uint64_t hash = hd_hash(pid->data, pid->size) * 31 + hd_hash(tid->data, tid->size);
+        entry = &parser->tracks[(hash >> 32) % CHROME_TRACK_CACHE];
+        if (HD_LIKELY(entry->used && entry->pid_size == pid->size && entry->tid_size == tid->size &&
+                      entry->pid_type == pid->type && entry->tid_type == tid->type &&
+                      memcmp(entry->pid, pid->data, pid->size) == 0 && memcmp(entry->tid, tid->data, tid->size) == 0))
+            return entry->track;
+    }
+    uint32_t track = hd_builder_track(parser->builder, ident_of(parser, pid), ident_of(parser, tid), false);
+    if (!small) return track;
+    *entry = (chrome_track_entry){
+        .pid_size = (uint8_t)pid->size,
+        .tid_size = (uint8_t)tid->size,
+        .pid_type = (uint8_t)pid->type,
+        .tid_type = (uint8_t)tid->type,
+        .used = true,
+        .track = track,
+    };
+    memcpy(entry->pid, pid->data, pid->size);
+    memcpy(entry->tid, tid->data, tid->size);
+    return track;
+}
+
+/* ---- the event --------------------------------------------------------------------------------------------------- */
+
+static hd_kind kind_of(const event *e)
+{
+    static const uint8_t kinds[128] = {
+        ['X'] = HD_KIND_SLICE + 1,   ['B'] = HD_KIND_SLICE + 1,   ['E'] = HD_KIND_END + 1,
+        ['i'] = HD_KIND_INSTANT + 1, ['I'] = HD_KIND_INSTANT + 1, ['R'] = HD_KIND_INSTANT + 1,
+        ['C'] = HD_KIND_COUNTER + 1, ['s'] = HD_KIND_FLOW + 1,    ['t'] = HD_KIND_FLOW + 1,
+        ['f'] = HD_KIND_FLOW + 1,    ['b'] = HD_KIND_ASYNC + 1,   ['n'] = HD_KIND_ASYNC + 1,
+        ['e'] = HD_KIND_ASYNC + 1,   ['S'] = HD_KIND_ASYNC + 1,   ['T'] = HD_KIND_ASYNC + 1,
+        ['F'] = HD_KIND_ASYNC + 1,   ['p'] = HD_KIND_ASYNC + 1,   ['P'] = HD_KIND_SAMPLE + 1,
+        ['N'] = HD_KIND_OBJECT + 1,  ['O'] = HD_KIND_OBJECT + 1,  ['D'] = HD_KIND_OBJECT + 1,
+        ['M'] = HD_KIND_META + 1,
+    };
+    uint8_t kind = kinds[e->row.phase & 0x7f];
+    if (kind == 0) return HD_KIND_OTHER;
+    if (e->row.start_ns == HD_NO_TIME && kind - 1 != HD_KIND_META) return HD_KIND_OTHER;
+    return (hd_kind)(kind - 1);
+}
+
+static void set_duration(event *e)
+{
+    if (!(e->seen & SEEN_DUR) || e->dur_ns == HD_NO_TIME) return;
+    if (HD_UNLIKELY((e->row.phase & HD_PHASE_MASK) == 'B')) { /* its end will fill the column */
+        const hd_json_text key = {.data = "dur", .size = 3};
+        value v = {HD_ARG_DECIMAL, hd_decimal_pack(e->dur_ns * 1000 + e->dur_ps, 6)};
+        add_value(e, chrome_shapes_edge(e->parser, e->node, &key, HD_SCOPE_EVENT), v);
+        return;
+    }
+    uint32_t end_ps = e->row.start_ps + e->dur_ps;
+    e->row.end_ps = end_ps % 1000;
+    e->row.duration_ns = e->dur_ns + (end_ps >= 1000);
+}
+
+/* All members that have no column, as the text of one object: for events whose shape is one too many. */
+static uint32_t raw_members(chrome_parser *parser, const char *p, const char *end)
+{
+    static const char *const columns[] = {"ph", "ts", "dur", "pid", "tid", "name", "cat", "id", "bp"};
+    size_t size = 0;
+    if (!hd_reserve(&parser->scratch, &parser->scratch_capacity, (size_t)(end - p) + 2)) return HD_STRING_NONE;
+    char *out = parser->scratch;
+    for (p = hd_json_skip_space(p + 1); *p == '"'; p = hd_json_skip_space(p + (*p == ','))) {
+        const char *member = p;
+        hd_json_text key;
+        p = hd_json_skip_space(hd_json_string(&key, p + 1));
+        p = hd_json_skip_value(hd_json_skip_space(p + 1));
+        bool column = false;
+        for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+            column |= key_is(&key, columns[i], strlen(columns[i]));
+        if (!column) {
+            out[size] = size ? ',' : '{';
+            size++;
+            memcpy(out + size, member, (size_t)(p - member));
+            size += (size_t)(p - member);
+        }
+        p = hd_json_skip_space(p);
+    }
+    if (size == 0) out[size++] = '{';
+    out[size++] = '}';
+    return hd_builder_intern(parser->builder, out, size);
+}
+
+static chrome_outcome failed(chrome_parser *parser, hd_status status)
+{
+    if (status == HD_ERR_MEMORY) HD_NOMEM(&parser->error);
+    return CHROME_FAILED;
+}
+
+static chrome_outcome add_row(event *e, const char *start, const char *end)
+{
+    chrome_parser *parser = e->parser;
+    uint32_t shape = HD_NONE;
+    set_duration(e);
+    if (!e->too_many) {
+        shape = parser->shapes.nodes[e->node].shape[e->has_args];
+        if (HD_UNLIKELY(shape == HD_NONE)) shape = chrome_shapes_resolve(parser, e->node, e->has_args);
+    }
+    if (HD_UNLIKELY(shape == HD_NONE)) {
+        shape = hd_builder_raw_shape(parser->builder);
+        parser->values[0] = raw_members(parser, start, end);
+        if (!parser->values[0]) return failed(parser, HD_ERR_MEMORY);
+        chrome_note(parser, "chrome.raw_arguments", HD_LEDGER_NOTE, e->row.source_offset);
+    }
+    e->row.shape = shape;
+    e->row.kind = kind_of(e);
+    if (e->row.kind == HD_KIND_OTHER && e->row.start_ns == HD_NO_TIME && (e->row.phase & HD_PHASE_MASK))
+        chrome_note(parser, "chrome.event_without_time", HD_LEDGER_NOTE, e->row.source_offset);
+    if (e->duplicate) chrome_note(parser, "json.duplicate_key", HD_LEDGER_LOSS, e->row.source_offset);
+    e->row.track = track_of(e);
+    if (!parser->want_sources) e->row.source_offset = e->row.source_size = 0;
+    hd_status status = hd_batch_add(parser->batch, &e->row, parser->values, &parser->error);
+    return status == HD_OK ? CHROME_DONE : failed(parser, status);
+}
+
+chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, const char *start,
+                                  uint64_t source_offset, uint32_t source_size)
+{
+    event e = {.parser = parser, .row = hd_row_of(HD_KIND_OTHER, 0)};
+    e.pid.data = e.tid.data = "";
+    const char *p = hd_json_skip_space(start + 1);
+    if (HD_LIKELY(*p != '}')) {
+        for (;;) {
+            hd_json_text key;
+            if (HD_UNLIKELY(*p != '"')) return CHROME_BAD;
+            p = hd_json_string(&key, p + 1);
+            if (HD_UNLIKELY(!p || (key.wide && !hd_utf8_valid(key.data, key.size, false)))) return CHROME_BAD;
+            p = hd_json_skip_space(p);
+            if (HD_UNLIKELY(*p != ':')) return CHROME_BAD;
+            p = parse_member(&e, &key, hd_json_skip_space(p + 1));
+            if (HD_UNLIKELY(!p)) return CHROME_BAD;
+            p = hd_json_skip_space(p);
+            if (*p == '}') break;
+            if (HD_UNLIKELY(*p != ',')) return CHROME_BAD;
+            p = hd_json_skip_space(p + 1);
+        }
+    }
+    p++;
+    *out_end = p;
+    if (e.args && (e.row.phase & HD_PHASE_MASK) == 'M' && !parse_args(&e, e.args)) return CHROME_BAD;
+    e.row.source_offset = source_offset;
+    e.row.source_size = source_size ? source_size : (uint32_t)(p - start);
+    return add_row(&e, start, p);
+}
+
+chrome_outcome chrome_add_raw(chrome_parser *parser, const char *text, size_t size, uint64_t offset)
+{
+    hd_row row = hd_row_of(HD_KIND_OTHER, 0);
+    row.shape = hd_builder_raw_shape(parser->builder);
+    if (parser->want_sources) {
+        row.source_offset = offset;
+        row.source_size = (uint32_t)size;
+    }
+    parser->values[0] = hd_builder_intern(parser->builder, text, size);
+    if (!parser->values[0]) return failed(parser, HD_ERR_MEMORY);
+    hd_status status = hd_batch_add(parser->batch, &row, parser->values, &parser->error);
+    return status == HD_OK ? CHROME_DONE : failed(parser, status);
+}

@@ -1,0 +1,434 @@
+/* chrome_read.c - Chrome trace event JSON -> trace
+ *
+ * Format   "Trace Event Format" (Google), as written by PyTorch Kineto, TensorFlow, JAX, rocprof, Chrome, catapult,
+ *          CUPTI injections, Heddle itself; docs/formats/chrome.md has the mapping
+ * Sniffs   the first byte that is no space: `{` or `[`
+ * Maps     X, B -> slice, E -> end, i I R -> instant, C -> counter, s t f -> flow, b n e S T F p -> async, P -> sample,
+ *          N O D -> object, M -> metadata, all else (and what has no usable time) -> other, kept whole
+ * Units    ts, dur: decimal microseconds -> int64 ns and ps         Shapes   n elements -> n rows
+ * Limits   256 MiB an element or top-level value, 1,024 levels, 4,096 shapes (beyond: raw arguments)
+ * Errors   FORMAT: no array of events; DAMAGED: strict, and something had to be mended; LIMIT
+ *
+ * This file reads what stands around the array: the object's other keys, several documents one behind the other, lines
+ * of single events. Everything works on reader->rest, the text that has been read and not yet used.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/vector.h"
+#include "format/chrome/chrome_reader.h"
+
+static const char *here(const chrome_reader *reader) { return reader->rest.data + reader->rest.begin; }
+static size_t left(const chrome_reader *reader) { return reader->rest.end - reader->rest.begin; }
+
+static void advance(chrome_reader *reader, size_t size)
+{
+    reader->rest.begin += size;
+    reader->rest.offset += size;
+}
+
+/* The first byte that is no space, 0 at the end of the input. */
+static hd_status next_byte(chrome_reader *reader, char *out)
+{
+    for (uint64_t spaces = 0;;) {
+        HD_TRY(chrome_fill(reader, HD_JSON_PADDING));
+        const char *p = hd_json_skip_space(here(reader));
+        size_t size = (size_t)(p - here(reader));
+        if (size > left(reader)) size = left(reader);
+        spaces += size;
+        advance(reader, size);
+        if (left(reader) || reader->input_ended) break;
+        if (spaces > CHROME_ITEM_LIMIT)
+            return hd_error_set(reader->err, HD_ERR_LIMIT, hd_input_path(reader->input), reader->rest.offset,
+                                "%d MiB of white space: this is no trace", CHROME_ITEM_LIMIT >> 20);
+        HD_TRY(chrome_fill(reader, reader->chunk_size));
+    }
+    *out = left(reader) ? *here(reader) : 0;
+    return HD_OK;
+}
+
+static hd_status refuse(chrome_reader *reader, const char *code, uint64_t offset)
+{
+    return hd_error_set(reader->err, HD_ERR_DAMAGED, hd_input_path(reader->input), offset,
+                        "%s: the JSON is broken here, and --strict refuses repairs", code);
+}
+
+/* More than one JSON document: no patch of the text makes it one. */
+static void note_layout(chrome_reader *reader, const char *code, hd_ledger_level level)
+{
+    hd_builder_ledger(reader->builder, CHROME_STAGE, code, level, 1, reader->rest.offset);
+    hd_builder_facts(reader->builder)->needs_rewrite = true;
+}
+
+/* Damage outside of the events. text: what stands there instead of size bytes. */
+static hd_status mend(chrome_reader *reader, const char *code, hd_ledger_level level, uint64_t offset, uint64_t size,
+                      const char *text, size_t text_size)
+{
+    if (reader->options->strict) return refuse(reader, code, offset);
+    hd_builder_ledger(reader->builder, CHROME_STAGE, code, level, 1, offset);
+    if (reader->options->sources)
+        hd_builder_patch(reader->builder, offset, size,
+                         text_size ? hd_builder_intern(reader->builder, text, text_size) : HD_STRING_NONE);
+    return HD_OK;
+}
+
+/* Have more text than before; false: there is no more. */
+static hd_status more(chrome_reader *reader, bool *out)
+{
+    size_t had = left(reader);
+    if (had >= CHROME_ITEM_LIMIT)
+        return hd_error_set(reader->err, HD_ERR_LIMIT, hd_input_path(reader->input), reader->rest.offset,
+                            "one value is larger than %d MiB", CHROME_ITEM_LIMIT >> 20);
+    HD_TRY(chrome_fill(reader, had < 4096 ? 65536 : had * 2));
+    *out = left(reader) > had;
+    return HD_OK;
+}
+
+/* ---- top-level members ------------------------------------------------------------------------------------ */
+
+/* Where a value that is not valid JSON probably ends: a comma or closing bracket that is not in it. */
+static const char *probable_end(const char *p, const char *end)
+{
+    size_t depth = 0;
+    for (; p < end; p++) {
+        switch (*p) {
+        case '"':
+            for (p++; p < end && *p != '"'; p++) p += *p == '\\';
+            break;
+        case '{': case '[': depth++; break;
+        case '}': case ']':
+            if (depth-- == 0) return p;
+            break;
+        case ',':
+            if (depth == 0) return p;
+            break;
+        default: break;
+        }
+    }
+    return end;
+}
+
+/* A broken value of `size` bytes at rest: mended inside an object that is made around it. */
+static hd_status repair_value(chrome_reader *reader, uint32_t *out_value, size_t size)
+{
+    static const char before[] = "{\"v\":";
+    enum { BEFORE = sizeof before - 1 };
+    hd_json_repair *r = &reader->parsers[0].repair;
+    hd_repair_outcome outcome;
+    size_t consumed;
+    char *text = malloc(size + BEFORE + 1);
+    if (!text) return HD_NOMEM(reader->err);
+    memcpy(text, before, BEFORE);
+    memcpy(text + BEFORE, here(reader), size);
+    text[BEFORE + size] = '}';
+    hd_status status = hd_json_repair_object(&outcome, &consumed, r, text, size + BEFORE + 1, true, reader->err);
+    free(text);
+    HD_TRY(status);
+    uint64_t offset = reader->rest.offset;
+    const char *value = "null";
+    size_t value_size = 4;
+    if (outcome == HD_REPAIR_DONE && r->size > BEFORE && memcmp(r->text, before, BEFORE) == 0) {
+        value = r->text + BEFORE;
+        value_size = r->size - BEFORE - 1;
+    }
+    *out_value = hd_builder_intern(reader->builder, value, value_size);
+    const char *code = r->issue_count ? r->issues[0].code : "json.invalid";
+    return mend(reader, code, value_size == 4 && outcome != HD_REPAIR_DONE ? HD_LEDGER_LOSS : HD_LEDGER_REPAIR, offset,
+                size, value, value_size);
+}
+
+/* rest stands at the value of a top-level key that is not the events. */
+static hd_status read_value(chrome_reader *reader, uint32_t *out_value)
+{
+    const char *end;
+    bool grew = true;
+    while (!((end = hd_json_skip_value(here(reader))) && (end < here(reader) + left(reader) || reader->input_ended)) &&
+           grew) {
+        /* it may only be cut: but a broken value should not make us read everything */
+        const char *stop = probable_end(here(reader), here(reader) + left(reader));
+        if (!end && stop < here(reader) + left(reader)) break;
+        HD_TRY(more(reader, &grew));
+    }
+    size_t size = end ? (size_t)(end - here(reader))
+                      : (size_t)(probable_end(here(reader), here(reader) + left(reader)) - here(reader));
+    if (end) *out_value = hd_builder_intern(reader->builder, here(reader), size);
+    else HD_TRY(repair_value(reader, out_value, size));
+    advance(reader, size);
+    return HD_OK;
+}
+
+/* rest stands at the quote of a key: its id, and rest at the value; *out_found false: there is no key after all. */
+static hd_status read_key(chrome_reader *reader, uint32_t *out_key, bool *out_found)
+{
+    for (bool grew = true; grew;) {
+        hd_json_text key;
+        const char *p = hd_json_string(&key, here(reader) + 1);
+        if (p) p = hd_json_skip_space(p);
+        if (p && *p == ':') {
+            p = hd_json_skip_space(p + 1);
+            if (p < here(reader) + left(reader)) {
+                *out_key = chrome_intern(&reader->parsers[0], &key);
+                advance(reader, (size_t)(p - here(reader)));
+                *out_found = *out_key != HD_STRING_NONE;
+                return HD_OK;
+            }
+        }
+        if (left(reader) > CHROME_ITEM_LIMIT / 256) break; /* no key is that long */
+        HD_TRY(more(reader, &grew));
+    }
+    *out_found = false;
+    return HD_OK;
+}
+
+/* Behind `[`: the events, and their `]`. */
+static hd_status read_array(chrome_reader *reader, bool in_object)
+{
+    advance(reader, 1);
+    HD_TRY(chrome_read_elements(reader));
+    if (left(reader) == 0) {
+        const char *close = in_object ? "]}" : "]";
+        reader->cut = true;
+        return mend(reader, "json.unclosed", HD_LEDGER_REPAIR, reader->rest.offset, 0, close, in_object ? 2 : 1);
+    }
+    advance(reader, 1);
+    return HD_OK;
+}
+
+/* Bytes between members that are no members. */
+static hd_status skip_garbage(chrome_reader *reader)
+{
+    const char *p = here(reader), *end = p + left(reader);
+    for (p++; p < end && *p != '"' && *p != '}' && *p != ','; p++) continue;
+    size_t size = (size_t)(p - here(reader));
+    HD_TRY(mend(reader, "json.garbage", HD_LEDGER_LOSS, reader->rest.offset, size, NULL, 0));
+    advance(reader, size);
+    return HD_OK;
+}
+
+static hd_status read_member(chrome_reader *reader, bool *seen_events, bool *lost)
+{
+    uint32_t key, value = HD_STRING_NONE;
+    bool found;
+    uint64_t offset = reader->rest.offset;
+    HD_TRY(read_key(reader, &key, &found));
+    *lost = !found;
+    if (!found) return skip_garbage(reader);
+    hd_string name = hd_builder_string(reader->builder, key);
+    bool is_events = name.size == 11 && memcmp(name.data, "traceEvents", 11) == 0;
+    if (is_events && *here(reader) == '[') {
+        *seen_events = true;
+        return read_array(reader, true);
+    }
+    if (left(reader) == 0) {
+        *lost = true;
+        return mend(reader, "json.truncated", HD_LEDGER_LOSS, offset, reader->rest.offset - offset, NULL, 0);
+    }
+    HD_TRY(read_value(reader, &value));
+    hd_builder_metadata(reader->builder, key, value, *seen_events);
+    return HD_OK;
+}
+
+/* rest stands at the `{` of the outermost object. */
+static hd_status read_object(chrome_reader *reader, bool *seen_events)
+{
+    uint64_t comma = HD_OFFSET_NONE;
+    bool after_value = false;
+    advance(reader, 1);
+    for (;;) {
+        char c;
+        HD_TRY(next_byte(reader, &c));
+        if (c == 0 && reader->input_ended && left(reader) == 0) {
+            if (reader->cut) return HD_OK;
+            if (comma != HD_OFFSET_NONE && !after_value)
+                HD_TRY(mend(reader, "json.trailing_comma", HD_LEDGER_REPAIR, comma, 1, NULL, 0));
+            return mend(reader, "json.unclosed", HD_LEDGER_REPAIR, reader->rest.offset, 0, "}", 1);
+        }
+        if (c == '}') {
+            if (comma != HD_OFFSET_NONE && !after_value)
+                HD_TRY(mend(reader, "json.trailing_comma", HD_LEDGER_REPAIR, comma, 1, NULL, 0));
+            advance(reader, 1);
+            return HD_OK;
+        }
+        if (c == ',') {
+            if (!after_value) HD_TRY(mend(reader, "json.extra_comma", HD_LEDGER_REPAIR, reader->rest.offset, 1, NULL, 0));
+            else comma = reader->rest.offset;
+            after_value = false;
+            advance(reader, 1);
+            continue;
+        }
+        if (c != '"') {
+            HD_TRY(skip_garbage(reader));
+            continue;
+        }
+        if (after_value) HD_TRY(mend(reader, "json.missing_comma", HD_LEDGER_REPAIR, reader->rest.offset, 0, ",", 1));
+        bool lost;
+        HD_TRY(read_member(reader, seen_events, &lost));
+        after_value = !lost;
+    }
+}
+
+/* ---- documents ---------------------------------------------------------------------------------------------- */
+
+/* Is the object at rest an event of its own, as in a file of one event a line? */
+static bool is_lone_event(const chrome_reader *reader)
+{
+    const char *p = hd_json_skip_space(here(reader) + 1), *end = here(reader) + left(reader);
+    while (*p == '"' && p < end) {
+        hd_json_text key;
+        p = hd_json_string(&key, p + 1);
+        if (!p) return false;
+        if (key.size == 2 && memcmp(key.data, "ph", 2) == 0) return true;
+        if (key.size == 11 && memcmp(key.data, "traceEvents", 11) == 0) return false;
+        p = hd_json_skip_space(p);
+        if (*p != ':' || !(p = hd_json_skip_value(hd_json_skip_space(p + 1)))) return false;
+        p = hd_json_skip_space(p);
+        if (*p != ',') return false;
+        p = hd_json_skip_space(p + 1);
+    }
+    return false;
+}
+
+static hd_status read_document(chrome_reader *reader, char first, bool *seen_events)
+{
+    if (first == '[') {
+        if (!*seen_events) hd_builder_facts(reader->builder)->top_level_array = true;
+        *seen_events = true;
+        return read_array(reader, false);
+    }
+    HD_TRY(chrome_fill(reader, 65536));
+    if (is_lone_event(reader)) {
+        note_layout(reader, "json.lines", HD_LEDGER_NOTE);
+        hd_builder_facts(reader->builder)->top_level_array = true;
+        *seen_events = true;
+        reader->lines = true;
+        return chrome_read_elements(reader);
+    }
+    return read_object(reader, seen_events);
+}
+
+static hd_status read_documents(chrome_reader *reader)
+{
+    bool seen_events = false;
+    HD_TRY(chrome_fill(reader, 4096));
+    if (left(reader) >= 3 && memcmp(here(reader), "\xef\xbb\xbf", 3) == 0) {
+        HD_TRY(mend(reader, "json.byte_order_mark", HD_LEDGER_REPAIR, 0, 3, NULL, 0));
+        advance(reader, 3);
+    }
+    for (int documents = 0;; documents++) {
+        char first;
+        HD_TRY(next_byte(reader, &first));
+        if (left(reader) == 0) break;
+        if (first != '{' && first != '[') {
+            if (documents == 0) break;
+            HD_TRY(mend(reader, "json.trailing_garbage", HD_LEDGER_LOSS, reader->rest.offset,
+                        UINT64_MAX - reader->rest.offset, NULL, 0));
+            break;
+        }
+        if (documents && reader->options->strict) return refuse(reader, "json.concatenated", reader->rest.offset);
+        if (documents) note_layout(reader, "json.concatenated", HD_LEDGER_REPAIR);
+        HD_TRY(read_document(reader, first, &seen_events));
+    }
+    if (!seen_events)
+        return hd_error_set(reader->err, HD_ERR_FORMAT, hd_input_path(reader->input), reader->rest.offset,
+                            "no array of trace events found: expected [ … ] or {\"traceEvents\": [ … ]}");
+    return HD_OK;
+}
+
+/* ---- the reader --------------------------------------------------------------------------------------------- */
+
+hd_status chrome_parser_init(chrome_parser *parser, hd_builder *builder, const hd_read_options *options, hd_error *err)
+{
+    parser->builder = builder;
+    parser->want_args = options->args == HD_ARGS_ALL;
+    parser->want_sources = options->sources;
+    parser->strict = options->strict;
+    hd_json_repair_init(&parser->repair);
+    if (!chrome_shapes_init(&parser->shapes)) return HD_NOMEM(err);
+    return hd_batch_new(&parser->batch, builder, err);
+}
+
+void chrome_parser_deinit(chrome_parser *parser)
+{
+    chrome_shapes_deinit(&parser->shapes);
+    hd_json_repair_deinit(&parser->repair);
+    hd_batch_free(parser->batch);
+    free(parser->scratch);
+    free(parser->padded);
+    free(parser->issues);
+    free(parser->patches);
+}
+
+static size_t choose_chunk_size(const hd_input *input, unsigned threads)
+{
+    enum { SMALLEST = 1 << 18, LARGEST = 1 << 22 };
+    uint64_t size = hd_input_size_bytes(input);
+    if (size == 0 || hd_input_compression(input) != HD_COMPRESSION_NONE) return LARGEST;
+    uint64_t share = size / (threads * 4) + 1;
+    return share < SMALLEST ? SMALLEST : share > LARGEST ? LARGEST : (size_t)share;
+}
+
+static unsigned choose_threads(const hd_input *input, unsigned wanted)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned threads = wanted ? wanted : cores > 0 ? (unsigned)cores : 1;
+    if (threads > HD_CHROME_THREAD_LIMIT) threads = HD_CHROME_THREAD_LIMIT;
+    uint64_t size = hd_input_size_bytes(input);
+    bool small = size && hd_input_compression(input) == HD_COMPRESSION_NONE && size < (1 << 20);
+    return small && !wanted ? 1 : threads;
+}
+
+static hd_status reader_init(chrome_reader *reader)
+{
+    reader->parser_count = choose_threads(reader->input, reader->options->threads);
+    reader->chunk_size = choose_chunk_size(reader->input, reader->parser_count);
+    reader->job_count = (size_t)reader->parser_count * 2;
+    reader->jobs = calloc(reader->job_count, sizeof *reader->jobs);
+    reader->parsers = calloc(reader->parser_count, sizeof *reader->parsers);
+    if (!reader->jobs || !reader->parsers) return HD_NOMEM(reader->err);
+    for (unsigned i = 0; i < reader->parser_count; i++)
+        HD_TRY(chrome_parser_init(&reader->parsers[i], reader->builder, reader->options, reader->err));
+    return HD_OK;
+}
+
+static void reader_deinit(chrome_reader *reader)
+{
+    for (unsigned i = 0; reader->parsers && i < reader->parser_count; i++) chrome_parser_deinit(&reader->parsers[i]);
+    for (size_t i = 0; reader->jobs && i < reader->job_count; i++) chrome_text_deinit(&reader->jobs[i].text);
+    free(reader->parsers);
+    free(reader->jobs);
+    chrome_text_deinit(&reader->rest);
+    pthread_mutex_destroy(&reader->lock);
+    pthread_cond_destroy(&reader->changed);
+}
+
+static void note_input(chrome_reader *reader)
+{
+    hd_trace_facts *facts = hd_builder_facts(reader->builder);
+    facts->input_bytes = reader->rest.offset + left(reader);
+    facts->has_sources = reader->options->sources;
+    facts->has_args = reader->options->args == HD_ARGS_ALL;
+}
+
+hd_status chrome_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    chrome_reader reader = {.input = input, .options = options, .builder = builder, .err = err};
+    pthread_mutex_init(&reader.lock, NULL);
+    pthread_cond_init(&reader.changed, NULL);
+    hd_status status = reader_init(&reader);
+    if (status == HD_OK) status = read_documents(&reader);
+    if (status == HD_OK) {
+        note_input(&reader);
+        chrome_apply_metadata(builder);
+    }
+    reader_deinit(&reader);
+    return status;
+}
+
+int chrome_sniff(const unsigned char *head, size_t size)
+{
+    size_t i = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    while (i < size && hd_json_is_space((char)head[i])) i++;
+    if (i == size) return size ? 1 : 0;
+    return head[i] == '{' || head[i] == '[' ? 50 : 0;
+}

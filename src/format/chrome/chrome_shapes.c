@@ -1,0 +1,107 @@
+/* chrome_shapes.c - recognising argument shapes while reading
+ *
+ * Real traces write a few dozen lists of keys over and over. A tree of (key, type of value) steps follows an event's
+ * members as they come; where it ends is the shape. The edge used last stands first, and is compared with the input
+ * before the key's end is even known.
+ */
+#include <stdlib.h>
+
+#include "base/vector.h"
+#include "format/chrome/chrome.h"
+
+enum { NODE_LIMIT = 1 << 16 };
+
+bool chrome_shapes_init(chrome_shapes *shapes)
+{
+    *shapes = (chrome_shapes){0};
+    if (!hd_grow((void **)&shapes->nodes, &shapes->node_capacity, 0, sizeof *shapes->nodes) ||
+        !hd_grow((void **)&shapes->edges, &shapes->edge_capacity, 0, sizeof *shapes->edges)) {
+        chrome_shapes_deinit(shapes);
+        return false;
+    }
+    shapes->nodes[0] = (chrome_node){.shape = {HD_NONE, HD_NONE}};
+    shapes->node_count = 1;
+    shapes->edge_count = 1; /* edge 0 is "none" */
+    return true;
+}
+
+void chrome_shapes_deinit(chrome_shapes *shapes)
+{
+    free(shapes->nodes);
+    free(shapes->edges);
+    hd_arena_deinit(&shapes->arena);
+}
+
+/* The key itself is bounded by the text it stands in; its first bytes and closing quote make a quick comparison. */
+static bool fill_edge(chrome_parser *parser, chrome_edge *edge, const hd_json_text *key)
+{
+    char *copy = hd_arena_alloc(&parser->shapes.arena, key->size + 1);
+    edge->key_id = chrome_intern(parser, key);
+    if (!copy || edge->key_id == HD_STRING_NONE) return false;
+    memcpy(copy, key->data, key->size);
+    copy[key->size] = '"';
+    edge->key = copy;
+    edge->key_size = (uint32_t)key->size;
+    char head[8] = {0};
+    size_t size = key->size + 1 < sizeof head ? key->size + 1 : sizeof head;
+    memcpy(head, copy, size);
+    edge->head = hd_load64(head);
+    memset(head, 0xff, size);
+    memset(head + size, 0, sizeof head - size);
+    edge->head_mask = hd_load64(head);
+    return true;
+}
+
+uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node_index, const hd_json_text *key, hd_arg_scope scope)
+{
+    chrome_shapes *shapes = &parser->shapes;
+    chrome_node *node = &shapes->nodes[node_index];
+    uint32_t *link = &node->first_edge;
+    for (uint32_t i; (i = *link) != 0; link = &shapes->edges[i].next) {
+        chrome_edge *edge = &shapes->edges[i];
+        if (edge->key_size != key->size || edge->scope != scope || memcmp(edge->key, key->data, key->size) != 0) continue;
+        *link = edge->next;
+        edge->next = node->first_edge;
+        node->first_edge = i;
+        return i;
+    }
+    if (key->size > UINT32_MAX - 1 || shapes->edge_count >= NODE_LIMIT ||
+        !hd_grow((void **)&shapes->edges, &shapes->edge_capacity, shapes->edge_count, sizeof *shapes->edges))
+        return 0;
+    chrome_edge *edge = &shapes->edges[shapes->edge_count];
+    *edge = (chrome_edge){.scope = (uint8_t)scope, .next = node->first_edge};
+    if (!fill_edge(parser, edge, key)) return 0;
+    node->first_edge = (uint32_t)shapes->edge_count;
+    return (uint32_t)shapes->edge_count++;
+}
+
+uint32_t chrome_shapes_step(chrome_shapes *shapes, uint32_t node, uint32_t edge, hd_arg_type type)
+{
+    if (shapes->node_count >= NODE_LIMIT ||
+        !hd_grow((void **)&shapes->nodes, &shapes->node_capacity, shapes->node_count, sizeof *shapes->nodes))
+        return 0;
+    shapes->nodes[shapes->node_count] = (chrome_node){
+        .parent = node,
+        .via_edge = edge,
+        .via_type = (uint8_t)type,
+        .depth = (uint16_t)(shapes->nodes[node].depth + 1),
+        .shape = {HD_NONE, HD_NONE},
+    };
+    shapes->edges[edge].target[type] = (uint32_t)shapes->node_count;
+    return (uint32_t)shapes->node_count++;
+}
+
+uint32_t chrome_shapes_resolve(chrome_parser *parser, uint32_t node_index, bool has_args)
+{
+    chrome_shapes *shapes = &parser->shapes;
+    hd_arg_key keys[CHROME_KEY_LIMIT];
+    uint32_t count = shapes->nodes[node_index].depth;
+    uint32_t at = node_index;
+    for (uint32_t i = count; i-- > 0; at = shapes->nodes[at].parent) {
+        const chrome_edge *edge = &shapes->edges[shapes->nodes[at].via_edge];
+        keys[i] = (hd_arg_key){.key = edge->key_id, .type = shapes->nodes[at].via_type, .scope = edge->scope};
+    }
+    uint32_t shape = hd_builder_shape(parser->builder, keys, count, has_args);
+    shapes->nodes[node_index].shape[has_args] = shape;
+    return shape;
+}

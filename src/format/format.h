@@ -1,0 +1,24 @@
+/* format.h - what a format is: a descriptor in a list */
+#ifndef HD_FORMAT_FORMAT_H
+#define HD_FORMAT_FORMAT_H
+
+#include "base/input.h"
+#include "base/output.h"
+#include "heddle/builder.h"
+#include "heddle/format.h"
+
+typedef struct hd_format {
+    hd_format_info info;
+    /* A bid from the first bytes of the decompressed input: 0 no, 100 certain. Never consumes. */
+    int (*sniff)(const unsigned char *head, size_t size);
+    /* The input stands at its first byte. Fills the builder; whoever called frees or finishes it. */
+    hd_status (*read)(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
+    hd_status (*write)(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err);
+} hd_format;
+
+extern const hd_format hd_chrome_format;
+
+/* The same as hd_trace_read, from an input that is open; the caller closes it. */
+hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err);
+
+#endif

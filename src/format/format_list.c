@@ -1,0 +1,123 @@
+/* format_list.c - the formats of this build, and the choice among them */
+#include "format/format.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+static const hd_format *const formats[] = {
+    &hd_chrome_format,
+};
+
+enum { FORMAT_COUNT = sizeof formats / sizeof *formats, SNIFF_BYTES = 4096 };
+
+size_t hd_format_count(void) { return FORMAT_COUNT; }
+const hd_format_info *hd_format_at(size_t index) { return index < FORMAT_COUNT ? &formats[index]->info : NULL; }
+
+static const char *compression_name(hd_compression compression)
+{
+    switch (compression) {
+    case HD_COMPRESSION_GZIP: return "gzip";
+    case HD_COMPRESSION_ZSTD: return "zstd";
+    default: return "none";
+    }
+}
+
+/* What went wrong below the format. */
+static void note_damage(hd_builder *builder, const hd_input *input)
+{
+    for (size_t i = 0; i < hd_input_damage_count(input); i++) {
+        const hd_input_damage *damage = hd_input_damage_at(input, i);
+        hd_builder_ledger(builder, "input", damage->code, HD_LEDGER_LOSS, damage->count, damage->offset);
+    }
+}
+
+static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
+{
+    const uint8_t *head;
+    size_t size;
+    int best = 0;
+    HD_TRY(hd_input_peek(input, &head, &size, err));
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        int bid = formats[i]->info.reads ? formats[i]->sniff(head, size) : 0;
+        if (bid <= best) continue;
+        best = bid;
+        *out = formats[i];
+    }
+    if (best) return HD_OK;
+    return hd_error_set(err, HD_ERR_FORMAT, hd_input_path(input), 0,
+                        "no reader knows this content; expected a trace: Chrome JSON begins with { or [");
+}
+
+static hd_status read_into(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    const hd_format *format;
+    HD_TRY(choose(&format, input, err));
+    hd_trace_facts *facts = hd_builder_facts(builder);
+    HD_TRY(format->read(builder, input, options, err));
+    note_damage(builder, input);
+    facts->format = format->info.name;
+    facts->compression = compression_name(hd_input_compression(input));
+    facts->stored_bytes = hd_input_size_bytes(input);
+    const hd_input_damage *damage = hd_input_damage_at(input, 0);
+    if (options->strict && damage)
+        return hd_error_set(err, HD_ERR_DAMAGED, hd_input_path(input), damage->offset,
+                            "%s: the compressed data are damaged, and --strict refuses repairs", damage->code);
+    return HD_OK;
+}
+
+hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    hd_builder *builder;
+    *out = NULL;
+    HD_TRY(hd_builder_new(&builder, err));
+    hd_status status = read_into(builder, input, options, err);
+    if (status == HD_OK) return hd_builder_finish(out, builder, err);
+    hd_builder_free(builder);
+    if (err && !err->path[0]) hd_error_set_path(err, hd_input_path(input));
+    return status;
+}
+
+hd_status hd_trace_read(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err)
+{
+    static const hd_read_options defaults = {0};
+    hd_input *input;
+    *out = NULL;
+    if (!options) options = &defaults;
+    hd_input_options input_options = {.spool = options->keep_input};
+    HD_TRY(hd_input_open(&input, path, &input_options, err));
+    hd_status status = hd_format_read(out, input, options, err);
+    hd_input_close(input);
+    return status;
+}
+
+static bool ends_with(const char *path, size_t size, const char *extension)
+{
+    size_t n = strlen(extension);
+    return size >= n && memcmp(path + size - n, extension, n) == 0;
+}
+
+/* By the extension under that of the compression; JSON for standard output and for unknown ones. */
+static const hd_format *format_for(const char *path)
+{
+    size_t size = strlen(path);
+    if (ends_with(path, size, ".gz")) size -= 3;
+    else if (ends_with(path, size, ".zst")) size -= 4;
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (formats[i]->info.writes && ends_with(path, size, formats[i]->info.extensions)) return formats[i];
+    }
+    return &hd_chrome_format;
+}
+
+hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err)
+{
+    static const hd_write_options defaults = {0};
+    hd_output *output;
+    if (!options) options = &defaults;
+    hd_output_options output_options = {.level = options->level, .sync = options->sync};
+    HD_TRY(hd_output_create(&output, path, &output_options, err));
+    hd_status status = format_for(path)->write(trace, output, options, err);
+    if (status == HD_OK) return hd_output_commit(output, err);
+    hd_output_abort(output);
+    return status;
+}

@@ -1,0 +1,202 @@
+/* synth.c - synthetic traces: options, the plan of steps, rank after rank */
+#include <stdlib.h>
+
+#include "synth/synth_impl.h"
+
+enum { STEPS_MAX = 100000000 };
+static const uint64_t events_max = 4000000000;
+
+hd_synth_options hd_synth_options_default(void)
+{
+    return (hd_synth_options){
+        .seed = 1,
+        .steps = 4,
+        .layers = 4,
+        .ranks = 1,
+        .rank = HD_SYNTH_ALL_RANKS,
+        .streams = 2,
+        .jitter_percent = 8,
+        .python = true,
+        .flows = true,
+        .counters = true,
+        .memory = true,
+    };
+}
+
+/* ---- options ---------------------------------------------------------------------------------------------- */
+
+static hd_status check_range(const char *name, uint64_t value, uint64_t least, uint64_t most, hd_error *err)
+{
+    if (value >= least && value <= most) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "a synthetic trace cannot have %llu %s: expected %llu to %llu", (unsigned long long)value, name,
+                        (unsigned long long)least, (unsigned long long)most);
+}
+
+static hd_status check_options(const hd_synth_options *o, hd_error *err)
+{
+    HD_TRY(check_range("events", o->events, 0, events_max, err));
+    HD_TRY(check_range("steps", o->steps, 0, STEPS_MAX, err));
+    HD_TRY(check_range("layers", o->layers, 0, HD_SYNTH_LAYERS_MAX, err));
+    HD_TRY(check_range("ranks", o->ranks, 1, HD_SYNTH_RANKS_MAX, err));
+    HD_TRY(check_range("streams", o->streams, 1, HD_SYNTH_STREAMS_MAX, err));
+    HD_TRY(check_range("percent of jitter", o->jitter_percent, 0, 100, err));
+    if (o->rank < HD_SYNTH_ALL_RANKS || o->rank >= (int64_t)o->ranks)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no rank %d among %u ranks",
+                            (int)o->rank, (unsigned)o->ranks);
+    return HD_OK;
+}
+
+/* ---- the plan --------------------------------------------------------------------------------------------- */
+
+/* Events of a step of so many layers. The step is played, and forgotten. */
+static uint64_t try_step(synth *s, uint32_t layers)
+{
+    synth_state saved = s->now;
+    synth_quota small_cpu, small_gpu, genuine;
+    synth_step(s, 0, layers);
+    small_cpu = s->now.small_cpu;
+    small_gpu = s->now.small_gpu;
+    genuine = s->now.genuine;
+    uint64_t count = s->lists[SYNTH_CPU].count + s->lists[SYNTH_GPU].count;
+    synth_drop(s);
+    s->now = saved;
+    s->now.small_cpu.last_chances = small_cpu.chances;
+    s->now.small_gpu.last_chances = small_gpu.chances;
+    s->now.genuine.last_chances = genuine.chances;
+    return count;
+}
+
+static uint64_t count_meta(synth *s)
+{
+    synth_rank_meta(s);
+    uint64_t count = s->lists[SYNTH_CPU].count + 3;
+    synth_drop(s);
+    return count;
+}
+
+/* Steps of `full` events, and one of base + n * layer to come near the target. */
+static void plan_steps(synth *s, uint64_t target, uint64_t base, uint64_t layer)
+{
+    uint64_t full = base + layer * s->options.layers;
+    uint64_t steps = target / full, rest = target % full;
+    s->last_layers = s->step_layers = s->options.layers;
+    if (rest > base / 2 && (steps == 0 || rest > target / 50)) {
+        s->last_layers = rest > base ? (uint32_t)((rest - base + layer / 2) / layer) : 0;
+        if (s->last_layers > s->options.layers) s->last_layers = s->options.layers;
+        steps++;
+    }
+    s->step_count = (uint32_t)(steps < STEPS_MAX ? steps : STEPS_MAX);
+}
+
+static hd_status plan(synth *s)
+{
+    const hd_synth_options *o = &s->options;
+    uint64_t ranks = s->last_rank - s->first_rank + 1;
+    hd_synth_options faultless = *o;
+    s->step_count = 1;
+    s->options.crossings = s->options.late_kernels = s->options.orphans = s->options.negatives = 0;
+    uint64_t meta = count_meta(s), base = try_step(s, 0), layer = try_step(s, 1) - base, full = try_step(s, o->layers);
+    if (s->failed) return HD_NOMEM(s->err);
+    s->options = faultless;
+    uint64_t spent = meta + synth_faults_size(s), target = o->events / ranks;
+    s->step_count = o->steps;
+    s->step_layers = s->last_layers = o->layers;
+    if (o->events) plan_steps(s, target > spent ? target - spent : 0, base, layer);
+    if (s->step_count && s->last_layers != s->step_layers && s->step_count == 1) s->step_layers = s->last_layers;
+    uint64_t events = (meta + s->step_count * full) * ranks;
+    if (events > events_max)
+        return hd_error_set(s->err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                            "about %llu events would be made: expected at most %llu", (unsigned long long)events,
+                            (unsigned long long)events_max);
+    uint64_t faults = ((uint64_t)o->crossings + o->late_kernels + o->orphans + o->negatives) * ranks;
+    uint64_t room = o->events ? o->events : events;
+    if (faults && (s->step_count == 0 || faults > room / 4))
+        return hd_error_set(s->err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                            "%llu faults do not fit into %llu events: expected at most one in four",
+                            (unsigned long long)faults, (unsigned long long)(s->step_count ? room : meta * ranks));
+    return HD_OK;
+}
+
+/* ---- ranks ------------------------------------------------------------------------------------------------ */
+
+/* A rank starts afresh, but ids go on, since they are one space within a trace. */
+static void begin_rank(synth *s, uint32_t rank)
+{
+    synth_state before = s->now;
+    s->rank = rank;
+    s->now = (synth_state){
+        .external = before.external,
+        .correlation = before.correlation,
+        .python = before.python,
+        .flow = before.flow,
+        .async = before.async,
+        .reserved = (int64_t)24 << 30,
+        .allocated = (int64_t)19 << 30,
+        .truth = before.truth,
+    };
+    s->now.small_cpu.last_chances = before.small_cpu.last_chances;
+    s->now.small_gpu.last_chances = before.small_gpu.last_chances;
+    s->now.genuine.last_chances = before.genuine.last_chances;
+    synth_rank_tracks(s);
+}
+
+static hd_status play_rank(synth *s, uint32_t rank)
+{
+    begin_rank(s, rank);
+    if (s->failed) return HD_NOMEM(s->err);
+    for (uint32_t number = 0; number < s->step_count; number++) {
+        synth_faults_begin_step(s, number);
+        synth_step(s, number, number + 1 == s->step_count ? s->last_layers : s->step_layers);
+        HD_TRY(synth_flush(s));
+        s->now.truth.steps++;
+    }
+    synth_rank_meta(s);
+    HD_TRY(synth_flush(s));
+    s->now.truth.ranks++;
+    s->now.truth.clock_offset_ns = s->clock_offset_ns;
+    s->now.truth.clock_drift_ppb = s->clock_drift_ppb;
+    return HD_OK;
+}
+
+static hd_status play(synth *s)
+{
+    HD_TRY(synth_emit_init(s));
+    synth_trace_meta_before(s);
+    begin_rank(s, s->first_rank);
+    if (s->failed) return HD_NOMEM(s->err);
+    HD_TRY(plan(s));
+    for (uint32_t rank = s->first_rank; rank <= s->last_rank; rank++) HD_TRY(play_rank(s, rank));
+    synth_trace_meta_after(s);
+    HD_TRY(synth_flush(s));
+    hd_chunk *chunk;
+    HD_TRY(hd_batch_take(&chunk, s->batch, s->err));
+    return hd_builder_append(s->builder, chunk, s->err);
+}
+
+hd_status hd_synth_trace(hd_trace **out, hd_synth_truth *truth, const hd_synth_options *options, hd_error *err)
+{
+    hd_synth_options chosen = options ? *options : hd_synth_options_default();
+    *out = NULL;
+    HD_TRY(check_options(&chosen, err));
+    synth *s = calloc(1, sizeof *s);
+    if (!s) return HD_NOMEM(err);
+    s->options = chosen;
+    s->err = err;
+    s->first_rank = chosen.rank < 0 ? 0 : (uint32_t)chosen.rank;
+    s->last_rank = chosen.rank < 0 ? chosen.ranks - 1 : (uint32_t)chosen.rank;
+    hd_status status = play(s);
+    if (status == HD_OK) {
+        hd_builder *builder = s->builder;
+        s->builder = NULL;
+        status = hd_builder_finish(out, builder, err);
+    }
+    if (status == HD_OK) {
+        s->now.truth.start_ns = hd_trace_facts_of(*out)->start_ns;
+        s->now.truth.end_ns = hd_trace_facts_of(*out)->end_ns;
+        if (truth) *truth = s->now.truth;
+    }
+    synth_emit_deinit(s);
+    free(s);
+    return status;
+}

@@ -1,0 +1,259 @@
+/* finish.c - what is worked out once all events are there: begin/end pairs, counts of tracks, the span */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "trace/column.h"
+#include "trace/trace_impl.h"
+
+/* ---- pairs ------------------------------------------------------------------------------------------ */
+
+/* Walks the rows of one table. */
+typedef struct cursor {
+    const hd_table *table;
+    size_t block;
+    uint32_t row;
+    uint64_t global_row;
+} cursor;
+
+static const hd_block *cursor_next(cursor *c, uint32_t *out_row)
+{
+    while (c->row == c->table->blocks[c->block]->row_count) {
+        c->block++;
+        c->row = 0;
+    }
+    *out_row = c->row++;
+    c->global_row++;
+    return c->table->blocks[c->block];
+}
+
+/* The begins that wait for their end, per track. */
+typedef struct open_track {
+    int64_t *rows;
+    size_t count, capacity;
+    int64_t last_ns;
+    bool unsorted;
+} open_track;
+
+/* A begin or end, for tracks whose events are not in time order. */
+typedef struct marker {
+    int64_t start_ns;
+    uint64_t sequence;
+    int64_t row;
+    uint32_t track;
+    bool is_end;
+} marker;
+
+typedef struct pairing {
+    hd_trace *trace;
+    open_track *tracks;
+    int64_t *end_of_slice; /* by slice row: end row or -1 */
+    int64_t *slice_of_end;
+    marker *markers;
+    size_t marker_count, marker_capacity;
+    bool any_unsorted;
+} pairing;
+
+static bool pair_one(pairing *p, uint32_t track, int64_t row, bool is_end)
+{
+    open_track *open = &p->tracks[track];
+    if (!is_end) {
+        if (!hd_grow((void **)&open->rows, &open->capacity, open->count, sizeof *open->rows)) return false;
+        open->rows[open->count++] = row;
+    } else if (open->count) {
+        int64_t slice = open->rows[--open->count];
+        p->end_of_slice[slice] = row;
+        p->slice_of_end[row] = slice;
+    }
+    return true;
+}
+
+typedef bool marker_visitor(pairing *p, const marker *m);
+
+static bool pair_in_order(pairing *p, const marker *m)
+{
+    open_track *open = &p->tracks[m->track];
+    if (m->start_ns < open->last_ns) open->unsorted = p->any_unsorted = true;
+    open->last_ns = m->start_ns;
+    return pair_one(p, m->track, m->row, m->is_end);
+}
+
+static bool collect_unsorted(pairing *p, const marker *m)
+{
+    if (!p->tracks[m->track].unsorted) return true;
+    if (!hd_grow((void **)&p->markers, &p->marker_capacity, p->marker_count, sizeof *m)) return false;
+    p->markers[p->marker_count++] = *m;
+    return true;
+}
+
+/* Every begin and end in the order of the input. */
+static bool visit_markers(pairing *p, marker_visitor *visit)
+{
+    cursor slices = {.table = &p->trace->tables[HD_KIND_SLICE]}, ends = {.table = &p->trace->tables[HD_KIND_END]};
+    uint64_t sequence = 0;
+    for (size_t run = 0; run < p->trace->chunk_count; run++) {
+        const hd_chunk *chunk = p->trace->chunk_list[run];
+        for (size_t i = 0; i < chunk->order_count; i++, sequence++) {
+            bool is_end = chunk->order[i] == HD_KIND_END;
+            if (!is_end && chunk->order[i] != HD_KIND_SLICE) continue;
+            cursor *c = is_end ? &ends : &slices;
+            uint32_t row;
+            const hd_block *block = cursor_next(c, &row);
+            if (!is_end && (hd_column_at(&block->columns[HD_COL_PHASE], row) & HD_PHASE_MASK) != 'B') continue;
+            uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
+            if (track == HD_NONE) continue;
+            marker m = {
+                .start_ns = hd_column_at(&block->columns[HD_COL_START], row),
+                .sequence = sequence,
+                .row = (int64_t)c->global_row - 1,
+                .track = p->trace->tracks.list[track].same_as,
+                .is_end = is_end,
+            };
+            if (!visit(p, &m)) return false;
+        }
+    }
+    return true;
+}
+
+static int by_track_and_time(const void *a, const void *b)
+{
+    const marker *x = a, *y = b;
+    if (x->track != y->track) return x->track < y->track ? -1 : 1;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+/* Viewers pair in the order of time: tracks that are not in time order are paired again. */
+static bool pair_unsorted(pairing *p)
+{
+    if (!p->any_unsorted) return true;
+    if (!visit_markers(p, collect_unsorted)) return false;
+    for (size_t i = 0; i < p->marker_count; i++) {
+        const marker *m = &p->markers[i];
+        p->tracks[m->track].count = 0;
+        if (m->is_end) p->slice_of_end[m->row] = -1;
+        else p->end_of_slice[m->row] = -1;
+    }
+    qsort(p->markers, p->marker_count, sizeof *p->markers, by_track_and_time);
+    for (size_t i = 0; i < p->marker_count; i++) {
+        const marker *m = &p->markers[i];
+        if (!pair_one(p, m->track, m->row, m->is_end)) return false;
+    }
+    return true;
+}
+
+/* Durations and partners of the begins of a block. */
+static bool close_slices(pairing *p, hd_block *block, int64_t *scratch)
+{
+    uint32_t count = block->row_count;
+    int64_t *duration = scratch, *end_ps = scratch + HD_BLOCK_ROWS, *partner = scratch + 2 * HD_BLOCK_ROWS;
+    hd_column_decode(duration, &block->columns[HD_COL_DURATION], 0, count);
+    hd_column_decode(end_ps, &block->columns[HD_COL_END_PS], 0, count);
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++) {
+        partner[i] = p->end_of_slice[block->first_row + i];
+        if (partner[i] < 0) continue;
+        any = true;
+        uint32_t row;
+        const hd_block *end = hd_trace_block_of(p->trace, HD_KIND_END, (uint64_t)partner[i], &row);
+        int64_t start_ns = hd_column_at(&block->columns[HD_COL_START], i);
+        int64_t end_ns = hd_column_at(&end->columns[HD_COL_START], row);
+        if (__builtin_sub_overflow(end_ns, start_ns, &duration[i])) duration[i] = INT64_MAX;
+        end_ps[i] = hd_column_at(&end->columns[HD_COL_START_PS], row);
+        if (end_ns > block->end_ns) block->end_ns = end_ns;
+    }
+    hd_arena *arena = &p->trace->arena;
+    return !any || (hd_column_seal(&block->columns[HD_COL_DURATION], arena, duration, count) &&
+                    hd_column_seal(&block->columns[HD_COL_END_PS], arena, end_ps, count) &&
+                    hd_column_seal(&block->columns[HD_COL_PARTNER], arena, partner, count));
+}
+
+static bool store_pairs(pairing *p)
+{
+    int64_t *scratch = malloc(3 * sizeof *scratch * HD_BLOCK_ROWS);
+    if (!scratch) return false;
+    const hd_table *slices = &p->trace->tables[HD_KIND_SLICE], *ends = &p->trace->tables[HD_KIND_END];
+    bool fine = true;
+    for (size_t i = 0; i < slices->count && fine; i++) fine = close_slices(p, slices->blocks[i], scratch);
+    for (size_t i = 0; i < ends->count && fine; i++) {
+        hd_block *block = ends->blocks[i];
+        fine = hd_column_seal(&block->columns[HD_COL_PARTNER], &p->trace->arena, p->slice_of_end + block->first_row,
+                              block->row_count);
+    }
+    free(scratch);
+    return fine;
+}
+
+hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err)
+{
+    uint64_t slices = trace->tables[HD_KIND_SLICE].row_count, ends = trace->tables[HD_KIND_END].row_count;
+    if (slices == 0 || ends == 0) return HD_OK;
+    pairing p = {.trace = trace};
+    p.tracks = calloc(trace->tracks.count, sizeof *p.tracks);
+    p.end_of_slice = malloc(slices * sizeof *p.end_of_slice);
+    p.slice_of_end = malloc(ends * sizeof *p.slice_of_end);
+    bool fine = p.tracks && p.end_of_slice && p.slice_of_end;
+    if (fine) {
+        for (uint32_t i = 0; i < trace->tracks.count; i++) p.tracks[i].last_ns = INT64_MIN;
+        memset(p.end_of_slice, 0xff, slices * sizeof *p.end_of_slice);
+        memset(p.slice_of_end, 0xff, ends * sizeof *p.slice_of_end);
+        fine = visit_markers(&p, pair_in_order) && pair_unsorted(&p) && store_pairs(&p);
+    }
+    for (uint32_t i = 0; p.tracks && i < trace->tracks.count; i++) free(p.tracks[i].rows);
+    free(p.tracks);
+    free(p.end_of_slice);
+    free(p.slice_of_end);
+    free(p.markers);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* ---- tracks and span ---------------------------------------------------------------------------------- */
+
+static void widen(int64_t *start_ns, int64_t *end_ns, int64_t from, int64_t until)
+{
+    if (*start_ns == HD_NO_TIME || from < *start_ns) *start_ns = from;
+    if (*end_ns == HD_NO_TIME || until > *end_ns) *end_ns = until;
+}
+
+static void count_block(hd_trace *trace, const hd_block *block)
+{
+    for (uint32_t i = 0; i < block->row_count; i++) {
+        uint32_t id = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], i);
+        if (id == HD_NONE) continue;
+        hd_track *track = &trace->tracks.list[id];
+        track->rows[block->kind]++;
+        if (block->kind != HD_KIND_SLICE) continue;
+        int64_t start = hd_column_at(&block->columns[HD_COL_START], i), end;
+        int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], i);
+        if (start == HD_NO_TIME) continue;
+        if (duration < 0 || __builtin_add_overflow(start, duration, &end)) end = start;
+        widen(&track->start_ns, &track->end_ns, start, end);
+    }
+}
+
+void hd_count_tracks(hd_trace *trace)
+{
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < trace->tables[kind].count; i++) count_block(trace, trace->tables[kind].blocks[i]);
+    }
+}
+
+void hd_find_span(hd_trace *trace)
+{
+    int64_t *start_ns = &trace->facts.start_ns, *end_ns = &trace->facts.end_ns;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        if (kind == HD_KIND_META) continue;
+        bool lone = kind == HD_KIND_INSTANT || kind == HD_KIND_OTHER; /* may stand at 0 and mean nothing by it */
+        for (size_t i = 0; i < trace->tables[kind].count; i++) {
+            const hd_block *block = trace->tables[kind].blocks[i];
+            if (block->start_ns == HD_NO_TIME) continue;
+            if (!lone || block->start_ns > 0) {
+                widen(start_ns, end_ns, block->start_ns, block->end_ns);
+                continue;
+            }
+            for (uint32_t row = 0; row < block->row_count; row++) {
+                int64_t at = hd_column_at(&block->columns[HD_COL_START], row);
+                if (at > 0) widen(start_ns, end_ns, at, at);
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+/* shapes.h - interned argument shapes; any thread */
+#ifndef HD_TRACE_SHAPES_H
+#define HD_TRACE_SHAPES_H
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "heddle/builder.h"
+
+typedef struct hd_shapes {
+    pthread_mutex_t lock;
+    hd_arena arena;
+    uint32_t count;
+    uint32_t *slots;             /* hash table of ids + 1 */
+    hd_shape list[HD_SHAPE_LIMIT]; /* never moves: readers index it without the lock */
+} hd_shapes;
+
+/* Shape 0 is the empty one, shape 1 the raw one: see hd_builder_shape. */
+enum { HD_SHAPE_EMPTY = 0, HD_SHAPE_RAW = 1 };
+
+hd_status hd_shapes_init(hd_shapes *shapes, uint32_t empty_key, hd_error *err);
+void hd_shapes_deinit(hd_shapes *shapes);
+/* HD_NONE: the limit is reached, or memory ran out. */
+uint32_t hd_shapes_intern(hd_shapes *shapes, const hd_arg_key *keys, uint32_t key_count, bool has_args);
+
+#endif

@@ -1,0 +1,215 @@
+/* trace.c - reading a trace */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "trace/trace_impl.h"
+
+const char *hd_kind_name(hd_kind kind)
+{
+    static const char *const names[HD_KIND_COUNT] = {"slice", "end",    "instant", "counter", "flow",
+                                                     "async", "sample", "object",  "meta",    "other"};
+    return (unsigned)kind < HD_KIND_COUNT ? names[kind] : "?";
+}
+
+uint64_t hd_trace_row_count(const hd_trace *trace, hd_kind kind) { return trace->tables[kind].row_count; }
+
+uint64_t hd_trace_event_count(const hd_trace *trace)
+{
+    uint64_t count = 0;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) count += trace->tables[kind].row_count;
+    return count;
+}
+
+size_t hd_trace_block_count(const hd_trace *trace, hd_kind kind) { return trace->tables[kind].count; }
+
+const hd_block *hd_trace_block_at(const hd_trace *trace, hd_kind kind, size_t index)
+{
+    return trace->tables[kind].blocks[index];
+}
+
+const hd_block *hd_trace_block_of(const hd_trace *trace, hd_kind kind, uint64_t row, uint32_t *out_row)
+{
+    const hd_table *table = &trace->tables[kind];
+    size_t low = 0, high = table->count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (table->blocks[middle]->first_row <= row) low = middle;
+        else high = middle;
+    }
+    *out_row = (uint32_t)(row - table->blocks[low]->first_row);
+    return table->blocks[low];
+}
+
+size_t hd_trace_order_count(const hd_trace *trace) { return trace->chunk_count; }
+
+const uint8_t *hd_trace_order_at(const hd_trace *trace, size_t index, size_t *out_count)
+{
+    *out_count = trace->chunk_list[index]->order_count;
+    return trace->chunk_list[index]->order;
+}
+
+static const hd_arg_group *group_of(const hd_block *block, uint32_t shape)
+{
+    uint32_t low = 0, high = block->group_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (block->groups[middle].shape < shape) low = middle + 1;
+        else high = middle;
+    }
+    return low < block->group_count && block->groups[low].shape == shape ? &block->groups[low] : NULL;
+}
+
+void hd_block_event(hd_event *out, const hd_block *block, uint32_t row)
+{
+    const hd_column *c = block->columns;
+    uint32_t phase = (uint32_t)hd_column_at(&c[HD_COL_PHASE], row);
+    *out = (hd_event){
+        .kind = block->kind,
+        .row = block->first_row + row,
+        .start_ns = hd_column_at(&c[HD_COL_START], row),
+        .duration_ns = hd_column_at(&c[HD_COL_DURATION], row),
+        .start_ps = (uint32_t)hd_column_at(&c[HD_COL_START_PS], row),
+        .end_ps = (uint32_t)hd_column_at(&c[HD_COL_END_PS], row),
+        .track = (uint32_t)hd_column_at(&c[HD_COL_TRACK], row),
+        .name = (uint32_t)hd_column_at(&c[HD_COL_NAME], row),
+        .category = (uint32_t)hd_column_at(&c[HD_COL_CATEGORY], row),
+        .phase = (char)(phase & HD_PHASE_MASK),
+        .flags = phase & ~(uint32_t)HD_PHASE_MASK,
+        .id_type = (uint32_t)hd_column_at(&c[HD_COL_ID_TYPE], row),
+        .id = hd_column_at(&c[HD_COL_ID], row),
+        .partner = hd_column_at(&c[HD_COL_PARTNER], row),
+        .source_offset = (uint64_t)hd_column_at(&c[HD_COL_SOURCE], row),
+        .source_size = (uint32_t)hd_column_at(&c[HD_COL_SOURCE_SIZE], row),
+        .shape = (uint32_t)hd_column_at(&c[HD_COL_SHAPE], row),
+        .args_row = (uint32_t)hd_column_at(&c[HD_COL_ARGS_ROW], row),
+    };
+    out->args = group_of(block, out->shape);
+}
+
+/* ---- strings, shapes, values ------------------------------------------------------------------------ */
+
+hd_string hd_trace_string(const hd_trace *trace, uint32_t id) { return hd_strings_at(&trace->strings, id); }
+uint32_t hd_trace_string_count(const hd_trace *trace) { return atomic_load(&trace->strings.count); }
+
+uint32_t hd_trace_find_string(const hd_trace *trace, const char *data, size_t size)
+{
+    return hd_strings_find(&trace->strings, data, size);
+}
+
+uint32_t hd_trace_shape_count(const hd_trace *trace) { return trace->shapes.count; }
+const hd_shape *hd_trace_shape_at(const hd_trace *trace, uint32_t shape) { return &trace->shapes.list[shape]; }
+
+int hd_shape_find(const hd_shape *shape, uint32_t key, hd_arg_scope scope)
+{
+    for (uint32_t i = shape->key_count; i-- > 0;) {
+        if (shape->keys[i].key == key && shape->keys[i].scope == scope) return (int)i;
+    }
+    return -1;
+}
+
+double hd_decimal_double(int64_t packed)
+{
+    char text[64];
+    long long mantissa = hd_decimal_mantissa(packed);
+    snprintf(text, sizeof text, "%llde-%u", mantissa, hd_decimal_scale(packed));
+    return strtod(text, NULL);
+}
+
+bool hd_event_arg(hd_value *out, const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    if (!event->args || key == HD_STRING_NONE) return false;
+    const hd_shape *shape = hd_trace_shape_at(trace, event->shape);
+    int index = hd_shape_find(shape, key, HD_SCOPE_ARGS);
+    if (index < 0) return false;
+    out->type = (hd_arg_type)shape->keys[index].type;
+    out->bits = hd_column_at(&event->args->columns[index], event->args_row);
+    return true;
+}
+
+static bool text_int(int64_t *out, hd_string s)
+{
+    char text[24], *end;
+    if (s.size == 0 || s.size >= sizeof text) return false;
+    memcpy(text, s.data, s.size);
+    text[s.size] = '\0';
+    *out = strtoll(text, &end, 10);
+    return end == text + s.size && text[0] != ' ' && text[0] != '+';
+}
+
+bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    hd_value value;
+    if (!hd_event_arg(&value, trace, event, key)) return false;
+    switch (value.type) {
+    case HD_ARG_INT: *out = value.bits; return true;
+    case HD_ARG_STRING: return text_int(out, hd_trace_string(trace, (uint32_t)value.bits));
+    case HD_ARG_DECIMAL: {
+        int64_t mantissa = hd_decimal_mantissa(value.bits);
+        for (unsigned i = hd_decimal_scale(value.bits); i-- > 0; mantissa /= 10) {
+            if (mantissa % 10) return false;
+        }
+        *out = mantissa;
+        return true;
+    }
+    default: return false;
+    }
+}
+
+bool hd_value_double(double *out, const hd_trace *trace, hd_value value)
+{
+    if (value.type == HD_ARG_INT) *out = (double)value.bits;
+    else if (value.type == HD_ARG_DECIMAL) *out = hd_decimal_double(value.bits);
+    else if (value.type == HD_ARG_NUMBER || value.type == HD_ARG_STRING) {
+        hd_string s = hd_trace_string(trace, (uint32_t)value.bits);
+        char text[64], *end;
+        if (s.size == 0 || s.size >= sizeof text) return false;
+        memcpy(text, s.data, s.size);
+        text[s.size] = '\0';
+        *out = strtod(text, &end);
+        return end == text + s.size;
+    } else return false;
+    return true;
+}
+
+/* ---- tracks, metadata, ledger ----------------------------------------------------------------------- */
+
+uint32_t hd_trace_track_count(const hd_trace *trace) { return trace->tracks.count; }
+const hd_track *hd_trace_track_at(const hd_trace *trace, uint32_t index) { return &trace->tracks.list[index]; }
+size_t hd_trace_metadata_count(const hd_trace *trace) { return trace->metadata_count; }
+const hd_metadata *hd_trace_metadata_at(const hd_trace *trace, size_t index) { return &trace->metadata[index]; }
+size_t hd_trace_ledger_count(const hd_trace *trace) { return trace->ledger_count; }
+const hd_ledger_row *hd_trace_ledger_at(const hd_trace *trace, size_t index) { return &trace->ledger[index]; }
+const hd_trace_facts *hd_trace_facts_of(const hd_trace *trace) { return &trace->facts; }
+size_t hd_trace_patch_count(const hd_trace *trace) { return trace->patch_count; }
+const hd_source_patch *hd_trace_patch_at(const hd_trace *trace, size_t index) { return &trace->patches[index]; }
+
+hd_string hd_trace_metadata_find(const hd_trace *trace, const char *key)
+{
+    for (size_t i = trace->metadata_count; i-- > 0;) {
+        hd_string name = hd_trace_string(trace, trace->metadata[i].key);
+        if (name.size == strlen(key) && memcmp(name.data, key, name.size) == 0)
+            return hd_trace_string(trace, trace->metadata[i].value);
+    }
+    return (hd_string){"", 0};
+}
+
+void hd_trace_free(hd_trace *trace)
+{
+    if (!trace) return;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) free(trace->tables[kind].blocks);
+    for (hd_chunk *chunk = trace->chunks; chunk;) {
+        hd_chunk *next = chunk->next;
+        hd_chunk_free(chunk);
+        chunk = next;
+    }
+    free(trace->chunk_list);
+    free(trace->metadata);
+    free(trace->ledger);
+    free(trace->patches);
+    hd_arena_deinit(&trace->arena);
+    hd_shapes_deinit(&trace->shapes);
+    hd_tracks_deinit(&trace->tracks);
+    hd_strings_deinit(&trace->strings);
+    free(trace); /* the first member of its builder */
+}

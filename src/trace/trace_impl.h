@@ -1,0 +1,56 @@
+/* trace_impl.h - what a trace and a builder are made of; for src/trace only */
+#ifndef HD_TRACE_TRACE_IMPL_H
+#define HD_TRACE_TRACE_IMPL_H
+
+#include "base/vector.h"
+#include "heddle/builder.h"
+#include "trace/shapes.h"
+#include "trace/strings.h"
+#include "trace/tracks.h"
+
+/* The rows of one batch, sealed. Owns the memory of its blocks. */
+struct hd_chunk {
+    hd_arena arena;
+    hd_chunk *next;
+    hd_block **blocks; /* of all kinds, each kind's in order */
+    size_t block_count, block_capacity;
+    uint8_t *order;
+    size_t order_count;
+};
+
+typedef struct hd_table {
+    hd_block **blocks;
+    size_t count, capacity;
+    uint64_t row_count;
+} hd_table;
+
+struct hd_trace {
+    hd_strings strings;
+    hd_tracks tracks;
+    hd_shapes shapes;
+    hd_table tables[HD_KIND_COUNT];
+    hd_chunk *chunks; /* newest first; owned */
+    const hd_chunk **chunk_list; /* in order */
+    size_t chunk_count, chunk_capacity;
+    hd_metadata *metadata;
+    size_t metadata_count, metadata_capacity;
+    hd_ledger_row *ledger;
+    size_t ledger_count, ledger_capacity;
+    hd_source_patch *patches;
+    size_t patch_count, patch_capacity;
+    hd_trace_facts facts;
+    hd_arena arena; /* columns that finish made anew */
+    bool failed;    /* an allocation failed where no error could be returned */
+};
+
+/* A builder is a trace that still may change. */
+struct hd_builder {
+    hd_trace trace;
+};
+
+/* finish.c */
+hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err);
+void hd_count_tracks(hd_trace *trace);
+void hd_find_span(hd_trace *trace);
+
+#endif

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+"""Golden tests of the command.
+
+usage: tests/cli/run.py --heddle PROGRAM [--update] [NAME...]
+
+Each tests/cli/NAME.test is a shell script. It runs in an empty directory of its own, with `heddle` on the PATH,
+$HERE this folder and $ROOT the tree. NAME.expect holds what it must print and its exit status:
+
+    exit 2
+    --- stdout
+    --- stderr
+    heddle: unknown option --jsno; did you mean --json?
+
+Standard input is empty. A test that exits with 77 is skipped; its last line says why.
+`--update` writes the .expect files from what is printed now: read the diff before you commit it.
+"""
+import argparse
+import difflib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SKIP = 77
+TIMEOUT_S = 60
+
+
+def environment(heddle, bin_dir):
+    (bin_dir / "heddle").symlink_to(heddle)
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("HEDDLE_", "LC_", "NO_COLOR"))}
+    env.update(PATH=f"{bin_dir}:{env.get('PATH', '/usr/bin:/bin')}", HERE=str(HERE), ROOT=str(HERE.parent.parent),
+               LANG="C.UTF-8", TERM="xterm")
+    return env
+
+
+def run_script(script, env):
+    """What a script prints and returns, in the shape of an .expect file, and its exit status."""
+    with tempfile.TemporaryDirectory(prefix="heddle-test-") as work:
+        try:
+            result = subprocess.run(["/bin/sh", str(script)], cwd=work, env=env, stdin=subprocess.DEVNULL,
+                                    capture_output=True, timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            return f"did not end within {TIMEOUT_S} s\n", 1
+    texts = [part.decode("utf-8", "backslashreplace").replace(work, "$WORK") for part in (result.stdout, result.stderr)]
+    texts = [text if not text or text.endswith("\n") else text + "\n\\ no newline at the end\n" for text in texts]
+    return f"exit {result.returncode}\n--- stdout\n{texts[0]}--- stderr\n{texts[1]}", result.returncode
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", type=Path, default=HERE.parent.parent / "build/asan/src/cli/heddle")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    bin_dir = Path(tempfile.mkdtemp(prefix="heddle-bin-"))
+    try:
+        env = environment(args.heddle.resolve(), bin_dir)
+        for script in sorted(HERE.glob("*.test")):
+            if args.names and script.stem not in args.names:
+                continue
+            expect = script.with_suffix(".expect")
+            got, status = run_script(script, env)
+            wanted = expect.read_text(encoding="utf-8") if expect.exists() else ""
+            if status == SKIP:
+                counts["skipped"] += 1
+                print(f"skipped {script.stem}: {got.splitlines()[-1]}")
+            elif got == wanted:
+                counts["passed"] += 1
+            elif args.update:
+                counts["passed"] += 1
+                expect.write_text(got, encoding="utf-8")
+                print(f"updated {expect.name}")
+            else:
+                counts["failed"] += 1
+                print(f"FAILED {script.stem}")
+                sys.stdout.writelines(difflib.unified_diff(wanted.splitlines(True), got.splitlines(True),
+                                                           expect.name, "now"))
+    finally:
+        shutil.rmtree(bin_dir)
+    print(", ".join(f"{count} {what}" for what, count in counts.items()))
+    return 1 if counts["failed"] or not sum(counts.values()) else 0
+
+
+sys.exit(main())

@@ -1,0 +1,354 @@
+/* test_table.c - tables: building, and what each rendering looks like */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heddle/table.h"
+
+/* A sink into memory, which may refuse after some bytes. */
+typedef struct text_sink {
+    char data[1 << 16];
+    size_t size, limit;
+} text_sink;
+
+static hd_status sink_write(void *user, const char *data, size_t size)
+{
+    text_sink *sink = user;
+    if (sink->limit && sink->size + size > sink->limit) return HD_ERR_IO;
+    assert_true(sink->size + size < sizeof sink->data);
+    memcpy(sink->data + sink->size, data, size);
+    sink->size += size;
+    sink->data[sink->size] = '\0';
+    return HD_OK;
+}
+
+static void assert_written(const hd_table *table, hd_table_style style, const char *expected)
+{
+    text_sink *sink = calloc(1, sizeof *sink);
+    assert_int_equal(hd_table_write(table, (hd_sink){sink_write, sink}, &style, NULL), HD_OK);
+    assert_string_equal(sink->data, expected);
+    free(sink);
+}
+
+static hd_table_builder *new_builder(void)
+{
+    hd_table_builder *builder;
+    assert_int_equal(hd_table_builder_new(&builder, "kernels", NULL), HD_OK);
+    return builder;
+}
+
+static hd_table *finish(hd_table_builder *builder)
+{
+    hd_table *table;
+    hd_error err = {0};
+    assert_int_equal(hd_table_finish(&table, builder, &err), HD_OK);
+    return table;
+}
+
+/* Two rows with a column of each type; the second is all null but for its name. */
+static hd_table *every_type(void)
+{
+    static const struct {
+        const char *name;
+        hd_value_type type;
+    } columns[] = {
+        {"kernel_name", HD_VALUE_STRING}, {"id", HD_VALUE_INT},     {"runs", HD_VALUE_COUNT},
+        {"share", HD_VALUE_DECIMAL},      {"size", HD_VALUE_BYTES}, {"total", HD_VALUE_DURATION},
+        {"first", HD_VALUE_TIME},         {"graph", HD_VALUE_BOOL},
+    };
+    size_t count = sizeof columns / sizeof *columns;
+    hd_table_builder *builder = new_builder();
+    for (size_t i = 0; i < count; i++) hd_table_add_column(builder, columns[i].name, columns[i].type);
+    hd_table_add_text(builder, "gemm");
+    hd_table_add_int(builder, -71234);
+    hd_table_add_count(builder, 1234567);
+    hd_table_add_decimal(builder, 1234.5678);
+    hd_table_add_count(builder, 1536);
+    hd_table_add_int(builder, 2848);
+    hd_table_add_int(builder, 12000002848);
+    hd_table_add_bool(builder, true);
+    hd_table_add_text(builder, "add");
+    for (size_t i = 1; i < count; i++) hd_table_add_null(builder);
+    return finish(builder);
+}
+
+static hd_table *one_string(const char *text, size_t size)
+{
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "name", HD_VALUE_STRING);
+    hd_table_add_string(builder, text, size);
+    return finish(builder);
+}
+
+static void test_table__cells_are_read_back(void **state)
+{
+    (void)state;
+    hd_table *table = every_type();
+    size_t size;
+    assert_string_equal(hd_table_name(table), "kernels");
+    assert_int_equal(hd_table_row_count(table), 2);
+    assert_int_equal(hd_table_column_count(table), 8);
+    assert_string_equal(hd_table_get_column(table, 2)->name, "runs");
+    assert_memory_equal(hd_table_get_string(&size, table, 0, 0), "gemm", 4);
+    assert_int_equal(size, 4);
+    assert_int_equal(hd_table_get_int(table, 0, 1), -71234);
+    assert_int_equal(hd_table_get_count(table, 0, 2), 1234567);
+    assert_true(hd_table_get_decimal(table, 0, 3) == 1234.5678);
+    assert_true(hd_table_get_bool(table, 0, 7));
+    assert_false(hd_table_is_null(table, 1, 0));
+    assert_true(hd_table_is_null(table, 1, 7));
+    hd_table_free(table);
+}
+
+static void test_table__text_aligns_numbers_right_with_units(void **state)
+{
+    (void)state;
+    hd_table *table = every_type();
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT},
+                   "kernel name      id       runs     share     size    total          first  graph\n"
+                   "gemm         -71234  1,234,567  1,234.57  1.5 KiB  2.848us  12.000002848s  yes\n"
+                   "add               -          -         -        -        -              -  -\n");
+    hd_table_free(table);
+}
+
+static void test_table__json_has_raw_values(void **state)
+{
+    (void)state;
+    hd_table *table = every_type();
+    assert_written(table, (hd_table_style){.format = HD_TABLE_JSON, .indent = 2},
+                   "[\n"
+                   "    {\"kernel_name\": \"gemm\", \"id\": -71234, \"runs\": 1234567, \"share\": 1234.5678, "
+                   "\"size\": 1536, \"total\": 2848, \"first\": 12000002848, \"graph\": true},\n"
+                   "    {\"kernel_name\": \"add\", \"id\": null, \"runs\": null, \"share\": null, "
+                   "\"size\": null, \"total\": null, \"first\": null, \"graph\": null}\n"
+                   "  ]");
+    hd_table_free(table);
+}
+
+static void test_table__csv_follows_rfc_4180(void **state)
+{
+    (void)state;
+    hd_table *table = every_type();
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV},
+                   "kernel_name,id,runs,share,size,total,first,graph\r\n"
+                   "gemm,-71234,1234567,1234.5678,1536,2848,12000002848,true\r\n"
+                   "add,,,,,,,\r\n");
+    hd_table_free(table);
+
+    table = one_string("a \"b\", c\nd", 10);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name\r\n\"a \"\"b\"\", c\nd\"\r\n");
+    hd_table_free(table);
+    table = one_string("", 0);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name\r\n\"\"\r\n");
+    hd_table_free(table);
+}
+
+static void test_table__markdown_escapes_markup(void **state)
+{
+    (void)state;
+    hd_table *table = one_string("__half*<int|4>_k my_kernel\n", 27);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_MARKDOWN},
+                   "| name |\n| --- |\n| \\_\\_half\\*\\<int\\|4>\\_k my_kernel\\\\n |\n");
+    hd_table_free(table);
+    table = every_type();
+    assert_written(table, (hd_table_style){.format = HD_TABLE_MARKDOWN},
+                   "| kernel name | id | runs | share | size | total | first | graph |\n"
+                   "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n"
+                   "| gemm | -71234 | 1,234,567 | 1,234.57 | 1.5 KiB | 2.848us | 12.000002848s | yes |\n"
+                   "| add | | | | | | | |\n");
+    hd_table_free(table);
+}
+
+static void test_table__json_is_valid_for_any_bytes(void **state)
+{
+    (void)state;
+    /* quote, backslash, newline, NUL, 0x1b, DEL, lone continuation, overlong, surrogate, cut sequence, é, 4 bytes */
+    static const char text[] = "\"\\\n\0\x1b\x7f\x80|\xC0\xAF|\xED\xA0\x80|\xC3\xA9\xF0\x9F\x98\x80\xE2\x82";
+    hd_table *table = one_string(text, sizeof text - 1);
+#define BAD "\xEF\xBF\xBD"
+    assert_written(table, (hd_table_style){.format = HD_TABLE_JSON},
+                   "[\n  {\"name\": \"\\\"\\\\\\n\\u0000\\u001b\\u007f" BAD "|" BAD BAD "|" BAD BAD BAD
+                   "|\xC3\xA9\xF0\x9F\x98\x80" BAD BAD "\"}\n]");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT},
+                   "name\n\"\\\\n\\x00\\x1b\\x7f" BAD "|" BAD BAD "|" BAD BAD BAD "|\xC3\xA9\xF0\x9F\x98\x80" BAD BAD
+                   "\n");
+#undef BAD
+    hd_table_free(table);
+}
+
+static void test_table__json_has_no_nan_and_exact_doubles(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "x", HD_VALUE_DECIMAL);
+    hd_table_add_decimal(builder, NAN);
+    hd_table_add_decimal(builder, -INFINITY);
+    hd_table_add_decimal(builder, 0.1);
+    hd_table_add_decimal(builder, 0.1 + 0.2);
+    hd_table *table = finish(builder);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_JSON},
+                   "[\n  {\"x\": null},\n  {\"x\": null},\n  {\"x\": 0.1},\n  {\"x\": 0.30000000000000004}\n]");
+    hd_table_free(table);
+}
+
+static void test_table__long_names_are_shortened_in_the_middle(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "name", HD_VALUE_STRING);
+    hd_table_add_column(builder, "n", HD_VALUE_COUNT);
+    hd_table_add_text(builder, "void at::native::elementwise_kernel<128, 4>");
+    hd_table_add_count(builder, 1);
+    hd_table_add_text(builder, "short");
+    hd_table_add_count(builder, 22);
+    hd_table *table = finish(builder);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 24},
+                   "name                   n\n"
+                   "void at::n\xE2\x80\xA6l<128, 4>   1\n"
+                   "short                 22\n");
+    /* Never below the least width, whatever the terminal says. */
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 3, .indent = 1, .bold_head = true},
+                   " \033[1mname           n\033[0m\n"
+                   " void a\xE2\x80\xA6"
+                   "8, 4>   1\n"
+                   " short         22\n");
+    hd_table_free(table);
+}
+
+static void test_table__a_table_without_rows_has_its_head(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "name", HD_VALUE_STRING);
+    hd_table *table = finish(builder);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT}, "name\n");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_JSON}, "[]");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name\r\n");
+    hd_table_free(table);
+    table = finish(new_builder());
+    assert_int_equal(hd_table_row_count(table), 0);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT}, "");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_JSON}, "[]");
+    hd_table_free(table);
+}
+
+static void test_table__the_first_failure_sticks_until_finish(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    assert_int_equal(hd_table_add_int(builder, 1), HD_ERR_ARGUMENT); /* no columns yet */
+    hd_table_builder_free(builder);
+
+    builder = new_builder();
+    hd_table_add_column(builder, "name", HD_VALUE_STRING);
+    assert_int_equal(hd_table_add_count(builder, 1), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_table_add_text(builder, "fine by itself"), HD_ERR_ARGUMENT);
+    hd_table *table;
+    hd_error err = {0};
+    assert_int_equal(hd_table_finish(&table, builder, &err), HD_ERR_ARGUMENT);
+    assert_null(table);
+    assert_string_equal(err.message, "table kernels: column name has another type");
+
+    builder = new_builder();
+    hd_table_add_column(builder, "a", HD_VALUE_INT);
+    hd_table_add_column(builder, "b", HD_VALUE_INT);
+    hd_table_add_int(builder, 1);
+    assert_int_equal(hd_table_finish(&table, builder, NULL), HD_ERR_ARGUMENT);
+
+    builder = new_builder();
+    hd_table_add_column(builder, "a", HD_VALUE_INT);
+    assert_int_equal(hd_table_add_column(builder, "a", HD_VALUE_INT), HD_ERR_ARGUMENT);
+    hd_table_builder_free(builder);
+}
+
+static void test_table__a_sink_that_refuses_stops_the_printing(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "n", HD_VALUE_COUNT);
+    for (uint64_t i = 0; i < 5000; i++) hd_table_add_count(builder, i);
+    hd_table *table = finish(builder);
+    for (int format = HD_TABLE_TEXT; format <= HD_TABLE_MARKDOWN; format++) {
+        text_sink *sink = calloc(1, sizeof *sink);
+        hd_table_style style = {.format = (hd_table_format)format};
+        hd_error err = {0};
+        sink->limit = 5000;
+        assert_int_equal(hd_table_write(table, (hd_sink){sink_write, sink}, &style, &err), HD_ERR_IO);
+        assert_int_equal(err.status, HD_ERR_IO);
+        assert_true(sink->size <= 5000);
+        free(sink);
+    }
+    hd_table_free(table);
+}
+
+static void test_table__durations_take_the_unit_that_reads_best(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } cases[] = {
+        {0, "0ns"},
+        {480, "480ns"},
+        {999, "999ns"},
+        {1000, "1.000us"},
+        {2848, "2.848us"},
+        {999999, "999.999us"},
+        {1000000, "1.000ms"},
+        {12400499, "12.400ms"},
+        {12400500, "12.401ms"},
+        {999999499, "999.999ms"},
+        {999999500, "1.000s"},
+        {1234000000, "1.234s"},
+        {-2848, "-2.848us"},
+        {INT64_MAX, "9223372036.855s"},
+        {INT64_MIN, "-9223372036.855s"},
+    };
+    char out[HD_VALUE_TEXT_BYTES];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_string_equal(hd_text_duration(out, cases[i].ns), cases[i].text);
+    }
+    assert_string_equal(hd_text_time(out, -1), "-0.000000001s");
+    assert_string_equal(hd_text_time(out, INT64_MIN), "-9223372036.854775808s");
+}
+
+static void test_table__counts_and_bytes_are_grouped_and_scaled(void **state)
+{
+    (void)state;
+    char out[HD_VALUE_TEXT_BYTES];
+    assert_string_equal(hd_text_count(out, 0), "0");
+    assert_string_equal(hd_text_count(out, 999), "999");
+    assert_string_equal(hd_text_count(out, 1000), "1,000");
+    assert_string_equal(hd_text_count(out, UINT64_MAX), "18,446,744,073,709,551,615");
+    assert_string_equal(hd_text_bytes(out, 1023), "1023 B");
+    assert_string_equal(hd_text_bytes(out, 1024), "1.0 KiB");
+    assert_string_equal(hd_text_bytes(out, 1024 * 1024 - 1), "1.0 MiB");
+    assert_string_equal(hd_text_bytes(out, UINT64_MAX), "16.0 EiB");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table__cells_are_read_back),
+        cmocka_unit_test(test_table__text_aligns_numbers_right_with_units),
+        cmocka_unit_test(test_table__json_has_raw_values),
+        cmocka_unit_test(test_table__csv_follows_rfc_4180),
+        cmocka_unit_test(test_table__markdown_escapes_markup),
+        cmocka_unit_test(test_table__json_is_valid_for_any_bytes),
+        cmocka_unit_test(test_table__json_has_no_nan_and_exact_doubles),
+        cmocka_unit_test(test_table__long_names_are_shortened_in_the_middle),
+        cmocka_unit_test(test_table__a_table_without_rows_has_its_head),
+        cmocka_unit_test(test_table__the_first_failure_sticks_until_finish),
+        cmocka_unit_test(test_table__a_sink_that_refuses_stops_the_printing),
+        cmocka_unit_test(test_table__durations_take_the_unit_that_reads_best),
+        cmocka_unit_test(test_table__counts_and_bytes_are_grouped_and_scaled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# A damaged trace, repaired: makes one, checks it, fixes it, checks it again.
+#   tools/demo.sh [HEDDLE]      files go to build/demo/
+set -eu
+cd "$(dirname "$0")/.."
+heddle=${1:-build/release/src/cli/heddle}
+out=build/demo
+before=$out/before.json
+after=$out/after.json
+
+# What `heddle synth` is asked for; the same seed gives the same trace.
+synth_options="--crossings 40 --damage all --seed 7"
+
+step() {
+    printf '\n== %s\n' "$1"
+    shift
+    printf '$ heddle %s\n' "$*"
+    # 1 from `check` means that it found something, which is what the demo is about; only 2 and above, or a failure
+    # that left no output, stop it.
+    status=0
+    "$heddle" "$@" || status=$?
+    if [ "$status" -gt 1 ]; then exit "$status"; fi
+}
+
+mkdir -p "$out"
+rm -f "$before" "$after"
+# shellcheck disable=SC2086 # a list of options
+step "A training run as a profiler wrote it: slices cross, and the file is damaged" synth -o "$before" $synth_options
+[ -s "$before" ] || exit 1
+step "What is wrong with it" check "$before"
+step "The repair" fix "$before" "$after"
+[ -s "$after" ] || exit 1
+step "What is wrong with it now" check "$after"
+
+cat <<END
+
+== The files
+  before  $PWD/$before
+  after   $PWD/$after
+
+Open each in a viewer to see the difference: drag the file into https://ui.perfetto.dev (it stays on your machine), or
+into chrome://tracing. Before the repair slices that cross are dropped or drawn over others; after it, each stands in
+its lane.
+END

@@ -1,0 +1,62 @@
+#!/bin/sh
+# Installs what Heddle's build and tests need and this machine lacks (Debian and Ubuntu).
+# Quiet and without the network when nothing is missing.
+#   tools/setup.sh          what `make demo` and `make test` need
+#   tools/setup.sh bench    and what `make bench` needs besides
+set -eu
+
+packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd-dev libcmocka-dev
+          zstd clang-format libclang-rt-14-dev"
+if [ "${1:-}" = bench ]; then
+    packages="$packages libsimdjson-dev isal time"
+fi
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "setup: this is not a Debian system; please see to it that these are installed:" >&2
+    echo "  C17 compiler, meson >= 1.0, ninja, pkg-config, python3, isa-l, libzstd, cmocka" >&2
+    for tool in meson ninja pkg-config python3; do
+        command -v "$tool" >/dev/null || { echo "setup: $tool is missing" >&2; exit 1; }
+    done
+    exit 0
+fi
+
+installed() {
+    case $(dpkg-query -W -f '${Status}\n' "$1" 2>/dev/null) in
+    *"install ok installed"*) return 0 ;;
+    esac
+    return 1
+}
+
+missing=
+for package in $packages; do
+    if installed "$package"; then continue; fi
+    # On other releases the package has another version in its name, and only `make fuzz` needs it.
+    if [ "$package" = libclang-rt-14-dev ] && ! grep -qs '^VERSION_ID="12"' /etc/os-release; then continue; fi
+    # pkg-config may be provided by pkgconf.
+    if [ "$package" = pkg-config ] && command -v pkg-config >/dev/null; then continue; fi
+    missing="$missing $package"
+done
+if [ -z "$missing" ]; then exit 0; fi
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "setup: these packages are missing, and neither root nor sudo is at hand:$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+
+echo "setup: installing$missing"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+run() {
+    if ! $as_root env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1; then
+        cat "$log" >&2
+        echo "setup: failed: $*" >&2
+        exit 1
+    fi
+}
+run apt-get update -q
+# shellcheck disable=SC2086 # a list of names
+run apt-get install -q -y --no-install-recommends $missing
