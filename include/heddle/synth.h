@@ -24,12 +24,12 @@ enum {
 /* Start from hd_synth_options_default(). Where all ranks go into one trace, counts of faults are for each of them. */
 typedef struct hd_synth_options {
     uint64_t seed;
-    uint64_t events; /* about so many in the trace; overrides `steps`. From 2,000 up within 10 %. 0: by `steps` */
-    uint32_t steps;  /* training steps; 0 leaves the metadata only */
-    uint32_t layers; /* transformer blocks of the model */
-    uint32_t ranks;  /* processes that train together; from 2 up there are collectives */
-    int32_t rank;    /* whose trace to make, or HD_SYNTH_ALL_RANKS: all in one, each under its own processes */
-    uint32_t streams;        /* compute streams of each GPU, from 1; collectives have one more */
+    uint64_t events;  /* about so many in the trace; overrides `steps`. From 2,000 up within 10 %. 0: by `steps` */
+    uint32_t steps;   /* training steps; 0 leaves the metadata only */
+    uint32_t layers;  /* transformer blocks of the model */
+    uint32_t ranks;   /* processes that train together; from 2 up there are collectives */
+    int32_t rank;     /* whose trace to make, or HD_SYNTH_ALL_RANKS: all in one, each under its own processes */
+    uint32_t streams; /* compute streams of each GPU, from 1; collectives have one more */
     uint32_t jitter_percent; /* how far durations vary between ranks, 0 to 100 */
     bool python, flows, counters, memory;
     uint32_t crossings;    /* slices that cross others: half by less than 5 us, half genuine */
@@ -41,13 +41,13 @@ typedef struct hd_synth_options {
 /* What was made. Sums over the ranks of the trace. */
 typedef struct hd_synth_truth {
     uint64_t events, steps, ranks;
-    uint64_t launches; /* runtime calls that put work on a GPU */
+    uint64_t launches;                     /* runtime calls that put work on a GPU */
     uint64_t kernels, copies, collectives; /* collectives are kernels as well */
-    uint64_t flows; /* both ends there; their points are twice as many */
-    uint64_t crossings_small;   /* slices that cross one other by less than 5 us */
-    uint64_t crossings_genuine; /* slices that cross by more than 5 us … */
-    uint64_t crossings_multi;   /* … of these, slices that cross three others at once */
-    uint64_t crossing_pairs;    /* pairs of slices that cross */
+    uint64_t flows;                        /* both ends there; their points are twice as many */
+    uint64_t crossings_small;              /* slices that cross one other by less than 5 us */
+    uint64_t crossings_genuine;            /* slices that cross by more than 5 us … */
+    uint64_t crossings_multi;              /* … of these, slices that cross three others at once */
+    uint64_t crossing_pairs;               /* pairs of slices that cross */
     uint64_t late_kernels, negatives;
     uint64_t orphan_launches, orphan_kernels; /* a correlation on one side only */
     uint64_t orphan_flow_starts, orphan_flow_ends;

@@ -23,7 +23,7 @@ void *hd_arena_alloc(hd_arena *arena, size_t size)
 {
     if (size > SIZE_MAX - ALIGNMENT) return NULL;
     size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (size <= arena->capacity - arena->used) {
+    if (arena->pieces && size <= arena->capacity - arena->used) {
         void *p = (char *)arena->pieces->data + arena->used;
         arena->used += size;
         return p;

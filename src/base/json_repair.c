@@ -9,31 +9,13 @@
 #include "base/error.h"
 #include "base/json_repair_internal.h"
 
-/* Codes for the ledger, in the order of issue_code. */
-static const char *const HD_JSON_ISSUE_NAMES[HD_JSON_ISSUE_CODES] = {
-    "json-nonfinite",      /* NaN, -inf, 1.#QNAN ... as a string */
-    "json-literal",        /* True, None ... */
-    "json-number",         /* +5 007 .5 5. rewritten, digits kept */
-    "json-bare-text",      /* text without quotes, now a string */
-    "json-control",        /* control character in a string, escaped */
-    "json-escape",         /* bad escape: the backslash is literal */
-    "json-unicode-escape", /* bad \u: the backslash is literal */
-    "json-quote",          /* quote in a string, escaped */
-    "json-quote-lost",     /* string without its opening or closing quote */
-    "json-utf8",           /* invalid UTF-8, U+FFFD per maximal subpart */
-    "json-comma-extra",    /* trailing or repeated comma, dropped */
-    "json-comma-missing",  /* comma added */
-    "json-colon",          /* missing or broken colon */
-    "json-single-quote",   /* 'string' */
-    "json-key-bare",       /* key without quotes, or without the opening one */
-    "json-value-missing",  /* null put in */
-    "json-comment",        /* dropped */
-    "json-open-missing",   /* { or its place found by what follows */
-    "json-close-missing",  /* } or ] added */
-    "json-mismatch",       /* } for ] or ] for } */
-    "json-stray",          /* byte that belongs nowhere, dropped */
-    "json-truncated",      /* the text ended in the event; the last member dropped if it was not whole */
-    "json-depth",          /* too deep a value, now null */
+/* In the order of issue_code; json_repair.h says what they mean. */
+static const char *const issue_names[HD_JSON_ISSUE_CODES] = {
+    "json.nonfinite",     "json.literal",        "json.number",       "json.bare-text",     "json.control",
+    "json.escape",        "json.unicode-escape", "json.quote",        "json.quote-lost",    "json.utf8",
+    "json.comma-extra",   "json.comma-missing",  "json.colon",        "json.single-quote",  "json.key-bare",
+    "json.value-missing", "json.comment",        "json.open-missing", "json.close-missing", "json.mismatch",
+    "json.stray",         "json.truncated",      "json.depth",
 };
 
 void hd_json_repair_init(hd_json_repair *r)
@@ -552,7 +534,7 @@ static void list_issues(const repairer *rp, hd_json_repair *r)
 {
     r->issue_count = 0;
     for (size_t code = 0; code < HD_JSON_ISSUE_CODES; code++) {
-        hd_json_issue issue = {HD_JSON_ISSUE_NAMES[code], rp->issues[code].offset, rp->issues[code].count};
+        hd_json_issue issue = {issue_names[code], rp->issues[code].offset, rp->issues[code].count};
         if (issue.count == 0) continue;
         size_t i = r->issue_count++;
         for (; i > 0 && r->issues[i - 1].offset > issue.offset; i--) r->issues[i] = r->issues[i - 1];

@@ -4,25 +4,51 @@
  * not JSON. The repairer finds where the event ends and writes it again with as little changed as possible.
  * One bad event costs at most that event, never its neighbours.
  *
- * Rules, in short (each has a code, see HD_JSON_ISSUE_NAMES in json_repair.c):
- *   string end   A quote closes a string only where the text goes on as JSON: after a key `:`; after a value `,` and
- *                a key (in an array: `,` and a value) or closers that lead on to one. Other quotes are escaped. A
- * string whose own quote is lost ends before `, "key":` if the rest of the event reads well from there, else before the
- * closers that lead to the next event. next event   `{ "key":` where a key must stand, after a comma, is the next
- * event: if the key is the one this event begins with, or an event key (ph, name, ts ...) it has already, or, at the
- * event's own level, any key that is no event key. Within an unclosed string, any event key after `},`. What is open is
- * then closed. Any other
- *                `{` in the place of a key is stray.
- *   early `}`    A `}` that closes the event, but is followed by `}`, by `, "key": value`, or directly by anything but
- * a comma or a bracket, is stray and dropped.
+ * Rules:
+ *   string end   A quote closes a string only where the text goes on as JSON: after a key `:`; after a value `,`
+ *                and a key (in an array: `,` and a value) or closers that lead on to one. Other quotes are escaped.
+ *                A string whose own quote is lost ends before `, "key":` if the rest of the event reads well from
+ *                there, else before the closers that lead to the next event.
+ *   next event   `{ "key":` where a key must stand, after a comma, is the next event if the key is the one this
+ *                event begins with, or an event key (ph, name, ts ...) it has already, or, at the event's own level,
+ *                any key that is no event key. What is open is then closed. Any other `{` for a key is stray.
+ *                Within a string that does not close, `},` and `{` with any event key will do.
+ *   early `}`    A `}` that closes the event, but is followed by `}`, by `, "key": value`, or directly by anything
+ *                but a comma or a bracket, is stray and dropped.
  *   `]`          without its `[`: the end of the event array if the text ends, or goes on with `}` and the end, or
  *                with `, "key":` and no event within 4 KB; else a stray byte or a broken `}`.
- *   cut text     the last member is dropped if it is not whole: a key without value, a string, a number that touches
- *                the end, an array. Objects are closed.
+ *   cut text     The last member is dropped if it is not whole: a key without value, a string, a number that touches
+ *                the end, an array. Objects are closed. (A string that lost its quote within 64 KB of the end is
+ *                ended as above instead.)
  *
- * Bounds: time is linear in `size`: lookahead reads at most 16 bytes per byte of input plus 64 KB, a string is read at
- * most twice. Memory is the output (at most 6 bytes per input byte, for control characters) plus 10 KB. No recursion.
- * Nesting beyond HD_JSON_REPAIR_DEPTH becomes null. Not thread-safe per object; no global state.
+ * Codes (stable, for the ledger):
+ *   json.nonfinite       NaN, -inf, 1.#QNAN ... -> "NaN", "Infinity", "-Infinity"
+ *   json.literal         True, None, undefined ... -> true, false, null
+ *   json.number          +5 007 .5 5. -> 5 7 0.5 5.0; digits kept
+ *   json.bare-text       text without quotes, 0x1F, 1e, 12,3 -> a string of it
+ *   json.control         control character in a string, escaped
+ *   json.escape          bad escape: its backslash is literal
+ *   json.unicode-escape  bad \u: its backslash is literal
+ *   json.quote           quote in a string, escaped
+ *   json.quote-lost      string without its opening or closing quote
+ *   json.utf8            invalid UTF-8, U+FFFD for each maximal subpart
+ *   json.comma-extra     trailing or repeated comma, dropped
+ *   json.comma-missing   comma added
+ *   json.colon           missing, repeated or broken colon
+ *   json.single-quote    'string'
+ *   json.key-bare        key without quotes, or without the opening one
+ *   json.value-missing   null put in
+ *   json.comment         comment dropped
+ *   json.open-missing    { added
+ *   json.close-missing   } or ] added
+ *   json.mismatch        } for ], or ] for }
+ *   json.stray           byte that belongs nowhere, dropped
+ *   json.truncated       the text ended in the event; its last member is dropped if it is not whole
+ *   json.depth           value nested too deep, null instead
+ *
+ * Bounds: time is linear in `size`: lookahead reads at most 16 bytes per byte of input plus 64 KB, a string is read
+ * at most twice. Memory is the output (at most 6 bytes per input byte, for control characters) plus 10 KB of stack.
+ * No recursion. Nesting beyond HD_JSON_REPAIR_DEPTH becomes null. One hd_json_repair per thread; no global state.
  */
 #ifndef HD_BASE_JSON_REPAIR_H
 #define HD_BASE_JSON_REPAIR_H

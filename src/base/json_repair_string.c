@@ -326,8 +326,12 @@ static string_outcome scan_mark(repairer *rp, scan *s, bool *go_on)
     size_t at = rp->pos;
     if (at == s->end_in) return *go_on = false, end_here(rp, s);
     if (look_at(rp, at) == LOOK_EOF) {
-        if (s->end_in == NOWHERE && guess_end(s) != NOWHERE && rp->is_final)
-            return restart(rp, s, guess_end(s)), STRING_CUT;
+        /* not from far away: many such events would each read the text to its end */
+        size_t guess = guess_end(s);
+        if (rp->is_final && s->end_in == NOWHERE && guess != NOWHERE && at - guess < LOOK_BASE) {
+            restart(rp, s, guess);
+            return STRING_CUT;
+        }
         return *go_on = false, STRING_CUT;
     }
     unsigned char c = rp->text[at];

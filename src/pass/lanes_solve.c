@@ -71,7 +71,7 @@ static size_t merge_runs(const hd_lane_slice *slices, const uint32_t *from, uint
 }
 
 /* Sort indices: those in ascending order stay, stragglers are taken out, merge-sorted and merged back. */
-static void sort_order(const hd_lane_slice *slices, uint32_t count, uint32_t *order, uint32_t *spare)
+void hd_lane_sort(uint32_t *order, uint32_t *spare, const hd_lane_slice *slices, uint32_t count)
 {
     size_t kept = 0, strays = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -505,7 +505,7 @@ static hd_status put_in_order(track *t, hd_error *err)
 {
     uint32_t *spare = malloc(t->count * sizeof *spare);
     t->order = malloc(t->count * sizeof *t->order);
-    if (spare && t->order) sort_order(t->slices, t->count, t->order, spare);
+    if (spare && t->order) hd_lane_sort(t->order, spare, t->slices, t->count);
     free(spare);
     return spare && t->order ? HD_OK : HD_NOMEM(err);
 }

@@ -52,6 +52,9 @@ typedef struct hd_lane_result {
 hd_status hd_lanes_solve(hd_lane_result *out, hd_lane_slice *slices, size_t count, int64_t snap_threshold,
                          hd_error *err);
 
+/* Indices of slices by (start, longer first, input order); `spare` has room for as many. Fast on sorted runs. */
+void hd_lane_sort(uint32_t *order, uint32_t *spare, const hd_lane_slice *slices, uint32_t count);
+
 /* ---- Between lanes_solve.c and lanes_pick.c; nobody else needs what follows. ---- */
 
 enum { HD_LANE_EXACT_SLICES = 1 << 16, HD_LANE_EXACT_STEPS = 1 << 24, HD_LANE_BUDGET_STEPS = 1 << 27 };

@@ -75,18 +75,36 @@ static uint64_t count_meta(synth *s)
     return count;
 }
 
-/* Steps of `full` events, and one of base + n * layer to come near the target. */
+typedef struct schedule {
+    uint32_t layers, last_layers; /* of all steps but the last; of the last */
+    uint64_t steps, error;
+} schedule;
+
+/* Steps of so many layers, and a last one of fewer, to come near the target. */
+static schedule schedule_of(uint64_t target, uint64_t base, uint64_t layer, uint32_t layers)
+{
+    uint64_t full = base + layer * layers, rest = target % full;
+    schedule plan = {.layers = layers, .last_layers = layers, .steps = target / full, .error = rest};
+    if (rest <= base / 2) return plan;
+    uint64_t more = rest > base ? (rest - base + layer / 2) / layer : 0;
+    plan.last_layers = more < layers ? (uint32_t)more : layers;
+    plan.steps++;
+    uint64_t last = base + layer * plan.last_layers;
+    plan.error = last > rest ? last - rest : rest - last;
+    return plan;
+}
+
+/* Where few steps do not come near enough, a model of fewer layers may. */
 static void plan_steps(synth *s, uint64_t target, uint64_t base, uint64_t layer)
 {
-    uint64_t full = base + layer * s->options.layers;
-    uint64_t steps = target / full, rest = target % full;
-    s->last_layers = s->step_layers = s->options.layers;
-    if (rest > base / 2 && (steps == 0 || rest > target / 50)) {
-        s->last_layers = rest > base ? (uint32_t)((rest - base + layer / 2) / layer) : 0;
-        if (s->last_layers > s->options.layers) s->last_layers = s->options.layers;
-        steps++;
+    schedule best = schedule_of(target, base, layer, s->options.layers);
+    for (uint32_t layers = s->options.layers; layers-- > 1 && best.error > target / 50;) {
+        schedule plan = schedule_of(target, base, layer, layers);
+        if (plan.error < best.error) best = plan;
     }
-    s->step_count = (uint32_t)(steps < STEPS_MAX ? steps : STEPS_MAX);
+    s->step_layers = best.steps > 1 ? best.layers : best.last_layers;
+    s->last_layers = best.last_layers;
+    s->step_count = (uint32_t)(best.steps < STEPS_MAX ? best.steps : STEPS_MAX);
 }
 
 static hd_status plan(synth *s)
@@ -103,7 +121,6 @@ static hd_status plan(synth *s)
     s->step_count = o->steps;
     s->step_layers = s->last_layers = o->layers;
     if (o->events) plan_steps(s, target > spent ? target - spent : 0, base, layer);
-    if (s->step_count && s->last_layers != s->step_layers && s->step_count == 1) s->step_layers = s->last_layers;
     uint64_t events = (meta + s->step_count * full) * ranks;
     if (events > events_max)
         return hd_error_set(s->err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,

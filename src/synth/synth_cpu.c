@@ -5,9 +5,15 @@
 
 /* ---- slices -------------------------------------------------------------------------------------------- */
 
-int64_t synth_external(const synth_thread *t) { return t->depth ? t->frames[t->depth - 1].external : 0; }
+int64_t synth_external(const synth_thread *t)
+{
+    return t->depth ? t->frames[t->depth - 1].external : 0;
+}
 
-static int64_t python_of(const synth_thread *t) { return t->depth ? t->frames[t->depth - 1].python : 0; }
+static int64_t python_of(const synth_thread *t)
+{
+    return t->depth ? t->frames[t->depth - 1].python : 0;
+}
 
 static uint32_t put_slice(synth *s, const synth_thread *t, const synth_event *event, const int64_t *values)
 {
@@ -42,6 +48,7 @@ void synth_close(synth *s, synth_thread *t)
     }
     if (!s->failed) s->lists[SYNTH_CPU].events[frame->event].duration_ns = end_ns - frame->start_ns;
     if (t->depth) t->frames[t->depth - 1].leaf_ns = 0;
+    synth_pause(&t->now, 90);
 }
 
 uint32_t synth_leaf(synth *s, synth_thread *t, const synth_event *event, const int64_t *values, int64_t ns)
@@ -61,7 +68,8 @@ uint32_t synth_leaf(synth *s, synth_thread *t, const synth_event *event, const i
 
 /* ---- ops ----------------------------------------------------------------------------------------------- */
 
-static void open_op(synth *s, synth_thread *t, synth_shape shape, uint32_t category, uint32_t name, const int64_t *values)
+static void open_op(synth *s, synth_thread *t, synth_shape shape, uint32_t category, uint32_t name,
+                    const int64_t *values)
 {
     synth_open(s, t, &(synth_event){.shape = (uint8_t)shape, .name = name, .category = category}, values);
     t->frames[t->depth - 1].external = s->now.external;
@@ -83,8 +91,9 @@ void synth_open_op_sequence(synth *s, synth_thread *t, uint32_t name, const synt
         open_op(s, t, SYNTH_SHAPE_OP_DIMS, category, name,
                 (int64_t[]){external, external - 1, op->concrete, op->types, op->strides, op->dims, index});
     else
-        open_op(s, t, SYNTH_SHAPE_OP_SEQUENCE, category, name,
-                (int64_t[]){external, external - 1, sequence, 0, op->concrete, op->types, op->strides, op->dims, index});
+        open_op(
+            s, t, SYNTH_SHAPE_OP_SEQUENCE, category, name,
+            (int64_t[]){external, external - 1, sequence, 0, op->concrete, op->types, op->strides, op->dims, index});
 }
 
 void synth_open_node(synth *s, synth_thread *t, uint32_t name, int64_t sequence)
@@ -101,8 +110,8 @@ void synth_open_comms(synth *s, synth_thread *t, synth_text_id collective, int64
     open_op(s, t, SYNTH_SHAPE_COMMS, text[SYNTH_TEXT_CPU_OP], text[SYNTH_TEXT_RECORD_COMMS],
             (int64_t[]){external, external - 1, text[collective], in, out, s->options.ranks, text[SYNTH_TEXT_BFLOAT16],
                         text[SYNTH_TEXT_EMPTY_LIST], text[SYNTH_TEXT_EMPTY_LIST], s->group_name,
-                        text[SYNTH_TEXT_DEFAULT_GROUP], s->group_ranks, s->rank,
-                        (int64_t)s->now.truth.collectives + 1, s->now.event_index});
+                        text[SYNTH_TEXT_DEFAULT_GROUP], s->group_ranks, s->rank, (int64_t)s->now.truth.collectives + 1,
+                        s->now.event_index});
 }
 
 void synth_open_python(synth *s, synth_thread *t, uint32_t name, int64_t module)

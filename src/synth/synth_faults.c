@@ -1,8 +1,8 @@
 /* synth_faults.c - what is wrong with the synthetic run, on request
  *
  * Crossings are put in where a chance comes up: an op that ends before its last child does, a kernel that starts before
- * the one ahead has ended, an annotation that outlasts its parent. What finds no chance, and every other fault, comes at
- * the end of a step, after the GPU was waited for. Faults there take a stretch of time that is the same on all
+ * the one ahead has ended, an annotation that outlasts its parent. What finds no chance, and every other fault, comes
+ * at the end of a step, after the GPU was waited for. Faults there take a stretch of time that is the same on all
  * ranks, and nothing in it has noise.
  */
 #include "synth/synth_impl.h"
@@ -23,9 +23,15 @@ static uint64_t share(const synth *s, uint64_t total, uint32_t number)
     return total * (number + 1) / s->step_count - total * number / s->step_count;
 }
 
-static uint64_t small_total(const synth *s) { return s->options.crossings / 2; }
+static uint64_t small_total(const synth *s)
+{
+    return s->options.crossings / 2;
+}
 
-static uint64_t genuine_total(const synth *s) { return s->options.crossings - small_total(s); }
+static uint64_t genuine_total(const synth *s)
+{
+    return s->options.crossings - small_total(s);
+}
 
 static void begin_quota(synth_quota *quota, uint64_t due)
 {
@@ -119,7 +125,10 @@ static void put_straddler(synth *s, synth_thread *t, unsigned crossed)
 }
 
 /* Every fourth crosses three slices at once. */
-static unsigned next_crossed(synth *s) { return s->now.genuine_serial++ % 4 == 0 ? 3 : 1; }
+static unsigned next_crossed(synth *s)
+{
+    return s->now.genuine_serial++ % 4 == 0 ? 3 : 1;
+}
 
 bool synth_cross_genuine(synth *s, synth_thread *t)
 {
@@ -140,7 +149,10 @@ bool synth_cross_genuine(synth *s, synth_thread *t)
     return true;
 }
 
-static int64_t small_overlap(synth *s) { return 20 + synth_below(&s->now.noise, SYNTH_SMALL_NS - 60); }
+static int64_t small_overlap(synth *s)
+{
+    return 20 + synth_below(&s->now.noise, SYNTH_SMALL_NS - 60);
+}
 
 static void small_on_cpu(synth *s, synth_thread *t)
 {
@@ -217,7 +229,7 @@ static void orphan(synth *s, synth_thread *t, uint64_t serial)
         break;
     case 3:
         put_exact(s, t, SYNTH_TEXT_ADD, false, at + 1000, at + 4000);
-        synth_flow(s, SYNTH_CPU, t->track, SYNTH_TEXT_FWDBWD, 'f', ++s->now.flow, at + 1000);
+        synth_flow(s, SYNTH_CPU, t->track, SYNTH_TEXT_FWDBWD, 'f', s->now.flow++, at + 1000);
         truth->orphan_flow_ends++;
         break;
     case 4:

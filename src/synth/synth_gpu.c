@@ -13,7 +13,10 @@ void synth_open_region(synth *s, uint32_t name, int64_t external)
     for (int i = 0; i < SYNTH_STREAMS; i++) region->slots[i] = -1;
 }
 
-void synth_close_region(synth *s) { s->now.region_count--; }
+void synth_close_region(synth *s)
+{
+    s->now.region_count--;
+}
 
 static uint64_t region_serial(const synth *s)
 {
@@ -44,6 +47,8 @@ static void cover(synth *s, uint32_t stream, int64_t start_ns, int64_t end_ns)
     s->now.streams[stream].last_region = region_serial(s);
 }
 
+enum { GAP_NS = 900 }; /* between two kernels of a queue */
+
 /* ---- kernels ------------------------------------------------------------------------------------------- */
 
 typedef struct placement {
@@ -65,7 +70,6 @@ static placement place(synth *s, const synth_thread *t, uint32_t index, int64_t 
     synth_spend(s, &when, synth_about(s, 2200));
     int64_t ready_ns = when.own, overlap_ns = 0;
     synth_wait(&when, &stream->free);
-    if (when.own > ready_ns) synth_pause(&when, 900);
     end = when;
     synth_spend(s, &end, duration_ns);
     int64_t own_ns = end.own - when.own;
@@ -73,12 +77,13 @@ static placement place(synth *s, const synth_thread *t, uint32_t index, int64_t 
     if (crossing) {
         int64_t shorter = own_ns < stream->last_ns ? own_ns : stream->last_ns;
         int64_t most = shorter / 2 < SYNTH_SMALL_NS - 40 ? shorter / 2 : SYNTH_SMALL_NS - 40;
-        overlap_ns = when.own - stream->free.own + 20 + synth_below(&s->now.noise, most - 20);
+        overlap_ns = when.own - stream->free.own + GAP_NS + 20 + synth_below(&s->now.noise, most - 20);
         s->now.truth.crossings_small++;
         s->now.truth.crossing_pairs++;
     }
     stream->last_ns = crossing ? 0 : own_ns;
     stream->free = end;
+    synth_pause(&stream->free, GAP_NS);
     return (placement){when.own - overlap_ns, end.own - overlap_ns};
 }
 
@@ -224,16 +229,35 @@ void synth_collective(synth *s, synth_thread *t, synth_text_id collective, synth
     int64_t external = synth_external(t);
     placement at = place(s, t, SYNTH_COMM, synth_about(s, spec->duration_ns));
     /* The last rank to come is the one with the most noise: all end with it, at one true time. */
-    stream->free.own = at.end_ns = stream->free.latest;
+    stream->free.own = stream->free.latest;
+    at.end_ns = stream->free.own - GAP_NS;
     stream->last_ns = 0;
     synth_event event = gpu_slice(s, SYNTH_COMM, SYNTH_SHAPE_COLLECTIVE, ids->name, SYNTH_TEXT_KERNEL, at);
     cover(s, SYNTH_COMM, at.start_ns, at.end_ns);
     synth_put(s, SYNTH_GPU, &event,
-              (int64_t[]){external, 0, s->device, 1, stream->number, correlation, spec->registers, spec->shared,
-                          ids->blocks_per_sm, ids->warps_per_sm, ids->grid, ids->block, spec->occupancy,
-                          text[collective], elements, out_elements, s->options.ranks, text[SYNTH_TEXT_BFLOAT16],
-                          text[SYNTH_TEXT_EMPTY_LIST], text[SYNTH_TEXT_EMPTY_LIST], s->group_name,
-                          text[SYNTH_TEXT_DEFAULT_GROUP], s->group_ranks});
+              (int64_t[]){external,
+                          0,
+                          s->device,
+                          1,
+                          stream->number,
+                          correlation,
+                          spec->registers,
+                          spec->shared,
+                          ids->blocks_per_sm,
+                          ids->warps_per_sm,
+                          ids->grid,
+                          ids->block,
+                          spec->occupancy,
+                          text[collective],
+                          elements,
+                          out_elements,
+                          s->options.ranks,
+                          text[SYNTH_TEXT_BFLOAT16],
+                          text[SYNTH_TEXT_EMPTY_LIST],
+                          text[SYNTH_TEXT_EMPTY_LIST],
+                          s->group_name,
+                          text[SYNTH_TEXT_DEFAULT_GROUP],
+                          s->group_ranks});
     s->now.truth.kernels++;
     s->now.truth.collectives++;
     synth_arrive(s, SYNTH_COMM, correlation, at.start_ns);

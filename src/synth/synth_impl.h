@@ -1,7 +1,7 @@
 /* synth_impl.h - the machinery that plays a training run; for src/synth only
  *
- * Time runs twice. Every moment is known as `own`, with the noise of the rank whose trace is made, and as `latest`, with
- * the most noise that any rank may have. Both go through the same additions and maxima, so own <= latest on every
+ * Time runs twice. Every moment is known as `own`, with the noise of the rank whose trace is made, and as `latest`,
+ * with the most noise that any rank may have. Both go through the same additions and maxima, so own <= latest on every
  * rank, and `latest` is the same on all of them: a collective that ends at its `latest` ends on all ranks at one true
  * time, though each rank is played alone. Decisions that move time are taken from `shape`, the generator that all
  * ranks share; `noise` belongs to the rank.
@@ -34,7 +34,7 @@ typedef struct synth_event {
     bool enclosing;               /* flow with bp:"e" */
     char phase;
     uint32_t track, name, category;
-    uint32_t values; /* index of the first */
+    uint32_t values;                   /* index of the first */
     int64_t start_ns, duration_ns, id; /* true time */
 } synth_event;
 
@@ -54,7 +54,7 @@ typedef struct synth_when {
 typedef struct synth_frame {
     uint32_t event; /* in the CPU list */
     int64_t start_ns;
-    int64_t leaf_ns;  /* duration of the last child if that is a leaf, else 0 */
+    int64_t leaf_ns; /* duration of the last child if that is a leaf, else 0 */
     int64_t leaf_end_ns;
     int64_t external; /* id of the op, or of the one around it */
     int64_t python;   /* id of the python frame, or of the one around it */
@@ -134,7 +134,7 @@ typedef struct synth {
     int64_t pid, device;
     uint32_t cpu_process, gpu_process, begin_thread, watch_thread;
     int64_t clock_base_ns, clock_offset_ns, clock_drift_ppb;
-    int64_t noise_percent; /* how much of the noise this rank has: stragglers have more */
+    int64_t noise_percent;                         /* how much of the noise this rank has: stragglers have more */
     uint32_t step_count, step_layers, last_layers; /* the plan: the last step may be shorter */
     synth_state now;
 } synth;
@@ -175,7 +175,10 @@ static inline void synth_wait(synth_when *when, const synth_when *other)
 }
 
 /* `base` to one and a half times that, the same on all ranks. */
-static inline int64_t synth_about(synth *s, int64_t base) { return base + synth_below(&s->now.shape, base / 2 + 1); }
+static inline int64_t synth_about(synth *s, int64_t base)
+{
+    return base + synth_below(&s->now.shape, base / 2 + 1);
+}
 
 /* ---- cpu.c ----------------------------------------------------------------------------------------------- */
 

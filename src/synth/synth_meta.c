@@ -10,7 +10,10 @@ static const int64_t run_ns = 3894127000000000;
 
 enum { MAIN_TID, AUTOGRAD_TID = 417, LOADER_TID = 209, WATCH_TID = 611 };
 
-static hd_ident text_ident(synth *s, synth_text_id id) { return (hd_ident){HD_IDENT_STRING, s->texts[id]}; }
+static hd_ident text_ident(synth *s, synth_text_id id)
+{
+    return (hd_ident){HD_IDENT_STRING, s->texts[id]};
+}
 
 /* ---- tracks --------------------------------------------------------------------------------------------- */
 
@@ -190,20 +193,25 @@ static uint32_t ranks_text(synth *s)
     return hd_builder_intern_text(s->builder, text);
 }
 
+/* A trace of all ranks names none. */
+static uint32_t distributed_info(synth *s)
+{
+    char rank[32] = "";
+    if (s->first_rank == s->last_rank) snprintf(rank, sizeof rank, "\"rank\": %u, ", (unsigned)s->first_rank);
+    return synth_text(s,
+                      "{\"backend\": \"nccl\", %s\"world_size\": %u, \"pg_count\": 1, \"pg_config\": "
+                      "[{\"pg_name\": \"0\", \"pg_desc\": \"default_pg\", \"pg_size\": %u}], "
+                      "\"nccl_version\": \"2.27.5\"}",
+                      rank, (unsigned)s->options.ranks, (unsigned)s->options.ranks);
+}
+
 void synth_trace_meta_before(synth *s)
 {
     s->group_name = s->texts[SYNTH_TEXT_ZERO];
     s->group_ranks = ranks_text(s);
     put_key(s, "schemaVersion", synth_text(s, "1"), false);
     put_key(s, "deviceProperties", device_properties(s), false);
-    if (s->options.ranks > 1) {
-        put_key(s, "distributedInfo",
-                synth_text(s, "{\"backend\": \"nccl\", \"rank\": %u, \"world_size\": %u, \"pg_count\": 1, "
-                              "\"pg_config\": [{\"pg_name\": \"0\", \"pg_desc\": \"default_pg\", \"pg_size\": %u}], "
-                              "\"nccl_version\": \"2.27.5\"}",
-                           s->first_rank, s->options.ranks, s->options.ranks),
-                false);
-    }
+    if (s->options.ranks > 1) put_key(s, "distributedInfo", distributed_info(s), false);
     put_key(s, "record_shapes", synth_text(s, "1"), false);
     if (s->options.memory) put_key(s, "profile_memory", synth_text(s, "1"), false);
     if (s->options.python) put_key(s, "with_stack", synth_text(s, "1"), false);
@@ -215,10 +223,16 @@ void synth_trace_meta_before(synth *s)
     if (s->options.ranks > 1 && s->first_rank == s->last_rank) facts->rank = s->first_rank;
 }
 
+static uint32_t trace_name(synth *s)
+{
+    return s->first_rank == s->last_rank ? synth_text(s, "\"synth_rank%u.json\"", (unsigned)s->first_rank)
+                                         : synth_text(s, "\"synth.json\"");
+}
+
 void synth_trace_meta_after(synth *s)
 {
     put_spans(s, s->now.main.now.own + 50000);
-    put_key(s, "traceName", synth_text(s, "\"synth_rank%u.json\"", s->first_rank), true);
+    put_key(s, "traceName", trace_name(s), true);
     put_key(s, "displayTimeUnit", synth_text(s, "\"ms\""), true);
     put_key(s, "baseTimeNanoseconds", synth_text(s, "%lld", (long long)base_ns), true);
 }

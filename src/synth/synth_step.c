@@ -6,7 +6,10 @@
 enum { SEQUENCE_NONE = -1 };
 
 /* Ops of a step are numbered in the order of the forward; the backward goes through them the other way. */
-static uint32_t op_count(uint32_t layers) { return 1 + layers * SYNTH_BLOCK_OPS + SYNTH_LOSS_OPS; }
+static uint32_t op_count(uint32_t layers)
+{
+    return 1 + layers * SYNTH_BLOCK_OPS + SYNTH_LOSS_OPS;
+}
 
 /* ---- forward -------------------------------------------------------------------------------------------- */
 
@@ -273,10 +276,10 @@ void synth_step(synth *s, uint32_t number, uint32_t layers)
     int64_t global = s->texts[SYNTH_TEXT_GLOBAL];
     put_point(s, HD_KIND_INSTANT, 'i', SYNTH_SHAPE_INSTANT, SYNTH_TEXT_STEP_DONE, t->now.own, &global);
     synth_pause(&t->now, 300);
+    s->now.sequence += op_count(layers);
+    s->now.flow += op_count(layers);
     synth_faults_end_step(s, number);
     synth_close_python(s, t);
     synth_close_annotation(s, t);
     synth_pause(&t->now, 20000);
-    s->now.sequence += op_count(layers);
-    s->now.flow += op_count(layers);
 }

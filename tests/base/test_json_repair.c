@@ -71,90 +71,90 @@ static void test_json_repair__values_that_are_not_json(void **state)
 {
     (void)state;
     expect("{\"a\": NaN, \"b\": -nan, \"c\": nan, \"d\": -nan(ind)}",
-           "{\"a\": \"NaN\", \"b\": \"NaN\", \"c\": \"NaN\", \"d\": \"NaN\"}", "json-nonfinite");
+           "{\"a\": \"NaN\", \"b\": \"NaN\", \"c\": \"NaN\", \"d\": \"NaN\"}", "json.nonfinite");
     expect("{\"a\": [Infinity, -Infinity, inf, -inf, 1.#QNAN, -1.#INF]}",
            "{\"a\": [\"Infinity\", \"-Infinity\", \"Infinity\", \"-Infinity\", \"NaN\", \"-Infinity\"]}",
-           "json-nonfinite");
-    expect("{\"a\": True, \"b\": False, \"c\": None}", "{\"a\": true, \"b\": false, \"c\": null}", "json-literal");
+           "json.nonfinite");
+    expect("{\"a\": True, \"b\": False, \"c\": None}", "{\"a\": true, \"b\": false, \"c\": null}", "json.literal");
     expect("{\"a\": 007, \"b\": +5, \"c\": .5, \"d\": 5., \"e\": -.5e3}",
-           "{\"a\": 7, \"b\": 5, \"c\": 0.5, \"d\": 5.0, \"e\": -0.5e3}", "json-number");
+           "{\"a\": 7, \"b\": 5, \"c\": 0.5, \"d\": 5.0, \"e\": -0.5e3}", "json.number");
     expect("{\"a\": 0x1F, \"b\": 1e, \"c\": aten::add, \"d\": 1}",
-           "{\"a\": \"0x1F\", \"b\": \"1e\", \"c\": \"aten::add\", \"d\": 1}", "json-bare-text");
-    expect("{\"a\": 12,34.5, \"b\": 12]34}", "{\"a\": \"12,34.5\", \"b\": \"12]34\"}", "json-bare-text");
-    expect("{\"a\":, \"b\": , \"c\":}", "{\"a\":null, \"b\": null, \"c\":null}", "json-value-missing");
+           "{\"a\": \"0x1F\", \"b\": \"1e\", \"c\": \"aten::add\", \"d\": 1}", "json.bare-text");
+    expect("{\"a\": 12,34.5, \"b\": 12]34}", "{\"a\": \"12,34.5\", \"b\": \"12]34\"}", "json.bare-text");
+    expect("{\"a\":, \"b\": , \"c\":}", "{\"a\":null, \"b\": null, \"c\":null}", "json.value-missing");
 }
 
 static void test_json_repair__strings_are_escaped(void **state)
 {
     (void)state;
-    expect("{\"a\": \"x\ny\t\x01\"}", "{\"a\": \"x\\ny\\t\\u0001\"}", "json-control");
-    expect("{\"a\": \"C:\\dir\\x41\\p\"}", "{\"a\": \"C:\\\\dir\\\\x41\\\\p\"}", "json-escape");
-    expect("{\"a\": \"C:\\\", \"b\": 1}", "{\"a\": \"C:\\\\\", \"b\": 1}", "json-escape");
-    expect("{\"a\": \"\\u12G4\"}", "{\"a\": \"\\\\u12G4\"}", "json-unicode-escape");
+    expect("{\"a\": \"x\ny\t\x01\"}", "{\"a\": \"x\\ny\\t\\u0001\"}", "json.control");
+    expect("{\"a\": \"C:\\dir\\x41\\p\"}", "{\"a\": \"C:\\\\dir\\\\x41\\\\p\"}", "json.escape");
+    expect("{\"a\": \"C:\\\", \"b\": 1}", "{\"a\": \"C:\\\\\", \"b\": 1}", "json.escape");
+    expect("{\"a\": \"\\u12G4\"}", "{\"a\": \"\\\\u12G4\"}", "json.unicode-escape");
     expect("{\"a\": \"\xED\xA0\x80|\xC0\xAF|\xE2\x82|\xF0\x9F\x98\x80\"}",
            "{\"a\": \"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD|\xF0\x9F\x98\x80\"}",
-           "json-utf8");
+           "json.utf8");
 }
 
 static void test_json_repair__quotes_in_names(void **state)
 {
     (void)state;
-    expect("{\"name\": \"operator\"\" _x\", \"b\": 1}", "{\"name\": \"operator\\\"\\\" _x\", \"b\": 1}", "json-quote");
-    expect("{\"name\": \"lambda \"foo\"\", \"b\": 1}", "{\"name\": \"lambda \\\"foo\\\"\", \"b\": 1}", "json-quote");
-    expect("{\"name\": \"print(\"a\", \"b\")\"}", "{\"name\": \"print(\\\"a\\\", \\\"b\\\")\"}", "json-quote");
+    expect("{\"name\": \"operator\"\" _x\", \"b\": 1}", "{\"name\": \"operator\\\"\\\" _x\", \"b\": 1}", "json.quote");
+    expect("{\"name\": \"lambda \"foo\"\", \"b\": 1}", "{\"name\": \"lambda \\\"foo\\\"\", \"b\": 1}", "json.quote");
+    expect("{\"name\": \"print(\"a\", \"b\")\"}", "{\"name\": \"print(\\\"a\\\", \\\"b\\\")\"}", "json.quote");
     expect("{\"name\": \"f({\"a\": 1, \"b\": 2})\", \"c\": 1}",
-           "{\"name\": \"f({\\\"a\\\": 1, \\\"b\\\": 2})\", \"c\": 1}", "json-quote");
-    expect("{\"na\"me\": 1}", "{\"na\\\"me\": 1}", "json-quote");
+           "{\"name\": \"f({\\\"a\\\": 1, \\\"b\\\": 2})\", \"c\": 1}", "json.quote");
+    expect("{\"na\"me\": 1}", "{\"na\\\"me\": 1}", "json.quote");
 }
 
 static void test_json_repair__lost_quotes(void **state)
 {
     (void)state;
     expect("{\"name\": \"aten::add, \"pid\": 1, \"tid\": 2}", "{\"name\": \"aten::add\", \"pid\": 1, \"tid\": 2}",
-           "json-quote-lost");
-    expect("{\"args\": {\"a\": \"b}, \"pid\": 1}", "{\"args\": {\"a\": \"b\"}, \"pid\": 1}", "json-quote-lost");
-    expect("{\"pid\": 1, \"args\": {\"a\": \"b}}", "{\"pid\": 1, \"args\": {\"a\": \"b\"}}", "json-quote-lost");
-    expect("{\"name\": f<int, 2>\", \"pid\": 1}", "{\"name\": \"f<int, 2>\", \"pid\": 1}", "json-quote-lost");
-    expect("{\"pid: 1, \"name: \"x\", \"tid\": 2}", "{\"pid\": 1, \"name\": \"x\", \"tid\": 2}", "json-quote-lost");
+           "json.quote-lost");
+    expect("{\"args\": {\"a\": \"b}, \"pid\": 1}", "{\"args\": {\"a\": \"b\"}, \"pid\": 1}", "json.quote-lost");
+    expect("{\"pid\": 1, \"args\": {\"a\": \"b}}", "{\"pid\": 1, \"args\": {\"a\": \"b\"}}", "json.quote-lost");
+    expect("{\"name\": f<int, 2>\", \"pid\": 1}", "{\"name\": \"f<int, 2>\", \"pid\": 1}", "json.quote-lost");
+    expect("{\"pid: 1, \"name: \"x\", \"tid\": 2}", "{\"pid\": 1, \"name\": \"x\", \"tid\": 2}", "json.quote-lost");
 }
 
 static void test_json_repair__keys(void **state)
 {
     (void)state;
-    expect("{pid\": 1, External id\": 2}", "{\"pid\": 1, \"External id\": 2}", "json-key-bare");
-    expect("{pid: 1, tid : 2}", "{\"pid\": 1, \"tid\" : 2}", "json-key-bare");
-    expect("{'pid': 'it''s', 'a': '\"'}", "{\"pid\": \"it''s\", \"a\": \"\\\"\"}", "json-single-quote");
+    expect("{pid\": 1, External id\": 2}", "{\"pid\": 1, \"External id\": 2}", "json.key-bare");
+    expect("{pid: 1, tid : 2}", "{\"pid\": 1, \"tid\" : 2}", "json.key-bare");
+    expect("{'pid': 'it''s', 'a': '\"'}", "{\"pid\": \"it''s\", \"a\": \"\\\"\"}", "json.single-quote");
     expect("{\"pid\" 1, \"name\" \"x\", \"tid\"; 2, \"s\":: 3}", "{\"pid\":1, \"name\":\"x\", \"tid\":2, \"s\": 3}",
-           "json-colon");
+           "json.colon");
 }
 
 static void test_json_repair__commas_and_comments(void **state)
 {
     (void)state;
-    expect("{\"a\": [1, 2,], \"b\": 2,}", "{\"a\": [1, 2], \"b\": 2}", "json-comma-extra");
-    expect("{\"a\": [1,, 2],, \"b\": 2}", "{\"a\": [1, 2], \"b\": 2}", "json-comma-extra");
+    expect("{\"a\": [1, 2,], \"b\": 2,}", "{\"a\": [1, 2], \"b\": 2}", "json.comma-extra");
+    expect("{\"a\": [1,, 2],, \"b\": 2}", "{\"a\": [1, 2], \"b\": 2}", "json.comma-extra");
     expect("{\"a\": 1 \"b\": \"x\" \"c\": [1 2] \"d\": 1}", "{\"a\": 1 ,\"b\": \"x\" ,\"c\": [1 ,2] ,\"d\": 1}",
-           "json-comma-missing");
-    expect("{\"a\": /* x */ 1, // y\n \"b\": 2}", "{\"a\":  1, \n \"b\": 2}", "json-comment");
+           "json.comma-missing");
+    expect("{\"a\": /* x */ 1, // y\n \"b\": 2}", "{\"a\":  1, \n \"b\": 2}", "json.comment");
 }
 
 static void test_json_repair__brackets(void **state)
 {
     (void)state;
     expect("{\"ph\": \"X\", \"args\": {\"a\": [1, [2]}}", "{\"ph\": \"X\", \"args\": {\"a\": [1, [2]]}}",
-           "json-close-missing");
+           "json.close-missing");
     expect("{\"ph\": \"X\", \"args\": {\"a\": [1, \"b\": 2}}", "{\"ph\": \"X\", \"args\": {\"a\": [1 ],\"b\": 2}}",
-           "json-close-missing");
-    expect("{\"ph\": \"X\", \"args\": {\"a\": 1}", "{\"ph\": \"X\", \"args\": {\"a\": 1}}", "json-close-missing");
-    expect("{\"ph\": \"X\", \"args\": {\"a\": 1", "{\"ph\": \"X\", \"args\": {\"a\": 1}}", "json-close-missing");
-    expect("{\"args\": \"a\": 1, \"b\": 2}}", "{\"args\": {\"a\": 1, \"b\": 2}}", "json-open-missing");
-    expect("\"ph\": \"X\", \"a\": {}}", "{\"ph\": \"X\", \"a\": {}}", "json-open-missing");
-    expect("{\"args\": {\"a\": [1, 2}}, \"b\": 1}", "{\"args\": {\"a\": [1, 2]}, \"b\": 1}", "json-close-missing");
-    expect("{\"args\": {\"a\": [1, 2}, \"b\": 1}}", "{\"args\": {\"a\": [1, 2], \"b\": 1}}", "json-mismatch");
-    expect("{\"args\": {\"a\": 1}}, \"b\": 1}}", "{\"args\": {\"a\": 1}, \"b\": 1}", "json-stray");
-    expect("{\"args\": {{\"a\": 1}}", "{\"args\": {\"a\": 1}}", "json-stray");
-    expect("{", NULL, "json-close-missing");
-    expect("garbage 123", NULL, "json-open-missing");
+           "json.close-missing");
+    expect("{\"ph\": \"X\", \"args\": {\"a\": 1}", "{\"ph\": \"X\", \"args\": {\"a\": 1}}", "json.close-missing");
+    expect("{\"ph\": \"X\", \"args\": {\"a\": 1", "{\"ph\": \"X\", \"args\": {\"a\": 1}}", "json.close-missing");
+    expect("{\"args\": \"a\": 1, \"b\": 2}}", "{\"args\": {\"a\": 1, \"b\": 2}}", "json.open-missing");
+    expect("\"ph\": \"X\", \"a\": {}}", "{\"ph\": \"X\", \"a\": {}}", "json.open-missing");
+    expect("{\"args\": {\"a\": [1, 2}}, \"b\": 1}", "{\"args\": {\"a\": [1, 2]}, \"b\": 1}", "json.close-missing");
+    expect("{\"args\": {\"a\": [1, 2}, \"b\": 1}}", "{\"args\": {\"a\": [1, 2], \"b\": 1}}", "json.mismatch");
+    expect("{\"args\": {\"a\": 1}}, \"b\": 1}}", "{\"args\": {\"a\": 1}, \"b\": 1}", "json.stray");
+    expect("{\"args\": {{\"a\": 1}}", "{\"args\": {\"a\": 1}}", "json.stray");
+    expect("{", NULL, "json.close-missing");
+    expect("garbage 123", NULL, "json.open-missing");
 }
 
 static void test_json_repair__array_end_ends_the_event(void **state)
@@ -311,7 +311,7 @@ static void test_json_repair__every_cut_of_an_event(void **state)
             assert_int_equal(outcome, HD_REPAIR_NEED_MORE);
             done += repair(&r, text, cut, &consumed) == HD_REPAIR_DONE;
             assert_int_equal(consumed, cut);
-            assert_true(has_code(&r, "json-truncated"));
+            assert_true(has_code(&r, "json.truncated"));
             free(text);
         }
         assert_true(done > size / 2);
@@ -357,7 +357,7 @@ static void test_json_repair__too_deep_a_value_becomes_null(void **state)
     hd_json_repair r = {0};
     size_t consumed = 0;
     assert_int_equal(repair(&r, text, size, &consumed), HD_REPAIR_DONE);
-    assert_true(has_code(&r, "json-depth"));
+    assert_true(has_code(&r, "json.depth"));
     assert_int_equal(consumed, size - strlen(tail) + 1);
     hd_json_repair_deinit(&r);
     free(text);

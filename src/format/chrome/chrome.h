@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/json_repair.h"
+#include "base/json_write.h"
 #include "format/format.h"
 #include "heddle/builder.h"
 
@@ -147,6 +148,9 @@ size_t chrome_find_last_boundary(const char *text, size_t size);
 
 /* chrome_meta.c: names, order, devices and streams of tracks from metadata events, facts from top-level keys. */
 void chrome_apply_metadata(hd_builder *builder);
+
+/* Nanoseconds and picoseconds as decimal microseconds, with as many decimals as they need and at least so many. */
+void chrome_put_micros(hd_json_out *out, int64_t ns, int64_t ps, unsigned min_decimals);
 
 /* the format's entry points */
 int chrome_sniff(const unsigned char *head, size_t size);

@@ -381,7 +381,7 @@ static unsigned choose_threads(const hd_input *input, unsigned wanted)
 static hd_status reader_init(chrome_reader *reader)
 {
     reader->parser_count = choose_threads(reader->input, reader->options->threads);
-    reader->chunk_size = choose_chunk_size(reader->input, reader->parser_count);
+    if (reader->chunk_size == 0) reader->chunk_size = choose_chunk_size(reader->input, reader->parser_count);
     reader->job_count = (size_t)reader->parser_count * 2;
     reader->jobs = calloc(reader->job_count, sizeof *reader->jobs);
     reader->parsers = calloc(reader->parser_count, sizeof *reader->parsers);
@@ -410,9 +410,11 @@ static void note_input(chrome_reader *reader)
     facts->has_args = reader->options->args == HD_ARGS_ALL;
 }
 
-hd_status chrome_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+hd_status chrome_read_pieces(hd_builder *builder, hd_input *input, const hd_read_options *options, size_t piece_size,
+                             hd_error *err)
 {
-    chrome_reader reader = {.input = input, .options = options, .builder = builder, .err = err};
+    chrome_reader reader = {
+        .input = input, .options = options, .builder = builder, .chunk_size = piece_size, .err = err};
     pthread_mutex_init(&reader.lock, NULL);
     pthread_cond_init(&reader.changed, NULL);
     hd_status status = reader_init(&reader);
@@ -423,6 +425,11 @@ hd_status chrome_read(hd_builder *builder, hd_input *input, const hd_read_option
     }
     reader_deinit(&reader);
     return status;
+}
+
+hd_status chrome_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    return chrome_read_pieces(builder, input, options, 0, err);
 }
 
 int chrome_sniff(const unsigned char *head, size_t size)

@@ -61,6 +61,10 @@ typedef struct chrome_reader {
     hd_error *err;
 } chrome_reader;
 
+/* chrome_read with pieces of a given size, 0: chosen by the size of the input. Tests cut the text at every place. */
+hd_status chrome_read_pieces(hd_builder *builder, hd_input *input, const hd_read_options *options, size_t piece_size,
+                             hd_error *err);
+
 /* chrome_text.c */
 bool chrome_text_reserve(chrome_text *text, size_t size);
 /* Have at least `size` bytes in rest, or all there are. */

@@ -63,8 +63,7 @@ static void put_value(writer *w, hd_json_out *out, unsigned type, int64_t bits)
     }
 }
 
-/* Nanoseconds and picoseconds as microseconds, with as many decimals as they need. */
-static void put_micros(hd_json_out *out, int64_t ns, int64_t ps)
+void chrome_put_micros(hd_json_out *out, int64_t ns, int64_t ps, unsigned min_decimals)
 {
     __extension__ typedef __int128 i128;
     i128 total = (i128)ns * 1000 + ps; /* ps */
@@ -73,7 +72,7 @@ static void put_micros(hd_json_out *out, int64_t ns, int64_t ps)
         total /= 1000;
         scale = 3;
     }
-    while (scale && total % 10 == 0) {
+    while (scale > min_decimals && total % 10 == 0) {
         total /= 10;
         scale--;
     }
@@ -143,11 +142,11 @@ static void put_columns(writer *w, hd_json_out *out, bool *first, const hd_event
     }
     if (e->start_ns != HD_NO_TIME && !(own & OWN_TS)) {
         put_key(out, first, "ts");
-        put_micros(out, e->start_ns, e->start_ps);
+        chrome_put_micros(out, e->start_ns, e->start_ps, 0);
     }
     if (e->duration_ns != HD_NO_TIME && !(own & OWN_DUR) && e->phase != 'B') {
         put_key(out, first, "dur");
-        put_micros(out, e->duration_ns, (int64_t)e->end_ps - e->start_ps);
+        chrome_put_micros(out, e->duration_ns, (int64_t)e->end_ps - e->start_ps, 0);
     }
     put_id(w, out, first, e);
     if (e->flags & HD_FLAG_BIND_ENCLOSING) {

@@ -1,0 +1,82 @@
+/* fix.h - lane repair: a trace in which every viewer shows every slice
+ *
+ * On one track slices must be disjoint or nested; viewers drop or misdraw what crosses. A crossing smaller than the
+ * snap threshold is timing noise and is snapped in place; a larger one moves to a lane of its own below the track. Flow
+ * points stay bound to the slices they were bound to. Everything else keeps its bytes: the output is the input with
+ * patches. Broken JSON comes out valid.
+ */
+#ifndef HEDDLE_FIX_H
+#define HEDDLE_FIX_H
+
+#include "heddle/format.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All times in picoseconds: 1 us is 1,000,000. */
+#define HD_FIX_SNAP_THRESHOLD_PS INT64_C(5000000)
+enum { HD_FIX_LIST_LIMIT = 50 };
+
+typedef struct hd_fix_options {
+    int64_t snap_threshold_ps; /* crossings below it are snapped; 0: none */
+    bool dry_run;              /* report only; the output is not touched */
+    bool full_lists;           /* list every changed slice, not the HD_FIX_LIST_LIMIT largest */
+    hd_read_options read;      /* strict, threads, progress; the rest is set by the call */
+    hd_write_options write;    /* pretty, sync, level */
+} hd_fix_options;
+
+/* The defaults: threshold 5 us, all else zero. */
+hd_fix_options hd_fix_defaults(void);
+
+/* A track with slices. */
+typedef struct hd_fix_track {
+    const char *pid, *tid; /* as the input writes them, "" if absent */
+    uint32_t lane_count;   /* with the track's own: at least 1 */
+    uint64_t slices, moved, snapped; /* snapped: crossings, of which one slice may have several */
+} hd_fix_track;
+
+/* All changed slices of category "kernel" with one name. */
+typedef struct hd_fix_kernel {
+    const char *name;
+    uint64_t runs, moved, snapped; /* runs: changed ones */
+    int64_t delayed_ps, trimmed_ps; /* starts pushed later, ends clamped earlier; sums */
+} hd_fix_kernel;
+
+typedef struct hd_fix_slice {
+    const char *name, *pid, *tid;
+    uint32_t lane;        /* 0: snapped in place */
+    const char *lane_tid; /* tid of the lane it moved to, NULL if snapped */
+    int64_t start_shift_ps, end_shift_ps; /* at least 0 each */
+} hd_fix_slice;
+
+/* Strings and lists belong to the report. Zero-initialise it; free it with hd_fix_report_deinit. */
+typedef struct hd_fix_report {
+    size_t track_count; /* tracks with slices */
+    hd_fix_track *tracks;
+    uint64_t slices, moved, snapped_crossings, updated; /* updated: slices whose times changed */
+    int64_t start_shift_ps, end_shift_ps;
+    size_t kernel_count;
+    hd_fix_kernel *kernels; /* largest total shift first */
+    uint64_t moved_others, snapped_others; /* changed slices that are no kernels */
+    size_t moved_count, snapped_count;     /* those listed below */
+    hd_fix_slice *moved_list, *snapped_list; /* longest, and largest shift, first */
+    uint64_t flow_endpoints; /* rewritten */
+    uint64_t flows_unresolved; /* could not be kept bound to their slice */
+    uint64_t new_lanes;
+    uint64_t repairs, losses; /* of the JSON, see the ledger of the input */
+    uint64_t output_bytes;    /* uncompressed */
+    void *memory;             /* internal */
+} hd_fix_report;
+
+void hd_fix_report_deinit(hd_fix_report *report);
+
+/* Repair `in` into `out` (the same name works: the file appears whole or not at all; "-": standard input, output).
+ * options NULL: the defaults; report may be NULL. Errors as of hd_trace_read and hd_trace_write. */
+hd_status hd_fix_overlaps(const char *in, const char *out, const hd_fix_options *options, hd_fix_report *report,
+                          hd_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,78 @@
+/* report.h - analyses: a trace in, tables out
+ *
+ * Every analysis reads an immutable trace and yields one or more named tables (table.h), which the caller frees with
+ * hd_report_free. An analysis may run from any thread, and several may run on one trace at the same time. Temporary
+ * memory is at most about 24 bytes per slice (36 for a track whose slices cross in masses).
+ */
+#ifndef HEDDLE_REPORT_H
+#define HEDDLE_REPORT_H
+
+#include "heddle/table.h"
+#include "heddle/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { HD_REPORT_TABLES = 8 };
+
+typedef struct hd_report {
+    size_t table_count;
+    hd_table *tables[HD_REPORT_TABLES]; /* owned */
+} hd_report;
+
+void hd_report_free(hd_report *report);
+/* The table of that name, borrowed; NULL if the report has none. */
+const hd_table *hd_report_table(const hd_report *report, const char *name);
+
+/* What is in a trace. Tables: `file` (one row: format, sizes, span, clock, ranks, totals), `devices`, `processes`,
+ * `tracks` (busiest first), `kinds`, `categories` (most time first), `ledger`. Errors: MEMORY, LIMIT (2^32 slices). */
+hd_status hd_report_info(hd_report *out, const hd_trace *trace, hd_error *err);
+
+typedef struct hd_check_options {
+    uint32_t examples;       /* kept per finding; 0: one */
+    uint32_t tracks_per_code; /* rows per code; the rest is summed up in one more row. 0: no limit */
+    const char *only;        /* codes, comma-separated; NULL: all. "json" also means all that begin with "json-" … */
+    const char *ignore;      /* likewise */
+} hd_check_options;
+
+/* What a viewer drops or misdraws, or an analysis gets wrong. Tables: `findings` (a row per code and track, the worst
+ * severity first) and `examples` (`finding` is a row of findings). options may be NULL. Byte offsets are known when the
+ * trace was read with sources. Errors: ARGUMENT (an unknown code), MEMORY, LIMIT (2^32 slices). */
+hd_status hd_report_check(hd_report *out, const hd_trace *trace, const hd_check_options *options, hd_error *err);
+/* Only look at the options. */
+hd_status hd_check_options_valid(const hd_check_options *options, hd_error *err);
+/* How many rows of `findings` are of severity warning or error. */
+size_t hd_check_serious_count(const hd_report *report);
+
+/* The codes of hd_report_check, for help. Damage of the input that the reader repaired has the reader's own codes. */
+typedef struct hd_check_code {
+    const char *code;     /* "crossing" */
+    const char *severity; /* "error", "warning", "note" */
+    const char *meaning;  /* one line */
+    const char *advice;   /* one line: what to do */
+} hd_check_code;
+
+size_t hd_check_code_count(void);
+const hd_check_code *hd_check_code_at(size_t index);
+/* What is known of a code in a findings table, also of a reader's code. */
+const hd_check_code *hd_check_code_find(const char *code, size_t size);
+
+/* All analyses by name, for lists and generic callers. */
+typedef struct hd_report_about {
+    const char *name;    /* "info" */
+    const char *summary; /* "what is in a trace" */
+} hd_report_about;
+
+size_t hd_report_count(void);
+const hd_report_about *hd_report_at(size_t index);
+/* Run an analysis with its default options. ARGUMENT: no analysis has this name. */
+hd_status hd_report_run(hd_report *out, const char *name, const hd_trace *trace, hd_error *err);
+
+/* The cells of one row as members of a JSON object, without the braces: `"a": 1, "b": "x"`. */
+hd_status hd_table_write_members(const hd_table *table, size_t row, hd_sink sink, hd_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,362 @@
+/* cmd_synth.c - heddle synth: make traces of a training run that never was */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "heddle/synth.h"
+#include "heddle/table.h"
+
+typedef struct synth_command {
+    const char *output;
+    uint64_t events, steps, layers, ranks, streams, jitter, seed;
+    int64_t rank;
+    bool merged, no_python, no_flows, no_counters, no_memory;
+    uint64_t crossings, late_kernels, orphans, negatives;
+    uint64_t damage, damage_count;
+} synth_command;
+
+static const synth_command defaults = {
+    .steps = 4,
+    .layers = 4,
+    .ranks = 1,
+    .rank = -1,
+    .streams = 2,
+    .jitter = 8,
+    .seed = 1,
+    .damage_count = 3,
+};
+
+static const char *const damage_kinds[] = {"truncate", "comma", "nan",       "quote", "control",
+                                           "utf8",     "empty", "duplicate", NULL};
+
+#define FIELD(name) .field = offsetof(synth_command, name)
+#define COUNT(option, member, most, text)                                                                              \
+    {                                                                                                                  \
+        .name = option, .kind = CLI_COUNT, .value = "N", .max = most, FIELD(member), .help = text                      \
+    }
+#define FLAG(option, member, text)                                                                                     \
+    {                                                                                                                  \
+        .name = option, .kind = CLI_FLAG, FIELD(member), .help = text                                                  \
+    }
+
+static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(output),
+     .help = "where to write: .json, .json.gz or .json.zst; - is standard output"},
+    COUNT("events", events, 4e9, "make about so many events in each file, in as many steps as that takes"),
+    COUNT("steps", steps, 1e8, "make so many training steps"),
+    COUNT("layers", layers, HD_SYNTH_LAYERS_MAX, "blocks of the model that is trained"),
+    {.name = "ranks",
+     .kind = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = HD_SYNTH_RANKS_MAX,
+     FIELD(ranks),
+     .help = "processes that train together, each with a file (FILE_rank0.json …) and a clock of its own"},
+    {.name = "rank",
+     .kind = CLI_INTEGER,
+     .value = "N",
+     .min = -1,
+     .max = HD_SYNTH_RANKS_MAX - 1,
+     FIELD(rank),
+     .help = "make the file of this rank only, under the name as given"},
+    FLAG("merged", merged, "put all ranks into one file"),
+    {.name = "streams",
+     .kind = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = HD_SYNTH_STREAMS_MAX,
+     FIELD(streams),
+     .help = "compute streams of each GPU"},
+    COUNT("jitter", jitter, 100, "how far durations vary between ranks, in percent"),
+    {.name = "seed", .kind = CLI_COUNT, .value = "N", FIELD(seed), .help = "the same seed gives the same trace"},
+    FLAG("no-python", no_python, "leave out python stacks"),
+    FLAG("no-flows", no_flows, "leave out flows"),
+    FLAG("no-counters", no_counters, "leave out counters"),
+    FLAG("no-memory", no_memory, "leave out memory events"),
+    COUNT("crossings", crossings, 1e9, "slices of each rank that cross others: half of them by less than 5 us"),
+    COUNT("late-kernels", late_kernels, 1e9, "kernels that start before their launch"),
+    COUNT("orphans", orphans, 1e9, "launches, kernels, flow points, begins and ends without partner, in turn"),
+    COUNT("negatives", negatives, 1e9, "slices with a negative duration"),
+    {.name = "damage",
+     .kind = CLI_CHOICES,
+     .value = "KINDS",
+     .choices = damage_kinds,
+     FIELD(damage),
+     .help = "break the written JSON in these ways"},
+    COUNT("damage-count", damage_count, 1e9, "events that each kind of damage hits"),
+    {0},
+};
+
+/* ---- names of files ---------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, size_t size, const char *suffix)
+{
+    size_t length = strlen(suffix);
+    return size >= length && memcmp(text + size - length, suffix, length) == 0;
+}
+
+/* "out.json.gz" and 3 -> "out_rank3.json.gz". The caller frees it. */
+static char *path_of_rank(const char *path, uint32_t rank)
+{
+    size_t stem = strlen(path), room = stem + 24;
+    if (ends_with(path, stem, ".gz"))
+        stem -= 3;
+    else if (ends_with(path, stem, ".zst"))
+        stem -= 4;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = stem; i > (size_t)(name - path) + 1; i--) {
+        if (path[i - 1] != '.') continue;
+        stem = i - 1;
+        break;
+    }
+    char *out = malloc(room);
+    if (out) snprintf(out, room, "%.*s_rank%u%s", (int)stem, path, (unsigned)rank, path + stem);
+    return out;
+}
+
+/* ---- what was made ------------------------------------------------------------------------------------------ */
+
+typedef struct count_column {
+    const char *name, *text; /* of the column; of the sentence, NULL: not in it */
+    size_t offset;
+} count_column;
+
+#define TRUTH(name, text)                                                                                              \
+    {                                                                                                                  \
+#name, text, offsetof(hd_synth_truth, name)                                                                    \
+    }
+static const count_column contents[] = {
+    TRUTH(events, "events"),           TRUTH(steps, "steps"),     TRUTH(ranks, NULL),
+    TRUTH(launches, "launches"),       TRUTH(kernels, "kernels"), TRUTH(copies, "copies"),
+    TRUTH(collectives, "collectives"), TRUTH(flows, "flows"),
+};
+static const count_column faults[] = {
+    TRUTH(crossings_small, "small crossings"),
+    TRUTH(crossings_genuine, "genuine crossings"),
+    TRUTH(crossings_multi, NULL),
+    TRUTH(crossing_pairs, "pairs that cross"),
+    TRUTH(late_kernels, "late kernels"),
+    TRUTH(negatives, "negative durations"),
+    TRUTH(orphan_launches, "launches without kernel"),
+    TRUTH(orphan_kernels, "kernels without launch"),
+    TRUTH(orphan_flow_starts, "flows without end"),
+    TRUTH(orphan_flow_ends, "flows without start"),
+    TRUTH(orphan_begins, "begins without end"),
+    TRUTH(orphan_ends, "ends without begin"),
+};
+enum { CONTENTS = sizeof contents / sizeof contents[0], FAULTS = sizeof faults / sizeof faults[0] };
+
+static uint64_t count_at(const hd_synth_truth *truth, const count_column *column)
+{
+    return *(const uint64_t *)(const void *)((const char *)truth + column->offset);
+}
+
+static void print_counts(cli_run *run, const char *label, const hd_synth_truth *truth, const count_column *columns,
+                         size_t column_count)
+{
+    char text[HD_VALUE_TEXT_BYTES];
+    const char *before = label;
+    for (size_t i = 0; i < column_count; i++) {
+        uint64_t count = count_at(truth, &columns[i]);
+        if (!columns[i].text || !count) continue;
+        cli_print(run, "%s%s %s", before, hd_text_count(text, count), columns[i].text);
+        before = ", ";
+    }
+    if (before != label) cli_print(run, "\n");
+}
+
+static void print_made(cli_run *run, const char *path, const hd_synth_truth *truth, const hd_synth_damage_truth *damage)
+{
+    char text[HD_VALUE_TEXT_BYTES];
+    cli_print(run, "wrote %s%s%s\n", cli_style(run, CLI_BOLD), path, cli_style(run, CLI_PLAIN));
+    print_counts(run, "  holds   ", truth, contents, CONTENTS);
+    if (truth->start_ns != HD_NO_TIME)
+        cli_print(run, "  lasts   %s", hd_text_duration(text, truth->end_ns - truth->start_ns));
+    if (truth->clock_offset_ns) cli_print(run, ", its clock %s off", hd_text_duration(text, truth->clock_offset_ns));
+    cli_print(run, "\n");
+    print_counts(run, "  faults  ", truth, faults, FAULTS);
+    const char *before = "  damage  ";
+    for (int kind = 0; kind < HD_SYNTH_DAMAGE_KINDS; kind++) {
+        if (!damage->hit[kind]) continue;
+        cli_print(run, "%s%s %s", before, damage_kinds[kind], hd_text_count(text, damage->hit[kind]));
+        before = ", ";
+    }
+    if (damage->events_hit) cli_print(run, ": %s events\n", hd_text_count(text, damage->events_hit));
+}
+
+static hd_status add_columns(hd_table_builder *builder)
+{
+    hd_table_add_column(builder, "path", HD_VALUE_STRING);
+    for (size_t i = 0; i < CONTENTS; i++) hd_table_add_column(builder, contents[i].name, HD_VALUE_COUNT);
+    for (size_t i = 0; i < FAULTS; i++) hd_table_add_column(builder, faults[i].name, HD_VALUE_COUNT);
+    hd_table_add_column(builder, "clock_offset_ns", HD_VALUE_INT);
+    hd_table_add_column(builder, "clock_drift_ppb", HD_VALUE_INT);
+    hd_table_add_column(builder, "duration_ns", HD_VALUE_DURATION);
+    hd_table_add_column(builder, "damaged_events", HD_VALUE_COUNT);
+    char name[32];
+    hd_status status = HD_OK;
+    for (int kind = 0; kind < HD_SYNTH_DAMAGE_KINDS; kind++) {
+        snprintf(name, sizeof name, "damage_%s", damage_kinds[kind]);
+        status = hd_table_add_column(builder, name, HD_VALUE_COUNT);
+    }
+    return status;
+}
+
+static hd_status add_row(hd_table_builder *builder, const char *path, const hd_synth_truth *truth,
+                         const hd_synth_damage_truth *damage)
+{
+    hd_table_add_text(builder, path);
+    for (size_t i = 0; i < CONTENTS; i++) hd_table_add_count(builder, count_at(truth, &contents[i]));
+    for (size_t i = 0; i < FAULTS; i++) hd_table_add_count(builder, count_at(truth, &faults[i]));
+    hd_table_add_int(builder, truth->clock_offset_ns);
+    hd_table_add_int(builder, truth->clock_drift_ppb);
+    hd_table_add_int(builder, truth->start_ns == HD_NO_TIME ? 0 : truth->end_ns - truth->start_ns);
+    hd_status status = hd_table_add_count(builder, damage->events_hit);
+    for (int kind = 0; kind < HD_SYNTH_DAMAGE_KINDS; kind++) status = hd_table_add_count(builder, damage->hit[kind]);
+    return status;
+}
+
+/* ---- making -------------------------------------------------------------------------------------------------- */
+
+typedef struct making {
+    cli_run *run;
+    const synth_command *command;
+    hd_table_builder *rows; /* with --json */
+    cli_progress progress;
+} making;
+
+static hd_synth_options synth_options(const synth_command *command, int64_t rank)
+{
+    return (hd_synth_options){
+        .seed = command->seed,
+        .events = command->events,
+        .steps = (uint32_t)command->steps,
+        .layers = (uint32_t)command->layers,
+        .ranks = (uint32_t)command->ranks,
+        .rank = (int32_t)rank,
+        .streams = (uint32_t)command->streams,
+        .jitter_percent = (uint32_t)command->jitter,
+        .python = !command->no_python,
+        .flows = !command->no_flows,
+        .counters = !command->no_counters,
+        .memory = !command->no_memory,
+        .crossings = (uint32_t)command->crossings,
+        .late_kernels = (uint32_t)command->late_kernels,
+        .orphans = (uint32_t)command->orphans,
+        .negatives = (uint32_t)command->negatives,
+    };
+}
+
+static hd_status write_trace(making *m, const hd_trace *trace, const char *path, hd_synth_damage_truth *damage)
+{
+    const synth_command *command = m->command;
+    if (command->damage && command->damage_count) {
+        hd_synth_damage_options how = {(uint32_t)command->damage, (uint32_t)command->damage_count, command->seed};
+        return hd_synth_write_damaged(trace, path, &how, damage, &m->run->err);
+    }
+    hd_write_options how = {.progress = cli_progress_update, .progress_user = &m->progress};
+    return hd_trace_write(trace, path, &how, &m->run->err);
+}
+
+static hd_status make_file(making *m, const char *path, int64_t rank)
+{
+    hd_trace *trace;
+    hd_synth_truth truth;
+    hd_synth_damage_truth damage = {0};
+    hd_synth_options how = synth_options(m->command, rank);
+    hd_status status = hd_synth_trace(&trace, &truth, &how, &m->run->err);
+    if (status != HD_OK) return status;
+    cli_progress_init(&m->progress, m->run, "writing");
+    status = write_trace(m, trace, path, &damage);
+    cli_progress_deinit(&m->progress);
+    hd_trace_free(trace);
+    if (status != HD_OK) return status;
+    if (m->rows) return add_row(m->rows, path, &truth, &damage);
+    if (!m->run->global.quiet && strcmp(path, "-") != 0) print_made(m->run, path, &truth, &damage);
+    return HD_OK;
+}
+
+static hd_status make_files(making *m)
+{
+    const synth_command *command = m->command;
+    if (command->merged || command->ranks == 1 || command->rank >= 0)
+        return make_file(m, command->output, command->merged ? HD_SYNTH_ALL_RANKS : command->rank);
+    for (uint32_t rank = 0; rank < command->ranks; rank++) {
+        char *path = path_of_rank(command->output, rank);
+        if (!path) return hd_error_set(&m->run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+        hd_status status = make_file(m, path, rank);
+        free(path);
+        if (status != HD_OK) return status;
+    }
+    return HD_OK;
+}
+
+static int make_json(making *m)
+{
+    hd_error *err = &m->run->err;
+    hd_table *table = NULL;
+    if (hd_table_builder_new(&m->rows, "synth", err) != HD_OK) return CLI_FAILED;
+    hd_status status = add_columns(m->rows);
+    if (status == HD_OK) status = make_files(m);
+    if (status != HD_OK) {
+        hd_table_builder_free(m->rows);
+        hd_error_set(err, status, NULL, HD_OFFSET_NONE, "cannot make the table of files");
+        return CLI_FAILED;
+    }
+    if (hd_table_finish(&table, m->rows, err) != HD_OK) return CLI_FAILED;
+    hd_table_write(table, (hd_sink){cli_write, m->run}, &(hd_table_style){.format = HD_TABLE_JSON}, NULL);
+    cli_print(m->run, "\n");
+    hd_table_free(table);
+    return CLI_OK;
+}
+
+static int run(cli_run *run)
+{
+    const synth_command *command = run->options;
+    making m = {.run = run, .command = command};
+    if (!command->output) return cli_usage_error(run, "-o FILE is missing: where should the trace go?");
+    bool to_stdout = strcmp(command->output, "-") == 0;
+    if (command->merged && command->rank >= 0)
+        return cli_usage_error(run, "--merged is for all ranks, --rank for one: give one of them");
+    if (command->rank >= (int64_t)command->ranks)
+        return cli_usage_error(run, "--rank %d: with --ranks %d the last rank is %d", (int)command->rank,
+                               (int)command->ranks, (int)command->ranks - 1);
+    if (to_stdout && run->global.json) return cli_usage_error(run, "-o - and --json both need standard output");
+    if (to_stdout && command->ranks > 1 && !command->merged && command->rank < 0)
+        return cli_usage_error(run, "%d ranks make as many files: with -o - give --merged or --rank",
+                               (int)command->ranks);
+    if (run->global.json) return make_json(&m);
+    return make_files(&m) == HD_OK ? CLI_OK : CLI_FAILED;
+}
+
+const cli_command cmd_synth = {
+    .name = "synth",
+    .group = CLI_MAKE,
+    .summary = "make a synthetic trace, seeded, with faults on request",
+    .description =
+        "Plays a training run that never was - steps, ops, launches, kernels on several streams, copies, collectives "
+        "over ranks with a clock each, python stacks, flows, counters, memory - and writes it as a profiler would "
+        "have. The same options give the same bytes on every machine.\n\n"
+        "Faults can be put in, and are counted in the summary (and with --json), so that what check, fix or an "
+        "analysis finds can be held against what is there. Counts of faults are for each rank. --damage breaks the "
+        "JSON text itself: truncate (a cut tail), comma, nan (bare NaN and Infinity), quote, control, utf8 (in names), "
+        "empty ({} and null), duplicate (a key twice).",
+    .options = options,
+    .examples =
+        (const cli_example[]){
+            {"heddle synth -o small.json", "four steps on one GPU"},
+            {"heddle synth -o big.json.gz --events 10M --seed 7", "ten million events"},
+            {"heddle synth -o run.json --ranks 8 --steps 10", "run_rank0.json to run_rank7.json"},
+            {"heddle synth -o bad.json --crossings 40 --damage all", "something for check and fix"},
+            {0},
+        },
+    .defaults = &defaults,
+    .options_size = sizeof(synth_command),
+    .has_json = true,
+    .run = run,
+};

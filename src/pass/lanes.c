@@ -1,0 +1,341 @@
+/* lanes.c - lane repair of a whole trace: which slices and flow points change, and how
+ *
+ * Track by track: gather its slices, solve (lanes_solve.h), and where anything changed, note the edits and see to the
+ * flow points, which must stay bound to the slices they were bound to. Times are taken in nanoseconds, or in
+ * picoseconds from the first event on where the trace has such.
+ */
+#include "pass/lanes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/vector.h"
+#include "pass/lanes_bind.h"
+#include "pass/lanes_names.h"
+
+typedef struct planner {
+    hd_lane_plan *plan;
+    const hd_trace *trace;
+    hd_error *err;
+    bool picoseconds;
+    int64_t origin_ns;
+    int64_t threshold; /* in ticks */
+    /* rows of tables by root track: rows[table_first[track] …] */
+    uint32_t *slice_rows, *flow_rows;
+    size_t *slice_first, *flow_first;
+    /* the track at hand */
+    hd_lane_slice *slices;
+    const uint32_t *rows;
+    uint32_t count;
+    uint32_t *bound; /* slice index per flow point */
+} planner;
+
+/* ---- time ------------------------------------------------------------------------------------------------ */
+
+static int64_t to_ticks(const planner *p, int64_t ns, uint32_t ps)
+{
+    return p->picoseconds ? (ns - p->origin_ns) * 1000 + ps : ns;
+}
+
+static hd_lane_time from_ticks(const planner *p, int64_t ticks)
+{
+    if (!p->picoseconds) return (hd_lane_time){ticks, 0};
+    int64_t ns = ticks / 1000 - (ticks % 1000 < 0);
+    return (hd_lane_time){p->origin_ns + ns, (uint32_t)(ticks - ns * 1000)};
+}
+
+static int64_t shift_ps(const planner *p, int64_t ticks)
+{
+    int64_t ps;
+    if (p->picoseconds) return ticks;
+    return __builtin_mul_overflow(ticks, 1000, &ps) ? INT64_MAX : ps;
+}
+
+static bool constant_zero(const hd_column *column) { return column->width == 0 && column->base == 0; }
+
+static void choose_ticks(planner *p, int64_t threshold_ps)
+{
+    int64_t low = INT64_MAX, high = INT64_MIN, span;
+    bool fine = false;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        if (kind != HD_KIND_SLICE && kind != HD_KIND_FLOW) continue;
+        for (size_t i = 0; i < hd_trace_block_count(p->trace, (hd_kind)kind); i++) {
+            const hd_block *block = hd_trace_block_at(p->trace, (hd_kind)kind, i);
+            fine |= !constant_zero(&block->columns[HD_COL_START_PS]) || !constant_zero(&block->columns[HD_COL_END_PS]);
+            if (block->start_ns == HD_NO_TIME) continue;
+            low = block->start_ns < low ? block->start_ns : low;
+            high = block->end_ns > high ? block->end_ns : high;
+        }
+    }
+    /* 53 days of picoseconds fit; a longer trace is repaired at nanoseconds */
+    p->picoseconds = fine && low < high && !__builtin_sub_overflow(high, low, &span) && span < INT64_MAX / 2000;
+    p->origin_ns = p->picoseconds ? low : 0;
+    p->threshold = p->picoseconds ? threshold_ps : threshold_ps / 1000 + (threshold_ps % 1000 != 0);
+}
+
+/* ---- rows by track ----------------------------------------------------------------------------------------- */
+
+static uint32_t root_of(const hd_trace *trace, uint32_t track) { return hd_trace_track_at(trace, track)->same_as; }
+
+static hd_status group_rows(planner *p, hd_kind kind, uint32_t **out_rows, size_t **out_first)
+{
+    const hd_trace *trace = p->trace;
+    uint64_t total = hd_trace_row_count(trace, kind);
+    uint32_t tracks = hd_trace_track_count(trace);
+    if (total >= UINT32_MAX)
+        return hd_error_set(p->err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 slices or flow points");
+    uint32_t *rows = malloc((total + 1) * sizeof *rows);
+    size_t *first = calloc((size_t)tracks + 2, sizeof *first);
+    *out_rows = rows;
+    *out_first = first;
+    if (!rows || !first) return HD_NOMEM(p->err);
+    for (uint32_t t = 0; t < tracks; t++) first[root_of(trace, t) + 2] += hd_trace_track_at(trace, t)->rows[kind];
+    for (uint32_t t = 1; t <= tracks; t++) first[t + 1] += first[t];
+    for (size_t i = 0; i < hd_trace_block_count(trace, kind); i++) {
+        const hd_block *block = hd_trace_block_at(trace, kind, i);
+        for (uint32_t row = 0; row < block->row_count; row++) {
+            uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
+            if (track != HD_NONE) rows[first[root_of(trace, track) + 1]++] = (uint32_t)block->first_row + row;
+        }
+    }
+    return HD_OK; /* first[t] is now where track t begins */
+}
+
+/* Walks ascending rows of a table. */
+typedef struct row_cursor {
+    const hd_trace *trace;
+    hd_kind kind;
+    const hd_block *block;
+    uint32_t at; /* row in the block */
+} row_cursor;
+
+static void seek(row_cursor *c, uint64_t row)
+{
+    if (!c->block || row < c->block->first_row || row - c->block->first_row >= c->block->row_count)
+        c->block = hd_trace_block_of(c->trace, c->kind, row, &c->at);
+    c->at = (uint32_t)(row - c->block->first_row);
+}
+
+static int64_t value_at(const row_cursor *c, hd_column_id column) { return hd_column_at(&c->block->columns[column], c->at); }
+
+/* Start and end of each slice. One without an extent (never closed, no or negative duration) crosses nothing. */
+static void gather(planner *p)
+{
+    row_cursor c = {.trace = p->trace, .kind = HD_KIND_SLICE};
+    for (uint32_t i = 0; i < p->count; i++) {
+        seek(&c, p->rows[i]);
+        int64_t start_ns = value_at(&c, HD_COL_START), duration = value_at(&c, HD_COL_DURATION), end_ns;
+        int64_t start = to_ticks(p, start_ns, (uint32_t)value_at(&c, HD_COL_START_PS)), end = start;
+        if (duration != HD_NO_TIME && !__builtin_add_overflow(start_ns, duration, &end_ns))
+            end = to_ticks(p, end_ns, (uint32_t)value_at(&c, HD_COL_END_PS));
+        p->slices[i] = (hd_lane_slice){.start = start, .end = end};
+    }
+}
+
+/* ---- edits ------------------------------------------------------------------------------------------------- */
+
+/* What the solver changed, against the columns. */
+static hd_status note_edits(planner *p, hd_lane_track *track)
+{
+    hd_lane_plan *plan = p->plan;
+    row_cursor c = {.trace = p->trace, .kind = HD_KIND_SLICE};
+    for (uint32_t i = 0; i < p->count; i++) {
+        const hd_lane_slice *s = &p->slices[i];
+        seek(&c, p->rows[i]);
+        int64_t start_ns = value_at(&c, HD_COL_START), duration = value_at(&c, HD_COL_DURATION), end_ns;
+        if (duration == HD_NO_TIME || __builtin_add_overflow(start_ns, duration, &end_ns)) continue;
+        int64_t start = to_ticks(p, start_ns, (uint32_t)value_at(&c, HD_COL_START_PS));
+        int64_t end = to_ticks(p, end_ns, (uint32_t)value_at(&c, HD_COL_END_PS));
+        if (s->lane == 0 && s->start == start && s->end == end) continue;
+        if (!hd_grow((void **)&plan->edits, &plan->edit_capacity, plan->edit_count, sizeof *plan->edits))
+            return HD_NOMEM(p->err);
+        plan->edits[plan->edit_count++] = (hd_lane_edit){
+            .row = p->rows[i],
+            .lane = s->lane ? track->first_lane + s->lane - 1 : HD_NONE,
+            .start_changed = s->start != start,
+            .end_changed = s->end != end,
+            .start = from_ticks(p, s->start),
+            .end = from_ticks(p, s->end),
+            .start_shift_ps = shift_ps(p, s->start - start),
+            .end_shift_ps = shift_ps(p, end - s->end),
+        };
+    }
+    return HD_OK;
+}
+
+/* ---- flow points --------------------------------------------------------------------------------------------- */
+
+typedef struct flow_point {
+    int64_t at; /* ticks */
+    bool enclosing;
+} flow_point;
+
+static flow_point flow_at(const planner *p, row_cursor *c, uint32_t row)
+{
+    seek(c, row);
+    uint32_t phase = (uint32_t)value_at(c, HD_COL_PHASE);
+    return (flow_point){
+        .at = to_ticks(p, value_at(c, HD_COL_START), (uint32_t)value_at(c, HD_COL_START_PS)),
+        .enclosing = (phase & HD_PHASE_MASK) != 'f' || phase & HD_FLAG_BIND_ENCLOSING,
+    };
+}
+
+/* The time nearest to `at` at which the point is bound to the slice again. */
+static bool rebind(int64_t *out, const planner *p, const hd_bind_index *now, uint32_t slice, flow_point point)
+{
+    const hd_lane_slice *s = &p->slices[slice];
+    int64_t candidates[4] = {point.at, point.at, s->start, s->start};
+    if (point.at < s->start) candidates[1] = s->start;
+    if (point.at >= s->end && s->end > s->start) candidates[1] = s->end - 1;
+    if (s->end > s->start) candidates[3] = s->end - 1;
+    for (int i = 0; i < 4; i++) {
+        if (hd_bind_find(now, s->lane, candidates[i], point.enclosing) != slice) continue;
+        *out = candidates[i];
+        return true;
+    }
+    *out = candidates[1];
+    return false;
+}
+
+static hd_status edit_flow(planner *p, const hd_lane_track *track, const hd_bind_index *now, uint32_t row, uint32_t slice,
+                           flow_point point)
+{
+    hd_lane_plan *plan = p->plan;
+    int64_t at;
+    if (!rebind(&at, p, now, slice, point)) plan->flows_unresolved++;
+    uint32_t lane = p->slices[slice].lane;
+    if (at == point.at && lane == 0) return HD_OK;
+    if (!hd_grow((void **)&plan->flows, &plan->flow_capacity, plan->flow_count, sizeof *plan->flows))
+        return HD_NOMEM(p->err);
+    plan->flows[plan->flow_count++] = (hd_lane_flow_edit){
+        .row = row,
+        .lane = lane ? track->first_lane + lane - 1 : HD_NONE,
+        .time_changed = at != point.at,
+        .time = from_ticks(p, at),
+    };
+    return HD_OK;
+}
+
+/* The slices as they were, to see what each point is bound to; then as they are now, to keep it so. */
+static hd_status edit_flows(planner *p, const hd_lane_track *track, const hd_lane_edit *edits, size_t edit_count,
+                            const uint32_t *flows, size_t flow_count)
+{
+    hd_bind_index index;
+    row_cursor c = {.trace = p->trace, .kind = HD_KIND_FLOW};
+    gather(p);
+    HD_TRY(hd_bind_index_init(&index, p->slices, p->count, 1, p->err));
+    for (size_t i = 0; i < flow_count; i++) {
+        flow_point point = flow_at(p, &c, flows[i]);
+        p->bound[i] = hd_bind_find(&index, 0, point.at, point.enclosing);
+    }
+    hd_bind_index_deinit(&index);
+    for (size_t e = 0, i = 0; e < edit_count; e++) {
+        while (p->rows[i] != edits[e].row) i++;
+        p->slices[i] = (hd_lane_slice){
+            .start = to_ticks(p, edits[e].start.ns, edits[e].start.ps),
+            .end = to_ticks(p, edits[e].end.ns, edits[e].end.ps),
+            .lane = edits[e].lane == HD_NONE ? 0 : edits[e].lane - track->first_lane + 1,
+        };
+    }
+    HD_TRY(hd_bind_index_init(&index, p->slices, p->count, track->lane_count, p->err));
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < flow_count && status == HD_OK; i++) {
+        if (p->bound[i] != UINT32_MAX)
+            status = edit_flow(p, track, &index, flows[i], p->bound[i], flow_at(p, &c, flows[i]));
+    }
+    hd_bind_index_deinit(&index);
+    return status;
+}
+
+/* ---- tracks -------------------------------------------------------------------------------------------------- */
+
+static hd_status plan_track(planner *p, uint32_t id)
+{
+    hd_lane_plan *plan = p->plan;
+    hd_lane_result result;
+    p->rows = p->slice_rows + p->slice_first[id];
+    p->count = (uint32_t)(p->slice_first[id + 1] - p->slice_first[id]);
+    if (p->count == 0) return HD_OK;
+    gather(p);
+    HD_TRY(hd_lanes_solve(&result, p->slices, p->count, p->threshold, p->err));
+    if (!hd_grow((void **)&plan->tracks, &plan->track_capacity, plan->track_count, sizeof *plan->tracks))
+        return HD_NOMEM(p->err);
+    hd_lane_track *track = &plan->tracks[plan->track_count++];
+    *track = (hd_lane_track){
+        .track = id,
+        .lane_count = result.lane_count,
+        .first_lane = (uint32_t)plan->lane_count,
+        .slices = p->count,
+        .moved = result.moved,
+        .snapped = result.crossings,
+    };
+    plan->snapped_crossings += result.crossings;
+    if (result.moved == 0 && result.snapped == 0) return HD_OK;
+    HD_TRY(hd_lanes_name(plan, p->trace, id, result.lane_count - 1, p->err));
+    size_t first_edit = plan->edit_count;
+    HD_TRY(note_edits(p, track));
+    const uint32_t *flows = p->flow_rows + p->flow_first[id];
+    size_t flow_count = p->flow_first[id + 1] - p->flow_first[id];
+    if (flow_count == 0) return HD_OK;
+    return edit_flows(p, track, plan->edits + first_edit, plan->edit_count - first_edit, flows, flow_count);
+}
+
+static size_t largest(const size_t *first, uint32_t tracks)
+{
+    size_t most = 1;
+    for (uint32_t t = 0; t < tracks; t++) most = first[t + 1] - first[t] > most ? first[t + 1] - first[t] : most;
+    return most;
+}
+
+static int edit_by_row(const void *a, const void *b)
+{
+    const hd_lane_edit *x = a, *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int flow_by_row(const void *a, const void *b)
+{
+    const hd_lane_flow_edit *x = a, *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static hd_status plan_tracks(planner *p)
+{
+    uint32_t tracks = hd_trace_track_count(p->trace);
+    HD_TRY(group_rows(p, HD_KIND_SLICE, &p->slice_rows, &p->slice_first));
+    HD_TRY(group_rows(p, HD_KIND_FLOW, &p->flow_rows, &p->flow_first));
+    p->slices = malloc(largest(p->slice_first, tracks) * sizeof *p->slices);
+    p->bound = malloc(largest(p->flow_first, tracks) * sizeof *p->bound);
+    if (!p->slices || !p->bound) return HD_NOMEM(p->err);
+    for (uint32_t id = 0; id < tracks; id++) HD_TRY(plan_track(p, id));
+    qsort(p->plan->edits, p->plan->edit_count, sizeof *p->plan->edits, edit_by_row);
+    qsort(p->plan->flows, p->plan->flow_count, sizeof *p->plan->flows, flow_by_row);
+    return HD_OK;
+}
+
+hd_status hd_lanes_plan(hd_lane_plan *out, const hd_trace *trace, int64_t threshold_ps, hd_error *err)
+{
+    planner p = {.plan = out, .trace = trace, .err = err};
+    *out = (hd_lane_plan){0};
+    choose_ticks(&p, threshold_ps);
+    hd_status status = plan_tracks(&p);
+    free(p.slice_rows);
+    free(p.flow_rows);
+    free(p.slice_first);
+    free(p.flow_first);
+    free(p.slices);
+    free(p.bound);
+    if (status != HD_OK) hd_lane_plan_deinit(out);
+    return status;
+}
+
+void hd_lane_plan_deinit(hd_lane_plan *plan)
+{
+    free(plan->edits);
+    free(plan->flows);
+    free(plan->tracks);
+    free(plan->lanes);
+    hd_arena_deinit(&plan->arena);
+    *plan = (hd_lane_plan){0};
+}

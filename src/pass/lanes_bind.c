@@ -1,0 +1,111 @@
+/* lanes_bind.c - which slice of a track a flow point is bound to */
+#include "pass/lanes_bind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { BLOCK_BITS = 6, GROUP_BITS = 12 };
+
+static void sort_by_lane(hd_bind_index *index)
+{
+    for (uint32_t i = 0; i < index->count; i++) index->lane_first[index->slices[i].lane + 1]++;
+    for (uint32_t lane = 0; lane < index->lane_count; lane++) index->lane_first[lane + 1] += index->lane_first[lane];
+    if (index->lane_count == 1) return;
+    uint32_t *swap = index->order;
+    for (uint32_t i = 0; i < index->count; i++) {
+        uint32_t slice = index->order[i];
+        index->spare[index->lane_first[index->slices[slice].lane]++] = slice;
+    }
+    memmove(index->lane_first + 1, index->lane_first, index->lane_count * sizeof *index->lane_first);
+    index->lane_first[0] = 0;
+    index->order = index->spare;
+    index->spare = swap;
+}
+
+static void find_maxima(hd_bind_index *index)
+{
+    for (uint32_t i = 0; i < index->count; i++) {
+        int64_t end = index->slices[index->order[i]].end;
+        int64_t *block = &index->block_end[i >> BLOCK_BITS], *group = &index->group_end[i >> GROUP_BITS];
+        if ((i & ((1 << BLOCK_BITS) - 1)) == 0 || end > *block) *block = end;
+        if ((i & ((1 << GROUP_BITS) - 1)) == 0 || end > *group) *group = end;
+    }
+}
+
+hd_status hd_bind_index_init(hd_bind_index *index, const hd_lane_slice *slices, uint32_t count, uint32_t lane_count,
+                             hd_error *err)
+{
+    *index = (hd_bind_index){.slices = slices, .count = count, .lane_count = lane_count};
+    index->order = malloc(((size_t)count + 1) * sizeof *index->order);
+    index->spare = malloc(((size_t)count + 1) * sizeof *index->spare);
+    index->block_end = malloc(((size_t)(count >> BLOCK_BITS) + 1) * sizeof *index->block_end);
+    index->group_end = malloc(((size_t)(count >> GROUP_BITS) + 1) * sizeof *index->group_end);
+    index->lane_first = calloc((size_t)lane_count + 2, sizeof *index->lane_first);
+    if (!index->order || !index->spare || !index->block_end || !index->group_end || !index->lane_first) {
+        hd_bind_index_deinit(index);
+        return HD_NOMEM(err);
+    }
+    hd_lane_sort(index->order, index->spare, slices, count);
+    sort_by_lane(index);
+    find_maxima(index);
+    return HD_OK;
+}
+
+void hd_bind_index_deinit(hd_bind_index *index)
+{
+    free(index->order);
+    free(index->spare);
+    free(index->block_end);
+    free(index->group_end);
+    free(index->lane_first);
+    *index = (hd_bind_index){0};
+}
+
+static const hd_lane_slice *slice_at(const hd_bind_index *index, uint32_t position)
+{
+    return &index->slices[index->order[position]];
+}
+
+/* The first position of the lane whose slice begins at or behind `at` (strictly behind if `behind`). */
+static uint32_t first_from(const hd_bind_index *index, uint32_t lane, int64_t at, bool behind)
+{
+    uint32_t low = index->lane_first[lane], high = index->lane_first[lane + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int64_t start = slice_at(index, middle)->start;
+        if (start < at || (behind && start == at)) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* The last position in [first, end) whose slice ends behind `at`; UINT32_MAX: none. */
+static uint32_t last_ending_behind(const hd_bind_index *index, uint32_t first, uint32_t end, int64_t at)
+{
+    for (uint32_t position = end; position > first;) {
+        uint32_t i = position - 1;
+        bool group_ends = (position & ((1u << GROUP_BITS) - 1)) == 0, block_ends = (position & ((1u << BLOCK_BITS) - 1)) == 0;
+        if (group_ends && index->group_end[i >> GROUP_BITS] <= at) position -= 1u << GROUP_BITS;
+        else if (block_ends && index->block_end[i >> BLOCK_BITS] <= at) position -= 1u << BLOCK_BITS;
+        else if (slice_at(index, i)->end > at) return i;
+        else position = i;
+    }
+    return UINT32_MAX;
+}
+
+uint32_t hd_bind_find(const hd_bind_index *index, uint32_t lane, int64_t at, bool enclosing)
+{
+    if (lane >= index->lane_count) return UINT32_MAX;
+    uint32_t first = index->lane_first[lane], end = index->lane_first[lane + 1];
+    if (!enclosing) {
+        uint32_t next = first_from(index, lane, at, false);
+        return next < end ? index->order[next] : UINT32_MAX;
+    }
+    uint32_t behind = first_from(index, lane, at, true);
+    if (behind > first && slice_at(index, behind - 1)->start == at) return index->order[behind - 1];
+    uint32_t found = last_ending_behind(index, first, behind, at);
+    if (found == UINT32_MAX && at > INT64_MIN) found = last_ending_behind(index, first, behind, at - 1); /* at its end */
+    return found == UINT32_MAX ? UINT32_MAX : index->order[found];
+}

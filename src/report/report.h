@@ -1,0 +1,33 @@
+/* report.h - the list of analyses, and what they share; a new one is a file and a line in report_list.c */
+#ifndef HD_REPORT_REPORT_H
+#define HD_REPORT_REPORT_H
+
+#include "heddle/report.h"
+
+typedef struct report_entry {
+    hd_report_about about;
+    hd_status (*run)(hd_report *out, const hd_trace *trace, hd_error *err);
+} report_entry;
+
+/* Finish a builder into the next table of a report. The builder is gone afterwards, also on failure. */
+hd_status report_add(hd_report *report, hd_table_builder *builder, hd_error *err);
+
+/* A new builder with columns as given, up to one without a name. */
+typedef struct report_column {
+    const char *name;
+    hd_value_type type;
+} report_column;
+hd_status report_builder(hd_table_builder **out, const char *name, const report_column *columns, hd_error *err);
+
+/* Cells. HD_NO_NUMBER and HD_NO_TIME, which are one value, become null; so does HD_STRING_NONE. */
+void report_cell_int(hd_table_builder *builder, int64_t value);
+void report_cell_string(hd_table_builder *builder, const hd_trace *trace, uint32_t id);
+/* A pid or tid as it stood in the input. */
+void report_cell_ident(hd_table_builder *builder, const hd_trace *trace, hd_ident ident);
+
+/* "2023-05-08 16:55:01.763523000 UTC" into out, which has HD_VALUE_TEXT_BYTES. */
+const char *report_wall_text(char *out, int64_t unix_ns);
+/* Unix time of the clock's zero, 0 when the times are Unix time themselves, HD_NO_TIME when nothing is known. */
+int64_t report_clock_base(const hd_trace *trace);
+
+#endif

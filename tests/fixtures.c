@@ -1,0 +1,97 @@
+/* fixtures.c - the fixture files of a format, and what is expected of them */
+#include "fixtures.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *file_text(const char *path, size_t *out_size)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) return NULL;
+    size_t size = 0, capacity = 1 << 16;
+    char *text = malloc(capacity);
+    assert(text);
+    for (size_t n; (n = fread(text + size, 1, capacity - size, file)) > 0;) {
+        size += n;
+        if (size < capacity) continue;
+        capacity *= 2;
+        text = realloc(text, capacity);
+        assert(text);
+    }
+    fclose(file);
+    text = realloc(text, size + 1);
+    assert(text);
+    text[size] = '\0';
+    *out_size = size;
+    return text;
+}
+
+static bool ends_with(const char *name, const char *extension)
+{
+    size_t size = strlen(name), n = strlen(extension);
+    return size > n && strcmp(name + size - n, extension) == 0;
+}
+
+static int is_json(const struct dirent *entry) { return ends_with(entry->d_name, ".json"); }
+
+static void load(fixture *out, const char *folder, const char *file_name)
+{
+    char path[1300];
+    int stem = (int)strlen(file_name) - 5;
+    snprintf(path, sizeof path, "%s/%s", folder, file_name);
+    snprintf(out->name, sizeof out->name, "%.*s", stem, file_name);
+    snprintf(out->path, sizeof out->path, "%.800s/%.*s", folder, stem < 200 ? stem : 200, file_name);
+    char *text = file_text(path, &out->size);
+    assert(text);
+    out->text = malloc(out->size ? out->size : 1);
+    assert(out->text);
+    memcpy(out->text, text, out->size);
+    free(text);
+    out->is_damaged = strncmp(file_name, "bad-", 4) == 0;
+}
+
+fixtures fixtures_load(const char *folder)
+{
+    const char *root = getenv("HEDDLE_SOURCE_ROOT");
+    char path[1024];
+    struct dirent **entries = NULL;
+    snprintf(path, sizeof path, "%s/%s", root ? root : ".", folder);
+    int count = scandir(path, &entries, is_json, alphasort);
+    assert(count > 0);
+    fixtures all = {.list = calloc((size_t)count, sizeof *all.list), .count = (size_t)count};
+    assert(all.list);
+    for (int i = 0; i < count; i++) {
+        load(&all.list[i], path, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return all;
+}
+
+void fixtures_free(fixtures *all)
+{
+    for (size_t i = 0; i < all->count; i++) free(all->list[i].text);
+    free(all->list);
+    *all = (fixtures){0};
+}
+
+char *fixture_expect(const fixture *f)
+{
+    char path[1100];
+    size_t size;
+    snprintf(path, sizeof path, "%s.expect", f->path);
+    return file_text(path, &size);
+}
+
+bool fixture_update(const fixture *f, const char *text)
+{
+    char path[1100];
+    snprintf(path, sizeof path, "%s.expect", f->path);
+    FILE *file = fopen(path, "wb");
+    if (!file) return false;
+    bool fine = fputs(text, file) >= 0;
+    return fclose(file) == 0 && fine;
+}

@@ -1,0 +1,32 @@
+/* fixtures.h - the fixture files of a format, and what is expected of them */
+#ifndef HD_TESTS_FIXTURES_H
+#define HD_TESTS_FIXTURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct fixture {
+    char name[128];
+    char path[1024]; /* without its extension */
+    char *text;      /* exactly `size` bytes, so that a sanitizer sees a read past the end */
+    size_t size;
+    bool is_damaged; /* named bad-… */
+} fixture;
+
+typedef struct fixtures {
+    fixture *list; /* by name */
+    size_t count;
+} fixtures;
+
+/* All NAME.json of a folder of the source tree, which HEDDLE_SOURCE_ROOT names. */
+fixtures fixtures_load(const char *folder);
+void fixtures_free(fixtures *all);
+
+/* A whole file; NULL if it cannot be read. NUL-terminated, the caller frees it. */
+char *file_text(const char *path, size_t *out_size);
+
+/* The text of NAME.expect; NULL if there is none. The caller frees it. */
+char *fixture_expect(const fixture *f);
+bool fixture_update(const fixture *f, const char *text);
+
+#endif

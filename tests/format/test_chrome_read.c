@@ -1,0 +1,211 @@
+/* test_chrome_read.c - the Chrome JSON reader over its fixtures
+ *
+ * tests/format/chrome/NAME.json is read and dumped; NAME.expect is what must come out. `test_format_chrome_read --update`
+ * writes the .expect files anew: read them before you commit them. `bad-NAME.json` are damaged, all others are not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json_repair.h"
+#include "dump.h"
+#include "fixtures.h"
+#include "read_text.h"
+
+static void explain(const char *name, const char *expected, const char *got)
+{
+    size_t at = 0;
+    while (expected[at] && expected[at] == got[at]) at++;
+    while (at && expected[at - 1] != '\n') at--;
+    fail_msg("%s:\nexpected: %.200s\ngot:      %.200s", name, expected + at, got + at);
+}
+
+static void expect_same(const char *name, const char *expected, const char *got)
+{
+    if (strcmp(expected, got) != 0) explain(name, expected, got);
+}
+
+static void test_chrome_read__fixtures_give_their_dumps(void **state)
+{
+    const fixtures *all = *state;
+    const hd_read_options options = {.sources = true, .threads = 1};
+    for (size_t i = 0; i < all->count; i++) {
+        const fixture *f = &all->list[i];
+        char *dump = dump_text(f->text, f->size, &options, 0, DUMP_ALL);
+        char *expected = fixture_expect(f);
+        if (!expected) fail_msg("%s.expect is missing: run with --update, and read it", f->name);
+        expect_same(f->name, expected, dump);
+        free(expected);
+        free(dump);
+    }
+}
+
+static void test_chrome_read__strict_refuses_damaged_fixtures_and_takes_the_others(void **state)
+{
+    const fixtures *all = *state;
+    const hd_read_options options = {.strict = true};
+    for (size_t i = 0; i < all->count; i++) {
+        const fixture *f = &all->list[i];
+        hd_trace *trace;
+        hd_error err = {0};
+        hd_status status = read_text(&trace, f->text, f->size, &options, 0, &err);
+        if (f->is_damaged && status != HD_ERR_DAMAGED) fail_msg("%s was taken with --strict", f->name);
+        if (f->is_damaged && err.offset > f->size) fail_msg("%s: no place of the damage", f->name);
+        if (!f->is_damaged && status != HD_OK) fail_msg("%s was refused: %s", f->name, err.message);
+        if (status == HD_OK) hd_trace_free(trace);
+    }
+}
+
+static void test_chrome_read__threads_and_pieces_make_no_difference(void **state)
+{
+    static const unsigned threads[] = {1, 2, 3, 8};
+    static const size_t pieces[] = {1, 64, 100, 150, 200, 256, 333, 1000, 4096, 0};
+    const fixtures *all = *state;
+    for (size_t i = 0; i < all->count; i++) {
+        const fixture *f = &all->list[i];
+        hd_read_options options = {.sources = true, .threads = 1};
+        char *expected = dump_text(f->text, f->size, &options, 1 << 22, DUMP_ALL);
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+            for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+                char name[160];
+                options.threads = threads[t];
+                char *dump = dump_text(f->text, f->size, &options, pieces[p], DUMP_ALL);
+                snprintf(name, sizeof name, "%s, %u threads, pieces of %zu", f->name, threads[t], pieces[p]);
+                expect_same(name, expected, dump);
+                free(dump);
+            }
+        }
+        free(expected);
+    }
+}
+
+/* The input with the reader's patches. */
+static char *patched(const fixture *f, const hd_trace *trace, size_t *out_size)
+{
+    size_t room = f->size + 1, used = 0;
+    uint64_t from = 0;
+    for (size_t i = 0; i < hd_trace_patch_count(trace); i++)
+        room += hd_trace_string(trace, hd_trace_patch_at(trace, i)->text).size;
+    char *text = malloc(room);
+    assert_non_null(text);
+    for (size_t i = 0; i < hd_trace_patch_count(trace); i++) {
+        const hd_source_patch *p = hd_trace_patch_at(trace, i);
+        if (p->offset < from || p->offset > f->size)
+            fail_msg("%s: patch %zu at %llu is not in order", f->name, i, (unsigned long long)p->offset);
+        memcpy(text + used, f->text + from, p->offset - from);
+        used += p->offset - from;
+        hd_string s = hd_trace_string(trace, p->text);
+        if (s.size) memcpy(text + used, s.data, s.size);
+        used += s.size;
+        from = p->size > f->size - p->offset ? f->size : p->offset + p->size;
+    }
+    memcpy(text + used, f->text + from, f->size - from);
+    *out_size = used + (f->size - from);
+    return text;
+}
+
+static void test_chrome_read__patches_make_the_input_valid_with_the_same_events(void **state)
+{
+    const fixtures *all = *state;
+    for (size_t i = 0; i < all->count; i++) {
+        const fixture *f = &all->list[i];
+        hd_read_options options = {.sources = true};
+        hd_trace *trace;
+        assert_int_equal(read_text(&trace, f->text, f->size, &options, 0, NULL), HD_OK);
+        size_t size;
+        char *text = patched(f, trace, &size), *before = dump_trace(trace, DUMP_CONTENT);
+        if (!hd_trace_facts_of(trace)->needs_rewrite) {
+            if (!hd_json_valid(text, size, 2000)) fail_msg("%s: not valid after patching: %.*s", f->name, (int)size, text);
+            options.strict = true;
+            char *after = dump_text(text, size, &options, 0, DUMP_CONTENT);
+            expect_same(f->name, before, after);
+            free(after);
+        }
+        free(before);
+        free(text);
+        hd_trace_free(trace);
+    }
+}
+
+static void test_chrome_read__without_args_only_metadata_keeps_them(void **state)
+{
+    (void)state;
+    static const char text[] = "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"x\":1,\"args\":{\"a\":1}},"
+                               "{\"ph\":\"B\",\"ts\":1,\"dur\":2,\"args\":{\"a\":{}}},"
+                               "{\"args\":{\"name\":\"n\"},\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":2}]";
+    const hd_read_options options = {.args = HD_ARGS_META};
+    hd_trace *trace;
+    assert_int_equal(read_text(&trace, text, sizeof text - 1, &options, 0, NULL), HD_OK);
+    assert_false(hd_trace_facts_of(trace)->has_args);
+    hd_event e;
+    for (uint32_t row = 0; row < 2; row++) {
+        hd_block_event(&e, hd_trace_block_at(trace, HD_KIND_SLICE, 0), row);
+        assert_int_equal(hd_trace_shape_at(trace, e.shape)->key_count, 0);
+    }
+    hd_block_event(&e, hd_trace_block_at(trace, HD_KIND_META, 0), 0);
+    assert_int_equal(hd_trace_shape_at(trace, e.shape)->key_count, 1);
+    assert_int_equal(hd_trace_string(trace, hd_trace_track_at(trace, e.track)->name).size, 1);
+    hd_trace_free(trace);
+}
+
+static void expect_error(const char *text, hd_status expected)
+{
+    hd_trace *trace;
+    hd_error err = {0};
+    hd_status status = read_text(&trace, text, strlen(text), NULL, 0, &err);
+    if (status != expected) fail_msg("%s for %s", hd_status_name(status), text);
+    assert_null(trace);
+    assert_true(err.message[0] != '\0');
+}
+
+static void test_chrome_read__what_holds_no_events_is_an_error(void **state)
+{
+    (void)state;
+    expect_error("{}", HD_ERR_FORMAT);
+    expect_error("{\"a\":1}", HD_ERR_FORMAT);
+    expect_error("{\"traceEvents\":null}", HD_ERR_FORMAT);
+    expect_error("{\"traceEvents\":{}}", HD_ERR_FORMAT);
+    expect_error("{", HD_ERR_FORMAT);
+    expect_error("{\"traceEvents\"", HD_ERR_FORMAT);
+    expect_error("   ", HD_ERR_FORMAT);
+    expect_error("hello", HD_ERR_FORMAT);
+    expect_error("\x7f\x45\x4c\x46", HD_ERR_FORMAT);
+    expect_error("\xef\xbb\xbf", HD_ERR_FORMAT);
+}
+
+static int update(const fixtures *all)
+{
+    const hd_read_options options = {.sources = true, .threads = 1};
+    for (size_t i = 0; i < all->count; i++) {
+        char *dump = dump_text(all->list[i].text, all->list[i].size, &options, 0, DUMP_ALL);
+        if (!fixture_update(&all->list[i], dump)) return 1;
+        free(dump);
+    }
+    printf("%zu fixtures updated\n", all->count);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    fixtures all = fixtures_load("tests/format/chrome");
+    if (argc > 1 && strcmp(argv[1], "--update") == 0) {
+        int failed = update(&all);
+        fixtures_free(&all);
+        return failed;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_chrome_read__fixtures_give_their_dumps, &all),
+        cmocka_unit_test_prestate(test_chrome_read__strict_refuses_damaged_fixtures_and_takes_the_others, &all),
+        cmocka_unit_test_prestate(test_chrome_read__threads_and_pieces_make_no_difference, &all),
+        cmocka_unit_test_prestate(test_chrome_read__patches_make_the_input_valid_with_the_same_events, &all),
+        cmocka_unit_test(test_chrome_read__without_args_only_metadata_keeps_them),
+        cmocka_unit_test(test_chrome_read__what_holds_no_events_is_an_error),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixtures_free(&all);
+    return failed;
+}
