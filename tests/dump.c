@@ -41,6 +41,20 @@ static void put_text(dump *d, uint32_t id)
     hd_json_put(&d->out, s.data, s.size);
 }
 
+/* JSON text; without its layout where only the content counts. */
+static void put_json(dump *d, uint32_t id)
+{
+    hd_string s = hd_trace_string(d->trace, id);
+    bool in_string = false;
+    for (size_t i = 0; i < s.size && d->flags & DUMP_CONTENT; i++) {
+        size_t step = in_string && s.data[i] == '\\' ? 2 : 1;
+        if (s.data[i] == '"') in_string = !in_string;
+        if (in_string || !strchr(" \t\r\n", s.data[i])) hd_json_put(&d->out, s.data + i, step);
+        i += step - 1;
+    }
+    if (!(d->flags & DUMP_CONTENT)) put_text(d, id);
+}
+
 /* ---- facts, ledger, metadata -------------------------------------------------------------------------------- */
 
 static void put_number(dump *d, const char *name, int64_t value, int64_t none)
@@ -101,7 +115,7 @@ static void put_metadata(dump *d)
         hd_json_put_text(&d->out, m->after_events ? "  after " : "  before ");
         put_string(d, m->key);
         hd_json_put_text(&d->out, ": ");
-        put_text(d, m->value);
+        put_json(d, m->value);
         hd_json_put_text(&d->out, "\n");
     }
 }
@@ -195,12 +209,25 @@ static void put_tracks(dump *d)
 
 static const char *const type_names[] = {"null", "bool", "int", "decimal", "number", "string", "json"};
 
+/* The key that stands at place n: as in the input, or, where only the content counts, first those outside of args. */
+static uint32_t nth_key(const dump *d, const hd_shape *shape, uint32_t n)
+{
+    if (!(d->flags & DUMP_CONTENT)) return n;
+    for (int scope = HD_SCOPE_EVENT; scope >= HD_SCOPE_ARGS; scope--) {
+        for (uint32_t i = 0; i < shape->key_count; i++) {
+            if (shape->keys[i].scope == scope && n-- == 0) return i;
+        }
+    }
+    return 0;
+}
+
 static void put_shape(dump *d, uint32_t index, const void *used)
 {
     const hd_shape *shape = hd_trace_shape_at(d->trace, index);
     if (!((const bool *)used)[index] || index == 0) return;
     hd_json_put_text(&d->out, " ");
-    for (uint32_t i = 0; i < shape->key_count; i++) {
+    for (uint32_t n = 0; n < shape->key_count; n++) {
+        uint32_t i = nth_key(d, shape, n);
         hd_json_put_text(&d->out, shape->keys[i].scope == HD_SCOPE_EVENT ? " event." : " ");
         put_string(d, shape->keys[i].key);
         put(d, ":%s", type_names[shape->keys[i].type]);
@@ -254,6 +281,7 @@ static void put_value(dump *d, unsigned type, int64_t bits)
     case HD_ARG_INT: put(d, "%" PRId64, bits); break;
     case HD_ARG_DECIMAL: hd_json_put_decimal(&d->out, hd_decimal_mantissa(bits), hd_decimal_scale(bits)); break;
     case HD_ARG_STRING: put_string(d, (uint32_t)bits); break;
+    case HD_ARG_JSON: put_json(d, (uint32_t)bits); break;
     default: put_text(d, (uint32_t)bits); break;
     }
 }
@@ -261,7 +289,8 @@ static void put_value(dump *d, unsigned type, int64_t bits)
 static void put_args(dump *d, const hd_event *e)
 {
     const hd_shape *shape = hd_trace_shape_at(d->trace, e->shape);
-    for (uint32_t i = 0; i < shape->key_count; i++) {
+    for (uint32_t n = 0; n < shape->key_count; n++) {
+        uint32_t i = nth_key(d, shape, n);
         hd_json_put_text(&d->out, shape->keys[i].scope == HD_SCOPE_EVENT ? "      event." : "      ");
         put_string(d, shape->keys[i].key);
         put(d, " (%s) ", type_names[shape->keys[i].type]);

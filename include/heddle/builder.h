@@ -85,7 +85,11 @@ hd_status hd_builder_append(hd_builder *builder, hd_chunk *chunk, hd_error *err)
 void hd_builder_ledger(hd_builder *builder, const char *stage, const char *code, hd_ledger_level level, uint64_t count,
                        uint64_t offset);
 void hd_builder_metadata(hd_builder *builder, uint32_t key, uint32_t value, bool after_events);
+/* Patches come nearly in the order of the input; holes side by side become one. After some millions no more are kept and
+ * facts.needs_rewrite is set. */
 void hd_builder_patch(hd_builder *builder, uint64_t offset, uint64_t size, uint32_t text);
+/* Threads without events leave, such as those of rows that were never appended; the ids of the others change. */
+hd_status hd_builder_drop_unused_tracks(hd_builder *builder, hd_error *err);
 hd_trace_facts *hd_builder_facts(hd_builder *builder);
 /* What has been appended so far, to be read back; valid until the next append. */
 const hd_trace *hd_builder_trace(const hd_builder *builder);

@@ -65,7 +65,7 @@ typedef struct hd_fix_report {
     uint64_t flows_unresolved; /* could not be kept bound to their slice */
     uint64_t new_lanes;
     uint64_t repairs, losses; /* of the JSON, see the ledger of the input */
-    uint64_t output_bytes;    /* uncompressed */
+    uint64_t output_bytes;    /* uncompressed, 0 if pretty */
     void *memory;             /* internal */
 } hd_fix_report;
 

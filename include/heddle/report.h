@@ -30,20 +30,19 @@ const hd_table *hd_report_table(const hd_report *report, const char *name);
 hd_status hd_report_info(hd_report *out, const hd_trace *trace, hd_error *err);
 
 typedef struct hd_check_options {
-    uint32_t examples;       /* kept per finding; 0: one */
+    uint32_t examples;        /* kept per finding; 0: one */
     uint32_t tracks_per_code; /* rows per code; the rest is summed up in one more row. 0: no limit */
-    const char *only;        /* codes, comma-separated; NULL: all. "json" also means all that begin with "json-" … */
-    const char *ignore;      /* likewise */
+    const char *only;         /* codes, comma-separated; NULL: all. "json" also means all that begin with "json-" … */
+    const char *ignore;       /* likewise */
 } hd_check_options;
 
 /* What a viewer drops or misdraws, or an analysis gets wrong. Tables: `findings` (a row per code and track, the worst
- * severity first) and `examples` (`finding` is a row of findings). options may be NULL. Byte offsets are known when the
- * trace was read with sources. Errors: ARGUMENT (an unknown code), MEMORY, LIMIT (2^32 slices). */
+ * severity first), `examples` (`finding` is a row of findings) and `summary` (one row: how many of which severity,
+ * before tracks_per_code sums any up). options may be NULL. Byte offsets are known when the trace was read with
+ * sources. Errors: ARGUMENT (an unknown code), MEMORY, LIMIT (2^32 slices). */
 hd_status hd_report_check(hd_report *out, const hd_trace *trace, const hd_check_options *options, hd_error *err);
 /* Only look at the options. */
 hd_status hd_check_options_valid(const hd_check_options *options, hd_error *err);
-/* How many rows of `findings` are of severity warning or error. */
-size_t hd_check_serious_count(const hd_report *report);
 
 /* The codes of hd_report_check, for help. Damage of the input that the reader repaired has the reader's own codes. */
 typedef struct hd_check_code {
@@ -55,8 +54,10 @@ typedef struct hd_check_code {
 
 size_t hd_check_code_count(void);
 const hd_check_code *hd_check_code_at(size_t index);
-/* What is known of a code in a findings table, also of a reader's code. */
+/* One of these by its name, NULL for a code of a reader. */
 const hd_check_code *hd_check_code_find(const char *code, size_t size);
+/* What stands for all codes of readers. */
+const hd_check_code *hd_check_damage(void);
 
 /* All analyses by name, for lists and generic callers. */
 typedef struct hd_report_about {
@@ -68,6 +69,9 @@ size_t hd_report_count(void);
 const hd_report_about *hd_report_at(size_t index);
 /* Run an analysis with its default options. ARGUMENT: no analysis has this name. */
 hd_status hd_report_run(hd_report *out, const char *name, const hd_trace *trace, hd_error *err);
+
+/* A copy of a table with its first rows only. The caller frees it. */
+hd_status hd_table_head(hd_table **out, const hd_table *table, size_t rows, hd_error *err);
 
 /* The cells of one row as members of a JSON object, without the braces: `"a": 1, "b": "x"`. */
 hd_status hd_table_write_members(const hd_table *table, size_t row, hd_sink sink, hd_error *err);

@@ -165,7 +165,7 @@ const char *hd_json_number_rest(hd_json_number *out, const char *start)
     out->negative = *start == '-';
     out->scale = 0;
     for (bool fraction = false;; p++) {
-        if (*p == '.') {
+        if (*p == '.' && !fraction) {
             fraction = true;
             continue;
         }
@@ -237,10 +237,11 @@ static inline bool nesting_top(const nesting *n)
 }
 
 /* p is behind a value: at the next value's first byte, or behind the outermost one (depth 0); NULL: invalid. */
-static inline const char *skip_after_value(nesting *n, const char *p)
+static inline const char *skip_after_value(nesting *n, const char *p, const char **out_at)
 {
     while (n->depth) {
         p = hd_json_skip_space(p);
+        *out_at = p;
         bool object = nesting_top(n);
         if (*p == ',') {
             p = hd_json_skip_space(p + 1);
@@ -253,12 +254,13 @@ static inline const char *skip_after_value(nesting *n, const char *p)
     return p;
 }
 
-const char *hd_json_skip_value(const char *p)
+/* *out_at: the token at or behind which the value is not valid, if it is not. */
+static inline const char *skip_value(const char *p, const char **out_at)
 {
     nesting n;
     n.depth = 0;
     for (;;) {
-        hd_json_number number;
+        *out_at = p;
         switch (*p) {
         case '{':
         case '[': {
@@ -274,11 +276,41 @@ const char *hd_json_skip_value(const char *p)
         }
         case '"': p = skip_string(p + 1); break;
         case 't': case 'f': case 'n': p = hd_json_skip_literal(p); break;
-        default: p = hd_json_scan_number(&number, p);
+        default: p = hd_json_skip_number(p);
         }
-        if (!p || !(p = skip_after_value(&n, p))) return NULL;
+        if (!p || !(p = skip_after_value(&n, p, out_at))) return NULL;
         if (n.depth == 0) return p;
     }
+}
+
+const char *hd_json_skip_value(const char *p)
+{
+    const char *at;
+    return skip_value(p, &at);
+}
+
+/* p is behind the opening quote: at the closing one, or where the string breaks or ends. */
+static const char *string_stop(const char *p, const char *end)
+{
+    bool wide = false;
+    for (p = hd_json_find_special(&wide, p); *p == '\\'; p = hd_json_find_special(&wide, p + 2)) {
+        if (end - p < 6) return end; /* within an escape */
+    }
+    return p;
+}
+
+bool hd_json_is_cut(const char *p, const char *end)
+{
+    const char *at;
+    if (skip_value(p, &at)) return false;
+    if (*at == ',' || *at == '{' || *at == '[') at = hd_json_skip_space(at + 1);
+    if (*at == '"') { /* a string, or a key whose colon is missing */
+        at = string_stop(at + 1, end);
+        if (*at == '"') at = hd_json_skip_space(at + 1);
+    } else {
+        while (*at == '-' || *at == '+' || *at == '.' || hd_json_is_digit(*at) || ((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z')) at++;
+    }
+    return at >= end;
 }
 
 bool hd_json_find(const char **out, size_t *out_size, const char *object, const char *key)

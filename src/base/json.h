@@ -116,30 +116,63 @@ typedef struct hd_json_number {
 
 static inline bool hd_json_is_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
-/* Whether eight bytes are digits, and their value. */
-static inline bool hd_json_eight_digits(uint64_t v)
+/* How many of the eight bytes from p on are digits before the first that is none. */
+static inline unsigned hd_json_digit_run(uint64_t eight)
 {
-    return ((v & 0xf0f0f0f0f0f0f0f0u) | (((v + 0x0606060606060606u) & 0xf0f0f0f0f0f0f0f0u) >> 4)) ==
-           0x3333333333333333u;
+    uint64_t t = eight ^ 0x3030303030303030u;
+    uint64_t others = ((t + 0x7676767676767676u) | t) & 0x8080808080808080u;
+    return others ? (unsigned)__builtin_ctzll(others) >> 3 : 8;
 }
+
+/* The value of eight digits 0…9 (not characters), the first in the lowest byte. */
 static inline uint32_t hd_json_eight_value(uint64_t v)
 {
-    v -= 0x3030303030303030u;
     v = v * 10 + (v >> 8);
     return (uint32_t)(((v & 0x000000ff000000ffu) * 0x000f424000000064u +
                        ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
                       32);
 }
 
+/* Append digits to *value; returns behind them. */
 static inline const char *hd_json_digits(uint64_t *value, const char *p)
 {
-    uint64_t v = *value;
-    while (hd_json_eight_digits(hd_load64(p))) {
-        v = v * 100000000 + hd_json_eight_value(hd_load64(p));
-        p += 8;
+    static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    for (;;) {
+        uint64_t eight = hd_load64(p);
+        unsigned run = hd_json_digit_run(eight);
+        if (run == 0) return p;
+        *value = *value * powers[run] + hd_json_eight_value((eight ^ 0x3030303030303030u) << (64 - 8 * run));
+        p += run;
+        if (run < 8) return p;
     }
-    for (; hd_json_is_digit(*p); p++) v = v * 10 + (uint64_t)(*p - '0');
-    *value = v;
+}
+
+static inline const char *hd_json_skip_digits(const char *p)
+{
+    for (;; p += 8) {
+        unsigned run = hd_json_digit_run(hd_load64(p));
+        if (run < 8) return p + run;
+    }
+}
+
+/* Behind a number, NULL: invalid. p is at any byte. */
+static inline const char *hd_json_skip_number(const char *p)
+{
+    p += *p == '-';
+    const char *whole = p;
+    p = hd_json_skip_digits(p);
+    if (HD_UNLIKELY(p == whole || (*whole == '0' && p - whole > 1))) return NULL;
+    if (*p == '.') {
+        const char *fraction = ++p;
+        p = hd_json_skip_digits(p);
+        if (HD_UNLIKELY(p == fraction)) return NULL;
+    }
+    if (HD_UNLIKELY((*p | 0x20) == 'e')) {
+        p++;
+        p += *p == '+' || *p == '-';
+        if (!hd_json_is_digit(*p)) return NULL;
+        p = hd_json_skip_digits(p);
+    }
     return p;
 }
 
@@ -177,6 +210,9 @@ static inline const char *hd_json_scan_number(hd_json_number *out, const char *p
 /* p is at the first byte of a value. Returns behind it, NULL if it is not valid JSON, nests deeper than
  * HD_JSON_DEPTH_LIMIT, or does not end. Strings in it are UTF-8. */
 const char *hd_json_skip_value(const char *p);
+
+/* For a value that hd_json_skip_value refuses: may that be only because the text ends at `end`? */
+bool hd_json_is_cut(const char *p, const char *end);
 
 /* p is at a letter: behind true, false or null; else NULL. */
 const char *hd_json_skip_literal(const char *p);

@@ -84,7 +84,7 @@ static void say_sums(printer *p, const hd_fix_report *r, double threshold_us)
 {
     char a[32], b[32], c[32], threshold[32];
     if (r->snapped_crossings) {
-        snprintf(threshold, sizeof threshold, "%g", threshold_us);
+        snprintf(threshold, sizeof threshold, "%.15g", threshold_us);
         say(p, "snapped %" PRIu64 " sub-%s%sus crossing(s)\n", r->snapped_crossings, threshold,
             strpbrk(threshold, ".e") ? "" : ".0");
     }
@@ -246,13 +246,14 @@ static hd_status slices_table(hd_table **out, const char *name, const hd_fix_sli
     return hd_table_finish(out, b, err);
 }
 
-static hd_status say_table(printer *p, const char *key, hd_status status, hd_table *table)
+/* `table` belongs to it, and is made if the status is HD_OK. */
+static hd_status say_table(printer *p, const char *key, hd_status status, hd_table **table)
 {
     const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
     if (status != HD_OK) return status;
     say(p, ",\n  \"%s\":", key);
-    status = hd_table_write(table, (hd_sink){print_bytes, p}, &style, &p->run->err);
-    hd_table_free(table);
+    status = hd_table_write(*table, (hd_sink){print_bytes, p}, &style, &p->run->err);
+    hd_table_free(*table);
     return status;
 }
 
@@ -260,7 +261,7 @@ static int say_json(printer *p, const hd_fix_report *r, const struct fix_options
 {
     hd_error *err = &p->run->err;
     hd_table *table = NULL;
-    say(p, "{\n  \"dry_run\": %s,\n  \"snap_threshold_us\": %.17g", options->dry_run ? "true" : "false",
+    say(p, "{\n  \"dry_run\": %s,\n  \"snap_threshold_us\": %.15g", options->dry_run ? "true" : "false",
         options->snap_threshold_us);
     const struct {
         const char *key;
@@ -280,12 +281,12 @@ static int say_json(printer *p, const hd_fix_report *r, const struct fix_options
         {"output_bytes", r->output_bytes},
     };
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) say(p, ",\n  \"%s\": %" PRIu64, sums[i].key, sums[i].value);
-    hd_status status = say_table(p, "tracks", tracks_table(&table, r, err), table);
-    if (status == HD_OK) status = say_table(p, "kernels", kernels_table(&table, r, err), table);
+    hd_status status = say_table(p, "tracks", tracks_table(&table, r, err), &table);
+    if (status == HD_OK) status = say_table(p, "kernels", kernels_table(&table, r, err), &table);
     if (status == HD_OK)
-        status = say_table(p, "moved_slices", slices_table(&table, "moved", r->moved_list, r->moved_count, err), table);
+        status = say_table(p, "moved_slices", slices_table(&table, "moved", r->moved_list, r->moved_count, err), &table);
     if (status == HD_OK)
-        status = say_table(p, "snapped_slices", slices_table(&table, "snapped", r->snapped_list, r->snapped_count, err), table);
+        status = say_table(p, "snapped_slices", slices_table(&table, "snapped", r->snapped_list, r->snapped_count, err), &table);
     say(p, "\n}\n");
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }

@@ -92,33 +92,46 @@ static hd_status make_edits(edit_list *out, const hd_trace *trace, const hd_lane
     return HD_OK;
 }
 
+enum { SEARCHED_BYTES = 1 << 20 };
+
 /* ---- names and order of new lanes, behind the last event --------------------------------------------------------- */
 
-/* The last event of the input. */
-static hd_event last_event(const hd_trace *trace)
+/* The first and the last event of the input. */
+static hd_event event_at_end(const hd_trace *trace, bool last)
 {
-    hd_event last = {0};
+    hd_event found = {.source_offset = last ? 0 : UINT64_MAX};
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
         uint64_t rows = hd_trace_row_count(trace, (hd_kind)kind);
         if (rows == 0) continue;
-        hd_event event = event_at(trace, (hd_kind)kind, rows - 1);
-        if (event.source_offset >= last.source_offset) last = event;
+        hd_event event = event_at(trace, (hd_kind)kind, last ? rows - 1 : 0);
+        if (last ? event.source_offset >= found.source_offset : event.source_offset < found.source_offset) found = event;
     }
-    return last;
+    return found;
+}
+
+/* The bytes before an event: the last one, or, where going there means to unpack all, the first. */
+static size_t read_before(char *out, size_t capacity, hd_input *input, const hd_trace *trace)
+{
+    bool random = hd_input_is_random(input);
+    uint64_t offset = event_at_end(trace, random).source_offset;
+    size_t size = offset < capacity ? (size_t)offset : capacity, got = 0, filled = 0;
+    char *head;
+    if (random) return hd_input_pread(input, out, size, offset - size, &got, NULL) == HD_OK && got == size ? size : 0;
+    if (offset > SEARCHED_BYTES || hd_input_rewind(input, NULL) != HD_OK || !(head = malloc((size_t)offset + 1))) return 0;
+    while (filled < offset && hd_input_next(input, head + filled, (size_t)offset - filled, &got, NULL) == HD_OK) filled += got;
+    if (filled == offset) memcpy(out, head + filled - size, size);
+    free(head);
+    return filled == offset ? size : 0;
 }
 
 /* The white space that stands before the events of the input. */
-static void find_separator(char *out, size_t out_size, hd_input *input, uint64_t offset)
+static void find_separator(char *out, size_t out_size, hd_input *input, const hd_trace *trace)
 {
-    size_t size = offset < out_size - 1 ? (size_t)offset : out_size - 1, got = 0, from;
-    snprintf(out, out_size, "\n  ");
-    if (!hd_input_is_random(input) || hd_input_pread(input, out, size, offset - size, &got, NULL) != HD_OK || got != size)
-        return;
-    for (from = size; from > 0 && (out[from - 1] == ' ' || out[from - 1] == '\n' || out[from - 1] == '\r' ||
-                                   out[from - 1] == '\t');)
-        from--;
-    memmove(out, out + from, size - from);
+    size_t size = read_before(out, out_size - 1, input, trace), from = size;
+    while (from > 0 && memchr(" \n\r\t", out[from - 1], 4)) from--;
+    if (size > 0) memmove(out, out + from, size - from);
     out[size - from] = '\0';
+    if (size == 0) snprintf(out, out_size, "\n  ");
 }
 
 static void put_ident(hd_json_out *out, const hd_trace *trace, hd_ident ident)
@@ -177,13 +190,14 @@ static hd_status write_patched(const fixer *f, hd_input *input, const hd_trace *
     char separator[256];
     hd_json_out lanes = {0};
     hd_output *output = NULL;
-    hd_event last = last_event(trace);
-    find_separator(separator, sizeof separator, input, last.source_offset);
+    hd_event last = event_at_end(trace, true);
+    if (plan->lane_count) find_separator(separator, sizeof separator, input, trace);
     put_lanes(&lanes, trace, plan, separator);
     chrome_insertion insertion = {last.source_offset + last.source_size, lanes.data, lanes.size};
     hd_output_options options = {.level = f->options->write.level, .sync = f->options->write.sync};
     if (hd_input_is_random(input)) options.expected_size = hd_input_size_bytes(input);
     hd_status status = make_edits(&list, trace, plan, f->err);
+    if (status == HD_OK && lanes.failed) status = HD_NOMEM(f->err);
     if (status == HD_OK) status = hd_output_create(&output, out, &options, f->err);
     if (status == HD_OK) {
         status = chrome_patch(output, input, trace, list.edits, list.count, &insertion, f->err);
@@ -297,6 +311,7 @@ hd_status hd_fix_overlaps(const char *in, const char *out, const hd_fix_options 
         if (status == HD_OK) {
             status = fix_file(&f, in, path);
             if (status == HD_OK) status = rewrite(&f, path, out, true);
+            f.report->output_bytes = 0;
             unlink(path);
         }
     } else {

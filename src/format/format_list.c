@@ -68,8 +68,10 @@ static hd_status read_into(hd_builder *builder, hd_input *input, const hd_read_o
 
 hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err)
 {
+    static const hd_read_options defaults = {0};
     hd_builder *builder;
     *out = NULL;
+    if (!options) options = &defaults;
     HD_TRY(hd_builder_new(&builder, err));
     hd_status status = read_into(builder, input, options, err);
     if (status == HD_OK) return hd_builder_finish(out, builder, err);
@@ -80,11 +82,9 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
 
 hd_status hd_trace_read(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err)
 {
-    static const hd_read_options defaults = {0};
     hd_input *input;
     *out = NULL;
-    if (!options) options = &defaults;
-    hd_input_options input_options = {.spool = options->keep_input};
+    hd_input_options input_options = {.spool = options && options->keep_input};
     HD_TRY(hd_input_open(&input, path, &input_options, err));
     hd_status status = hd_format_read(out, input, options, err);
     hd_input_close(input);

@@ -13,6 +13,7 @@
 #include "base/vector.h"
 #include "pass/lanes_bind.h"
 #include "pass/lanes_names.h"
+#include "pass/lanes_pairs.h"
 
 typedef struct planner {
     hd_lane_plan *plan;
@@ -29,13 +30,14 @@ typedef struct planner {
     const uint32_t *rows;
     uint32_t count;
     uint32_t *bound; /* slice index per flow point */
+    hd_lane_names names;
 } planner;
 
 /* ---- time ------------------------------------------------------------------------------------------------ */
 
 static int64_t to_ticks(const planner *p, int64_t ns, uint32_t ps)
 {
-    return p->picoseconds ? (ns - p->origin_ns) * 1000 + ps : ns;
+    return p->picoseconds && ns != HD_NO_TIME ? (ns - p->origin_ns) * 1000 + ps : ns;
 }
 
 static hd_lane_time from_ticks(const planner *p, int64_t ticks)
@@ -69,7 +71,7 @@ static void choose_ticks(planner *p, int64_t threshold_ps)
         }
     }
     /* 53 days of picoseconds fit; a longer trace is repaired at nanoseconds */
-    p->picoseconds = fine && low < high && !__builtin_sub_overflow(high, low, &span) && span < INT64_MAX / 2000;
+    p->picoseconds = fine && low <= high && !__builtin_sub_overflow(high, low, &span) && span < INT64_MAX / 2000;
     p->origin_ns = p->picoseconds ? low : 0;
     p->threshold = p->picoseconds ? threshold_ps : threshold_ps / 1000 + (threshold_ps % 1000 != 0);
 }
@@ -119,18 +121,22 @@ static void seek(row_cursor *c, uint64_t row)
 
 static int64_t value_at(const row_cursor *c, hd_column_id column) { return hd_column_at(&c->block->columns[column], c->at); }
 
-/* Start and end of each slice. One without an extent (never closed, no or negative duration) crosses nothing. */
+/* Start and end of a slice. One without an extent (never closed, no or negative duration) crosses nothing. */
+static hd_lane_slice extent_of(const planner *p, row_cursor *c, uint32_t row)
+{
+    seek(c, row);
+    int64_t start_ns = value_at(c, HD_COL_START), duration = value_at(c, HD_COL_DURATION), end_ns;
+    hd_lane_slice slice = {.start = to_ticks(p, start_ns, (uint32_t)value_at(c, HD_COL_START_PS))};
+    slice.end = slice.start;
+    if (duration >= 0 && start_ns != HD_NO_TIME && !__builtin_add_overflow(start_ns, duration, &end_ns))
+        slice.end = to_ticks(p, end_ns, (uint32_t)value_at(c, HD_COL_END_PS));
+    return slice;
+}
+
 static void gather(planner *p)
 {
     row_cursor c = {.trace = p->trace, .kind = HD_KIND_SLICE};
-    for (uint32_t i = 0; i < p->count; i++) {
-        seek(&c, p->rows[i]);
-        int64_t start_ns = value_at(&c, HD_COL_START), duration = value_at(&c, HD_COL_DURATION), end_ns;
-        int64_t start = to_ticks(p, start_ns, (uint32_t)value_at(&c, HD_COL_START_PS)), end = start;
-        if (duration != HD_NO_TIME && !__builtin_add_overflow(start_ns, duration, &end_ns))
-            end = to_ticks(p, end_ns, (uint32_t)value_at(&c, HD_COL_END_PS));
-        p->slices[i] = (hd_lane_slice){.start = start, .end = end};
-    }
+    for (uint32_t i = 0; i < p->count; i++) p->slices[i] = extent_of(p, &c, p->rows[i]);
 }
 
 /* ---- edits ------------------------------------------------------------------------------------------------- */
@@ -142,23 +148,19 @@ static hd_status note_edits(planner *p, hd_lane_track *track)
     row_cursor c = {.trace = p->trace, .kind = HD_KIND_SLICE};
     for (uint32_t i = 0; i < p->count; i++) {
         const hd_lane_slice *s = &p->slices[i];
-        seek(&c, p->rows[i]);
-        int64_t start_ns = value_at(&c, HD_COL_START), duration = value_at(&c, HD_COL_DURATION), end_ns;
-        if (duration == HD_NO_TIME || __builtin_add_overflow(start_ns, duration, &end_ns)) continue;
-        int64_t start = to_ticks(p, start_ns, (uint32_t)value_at(&c, HD_COL_START_PS));
-        int64_t end = to_ticks(p, end_ns, (uint32_t)value_at(&c, HD_COL_END_PS));
-        if (s->lane == 0 && s->start == start && s->end == end) continue;
+        hd_lane_slice was = extent_of(p, &c, p->rows[i]);
+        if (s->lane == 0 && s->start == was.start && s->end == was.end) continue;
         if (!hd_grow((void **)&plan->edits, &plan->edit_capacity, plan->edit_count, sizeof *plan->edits))
             return HD_NOMEM(p->err);
         plan->edits[plan->edit_count++] = (hd_lane_edit){
             .row = p->rows[i],
             .lane = s->lane ? track->first_lane + s->lane - 1 : HD_NONE,
-            .start_changed = s->start != start,
-            .end_changed = s->end != end,
+            .start_changed = s->start != was.start,
+            .end_changed = s->end != was.end,
             .start = from_ticks(p, s->start),
             .end = from_ticks(p, s->end),
-            .start_shift_ps = shift_ps(p, s->start - start),
-            .end_shift_ps = shift_ps(p, end - s->end),
+            .start_shift_ps = shift_ps(p, s->start - was.start),
+            .end_shift_ps = shift_ps(p, was.end - s->end),
         };
     }
     return HD_OK;
@@ -181,21 +183,45 @@ static flow_point flow_at(const planner *p, row_cursor *c, uint32_t row)
     };
 }
 
-/* The time nearest to `at` at which the point is bound to the slice again. */
+enum { GAPS_TRIED = 256 };
+
+/* A time in the slice that lies in none of those inside it. */
+static bool find_gap(int64_t *out, const planner *p, const hd_bind_index *now, uint32_t slice)
+{
+    const hd_lane_slice *s = &p->slices[slice];
+    int64_t at = s->start;
+    for (int i = 0; i < GAPS_TRIED && (at < s->end || at == s->start); i++) {
+        uint32_t found = hd_bind_find(now, s->lane, at, true);
+        *out = at;
+        if (found == slice) return true;
+        if (found == UINT32_MAX) return false;
+        at = p->slices[found].end > at ? p->slices[found].end : at + 1;
+    }
+    return false;
+}
+
+/* A time near `at` at which the point is bound to the slice again. */
 static bool rebind(int64_t *out, const planner *p, const hd_bind_index *now, uint32_t slice, flow_point point)
 {
     const hd_lane_slice *s = &p->slices[slice];
-    int64_t candidates[4] = {point.at, point.at, s->start, s->start};
-    if (point.at < s->start) candidates[1] = s->start;
-    if (point.at >= s->end && s->end > s->start) candidates[1] = s->end - 1;
-    if (s->end > s->start) candidates[3] = s->end - 1;
-    for (int i = 0; i < 4; i++) {
+    int64_t last = s->end > s->start ? s->end - 1 : s->start;
+    int64_t inside = point.at < s->start ? s->start : point.at > last ? last : point.at;
+    const int64_t candidates[] = {point.at, inside, s->start, last};
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
         if (hd_bind_find(now, s->lane, candidates[i], point.enclosing) != slice) continue;
         *out = candidates[i];
         return true;
     }
-    *out = candidates[1];
+    if (point.enclosing && find_gap(out, p, now, slice)) return true;
+    *out = inside;
     return false;
+}
+
+/* A point behind the start of the last slice waits for none; where that start was pushed past it, it goes behind again. */
+static int64_t stay_unbound(const planner *p, const hd_bind_index *now, flow_point point)
+{
+    if (point.enclosing || hd_bind_find(now, 0, point.at, false) == UINT32_MAX) return point.at;
+    return p->slices[now->order[now->lane_first[1] - 1]].start + 1;
 }
 
 static hd_status edit_flow(planner *p, const hd_lane_track *track, const hd_bind_index *now, uint32_t row, uint32_t slice,
@@ -203,8 +229,9 @@ static hd_status edit_flow(planner *p, const hd_lane_track *track, const hd_bind
 {
     hd_lane_plan *plan = p->plan;
     int64_t at;
-    if (!rebind(&at, p, now, slice, point)) plan->flows_unresolved++;
-    uint32_t lane = p->slices[slice].lane;
+    uint32_t lane = slice == UINT32_MAX ? 0 : p->slices[slice].lane;
+    if (slice == UINT32_MAX) at = stay_unbound(p, now, point);
+    else if (!rebind(&at, p, now, slice, point)) plan->flows_unresolved++;
     if (at == point.at && lane == 0) return HD_OK;
     if (!hd_grow((void **)&plan->flows, &plan->flow_capacity, plan->flow_count, sizeof *plan->flows))
         return HD_NOMEM(p->err);
@@ -240,11 +267,75 @@ static hd_status edit_flows(planner *p, const hd_lane_track *track, const hd_lan
     }
     HD_TRY(hd_bind_index_init(&index, p->slices, p->count, track->lane_count, p->err));
     hd_status status = HD_OK;
-    for (size_t i = 0; i < flow_count && status == HD_OK; i++) {
-        if (p->bound[i] != UINT32_MAX)
-            status = edit_flow(p, track, &index, flows[i], p->bound[i], flow_at(p, &c, flows[i]));
-    }
+    for (size_t i = 0; i < flow_count && status == HD_OK; i++)
+        status = edit_flow(p, track, &index, flows[i], p->bound[i], flow_at(p, &c, flows[i]));
     hd_bind_index_deinit(&index);
+    return status;
+}
+
+/* ---- begin/end pairs ----------------------------------------------------------------------------------------- */
+
+static hd_status list_pairs(hd_lane_pair **out, uint32_t *out_count, const planner *p)
+{
+    row_cursor begin = {.trace = p->trace, .kind = HD_KIND_SLICE}, end = {.trace = p->trace, .kind = HD_KIND_END};
+    hd_lane_pair *pairs = NULL;
+    size_t capacity = 0;
+    *out_count = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        seek(&begin, p->rows[i]);
+        if ((value_at(&begin, HD_COL_PHASE) & HD_PHASE_MASK) != 'B' || value_at(&begin, HD_COL_PARTNER) < 0) continue;
+        seek(&end, (uint64_t)value_at(&begin, HD_COL_PARTNER));
+        if (!hd_grow((void **)&pairs, &capacity, *out_count, sizeof *pairs)) {
+            free(pairs);
+            return HD_NOMEM(p->err);
+        }
+        pairs[(*out_count)++] = (hd_lane_pair){
+            .slice = i,
+            .begin_offset = (uint64_t)value_at(&begin, HD_COL_SOURCE),
+            .end_offset = (uint64_t)value_at(&end, HD_COL_SOURCE),
+            .was = extent_of(p, &begin, p->rows[i]),
+        };
+    }
+    *out = pairs;
+    return HD_OK;
+}
+
+/* Solve again without the pairs that must leave; pairs never cross each other, so one more lane takes them all. */
+static hd_status part_pairs(planner *p, hd_lane_result *result, hd_lane_pair *pairs, uint32_t count)
+{
+    uint32_t left = 0;
+    for (;;) {
+        uint32_t leaving, also = 0;
+        HD_TRY(hd_lane_pairs_check(&leaving, pairs, count, p->slices, 1, p->err));
+        if (p->picoseconds) HD_TRY(hd_lane_pairs_check(&also, pairs, count, p->slices, 1000, p->err));
+        if (leaving + also == 0) break;
+        gather(p);
+        for (uint32_t i = 0; i < count; i++) {
+            if (pairs[i].leaves) p->slices[pairs[i].slice].end = p->slices[pairs[i].slice].start;
+        }
+        HD_TRY(hd_lanes_solve(result, p->slices, p->count, p->threshold, p->err));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!pairs[i].leaves) continue;
+        p->slices[pairs[i].slice] = pairs[i].was;
+        p->slices[pairs[i].slice].lane = result->lane_count;
+        left++;
+    }
+    result->moved += left;
+    result->lane_count += left > 0;
+    return HD_OK;
+}
+
+/* The order of the input decides between equal times, so it must be known. */
+static hd_status keep_pairs(planner *p, hd_lane_result *result)
+{
+    hd_lane_pair *pairs = NULL;
+    uint32_t count;
+    if (!hd_trace_facts_of(p->trace)->has_sources || hd_trace_row_count(p->trace, HD_KIND_END) == 0) return HD_OK;
+    HD_TRY(list_pairs(&pairs, &count, p));
+    if (count == 0) return HD_OK;
+    hd_status status = part_pairs(p, result, pairs, count);
+    free(pairs);
     return status;
 }
 
@@ -259,6 +350,7 @@ static hd_status plan_track(planner *p, uint32_t id)
     if (p->count == 0) return HD_OK;
     gather(p);
     HD_TRY(hd_lanes_solve(&result, p->slices, p->count, p->threshold, p->err));
+    if (result.snapped > 0) HD_TRY(keep_pairs(p, &result));
     if (!hd_grow((void **)&plan->tracks, &plan->track_capacity, plan->track_count, sizeof *plan->tracks))
         return HD_NOMEM(p->err);
     hd_lane_track *track = &plan->tracks[plan->track_count++];
@@ -272,7 +364,7 @@ static hd_status plan_track(planner *p, uint32_t id)
     };
     plan->snapped_crossings += result.crossings;
     if (result.moved == 0 && result.snapped == 0) return HD_OK;
-    HD_TRY(hd_lanes_name(plan, p->trace, id, result.lane_count - 1, p->err));
+    HD_TRY(hd_lane_names_add(&p->names, id, result.lane_count - 1, p->err));
     size_t first_edit = plan->edit_count;
     HD_TRY(note_edits(p, track));
     const uint32_t *flows = p->flow_rows + p->flow_first[id];
@@ -308,9 +400,10 @@ static hd_status plan_tracks(planner *p)
     p->slices = malloc(largest(p->slice_first, tracks) * sizeof *p->slices);
     p->bound = malloc(largest(p->flow_first, tracks) * sizeof *p->bound);
     if (!p->slices || !p->bound) return HD_NOMEM(p->err);
+    HD_TRY(hd_lane_names_init(&p->names, p->plan, p->trace, p->err));
     for (uint32_t id = 0; id < tracks; id++) HD_TRY(plan_track(p, id));
-    qsort(p->plan->edits, p->plan->edit_count, sizeof *p->plan->edits, edit_by_row);
-    qsort(p->plan->flows, p->plan->flow_count, sizeof *p->plan->flows, flow_by_row);
+    if (p->plan->edit_count) qsort(p->plan->edits, p->plan->edit_count, sizeof *p->plan->edits, edit_by_row);
+    if (p->plan->flow_count) qsort(p->plan->flows, p->plan->flow_count, sizeof *p->plan->flows, flow_by_row);
     return HD_OK;
 }
 
@@ -326,6 +419,7 @@ hd_status hd_lanes_plan(hd_lane_plan *out, const hd_trace *trace, int64_t thresh
     free(p.flow_first);
     free(p.slices);
     free(p.bound);
+    hd_lane_names_deinit(&p.names);
     if (status != HD_OK) hd_lane_plan_deinit(out);
     return status;
 }

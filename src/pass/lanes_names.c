@@ -11,36 +11,90 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/vector.h"
 
 #define EXACT_LIMIT ((int64_t)1 << 53)
 
-static bool same_text(hd_string a, const char *data, size_t size)
-{
-    return a.size == size && memcmp(a.data, data, size) == 0;
-}
+typedef struct hd_taken_tid {
+    hd_ident pid;
+    hd_string tid; /* data NULL: the slot is free */
+} taken_tid;
 
-static bool same_process(const hd_trace *trace, uint32_t a, uint32_t b)
+/* ---- what is taken ------------------------------------------------------------------------------------------- */
+
+static bool same_process(hd_ident x, hd_ident y)
 {
-    hd_ident x = hd_trace_track_at(trace, a)->pid, y = hd_trace_track_at(trace, b)->pid;
     return x.text == y.text && (x.type == HD_IDENT_NONE) == (y.type == HD_IDENT_NONE);
 }
 
-static bool is_taken(const hd_lane_plan *plan, const hd_trace *trace, uint32_t track, const char *tid, size_t size)
+static taken_tid *find_slot(const hd_lane_names *names, hd_ident pid, hd_string tid)
 {
-    for (uint32_t i = 0; i < hd_trace_track_count(trace); i++) {
-        const hd_track *other = hd_trace_track_at(trace, i);
-        if (other->tid.type != HD_IDENT_NONE && same_process(trace, track, i) &&
-            same_text(hd_trace_string(trace, other->tid.text), tid, size))
-            return true;
+    size_t i = hd_fold(hd_hash(tid.data, tid.size), pid.text + 1u) & (names->slot_count - 1);
+    for (;; i = (i + 1) & (names->slot_count - 1)) {
+        taken_tid *slot = &names->slots[i];
+        if (!slot->tid.data) return slot;
+        if (slot->tid.size == tid.size && memcmp(slot->tid.data, tid.data, tid.size) == 0 && same_process(slot->pid, pid))
+            return slot;
     }
-    for (size_t i = 0; i < plan->lane_count; i++) {
-        const hd_new_lane *lane = &plan->lanes[i];
-        if (same_process(trace, track, lane->track) && same_text((hd_string){lane->tid, lane->tid_size}, tid, size))
-            return true;
-    }
-    return false;
 }
+
+static bool grow(hd_lane_names *names)
+{
+    hd_lane_names old = *names;
+    names->slot_count = old.slot_count ? old.slot_count * 2 : 256;
+    names->slots = calloc(names->slot_count, sizeof *names->slots);
+    if (!names->slots) {
+        *names = old;
+        return false;
+    }
+    for (size_t i = 0; i < old.slot_count; i++) {
+        if (old.slots[i].tid.data) *find_slot(names, old.slots[i].pid, old.slots[i].tid) = old.slots[i];
+    }
+    free(old.slots);
+    return true;
+}
+
+static bool take(hd_lane_names *names, hd_ident pid, hd_string tid)
+{
+    if (names->used * 2 >= names->slot_count && !grow(names)) return false;
+    taken_tid *slot = find_slot(names, pid, tid);
+    names->used += !slot->tid.data;
+    *slot = (taken_tid){pid, tid};
+    return true;
+}
+
+static bool is_taken(const hd_lane_names *names, uint32_t track, const char *tid, size_t size)
+{
+    return find_slot(names, hd_trace_track_at(names->trace, track)->pid, (hd_string){tid, size})->tid.data != NULL;
+}
+
+hd_status hd_lane_names_init(hd_lane_names *names, hd_lane_plan *plan, const hd_trace *trace, hd_error *err)
+{
+    uint32_t tracks = hd_trace_track_count(trace);
+    *names = (hd_lane_names){.plan = plan, .trace = trace};
+    names->twins = malloc(((size_t)tracks * 2 + 1) * sizeof *names->twins);
+    bool fine = names->twins && grow(names);
+    for (uint32_t i = 0; i < tracks && fine; i++) {
+        const hd_track *track = hd_trace_track_at(trace, i), *root = hd_trace_track_at(trace, track->same_as);
+        uint32_t *name = &names->twins[2 * (size_t)root->id], *order = name + 1;
+        if (i == root->id || (track->name && !hd_trace_track_at(trace, *name)->name)) *name = i;
+        if (i == root->id ||
+            (track->sort_index != HD_NO_NUMBER && hd_trace_track_at(trace, *order)->sort_index == HD_NO_NUMBER))
+            *order = i;
+        if (track->tid.type != HD_IDENT_NONE) fine = take(names, track->pid, hd_trace_string(trace, track->tid.text));
+    }
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+void hd_lane_names_deinit(hd_lane_names *names)
+{
+    free(names->slots);
+    free(names->twins);
+    *names = (hd_lane_names){0};
+}
+
+/* ---- the lanes ------------------------------------------------------------------------------------------------- */
 
 /* The tid as a whole number, if it is written as one. */
 static bool number_of(int64_t *out, const hd_trace *trace, hd_ident tid)
@@ -67,15 +121,17 @@ static char *copy_text(hd_lane_plan *plan, const char *before, hd_string middle,
     return text;
 }
 
-static bool choose_tid(hd_new_lane *lane, hd_lane_plan *plan, const hd_trace *trace)
+static bool choose_tid(hd_new_lane *lane, const hd_lane_names *names)
 {
+    const hd_trace *trace = names->trace;
+    hd_lane_plan *plan = names->plan;
     hd_ident tid = hd_trace_track_at(trace, lane->track)->tid;
     int64_t number, id;
     char text[48];
     if (number_of(&number, trace, tid) && !__builtin_mul_overflow(number, 1000, &id) &&
         !__builtin_add_overflow(id, lane->number, &id) && id < EXACT_LIMIT && id > -EXACT_LIMIT && lane->number < 1000) {
         int size = snprintf(text, sizeof text, "%lld", (long long)id);
-        if (!is_taken(plan, trace, lane->track, text, (size_t)size)) {
+        if (!is_taken(names, lane->track, text, (size_t)size)) {
             lane->tid_is_number = true;
             lane->tid = copy_text(plan, text, (hd_string){"", 0}, "", &lane->tid_size);
             return lane->tid != NULL;
@@ -87,30 +143,35 @@ static bool choose_tid(hd_new_lane *lane, hd_lane_plan *plan, const hd_trace *tr
         else snprintf(text, sizeof text, " lane %u #%u", lane->number, try);
         lane->tid = copy_text(plan, "", base, text, &lane->tid_size);
         if (!lane->tid) return false;
-        if (!is_taken(plan, trace, lane->track, lane->tid, lane->tid_size)) return true;
+        if (!is_taken(names, lane->track, lane->tid, lane->tid_size)) return true;
     }
 }
 
-static bool choose_name(hd_new_lane *lane, hd_lane_plan *plan, const hd_trace *trace)
+static bool choose_name(hd_new_lane *lane, const hd_lane_names *names)
 {
+    const hd_trace *trace = names->trace;
+    hd_lane_plan *plan = names->plan;
     const hd_track *track = hd_trace_track_at(trace, lane->track);
     char behind[32];
     snprintf(behind, sizeof behind, " lane %u", lane->number);
-    hd_string name = hd_trace_string(trace, track->name);
+    hd_string name = hd_trace_string(trace, hd_trace_track_at(trace, names->twins[2 * (size_t)lane->track])->name);
     if (name.size) lane->name = copy_text(plan, "", name, behind, &lane->name_size);
     else lane->name = copy_text(plan, "tid ", hd_trace_string(trace, track->tid.text), behind, &lane->name_size);
     return lane->name != NULL;
 }
 
-hd_status hd_lanes_name(hd_lane_plan *plan, const hd_trace *trace, uint32_t track, uint32_t count, hd_error *err)
+hd_status hd_lane_names_add(hd_lane_names *names, uint32_t track, uint32_t count, hd_error *err)
 {
+    hd_lane_plan *plan = names->plan;
+    const hd_track *known = hd_trace_track_at(names->trace, track);
     for (uint32_t number = 1; number <= count; number++) {
         hd_new_lane lane = {
             .track = track,
             .number = number,
-            .sort_index = hd_trace_track_at(trace, track)->sort_index,
+            .sort_index = hd_trace_track_at(names->trace, names->twins[2 * (size_t)track + 1])->sort_index,
         };
-        if (!choose_tid(&lane, plan, trace) || !choose_name(&lane, plan, trace) ||
+        if (!choose_tid(&lane, names) || !choose_name(&lane, names) ||
+            !take(names, known->pid, (hd_string){lane.tid, lane.tid_size}) ||
             !hd_grow((void **)&plan->lanes, &plan->lane_capacity, plan->lane_count, sizeof lane))
             return HD_NOMEM(err);
         plan->lanes[plan->lane_count++] = lane;

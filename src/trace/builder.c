@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "trace/trace_impl.h"
 
+enum { PATCH_LIMIT = 1 << 22 };
+
 hd_status hd_builder_new(hd_builder **out, hd_error *err)
 {
     hd_builder *builder = calloc(1, sizeof *builder);
@@ -165,11 +167,24 @@ void hd_builder_metadata(hd_builder *builder, uint32_t key, uint32_t value, bool
 void hd_builder_patch(hd_builder *builder, uint64_t offset, uint64_t size, uint32_t text)
 {
     hd_trace *trace = &builder->trace;
+    if (text == HD_STRING_NONE && trace->patch_count && trace->patches[trace->patch_count - 1].text == HD_STRING_NONE) {
+        hd_source_patch *last = &trace->patches[trace->patch_count - 1];
+        if (last->offset + last->size == offset) { /* one more piece of the same hole */
+            last->size += size;
+            return;
+        }
+    }
+    if (trace->patch_count == PATCH_LIMIT) { /* to write all anew is cheaper than to patch */
+        trace->facts.needs_rewrite = true;
+        return;
+    }
     if (!hd_grow((void **)&trace->patches, &trace->patch_capacity, trace->patch_count, sizeof *trace->patches)) {
         trace->failed = true;
         return;
     }
-    trace->patches[trace->patch_count++] = (hd_source_patch){offset, size, text};
+    size_t at = trace->patch_count++;
+    for (; at && trace->patches[at - 1].offset > offset; at--) trace->patches[at] = trace->patches[at - 1];
+    trace->patches[at] = (hd_source_patch){offset, size, text};
 }
 
 const hd_trace *hd_builder_trace(const hd_builder *builder) { return &builder->trace; }

@@ -123,6 +123,7 @@ static uint32_t insert(hd_strings *strings, hd_string_slots *slots, uint64_t has
 
 uint32_t hd_strings_intern(hd_strings *strings, const char *data, size_t size)
 {
+    if (!data) data = "";
     uint64_t hash = hd_hash(data, size);
     hd_string_slots *slots = atomic_load_explicit(&strings->slots, memory_order_acquire);
     uint32_t id = probe(strings, slots, hash, data, size);

@@ -101,6 +101,21 @@ uint32_t hd_tracks_get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool proce
     return id;
 }
 
+void hd_tracks_keep(hd_tracks *tracks, const uint32_t *map)
+{
+    uint32_t old_count = tracks->count;
+    tracks->count = 0;
+    memset(tracks->slots, 0, tracks->slot_count * sizeof *tracks->slots);
+    for (uint32_t i = 0; i < old_count; i++) {
+        if (map[i] == HD_NONE) continue;
+        hd_track t = tracks->list[i];
+        t.id = t.same_as = tracks->count;
+        uint32_t *slot = find_slot(tracks, t.pid, t.tid, t.kind == HD_TRACK_PROCESS);
+        tracks->list[tracks->count++] = t;
+        *slot = tracks->count;
+    }
+}
+
 /* 7 and "7" read the same to every viewer: the twin is the track with each ident turned to the other type. */
 static uint32_t twin_of(const hd_tracks *tracks, const hd_track *track)
 {

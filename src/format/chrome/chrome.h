@@ -16,6 +16,7 @@
 enum { CHROME_ITEM_LIMIT = 256 << 20, CHROME_KEY_LIMIT = 1024, CHROME_TRACK_CACHE = 64, CHROME_TOKEN_LIMIT = 24 };
 
 #define CHROME_STAGE "chrome"
+#define CHROME_NOT_AN_EVENT "chrome.not_an_event"
 
 /* ---- shapes while they are recognised: a tree of (key, type) steps -------------------------------------- */
 
@@ -24,16 +25,17 @@ typedef struct chrome_edge {
     const char *key;          /* as written, behind the quote */
     uint32_t key_size, key_id;
     uint32_t next;            /* edge index, 0 = none */
+    uint32_t node;            /* where it begins */
     uint32_t target[HD_ARG_JSON + 1]; /* node index by type of value, 0 = none */
     uint8_t scope;
 } chrome_edge;
 
 typedef struct chrome_node {
     uint32_t parent, via_edge; /* how it was reached */
-    uint32_t first_edge;       /* most recently used first */
+    uint32_t first_edge;       /* most recently used first; a few, the others stand in the slots */
     uint32_t shape[2];         /* shape id without and with `args`; HD_NONE unknown */
     uint16_t depth;
-    uint8_t via_type;
+    uint8_t via_type, listed;
 } chrome_node;
 
 typedef struct chrome_shapes {
@@ -41,6 +43,7 @@ typedef struct chrome_shapes {
     size_t node_count, node_capacity;
     chrome_edge *edges;
     size_t edge_count, edge_capacity;
+    uint32_t *slots; /* hash table of edges, made when a node has many */
     hd_arena arena;
 } chrome_shapes;
 
@@ -73,8 +76,10 @@ typedef struct chrome_parser {
     chrome_track_entry tracks[CHROME_TRACK_CACHE];
     int64_t values[CHROME_KEY_LIMIT];
     hd_json_repair repair;
-    char *scratch; /* decoded strings, raw members */
+    char *scratch; /* decoded strings */
     size_t scratch_capacity;
+    char *raw; /* an event's members as text */
+    size_t raw_capacity;
     char *padded; /* a repaired event with its padding */
     size_t padded_capacity;
     chrome_issue *issues;
@@ -88,7 +93,7 @@ typedef struct chrome_parser {
 hd_status chrome_parser_init(chrome_parser *parser, hd_builder *builder, const hd_read_options *options,
                              hd_error *err);
 void chrome_parser_deinit(chrome_parser *parser);
-/* The rows, issues and patches since the last take enter the builder; one thread at a time, in input order. */
+/* The rows (if any), issues and patches since the last take enter the builder; one thread at a time, in input order. */
 hd_status chrome_parser_commit(chrome_parser *parser, hd_chunk *chunk, hd_error *err);
 void chrome_note(chrome_parser *parser, const char *code, hd_ledger_level level, uint64_t offset);
 
@@ -116,8 +121,6 @@ typedef enum chrome_outcome {
  * *out_end is behind its `}`. */
 chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, const char *p, uint64_t source_offset,
                                   uint32_t source_size);
-/* An element that is no object: kept as its JSON text. */
-chrome_outcome chrome_add_raw(chrome_parser *parser, const char *text, size_t size, uint64_t offset);
 
 /* Decimal microseconds to nanoseconds and picoseconds below; false: does not fit. *inexact: digits are left over. */
 bool chrome_micros(int64_t *ns, uint32_t *ps, bool *inexact, const hd_json_number *number);
@@ -143,8 +146,9 @@ typedef struct chrome_span { /* text with padding behind it */
 chrome_stop chrome_parse_elements(chrome_parser *parser, const chrome_span *span, size_t *position, bool *after_value,
                                   uint64_t *comma, size_t max_elements);
 
-/* The last place in the text where an element of an array of events seems to begin, at its `{`; 0 if none is found. */
-size_t chrome_find_last_boundary(const char *text, size_t size);
+/* The last place in the text where an element of an array of events seems to begin, at its `{`; 0 if none is found.
+ * *out_comma: where the comma before it stands. */
+size_t chrome_find_last_boundary(size_t *out_comma, const char *text, size_t size);
 
 /* chrome_meta.c: names, order, devices and streams of tracks from metadata events, facts from top-level keys. */
 void chrome_apply_metadata(hd_builder *builder);

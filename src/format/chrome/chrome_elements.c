@@ -34,6 +34,11 @@ static bool mend(chrome_parser *parser, const char *code, hd_ledger_level level,
     }
     if (code) chrome_note(parser, code, level, offset);
     if (!parser->want_sources) return true;
+    hd_source_patch *last = parser->patch_count ? &parser->patches[parser->patch_count - 1] : NULL;
+    if (last && !text_size && last->text == HD_STRING_NONE && last->offset + last->size == offset) {
+        last->size += size; /* one more piece of the same hole */
+        return true;
+    }
     uint32_t id = text_size ? hd_builder_intern(parser->builder, text, text_size) : HD_STRING_NONE;
     if ((text_size && !id) ||
         !hd_grow((void **)&parser->patches, &parser->patch_capacity, parser->patch_count, sizeof *parser->patches)) {
@@ -46,39 +51,49 @@ static bool mend(chrome_parser *parser, const char *code, hd_ledger_level level,
 
 /* ---- boundaries ----------------------------------------------------------------------------------------- */
 
-/* Is text[at] the `{` of an element: `}` `,` before it, and members with "ph" behind it? A guess that the reader checks. */
-static bool is_boundary(const char *text, size_t size, size_t at)
+static size_t skip_space_back(const char *text, size_t at)
 {
-    size_t before = at;
-    while (before > 0 && hd_json_is_space(text[before - 1])) before--;
-    if (before == 0 || text[--before] != ',') return false;
-    while (before > 0 && hd_json_is_space(text[before - 1])) before--;
-    if (before == 0 || text[before - 1] != '}') return false;
-    const char *p = hd_json_skip_space(text + at + 1);
-    while (*p == '"' && p < text + size) {
+    while (at > 0 && hd_json_is_space(text[at - 1])) at--;
+    return at;
+}
+
+/* Do members with "ph" begin at p? *out_seen: how far it looked at most. */
+static bool has_phase(const char **out_seen, const char *p, const char *end)
+{
+    while (*p == '"' && p < end) {
         hd_json_text key;
+        *out_seen = end;
         p = hd_json_string(&key, p + 1);
         if (!p) return false;
         if (key.size == 2 && memcmp(key.data, "ph", 2) == 0) return true;
         p = hd_json_skip_space(p);
         if (*p != ':' || !(p = hd_json_skip_value(hd_json_skip_space(p + 1)))) return false;
         p = hd_json_skip_space(p);
+        *out_seen = p;
         if (*p != ',') return false;
         p = hd_json_skip_space(p + 1);
     }
     return false;
 }
 
-enum { BOUNDARY_TRIES = 4096 }; /* an event that long is no boundary worth looking for */
-
-size_t chrome_find_last_boundary(const char *text, size_t size)
+/* A `{` with `}` `,` before it and members with "ph" behind it: a guess that the reader checks. */
+size_t chrome_find_last_boundary(size_t *out_comma, const char *text, size_t size)
 {
-    size_t at = size;
-    for (int tries = 0; tries < BOUNDARY_TRIES; tries++) {
+    size_t at = size, looked = 0;
+    while (looked <= size) {
         const char *brace = memrchr(text, '{', at);
         if (!brace) return 0;
         at = (size_t)(brace - text);
-        if (is_boundary(text, size, at)) return at;
+        size_t comma = skip_space_back(text, at);
+        looked += 16 + at - comma;
+        if (comma == 0 || text[--comma] != ',') continue;
+        size_t before = skip_space_back(text, comma);
+        looked += comma - before;
+        if (before == 0 || text[before - 1] != '}') continue;
+        const char *seen = brace;
+        *out_comma = comma;
+        if (has_phase(&seen, hd_json_skip_space(brace + 1), text + size)) return at;
+        looked += (size_t)(seen - brace);
     }
     return 0;
 }
@@ -96,7 +111,22 @@ typedef struct place {
 
 static uint64_t offset_of(const place *at, const char *p) { return at->span->offset + (uint64_t)(p - at->span->data); }
 
-typedef enum step { STEP_ON, STEP_NEED_MORE, STEP_STOPPED } step;
+typedef enum step { STEP_ON, STEP_NEED_MORE, STEP_CLOSED, STEP_STOPPED } step;
+
+/* An element that is no event: kept as its JSON text. */
+static bool add_raw(chrome_parser *parser, const char *text, size_t size, uint64_t offset)
+{
+    hd_row row = hd_row_of(HD_KIND_OTHER, 0);
+    row.shape = hd_builder_raw_shape(parser->builder);
+    if (parser->want_sources) {
+        row.source_offset = offset;
+        row.source_size = (uint32_t)size;
+    }
+    parser->values[0] = hd_builder_intern(parser->builder, text, size);
+    if (parser->values[0] && hd_batch_add(parser->batch, &row, parser->values, &parser->error) == HD_OK) return true;
+    HD_NOMEM(&parser->error);
+    return false;
+}
 
 static step parse_repaired(place *at, const char *start, size_t consumed)
 {
@@ -113,7 +143,7 @@ static step parse_repaired(place *at, const char *start, size_t consumed)
     chrome_outcome outcome = chrome_parse_event(&end, parser, parser->padded, offset, (uint32_t)consumed);
     if (outcome == CHROME_FAILED) return STEP_STOPPED;
     if (outcome == CHROME_BAD) { /* what the repairer calls valid and the parser does not: kept as text */
-        if (chrome_add_raw(parser, r->text, r->size, offset) != CHROME_DONE) return STEP_STOPPED;
+        if (!add_raw(parser, r->text, r->size, offset)) return STEP_STOPPED;
         chrome_note(parser, "chrome.event_not_understood", HD_LEDGER_NOTE, offset);
     }
     return mend(parser, NULL, HD_LEDGER_REPAIR, offset, consumed, parser->padded, r->size) ? STEP_ON : STEP_STOPPED;
@@ -126,6 +156,7 @@ static step repair_element(place *at)
     hd_repair_outcome outcome;
     size_t consumed;
     const char *start = at->p;
+    if (!at->span->is_final && hd_json_is_cut(start, at->end)) return STEP_NEED_MORE;
     if (hd_json_repair_object(&outcome, &consumed, &parser->repair, start, (size_t)(at->end - start),
                               at->span->is_final, &parser->error) != HD_OK)
         return STEP_STOPPED;
@@ -156,8 +187,8 @@ static step parse_other_element(place *at)
     const char *end = hd_json_skip_value(at->p);
     if (!end || end > at->end) return repair_element(at);
     if (end == at->end && !at->span->is_final) return STEP_NEED_MORE;
-    if (chrome_add_raw(at->parser, at->p, (size_t)(end - at->p), offset_of(at, at->p)) != CHROME_DONE) return STEP_STOPPED;
-    chrome_note(at->parser, "chrome.not_an_event", HD_LEDGER_NOTE, offset_of(at, at->p));
+    if (!add_raw(at->parser, at->p, (size_t)(end - at->p), offset_of(at, at->p))) return STEP_STOPPED;
+    chrome_note(at->parser, CHROME_NOT_AN_EVENT, HD_LEDGER_NOTE, offset_of(at, at->p));
     at->p = end;
     at->after_value = !at->span->lines;
     return STEP_ON;
@@ -208,6 +239,41 @@ static bool drop_trailing_comma(place *at)
     return mend(at->parser, "json.trailing_comma", HD_LEDGER_REPAIR, comma, 1, NULL, 0);
 }
 
+static const char *skip_closers(const char *p)
+{
+    while (*p == ']' || *p == '}' || hd_json_is_space(*p)) p++;
+    return p;
+}
+
+/* Behind the true end of the array, and the members and bracket behind that, never comes a comma and an event. So the `]`
+ * at p may be one of an event that broke apart: then the comma before the next event, else NULL. */
+static const char *skip_stray_close(const char *p, const char *limit)
+{
+    for (p = skip_closers(p); p < limit && (*p == ',' || *p == '"'); p = skip_closers(p)) {
+        hd_json_text key;
+        const char *comma = p;
+        p = hd_json_skip_space(p + (*p == ','));
+        if (*p == '{') return *hd_json_skip_space(p + 1) == '"' ? comma : NULL;
+        if (*p != '"' || !(p = hd_json_string(&key, p + 1))) return NULL;
+        p = hd_json_skip_space(p);
+        if (*p != ':' || !(p = hd_json_skip_value(hd_json_skip_space(p + 1)))) return NULL;
+    }
+    return NULL;
+}
+
+/* At a `]`. */
+static step close_array(place *at)
+{
+    enum { LOOK_BYTES = 2048 };
+    bool enough = at->end - at->p >= LOOK_BYTES;
+    if (!enough && !at->span->is_final) return STEP_NEED_MORE;
+    const char *limit = enough ? at->p + LOOK_BYTES : at->end, *comma = skip_stray_close(at->p, limit);
+    if (!comma || comma >= limit) return drop_trailing_comma(at) ? STEP_CLOSED : STEP_STOPPED;
+    uint64_t offset = offset_of(at, at->p), size = (uint64_t)(comma - at->p);
+    at->p = comma;
+    return mend(at->parser, "json.garbage", HD_LEDGER_LOSS, offset, size, NULL, 0) ? STEP_ON : STEP_STOPPED;
+}
+
 static chrome_stop run(place *at, size_t max_elements)
 {
     for (;;) {
@@ -220,14 +286,14 @@ static chrome_stop run(place *at, size_t max_elements)
             if (!take_comma(at)) return CHROME_STOPPED;
             continue;
         }
-        if (*at->p == ']') return drop_trailing_comma(at) ? CHROME_AT_CLOSE : CHROME_STOPPED;
-        if (max_elements == 0) return CHROME_AT_LIMIT;
-        bool missing_comma = at->after_value;
-        switch (parse_element(at)) {
-        case STEP_ON: max_elements--; break;
+        bool is_close = *at->p == ']', missing_comma = at->after_value;
+        if (!is_close && max_elements == 0) return CHROME_AT_LIMIT;
+        switch (is_close ? close_array(at) : parse_element(at)) {
+        case STEP_ON: max_elements -= !is_close; break;
+        case STEP_CLOSED: return CHROME_AT_CLOSE;
         case STEP_STOPPED: return CHROME_STOPPED;
         case STEP_NEED_MORE: /* it will be read again */
-            if (missing_comma) take_back_comma(at);
+            if (!is_close && missing_comma) take_back_comma(at);
             return CHROME_NEED_MORE;
         }
     }

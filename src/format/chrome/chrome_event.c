@@ -23,7 +23,10 @@ typedef struct event {
     uint32_t node, value_count;
     unsigned seen;
     bool has_args, duplicate, too_many;
+    bool raw;         /* read again, with the members that have no column as text in parser->raw */
+    size_t raw_size;
     const char *args; /* seen but not yet read, when only those of metadata events are wanted */
+    const char *dur;  /* as it was written */
 } event;
 
 typedef struct value {
@@ -108,11 +111,31 @@ static inline bool add_value(event *e, uint32_t edge, value v)
     return true;
 }
 
+/* The member goes as it was written into the text of an object. */
+static const char *keep_raw(event *e, const hd_json_text *key, const char *p)
+{
+    chrome_parser *parser = e->parser;
+    const char *end = hd_json_skip_value(p);
+    if (!end || !hd_reserve(&parser->raw, &parser->raw_capacity, e->raw_size + key->size + (size_t)(end - p) + 5))
+        return NULL;
+    char *out = parser->raw + e->raw_size;
+    *out++ = e->raw_size ? ',' : '{';
+    *out++ = '"';
+    memcpy(out, key->data, key->size);
+    out += key->size;
+    *out++ = '"';
+    *out++ = ':';
+    memcpy(out, p, (size_t)(end - p));
+    e->raw_size = (size_t)(out - parser->raw) + (size_t)(end - p);
+    return end;
+}
+
 /* A member of the event that has no column. */
 static const char *parse_field(event *e, const hd_json_text *key, const char *p)
 {
     value v;
     if (!e->parser->want_args) return hd_json_skip_value(p);
+    if (HD_UNLIKELY(e->raw)) return keep_raw(e, key, p);
     p = parse_value(&v, e->parser, p);
     if (p && !e->too_many) add_value(e, chrome_shapes_edge(e->parser, e->node, key, HD_SCOPE_EVENT), v);
     return p;
@@ -125,7 +148,8 @@ static inline uint32_t parse_key(const char **out, event *e, const char *p)
     uint32_t index = shapes->nodes[e->node].first_edge;
     const chrome_edge *edge = &shapes->edges[index];
     if (HD_LIKELY(index && ((hd_load64(p) ^ edge->head) & edge->head_mask) == 0 && edge->scope == HD_SCOPE_ARGS &&
-                  (edge->key_size < 8 || memcmp(p + 8, edge->key + 8, edge->key_size - 7) == 0))) {
+                  (edge->key_size < 8 || (edge->key_size < HD_JSON_PADDING && /* nothing beyond is read */
+                                          memcmp(p + 8, edge->key + 8, edge->key_size - 7) == 0)))) {
         *out = p + edge->key_size + 1;
         return index;
     }
@@ -187,26 +211,52 @@ bool chrome_micros(int64_t *ns, uint32_t *ps, bool *inexact, const hd_json_numbe
     return true;
 }
 
+/* A time that the columns give back exactly: behind it, else NULL. */
+static inline const char *parse_plain_time(int64_t *ns, uint32_t *ps, const char *p)
+{
+    hd_json_number n;
+    bool inexact;
+    const char *end = hd_json_is_digit(*p) || *p == '-' ? hd_json_scan_number(&n, p) : NULL;
+    return HD_LIKELY(end && chrome_micros(ns, ps, &inexact, &n) && !inexact) ? end : NULL;
+}
+
+/* Any number's text, with more digits than the short way takes, or an exponent; false: beyond the range of time. */
+static bool micros_of_text(int64_t *ns, uint32_t *ps, const char *p, const char *end)
+{
+    __extension__ typedef __int128 i128;
+    bool negative = *p == '-', rest = false;
+    i128 total = 0; /* ps */
+    int decimals = -1;
+    for (p += negative; p < end && (*p | 0x20) != 'e'; p++) {
+        if (*p == '.') decimals = 0;
+        else if (decimals == 6) rest |= *p != '0';
+        else total = total * 10 + (*p - '0'), decimals += decimals >= 0;
+        if (total >= (i128)INT64_MAX * 1000) return false;
+    }
+    for (decimals = decimals < 0 ? 0 : decimals; decimals < 6; decimals++) total *= 10;
+    if (p < end) { /* an exponent shifts the point */
+        long power = strtol(p + 1, NULL, 10);
+        for (; power > 0 && total && total <= (i128)INT64_MAX * 1000; power--) total *= 10;
+        for (; power < 0 && total; power++) total /= 10;
+    }
+    if (total >= (i128)INT64_MAX * 1000) return false;
+    if (negative) total = -total - rest; /* floor */
+    i128 whole = total / 1000 - (total % 1000 < 0);
+    *ns = (int64_t)whole;
+    *ps = (uint32_t)(total - whole * 1000);
+    return true;
+}
+
 /* ts or dur. A value that the columns do not give back exactly is kept as it was written, too. */
 static const char *parse_time(bool *known, int64_t *ns, uint32_t *ps, event *e, const hd_json_text *key, const char *p)
 {
+    const char *end = parse_plain_time(ns, ps, p);
+    *known = true;
+    if (HD_LIKELY(end)) return end;
     hd_json_number n;
-    bool quoted = *p == '"', inexact = false;
-    const char *end = hd_json_is_digit(p[quoted]) || p[quoted] == '-' ? hd_json_scan_number(&n, p + quoted) : NULL;
-    *known = end && (!quoted || *end == '"') && chrome_micros(ns, ps, &inexact, &n);
-    if (HD_LIKELY(*known && !quoted && !inexact)) return end;
-    if (!*known && end && !quoted && !n.exact) { /* an exponent: the nearest picosecond is all there is to know */
-        char text[64];
-        size_t size = (size_t)(end - p) < sizeof text ? (size_t)(end - p) : sizeof text - 1;
-        memcpy(text, p, size);
-        text[size] = '\0';
-        long double micros = strtold(text, NULL);
-        if (micros > -9e15L && micros < 9e15L) {
-            long double whole = micros * 1000;
-            *ns = (int64_t)whole - (whole < (long double)(int64_t)whole);
-            *known = true;
-        }
-    }
+    bool quoted = *p == '"';
+    end = hd_json_is_digit(p[quoted]) || p[quoted] == '-' ? hd_json_scan_number(&n, p + quoted) : NULL;
+    *known = end && (!quoted || *end == '"') && micros_of_text(ns, ps, p + quoted, end);
     return parse_field(e, key, p);
 }
 
@@ -282,25 +332,44 @@ static const char *parse_text(uint32_t *out, event *e, const hd_json_text *key, 
     return *out ? p : NULL;
 }
 
+/* A string of one printable character, written as an escape: behind it, else NULL. */
+static const char *parse_escaped_letter(char *out, const char *p)
+{
+    hd_json_text text;
+    char decoded[8];
+    size_t size;
+    if (p[0] != '"' || p[1] != '\\') return NULL;
+    p = hd_json_string(&text, p + 1);
+    if (!p || text.size > sizeof decoded || !hd_json_decode(decoded, &size, &text)) return NULL;
+    *out = decoded[0];
+    return size == 1 && *out > ' ' && *out < 0x7f ? p : NULL;
+}
+
 static const char *parse_phase(event *e, const hd_json_text *key, const char *p)
 {
     if (HD_LIKELY(p[0] == '"' && p[1] > ' ' && p[1] < 0x7f && p[1] != '"' && p[1] != '\\' && p[2] == '"')) {
         e->row.phase = (e->row.phase & ~(uint32_t)HD_PHASE_MASK) | (unsigned char)p[1];
         return p + 3;
     }
-    return parse_field(e, key, p);
+    char c;
+    const char *end = parse_escaped_letter(&c, p);
+    if (!end) return parse_field(e, key, p);
+    e->row.phase = (e->row.phase & ~(uint32_t)HD_PHASE_MASK) | (unsigned char)c;
+    return end;
 }
 
 static const char *parse_bind(event *e, const hd_json_text *key, const char *p)
 {
-    if (p[0] != '"' || p[1] != 'e' || p[2] != '"') return parse_field(e, key, p);
+    char c = p[1];
+    const char *end = p[0] == '"' && c == 'e' && p[2] == '"' ? p + 3 : parse_escaped_letter(&c, p);
+    if (!end || c != 'e') return parse_field(e, key, p);
     e->row.phase |= HD_FLAG_BIND_ENCLOSING;
-    return p + 3;
+    return end;
 }
 
 static const char *parse_args_member(event *e, const hd_json_text *key, const char *p)
 {
-    if (*p != '{') return parse_field(e, key, p);
+    if (*p != '{' || (e->raw && e->parser->want_args)) return parse_field(e, key, p);
     if (e->parser->want_args) return parse_args(e, p);
     e->args = p;
     return hd_json_skip_value(p);
@@ -318,9 +387,24 @@ static inline bool key_is(const hd_json_text *key, const char *name, size_t size
     return key->size == size && memcmp(key->data, name, size) == 0;
 }
 
+/* Is the member's column filled already? */
+static bool is_taken(const event *e, const hd_json_text *key)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } columns[] = {{"ph", SEEN_PH}, {"ts", SEEN_TS}, {"dur", SEEN_DUR}, {"pid", SEEN_PID}, {"tid", SEEN_TID},
+                   {"name", SEEN_NAME}, {"cat", SEEN_CAT}, {"args", SEEN_ARGS}, {"bp", SEEN_BP}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        if (e->seen & columns[i].bit && key_is(key, columns[i].name, strlen(columns[i].name))) return true;
+    }
+    return false;
+}
+
 static const char *parse_member(event *e, const hd_json_text *key, const char *p)
 {
     bool known;
+    if (HD_UNLIKELY(e->raw) && is_taken(e, key)) return parse_field(e, key, p); /* the first one counts */
     switch (key->size) {
     case 2:
         if (key_is(key, "ph", 2)) return parse_phase(e, key, mark(e, SEEN_PH, p));
@@ -337,6 +421,7 @@ static const char *parse_member(event *e, const hd_json_text *key, const char *p
         if (key_is(key, "pid", 3)) return parse_token(&e->pid, e, key, mark(e, SEEN_PID, p));
         if (key_is(key, "tid", 3)) return parse_token(&e->tid, e, key, mark(e, SEEN_TID, p));
         if (key_is(key, "dur", 3)) {
+            e->dur = p;
             p = parse_time(&known, &e->dur_ns, &e->dur_ps, e, key, mark(e, SEEN_DUR, p));
             if (!known) e->dur_ns = HD_NO_TIME;
             return p;
@@ -417,44 +502,15 @@ static hd_kind kind_of(const event *e)
 
 static void set_duration(event *e)
 {
-    if (!(e->seen & SEEN_DUR) || e->dur_ns == HD_NO_TIME) return;
+    if (!e->dur || e->dur_ns == HD_NO_TIME) return;
     if (HD_UNLIKELY((e->row.phase & HD_PHASE_MASK) == 'B')) { /* its end will fill the column */
         const hd_json_text key = {.data = "dur", .size = 3};
-        value v = {HD_ARG_DECIMAL, hd_decimal_pack(e->dur_ns * 1000 + e->dur_ps, 6)};
-        add_value(e, chrome_shapes_edge(e->parser, e->node, &key, HD_SCOPE_EVENT), v);
+        if (parse_plain_time(&e->dur_ns, &e->dur_ps, e->dur)) parse_field(e, &key, e->dur);
         return;
     }
     uint32_t end_ps = e->row.start_ps + e->dur_ps;
     e->row.end_ps = end_ps % 1000;
     e->row.duration_ns = e->dur_ns + (end_ps >= 1000);
-}
-
-/* All members that have no column, as the text of one object: for events whose shape is one too many. */
-static uint32_t raw_members(chrome_parser *parser, const char *p, const char *end)
-{
-    static const char *const columns[] = {"ph", "ts", "dur", "pid", "tid", "name", "cat", "id", "bp"};
-    size_t size = 0;
-    if (!hd_reserve(&parser->scratch, &parser->scratch_capacity, (size_t)(end - p) + 2)) return HD_STRING_NONE;
-    char *out = parser->scratch;
-    for (p = hd_json_skip_space(p + 1); *p == '"'; p = hd_json_skip_space(p + (*p == ','))) {
-        const char *member = p;
-        hd_json_text key;
-        p = hd_json_skip_space(hd_json_string(&key, p + 1));
-        p = hd_json_skip_value(hd_json_skip_space(p + 1));
-        bool column = false;
-        for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-            column |= key_is(&key, columns[i], strlen(columns[i]));
-        if (!column) {
-            out[size] = size ? ',' : '{';
-            size++;
-            memcpy(out + size, member, (size_t)(p - member));
-            size += (size_t)(p - member);
-        }
-        p = hd_json_skip_space(p);
-    }
-    if (size == 0) out[size++] = '{';
-    out[size++] = '}';
-    return hd_builder_intern(parser->builder, out, size);
 }
 
 static chrome_outcome failed(chrome_parser *parser, hd_status status)
@@ -463,26 +519,80 @@ static chrome_outcome failed(chrome_parser *parser, hd_status status)
     return CHROME_FAILED;
 }
 
-static chrome_outcome add_row(event *e, const char *start, const char *end)
+/* A key that is one of ours, but written with escapes. */
+static void resolve_key(hd_json_text *key, char buffer[24])
+{
+    size_t size;
+    if (key->size > 24 || !hd_json_decode(buffer, &size, key) || size > 4) return;
+    for (size_t i = 0; i < size; i++) {
+        if ((buffer[i] < 'a' || buffer[i] > 'z') && buffer[i] != '2') return;
+    }
+    *key = (hd_json_text){.data = buffer, .size = size};
+}
+
+/* The members of the event whose `{` is at start; behind its `}`, or NULL. taken: columns that are not to be filled. */
+static const char *parse_members(event *e, chrome_parser *parser, const char *start, bool raw, unsigned taken)
+{
+    *e = (event){.parser = parser, .row = hd_row_of(HD_KIND_OTHER, 0), .raw = raw, .seen = taken};
+    e->pid.data = e->tid.data = "";
+    const char *p = hd_json_skip_space(start + 1);
+    if (HD_LIKELY(*p != '}')) {
+        for (;;) {
+            hd_json_text key;
+            char buffer[24];
+            if (HD_UNLIKELY(*p != '"')) return NULL;
+            p = hd_json_string(&key, p + 1);
+            if (HD_UNLIKELY(!p || (key.wide && !hd_utf8_valid(key.data, key.size, false)))) return NULL;
+            if (HD_UNLIKELY(key.escaped)) resolve_key(&key, buffer);
+            p = hd_json_skip_space(p);
+            if (HD_UNLIKELY(*p != ':')) return NULL;
+            p = parse_member(e, &key, hd_json_skip_space(p + 1));
+            if (HD_UNLIKELY(!p)) return NULL;
+            p = hd_json_skip_space(p);
+            if (*p == '}') break;
+            if (HD_UNLIKELY(*p != ',')) return NULL;
+            p = hd_json_skip_space(p + 1);
+        }
+    }
+    if (e->args && (e->row.phase & HD_PHASE_MASK) == 'M') {
+        const hd_json_text key = {.data = "args", .size = 4};
+        if (!(raw ? keep_raw(e, &key, e->args) : parse_args(e, e->args))) return NULL;
+    }
+    set_duration(e);
+    return p + 1;
+}
+
+/* HD_NONE: there are too many shapes or keys, a column has two values, or it is the very shape that stands for that. */
+static uint32_t shape_of(event *e, uint64_t offset)
 {
     chrome_parser *parser = e->parser;
-    uint32_t shape = HD_NONE;
-    set_duration(e);
-    if (!e->too_many) {
-        shape = parser->shapes.nodes[e->node].shape[e->has_args];
-        if (HD_UNLIKELY(shape == HD_NONE)) shape = chrome_shapes_resolve(parser, e->node, e->has_args);
-    }
-    if (HD_UNLIKELY(shape == HD_NONE)) {
-        shape = hd_builder_raw_shape(parser->builder);
-        parser->values[0] = raw_members(parser, start, end);
-        if (!parser->values[0]) return failed(parser, HD_ERR_MEMORY);
-        chrome_note(parser, "chrome.raw_arguments", HD_LEDGER_NOTE, e->row.source_offset);
-    }
-    e->row.shape = shape;
+    if (HD_UNLIKELY(e->duplicate)) chrome_note(parser, "json.duplicate_key", HD_LEDGER_NOTE, offset);
+    if (HD_UNLIKELY(e->too_many || e->duplicate)) return HD_NONE;
+    uint32_t shape = parser->shapes.nodes[e->node].shape[e->has_args];
+    if (HD_UNLIKELY(shape == HD_NONE)) shape = chrome_shapes_resolve(parser, e->node, e->has_args);
+    return HD_LIKELY(shape != hd_builder_raw_shape(parser->builder)) ? shape : HD_NONE;
+}
+
+static bool read_raw(event *e, chrome_parser *parser, const char *start, uint64_t source_offset)
+{
+    bool fine = parse_members(e, parser, start, true, 0);
+    if (fine && (e->row.phase & HD_PHASE_MASK) == 'B' && e->dur) /* no column for that */
+        fine = parse_members(e, parser, start, true, SEEN_DUR);
+    if (!fine || !hd_reserve(&parser->raw, &parser->raw_capacity, e->raw_size + 2)) return false;
+    if (e->raw_size == 0) parser->raw[e->raw_size++] = '{';
+    parser->raw[e->raw_size++] = '}';
+    parser->values[0] = hd_builder_intern(parser->builder, parser->raw, e->raw_size);
+    e->row.shape = hd_builder_raw_shape(parser->builder);
+    chrome_note(parser, "chrome.raw_arguments", HD_LEDGER_NOTE, source_offset);
+    return parser->values[0] != HD_STRING_NONE;
+}
+
+static chrome_outcome add_row(event *e)
+{
+    chrome_parser *parser = e->parser;
     e->row.kind = kind_of(e);
     if (e->row.kind == HD_KIND_OTHER && e->row.start_ns == HD_NO_TIME && (e->row.phase & HD_PHASE_MASK))
         chrome_note(parser, "chrome.event_without_time", HD_LEDGER_NOTE, e->row.source_offset);
-    if (e->duplicate) chrome_note(parser, "json.duplicate_key", HD_LEDGER_LOSS, e->row.source_offset);
     e->row.track = track_of(e);
     if (!parser->want_sources) e->row.source_offset = e->row.source_size = 0;
     hd_status status = hd_batch_add(parser->batch, &e->row, parser->values, &parser->error);
@@ -492,43 +602,14 @@ static chrome_outcome add_row(event *e, const char *start, const char *end)
 chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, const char *start,
                                   uint64_t source_offset, uint32_t source_size)
 {
-    event e = {.parser = parser, .row = hd_row_of(HD_KIND_OTHER, 0)};
-    e.pid.data = e.tid.data = "";
-    const char *p = hd_json_skip_space(start + 1);
-    if (HD_LIKELY(*p != '}')) {
-        for (;;) {
-            hd_json_text key;
-            if (HD_UNLIKELY(*p != '"')) return CHROME_BAD;
-            p = hd_json_string(&key, p + 1);
-            if (HD_UNLIKELY(!p || (key.wide && !hd_utf8_valid(key.data, key.size, false)))) return CHROME_BAD;
-            p = hd_json_skip_space(p);
-            if (HD_UNLIKELY(*p != ':')) return CHROME_BAD;
-            p = parse_member(&e, &key, hd_json_skip_space(p + 1));
-            if (HD_UNLIKELY(!p)) return CHROME_BAD;
-            p = hd_json_skip_space(p);
-            if (*p == '}') break;
-            if (HD_UNLIKELY(*p != ',')) return CHROME_BAD;
-            p = hd_json_skip_space(p + 1);
-        }
-    }
-    p++;
-    *out_end = p;
-    if (e.args && (e.row.phase & HD_PHASE_MASK) == 'M' && !parse_args(&e, e.args)) return CHROME_BAD;
+    event e;
+    const char *end = parse_members(&e, parser, start, false, 0);
+    if (HD_UNLIKELY(!end)) return CHROME_BAD;
+    e.row.shape = shape_of(&e, source_offset);
+    if (HD_UNLIKELY(e.row.shape == HD_NONE) && !read_raw(&e, parser, start, source_offset))
+        return failed(parser, HD_ERR_MEMORY);
     e.row.source_offset = source_offset;
-    e.row.source_size = source_size ? source_size : (uint32_t)(p - start);
-    return add_row(&e, start, p);
-}
-
-chrome_outcome chrome_add_raw(chrome_parser *parser, const char *text, size_t size, uint64_t offset)
-{
-    hd_row row = hd_row_of(HD_KIND_OTHER, 0);
-    row.shape = hd_builder_raw_shape(parser->builder);
-    if (parser->want_sources) {
-        row.source_offset = offset;
-        row.source_size = (uint32_t)size;
-    }
-    parser->values[0] = hd_builder_intern(parser->builder, text, size);
-    if (!parser->values[0]) return failed(parser, HD_ERR_MEMORY);
-    hd_status status = hd_batch_add(parser->batch, &row, parser->values, &parser->error);
-    return status == HD_OK ? CHROME_DONE : failed(parser, status);
+    e.row.source_size = source_size ? source_size : (uint32_t)(end - start);
+    *out_end = end;
+    return add_row(&e);
 }

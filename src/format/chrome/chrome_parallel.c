@@ -23,7 +23,7 @@ hd_status chrome_parser_commit(chrome_parser *parser, hd_chunk *chunk, hd_error 
         hd_builder_patch(parser->builder, patch->offset, patch->size, patch->text);
     }
     parser->issue_count = parser->patch_count = 0;
-    return hd_builder_append(parser->builder, chunk, err);
+    return chunk ? hd_builder_append(parser->builder, chunk, err) : HD_OK;
 }
 
 /* What the parser found goes into the job; the parser is ready for the next piece. */
@@ -94,11 +94,9 @@ static void commit(chrome_reader *reader, chrome_job *job)
     reader->next_commit++;
 }
 
-static void report_progress(chrome_reader *reader)
+static void report_progress(const chrome_reader *reader, uint64_t done, uint64_t total)
 {
-    if (!reader->options->progress) return;
-    reader->options->progress(reader->options->progress_user, hd_input_stored_position(reader->input),
-                              hd_input_size_bytes(reader->input));
+    if (reader->options->progress) reader->options->progress(reader->options->progress_user, done, total);
 }
 
 typedef struct worker {
@@ -119,16 +117,18 @@ static void *work(void *argument)
             continue;
         }
         chrome_job *job = &reader->jobs[reader->next_job % reader->job_count];
+        bool first = reader->next_job == 0; /* the others begin behind a comma */
+        job->after_value = first && reader->after_value;
+        job->comma = first ? reader->comma : reader->lines ? HD_OFFSET_NONE : reader->piece_comma;
         if (!chrome_next_piece(reader, job)) {
             if (reader->status != HD_OK) reader->halted = true;
             break;
         }
-        bool first = reader->next_job++ == 0; /* the others begin behind a comma */
-        job->after_value = first && reader->after_value;
-        job->comma = first ? reader->comma : HD_OFFSET_NONE;
+        reader->next_job++;
+        uint64_t done = hd_input_stored_position(reader->input), total = hd_input_size_bytes(reader->input);
         pthread_mutex_unlock(&reader->lock);
         run_job(reader, self->parser, job);
-        if (self->parser == reader->parsers) report_progress(reader);
+        if (self->parser == reader->parsers) report_progress(reader, done, total);
         pthread_mutex_lock(&reader->lock);
         job->done = true;
         while (!reader->halted && reader->next_commit < reader->next_job &&
@@ -156,6 +156,7 @@ static hd_status take_back_text(chrome_reader *reader)
         chrome_job *job = &reader->jobs[i % reader->job_count];
         size_t from = i == reader->next_commit ? job->position : 0;
         if (i == reader->next_commit) all.offset = job->text.offset + from;
+        else reader->read_ahead = true;
         memcpy(all.data + all.end, job->text.data + from, job->text.end - from);
         all.end += job->text.end - from;
         discard(job);
@@ -169,37 +170,67 @@ static hd_status take_back_text(chrome_reader *reader)
     return HD_OK;
 }
 
+/* What the first parser found by itself enters the trace, but for its rows: they wait for more, since a chunk of rows
+ * takes memory however few they are. */
+static hd_status commit_found(chrome_reader *reader)
+{
+    return chrome_parser_commit(&reader->parsers[0], NULL, reader->err);
+}
+
+hd_status chrome_commit_rows(chrome_reader *reader)
+{
+    hd_chunk *chunk;
+    if (hd_batch_row_count(reader->parsers[0].batch) == 0) return HD_OK;
+    HD_TRY(hd_batch_take(&chunk, reader->parsers[0].batch, reader->err));
+    return hd_builder_append(reader->builder, chunk, reader->err);
+}
+
+/* Up to max_elements of what rest holds. */
+static hd_status read_in_place(chrome_reader *reader, chrome_stop *out_stop, size_t max_elements)
+{
+    chrome_parser *parser = &reader->parsers[0];
+    chrome_text *rest = &reader->rest;
+    chrome_span span = {
+        .data = rest->data + rest->begin,
+        .size = rest->end - rest->begin,
+        .offset = rest->offset,
+        .is_final = reader->input_ended,
+        .lines = reader->lines,
+    };
+    size_t position = 0;
+    *out_stop = chrome_parse_elements(parser, &span, &position, &reader->after_value, &reader->comma, max_elements);
+    rest->begin += position;
+    rest->offset += position;
+    if (*out_stop != CHROME_STOPPED) return HD_OK;
+    if (reader->err && reader->err->status == HD_OK) *reader->err = parser->error;
+    return parser->error.status;
+}
+
+/* Many small documents back to back should not each wake all threads. */
+static hd_status read_small(chrome_reader *reader, chrome_stop *out_stop)
+{
+    size_t elements = reader->chunk_size >> 12;
+    *out_stop = CHROME_AT_LIMIT;
+    if (elements == 0) return HD_OK; /* pieces as small as tests have them */
+    if (reader->rest.end - reader->rest.begin < (size_t)1 << 12) HD_TRY(chrome_fill(reader, (size_t)1 << 16));
+    HD_TRY(read_in_place(reader, out_stop, elements < 256 ? elements : 256));
+    return commit_found(reader);
+}
+
 /* One element, with as much text as it takes. */
 static hd_status read_one_element(chrome_reader *reader, chrome_stop *out_stop)
 {
-    chrome_parser *parser = &reader->parsers[0];
+    const chrome_text *rest = &reader->rest;
     for (size_t want = (size_t)1 << 16;; want *= 2) {
         HD_TRY(chrome_fill(reader, want));
-        chrome_text *rest = &reader->rest;
-        chrome_span span = {
-            .data = rest->data + rest->begin,
-            .size = rest->end - rest->begin,
-            .offset = rest->offset,
-            .is_final = reader->input_ended,
-            .lines = reader->lines,
-        };
-        size_t position = 0;
-        *out_stop = chrome_parse_elements(parser, &span, &position, &reader->after_value, &reader->comma, 1);
-        rest->begin += position;
-        rest->offset += position;
-        if (*out_stop == CHROME_STOPPED) {
-            if (reader->err && reader->err->status == HD_OK) *reader->err = parser->error;
-            return parser->error.status;
-        }
+        HD_TRY(read_in_place(reader, out_stop, 1));
         if (*out_stop != CHROME_NEED_MORE) break;
         while (want <= rest->end - rest->begin) want *= 2;
         if (rest->end - rest->begin >= CHROME_ITEM_LIMIT)
             return hd_error_set(reader->err, HD_ERR_LIMIT, hd_input_path(reader->input), rest->offset,
                                 "one element is larger than %d MiB, which no trace event is", CHROME_ITEM_LIMIT >> 20);
     }
-    hd_chunk *chunk;
-    HD_TRY(hd_batch_take(&chunk, parser->batch, reader->err));
-    return chrome_parser_commit(parser, chunk, reader->err);
+    return commit_found(reader);
 }
 
 static hd_status run_workers(chrome_reader *reader)
@@ -222,10 +253,14 @@ hd_status chrome_read_elements(chrome_reader *reader)
 {
     reader->after_value = false;
     reader->comma = HD_OFFSET_NONE;
+    chrome_stop stop;
+    HD_TRY(read_small(reader, &stop));
+    if (stop == CHROME_AT_CLOSE) return HD_OK;
     for (;;) {
+        HD_TRY(chrome_commit_rows(reader));
         hd_status status = run_workers(reader);
         bool unread = reader->next_commit < reader->next_job;
-        chrome_stop stop = unread ? reader->jobs[reader->next_commit % reader->job_count].stop : CHROME_AT_LIMIT;
+        stop = unread ? reader->jobs[reader->next_commit % reader->job_count].stop : CHROME_AT_LIMIT;
         if (status != HD_OK) {
             for (size_t i = 0; i < reader->job_count; i++) discard(&reader->jobs[i]);
             return status;

@@ -9,12 +9,14 @@
 
 #include "base/error.h"
 #include "base/vector.h"
+#include "base/write_behind.h"
 #include "format/chrome/chrome.h"
 
 enum { WINDOW_BYTES = 1 << 20, STRETCH_BYTES = 1 << 20 };
 
 typedef struct patcher {
     hd_output *output;
+    hd_write_behind behind;
     hd_input *input;
     const hd_trace *trace;
     hd_error *err;
@@ -28,13 +30,9 @@ typedef struct patcher {
     hd_json_out out;
 } patcher;
 
-static hd_status flush(patcher *p, size_t at_least)
+static hd_status flush(patcher *p)
 {
-    if (p->out.failed) return HD_NOMEM(p->err);
-    if (p->out.size == 0 || p->out.size < at_least) return HD_OK;
-    hd_status status = hd_output_write(p->output, p->out.data, p->out.size, p->err);
-    p->out.size = 0;
-    return status;
+    return p->out.size < WINDOW_BYTES && !p->out.failed ? HD_OK : hd_write_behind_give(&p->behind, &p->out, p->err);
 }
 
 /* ---- the window ------------------------------------------------------------------------------------------- */
@@ -42,13 +40,25 @@ static hd_status flush(patcher *p, size_t at_least)
 static hd_status read_random(patcher *p, uint64_t offset, size_t size)
 {
     p->window_offset = offset;
-    p->window_size = 0;
-    while (p->window_size < size) {
-        size_t got = 0;
-        hd_status status = hd_input_pread(p->input, p->window + p->window_size, size - p->window_size,
-                                          offset + p->window_size, &got, p->err);
-        p->window_size += got;
-        if (status == HD_END || got == 0) break;
+    hd_status status = hd_input_pread(p->input, p->window, size, offset, &p->window_size, p->err);
+    return status == HD_END ? HD_OK : status;
+}
+
+static hd_status changed_meanwhile(patcher *p, uint64_t offset)
+{
+    return hd_error_set(p->err, HD_ERR_IO, hd_input_path(p->input), offset, "the input was changed while it was read");
+}
+
+/* What lies between the window and `offset` is replaced, and not looked at. */
+static hd_status skip_to(patcher *p, uint64_t offset)
+{
+    while (p->window_offset + p->window_size < offset) {
+        uint64_t left = offset - p->window_offset - p->window_size;
+        p->window_offset += p->window_size;
+        p->window_size = 0;
+        hd_status status = hd_input_next(p->input, p->window, left < p->window_capacity ? (size_t)left : p->window_capacity,
+                                         &p->window_size, p->err);
+        if (status == HD_END) return changed_meanwhile(p, p->window_offset);
         HD_TRY(status);
     }
     return HD_OK;
@@ -56,6 +66,7 @@ static hd_status read_random(patcher *p, uint64_t offset, size_t size)
 
 static hd_status read_in_order(patcher *p, uint64_t offset, size_t size)
 {
+    HD_TRY(skip_to(p, offset));
     size_t kept = offset - p->window_offset < p->window_size ? p->window_size - (size_t)(offset - p->window_offset) : 0;
     memmove(p->window, p->window + p->window_size - kept, kept);
     p->window_offset = offset;
@@ -88,10 +99,12 @@ static hd_status look(patcher *p, const char **out, size_t *out_size, uint64_t o
 /* Copy unchanged up to `until`, or to the end of the input. */
 static hd_status copy_until(patcher *p, uint64_t until)
 {
+    bool to_end = until == UINT64_MAX && !p->random;
     if (p->random && until == UINT64_MAX) until = hd_input_size_bytes(p->input);
     while (p->position < until) {
         if (p->random && until - p->position >= STRETCH_BYTES) {
-            HD_TRY(flush(p, 0));
+            HD_TRY(hd_write_behind_give(&p->behind, &p->out, p->err));
+            HD_TRY(hd_write_behind_drain(&p->behind, p->err));
             HD_TRY(hd_output_copy(p->output, p->input, p->position, until - p->position, p->err));
             p->position = until;
             break;
@@ -99,10 +112,10 @@ static hd_status copy_until(patcher *p, uint64_t until)
         const char *text;
         size_t size, want = until - p->position < WINDOW_BYTES / 4 ? (size_t)(until - p->position) : WINDOW_BYTES / 4;
         HD_TRY(look(p, &text, &size, p->position, want));
-        if (size == 0) break;
+        if (size == 0) return to_end ? HD_OK : changed_meanwhile(p, p->position);
         hd_json_put(&p->out, text, size);
         p->position += size;
-        HD_TRY(flush(p, WINDOW_BYTES));
+        HD_TRY(flush(p));
     }
     return HD_OK;
 }
@@ -156,12 +169,15 @@ static void put_tid(hd_json_out *out, const chrome_edit *edit)
     else hd_json_put_string(out, edit->tid, edit->tid_size);
 }
 
-static void put_edited(hd_json_out *out, const char *text, size_t size, const chrome_edit *edit)
+/* False: the event has no such members, so it is not the one that was read. */
+static bool put_edited(hd_json_out *out, const char *text, size_t size, const chrome_edit *edit)
 {
     spot spots[MEMBERS] = {0};
     const bool wanted[MEMBERS] = {edit->set_start, edit->set_duration, edit->tid != NULL};
     const char *at = text;
+    if (*text != '{' || text[size - 1] != '}') return false;
     find_members(spots, text);
+    if ((edit->set_start && !spots[TS].from) || (edit->set_duration && !spots[DUR].from)) return false;
     if (edit->tid && !spots[TID].from) {
         hd_json_put_text(out, "{\"tid\": ");
         put_tid(out, edit);
@@ -181,6 +197,7 @@ static void put_edited(hd_json_out *out, const char *text, size_t size, const ch
         at = spots[next].end;
     }
     hd_json_put(out, at, (size_t)(text + size - at));
+    return true;
 }
 
 /* The event at p->position, edited; `repaired` is what its own text was mended to, if it was. */
@@ -194,14 +211,12 @@ static hd_status put_event(patcher *p, const chrome_edit *edit, const hd_source_
         size = s.size;
     } else {
         HD_TRY(look(p, &text, &size, edit->offset, edit->size));
-        if (size < edit->size)
-            return hd_error_set(p->err, HD_ERR_IO, hd_input_path(p->input), edit->offset,
-                                "the input has become shorter since it was read");
+        if (size < edit->size) return changed_meanwhile(p, edit->offset);
     }
     if (!hd_reserve(&p->event, &p->event_capacity, size + HD_JSON_PADDING)) return HD_NOMEM(p->err);
     memcpy(p->event, text, size);
     memset(p->event + size, 0, HD_JSON_PADDING);
-    put_edited(&p->out, p->event, size, edit);
+    if (!put_edited(&p->out, p->event, size, edit)) return changed_meanwhile(p, edit->offset);
     p->position = edit->offset + edit->size;
     return HD_OK;
 }
@@ -238,7 +253,7 @@ static hd_status run(patcher *p, const chrome_edit *edits, size_t edit_count, co
             HD_TRY(put_event(p, &edits[e++], patch_at == next ? patch : NULL));
             i += patch_at == next;
         }
-        HD_TRY(flush(p, WINDOW_BYTES));
+        HD_TRY(flush(p));
     }
 }
 
@@ -247,8 +262,11 @@ hd_status chrome_patch(hd_output *output, hd_input *input, const hd_trace *trace
 {
     patcher p = {.output = output, .input = input, .trace = trace, .err = err, .random = hd_input_is_random(input)};
     HD_TRY(hd_input_rewind(input, err));
+    hd_write_behind_init(&p.behind, output);
     hd_status status = run(&p, edits, edit_count, insertion);
-    if (status == HD_OK) status = flush(&p, 0);
+    if (status == HD_OK) status = hd_write_behind_give(&p.behind, &p.out, err);
+    if (status == HD_OK) status = hd_write_behind_drain(&p.behind, err);
+    hd_write_behind_deinit(&p.behind);
     free(p.window);
     free(p.event);
     free(p.out.data);

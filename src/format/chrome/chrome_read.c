@@ -87,13 +87,17 @@ static hd_status more(chrome_reader *reader, bool *out)
 
 /* ---- top-level members ------------------------------------------------------------------------------------ */
 
-/* Where a value that is not valid JSON probably ends: a comma or closing bracket that is not in it. */
+/* Where a value that is not valid JSON probably ends: a comma or closing bracket that is not in it, or, if none of its
+ * own brackets closes, before the events. */
 static const char *probable_end(const char *p, const char *end)
 {
+    static const char events[] = "\"traceEvents\"";
+    const char *comma = NULL;
     size_t depth = 0;
     for (; p < end; p++) {
         switch (*p) {
         case '"':
+            if (comma && (size_t)(end - p) > sizeof events && memcmp(p, events, sizeof events - 1) == 0) return comma;
             for (p++; p < end && *p != '"'; p++) p += *p == '\\';
             break;
         case '{': case '[': depth++; break;
@@ -101,6 +105,7 @@ static const char *probable_end(const char *p, const char *end)
             if (depth-- == 0) return p;
             break;
         case ',':
+            comma = p;
             if (depth == 0) return p;
             break;
         default: break;
@@ -109,10 +114,35 @@ static const char *probable_end(const char *p, const char *end)
     return end;
 }
 
-/* A broken value of `size` bytes at rest: mended inside an object that is made around it. */
-static hd_status repair_value(chrome_reader *reader, uint32_t *out_value, size_t size)
+/* The members of a valid object, the first of which is called `key`; false: no memory. */
+static bool add_members(chrome_reader *reader, uint32_t key, const char *object, size_t size, bool after_events)
 {
-    static const char before[] = "{\"v\":";
+    bool fine = false;
+    char *text = calloc(1, size + HD_JSON_PADDING); /* the scanner looks ahead */
+    if (!text) return false;
+    memcpy(text, object, size);
+    for (const char *p = hd_json_skip_space(text + 1); *p == '"'; key = HD_STRING_NONE) {
+        hd_json_text name;
+        p = hd_json_skip_space(hd_json_string(&name, p + 1));
+        const char *value = hd_json_skip_space(p + 1);
+        p = hd_json_skip_value(value);
+        if (!p) break; /* deeper than the scanner goes */
+        uint32_t name_id = key ? key : chrome_intern(&reader->parsers[0], &name);
+        uint32_t value_id = hd_builder_intern(reader->builder, value, (size_t)(p - value));
+        fine = name_id && value_id;
+        if (!fine) break;
+        hd_builder_metadata(reader->builder, name_id, value_id, after_events);
+        p = hd_json_skip_space(p);
+        if (*p == ',') p = hd_json_skip_space(p + 1);
+    }
+    free(text);
+    return fine;
+}
+
+/* A broken value of `size` bytes at rest: mended inside an object that is made around it. */
+static hd_status repair_value(chrome_reader *reader, uint32_t key, size_t size, bool after_events)
+{
+    static const char before[] = "{\"v\":", nothing[] = "{\"v\":null}";
     enum { BEFORE = sizeof before - 1 };
     hd_json_repair *r = &reader->parsers[0].repair;
     hd_repair_outcome outcome;
@@ -125,21 +155,16 @@ static hd_status repair_value(chrome_reader *reader, uint32_t *out_value, size_t
     hd_status status = hd_json_repair_object(&outcome, &consumed, r, text, size + BEFORE + 1, true, reader->err);
     free(text);
     HD_TRY(status);
-    uint64_t offset = reader->rest.offset;
-    const char *value = "null";
-    size_t value_size = 4;
-    if (outcome == HD_REPAIR_DONE && r->size > BEFORE && memcmp(r->text, before, BEFORE) == 0) {
-        value = r->text + BEFORE;
-        value_size = r->size - BEFORE - 1;
-    }
-    *out_value = hd_builder_intern(reader->builder, value, value_size);
-    const char *code = r->issue_count ? r->issues[0].code : "json.invalid";
-    return mend(reader, code, value_size == 4 && outcome != HD_REPAIR_DONE ? HD_LEDGER_LOSS : HD_LEDGER_REPAIR, offset,
-                size, value, value_size);
+    bool kept = outcome == HD_REPAIR_DONE && r->size > BEFORE && memcmp(r->text, before, BEFORE) == 0;
+    const char *object = kept ? r->text : nothing;
+    size_t object_size = kept ? r->size : sizeof nothing - 1;
+    if (!add_members(reader, key, object, object_size, after_events)) return HD_NOMEM(reader->err);
+    return mend(reader, r->issue_count ? r->issues[0].code : "json.invalid", kept ? HD_LEDGER_REPAIR : HD_LEDGER_LOSS,
+                reader->rest.offset, size, object + BEFORE, object_size - BEFORE - 1);
 }
 
 /* rest stands at the value of a top-level key that is not the events. */
-static hd_status read_value(chrome_reader *reader, uint32_t *out_value)
+static hd_status read_value(chrome_reader *reader, uint32_t key, bool after_events)
 {
     const char *end;
     bool grew = true;
@@ -152,8 +177,9 @@ static hd_status read_value(chrome_reader *reader, uint32_t *out_value)
     }
     size_t size = end ? (size_t)(end - here(reader))
                       : (size_t)(probable_end(here(reader), here(reader) + left(reader)) - here(reader));
-    if (end) *out_value = hd_builder_intern(reader->builder, here(reader), size);
-    else HD_TRY(repair_value(reader, out_value, size));
+    if (end)
+        hd_builder_metadata(reader->builder, key, hd_builder_intern(reader->builder, here(reader), size), after_events);
+    else HD_TRY(repair_value(reader, key, size, after_events));
     advance(reader, size);
     return HD_OK;
 }
@@ -208,7 +234,7 @@ static hd_status skip_garbage(chrome_reader *reader)
 
 static hd_status read_member(chrome_reader *reader, bool *seen_events, bool *lost)
 {
-    uint32_t key, value = HD_STRING_NONE;
+    uint32_t key;
     bool found;
     uint64_t offset = reader->rest.offset;
     HD_TRY(read_key(reader, &key, &found));
@@ -224,9 +250,7 @@ static hd_status read_member(chrome_reader *reader, bool *seen_events, bool *los
         *lost = true;
         return mend(reader, "json.truncated", HD_LEDGER_LOSS, offset, reader->rest.offset - offset, NULL, 0);
     }
-    HD_TRY(read_value(reader, &value));
-    hd_builder_metadata(reader->builder, key, value, *seen_events);
-    return HD_OK;
+    return read_value(reader, key, *seen_events);
 }
 
 /* rest stands at the `{` of the outermost object. */
@@ -274,19 +298,20 @@ static hd_status read_object(chrome_reader *reader, bool *seen_events)
 static bool is_lone_event(const chrome_reader *reader)
 {
     const char *p = hd_json_skip_space(here(reader) + 1), *end = here(reader) + left(reader);
+    bool has_phase = false;
     while (*p == '"' && p < end) {
         hd_json_text key;
         p = hd_json_string(&key, p + 1);
-        if (!p) return false;
-        if (key.size == 2 && memcmp(key.data, "ph", 2) == 0) return true;
+        if (!p) break;
+        if (key.size == 2 && memcmp(key.data, "ph", 2) == 0) has_phase = true;
         if (key.size == 11 && memcmp(key.data, "traceEvents", 11) == 0) return false;
         p = hd_json_skip_space(p);
-        if (*p != ':' || !(p = hd_json_skip_value(hd_json_skip_space(p + 1)))) return false;
+        if (*p != ':' || !(p = hd_json_skip_value(hd_json_skip_space(p + 1)))) break;
         p = hd_json_skip_space(p);
-        if (*p != ',') return false;
+        if (*p != ',') break;
         p = hd_json_skip_space(p + 1);
     }
-    return false;
+    return has_phase;
 }
 
 static hd_status read_document(chrome_reader *reader, char first, bool *seen_events)
@@ -307,6 +332,30 @@ static hd_status read_document(chrome_reader *reader, char first, bool *seen_eve
     return read_object(reader, seen_events);
 }
 
+/* What follows is no JSON: it is counted, and that is all. */
+static hd_status skip_tail(chrome_reader *reader)
+{
+    uint64_t offset = reader->rest.offset;
+    if (reader->options->strict) return refuse(reader, "json.trailing_garbage", offset);
+    do {
+        advance(reader, left(reader));
+        HD_TRY(chrome_fill(reader, reader->chunk_size));
+    } while (left(reader));
+    return mend(reader, "json.trailing_garbage", HD_LEDGER_LOSS, offset, reader->rest.offset - offset, NULL, 0);
+}
+
+/* Elements, and not one object among them: some other JSON. */
+static bool holds_no_event(const hd_builder *builder)
+{
+    const hd_trace *trace = hd_builder_trace(builder);
+    uint64_t events = hd_trace_event_count(trace);
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
+        if (strcmp(row->code, CHROME_NOT_AN_EVENT) == 0) return row->count == events;
+    }
+    return false;
+}
+
 static hd_status read_documents(chrome_reader *reader)
 {
     bool seen_events = false;
@@ -321,14 +370,17 @@ static hd_status read_documents(chrome_reader *reader)
         if (left(reader) == 0) break;
         if (first != '{' && first != '[') {
             if (documents == 0) break;
-            HD_TRY(mend(reader, "json.trailing_garbage", HD_LEDGER_LOSS, reader->rest.offset,
-                        UINT64_MAX - reader->rest.offset, NULL, 0));
+            HD_TRY(skip_tail(reader));
             break;
         }
         if (documents && reader->options->strict) return refuse(reader, "json.concatenated", reader->rest.offset);
         if (documents) note_layout(reader, "json.concatenated", HD_LEDGER_REPAIR);
         HD_TRY(read_document(reader, first, &seen_events));
     }
+    HD_TRY(chrome_commit_rows(reader));
+    if (seen_events && holds_no_event(reader->builder))
+        return hd_error_set(reader->err, HD_ERR_FORMAT, hd_input_path(reader->input), 0,
+                            "a JSON array, but none of its elements is a trace event");
     if (!seen_events)
         return hd_error_set(reader->err, HD_ERR_FORMAT, hd_input_path(reader->input), reader->rest.offset,
                             "no array of trace events found: expected [ … ] or {\"traceEvents\": [ … ]}");
@@ -354,6 +406,7 @@ void chrome_parser_deinit(chrome_parser *parser)
     hd_json_repair_deinit(&parser->repair);
     hd_batch_free(parser->batch);
     free(parser->scratch);
+    free(parser->raw);
     free(parser->padded);
     free(parser->issues);
     free(parser->patches);
@@ -419,6 +472,7 @@ hd_status chrome_read_pieces(hd_builder *builder, hd_input *input, const hd_read
     pthread_cond_init(&reader.changed, NULL);
     hd_status status = reader_init(&reader);
     if (status == HD_OK) status = read_documents(&reader);
+    if (status == HD_OK && reader.read_ahead) status = hd_builder_drop_unused_tracks(builder, err);
     if (status == HD_OK) {
         note_input(&reader);
         chrome_apply_metadata(builder);

@@ -42,6 +42,7 @@ typedef struct chrome_reader {
     bool lines;
     chrome_text rest; /* read, but not given to a parser yet */
     size_t chunk_size;
+    uint64_t piece_comma; /* offset of the comma before the next piece, HD_OFFSET_NONE: unknown */
 
     chrome_parser *parsers;
     unsigned parser_count;
@@ -56,6 +57,7 @@ typedef struct chrome_reader {
     chrome_job *jobs;
     size_t job_count;
     uint64_t next_job, next_commit; /* job i stands in jobs[i % job_count] */
+    bool read_ahead;                /* a piece was read that was not to be: its tracks may be none */
     bool halted;                    /* job next_commit did not end where the next one begins */
     hd_status status;
     hd_error *err;
@@ -75,5 +77,7 @@ bool chrome_next_piece(chrome_reader *reader, chrome_job *job);
 
 /* chrome_parallel.c: read elements until the closing bracket (rest stands at it) or the end of the input. */
 hd_status chrome_read_elements(chrome_reader *reader);
+/* The rows that chrome_read_elements kept for later enter the trace. */
+hd_status chrome_commit_rows(chrome_reader *reader);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/vector.h"
 #include "format/chrome/chrome.h"
 
-enum { NODE_LIMIT = 1 << 16 };
+enum { NODE_LIMIT = 1 << 16, LIST_LIMIT = 16, SLOT_COUNT = NODE_LIMIT * 2 };
 
 bool chrome_shapes_init(chrome_shapes *shapes)
 {
@@ -29,6 +29,7 @@ void chrome_shapes_deinit(chrome_shapes *shapes)
 {
     free(shapes->nodes);
     free(shapes->edges);
+    free(shapes->slots);
     hd_arena_deinit(&shapes->arena);
 }
 
@@ -52,6 +53,23 @@ static bool fill_edge(chrome_parser *parser, chrome_edge *edge, const hd_json_te
     return true;
 }
 
+static bool same_key(const chrome_edge *edge, const hd_json_text *key, hd_arg_scope scope)
+{
+    return edge->key_size == key->size && edge->scope == scope && memcmp(edge->key, key->data, key->size) == 0;
+}
+
+/* Where the edge stands or would stand among those that are in no list; NULL: no memory. */
+static uint32_t *slot_of(chrome_shapes *shapes, uint32_t node, const hd_json_text *key, hd_arg_scope scope)
+{
+    if (!shapes->slots && !(shapes->slots = calloc(SLOT_COUNT, sizeof *shapes->slots))) return NULL;
+    uint64_t i = hd_hash(key->data, key->size) + node * 0x9e3779b97f4a7c15u + scope;
+    for (i ^= i >> 32;; i++) {
+        uint32_t *slot = &shapes->slots[i % SLOT_COUNT];
+        const chrome_edge *edge = &shapes->edges[*slot];
+        if (*slot == 0 || (edge->node == node && same_key(edge, key, scope))) return slot;
+    }
+}
+
 uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node_index, const hd_json_text *key, hd_arg_scope scope)
 {
     chrome_shapes *shapes = &parser->shapes;
@@ -59,19 +77,23 @@ uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node_index, const hd
     uint32_t *link = &node->first_edge;
     for (uint32_t i; (i = *link) != 0; link = &shapes->edges[i].next) {
         chrome_edge *edge = &shapes->edges[i];
-        if (edge->key_size != key->size || edge->scope != scope || memcmp(edge->key, key->data, key->size) != 0) continue;
+        if (!same_key(edge, key, scope)) continue;
         *link = edge->next;
         edge->next = node->first_edge;
         node->first_edge = i;
         return i;
     }
-    if (key->size > UINT32_MAX - 1 || shapes->edge_count >= NODE_LIMIT ||
+    bool listed = node->listed < LIST_LIMIT;
+    uint32_t *slot = listed ? NULL : slot_of(shapes, node_index, key, scope);
+    if (slot && *slot) return *slot;
+    if ((!listed && !slot) || key->size > UINT32_MAX - 1 || shapes->edge_count >= NODE_LIMIT ||
         !hd_grow((void **)&shapes->edges, &shapes->edge_capacity, shapes->edge_count, sizeof *shapes->edges))
         return 0;
     chrome_edge *edge = &shapes->edges[shapes->edge_count];
-    *edge = (chrome_edge){.scope = (uint8_t)scope, .next = node->first_edge};
+    *edge = (chrome_edge){.scope = (uint8_t)scope, .node = node_index, .next = listed ? node->first_edge : 0};
     if (!fill_edge(parser, edge, key)) return 0;
-    node->first_edge = (uint32_t)shapes->edge_count;
+    *(listed ? &node->first_edge : slot) = (uint32_t)shapes->edge_count;
+    node->listed += listed;
     return (uint32_t)shapes->edge_count++;
 }
 

@@ -70,8 +70,9 @@ static bool cut_piece(chrome_reader *reader, chrome_job *job)
     chrome_text *piece = &job->text;
     chrome_text *rest = &reader->rest;
     pad(piece);
-    size_t cut = chrome_find_last_boundary(piece->data, piece->end), behind = piece->end - cut;
+    size_t comma, cut = chrome_find_last_boundary(&comma, piece->data, piece->end), behind = piece->end - cut;
     job->at_boundary = cut > 0;
+    reader->piece_comma = cut ? piece->offset + comma : HD_OFFSET_NONE;
     if (cut == 0) return true;
     if (rest->begin >= behind) { /* it came from there */
         rest->begin -= behind;

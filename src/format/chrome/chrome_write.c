@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/json_write.h"
+#include "base/write_behind.h"
 #include "format/chrome/chrome.h"
 
 enum { FLUSH_BYTES = 1 << 20, PROGRESS_EVENTS = 1 << 16 };
@@ -17,7 +17,7 @@ enum own { OWN_PH = 1, OWN_TS = 2, OWN_DUR = 4, OWN_NAME = 8, OWN_CAT = 16 };
 
 typedef struct writer {
     const hd_trace *trace;
-    hd_output *output;
+    hd_write_behind behind;
     const hd_write_options *options;
     hd_error *err;
     hd_json_out out;
@@ -26,15 +26,13 @@ typedef struct writer {
     size_t blocks[HD_KIND_COUNT]; /* where each table is read */
     uint32_t rows[HD_KIND_COUNT];
     uint64_t written;
+    bool array; /* the outermost value is the array of events */
 } writer;
 
-static hd_status flush(writer *w, size_t at_least)
+static hd_status flush(writer *w)
 {
-    if (w->out.failed || w->event.failed) return HD_NOMEM(w->err);
-    if (w->out.size < at_least) return HD_OK;
-    hd_status status = w->out.size ? hd_output_write(w->output, w->out.data, w->out.size, w->err) : HD_OK;
-    w->out.size = 0;
-    return status;
+    if (w->event.failed) return HD_NOMEM(w->err);
+    return w->out.size < FLUSH_BYTES && !w->out.failed ? HD_OK : hd_write_behind_give(&w->behind, &w->out, w->err);
 }
 
 /* ---- values -------------------------------------------------------------------------------------------------- */
@@ -168,13 +166,14 @@ static void put_members(writer *w, hd_json_out *out, bool *first, const hd_event
     }
 }
 
-/* Arguments kept as text: the members of an object, or an element that was no object. */
+/* Arguments kept as text: the members of an object, or an element that was no object and has no columns. */
 static void put_raw(writer *w, hd_json_out *out, bool *first, const hd_event *e)
 {
     hd_string raw = hd_trace_string(w->trace, (uint32_t)hd_column_at(&e->args->columns[0], e->args_row));
     if (raw.size && raw.data[0] != '{') {
-        out->size -= *first ? 0 : out->size; /* nothing else is known of it */
+        if (!*first) hd_json_put_text(out, ",\"\":");
         hd_json_put(out, raw.data, raw.size);
+        if (!*first) hd_json_put_text(out, "}");
     } else if (raw.size > 2) {
         hd_json_put(out, *first ? "{" : ",", 1);
         hd_json_put(out, raw.data + 1, raw.size - 2);
@@ -210,15 +209,15 @@ static hd_status write_event(writer *w, const hd_event *e)
     if (w->options->pretty) {
         w->event.size = 0;
         put_event(w, &w->event, e);
-        hd_json_put(&w->out, "\n    ", 5);
-        hd_json_put_pretty(&w->out, w->event.data, w->event.size, 2);
+        hd_json_put_text(&w->out, w->array ? "\n  " : "\n    ");
+        hd_json_put_pretty(&w->out, w->event.data, w->event.size, w->array ? 1 : 2);
     } else {
         hd_json_put(&w->out, "\n", 1);
         put_event(w, &w->out, e);
     }
     if (w->options->progress && w->written % PROGRESS_EVENTS == 0)
         w->options->progress(w->options->progress_user, w->written, hd_trace_event_count(w->trace));
-    return flush(w, FLUSH_BYTES);
+    return flush(w);
 }
 
 /* ---- all events -------------------------------------------------------------------------------------------------- */
@@ -252,7 +251,7 @@ static hd_status end_meta(writer *w, const hd_track *track)
     put_ident(w, &w->out, &first, "tid", track->tid);
     hd_json_put_text(&w->out, "}");
     w->written++;
-    return flush(w, FLUSH_BYTES);
+    return flush(w);
 }
 
 /* Names and order of tracks, for traces that did not bring them as events. */
@@ -307,9 +306,9 @@ static void write_metadata(writer *w, bool after, bool *first)
 
 static hd_status write_all(writer *w)
 {
-    bool array = hd_trace_facts_of(w->trace)->top_level_array && hd_trace_metadata_count(w->trace) == 0;
+    w->array = hd_trace_facts_of(w->trace)->top_level_array && hd_trace_metadata_count(w->trace) == 0;
     bool first = true;
-    if (!array) {
+    if (!w->array) {
         hd_json_put_text(&w->out, "{");
         write_metadata(w, false, &first);
         hd_json_put_text(&w->out, first ? "" : ",");
@@ -318,13 +317,14 @@ static hd_status write_all(writer *w)
     }
     hd_json_put_text(&w->out, "[");
     HD_TRY(write_events(w));
-    hd_json_put_text(&w->out, w->options->pretty ? "\n  ]" : "\n]");
-    if (!array) {
+    hd_json_put_text(&w->out, w->options->pretty && !w->array ? "\n  ]" : "\n]");
+    if (!w->array) {
         write_metadata(w, true, &first);
         hd_json_put_text(&w->out, "\n}");
     }
     hd_json_put_text(&w->out, "\n");
-    return flush(w, 0);
+    HD_TRY(hd_write_behind_give(&w->behind, &w->out, w->err));
+    return hd_write_behind_drain(&w->behind, w->err);
 }
 
 static void find_own_members(writer *w)
@@ -344,11 +344,13 @@ static void find_own_members(writer *w)
 
 hd_status chrome_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err)
 {
-    writer w = {.trace = trace, .output = output, .options = options, .err = err};
+    writer w = {.trace = trace, .options = options, .err = err};
     w.own = calloc((size_t)hd_trace_shape_count(trace) + 1, 1);
     if (!w.own) return HD_NOMEM(err);
     find_own_members(&w);
+    hd_write_behind_init(&w.behind, output);
     hd_status status = write_all(&w);
+    hd_write_behind_deinit(&w.behind);
     free(w.own);
     free(w.out.data);
     free(w.event.data);

@@ -1,5 +1,5 @@
-/* span_index.c - slices grouped by lane by counting, then each lane sorted unless it is already */
-#include "report/span_index.h"
+/* report_spans.c - slices grouped by lane by counting, then each lane sorted unless it is already */
+#include "report/report_spans.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
-/* span_index.h - the slices of each lane in the order of time
+/* report_spans.h - the slices of each lane in the order of time
  *
  * A lane is a (pid, tid) as viewers see it: tracks whose pid and tid read the same are one. Spans are measured from the
  * start of the trace in picoseconds, or in nanoseconds where the trace is longer than 100 days; what lies further out
  * than that saturates, which keeps the order of all others.
  */
-#ifndef HD_REPORT_SPAN_INDEX_H
-#define HD_REPORT_SPAN_INDEX_H
+#ifndef HD_REPORT_REPORT_SPANS_H
+#define HD_REPORT_REPORT_SPANS_H
 
 #include "heddle/trace.h"
 
@@ -17,8 +17,8 @@ typedef struct slice_span {
 
 typedef struct span_index {
     const hd_trace *trace;
-    slice_span *spans;  /* lane by lane, in each by (start, longer first, row) */
-    uint64_t *first;    /* lane i is spans[first[i]] … spans[first[i + 1]]; i is the id of its first track */
+    slice_span *spans; /* lane by lane, in each by (start, longer first, row) */
+    uint64_t *first;   /* lane i is spans[first[i]] … spans[first[i + 1]]; i is the id of its first track */
     uint32_t lane_count;
     int64_t base_ns, units_per_ns;
 } span_index;

@@ -1,0 +1,23 @@
+/* lanes_pairs.h - begin and end events find each other again after the repair
+ *
+ * Viewers pair them in the order of time, and equal times in the order of the input. Where a begin is pushed onto the
+ * time of another one's end, or an end clamped onto another begin, that order would tear pairs apart.
+ */
+#ifndef HD_PASS_LANES_PAIRS_H
+#define HD_PASS_LANES_PAIRS_H
+
+#include "pass/lanes_solve.h"
+
+typedef struct hd_lane_pair {
+    uint32_t slice;
+    bool leaves; /* the track */
+    uint64_t begin_offset, end_offset; /* of the events in the input */
+    hd_lane_slice was;                 /* before the repair */
+} hd_lane_pair;
+
+/* Mark pairs that must leave the track for the others to be found again; *out_count are new. `unit`: ticks that viewers
+ * take for one time. */
+hd_status hd_lane_pairs_check(uint32_t *out_count, hd_lane_pair *pairs, uint32_t count, const hd_lane_slice *slices,
+                              int64_t unit, hd_error *err);
+
+#endif

@@ -1,0 +1,197 @@
+/* info_tracks.c - tracks and processes, and how much of their time they are busy */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "report/info.h"
+#include "report/report.h"
+#include "report/report_spans.h"
+
+/* ---- lanes -------------------------------------------------------------------------------------------------- */
+
+/* The time that slices cover; where they overlap it counts once. Spans are in the order of their starts. */
+static int64_t busy_units(const slice_span *spans, uint64_t count)
+{
+    int64_t busy = 0, until = INT64_MIN;
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t from = spans[i].start > until ? spans[i].start : until, more;
+        if (spans[i].end <= from) continue;
+        if (__builtin_sub_overflow(spans[i].end, from, &more) || __builtin_add_overflow(busy, more, &busy))
+            return INT64_MAX;
+        until = spans[i].end;
+    }
+    return busy;
+}
+
+static void widen(info_lane *lane, const hd_track *track)
+{
+    if (track->start_ns == HD_NO_TIME) return;
+    if (lane->start_ns == HD_NO_TIME || track->start_ns < lane->start_ns) lane->start_ns = track->start_ns;
+    if (lane->end_ns == HD_NO_TIME || track->end_ns > lane->end_ns) lane->end_ns = track->end_ns;
+}
+
+static void sum_lanes(info_lane *lanes, const hd_trace *trace)
+{
+    uint32_t count = hd_trace_track_count(trace);
+    for (uint32_t i = 0; i < count; i++) {
+        lanes[i].track = i;
+        lanes[i].start_ns = lanes[i].end_ns = HD_NO_TIME;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const hd_track *track = hd_trace_track_at(trace, i);
+        info_lane *lane = &lanes[track->same_as];
+        for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+            lane->rows[kind] += track->rows[kind];
+            if (kind != HD_KIND_META) lane->events += track->rows[kind];
+        }
+        widen(lane, track);
+    }
+}
+
+static int by_busy(const void *a, const void *b)
+{
+    const info_lane *x = a, *y = b;
+    if (x->busy_ns != y->busy_ns) return x->busy_ns > y->busy_ns ? -1 : 1;
+    if (x->events != y->events) return x->events > y->events ? -1 : 1;
+    return (x->track > y->track) - (x->track < y->track);
+}
+
+static void count_processes(info_tracks *tracks, uint8_t *seen)
+{
+    for (size_t i = 0; i < tracks->lane_count; i++) {
+        const hd_track *track = hd_trace_track_at(tracks->trace, tracks->lanes[i].track);
+        uint32_t process = track->parent == HD_NONE ? track->id : track->parent;
+        process = hd_trace_track_at(tracks->trace, process)->same_as;
+        tracks->process_count += !seen[process];
+        seen[process] = 1;
+        tracks->track_count++;
+        tracks->stream_count += track->kind == HD_TRACK_STREAM;
+    }
+}
+
+hd_status info_tracks_init(info_tracks *tracks, const hd_trace *trace, hd_error *err)
+{
+    uint32_t count = hd_trace_track_count(trace);
+    span_index spans;
+    *tracks = (info_tracks){.trace = trace};
+    HD_TRY(span_index_init(&spans, trace, err));
+    tracks->lanes = calloc((size_t)count + 1, sizeof *tracks->lanes);
+    uint8_t *seen = calloc((size_t)count + 1, 1);
+    hd_status status = tracks->lanes && seen ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) {
+        sum_lanes(tracks->lanes, trace);
+        for (uint32_t i = 0; i < count; i++) {
+            info_lane lane = tracks->lanes[i];
+            uint64_t slices;
+            const slice_span *list = span_index_lane(&spans, i, &slices);
+            lane.busy_ns = busy_units(list, slices) / spans.units_per_ns;
+            if (lane.events) tracks->lanes[tracks->lane_count++] = lane;
+        }
+        qsort(tracks->lanes, tracks->lane_count, sizeof *tracks->lanes, by_busy);
+        count_processes(tracks, seen);
+    }
+    span_index_deinit(&spans);
+    free(seen);
+    if (status == HD_OK) status = info_find_devices(tracks, err);
+    if (status != HD_OK) info_tracks_deinit(tracks);
+    return status;
+}
+
+void info_tracks_deinit(info_tracks *tracks)
+{
+    for (size_t i = 0; i < tracks->device_count; i++) free(tracks->devices[i].name);
+    free(tracks->devices);
+    free(tracks->lanes);
+    *tracks = (info_tracks){0};
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------- */
+
+static const char *kind_name(hd_track_kind kind)
+{
+    return kind == HD_TRACK_PROCESS ? "process" : kind == HD_TRACK_STREAM ? "stream" : "thread";
+}
+
+static void add_lane(hd_table_builder *builder, const hd_trace *trace, const info_lane *lane)
+{
+    const hd_track *track = hd_trace_track_at(trace, lane->track);
+    int64_t span = HD_NO_TIME;
+    if (lane->start_ns != HD_NO_TIME && __builtin_sub_overflow(lane->end_ns, lane->start_ns, &span)) span = INT64_MAX;
+    report_cell_ident(builder, trace, track->pid);
+    report_cell_ident(builder, trace, track->tid);
+    report_cell_string(builder, trace, track->name);
+    hd_table_add_text(builder, kind_name(track->kind));
+    report_cell_int(builder, track->device);
+    report_cell_int(builder, track->stream);
+    hd_table_add_count(builder, lane->rows[HD_KIND_SLICE]);
+    hd_table_add_count(builder, lane->events - lane->rows[HD_KIND_SLICE]);
+    report_cell_int(builder, lane->start_ns);
+    report_cell_int(builder, span);
+    report_cell_int(builder, span == HD_NO_TIME ? HD_NO_TIME : lane->busy_ns);
+    if (span == HD_NO_TIME || span == 0)
+        hd_table_add_null(builder);
+    else
+        hd_table_add_decimal(builder, 100.0 * (double)lane->busy_ns / (double)span);
+}
+
+hd_status info_add_tracks(hd_report *out, const info_tracks *tracks, hd_error *err)
+{
+    static const report_column columns[] = {
+        {"pid", HD_VALUE_STRING},    {"tid", HD_VALUE_STRING},         {"name", HD_VALUE_STRING},
+        {"kind", HD_VALUE_STRING},   {"device", HD_VALUE_INT},         {"stream", HD_VALUE_INT},
+        {"slices", HD_VALUE_COUNT},  {"other_events", HD_VALUE_COUNT}, {"start", HD_VALUE_TIME},
+        {"span", HD_VALUE_DURATION}, {"busy", HD_VALUE_DURATION},      {"busy_percent", HD_VALUE_DECIMAL},
+        {NULL, HD_VALUE_INT}};
+    hd_table_builder *builder;
+    HD_TRY(report_builder(&builder, "tracks", columns, err));
+    hd_table_set_decimals(builder, 1);
+    for (size_t i = 0; i < tracks->lane_count; i++) add_lane(builder, tracks->trace, &tracks->lanes[i]);
+    return report_add(out, builder, err);
+}
+
+/* What the lanes of one process sum up to. */
+typedef struct process_sum {
+    uint64_t threads, streams, events, slices;
+} process_sum;
+
+static void sum_processes(process_sum *sums, const info_tracks *tracks)
+{
+    for (size_t i = 0; i < tracks->lane_count; i++) {
+        const info_lane *lane = &tracks->lanes[i];
+        const hd_track *track = hd_trace_track_at(tracks->trace, lane->track);
+        uint32_t process = track->parent == HD_NONE ? track->id : track->parent;
+        process_sum *sum = &sums[hd_trace_track_at(tracks->trace, process)->same_as];
+        sum->threads += track->kind == HD_TRACK_THREAD;
+        sum->streams += track->kind == HD_TRACK_STREAM;
+        sum->events += lane->events;
+        sum->slices += lane->rows[HD_KIND_SLICE];
+    }
+}
+
+hd_status info_add_processes(hd_report *out, const info_tracks *tracks, hd_error *err)
+{
+    static const report_column columns[] = {
+        {"pid", HD_VALUE_STRING},    {"name", HD_VALUE_STRING},   {"labels", HD_VALUE_STRING},
+        {"threads", HD_VALUE_COUNT}, {"streams", HD_VALUE_COUNT}, {"slices", HD_VALUE_COUNT},
+        {"events", HD_VALUE_COUNT},  {"rank", HD_VALUE_INT},      {NULL, HD_VALUE_INT}};
+    uint32_t count = hd_trace_track_count(tracks->trace);
+    process_sum *sums = calloc((size_t)count + 1, sizeof *sums);
+    hd_table_builder *builder;
+    if (!sums) return HD_NOMEM(err);
+    sum_processes(sums, tracks);
+    hd_status status = report_builder(&builder, "processes", columns, err);
+    for (uint32_t i = 0; status == HD_OK && i < count; i++) {
+        const hd_track *track = hd_trace_track_at(tracks->trace, i);
+        if (track->kind != HD_TRACK_PROCESS || !sums[i].events) continue;
+        report_cell_ident(builder, tracks->trace, track->pid);
+        report_cell_string(builder, tracks->trace, track->name);
+        report_cell_string(builder, tracks->trace, track->labels);
+        hd_table_add_count(builder, sums[i].threads);
+        hd_table_add_count(builder, sums[i].streams);
+        hd_table_add_count(builder, sums[i].slices);
+        hd_table_add_count(builder, sums[i].events);
+        report_cell_int(builder, track->rank);
+    }
+    free(sums);
+    return status == HD_OK ? report_add(out, builder, err) : status;
+}

@@ -1,0 +1,208 @@
+/* test_chrome_write.c - what was read and is written reads the same again */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json_repair.h"
+#include "dump.h"
+#include "fixtures.h"
+#include "heddle/builder.h"
+#include "random_trace.h"
+#include "read_text.h"
+
+static hd_trace *read_whole(const char *text, size_t size)
+{
+    hd_trace *trace;
+    hd_error err = {0};
+    if (read_text(&trace, text, size, NULL, 0, &err) != HD_OK) fail_msg("%s: %.300s", err.message, text);
+    return trace;
+}
+
+/* Write, read again, compare; and a second time, byte for byte. The text of the first time. */
+static char *round_trip(const char *name, const hd_trace *trace, bool pretty, size_t *out_size)
+{
+    const hd_write_options options = {.pretty = pretty};
+    const hd_read_options strict = {.strict = true};
+    char *text = write_text(trace, &options, out_size);
+    if (!hd_json_valid(text, *out_size, 2000)) fail_msg("%s is written as what is no JSON: %.300s", name, text);
+    char *before = dump_trace(trace, DUMP_CONTENT), *after = dump_text(text, *out_size, &strict, 0, DUMP_CONTENT);
+    if (strcmp(before, after) != 0) {
+        size_t at = 0;
+        while (before[at] == after[at]) at++;
+        while (at && before[at - 1] != '\n') at--;
+        fail_msg("%s:\nbefore: %.200s\nafter:  %.200s", name, before + at, after + at);
+    }
+    hd_trace *again = read_whole(text, *out_size);
+    size_t size;
+    char *second = write_text(again, &options, &size);
+    assert_int_equal(size, *out_size);
+    assert_memory_equal(text, second, size);
+    hd_trace_free(again);
+    free(second);
+    free(before);
+    free(after);
+    return text;
+}
+
+static void test_chrome_write__fixtures_survive(void **state)
+{
+    (void)state;
+    fixtures all = fixtures_load("tests/format/chrome");
+    for (size_t i = 0; i < all.count; i++) {
+        size_t size;
+        hd_trace *trace = read_whole(all.list[i].text, all.list[i].size);
+        free(round_trip(all.list[i].name, trace, false, &size));
+        free(round_trip(all.list[i].name, trace, true, &size));
+        hd_trace_free(trace);
+    }
+    fixtures_free(&all);
+}
+
+static void test_chrome_write__random_documents_survive(void **state)
+{
+    (void)state;
+    hd_json_out out = {0};
+    for (unsigned i = 0; i < 400; i++) {
+        uint64_t seed = i;
+        size_t size;
+        char name[32];
+        out.size = 0;
+        random_document(&out, &seed, 30);
+        hd_json_put_text(&out, "    ");
+        out.size -= 4;
+        for (unsigned d = 0; d < i % 4; d++) {
+            size_t end = random_damage(out.data, out.size, out.size / 4, out.size, &seed);
+            out.size = end < out.capacity - 4 ? end : out.size;
+        }
+        snprintf(name, sizeof name, "seed %u", i);
+        hd_trace *trace = read_whole(out.data, out.size);
+        free(round_trip(name, trace, i & 1, &size));
+        hd_trace_free(trace);
+    }
+    free(out.data);
+}
+
+/* Text in, the very same text out: what is already as we would write it. */
+static void expect_unchanged(const char *text)
+{
+    size_t size;
+    hd_trace *trace = read_whole(text, strlen(text));
+    char *written = write_text(trace, NULL, &size);
+    assert_string_equal(written, text);
+    free(written);
+    hd_trace_free(trace);
+}
+
+static void test_chrome_write__numbers_keep_their_digits_and_keys_their_order(void **state)
+{
+    (void)state;
+    expect_unchanged("[\n{\"ph\":\"i\",\"ts\":1.5,\"args\":{\"z\":1e-9,\"a\":12.500,\"m\":18446744073709551616,\"n\":-0.0,\"\":0.1234567890123456789}},\n"
+                     "{\"ph\":\"X\",\"cat\":\"c\",\"name\":\"n\",\"pid\":1.0,\"tid\":\"7\",\"id\":\"0x1\",\"ts\":\"1.50\",\"dur\":1e3},\n"
+                     "null,\n[1, 2],\n{}\n]\n");
+    expect_unchanged("{\n\"a\":1.0,\n\"a\":[ 1 ],\n\"traceEvents\":[\n],\n\"z\":null\n}\n");
+}
+
+static void test_chrome_write__more_shapes_than_fit_are_kept_as_text(void **state)
+{
+    (void)state;
+    hd_json_out out = {0};
+    enum { EVENTS = 6000 };
+    hd_json_put_text(&out, "[");
+    for (int i = 0; i < EVENTS; i++) {
+        char event[256];
+        snprintf(event, sizeof event,
+                 "%s\n{\"ph\":\"%s\",\"name\":%s,\"ts\":%s%d%s,\"pid\":null,\"bp\":\"q\",\"id2\":{\"local\":%d},\"args\":{\"key %d\":1.50}}",
+                 i ? "," : "", i % 2 ? "i" : "XY", i % 3 ? "5" : "\"n\"", i % 5 ? "" : "\"", i, i % 5 ? "" : "\"", i, i);
+        hd_json_put_text(&out, event);
+    }
+    hd_json_put_text(&out, "\n]");
+    size_t size;
+    hd_trace *trace = read_whole(out.data, out.size);
+    assert_int_equal(hd_trace_event_count(trace), EVENTS);
+    assert_int_equal(hd_trace_shape_count(trace), HD_SHAPE_LIMIT);
+    char *text = round_trip("6000 shapes", trace, false, &size);
+    const char *last = strstr(text, "\"key 5999\":1.50");
+    assert_non_null(last);
+    const char *line = last;
+    while (line[-1] != '\n') line--;
+    char event[256];
+    snprintf(event, sizeof event, "%.*s", (int)strcspn(line, "\n"), line);
+    assert_string_equal(event, "{\"ph\":\"i\",\"ts\":5999,\"id2\":{\"local\":5999},\"name\":5,\"pid\":null,\"bp\":\"q\",\"args\":{\"key 5999\":1.50}}");
+    free(text);
+    free(out.data);
+    hd_trace_free(trace);
+}
+
+static void test_chrome_write__an_event_with_two_thousand_keys_is_kept(void **state)
+{
+    (void)state;
+    for (int in_args = 0; in_args < 2; in_args++) {
+        hd_json_out out = {0};
+        hd_json_put_text(&out, "[{\"ph\":\"B\",\"ts\":1,\"dur\":2.0,\"name\":\"big\"");
+        if (in_args) hd_json_put_text(&out, ",\"args\":{\"first\":1");
+        for (int i = 0; i < 2000; i++) {
+            char member[64];
+            snprintf(member, sizeof member, ",\"key %d\":\"value %d\"", i, i);
+            hd_json_put_text(&out, member);
+        }
+        hd_json_put_text(&out, in_args ? "}},{\"ph\":\"i\",\"ts\":2}]" : "},{\"ph\":\"i\",\"ts\":2}]");
+        size_t size;
+        hd_trace *trace = read_whole(out.data, out.size);
+        assert_int_equal(hd_trace_event_count(trace), 2);
+        char *text = round_trip("2000 keys", trace, false, &size);
+        assert_non_null(strstr(text, "\"key 1999\":\"value 1999\""));
+        assert_non_null(strstr(text, "\"dur\":2.0"));
+        free(text);
+        free(out.data);
+        hd_trace_free(trace);
+    }
+}
+
+static void test_chrome_write__a_trace_without_metadata_events_gets_names_for_its_tracks(void **state)
+{
+    (void)state;
+    hd_builder *builder;
+    hd_batch *batch;
+    hd_chunk *chunk;
+    hd_trace *trace;
+    size_t size;
+    assert_int_equal(hd_builder_new(&builder, NULL), HD_OK);
+    assert_int_equal(hd_batch_new(&batch, builder, NULL), HD_OK);
+    hd_row row = hd_row_of(HD_KIND_SLICE, 'X');
+    row.track = hd_builder_thread(builder, 1, 2);
+    row.start_ns = -1;
+    row.start_ps = 250;
+    row.duration_ns = 0;
+    row.end_ps = 750;
+    hd_builder_name_track(builder, row.track, hd_builder_intern_text(builder, "a \"thread\""));
+    hd_builder_sort_track(builder, row.track, -5);
+    assert_int_equal(hd_batch_add(batch, &row, NULL, NULL), HD_OK);
+    assert_int_equal(hd_batch_take(&chunk, batch, NULL), HD_OK);
+    assert_int_equal(hd_builder_append(builder, chunk, NULL), HD_OK);
+    hd_batch_free(batch);
+    assert_int_equal(hd_builder_finish(&trace, builder, NULL), HD_OK);
+    char *text = write_text(trace, NULL, &size);
+    assert_string_equal(text, "{\n\"traceEvents\":[\n"
+                              "{\"ph\":\"M\",\"name\":\"thread_name\",\"args\":{\"name\":\"a \\\"thread\\\"\"},\"pid\":1,\"tid\":2},\n"
+                              "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":-5},\"pid\":1,\"tid\":2},\n"
+                              "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":-0.00075,\"dur\":0.0005}\n]\n}\n");
+    free(text);
+    hd_trace_free(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chrome_write__fixtures_survive),
+        cmocka_unit_test(test_chrome_write__random_documents_survive),
+        cmocka_unit_test(test_chrome_write__numbers_keep_their_digits_and_keys_their_order),
+        cmocka_unit_test(test_chrome_write__more_shapes_than_fit_are_kept_as_text),
+        cmocka_unit_test(test_chrome_write__an_event_with_two_thousand_keys_is_kept),
+        cmocka_unit_test(test_chrome_write__a_trace_without_metadata_events_gets_names_for_its_tracks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
