@@ -26,9 +26,12 @@ static inline int bench_options(hd_read_options *out, int argc, char **argv, int
 {
     int option;
     while ((option = getopt(argc, argv, "t:m")) != -1) {
-        if (option == 't') out->threads = (unsigned)strtoul(optarg, NULL, 10);
-        else if (option == 'm') out->args = HD_ARGS_META;
-        else operands = argc + 1;
+        if (option == 't')
+            out->threads = (unsigned)strtoul(optarg, NULL, 10);
+        else if (option == 'm')
+            out->args = HD_ARGS_META;
+        else
+            operands = argc + 1;
     }
     if (argc - optind != operands) {
         fprintf(stderr, "usage: %s %s\n", argv[0], usage);

@@ -17,14 +17,14 @@ shared=${HEDDLE_SHARED:-$root/../shared}
 megabytes=${BENCH_MB:-1000}
 mkdir -p "$dir"
 
-# make FILE COMMAND...: runs the command on FILE's way to its name, unless it is there.
+# make FILE COMMAND...: the command makes FILE.part.json, which then gets its name; nothing if FILE is there.
 make() {
-    file=$1
+    target=$1
     shift
-    if [ -s "$file" ]; then return; fi
-    echo "bench: making ${file##*/} (once)" >&2
+    if [ -s "$target" ]; then return; fi
+    echo "bench: making ${target##*/} (once)" >&2
     "$@"
-    mv "$file.part.json" "$file"
+    mv "$target.part.json" "$target"
 }
 
 synth() { "$heddle" synth --quiet -o "$1.part.json" --events "$2" --crossings "$(($2 / 1000))" --seed "$3" >/dev/null; }

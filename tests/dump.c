@@ -31,8 +31,10 @@ static void put(dump *d, const char *format, ...)
 static void put_string(dump *d, uint32_t id)
 {
     hd_string s = hd_trace_string(d->trace, id);
-    if (id == HD_STRING_NONE) hd_json_put_text(&d->out, "-");
-    else hd_json_put_string(&d->out, s.data, s.size);
+    if (id == HD_STRING_NONE)
+        hd_json_put_text(&d->out, "-");
+    else
+        hd_json_put_string(&d->out, s.data, s.size);
 }
 
 static void put_text(dump *d, uint32_t id)
@@ -135,7 +137,10 @@ static void put_patches(dump *d)
 
 /* ---- sorted lines: tracks and shapes ---------------------------------------------------------------------------- */
 
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 /* Lines made by `line` for 0 … count - 1, sorted; a line may be left out by writing nothing. */
 static void put_sorted(dump *d, const char *title, uint32_t count, void (*line)(dump *, uint32_t, const void *),
@@ -167,8 +172,10 @@ static void put_ident(dump *d, const char *name, hd_ident ident)
 {
     if (ident.type == HD_IDENT_NONE) return;
     put(d, " %s=", name);
-    if (ident.type == HD_IDENT_STRING) put_string(d, ident.text);
-    else put_text(d, ident.text);
+    if (ident.type == HD_IDENT_STRING)
+        put_string(d, ident.text);
+    else
+        put_text(d, ident.text);
 }
 
 static void put_track(dump *d, uint32_t index, const void *twins)

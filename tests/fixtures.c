@@ -35,7 +35,10 @@ static bool ends_with(const char *name, const char *extension)
     return size > n && strcmp(name + size - n, extension) == 0;
 }
 
-static int is_json(const struct dirent *entry) { return ends_with(entry->d_name, ".json"); }
+static int is_json(const struct dirent *entry)
+{
+    return ends_with(entry->d_name, ".json");
+}
 
 static void load(fixture *out, const char *folder, const char *file_name)
 {

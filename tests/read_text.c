@@ -49,8 +49,8 @@ hd_status read_text(hd_trace **out, const char *text, size_t size, const hd_read
     hd_status status = hd_input_open(&input, path, NULL, err);
     *out = NULL;
     if (status == HD_OK) {
-        status = piece_size ? read_pieces(out, input, options, piece_size, err)
-                            : hd_format_read(out, input, options, err);
+        status =
+            piece_size ? read_pieces(out, input, options, piece_size, err) : hd_format_read(out, input, options, err);
         hd_input_close(input);
     }
     close(fd);

@@ -280,7 +280,7 @@ typedef enum hd_ledger_level {
 
 typedef struct hd_ledger_row {
     const char *stage; /* "input", "chrome", "builder" … */
-    const char *code;  /* stable: "json.bare_nan", "chrome.event_lost" … */
+    const char *code;  /* stable: "json.bare_nan", "chrome.event-lost" … */
     hd_ledger_level level;
     uint64_t count;
     uint64_t first_offset; /* byte offset of the first, or HD_OFFSET_NONE */

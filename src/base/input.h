@@ -38,7 +38,7 @@ typedef struct hd_input_options {
  *   gzip.truncated zstd.truncated                 the stored bytes end inside a member or frame
  *   gzip.corrupt zstd.corrupt                     the data cannot be decoded any further; nothing after it is read
  *   gzip.checksum zstd.checksum                   all was decoded, but a checksum differs; reading goes on after it
- *   gzip.trailing_garbage zstd.trailing_garbage   what follows the last member or frame is neither; not read
+ *   gzip.trailing-garbage zstd.trailing-garbage   what follows the last member or frame is neither; not read
  * Zero bytes after the last gzip member are padding, as gzip(1) has it, and no damage. */
 typedef struct hd_input_damage {
     const char *code;

@@ -80,7 +80,7 @@ static hd_status start_member(gzip_state *state, hd_decoder_io *io)
         return HD_OK;
     }
     if (io->in[0] != 0x1f || (io->in_size > 1 && io->in[1] != 0x8b))
-        return end_with(state, io, "gzip.trailing_garbage");
+        return end_with(state, io, "gzip.trailing-garbage");
     isal_inflate_init(&state->inflate);
     isal_gzip_header_init(&state->header);
     state->inflate.crc_flag = ISAL_GZIP_NO_HDR_VER;
@@ -108,7 +108,7 @@ static hd_status read_header(gzip_state *state, hd_decoder_io *io)
     default: /* no header: for all but the first member it is something else that happens to start like one */
         io->in -= size_before - io->in_size;
         io->in_size = size_before;
-        return end_with(state, io, state->has_member ? "gzip.trailing_garbage" : "gzip.corrupt");
+        return end_with(state, io, state->has_member ? "gzip.trailing-garbage" : "gzip.corrupt");
     }
 }
 
@@ -156,7 +156,7 @@ static hd_status skip_padding(gzip_state *state, hd_decoder_io *io)
         io->in++;
         io->in_size--;
     }
-    if (io->in_size > 0) return end_with(state, io, "gzip.trailing_garbage");
+    if (io->in_size > 0) return end_with(state, io, "gzip.trailing-garbage");
     return io->in_last ? end_with(state, io, NULL) : want_input(io);
 }
 

@@ -84,7 +84,7 @@ static hd_status start_frame(zstd_state *state, hd_decoder_io *io)
     if (io->in_size == 0 && io->in_last) return end_with(state, io, NULL);
     if (io->in_size < MAGIC_BYTES && !io->in_last) return want_input(io);
     if (!is_magic(io->in, io->in_size))
-        return end_with(state, io, state->has_frame ? "zstd.trailing_garbage" : "zstd.corrupt");
+        return end_with(state, io, state->has_frame ? "zstd.trailing-garbage" : "zstd.corrupt");
     if (io->in_size < MAGIC_BYTES) {
         io->in += io->in_size;
         io->in_size = 0;

@@ -288,7 +288,7 @@ static void test_input__trailing_garbage_is_named_and_zero_padding_is_not(void *
         if (kind == 2) {
             assert_int_equal(hd_input_damage_count(in), 0);
         } else {
-            assert_damage(in, kind ? "gzip.trailing_garbage" : "zstd.trailing_garbage");
+            assert_damage(in, kind ? "gzip.trailing-garbage" : "zstd.trailing-garbage");
             assert_int_equal(hd_input_damage_at(in, 0)->stored_offset, size);
         }
         hd_input_close(in);

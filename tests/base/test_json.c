@@ -41,9 +41,27 @@ static void test_json__valid_values_are_taken(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "0", "-0", "1.5", "-0.0", "1e5", "1E+5", "1.25e-7", "12345678901234567890123.456", "0.00000000000000000000001",
-        "\"\"", "\"a\"", "\"\\u0000\\ud800\\/\"", "\"\x7f\xc3\xa9\xf4\x8f\xbf\xbf\"", "true", "false", "null", "[]", "{}",
-        " [ 1 , [ ] , { \"a\" : { } } ] ", "{\"a\":1,\"a\":2,\"\":3}", "[[[[[[1]]]]],\"0123456789abcdef0123456789\"]",
+        "0",
+        "-0",
+        "1.5",
+        "-0.0",
+        "1e5",
+        "1E+5",
+        "1.25e-7",
+        "12345678901234567890123.456",
+        "0.00000000000000000000001",
+        "\"\"",
+        "\"a\"",
+        "\"\\u0000\\ud800\\/\"",
+        "\"\x7f\xc3\xa9\xf4\x8f\xbf\xbf\"",
+        "true",
+        "false",
+        "null",
+        "[]",
+        "{}",
+        " [ 1 , [ ] , { \"a\" : { } } ] ",
+        "{\"a\":1,\"a\":2,\"\":3}",
+        "[[[[[[1]]]]],\"0123456789abcdef0123456789\"]",
         "\t\r\n                                  1                                  ",
         "123456789012345678901.5",
     };
@@ -54,13 +72,74 @@ static void test_json__anything_else_is_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "", "01", "-", "-a", "1.", ".5", "1.e5", "1e", "1e+", "+1", "0x1", "1.2.3", "NaN", "Infinity", "-Infinity", "tru",
-        "nul", "falsy", "True", "\"", "\"a", "\"\\\"", "\"\\x\"", "\"\\u12g4\"", "\"\\u12\"", "\"a\nb\"", "\"\x01\"", "'a'",
-        "[", "]", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "[1}", "{", "}", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,",
-        "{\"a\":1,}", "{,}", "{a:1}", "{\"a\" 1}", "{\"a\":1]", "{1:2}", "1 2", "\"a\"\"b\"", "[1]]", "/**/1", "1//x",
-        "\"\xff\"", "\"\xc3\"", "\"\xc3(\"", "\"\xed\xa0\x80\"", "\"\xc0\x80\"", "\"\xf5\x80\x80\x80\"", "{\"\xff\":1}",
-        "123456789012345678901.5.5", "12345678901234567890.1.", "123456789012345678901.5e", "12345678901234567890.",
-        "1e5.5", "00", "-01", "\x0c[]",
+        "",
+        "01",
+        "-",
+        "-a",
+        "1.",
+        ".5",
+        "1.e5",
+        "1e",
+        "1e+",
+        "+1",
+        "0x1",
+        "1.2.3",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "tru",
+        "nul",
+        "falsy",
+        "True",
+        "\"",
+        "\"a",
+        "\"\\\"",
+        "\"\\x\"",
+        "\"\\u12g4\"",
+        "\"\\u12\"",
+        "\"a\nb\"",
+        "\"\x01\"",
+        "'a'",
+        "[",
+        "]",
+        "[1",
+        "[1,",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "[1}",
+        "{",
+        "}",
+        "{\"a\"",
+        "{\"a\":",
+        "{\"a\":1",
+        "{\"a\":1,",
+        "{\"a\":1,}",
+        "{,}",
+        "{a:1}",
+        "{\"a\" 1}",
+        "{\"a\":1]",
+        "{1:2}",
+        "1 2",
+        "\"a\"\"b\"",
+        "[1]]",
+        "/**/1",
+        "1//x",
+        "\"\xff\"",
+        "\"\xc3\"",
+        "\"\xc3(\"",
+        "\"\xed\xa0\x80\"",
+        "\"\xc0\x80\"",
+        "\"\xf5\x80\x80\x80\"",
+        "{\"\xff\":1}",
+        "123456789012345678901.5.5",
+        "12345678901234567890.1.",
+        "123456789012345678901.5e",
+        "12345678901234567890.",
+        "1e5.5",
+        "00",
+        "-01",
+        "\x0c[]",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) expect_both(texts[i], false);
 }
@@ -100,13 +179,15 @@ static void test_json__nesting_ends_at_the_limit(void **state)
 static void test_json__a_value_that_is_cut_is_told_from_one_that_is_broken(void **state)
 {
     (void)state;
-    static const char whole[] = "[1 , -2.5e+7 ,true,null , {\"key\" : \"te\\\"xt\\u00e9\xc3\xa9\" , \"b\" :[ ] }, false ] ";
+    static const char whole[] =
+        "[1 , -2.5e+7 ,true,null , {\"key\" : \"te\\\"xt\\u00e9\xc3\xa9\" , \"b\" :[ ] }, false ] ";
     for (size_t size = 1; size < sizeof whole - 3; size++) {
         char *copy = padded(whole, size);
         if (!hd_json_is_cut(copy, copy + size)) fail_msg("not cut: %s", copy);
         free(copy);
     }
-    static const char *const broken[] = {"[1 2", "[tru]", "{\"a\" 1", "[\"a\nb", "[\"\\xabcdefg", "[}", "[1,,2", "{1:2", "[[[1}", "]"};
+    static const char *const broken[] = {"[1 2", "[tru]", "{\"a\" 1", "[\"a\nb", "[\"\\xabcdefg",
+                                         "[}",   "[1,,2", "{1:2",     "[[[1}",   "]"};
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         char text[64];
         snprintf(text, sizeof text, "%s, \"more\" ]   ", broken[i]);
@@ -273,15 +354,17 @@ static void test_json__pretty_text_is_the_same_value(void **state)
     static const char text[] = "{\"a\":[1, [ ],{}],\"b\" : {\"c\":\"x,{[ \\\" \"},\"d\":[{ \"e\":null}]}";
     hd_json_put_pretty(&out, text, sizeof text - 1, 1);
     hd_json_put(&out, "", 1);
-    assert_string_equal(out.data, "{\n    \"a\": [\n      1,\n      [],\n      {}\n    ],\n    \"b\": {\n      \"c\": "
-                                  "\"x,{[ \\\" \"\n    },\n    \"d\": [\n      {\n        \"e\": null\n      }\n    ]\n  }");
+    assert_string_equal(out.data,
+                        "{\n    \"a\": [\n      1,\n      [],\n      {}\n    ],\n    \"b\": {\n      \"c\": "
+                        "\"x,{[ \\\" \"\n    },\n    \"d\": [\n      {\n        \"e\": null\n      }\n    ]\n  }");
     free(out.data);
 }
 
 static void test_json__scanner_agrees_with_the_oracle_on_random_text(void **state)
 {
     (void)state;
-    static const char alphabet[] = "{}[]\",:\\u0019.eE+-tfn \n\x80\xc3\xa9" "truefalsnull";
+    static const char alphabet[] = "{}[]\",:\\u0019.eE+-tfn \n\x80\xc3\xa9"
+                                   "truefalsnull";
     uint64_t random = 1;
     for (int round = 0; round < 400000; round++) {
         char text[24];

@@ -44,7 +44,8 @@ static void expect_same_in_pieces(const char *what, const char *text, size_t siz
         while (expected[at] == got[at]) at++;
         while (at && expected[at - 1] != '\n') at--;
         keep(copy, size);
-        fail_msg("%s, pieces of %zu, %u threads (the input is in /tmp/heddle-test-pieces.json):\nwhole:  %.300s\npieces: %.300s",
+        fail_msg("%s, pieces of %zu, %u threads (the input is in /tmp/heddle-test-pieces.json):\nwhole:  "
+                 "%.300s\npieces: %.300s",
                  what, piece, threads, expected + at, got + at);
     }
     free(copy);
@@ -91,17 +92,20 @@ static void test_chrome_pieces__documents_with_defects_read_the_same(void **stat
 static void test_chrome_pieces__commas_at_the_cut(void **state)
 {
     (void)state;
-    static const char *const between[] = {"",      ",",      ",,",      " , ",    " ",     "\n,\n,", ", ,\n",
-                                          ",null,", ",{},",  ",[],",    ",\"},\",", "],[",  "]{\"x\":[",
-                                          ",{\"ph\"}", ",{\"ph\":},", ",{\"ph\":\"X\"},,", "}", "},", ",}", "\0"};
+    static const char *const between[] = {
+        "",     ",",    ",,",       " , ", " ",         "\n,\n,",    ", ,\n",       ",null,",
+        ",{},", ",[],", ",\"},\",", "],[", "]{\"x\":[", ",{\"ph\"}", ",{\"ph\":},", ",{\"ph\":\"X\"},,",
+        "}",    "},",   ",}",       "\0"};
     for (size_t b = 0; b < sizeof between / sizeof *between; b++) {
         hd_json_out out = {0};
         hd_json_put_text(&out, "[");
         for (int i = 0; i < 12; i++) {
             hd_json_put_text(&out, "{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"args\":{\"s\":\"},{\\\"ph\\\"\"}}");
             if (i == 11) break;
-            if (i % 3 == 2) hd_json_put_text(&out, between[b]);
-            else hd_json_put_text(&out, ",");
+            if (i % 3 == 2)
+                hd_json_put_text(&out, between[b]);
+            else
+                hd_json_put_text(&out, ",");
         }
         hd_json_put_text(&out, b % 2 ? "]" : ",]");
         for (size_t piece = 60; piece < 260; piece++) expect_same_in_pieces(between[b], out.data, out.size, piece, 2);

@@ -1,7 +1,8 @@
 /* test_chrome_read.c - the Chrome JSON reader over its fixtures
  *
- * tests/format/chrome/NAME.json is read and dumped; NAME.expect is what must come out. `test_format_chrome_read --update`
- * writes the .expect files anew: read them before you commit them. `bad-NAME.json` are damaged, all others are not.
+ * tests/format/chrome/NAME.json is read and dumped; NAME.expect is what must come out. `test_format_chrome_read
+ * --update` writes the .expect files anew: read them before you commit them. `bad-NAME.json` are damaged, all others
+ * are not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,7 +120,8 @@ static void test_chrome_read__patches_make_the_input_valid_with_the_same_events(
         size_t size;
         char *text = patched(f, trace, &size), *before = dump_trace(trace, DUMP_CONTENT);
         if (!hd_trace_facts_of(trace)->needs_rewrite) {
-            if (!hd_json_valid(text, size, 2000)) fail_msg("%s: not valid after patching: %.*s", f->name, (int)size, text);
+            if (!hd_json_valid(text, size, 2000))
+                fail_msg("%s: not valid after patching: %.*s", f->name, (int)size, text);
             options.strict = true;
             char *after = dump_text(text, size, &options, 0, DUMP_CONTENT);
             expect_same(f->name, before, after);
@@ -177,6 +179,14 @@ static void test_chrome_read__what_holds_no_events_is_an_error(void **state)
     expect_error("\xef\xbb\xbf", HD_ERR_FORMAT);
 }
 
+static void test_chrome_read__what_loses_every_event_is_an_error(void **state)
+{
+    (void)state;
+    expect_error("[{\"ph\"", HD_ERR_DAMAGED);
+    expect_error("[[[[{]{]", HD_ERR_DAMAGED);
+    expect_error("{\"traceEvents\":[{]},{]}]}", HD_ERR_DAMAGED);
+}
+
 static int update(const fixtures *all)
 {
     const hd_read_options options = {.sources = true, .threads = 1};
@@ -204,6 +214,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_chrome_read__patches_make_the_input_valid_with_the_same_events, &all),
         cmocka_unit_test(test_chrome_read__without_args_only_metadata_keeps_them),
         cmocka_unit_test(test_chrome_read__what_holds_no_events_is_an_error),
+        cmocka_unit_test(test_chrome_read__what_loses_every_event_is_an_error),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixtures_free(&all);

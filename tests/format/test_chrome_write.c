@@ -100,8 +100,10 @@ static void expect_unchanged(const char *text)
 static void test_chrome_write__numbers_keep_their_digits_and_keys_their_order(void **state)
 {
     (void)state;
-    expect_unchanged("[\n{\"ph\":\"i\",\"ts\":1.5,\"args\":{\"z\":1e-9,\"a\":12.500,\"m\":18446744073709551616,\"n\":-0.0,\"\":0.1234567890123456789}},\n"
-                     "{\"ph\":\"X\",\"cat\":\"c\",\"name\":\"n\",\"pid\":1.0,\"tid\":\"7\",\"id\":\"0x1\",\"ts\":\"1.50\",\"dur\":1e3},\n"
+    expect_unchanged("[\n{\"ph\":\"i\",\"ts\":1.5,\"args\":{\"z\":1e-9,\"a\":12.500,\"m\":18446744073709551616,\"n\":-"
+                     "0.0,\"\":0.1234567890123456789}},\n"
+                     "{\"ph\":\"X\",\"cat\":\"c\",\"name\":\"n\",\"pid\":1.0,\"tid\":\"7\",\"id\":\"0x1\",\"ts\":\"1."
+                     "50\",\"dur\":1e3},\n"
                      "null,\n[1, 2],\n{}\n]\n");
     expect_unchanged("{\n\"a\":1.0,\n\"a\":[ 1 ],\n\"traceEvents\":[\n],\n\"z\":null\n}\n");
 }
@@ -115,8 +117,10 @@ static void test_chrome_write__more_shapes_than_fit_are_kept_as_text(void **stat
     for (int i = 0; i < EVENTS; i++) {
         char event[256];
         snprintf(event, sizeof event,
-                 "%s\n{\"ph\":\"%s\",\"name\":%s,\"ts\":%s%d%s,\"pid\":null,\"bp\":\"q\",\"id2\":{\"local\":%d},\"args\":{\"key %d\":1.50}}",
-                 i ? "," : "", i % 2 ? "i" : "XY", i % 3 ? "5" : "\"n\"", i % 5 ? "" : "\"", i, i % 5 ? "" : "\"", i, i);
+                 "%s\n{\"ph\":\"%s\",\"name\":%s,\"ts\":%s%d%s,\"pid\":null,\"bp\":\"q\",\"id2\":{\"local\":%d},"
+                 "\"args\":{\"key %d\":1.50}}",
+                 i ? "," : "", i % 2 ? "i" : "XY", i % 3 ? "5" : "\"n\"", i % 5 ? "" : "\"", i, i % 5 ? "" : "\"", i,
+                 i);
         hd_json_put_text(&out, event);
     }
     hd_json_put_text(&out, "\n]");
@@ -131,7 +135,8 @@ static void test_chrome_write__more_shapes_than_fit_are_kept_as_text(void **stat
     while (line[-1] != '\n') line--;
     char event[256];
     snprintf(event, sizeof event, "%.*s", (int)strcspn(line, "\n"), line);
-    assert_string_equal(event, "{\"ph\":\"i\",\"ts\":5999,\"id2\":{\"local\":5999},\"name\":5,\"pid\":null,\"bp\":\"q\",\"args\":{\"key 5999\":1.50}}");
+    assert_string_equal(event, "{\"ph\":\"i\",\"ts\":5999,\"id2\":{\"local\":5999},\"name\":5,\"pid\":null,\"bp\":"
+                               "\"q\",\"args\":{\"key 5999\":1.50}}");
     free(text);
     free(out.data);
     hd_trace_free(trace);
@@ -186,10 +191,11 @@ static void test_chrome_write__a_trace_without_metadata_events_gets_names_for_it
     hd_batch_free(batch);
     assert_int_equal(hd_builder_finish(&trace, builder, NULL), HD_OK);
     char *text = write_text(trace, NULL, &size);
-    assert_string_equal(text, "{\n\"traceEvents\":[\n"
-                              "{\"ph\":\"M\",\"name\":\"thread_name\",\"args\":{\"name\":\"a \\\"thread\\\"\"},\"pid\":1,\"tid\":2},\n"
-                              "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":-5},\"pid\":1,\"tid\":2},\n"
-                              "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":-0.00075,\"dur\":0.0005}\n]\n}\n");
+    assert_string_equal(
+        text, "{\n\"traceEvents\":[\n"
+              "{\"ph\":\"M\",\"name\":\"thread_name\",\"args\":{\"name\":\"a \\\"thread\\\"\"},\"pid\":1,\"tid\":2},\n"
+              "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":-5},\"pid\":1,\"tid\":2},\n"
+              "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":-0.00075,\"dur\":0.0005}\n]\n}\n");
     free(text);
     hd_trace_free(trace);
 }

@@ -367,12 +367,12 @@ static void test_check__the_ledger_is_part_of_the_findings(void **state)
     (void)state;
     maker m = make();
     hd_builder_ledger(m.builder, "chrome", "json.bare_nan", HD_LEDGER_REPAIR, 3, 77);
-    hd_builder_ledger(m.builder, "chrome", "chrome.event_lost", HD_LEDGER_LOSS, 1, 99);
+    hd_builder_ledger(m.builder, "chrome", "chrome.event-lost", HD_LEDGER_LOSS, 1, 99);
     hd_builder_ledger(m.builder, "chrome", "chrome.harmless", HD_LEDGER_NOTE, 1, 11);
     hd_report report = check_trace(&m, NULL);
     const hd_table *findings = hd_report_table(&report, "findings");
     assert_int_equal(hd_table_row_count(findings), 2);
-    assert_text_at(findings, 0, "code", "chrome.event_lost");
+    assert_text_at(findings, 0, "code", "chrome.event-lost");
     assert_text_at(findings, 0, "severity", "error");
     assert_int_equal(count_at(findings, 1, "count"), 3);
     assert_int_equal(int_at(findings, 1, "offset"), 77);

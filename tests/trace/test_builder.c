@@ -67,9 +67,19 @@ static void test_builder__columns_are_as_narrow_as_their_values_and_lose_nothing
         int64_t low, high;
         uint32_t width;
     } cases[] = {
-        {7, 7, 0}, {0, 255, 1}, {-128, 127, 1}, {0, 256, 2}, {-1, 65534, 2}, {0, 65536, 4}, {1, 4294967296, 4},
-        {0, 4294967296, 8}, {INT64_MIN, INT64_MAX, 8}, {INT64_MIN, INT64_MIN, 0}, {INT64_MAX - 255, INT64_MAX, 1},
-        {INT64_MIN, INT64_MIN + 65535, 2}, {-1, INT64_MAX, 8},
+        {7, 7, 0},
+        {0, 255, 1},
+        {-128, 127, 1},
+        {0, 256, 2},
+        {-1, 65534, 2},
+        {0, 65536, 4},
+        {1, 4294967296, 4},
+        {0, 4294967296, 8},
+        {INT64_MIN, INT64_MAX, 8},
+        {INT64_MIN, INT64_MIN, 0},
+        {INT64_MAX - 255, INT64_MAX, 1},
+        {INT64_MIN, INT64_MIN + 65535, 2},
+        {-1, INT64_MAX, 8},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hd_builder *builder = builder_new();
@@ -225,7 +235,8 @@ static void test_builder__decimals_pack_without_loss(void **state)
     }
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------------------------- */
+/* ---- begin and end -------------------------------------------------------------------------------------------------
+ */
 
 static void test_builder__ends_close_the_innermost_begin(void **state)
 {
@@ -277,8 +288,9 @@ static void test_builder__a_number_and_a_string_that_read_the_same_are_twins(voi
     hd_batch *batch = batch_new(builder);
     uint32_t seven = hd_builder_intern_text(builder, "7");
     hd_ident number = {HD_IDENT_NUMBER, seven}, string = {HD_IDENT_STRING, seven};
-    uint32_t tracks[] = {hd_builder_track(builder, number, number, false), hd_builder_track(builder, number, string, false),
-                         hd_builder_track(builder, string, number, false), hd_builder_track(builder, string, string, false)};
+    uint32_t tracks[] = {
+        hd_builder_track(builder, number, number, false), hd_builder_track(builder, number, string, false),
+        hd_builder_track(builder, string, number, false), hd_builder_track(builder, string, string, false)};
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < i; j++) assert_int_not_equal(tracks[i], tracks[j]);
     }
@@ -319,7 +331,8 @@ static void test_builder__unused_tracks_leave_and_the_others_keep_their_events(v
     hd_trace_free(trace);
 }
 
-/* ---- strings and threads -------------------------------------------------------------------------------------------- */
+/* ---- strings and threads --------------------------------------------------------------------------------------------
+ */
 
 static void test_builder__strings_may_hold_nul_and_be_empty(void **state)
 {
@@ -409,7 +422,8 @@ static void test_builder__threads_intern_the_same_strings_tracks_and_shapes(void
     hd_trace_free(trace);
 }
 
-/* ---- ledger and patches ----------------------------------------------------------------------------------------------- */
+/* ---- ledger and patches
+ * ----------------------------------------------------------------------------------------------- */
 
 static void test_builder__ledger_rows_of_one_code_are_summed(void **state)
 {

@@ -16,7 +16,7 @@
 enum { CHROME_ITEM_LIMIT = 256 << 20, CHROME_KEY_LIMIT = 1024, CHROME_TRACK_CACHE = 64, CHROME_TOKEN_LIMIT = 24 };
 
 #define CHROME_STAGE "chrome"
-#define CHROME_NOT_AN_EVENT "chrome.not_an_event"
+#define CHROME_NOT_AN_EVENT "chrome.not-an-event"
 
 /* ---- shapes while they are recognised: a tree of (key, type) steps -------------------------------------- */
 

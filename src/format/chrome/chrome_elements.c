@@ -144,7 +144,7 @@ static step parse_repaired(place *at, const char *start, size_t consumed)
     if (outcome == CHROME_FAILED) return STEP_STOPPED;
     if (outcome == CHROME_BAD) { /* what the repairer calls valid and the parser does not: kept as text */
         if (!add_raw(parser, r->text, r->size, offset)) return STEP_STOPPED;
-        chrome_note(parser, "chrome.event_not_understood", HD_LEDGER_NOTE, offset);
+        chrome_note(parser, "chrome.event-not-understood", HD_LEDGER_NOTE, offset);
     }
     return mend(parser, NULL, HD_LEDGER_REPAIR, offset, consumed, parser->padded, r->size) ? STEP_ON : STEP_STOPPED;
 }
@@ -174,7 +174,7 @@ static step repair_element(place *at)
             chrome_note(parser, issue->code, HD_LEDGER_REPAIR, offset + issue->offset);
     }
     if (outcome == HD_REPAIR_HOPELESS) /* the comma or bracket behind it sees to the commas */
-        return mend(parser, *start == '{' ? "chrome.event_lost" : "json.garbage", HD_LEDGER_LOSS, offset, consumed, NULL, 0)
+        return mend(parser, *start == '{' ? "chrome.event-lost" : "json.garbage", HD_LEDGER_LOSS, offset, consumed, NULL, 0)
                    ? STEP_ON
                    : STEP_STOPPED;
     at->after_value = !at->span->lines;
@@ -197,7 +197,7 @@ static step parse_other_element(place *at)
 static void take_back_comma(place *at)
 {
     for (size_t i = 0; i < at->parser->issue_count; i++) {
-        if (strcmp(at->parser->issues[i].code, "json.missing_comma") == 0) at->parser->issues[i].count--;
+        if (strcmp(at->parser->issues[i].code, "json.comma-missing") == 0) at->parser->issues[i].count--;
     }
     if (at->parser->want_sources) at->parser->patch_count--;
     at->after_value = true;
@@ -205,7 +205,7 @@ static void take_back_comma(place *at)
 
 static step parse_element(place *at)
 {
-    if (at->after_value && !mend(at->parser, "json.missing_comma", HD_LEDGER_REPAIR, offset_of(at, at->p), 0, ",", 1))
+    if (at->after_value && !mend(at->parser, "json.comma-missing", HD_LEDGER_REPAIR, offset_of(at, at->p), 0, ",", 1))
         return STEP_STOPPED;
     at->after_value = false;
     if (HD_UNLIKELY(*at->p != '{')) return parse_other_element(at);
@@ -227,7 +227,7 @@ static bool take_comma(place *at)
         at->comma = offset;
         return true;
     }
-    return mend(at->parser, "json.extra_comma", HD_LEDGER_REPAIR, offset, 1, NULL, 0);
+    return mend(at->parser, "json.comma-extra", HD_LEDGER_REPAIR, offset, 1, NULL, 0);
 }
 
 /* At the `]`, or where the input ends without one: a comma before it is one too many. */
@@ -236,7 +236,7 @@ static bool drop_trailing_comma(place *at)
     if (at->after_value || at->comma == HD_OFFSET_NONE) return true;
     uint64_t comma = at->comma;
     at->comma = HD_OFFSET_NONE;
-    return mend(at->parser, "json.trailing_comma", HD_LEDGER_REPAIR, comma, 1, NULL, 0);
+    return mend(at->parser, "json.comma-trailing", HD_LEDGER_REPAIR, comma, 1, NULL, 0);
 }
 
 static const char *skip_closers(const char *p)

@@ -13,6 +13,14 @@
 enum seen { SEEN_PH = 1, SEEN_TS = 2, SEEN_DUR = 4, SEEN_PID = 8, SEEN_TID = 16, SEEN_NAME = 32, SEEN_CAT = 64,
             SEEN_ID = 128, SEEN_ARGS = 256, SEEN_BP = 512 };
 
+/* How an event is read a second time. */
+enum { COLUMN_DUR, COLUMN_COUNT = 9 };
+typedef struct reading {
+    bool raw;      /* members that have no column go as text into parser->raw */
+    bool is_begin; /* dur has no column, since the end fills it */
+    unsigned earlier[COLUMN_COUNT]; /* values to come that a later one of the same key replaces, as in every JSON parser */
+} reading;
+
 /* The event being read. */
 typedef struct event {
     chrome_parser *parser;
@@ -23,7 +31,7 @@ typedef struct event {
     uint32_t node, value_count;
     unsigned seen;
     bool has_args, duplicate, too_many;
-    bool raw;         /* read again, with the members that have no column as text in parser->raw */
+    reading *again; /* NULL: the first time */
     size_t raw_size;
     const char *args; /* seen but not yet read, when only those of metadata events are wanted */
     const char *dur;  /* as it was written */
@@ -135,7 +143,7 @@ static const char *parse_field(event *e, const hd_json_text *key, const char *p)
 {
     value v;
     if (!e->parser->want_args) return hd_json_skip_value(p);
-    if (HD_UNLIKELY(e->raw)) return keep_raw(e, key, p);
+    if (HD_UNLIKELY(e->again && e->again->raw)) return keep_raw(e, key, p);
     p = parse_value(&v, e->parser, p);
     if (p && !e->too_many) add_value(e, chrome_shapes_edge(e->parser, e->node, key, HD_SCOPE_EVENT), v);
     return p;
@@ -369,7 +377,7 @@ static const char *parse_bind(event *e, const hd_json_text *key, const char *p)
 
 static const char *parse_args_member(event *e, const hd_json_text *key, const char *p)
 {
-    if (*p != '{' || (e->raw && e->parser->want_args)) return parse_field(e, key, p);
+    if (*p != '{' || (e->again && e->again->raw && e->parser->want_args)) return parse_field(e, key, p);
     if (e->parser->want_args) return parse_args(e, p);
     e->args = p;
     return hd_json_skip_value(p);
@@ -387,24 +395,31 @@ static inline bool key_is(const hd_json_text *key, const char *name, size_t size
     return key->size == size && memcmp(key->data, name, size) == 0;
 }
 
-/* Is the member's column filled already? */
-static bool is_taken(const event *e, const hd_json_text *key)
+static int column_of(const hd_json_text *key)
 {
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } columns[] = {{"ph", SEEN_PH}, {"ts", SEEN_TS}, {"dur", SEEN_DUR}, {"pid", SEEN_PID}, {"tid", SEEN_TID},
-                   {"name", SEEN_NAME}, {"cat", SEEN_CAT}, {"args", SEEN_ARGS}, {"bp", SEEN_BP}};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        if (e->seen & columns[i].bit && key_is(key, columns[i].name, strlen(columns[i].name))) return true;
+    static const char *const names[COLUMN_COUNT] = {"dur", "ph", "ts", "pid", "tid", "name", "cat", "args", "bp"};
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        if (key_is(key, names[i], strlen(names[i]))) return i;
     }
-    return false;
+    return -1;
+}
+
+/* A member that gets no column when its event is read again: behind it, else NULL. */
+static const char *set_aside(event *e, const hd_json_text *key, const char *p)
+{
+    int column = column_of(key);
+    if (column >= 0 && e->again->earlier[column]) {
+        e->again->earlier[column]--;
+        return hd_json_skip_value(p);
+    }
+    return column == COLUMN_DUR && e->again->is_begin ? parse_field(e, key, p) : NULL;
 }
 
 static const char *parse_member(event *e, const hd_json_text *key, const char *p)
 {
     bool known;
-    if (HD_UNLIKELY(e->raw) && is_taken(e, key)) return parse_field(e, key, p); /* the first one counts */
+    const char *end = HD_UNLIKELY(e->again != NULL) ? set_aside(e, key, p) : NULL;
+    if (HD_UNLIKELY(end)) return end;
     switch (key->size) {
     case 2:
         if (key_is(key, "ph", 2)) return parse_phase(e, key, mark(e, SEEN_PH, p));
@@ -530,10 +545,10 @@ static void resolve_key(hd_json_text *key, char buffer[24])
     *key = (hd_json_text){.data = buffer, .size = size};
 }
 
-/* The members of the event whose `{` is at start; behind its `}`, or NULL. taken: columns that are not to be filled. */
-static const char *parse_members(event *e, chrome_parser *parser, const char *start, bool raw, unsigned taken)
+/* The members of the event whose `{` is at start; behind its `}`, or NULL. */
+static const char *parse_members(event *e, chrome_parser *parser, const char *start, reading *again)
 {
-    *e = (event){.parser = parser, .row = hd_row_of(HD_KIND_OTHER, 0), .raw = raw, .seen = taken};
+    *e = (event){.parser = parser, .row = hd_row_of(HD_KIND_OTHER, 0), .again = again};
     e->pid.data = e->tid.data = "";
     const char *p = hd_json_skip_space(start + 1);
     if (HD_LIKELY(*p != '}')) {
@@ -556,34 +571,52 @@ static const char *parse_members(event *e, chrome_parser *parser, const char *st
     }
     if (e->args && (e->row.phase & HD_PHASE_MASK) == 'M') {
         const hd_json_text key = {.data = "args", .size = 4};
-        if (!(raw ? keep_raw(e, &key, e->args) : parse_args(e, e->args))) return NULL;
+        if (!(again && again->raw ? keep_raw(e, &key, e->args) : parse_args(e, e->args))) return NULL;
     }
     set_duration(e);
     return p + 1;
 }
 
-/* HD_NONE: there are too many shapes or keys, a column has two values, or it is the very shape that stands for that. */
-static uint32_t shape_of(event *e, uint64_t offset)
+/* HD_NONE: there are too many shapes or keys, or it is the very shape that stands for that. */
+static uint32_t shape_of(event *e)
 {
     chrome_parser *parser = e->parser;
-    if (HD_UNLIKELY(e->duplicate)) chrome_note(parser, "json.duplicate_key", HD_LEDGER_NOTE, offset);
-    if (HD_UNLIKELY(e->too_many || e->duplicate)) return HD_NONE;
+    if (HD_UNLIKELY(e->too_many)) return HD_NONE;
     uint32_t shape = parser->shapes.nodes[e->node].shape[e->has_args];
     if (HD_UNLIKELY(shape == HD_NONE)) shape = chrome_shapes_resolve(parser, e->node, e->has_args);
     return HD_LIKELY(shape != hd_builder_raw_shape(parser->builder)) ? shape : HD_NONE;
 }
 
-static bool read_raw(event *e, chrome_parser *parser, const char *start, uint64_t source_offset)
+/* The event is valid. false: no memory. */
+static bool read_again(event *e, const char *start, bool raw)
 {
-    bool fine = parse_members(e, parser, start, true, 0);
-    if (fine && (e->row.phase & HD_PHASE_MASK) == 'B' && e->dur) /* no column for that */
-        fine = parse_members(e, parser, start, true, SEEN_DUR);
-    if (!fine || !hd_reserve(&parser->raw, &parser->raw_capacity, e->raw_size + 2)) return false;
+    reading again = {.raw = raw, .is_begin = raw && (e->row.phase & HD_PHASE_MASK) == 'B'};
+    for (const char *p = hd_json_skip_space(start + 1); *p == '"';) {
+        hd_json_text key;
+        char buffer[24];
+        p = hd_json_skip_space(hd_json_string(&key, p + 1));
+        if (key.escaped) resolve_key(&key, buffer);
+        int column = column_of(&key);
+        if (column >= 0) again.earlier[column]++;
+        p = hd_json_skip_space(hd_json_skip_value(hd_json_skip_space(p + 1)));
+        if (*p == ',') p = hd_json_skip_space(p + 1);
+    }
+    for (int i = 0; i < COLUMN_COUNT; i++) again.earlier[i] -= again.earlier[i] > 0;
+    bool fine = parse_members(e, e->parser, start, &again) != NULL;
+    e->again = NULL;
+    return fine;
+}
+
+/* The members without a column as one text. */
+static bool read_raw(event *e, const char *start, uint64_t source_offset)
+{
+    chrome_parser *parser = e->parser;
+    if (!read_again(e, start, true) || !hd_reserve(&parser->raw, &parser->raw_capacity, e->raw_size + 2)) return false;
     if (e->raw_size == 0) parser->raw[e->raw_size++] = '{';
     parser->raw[e->raw_size++] = '}';
     parser->values[0] = hd_builder_intern(parser->builder, parser->raw, e->raw_size);
     e->row.shape = hd_builder_raw_shape(parser->builder);
-    chrome_note(parser, "chrome.raw_arguments", HD_LEDGER_NOTE, source_offset);
+    chrome_note(parser, "chrome.raw-arguments", HD_LEDGER_NOTE, source_offset);
     return parser->values[0] != HD_STRING_NONE;
 }
 
@@ -592,7 +625,7 @@ static chrome_outcome add_row(event *e)
     chrome_parser *parser = e->parser;
     e->row.kind = kind_of(e);
     if (e->row.kind == HD_KIND_OTHER && e->row.start_ns == HD_NO_TIME && (e->row.phase & HD_PHASE_MASK))
-        chrome_note(parser, "chrome.event_without_time", HD_LEDGER_NOTE, e->row.source_offset);
+        chrome_note(parser, "chrome.event-without-time", HD_LEDGER_NOTE, e->row.source_offset);
     e->row.track = track_of(e);
     if (!parser->want_sources) e->row.source_offset = e->row.source_size = 0;
     hd_status status = hd_batch_add(parser->batch, &e->row, parser->values, &parser->error);
@@ -603,10 +636,14 @@ chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, c
                                   uint64_t source_offset, uint32_t source_size)
 {
     event e;
-    const char *end = parse_members(&e, parser, start, false, 0);
+    const char *end = parse_members(&e, parser, start, NULL);
     if (HD_UNLIKELY(!end)) return CHROME_BAD;
-    e.row.shape = shape_of(&e, source_offset);
-    if (HD_UNLIKELY(e.row.shape == HD_NONE) && !read_raw(&e, parser, start, source_offset))
+    if (HD_UNLIKELY(e.duplicate)) {
+        chrome_note(parser, "json.duplicate-key", HD_LEDGER_LOSS, source_offset);
+        if (!read_again(&e, start, false)) return failed(parser, HD_ERR_MEMORY);
+    }
+    e.row.shape = shape_of(&e);
+    if (HD_UNLIKELY(e.row.shape == HD_NONE) && !read_raw(&e, start, source_offset))
         return failed(parser, HD_ERR_MEMORY);
     e.row.source_offset = source_offset;
     e.row.source_size = source_size ? source_size : (uint32_t)(end - start);

@@ -265,17 +265,17 @@ static hd_status read_object(chrome_reader *reader, bool *seen_events)
         if (c == 0 && reader->input_ended && left(reader) == 0) {
             if (reader->cut) return HD_OK;
             if (comma != HD_OFFSET_NONE && !after_value)
-                HD_TRY(mend(reader, "json.trailing_comma", HD_LEDGER_REPAIR, comma, 1, NULL, 0));
+                HD_TRY(mend(reader, "json.comma-trailing", HD_LEDGER_REPAIR, comma, 1, NULL, 0));
             return mend(reader, "json.unclosed", HD_LEDGER_REPAIR, reader->rest.offset, 0, "}", 1);
         }
         if (c == '}') {
             if (comma != HD_OFFSET_NONE && !after_value)
-                HD_TRY(mend(reader, "json.trailing_comma", HD_LEDGER_REPAIR, comma, 1, NULL, 0));
+                HD_TRY(mend(reader, "json.comma-trailing", HD_LEDGER_REPAIR, comma, 1, NULL, 0));
             advance(reader, 1);
             return HD_OK;
         }
         if (c == ',') {
-            if (!after_value) HD_TRY(mend(reader, "json.extra_comma", HD_LEDGER_REPAIR, reader->rest.offset, 1, NULL, 0));
+            if (!after_value) HD_TRY(mend(reader, "json.comma-extra", HD_LEDGER_REPAIR, reader->rest.offset, 1, NULL, 0));
             else comma = reader->rest.offset;
             after_value = false;
             advance(reader, 1);
@@ -285,7 +285,7 @@ static hd_status read_object(chrome_reader *reader, bool *seen_events)
             HD_TRY(skip_garbage(reader));
             continue;
         }
-        if (after_value) HD_TRY(mend(reader, "json.missing_comma", HD_LEDGER_REPAIR, reader->rest.offset, 0, ",", 1));
+        if (after_value) HD_TRY(mend(reader, "json.comma-missing", HD_LEDGER_REPAIR, reader->rest.offset, 0, ",", 1));
         bool lost;
         HD_TRY(read_member(reader, seen_events, &lost));
         after_value = !lost;
@@ -336,12 +336,12 @@ static hd_status read_document(chrome_reader *reader, char first, bool *seen_eve
 static hd_status skip_tail(chrome_reader *reader)
 {
     uint64_t offset = reader->rest.offset;
-    if (reader->options->strict) return refuse(reader, "json.trailing_garbage", offset);
+    if (reader->options->strict) return refuse(reader, "json.trailing-garbage", offset);
     do {
         advance(reader, left(reader));
         HD_TRY(chrome_fill(reader, reader->chunk_size));
     } while (left(reader));
-    return mend(reader, "json.trailing_garbage", HD_LEDGER_LOSS, offset, reader->rest.offset - offset, NULL, 0);
+    return mend(reader, "json.trailing-garbage", HD_LEDGER_LOSS, offset, reader->rest.offset - offset, NULL, 0);
 }
 
 /* Elements, and not one object among them: some other JSON. */
@@ -356,12 +356,23 @@ static bool holds_no_event(const hd_builder *builder)
     return false;
 }
 
+/* There was something, and all of it is lost. */
+static bool lost_everything(const hd_builder *builder)
+{
+    const hd_trace *trace = hd_builder_trace(builder);
+    if (hd_trace_event_count(trace) || hd_trace_metadata_count(trace)) return false;
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        if (hd_trace_ledger_at(trace, i)->level == HD_LEDGER_LOSS) return true;
+    }
+    return false;
+}
+
 static hd_status read_documents(chrome_reader *reader)
 {
     bool seen_events = false;
     HD_TRY(chrome_fill(reader, 4096));
     if (left(reader) >= 3 && memcmp(here(reader), "\xef\xbb\xbf", 3) == 0) {
-        HD_TRY(mend(reader, "json.byte_order_mark", HD_LEDGER_REPAIR, 0, 3, NULL, 0));
+        HD_TRY(mend(reader, "json.byte-order-mark", HD_LEDGER_REPAIR, 0, 3, NULL, 0));
         advance(reader, 3);
     }
     for (int documents = 0;; documents++) {
@@ -381,6 +392,11 @@ static hd_status read_documents(chrome_reader *reader)
     if (seen_events && holds_no_event(reader->builder))
         return hd_error_set(reader->err, HD_ERR_FORMAT, hd_input_path(reader->input), 0,
                             "a JSON array, but none of its elements is a trace event");
+    if (seen_events && lost_everything(reader->builder))
+        return hd_error_set(reader->err, HD_ERR_DAMAGED, hd_input_path(reader->input),
+                            hd_trace_ledger_at(hd_builder_trace(reader->builder), 0)->first_offset,
+                            "%s: the JSON is broken from here on, and no event could be saved",
+                            hd_trace_ledger_at(hd_builder_trace(reader->builder), 0)->code);
     if (!seen_events)
         return hd_error_set(reader->err, HD_ERR_FORMAT, hd_input_path(reader->input), reader->rest.offset,
                             "no array of trace events found: expected [ … ] or {\"traceEvents\": [ … ]}");
