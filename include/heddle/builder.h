@@ -88,8 +88,9 @@ void hd_builder_metadata(hd_builder *builder, uint32_t key, uint32_t value, bool
 /* Patches come nearly in the order of the input; holes side by side become one. After some millions no more are kept and
  * facts.needs_rewrite is set. */
 void hd_builder_patch(hd_builder *builder, uint64_t offset, uint64_t size, uint32_t text);
-/* Threads without events leave, such as those of rows that were never appended; the ids of the others change. */
-hd_status hd_builder_drop_unused_tracks(hd_builder *builder, hd_error *err);
+/* For readers with several threads, once all is appended and before tracks get names: threads are numbered in the order
+ * of their first events, and those without events leave, such as those of rows that were never appended. */
+hd_status hd_builder_settle_tracks(hd_builder *builder, hd_error *err);
 hd_trace_facts *hd_builder_facts(hd_builder *builder);
 /* What has been appended so far, to be read back; valid until the next append. */
 const hd_trace *hd_builder_trace(const hd_builder *builder);

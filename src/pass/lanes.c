@@ -392,6 +392,34 @@ static int flow_by_row(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
+/* A track and its first slice. */
+typedef struct turn {
+    uint32_t row, track;
+} turn;
+
+static int turn_by_row(const void *a, const void *b)
+{
+    const turn *x = a, *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Tracks in the order of their first slices: their ids depend on which thread met them first. */
+static hd_status plan_in_turn(planner *p, uint32_t tracks)
+{
+    uint32_t count = 0;
+    turn *turns = malloc(((size_t)tracks + 1) * sizeof *turns);
+    if (!turns) return HD_NOMEM(p->err);
+    for (uint32_t id = 0; id < tracks; id++) {
+        if (p->slice_first[id] < p->slice_first[id + 1])
+            turns[count++] = (turn){p->slice_rows[p->slice_first[id]], id};
+    }
+    qsort(turns, count, sizeof *turns, turn_by_row);
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < count && status == HD_OK; i++) status = plan_track(p, turns[i].track);
+    free(turns);
+    return status;
+}
+
 static hd_status plan_tracks(planner *p)
 {
     uint32_t tracks = hd_trace_track_count(p->trace);
@@ -401,7 +429,7 @@ static hd_status plan_tracks(planner *p)
     p->bound = malloc(largest(p->flow_first, tracks) * sizeof *p->bound);
     if (!p->slices || !p->bound) return HD_NOMEM(p->err);
     HD_TRY(hd_lane_names_init(&p->names, p->plan, p->trace, p->err));
-    for (uint32_t id = 0; id < tracks; id++) HD_TRY(plan_track(p, id));
+    HD_TRY(plan_in_turn(p, tracks));
     if (p->plan->edit_count) qsort(p->plan->edits, p->plan->edit_count, sizeof *p->plan->edits, edit_by_row);
     if (p->plan->flow_count) qsort(p->plan->flows, p->plan->flow_count, sizeof *p->plan->flows, flow_by_row);
     return HD_OK;

@@ -60,12 +60,26 @@ void check_keep(const check *c, check_finding *finding, check_example example)
     if (finding->examples) finding->examples[finding->example_count++] = example;
 }
 
+/* The earliest rows are the examples, in whatever order an analysis meets them. */
+static void keep_earliest(const check *c, check_finding *finding, check_example example)
+{
+    uint32_t limit = c->options.examples;
+    if (finding->example_count == limit && limit && finding->examples[limit - 1].row > example.row)
+        finding->example_count--;
+    check_keep(c, finding, example);
+    for (uint32_t i = finding->example_count; i-- > 1 && finding->examples[i - 1].row > finding->examples[i].row;) {
+        check_example swap = finding->examples[i];
+        finding->examples[i] = finding->examples[i - 1];
+        finding->examples[i - 1] = swap;
+    }
+}
+
 void check_found(check *c, check_code code, uint32_t track, check_example example)
 {
     check_finding *finding = check_finding_of(c, code, track);
     if (!finding) return;
     finding->count++;
-    check_keep(c, finding, example);
+    keep_earliest(c, finding, example);
 }
 
 static void check_ledger(check *c)

@@ -98,7 +98,7 @@ static hd_status add_file(hd_report *out, const hd_trace *trace, const info_trac
 typedef struct category_sum {
     uint64_t count;
     int64_t total_ns;
-    uint32_t category;
+    uint32_t category, turn; /* turn: in which order they were met */
     uint8_t kind;
 } category_sum;
 
@@ -130,7 +130,7 @@ static category_sum *sum_of(category_sums *sums, uint8_t kind, uint32_t category
         sums->capacity = capacity;
     }
     category_sum *sum = slot_of(sums->slots, sums->capacity, kind, category);
-    if (!sum->count) sums->used++;
+    if (!sum->count) sum->turn = (uint32_t)sums->used++;
     sum->kind = kind;
     sum->category = category;
     return sum;
@@ -157,7 +157,7 @@ static int by_time_and_count(const void *a, const void *b)
     if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
     if (x->total_ns != y->total_ns) return x->total_ns > y->total_ns ? -1 : 1;
     if (x->count != y->count) return x->count > y->count ? -1 : 1;
-    return (x->category > y->category) - (x->category < y->category);
+    return (x->turn > y->turn) - (x->turn < y->turn);
 }
 
 static void cell_total(hd_table_builder *builder, hd_kind kind, int64_t total_ns)

@@ -206,58 +206,6 @@ hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- unused tracks --------------------------------------------------------------------------------------- */
-
-static void mark_used(uint32_t *map, const hd_block *block)
-{
-    for (uint32_t i = 0; i < block->row_count; i++) {
-        uint32_t id = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], i);
-        if (id != HD_NONE) map[id] = 0;
-    }
-}
-
-static bool renumber(hd_trace *trace, hd_block *block, const uint32_t *map, int64_t *scratch)
-{
-    hd_column *column = &block->columns[HD_COL_TRACK];
-    hd_column_decode(scratch, column, 0, block->row_count);
-    for (uint32_t i = 0; i < block->row_count; i++) {
-        if (scratch[i] != HD_NONE) scratch[i] = map[scratch[i]];
-    }
-    return hd_column_seal(column, &trace->arena, scratch, block->row_count);
-}
-
-static bool drop_unused(hd_trace *trace, uint32_t *map, int64_t *scratch)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < trace->tracks.count; i++)
-        map[i] = trace->tracks.list[i].kind == HD_TRACK_PROCESS ? 0 : HD_NONE;
-    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
-        for (size_t i = 0; i < trace->tables[kind].count; i++) mark_used(map, trace->tables[kind].blocks[i]);
-    }
-    for (uint32_t i = 0; i < trace->tracks.count; i++) {
-        if (map[i] != HD_NONE) map[i] = kept++;
-    }
-    if (kept == trace->tracks.count) return true;
-    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
-        for (size_t i = 0; i < trace->tables[kind].count; i++) {
-            if (!renumber(trace, trace->tables[kind].blocks[i], map, scratch)) return false;
-        }
-    }
-    hd_tracks_keep(&trace->tracks, map);
-    return true;
-}
-
-hd_status hd_builder_drop_unused_tracks(hd_builder *builder, hd_error *err)
-{
-    hd_trace *trace = &builder->trace;
-    uint32_t *map = malloc(((size_t)trace->tracks.count + 1) * sizeof *map);
-    int64_t *scratch = malloc(sizeof *scratch * HD_BLOCK_ROWS);
-    bool fine = map && scratch && drop_unused(trace, map, scratch);
-    free(map);
-    free(scratch);
-    return fine ? HD_OK : HD_NOMEM(err);
-}
-
 /* ---- tracks and span ---------------------------------------------------------------------------------- */
 
 static void widen(int64_t *start_ns, int64_t *end_ns, int64_t from, int64_t until)

@@ -101,19 +101,25 @@ uint32_t hd_tracks_get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool proce
     return id;
 }
 
-void hd_tracks_keep(hd_tracks *tracks, const uint32_t *map)
+bool hd_tracks_keep(hd_tracks *tracks, const uint32_t *map, uint32_t count)
 {
-    uint32_t old_count = tracks->count;
+    hd_track *list = malloc(((size_t)count + 1) * sizeof *list);
+    if (!list) return false;
+    for (uint32_t i = 0; i < tracks->count; i++) {
+        if (map[i] == HD_NONE) continue;
+        list[map[i]] = tracks->list[i];
+        list[map[i]].id = list[map[i]].same_as = map[i];
+    }
+    free(tracks->list);
+    tracks->list = list;
+    tracks->capacity = count + 1;
     tracks->count = 0;
     memset(tracks->slots, 0, tracks->slot_count * sizeof *tracks->slots);
-    for (uint32_t i = 0; i < old_count; i++) {
-        if (map[i] == HD_NONE) continue;
-        hd_track t = tracks->list[i];
-        t.id = t.same_as = tracks->count;
-        uint32_t *slot = find_slot(tracks, t.pid, t.tid, t.kind == HD_TRACK_PROCESS);
-        tracks->list[tracks->count++] = t;
-        *slot = tracks->count;
+    for (; tracks->count < count; tracks->count++) {
+        const hd_track *t = &list[tracks->count];
+        *find_slot(tracks, t->pid, t->tid, t->kind == HD_TRACK_PROCESS) = tracks->count + 1;
     }
+    return true;
 }
 
 /* 7 and "7" read the same to every viewer: the twin is the track with each ident turned to the other type. */

@@ -18,8 +18,8 @@ hd_status hd_tracks_init(hd_tracks *tracks, hd_error *err);
 void hd_tracks_deinit(hd_tracks *tracks);
 /* The track of (pid, tid), made if need be; HD_NONE when memory ran out. */
 uint32_t hd_tracks_get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process);
-/* Only the tracks with map[id] != HD_NONE stay; map gives their new ids. */
-void hd_tracks_keep(hd_tracks *tracks, const uint32_t *map);
+/* Only the `count` tracks with map[id] != HD_NONE stay; map gives their new ids. false: memory ran out. */
+bool hd_tracks_keep(hd_tracks *tracks, const uint32_t *map, uint32_t count);
 /* Process tracks for all, parents, twins. No other thread may use the tracks. */
 hd_status hd_tracks_finish(hd_tracks *tracks, hd_error *err);
 

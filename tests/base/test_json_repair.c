@@ -348,7 +348,7 @@ static void test_json_repair__too_deep_a_value_becomes_null(void **state)
     (void)state;
     enum { DEEP = 100000 };
     static const char tail[] = "}, {\"ph\": \"X\"}]";
-    char *text = malloc(2 * DEEP + 64);
+    static char text[2 * DEEP + 64];
     size_t size = (size_t)sprintf(text, "{\"a\": ");
     memset(text + size, '[', DEEP);
     memset(text + size + DEEP, ']', DEEP);
@@ -360,7 +360,6 @@ static void test_json_repair__too_deep_a_value_becomes_null(void **state)
     assert_true(has_code(&r, "json.depth"));
     assert_int_equal(consumed, size - strlen(tail) + 1);
     hd_json_repair_deinit(&r);
-    free(text);
 }
 
 static double seconds_of(const char *unit, size_t size)

@@ -315,7 +315,7 @@ static void test_builder__unused_tracks_leave_and_the_others_keep_their_events(v
     }
     add(batch, HD_KIND_INSTANT, 'i', HD_NONE, 5);
     append(builder, batch);
-    assert_int_equal(hd_builder_drop_unused_tracks(builder, NULL), HD_OK);
+    assert_int_equal(hd_builder_settle_tracks(builder, NULL), HD_OK);
     assert_int_equal(hd_trace_track_count(hd_builder_trace(builder)), 334);
     assert_int_equal(hd_builder_thread(builder, 1, 999), 333); /* found where it is now */
     hd_trace *trace = finish(builder, batch);

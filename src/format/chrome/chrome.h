@@ -20,7 +20,39 @@ enum { CHROME_ITEM_LIMIT = 256 << 20, CHROME_KEY_LIMIT = 1024, CHROME_TRACK_CACH
 
 /* ---- shapes while they are recognised: a tree of (key, type) steps -------------------------------------- */
 
+/* The bytes between two values, separator, key and colon, as they stood there last: `, "tid": `. Where they stand again,
+ * one comparison tells what follows. */
+enum { CHROME_LEAD_WORDS = 3 };
+typedef struct chrome_lead {
+    uint64_t word[CHROME_LEAD_WORDS], mask[CHROME_LEAD_WORDS];
+    uint32_t size;   /* 0: none learnt */
+    uint32_t member; /* chrome_member */
+} chrome_lead;
+
+static inline bool chrome_lead_matches(const chrome_lead *lead, const char *p)
+{
+    uint64_t other = ((hd_load64(p) ^ lead->word[0]) & lead->mask[0]) | ((hd_load64(p + 8) ^ lead->word[1]) & lead->mask[1]) |
+                     ((hd_load64(p + 16) ^ lead->word[2]) & lead->mask[2]);
+    return other == 0 && lead->size;
+}
+
+static inline void chrome_lead_learn(chrome_lead *lead, uint32_t member, const char *from, const char *end)
+{
+    size_t size = (size_t)(end - from);
+    char bytes[sizeof lead->word] = {0};
+    *lead = (chrome_lead){0};
+    if (size > sizeof bytes) return;
+    memcpy(bytes, from, size);
+    memcpy(lead->word, bytes, sizeof bytes);
+    memset(bytes, 0xff, size);
+    memset(bytes + size, 0, sizeof bytes - size);
+    memcpy(lead->mask, bytes, sizeof bytes);
+    lead->size = (uint32_t)size;
+    lead->member = member;
+}
+
 typedef struct chrome_edge {
+    chrome_lead lead;
     uint64_t head, head_mask; /* first bytes of the key and its closing quote, for a quick look */
     const char *key;          /* as written, behind the quote */
     uint32_t key_size, key_id;
@@ -68,7 +100,17 @@ typedef struct chrome_issue {
     uint64_t count, first_offset;
 } chrome_issue;
 
+/* The members of an event that have a column, and what stands around them. */
+typedef enum chrome_member {
+    CHROME_M_START, CHROME_M_PH, CHROME_M_TS, CHROME_M_ID, CHROME_M_BP, CHROME_M_CAT, CHROME_M_PID, CHROME_M_TID,
+    CHROME_M_DUR, CHROME_M_ID2, CHROME_M_NAME, CHROME_M_ARGS, CHROME_M_OTHER, CHROME_M_END, CHROME_M_COUNT
+} chrome_member;
+
+enum { CHROME_LEADS = 3 }; /* for what may follow a member */
+
 typedef struct chrome_parser {
+    chrome_lead leads[CHROME_M_COUNT][CHROME_LEADS];
+    uint8_t next_lead[CHROME_M_COUNT]; /* the one to be replaced */
     hd_builder *builder;
     hd_batch *batch;
     bool want_args, want_sources, strict;

@@ -172,23 +172,34 @@ static inline uint32_t parse_key(const char **out, event *e, const char *p)
 
 static const char *parse_args(event *e, const char *p)
 {
+    const chrome_shapes *shapes = &e->parser->shapes;
+    bool first = true;
     e->has_args = true;
-    p = hd_json_skip_space(p + 1);
-    if (*p == '}') return p + 1;
     for (;;) {
         value v;
-        if (HD_UNLIKELY(*p != '"')) return NULL;
-        uint32_t edge = parse_key(&p, e, p + 1);
-        if (HD_UNLIKELY(!p)) return NULL;
-        p = hd_json_skip_space(p);
-        if (HD_UNLIKELY(*p != ':')) return NULL;
-        p = parse_value(&v, e->parser, hd_json_skip_space(p + 1));
+        uint32_t edge = shapes->nodes[e->node].first_edge;
+        if (HD_LIKELY(chrome_lead_matches(&shapes->edges[edge].lead, p) && (first || *p != '{') && !e->too_many)) {
+            p = hd_json_skip_space(p + shapes->edges[edge].lead.size);
+        } else {
+            const char *from = p;
+            p = hd_json_skip_space(p + first);
+            if (*p == '}') return p + 1;
+            if (!first) {
+                if (HD_UNLIKELY(*p != ',')) return NULL;
+                p = hd_json_skip_space(p + 1);
+            }
+            if (HD_UNLIKELY(*p != '"')) return NULL;
+            edge = parse_key(&p, e, p + 1);
+            if (HD_UNLIKELY(!p)) return NULL;
+            p = hd_json_skip_space(p);
+            if (HD_UNLIKELY(*p != ':')) return NULL;
+            p = hd_json_skip_space(p + 1);
+            if (edge) chrome_lead_learn(&shapes->edges[edge].lead, 0, from, p);
+        }
+        p = parse_value(&v, e->parser, p);
         if (HD_UNLIKELY(!p)) return NULL;
         if (HD_LIKELY(!e->too_many)) add_value(e, edge, v);
-        p = hd_json_skip_space(p);
-        if (*p == '}') return p + 1;
-        if (HD_UNLIKELY(*p != ',')) return NULL;
-        p = hd_json_skip_space(p + 1);
+        first = false;
     }
 }
 
@@ -395,6 +406,15 @@ static inline bool key_is(const hd_json_text *key, const char *name, size_t size
     return key->size == size && memcmp(key->data, name, size) == 0;
 }
 
+static const hd_json_text member_keys[CHROME_M_COUNT] = {
+    [CHROME_M_PH] = {"ph", 2, false, false},   [CHROME_M_TS] = {"ts", 2, false, false},
+    [CHROME_M_ID] = {"id", 2, false, false},   [CHROME_M_BP] = {"bp", 2, false, false},
+    [CHROME_M_CAT] = {"cat", 3, false, false}, [CHROME_M_PID] = {"pid", 3, false, false},
+    [CHROME_M_TID] = {"tid", 3, false, false}, [CHROME_M_DUR] = {"dur", 3, false, false},
+    [CHROME_M_ID2] = {"id2", 3, false, false}, [CHROME_M_NAME] = {"name", 4, false, false},
+    [CHROME_M_ARGS] = {"args", 4, false, false},
+};
+
 static int column_of(const hd_json_text *key)
 {
     static const char *const names[COLUMN_COUNT] = {"dur", "ph", "ts", "pid", "tid", "name", "cat", "args", "bp"};
@@ -415,41 +435,40 @@ static const char *set_aside(event *e, const hd_json_text *key, const char *p)
     return column == COLUMN_DUR && e->again->is_begin ? parse_field(e, key, p) : NULL;
 }
 
-static const char *parse_member(event *e, const hd_json_text *key, const char *p)
+static chrome_member member_of(const hd_json_text *key)
+{
+    for (int member = CHROME_M_START + 1; member < CHROME_M_OTHER; member++) {
+        if (key_is(key, member_keys[member].data, member_keys[member].size)) return (chrome_member)member;
+    }
+    return CHROME_M_OTHER;
+}
+
+static inline const char *parse_member(event *e, chrome_member member, const hd_json_text *key, const char *p)
 {
     bool known;
     const char *end = HD_UNLIKELY(e->again != NULL) ? set_aside(e, key, p) : NULL;
     if (HD_UNLIKELY(end)) return end;
-    switch (key->size) {
-    case 2:
-        if (key_is(key, "ph", 2)) return parse_phase(e, key, mark(e, SEEN_PH, p));
-        if (key_is(key, "ts", 2)) {
-            p = parse_time(&known, &e->row.start_ns, &e->row.start_ps, e, key, mark(e, SEEN_TS, p));
-            if (!known) e->row.start_ns = HD_NO_TIME;
-            return p;
-        }
-        if (key_is(key, "id", 2)) return parse_id(e, key, p);
-        if (key_is(key, "bp", 2)) return parse_bind(e, key, mark(e, SEEN_BP, p));
-        break;
-    case 3:
-        if (key_is(key, "cat", 3)) return parse_text(&e->row.category, e, key, mark(e, SEEN_CAT, p));
-        if (key_is(key, "pid", 3)) return parse_token(&e->pid, e, key, mark(e, SEEN_PID, p));
-        if (key_is(key, "tid", 3)) return parse_token(&e->tid, e, key, mark(e, SEEN_TID, p));
-        if (key_is(key, "dur", 3)) {
-            e->dur = p;
-            p = parse_time(&known, &e->dur_ns, &e->dur_ps, e, key, mark(e, SEEN_DUR, p));
-            if (!known) e->dur_ns = HD_NO_TIME;
-            return p;
-        }
-        if (key_is(key, "id2", 3)) return parse_id2(e, key, p);
-        break;
-    case 4:
-        if (key_is(key, "name", 4)) return parse_text(&e->row.name, e, key, mark(e, SEEN_NAME, p));
-        if (key_is(key, "args", 4)) return parse_args_member(e, key, mark(e, SEEN_ARGS, p));
-        break;
-    default: break;
+    switch (member) {
+    case CHROME_M_PH: return parse_phase(e, key, mark(e, SEEN_PH, p));
+    case CHROME_M_TS:
+        p = parse_time(&known, &e->row.start_ns, &e->row.start_ps, e, key, mark(e, SEEN_TS, p));
+        if (!known) e->row.start_ns = HD_NO_TIME;
+        return p;
+    case CHROME_M_ID: return parse_id(e, key, p);
+    case CHROME_M_BP: return parse_bind(e, key, mark(e, SEEN_BP, p));
+    case CHROME_M_CAT: return parse_text(&e->row.category, e, key, mark(e, SEEN_CAT, p));
+    case CHROME_M_PID: return parse_token(&e->pid, e, key, mark(e, SEEN_PID, p));
+    case CHROME_M_TID: return parse_token(&e->tid, e, key, mark(e, SEEN_TID, p));
+    case CHROME_M_DUR:
+        e->dur = p;
+        p = parse_time(&known, &e->dur_ns, &e->dur_ps, e, key, mark(e, SEEN_DUR, p));
+        if (!known) e->dur_ns = HD_NO_TIME;
+        return p;
+    case CHROME_M_ID2: return parse_id2(e, key, p);
+    case CHROME_M_NAME: return parse_text(&e->row.name, e, key, mark(e, SEEN_NAME, p));
+    case CHROME_M_ARGS: return parse_args_member(e, key, mark(e, SEEN_ARGS, p));
+    default: return parse_field(e, key, p);
     }
-    return parse_field(e, key, p);
 }
 
 /* ---- the track --------------------------------------------------------------------------------------------------- */
@@ -545,36 +564,72 @@ static void resolve_key(hd_json_text *key, char buffer[24])
     *key = (hd_json_text){.data = buffer, .size = size};
 }
 
+static void learn(chrome_parser *parser, chrome_member last, chrome_member member, const char *from, const char *end)
+{
+    uint8_t *next = &parser->next_lead[last];
+    chrome_lead_learn(&parser->leads[last][*next], member, from, end);
+    *next = (uint8_t)((*next + 1) % CHROME_LEADS);
+}
+
+/* p is behind the value of member `last`, or at the `{`: at the next value, or behind the `}` (member END), or NULL. */
+static const char *next_member(chrome_member *out, hd_json_text *key, char buffer[24], chrome_parser *parser,
+                               chrome_member last, const char *p)
+{
+    const char *from = p;
+    *out = CHROME_M_END;
+    p = hd_json_skip_space(p + (last == CHROME_M_START));
+    if (*p == '}') {
+        p++;
+        if (last != CHROME_M_START) learn(parser, last, CHROME_M_END, from, p);
+        return p;
+    }
+    if (last != CHROME_M_START) {
+        if (HD_UNLIKELY(*p != ',')) return NULL;
+        p = hd_json_skip_space(p + 1);
+    }
+    if (HD_UNLIKELY(*p != '"')) return NULL;
+    p = hd_json_string(key, p + 1);
+    if (HD_UNLIKELY(!p || (key->wide && !hd_utf8_valid(key->data, key->size, false)))) return NULL;
+    if (HD_UNLIKELY(key->escaped)) resolve_key(key, buffer);
+    p = hd_json_skip_space(p);
+    if (HD_UNLIKELY(*p != ':')) return NULL;
+    p = hd_json_skip_space(p + 1);
+    *out = member_of(key);
+    if (*out != CHROME_M_OTHER) learn(parser, last, *out, from, p);
+    return p;
+}
+
 /* The members of the event whose `{` is at start; behind its `}`, or NULL. */
 static const char *parse_members(event *e, chrome_parser *parser, const char *start, reading *again)
 {
     *e = (event){.parser = parser, .row = hd_row_of(HD_KIND_OTHER, 0), .again = again};
     e->pid.data = e->tid.data = "";
-    const char *p = hd_json_skip_space(start + 1);
-    if (HD_LIKELY(*p != '}')) {
-        for (;;) {
-            hd_json_text key;
-            char buffer[24];
-            if (HD_UNLIKELY(*p != '"')) return NULL;
-            p = hd_json_string(&key, p + 1);
-            if (HD_UNLIKELY(!p || (key.wide && !hd_utf8_valid(key.data, key.size, false)))) return NULL;
-            if (HD_UNLIKELY(key.escaped)) resolve_key(&key, buffer);
-            p = hd_json_skip_space(p);
-            if (HD_UNLIKELY(*p != ':')) return NULL;
-            p = parse_member(e, &key, hd_json_skip_space(p + 1));
+    const char *p = start;
+    for (chrome_member last = CHROME_M_START;;) {
+        hd_json_text key;
+        char buffer[24];
+        const chrome_lead *lead = parser->leads[last];
+        chrome_member member;
+        if (HD_LIKELY(chrome_lead_matches(lead, p) || chrome_lead_matches(++lead, p) || chrome_lead_matches(++lead, p))) {
+            member = (chrome_member)lead->member;
+            p += lead->size;
+            if (member == CHROME_M_END) break;
+            p = parse_member(e, member, &member_keys[member], hd_json_skip_space(p));
+        } else {
+            p = next_member(&member, &key, buffer, parser, last, p);
             if (HD_UNLIKELY(!p)) return NULL;
-            p = hd_json_skip_space(p);
-            if (*p == '}') break;
-            if (HD_UNLIKELY(*p != ',')) return NULL;
-            p = hd_json_skip_space(p + 1);
+            if (member == CHROME_M_END) break;
+            p = parse_member(e, member, &key, p);
         }
+        if (HD_UNLIKELY(!p)) return NULL;
+        last = member;
     }
     if (e->args && (e->row.phase & HD_PHASE_MASK) == 'M') {
         const hd_json_text key = {.data = "args", .size = 4};
         if (!(again && again->raw ? keep_raw(e, &key, e->args) : parse_args(e, e->args))) return NULL;
     }
     set_duration(e);
-    return p + 1;
+    return p;
 }
 
 /* HD_NONE: there are too many shapes or keys, or it is the very shape that stands for that. */

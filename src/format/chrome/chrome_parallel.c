@@ -156,7 +156,6 @@ static hd_status take_back_text(chrome_reader *reader)
         chrome_job *job = &reader->jobs[i % reader->job_count];
         size_t from = i == reader->next_commit ? job->position : 0;
         if (i == reader->next_commit) all.offset = job->text.offset + from;
-        else reader->read_ahead = true;
         memcpy(all.data + all.end, job->text.data + from, job->text.end - from);
         all.end += job->text.end - from;
         discard(job);

@@ -488,7 +488,7 @@ hd_status chrome_read_pieces(hd_builder *builder, hd_input *input, const hd_read
     pthread_cond_init(&reader.changed, NULL);
     hd_status status = reader_init(&reader);
     if (status == HD_OK) status = read_documents(&reader);
-    if (status == HD_OK && reader.read_ahead) status = hd_builder_drop_unused_tracks(builder, err);
+    if (status == HD_OK) status = hd_builder_settle_tracks(builder, err);
     if (status == HD_OK) {
         note_input(&reader);
         chrome_apply_metadata(builder);

@@ -57,7 +57,6 @@ typedef struct chrome_reader {
     chrome_job *jobs;
     size_t job_count;
     uint64_t next_job, next_commit; /* job i stands in jobs[i % job_count] */
-    bool read_ahead;                /* a piece was read that was not to be: its tracks may be none */
     bool halted;                    /* job next_commit did not end where the next one begins */
     hd_status status;
     hd_error *err;

@@ -21,7 +21,8 @@ bool chrome_shapes_init(chrome_shapes *shapes)
     }
     shapes->nodes[0] = (chrome_node){.shape = {HD_NONE, HD_NONE}};
     shapes->node_count = 1;
-    shapes->edge_count = 1; /* edge 0 is "none" */
+    shapes->edges[0] = (chrome_edge){0}; /* "none": matches nothing */
+    shapes->edge_count = 1;
     return true;
 }
 
