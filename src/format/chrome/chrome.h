@@ -151,6 +151,20 @@ uint32_t chrome_shapes_resolve(chrome_parser *parser, uint32_t node, bool has_ar
 /* The string id of a JSON string's text, HD_STRING_NONE: invalid UTF-8 or no memory. */
 uint32_t chrome_intern(chrome_parser *parser, const hd_json_text *text);
 
+/* ---- chrome_value.c ------------------------------------------------------------------------------------------ */
+
+typedef struct chrome_value {
+    hd_arg_type type;
+    int64_t bits; /* as the type says */
+} chrome_value;
+
+/* The value at p, interned where it is text: behind it, or NULL: not valid JSON, or no memory. */
+const char *chrome_parse_value(chrome_value *out, chrome_parser *parser, const char *p);
+/* Decimal microseconds that the columns give back exactly: behind them, else NULL. */
+const char *chrome_parse_plain_time(int64_t *ns, uint32_t *ps, const char *p);
+/* Microseconds of any number's text: more digits, or an exponent; the floor. false: beyond the range of time. */
+bool chrome_micros_of_text(int64_t *ns, uint32_t *ps, const char *p, const char *end);
+
 /* ---- chrome_event.c, chrome_elements.c ----------------------------------------------------------------------- */
 
 typedef enum chrome_outcome {
@@ -163,9 +177,6 @@ typedef enum chrome_outcome {
  * *out_end is behind its `}`. */
 chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, const char *p, uint64_t source_offset,
                                   uint32_t source_size);
-
-/* Decimal microseconds to nanoseconds and picoseconds below; false: does not fit. *inexact: digits are left over. */
-bool chrome_micros(int64_t *ns, uint32_t *ps, bool *inexact, const hd_json_number *number);
 
 /* Where parsing of an array's elements stopped. */
 typedef enum chrome_stop {

@@ -37,75 +37,9 @@ typedef struct event {
     const char *dur;  /* as it was written */
 } event;
 
-typedef struct value {
-    hd_arg_type type;
-    int64_t bits;
-} value;
-
-uint32_t chrome_intern(chrome_parser *parser, const hd_json_text *text)
-{
-    if (HD_LIKELY(!text->escaped && !text->wide)) return hd_builder_intern(parser->builder, text->data, text->size);
-    size_t size;
-    if (!hd_reserve(&parser->scratch, &parser->scratch_capacity, text->size)) return HD_STRING_NONE;
-    if (!hd_json_decode(parser->scratch, &size, text)) return HD_STRING_NONE;
-    return hd_builder_intern(parser->builder, parser->scratch, size);
-}
-
-static uint32_t intern_raw(chrome_parser *parser, const char *from, const char *end)
-{
-    return hd_builder_intern(parser->builder, from, (size_t)(end - from));
-}
-
-/* ---- values -------------------------------------------------------------------------------------------- */
-
-static inline const char *parse_number(value *out, chrome_parser *parser, const char *p)
-{
-    hd_json_number n;
-    const char *start = p;
-    p = hd_json_scan_number(&n, p);
-    if (HD_UNLIKELY(!p)) return NULL;
-    if (HD_LIKELY(n.exact && n.mantissa < (uint64_t)1 << 63 && !(n.negative && n.mantissa == 0))) {
-        int64_t mantissa = n.negative ? -(int64_t)n.mantissa : (int64_t)n.mantissa;
-        if (n.scale == 0) {
-            *out = (value){HD_ARG_INT, mantissa};
-            return p;
-        }
-        if (n.mantissa < (uint64_t)1 << 58 && n.scale < 32) {
-            *out = (value){HD_ARG_DECIMAL, hd_decimal_pack(mantissa, n.scale)};
-            return p;
-        }
-    }
-    *out = (value){HD_ARG_NUMBER, intern_raw(parser, start, p)};
-    return out->bits ? p : NULL;
-}
-
-static inline const char *parse_value(value *out, chrome_parser *parser, const char *p)
-{
-    const char *start = p;
-    switch (*p) {
-    case '"': {
-        hd_json_text text;
-        p = hd_json_string(&text, p + 1);
-        if (HD_UNLIKELY(!p)) return NULL;
-        *out = (value){HD_ARG_STRING, chrome_intern(parser, &text)};
-        return out->bits ? p : NULL;
-    }
-    case '{':
-    case '[':
-        p = hd_json_skip_value(p);
-        if (HD_UNLIKELY(!p)) return NULL;
-        *out = (value){HD_ARG_JSON, intern_raw(parser, start, p)};
-        return out->bits ? p : NULL;
-    case 't':
-    case 'f': *out = (value){HD_ARG_BOOL, *p == 't'}; return hd_json_skip_literal(p);
-    case 'n': *out = (value){HD_ARG_NULL, 0}; return hd_json_skip_literal(p);
-    default: return parse_number(out, parser, p);
-    }
-}
-
 /* ---- members that become values ----------------------------------------------------------------------------- */
 
-static inline bool add_value(event *e, uint32_t edge, value v)
+static inline bool add_value(event *e, uint32_t edge, chrome_value v)
 {
     chrome_shapes *shapes = &e->parser->shapes;
     uint32_t node = edge ? shapes->edges[edge].target[v.type] : 0;
@@ -141,10 +75,10 @@ static const char *keep_raw(event *e, const hd_json_text *key, const char *p)
 /* A member of the event that has no column. */
 static const char *parse_field(event *e, const hd_json_text *key, const char *p)
 {
-    value v;
+    chrome_value v;
     if (!e->parser->want_args) return hd_json_skip_value(p);
     if (HD_UNLIKELY(e->again && e->again->raw)) return keep_raw(e, key, p);
-    p = parse_value(&v, e->parser, p);
+    p = chrome_parse_value(&v, e->parser, p);
     if (p && !e->too_many) add_value(e, chrome_shapes_edge(e->parser, e->node, key, HD_SCOPE_EVENT), v);
     return p;
 }
@@ -176,7 +110,7 @@ static const char *parse_args(event *e, const char *p)
     bool first = true;
     e->has_args = true;
     for (;;) {
-        value v;
+        chrome_value v;
         uint32_t edge = shapes->nodes[e->node].first_edge;
         if (HD_LIKELY(chrome_lead_matches(&shapes->edges[edge].lead, p) && (first || *p != '{') && !e->too_many)) {
             p = hd_json_skip_space(p + shapes->edges[edge].lead.size);
@@ -196,7 +130,7 @@ static const char *parse_args(event *e, const char *p)
             p = hd_json_skip_space(p + 1);
             if (edge) chrome_lead_learn(&shapes->edges[edge].lead, 0, from, p);
         }
-        p = parse_value(&v, e->parser, p);
+        p = chrome_parse_value(&v, e->parser, p);
         if (HD_UNLIKELY(!p)) return NULL;
         if (HD_LIKELY(!e->too_many)) add_value(e, edge, v);
         first = false;
@@ -205,77 +139,16 @@ static const char *parse_args(event *e, const char *p)
 
 /* ---- members with a column ------------------------------------------------------------------------------------ */
 
-bool chrome_micros(int64_t *ns, uint32_t *ps, bool *inexact, const hd_json_number *number)
-{
-    static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
-                                      10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000,
-                                      1000000000000000, 10000000000000000};
-    __extension__ typedef __int128 i128;
-    *ps = 0;
-    *inexact = false;
-    if (!number->exact || number->scale > 19) return false;
-    if (HD_LIKELY(number->scale <= 3)) {
-        uint64_t v;
-        if (__builtin_mul_overflow(number->mantissa, powers[3 - number->scale], &v) || v > INT64_MAX) return false;
-        *ns = number->negative ? -(int64_t)v : (int64_t)v;
-        return true;
-    }
-    i128 unit = powers[number->scale - 3], v = number->negative ? -(i128)number->mantissa : (i128)number->mantissa;
-    i128 whole = v / unit;
-    if (whole * unit > v) whole--; /* floor */
-    i128 rest = (v - whole * unit) * 1000;
-    *ns = (int64_t)whole;
-    *ps = (uint32_t)(rest / unit);
-    *inexact = rest % unit != 0;
-    return true;
-}
-
-/* A time that the columns give back exactly: behind it, else NULL. */
-static inline const char *parse_plain_time(int64_t *ns, uint32_t *ps, const char *p)
-{
-    hd_json_number n;
-    bool inexact;
-    const char *end = hd_json_is_digit(*p) || *p == '-' ? hd_json_scan_number(&n, p) : NULL;
-    return HD_LIKELY(end && chrome_micros(ns, ps, &inexact, &n) && !inexact) ? end : NULL;
-}
-
-/* Any number's text, with more digits than the short way takes, or an exponent; false: beyond the range of time. */
-static bool micros_of_text(int64_t *ns, uint32_t *ps, const char *p, const char *end)
-{
-    __extension__ typedef __int128 i128;
-    bool negative = *p == '-', rest = false;
-    i128 total = 0; /* ps */
-    int decimals = -1;
-    for (p += negative; p < end && (*p | 0x20) != 'e'; p++) {
-        if (*p == '.') decimals = 0;
-        else if (decimals == 6) rest |= *p != '0';
-        else total = total * 10 + (*p - '0'), decimals += decimals >= 0;
-        if (total >= (i128)INT64_MAX * 1000) return false;
-    }
-    for (decimals = decimals < 0 ? 0 : decimals; decimals < 6; decimals++) total *= 10;
-    if (p < end) { /* an exponent shifts the point */
-        long power = strtol(p + 1, NULL, 10);
-        for (; power > 0 && total && total <= (i128)INT64_MAX * 1000; power--) total *= 10;
-        for (; power < 0 && total; power++) total /= 10;
-    }
-    if (total >= (i128)INT64_MAX * 1000) return false;
-    if (negative) total = -total - rest; /* floor */
-    i128 whole = total / 1000 - (total % 1000 < 0);
-    *ns = (int64_t)whole;
-    *ps = (uint32_t)(total - whole * 1000);
-    return true;
-}
-
 /* ts or dur. A value that the columns do not give back exactly is kept as it was written, too. */
 static const char *parse_time(bool *known, int64_t *ns, uint32_t *ps, event *e, const hd_json_text *key, const char *p)
 {
-    const char *end = parse_plain_time(ns, ps, p);
+    const char *end = chrome_parse_plain_time(ns, ps, p);
     *known = true;
     if (HD_LIKELY(end)) return end;
     hd_json_number n;
     bool quoted = *p == '"';
     end = hd_json_is_digit(p[quoted]) || p[quoted] == '-' ? hd_json_scan_number(&n, p + quoted) : NULL;
-    *known = end && (!quoted || *end == '"') && micros_of_text(ns, ps, p + quoted, end);
+    *known = end && (!quoted || *end == '"') && chrome_micros_of_text(ns, ps, p + quoted, end);
     return parse_field(e, key, p);
 }
 
@@ -298,7 +171,7 @@ static const char *parse_token(chrome_token *out, event *e, const hd_json_text *
     return parse_field(e, key, p);
 }
 
-static bool id_of(event *e, value v, uint32_t flags)
+static bool id_of(event *e, chrome_value v, uint32_t flags)
 {
     switch (v.type) {
     case HD_ARG_INT: e->row.id_type = HD_ID_INT | flags; break;
@@ -313,9 +186,9 @@ static bool id_of(event *e, value v, uint32_t flags)
 
 static const char *parse_id(event *e, const hd_json_text *key, const char *p)
 {
-    value v;
+    chrome_value v;
     if (e->seen & SEEN_ID || (*p != '"' && *p != '-' && !hd_json_is_digit(*p))) return parse_field(e, key, p);
-    const char *end = parse_value(&v, e->parser, p);
+    const char *end = chrome_parse_value(&v, e->parser, p);
     if (!end) return NULL;
     e->seen |= SEEN_ID;
     return id_of(e, v, 0) ? end : parse_field(e, key, p);
@@ -325,7 +198,7 @@ static const char *parse_id(event *e, const hd_json_text *key, const char *p)
 static const char *parse_id2(event *e, const hd_json_text *key, const char *p)
 {
     hd_json_text scope;
-    value v;
+    chrome_value v;
     if (e->seen & SEEN_ID || *p != '{') return parse_field(e, key, p);
     const char *q = hd_json_skip_space(p + 1);
     if (*q != '"' || !(q = hd_json_string(&scope, q + 1))) return parse_field(e, key, p);
@@ -334,7 +207,7 @@ static const char *parse_id2(event *e, const hd_json_text *key, const char *p)
     bool global = scope.size == 6 && memcmp(scope.data, "global", 6) == 0;
     if (*q != ':' || !(local || global)) return parse_field(e, key, p);
     q = hd_json_skip_space(q + 1);
-    if (*q == '{' || *q == '[' || !(q = parse_value(&v, e->parser, q))) return parse_field(e, key, p);
+    if (*q == '{' || *q == '[' || !(q = chrome_parse_value(&v, e->parser, q))) return parse_field(e, key, p);
     q = hd_json_skip_space(q);
     if (*q != '}' || !id_of(e, v, local ? HD_ID_LOCAL : HD_ID_GLOBAL)) return parse_field(e, key, p);
     e->seen |= SEEN_ID;
@@ -539,7 +412,7 @@ static void set_duration(event *e)
     if (!e->dur || e->dur_ns == HD_NO_TIME) return;
     if (HD_UNLIKELY((e->row.phase & HD_PHASE_MASK) == 'B')) { /* its end will fill the column */
         const hd_json_text key = {.data = "dur", .size = 3};
-        if (parse_plain_time(&e->dur_ns, &e->dur_ps, e->dur)) parse_field(e, &key, e->dur);
+        if (chrome_parse_plain_time(&e->dur_ns, &e->dur_ps, e->dur)) parse_field(e, &key, e->dur);
         return;
     }
     uint32_t end_ps = e->row.start_ps + e->dur_ps;
