@@ -85,8 +85,8 @@ hd_status hd_builder_append(hd_builder *builder, hd_chunk *chunk, hd_error *err)
 void hd_builder_ledger(hd_builder *builder, const char *stage, const char *code, hd_ledger_level level, uint64_t count,
                        uint64_t offset);
 void hd_builder_metadata(hd_builder *builder, uint32_t key, uint32_t value, bool after_events);
-/* Patches come nearly in the order of the input; holes side by side become one. After some millions no more are kept and
- * facts.needs_rewrite is set. */
+/* Patches come nearly in the order of the input; holes side by side become one. After some millions no more are kept
+ * and facts.needs_rewrite is set. */
 void hd_builder_patch(hd_builder *builder, uint64_t offset, uint64_t size, uint32_t text);
 /* For readers with several threads, once all is appended and before tracks get names: threads are numbered in the order
  * of their first events, and those without events leave, such as those of rows that were never appended. */

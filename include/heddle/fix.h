@@ -31,22 +31,22 @@ hd_fix_options hd_fix_defaults(void);
 
 /* A track with slices. */
 typedef struct hd_fix_track {
-    const char *pid, *tid; /* as the input writes them, "" if absent */
-    uint32_t lane_count;   /* with the track's own: at least 1 */
+    const char *pid, *tid;           /* as the input writes them, "" if absent */
+    uint32_t lane_count;             /* with the track's own: at least 1 */
     uint64_t slices, moved, snapped; /* snapped: crossings, of which one slice may have several */
 } hd_fix_track;
 
 /* All changed slices of category "kernel" with one name. */
 typedef struct hd_fix_kernel {
     const char *name;
-    uint64_t runs, moved, snapped; /* runs: changed ones */
+    uint64_t runs, moved, snapped;  /* runs: changed ones */
     int64_t delayed_ps, trimmed_ps; /* starts pushed later, ends clamped earlier; sums */
 } hd_fix_kernel;
 
 typedef struct hd_fix_slice {
     const char *name, *pid, *tid;
-    uint32_t lane;        /* 0: snapped in place */
-    const char *lane_tid; /* tid of the lane it moved to, NULL if snapped */
+    uint32_t lane;                        /* 0: snapped in place */
+    const char *lane_tid;                 /* tid of the lane it moved to, NULL if snapped */
     int64_t start_shift_ps, end_shift_ps; /* at least 0 each */
 } hd_fix_slice;
 
@@ -57,12 +57,12 @@ typedef struct hd_fix_report {
     uint64_t slices, moved, snapped_crossings, updated; /* updated: slices whose times changed */
     int64_t start_shift_ps, end_shift_ps;
     size_t kernel_count;
-    hd_fix_kernel *kernels; /* largest total shift first */
-    uint64_t moved_others, snapped_others; /* changed slices that are no kernels */
-    size_t moved_count, snapped_count;     /* those listed below */
+    hd_fix_kernel *kernels;                  /* largest total shift first */
+    uint64_t moved_others, snapped_others;   /* changed slices that are no kernels */
+    size_t moved_count, snapped_count;       /* those listed below */
     hd_fix_slice *moved_list, *snapped_list; /* longest, and largest shift, first */
-    uint64_t flow_endpoints; /* rewritten */
-    uint64_t flows_unresolved; /* could not be kept bound to their slice */
+    uint64_t flow_endpoints;                 /* rewritten */
+    uint64_t flows_unresolved;               /* could not be kept bound to their slice */
     uint64_t new_lanes;
     uint64_t repairs, losses; /* of the JSON, see the ledger of the input */
     uint64_t output_bytes;    /* uncompressed, 0 if pretty */

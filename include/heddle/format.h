@@ -22,10 +22,10 @@ typedef void hd_progress(void *user, uint64_t done, uint64_t total);
 /* Zero-initialised is "everything, with repairs, all cores". */
 typedef struct hd_read_options {
     hd_args_wanted args;
-    bool sources;      /* fill HD_COL_SOURCE and keep the repairs as patches of the input */
-    bool strict;       /* refuse repairs: the first damage is HD_ERR_DAMAGED */
-    bool keep_input;   /* make a pipe readable a second time (it is copied to a temporary file) */
-    unsigned threads;  /* 0: one per core */
+    bool sources;     /* fill HD_COL_SOURCE and keep the repairs as patches of the input */
+    bool strict;      /* refuse repairs: the first damage is HD_ERR_DAMAGED */
+    bool keep_input;  /* make a pipe readable a second time (it is copied to a temporary file) */
+    unsigned threads; /* 0: one per core */
     hd_progress *progress;
     void *progress_user;
 } hd_read_options;
@@ -35,9 +35,9 @@ typedef struct hd_read_options {
 hd_status hd_trace_read(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err);
 
 typedef struct hd_write_options {
-    bool pretty; /* two-space indentation */
-    bool sync;   /* wait for the disk before the file gets its name */
-    int level;   /* of compression, 0: the default */
+    bool pretty;           /* two-space indentation */
+    bool sync;             /* wait for the disk before the file gets its name */
+    int level;             /* of compression, 0: the default */
     hd_progress *progress; /* units: events */
     void *progress_user;
 } hd_write_options;

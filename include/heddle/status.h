@@ -37,8 +37,8 @@ enum { HD_ERROR_MESSAGE_BYTES = 256, HD_ERROR_PATH_BYTES = 256, HD_ERROR_CAUSES 
 /* Zero-initialised is "no error": `hd_error err = {0};`. Text is always terminated. */
 typedef struct hd_error {
     hd_status status;
-    uint64_t offset; /* byte offset in the (decompressed) input, or HD_OFFSET_NONE */
-    char path[HD_ERROR_PATH_BYTES]; /* file the failure is about, "" if none; long paths keep their tail */
+    uint64_t offset;                      /* byte offset in the (decompressed) input, or HD_OFFSET_NONE */
+    char path[HD_ERROR_PATH_BYTES];       /* file the failure is about, "" if none; long paths keep their tail */
     char message[HD_ERROR_MESSAGE_BYTES]; /* what was found and what was expected */
     uint32_t cause_count;
     char causes[HD_ERROR_CAUSES][HD_ERROR_MESSAGE_BYTES]; /* what was being done, innermost first */

@@ -23,10 +23,10 @@ extern "C" {
 
 enum { HD_BLOCK_ROWS = 65536 };
 
-#define HD_NO_TIME INT64_MIN     /* the event has no time, or the slice no duration (never closed, or not given) */
-#define HD_NONE UINT32_MAX       /* no track, no parent, no shape … */
-#define HD_STRING_NONE 0u        /* string id: the key was absent. "" has an id of its own */
-#define HD_NO_NUMBER INT64_MIN   /* no sort index, device, stream or rank was given */
+#define HD_NO_TIME INT64_MIN   /* the event has no time, or the slice no duration (never closed, or not given) */
+#define HD_NONE UINT32_MAX     /* no track, no parent, no shape … */
+#define HD_STRING_NONE 0u      /* string id: the key was absent. "" has an id of its own */
+#define HD_NO_NUMBER INT64_MIN /* no sort index, device, stream or rank was given */
 
 typedef struct hd_trace hd_trace;
 
@@ -117,9 +117,9 @@ typedef struct hd_arg_group {
 typedef struct hd_block {
     hd_kind kind;
     uint32_t row_count;
-    uint64_t first_row;     /* row number of row 0 in the table */
-    int64_t start_ns;       /* smallest start, HD_NO_TIME if no row has one */
-    int64_t end_ns;         /* largest start or end, likewise */
+    uint64_t first_row; /* row number of row 0 in the table */
+    int64_t start_ns;   /* smallest start, HD_NO_TIME if no row has one */
+    int64_t end_ns;     /* largest start or end, likewise */
     hd_column columns[HD_COL_COUNT];
     uint32_t group_count;
     const hd_arg_group *groups; /* by ascending shape id; shapes without keys have no group */
@@ -189,15 +189,15 @@ typedef enum hd_arg_scope {
 } hd_arg_scope;
 
 typedef struct hd_arg_key {
-    uint32_t key; /* string id */
-    uint8_t type; /* hd_arg_type */
+    uint32_t key;  /* string id */
+    uint8_t type;  /* hd_arg_type */
     uint8_t scope; /* hd_arg_scope */
     uint16_t reserved;
 } hd_arg_key;
 
 typedef struct hd_shape {
     uint32_t key_count;
-    bool has_args; /* the event had an `args` object, maybe an empty one */
+    bool has_args;          /* the event had an `args` object, maybe an empty one */
     const hd_arg_key *keys; /* in the order of the input; a key may stand twice */
 } hd_shape;
 
@@ -211,8 +211,14 @@ static inline int64_t hd_decimal_pack(int64_t mantissa, unsigned scale)
 {
     return (int64_t)((uint64_t)mantissa << 5 | (scale & 31));
 }
-static inline int64_t hd_decimal_mantissa(int64_t packed) { return (packed - (packed & 31)) / 32; }
-static inline unsigned hd_decimal_scale(int64_t packed) { return (unsigned)(packed & 31); }
+static inline int64_t hd_decimal_mantissa(int64_t packed)
+{
+    return (packed - (packed & 31)) / 32;
+}
+static inline unsigned hd_decimal_scale(int64_t packed)
+{
+    return (unsigned)(packed & 31);
+}
 double hd_decimal_double(int64_t packed);
 
 typedef struct hd_value {
@@ -243,16 +249,16 @@ typedef struct hd_ident {
 } hd_ident;
 
 typedef struct hd_track {
-    uint32_t id;       /* its index */
-    uint32_t parent;   /* track index of the process, HD_NONE for a process */
+    uint32_t id;     /* its index */
+    uint32_t parent; /* track index of the process, HD_NONE for a process */
     hd_track_kind kind;
     hd_ident pid, tid; /* tid.type is HD_IDENT_NONE for a process */
     uint32_t same_as;  /* lowest track whose pid and tid read the same though of another type ("7" and 7), or itself */
     uint32_t name;     /* string id */
     uint32_t labels;   /* string id, processes only */
     int64_t sort_index, device, stream, rank; /* HD_NO_NUMBER: unknown */
-    uint64_t rows[HD_KIND_COUNT]; /* events on it */
-    int64_t start_ns, end_ns;     /* span of its slices, HD_NO_TIME if none */
+    uint64_t rows[HD_KIND_COUNT];             /* events on it */
+    int64_t start_ns, end_ns;                 /* span of its slices, HD_NO_TIME if none */
 } hd_track;
 
 uint32_t hd_trace_track_count(const hd_trace *trace);
@@ -262,9 +268,9 @@ const hd_track *hd_trace_track_at(const hd_trace *trace, uint32_t index);
 
 /* A top-level key of the input, in its order. */
 typedef struct hd_metadata {
-    uint32_t key;        /* string id */
-    uint32_t value;      /* string id: JSON text */
-    bool after_events;   /* stood behind the events */
+    uint32_t key;      /* string id */
+    uint32_t value;    /* string id: JSON text */
+    bool after_events; /* stood behind the events */
 } hd_metadata;
 
 size_t hd_trace_metadata_count(const hd_trace *trace);
@@ -290,20 +296,20 @@ size_t hd_trace_ledger_count(const hd_trace *trace);
 const hd_ledger_row *hd_trace_ledger_at(const hd_trace *trace, size_t index);
 
 typedef struct hd_trace_facts {
-    const char *format;         /* "chrome" */
-    const char *compression;    /* "none", "gzip", "zstd" */
-    uint64_t stored_bytes;      /* size of the input as stored, 0 unknown */
-    uint64_t input_bytes;       /* decompressed */
-    int64_t start_ns, end_ns;   /* span of all timed events, HD_NO_TIME if none. Events at or below 0 in a trace
-                                   that lies elsewhere (Kineto's Record Window End) do not count */
-    int64_t base_ns;            /* Unix time of the clock's zero, 0 if the times are themselves Unix time, or
-                                   HD_NO_TIME if unknown */
-    int64_t rank;               /* HD_NO_NUMBER: unknown */
-    int64_t world_size;         /* likewise */
-    bool has_sources;           /* HD_COL_SOURCE is filled */
-    bool has_args;              /* arguments were read */
-    bool top_level_array;       /* Chrome JSON without an enclosing object */
-    bool needs_rewrite;         /* the input is not one document: patches of its text cannot make it valid */
+    const char *format;       /* "chrome" */
+    const char *compression;  /* "none", "gzip", "zstd" */
+    uint64_t stored_bytes;    /* size of the input as stored, 0 unknown */
+    uint64_t input_bytes;     /* decompressed */
+    int64_t start_ns, end_ns; /* span of all timed events, HD_NO_TIME if none. Events at or below 0 in a trace
+                                 that lies elsewhere (Kineto's Record Window End) do not count */
+    int64_t base_ns;          /* Unix time of the clock's zero, 0 if the times are themselves Unix time, or
+                                 HD_NO_TIME if unknown */
+    int64_t rank;             /* HD_NO_NUMBER: unknown */
+    int64_t world_size;       /* likewise */
+    bool has_sources;         /* HD_COL_SOURCE is filled */
+    bool has_args;            /* arguments were read */
+    bool top_level_array;     /* Chrome JSON without an enclosing object */
+    bool needs_rewrite;       /* the input is not one document: patches of its text cannot make it valid */
 } hd_trace_facts;
 
 const hd_trace_facts *hd_trace_facts_of(const hd_trace *trace);
@@ -311,8 +317,8 @@ const hd_trace_facts *hd_trace_facts_of(const hd_trace *trace);
 /* Places where the reader had to change the input's text to read it; only when sources were wanted. Ascending. */
 typedef struct hd_source_patch {
     uint64_t offset;
-    uint64_t size;     /* input bytes replaced, may be 0 */
-    uint32_t text;     /* string id of what stands there instead, HD_STRING_NONE: nothing */
+    uint64_t size; /* input bytes replaced, may be 0 */
+    uint32_t text; /* string id of what stands there instead, HD_STRING_NONE: nothing */
 } hd_source_patch;
 
 size_t hd_trace_patch_count(const hd_trace *trace);

@@ -44,7 +44,14 @@ const char *hd_json_string_rest(hd_json_text *out, const char *p)
     while (*p == '\\') {
         out->escaped = true;
         switch (p[1]) {
-        case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't': p += 2; break;
+        case '"':
+        case '\\':
+        case '/':
+        case 'b':
+        case 'f':
+        case 'n':
+        case 'r':
+        case 't': p += 2; break;
         case 'u':
             if (hex_four(p + 2) < 0) return NULL;
             p += 6;
@@ -275,7 +282,9 @@ static inline const char *skip_value(const char *p, const char **out_at)
             continue;
         }
         case '"': p = skip_string(p + 1); break;
-        case 't': case 'f': case 'n': p = hd_json_skip_literal(p); break;
+        case 't':
+        case 'f':
+        case 'n': p = hd_json_skip_literal(p); break;
         default: p = hd_json_skip_number(p);
         }
         if (!p || !(p = skip_after_value(&n, p, out_at))) return NULL;
@@ -308,7 +317,9 @@ bool hd_json_is_cut(const char *p, const char *end)
         at = string_stop(at + 1, end);
         if (*at == '"') at = hd_json_skip_space(at + 1);
     } else {
-        while (*at == '-' || *at == '+' || *at == '.' || hd_json_is_digit(*at) || ((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z')) at++;
+        while (*at == '-' || *at == '+' || *at == '.' || hd_json_is_digit(*at) ||
+               ((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z'))
+            at++;
     }
     return at >= end;
 }

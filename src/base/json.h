@@ -26,7 +26,10 @@ enum { HD_JSON_PADDING = 64, HD_JSON_DEPTH_LIMIT = 1024 };
 
 /* ---- white space -------------------------------------------------------------------------------------- */
 
-static inline bool hd_json_is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+static inline bool hd_json_is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
 
 const char *hd_json_skip_long_space(const char *p);
 
@@ -86,7 +89,8 @@ static inline const char *hd_json_find_special(bool *wide, const char *p)
 /* The slow part of hd_json_string: p is at the first byte that is neither plain nor a quote. */
 const char *hd_json_string_rest(hd_json_text *out, const char *p);
 
-/* p is behind the opening quote. Returns behind the closing one, or NULL: a control character, a bad escape, or no end. */
+/* p is behind the opening quote. Returns behind the closing one, or NULL: a control character, a bad escape, or no end.
+ */
 static inline const char *hd_json_string(hd_json_text *out, const char *p)
 {
     out->data = p;
@@ -114,7 +118,10 @@ typedef struct hd_json_number {
     uint64_t mantissa; /* all digits without the point */
 } hd_json_number;
 
-static inline bool hd_json_is_digit(char c) { return (unsigned char)(c - '0') < 10; }
+static inline bool hd_json_is_digit(char c)
+{
+    return (unsigned char)(c - '0') < 10;
+}
 
 /* How many of the eight bytes from p on are digits before the first that is none. */
 static inline unsigned hd_json_digit_run(uint64_t eight)

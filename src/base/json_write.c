@@ -23,7 +23,10 @@ void hd_json_put(hd_json_out *out, const char *data, size_t size)
     out->size += size;
 }
 
-void hd_json_put_text(hd_json_out *out, const char *text) { hd_json_put(out, text, strlen(text)); }
+void hd_json_put_text(hd_json_out *out, const char *text)
+{
+    hd_json_put(out, text, strlen(text));
+}
 
 /* Digits of a number, right-aligned in buffer[20]; the first one. */
 static char *digits_of(char buffer[20], uint64_t value)

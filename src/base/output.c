@@ -30,7 +30,8 @@ enum {
     DIRECT_BYTES = 256 << 10, /* pieces from here on are not gathered */
     PACKED_BYTES = 256 << 10,
     WINDOW_BYTES = 4 << 20, /* of the input, mapped at a time */
-    WRITE_MAX_BYTES = 256 << 10, /* larger ones take whole huge pages for the page cache, which a virtual machine may lack */
+    WRITE_MAX_BYTES =
+        256 << 10, /* larger ones take whole huge pages for the page cache, which a virtual machine may lack */
     LINKS_MAX = 40,
     NAME_TRIES_MAX = 100,
     GZIP_LEVELS = 4,

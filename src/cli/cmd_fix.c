@@ -58,9 +58,12 @@ static void say_name(printer *p, const char *name)
 /* 480ns, 0.2ns, 2.848us; nothing at all is 0.000us. */
 static const char *time_text(char out[32], int64_t ps)
 {
-    if (ps == 0 || ps >= 1000000) snprintf(out, 32, "%" PRId64 ".%03" PRId64 "us", (ps + 500) / 1000000, (ps + 500) / 1000 % 1000);
-    else if (ps % 1000 == 0) snprintf(out, 32, "%" PRId64 "ns", ps / 1000);
-    else snprintf(out, 32, "%.*gns", 6, (double)ps / 1000);
+    if (ps == 0 || ps >= 1000000)
+        snprintf(out, 32, "%" PRId64 ".%03" PRId64 "us", (ps + 500) / 1000000, (ps + 500) / 1000 % 1000);
+    else if (ps % 1000 == 0)
+        snprintf(out, 32, "%" PRId64 "ns", ps / 1000);
+    else
+        snprintf(out, 32, "%.*gns", 6, (double)ps / 1000);
     return out;
 }
 
@@ -106,8 +109,9 @@ static void say_kernels(printer *p, const hd_fix_report *r, bool full)
         char a[32], b[32], c[32];
         say(p, "  ");
         say_name(p, k->name);
-        say(p, ": runs=%" PRIu64 ", total delayed=%s, total trimmed=%s, total boundary shift=%s, moved=%" PRIu64
-               ", snapped=%" PRIu64 "\n",
+        say(p,
+            ": runs=%" PRIu64 ", total delayed=%s, total trimmed=%s, total boundary shift=%s, moved=%" PRIu64
+            ", snapped=%" PRIu64 "\n",
             k->runs, time_text(a, k->delayed_ps), time_text(b, k->trimmed_ps),
             time_text(c, k->delayed_ps + k->trimmed_ps), k->moved, k->snapped);
     }
@@ -148,7 +152,8 @@ static void say_snapped(printer *p, const hd_fix_report *r)
         say(p, " tid=");
         say_name(p, s->tid);
         say(p, ":");
-        if (s->start_shift_ps) say(p, " start delayed by %s%s", time_text(a, s->start_shift_ps), s->end_shift_ps ? "," : "");
+        if (s->start_shift_ps)
+            say(p, " start delayed by %s%s", time_text(a, s->start_shift_ps), s->end_shift_ps ? "," : "");
         if (s->end_shift_ps) say(p, " end trimmed by %s", time_text(a, s->end_shift_ps));
         say(p, "\n");
     }
@@ -170,13 +175,16 @@ static void say_report(printer *p, const hd_fix_report *r, const struct fix_opti
     if (r->repairs || r->losses)
         say(p, "mended broken JSON in %" PRIu64 " place(s), lost %" PRIu64 " (heddle check names them)\n",
             r->repairs + r->losses, r->losses);
-    if (options->dry_run) say(p, "dry run: nothing written; would write ");
-    else say(p, "wrote ");
+    if (options->dry_run)
+        say(p, "dry run: nothing written; would write ");
+    else
+        say(p, "wrote ");
     say_name(p, strcmp(out, "-") == 0 ? "standard output" : out);
     say(p, ": %" PRIu64 " slices, %" PRIu64 " new lanes\n", r->slices, r->new_lanes);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -----------------------------------------------------------------------------------------------------------
+ */
 
 static hd_status tracks_table(hd_table **out, const hd_fix_report *r, hd_error *err)
 {
@@ -238,8 +246,10 @@ static hd_status slices_table(hd_table **out, const char *name, const hd_fix_sli
         hd_table_add_text(b, list[i].pid);
         hd_table_add_text(b, list[i].tid);
         hd_table_add_count(b, list[i].lane);
-        if (list[i].lane_tid) hd_table_add_text(b, list[i].lane_tid);
-        else hd_table_add_null(b);
+        if (list[i].lane_tid)
+            hd_table_add_text(b, list[i].lane_tid);
+        else
+            hd_table_add_null(b);
         hd_table_add_int(b, list[i].start_shift_ps);
         hd_table_add_int(b, list[i].end_shift_ps);
     }
@@ -284,14 +294,17 @@ static int say_json(printer *p, const hd_fix_report *r, const struct fix_options
     hd_status status = say_table(p, "tracks", tracks_table(&table, r, err), &table);
     if (status == HD_OK) status = say_table(p, "kernels", kernels_table(&table, r, err), &table);
     if (status == HD_OK)
-        status = say_table(p, "moved_slices", slices_table(&table, "moved", r->moved_list, r->moved_count, err), &table);
+        status =
+            say_table(p, "moved_slices", slices_table(&table, "moved", r->moved_list, r->moved_count, err), &table);
     if (status == HD_OK)
-        status = say_table(p, "snapped_slices", slices_table(&table, "snapped", r->snapped_list, r->snapped_count, err), &table);
+        status = say_table(p, "snapped_slices", slices_table(&table, "snapped", r->snapped_list, r->snapped_count, err),
+                           &table);
     say(p, "\n}\n");
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------------ */
+/* ---- the command
+ * ------------------------------------------------------------------------------------------------------ */
 
 static int run(cli_run *run)
 {
@@ -317,8 +330,10 @@ static int run(cli_run *run)
     if (status != HD_OK) return CLI_FAILED;
     printer p = {.run = run, .to_stderr = !options->dry_run && strcmp(out, "-") == 0};
     int result = CLI_OK;
-    if (run->global.json) result = say_json(&p, &report, options);
-    else if (!run->global.quiet) say_report(&p, &report, options, out);
+    if (run->global.json)
+        result = say_json(&p, &report, options);
+    else if (!run->global.quiet)
+        say_report(&p, &report, options, out);
     hd_fix_report_deinit(&report);
     return result;
 }
@@ -326,22 +341,46 @@ static int run(cli_run *run)
 static const char *const report_choices[] = {"auto", "full", NULL};
 static const struct fix_options defaults = {.snap_threshold_us = 5.0};
 static const cli_option options[] = {
-    {.name = "snap-threshold-us", .letter = 's', .kind = CLI_DECIMAL, .value = "US", .max = 1e9,
+    {.name = "snap-threshold-us",
+     .letter = 's',
+     .kind = CLI_DECIMAL,
+     .value = "US",
+     .max = 1e9,
      .field = offsetof(struct fix_options, snap_threshold_us),
      .help = "snap crossings smaller than this many microseconds in place; 0 snaps none"},
-    {.name = "dry-run", .letter = 'n', .kind = CLI_FLAG, .field = offsetof(struct fix_options, dry_run),
+    {.name = "dry-run",
+     .letter = 'n',
+     .kind = CLI_FLAG,
+     .field = offsetof(struct fix_options, dry_run),
      .help = "report what would be done and write nothing"},
-    {.name = "report", .letter = 'r', .kind = CLI_CHOICE, .value = "LISTS", .choices = report_choices,
+    {.name = "report",
+     .letter = 'r',
+     .kind = CLI_CHOICE,
+     .value = "LISTS",
+     .choices = report_choices,
      .field = offsetof(struct fix_options, report),
      .help = "auto lists the 50 largest changes, full lists all"},
-    {.name = "pretty", .letter = 'p', .kind = CLI_FLAG, .field = offsetof(struct fix_options, pretty),
+    {.name = "pretty",
+     .letter = 'p',
+     .kind = CLI_FLAG,
+     .field = offsetof(struct fix_options, pretty),
      .help = "indent the output by two spaces, instead of keeping the input's layout"},
-    {.name = "strict", .kind = CLI_FLAG, .field = offsetof(struct fix_options, strict),
+    {.name = "strict",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct fix_options, strict),
      .help = "fail on broken JSON instead of mending it"},
-    {.name = "sync", .kind = CLI_FLAG, .field = offsetof(struct fix_options, sync),
+    {.name = "sync",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct fix_options, sync),
      .help = "wait until the output is on the disk"},
-    {.name = "threads", .letter = 'j', .kind = CLI_COUNT, .value = "N", .min = 0, .max = 64,
-     .field = offsetof(struct fix_options, threads), .help = "threads that read; 0 is one per core"},
+    {.name = "threads",
+     .letter = 'j',
+     .kind = CLI_COUNT,
+     .value = "N",
+     .min = 0,
+     .max = 64,
+     .field = offsetof(struct fix_options, threads),
+     .help = "threads that read; 0 is one per core"},
     {0},
 };
 
@@ -351,7 +390,8 @@ const cli_command cmd_fix = {
     .summary = "repair lanes, so that every viewer shows every slice",
     .usage = "IN [OUT]",
     .description =
-        "On one track (pid, tid) slices must be disjoint or nested: viewers drop or misdraw those that cross. fix makes "
+        "On one track (pid, tid) slices must be disjoint or nested: viewers drop or misdraw those that cross. fix "
+        "makes "
         "them so. A crossing smaller than the snap threshold is timing noise: the later slice's end is clamped to the "
         "earlier one's end, or its start is pushed behind it, whichever is the smaller shift. A larger crossing is "
         "genuine: the slice moves to a lane of its own right below the track, with its times as they were.\n\n"

@@ -11,13 +11,16 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "fix/fix_report.h"
 #include "base/json_write.h"
+#include "fix/fix_report.h"
 #include "format/chrome/chrome_patch.h"
 #include "format/format.h"
 #include "pass/lanes.h"
 
-hd_fix_options hd_fix_defaults(void) { return (hd_fix_options){.snap_threshold_ps = HD_FIX_SNAP_THRESHOLD_PS}; }
+hd_fix_options hd_fix_defaults(void)
+{
+    return (hd_fix_options){.snap_threshold_ps = HD_FIX_SNAP_THRESHOLD_PS};
+}
 
 /* ---- edits of the plan -> edits of the text ------------------------------------------------------------------ */
 
@@ -46,7 +49,8 @@ static chrome_edit edit_of(const hd_lane_plan *plan, const hd_event *event, uint
     return edit;
 }
 
-static void add_slice_edits(edit_list *list, const hd_trace *trace, const hd_lane_plan *plan, const hd_lane_edit *change)
+static void add_slice_edits(edit_list *list, const hd_trace *trace, const hd_lane_plan *plan,
+                            const hd_lane_edit *change)
 {
     hd_event slice = event_at(trace, HD_KIND_SLICE, change->row);
     chrome_edit edit = edit_of(plan, &slice, change->lane);
@@ -104,7 +108,8 @@ static hd_event event_at_end(const hd_trace *trace, bool last)
         uint64_t rows = hd_trace_row_count(trace, (hd_kind)kind);
         if (rows == 0) continue;
         hd_event event = event_at(trace, (hd_kind)kind, last ? rows - 1 : 0);
-        if (last ? event.source_offset >= found.source_offset : event.source_offset < found.source_offset) found = event;
+        if (last ? event.source_offset >= found.source_offset : event.source_offset < found.source_offset)
+            found = event;
     }
     return found;
 }
@@ -117,8 +122,10 @@ static size_t read_before(char *out, size_t capacity, hd_input *input, const hd_
     size_t size = offset < capacity ? (size_t)offset : capacity, got = 0, filled = 0;
     char *head;
     if (random) return hd_input_pread(input, out, size, offset - size, &got, NULL) == HD_OK && got == size ? size : 0;
-    if (offset > SEARCHED_BYTES || hd_input_rewind(input, NULL) != HD_OK || !(head = malloc((size_t)offset + 1))) return 0;
-    while (filled < offset && hd_input_next(input, head + filled, (size_t)offset - filled, &got, NULL) == HD_OK) filled += got;
+    if (offset > SEARCHED_BYTES || hd_input_rewind(input, NULL) != HD_OK || !(head = malloc((size_t)offset + 1)))
+        return 0;
+    while (filled < offset && hd_input_next(input, head + filled, (size_t)offset - filled, &got, NULL) == HD_OK)
+        filled += got;
     if (filled == offset) memcpy(out, head + filled - size, size);
     free(head);
     return filled == offset ? size : 0;
@@ -137,8 +144,10 @@ static void find_separator(char *out, size_t out_size, hd_input *input, const hd
 static void put_ident(hd_json_out *out, const hd_trace *trace, hd_ident ident)
 {
     hd_string s = hd_trace_string(trace, ident.text);
-    if (ident.type == HD_IDENT_STRING) hd_json_put_string(out, s.data, s.size);
-    else hd_json_put(out, s.data, s.size);
+    if (ident.type == HD_IDENT_STRING)
+        hd_json_put_string(out, s.data, s.size);
+    else
+        hd_json_put(out, s.data, s.size);
 }
 
 static void put_lane_meta(hd_json_out *out, const hd_trace *trace, const hd_new_lane *lane, const char *separator,
@@ -155,8 +164,10 @@ static void put_lane_meta(hd_json_out *out, const hd_trace *trace, const hd_new_
         put_ident(out, trace, track->pid);
     }
     hd_json_put_text(out, ", \"tid\": ");
-    if (lane->tid_is_number) hd_json_put(out, lane->tid, lane->tid_size);
-    else hd_json_put_string(out, lane->tid, lane->tid_size);
+    if (lane->tid_is_number)
+        hd_json_put(out, lane->tid, lane->tid_size);
+    else
+        hd_json_put_string(out, lane->tid, lane->tid_size);
     hd_json_put_text(out, ", \"args\": {");
 }
 
@@ -202,8 +213,10 @@ static hd_status write_patched(const fixer *f, hd_input *input, const hd_trace *
     if (status == HD_OK) {
         status = chrome_patch(output, input, trace, list.edits, list.count, &insertion, f->err);
         f->report->output_bytes = hd_output_position(output);
-        if (status == HD_OK) status = hd_output_commit(output, f->err);
-        else hd_output_abort(output);
+        if (status == HD_OK)
+            status = hd_output_commit(output, f->err);
+        else
+            hd_output_abort(output);
     }
     free(list.edits);
     free(lanes.data);
@@ -272,8 +285,10 @@ static hd_status fix_trace(const fixer *f, hd_input *input, const hd_trace *trac
     HD_TRY(hd_lanes_plan(&plan, trace, f->options->snap_threshold_ps, f->err));
     hd_status status = hd_fix_report_fill(f->report, trace, &plan, f->options->full_lists, f->err);
     if (status == HD_OK && !f->options->dry_run) {
-        if (!hd_trace_facts_of(trace)->needs_rewrite) status = write_patched(f, input, trace, &plan, out);
-        else status = fix_rewritten(f, input, out);
+        if (!hd_trace_facts_of(trace)->needs_rewrite)
+            status = write_patched(f, input, trace, &plan, out);
+        else
+            status = fix_rewritten(f, input, out);
     }
     hd_lane_plan_deinit(&plan);
     return status;

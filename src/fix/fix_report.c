@@ -36,7 +36,10 @@ static const char *text_of(filler *f, uint32_t id)
     return copy_string(f, s.data, s.size);
 }
 
-static const char *ident_text(filler *f, hd_ident ident) { return ident.type == HD_IDENT_NONE ? "" : text_of(f, ident.text); }
+static const char *ident_text(filler *f, hd_ident ident)
+{
+    return ident.type == HD_IDENT_NONE ? "" : text_of(f, ident.text);
+}
 
 static void *allocate(filler *f, size_t count, size_t size)
 {
@@ -95,9 +98,12 @@ static void sort_out(filler *f)
         f->report->updated += edit->start_changed || edit->end_changed;
         f->report->start_shift_ps += edit->start_shift_ps;
         f->report->end_shift_ps += edit->end_shift_ps;
-        if (kernel && column_of(f, edit->row, HD_COL_CATEGORY) == kernel) f->kernels[f->kernel_count++] = edit;
-        else if (edit->lane != HD_NONE) f->moved[f->moved_count++] = edit;
-        else f->snapped[f->snapped_count++] = edit;
+        if (kernel && column_of(f, edit->row, HD_COL_CATEGORY) == kernel)
+            f->kernels[f->kernel_count++] = edit;
+        else if (edit->lane != HD_NONE)
+            f->moved[f->moved_count++] = edit;
+        else
+            f->snapped[f->snapped_count++] = edit;
     }
     f->report->moved_others = f->moved_count;
     f->report->snapped_others = f->snapped_count;

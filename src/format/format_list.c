@@ -11,8 +11,14 @@ static const hd_format *const formats[] = {
 
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats, SNIFF_BYTES = 4096 };
 
-size_t hd_format_count(void) { return FORMAT_COUNT; }
-const hd_format_info *hd_format_at(size_t index) { return index < FORMAT_COUNT ? &formats[index]->info : NULL; }
+size_t hd_format_count(void)
+{
+    return FORMAT_COUNT;
+}
+const hd_format_info *hd_format_at(size_t index)
+{
+    return index < FORMAT_COUNT ? &formats[index]->info : NULL;
+}
 
 static const char *compression_name(hd_compression compression)
 {
@@ -101,8 +107,10 @@ static bool ends_with(const char *path, size_t size, const char *extension)
 static const hd_format *format_for(const char *path)
 {
     size_t size = strlen(path);
-    if (ends_with(path, size, ".gz")) size -= 3;
-    else if (ends_with(path, size, ".zst")) size -= 4;
+    if (ends_with(path, size, ".gz"))
+        size -= 3;
+    else if (ends_with(path, size, ".zst"))
+        size -= 4;
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         if (formats[i]->info.writes && ends_with(path, size, formats[i]->info.extensions)) return formats[i];
     }

@@ -54,7 +54,10 @@ static int64_t shift_ps(const planner *p, int64_t ticks)
     return __builtin_mul_overflow(ticks, 1000, &ps) ? INT64_MAX : ps;
 }
 
-static bool constant_zero(const hd_column *column) { return column->width == 0 && column->base == 0; }
+static bool constant_zero(const hd_column *column)
+{
+    return column->width == 0 && column->base == 0;
+}
 
 static void choose_ticks(planner *p, int64_t threshold_ps)
 {
@@ -78,7 +81,10 @@ static void choose_ticks(planner *p, int64_t threshold_ps)
 
 /* ---- rows by track ----------------------------------------------------------------------------------------- */
 
-static uint32_t root_of(const hd_trace *trace, uint32_t track) { return hd_trace_track_at(trace, track)->same_as; }
+static uint32_t root_of(const hd_trace *trace, uint32_t track)
+{
+    return hd_trace_track_at(trace, track)->same_as;
+}
 
 static hd_status group_rows(planner *p, hd_kind kind, uint32_t **out_rows, size_t **out_first)
 {
@@ -119,7 +125,10 @@ static void seek(row_cursor *c, uint64_t row)
     c->at = (uint32_t)(row - c->block->first_row);
 }
 
-static int64_t value_at(const row_cursor *c, hd_column_id column) { return hd_column_at(&c->block->columns[column], c->at); }
+static int64_t value_at(const row_cursor *c, hd_column_id column)
+{
+    return hd_column_at(&c->block->columns[column], c->at);
+}
 
 /* Start and end of a slice. One without an extent (never closed, no or negative duration) crosses nothing. */
 static hd_lane_slice extent_of(const planner *p, row_cursor *c, uint32_t row)
@@ -217,21 +226,24 @@ static bool rebind(int64_t *out, const planner *p, const hd_bind_index *now, uin
     return false;
 }
 
-/* A point behind the start of the last slice waits for none; where that start was pushed past it, it goes behind again. */
+/* A point behind the start of the last slice waits for none; where that start was pushed past it, it goes behind again.
+ */
 static int64_t stay_unbound(const planner *p, const hd_bind_index *now, flow_point point)
 {
     if (point.enclosing || hd_bind_find(now, 0, point.at, false) == UINT32_MAX) return point.at;
     return p->slices[now->order[now->lane_first[1] - 1]].start + 1;
 }
 
-static hd_status edit_flow(planner *p, const hd_lane_track *track, const hd_bind_index *now, uint32_t row, uint32_t slice,
-                           flow_point point)
+static hd_status edit_flow(planner *p, const hd_lane_track *track, const hd_bind_index *now, uint32_t row,
+                           uint32_t slice, flow_point point)
 {
     hd_lane_plan *plan = p->plan;
     int64_t at;
     uint32_t lane = slice == UINT32_MAX ? 0 : p->slices[slice].lane;
-    if (slice == UINT32_MAX) at = stay_unbound(p, now, point);
-    else if (!rebind(&at, p, now, slice, point)) plan->flows_unresolved++;
+    if (slice == UINT32_MAX)
+        at = stay_unbound(p, now, point);
+    else if (!rebind(&at, p, now, slice, point))
+        plan->flows_unresolved++;
     if (at == point.at && lane == 0) return HD_OK;
     if (!hd_grow((void **)&plan->flows, &plan->flow_capacity, plan->flow_count, sizeof *plan->flows))
         return HD_NOMEM(p->err);
@@ -410,8 +422,7 @@ static hd_status plan_in_turn(planner *p, uint32_t tracks)
     turn *turns = malloc(((size_t)tracks + 1) * sizeof *turns);
     if (!turns) return HD_NOMEM(p->err);
     for (uint32_t id = 0; id < tracks; id++) {
-        if (p->slice_first[id] < p->slice_first[id + 1])
-            turns[count++] = (turn){p->slice_rows[p->slice_first[id]], id};
+        if (p->slice_first[id] < p->slice_first[id + 1]) turns[count++] = (turn){p->slice_rows[p->slice_first[id]], id};
     }
     qsort(turns, count, sizeof *turns, turn_by_row);
     hd_status status = HD_OK;

@@ -17,7 +17,7 @@ typedef struct hd_lane_time {
 
 /* A slice that changes. */
 typedef struct hd_lane_edit {
-    uint64_t row; /* of the slice table */
+    uint64_t row;  /* of the slice table */
     uint32_t lane; /* index into lanes, HD_NONE: it stays on its track */
     bool start_changed, end_changed;
     hd_lane_time start, end;
@@ -35,8 +35,8 @@ typedef struct hd_lane_flow_edit {
 /* A track with slices (twins of one pid and tid are one). */
 typedef struct hd_lane_track {
     uint32_t track;
-    uint32_t lane_count; /* with its own */
-    uint32_t first_lane; /* index into lanes of lane 1 */
+    uint32_t lane_count;             /* with its own */
+    uint32_t first_lane;             /* index into lanes of lane 1 */
     uint64_t slices, moved, snapped; /* snapped: crossings */
 } hd_lane_track;
 

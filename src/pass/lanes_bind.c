@@ -75,8 +75,10 @@ static uint32_t first_from(const hd_bind_index *index, uint32_t lane, int64_t at
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         int64_t start = slice_at(index, middle)->start;
-        if (start < at || (behind && start == at)) low = middle + 1;
-        else high = middle;
+        if (start < at || (behind && start == at))
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -86,11 +88,16 @@ static uint32_t last_ending_behind(const hd_bind_index *index, uint32_t first, u
 {
     for (uint32_t position = end; position > first;) {
         uint32_t i = position - 1;
-        bool group_ends = (position & ((1u << GROUP_BITS) - 1)) == 0, block_ends = (position & ((1u << BLOCK_BITS) - 1)) == 0;
-        if (group_ends && index->group_end[i >> GROUP_BITS] <= at) position -= 1u << GROUP_BITS;
-        else if (block_ends && index->block_end[i >> BLOCK_BITS] <= at) position -= 1u << BLOCK_BITS;
-        else if (slice_at(index, i)->end > at) return i;
-        else position = i;
+        bool group_ends = (position & ((1u << GROUP_BITS) - 1)) == 0,
+             block_ends = (position & ((1u << BLOCK_BITS) - 1)) == 0;
+        if (group_ends && index->group_end[i >> GROUP_BITS] <= at)
+            position -= 1u << GROUP_BITS;
+        else if (block_ends && index->block_end[i >> BLOCK_BITS] <= at)
+            position -= 1u << BLOCK_BITS;
+        else if (slice_at(index, i)->end > at)
+            return i;
+        else
+            position = i;
     }
     return UINT32_MAX;
 }
@@ -106,6 +113,7 @@ uint32_t hd_bind_find(const hd_bind_index *index, uint32_t lane, int64_t at, boo
     uint32_t behind = first_from(index, lane, at, true);
     if (behind > first && slice_at(index, behind - 1)->start == at) return index->order[behind - 1];
     uint32_t found = last_ending_behind(index, first, behind, at);
-    if (found == UINT32_MAX && at > INT64_MIN) found = last_ending_behind(index, first, behind, at - 1); /* at its end */
+    if (found == UINT32_MAX && at > INT64_MIN)
+        found = last_ending_behind(index, first, behind, at - 1); /* at its end */
     return found == UINT32_MAX ? UINT32_MAX : index->order[found];
 }

@@ -34,7 +34,8 @@ static taken_tid *find_slot(const hd_lane_names *names, hd_ident pid, hd_string 
     for (;; i = (i + 1) & (names->slot_count - 1)) {
         taken_tid *slot = &names->slots[i];
         if (!slot->tid.data) return slot;
-        if (slot->tid.size == tid.size && memcmp(slot->tid.data, tid.data, tid.size) == 0 && same_process(slot->pid, pid))
+        if (slot->tid.size == tid.size && memcmp(slot->tid.data, tid.data, tid.size) == 0 &&
+            same_process(slot->pid, pid))
             return slot;
     }
 }
@@ -129,7 +130,8 @@ static bool choose_tid(hd_new_lane *lane, const hd_lane_names *names)
     int64_t number, id;
     char text[48];
     if (number_of(&number, trace, tid) && !__builtin_mul_overflow(number, 1000, &id) &&
-        !__builtin_add_overflow(id, lane->number, &id) && id < EXACT_LIMIT && id > -EXACT_LIMIT && lane->number < 1000) {
+        !__builtin_add_overflow(id, lane->number, &id) && id < EXACT_LIMIT && id > -EXACT_LIMIT &&
+        lane->number < 1000) {
         int size = snprintf(text, sizeof text, "%lld", (long long)id);
         if (!is_taken(names, lane->track, text, (size_t)size)) {
             lane->tid_is_number = true;
@@ -139,8 +141,10 @@ static bool choose_tid(hd_new_lane *lane, const hd_lane_names *names)
     }
     hd_string base = tid.type == HD_IDENT_NONE ? (hd_string){"", 0} : hd_trace_string(trace, tid.text);
     for (unsigned try = 1;; try++) {
-        if (try == 1) snprintf(text, sizeof text, " lane %u", lane->number);
-        else snprintf(text, sizeof text, " lane %u #%u", lane->number, try);
+        if (try == 1)
+            snprintf(text, sizeof text, " lane %u", lane->number);
+        else
+            snprintf(text, sizeof text, " lane %u #%u", lane->number, try);
         lane->tid = copy_text(plan, "", base, text, &lane->tid_size);
         if (!lane->tid) return false;
         if (!is_taken(names, lane->track, lane->tid, lane->tid_size)) return true;
@@ -155,8 +159,10 @@ static bool choose_name(hd_new_lane *lane, const hd_lane_names *names)
     char behind[32];
     snprintf(behind, sizeof behind, " lane %u", lane->number);
     hd_string name = hd_trace_string(trace, hd_trace_track_at(trace, names->twins[2 * (size_t)lane->track])->name);
-    if (name.size) lane->name = copy_text(plan, "", name, behind, &lane->name_size);
-    else lane->name = copy_text(plan, "tid ", hd_trace_string(trace, track->tid.text), behind, &lane->name_size);
+    if (name.size)
+        lane->name = copy_text(plan, "", name, behind, &lane->name_size);
+    else
+        lane->name = copy_text(plan, "tid ", hd_trace_string(trace, track->tid.text), behind, &lane->name_size);
     return lane->name != NULL;
 }
 

@@ -19,7 +19,10 @@ static int by_time(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static int64_t floor_to(int64_t time, int64_t unit) { return time / unit - (time % unit < 0); }
+static int64_t floor_to(int64_t time, int64_t unit)
+{
+    return time / unit - (time % unit < 0);
+}
 
 /* The markers of all pairs on lane 0, in the order of time. */
 static uint32_t put_markers(marker *markers, const hd_lane_pair *pairs, uint32_t count, const hd_lane_slice *slices,
@@ -70,8 +73,10 @@ hd_status hd_lane_pairs_check(uint32_t *out_count, hd_lane_pair *pairs, uint32_t
             }
             uint32_t taken = depth > 0 ? open[--depth] : m->pair;
             if (taken == m->pair) continue;
-            if (after) *out_count += part(&pairs[taken], &pairs[m->pair], slices);
-            else was_torn = true;
+            if (after)
+                *out_count += part(&pairs[taken], &pairs[m->pair], slices);
+            else
+                was_torn = true;
         }
     }
     bool failed = !markers || !open;

@@ -10,7 +10,7 @@
 
 typedef struct hd_lane_pair {
     uint32_t slice;
-    bool leaves; /* the track */
+    bool leaves;                       /* the track */
     uint64_t begin_offset, end_offset; /* of the events in the input */
     hd_lane_slice was;                 /* before the repair */
 } hd_lane_pair;

@@ -99,7 +99,10 @@ void hd_batch_free(hd_batch *batch)
     free(batch);
 }
 
-uint64_t hd_batch_row_count(const hd_batch *batch) { return batch->row_count; }
+uint64_t hd_batch_row_count(const hd_batch *batch)
+{
+    return batch->row_count;
+}
 
 static void open_block_clear(open_block *open)
 {
@@ -189,7 +192,7 @@ hd_status hd_batch_add(hd_batch *batch, const hd_row *row, const int64_t *values
 /* ---- sealing --------------------------------------------------------------------------------------- */
 
 #define GATHER(expression)                                                                                             \
-    for (uint32_t i = 0; i < count; i++) out[i] = (int64_t)rows[i].expression;                                        \
+    for (uint32_t i = 0; i < count; i++) out[i] = (int64_t)rows[i].expression;                                         \
     break
 
 static void gather(int64_t *out, const batch_row *rows, uint32_t count, hd_column_id column)

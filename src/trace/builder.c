@@ -47,7 +47,10 @@ uint32_t hd_builder_intern_text(hd_builder *builder, const char *text)
     return hd_builder_intern(builder, text, strlen(text));
 }
 
-hd_string hd_builder_string(const hd_builder *builder, uint32_t id) { return hd_strings_at(&builder->trace.strings, id); }
+hd_string hd_builder_string(const hd_builder *builder, uint32_t id)
+{
+    return hd_strings_at(&builder->trace.strings, id);
+}
 
 uint32_t hd_builder_track(hd_builder *builder, hd_ident pid, hd_ident tid, bool process)
 {
@@ -72,9 +75,15 @@ uint32_t hd_builder_thread(hd_builder *builder, int64_t pid, int64_t tid)
     return hd_builder_track(builder, number_ident(builder, pid), number_ident(builder, tid), false);
 }
 
-static hd_track *track_at(hd_builder *builder, uint32_t track) { return &builder->trace.tracks.list[track]; }
+static hd_track *track_at(hd_builder *builder, uint32_t track)
+{
+    return &builder->trace.tracks.list[track];
+}
 
-void hd_builder_name_track(hd_builder *builder, uint32_t track, uint32_t name) { track_at(builder, track)->name = name; }
+void hd_builder_name_track(hd_builder *builder, uint32_t track, uint32_t name)
+{
+    track_at(builder, track)->name = name;
+}
 
 void hd_builder_label_track(hd_builder *builder, uint32_t track, uint32_t labels)
 {
@@ -94,7 +103,10 @@ void hd_builder_set_stream(hd_builder *builder, uint32_t track, int64_t device, 
     t->stream = stream;
 }
 
-void hd_builder_set_rank(hd_builder *builder, uint32_t track, int64_t rank) { track_at(builder, track)->rank = rank; }
+void hd_builder_set_rank(hd_builder *builder, uint32_t track, int64_t rank)
+{
+    track_at(builder, track)->rank = rank;
+}
 
 uint32_t hd_builder_shape(hd_builder *builder, const hd_arg_key *keys, uint32_t key_count, bool has_args)
 {
@@ -157,7 +169,8 @@ void hd_builder_ledger(hd_builder *builder, const char *stage, const char *code,
 void hd_builder_metadata(hd_builder *builder, uint32_t key, uint32_t value, bool after_events)
 {
     hd_trace *trace = &builder->trace;
-    if (!hd_grow((void **)&trace->metadata, &trace->metadata_capacity, trace->metadata_count, sizeof *trace->metadata)) {
+    if (!hd_grow((void **)&trace->metadata, &trace->metadata_capacity, trace->metadata_count,
+                 sizeof *trace->metadata)) {
         trace->failed = true;
         return;
     }
@@ -187,9 +200,15 @@ void hd_builder_patch(hd_builder *builder, uint64_t offset, uint64_t size, uint3
     trace->patches[at] = (hd_source_patch){offset, size, text};
 }
 
-const hd_trace *hd_builder_trace(const hd_builder *builder) { return &builder->trace; }
+const hd_trace *hd_builder_trace(const hd_builder *builder)
+{
+    return &builder->trace;
+}
 
-hd_trace_facts *hd_builder_facts(hd_builder *builder) { return &builder->trace.facts; }
+hd_trace_facts *hd_builder_facts(hd_builder *builder)
+{
+    return &builder->trace.facts;
+}
 
 hd_status hd_builder_finish(hd_trace **out, hd_builder *builder, hd_error *err)
 {

@@ -130,8 +130,10 @@ static bool pair_unsorted(pairing *p)
     for (size_t i = 0; i < p->marker_count; i++) {
         const marker *m = &p->markers[i];
         p->tracks[m->track].count = 0;
-        if (m->is_end) p->slice_of_end[m->row] = -1;
-        else p->end_of_slice[m->row] = -1;
+        if (m->is_end)
+            p->slice_of_end[m->row] = -1;
+        else
+            p->end_of_slice[m->row] = -1;
     }
     qsort(p->markers, p->marker_count, sizeof *p->markers, by_track_and_time);
     for (size_t i = 0; i < p->marker_count; i++) {

@@ -139,6 +139,5 @@ uint32_t hd_strings_intern(hd_strings *strings, const char *data, size_t size)
 
 uint32_t hd_strings_find(const hd_strings *strings, const char *data, size_t size)
 {
-    return probe(strings, atomic_load_explicit(&strings->slots, memory_order_acquire), hd_hash(data, size), data,
-                 size);
+    return probe(strings, atomic_load_explicit(&strings->slots, memory_order_acquire), hd_hash(data, size), data, size);
 }

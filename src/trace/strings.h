@@ -20,7 +20,7 @@ typedef struct hd_strings {
     hd_string_slots *retired; /* smaller tables that a reader may still be probing */
     _Atomic uint32_t count;   /* ids 0 … count - 1; id 0 is HD_STRING_NONE */
     hd_arena arena;
-    atomic_bool failed;       /* memory ran out once */
+    atomic_bool failed; /* memory ran out once */
 } hd_strings;
 
 hd_status hd_strings_init(hd_strings *strings, hd_error *err);
@@ -36,8 +36,7 @@ static inline hd_string hd_strings_at(const hd_strings *strings, uint32_t id)
     if (id >= atomic_load_explicit(&strings->count, memory_order_acquire)) return (hd_string){"", 0};
     uint64_t place = (uint64_t)id + ((uint64_t)1 << HD_STRING_FIRST_BITS);
     unsigned top = 63 - (unsigned)__builtin_clzll(place);
-    hd_string *segment =
-        atomic_load_explicit(&strings->segments[top - HD_STRING_FIRST_BITS], memory_order_acquire);
+    hd_string *segment = atomic_load_explicit(&strings->segments[top - HD_STRING_FIRST_BITS], memory_order_acquire);
     return segment[place - ((uint64_t)1 << top)];
 }
 

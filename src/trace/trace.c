@@ -12,7 +12,10 @@ const char *hd_kind_name(hd_kind kind)
     return (unsigned)kind < HD_KIND_COUNT ? names[kind] : "?";
 }
 
-uint64_t hd_trace_row_count(const hd_trace *trace, hd_kind kind) { return trace->tables[kind].row_count; }
+uint64_t hd_trace_row_count(const hd_trace *trace, hd_kind kind)
+{
+    return trace->tables[kind].row_count;
+}
 
 uint64_t hd_trace_event_count(const hd_trace *trace)
 {
@@ -21,7 +24,10 @@ uint64_t hd_trace_event_count(const hd_trace *trace)
     return count;
 }
 
-size_t hd_trace_block_count(const hd_trace *trace, hd_kind kind) { return trace->tables[kind].count; }
+size_t hd_trace_block_count(const hd_trace *trace, hd_kind kind)
+{
+    return trace->tables[kind].count;
+}
 
 const hd_block *hd_trace_block_at(const hd_trace *trace, hd_kind kind, size_t index)
 {
@@ -34,14 +40,19 @@ const hd_block *hd_trace_block_of(const hd_trace *trace, hd_kind kind, uint64_t 
     size_t low = 0, high = table->count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (table->blocks[middle]->first_row <= row) low = middle;
-        else high = middle;
+        if (table->blocks[middle]->first_row <= row)
+            low = middle;
+        else
+            high = middle;
     }
     *out_row = (uint32_t)(row - table->blocks[low]->first_row);
     return table->blocks[low];
 }
 
-size_t hd_trace_order_count(const hd_trace *trace) { return trace->chunk_count; }
+size_t hd_trace_order_count(const hd_trace *trace)
+{
+    return trace->chunk_count;
+}
 
 const uint8_t *hd_trace_order_at(const hd_trace *trace, size_t index, size_t *out_count)
 {
@@ -54,8 +65,10 @@ static const hd_arg_group *group_of(const hd_block *block, uint32_t shape)
     uint32_t low = 0, high = block->group_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (block->groups[middle].shape < shape) low = middle + 1;
-        else high = middle;
+        if (block->groups[middle].shape < shape)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < block->group_count && block->groups[low].shape == shape ? &block->groups[low] : NULL;
 }
@@ -89,16 +102,28 @@ void hd_block_event(hd_event *out, const hd_block *block, uint32_t row)
 
 /* ---- strings, shapes, values ------------------------------------------------------------------------ */
 
-hd_string hd_trace_string(const hd_trace *trace, uint32_t id) { return hd_strings_at(&trace->strings, id); }
-uint32_t hd_trace_string_count(const hd_trace *trace) { return atomic_load(&trace->strings.count); }
+hd_string hd_trace_string(const hd_trace *trace, uint32_t id)
+{
+    return hd_strings_at(&trace->strings, id);
+}
+uint32_t hd_trace_string_count(const hd_trace *trace)
+{
+    return atomic_load(&trace->strings.count);
+}
 
 uint32_t hd_trace_find_string(const hd_trace *trace, const char *data, size_t size)
 {
     return hd_strings_find(&trace->strings, data, size);
 }
 
-uint32_t hd_trace_shape_count(const hd_trace *trace) { return trace->shapes.count; }
-const hd_shape *hd_trace_shape_at(const hd_trace *trace, uint32_t shape) { return &trace->shapes.list[shape]; }
+uint32_t hd_trace_shape_count(const hd_trace *trace)
+{
+    return trace->shapes.count;
+}
+const hd_shape *hd_trace_shape_at(const hd_trace *trace, uint32_t shape)
+{
+    return &trace->shapes.list[shape];
+}
 
 int hd_shape_find(const hd_shape *shape, uint32_t key, hd_arg_scope scope)
 {
@@ -158,8 +183,10 @@ bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event
 
 bool hd_value_double(double *out, const hd_trace *trace, hd_value value)
 {
-    if (value.type == HD_ARG_INT) *out = (double)value.bits;
-    else if (value.type == HD_ARG_DECIMAL) *out = hd_decimal_double(value.bits);
+    if (value.type == HD_ARG_INT)
+        *out = (double)value.bits;
+    else if (value.type == HD_ARG_DECIMAL)
+        *out = hd_decimal_double(value.bits);
     else if (value.type == HD_ARG_NUMBER || value.type == HD_ARG_STRING) {
         hd_string s = hd_trace_string(trace, (uint32_t)value.bits);
         char text[64], *end;
@@ -168,21 +195,49 @@ bool hd_value_double(double *out, const hd_trace *trace, hd_value value)
         text[s.size] = '\0';
         *out = strtod(text, &end);
         return end == text + s.size;
-    } else return false;
+    } else
+        return false;
     return true;
 }
 
 /* ---- tracks, metadata, ledger ----------------------------------------------------------------------- */
 
-uint32_t hd_trace_track_count(const hd_trace *trace) { return trace->tracks.count; }
-const hd_track *hd_trace_track_at(const hd_trace *trace, uint32_t index) { return &trace->tracks.list[index]; }
-size_t hd_trace_metadata_count(const hd_trace *trace) { return trace->metadata_count; }
-const hd_metadata *hd_trace_metadata_at(const hd_trace *trace, size_t index) { return &trace->metadata[index]; }
-size_t hd_trace_ledger_count(const hd_trace *trace) { return trace->ledger_count; }
-const hd_ledger_row *hd_trace_ledger_at(const hd_trace *trace, size_t index) { return &trace->ledger[index]; }
-const hd_trace_facts *hd_trace_facts_of(const hd_trace *trace) { return &trace->facts; }
-size_t hd_trace_patch_count(const hd_trace *trace) { return trace->patch_count; }
-const hd_source_patch *hd_trace_patch_at(const hd_trace *trace, size_t index) { return &trace->patches[index]; }
+uint32_t hd_trace_track_count(const hd_trace *trace)
+{
+    return trace->tracks.count;
+}
+const hd_track *hd_trace_track_at(const hd_trace *trace, uint32_t index)
+{
+    return &trace->tracks.list[index];
+}
+size_t hd_trace_metadata_count(const hd_trace *trace)
+{
+    return trace->metadata_count;
+}
+const hd_metadata *hd_trace_metadata_at(const hd_trace *trace, size_t index)
+{
+    return &trace->metadata[index];
+}
+size_t hd_trace_ledger_count(const hd_trace *trace)
+{
+    return trace->ledger_count;
+}
+const hd_ledger_row *hd_trace_ledger_at(const hd_trace *trace, size_t index)
+{
+    return &trace->ledger[index];
+}
+const hd_trace_facts *hd_trace_facts_of(const hd_trace *trace)
+{
+    return &trace->facts;
+}
+size_t hd_trace_patch_count(const hd_trace *trace)
+{
+    return trace->patch_count;
+}
+const hd_source_patch *hd_trace_patch_at(const hd_trace *trace, size_t index)
+{
+    return &trace->patches[index];
+}
 
 hd_string hd_trace_metadata_find(const hd_trace *trace, const char *key)
 {

@@ -29,7 +29,7 @@ struct hd_trace {
     hd_tracks tracks;
     hd_shapes shapes;
     hd_table tables[HD_KIND_COUNT];
-    hd_chunk *chunks; /* newest first; owned */
+    hd_chunk *chunks;            /* newest first; owned */
     const hd_chunk **chunk_list; /* in order */
     size_t chunk_count, chunk_capacity;
     hd_metadata *metadata;

@@ -1,7 +1,7 @@
 /* track_order.c - threads in the order of their first events
  *
- * While several threads read, ids go to tracks in the order in which they happen to be met. Here they are numbered anew,
- * so that what a trace holds does not depend on how it was read.
+ * While several threads read, ids go to tracks in the order in which they happen to be met. Here they are numbered
+ * anew, so that what a trace holds does not depend on how it was read.
  */
 #include <stdlib.h>
 

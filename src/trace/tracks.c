@@ -30,7 +30,10 @@ static uint64_t hash_of(hd_ident pid, hd_ident tid, bool process)
     return hd_hash(key, sizeof key);
 }
 
-static bool same_ident(hd_ident a, hd_ident b) { return a.type == b.type && a.text == b.text; }
+static bool same_ident(hd_ident a, hd_ident b)
+{
+    return a.type == b.type && a.text == b.text;
+}
 
 static uint32_t *find_slot(const hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
@@ -39,8 +42,7 @@ static uint32_t *find_slot(const hd_tracks *tracks, hd_ident pid, hd_ident tid, 
         uint32_t *slot = &tracks->slots[i];
         if (*slot == 0) return slot;
         const hd_track *t = &tracks->list[*slot - 1];
-        if (same_ident(t->pid, pid) && same_ident(t->tid, tid) && (t->kind == HD_TRACK_PROCESS) == process)
-            return slot;
+        if (same_ident(t->pid, pid) && same_ident(t->tid, tid) && (t->kind == HD_TRACK_PROCESS) == process) return slot;
     }
 }
 

@@ -42,7 +42,8 @@ static void test_write_behind__everything_arrives_in_order(void **state)
         char line[512], expected[512], number[16];
         size_t size = 0;
         snprintf(number, sizeof number, "%d", i);
-        for (int n = 0; n <= i % 97; n++) size += (size_t)snprintf(expected + size, sizeof expected - size, "%s", number);
+        for (int n = 0; n <= i % 97; n++)
+            size += (size_t)snprintf(expected + size, sizeof expected - size, "%s", number);
         snprintf(expected + size, sizeof expected - size, "\n");
         assert_non_null(fgets(line, sizeof line, file));
         assert_string_equal(line, expected);

@@ -85,9 +85,13 @@ static void expect_with(const char *text, const char *wanted, const hd_fix_optio
     free(got);
 }
 
-static void expect(const char *text, const char *wanted) { expect_with(text, wanted, NULL); }
+static void expect(const char *text, const char *wanted)
+{
+    expect_with(text, wanted, NULL);
+}
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------------ */
+/* ---- bytes
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void test_fix__without_crossings_every_byte_is_kept(NO_STATE)
 {
@@ -95,10 +99,12 @@ static void test_fix__without_crossings_every_byte_is_kept(NO_STATE)
         "[]",
         "{\"traceEvents\":[]}\r\n",
         " [ ]\n\n",
-        ("{\"schemaVersion\": 1, \"traceEvents\": [\n\n{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"pid\":1,\"tid\":1} ,\t{\"ph\":\"X\", "
+        ("{\"schemaVersion\": 1, \"traceEvents\": [\n\n{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"pid\":1,\"tid\":1} "
+         ",\t{\"ph\":\"X\", "
          "\"dur\":0.50,\"ts\":1.000,\"pid\":1,\"tid\":1}], \"a\": {\"traceEvents\": 5}}"),
         "[{\"ph\":\"X\",\"ts\":1,\"dur\":5,\"tid\":1},{\"ph\":\"X\",\"ts\":3,\"dur\":5,\"tid\":2}]",
-        "[{\"ph\":\"X\",\"ts\":1,\"dur\":-5,\"tid\":1},{\"ph\":\"X\",\"ts\":-3,\"tid\":1},{\"ph\":\"X\",\"dur\":3,\"tid\":1}]",
+        "[{\"ph\":\"X\",\"ts\":1,\"dur\":-5,\"tid\":1},{\"ph\":\"X\",\"ts\":-3,\"tid\":1},{\"ph\":\"X\",\"dur\":3,"
+        "\"tid\":1}]",
         "[{\"ph\":\"X\",\"ts\":1e3,\"dur\":\"5.0\",\"name\":\"\\u00e9\xc3\xa9\"}]",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) expect(texts[i], texts[i]);
@@ -109,18 +115,22 @@ static void test_fix__only_the_values_that_change_are_written(NO_STATE)
 {
     expect("[\n"
            " {\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 7, \"ts\": 100, \"dur\": 50},\n"
-           " {\"dur\" : 60.250 ,\"args\": {\"ts\": 1, \"tid\": 2},\t\"ph\": \"X\", \"ts\" : 148.5, \"tid\": 7, \"pid\": 1 }\n"
+           " {\"dur\" : 60.250 ,\"args\": {\"ts\": 1, \"tid\": 2},\t\"ph\": \"X\", \"ts\" : 148.5, \"tid\": 7, "
+           "\"pid\": 1 }\n"
            "]\n",
            "[\n"
            " {\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 7, \"ts\": 100, \"dur\": 50},\n"
-           " {\"dur\" : 58.750 ,\"args\": {\"ts\": 1, \"tid\": 2},\t\"ph\": \"X\", \"ts\" : 150.0, \"tid\": 7, \"pid\": 1 }\n"
+           " {\"dur\" : 58.750 ,\"args\": {\"ts\": 1, \"tid\": 2},\t\"ph\": \"X\", \"ts\" : 150.0, \"tid\": 7, "
+           "\"pid\": 1 }\n"
            "]\n");
 }
 
 static void test_fix__a_lane_is_named_behind_the_last_event_in_the_layout_of_the_file(NO_STATE)
 {
-    static const char meta_name[] = "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 1, \"tid\": 7001, \"args\": {\"name\": ";
-    static const char meta_sort[] = "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": 1, \"tid\": 7001, \"args\": {\"sort_index\": ";
+    static const char meta_name[] =
+        "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 1, \"tid\": 7001, \"args\": {\"name\": ";
+    static const char meta_sort[] =
+        "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": 1, \"tid\": 7001, \"args\": {\"sort_index\": ";
     static const char *const gaps[] = {"\n    ", "", " ", "\r\n\t"};
     for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
         char text[1024], wanted[2048];
@@ -131,7 +141,8 @@ static void test_fix__a_lane_is_named_behind_the_last_event_in_the_layout_of_the
                  gap, gap);
         snprintf(wanted, sizeof wanted,
                  "{\"traceEvents\":[%s{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"ts\":0,\"dur\":100},%s"
-                 "{\"ph\":\"X\",\"pid\":1,\"tid\":7001,\"ts\":50,\"dur\":100},%s%s\"tid 7 lane 1\"}},%s%s0}}\n], \"last\": 1}",
+                 "{\"ph\":\"X\",\"pid\":1,\"tid\":7001,\"ts\":50,\"dur\":100},%s%s\"tid 7 lane 1\"}},%s%s0}}\n], "
+                 "\"last\": 1}",
                  gap, gap, gap, meta_name, gap, meta_sort);
         expect(text, wanted);
     }
@@ -141,13 +152,17 @@ static void test_fix__names_of_lanes_are_valid_json(NO_STATE)
 {
     expect("[{\"ph\":\"X\",\"pid\":\"a\\\"b\",\"tid\":\"c\\u0001\\\\\",\"ts\":0,\"dur\":100},"
            "{\"ph\":\"X\",\"pid\":\"a\\\"b\",\"tid\":\"c\\u0001\\\\\",\"ts\":50,\"dur\":100},"
-           "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":\"a\\\"b\",\"tid\":\"c\\u0001\\\\\",\"args\":{\"name\":\"q\\\"\\n\"}}]",
+           "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":\"a\\\"b\",\"tid\":\"c\\u0001\\\\\",\"args\":{\"name\":"
+           "\"q\\\"\\n\"}}]",
            "[{\"ph\":\"X\",\"pid\":\"a\\\"b\",\"tid\":\"c\\u0001\\\\\",\"ts\":0,\"dur\":100},"
            "{\"ph\":\"X\",\"pid\":\"a\\\"b\",\"tid\":\"c\\u0001\\\\ lane 1\",\"ts\":50,\"dur\":100},"
-           "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":\"a\\\"b\",\"tid\":\"c\\u0001\\\\\",\"args\":{\"name\":\"q\\\"\\n\"}},"
-           "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": \"a\\\"b\", \"tid\": \"c\\u0001\\\\ lane 1\", \"args\": {\"name\": "
+           "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":\"a\\\"b\",\"tid\":\"c\\u0001\\\\\",\"args\":{\"name\":"
+           "\"q\\\"\\n\"}},"
+           "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": \"a\\\"b\", \"tid\": \"c\\u0001\\\\ lane 1\", "
+           "\"args\": {\"name\": "
            "\"q\\\"\\n lane 1\"}},"
-           "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": \"a\\\"b\", \"tid\": \"c\\u0001\\\\ lane 1\", \"args\": "
+           "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": \"a\\\"b\", \"tid\": \"c\\u0001\\\\ lane 1\", "
+           "\"args\": "
            "{\"sort_index\": 0}}]");
 }
 
@@ -155,20 +170,27 @@ static void test_fix__an_event_without_tid_gets_one(NO_STATE)
 {
     char *got = fixed_with(NULL, "[{\"ph\":\"X\",\"ts\":0,\"dur\":100},{\"ph\":\"X\",\"ts\":50,\"dur\":100}]", NULL);
     assert_non_null(strstr(got, ",{\"tid\": \" lane 1\", \"ph\":\"X\",\"ts\":50,\"dur\":100},"));
-    assert_non_null(strstr(got, "{\"ph\": \"M\", \"name\": \"thread_name\", \"tid\": \" lane 1\", \"args\": {\"name\": \"tid  lane 1\"}}"));
+    assert_non_null(strstr(
+        got,
+        "{\"ph\": \"M\", \"name\": \"thread_name\", \"tid\": \" lane 1\", \"args\": {\"name\": \"tid  lane 1\"}}"));
     free(got);
 }
 
 static void test_fix__times_keep_their_type_and_digits(NO_STATE)
 {
-    expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":\"0\",\"dur\":\"10.00\"},{\"ph\":\"X\",\"tid\":7,\"ts\":\"8\",\"dur\":\"20.000\"}]",
-           "[{\"ph\":\"X\",\"tid\":7,\"ts\":\"0\",\"dur\":\"10.00\"},{\"ph\":\"X\",\"tid\":7,\"ts\":\"10\",\"dur\":\"18.000\"}]");
+    expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":\"0\",\"dur\":\"10.00\"},{\"ph\":\"X\",\"tid\":7,\"ts\":\"8\",\"dur\":\"20."
+           "000\"}]",
+           "[{\"ph\":\"X\",\"tid\":7,\"ts\":\"0\",\"dur\":\"10.00\"},{\"ph\":\"X\",\"tid\":7,\"ts\":\"10\",\"dur\":"
+           "\"18.000\"}]");
     expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10.000001},{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]",
-           "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10.000001},{\"ph\":\"X\",\"tid\":7,\"ts\":10.000001,\"dur\":17.999999}]");
+           "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10.000001},{\"ph\":\"X\",\"tid\":7,\"ts\":10.000001,\"dur\":17."
+           "999999}]");
     expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":-20.5,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":-11,\"dur\":10.75}]",
            "[{\"ph\":\"X\",\"tid\":7,\"ts\":-20.5,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":-10.5,\"dur\":10.25}]");
-    expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":1700000000000000.123,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":1700000000000009,\"dur\":10}]",
-           "[{\"ph\":\"X\",\"tid\":7,\"ts\":1700000000000000.123,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":1700000000000010.123,"
+    expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":1700000000000000.123,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":"
+           "1700000000000009,\"dur\":10}]",
+           "[{\"ph\":\"X\",\"tid\":7,\"ts\":1700000000000000.123,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":"
+           "1700000000000010.123,"
            "\"dur\":8.877}]");
 }
 
@@ -180,10 +202,14 @@ static void test_fix__the_last_of_duplicate_keys_counts(NO_STATE)
 
 static void test_fix__both_ends_of_a_pair_change(NO_STATE)
 {
-    expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"B\",\"tid\":7,\"ts\":8},{\"ph\":\"E\",\"tid\":7,\"ts\":30}]",
-           "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"B\",\"tid\":7,\"ts\":10},{\"ph\":\"E\",\"tid\":7,\"ts\":30}]");
-    expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":30},{\"ph\":\"B\",\"tid\":7,\"ts\":8},{\"ph\":\"E\",\"tid\":7,\"ts\":31}]",
-           "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":30},{\"ph\":\"B\",\"tid\":7,\"ts\":8},{\"ph\":\"E\",\"tid\":7,\"ts\":30}]");
+    expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"B\",\"tid\":7,\"ts\":8},{\"ph\":\"E\",\"tid\":7,"
+           "\"ts\":30}]",
+           "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"B\",\"tid\":7,\"ts\":10},{\"ph\":\"E\",\"tid\":7,"
+           "\"ts\":30}]");
+    expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":30},{\"ph\":\"B\",\"tid\":7,\"ts\":8},{\"ph\":\"E\",\"tid\":7,"
+           "\"ts\":31}]",
+           "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":30},{\"ph\":\"B\",\"tid\":7,\"ts\":8},{\"ph\":\"E\",\"tid\":7,"
+           "\"ts\":30}]");
     char *got = fixed_with(NULL,
                            "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":100},{\"ph\":\"B\",\"tid\":7,\"ts\":50},"
                            "{\"ph\":\"E\",\"tid\":7,\"ts\":150}]",
@@ -202,29 +228,36 @@ static void test_fix__flow_points_are_patched_too(NO_STATE)
            "{\"ph\":\"i\",\"tid\":7,\"ts\":9}]");
 }
 
-/* ---- broken JSON ---------------------------------------------------------------------------------------------------------- */
+/* ---- broken JSON
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static void test_fix__broken_json_comes_out_valid(NO_STATE)
 {
     expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},\n]", "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10}\n]");
     expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10}\n", "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10}\n]");
-    expect("{\"traceEvents\":[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},", "{\"traceEvents\":[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10}]}");
+    expect("{\"traceEvents\":[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},",
+           "{\"traceEvents\":[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10}]}");
 }
 
 static void test_fix__an_event_may_be_mended_and_changed(NO_STATE)
 {
-    expect("[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"name\":\"a\nb\",\"tid\":7,\"ts\":8,\"dur\":20,\"args\":{\"x\":NaN}}]",
-           "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"name\":\"a\\nb\",\"tid\":7,\"ts\":10,\"dur\":18,"
-           "\"args\":{\"x\":\"NaN\"}}]");
+    expect(
+        "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"name\":\"a\nb\",\"tid\":7,\"ts\":8,\"dur\":20,"
+        "\"args\":{\"x\":NaN}}]",
+        "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"name\":\"a\\nb\",\"tid\":7,\"ts\":10,\"dur\":18,"
+        "\"args\":{\"x\":\"NaN\"}}]");
 }
 
 /* New lanes go where a comma is dropped and a bracket is put in. */
 static void test_fix__lanes_are_put_into_a_cut_file(NO_STATE)
 {
-    static const char *const tails[] = {",", "", ",\n", "]", ",]", ",{\"ph\":\"X\",\"tid\":9,\"ts\":1,\"na", "\n,{}]", ",null,"};
+    static const char *const tails[] = {",",      "",      ",\n", "]", ",]", ",{\"ph\":\"X\",\"tid\":9,\"ts\":1,\"na",
+                                        "\n,{}]", ",null,"};
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
         char text[512];
-        snprintf(text, sizeof text, "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":100},{\"ph\":\"X\",\"tid\":7,\"ts\":50,\"dur\":100}%s", tails[i]);
+        snprintf(text, sizeof text,
+                 "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":100},{\"ph\":\"X\",\"tid\":7,\"ts\":50,\"dur\":100}%s",
+                 tails[i]);
         const hd_fix_options strict = {.snap_threshold_ps = HD_FIX_SNAP_THRESHOLD_PS, .read = {.strict = true}};
         char *got = fixed_with(NULL, text, NULL);
         put_file("mended.json", got, strlen(got));
@@ -248,8 +281,10 @@ static void test_fix__strict_refuses_and_writes_nothing(NO_STATE)
 
 static void test_fix__documents_back_to_back_become_one(NO_STATE)
 {
-    static const char two[] = "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10}]\n[{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]\n";
-    static const char lines[] = "{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10}\n{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}\n";
+    static const char two[] =
+        "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10}]\n[{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]\n";
+    static const char lines[] =
+        "{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10}\n{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}\n";
     const char *const texts[] = {two, lines};
     for (int i = 0; i < 2; i++) {
         hd_fix_report report;
@@ -263,9 +298,11 @@ static void test_fix__documents_back_to_back_become_one(NO_STATE)
     }
 }
 
-/* ---- ways in and out --------------------------------------------------------------------------------------------------------- */
+/* ---- ways in and out
+ * --------------------------------------------------------------------------------------------------------- */
 
-/* Several MiB with long broken events, crossings and flow points, so that every way of copying and its windows are met. */
+/* Several MiB with long broken events, crossings and flow points, so that every way of copying and its windows are met.
+ */
 static char *long_text(size_t *out_size)
 {
     size_t capacity = 8 << 20, size = 0;
@@ -273,7 +310,11 @@ static char *long_text(size_t *out_size)
     text[size++] = '[';
     text[size++] = '\n';
     for (int i = 0; size < (5 << 20); i++) {
-        size += (size_t)sprintf(text + size, "{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"ts\":%d,\"dur\":%d,\"name\":\"", i * 10, i % 9 ? 9 : i % 90 ? 12 : 18);
+        size +=
+            (size_t)sprintf(text + size, "{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"ts\":%d,\"dur\":%d,\"name\":\"", i * 10,
+                            i % 9    ? 9
+                            : i % 90 ? 12
+                                     : 18);
         memset(text + size, 'a' + i % 26, (size_t)(i % 300) * 120);
         size += (size_t)(i % 300) * 120;
         if (i % 3) text[size++] = '\n'; /* a newline in a string: the event is mended */
@@ -348,17 +389,20 @@ static void test_fix__a_pipe_is_read(NO_STATE)
 
 static void test_fix__input_and_output_may_be_one_file(NO_STATE)
 {
-    static const char text[] = "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]";
+    static const char text[] =
+        "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]";
     put_file("same.json", text, strlen(text));
     assert_int_equal(fix_with(NULL, "same.json", "same.json", NULL), HD_OK);
     char *got = get_file("same.json");
-    assert_string_equal(got, "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":10,\"dur\":18}]");
+    assert_string_equal(got,
+                        "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":10,\"dur\":18}]");
     free(got);
 }
 
 static void test_fix__a_dry_run_touches_nothing(NO_STATE)
 {
-    static const char text[] = "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]";
+    static const char text[] =
+        "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]";
     hd_fix_options options = hd_fix_defaults();
     hd_fix_report report;
     struct stat before, after;
@@ -380,7 +424,9 @@ static void test_fix__pretty_indents_by_two(NO_STATE)
 {
     hd_fix_options options = hd_fix_defaults();
     options.write.pretty = true;
-    char *got = fixed_with(NULL, "{\"b\":1,\"traceEvents\":[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]}",
+    char *got = fixed_with(NULL,
+                           "{\"b\":1,\"traceEvents\":[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\","
+                           "\"tid\":7,\"ts\":8,\"dur\":20}]}",
                            &options);
     assert_non_null(strstr(got, "{\n  \"b\": 1,\n  \"traceEvents\": [\n    {\n      \"ph\": \"X\""));
     assert_non_null(strstr(got, "\"dur\": 18"));
@@ -389,7 +435,10 @@ static void test_fix__pretty_indents_by_two(NO_STATE)
 
 static void test_fix__what_cannot_be_read_is_an_error_and_the_output_stays(NO_STATE)
 {
-    static const char *const bad[] = {"", "hello", ("\x7f" "ELF\x02\x01"), "{\"a\":1}", "42"};
+    static const char *const bad[] = {"", "hello",
+                                      ("\x7f"
+                                       "ELF\x02\x01"),
+                                      "{\"a\":1}", "42"};
     put_file("kept.json", "old", 3);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         put_file("bad.json", bad[i], strlen(bad[i]));
@@ -435,17 +484,19 @@ static void test_fix__an_input_that_changes_meanwhile_is_an_error(NO_STATE)
     free(text);
 }
 
-/* ---- the report ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the report
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static void test_fix__the_report_adds_up(NO_STATE)
 {
     static const char text[] =
         "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":7,\"ts\":0,\"dur\":10},"
-        "{\"ph\":\"X\",\"name\":\"k\",\"cat\":\"kernel\",\"pid\":1,\"tid\":7,\"ts\":8,\"dur\":92},"   /* pushed by 2 */
-        "{\"ph\":\"X\",\"name\":\"c\",\"pid\":1,\"tid\":7,\"ts\":50,\"dur\":51.25},"                  /* clamped by 1.25 */
-        "{\"ph\":\"X\",\"name\":\"m\",\"pid\":1,\"tid\":7,\"ts\":90,\"dur\":100},"                    /* moved */
+        "{\"ph\":\"X\",\"name\":\"k\",\"cat\":\"kernel\",\"pid\":1,\"tid\":7,\"ts\":8,\"dur\":92}," /* pushed by 2 */
+        "{\"ph\":\"X\",\"name\":\"c\",\"pid\":1,\"tid\":7,\"ts\":50,\"dur\":51.25}," /* clamped by 1.25 */
+        "{\"ph\":\"X\",\"name\":\"m\",\"pid\":1,\"tid\":7,\"ts\":90,\"dur\":100},"   /* moved */
         "{\"ph\":\"X\",\"name\":\"k\",\"cat\":\"kernel\",\"pid\":2,\"tid\":7,\"ts\":0,\"dur\":10},"
-        "{\"ph\":\"X\",\"name\":\"k\",\"cat\":\"kernel\",\"pid\":2,\"tid\":7,\"ts\":9.5,\"dur\":10}," /* pushed by 0.5 */
+        "{\"ph\":\"X\",\"name\":\"k\",\"cat\":\"kernel\",\"pid\":2,\"tid\":7,\"ts\":9.5,\"dur\":10}," /* pushed by 0.5
+                                                                                                       */
         "{\"ph\":\"f\",\"bp\":\"e\",\"pid\":1,\"tid\":7,\"ts\":150,\"id\":1}]";
     hd_fix_report r;
     free(fixed_with(&r, text, NULL));
@@ -484,8 +535,9 @@ static void test_fix__lists_hold_the_fifty_largest_unless_asked_for_all(NO_STATE
     char text[16384], *end = text;
     *end++ = '[';
     for (int i = 0; i < 60; i++)
-        end += sprintf(end, "%s{\"ph\":\"X\",\"tid\":7,\"ts\":%d,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":%d.%d,\"dur\":50}", i ? "," : "",
-                       i * 100, i * 100 + 9, i);
+        end += sprintf(
+            end, "%s{\"ph\":\"X\",\"tid\":7,\"ts\":%d,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":%d.%d,\"dur\":50}",
+            i ? "," : "", i * 100, i * 100 + 9, i);
     sprintf(end, "]");
     for (int full = 0; full < 2; full++) {
         hd_fix_options options = hd_fix_defaults();
@@ -494,7 +546,8 @@ static void test_fix__lists_hold_the_fifty_largest_unless_asked_for_all(NO_STATE
         free(fixed_with(&r, text, &options));
         assert_int_equal(r.snapped_others, 60);
         assert_int_equal(r.snapped_count, full ? 60 : HD_FIX_LIST_LIMIT);
-        for (size_t i = 1; i < r.snapped_count; i++) assert_true(r.snapped_list[i - 1].start_shift_ps >= r.snapped_list[i].start_shift_ps);
+        for (size_t i = 1; i < r.snapped_count; i++)
+            assert_true(r.snapped_list[i - 1].start_shift_ps >= r.snapped_list[i].start_shift_ps);
         hd_fix_report_deinit(&r);
     }
 }

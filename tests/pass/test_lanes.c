@@ -50,7 +50,10 @@ static void slice_ps(maker *m, uint32_t track, int64_t start_ps, int64_t end_ps)
     add(m, row);
 }
 
-static void slice(maker *m, uint32_t track, int64_t start_ns, int64_t end_ns) { slice_ps(m, track, start_ns * 1000, end_ns * 1000); }
+static void slice(maker *m, uint32_t track, int64_t start_ns, int64_t end_ns)
+{
+    slice_ps(m, track, start_ns * 1000, end_ns * 1000);
+}
 
 static void event(maker *m, hd_kind kind, char phase, uint32_t track, int64_t at_ns)
 {
@@ -60,8 +63,14 @@ static void event(maker *m, hd_kind kind, char phase, uint32_t track, int64_t at
     add(m, row);
 }
 
-static void begin(maker *m, uint32_t track, int64_t at_ns) { event(m, HD_KIND_SLICE, 'B', track, at_ns); }
-static void end(maker *m, uint32_t track, int64_t at_ns) { event(m, HD_KIND_END, 'E', track, at_ns); }
+static void begin(maker *m, uint32_t track, int64_t at_ns)
+{
+    event(m, HD_KIND_SLICE, 'B', track, at_ns);
+}
+static void end(maker *m, uint32_t track, int64_t at_ns)
+{
+    event(m, HD_KIND_END, 'E', track, at_ns);
+}
 
 static void flow(maker *m, uint32_t track, char phase, bool enclosing, int64_t at_ns)
 {
@@ -72,10 +81,19 @@ static void flow(maker *m, uint32_t track, char phase, bool enclosing, int64_t a
     add(m, row);
 }
 
-static hd_ident number(maker *m, const char *text) { return (hd_ident){HD_IDENT_NUMBER, hd_builder_intern_text(m->builder, text)}; }
-static hd_ident string(maker *m, const char *text) { return (hd_ident){HD_IDENT_STRING, hd_builder_intern_text(m->builder, text)}; }
+static hd_ident number(maker *m, const char *text)
+{
+    return (hd_ident){HD_IDENT_NUMBER, hd_builder_intern_text(m->builder, text)};
+}
+static hd_ident string(maker *m, const char *text)
+{
+    return (hd_ident){HD_IDENT_STRING, hd_builder_intern_text(m->builder, text)};
+}
 
-static uint32_t track_of(maker *m, hd_ident pid, hd_ident tid) { return hd_builder_track(m->builder, pid, tid, false); }
+static uint32_t track_of(maker *m, hd_ident pid, hd_ident tid)
+{
+    return hd_builder_track(m->builder, pid, tid, false);
+}
 
 /* Slices that cross by more than any threshold. */
 static void crossing(maker *m, uint32_t track)
@@ -107,7 +125,10 @@ static planned plan_with(maker *m, int64_t threshold_ps)
     return p;
 }
 
-static planned plan_of(maker *m) { return plan_with(m, INT64_C(5000000)); }
+static planned plan_of(maker *m)
+{
+    return plan_with(m, INT64_C(5000000));
+}
 
 static void done(planned *p)
 {
@@ -149,7 +170,8 @@ static void expect_lane(const hd_new_lane *lane, const char *tid, bool is_number
     assert_int_equal(lane->sort_index, sort_index);
 }
 
-/* ---- what changes ------------------------------------------------------------------------------------------------- */
+/* ---- what changes -------------------------------------------------------------------------------------------------
+ */
 
 static void test_lanes__nothing_crosses_nothing_changes(NO_STATE)
 {
@@ -172,8 +194,8 @@ static void test_lanes__noise_is_snapped_by_the_smaller_shift(NO_STATE)
     maker m = start();
     uint32_t track = hd_builder_thread(m.builder, 1, 7);
     slice(&m, track, 0, 10 * US);
-    slice(&m, track, 8 * US, 30 * US);   /* pushed by 2 us */
-    slice(&m, track, 15 * US, 31 * US);  /* clamped by 1 us */
+    slice(&m, track, 8 * US, 30 * US);  /* pushed by 2 us */
+    slice(&m, track, 15 * US, 31 * US); /* clamped by 1 us */
     planned p = plan_of(&m);
     assert_int_equal(p.plan.edit_count, 2);
     expect_snap(&p.plan.edits[0], 1, 10 * US, 30 * US);
@@ -237,7 +259,8 @@ static void test_lanes__odd_times_overflow_nothing(NO_STATE)
 static void test_lanes__twins_of_number_and_string_are_one_track(NO_STATE)
 {
     maker m = start();
-    uint32_t first = track_of(&m, number(&m, "1"), string(&m, "7")), second = track_of(&m, number(&m, "1"), number(&m, "7"));
+    uint32_t first = track_of(&m, number(&m, "1"), string(&m, "7")),
+             second = track_of(&m, number(&m, "1"), number(&m, "7"));
     slice(&m, first, 0, 100 * US);
     slice(&m, second, 50 * US, 150 * US);
     hd_builder_name_track(m.builder, second, hd_builder_intern_text(m.builder, "main"));
@@ -249,7 +272,8 @@ static void test_lanes__twins_of_number_and_string_are_one_track(NO_STATE)
     done(&p);
 }
 
-/* ---- ids and names of lanes ------------------------------------------------------------------------------------------ */
+/* ---- ids and names of lanes
+ * ------------------------------------------------------------------------------------------ */
 
 static void test_lanes__a_numeric_tid_gives_a_numeric_lane(NO_STATE)
 {
@@ -311,7 +335,8 @@ static void test_lanes__lanes_of_two_tracks_do_not_collide(NO_STATE)
 
 static void test_lanes__an_id_beyond_exact_doubles_becomes_a_string(NO_STATE)
 {
-    static const char *const tids[] = {"9007199254740", "9007199254741", "9007199254740993", "18446744073709551616", "1e3", "7.0"};
+    static const char *const tids[] = {"9007199254740",        "9007199254741", "9007199254740993",
+                                       "18446744073709551616", "1e3",           "7.0"};
     for (size_t i = 0; i < sizeof tids / sizeof *tids; i++) {
         maker m = start();
         char name[64], tid[64];
@@ -324,17 +349,18 @@ static void test_lanes__an_id_beyond_exact_doubles_becomes_a_string(NO_STATE)
     }
 }
 
-/* ---- flow points --------------------------------------------------------------------------------------------------- */
+/* ---- flow points ---------------------------------------------------------------------------------------------------
+ */
 
 static void test_lanes__flow_points_go_with_a_moved_slice(NO_STATE)
 {
     maker m = start();
     uint32_t track = hd_builder_thread(m.builder, 1, 7);
     crossing(&m, track);
-    flow(&m, track, 's', false, 60 * US);  /* in both; the second began last */
-    flow(&m, track, 't', false, 40 * US);  /* in the first */
-    flow(&m, track, 'f', true, 150 * US);  /* at the very end of the second, and in nothing else */
-    flow(&m, track, 'f', false, 45 * US);  /* before the second */
+    flow(&m, track, 's', false, 60 * US); /* in both; the second began last */
+    flow(&m, track, 't', false, 40 * US); /* in the first */
+    flow(&m, track, 'f', true, 150 * US); /* at the very end of the second, and in nothing else */
+    flow(&m, track, 'f', false, 45 * US); /* before the second */
     planned p = plan_of(&m);
     assert_int_equal(p.plan.edit_count, 1);
     uint64_t moved = p.plan.edits[0].row;
@@ -353,12 +379,12 @@ static void test_lanes__flow_points_follow_a_pushed_start_and_a_clamped_end(NO_S
     maker m = start();
     uint32_t track = hd_builder_thread(m.builder, 1, 7);
     slice(&m, track, 0, 10 * US);
-    slice(&m, track, 8 * US, 30 * US);  /* -> 10 */
-    slice(&m, track, 15 * US, 31 * US); /* -> 30 */
-    flow(&m, track, 's', false, 9 * US);        /* in the second, now in the first: to 10 */
-    flow(&m, track, 'f', false, 8 * US);        /* next is the second, and still is */
-    flow(&m, track, 'f', true, 30 * US + 500);  /* in the third, now behind it: before 30 */
-    flow(&m, track, 's', false, 20 * US);       /* in the third, and still is */
+    slice(&m, track, 8 * US, 30 * US);         /* -> 10 */
+    slice(&m, track, 15 * US, 31 * US);        /* -> 30 */
+    flow(&m, track, 's', false, 9 * US);       /* in the second, now in the first: to 10 */
+    flow(&m, track, 'f', false, 8 * US);       /* next is the second, and still is */
+    flow(&m, track, 'f', true, 30 * US + 500); /* in the third, now behind it: before 30 */
+    flow(&m, track, 's', false, 20 * US);      /* in the third, and still is */
     planned p = plan_of(&m);
     assert_int_equal(p.plan.flow_count, 2);
     expect_flow(&p.plan.flows[0], 0, HD_NONE, 10 * US);
@@ -385,7 +411,7 @@ static void test_lanes__a_point_finds_the_gap_between_children(NO_STATE)
     maker m = start();
     uint32_t track = hd_builder_thread(m.builder, 1, 7);
     slice(&m, track, 0, 10 * US);
-    slice(&m, track, 8 * US, 60 * US);   /* -> 10 */
+    slice(&m, track, 8 * US, 60 * US); /* -> 10 */
     slice(&m, track, 10 * US, 20 * US);
     slice(&m, track, 30 * US, 60 * US);
     flow(&m, track, 's', false, 9 * US); /* in the second */
@@ -409,7 +435,8 @@ static void test_lanes__a_point_of_a_slice_that_is_all_covered_is_counted(NO_STA
     done(&p);
 }
 
-/* ---- begin/end pairs ------------------------------------------------------------------------------------------------- */
+/* ---- begin/end pairs
+ * ------------------------------------------------------------------------------------------------- */
 
 static void test_lanes__pairs_are_slices_too(NO_STATE)
 {

@@ -20,8 +20,8 @@ enum { CHROME_ITEM_LIMIT = 256 << 20, CHROME_KEY_LIMIT = 1024, CHROME_TRACK_CACH
 
 /* ---- shapes while they are recognised: a tree of (key, type) steps -------------------------------------- */
 
-/* The bytes between two values, separator, key and colon, as they stood there last: `, "tid": `. Where they stand again,
- * one comparison tells what follows. */
+/* The bytes between two values, separator, key and colon, as they stood there last: `, "tid": `. Where they stand
+ * again, one comparison tells what follows. */
 enum { CHROME_LEAD_WORDS = 3 };
 typedef struct chrome_lead {
     uint64_t word[CHROME_LEAD_WORDS], mask[CHROME_LEAD_WORDS];
@@ -31,7 +31,8 @@ typedef struct chrome_lead {
 
 static inline bool chrome_lead_matches(const chrome_lead *lead, const char *p)
 {
-    uint64_t other = ((hd_load64(p) ^ lead->word[0]) & lead->mask[0]) | ((hd_load64(p + 8) ^ lead->word[1]) & lead->mask[1]) |
+    uint64_t other = ((hd_load64(p) ^ lead->word[0]) & lead->mask[0]) |
+                     ((hd_load64(p + 8) ^ lead->word[1]) & lead->mask[1]) |
                      ((hd_load64(p + 16) ^ lead->word[2]) & lead->mask[2]);
     return other == 0 && lead->size;
 }
@@ -56,8 +57,8 @@ typedef struct chrome_edge {
     uint64_t head, head_mask; /* first bytes of the key and its closing quote, for a quick look */
     const char *key;          /* as written, behind the quote */
     uint32_t key_size, key_id;
-    uint32_t next;            /* edge index, 0 = none */
-    uint32_t node;            /* where it begins */
+    uint32_t next;                    /* edge index, 0 = none */
+    uint32_t node;                    /* where it begins */
     uint32_t target[HD_ARG_JSON + 1]; /* node index by type of value, 0 = none */
     uint8_t scope;
 } chrome_edge;
@@ -102,8 +103,21 @@ typedef struct chrome_issue {
 
 /* The members of an event that have a column, and what stands around them. */
 typedef enum chrome_member {
-    CHROME_M_START, CHROME_M_PH, CHROME_M_TS, CHROME_M_ID, CHROME_M_BP, CHROME_M_CAT, CHROME_M_PID, CHROME_M_TID,
-    CHROME_M_DUR, CHROME_M_ID2, CHROME_M_NAME, CHROME_M_ARGS, CHROME_M_OTHER, CHROME_M_END, CHROME_M_COUNT
+    CHROME_M_START,
+    CHROME_M_PH,
+    CHROME_M_TS,
+    CHROME_M_ID,
+    CHROME_M_BP,
+    CHROME_M_CAT,
+    CHROME_M_PID,
+    CHROME_M_TID,
+    CHROME_M_DUR,
+    CHROME_M_ID2,
+    CHROME_M_NAME,
+    CHROME_M_ARGS,
+    CHROME_M_OTHER,
+    CHROME_M_END,
+    CHROME_M_COUNT
 } chrome_member;
 
 enum { CHROME_LEADS = 3 }; /* for what may follow a member */
@@ -131,9 +145,7 @@ typedef struct chrome_parser {
     hd_error error;
 } chrome_parser;
 
-
-hd_status chrome_parser_init(chrome_parser *parser, hd_builder *builder, const hd_read_options *options,
-                             hd_error *err);
+hd_status chrome_parser_init(chrome_parser *parser, hd_builder *builder, const hd_read_options *options, hd_error *err);
 void chrome_parser_deinit(chrome_parser *parser);
 /* The rows (if any), issues and patches since the last take enter the builder; one thread at a time, in input order. */
 hd_status chrome_parser_commit(chrome_parser *parser, hd_chunk *chunk, hd_error *err);
@@ -142,7 +154,8 @@ void chrome_note(chrome_parser *parser, const char *code, hd_ledger_level level,
 /* chrome_shapes.c */
 bool chrome_shapes_init(chrome_shapes *shapes);
 void chrome_shapes_deinit(chrome_shapes *shapes);
-/* The edge of a key from a node, made if need be; 0: no memory, or the tree is full. `key` is behind the opening quote. */
+/* The edge of a key from a node, made if need be; 0: no memory, or the tree is full. `key` is behind the opening quote.
+ */
 uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node, const hd_json_text *key, hd_arg_scope scope);
 uint32_t chrome_shapes_step(chrome_shapes *shapes, uint32_t node, uint32_t edge, hd_arg_type type);
 /* The shape id of a node, HD_NONE when there are too many shapes. */
@@ -169,8 +182,8 @@ bool chrome_micros_of_text(int64_t *ns, uint32_t *ps, const char *p, const char 
 
 typedef enum chrome_outcome {
     CHROME_DONE,
-    CHROME_BAD,       /* not valid JSON */
-    CHROME_FAILED,    /* no memory, or strict: parser->error says it */
+    CHROME_BAD,    /* not valid JSON */
+    CHROME_FAILED, /* no memory, or strict: parser->error says it */
 } chrome_outcome;
 
 /* Parse the event whose `{` is at p and add its row. source_offset and source_size (0: what was read) go to its row.
@@ -180,10 +193,10 @@ chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, c
 
 /* Where parsing of an array's elements stopped. */
 typedef enum chrome_stop {
-    CHROME_AT_LIMIT, /* all text is used, or max_elements were read */
-    CHROME_AT_CLOSE, /* at the `]` */
+    CHROME_AT_LIMIT,  /* all text is used, or max_elements were read */
+    CHROME_AT_CLOSE,  /* at the `]` */
     CHROME_NEED_MORE, /* at an element that does not end within the text */
-    CHROME_STOPPED,  /* failed: parser->error */
+    CHROME_STOPPED,   /* failed: parser->error */
 } chrome_stop;
 
 typedef struct chrome_span { /* text with padding behind it */

@@ -28,8 +28,8 @@ static bool mend(chrome_parser *parser, const char *code, hd_ledger_level level,
                  const char *text, size_t text_size)
 {
     if (parser->strict) {
-        hd_error_set(&parser->error, HD_ERR_DAMAGED, NULL, offset, "%s: the JSON is broken here, and --strict refuses repairs",
-                     code);
+        hd_error_set(&parser->error, HD_ERR_DAMAGED, NULL, offset,
+                     "%s: the JSON is broken here, and --strict refuses repairs", code);
         return false;
     }
     if (code) chrome_note(parser, code, level, offset);
@@ -109,7 +109,10 @@ typedef struct place {
     uint64_t comma; /* offset of the last comma */
 } place;
 
-static uint64_t offset_of(const place *at, const char *p) { return at->span->offset + (uint64_t)(p - at->span->data); }
+static uint64_t offset_of(const place *at, const char *p)
+{
+    return at->span->offset + (uint64_t)(p - at->span->data);
+}
 
 typedef enum step { STEP_ON, STEP_NEED_MORE, STEP_CLOSED, STEP_STOPPED } step;
 
@@ -174,7 +177,8 @@ static step repair_element(place *at)
             chrome_note(parser, issue->code, HD_LEDGER_REPAIR, offset + issue->offset);
     }
     if (outcome == HD_REPAIR_HOPELESS) /* the comma or bracket behind it sees to the commas */
-        return mend(parser, *start == '{' ? "chrome.event-lost" : "json.garbage", HD_LEDGER_LOSS, offset, consumed, NULL, 0)
+        return mend(parser, *start == '{' ? "chrome.event-lost" : "json.garbage", HD_LEDGER_LOSS, offset, consumed,
+                    NULL, 0)
                    ? STEP_ON
                    : STEP_STOPPED;
     at->after_value = !at->span->lines;
@@ -245,8 +249,8 @@ static const char *skip_closers(const char *p)
     return p;
 }
 
-/* Behind the true end of the array, and the members and bracket behind that, never comes a comma and an event. So the `]`
- * at p may be one of an event that broke apart: then the comma before the next event, else NULL. */
+/* Behind the true end of the array, and the members and bracket behind that, never comes a comma and an event. So the
+ * `]` at p may be one of an event that broke apart: then the comma before the next event, else NULL. */
 static const char *skip_stray_close(const char *p, const char *limit)
 {
     for (p = skip_closers(p); p < limit && (*p == ',' || *p == '"'); p = skip_closers(p)) {

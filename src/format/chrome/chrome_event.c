@@ -10,15 +10,26 @@
 #include "base/vector.h"
 #include "format/chrome/chrome.h"
 
-enum seen { SEEN_PH = 1, SEEN_TS = 2, SEEN_DUR = 4, SEEN_PID = 8, SEEN_TID = 16, SEEN_NAME = 32, SEEN_CAT = 64,
-            SEEN_ID = 128, SEEN_ARGS = 256, SEEN_BP = 512 };
+enum seen {
+    SEEN_PH = 1,
+    SEEN_TS = 2,
+    SEEN_DUR = 4,
+    SEEN_PID = 8,
+    SEEN_TID = 16,
+    SEEN_NAME = 32,
+    SEEN_CAT = 64,
+    SEEN_ID = 128,
+    SEEN_ARGS = 256,
+    SEEN_BP = 512
+};
 
 /* How an event is read a second time. */
 enum { COLUMN_DUR, COLUMN_COUNT = 9 };
 typedef struct reading {
     bool raw;      /* members that have no column go as text into parser->raw */
     bool is_begin; /* dur has no column, since the end fills it */
-    unsigned earlier[COLUMN_COUNT]; /* values to come that a later one of the same key replaces, as in every JSON parser */
+    unsigned
+        earlier[COLUMN_COUNT]; /* values to come that a later one of the same key replaces, as in every JSON parser */
 } reading;
 
 /* The event being read. */
@@ -280,11 +291,11 @@ static inline bool key_is(const hd_json_text *key, const char *name, size_t size
 }
 
 static const hd_json_text member_keys[CHROME_M_COUNT] = {
-    [CHROME_M_PH] = {"ph", 2, false, false},   [CHROME_M_TS] = {"ts", 2, false, false},
-    [CHROME_M_ID] = {"id", 2, false, false},   [CHROME_M_BP] = {"bp", 2, false, false},
-    [CHROME_M_CAT] = {"cat", 3, false, false}, [CHROME_M_PID] = {"pid", 3, false, false},
-    [CHROME_M_TID] = {"tid", 3, false, false}, [CHROME_M_DUR] = {"dur", 3, false, false},
-    [CHROME_M_ID2] = {"id2", 3, false, false}, [CHROME_M_NAME] = {"name", 4, false, false},
+    [CHROME_M_PH] = {"ph", 2, false, false},     [CHROME_M_TS] = {"ts", 2, false, false},
+    [CHROME_M_ID] = {"id", 2, false, false},     [CHROME_M_BP] = {"bp", 2, false, false},
+    [CHROME_M_CAT] = {"cat", 3, false, false},   [CHROME_M_PID] = {"pid", 3, false, false},
+    [CHROME_M_TID] = {"tid", 3, false, false},   [CHROME_M_DUR] = {"dur", 3, false, false},
+    [CHROME_M_ID2] = {"id2", 3, false, false},   [CHROME_M_NAME] = {"name", 4, false, false},
     [CHROME_M_ARGS] = {"args", 4, false, false},
 };
 
@@ -483,7 +494,8 @@ static const char *parse_members(event *e, chrome_parser *parser, const char *st
         char buffer[24];
         const chrome_lead *lead = parser->leads[last];
         chrome_member member;
-        if (HD_LIKELY(chrome_lead_matches(lead, p) || chrome_lead_matches(++lead, p) || chrome_lead_matches(++lead, p))) {
+        if (HD_LIKELY(chrome_lead_matches(lead, p) || chrome_lead_matches(++lead, p) ||
+                      chrome_lead_matches(++lead, p))) {
             member = (chrome_member)lead->member;
             p += lead->size;
             if (member == CHROME_M_END) break;

@@ -13,7 +13,10 @@ typedef struct names {
     uint32_t name, labels, sort_index, device, stream;
 } names;
 
-static uint32_t find(const hd_trace *trace, const char *text) { return hd_trace_find_string(trace, text, strlen(text)); }
+static uint32_t find(const hd_trace *trace, const char *text)
+{
+    return hd_trace_find_string(trace, text, strlen(text));
+}
 
 static names find_names(const hd_trace *trace)
 {
@@ -83,8 +86,8 @@ static void apply_meta_events(hd_builder *builder, const names *n)
 /* Categories whose slices run on a GPU queue. */
 static bool is_gpu_category(hd_string s)
 {
-    static const char *const exact[] = {"kernel", "Kernel", "gpu_memcpy", "gpu_memset", "Memcpy", "Memset",
-                                        "GPU_Kernel", "gpu_user_annotation", "cuda_sync"};
+    static const char *const exact[] = {"kernel", "Kernel",     "gpu_memcpy",          "gpu_memset", "Memcpy",
+                                        "Memset", "GPU_Kernel", "gpu_user_annotation", "cuda_sync"};
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
         if (s.size == strlen(exact[i]) && memcmp(s.data, exact[i], s.size) == 0) return true;
     }

@@ -56,8 +56,9 @@ static hd_status skip_to(patcher *p, uint64_t offset)
         uint64_t left = offset - p->window_offset - p->window_size;
         p->window_offset += p->window_size;
         p->window_size = 0;
-        hd_status status = hd_input_next(p->input, p->window, left < p->window_capacity ? (size_t)left : p->window_capacity,
-                                         &p->window_size, p->err);
+        hd_status status =
+            hd_input_next(p->input, p->window, left < p->window_capacity ? (size_t)left : p->window_capacity,
+                          &p->window_size, p->err);
         if (status == HD_END) return changed_meanwhile(p, p->window_offset);
         HD_TRY(status);
     }
@@ -75,8 +76,10 @@ static hd_status read_in_order(patcher *p, uint64_t offset, size_t size)
         size_t got = 0;
         hd_status status = hd_input_next(p->input, p->window + p->window_size, size - p->window_size, &got, p->err);
         p->window_size += got;
-        if (status == HD_END) p->ended = true;
-        else if (status != HD_OK) return status;
+        if (status == HD_END)
+            p->ended = true;
+        else if (status != HD_OK)
+            return status;
     }
     return HD_OK;
 }
@@ -165,8 +168,10 @@ static void put_time(hd_json_out *out, const spot *s, int64_t ns, int64_t ps)
 
 static void put_tid(hd_json_out *out, const chrome_edit *edit)
 {
-    if (edit->tid_is_number) hd_json_put(out, edit->tid, edit->tid_size);
-    else hd_json_put_string(out, edit->tid, edit->tid_size);
+    if (edit->tid_is_number)
+        hd_json_put(out, edit->tid, edit->tid_size);
+    else
+        hd_json_put_string(out, edit->tid, edit->tid_size);
 }
 
 /* False: the event has no such members, so it is not the one that was read. */
@@ -191,9 +196,12 @@ static bool put_edited(hd_json_out *out, const char *text, size_t size, const ch
         }
         if (next < 0) break;
         hd_json_put(out, at, (size_t)(spots[next].from - at));
-        if (next == TS) put_time(out, &spots[TS], edit->start_ns, edit->start_ps);
-        else if (next == DUR) put_time(out, &spots[DUR], edit->duration_ns, edit->duration_ps);
-        else put_tid(out, edit);
+        if (next == TS)
+            put_time(out, &spots[TS], edit->start_ns, edit->start_ps);
+        else if (next == DUR)
+            put_time(out, &spots[DUR], edit->duration_ns, edit->duration_ps);
+        else
+            put_tid(out, edit);
         at = spots[next].end;
     }
     hd_json_put(out, at, (size_t)(text + size - at));

@@ -13,7 +13,7 @@ typedef struct chrome_edit {
     bool set_start, set_duration;
     int64_t start_ns, start_ps;       /* any sum of the two */
     int64_t duration_ns, duration_ps; /* likewise */
-    const char *tid; /* NULL: unchanged */
+    const char *tid;                  /* NULL: unchanged */
     size_t tid_size;
     bool tid_is_number;
 } chrome_edit;

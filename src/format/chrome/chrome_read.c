@@ -19,8 +19,14 @@
 #include "base/vector.h"
 #include "format/chrome/chrome_reader.h"
 
-static const char *here(const chrome_reader *reader) { return reader->rest.data + reader->rest.begin; }
-static size_t left(const chrome_reader *reader) { return reader->rest.end - reader->rest.begin; }
+static const char *here(const chrome_reader *reader)
+{
+    return reader->rest.data + reader->rest.begin;
+}
+static size_t left(const chrome_reader *reader)
+{
+    return reader->rest.end - reader->rest.begin;
+}
 
 static void advance(chrome_reader *reader, size_t size)
 {
@@ -100,8 +106,10 @@ static const char *probable_end(const char *p, const char *end)
             if (comma && (size_t)(end - p) > sizeof events && memcmp(p, events, sizeof events - 1) == 0) return comma;
             for (p++; p < end && *p != '"'; p++) p += *p == '\\';
             break;
-        case '{': case '[': depth++; break;
-        case '}': case ']':
+        case '{':
+        case '[': depth++; break;
+        case '}':
+        case ']':
             if (depth-- == 0) return p;
             break;
         case ',':
@@ -179,7 +187,8 @@ static hd_status read_value(chrome_reader *reader, uint32_t key, bool after_even
                       : (size_t)(probable_end(here(reader), here(reader) + left(reader)) - here(reader));
     if (end)
         hd_builder_metadata(reader->builder, key, hd_builder_intern(reader->builder, here(reader), size), after_events);
-    else HD_TRY(repair_value(reader, key, size, after_events));
+    else
+        HD_TRY(repair_value(reader, key, size, after_events));
     advance(reader, size);
     return HD_OK;
 }
@@ -275,8 +284,10 @@ static hd_status read_object(chrome_reader *reader, bool *seen_events)
             return HD_OK;
         }
         if (c == ',') {
-            if (!after_value) HD_TRY(mend(reader, "json.comma-extra", HD_LEDGER_REPAIR, reader->rest.offset, 1, NULL, 0));
-            else comma = reader->rest.offset;
+            if (!after_value)
+                HD_TRY(mend(reader, "json.comma-extra", HD_LEDGER_REPAIR, reader->rest.offset, 1, NULL, 0));
+            else
+                comma = reader->rest.offset;
             after_value = false;
             advance(reader, 1);
             continue;

@@ -1,7 +1,7 @@
 /* chrome_text.c - cutting the input into pieces that begin and end between events, if a guess can tell
  *
- * A piece ends before the last `{` that looks like the beginning of an event; the reader finds out whether the guess was
- * right when the parser of the piece stops exactly there, in the state that a new event needs.
+ * A piece ends before the last `{` that looks like the beginning of an event; the reader finds out whether the guess
+ * was right when the parser of the piece stops exactly there, in the state that a new event needs.
  */
 #include <stdlib.h>
 
@@ -29,7 +29,10 @@ void chrome_text_deinit(chrome_text *text)
     *text = (chrome_text){0};
 }
 
-static void pad(chrome_text *text) { memset(text->data + text->end, 0, HD_JSON_PADDING); }
+static void pad(chrome_text *text)
+{
+    memset(text->data + text->end, 0, HD_JSON_PADDING);
+}
 
 /* Read until the text holds `size` bytes; room for them is there. */
 static hd_status read_up_to(chrome_reader *reader, chrome_text *text, size_t size)
@@ -38,8 +41,10 @@ static hd_status read_up_to(chrome_reader *reader, chrome_text *text, size_t siz
         size_t got = 0;
         hd_status status = hd_input_next(reader->input, text->data + text->end, size - text->end, &got, reader->err);
         text->end += got;
-        if (status == HD_END) reader->input_ended = true;
-        else if (status != HD_OK) return status;
+        if (status == HD_END)
+            reader->input_ended = true;
+        else if (status != HD_OK)
+            return status;
     }
     pad(text);
     return HD_OK;

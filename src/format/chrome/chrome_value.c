@@ -66,9 +66,23 @@ const char *chrome_parse_value(chrome_value *out, chrome_parser *parser, const c
 /* Decimal microseconds to nanoseconds and picoseconds below; false: does not fit. *inexact: digits are left over. */
 static inline bool micros(int64_t *ns, uint32_t *ps, bool *inexact, const hd_json_number *number)
 {
-    static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
-                                      10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000,
-                                      1000000000000000, 10000000000000000};
+    static const uint64_t powers[] = {1,
+                                      10,
+                                      100,
+                                      1000,
+                                      10000,
+                                      100000,
+                                      1000000,
+                                      10000000,
+                                      100000000,
+                                      1000000000,
+                                      10000000000,
+                                      100000000000,
+                                      1000000000000,
+                                      10000000000000,
+                                      100000000000000,
+                                      1000000000000000,
+                                      10000000000000000};
     __extension__ typedef __int128 i128;
     *ps = 0;
     *inexact = false;
@@ -104,9 +118,12 @@ bool chrome_micros_of_text(int64_t *ns, uint32_t *ps, const char *p, const char 
     i128 total = 0; /* ps */
     int decimals = -1;
     for (p += negative; p < end && (*p | 0x20) != 'e'; p++) {
-        if (*p == '.') decimals = 0;
-        else if (decimals == 6) rest |= *p != '0';
-        else total = total * 10 + (*p - '0'), decimals += decimals >= 0;
+        if (*p == '.')
+            decimals = 0;
+        else if (decimals == 6)
+            rest |= *p != '0';
+        else
+            total = total * 10 + (*p - '0'), decimals += decimals >= 0;
         if (total >= (i128)INT64_MAX * 1000) return false;
     }
     for (decimals = decimals < 0 ? 0 : decimals; decimals < 6; decimals++) total *= 10;

@@ -21,8 +21,8 @@ typedef struct writer {
     const hd_write_options *options;
     hd_error *err;
     hd_json_out out;
-    hd_json_out event; /* compact text of one event, if it is to be indented */
-    uint8_t *own;      /* by shape */
+    hd_json_out event;            /* compact text of one event, if it is to be indented */
+    uint8_t *own;                 /* by shape */
     size_t blocks[HD_KIND_COUNT]; /* where each table is read */
     uint32_t rows[HD_KIND_COUNT];
     uint64_t written;
@@ -80,7 +80,8 @@ void chrome_put_micros(hd_json_out *out, int64_t ns, int64_t ps, unsigned min_de
         i128 whole = total / 1000000, rest = total % 1000000;
         hd_json_put_int(out, (int64_t)whole);
         hd_json_put_text(out, ".");
-        for (i128 unit = 100000; unit; unit /= 10) hd_json_put_int(out, (int64_t)((rest < 0 ? -rest : rest) / unit % 10));
+        for (i128 unit = 100000; unit; unit /= 10)
+            hd_json_put_int(out, (int64_t)((rest < 0 ? -rest : rest) / unit % 10));
     }
 }
 
@@ -98,8 +99,10 @@ static void put_ident(writer *w, hd_json_out *out, bool *first, const char *key,
 {
     if (ident.type == HD_IDENT_NONE) return;
     put_key(out, first, key);
-    if (ident.type == HD_IDENT_STRING) put_string_id(w, out, ident.text);
-    else put_raw_id(w, out, ident.text);
+    if (ident.type == HD_IDENT_STRING)
+        put_string_id(w, out, ident.text);
+    else
+        put_raw_id(w, out, ident.text);
 }
 
 static void put_id(writer *w, hd_json_out *out, bool *first, const hd_event *e)
@@ -299,8 +302,10 @@ static void write_metadata(writer *w, bool after, bool *first)
         put_string_id(w, &w->out, m->key);
         hd_json_put_text(&w->out, w->options->pretty ? ": " : ":");
         hd_string value = hd_trace_string(w->trace, m->value);
-        if (w->options->pretty) hd_json_put_pretty(&w->out, value.data, value.size, 1);
-        else hd_json_put(&w->out, value.data, value.size);
+        if (w->options->pretty)
+            hd_json_put_pretty(&w->out, value.data, value.size, 1);
+        else
+            hd_json_put(&w->out, value.data, value.size);
     }
 }
 
