@@ -20,7 +20,7 @@ PHASES = (  # first match of "file" or "kernel/function"
     ("read()", r"kernel/.*(copy_to_iter|filemap|read|readahead)|base_input"),
     ("write()", r"kernel/.*(from_iter|ext4|jbd2|write|block_|folio|inode|xas_|truncate|bio)|base_output|write_behind"),
     ("memory from the system", r"kernel/.*(clear_page|page|fault|mmap|munmap|vma|zap|alloc|charge)"),
-    ("events: members and args", r"format_chrome_chrome_(event|elements|shapes)"),
+    ("events: members and args", r"format_chrome_chrome_(event|value|elements|shapes)"),
     ("JSON values skipped whole, white space", r"base_json"),
     ("cutting into pieces", r"format_chrome_"),
     ("strings: intern", r"trace_strings|libc/.*memcmp"),
