@@ -5,6 +5,8 @@
  */
 #include "base/input.h"
 
+#include "base/temporary.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -141,19 +143,11 @@ static hd_status refill(hd_input *in, hd_error *err)
 
 static hd_status open_spool(hd_input *in, hd_error *err)
 {
-    const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder) folder = "/tmp";
-    size_t size = strlen(folder) + sizeof "/heddle-spool-XXXXXX";
-    char *name = malloc(size);
-    if (!name) return HD_NOMEM(err);
-    snprintf(name, size, "%s/heddle-spool-XXXXXX", folder);
-    in->spool_fd = mkostemp(name, O_CLOEXEC);
-    int problem = errno;
-    if (in->spool_fd >= 0) unlink(name);
+    char *name;
+    HD_TRY(hd_temporary_file(&in->spool_fd, &name, "", err));
+    unlink(name);
     free(name);
-    if (in->spool_fd >= 0) return HD_OK;
-    return hd_error_set(err, HD_ERR_IO, folder, HD_OFFSET_NONE, "cannot make a temporary file: %s; set TMPDIR",
-                        strerror(problem));
+    return HD_OK;
 }
 
 static hd_status open_stored(hd_input *in, const char *path, bool spool, hd_error *err)

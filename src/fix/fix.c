@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/json_write.h"
+#include "base/temporary.h"
 #include "fix/fix_report.h"
 #include "format/chrome/chrome_patch.h"
 #include "format/format.h"
@@ -223,15 +224,11 @@ static hd_status write_patched(const fixer *f, hd_input *input, const hd_trace *
     return status;
 }
 
-/* A file beside nothing of the user's; the caller unlinks it. */
-static hd_status make_temporary(const fixer *f, char *out, size_t out_size)
+/* An empty file for text on its way; the caller unlinks and frees its name. */
+static hd_status make_temporary(const fixer *f, char **out)
 {
-    const char *folder = getenv("TMPDIR");
-    snprintf(out, out_size, "%s/heddle-fix-XXXXXX.json", folder && *folder ? folder : "/tmp");
-    int fd = mkstemps(out, 5);
-    if (fd < 0)
-        return hd_error_set(f->err, HD_ERR_IO, out, HD_OFFSET_NONE,
-                            "cannot make a temporary file; set TMPDIR to a folder with space");
+    int fd;
+    HD_TRY(hd_temporary_file(&fd, out, ".json", f->err));
     close(fd);
     return HD_OK;
 }
@@ -253,45 +250,57 @@ static hd_status rewrite(const fixer *f, const char *from, const char *to, bool 
 
 static hd_status fix_file(const fixer *f, const char *in, const char *out);
 
-/* Several documents in one file: made one first. */
-static hd_status fix_rewritten(const fixer *f, hd_input *input, const char *out)
+/* All of the input, whose first pass found that no patches make it one document, as one. */
+static hd_status write_as_one(const fixer *f, hd_input *input, const char *path)
 {
-    char path[4096];
     hd_trace *trace;
-    hd_read_options read = f->options->read;
     hd_write_options write = {0};
     HD_TRY(hd_input_rewind(input, f->err));
-    HD_TRY(hd_format_read(&trace, input, &read, f->err));
-    hd_status status = make_temporary(f, path, sizeof path);
-    if (status == HD_OK) {
-        status = hd_trace_write(trace, path, &write, f->err);
-        uint64_t repairs = f->report->repairs, losses = f->report->losses;
-        hd_fix_report_deinit(f->report);
-        if (status == HD_OK) status = fix_file(f, path, out);
-        f->report->repairs += repairs;
-        f->report->losses += losses;
-        unlink(path);
-    }
+    HD_TRY(hd_format_read(&trace, input, &f->options->read, f->err));
+    hd_status status = hd_trace_write(trace, path, &write, f->err);
     hd_trace_free(trace);
+    return status;
+}
+
+/* The ledger of the input is counted here: that of the file made from it is empty. */
+static hd_status fix_rewritten(const fixer *f, hd_input *input, uint64_t repairs, uint64_t losses, const char *out)
+{
+    char *path;
+    HD_TRY(make_temporary(f, &path));
+    hd_status status = write_as_one(f, input, path);
+    if (status == HD_OK) status = fix_file(f, path, out);
+    f->report->repairs += repairs;
+    f->report->losses += losses;
+    unlink(path);
+    free(path);
     return status;
 }
 
 static hd_status fix_trace(const fixer *f, hd_input *input, const hd_trace *trace, const char *out)
 {
     hd_lane_plan plan;
-    if (strcmp(hd_trace_facts_of(trace)->format, "chrome") != 0)
-        return hd_error_set(f->err, HD_ERR_UNSUPPORTED, hd_input_path(input), HD_OFFSET_NONE,
-                            "fix works on Chrome trace event JSON, and this is %s", hd_trace_facts_of(trace)->format);
     HD_TRY(hd_lanes_plan(&plan, trace, f->options->snap_threshold_ps, f->err));
     hd_status status = hd_fix_report_fill(f->report, trace, &plan, f->options->full_lists, f->err);
-    if (status == HD_OK && !f->options->dry_run) {
-        if (!hd_trace_facts_of(trace)->needs_rewrite)
-            status = write_patched(f, input, trace, &plan, out);
-        else
-            status = fix_rewritten(f, input, out);
-    }
+    if (status == HD_OK && !f->options->dry_run) status = write_patched(f, input, trace, &plan, out);
     hd_lane_plan_deinit(&plan);
     return status;
+}
+
+/* Takes the trace over. */
+static hd_status fix_read(const fixer *f, hd_input *input, hd_trace *trace, const char *out)
+{
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    hd_status status = HD_OK;
+    uint64_t repairs = 0, losses = 0;
+    bool rewritten = facts->needs_rewrite && !f->options->dry_run;
+    if (strcmp(facts->format, "chrome") != 0)
+        status = hd_error_set(f->err, HD_ERR_UNSUPPORTED, hd_input_path(input), HD_OFFSET_NONE,
+                              "fix works on Chrome trace event JSON, and this is %s", facts->format);
+    else if (!rewritten)
+        status = fix_trace(f, input, trace, out);
+    hd_fix_count_ledger(&repairs, &losses, trace);
+    hd_trace_free(trace);
+    return status == HD_OK && rewritten ? fix_rewritten(f, input, repairs, losses, out) : status;
 }
 
 static hd_status fix_file(const fixer *f, const char *in, const char *out)
@@ -304,10 +313,7 @@ static hd_status fix_file(const fixer *f, const char *in, const char *out)
     read.sources = true;
     HD_TRY(hd_input_open(&input, in, &input_options, f->err));
     hd_status status = hd_format_read(&trace, input, &read, f->err);
-    if (status == HD_OK) {
-        status = fix_trace(f, input, trace, out);
-        hd_trace_free(trace);
-    }
+    if (status == HD_OK) status = fix_read(f, input, trace, out);
     hd_input_close(input);
     return status;
 }
@@ -321,13 +327,14 @@ hd_status hd_fix_overlaps(const char *in, const char *out, const hd_fix_options 
     *f.report = (hd_fix_report){0};
     hd_status status;
     if (f.options->write.pretty && !f.options->dry_run) {
-        char path[4096];
-        status = make_temporary(&f, path, sizeof path);
+        char *path;
+        status = make_temporary(&f, &path);
         if (status == HD_OK) {
             status = fix_file(&f, in, path);
             if (status == HD_OK) status = rewrite(&f, path, out, true);
             f.report->output_bytes = 0;
             unlink(path);
+            free(path);
         }
     } else {
         status = fix_file(&f, in, out);

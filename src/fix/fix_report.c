@@ -198,12 +198,12 @@ static void fill_kernels(filler *f)
     if (!f->failed) qsort(report->kernels, report->kernel_count, sizeof *report->kernels, by_total_shift);
 }
 
-static void fill_ledger(filler *f)
+void hd_fix_count_ledger(uint64_t *repairs, uint64_t *losses, const hd_trace *trace)
 {
-    for (size_t i = 0; i < hd_trace_ledger_count(f->trace); i++) {
-        const hd_ledger_row *row = hd_trace_ledger_at(f->trace, i);
-        if (row->level == HD_LEDGER_REPAIR) f->report->repairs += row->count;
-        if (row->level == HD_LEDGER_LOSS) f->report->losses += row->count;
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
+        if (row->level == HD_LEDGER_REPAIR) *repairs += row->count;
+        if (row->level == HD_LEDGER_LOSS) *losses += row->count;
     }
 }
 
@@ -214,7 +214,7 @@ hd_status hd_fix_report_fill(hd_fix_report *report, const hd_trace *trace, const
     report->memory = f.arena = calloc(1, sizeof *f.arena);
     if (!f.arena) return HD_NOMEM(err);
     fill_tracks(&f);
-    fill_ledger(&f);
+    hd_fix_count_ledger(&report->repairs, &report->losses, trace);
     if (!f.failed) sort_out(&f);
     if (!f.failed) {
         fill_kernels(&f);

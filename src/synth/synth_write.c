@@ -7,25 +7,8 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "base/temporary.h"
 #include "heddle/synth.h"
-
-/* An empty file of our own: "/tmp/heddle-XXXXXX.json" or in $TMPDIR. The caller frees and unlinks. */
-static hd_status make_temporary(char **out, hd_error *err)
-{
-    const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder) folder = "/tmp";
-    *out = NULL;
-    if (asprintf(out, "%s/heddle-XXXXXX.json", folder) < 0) return HD_NOMEM(err);
-    int fd = mkstemps(*out, 5);
-    if (fd < 0) {
-        hd_error_set(err, HD_ERR_IO, *out, HD_OFFSET_NONE, "cannot make a temporary file");
-        free(*out);
-        *out = NULL;
-        return HD_ERR_IO;
-    }
-    close(fd);
-    return HD_OK;
-}
 
 static hd_status write_damaged(const char *path, const char *text, size_t size, const hd_synth_damage_options *options,
                                hd_synth_damage_truth *truth, hd_error *err)
@@ -68,7 +51,9 @@ hd_status hd_synth_write_damaged(const hd_trace *trace, const char *path, const 
                                  hd_synth_damage_truth *truth, hd_error *err)
 {
     char *temporary;
-    HD_TRY(make_temporary(&temporary, err));
+    int fd;
+    HD_TRY(hd_temporary_file(&fd, &temporary, ".json", err));
+    close(fd);
     hd_status status = hd_trace_write(trace, temporary, NULL, err);
     if (status == HD_OK) status = damage_file(path, temporary, options, truth, err);
     unlink(temporary);

@@ -9,18 +9,24 @@
 #include "base/vector.h"
 #include "format/chrome/chrome.h"
 
-void chrome_note(chrome_parser *parser, const char *code, hd_ledger_level level, uint64_t offset)
+void chrome_note(chrome_parser *parser, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset)
 {
     for (size_t i = 0; i < parser->issue_count; i++) {
         chrome_issue *issue = &parser->issues[i];
         if (issue->code != code && strcmp(issue->code, code) != 0) continue;
-        issue->count++;
+        issue->count += count;
         if (offset < issue->first_offset) issue->first_offset = offset;
         return;
     }
     if (!hd_grow((void **)&parser->issues, &parser->issue_capacity, parser->issue_count, sizeof *parser->issues))
         return; /* the allocation that follows will say so */
-    parser->issues[parser->issue_count++] = (chrome_issue){code, level, 1, offset};
+    parser->issues[parser->issue_count++] = (chrome_issue){code, level, count, offset};
+}
+
+hd_status chrome_refuse(hd_error *err, const char *code, uint64_t offset)
+{
+    return hd_error_set(err, HD_ERR_DAMAGED, NULL, offset, "%s: the JSON is broken here, and --strict refuses repairs",
+                        code);
 }
 
 /* Damage at an offset; false: repairs are refused, or no memory. */
@@ -28,11 +34,10 @@ static bool mend(chrome_parser *parser, const char *code, hd_ledger_level level,
                  const char *text, size_t text_size)
 {
     if (parser->strict) {
-        hd_error_set(&parser->error, HD_ERR_DAMAGED, NULL, offset,
-                     "%s: the JSON is broken here, and --strict refuses repairs", code);
+        chrome_refuse(&parser->error, code, offset);
         return false;
     }
-    if (code) chrome_note(parser, code, level, offset);
+    if (code) chrome_note(parser, code, level, 1, offset);
     if (!parser->want_sources) return true;
     hd_source_patch *last = parser->patch_count ? &parser->patches[parser->patch_count - 1] : NULL;
     if (last && !text_size && last->text == HD_STRING_NONE && last->offset + last->size == offset) {
@@ -147,7 +152,7 @@ static step parse_repaired(place *at, const char *start, size_t consumed)
     if (outcome == CHROME_FAILED) return STEP_STOPPED;
     if (outcome == CHROME_BAD) { /* what the repairer calls valid and the parser does not: kept as text */
         if (!add_raw(parser, r->text, r->size, offset)) return STEP_STOPPED;
-        chrome_note(parser, "chrome.event-not-understood", HD_LEDGER_NOTE, offset);
+        chrome_note(parser, "chrome.event-not-understood", HD_LEDGER_NOTE, 1, offset);
     }
     return mend(parser, NULL, HD_LEDGER_REPAIR, offset, consumed, parser->padded, r->size) ? STEP_ON : STEP_STOPPED;
 }
@@ -173,8 +178,7 @@ static step repair_element(place *at)
     at->p = start + consumed;
     for (size_t i = 0; i < parser->repair.issue_count; i++) {
         const hd_json_issue *issue = &parser->repair.issues[i];
-        for (uint64_t n = 0; n < issue->count; n++)
-            chrome_note(parser, issue->code, HD_LEDGER_REPAIR, offset + issue->offset);
+        chrome_note(parser, issue->code, HD_LEDGER_REPAIR, issue->count, offset + issue->offset);
     }
     if (outcome == HD_REPAIR_HOPELESS) /* the comma or bracket behind it sees to the commas */
         return mend(parser, *start == '{' ? "chrome.event-lost" : "json.garbage", HD_LEDGER_LOSS, offset, consumed,
@@ -192,7 +196,7 @@ static step parse_other_element(place *at)
     if (!end || end > at->end) return repair_element(at);
     if (end == at->end && !at->span->is_final) return STEP_NEED_MORE;
     if (!add_raw(at->parser, at->p, (size_t)(end - at->p), offset_of(at, at->p))) return STEP_STOPPED;
-    chrome_note(at->parser, CHROME_NOT_AN_EVENT, HD_LEDGER_NOTE, offset_of(at, at->p));
+    chrome_note(at->parser, CHROME_NOT_AN_EVENT, HD_LEDGER_NOTE, 1, offset_of(at, at->p));
     at->p = end;
     at->after_value = !at->span->lines;
     return STEP_ON;

@@ -556,7 +556,7 @@ static bool read_raw(event *e, const char *start, uint64_t source_offset)
     parser->raw[e->raw_size++] = '}';
     parser->values[0] = hd_builder_intern(parser->builder, parser->raw, e->raw_size);
     e->row.shape = hd_builder_raw_shape(parser->builder);
-    chrome_note(parser, "chrome.raw-arguments", HD_LEDGER_NOTE, source_offset);
+    chrome_note(parser, "chrome.raw-arguments", HD_LEDGER_NOTE, 1, source_offset);
     return parser->values[0] != HD_STRING_NONE;
 }
 
@@ -565,7 +565,7 @@ static chrome_outcome add_row(event *e)
     chrome_parser *parser = e->parser;
     e->row.kind = kind_of(e);
     if (e->row.kind == HD_KIND_OTHER && e->row.start_ns == HD_NO_TIME && (e->row.phase & HD_PHASE_MASK))
-        chrome_note(parser, "chrome.event-without-time", HD_LEDGER_NOTE, e->row.source_offset);
+        chrome_note(parser, "chrome.event-without-time", HD_LEDGER_NOTE, 1, e->row.source_offset);
     e->row.track = track_of(e);
     if (!parser->want_sources) e->row.source_offset = e->row.source_size = 0;
     hd_status status = hd_batch_add(parser->batch, &e->row, parser->values, &parser->error);
@@ -579,7 +579,7 @@ chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, c
     const char *end = parse_members(&e, parser, start, NULL);
     if (HD_UNLIKELY(!end)) return CHROME_BAD;
     if (HD_UNLIKELY(e.duplicate)) {
-        chrome_note(parser, "json.duplicate-key", HD_LEDGER_LOSS, source_offset);
+        chrome_note(parser, "json.duplicate-key", HD_LEDGER_LOSS, 1, source_offset);
         if (!read_again(&e, start, false)) return failed(parser, HD_ERR_MEMORY);
     }
     e.row.shape = shape_of(&e);

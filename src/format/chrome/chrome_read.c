@@ -55,12 +55,6 @@ static hd_status next_byte(chrome_reader *reader, char *out)
     return HD_OK;
 }
 
-static hd_status refuse(chrome_reader *reader, const char *code, uint64_t offset)
-{
-    return hd_error_set(reader->err, HD_ERR_DAMAGED, hd_input_path(reader->input), offset,
-                        "%s: the JSON is broken here, and --strict refuses repairs", code);
-}
-
 /* More than one JSON document: no patch of the text makes it one. */
 static void note_layout(chrome_reader *reader, const char *code, hd_ledger_level level)
 {
@@ -72,7 +66,7 @@ static void note_layout(chrome_reader *reader, const char *code, hd_ledger_level
 static hd_status mend(chrome_reader *reader, const char *code, hd_ledger_level level, uint64_t offset, uint64_t size,
                       const char *text, size_t text_size)
 {
-    if (reader->options->strict) return refuse(reader, code, offset);
+    if (reader->options->strict) return chrome_refuse(reader->err, code, offset);
     hd_builder_ledger(reader->builder, CHROME_STAGE, code, level, 1, offset);
     if (reader->options->sources)
         hd_builder_patch(reader->builder, offset, size,
@@ -348,7 +342,7 @@ static hd_status read_document(chrome_reader *reader, char first, bool *seen_eve
 static hd_status skip_tail(chrome_reader *reader)
 {
     uint64_t offset = reader->rest.offset;
-    if (reader->options->strict) return refuse(reader, "json.trailing-garbage", offset);
+    if (reader->options->strict) return chrome_refuse(reader->err, "json.trailing-garbage", offset);
     do {
         advance(reader, left(reader));
         HD_TRY(chrome_fill(reader, reader->chunk_size));
@@ -396,7 +390,8 @@ static hd_status read_documents(chrome_reader *reader)
             HD_TRY(skip_tail(reader));
             break;
         }
-        if (documents && reader->options->strict) return refuse(reader, "json.concatenated", reader->rest.offset);
+        if (documents && reader->options->strict)
+            return chrome_refuse(reader->err, "json.concatenated", reader->rest.offset);
         if (documents) note_layout(reader, "json.concatenated", HD_LEDGER_REPAIR);
         HD_TRY(read_document(reader, first, &seen_events));
     }

@@ -1,0 +1,11 @@
+/* temporary.h - files of our own, in $TMPDIR or /tmp */
+#ifndef HD_BASE_TEMPORARY_H
+#define HD_BASE_TEMPORARY_H
+
+#include "base/error.h"
+
+/* Make an empty file whose name ends with `suffix`, open for reading and writing, closed on exec. The caller closes
+ * *out_fd, unlinks *out_path and frees it. Errors: HD_ERR_IO, HD_ERR_MEMORY; then nothing is left. */
+hd_status hd_temporary_file(int *out_fd, char **out_path, const char *suffix, hd_error *err);
+
+#endif
