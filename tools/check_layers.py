@@ -32,7 +32,7 @@ MAY_INCLUDE = {
 # The public headers that base may include; every other layer may include any of them.
 BASE_PUBLIC = {"heddle/status.h"}
 
-THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|simdjson|sqlite3|microhttpd|otf2/|elfutils/|dwarf|"
+THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|xxhash|simdjson|sqlite3|microhttpd|otf2/|elfutils/|dwarf|"
                          r"libunwind|bpf/|mpi\.h|cuda|cupti)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 

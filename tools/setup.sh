@@ -5,8 +5,8 @@
 #   tools/setup.sh bench    and what `make bench` needs besides
 set -eu
 
-packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd-dev libcmocka-dev
-          zstd clang-format libclang-rt-14-dev"
+packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
+          libotf2-trace-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev"
 if [ "${1:-}" = bench ]; then
     packages="$packages libsimdjson-dev isal time"
 fi

@@ -22,10 +22,14 @@ typedef void hd_progress(void *user, uint64_t done, uint64_t total);
 /* Zero-initialised is "everything, with repairs, all cores". */
 typedef struct hd_read_options {
     hd_args_wanted args;
-    bool sources;     /* fill HD_COL_SOURCE and keep the repairs as patches of the input */
-    bool strict;      /* refuse repairs: the first damage is HD_ERR_DAMAGED */
-    bool keep_input;  /* make a pipe readable a second time (it is copied to a temporary file) */
-    unsigned threads; /* 0: one per core */
+    bool sources;          /* fill HD_COL_SOURCE and keep the repairs as patches of the input */
+    bool strict;           /* refuse repairs: the first damage is HD_ERR_DAMAGED */
+    bool keep_input;       /* make a pipe readable a second time (it is copied to a temporary file) */
+    bool lazy;             /* a store's blocks are decoded when first asked for; other formats ignore it */
+    unsigned threads;      /* 0: one per core */
+    uint64_t memory_limit; /* bytes that events may take in memory, beyond which they lie in a temporary file ($TMPDIR,
+                              else /var/tmp); 0: a quarter of the machine's memory */
+    const char *memory_profile; /* OTF2, TensorFlow: see docs/formats/otf2.md; NULL: those next to the trace */
     hd_progress *progress;
     void *progress_user;
 } hd_read_options;
@@ -34,28 +38,42 @@ typedef struct hd_read_options {
  * input; DAMAGED when strict, or when nothing useful is in it; LIMIT. */
 hd_status hd_trace_read(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err);
 
+/* What a writer could not keep, or changed; called once per code, before the call returns. The row is borrowed. */
+typedef void hd_ledger_sink(void *user, const hd_ledger_row *row);
+
 typedef struct hd_write_options {
-    bool pretty;           /* two-space indentation */
-    bool sync;             /* wait for the disk before the file gets its name */
-    int level;             /* of compression, 0: the default */
+    const char *format; /* name of the format, NULL: by the extension of the path, JSON for unknown ones */
+    bool pretty;        /* JSON: two-space indentation */
+    bool raw;           /* Perfetto: no compressed packets */
+    bool clean;         /* OTF2: replace an archive that is there */
+    bool sync;          /* wait for the disk before the file gets its name */
+    int level;          /* of compression, 0: the default */
+    unsigned threads;   /* 0: one per core */
+    hd_ledger_sink *ledger;
+    void *ledger_user;
     hd_progress *progress; /* units: events */
     void *progress_user;
 } hd_write_options;
 
-/* Write a trace; the format and compression follow from the extension (.json, .json.gz, .json.zst), "-" is JSON. The
- * file appears whole or not at all. options may be NULL. */
+/* Write a trace; the format and compression follow from the extension (.json, .json.gz, .json.zst, .heddle, .pftrace …)
+ * or from options->format; "-" is JSON unless a format is given. The file appears whole or not at all. options may be
+ * NULL. */
 hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
 
 /* The formats this build knows, for help and documentation. */
 typedef struct hd_format_info {
     const char *name;       /* "chrome" */
     const char *title;      /* "Chrome trace event JSON" */
-    const char *extensions; /* ".json" */
+    const char *extensions; /* ".json", the usual one first, parted by spaces */
     bool reads, writes;
+    const char *keeps; /* one line: what of a trace survives being written */
+    const char *loses; /* one line: what does not */
 } hd_format_info;
 
 size_t hd_format_count(void);
 const hd_format_info *hd_format_at(size_t index);
+/* By name; NULL if this build has none of that name. */
+const hd_format_info *hd_format_find(const char *name);
 
 #ifdef __cplusplus
 }

@@ -14,11 +14,19 @@ typedef struct hd_format {
     /* The input stands at its first byte. Fills the builder; whoever called frees or finishes it. */
     hd_status (*read)(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
     hd_status (*write)(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err);
+    /* Instead of read and write, for what is no stream: archives of several files, files that are mapped. read_path
+     * finishes its trace itself, facts.format and facts.stored_bytes included. */
+    hd_status (*read_path)(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err);
+    hd_status (*write_path)(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
 } hd_format;
 
-extern const hd_format hd_chrome_format;
+extern const hd_format hd_chrome_format, hd_heddle_format, hd_perfetto_format, hd_otf2_format, hd_sbt_format;
 
 /* The same as hd_trace_read, from an input that is open; the caller closes it. */
 hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err);
+
+/* Tell options->ledger, if there is one and count is not 0. stage, code: static strings. */
+void hd_write_note(const hd_write_options *options, const char *stage, const char *code, hd_ledger_level level,
+                   uint64_t count);
 
 #endif

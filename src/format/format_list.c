@@ -1,12 +1,25 @@
 /* format_list.c - the formats of this build, and the choice among them */
 #include "format/format.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 
 static const hd_format *const formats[] = {
     &hd_chrome_format,
+#ifdef HD_HAS_HEDDLE
+    &hd_heddle_format,
+#endif
+#ifdef HD_HAS_PERFETTO
+    &hd_perfetto_format,
+#endif
+#ifdef HD_HAS_OTF2
+    &hd_otf2_format,
+#endif
+#ifdef HD_HAS_SBT
+    &hd_sbt_format,
+#endif
 };
 
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats, SNIFF_BYTES = 4096 };
@@ -18,6 +31,22 @@ size_t hd_format_count(void)
 const hd_format_info *hd_format_at(size_t index)
 {
     return index < FORMAT_COUNT ? &formats[index]->info : NULL;
+}
+
+const hd_format_info *hd_format_find(const char *name)
+{
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (strcmp(formats[i]->info.name, name) == 0) return &formats[i]->info;
+    }
+    return NULL;
+}
+
+void hd_write_note(const hd_write_options *options, const char *stage, const char *code, hd_ledger_level level,
+                   uint64_t count)
+{
+    if (!options->ledger || !count) return;
+    hd_ledger_row row = {.stage = stage, .code = code, .level = level, .count = count, .first_offset = HD_OFFSET_NONE};
+    options->ledger(options->ledger_user, &row);
 }
 
 static const char *compression_name(hd_compression compression)
@@ -52,13 +81,12 @@ static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
     }
     if (best) return HD_OK;
     return hd_error_set(err, HD_ERR_FORMAT, hd_input_path(input), 0,
-                        "no reader knows this content; expected a trace: Chrome JSON begins with { or [");
+                        "no reader knows this content; `heddle formats` lists what can be read");
 }
 
-static hd_status read_into(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+static hd_status read_into(hd_builder *builder, const hd_format *format, hd_input *input,
+                           const hd_read_options *options, hd_error *err)
 {
-    const hd_format *format;
-    HD_TRY(choose(&format, input, err));
     hd_trace_facts *facts = hd_builder_facts(builder);
     HD_TRY(format->read(builder, input, options, err));
     note_damage(builder, input);
@@ -78,8 +106,11 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     hd_builder *builder;
     *out = NULL;
     if (!options) options = &defaults;
+    const hd_format *format;
+    HD_TRY(choose(&format, input, err));
+    if (format->read_path) return format->read_path(out, hd_input_path(input), options, err);
     HD_TRY(hd_builder_new(&builder, err));
-    hd_status status = read_into(builder, input, options, err);
+    hd_status status = read_into(builder, format, input, options, err);
     if (status == HD_OK) return hd_builder_finish(out, builder, err);
     hd_builder_free(builder);
     if (err && !err->path[0]) hd_error_set_path(err, hd_input_path(input));
@@ -103,6 +134,18 @@ static bool ends_with(const char *path, size_t size, const char *extension)
     return size >= n && memcmp(path + size - n, extension, n) == 0;
 }
 
+/* Whether a path ends with one of the extensions of a format. */
+static bool has_extension(const hd_format *format, const char *path, size_t size)
+{
+    char extensions[128];
+    char *rest = NULL;
+    snprintf(extensions, sizeof extensions, "%s", format->info.extensions);
+    for (char *one = strtok_r(extensions, " ", &rest); one; one = strtok_r(NULL, " ", &rest)) {
+        if (ends_with(path, size, one)) return true;
+    }
+    return false;
+}
+
 /* By the extension under that of the compression; JSON for standard output and for unknown ones. */
 static const hd_format *format_for(const char *path)
 {
@@ -112,9 +155,17 @@ static const hd_format *format_for(const char *path)
     else if (ends_with(path, size, ".zst"))
         size -= 4;
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        if (formats[i]->info.writes && ends_with(path, size, formats[i]->info.extensions)) return formats[i];
+        if (formats[i]->info.writes && has_extension(formats[i], path, size)) return formats[i];
     }
     return &hd_chrome_format;
+}
+
+static const hd_format *format_named(const char *name)
+{
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (formats[i]->info.writes && strcmp(formats[i]->info.name, name) == 0) return formats[i];
+    }
+    return NULL;
 }
 
 hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err)
@@ -122,9 +173,14 @@ hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write
     static const hd_write_options defaults = {0};
     hd_output *output;
     if (!options) options = &defaults;
+    const hd_format *format = options->format ? format_named(options->format) : format_for(path);
+    if (!format)
+        return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
+                            "no format \"%s\" can be written; `heddle formats` lists those that can", options->format);
+    if (format->write_path) return format->write_path(trace, path, options, err);
     hd_output_options output_options = {.level = options->level, .sync = options->sync};
     HD_TRY(hd_output_create(&output, path, &output_options, err));
-    hd_status status = format_for(path)->write(trace, output, options, err);
+    hd_status status = format->write(trace, output, options, err);
     if (status == HD_OK) return hd_output_commit(output, err);
     hd_output_abort(output);
     return status;

@@ -1,0 +1,90 @@
+/* bytes.c - binary data in growing buffers, and read with every bound checked */
+#include "base/bytes.h"
+
+#include <stdlib.h>
+
+void hd_bytes_deinit(hd_bytes *bytes)
+{
+    free(bytes->data);
+    *bytes = (hd_bytes){0};
+}
+
+uint8_t *hd_bytes_room(hd_bytes *bytes, size_t size)
+{
+    if (bytes->failed) return NULL;
+    if (size > bytes->capacity - bytes->size) {
+        size_t wider = bytes->capacity < SIZE_MAX / 2 ? bytes->capacity * 2 : SIZE_MAX;
+        if (size > SIZE_MAX - bytes->size) wider = 0;
+        if (wider && wider < bytes->size + size) wider = bytes->size + size;
+        if (wider && wider < 256) wider = 256;
+        uint8_t *p = wider ? realloc(bytes->data, wider) : NULL;
+        if (!p) {
+            bytes->failed = true;
+            return NULL;
+        }
+        bytes->data = p;
+        bytes->capacity = wider;
+    }
+    return bytes->data + bytes->size;
+}
+
+void hd_bytes_put(hd_bytes *bytes, const void *data, size_t size)
+{
+    uint8_t *p = size ? hd_bytes_room(bytes, size) : NULL;
+    if (!p) return;
+    memcpy(p, data, size);
+    bytes->size += size;
+}
+
+void hd_bytes_put_u8(hd_bytes *bytes, uint8_t value)
+{
+    hd_bytes_put(bytes, &value, 1);
+}
+
+void hd_bytes_put_le(hd_bytes *bytes, uint64_t value, unsigned width)
+{
+    uint8_t *p = hd_bytes_room(bytes, width);
+    if (!p) return;
+    for (unsigned i = 0; i < width; i++) p[i] = (uint8_t)(value >> 8 * i);
+    bytes->size += width;
+}
+
+const uint8_t *hd_byte_reader_take(hd_byte_reader *reader, size_t size)
+{
+    if (reader->failed || size > reader->size - reader->at) {
+        reader->failed = true;
+        return NULL;
+    }
+    const uint8_t *p = reader->data + reader->at;
+    reader->at += size;
+    return p;
+}
+
+uint8_t hd_byte_reader_u8(hd_byte_reader *reader)
+{
+    const uint8_t *p = hd_byte_reader_take(reader, 1);
+    return p ? *p : 0;
+}
+
+uint64_t hd_byte_reader_le(hd_byte_reader *reader, unsigned width)
+{
+    const uint8_t *p = hd_byte_reader_take(reader, width);
+    uint64_t value = 0;
+    for (unsigned i = 0; p && i < width; i++) value |= (uint64_t)p[i] << 8 * i;
+    return value;
+}
+
+uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader)
+{
+    uint64_t value = 0;
+    if (reader->failed) return 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        if (reader->at == reader->size) break;
+        uint8_t byte = reader->data[reader->at++];
+        if (shift == 63 && byte > 1) break;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) return value;
+    }
+    reader->failed = true;
+    return 0;
+}

@@ -1,0 +1,108 @@
+/* bytes.h - binary data: a buffer that grows, and a reader that cannot run over its end
+ *
+ * Both keep going after a failure and remember it, so that callers check once: hd_bytes.failed (no memory),
+ * hd_byte_reader.failed (read past the end, or a varint that is none). A failed reader gives zeros.
+ */
+#ifndef HD_BASE_BYTES_H
+#define HD_BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* ---- writing --------------------------------------------------------------------------------------- */
+
+/* Zero-initialised is empty. */
+typedef struct hd_bytes {
+    uint8_t *data; /* malloc'ed */
+    size_t size, capacity;
+    bool failed;
+} hd_bytes;
+
+void hd_bytes_deinit(hd_bytes *bytes);
+
+/* Room for `size` more bytes at data + size, NULL when memory runs out; the caller adds to size what it used. */
+uint8_t *hd_bytes_room(hd_bytes *bytes, size_t size);
+
+void hd_bytes_put(hd_bytes *bytes, const void *data, size_t size);
+void hd_bytes_put_u8(hd_bytes *bytes, uint8_t value);
+/* Little endian, `width` of 1 to 8 bytes. */
+void hd_bytes_put_le(hd_bytes *bytes, uint64_t value, unsigned width);
+
+enum { HD_VARINT_BYTES = 10 };
+
+/* Unsigned LEB128: returns how many bytes were written at p, 1 to HD_VARINT_BYTES. */
+static inline size_t hd_varint_write(uint8_t *p, uint64_t value)
+{
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7) p[n++] = (uint8_t)(value | 0x80);
+    p[n++] = (uint8_t)value;
+    return n;
+}
+
+static inline unsigned hd_varint_size(uint64_t value)
+{
+    return value ? (70 - (unsigned)__builtin_clzll(value)) / 7 : 1;
+}
+
+static inline void hd_bytes_put_varint(hd_bytes *bytes, uint64_t value)
+{
+    uint8_t *p = bytes->capacity - bytes->size >= HD_VARINT_BYTES ? bytes->data + bytes->size
+                                                                  : hd_bytes_room(bytes, HD_VARINT_BYTES);
+    if (p) bytes->size += hd_varint_write(p, value);
+}
+
+/* 0, -1, 1, -2 … as 0, 1, 2, 3 … */
+static inline uint64_t hd_zigzag(int64_t value)
+{
+    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+static inline int64_t hd_unzigzag(uint64_t value)
+{
+    return (int64_t)(value >> 1 ^ (0 - (value & 1)));
+}
+
+static inline void hd_bytes_put_zigzag(hd_bytes *bytes, int64_t value)
+{
+    hd_bytes_put_varint(bytes, hd_zigzag(value));
+}
+
+/* ---- reading --------------------------------------------------------------------------------------- */
+
+/* Borrowed bytes. {data, size} is a reader at the first of them. */
+typedef struct hd_byte_reader {
+    const uint8_t *data;
+    size_t size, at;
+    bool failed;
+} hd_byte_reader;
+
+static inline hd_byte_reader hd_byte_reader_of(const void *data, size_t size)
+{
+    return (hd_byte_reader){.data = data, .size = size};
+}
+
+static inline size_t hd_byte_reader_left(const hd_byte_reader *reader)
+{
+    return reader->size - reader->at;
+}
+
+/* The next `size` bytes, borrowed; NULL and failed when there are fewer. */
+const uint8_t *hd_byte_reader_take(hd_byte_reader *reader, size_t size);
+uint8_t hd_byte_reader_u8(hd_byte_reader *reader);
+uint64_t hd_byte_reader_le(hd_byte_reader *reader, unsigned width);
+uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader);
+
+/* At most HD_VARINT_BYTES; bits beyond 64 are a failure. */
+static inline uint64_t hd_byte_reader_varint(hd_byte_reader *reader)
+{
+    if (reader->at < reader->size && reader->data[reader->at] < 0x80 && !reader->failed)
+        return reader->data[reader->at++];
+    return hd_byte_reader_varint_slow(reader);
+}
+static inline int64_t hd_byte_reader_zigzag(hd_byte_reader *reader)
+{
+    return hd_unzigzag(hd_byte_reader_varint(reader));
+}
+
+#endif

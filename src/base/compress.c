@@ -1,0 +1,137 @@
+/* compress.c - zstd frames, zlib streams and checksums of pieces of memory */
+#include "base/compress.h"
+
+#include <isa-l/igzip_lib.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+uint64_t hd_checksum(const void *data, size_t size)
+{
+    return XXH3_64bits(data, size);
+}
+
+/* ---- zstd ------------------------------------------------------------------------------------------- */
+
+struct hd_compressor {
+    ZSTD_CCtx *context;
+};
+
+hd_status hd_compressor_new(hd_compressor **out, int level, hd_error *err)
+{
+    hd_compressor *compressor = malloc(sizeof *compressor);
+    *out = NULL;
+    if (!compressor) return HD_NOMEM(err);
+    compressor->context = ZSTD_createCCtx();
+    if (!compressor->context ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_compressionLevel, level))) {
+        hd_compressor_free(compressor);
+        return HD_NOMEM(err);
+    }
+    *out = compressor;
+    return HD_OK;
+}
+
+void hd_compressor_free(hd_compressor *compressor)
+{
+    if (!compressor) return;
+    ZSTD_freeCCtx(compressor->context);
+    free(compressor);
+}
+
+hd_status hd_compress(hd_bytes *out, hd_compressor *compressor, const void *data, size_t size, hd_error *err)
+{
+    size_t bound = ZSTD_compressBound(size);
+    uint8_t *room = ZSTD_isError(bound) ? NULL : hd_bytes_room(out, bound);
+    if (!room) return HD_NOMEM(err);
+    size_t written = ZSTD_compress2(compressor->context, room, bound, data, size);
+    if (ZSTD_isError(written)) return HD_NOMEM(err); /* with enough room nothing else can fail */
+    out->size += written;
+    return HD_OK;
+}
+
+struct hd_decompressor {
+    ZSTD_DCtx *context;
+};
+
+bool hd_decompress(void *out, size_t out_size, hd_decompressor **decompressor, const void *data, size_t size)
+{
+    if (!*decompressor) {
+        *decompressor = malloc(sizeof **decompressor);
+        if (!*decompressor) return false;
+        (*decompressor)->context = ZSTD_createDCtx();
+    }
+    if (!(*decompressor)->context || ZSTD_findFrameCompressedSize(data, size) != size) return false;
+    return ZSTD_decompressDCtx((*decompressor)->context, out, out_size, data, size) == out_size;
+}
+
+void hd_decompressor_free(hd_decompressor *decompressor)
+{
+    if (!decompressor) return;
+    ZSTD_freeDCtx(decompressor->context);
+    free(decompressor);
+}
+
+/* ---- zlib ------------------------------------------------------------------------------------------- */
+
+enum { ZLIB_CHUNK = 1 << 30, INFLATE_STEP = 1 << 16 };
+
+hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_error *err)
+{
+    enum { LEVEL = 3 };
+    if (size > ZLIB_CHUNK)
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 1 GiB for one zlib stream");
+    struct isal_zstream *stream = calloc(1, sizeof *stream);
+    uint8_t *level_buffer = malloc(ISAL_DEF_LVL3_DEFAULT);
+    size_t bound = size + size / 8 + 1024;
+    uint8_t *room = hd_bytes_room(out, bound);
+    int result = -1;
+    if (stream && level_buffer && room) {
+        isal_deflate_init(stream);
+        stream->level = LEVEL;
+        stream->level_buf = level_buffer;
+        stream->level_buf_size = ISAL_DEF_LVL3_DEFAULT;
+        stream->gzip_flag = IGZIP_ZLIB;
+        stream->end_of_stream = 1;
+        stream->next_in = (uint8_t *)(uintptr_t)data; /* ISA-L does not write there */
+        stream->avail_in = (uint32_t)size;
+        stream->next_out = room;
+        stream->avail_out = (uint32_t)bound;
+        result = isal_deflate(stream);
+        if (stream->internal_state.state != ZSTATE_END) result = -1;
+        if (result == COMP_OK) out->size += stream->total_out;
+    }
+    free(level_buffer);
+    free(stream);
+    return result == COMP_OK ? HD_OK : HD_NOMEM(err);
+}
+
+bool hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit)
+{
+    if (size > ZLIB_CHUNK) return false;
+    struct inflate_state *state = malloc(sizeof *state);
+    if (!state) return false;
+    isal_inflate_init(state);
+    state->crc_flag = ISAL_ZLIB;
+    state->next_in = (uint8_t *)(uintptr_t)data;
+    state->avail_in = (uint32_t)size;
+    size_t start = out->size;
+    bool fine = true;
+    while (fine && state->block_state != ISAL_BLOCK_FINISH) {
+        size_t done = out->size - start, step = limit - done < INFLATE_STEP ? limit - done + 1 : INFLATE_STEP;
+        uint8_t *room = hd_bytes_room(out, step);
+        if (!room) break;
+        state->next_out = room;
+        state->avail_out = (uint32_t)step;
+        int result = isal_inflate(state);
+        size_t got = step - state->avail_out;
+        out->size += got;
+        fine =
+            result == ISAL_DECOMP_OK && out->size - start <= limit && (got || state->block_state == ISAL_BLOCK_FINISH);
+    }
+    fine = fine && state->block_state == ISAL_BLOCK_FINISH;
+    free(state);
+    return fine;
+}

@@ -1,0 +1,34 @@
+/* compress.h - compression and checksums of pieces of memory; streams are input.h and output.h
+ *
+ * A compressor belongs to one thread at a time.
+ */
+#ifndef HD_BASE_COMPRESS_H
+#define HD_BASE_COMPRESS_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+/* XXH3, 64 bits. */
+uint64_t hd_checksum(const void *data, size_t size);
+
+typedef struct hd_compressor hd_compressor;
+
+/* zstd, level -100 to 22. */
+hd_status hd_compressor_new(hd_compressor **out, int level, hd_error *err);
+void hd_compressor_free(hd_compressor *compressor); /* NULL is fine */
+
+/* Append one zstd frame without checksum and with its content size to `out`. Errors: MEMORY. */
+hd_status hd_compress(hd_bytes *out, hd_compressor *compressor, const void *data, size_t size, hd_error *err);
+
+/* The one zstd frame in data[0 … size) fills out[0 … out_size) exactly; false: it does not, or memory ran out. Any
+ * thread. `decompressor` keeps the state from call to call: start with NULL, end with hd_decompressor_free. */
+typedef struct hd_decompressor hd_decompressor;
+bool hd_decompress(void *out, size_t out_size, hd_decompressor **decompressor, const void *data, size_t size);
+void hd_decompressor_free(hd_decompressor *decompressor); /* NULL is fine */
+
+/* zlib streams (RFC 1950). Append what `data` becomes. */
+hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_error *err);
+/* Append what the stream holds, at most `limit` bytes; false: damaged, more than that, or no memory. */
+bool hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit);
+
+#endif

@@ -1,0 +1,50 @@
+/* lazy.h - blocks that lie elsewhere: in a store, until they are asked for; in a temporary file, when memory is short
+ *
+ * A format whose blocks stand in a file gives the builder their sizes and spans only, and a source that lays down the
+ * columns of a block when it is first asked for. The trace looks the same from outside.
+ */
+#ifndef HD_TRACE_LAZY_H
+#define HD_TRACE_LAZY_H
+
+#include "base/arena.h"
+#include "heddle/builder.h"
+
+/* Called from any thread, several at once. `place` is what the format gave. */
+typedef struct hd_block_source {
+    void *user;
+    /* Fill columns and groups of the block; memory from the arena. */
+    hd_status (*load_block)(void *user, hd_block *block, hd_arena *arena, uint64_t place, hd_error *err);
+    /* Fill out[0 … count) with kinds. */
+    hd_status (*load_order)(void *user, uint8_t *out, size_t count, uint64_t place, hd_error *err);
+    void (*close)(void *user); /* when the trace is freed */
+} hd_block_source;
+
+/* The builder takes the source; once, before the blocks are added. */
+void hd_builder_set_source(hd_builder *builder, const hd_block_source *source);
+
+/* The next block of its kind; start_ns and end_ns may be HD_NO_TIME. */
+hd_status hd_builder_add_block(hd_builder *builder, hd_kind kind, uint32_t row_count, int64_t start_ns, int64_t end_ns,
+                               uint64_t place, hd_error *err);
+/* The next run of the events' order. All runs together must hold as many events of each kind as the blocks do. */
+hd_status hd_builder_add_order(hd_builder *builder, size_t count, uint64_t place, hd_error *err);
+
+/* Load all blocks now, with so many threads (0: one per core). Blocks and order runs that cannot be loaded leave the
+ * trace, `lost` is told of each (from one thread at a time), and the rest is made consistent; *out_lost is how many. */
+typedef void hd_block_lost(void *user, hd_kind kind, uint32_t row_count, uint64_t place, const hd_error *why);
+hd_status hd_builder_load_all(hd_builder *builder, unsigned threads, hd_block_lost *lost, void *user,
+                              uint64_t *out_lost, hd_error *err);
+
+/* What was worked out by finish when the trace was first read, and stored: rows, spans of each track; facts.start_ns
+ * and end_ns stand in the facts. */
+void hd_builder_set_track(hd_builder *builder, uint32_t track, const hd_track *stored);
+/* As hd_builder_finish, but nothing is paired or counted anew: all that was set, as blocks' partners were. */
+hd_status hd_builder_finish_stored(hd_trace **out, hd_builder *builder, hd_error *err);
+
+/* Bytes of events that may stay in memory; what comes in beyond goes to a temporary file in $TMPDIR or /var/tmp, from
+ * where it is mapped. 0: a quarter of the machine's memory. Before the first append. */
+void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
+/* A block that will not be asked for again soon: where it lies in a temporary file its memory is given back. Any
+ * thread; const, since the trace does not change by it. */
+void hd_trace_release(const hd_trace *trace, const hd_block *block);
+
+#endif
