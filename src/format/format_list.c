@@ -85,11 +85,10 @@ static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
                         "no reader knows this content; `heddle formats` lists what can be read");
 }
 
-static hd_status read_into(hd_builder *builder, const hd_format *format, hd_input *input,
-                           const hd_read_options *options, hd_error *err)
+hd_status hd_format_note_input(hd_builder *builder, const hd_format *format, const hd_input *input,
+                               const hd_read_options *options, hd_error *err)
 {
     hd_trace_facts *facts = hd_builder_facts(builder);
-    HD_TRY(format->read(builder, input, options, err));
     note_damage(builder, input);
     facts->format = format->info.name;
     facts->compression = compression_name(hd_input_compression(input));
@@ -110,9 +109,11 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     const hd_format *format;
     HD_TRY(choose(&format, input, err));
     if (format->read_path) return format->read_path(out, hd_input_path(input), options, err);
+    if (format->read_input) return format->read_input(out, input, options, err);
     HD_TRY(hd_builder_new(&builder, err));
     hd_builder_limit_memory(builder, options->memory_limit);
-    hd_status status = read_into(builder, format, input, options, err);
+    hd_status status = format->read(builder, input, options, err);
+    if (status == HD_OK) status = hd_format_note_input(builder, format, input, options, err);
     if (status == HD_OK) return hd_builder_finish(out, builder, err);
     hd_builder_free(builder);
     if (err && !err->path[0]) hd_error_set_path(err, hd_input_path(input));

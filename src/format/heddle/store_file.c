@@ -114,8 +114,7 @@ bool store_section_whole(const store_section *section, const uint8_t *data)
 
 bool store_split_payload(store_section *section, hd_byte_reader *out_body, const uint8_t *data)
 {
-    *out_body =
-        hd_byte_reader_of(data + section->offset + STORE_SECTION_BYTES, (size_t)section->payload_size);
+    *out_body = hd_byte_reader_of(data + section->offset + STORE_SECTION_BYTES, (size_t)section->payload_size);
     uint64_t size = hd_byte_reader_varint(out_body);
     if (size > hd_byte_reader_left(out_body)) return false;
     section->head = hd_byte_reader_take(out_body, (size_t)size);

@@ -158,7 +158,8 @@ static hd_status write_oldest(store_jobs *jobs, hd_error *err)
     pthread_mutex_unlock(&jobs->lock);
     hd_status status = job->status;
     if (status != HD_OK && err && err->status == HD_OK) *err = job->error;
-    if (status == HD_OK) status = store_sections_add(jobs->sections, job->type, job->flags, &job->head, &job->body, err);
+    if (status == HD_OK)
+        status = store_sections_add(jobs->sections, job->type, job->flags, &job->head, &job->body, err);
     pthread_mutex_lock(&jobs->lock);
     job->state = STORE_JOB_FREE;
     jobs->oldest = (jobs->oldest + 1) % jobs->count;

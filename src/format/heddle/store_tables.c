@@ -219,12 +219,11 @@ enum {
 
 static unsigned track_bits(const hd_track *track)
 {
-    unsigned bits = (track->name ? TRACK_NAME : 0) | (track->labels ? TRACK_LABELS : 0) |
-                    (track->sort_index != HD_NO_NUMBER ? TRACK_SORT : 0) |
-                    (track->device != HD_NO_NUMBER ? TRACK_DEVICE : 0) |
-                    (track->stream != HD_NO_NUMBER ? TRACK_STREAM : 0) |
-                    (track->rank != HD_NO_NUMBER ? TRACK_RANK : 0) | (track->same_as != track->id ? TRACK_TWIN : 0) |
-                    (track->start_ns != HD_NO_TIME ? TRACK_SPAN : 0);
+    unsigned bits =
+        (track->name ? TRACK_NAME : 0) | (track->labels ? TRACK_LABELS : 0) |
+        (track->sort_index != HD_NO_NUMBER ? TRACK_SORT : 0) | (track->device != HD_NO_NUMBER ? TRACK_DEVICE : 0) |
+        (track->stream != HD_NO_NUMBER ? TRACK_STREAM : 0) | (track->rank != HD_NO_NUMBER ? TRACK_RANK : 0) |
+        (track->same_as != track->id ? TRACK_TWIN : 0) | (track->start_ns != HD_NO_TIME ? TRACK_SPAN : 0);
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) bits |= track->rows[kind] ? (unsigned)TRACK_ROWS << kind : 0;
     return bits;
 }
@@ -304,8 +303,7 @@ static bool tracks_agree(const hd_trace *trace)
         const hd_track *track = hd_trace_track_at(trace, i);
         bool process = track->kind == HD_TRACK_PROCESS;
         if (process != (track->parent == HD_NONE)) return false;
-        if (!process &&
-            (track->parent >= count || hd_trace_track_at(trace, track->parent)->kind != HD_TRACK_PROCESS))
+        if (!process && (track->parent >= count || hd_trace_track_at(trace, track->parent)->kind != HD_TRACK_PROCESS))
             return false;
         if (track->same_as > i || hd_trace_track_at(trace, track->same_as)->same_as != track->same_as) return false;
     }

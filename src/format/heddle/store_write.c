@@ -1,8 +1,8 @@
 /* store_write.c - trace -> store
  *
  * Writes   docs/formats/heddle.md
- * Order    facts, strings, metadata, ledger, tracks; then, as the input had the events, blocks of 65,536 rows of one kind,
- *          each behind the strings and shapes that it is the first to need, and runs of the order; copies of the small
+ * Order    facts, strings, metadata, ledger, tracks; then, as the input had the events, blocks of 65,536 rows of one
+ * kind, each behind the strings and shapes that it is the first to need, and runs of the order; copies of the small
  *          tables; the lane index; footer and trailer
  * Memory   a few blocks for each thread, and 4 bytes for each string of the trace
  *
