@@ -4,12 +4,13 @@
 #include <stdlib.h>
 
 #include "format/heddle/store_column.h"
+#include "format/heddle/store_nest.h"
 #include "trace/column.h"
 
 /* The order in which columns stand, so that those that tell others come first. ARGS_ROW is derived; SOURCE and
  * SOURCE_SIZE are not kept. */
 static const uint8_t column_order[] = {
-    HD_COL_TRACK,   HD_COL_NAME,     HD_COL_CATEGORY, HD_COL_PHASE, HD_COL_SHAPE,   HD_COL_DURATION,
+    HD_COL_TRACK,   HD_COL_NAME,     HD_COL_CATEGORY, HD_COL_PHASE, HD_COL_SHAPE, HD_COL_DURATION,
     HD_COL_START, HD_COL_ID_TYPE, HD_COL_ID,    HD_COL_START_PS, HD_COL_END_PS, HD_COL_PARTNER,
 };
 enum { ORDER_COUNT = sizeof column_order };
@@ -90,6 +91,60 @@ static void put_group(store_encoder *encoder, const store_group *group, const ui
     }
 }
 
+static store_nest nest_of(store_refs *refs, uint32_t count, int64_t *columns, int64_t *base, uint32_t *below)
+{
+    return (store_nest){
+        .count = count,
+        .tracks = refs->columns[HD_COL_TRACK],
+        .names = refs->columns[HD_COL_NAME],
+        .pops = columns,
+        .gaps = columns + STORE_ROWS,
+        .tails = columns + 2 * STORE_ROWS,
+        .before = base + (size_t)STORE_REF_BEFORE * STORE_ROWS,
+        .bound = base + (size_t)STORE_REF_BOUND * STORE_ROWS,
+        .child = base + (size_t)STORE_REF_CHILD * STORE_ROWS,
+        .below = below,
+    };
+}
+
+static bool all_have_times(const store_rows *rows)
+{
+    const int64_t *starts = rows->columns[HD_COL_START], *durations = rows->columns[HD_COL_DURATION];
+    bool fine = rows->kind == HD_KIND_SLICE;
+    for (uint32_t i = 0; i < rows->row_count; i++) fine &= starts[i] != HD_NO_TIME && durations[i] != HD_NO_TIME;
+    return fine;
+}
+
+enum { TIMES_PLAIN, TIMES_NESTED };
+
+static void put_times(store_encoder *encoder, const store_rows *rows, store_refs *refs)
+{
+    store_sink *sink = &encoder->sink;
+    store_nest nest = nest_of(refs, rows->row_count, encoder->nest, encoder->base, encoder->below);
+    hd_bytes_put_u8(&sink->head, TIMES_NESTED);
+    if (!all_have_times(rows) || !store_nest_open(&nest)) {
+        sink->head.data[sink->head.size - 1] = TIMES_PLAIN;
+        store_put_column(encoder, sink, rows->columns[HD_COL_DURATION], rows->row_count, refs, STORE_TIME);
+        refs->columns[HD_COL_DURATION] = rows->columns[HD_COL_DURATION];
+        store_put_column(encoder, sink, rows->columns[HD_COL_START], rows->row_count, refs, STORE_TIME);
+        refs->columns[HD_COL_START] = rows->columns[HD_COL_START];
+        return;
+    }
+    store_nest_from_times(&nest, rows->columns[HD_COL_START], rows->columns[HD_COL_DURATION]);
+    store_nest_relate(&nest);
+    store_nest_close(&nest);
+    refs->columns[STORE_REF_BEFORE] = nest.before;
+    store_put_column(encoder, sink, nest.pops, rows->row_count, refs, STORE_SYMBOL);
+    refs->columns[STORE_REF_BOUND] = nest.bound;
+    store_put_column(encoder, sink, nest.gaps, rows->row_count, refs, STORE_TIME);
+    refs->columns[STORE_REF_BOUND] = NULL;
+    refs->columns[STORE_REF_CHILD] = nest.child;
+    store_put_column(encoder, sink, nest.tails, rows->row_count, refs, STORE_TIME);
+    refs->columns[STORE_REF_CHILD] = NULL;
+    refs->columns[HD_COL_DURATION] = rows->columns[HD_COL_DURATION];
+    refs->columns[HD_COL_START] = rows->columns[HD_COL_START];
+}
+
 hd_status store_block_encode(hd_bytes *out, store_encoder *encoder, const store_rows *rows, hd_error *err)
 {
     if (rows->row_count == 0 || rows->row_count > STORE_ROWS)
@@ -97,13 +152,15 @@ hd_status store_block_encode(hd_bytes *out, store_encoder *encoder, const store_
     HD_TRY(list_group_rows(encoder, rows, err));
     store_refs refs = {.row_count = rows->row_count};
     uint32_t known = 0;
+    for (unsigned i = 0; i < ORDER_COUNT; i++) known |= 1u << column_order[i];
     store_sink_clear(&encoder->sink);
     for (unsigned i = 0; i < ORDER_COUNT; i++) {
         unsigned column = column_order[i];
+        if (column == HD_COL_DURATION) put_times(encoder, rows, &refs);
+        if (refs.columns[column]) continue;
         store_put_column(encoder, &encoder->sink, rows->columns[column], rows->row_count, &refs,
                          content_of_column(column));
         refs.columns[column] = rows->columns[column];
-        known |= 1u << column;
     }
     for (unsigned i = 0; i < ORDER_COUNT && rows->group_count; i++)
         memcpy(encoder->base + (size_t)column_order[i] * STORE_ROWS, rows->columns[column_order[i]],
@@ -181,6 +238,37 @@ static hd_status damaged(block_reader *r, const char *what)
     return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, r->source.body.at, "%s", what);
 }
 
+static bool take_times(block_reader *r, store_refs *refs)
+{
+    uint32_t count = r->block->row_count;
+    store_decoder *d = r->decoder;
+    int64_t *starts = d->base + (size_t)HD_COL_START * STORE_ROWS;
+    int64_t *durations = d->base + (size_t)HD_COL_DURATION * STORE_ROWS;
+    uint8_t tag = hd_byte_reader_u8(&r->source.head);
+    if (tag == TIMES_PLAIN) {
+        if (!store_take_column(&r->source, d, durations, count, refs)) return false;
+        refs->columns[HD_COL_DURATION] = durations;
+        if (!store_take_column(&r->source, d, starts, count, refs)) return false;
+        refs->columns[HD_COL_START] = starts;
+        return true;
+    }
+    store_nest nest = nest_of(refs, count, d->nest, d->base, d->below);
+    if (tag != TIMES_NESTED || !store_nest_open(&nest)) return false;
+    refs->columns[STORE_REF_BEFORE] = nest.before;
+    bool fine = store_take_column(&r->source, d, nest.pops, count, refs) && store_nest_relate(&nest);
+    refs->columns[STORE_REF_BOUND] = nest.bound;
+    fine = fine && store_take_column(&r->source, d, nest.gaps, count, refs);
+    refs->columns[STORE_REF_BOUND] = NULL;
+    refs->columns[STORE_REF_CHILD] = nest.child;
+    fine = fine && store_take_column(&r->source, d, nest.tails, count, refs);
+    refs->columns[STORE_REF_CHILD] = NULL;
+    if (fine) store_nest_to_times(&nest, starts, durations);
+    store_nest_close(&nest);
+    refs->columns[HD_COL_DURATION] = durations;
+    refs->columns[HD_COL_START] = starts;
+    return fine;
+}
+
 static hd_status take_base(block_reader *r)
 {
     hd_block *block = r->block;
@@ -188,7 +276,8 @@ static hd_status take_base(block_reader *r)
     for (unsigned i = 0; i < ORDER_COUNT; i++) {
         unsigned column = column_order[i];
         int64_t *values = r->decoder->base + (size_t)column * STORE_ROWS;
-        if (!store_take_column(&r->source, r->decoder, values, block->row_count, &refs))
+        if (column == HD_COL_DURATION && !take_times(r, &refs)) return damaged(r, "the encoded times are damaged");
+        if (!refs.columns[column] && !store_take_column(&r->source, r->decoder, values, block->row_count, &refs))
             return damaged(r, "an encoded column is damaged");
         if (!column_is_sound(column, values, block->row_count, r->limits))
             return damaged(r, "a column refers to what is not there");

@@ -12,12 +12,13 @@ typedef enum model {
     MODEL_CONTEXT_SAME,  /* last value in the same context: runs of hits, and what was missed */
     MODEL_NEW,           /* 0: the next new id, else value + 1 */
     MODEL_DECIMAL,       /* decimals of one scale, told by another model */
+    MODEL_CONTEXT_MEAN,  /* value - moving mean of the values in the same context */
     MODEL_COUNT
 } model;
 
 /* A context: up to two other columns and up to two past values, of the same first column or of all rows. */
 typedef struct store_plan {
-    uint8_t model, a, b, history;
+    uint8_t model, a, b, history; /* of MODEL_CONTEXT_MEAN the weight instead of a history */
 } store_plan;
 
 enum { HISTORY_SCOPED = 4, HISTORY_MASK = 3 };
@@ -52,7 +53,12 @@ const int64_t *store_ref(store_refs *refs, unsigned index)
 static bool context_open(context *out, int64_t *table, int64_t *scopes, const store_plan *plan, store_refs *refs,
                          uint32_t first, uint32_t count)
 {
-    *out = (context){.last = table, .history = plan->history & HISTORY_MASK, .scoped = plan->history & HISTORY_SCOPED};
+    bool mean = plan->model == MODEL_CONTEXT_MEAN;
+    *out = (context){.last = table};
+    if (!mean) {
+        out->history = plan->history & HISTORY_MASK;
+        out->scoped = plan->history & HISTORY_SCOPED;
+    }
     if (plan->a != STORE_NO_REF && !(out->a = store_ref(refs, plan->a))) return false;
     if (plan->b != STORE_NO_REF && !(out->b = store_ref(refs, plan->b))) return false;
     if (out->history > 2 || plan->history > 7 || (out->scoped && (!out->a || !out->history))) return false;
@@ -77,6 +83,21 @@ static inline int64_t *context_slot(context *c, uint32_t i, int64_t **out_past)
     if (c->history > 1) key = mix((uint64_t)past[1], key);
     *out_past = past;
     return &c->last[key >> 7 & c->mask];
+}
+
+/* The mean has MEAN_BITS bits behind the point; with weight w a new value counts for 1/2^w. */
+enum { MEAN_BITS = 4, MEAN_WEIGHT_LIMIT = 7 };
+
+static inline int64_t mean_of(int64_t slot)
+{
+    return slot >> MEAN_BITS;
+}
+
+static inline void mean_learn(int64_t *slot, int64_t value, unsigned weight)
+{
+    uint64_t target = (uint64_t)value << MEAN_BITS;
+    *slot = *slot ? (int64_t)((uint64_t)*slot + (uint64_t)((int64_t)(target - (uint64_t)*slot) >> weight))
+                  : (int64_t)target;
 }
 
 static inline void context_learn(int64_t *slot, int64_t *past, int64_t value)
@@ -189,6 +210,11 @@ static uint32_t apply_context(store_encoder *encoder, int64_t *out, int64_t *run
     if (!context_open(&c, encoder->table, encoder->scopes, plan, refs, first, count)) return 0;
     for (uint32_t i = 0; i < count; i++) {
         int64_t *past, *slot = context_slot(&c, i, &past), value = values[i];
+        if (plan->model == MODEL_CONTEXT_MEAN) {
+            out[found++] = (int64_t)((uint64_t)value - (uint64_t)mean_of(*slot));
+            mean_learn(slot, value, plan->history);
+            continue;
+        }
         if (plan->model == MODEL_CONTEXT_DELTA) {
             out[found++] = (int64_t)((uint64_t)value - (uint64_t)*slot);
         } else if (*slot == value) {
@@ -225,7 +251,8 @@ static void apply_simple(int64_t *out, const int64_t *values, uint32_t first, ui
 
 static bool is_context(const store_plan *plan)
 {
-    return plan->model == MODEL_CONTEXT_DELTA || plan->model == MODEL_CONTEXT_SAME;
+    return plan->model == MODEL_CONTEXT_DELTA || plan->model == MODEL_CONTEXT_SAME ||
+           plan->model == MODEL_CONTEXT_MEAN;
 }
 
 enum { SAMPLE = 8192 };
@@ -300,12 +327,22 @@ static void try_contexts(store_encoder *encoder, search *s, bool symbols)
         {MODEL_CONTEXT_SAME, STORE_NO_REF, STORE_NO_REF, 2},
         {MODEL_CONTEXT_SAME, HD_COL_NAME, STORE_NO_REF, 1},
         {MODEL_CONTEXT_SAME, HD_COL_NAME, STORE_NO_REF, HISTORY_SCOPED | 1},
+        {MODEL_CONTEXT_SAME, HD_COL_NAME, STORE_REF_BEFORE, 0},
         {MODEL_CONTEXT_DELTA, HD_COL_TRACK, STORE_NO_REF, 0},
         {MODEL_CONTEXT_DELTA, HD_COL_NAME, STORE_NO_REF, 0},
+        {MODEL_CONTEXT_DELTA, HD_COL_NAME, STORE_REF_BOUND, 0},
+        {MODEL_CONTEXT_DELTA, HD_COL_NAME, STORE_REF_CHILD, 0},
+        {MODEL_CONTEXT_MEAN, HD_COL_NAME, STORE_NO_REF, 1},
+        {MODEL_CONTEXT_MEAN, HD_COL_NAME, STORE_NO_REF, 3},
+        {MODEL_CONTEXT_MEAN, HD_COL_NAME, STORE_REF_BOUND, 1},
+        {MODEL_CONTEXT_MEAN, HD_COL_NAME, STORE_REF_BOUND, 3},
+        {MODEL_CONTEXT_MEAN, HD_COL_NAME, STORE_REF_CHILD, 1},
+        {MODEL_CONTEXT_MEAN, HD_COL_NAME, STORE_REF_CHILD, 3},
     };
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
         if (tried[i].model == MODEL_CONTEXT_SAME && !symbols) continue;
         if (tried[i].a != STORE_NO_REF && !known(s, tried[i].a)) continue;
+        if (tried[i].b != STORE_NO_REF && !known(s, tried[i].b)) continue;
         attempt(encoder, s, tried[i]);
     }
     for (unsigned key = 0; symbols && key < s->refs->key_count; key++) {
@@ -363,7 +400,7 @@ static void put_told(store_encoder *encoder, store_sink *sink, const int64_t *va
     hd_bytes_put_u8(head, plan->history);
     int64_t *runs = encoder->runs;
     uint32_t found = apply_context(encoder, left, runs, values, 0, count, plan, refs);
-    if (plan->model == MODEL_CONTEXT_DELTA) {
+    if (plan->model != MODEL_CONTEXT_SAME) {
         store_put_ints(encoder, sink, left, count, STORE_ANY_LAYOUT);
         return;
     }
@@ -467,6 +504,20 @@ static bool take_context_delta(store_source *source, store_decoder *decoder, int
     return true;
 }
 
+static bool take_context_mean(store_source *source, store_decoder *decoder, int64_t *out, uint32_t count,
+                              const store_plan *plan, store_refs *refs)
+{
+    context c;
+    if (plan->history > MEAN_WEIGHT_LIMIT || !store_take_ints(source, out, count)) return fail(source);
+    if (!context_open(&c, decoder->table, decoder->scopes, plan, refs, 0, count)) return fail(source);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t *past, *slot = context_slot(&c, i, &past);
+        out[i] = (int64_t)((uint64_t)out[i] + (uint64_t)mean_of(*slot));
+        mean_learn(slot, out[i], plan->history);
+    }
+    return true;
+}
+
 static bool take_decimal(store_source *source, store_decoder *decoder, int64_t *out, uint32_t count,
                          store_refs *refs)
 {
@@ -491,13 +542,15 @@ static bool take_model(store_source *source, store_decoder *decoder, int64_t *ou
     case MODEL_MINUS_DELTA: return take_minus(source, out, count, refs, true);
     case MODEL_NEW: return take_new(source, out, count);
     case MODEL_CONTEXT_DELTA:
-    case MODEL_CONTEXT_SAME: {
+    case MODEL_CONTEXT_SAME:
+    case MODEL_CONTEXT_MEAN: {
         store_plan plan = {.model = tag};
         plan.a = hd_byte_reader_u8(&source->head);
         plan.b = hd_byte_reader_u8(&source->head);
         plan.history = hd_byte_reader_u8(&source->head);
         if (depth) return fail(source);
         if (tag == MODEL_CONTEXT_SAME) return take_same(source, decoder, out, count, &plan, refs, depth);
+        if (tag == MODEL_CONTEXT_MEAN) return take_context_mean(source, decoder, out, count, &plan, refs);
         return take_context_delta(source, decoder, out, count, &plan, refs);
     }
     default: return fail(source);

@@ -6,6 +6,9 @@
 
 enum { STORE_NO_REF = 255, STORE_BASE_REFS = HD_COL_COUNT };
 
+/* Columns that are not stored lend their numbers to what is derived (store_nest.h) or stands in for others. */
+enum { STORE_REF_BEFORE = HD_COL_ARGS_ROW, STORE_REF_BOUND = HD_COL_SOURCE, STORE_REF_CHILD = HD_COL_SOURCE_SIZE };
+
 /* Columns that are known before this one: 0 … HD_COL_COUNT-1 of the rows, then keys of the group. */
 typedef struct store_refs {
     const int64_t *columns[STORE_BASE_REFS + STORE_KEY_REFS]; /* NULL: not known */

@@ -54,6 +54,18 @@ static unsigned bytes_for(uint64_t value)
     return value ? (71 - (unsigned)__builtin_clzll(value)) / 8 : 0;
 }
 
+static inline void store64(uint8_t *p, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++) p[i] = (uint8_t)(value >> 8 * i);
+}
+
+static inline uint64_t load64(const uint8_t *p)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 8; i++) value |= (uint64_t)p[i] << 8 * i;
+    return value;
+}
+
 /* ---- writing --------------------------------------------------------------------------------------- */
 
 static void put_planes(store_encoder *encoder, store_sink *sink, const uint64_t *values, uint32_t count, unsigned width)
@@ -171,6 +183,75 @@ static bool put_dictionary(store_encoder *encoder, store_sink *sink, const int64
     return true;
 }
 
+/* A token tells values below TOKEN_PLAIN, and of others how many bits they have and the two below the highest one. */
+enum { TOKEN_PLAIN = 16, TOKEN_PLAIN_BITS = 4, TOKEN_HIGH_BITS = 2, TOKEN_COUNT = 256 };
+
+static inline unsigned token_of(uint64_t value, unsigned *out_bits)
+{
+    if (value < TOKEN_PLAIN) {
+        *out_bits = 0;
+        return (unsigned)value;
+    }
+    unsigned size = 64 - (unsigned)__builtin_clzll(value), rest = size - 1 - TOKEN_HIGH_BITS;
+    *out_bits = rest;
+    return TOKEN_PLAIN + ((size - 1 - TOKEN_PLAIN_BITS) << TOKEN_HIGH_BITS) + (unsigned)(value >> rest & 3);
+}
+
+static void put_tokens(store_encoder *encoder, store_sink *sink, const uint64_t *values, uint32_t count)
+{
+    hd_bytes *out = &encoder->planes;
+    out->size = 0;
+    uint8_t *tokens = hd_bytes_room(out, (size_t)count * 9 + 16), *p = tokens + count;
+    uint64_t hold = 0;
+    unsigned held = 0;
+    if (!tokens) return;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned bits;
+        tokens[i] = (uint8_t)token_of(values[i], &bits);
+        if (!bits) continue;
+        uint64_t rest = values[i] & ((UINT64_C(1) << bits) - 1);
+        hold |= rest << held;
+        if (held + bits >= 64) {
+            store64(p, hold);
+            p += 8;
+            hold = held ? rest >> (64 - held) : 0;
+            held = held + bits - 64;
+        } else {
+            held += bits;
+        }
+    }
+    for (; held; held = held > 8 ? held - 8 : 0, hold >>= 8) *p++ = (uint8_t)hold;
+    size_t size = (size_t)(p - tokens) - count;
+    hd_bytes_put_varint(&sink->head, size);
+    store_put_stream(encoder, sink, tokens, count);
+    store_put_stream(encoder, sink, tokens + count, size);
+}
+
+static void put_plain_tokens(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
+                             const run_facts *facts)
+{
+    uint64_t *work = (uint64_t *)encoder->indexes, low = (uint64_t)facts->low, factor = facts->factor;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t u = (uint64_t)values[i] - low;
+        work[i] = factor == 1 ? u : u / factor;
+    }
+    hd_bytes_put_u8(&sink->head, STORE_TOKENS);
+    hd_bytes_put_zigzag(&sink->head, facts->low);
+    hd_bytes_put_varint(&sink->head, factor);
+    put_tokens(encoder, sink, work, count);
+}
+
+static void put_signed_tokens(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
+                              const run_facts *facts)
+{
+    uint64_t *work = (uint64_t *)encoder->indexes;
+    int64_t factor = (int64_t)facts->signed_factor;
+    for (uint32_t i = 0; i < count; i++) work[i] = hd_zigzag(factor == 1 ? values[i] : values[i] / factor);
+    hd_bytes_put_u8(&sink->head, STORE_SIGNED_TOKENS);
+    hd_bytes_put_varint(&sink->head, (uint64_t)factor);
+    put_tokens(encoder, sink, work, count);
+}
+
 static void put_layout(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
                        store_layout layout, const run_facts *facts)
 {
@@ -180,6 +261,8 @@ static void put_layout(store_encoder *encoder, store_sink *sink, const int64_t *
     case STORE_DICTIONARY:
         if (put_dictionary(encoder, sink, values, count)) return;
         break;
+    case STORE_TOKENS: put_plain_tokens(encoder, sink, values, count, facts); return;
+    case STORE_SIGNED_TOKENS: put_signed_tokens(encoder, sink, values, count, facts); return;
     default: break;
     }
     put_plain(encoder, sink, values, count, facts);
@@ -201,9 +284,13 @@ double store_cost_of_ints(store_encoder *encoder, const int64_t *values, uint32_
     if (count == 0) return 0;
     run_facts facts = look(values, count);
     if (facts.factor == 0) return 1.2;
-    double plain = cost_of_layout(encoder, values, count, STORE_PLANES, &facts);
-    double zigzag = cost_of_layout(encoder, values, count, STORE_SIGNED, &facts);
-    return plain < zigzag ? plain : zigzag;
+    static const store_layout tried[] = {STORE_PLANES, STORE_SIGNED, STORE_TOKENS, STORE_SIGNED_TOKENS};
+    double least = 1e300;
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        double cost = cost_of_layout(encoder, values, count, tried[i], &facts);
+        least = cost < least ? cost : least;
+    }
+    return least;
 }
 
 /* Tries all layouts on the middle of the run. */
@@ -258,6 +345,63 @@ static bool take_planes(store_source *source, uint64_t *out, uint32_t count, uns
             for (uint32_t i = 0; i < count; i++) out[i] |= (uint64_t)bytes[i] << 8 * plane;
         }
     }
+    return true;
+}
+
+/* `count` bits (at most 61) of the bytes from bit `at` on, which are all there. */
+static inline uint64_t bits_at(const uint8_t *bytes, uint64_t size, uint64_t at, unsigned count)
+{
+    uint64_t byte = at / 8, value = 0;
+    unsigned shift = at % 8;
+    if (byte + 9 <= size) {
+        value = load64(bytes + byte) >> shift;
+        if (shift) value |= (uint64_t)bytes[byte + 8] << (64 - shift);
+    } else {
+        for (unsigned i = 0; byte + i < size && i < 8; i++) value |= (uint64_t)bytes[byte + i] << 8 * i;
+        value >>= shift;
+        if (shift && byte + 8 < size) value |= (uint64_t)bytes[byte + 8] << (64 - shift);
+    }
+    return value & ((UINT64_C(1) << count) - 1);
+}
+
+/* Tokens are kept aside, since the next stream takes their place. */
+static bool take_tokens(store_source *source, uint64_t *out, uint32_t count)
+{
+    uint64_t size = hd_byte_reader_varint(&source->head), at = 0;
+    const uint8_t *bytes = size <= (uint64_t)count * 8 ? store_take_stream(source, count) : NULL;
+    uint8_t *tokens = (uint8_t *)source->indexes;
+    if (!bytes) return fail(source);
+    memcpy(tokens, bytes, count);
+    bytes = store_take_stream(source, size);
+    if (!bytes) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned token = tokens[i];
+        if (token < TOKEN_PLAIN) {
+            out[i] = token;
+            continue;
+        }
+        unsigned top = TOKEN_PLAIN_BITS + ((token - TOKEN_PLAIN) >> TOKEN_HIGH_BITS), rest = top - TOKEN_HIGH_BITS;
+        if (top > 63 || at + rest > size * 8) return fail(source);
+        out[i] = ((UINT64_C(4) | (token & 3)) << rest) | bits_at(bytes, size, at, rest);
+        at += rest;
+    }
+    return (at + 7) / 8 == size ? true : fail(source);
+}
+
+static bool take_plain_tokens(store_source *source, int64_t *out, uint32_t count)
+{
+    uint64_t low = (uint64_t)hd_byte_reader_zigzag(&source->head);
+    uint64_t factor = hd_byte_reader_varint(&source->head), *u = (uint64_t *)out;
+    if (!take_tokens(source, u, count)) return false;
+    for (uint32_t i = 0; i < count; i++) u[i] = u[i] * factor + low;
+    return true;
+}
+
+static bool take_signed_tokens(store_source *source, int64_t *out, uint32_t count)
+{
+    uint64_t factor = hd_byte_reader_varint(&source->head), *u = (uint64_t *)out;
+    if (!take_tokens(source, u, count)) return false;
+    for (uint32_t i = 0; i < count; i++) u[i] = (uint64_t)hd_unzigzag(u[i]) * factor;
     return true;
 }
 
@@ -335,6 +479,8 @@ bool store_take_ints(store_source *source, int64_t *out, uint32_t count)
     case STORE_SIGNED: return take_signed(source, out, count, tag >> 4);
     case STORE_VARINTS: return tag >> 4 ? fail(source) : take_varints(source, out, count);
     case STORE_DICTIONARY: return tag >> 4 ? fail(source) : take_dictionary(source, out, count);
+    case STORE_TOKENS: return tag >> 4 ? fail(source) : take_plain_tokens(source, out, count);
+    case STORE_SIGNED_TOKENS: return tag >> 4 ? fail(source) : take_signed_tokens(source, out, count);
     default: return fail(source);
     }
 }

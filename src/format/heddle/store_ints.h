@@ -16,6 +16,8 @@ typedef enum store_layout {
     STORE_SIGNED,   /* the same with zigzag u */
     STORE_VARINTS,  /* zigzag varints */
     STORE_DICTIONARY,
+    STORE_TOKENS,        /* a byte for the size of each value and its highest bits, the other bits packed */
+    STORE_SIGNED_TOKENS, /* the same with zigzag */
     STORE_LAYOUT_COUNT,
     STORE_ANY_LAYOUT = STORE_LAYOUT_COUNT,
 } store_layout;
@@ -45,8 +47,9 @@ struct store_encoder {
     int64_t *work[4];      /* STORE_ROWS each */
     int64_t *runs, *scaled; /* STORE_ROWS + 1 */
     int64_t *table, *scopes; /* contexts */
+    int64_t *nest; /* pops, gaps, tails */
     int64_t *base, *gathered; /* HD_COL_COUNT columns; those of a group's rows */
-    uint32_t *rows;        /* the rows of each group */
+    uint32_t *rows, *below; /* the rows of each group */
 };
 
 enum { STORE_SLOTS = 2 * STORE_ROWS, STORE_TABLE = STORE_ROWS, STORE_SCOPES = 4096, STORE_KEY_REFS = 48 };
@@ -85,6 +88,8 @@ struct store_decoder {
     int64_t *indexes;
     int64_t *work[4];
     int64_t *table, *scopes;
+    int64_t *nest;
+    uint32_t *below;
     int64_t *base;     /* HD_COL_COUNT columns */
     int64_t *gathered; /* the same of a group's rows */
     int64_t **keys;    /* the first columns of a group, and one for all others */

@@ -95,8 +95,9 @@ hd_status store_encoder_new(store_encoder **out, int level, hd_error *err)
     int best = level > BEST_LEVEL ? level : level && level < DEFAULT_LEVEL ? level : BEST_LEVEL;
     encoder->slots = malloc(STORE_SLOTS * sizeof *encoder->slots);
     encoder->rows = malloc(STORE_ROWS * sizeof *encoder->rows);
+    encoder->below = malloc(STORE_ROWS * sizeof *encoder->below);
     encoder->table = malloc(STORE_TABLE * sizeof *encoder->table);
-    bool fine = encoder->slots && encoder->rows && encoder->table && new_columns(&encoder->indexes, 1) &&
+    bool fine = encoder->slots && encoder->rows && encoder->table && encoder->below && new_columns(&encoder->nest, 3) && new_columns(&encoder->indexes, 1) &&
                 new_columns(&encoder->sorted, 1) && new_columns(&encoder->runs, 1) &&
                 new_columns(&encoder->scaled, 1) && new_columns(&encoder->scopes, 1) && new_columns(&encoder->gathered, HD_COL_COUNT) &&
                 new_columns(&encoder->base, HD_COL_COUNT);
@@ -126,6 +127,8 @@ void store_encoder_free(store_encoder *encoder)
     for (int i = 0; i < 4; i++) free(encoder->work[i]);
     free(encoder->runs);
     free(encoder->scaled);
+    free(encoder->nest);
+    free(encoder->below);
     free(encoder->scopes);
     free(encoder->table);
     free(encoder->gathered);
@@ -140,9 +143,10 @@ hd_status store_decoder_new(store_decoder **out, hd_error *err)
     *out = NULL;
     if (!decoder) return HD_NOMEM(err);
     decoder->rows = malloc(STORE_ROWS * sizeof *decoder->rows);
+    decoder->below = malloc(STORE_ROWS * sizeof *decoder->below);
     decoder->table = malloc(STORE_TABLE * sizeof *decoder->table);
     decoder->keys = calloc(STORE_KEY_REFS + 1, sizeof *decoder->keys);
-    bool fine = decoder->rows && decoder->table && decoder->keys && new_columns(&decoder->scopes, 1) && new_columns(&decoder->indexes, 1) &&
+    bool fine = decoder->rows && decoder->table && decoder->below && new_columns(&decoder->nest, 3) && decoder->keys && new_columns(&decoder->scopes, 1) && new_columns(&decoder->indexes, 1) &&
                 new_columns(&decoder->base, HD_COL_COUNT) && new_columns(&decoder->gathered, HD_COL_COUNT);
     for (int i = 0; i < 4; i++) fine = fine && new_columns(&decoder->work[i], 1);
     if (!fine) {
@@ -160,6 +164,8 @@ void store_decoder_free(store_decoder *decoder)
     hd_bytes_deinit(&decoder->scratch);
     free(decoder->indexes);
     for (int i = 0; i < 4; i++) free(decoder->work[i]);
+    free(decoder->nest);
+    free(decoder->below);
     free(decoder->scopes);
     free(decoder->table);
     free(decoder->base);
