@@ -1,6 +1,8 @@
 /* store_tables.c - facts, metadata, ledger, tracks and shapes as bytes, and back with every value checked */
 #include "format/heddle/store_tables.h"
 
+#include "trace/lazy.h"
+
 /* Facts are fields: number, size, value. Those that are absent are unknown; numbers that a reader does not know are
  * skipped. */
 enum fact {
