@@ -139,8 +139,7 @@ static void renumber_rows(bench *b)
         const store_group *group = &rows->groups[g];
         for (uint32_t key = 0; key < group->key_count; key++) {
             if (!is_string(group->keys[key].type)) continue;
-            for (uint32_t i = 0; i < group->row_count; i++)
-                group->values[key][i] = renumber(b, group->values[key][i]);
+            for (uint32_t i = 0; i < group->row_count; i++) group->values[key][i] = renumber(b, group->values[key][i]);
         }
     }
 }
@@ -294,14 +293,15 @@ int main(int argc, char **argv)
             run_block(&b);
             rows += b.rows.row_count;
         }
-        if (rows) printf("%s rows=%" PRIu64 " bytes=%" PRIu64 "\n", hd_kind_name((hd_kind)kind), rows,
-                         b.sum.block_bytes - bytes);
+        if (rows)
+            printf("%s rows=%" PRIu64 " bytes=%" PRIu64 "\n", hd_kind_name((hd_kind)kind), rows,
+                   b.sum.block_bytes - bytes);
     }
     run_strings(&b, 1);
     run_order(&b);
     uint64_t total = b.sum.block_bytes + b.sum.string_bytes + b.sum.order_bytes;
-    printf("events=%" PRIu64 " block_bytes=%" PRIu64 " strings=%" PRIu64 " string_bytes=%" PRIu64 " order_bytes=%" PRIu64
-           " total=%" PRIu64 " encode_s=%.3f decode_s=%.3f strings_s=%.3f\n",
+    printf("events=%" PRIu64 " block_bytes=%" PRIu64 " strings=%" PRIu64 " string_bytes=%" PRIu64
+           " order_bytes=%" PRIu64 " total=%" PRIu64 " encode_s=%.3f decode_s=%.3f strings_s=%.3f\n",
            b.sum.events, b.sum.block_bytes, b.sum.strings, b.sum.string_bytes, b.sum.order_bytes, total,
            b.sum.encode_seconds, b.sum.decode_seconds, b.sum.string_seconds);
     return 0;

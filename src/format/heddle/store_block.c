@@ -10,8 +10,8 @@
 /* The order in which columns stand, so that those that tell others come first. ARGS_ROW is derived; SOURCE and
  * SOURCE_SIZE are not kept. */
 static const uint8_t column_order[] = {
-    HD_COL_TRACK,   HD_COL_NAME,     HD_COL_CATEGORY, HD_COL_PHASE, HD_COL_SHAPE, HD_COL_DURATION,
-    HD_COL_START, HD_COL_ID_TYPE, HD_COL_ID,    HD_COL_START_PS, HD_COL_END_PS, HD_COL_PARTNER,
+    HD_COL_TRACK, HD_COL_NAME,    HD_COL_CATEGORY, HD_COL_PHASE,    HD_COL_SHAPE,  HD_COL_DURATION,
+    HD_COL_START, HD_COL_ID_TYPE, HD_COL_ID,       HD_COL_START_PS, HD_COL_END_PS, HD_COL_PARTNER,
 };
 enum { ORDER_COUNT = sizeof column_order };
 
@@ -28,7 +28,8 @@ static store_content content_of_column(unsigned column)
 
 static store_content content_of_key(uint8_t type)
 {
-    return type == HD_ARG_DECIMAL ? STORE_DECIMAL : STORE_SYMBOL;
+    if (type == HD_ARG_DECIMAL) return STORE_DECIMAL;
+    return type == HD_ARG_INT ? STORE_NUMBER : STORE_SYMBOL;
 }
 
 /* Where the rows of each group begin in a list of row numbers, all groups' one behind another. */

@@ -1,6 +1,8 @@
 /* store_column.c - columns told by their past or by other columns; what is left over are runs of integers */
 #include "format/heddle/store_column.h"
 
+#include "format/heddle/store_coder.h"
+
 /* How a column is told; the first byte of each. */
 typedef enum model {
     MODEL_PLAIN,
@@ -13,6 +15,7 @@ typedef enum model {
     MODEL_NEW,           /* 0: the next new id, else value + 1 */
     MODEL_DECIMAL,       /* decimals of one scale, told by another model */
     MODEL_CONTEXT_MEAN,  /* value - moving mean of the values in the same context */
+    MODEL_CODED,         /* the same or the values themselves, coded with odds by context */
     MODEL_COUNT
 } model;
 
@@ -53,7 +56,7 @@ const int64_t *store_ref(store_refs *refs, unsigned index)
 static bool context_open(context *out, int64_t *table, int64_t *scopes, const store_plan *plan, store_refs *refs,
                          uint32_t first, uint32_t count)
 {
-    bool mean = plan->model == MODEL_CONTEXT_MEAN;
+    bool mean = plan->model == MODEL_CONTEXT_MEAN || plan->model == MODEL_CODED;
     *out = (context){.last = table};
     if (!mean) {
         out->history = plan->history & HISTORY_MASK;
@@ -67,9 +70,17 @@ static bool context_open(context *out, int64_t *table, int64_t *scopes, const st
     out->mask = 63;
     while (out->mask + 1 < STORE_TABLE && out->mask < count) out->mask = out->mask * 2 + 1;
     memset(table, 0, (out->mask + 1) * sizeof *table);
-    out->scopes = (int64_t (*)[2])(void *)scopes;
+    out->scopes = (int64_t(*)[2])(void *)scopes;
     if (out->scoped) memset(scopes, 0, 2 * STORE_SCOPES * sizeof *scopes);
     return true;
+}
+
+/* The context, and the wider one of its first column. */
+static inline uint64_t context_key(const context *c, uint32_t i, uint64_t *out_wide)
+{
+    uint64_t key = c->a ? mix((uint64_t)c->a[i], 1) : 1;
+    *out_wide = c->b ? key : 0;
+    return c->b ? mix((uint64_t)c->b[i], key) : key;
 }
 
 /* The slot that holds the last value in row i's context. */
@@ -86,7 +97,7 @@ static inline int64_t *context_slot(context *c, uint32_t i, int64_t **out_past)
 }
 
 /* The mean has MEAN_BITS bits behind the point; with weight w a new value counts for 1/2^w. */
-enum { MEAN_BITS = 4, MEAN_WEIGHT_LIMIT = 7 };
+enum { MEAN_BITS = 4, MEAN_WEIGHT_LIMIT = 7, MEAN_NONE = 8 };
 
 static inline int64_t mean_of(int64_t slot)
 {
@@ -168,22 +179,9 @@ static bool find_scale(unsigned *out, const int64_t *values, uint32_t count)
     return widest <= INT64_MAX / 64 / power; /* so that the digits fit again */
 }
 
-static const int64_t powers[16] = {1,
-                                   10,
-                                   100,
-                                   1000,
-                                   10000,
-                                   100000,
-                                   1000000,
-                                   10000000,
-                                   100000000,
-                                   1000000000,
-                                   10000000000,
-                                   100000000000,
-                                   1000000000000,
-                                   10000000000000,
-                                   100000000000000,
-                                   1000000000000000};
+static const int64_t powers[16] = {
+    1,         10,         100,         1000,         10000,         100000,         1000000,         10000000,
+    100000000, 1000000000, 10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000};
 
 static int64_t to_scale(int64_t packed, unsigned scale)
 {
@@ -249,10 +247,38 @@ static void apply_simple(int64_t *out, const int64_t *values, uint32_t first, ui
     }
 }
 
+/* Codes the values into encoder->planes: the coder's bytes, of which *out_coded is the number, and packed bits. */
+static bool apply_coded(store_encoder *encoder, size_t *out_coded, const int64_t *values, uint32_t first,
+                        uint32_t count, const store_plan *plan, store_refs *refs)
+{
+    context c;
+    store_coder coder;
+    hd_bytes *out = &encoder->planes;
+    size_t half = (size_t)count * 8 + 16;
+    out->size = 0;
+    uint8_t *room = hd_bytes_room(out, 2 * half);
+    if (!room || !context_open(&c, encoder->table, encoder->scopes, plan, refs, first, count)) return false;
+    coder_begin(&coder, encoder->odds, count);
+    coder.out = room;
+    bit_writer rest = {.p = room + half};
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t wide, key = context_key(&c, i, &wide);
+        int64_t *slot = &c.last[key >> 7 & c.mask];
+        int64_t mean = plan->history == MEAN_NONE ? 0 : mean_of(*slot);
+        coder_put_number(&coder, &rest, wide, key, hd_zigzag((int64_t)((uint64_t)values[i] - (uint64_t)mean)));
+        mean_learn(slot, values[i], plan->history);
+    }
+    coder_end(&coder);
+    bits_end(&rest);
+    *out_coded = (size_t)(coder.out - room);
+    memmove(coder.out, room + half, (size_t)(rest.p - room) - half);
+    out->size = *out_coded + (size_t)(rest.p - room) - half;
+    return true;
+}
+
 static bool is_context(const store_plan *plan)
 {
-    return plan->model == MODEL_CONTEXT_DELTA || plan->model == MODEL_CONTEXT_SAME ||
-           plan->model == MODEL_CONTEXT_MEAN;
+    return plan->model == MODEL_CONTEXT_DELTA || plan->model == MODEL_CONTEXT_SAME || plan->model == MODEL_CONTEXT_MEAN;
 }
 
 enum { SAMPLE = 8192 };
@@ -268,9 +294,15 @@ typedef struct search {
 
 static void attempt(store_encoder *encoder, search *s, store_plan plan)
 {
+    enum { GOOD_ENOUGH = 12 }; /* bytes */
+    if (s->least < GOOD_ENOUGH) return;
     int64_t *left = encoder->work[0], *runs = encoder->work[1];
     double cost = plan.model == MODEL_PLAIN ? 0 : 0.4;
-    if (is_context(&plan)) {
+    if (plan.model == MODEL_CODED) {
+        size_t coded;
+        if (!apply_coded(encoder, &coded, s->values, s->first, s->count, &plan, s->refs)) return;
+        cost += 4 + (double)encoder->planes.size;
+    } else if (is_context(&plan)) {
         uint32_t found = apply_context(encoder, left, runs, s->values, s->first, s->count, &plan, s->refs);
         cost += 1.5;
         if (plan.model == MODEL_CONTEXT_SAME) {
@@ -316,7 +348,21 @@ static bool known(const search *s, unsigned ref)
     return store_ref(s->refs, ref) != NULL;
 }
 
-static void try_contexts(store_encoder *encoder, search *s, bool symbols)
+/* Where other ways take many bytes. */
+static void try_coded(store_encoder *encoder, search *s)
+{
+    enum { WORTH = 64 };
+    static const uint8_t refs[] = {STORE_REF_BOUND, STORE_REF_CHILD, STORE_NO_REF};
+    static const uint8_t weights[] = {MEAN_NONE, 0, 2};
+    for (size_t i = 0; i < sizeof refs && s->least > WORTH; i++) {
+        if (!known(s, HD_COL_NAME) || (refs[i] != STORE_NO_REF && !known(s, refs[i]))) continue;
+        for (size_t k = 0; k < sizeof weights; k++)
+            attempt(encoder, s, (store_plan){MODEL_CODED, HD_COL_NAME, refs[i], weights[k]});
+        break;
+    }
+}
+
+static void try_contexts(store_encoder *encoder, search *s, store_content content)
 {
     static const store_plan tried[] = {
         {MODEL_CONTEXT_SAME, HD_COL_NAME, STORE_NO_REF, 0},
@@ -340,19 +386,19 @@ static void try_contexts(store_encoder *encoder, search *s, bool symbols)
         {MODEL_CONTEXT_MEAN, HD_COL_NAME, STORE_REF_CHILD, 3},
     };
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
-        if (tried[i].model == MODEL_CONTEXT_SAME && !symbols) continue;
+        if (tried[i].model == MODEL_CONTEXT_SAME ? content == STORE_TIME : content == STORE_SYMBOL) continue;
         if (tried[i].a != STORE_NO_REF && !known(s, tried[i].a)) continue;
         if (tried[i].b != STORE_NO_REF && !known(s, tried[i].b)) continue;
         attempt(encoder, s, tried[i]);
     }
-    for (unsigned key = 0; symbols && key < s->refs->key_count; key++) {
+    for (unsigned key = 0; content != STORE_TIME && key < s->refs->key_count; key++) {
         if (!known(s, STORE_BASE_REFS + key)) continue;
         attempt(encoder, s, (store_plan){MODEL_CONTEXT_SAME, (uint8_t)(STORE_BASE_REFS + key), STORE_NO_REF, 0});
     }
 }
 
-static void put_told(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
-                     store_refs *refs, const store_plan *plan, int64_t new_start, unsigned depth);
+static void put_told(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count, store_refs *refs,
+                     const store_plan *plan, int64_t new_start, unsigned depth);
 
 static void put_searched(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
                          store_refs *refs, store_content content, unsigned depth)
@@ -370,24 +416,45 @@ static void put_searched(store_encoder *encoder, store_sink *sink, const int64_t
     attempt(encoder, &s, (store_plan){.model = MODEL_PLAIN});
     attempt(encoder, &s, (store_plan){.model = MODEL_DELTA});
     attempt(encoder, &s, (store_plan){.model = MODEL_DELTA2});
-    if (content == STORE_SYMBOL && !negative) {
+    if (content != STORE_TIME && !negative) {
         s.new_start = find_first_new(encoder, s.values, s.count);
         attempt(encoder, &s, (store_plan){.model = MODEL_NEW});
     }
     if (depth == 0 && count > 2) {
         try_others(encoder, &s);
-        try_contexts(encoder, &s, content != STORE_TIME);
+        try_contexts(encoder, &s, content);
+        if (content != STORE_SYMBOL) try_coded(encoder, &s);
     }
     if (s.best.model == MODEL_NEW) s.new_start = find_first_new(encoder, values, count);
     put_told(encoder, sink, values, count, refs, &s.best, s.new_start, depth);
 }
 
-static void put_told(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
-                     store_refs *refs, const store_plan *plan, int64_t new_start, unsigned depth)
+static void put_coded(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count, store_refs *refs,
+                      const store_plan *plan)
+{
+    size_t coded;
+    hd_bytes *head = &sink->head;
+    hd_bytes_put_u8(head, plan->a);
+    hd_bytes_put_u8(head, plan->b);
+    hd_bytes_put_u8(head, plan->history);
+    if (!apply_coded(encoder, &coded, values, 0, count, plan, refs)) return;
+    const hd_bytes *bytes = &encoder->planes;
+    hd_bytes_put_varint(head, coded);
+    hd_bytes_put_varint(head, bytes->size - coded);
+    store_put_stream(encoder, sink, bytes->data, coded);
+    store_put_stream(encoder, sink, bytes->data + coded, bytes->size - coded);
+}
+
+static void put_told(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count, store_refs *refs,
+                     const store_plan *plan, int64_t new_start, unsigned depth)
 {
     int64_t *left = encoder->work[depth ? 3 : 2];
     hd_bytes *head = &sink->head;
     hd_bytes_put_u8(head, plan->model);
+    if (plan->model == MODEL_CODED) {
+        put_coded(encoder, sink, values, count, refs, plan);
+        return;
+    }
     if (plan->model == MODEL_MINUS || plan->model == MODEL_MINUS_DELTA) hd_bytes_put_u8(head, plan->a);
     if (plan->model == MODEL_NEW) hd_bytes_put_zigzag(head, new_start);
     if (!is_context(plan)) {
@@ -410,8 +477,8 @@ static void put_told(store_encoder *encoder, store_sink *sink, const int64_t *va
     put_searched(encoder, sink, left, found, refs, STORE_SYMBOL, depth + 1);
 }
 
-void store_put_column(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
-                      store_refs *refs, store_content content)
+void store_put_column(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count, store_refs *refs,
+                      store_content content)
 {
     unsigned scale;
     if (content == STORE_DECIMAL && find_scale(&scale, values, count)) {
@@ -463,8 +530,8 @@ static bool take_new(store_source *source, int64_t *out, uint32_t count)
 static bool take_told(store_source *source, store_decoder *decoder, int64_t *out, uint32_t count, store_refs *refs,
                       unsigned depth);
 
-static bool take_same(store_source *source, store_decoder *decoder, int64_t *out, uint32_t count, const store_plan *plan,
-                      store_refs *refs, unsigned depth)
+static bool take_same(store_source *source, store_decoder *decoder, int64_t *out, uint32_t count,
+                      const store_plan *plan, store_refs *refs, unsigned depth)
 {
     int64_t *missed = decoder->work[0], *runs = decoder->work[1];
     uint64_t found = hd_byte_reader_varint(&source->head);
@@ -518,8 +585,34 @@ static bool take_context_mean(store_source *source, store_decoder *decoder, int6
     return true;
 }
 
-static bool take_decimal(store_source *source, store_decoder *decoder, int64_t *out, uint32_t count,
-                         store_refs *refs)
+static bool take_coded(store_source *source, store_decoder *decoder, int64_t *out, uint32_t count,
+                       const store_plan *plan, store_refs *refs)
+{
+    context c;
+    store_coder coder;
+    uint64_t coded = hd_byte_reader_varint(&source->head), packed = hd_byte_reader_varint(&source->head);
+    uint64_t half = (uint64_t)count * 8 + 16;
+    uint8_t *kept = (uint8_t *)decoder->coded;
+    if (plan->history > MEAN_NONE || coded > half || packed > half) return fail(source);
+    const uint8_t *bytes = store_take_stream(source, coded);
+    if (!bytes) return false;
+    memcpy(kept, bytes, coded); /* the next stream takes their place */
+    bytes = store_take_stream(source, packed);
+    if (!bytes || !context_open(&c, decoder->table, decoder->scopes, plan, refs, 0, count)) return fail(source);
+    bit_reader rest = {.data = bytes, .size = packed};
+    coder_begin(&coder, decoder->odds, count);
+    coder_open(&coder, kept, coded);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t wide, key = context_key(&c, i, &wide);
+        int64_t *slot = &c.last[key >> 7 & c.mask];
+        int64_t mean = plan->history == MEAN_NONE ? 0 : mean_of(*slot);
+        out[i] = (int64_t)((uint64_t)hd_unzigzag(coder_take_number(&coder, &rest, wide, key)) + (uint64_t)mean);
+        mean_learn(slot, out[i], plan->history);
+    }
+    return bits_done(&rest) ? true : fail(source);
+}
+
+static bool take_decimal(store_source *source, store_decoder *decoder, int64_t *out, uint32_t count, store_refs *refs)
 {
     unsigned scale = hd_byte_reader_u8(&source->head);
     if (scale > 15 || !take_told(source, decoder, out, count, refs, 0)) return fail(source);
@@ -543,13 +636,15 @@ static bool take_model(store_source *source, store_decoder *decoder, int64_t *ou
     case MODEL_NEW: return take_new(source, out, count);
     case MODEL_CONTEXT_DELTA:
     case MODEL_CONTEXT_SAME:
-    case MODEL_CONTEXT_MEAN: {
+    case MODEL_CONTEXT_MEAN:
+    case MODEL_CODED: {
         store_plan plan = {.model = tag};
         plan.a = hd_byte_reader_u8(&source->head);
         plan.b = hd_byte_reader_u8(&source->head);
         plan.history = hd_byte_reader_u8(&source->head);
         if (depth) return fail(source);
         if (tag == MODEL_CONTEXT_SAME) return take_same(source, decoder, out, count, &plan, refs, depth);
+        if (tag == MODEL_CODED) return take_coded(source, decoder, out, count, &plan, refs);
         if (tag == MODEL_CONTEXT_MEAN) return take_context_mean(source, decoder, out, count, &plan, refs);
         return take_context_delta(source, decoder, out, count, &plan, refs);
     }

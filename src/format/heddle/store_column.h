@@ -1,4 +1,5 @@
-/* store_column.h - one column: told by itself, by its past, or by other columns of the block; files of the store only */
+/* store_column.h - one column: told by itself, by its past, or by other columns of the block; files of the store only
+ */
 #ifndef HD_FORMAT_HEDDLE_STORE_COLUMN_H
 #define HD_FORMAT_HEDDLE_STORE_COLUMN_H
 
@@ -27,8 +28,8 @@ const int64_t *store_ref(store_refs *refs, unsigned index);
 /* What the values are; a hint for what to try. */
 typedef enum store_content { STORE_NUMBER, STORE_TIME, STORE_SYMBOL, STORE_DECIMAL } store_content;
 
-void store_put_column(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
-                      store_refs *refs, store_content content);
+void store_put_column(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count, store_refs *refs,
+                      store_content content);
 bool store_take_column(store_source *source, store_decoder *decoder, int64_t *out, uint32_t count, store_refs *refs);
 
 #endif

@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 
+#include "format/heddle/store_coder.h"
+
 /* ---- looking --------------------------------------------------------------------------------------- */
 
 typedef struct run_facts {
     int64_t low, high;
-    uint64_t factor; /* of all value - low, 0: constant */
+    uint64_t factor;                     /* of all value - low, 0: constant */
     uint64_t signed_factor, signed_high; /* of all values */
 } run_facts;
 
@@ -52,18 +54,6 @@ static run_facts look(const int64_t *values, uint32_t count)
 static unsigned bytes_for(uint64_t value)
 {
     return value ? (71 - (unsigned)__builtin_clzll(value)) / 8 : 0;
-}
-
-static inline void store64(uint8_t *p, uint64_t value)
-{
-    for (unsigned i = 0; i < 8; i++) p[i] = (uint8_t)(value >> 8 * i);
-}
-
-static inline uint64_t load64(const uint8_t *p)
-{
-    uint64_t value = 0;
-    for (unsigned i = 0; i < 8; i++) value |= (uint64_t)p[i] << 8 * i;
-    return value;
 }
 
 /* ---- writing --------------------------------------------------------------------------------------- */
@@ -183,45 +173,20 @@ static bool put_dictionary(store_encoder *encoder, store_sink *sink, const int64
     return true;
 }
 
-/* A token tells values below TOKEN_PLAIN, and of others how many bits they have and the two below the highest one. */
-enum { TOKEN_PLAIN = 16, TOKEN_PLAIN_BITS = 4, TOKEN_HIGH_BITS = 2, TOKEN_COUNT = 256 };
-
-static inline unsigned token_of(uint64_t value, unsigned *out_bits)
-{
-    if (value < TOKEN_PLAIN) {
-        *out_bits = 0;
-        return (unsigned)value;
-    }
-    unsigned size = 64 - (unsigned)__builtin_clzll(value), rest = size - 1 - TOKEN_HIGH_BITS;
-    *out_bits = rest;
-    return TOKEN_PLAIN + ((size - 1 - TOKEN_PLAIN_BITS) << TOKEN_HIGH_BITS) + (unsigned)(value >> rest & 3);
-}
-
 static void put_tokens(store_encoder *encoder, store_sink *sink, const uint64_t *values, uint32_t count)
 {
     hd_bytes *out = &encoder->planes;
     out->size = 0;
-    uint8_t *tokens = hd_bytes_room(out, (size_t)count * 9 + 16), *p = tokens + count;
-    uint64_t hold = 0;
-    unsigned held = 0;
+    uint8_t *tokens = hd_bytes_room(out, (size_t)count * 9 + 16);
     if (!tokens) return;
+    bit_writer writer = {.p = tokens + count};
     for (uint32_t i = 0; i < count; i++) {
-        unsigned bits;
-        tokens[i] = (uint8_t)token_of(values[i], &bits);
-        if (!bits) continue;
-        uint64_t rest = values[i] & ((UINT64_C(1) << bits) - 1);
-        hold |= rest << held;
-        if (held + bits >= 64) {
-            store64(p, hold);
-            p += 8;
-            hold = held ? rest >> (64 - held) : 0;
-            held = held + bits - 64;
-        } else {
-            held += bits;
-        }
+        unsigned rest;
+        tokens[i] = (uint8_t)token_of(values[i], &rest);
+        if (rest) bits_put(&writer, values[i] & ((UINT64_C(1) << rest) - 1), rest);
     }
-    for (; held; held = held > 8 ? held - 8 : 0, hold >>= 8) *p++ = (uint8_t)hold;
-    size_t size = (size_t)(p - tokens) - count;
+    bits_end(&writer);
+    size_t size = (size_t)(writer.p - tokens) - count;
     hd_bytes_put_varint(&sink->head, size);
     store_put_stream(encoder, sink, tokens, count);
     store_put_stream(encoder, sink, tokens + count, size);
@@ -284,18 +249,17 @@ double store_cost_of_ints(store_encoder *encoder, const int64_t *values, uint32_
     if (count == 0) return 0;
     run_facts facts = look(values, count);
     if (facts.factor == 0) return 1.2;
-    static const store_layout tried[] = {STORE_PLANES, STORE_SIGNED, STORE_TOKENS, STORE_SIGNED_TOKENS};
-    double least = 1e300;
-    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
-        double cost = cost_of_layout(encoder, values, count, tried[i], &facts);
-        least = cost < least ? cost : least;
-    }
-    return least;
+    uint64_t range = ((uint64_t)facts.high - (uint64_t)facts.low) / facts.factor;
+    double least = cost_of_layout(encoder, values, count, STORE_PLANES, &facts), other = least;
+    if (bytes_for(range) > 1)
+        other = cost_of_layout(encoder, values, count, facts.low < 0 ? STORE_SIGNED_TOKENS : STORE_TOKENS, &facts);
+    else if (bytes_for(facts.signed_high) <= 1)
+        other = cost_of_layout(encoder, values, count, STORE_SIGNED, &facts);
+    return least < other ? least : other;
 }
 
 /* Tries all layouts on the middle of the run. */
-static store_layout choose_layout(store_encoder *encoder, const int64_t *values, uint32_t count,
-                                  const run_facts *facts)
+static store_layout choose_layout(store_encoder *encoder, const int64_t *values, uint32_t count, const run_facts *facts)
 {
     store_layout best = STORE_PLANES;
     double least = 0;
@@ -348,44 +312,22 @@ static bool take_planes(store_source *source, uint64_t *out, uint32_t count, uns
     return true;
 }
 
-/* `count` bits (at most 61) of the bytes from bit `at` on, which are all there. */
-static inline uint64_t bits_at(const uint8_t *bytes, uint64_t size, uint64_t at, unsigned count)
-{
-    uint64_t byte = at / 8, value = 0;
-    unsigned shift = at % 8;
-    if (byte + 9 <= size) {
-        value = load64(bytes + byte) >> shift;
-        if (shift) value |= (uint64_t)bytes[byte + 8] << (64 - shift);
-    } else {
-        for (unsigned i = 0; byte + i < size && i < 8; i++) value |= (uint64_t)bytes[byte + i] << 8 * i;
-        value >>= shift;
-        if (shift && byte + 8 < size) value |= (uint64_t)bytes[byte + 8] << (64 - shift);
-    }
-    return value & ((UINT64_C(1) << count) - 1);
-}
-
 /* Tokens are kept aside, since the next stream takes their place. */
 static bool take_tokens(store_source *source, uint64_t *out, uint32_t count)
 {
-    uint64_t size = hd_byte_reader_varint(&source->head), at = 0;
+    uint64_t size = hd_byte_reader_varint(&source->head);
     const uint8_t *bytes = size <= (uint64_t)count * 8 ? store_take_stream(source, count) : NULL;
     uint8_t *tokens = (uint8_t *)source->indexes;
     if (!bytes) return fail(source);
     memcpy(tokens, bytes, count);
     bytes = store_take_stream(source, size);
     if (!bytes) return false;
+    bit_reader reader = {.data = bytes, .size = size};
     for (uint32_t i = 0; i < count; i++) {
-        unsigned token = tokens[i];
-        if (token < TOKEN_PLAIN) {
-            out[i] = token;
-            continue;
-        }
-        unsigned top = TOKEN_PLAIN_BITS + ((token - TOKEN_PLAIN) >> TOKEN_HIGH_BITS), rest = top - TOKEN_HIGH_BITS;
-        if (top > 63 || at + rest > size * 8) return fail(source);
-        out[i] = ((UINT64_C(4) | (token & 3)) << rest) | bits_at(bytes, size, at, rest);
-        at += rest;
+        unsigned rest = token_rest(tokens[i]);
+        out[i] = token_value(tokens[i], rest ? bits_take(&reader, rest) : 0);
     }
-    return (at + 7) / 8 == size ? true : fail(source);
+    return bits_done(&reader) ? true : fail(source);
 }
 
 static bool take_plain_tokens(store_source *source, int64_t *out, uint32_t count)
@@ -436,8 +378,7 @@ static bool take_varints(store_source *source, int64_t *out, uint32_t count)
     const uint8_t *bytes = size <= (uint64_t)count * HD_VARINT_BYTES ? store_take_stream(source, size) : NULL;
     if (!bytes) return fail(source);
     hd_byte_reader reader = hd_byte_reader_of(bytes, size);
-    for (uint32_t i = 0; i < count; i++)
-        out[i] = (int64_t)((uint64_t)hd_byte_reader_zigzag(&reader) * factor);
+    for (uint32_t i = 0; i < count; i++) out[i] = (int64_t)((uint64_t)hd_byte_reader_zigzag(&reader) * factor);
     return (reader.failed || hd_byte_reader_left(&reader)) ? fail(source) : true;
 }
 

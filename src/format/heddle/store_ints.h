@@ -25,7 +25,7 @@ typedef enum store_layout {
 /* The three parts of a piece of the file while it is made. */
 typedef struct store_sink {
     hd_bytes head, pool, body;
-    bool trial; /* only the cost counts */
+    bool trial;  /* only the cost counts */
     double cost; /* bytes, about */
 } store_sink;
 
@@ -44,12 +44,13 @@ struct store_encoder {
     int64_t *sorted;  /* STORE_ROWS */
     store_slot *slots;
     /* of store_column.c and store_block.c */
-    int64_t *work[4];      /* STORE_ROWS each */
-    int64_t *runs, *scaled; /* STORE_ROWS + 1 */
+    int64_t *work[4];        /* STORE_ROWS each */
+    int64_t *runs, *scaled;  /* STORE_ROWS + 1 */
     int64_t *table, *scopes; /* contexts */
-    int64_t *nest; /* pops, gaps, tails */
+    int64_t *nest;           /* pops, gaps, tails */
+    uint16_t *odds;
     int64_t *base, *gathered; /* HD_COL_COUNT columns; those of a group's rows */
-    uint32_t *rows, *below; /* the rows of each group */
+    uint32_t *rows, *below;   /* the rows of each group */
 };
 
 enum { STORE_SLOTS = 2 * STORE_ROWS, STORE_TABLE = STORE_ROWS, STORE_SCOPES = 4096, STORE_KEY_REFS = 48 };
@@ -75,9 +76,9 @@ double store_cost_of_ints(store_encoder *encoder, const int64_t *values, uint32_
 typedef struct store_source {
     hd_byte_reader head, pool, body;
     hd_decompressor **decompressor;
-    hd_bytes *scratch;         /* what a frame becomes */
-    uint8_t *parts, *parts2;   /* malloc-ed: head and pool */
-    size_t body_offset;        /* of the body in what was given */
+    hd_bytes *scratch;       /* what a frame becomes */
+    uint8_t *parts, *parts2; /* malloc-ed: head and pool */
+    size_t body_offset;      /* of the body in what was given */
     bool failed, no_memory;
     int64_t *indexes;
 } store_source;
@@ -89,6 +90,8 @@ struct store_decoder {
     int64_t *work[4];
     int64_t *table, *scopes;
     int64_t *nest;
+    uint16_t *odds;
+    int64_t *coded; /* bytes of a coder */
     uint32_t *below;
     int64_t *base;     /* HD_COL_COUNT columns */
     int64_t *gathered; /* the same of a group's rows */

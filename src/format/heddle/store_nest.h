@@ -16,8 +16,8 @@ typedef struct store_nest {
     int64_t *before; /* name of the slice before on the track, or 0: known from tracks and names */
     int64_t *bound;  /* 2 * name of that whose start or end bounds the gap, + 1 if it is a start: known with the pops */
     int64_t *child;  /* name of the last child + 1, or 0: likewise */
-    uint32_t *below;        /* scratch, `count` */
-    uint32_t *top;          /* by track */
+    uint32_t *below; /* scratch, `count` */
+    uint32_t *top;   /* by track */
     uint32_t top_count;
 } store_nest;
 

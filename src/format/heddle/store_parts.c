@@ -1,14 +1,15 @@
 /* store_parts.c - head, pool and body of a piece of the store; encoders and decoders */
 #include <stdlib.h>
 
+#include "format/heddle/store_coder.h"
 #include "format/heddle/store_ints.h"
 
 enum {
-    POOLED = 1024,            /* streams up to this size lie in the pool */
-    FRAME_OVERHEAD = 10,      /* of a zstd frame, which pooled streams do not have */
+    POOLED = 1024,       /* streams up to this size lie in the pool */
+    FRAME_OVERHEAD = 10, /* of a zstd frame, which pooled streams do not have */
     PART_LIMIT = 256 << 20,
-    EXPANSION = 40000,        /* more than zstd can do */
-    BEST_LIMIT = 1 << 17,     /* up to which parts are compressed at the highest level */
+    EXPANSION = 40000,    /* more than zstd can do */
+    BEST_LIMIT = 1 << 17, /* up to which parts are compressed at the highest level */
 };
 
 /* ---- writing --------------------------------------------------------------------------------------- */
@@ -96,11 +97,13 @@ hd_status store_encoder_new(store_encoder **out, int level, hd_error *err)
     encoder->slots = malloc(STORE_SLOTS * sizeof *encoder->slots);
     encoder->rows = malloc(STORE_ROWS * sizeof *encoder->rows);
     encoder->below = malloc(STORE_ROWS * sizeof *encoder->below);
+    encoder->odds = malloc(CODER_ODDS * sizeof *encoder->odds);
     encoder->table = malloc(STORE_TABLE * sizeof *encoder->table);
-    bool fine = encoder->slots && encoder->rows && encoder->table && encoder->below && new_columns(&encoder->nest, 3) && new_columns(&encoder->indexes, 1) &&
+    bool fine = encoder->slots && encoder->rows && encoder->table && encoder->odds && encoder->below &&
+                new_columns(&encoder->nest, 3) && new_columns(&encoder->indexes, 1) &&
                 new_columns(&encoder->sorted, 1) && new_columns(&encoder->runs, 1) &&
-                new_columns(&encoder->scaled, 1) && new_columns(&encoder->scopes, 1) && new_columns(&encoder->gathered, HD_COL_COUNT) &&
-                new_columns(&encoder->base, HD_COL_COUNT);
+                new_columns(&encoder->scaled, 1) && new_columns(&encoder->scopes, 1) &&
+                new_columns(&encoder->gathered, HD_COL_COUNT) && new_columns(&encoder->base, HD_COL_COUNT);
     for (int i = 0; i < 4; i++) fine = fine && new_columns(&encoder->work[i], 1);
     if (!fine || hd_compressor_new(&encoder->fast, fast, NULL) || hd_compressor_new(&encoder->best, best, NULL) ||
         hd_compressor_new(&encoder->trial, TRIAL_LEVEL, NULL)) {
@@ -128,6 +131,7 @@ void store_encoder_free(store_encoder *encoder)
     free(encoder->runs);
     free(encoder->scaled);
     free(encoder->nest);
+    free(encoder->odds);
     free(encoder->below);
     free(encoder->scopes);
     free(encoder->table);
@@ -144,10 +148,13 @@ hd_status store_decoder_new(store_decoder **out, hd_error *err)
     if (!decoder) return HD_NOMEM(err);
     decoder->rows = malloc(STORE_ROWS * sizeof *decoder->rows);
     decoder->below = malloc(STORE_ROWS * sizeof *decoder->below);
+    decoder->odds = malloc(CODER_ODDS * sizeof *decoder->odds);
     decoder->table = malloc(STORE_TABLE * sizeof *decoder->table);
     decoder->keys = calloc(STORE_KEY_REFS + 1, sizeof *decoder->keys);
-    bool fine = decoder->rows && decoder->table && decoder->below && new_columns(&decoder->nest, 3) && decoder->keys && new_columns(&decoder->scopes, 1) && new_columns(&decoder->indexes, 1) &&
-                new_columns(&decoder->base, HD_COL_COUNT) && new_columns(&decoder->gathered, HD_COL_COUNT);
+    bool fine = decoder->rows && decoder->table && decoder->odds && decoder->below && new_columns(&decoder->nest, 3) &&
+                new_columns(&decoder->coded, 2) && decoder->keys && new_columns(&decoder->scopes, 1) &&
+                new_columns(&decoder->indexes, 1) && new_columns(&decoder->base, HD_COL_COUNT) &&
+                new_columns(&decoder->gathered, HD_COL_COUNT);
     for (int i = 0; i < 4; i++) fine = fine && new_columns(&decoder->work[i], 1);
     if (!fine) {
         store_decoder_free(decoder);
@@ -165,6 +172,8 @@ void store_decoder_free(store_decoder *decoder)
     free(decoder->indexes);
     for (int i = 0; i < 4; i++) free(decoder->work[i]);
     free(decoder->nest);
+    free(decoder->odds);
+    free(decoder->coded);
     free(decoder->below);
     free(decoder->scopes);
     free(decoder->table);
