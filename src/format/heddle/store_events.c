@@ -21,6 +21,7 @@ static hd_status too_many(const store_opening *o)
 
 static hd_status add_hole(event_opening *e, hd_kind kind, uint64_t rows)
 {
+    if (rows == 0) return HD_OK;
     if (rows > HOLE_LIMIT - e->hole_rows) return too_many(e->o);
     e->hole_rows += rows;
     while (rows) {

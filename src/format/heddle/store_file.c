@@ -175,6 +175,7 @@ void store_put_block_head(hd_bytes *out, const store_block_head *head)
     hd_bytes_put_varint(out, head->kind);
     hd_bytes_put_varint(out, head->row_count);
     hd_bytes_put_varint(out, head->first_row);
+    hd_bytes_put_varint(out, head->string_count);
     bool timed = head->start_ns != HD_NO_TIME;
     hd_bytes_put_varint(out, timed);
     if (timed) hd_bytes_put_zigzag(out, head->start_ns);
@@ -214,10 +215,13 @@ bool store_get_block_head(store_block_head *out, const store_section *section)
     hd_byte_reader r = hd_byte_reader_of(section->head, section->head_size);
     uint64_t kind = hd_byte_reader_varint(&r), rows = hd_byte_reader_varint(&r);
     out->first_row = hd_byte_reader_varint(&r);
-    if (r.failed || kind >= HD_KIND_COUNT || rows == 0 || rows > HD_BLOCK_ROWS || out->first_row > INT64_MAX)
+    uint64_t strings = hd_byte_reader_varint(&r);
+    if (r.failed || strings >= HD_NONE || kind >= HD_KIND_COUNT || rows == 0 || rows > HD_BLOCK_ROWS ||
+        out->first_row > INT64_MAX)
         return false;
     out->kind = (uint8_t)kind;
     out->row_count = (uint32_t)rows;
+    out->string_count = (uint32_t)strings;
     out->start_ns = out->end_ns = HD_NO_TIME;
     uint64_t timed = hd_byte_reader_varint(&r);
     if (timed > 1) return false;

@@ -91,6 +91,7 @@ typedef struct store_block_head {
     uint8_t kind;
     uint32_t row_count;
     uint64_t first_row;
+    uint32_t string_count; /* its strings have ids below it */
     int64_t start_ns, end_ns;
     uint32_t first_track, last_track; /* HD_NONE: no row has one */
     uint32_t track_count;             /* 0: more than STORE_BLOCK_TRACKS, or none */

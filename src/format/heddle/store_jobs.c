@@ -66,7 +66,10 @@ static void find_tracks(store_block_head *head, const store_rows *rows)
 static hd_status encode_block(store_job *job, store_encoder *encoder, hd_error *err)
 {
     const store_rows *rows = &job->block.rows;
-    store_block_head head = {.kind = (uint8_t)rows->kind, .row_count = rows->row_count, .first_row = rows->first_row};
+    store_block_head head = {.kind = (uint8_t)rows->kind,
+                             .row_count = rows->row_count,
+                             .first_row = rows->first_row,
+                             .string_count = job->string_limit};
     find_span(&head, rows);
     find_tracks(&head, rows);
     store_put_block_head(&job->head, &head);

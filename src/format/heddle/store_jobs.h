@@ -16,6 +16,7 @@ typedef struct store_job {
     store_type type; /* BLOCK, STRINGS, ORDER, or another, of which the body is there already */
     unsigned flags;
     store_gathered block;
+    uint32_t string_limit; /* of the block: ids given so far */
     hd_string *strings;
     size_t string_count;
     int64_t *order;

@@ -54,13 +54,13 @@ static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64
     HD_TRY(open_section(&body, s, place, err));
     HD_TRY(store_decoder_take(&decoder, s, err));
     store_limits limits = {s->trace, s->string_count, s->track_count, s->shape_count, 0};
-    if (block->kind == HD_KIND_SLICE || block->kind == HD_KIND_END)
+    if (!s->anew && (block->kind == HD_KIND_SLICE || block->kind == HD_KIND_END))
         limits.partner_rows = s->rows[block->kind == HD_KIND_SLICE ? HD_KIND_END : HD_KIND_SLICE];
     hd_status status = store_block_decode(block, arena, decoder, &limits, body.data, body.size, err);
     store_decoder_give(s, decoder);
     if (status == HD_OK && !shapes_are_known(s, block))
         status = hd_error_set(err, HD_ERR_DAMAGED, NULL, s->map.sections[place].offset, "its shapes are lost");
-    if (s->anew || limits.partner_rows == 0) block->columns[HD_COL_PARTNER] = (hd_column){.base = -1};
+    if (limits.partner_rows == 0) block->columns[HD_COL_PARTNER] = (hd_column){.base = -1};
     return status;
 }
 

@@ -72,6 +72,27 @@ static hd_status load_strings(string_loader *l, store_section *section, store_de
     return store_report(l->o, "heddle.strings-lost", HD_LEDGER_LOSS, l->lost - lost, section->offset);
 }
 
+/* Where the last runs are missing, blocks still say how many strings there were. */
+static uint32_t strings_promised(const store_map *map)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < map->count; i++) {
+        store_block_head head;
+        if (map->sections[i].type == STORE_BLOCK && store_get_block_head(&head, &map->sections[i]) &&
+            head.string_count > count)
+            count = head.string_count;
+    }
+    return count;
+}
+
+static hd_status load_missing(string_loader *l)
+{
+    uint64_t lost = l->lost;
+    HD_TRY(add_stand_ins(l, strings_promised(&l->o->store->map)));
+    if (l->lost == lost) return HD_OK;
+    return store_report(l->o, "heddle.strings-lost", HD_LEDGER_LOSS, l->lost - lost, HD_OFFSET_NONE);
+}
+
 hd_status store_open_strings(store_opening *o)
 {
     store *s = o->store;
@@ -83,6 +104,7 @@ hd_status store_open_strings(store_opening *o)
         if (s->map.sections[i].type == STORE_STRINGS) status = load_strings(&loader, &s->map.sections[i], decoder);
     }
     store_decoder_give(s, decoder);
+    if (status == HD_OK) status = load_missing(&loader);
     s->string_count = loader.next;
     return status;
 }

@@ -145,6 +145,7 @@ static hd_status add_block(writer *w, hd_kind kind, hd_error *err)
     HD_TRY(add_shapes(w, err));
     store_job *job;
     HD_TRY(store_jobs_get(&job, w->jobs, STORE_BLOCK, err));
+    job->string_limit = w->ids.string_count;
     store_gathered swap = job->block;
     job->block = w->spare;
     w->spare = swap;
