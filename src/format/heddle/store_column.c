@@ -126,7 +126,7 @@ static int64_t find_first_new(store_encoder *encoder, const int64_t *values, uin
     int64_t high = values[0], low;
     for (uint32_t i = 1; i < count; i++) high = values[i] > high ? values[i] : high;
     if (high < 0 || high == INT64_MAX) return high;
-    low = high - STORE_ROWS + 1 > 0 ? high - STORE_ROWS + 1 : 0;
+    low = high >= STORE_ROWS ? high - STORE_ROWS + 1 : 0;
     int64_t *first = encoder->sorted, at = high;
     memset(first, 0xff, STORE_ROWS * sizeof *first);
     for (uint32_t i = count; i-- > 0;) {
@@ -142,7 +142,7 @@ static void new_ids(int64_t *out, const int64_t *values, uint32_t count, int64_t
     for (uint32_t i = 0; i < count; i++) {
         bool is_new = values[i] == next;
         out[i] = is_new ? 0 : (int64_t)((uint64_t)values[i] + 1);
-        next += is_new;
+        next = (int64_t)((uint64_t)next + is_new);
     }
 }
 
@@ -631,8 +631,9 @@ static bool take_model(store_source *source, store_decoder *decoder, int64_t *ou
         add_up(out, count);
         if (tag == MODEL_DELTA2) add_up(out, count);
         return true;
-    case MODEL_MINUS: return take_minus(source, out, count, refs, false);
-    case MODEL_MINUS_DELTA: return take_minus(source, out, count, refs, true);
+    case MODEL_MINUS:
+    case MODEL_MINUS_DELTA:
+        return depth ? fail(source) : take_minus(source, out, count, refs, tag == MODEL_MINUS_DELTA);
     case MODEL_NEW: return take_new(source, out, count);
     case MODEL_CONTEXT_DELTA:
     case MODEL_CONTEXT_SAME:

@@ -7,9 +7,10 @@
 enum {
     POOLED = 1024,       /* streams up to this size lie in the pool */
     FRAME_OVERHEAD = 10, /* of a zstd frame, which pooled streams do not have */
-    PART_LIMIT = 256 << 20,
-    EXPANSION = 40000,    /* more than zstd can do */
-    BEST_LIMIT = 1 << 17, /* up to which parts are compressed at the highest level */
+    PART_LIMIT = 64 << 20,
+    POOL_LIMIT = 16 << 20, /* beyond it small streams get frames, too */
+    EXPANSION = 40000,     /* more than zstd can do */
+    BEST_LIMIT = 1 << 17,  /* up to which parts are compressed at the highest level */
 };
 
 /* ---- writing --------------------------------------------------------------------------------------- */
@@ -48,7 +49,7 @@ void store_put_stream(store_encoder *encoder, store_sink *sink, const uint8_t *d
         frame->size = 0;
         uint64_t code = put_frame(encoder, frame, encoder->trial, data, size);
         sink->cost += (double)frame->size - (code != 1 && size <= POOLED ? FRAME_OVERHEAD : 0);
-    } else if (size <= POOLED) {
+    } else if (size <= POOLED && sink->pool.size < POOL_LIMIT) {
         hd_bytes_put_varint(&sink->head, 0);
         hd_bytes_put(&sink->pool, data, size);
     } else {
@@ -69,6 +70,8 @@ static void put_part(hd_bytes *out, store_encoder *encoder, const hd_bytes *part
 
 hd_status store_sink_finish(hd_bytes *out, store_encoder *encoder, store_sink *sink, hd_error *err)
 {
+    if (sink->head.size > PART_LIMIT)
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "too many columns for one block of the store");
     put_part(out, encoder, &sink->head);
     put_part(out, encoder, &sink->pool);
     hd_bytes_put(out, sink->body.data, sink->body.size);
