@@ -11,6 +11,7 @@
 #include "heddle/report.h"
 #include "random_trace.h"
 #include "trace/lane_index.h"
+#include "trace/lazy.h"
 
 /* ---- random traces ----------------------------------------------------------------------------------------------- */
 
@@ -507,6 +508,78 @@ static void test_info__says_the_same_with_an_index(void **state)
     }
 }
 
+/* A source that counts how often it is asked. */
+static hd_status count_block(void *user, hd_block *block, hd_arena *arena, uint64_t place, hd_error *err)
+{
+    (void)block;
+    (void)arena;
+    (void)place;
+    ++*(int *)user;
+    return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "not to be loaded");
+}
+
+static hd_status count_order(void *user, uint8_t *out, size_t count, uint64_t place, hd_error *err)
+{
+    (void)out;
+    (void)count;
+    return count_block(user, NULL, NULL, place, err);
+}
+
+/* The strings, tracks and blocks of a trace, the blocks without what is in them. */
+static hd_builder *stored_builder(const hd_trace *trace, int *asked)
+{
+    hd_builder *builder;
+    hd_block_source source = {.user = asked, .load_block = count_block, .load_order = count_order};
+    assert_int_equal(hd_builder_new(&builder, NULL), HD_OK);
+    for (uint32_t i = 1; i < hd_trace_string_count(trace); i++) {
+        hd_string s = hd_trace_string(trace, i);
+        assert_int_equal(hd_builder_intern(builder, s.data, s.size), i);
+    }
+    for (uint32_t i = 0; i < hd_trace_track_count(trace); i++) {
+        const hd_track *track = hd_trace_track_at(trace, i);
+        assert_int_equal(hd_builder_track(builder, track->pid, track->tid, track->kind == HD_TRACK_PROCESS), i);
+        hd_builder_set_track(builder, i, track);
+    }
+    *hd_builder_facts(builder) = *hd_trace_facts_of(trace);
+    hd_builder_set_source(builder, &source);
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        uint32_t counts[HD_KIND_COUNT] = {0};
+        for (size_t i = 0; i < hd_trace_block_count(trace, (hd_kind)kind); i++) {
+            const hd_block *block = hd_trace_block_at(trace, (hd_kind)kind, i);
+            assert_int_equal(
+                hd_builder_add_block(builder, (hd_kind)kind, block->row_count, block->start_ns, block->end_ns, 0, NULL),
+                HD_OK);
+            counts[kind] += block->row_count;
+        }
+        if (counts[kind]) assert_int_equal(hd_builder_add_order(builder, counts, 0, NULL), HD_OK);
+    }
+    return builder;
+}
+
+static void test_info__of_a_store_with_an_index_loads_no_block(void **state)
+{
+    (void)state;
+    static text plain, indexed;
+    int asked = 0;
+    hd_trace *trace = random_trace(8, &layouts[2]), *stored;
+    hd_index *index, *loaded;
+    hd_builder *builder = stored_builder(trace, &asked);
+    assert_int_equal(hd_index_build(&index, trace, 1, NULL), HD_OK);
+    hd_bytes bytes = saved(index);
+    assert_int_equal(hd_index_load(&loaded, hd_builder_trace(builder), bytes.data, bytes.size, NULL), HD_OK);
+    hd_builder_set_index(builder, loaded);
+    assert_int_equal(hd_builder_finish_stored(&stored, builder, NULL), HD_OK);
+    info_text(&plain, trace);
+    info_text(&indexed, stored);
+    assert_int_equal(plain.size, indexed.size);
+    assert_memory_equal(plain.data, indexed.data, plain.size);
+    assert_int_equal(asked, 0);
+    hd_bytes_deinit(&bytes);
+    hd_index_free(index);
+    hd_trace_free(trace);
+    hd_trace_free(stored);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +591,7 @@ int main(void)
         cmocka_unit_test(test_index__flipped_bits_do_no_harm),
         cmocka_unit_test(test_index__of_another_trace_is_damaged),
         cmocka_unit_test(test_info__says_the_same_with_an_index),
+        cmocka_unit_test(test_info__of_a_store_with_an_index_loads_no_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
