@@ -106,7 +106,7 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     hd_builder *builder;
     *out = NULL;
     if (!options) options = &defaults;
-    const hd_format *format;
+    const hd_format *format = NULL;
     HD_TRY(choose(&format, input, err));
     if (format->read_path) return format->read_path(out, hd_input_path(input), options, err);
     if (format->read_input) return format->read_input(out, input, options, err);

@@ -11,6 +11,7 @@
 
 #include "dump.h"
 #include "fixtures.h"
+#include "heddle/index.h"
 #include "heddle/report.h"
 #include "heddle/synth.h"
 #include "random_trace.h"
@@ -68,6 +69,7 @@ static void expect_kept(const char *what, const hd_trace *trace)
     char *again = store_of(lazy, 3, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(store, again, size);
+    assert_true(hd_trace_index(eager) && hd_trace_index(lazy));
     hd_trace_free(eager);
     hd_trace_free(lazy);
     free(store);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "format/heddle/store_reader.h"
+#include "trace/lane_index.h"
 
 enum { TABLE_LIMIT = 1 << 30 };
 
@@ -181,6 +182,26 @@ static hd_status verify_rest(const store_opening *o)
     return HD_OK;
 }
 
+/* Only of a trace with all its rows: the index counts them. */
+static hd_status open_index(const store_opening *o)
+{
+    store *s = o->store;
+    for (size_t i = 0; i < s->map.count; i++) {
+        store_section *section = &s->map.sections[i];
+        hd_index *index;
+        hd_bytes plain = {0};
+        if (section->type != STORE_INDEX) continue;
+        hd_status status = HD_ERR_DAMAGED;
+        if (unpack(&plain, o, section)) status = hd_index_load(&index, s->trace, plain.data, plain.size, NULL);
+        hd_bytes_deinit(&plain);
+        if (status == HD_ERR_MEMORY) return HD_NOMEM(o->err);
+        if (status != HD_OK) return store_report(o, "heddle.index-damaged", HD_LEDGER_REPAIR, 1, section->offset);
+        hd_builder_set_index(o->builder, index);
+        return HD_OK;
+    }
+    return HD_OK;
+}
+
 static hd_status open_tables(store_opening *o)
 {
     store *s = o->store;
@@ -239,6 +260,7 @@ static hd_status open_all(store_opening *o, hd_input *input, bool *out_anew)
     HD_TRY(open_tables(o));
     bool whole = s->map.header_whole && s->map.has_trailer && !s->anew;
     if (!options->lazy || options->strict || !whole) HD_TRY(load_events(o, out_anew));
+    if (!s->anew && !*out_anew) HD_TRY(open_index(o));
     return hd_format_note_input(o->builder, &hd_heddle_format, input, options, o->err);
 }
 

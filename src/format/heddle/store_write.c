@@ -2,8 +2,8 @@
  *
  * Writes   docs/formats/heddle.md
  * Order    facts, strings, metadata, ledger, tracks; then, as the input had the events, blocks of 65,536 rows of one
- * kind, each behind the strings and shapes that it is the first to need, and runs of the order; copies of the small
- *          tables; the lane index; footer and trailer
+ * kind, each behind the strings and shapes that it is the first to need, and runs of the order; the lane index;
+ *          copies of the small tables; footer and trailer
  * Memory   a few blocks for each thread, and 4 bytes for each string of the trace
  *
  * Nothing is written that must be changed later, so what was complete when a writer was killed can be read.
@@ -15,6 +15,7 @@
 #include "format/heddle/heddle_format.h"
 #include "format/heddle/store_jobs.h"
 #include "format/heddle/store_tables.h"
+#include "trace/lane_index.h"
 #include "trace/lazy.h"
 
 enum { RUN_TEXT_BYTES = 4 << 20, TABLE_LEVEL = 9, LEVEL_MAX = 22 };
@@ -134,6 +135,22 @@ static hd_status add_copies(writer *w, hd_error *err)
     return add_table(w, STORE_SHAPES, STORE_COPY, &head, &plain, err);
 }
 
+static hd_status add_index(writer *w, hd_error *err)
+{
+    hd_bytes plain = {0};
+    hd_index *built = NULL;
+    const hd_index *index = hd_trace_index(w->trace);
+    if (!index) {
+        HD_TRY(hd_index_build(&built, w->trace, w->options->threads, err));
+        index = built;
+    }
+    hd_status status = hd_index_save(&plain, index, w->ids.string_map, err);
+    hd_index_free(built);
+    if (status == HD_OK) return add_table(w, STORE_INDEX, STORE_SKIPPABLE, NULL, &plain, err);
+    hd_bytes_deinit(&plain);
+    return status;
+}
+
 /* ---- events ------------------------------------------------------------------------------------------------ */
 
 static hd_status add_block(writer *w, hd_kind kind, hd_error *err)
@@ -216,6 +233,7 @@ static hd_status write_all(writer *w, hd_error *err)
     HD_TRY(start(w, err));
     HD_TRY(add_front(w, 0, err));
     HD_TRY(add_events(w, err));
+    HD_TRY(add_index(w, err));
     HD_TRY(add_copies(w, err));
     HD_TRY(store_jobs_drain(w->jobs, err));
     hd_write_note(w->options, HEDDLE_STAGE, "heddle.block-unreadable", HD_LEDGER_LOSS, hd_trace_unloaded(w->trace));
