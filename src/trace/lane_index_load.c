@@ -150,7 +150,7 @@ static bool load_order_counts(loader *l, run_table *runs)
         if (!number(&stretches, l, slices, "number of a lane's stretches")) return false;
         if (stretches == 0) continue;
         if (!number(&count, l, stretches, "number of a lane's runs")) return false;
-        if (!check(l, count > 1, "number of a lane's runs")) return false;
+        if (!check(l, count > 0, "number of a lane's runs")) return false;
         index->details[i].stretch_count = (uint32_t)stretches;
         runs->first[i + 1] += (size_t)count;
         all += stretches;
