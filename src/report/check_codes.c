@@ -59,8 +59,16 @@ const hd_check_code check_codes[CHECK_CODES] = {
 static const hd_check_code repaired = {"damage", "warning",
                                        "json-… and the like: the input was damaged, and repaired while reading",
                                        "other readers refuse the file: run heddle fix, which writes it whole"};
+static const hd_check_code store_damage = {"heddle", "warning",
+                                           "the store is damaged, or its writer was ended before it was done",
+                                           "what is in the trace is right: convert it to a new store, or make it anew"};
 static const hd_check_code lost = {"loss", "error", "something of the input could not be read",
                                    "record or copy the file again; heddle fix keeps what could be read"};
+
+static bool is_of_store(const char *code)
+{
+    return strncmp(code, "heddle.", 7) == 0;
+}
 
 size_t hd_check_code_count(void)
 {
@@ -75,7 +83,8 @@ const hd_check_code *hd_check_code_at(size_t index)
 const hd_check_code *check_code_about(const check_finding *finding)
 {
     if (finding->code != CHECK_LEDGER) return &check_codes[finding->code];
-    return finding->ledger->level == HD_LEDGER_LOSS ? &lost : &repaired;
+    if (finding->ledger->level == HD_LEDGER_LOSS) return &lost;
+    return is_of_store(finding->ledger->code) ? &store_damage : &repaired;
 }
 
 const hd_check_code *hd_check_damage(void)
@@ -93,7 +102,7 @@ const hd_check_code *hd_check_code_find(const char *code, size_t size)
     for (size_t i = 0; i < CHECK_CODES; i++) {
         if (is_text(check_codes[i].code, code, size)) return &check_codes[i];
     }
-    return NULL;
+    return size > 7 && is_of_store(code) ? &store_damage : NULL;
 }
 
 /* Whether `part` names `code` or the family it begins with: "json" for "json-quote" and "json.unclosed". */

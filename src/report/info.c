@@ -32,6 +32,8 @@ static const report_column file_columns[] = {
     {"strings", HD_VALUE_COUNT},
     {"repairs", HD_VALUE_COUNT},
     {"losses", HD_VALUE_COUNT},
+    {"origin", HD_VALUE_STRING},
+    {"origin_compression", HD_VALUE_STRING},
     {NULL, HD_VALUE_INT},
 };
 
@@ -90,6 +92,8 @@ static hd_status add_file(hd_report *out, const hd_trace *trace, const info_trac
     hd_table_add_count(builder, hd_trace_string_count(trace));
     hd_table_add_count(builder, ledger_sum(trace, HD_LEDGER_REPAIR));
     hd_table_add_count(builder, ledger_sum(trace, HD_LEDGER_LOSS));
+    hd_table_add_text(builder, facts->origin);
+    hd_table_add_text(builder, facts->origin_compression);
     return report_add(out, builder, err);
 }
 

@@ -3,6 +3,8 @@
  * Heads say where in its table a block stands and how many events were before a run, so holes are known: they are given
  * to the builder as blocks and runs that cannot be loaded.
  */
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "format/heddle/store_reader.h"
 
@@ -96,4 +98,72 @@ hd_status store_open_events(store_opening *o)
         if (s->map.sections[i].type == STORE_ORDER) HD_TRY(add_order(&e, i));
     }
     return compare_totals(o);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------------ */
+
+typedef struct track_sum {
+    uint64_t rows[HD_KIND_COUNT];
+    int64_t start_ns, end_ns;
+} track_sum;
+
+static void widen(track_sum *sum, const hd_block *block, uint32_t row)
+{
+    int64_t start = hd_column_at(&block->columns[HD_COL_START], row), end;
+    int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
+    if (start == HD_NO_TIME) return;
+    if (duration < 0 || __builtin_add_overflow(start, duration, &end)) end = start;
+    if (sum->start_ns == HD_NO_TIME || start < sum->start_ns) sum->start_ns = start;
+    if (sum->end_ns == HD_NO_TIME || end > sum->end_ns) sum->end_ns = end;
+}
+
+static void sum_block(track_sum *sums, const hd_block *block)
+{
+    for (uint32_t row = 0; row < block->row_count; row++) {
+        uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
+        if (track == HD_NONE) continue;
+        sums[track].rows[block->kind]++;
+        if (block->kind == HD_KIND_SLICE) widen(&sums[track], block, row);
+    }
+}
+
+static bool sums_agree(const hd_trace *trace, const track_sum *sums)
+{
+    for (uint32_t i = 0; i < hd_trace_track_count(trace); i++) {
+        const hd_track *track = hd_trace_track_at(trace, i);
+        if (memcmp(track->rows, sums[i].rows, sizeof track->rows) != 0 || track->start_ns != sums[i].start_ns ||
+            track->end_ns != sums[i].end_ns)
+            return false;
+    }
+    return true;
+}
+
+static void forget_sums(hd_builder *builder)
+{
+    const hd_trace *trace = hd_builder_trace(builder);
+    for (uint32_t i = 0; i < hd_trace_track_count(trace); i++) {
+        hd_track track = *hd_trace_track_at(trace, i);
+        memset(track.rows, 0, sizeof track.rows);
+        track.start_ns = track.end_ns = HD_NO_TIME;
+        hd_builder_set_track(builder, i, &track);
+    }
+}
+
+hd_status store_check_sums(const store_opening *o, bool *out_anew)
+{
+    const hd_trace *trace = o->store->trace;
+    uint32_t count = hd_trace_track_count(trace);
+    track_sum *sums = calloc((size_t)count + 1, sizeof *sums);
+    if (!sums) return HD_NOMEM(o->err);
+    for (uint32_t i = 0; i < count; i++) sums[i].start_ns = sums[i].end_ns = HD_NO_TIME;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < hd_trace_block_count(trace, (hd_kind)kind); i++)
+            sum_block(sums, hd_trace_block_at(trace, (hd_kind)kind, i));
+    }
+    bool agree = sums_agree(trace, sums);
+    free(sums);
+    if (agree) return HD_OK;
+    *out_anew = true;
+    forget_sums(o->builder);
+    return store_report(o, "heddle.sums-differ", HD_LEDGER_REPAIR, 1, HD_OFFSET_NONE);
 }

@@ -160,7 +160,7 @@ static hd_status report_survey(const store_opening *o)
     else if (!map->has_trailer)
         HD_TRY(store_report(o, "heddle.trailer-damaged", HD_LEDGER_REPAIR, 1, map->size));
     if (map->skipped_bytes && !map->has_footer)
-        HD_TRY(store_report(o, "heddle.bytes-skipped", HD_LEDGER_LOSS, map->skipped_bytes, map->skipped_offset));
+        HD_TRY(store_report(o, "heddle.bytes-skipped", HD_LEDGER_NOTE, map->skipped_bytes, map->skipped_offset));
     return HD_OK;
 }
 
@@ -246,6 +246,7 @@ static hd_status load_events(store_opening *o, bool *out_anew)
     HD_TRY(verify_rest(o));
     HD_TRY(hd_builder_load_all(o->builder, o->options->threads, note_lost, &l, &lost, o->err));
     *out_anew = s->anew || lost > 0;
+    if (!*out_anew && l.status == HD_OK) l.status = store_check_sums(o, out_anew);
     if (*out_anew) hd_builder_facts(o->builder)->start_ns = hd_builder_facts(o->builder)->end_ns = HD_NO_TIME;
     return l.status;
 }

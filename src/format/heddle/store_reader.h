@@ -57,5 +57,7 @@ hd_status store_open_strings(store_opening *o);
 hd_status store_open_shapes(store_opening *o);
 /* store_events.c: blocks and runs of the order, with what is missing between them. */
 hd_status store_open_events(store_opening *o);
+/* Whether the tracks' sums are those of the events, which are loaded; where they are not they are forgotten. */
+hd_status store_check_sums(const store_opening *o, bool *out_anew);
 
 #endif
