@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/vector.h"
 #include "pass/pass_copy_impl.h"
+#include "trace/lazy.h"
 
 /* ---- maps of ids ----------------------------------------------------------------------------------------------- */
 
@@ -129,6 +130,7 @@ hd_status hd_copy_new(hd_copy **out, const hd_trace *trace, hd_builder *builder,
     if (!copy) return HD_NOMEM(err);
     copy->trace = trace;
     copy->builder = builder;
+    hd_builder_limit_as(builder, trace);
     bool fine = map_init(&copy->strings, hd_trace_string_count(trace)) &&
                 map_init(&copy->tracks, hd_trace_track_count(trace)) &&
                 map_init(&copy->shapes, hd_trace_shape_count(trace));
@@ -174,6 +176,7 @@ static hd_status copy_blocks(hd_copy *copy, hd_kind kind, uint64_t until)
         if (block->first_row >= until) break;
         copy->next_block[kind]++;
         HD_TRY(hd_copy_block(copy, block));
+        hd_trace_release(copy->trace, block);
     }
     return HD_OK;
 }
@@ -244,4 +247,51 @@ hd_status hd_copy_surroundings(hd_copy *copy, hd_error *err)
     facts->start_ns = facts->end_ns = HD_NO_TIME; /* found anew */
     facts->has_sources = facts->needs_rewrite = false;
     return hd_copy_ledger(copy, err);
+}
+
+/* ---- names of tracks that stand in events -------------------------------------------------------------------- */
+
+bool hd_names_are_events(const hd_trace *trace)
+{
+    if (hd_trace_row_count(trace, HD_KIND_META)) return true;
+    for (uint32_t i = 0; i < hd_trace_track_count(trace); i++) {
+        const hd_track *track = hd_trace_track_at(trace, i);
+        if (track->name || track->sort_index != HD_NO_NUMBER) return false;
+    }
+    return true;
+}
+
+/* The arguments as text, where there are too many shapes. */
+static uint32_t meta_text(hd_builder *builder, const hd_meta_event *event)
+{
+    hd_json_out text = {0};
+    hd_json_put_text(&text, "{\"args\":{");
+    hd_json_put_string(&text, event->key, strlen(event->key));
+    hd_json_put_text(&text, ":");
+    if (event->type == HD_ARG_STRING) {
+        hd_string s = hd_builder_string(builder, (uint32_t)event->value);
+        hd_json_put_string(&text, s.data, s.size);
+    } else {
+        hd_json_put_int(&text, event->value);
+    }
+    hd_json_put_text(&text, "}}");
+    uint32_t id = text.failed ? HD_STRING_NONE : hd_builder_intern(builder, text.data, text.size);
+    free(text.data);
+    return id;
+}
+
+hd_status hd_copy_add_meta(hd_builder *builder, hd_batch *batch, const hd_meta_event *event, hd_error *err)
+{
+    hd_row row = hd_row_of(HD_KIND_META, 'M');
+    hd_arg_key key = {.key = hd_builder_intern_text(builder, event->key), .type = (uint8_t)event->type};
+    int64_t value = event->value;
+    row.track = event->track;
+    row.name = hd_builder_intern_text(builder, event->name);
+    row.shape = hd_builder_shape(builder, &key, 1, true);
+    if (row.shape == HD_NONE) {
+        row.shape = hd_builder_raw_shape(builder);
+        value = meta_text(builder, event);
+        if (value == HD_STRING_NONE) return HD_NOMEM(err);
+    }
+    return hd_batch_add(batch, &row, &value, err);
 }

@@ -16,13 +16,19 @@
 
 #include "heddle/builder.h"
 
+/* What a pass did to the events: in + added == out + removed + lost. Lost ones have a LOSS row in the new ledger. */
+typedef struct hd_pass_result {
+    uint64_t removed, added, lost;
+} hd_pass_result;
+
 typedef struct hd_copy hd_copy;
 
 /* The rows of one block on their way. */
 typedef struct hd_copy_rows {
     const hd_trace *trace;
     const hd_block *block;
-    uint8_t *keep; /* by row, 1 at first; set it to 0 to drop the row */
+    uint8_t *keep;       /* by row, 1 at first; set it to 0 to drop the row */
+    bool changes_values; /* false at first: set it to have the hook `values` called for this block */
     /* internal */
     int64_t *columns[HD_COL_COUNT];
     uint32_t decoded, changed; /* a bit per column */
@@ -64,5 +70,21 @@ uint64_t hd_copy_dropped(const hd_copy *copy);
 /* Ledger, or metadata, ledger and facts. */
 hd_status hd_copy_ledger(hd_copy *copy, hd_error *err);
 hd_status hd_copy_surroundings(hd_copy *copy, hd_error *err);
+
+/* ---- names of tracks that stand in events -------------------------------------------------------------------- */
+
+/* Whether names and order of the trace's tracks are META events (or there are none), so that new ones must be too. */
+bool hd_names_are_events(const hd_trace *trace);
+
+/* A META event with one argument. */
+typedef struct hd_meta_event {
+    uint32_t track;   /* of the builder */
+    const char *name; /* "thread_name" */
+    const char *key;  /* "name" */
+    hd_arg_type type; /* HD_ARG_STRING or HD_ARG_INT */
+    int64_t value;
+} hd_meta_event;
+
+hd_status hd_copy_add_meta(hd_builder *builder, hd_batch *batch, const hd_meta_event *event, hd_error *err);
 
 #endif

@@ -192,7 +192,7 @@ static hd_status take_values(hd_copy *copy, const hd_arg_group *group, uint32_t 
 {
     const hd_shape *shape = hd_trace_shape_at(copy->trace, group->shape);
     for (uint32_t i = 0; i < count; i++) copy->scratch[i] = hd_column_at(&group->columns[key], picks[i]);
-    if (!copy->hooks->values) return HD_OK;
+    if (!copy->rows.changes_values) return HD_OK;
     return copy->hooks->values(copy->hooks->user, copy, &copy->rows, &shape->keys[key], copy->scratch, rows, count,
                                copy->err);
 }
@@ -200,7 +200,7 @@ static hd_status take_values(hd_copy *copy, const hd_arg_group *group, uint32_t 
 /* All rows stay and no value changes. */
 static bool is_untouched(const hd_copy *copy, const hd_arg_group *group, uint32_t count)
 {
-    return !copy->hooks->values && count == group->row_count && copy->kept == copy->rows.block->row_count;
+    return !copy->rows.changes_values && count == group->row_count && copy->kept == copy->rows.block->row_count;
 }
 
 static hd_status put_values(hd_copy *copy, hd_column *out, const hd_arg_group *group, uint32_t key,
@@ -377,6 +377,7 @@ hd_status hd_copy_block(hd_copy *copy, const hd_block *block)
     hd_block out = {.kind = block->kind};
     copy->rows.block = block;
     copy->rows.decoded = copy->rows.changed = 0;
+    copy->rows.changes_values = false;
     memset(copy->rows.keep, 1, block->row_count);
     if (copy->hooks->rows) HD_TRY(copy->hooks->rows(copy->hooks->user, copy, &copy->rows, copy->err));
     copy->kept = 0;

@@ -52,3 +52,8 @@ const char *hd_builder_keep_text(hd_builder *builder, const char *text)
     if (copy) memcpy(copy, text, size);
     return copy;
 }
+
+void hd_builder_limit_as(hd_builder *builder, const hd_trace *other)
+{
+    builder->trace.spill.limit = other->spill.limit;
+}

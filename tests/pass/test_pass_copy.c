@@ -152,6 +152,7 @@ static hd_status shift_all(void *user, hd_copy *copy, hd_copy_rows *rows, hd_err
     (void)err;
     int64_t *start = hd_copy_change(rows, HD_COL_START);
     int64_t *track = hd_copy_change(rows, HD_COL_TRACK);
+    rows->changes_values = true;
     uint32_t lane = hd_copy_add_track(copy, hd_copy_track(copy, (uint32_t)track[0]));
     for (uint32_t i = 0; i < rows->block->row_count; i++) {
         start[i] += 1000;
