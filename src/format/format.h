@@ -29,4 +29,8 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
 void hd_write_note(const hd_write_options *options, const char *stage, const char *code, hd_ledger_level level,
                    uint64_t count);
 
+/* UNSUPPORTED when options->strict and a loss has been noted. hd_trace_write asks it before a stream gets its name; a
+ * write_path does so itself, before anything of the output can be seen. */
+hd_status hd_write_refused(const hd_write_options *options, const char *path, hd_error *err);
+
 #endif
