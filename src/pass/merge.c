@@ -136,10 +136,11 @@ static void change_ids(merger *m, hd_copy *copy, hd_copy_rows *rows)
 /* ---- names of processes
  * ---------------------------------------------------------------------------------------------- */
 
-/* "rank 3: python", or "rank 3" for one without a name. */
+/* "rank 3: python"; one without a name is called by its pid if that is text, else "rank 3". */
 static uint32_t process_text(const merger *m, const hd_track *process)
 {
-    hd_string name = hd_trace_string(m->trace, process->name);
+    bool unnamed = process->name == HD_STRING_NONE && process->pid.type == HD_IDENT_STRING;
+    hd_string name = hd_trace_string(m->trace, unnamed ? process->pid.text : process->name);
     size_t bare = strlen(m->prefix) - 2;
     bool has_it = name.size >= bare && memcmp(name.data, m->prefix, bare) == 0 &&
                   (name.size == bare || !strchr("0123456789", name.data[bare]));
