@@ -92,7 +92,8 @@ hd_status merge_choose_ids(merge_rank *ranks, const hd_merge_input *inputs, size
 
 /* ---- pids -------------------------------------------------------------------------------------------------------- */
 
-enum { NOBODY = 0, SEVERAL = UINT32_MAX };
+#define NOBODY 0u
+#define SEVERAL UINT32_MAX
 
 /* Which input has a pid, by string id of the builder: its number from 1 on, SEVERAL or NOBODY. */
 typedef struct owners {
@@ -160,8 +161,8 @@ static void choose_factor(owners *o, const hd_merge_input *inputs, size_t count,
 static uint32_t free_text(owners *o, const char *before, hd_string pid, int64_t rank)
 {
     for (unsigned n = 1;; n++) {
-        char behind[64], again[16];
-        snprintf(again, sizeof again, n > 1 ? " #%u" : "", n);
+        char behind[64], again[16] = "";
+        if (n > 1) snprintf(again, sizeof again, " #%u", n);
         snprintf(behind, sizeof behind, "%srank %" PRId64 "%s%s", before, rank, pid.size ? ")" : "", again);
         size_t size = pid.size + strlen(behind);
         char *text = malloc(size + 1);
