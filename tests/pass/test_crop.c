@@ -2,6 +2,7 @@
 #include "pass/crop.h"
 
 #include "pass_text.h"
+#include "random_trace.h"
 
 static hd_trace *crop(const char *text, int64_t from_us, int64_t until_us, bool clip)
 {
@@ -128,6 +129,58 @@ static void test_crop__a_window_around_all_changes_nothing(NO_STATE)
     assert_events(crop(text, -1000, 1000, true), text);
 }
 
+/* How many begins or ends have no partner. */
+static uint64_t unpaired(const hd_trace *trace, hd_kind kind)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < hd_trace_block_count(trace, kind); i++) {
+        const hd_block *block = hd_trace_block_at(trace, kind, i);
+        for (uint32_t row = 0; row < block->row_count; row++) {
+            bool is_begin = (hd_column_at(&block->columns[HD_COL_PHASE], row) & HD_PHASE_MASK) != 'X';
+            count += is_begin && hd_column_at(&block->columns[HD_COL_PARTNER], row) < 0;
+        }
+    }
+    return count;
+}
+
+static void assert_all_touch(const hd_trace *trace, const hd_crop_window *window)
+{
+    for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_SLICE); i++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, i);
+        for (uint32_t row = 0; row < block->row_count; row++) {
+            int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
+            int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
+            assert_true(start < window->until_ns);
+            if (duration != HD_NO_TIME) assert_true(start >= window->from_ns || start + duration > window->from_ns);
+            if (window->clip) assert_true(start >= window->from_ns);
+            if (window->clip && duration > 0) assert_true(start + duration <= window->until_ns);
+        }
+    }
+}
+
+static void test_crop__random_windows_tear_no_pair(NO_STATE)
+{
+    for (uint64_t seed = 1; seed <= 120; seed++) {
+        uint64_t at = seed;
+        hd_json_out text = {0};
+        hd_pass_result result;
+        hd_trace *out;
+        random_document(&text, &at, 300);
+        hd_json_put(&text, "", 1);
+        hd_trace *trace = trace_of(text.data);
+        int64_t from = random_next(&at) % 3000000;
+        hd_crop_window window = {from, from + 1 + random_next(&at) % 1000000, seed % 2};
+        assert_int_equal(hd_crop(&out, &result, trace, &window, NULL), HD_OK);
+        assert_accounted(trace, out, result);
+        assert_all_touch(out, &window);
+        assert_true(unpaired(out, HD_KIND_SLICE) <= unpaired(trace, HD_KIND_SLICE));
+        assert_true(unpaired(out, HD_KIND_END) <= unpaired(trace, HD_KIND_END));
+        hd_trace_free(out);
+        hd_trace_free(trace);
+        free(text.data);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +194,7 @@ int main(void)
         cmocka_unit_test(test_crop__counters_keep_the_value_they_have_at_the_start),
         cmocka_unit_test(test_crop__async_begins_and_ends_stay_together),
         cmocka_unit_test(test_crop__a_window_around_all_changes_nothing),
+        cmocka_unit_test(test_crop__random_windows_tear_no_pair),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
