@@ -36,4 +36,8 @@ hd_status hd_format_note_input(hd_builder *builder, const hd_format *format, con
 void hd_write_note(const hd_write_options *options, const char *stage, const char *code, hd_ledger_level level,
                    uint64_t count);
 
+/* UNSUPPORTED when options->strict and a loss has been noted. hd_trace_write asks it before a stream gets its name; a
+ * write_path does so itself, before anything of the output can be seen. */
+hd_status hd_write_refused(const hd_write_options *options, const char *path, hd_error *err);
+
 #endif
