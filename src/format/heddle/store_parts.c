@@ -6,6 +6,7 @@
 
 enum {
     POOLED = 1024,       /* streams up to this size lie in the pool */
+    SMALL = 16384,       /* streams up to this size are compressed at the highest level */
     FRAME_OVERHEAD = 10, /* of a zstd frame, which pooled streams do not have */
     PART_LIMIT = 64 << 20,
     POOL_LIMIT = 16 << 20, /* beyond it small streams get frames, too */
@@ -53,7 +54,8 @@ void store_put_stream(store_encoder *encoder, store_sink *sink, const uint8_t *d
         hd_bytes_put_varint(&sink->head, 0);
         hd_bytes_put(&sink->pool, data, size);
     } else {
-        hd_bytes_put_varint(&sink->head, put_frame(encoder, &sink->body, encoder->fast, data, size));
+        hd_bytes_put_varint(&sink->head,
+                            put_frame(encoder, &sink->body, size > SMALL ? encoder->fast : encoder->best, data, size));
     }
 }
 
