@@ -23,7 +23,7 @@ bool store_context_open(context *out, int64_t *table, int64_t *scopes, const sto
     }
     if (plan->a != STORE_NO_REF && !(out->a = store_ref(refs, plan->a))) return false;
     if (plan->b != STORE_NO_REF && !(out->b = store_ref(refs, plan->b))) return false;
-    if (out->history > 2 || plan->history > 7 || (out->scoped && (!out->a || !out->history))) return false;
+    if (out->history > 2 || (!mean && plan->history > 7) || (out->scoped && (!out->a || !out->history))) return false;
     if (out->a) out->a += first;
     if (out->b) out->b += first;
     out->mask = 63;

@@ -42,6 +42,7 @@ typedef struct context {
     int64_t past[2];
     int64_t (*scopes)[2];
 } context;
+
 /* `first` is the row of the columns that goes with row 0 of what is told. false: there are no such columns. */
 bool store_context_open(context *out, int64_t *table, int64_t *scopes, const store_plan *plan, store_refs *refs,
                         uint32_t first, uint32_t count);
