@@ -59,7 +59,7 @@ static void put_lengths(store_encoder *encoder, hd_bytes *text, const hd_string 
 
 /* How a run is laid down; its first byte. */
 enum { STRINGS_FRONT_CODED, STRINGS_JOINED };
-enum { BEST_LIMIT = 1 << 20 }; /* texts up to this size are worth the highest level and a second try */
+enum { BEST_LIMIT = 1 << 17, JOIN_LIMIT = 1 << 20 }; /* worth the highest level; worth a second try */
 
 static hd_status put_text(hd_bytes *out, store_encoder *encoder, const hd_bytes *text, hd_error *err)
 {
@@ -89,7 +89,7 @@ static bool join(hd_bytes *text, const hd_string *strings, size_t count)
 {
     text->size = 0;
     for (size_t i = 0; i < count; i++) {
-        if (text->size + strings[i].size >= BEST_LIMIT || memchr(strings[i].data, 0, strings[i].size)) return false;
+        if (text->size + strings[i].size >= JOIN_LIMIT || memchr(strings[i].data, 0, strings[i].size)) return false;
         hd_bytes_put(text, strings[i].data, strings[i].size);
         hd_bytes_put_u8(text, 0);
     }
