@@ -119,7 +119,7 @@ static void apply_simple(int64_t *out, const int64_t *values, uint32_t first, ui
 
 /* Codes the values into encoder->planes: the coder's bytes, of which *out_coded is the number, and packed bits. */
 static bool apply_coded(store_encoder *encoder, size_t *out_coded, const int64_t *values, uint32_t first,
-                        uint32_t count, const store_plan *plan, store_refs *refs)
+                        uint32_t count, const store_plan *plan, store_refs *refs, int64_t factor)
 {
     context c;
     store_coder coder;
@@ -134,9 +134,10 @@ static bool apply_coded(store_encoder *encoder, size_t *out_coded, const int64_t
     for (uint32_t i = 0; i < count; i++) {
         uint64_t wide, key = context_key(&c, i, &wide);
         int64_t *slot = &c.last[key >> 7 & c.mask];
-        int64_t mean = plan->history == MEAN_NONE ? 0 : mean_of(*slot);
-        coder_put_number(&coder, &rest, wide, key, hd_zigzag((int64_t)((uint64_t)values[i] - (uint64_t)mean)));
-        mean_learn(slot, values[i], plan->history);
+        int64_t mean = plan->history == MEAN_NONE ? 0 : mean_of(*slot),
+                value = factor == 1 ? values[i] : values[i] / factor;
+        coder_put_number(&coder, &rest, wide, key, hd_zigzag((int64_t)((uint64_t)value - (uint64_t)mean)));
+        mean_learn(slot, value, plan->history);
     }
     coder_end(&coder);
     bits_end(&rest);
@@ -160,6 +161,7 @@ typedef struct search {
     store_plan best;
     double least;
     int64_t new_start;
+    int64_t factor; /* of the sample */
 } search;
 
 static void attempt(store_encoder *encoder, search *s, store_plan plan)
@@ -170,7 +172,7 @@ static void attempt(store_encoder *encoder, search *s, store_plan plan)
     double cost = plan.model == MODEL_PLAIN ? 0 : 0.4;
     if (plan.model == MODEL_CODED) {
         size_t coded;
-        if (!apply_coded(encoder, &coded, s->values, s->first, s->count, &plan, s->refs)) return;
+        if (!apply_coded(encoder, &coded, s->values, s->first, s->count, &plan, s->refs, s->factor)) return;
         cost += 4 + (double)encoder->planes.size;
     } else if (is_context(&plan)) {
         uint32_t found = apply_context(encoder, left, runs, s->values, s->first, s->count, &plan, s->refs);
@@ -224,6 +226,7 @@ static void try_coded(store_encoder *encoder, search *s)
     enum { WORTH = 64 };
     static const uint8_t refs[] = {STORE_REF_BOUND, STORE_REF_CHILD, STORE_NO_REF};
     static const uint8_t weights[] = {MEAN_NONE, 0, 2};
+    s->factor = store_common_factor(s->values, s->count);
     for (size_t i = 0; i < sizeof refs && s->least > WORTH; i++) {
         if (!known(s, HD_COL_NAME) || (refs[i] != STORE_NO_REF && !known(s, refs[i]))) continue;
         for (size_t k = 0; k < sizeof weights; k++)
@@ -307,11 +310,13 @@ static void put_coded(store_encoder *encoder, store_sink *sink, const int64_t *v
     hd_bytes_put_u8(head, plan->a);
     hd_bytes_put_u8(head, plan->b);
     hd_bytes_put_u8(head, plan->history);
-    if (!apply_coded(encoder, &coded, values, 0, count, plan, refs)) return;
+    int64_t factor = store_common_factor(values, count);
+    if (!apply_coded(encoder, &coded, values, 0, count, plan, refs, factor)) return;
+    hd_bytes_put_varint(head, (uint64_t)factor);
     const hd_bytes *bytes = &encoder->planes;
     hd_bytes_put_varint(head, coded);
     hd_bytes_put_varint(head, bytes->size - coded);
-    store_put_stream(encoder, sink, bytes->data, coded);
+    store_put_noise(encoder, sink, bytes->data, coded);
     store_put_stream(encoder, sink, bytes->data + coded, bytes->size - coded);
 }
 

@@ -108,6 +108,7 @@ static bool take_coded(store_source *source, store_decoder *decoder, int64_t *ou
 {
     context c;
     store_coder coder;
+    uint64_t factor = hd_byte_reader_varint(&source->head);
     uint64_t coded = hd_byte_reader_varint(&source->head), packed = hd_byte_reader_varint(&source->head);
     uint64_t half = (uint64_t)count * 8 + 16;
     uint8_t *kept = (uint8_t *)decoder->coded;
@@ -124,8 +125,9 @@ static bool take_coded(store_source *source, store_decoder *decoder, int64_t *ou
         uint64_t wide, key = context_key(&c, i, &wide);
         int64_t *slot = &c.last[key >> 7 & c.mask];
         int64_t mean = plan->history == MEAN_NONE ? 0 : mean_of(*slot);
-        out[i] = (int64_t)((uint64_t)hd_unzigzag(coder_take_number(&coder, &rest, wide, key)) + (uint64_t)mean);
-        mean_learn(slot, out[i], plan->history);
+        uint64_t value = (uint64_t)hd_unzigzag(coder_take_number(&coder, &rest, wide, key)) + (uint64_t)mean;
+        mean_learn(slot, (int64_t)value, plan->history);
+        out[i] = (int64_t)(value * factor);
     }
     return bits_done(&rest) ? true : fail(source);
 }

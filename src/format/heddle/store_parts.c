@@ -59,6 +59,16 @@ void store_put_stream(store_encoder *encoder, store_sink *sink, const uint8_t *d
     }
 }
 
+void store_put_noise(store_encoder *encoder, store_sink *sink, const uint8_t *data, size_t size)
+{
+    if (size <= POOLED) {
+        store_put_stream(encoder, sink, data, size);
+    } else {
+        hd_bytes_put_varint(&sink->head, 1);
+        hd_bytes_put(&sink->body, data, size);
+    }
+}
+
 static void put_part(hd_bytes *out, store_encoder *encoder, const hd_bytes *part)
 {
     encoder->frame.size = 0;
@@ -92,7 +102,7 @@ static bool new_columns(int64_t **out, size_t count)
 
 hd_status store_encoder_new(store_encoder **out, int level, hd_error *err)
 {
-    enum { DEFAULT_LEVEL = 9, TRIAL_LEVEL = 3, BEST_LEVEL = 19 };
+    enum { DEFAULT_LEVEL = 13, TRIAL_LEVEL = 3, BEST_LEVEL = 19 };
     store_encoder *encoder = calloc(1, sizeof *encoder);
     *out = NULL;
     if (!encoder) return HD_NOMEM(err);
