@@ -221,7 +221,7 @@ static bool known(const search *s, unsigned ref)
 }
 
 /* Where other ways take many bytes. */
-static void try_coded(store_encoder *encoder, search *s)
+static void try_coded(store_encoder *encoder, search *s, store_content content)
 {
     enum { WORTH = 64 };
     static const uint8_t refs[] = {STORE_REF_BOUND, STORE_REF_CHILD, STORE_NO_REF};
@@ -232,6 +232,10 @@ static void try_coded(store_encoder *encoder, search *s)
         for (size_t k = 0; k < sizeof weights; k++)
             attempt(encoder, s, (store_plan){MODEL_CODED, HD_COL_NAME, refs[i], weights[k]});
         break;
+    }
+    if (s->least > WORTH && content == STORE_TIME && known(s, HD_COL_TRACK) && !known(s, STORE_REF_BEFORE)) {
+        attempt(encoder, s, (store_plan){MODEL_CODED, HD_COL_TRACK, STORE_NO_REF, 0});
+        attempt(encoder, s, (store_plan){MODEL_CODED, STORE_NO_REF, STORE_NO_REF, 0});
     }
 }
 
@@ -296,7 +300,7 @@ static void put_searched(store_encoder *encoder, store_sink *sink, const int64_t
     if (depth == 0 && count > 2) {
         try_others(encoder, &s);
         try_contexts(encoder, &s, content);
-        if (content != STORE_SYMBOL) try_coded(encoder, &s);
+        if (content != STORE_SYMBOL) try_coded(encoder, &s, content);
     }
     if (s.best.model == MODEL_NEW) s.new_start = find_first_new(encoder, values, count);
     put_told(encoder, sink, values, count, refs, &s.best, s.new_start, depth);
