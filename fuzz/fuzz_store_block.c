@@ -109,21 +109,22 @@ static hd_status add(void *user, const char *data, size_t size, hd_error *err)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0) return 0;
-    hd_trace *trace = make_trace();
-    store_encoder *encoder = NULL;
-    store_decoder *decoder = NULL;
+    /* Kept from run to run: they are large, and what one run leaves in them must not matter to the next. */
+    static hd_trace *trace;
+    static store_encoder *encoder;
+    static store_decoder *decoder;
     int64_t values[128];
     size_t sum = 0;
+    if (size == 0) return 0;
+    if (!trace) {
+        trace = make_trace();
+        require(store_encoder_new(&encoder, 0, NULL) == HD_OK && store_decoder_new(&decoder, NULL) == HD_OK);
+    }
     uint32_t count = 1 + data[0] % 127;
-    require(store_encoder_new(&encoder, 0, NULL) == HD_OK && store_decoder_new(&decoder, NULL) == HD_OK);
     check_block(trace, encoder, decoder, data + 1, size - 1, count);
     if (data[0] & 128) {
         store_ints_decode(values, count, decoder, data + 1, size - 1, NULL);
         store_strings_decode(decoder, data + 1, size - 1, count, add, &sum, NULL);
     }
-    store_encoder_free(encoder);
-    store_decoder_free(decoder);
-    hd_trace_free(trace);
     return 0;
 }

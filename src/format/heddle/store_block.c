@@ -55,12 +55,10 @@ static hd_status list_group_rows(store_encoder *encoder, const store_rows *rows,
         starts[rows->groups[i].shape] = at;
         at += rows->groups[i].row_count;
     }
-    uint32_t total = 0;
     for (uint32_t i = 0; i < rows->row_count; i++) {
         int64_t shape = rows->columns[HD_COL_SHAPE][i];
-        if (shape < 0 || shape >= shape_count || starts[shape] == HD_NONE || total == at) continue;
+        if (shape < 0 || shape >= shape_count || starts[shape] >= rows->row_count) continue;
         encoder->rows[starts[shape]++] = i;
-        total++;
     }
     at = 0;
     bool fine = true;

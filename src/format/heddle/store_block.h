@@ -20,6 +20,7 @@ typedef struct store_group {
 } store_group;
 
 /* Rows to be stored, at most HD_BLOCK_ROWS, ids as the file has them. HD_COL_SOURCE and _SOURCE_SIZE are not stored.
+ * Strings take least when their ids were given column by column, in the order of their first use.
  * Groups are by ascending shape; ARGS_ROW counts rows of each shape in order, so it can be derived. */
 typedef struct store_rows {
     hd_kind kind;

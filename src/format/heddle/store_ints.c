@@ -28,9 +28,19 @@ static uint64_t magnitude(int64_t value)
     return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
+int64_t store_common_factor(const int64_t *values, uint32_t count)
+{
+    uint64_t factor = 0;
+    for (uint32_t i = 0; i < count && factor != 1; i++) {
+        uint64_t u = magnitude(values[i]);
+        if (factor == 0 || u % factor) factor = common_factor(factor, u);
+    }
+    return factor == 0 || factor > INT64_MAX ? 1 : (int64_t)factor;
+}
+
 static run_facts look(const int64_t *values, uint32_t count)
 {
-    run_facts facts = {.low = values[0], .high = values[0], .signed_factor = magnitude(values[0])};
+    run_facts facts = {.low = values[0], .high = values[0]};
     for (uint32_t i = 1; i < count; i++) {
         facts.low = values[i] < facts.low ? values[i] : facts.low;
         facts.high = values[i] > facts.high ? values[i] : facts.high;
@@ -39,12 +49,7 @@ static run_facts look(const int64_t *values, uint32_t count)
         uint64_t u = (uint64_t)values[i] - (uint64_t)facts.low;
         if (facts.factor == 0 || u % facts.factor) facts.factor = common_factor(facts.factor, u);
     }
-    for (uint32_t i = 0; i < count && facts.signed_factor != 1; i++) {
-        uint64_t u = magnitude(values[i]);
-        if (facts.signed_factor == 0 || u % facts.signed_factor)
-            facts.signed_factor = common_factor(facts.signed_factor, u);
-    }
-    if (facts.signed_factor == 0 || facts.signed_factor > INT64_MAX) facts.signed_factor = 1;
+    facts.signed_factor = (uint64_t)store_common_factor(values, count);
     int64_t divisor = (int64_t)facts.signed_factor;
     uint64_t a = hd_zigzag(facts.low / divisor), b = hd_zigzag(facts.high / divisor);
     facts.signed_high = a > b ? a : b;

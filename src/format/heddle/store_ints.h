@@ -63,9 +63,15 @@ hd_status store_sink_finish(hd_bytes *out, store_encoder *encoder, store_sink *s
 /* One stream of bytes, whose size the reader knows from elsewhere. */
 void store_put_stream(store_encoder *encoder, store_sink *sink, const uint8_t *data, size_t size);
 
+/* The same for bytes that zstd cannot make smaller. */
+void store_put_noise(store_encoder *encoder, store_sink *sink, const uint8_t *data, size_t size);
+
 /* count ≤ STORE_ROWS. STORE_ANY_LAYOUT: what is smallest. */
 void store_put_ints(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
                     store_layout layout);
+
+/* What all values divide by, 1 if there is nothing. */
+int64_t store_common_factor(const int64_t *values, uint32_t count);
 
 /* About how many bytes a run would take. */
 double store_cost_of_ints(store_encoder *encoder, const int64_t *values, uint32_t count);

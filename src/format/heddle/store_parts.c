@@ -6,6 +6,7 @@
 
 enum {
     POOLED = 1024,       /* streams up to this size lie in the pool */
+    SMALL = 16384,       /* streams up to this size are compressed at the highest level */
     FRAME_OVERHEAD = 10, /* of a zstd frame, which pooled streams do not have */
     PART_LIMIT = 64 << 20,
     POOL_LIMIT = 16 << 20, /* beyond it small streams get frames, too */
@@ -53,7 +54,18 @@ void store_put_stream(store_encoder *encoder, store_sink *sink, const uint8_t *d
         hd_bytes_put_varint(&sink->head, 0);
         hd_bytes_put(&sink->pool, data, size);
     } else {
-        hd_bytes_put_varint(&sink->head, put_frame(encoder, &sink->body, encoder->fast, data, size));
+        hd_bytes_put_varint(&sink->head,
+                            put_frame(encoder, &sink->body, size > SMALL ? encoder->fast : encoder->best, data, size));
+    }
+}
+
+void store_put_noise(store_encoder *encoder, store_sink *sink, const uint8_t *data, size_t size)
+{
+    if (size <= POOLED) {
+        store_put_stream(encoder, sink, data, size);
+    } else {
+        hd_bytes_put_varint(&sink->head, 1);
+        hd_bytes_put(&sink->body, data, size);
     }
 }
 
@@ -90,7 +102,7 @@ static bool new_columns(int64_t **out, size_t count)
 
 hd_status store_encoder_new(store_encoder **out, int level, hd_error *err)
 {
-    enum { DEFAULT_LEVEL = 9, TRIAL_LEVEL = 3, BEST_LEVEL = 19 };
+    enum { DEFAULT_LEVEL = 13, TRIAL_LEVEL = 3, BEST_LEVEL = 19 };
     store_encoder *encoder = calloc(1, sizeof *encoder);
     *out = NULL;
     if (!encoder) return HD_NOMEM(err);

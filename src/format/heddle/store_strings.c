@@ -57,23 +57,62 @@ static void put_lengths(store_encoder *encoder, hd_bytes *text, const hd_string 
     store_put_column(encoder, &encoder->sink, sizes, count, &none, STORE_NUMBER);
 }
 
+/* How a run is laid down; its first byte. */
+enum { STRINGS_FRONT_CODED, STRINGS_JOINED };
+enum { BEST_LIMIT = 1 << 17, JOIN_LIMIT = 1 << 20 }; /* worth the highest level; worth a second try */
+
+static hd_status put_text(hd_bytes *out, store_encoder *encoder, const hd_bytes *text, hd_error *err)
+{
+    hd_bytes_put_varint(out, text->size);
+    if (text->size == 0) return HD_OK;
+    return hd_compress(out, text->size > BEST_LIMIT ? encoder->fast : encoder->best, text->data, text->size, err);
+}
+
+static hd_status put_front_coded(hd_bytes *out, store_encoder *encoder, hd_bytes *text, const hd_string *strings,
+                                 size_t count, hd_error *err)
+{
+    hd_bytes lengths = {0};
+    store_sink_clear(&encoder->sink);
+    for (size_t at = 0; at < count; at += STEP)
+        put_lengths(encoder, text, strings, at, count - at < STEP ? (uint32_t)(count - at) : STEP);
+    hd_status status = text->failed ? HD_NOMEM(err) : store_sink_finish(&lengths, encoder, &encoder->sink, err);
+    hd_bytes_put_u8(out, STRINGS_FRONT_CODED);
+    hd_bytes_put_varint(out, lengths.size);
+    hd_bytes_put(out, lengths.data, lengths.size);
+    if (status == HD_OK) status = put_text(out, encoder, text, err);
+    hd_bytes_deinit(&lengths);
+    return status;
+}
+
+/* false: too long to be tried, or a string holds the byte that would end it. */
+static bool join(hd_bytes *text, const hd_string *strings, size_t count)
+{
+    text->size = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (text->size + strings[i].size >= JOIN_LIMIT || memchr(strings[i].data, 0, strings[i].size)) return false;
+        hd_bytes_put(text, strings[i].data, strings[i].size);
+        hd_bytes_put_u8(text, 0);
+    }
+    return count > 0;
+}
+
 hd_status store_strings_encode(hd_bytes *out, store_encoder *encoder, const hd_string *strings, size_t count,
                                hd_error *err)
 {
-    hd_bytes text = {0}, lengths = {0};
-    store_sink_clear(&encoder->sink);
-    for (size_t at = 0; at < count; at += STEP)
-        put_lengths(encoder, &text, strings, at, count - at < STEP ? (uint32_t)(count - at) : STEP);
-    hd_status status = text.failed ? HD_NOMEM(err) : store_sink_finish(&lengths, encoder, &encoder->sink, err);
-    if (status == HD_OK) {
-        hd_bytes_put_varint(out, lengths.size);
-        hd_bytes_put(out, lengths.data, lengths.size);
-        hd_bytes_put_varint(out, text.size);
-        if (text.size) status = hd_compress(out, encoder->best, text.data, text.size, err);
-        if (status == HD_OK && out->failed) status = HD_NOMEM(err);
+    hd_bytes text = {0}, joined = {0};
+    size_t start = out->size;
+    hd_status status = put_front_coded(out, encoder, &text, strings, count, err);
+    if (status == HD_OK && join(&text, strings, count)) {
+        hd_bytes_put_u8(&joined, STRINGS_JOINED);
+        status = put_text(&joined, encoder, &text, err);
+        if (status == HD_OK && joined.size < out->size - start) {
+            out->size = start;
+            hd_bytes_put(out, joined.data, joined.size);
+        }
     }
+    if (status == HD_OK && (out->failed || text.failed || joined.failed)) status = HD_NOMEM(err);
     hd_bytes_deinit(&text);
-    hd_bytes_deinit(&lengths);
+    hd_bytes_deinit(&joined);
     return status;
 }
 
@@ -125,30 +164,49 @@ static hd_status take_run(string_run *run, size_t offset, size_t count, hd_error
     return fine && !hd_byte_reader_left(&run->text) ? HD_OK : damaged(err, offset);
 }
 
+static hd_status take_joined(string_run *run, size_t offset, size_t count, hd_error *err)
+{
+    hd_byte_reader *text = &run->text;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *from = text->data + text->at, *end = memchr(from, 0, hd_byte_reader_left(text));
+        if (!end) return damaged(err, offset);
+        HD_TRY(run->add(run->user, (const char *)from, (size_t)(end - from), err));
+        text->at += (size_t)(end - from) + 1;
+    }
+    return hd_byte_reader_left(text) ? damaged(err, offset) : HD_OK;
+}
+
+static hd_status take_front_coded(string_run *run, size_t offset, size_t count, const uint8_t *lengths, size_t size,
+                                  hd_error *err)
+{
+    HD_TRY(store_source_open(&run->lengths, run->decoder, lengths, size, err));
+    hd_status status = take_run(run, offset, count, err);
+    hd_status closed = store_source_close(&run->lengths, status == HD_OK ? err : NULL);
+    return status == HD_OK ? closed : status;
+}
+
 hd_status store_strings_decode(store_decoder *decoder, const uint8_t *data, size_t size, size_t count,
                                store_add_string *add, void *user, hd_error *err)
 {
     enum { EXPANSION = 40000, FREE_BYTES = 1 << 26 };
     hd_byte_reader reader = hd_byte_reader_of(data, size);
-    uint64_t lengths_size = hd_byte_reader_varint(&reader);
+    uint8_t layout = hd_byte_reader_u8(&reader);
+    uint64_t lengths_size = layout == STRINGS_FRONT_CODED ? hd_byte_reader_varint(&reader) : 0;
     const uint8_t *lengths = hd_byte_reader_take(&reader, lengths_size);
     uint64_t text_size = hd_byte_reader_varint(&reader);
     size_t left = hd_byte_reader_left(&reader);
-    if (reader.failed || text_size / EXPANSION > left) return damaged(err, reader.at);
+    if (reader.failed || layout > STRINGS_JOINED || text_size / EXPANSION > left) return damaged(err, reader.at);
     uint8_t *text = malloc(text_size + 1);
     if (!text) return HD_NOMEM(err);
     string_run run = {.decoder = decoder, .add = add, .user = user, .text = hd_byte_reader_of(text, text_size)};
     run.bytes_left = FREE_BYTES + (uint64_t)size * EXPANSION;
-    const uint8_t *frame = data + reader.at;
-    hd_status status = HD_OK, closed;
-    if (text_size ? !hd_decompress(text, text_size, &decoder->decompressor, frame, left) : left > 0)
+    hd_status status = HD_OK;
+    if (text_size ? !hd_decompress(text, text_size, &decoder->decompressor, data + reader.at, left) : left > 0)
         status = damaged(err, reader.at);
-    if (status == HD_OK) status = store_source_open(&run.lengths, decoder, lengths, lengths_size, err);
-    if (status == HD_OK) {
-        status = take_run(&run, reader.at, count, err);
-        closed = store_source_close(&run.lengths, status == HD_OK ? err : NULL);
-        if (status == HD_OK) status = closed;
-    }
+    else if (layout == STRINGS_JOINED)
+        status = take_joined(&run, reader.at, count, err);
+    else
+        status = take_front_coded(&run, reader.at, count, lengths, lengths_size, err);
     hd_bytes_deinit(&run.now);
     free(text);
     return status;
