@@ -126,7 +126,7 @@ bool check_code_listed(const char *list, const char *code)
 /* Codes of readers are not known here; they are "family.what", "json-what", or a family. */
 static bool may_be_reader_code(const char *code, size_t size)
 {
-    static const char *const families[] = {"json", "chrome", "gzip", "zstd", "input"};
+    static const char *const families[] = {"json", "chrome", "heddle", "gzip", "zstd", "input"};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         size_t n = strlen(families[i]);
         if (size >= n && memcmp(code, families[i], n) == 0 && (size == n || code[n] == '.' || code[n] == '-'))
