@@ -13,13 +13,13 @@
 enum { LOOK_BACK = 64 }; /* open slices that an end is compared with */
 
 typedef struct async_point {
-    uint64_t key;
     int64_t time;
+    uint32_t place; /* of all that share a key */
     uint32_t row, name;
     char phase;
 } async_point;
 
-static async_point point_of(pf_writer *w, const hd_event *event, uint32_t scope_key)
+static bool make_point(async_point *out, pf_writer *w, const hd_event *event, uint32_t scope_key)
 {
     const hd_shape *shape = hd_trace_shape_at(w->trace, event->shape);
     int at = scope_key ? hd_shape_find(shape, scope_key, HD_SCOPE_EVENT) : -1;
@@ -35,13 +35,15 @@ static async_point point_of(pf_writer *w, const hd_event *event, uint32_t scope_
         .process = event->id_type & HD_ID_GLOBAL ? 0 : pf_place_of_process(w, event->track),
         .legacy = is_legacy,
     };
-    return (async_point){hd_hash(&key, sizeof key), event->start_ns, (uint32_t)event->row, event->name, event->phase};
+    uint32_t place = pf_place_async(w, event, hd_hash(&key, sizeof key));
+    *out = (async_point){event->start_ns, place, (uint32_t)event->row, event->name, event->phase};
+    return place != HD_NONE;
 }
 
-static int by_key(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
     const async_point *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
     if (x->time != y->time) return x->time < y->time ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
 }
@@ -66,11 +68,11 @@ static size_t find_open(const async_point *points, const uint32_t *open, size_t 
     return 0;
 }
 
-/* All points of one key. `open` has room for as many. */
-static hd_status pair_points(pf_writer *w, uint32_t place, const async_point *points, size_t count, uint32_t *open,
-                             hd_error *err)
+/* All points of one place. `open` has room for as many. */
+static hd_status pair_points(pf_writer *w, const async_point *points, size_t count, uint32_t *open, hd_error *err)
 {
     size_t depth = 0;
+    uint32_t place = points[0].place;
     for (size_t i = 0; i < count; i++) {
         char phase = points[i].phase;
         if (phase == 'b' || phase == 'S') {
@@ -95,22 +97,16 @@ static hd_status pair_points(pf_writer *w, uint32_t place, const async_point *po
 static hd_status pair_all(pf_writer *w, const async_point *points, size_t count, uint32_t *open, hd_error *err)
 {
     for (size_t i = 0, next; i < count; i = next) {
-        uint32_t row;
-        hd_event event;
-        for (next = i + 1; next < count && points[next].key == points[i].key;) next++;
-        const hd_block *block = hd_trace_block_of(w->trace, HD_KIND_ASYNC, points[i].row, &row);
-        hd_block_event(&event, block, row);
-        uint32_t place = pf_place_async(w, &event, points[i].name, points[i].key);
-        if (place == HD_NONE) return HD_NOMEM(err);
-        HD_TRY(pair_points(w, place, points + i, next - i, open, err));
+        for (next = i + 1; next < count && points[next].place == points[i].place;) next++;
+        HD_TRY(pair_points(w, points + i, next - i, open, err));
     }
     return HD_OK;
 }
 
-static size_t collect_points(pf_writer *w, async_point *points)
+static hd_status collect_points(pf_writer *w, async_point *points, size_t *out_count, hd_error *err)
 {
     uint32_t scope = hd_trace_find_string(w->trace, "scope", 5);
-    size_t count = 0;
+    *out_count = 0;
     for (size_t b = 0; b < hd_trace_block_count(w->trace, HD_KIND_ASYNC); b++) {
         const hd_block *block = hd_trace_block_at(w->trace, HD_KIND_ASYNC, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
@@ -118,10 +114,10 @@ static size_t collect_points(pf_writer *w, async_point *points)
             hd_block_event(&event, block, i);
             if (!pf_check_time(w, event.start_ns, event.start_ns)) continue;
             if (event.start_ps) w->notes[PF_NOTE_PICOSECONDS]++;
-            points[count++] = point_of(w, &event, scope);
+            if (!make_point(&points[(*out_count)++], w, &event, scope)) return HD_NOMEM(err);
         }
     }
-    return count;
+    return HD_OK;
 }
 
 hd_status pf_collect_async(pf_writer *w, hd_error *err)
@@ -133,9 +129,10 @@ hd_status pf_collect_async(pf_writer *w, hd_error *err)
     async_point *points = malloc((size_t)rows * sizeof *points);
     uint32_t *open = malloc((size_t)rows * sizeof *open);
     hd_status status = points && open ? HD_OK : HD_NOMEM(err);
+    size_t count = 0;
+    if (status == HD_OK) status = collect_points(w, points, &count, err);
     if (status == HD_OK) {
-        size_t count = collect_points(w, points);
-        qsort(points, count, sizeof *points, by_key);
+        qsort(points, count, sizeof *points, by_place);
         status = pair_all(w, points, count, open, err);
     }
     free(points);

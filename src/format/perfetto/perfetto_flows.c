@@ -185,6 +185,22 @@ static int by_link(const void *a, const void *b)
     return (x->flow > y->flow) - (x->flow < y->flow);
 }
 
+/* Ids in the order of the slices, which does not depend on hashes, and makes them small where they are near. */
+static hd_status number_links(pf_writer *w, uint32_t id_count, hd_error *err)
+{
+    if (!w->link_count) return HD_OK;
+    uint32_t *ids = calloc(id_count, sizeof *ids), next = 0;
+    if (!ids) return HD_NOMEM(err);
+    qsort(w->links, w->link_count, sizeof *w->links, by_link);
+    for (size_t i = 0; i < w->link_count; i++) {
+        uint32_t *id = &ids[w->links[i].flow];
+        if (!*id) *id = ++next;
+        w->links[i].flow = *id & INT32_MAX;
+    }
+    free(ids);
+    return HD_OK;
+}
+
 hd_status pf_flows_join(pf_writer *w, hd_error *err)
 {
     joiner j = {.w = w, .next_id = 1, .err = err};
@@ -197,6 +213,5 @@ hd_status pf_flows_join(pf_writer *w, hd_error *err)
     free(j.chain);
     free(w->points);
     w->points = NULL;
-    if (w->link_count) qsort(w->links, w->link_count, sizeof *w->links, by_link);
-    return status;
+    return status == HD_OK ? number_links(w, j.next_id, err) : status;
 }

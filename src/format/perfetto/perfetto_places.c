@@ -16,11 +16,11 @@
 #include "format/perfetto/perfetto_fields.h"
 #include "format/perfetto/perfetto_writer.h"
 
-/* The number of a pid or tid, if it is one in [0, limit]. */
+/* The number of a pid or tid, quoted or not, if it is one in [0, limit]. */
 static bool ident_number(int64_t *out, const hd_trace *trace, hd_ident ident, int64_t limit)
 {
     hd_string text = hd_trace_string(trace, ident.text);
-    if (ident.type != HD_IDENT_NUMBER || text.size == 0 || text.size > 19) return false;
+    if (ident.type == HD_IDENT_NONE || text.size == 0 || text.size > 18) return false;
     if (text.size > 1 && text.data[0] == '0') return false;
     uint64_t value = 0;
     for (size_t i = 0; i < text.size; i++) {
@@ -75,6 +75,17 @@ static pf_place_kind kind_of_track(const pf_writer *w, const hd_track *track)
     return PF_PLACE_THREAD;
 }
 
+/* 7 and "7" are one track, to Perfetto as well; its name and order are those of the one that has a name. A stream is
+ * one whichever of them is. */
+static void join_twin(pf_writer *w, const hd_track *track)
+{
+    uint32_t place = w->track_places[track->same_as];
+    const hd_track *other = hd_trace_track_at(w->trace, w->places[place].track);
+    w->track_places[track->id] = place;
+    if (!other->name && track->name) w->places[place].track = track->id;
+    if (track->kind == HD_TRACK_STREAM) w->places[place].kind = PF_PLACE_ROW;
+}
+
 hd_status pf_places_init(pf_writer *w, hd_error *err)
 {
     uint32_t count = hd_trace_track_count(w->trace);
@@ -85,7 +96,15 @@ hd_status pf_places_init(pf_writer *w, hd_error *err)
         for (uint32_t i = 0; i < count; i++) {
             const hd_track *track = hd_trace_track_at(w->trace, i);
             if ((track->kind == HD_TRACK_PROCESS) != (pass == 0)) continue;
+            if (track->same_as < i) {
+                join_twin(w, track);
+                continue;
+            }
             uint32_t parent = track->parent == HD_NONE ? HD_NONE : w->track_places[track->parent];
+            if (parent != HD_NONE && track->tid.type == HD_IDENT_NONE) { /* events of the process itself */
+                w->track_places[i] = parent;
+                continue;
+            }
             w->track_places[i] = pf_place_add(w, kind_of_track(w, track), parent, i);
             if (w->track_places[i] == HD_NONE) return HD_NOMEM(err);
         }
@@ -170,11 +189,11 @@ uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series)
     return place;
 }
 
-uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint32_t name, uint64_t key)
+uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key)
 {
     bool is_new;
     uint32_t place = find_place(w, key, PF_PLACE_ASYNC, pf_place_of_process(w, event->track), &is_new);
-    if (place != HD_NONE && is_new) w->places[place].name = name;
+    if (place != HD_NONE && is_new) w->places[place].name = event->name;
     return place;
 }
 
@@ -226,12 +245,12 @@ static void put_thread(pf_writer *w, hd_bytes *out, const hd_track *track)
     hd_pb_end(out, mark);
 }
 
-/* What a track without a descriptor of its own is called. */
+/* What a track without a descriptor of its kind is called. */
 static void put_track_name(pf_writer *w, hd_bytes *out, uint32_t index)
 {
     const hd_track *track = index == HD_NONE ? NULL : hd_trace_track_at(w->trace, index);
     char text[48];
-    if (!track) {
+    if (!track || (track->kind == HD_TRACK_PROCESS && !track->name && track->pid.type == HD_IDENT_NONE)) {
         hd_pb_put_text(out, PF_TRACK_NAME, "without process");
     } else if (track->name) {
         put_string(w, out, PF_TRACK_NAME, track->name);

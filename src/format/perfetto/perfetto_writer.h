@@ -187,7 +187,7 @@ uint32_t pf_place_of_track(pf_writer *w, uint32_t track);
 uint32_t pf_place_of_process(pf_writer *w, uint32_t track);
 uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series);
 /* key: what is the same of all points that belong together. */
-uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint32_t name, uint64_t key);
+uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key);
 /* One more lane of a place. */
 uint32_t pf_place_add_lane(pf_writer *w, uint32_t first);
 hd_status pf_emit_places(pf_writer *w, hd_error *err);
