@@ -12,7 +12,7 @@
 #include "format/perfetto/perfetto_writer.h"
 
 /* Lanes that are tried for one slice, or looked at for one flow point: beyond, cost would grow with the square. */
-enum { LANES_TRIED = 64, DEPTH_LOOKED_AT = 1024 };
+enum { LANES_TRIED = 64, DEPTH_LOOKED_AT = 1024, DEPTH_LIMIT = 511 }; /* Perfetto refuses slices below 512 others */
 
 typedef struct open_slice {
     int64_t end;
@@ -44,7 +44,7 @@ static bool make_lanes(walk *k)
 static bool fits(lane *l, const pf_item *item)
 {
     while (l->depth && l->open[l->depth - 1].end <= item->start) l->depth--;
-    return l->depth == 0 || l->open[l->depth - 1].end >= item->end;
+    return l->depth == 0 || (l->depth < DEPTH_LIMIT && l->open[l->depth - 1].end >= item->end);
 }
 
 /* The lane of `first` that takes the item; HD_NONE: no memory. */

@@ -360,9 +360,18 @@ static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
     put_order(out, w, place);
 }
 
+/* Threads that nothing is on or known of, such as the tid 0 that metadata of a process is given. */
+static bool is_idle(const pf_writer *w, const pf_place *place)
+{
+    if ((place->kind != PF_PLACE_THREAD && place->kind != PF_PLACE_ROW) || place->events) return false;
+    const hd_track *track = hd_trace_track_at(w->trace, place->track);
+    return !track->name && track->sort_index == HD_NO_NUMBER;
+}
+
 hd_status pf_emit_places(pf_writer *w, hd_error *err)
 {
     for (size_t i = 0; i <= w->place_count; i++) {
+        if (i && is_idle(w, &w->places[i - 1])) continue;
         hd_bytes *out = pf_packets_buffer(w->packets);
         size_t packet = hd_pb_begin(out, PF_TRACE_PACKET), mark = hd_pb_begin(out, PF_PACKET_TRACK_DESCRIPTOR);
         hd_pb_put_uint(out, PF_TRACK_UUID, i);
