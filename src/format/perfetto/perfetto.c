@@ -2,12 +2,14 @@
 #include "format/perfetto/perfetto.h"
 
 const hd_format hd_perfetto_format = {
-    .info = {.name = "perfetto",
-             .title = "Perfetto protobuf trace (track events)",
-             .extensions = ".pftrace .perfetto-trace",
-             .reads = false,
-             .writes = true,
-             .keeps = "slices, instants, counters, async slices, flows, arguments, names and order of tracks",
-             .loses = "stack samples, objects, names of flows, picoseconds, tids that are no threads'"},
+    .info =
+        {.name = "perfetto",
+         .title = "Perfetto protobuf trace (track events)",
+         .extensions = ".pftrace .perfetto-trace",
+         .reads = false,
+         .writes = true,
+         .keeps =
+             "slices, instants, counters, async slices, flows, typed arguments, metadata, names and order of tracks",
+         .loses = "stack samples, objects, names of flows, unpaired ends, picoseconds, tids of streams"},
     .write = perfetto_write,
 };

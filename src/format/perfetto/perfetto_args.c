@@ -356,6 +356,7 @@ static const char *put_json(pf_writer *w, const char *p, unsigned depth)
 static void put_json_value(pf_writer *w, uint32_t id)
 {
     pf_intern *t = &w->intern;
+    if (id >= hd_trace_string_count(w->trace)) id = HD_STRING_NONE;
     hd_string text = hd_trace_string(w->trace, id);
     if (t->memo[id]) {
         hd_byte_reader r = hd_byte_reader_of(t->memos.data, t->memos.size);

@@ -117,7 +117,7 @@ static hd_status collect_ends(pf_writer *w, const hd_block *block, hd_error *err
     (void)err;
     for (uint32_t i = 0; i < block->row_count; i++) {
         int64_t partner = hd_column_at(&block->columns[HD_COL_PARTNER], i), start, end;
-        if (partner < 0) {
+        if (partner < 0 || (uint64_t)partner >= hd_trace_row_count(w->trace, HD_KIND_SLICE)) {
             w->notes[PF_NOTE_END_UNMATCHED]++;
             continue;
         }

@@ -126,7 +126,8 @@ static uint32_t end_row(const pf_writer *w, const pf_item *item, hd_kind *out_ki
     int64_t partner = hd_column_at(&block->columns[HD_COL_PARTNER], row);
     *out_kind = HD_KIND_END;
     *out_name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);
-    return partner < 0 ? HD_NONE : (uint32_t)partner;
+    bool is_row = partner >= 0 && (uint64_t)partner < hd_trace_row_count(w->trace, HD_KIND_END);
+    return is_row ? (uint32_t)partner : HD_NONE;
 }
 
 static hd_status emit_end(emitter *e)

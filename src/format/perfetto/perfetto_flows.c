@@ -53,7 +53,7 @@ hd_status pf_flows_collect(pf_writer *w, hd_error *err)
             hd_event event;
             hd_block_event(&event, block, i);
             if (!pf_check_time(w, event.start_ns, event.start_ns)) continue;
-            if (event.track == HD_NONE)
+            if (event.track >= hd_trace_track_count(w->trace))
                 w->notes[PF_NOTE_FLOW_UNBOUND]++;
             else
                 w->points[w->point_count++] = point_of(w, &event);
@@ -82,7 +82,7 @@ static int by_flow(const void *a, const void *b)
 
 typedef struct joiner {
     pf_writer *w;
-    uint32_t next_id;
+    uint32_t id;           /* of the chain: the row of the point that came last, which no other chain ends with */
     pf_flow_point **chain; /* points that share an id */
     size_t count, capacity;
     hd_error *err;
@@ -99,6 +99,7 @@ static hd_status join(joiner *j, pf_flow_point *point)
 {
     if (!hd_grow((void **)&j->chain, &j->capacity, j->count, sizeof *j->chain)) return HD_NOMEM(j->err);
     j->chain[j->count++] = point;
+    j->id = point->row;
     return HD_OK;
 }
 
@@ -110,10 +111,8 @@ static hd_status close_chain(joiner *j)
     for (size_t i = 0; i < j->count; i++) {
         bool ends = j->count > 1 && i == j->count - 1;
         if (!hd_grow((void **)&w->links, &w->link_capacity, w->link_count, sizeof *w->links)) return HD_NOMEM(j->err);
-        w->links[w->link_count++] =
-            (pf_flow_link){.item = j->chain[i]->item, .flow = j->next_id & INT32_MAX, .ends = ends};
+        w->links[w->link_count++] = (pf_flow_link){.item = j->chain[i]->item, .flow = j->id & INT32_MAX, .ends = ends};
     }
-    j->next_id++;
     j->count = 0;
     return HD_OK;
 }
@@ -185,11 +184,11 @@ static int by_link(const void *a, const void *b)
     return (x->flow > y->flow) - (x->flow < y->flow);
 }
 
-/* Ids in the order of the slices, which does not depend on hashes, and makes them small where they are near. */
-static hd_status number_links(pf_writer *w, uint32_t id_count, hd_error *err)
+/* Ids in the order of the slices: small, and the same whatever the order of hashes. */
+static hd_status number_links(pf_writer *w, hd_error *err)
 {
     if (!w->link_count) return HD_OK;
-    uint32_t *ids = calloc(id_count, sizeof *ids), next = 0;
+    uint32_t *ids = calloc((size_t)hd_trace_row_count(w->trace, HD_KIND_FLOW), sizeof *ids), next = 0;
     if (!ids) return HD_NOMEM(err);
     qsort(w->links, w->link_count, sizeof *w->links, by_link);
     for (size_t i = 0; i < w->link_count; i++) {
@@ -203,7 +202,7 @@ static hd_status number_links(pf_writer *w, uint32_t id_count, hd_error *err)
 
 hd_status pf_flows_join(pf_writer *w, hd_error *err)
 {
-    joiner j = {.w = w, .next_id = 1, .err = err};
+    joiner j = {.w = w, .err = err};
     hd_status status = HD_OK;
     if (w->point_count) qsort(w->points, w->point_count, sizeof *w->points, by_flow);
     for (size_t i = 0, next; i < w->point_count && status == HD_OK; i = next) {
@@ -213,5 +212,5 @@ hd_status pf_flows_join(pf_writer *w, hd_error *err)
     free(j.chain);
     free(w->points);
     w->points = NULL;
-    return status == HD_OK ? number_links(w, j.next_id, err) : status;
+    return status == HD_OK ? number_links(w, err) : status;
 }
