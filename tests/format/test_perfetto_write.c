@@ -188,6 +188,7 @@ static void show_track(shown *s, hd_byte_reader r)
         case 1: say(s, "track %" PRIu64, f.value); break;
         case 5: say(s, " below %" PRIu64, f.value); break;
         case 2: say_text(s, " ", &f.inner); break;
+        case 14: say_text(s, " about ", &f.inner); break;
         case 3: show_descriptor(s, "process", f.inner, false); break;
         case 4: show_descriptor(s, "thread", f.inner, true); break;
         case 8: show_descriptor(s, "counter", f.inner, false); break;
@@ -402,7 +403,7 @@ static void test_perfetto_write__a_stream_is_a_row_of_its_device(void **state)
                  "\"stream\":9}}]",
                  "track",
                  "track 1 process 0 \"python\" \"GPU 0\" 5000000 rank 5000000\n"
-                 "track 3 below 1 \"stream 7 \" rank 7 merged with 3\n"
+                 "track 3 below 1 \"stream 7 \" about \"tid 7\" rank 7 merged with 3\n"
                  "track 4 below 1 \"stream 9\" rank 9 alone\n"
                  "track 5 below 1 \"stream 7 \" rank 7 merged with 3\n",
                  "event-metadata 1\nslice-on-sibling 1\n");
@@ -411,18 +412,21 @@ static void test_perfetto_write__a_stream_is_a_row_of_its_device(void **state)
 static void test_perfetto_write__pids_and_tids_that_are_no_numbers_are_rows(void **state)
 {
     (void)state;
-    assert_shown("[{\"ph\":\"i\",\"pid\":\"Spans\",\"tid\":\"a\",\"name\":\"x\",\"ts\":1},"
-                 "{\"ph\":\"i\",\"pid\":-3,\"tid\":4,\"name\":\"x\",\"ts\":1},"
-                 "{\"ph\":\"i\",\"pid\":5,\"tid\":\"6\",\"name\":\"x\",\"ts\":1},"
-                 "{\"ph\":\"i\",\"pid\":5,\"tid\":6,\"name\":\"y\",\"ts\":1},"
-                 "{\"ph\":\"i\",\"pid\":5,\"name\":\"z\",\"ts\":1},{\"ph\":\"i\",\"ts\":1}]",
-                 NULL,
-                 "clocks 6:1000 64:1000\n"
-                 "track 1 \"Spans\"\ntrack 2 \"-3\"\ntrack 3 process 5\ntrack 4 \"without process\"\n"
-                 "track 5 below 1 \"a\" alone\ntrack 6 below 2 \"4\" alone\ntrack 7 below 3 thread 5/6\n"
-                 "instant @1000 on 5 \"x\"\ninstant @1000 on 6 \"x\"\ninstant @1000 on 7 \"x\"\n"
-                 "instant @1000 on 7 \"y\"\ninstant @1000 on 3 \"z\"\ninstant @1000 on 4\n",
-                 "");
+    assert_shown(
+        "[{\"ph\":\"M\",\"pid\":\"Spans\",\"tid\":\"a\",\"name\":\"process_name\",\"args\":{\"name\":\"P\"}},"
+        "{\"ph\":\"M\",\"pid\":\"Spans\",\"tid\":\"a\",\"name\":\"process_labels\",\"args\":{\"labels\":\"L\"}},"
+        "{\"ph\":\"i\",\"pid\":\"Spans\",\"tid\":\"a\",\"name\":\"x\",\"ts\":1},"
+        "{\"ph\":\"i\",\"pid\":-3,\"tid\":4,\"name\":\"x\",\"ts\":1},"
+        "{\"ph\":\"i\",\"pid\":5,\"tid\":\"6\",\"name\":\"x\",\"ts\":1},"
+        "{\"ph\":\"i\",\"pid\":5,\"tid\":6,\"name\":\"y\",\"ts\":1},"
+        "{\"ph\":\"i\",\"pid\":5,\"name\":\"z\",\"ts\":1},{\"ph\":\"i\",\"ts\":1}]",
+        NULL,
+        "clocks 6:1000 64:1000\n"
+        "track 1 \"P\" about \"pid Spans, L\"\ntrack 2 \"-3\"\ntrack 3 process 5\ntrack 4 \"without process\"\n"
+        "track 5 below 1 \"a\" alone\ntrack 6 below 2 \"4\" alone\ntrack 7 below 3 thread 5/6\n"
+        "instant @1000 on 5 \"x\"\ninstant @1000 on 6 \"x\"\ninstant @1000 on 7 \"x\"\n"
+        "instant @1000 on 7 \"y\"\ninstant @1000 on 3 \"z\"\ninstant @1000 on 4\n",
+        "");
 }
 
 static void test_perfetto_write__a_slice_that_is_never_closed_begins_only(void **state)

@@ -10,6 +10,6 @@ const hd_format hd_perfetto_format = {
          .writes = true,
          .keeps =
              "slices, instants, counters, async slices, flows, typed arguments, metadata, names and order of tracks",
-         .loses = "stack samples, objects, names of flows, unpaired ends, picoseconds, tids of streams"},
+         .loses = "stack samples, objects, names of flows, ends without begin, picoseconds"},
     .write = perfetto_write,
 };

@@ -28,6 +28,7 @@ static pf_flow_point point_of(pf_writer *w, const hd_event *event)
         .item = HD_NONE,
         .next = HD_NONE,
         .phase = event->phase,
+        .named = event->name || event->category,
         .enclosing = event->phase != 'f' || (event->flags & HD_FLAG_BIND_ENCLOSING),
     };
 }
@@ -57,7 +58,6 @@ hd_status pf_flows_collect(pf_writer *w, hd_error *err)
                 w->notes[PF_NOTE_FLOW_UNBOUND]++;
             else
                 w->points[w->point_count++] = point_of(w, &event);
-            if (event.name || event.category) w->notes[PF_NOTE_FLOW_NAME]++;
         }
     }
     qsort(w->points, w->point_count, sizeof *w->points, by_time);
@@ -103,6 +103,12 @@ static hd_status join(joiner *j, pf_flow_point *point)
     return HD_OK;
 }
 
+static void count_written(pf_writer *w, const pf_flow_point *point)
+{
+    w->written++;
+    w->notes[PF_NOTE_FLOW_NAME] += point->named;
+}
+
 /* One id for all points in the chain: the one that Perfetto sees last ends it. */
 static hd_status close_chain(joiner *j)
 {
@@ -130,14 +136,14 @@ static hd_status join_flow(joiner *j, pf_flow_point *points, size_t count, pf_fl
     pf_flow_point *last = &points[0];
     bool has_end = false;
     HD_TRY(join(j, last));
-    w->written++;
+    count_written(w, last);
     for (size_t i = 1; i < count + extra_count; i++) {
         pf_flow_point *point = i < count ? &points[i] : &extra[i - count];
         if (point->item == HD_NONE) {
             w->notes[PF_NOTE_FLOW_UNBOUND]++;
             continue;
         }
-        w->written++;
+        count_written(w, point);
         if (has_end) {
             HD_TRY(close_chain(j));
             HD_TRY(join(j, last));

@@ -262,6 +262,24 @@ static void put_track_name(pf_writer *w, hd_bytes *out, uint32_t index)
     }
 }
 
+/* What of a track's pid, tid and labels is in no other field. */
+static void put_description(pf_writer *w, hd_bytes *out, const hd_track *track)
+{
+    bool is_process = track->kind == HD_TRACK_PROCESS;
+    hd_ident ident = is_process ? track->pid : track->tid;
+    hd_string text = hd_trace_string(w->trace, ident.text), labels = hd_trace_string(w->trace, track->labels);
+    bool has_ident = track->name && ident.type != HD_IDENT_NONE;
+    if (!has_ident && !labels.size) return;
+    size_t mark = hd_pb_begin(out, PF_TRACK_DESCRIPTION);
+    if (has_ident) {
+        hd_bytes_put(out, is_process ? "pid " : "tid ", 4);
+        hd_bytes_put(out, text.data, text.size);
+        if (labels.size) hd_bytes_put(out, ", ", 2);
+    }
+    hd_bytes_put(out, labels.data, labels.size);
+    hd_pb_end(out, mark);
+}
+
 /* Name, id if there is one, and the series unless it is the only thing that "value" can mean. */
 static void put_counter_name(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
@@ -328,6 +346,7 @@ static void put_row(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
     const pf_place *first = &w->places[place->first_lane];
     put_track_name(w, out, place->track);
+    if (place->kind == PF_PLACE_ROW) put_description(w, out, hd_trace_track_at(w->trace, place->track));
     put_order(out, w, place);
     if (first->lane_count == 1) {
         hd_pb_put_uint(out, PF_TRACK_SIBLING_MERGE_BEHAVIOR, PF_MERGE_NONE);
@@ -343,7 +362,10 @@ static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
     switch (place->kind) {
     case PF_PLACE_PROCESS: put_process(w, out, track); break;
     case PF_PLACE_THREAD: put_thread(w, out, track); break;
-    case PF_PLACE_GROUP: put_track_name(w, out, place->track); break;
+    case PF_PLACE_GROUP:
+        put_track_name(w, out, place->track);
+        if (track) put_description(w, out, track);
+        break;
     case PF_PLACE_ROW: put_row(w, out, place); return;
     case PF_PLACE_LANE:
         if (w->places[place->first_lane].kind != PF_PLACE_ASYNC) {

@@ -94,7 +94,7 @@ typedef struct pf_flow_point {
     uint32_t item; /* it is bound to, HD_NONE: none */
     uint32_t next; /* in a list of those that wait on one place */
     char phase;
-    bool enclosing;
+    bool enclosing, named; /* named: it has a name or category */
 } pf_flow_point;
 
 /* ---- accounts: every event is written or stands in one of these ------------------------------------------------- */
