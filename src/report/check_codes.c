@@ -59,6 +59,9 @@ const hd_check_code check_codes[CHECK_CODES] = {
 static const hd_check_code repaired = {"damage", "warning",
                                        "json-… and the like: the input was damaged, and repaired while reading",
                                        "other readers refuse the file: run heddle fix, which writes it whole"};
+static const hd_check_code archive = {"archive", "warning",
+                                      "otf2.…: the archive breaks a rule of OTF2 that otf2-print does not look at",
+                                      "Vampir and others draw it wrongly or stop: docs/formats/otf2-read.md"};
 static const hd_check_code lost = {"loss", "error", "something of the input could not be read",
                                    "record or copy the file again; heddle fix keeps what could be read"};
 
@@ -75,7 +78,8 @@ const hd_check_code *hd_check_code_at(size_t index)
 const hd_check_code *check_code_about(const check_finding *finding)
 {
     if (finding->code != CHECK_LEDGER) return &check_codes[finding->code];
-    return finding->ledger->level == HD_LEDGER_LOSS ? &lost : &repaired;
+    if (finding->ledger->level == HD_LEDGER_LOSS) return &lost;
+    return strcmp(finding->ledger->stage, "otf2") == 0 ? &archive : &repaired;
 }
 
 const hd_check_code *hd_check_damage(void)
@@ -117,7 +121,7 @@ bool check_code_listed(const char *list, const char *code)
 /* Codes of readers are not known here; they are "family.what", "json-what", or a family. */
 static bool may_be_reader_code(const char *code, size_t size)
 {
-    static const char *const families[] = {"json", "chrome", "gzip", "zstd", "input"};
+    static const char *const families[] = {"json", "chrome", "gzip", "zstd", "input", "otf2"};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         size_t n = strlen(families[i]);
         if (size >= n && memcmp(code, families[i], n) == 0 && (size == n || code[n] == '.' || code[n] == '-'))

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "format/otf2/otf2.h"
 
 enum {
     ANCHOR_HEAD = 46, /* bytes before the first string */

@@ -1,7 +1,7 @@
 /* otf2_lint.c - findings: codes, levels, first places
  *
- * The ledger has room for one number, the event's own in its location or the id of a definition. What that number means,
- * in which location and at which time, stands in the metadata "otf2.findings".
+ * The ledger has room for one number, the event's own in its location or the id of a definition. What that number
+ * means, in which location and at which time, stands in the metadata "otf2.findings".
  */
 #include "format/otf2/otf2_lint.h"
 
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/json_write.h"
 
 static const struct {
@@ -126,6 +127,25 @@ static void put_finding(hd_json_out *out, lint_code code, const lint_finding *fi
     hd_json_put_text(out, "}");
 }
 
+/* Text may hold names, and be cut in the midst of a letter. */
+static uint32_t intern_clean(hd_builder *builder, char *text)
+{
+    size_t size = strlen(text);
+    while (size && !hd_utf8_valid(text, size, false)) size--;
+    return hd_builder_intern(builder, text, size);
+}
+
+static uint32_t detail_of(const lint_finding *finding, hd_builder *builder)
+{
+    char text[256];
+    if (finding->location == UINT64_MAX)
+        snprintf(text, sizeof text, "%s", finding->text);
+    else
+        snprintf(text, sizeof text, "location %" PRIu64 ", event %" PRIu64 ": %s", finding->location, finding->event,
+                 finding->text);
+    return intern_clean(builder, text);
+}
+
 void otf2_lint_finish(const otf2_lint *lint, hd_builder *builder)
 {
     hd_json_out out = {0};
@@ -133,7 +153,8 @@ void otf2_lint_finish(const otf2_lint *lint, hd_builder *builder)
     for (int code = 0; code < LINT_CODES; code++) {
         const lint_finding *finding = &lint->findings[code];
         if (!finding->count) continue;
-        hd_builder_ledger(builder, "otf2", codes[code].name, codes[code].level, finding->count, finding->place);
+        hd_builder_ledger_detail(builder, "otf2", codes[code].name, codes[code].level, finding->count, finding->place,
+                                 detail_of(finding, builder));
         put_finding(&out, (lint_code)code, finding);
     }
     if (out.size > 1) {

@@ -81,7 +81,7 @@ enum { WIN_COMM = 1 };
 enum { CODE_FILE = 0, CODE_LINE };
 enum { CONTEXT_REGION = 0, CONTEXT_CODE, CONTEXT_PARENT };
 enum { LOCATION_GROUP_TYPE = 1, LOCATION_GROUP_PARENT, LOCATION_GROUP_CREATOR };
-enum { MEMBER_BASE = 5, MEMBER_EXPONENT, MEMBER_UNIT };
+enum { MEMBER_MODE = 3, MEMBER_BASE = 5, MEMBER_EXPONENT, MEMBER_UNIT };
 enum { HANDLE_FILE = 1 };
 enum { PROPERTY_OWNER = 0, PROPERTY_NAME, PROPERTY_TYPE, PROPERTY_VALUE };
 
@@ -106,9 +106,16 @@ typedef struct def_info {
 } def_info;
 
 extern const def_info def_infos[DEF_KINDS];
-extern const char *const collective_names[], *const lock_names[], *const sync_names[], *const atomic_names[],
-    *const io_mode_names[], *const io_access_names[], *const io_seek_names[], *const measurement_names[],
-    *const paradigm_names[], *const role_names[], *const severity_names[], *const marker_scope_names[];
+extern const char *const collective_names[],
+    *const lock_names[], *const sync_names[], *const atomic_names[],
+                                                  *const io_mode_names[],
+                                                      *const io_access_names[],
+                                                          *const io_seek_names[],
+                                                              *const measurement_names[],
+                                                                  *const paradigm_names[],
+                                                                      *const role_names[],
+                                                                          *const severity_names[],
+                                                                              *const marker_scope_names[];
 unsigned otf2_field_count(const otf2_field *fields);
 
 typedef struct otf2_def {
@@ -116,12 +123,14 @@ typedef struct otf2_def {
     uint64_t *values; /* by field */
     uint64_t *list;
     uint32_t list_count;
-    uint32_t name;     /* string id */
-    uint32_t category; /* regions: string id */
-    uint32_t track;    /* locations, groups */
-    uint32_t open;     /* regions, contexts: 1 + the newest open entry of the location being read */
-    bool missing;      /* was referred to and not defined */
-    otf2_map *ranks;   /* groups: location or ~location group -> rank */
+    uint32_t name;                /* string id */
+    uint32_t category;            /* regions: string id */
+    uint32_t track;               /* locations, groups */
+    hd_ident ident;               /* locations, groups: the tid or pid that a property gives */
+    int64_t number, stream_count; /* groups of accelerators */
+    uint32_t open;                /* regions, contexts: 1 + the newest open entry of the location being read */
+    bool missing;                 /* was referred to and not defined */
+    otf2_map *ranks;              /* groups: location or ~location group -> rank */
 } otf2_def;
 
 typedef struct def_table {
@@ -165,7 +174,7 @@ typedef struct otf2_location {
     uint32_t track;
     uint64_t end_time; /* ticks of the last enter or leave */
     OTF2_LIST(open_region) stack;
-    OTF2_LIST(uint64_t) ends; /* ticks, by slice */
+    OTF2_LIST(uint64_t) ends;   /* ticks, by slice */
     OTF2_LIST(uint64_t) strays; /* numbers of the leaves that closed nothing */
     OTF2_LIST(late_arg) late;
     uint64_t leave_count; /* seen in this pass */
@@ -174,8 +183,7 @@ typedef struct otf2_location {
     size_t stray, late_at;
     bool pending; /* row waits for the parameters that follow it */
     hd_row row;
-    uint64_t comm; /* 1 + the communicator whose rank was asked for last */
-    uint32_t comm_rank;
+    uint64_t comm; /* 1 + the communicator whose members were asked for last */
 } otf2_location;
 
 /* ---- both ends of messages and operations ------------------------------------------------------------------ */
@@ -206,6 +214,11 @@ typedef struct otf2_matches {
     uint64_t open; /* points that wait */
 } otf2_matches;
 
+typedef struct otf2_marker {
+    uint32_t ref, group, category; /* group, category: string ids */
+    uint8_t severity;
+} otf2_marker;
+
 /* ---- the reader -------------------------------------------------------------------------------------------- */
 
 typedef struct otf2_reader {
@@ -221,6 +234,8 @@ typedef struct otf2_reader {
 
     hd_arena arena;
     def_table defs[DEF_KINDS];
+    otf2_map pids; /* string ids of those given out */
+    int64_t device_count;
     uint64_t definition_count;
 
     bool has_clock;
@@ -231,6 +246,7 @@ typedef struct otf2_reader {
     otf2_location location;
     otf2_matches matches;
     otf2_lint lint;
+    OTF2_LIST(otf2_marker) markers;
     uint64_t done_events, total_events;
     uint64_t late_parameters, relative_metrics;
 } otf2_reader;
@@ -244,10 +260,14 @@ OTF2_CallbackCode otf2_stop(otf2_reader *r, hd_status status);
 
 /* lookup: NULL for "none" (def_info.undefined); what is not defined gets a definition of its own, and a finding. */
 otf2_def *otf2_find(otf2_reader *r, def_kind kind, uint64_t ref);
+/* The same, "none" being as bad as any other that is not defined; NULL when memory ran out. */
+otf2_def *otf2_require(otf2_reader *r, def_kind kind, uint64_t ref);
 /* The same, NULL too for what is not defined, and no finding. */
 otf2_def *otf2_get(const otf2_reader *r, def_kind kind, uint64_t ref);
 void otf2_resolve_definitions(otf2_reader *r);
 /* String id of what an id stands for; HD_STRING_NONE for none. */
+/* Interned text; what is no UTF-8 becomes U+FFFD. */
+uint32_t otf2_intern(otf2_reader *r, const char *text);
 uint32_t otf2_ref_name(otf2_reader *r, def_kind kind, uint64_t ref);
 const char *otf2_enum_name(const otf2_field *field, uint64_t value);
 

@@ -1,0 +1,196 @@
+/* otf2_read_args.c - the arguments of one event: typed values under keys, then a row */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "format/otf2/otf2_read.h"
+
+void otf2_args_clear(otf2_reader *r)
+{
+    r->args.count = 0;
+}
+
+void otf2_arg(otf2_reader *r, uint32_t key, hd_arg_type type, int64_t bits)
+{
+    otf2_args *args = &r->args;
+    if (!r->wants_args) return;
+    if (!hd_grow((void **)&args->keys, &args->key_capacity, args->count, sizeof *args->keys) ||
+        !hd_grow((void **)&args->values, &args->value_capacity, args->count, sizeof *args->values)) {
+        otf2_stop(r, HD_NOMEM(r->err));
+        return;
+    }
+    args->keys[args->count] = (hd_arg_key){.key = key, .type = (uint8_t)type, .scope = HD_SCOPE_ARGS};
+    args->values[args->count++] = type == HD_ARG_NULL ? 0 : bits;
+}
+
+void otf2_arg_uint(otf2_reader *r, uint32_t key, uint64_t value)
+{
+    char text[24];
+    if (value <= INT64_MAX) {
+        otf2_arg(r, key, HD_ARG_INT, (int64_t)value);
+        return;
+    }
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    otf2_arg(r, key, HD_ARG_NUMBER, hd_builder_intern_text(r->builder, text));
+}
+
+/* Digits with a point in them and no exponent, as mantissa and scale; false if they do not fit. */
+static bool pack_digits(int64_t *out, const char *text)
+{
+    const int64_t most = INT64_C(1) << 58;
+    bool negative = *text == '-', point = false;
+    int64_t mantissa = 0;
+    unsigned scale = 0;
+    for (const char *p = text + negative; *p; p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        if (*p < '0' || *p > '9' || mantissa >= most / 10) return false;
+        mantissa = mantissa * 10 + (*p - '0');
+        scale += point;
+    }
+    if (!point) { /* 5 is an integer, 5.0 is what a double says */
+        mantissa *= 10;
+        scale = 1;
+    }
+    if (scale > 31 || mantissa >= most) return false;
+    *out = hd_decimal_pack(negative ? -mantissa : mantissa, scale);
+    return true;
+}
+
+void otf2_arg_double(otf2_reader *r, uint32_t key, double value)
+{
+    char text[40];
+    int64_t packed;
+    if (!isfinite(value)) { /* no number of JSON */
+        const char *name = isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity";
+        otf2_arg(r, key, HD_ARG_STRING, hd_builder_intern_text(r->builder, name));
+        return;
+    }
+    if (fabs(value) < 1e15 && value == floor(value) && !(value == 0 && signbit(value))) {
+        otf2_arg(r, key, HD_ARG_DECIMAL, hd_decimal_pack((int64_t)value * 10, 1));
+        return;
+    }
+    for (int digits = 15; digits <= 17; digits++) { /* the fewest that give the same double */
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
+    for (char *p = text; *p; p++) { /* the point of the locale */
+        if (*p == ',') *p = '.';
+    }
+    if (!(value == 0) && pack_digits(&packed, text))
+        otf2_arg(r, key, HD_ARG_DECIMAL, packed);
+    else
+        otf2_arg(r, key, HD_ARG_NUMBER, hd_builder_intern_text(r->builder, value == 0 ? "-0.0" : text));
+}
+
+static void arg_ref(otf2_reader *r, uint32_t key, def_kind kind, uint64_t ref)
+{
+    uint32_t name = otf2_ref_name(r, kind, ref);
+    otf2_arg(r, key, name == HD_STRING_NONE ? HD_ARG_NULL : HD_ARG_STRING, name);
+}
+
+/* A value as the union's member of its type says; the others may not be looked at. */
+void otf2_arg_value(otf2_reader *r, uint32_t key, OTF2_Type type, OTF2_AttributeValue value)
+{
+    switch (type) {
+    case OTF2_TYPE_NONE: otf2_arg(r, key, HD_ARG_NULL, 0); return;
+    case OTF2_TYPE_UINT8: otf2_arg_uint(r, key, value.uint8); return;
+    case OTF2_TYPE_UINT16: otf2_arg_uint(r, key, value.uint16); return;
+    case OTF2_TYPE_UINT32: otf2_arg_uint(r, key, value.uint32); return;
+    case OTF2_TYPE_UINT64: otf2_arg_uint(r, key, value.uint64); return;
+    case OTF2_TYPE_INT8: otf2_arg(r, key, HD_ARG_INT, value.int8); return;
+    case OTF2_TYPE_INT16: otf2_arg(r, key, HD_ARG_INT, value.int16); return;
+    case OTF2_TYPE_INT32: otf2_arg(r, key, HD_ARG_INT, value.int32); return;
+    case OTF2_TYPE_INT64: otf2_arg(r, key, HD_ARG_INT, value.int64); return;
+    case OTF2_TYPE_FLOAT: otf2_arg_double(r, key, value.float32); return;
+    case OTF2_TYPE_DOUBLE: otf2_arg_double(r, key, value.float64); return;
+    case OTF2_TYPE_LOCATION: arg_ref(r, key, DEF_LOCATION, value.locationRef); return;
+    default: break;
+    }
+    if (type >= OTF2_TYPE_STRING && type <= OTF2_TYPE_LOCATION_GROUP)
+        arg_ref(r, key, (def_kind)(type - OTF2_TYPE_STRING), value.stringRef); /* all others have 32 bits */
+    else
+        otf2_arg_uint(r, key, value.uint64);
+}
+
+void otf2_arg_field(otf2_reader *r, const otf2_field *field, const uint64_t *values, unsigned index)
+{
+    if (!r->wants_args) return;
+    uint32_t key = hd_builder_intern_text(r->builder, field->name);
+    uint64_t value = values[index];
+    const char *name;
+    switch (field->type) {
+    case FIELD_INT: otf2_arg(r, key, HD_ARG_INT, (int64_t)value); break;
+    case FIELD_REF: arg_ref(r, key, field->kind, value); break;
+    case FIELD_ENUM:
+        name = otf2_enum_name(field, value);
+        if (name)
+            otf2_arg(r, key, HD_ARG_STRING, hd_builder_intern_text(r->builder, name));
+        else
+            otf2_arg_uint(r, key, value);
+        break;
+    case FIELD_VALUE:
+        otf2_arg_value(r, key, (OTF2_Type)values[index - 1], (OTF2_AttributeValue){.uint64 = value});
+        break;
+    default: otf2_arg_uint(r, key, value);
+    }
+}
+
+void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes)
+{
+    uint32_t count = attributes ? OTF2_AttributeList_GetNumberOfElements(attributes) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        OTF2_AttributeRef ref;
+        OTF2_Type type;
+        OTF2_AttributeValue value;
+        if (OTF2_AttributeList_GetAttributeByIndex(attributes, i, &ref, &type, &value) != OTF2_SUCCESS) break;
+        uint32_t key = otf2_ref_name(r, DEF_ATTRIBUTE, ref);
+        otf2_arg_value(r, key == HD_STRING_NONE ? hd_builder_intern_text(r->builder, "attribute") : key, type, value);
+    }
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------- */
+
+static void put_arg(hd_json_out *out, const otf2_reader *r, const hd_arg_key *key, int64_t bits)
+{
+    hd_string name = hd_builder_string(r->builder, key->key);
+    hd_string text = hd_builder_string(r->builder, (uint32_t)bits);
+    hd_json_put_string(out, name.data, name.size);
+    hd_json_put_text(out, ":");
+    switch (key->type) {
+    case HD_ARG_INT: hd_json_put_int(out, bits); break;
+    case HD_ARG_DECIMAL: hd_json_put_decimal(out, hd_decimal_mantissa(bits), hd_decimal_scale(bits)); break;
+    case HD_ARG_NUMBER: hd_json_put(out, text.data, text.size); break;
+    case HD_ARG_STRING: hd_json_put_string(out, text.data, text.size); break;
+    default: hd_json_put_text(out, "null");
+    }
+}
+
+/* More sets of keys than there are shapes: the arguments as one JSON text. */
+static hd_status add_raw_row(otf2_reader *r, hd_row *row)
+{
+    hd_json_out out = {0};
+    hd_json_put_text(&out, "{\"args\":{");
+    for (size_t i = 0; i < r->args.count; i++) {
+        if (i) hd_json_put_text(&out, ",");
+        put_arg(&out, r, &r->args.keys[i], r->args.values[i]);
+    }
+    hd_json_put_text(&out, "}}");
+    int64_t text = out.failed ? 0 : hd_builder_intern(r->builder, out.data, out.size);
+    bool failed = out.failed;
+    free(out.data);
+    if (failed) return HD_NOMEM(r->err);
+    row->shape = hd_builder_raw_shape(r->builder);
+    return hd_batch_add(r->batch, row, &text, r->err);
+}
+
+hd_status otf2_add_row(otf2_reader *r, hd_row *row)
+{
+    if (!r->args.count) return hd_batch_add(r->batch, row, NULL, r->err);
+    row->shape = hd_builder_shape(r->builder, r->args.keys, (uint32_t)r->args.count, true);
+    if (row->shape == HD_NONE) return add_raw_row(r, row);
+    return hd_batch_add(r->batch, row, r->args.values, r->err);
+}
