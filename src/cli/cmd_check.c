@@ -65,6 +65,7 @@ static const char *text_at(size_t *size, const hd_table *table, size_t row, size
 static void explain_found(cli_run *run, const hd_table *findings)
 {
     bool damage = false;
+    const hd_check_code *last = NULL;
     cli_print(run, "\n");
     for (size_t row = 0; row < hd_table_row_count(findings); row++) {
         size_t size, before_size = 0;
@@ -72,7 +73,8 @@ static void explain_found(cli_run *run, const hd_table *findings)
         const char *before = row ? text_at(&before_size, findings, row - 1, 1) : "";
         if (size == before_size && memcmp(code, before, size) == 0) continue;
         const hd_check_code *known = hd_check_code_find(code, size);
-        if (known) explain(run, known);
+        if (known && known != last) explain(run, known);
+        last = known;
         damage |= !known;
     }
     if (damage) explain(run, hd_check_damage());
@@ -197,6 +199,7 @@ static int explain_all(cli_run *run)
     }
     for (size_t i = 0; i < hd_check_code_count(); i++) explain(run, hd_check_code_at(i));
     explain(run, hd_check_damage());
+    explain(run, hd_check_code_find("otf2.", 5));
     return CLI_OK;
 }
 

@@ -97,6 +97,7 @@ const hd_check_code *hd_check_code_find(const char *code, size_t size)
     for (size_t i = 0; i < CHECK_CODES; i++) {
         if (is_text(check_codes[i].code, code, size)) return &check_codes[i];
     }
+    if (size >= 5 && memcmp(code, "otf2.", 5) == 0) return &archive;
     return NULL;
 }
 

@@ -85,7 +85,7 @@ enum { MEMBER_MODE = 3, MEMBER_BASE = 5, MEMBER_EXPONENT, MEMBER_UNIT };
 enum { HANDLE_FILE = 1 };
 enum { PROPERTY_OWNER = 0, PROPERTY_NAME, PROPERTY_TYPE, PROPERTY_VALUE };
 
-typedef enum field_type { FIELD_END, FIELD_UINT, FIELD_INT, FIELD_REF, FIELD_ENUM, FIELD_VALUE } field_type;
+typedef enum field_type { FIELD_END, FIELD_UINT, FIELD_INT, FIELD_REF, FIELD_ENUM, FIELD_VALUE, FIELD_ROOT } field_type;
 
 /* One number of a definition or event, and how it is to be read. FIELD_VALUE: the one before it is its type. */
 typedef struct otf2_field {

@@ -116,6 +116,19 @@ void otf2_arg_value(otf2_reader *r, uint32_t key, OTF2_Type type, OTF2_Attribute
         otf2_arg_uint(r, key, value.uint64);
 }
 
+/* The rank that a collective operation begins or ends at, if there is one such. */
+static void arg_root(otf2_reader *r, uint32_t key, uint64_t value)
+{
+    const char *name = NULL;
+    if (value == OTF2_COLLECTIVE_ROOT_NONE) name = "NONE";
+    if (value == OTF2_COLLECTIVE_ROOT_SELF) name = "SELF";
+    if (value == OTF2_COLLECTIVE_ROOT_THIS_GROUP) name = "THIS_GROUP";
+    if (name)
+        otf2_arg(r, key, HD_ARG_STRING, hd_builder_intern_text(r->builder, name));
+    else
+        otf2_arg_uint(r, key, value);
+}
+
 void otf2_arg_field(otf2_reader *r, const otf2_field *field, const uint64_t *values, unsigned index)
 {
     if (!r->wants_args) return;
@@ -125,6 +138,7 @@ void otf2_arg_field(otf2_reader *r, const otf2_field *field, const uint64_t *val
     switch (field->type) {
     case FIELD_INT: otf2_arg(r, key, HD_ARG_INT, (int64_t)value); break;
     case FIELD_REF: arg_ref(r, key, field->kind, value); break;
+    case FIELD_ROOT: arg_root(r, key, value); break;
     case FIELD_ENUM:
         name = otf2_enum_name(field, value);
         if (name)

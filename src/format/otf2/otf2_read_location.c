@@ -165,6 +165,7 @@ static void close_rest(otf2_reader *r)
     for (size_t i = 0; i < location->ends.count; i++) {
         if (location->ends.at[i] == NEVER) location->ends.at[i] = location->end_time;
     }
+    location->leave_count = 0;
     if (location->late.count) qsort(location->late.at, location->late.count, sizeof *location->late.at, by_slice);
 }
 

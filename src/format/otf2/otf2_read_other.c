@@ -110,6 +110,7 @@ static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_
 /* ---- the events
  * ------------------------------------------------------------------------------------------------------ */
 
+#define ROOT {"root", FIELD_ROOT, 0, NULL}
 #define END_FIELD                                                                                                      \
     {                                                                                                                  \
         NULL, FIELD_END, 0, NULL                                                                                       \
@@ -186,12 +187,12 @@ INSTANT(MpiRequestCancelled, uint64_t request, P(U("request")), request)
 BARE_EVENT(MpiCollectiveBegin)
 EVENT(MpiCollectiveEnd, ROLE_COLLECTIVE, 1, 0, 0,
       P(, OTF2_CollectiveOp operation, OTF2_CommRef comm, uint32_t root, uint64_t sent, uint64_t received),
-      P(OPERATION, COMM, U("root"), U("bytes_sent"), U("bytes_received")), P(operation, comm, root, sent, received))
+      P(OPERATION, COMM, ROOT, U("bytes_sent"), U("bytes_received")), P(operation, comm, root, sent, received))
 INSTANT(NonBlockingCollectiveRequest, uint64_t request, P(U("request")), request)
 EVENT(NonBlockingCollectiveComplete, ROLE_COLLECTIVE, 1, 0, 0,
       P(, OTF2_CollectiveOp operation, OTF2_CommRef comm, uint32_t root, uint64_t sent, uint64_t received,
         uint64_t request),
-      P(OPERATION, COMM, U("root"), U("bytes_sent"), U("bytes_received"), U("request")),
+      P(OPERATION, COMM, ROOT, U("bytes_sent"), U("bytes_received"), U("request")),
       P(operation, comm, root, sent, received, request))
 INSTANT(CommCreate, OTF2_CommRef comm, P(COMM), comm)
 INSTANT(CommDestroy, OTF2_CommRef comm, P(COMM), comm)
@@ -210,7 +211,7 @@ BARE_EVENT(RmaCollectiveBegin)
 INSTANT(RmaCollectiveEnd,
         P(OTF2_CollectiveOp operation, OTF2_RmaSyncLevel level, OTF2_RmaWinRef win, uint32_t root, uint64_t sent,
           uint64_t received),
-        P(OPERATION, U("sync_level"), WIN, U("root"), U("bytes_sent"), U("bytes_received")),
+        P(OPERATION, U("sync_level"), WIN, ROOT, U("bytes_sent"), U("bytes_received")),
         P(operation, level, win, root, sent, received))
 INSTANT(RmaGroupSync, P(OTF2_RmaSyncLevel level, OTF2_RmaWinRef win, OTF2_GroupRef group),
         P(U("sync_level"), WIN, R("group", DEF_GROUP)), P(level, win, group))
