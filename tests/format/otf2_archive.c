@@ -31,8 +31,9 @@ void archive_begin(test_archive *a)
     strcpy(a->folder, "/tmp");
     if (tmp && tmp[0] && strlen(tmp) < 40) strcpy(a->folder, tmp);
     strcat(a->folder, "/otf2-XXXXXX");
-    assert_non_null(mkdtemp(a->folder));
-    snprintf(a->anchor, sizeof a->anchor, "%s/traces.otf2", a->folder);
+    if (!mkdtemp(a->folder)) fail_msg("no temporary folder");
+    strcpy(a->anchor, a->folder);
+    strcat(a->anchor, "/traces.otf2");
     rmdir(a->folder); /* the library makes it */
     a->archive = OTF2_Archive_Open(a->folder, "traces", OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_MIN, OTF2_CHUNK_SIZE_MIN,
                                    OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
