@@ -22,8 +22,7 @@
 #include "format/otf2/otf2_read.h"
 #include "trace/lazy.h"
 
-/* ---- the library's errors -------------------------------------------------------------------------------------------
- */
+/* ---- the library's errors --------------------------------------------------------------------------- */
 
 /* The library prints each error to stderr unless it is given a function; there is one for the whole process. The last
  * reader that ends puts back what was there before the first began. */
@@ -46,8 +45,16 @@ static void be_quiet(bool quiet)
     pthread_mutex_unlock(&quiet_lock);
 }
 
-/* ---- opening
- * ----------------------------------------------------------------------------------------------------------- */
+uint64_t otf2_file_bytes(const otf2_reader *r, const char *end)
+{
+    char path[4096];
+    struct stat info;
+    int size = snprintf(path, sizeof path, "%.*s%s", (int)(strlen(r->path) - strlen(".otf2")), r->path, end);
+    bool found = size > 0 && (size_t)size < sizeof path && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return found ? (uint64_t)info.st_size : 0;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------- */
 
 static hd_status read_anchor(otf2_reader *r)
 {
@@ -88,8 +95,7 @@ static hd_status open_archive(otf2_reader *r)
     return HD_OK;
 }
 
-/* ---- locations
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- locations -------------------------------------------------------------------------------------- */
 
 /* Files of events of locations that no definition names are read as well. */
 static void find_undefined_locations(otf2_reader *r)
@@ -125,18 +131,17 @@ static OTF2_CallbackCode on_clock_offset(void *user, OTF2_TimeStamp time, int64_
 /* Mapping tables and clock offsets, which the library applies to the events of the location. */
 static hd_status read_local_definitions(otf2_reader *r, otf2_def *location, OTF2_DefReaderCallbacks *callbacks)
 {
-    char path[4096];
-    struct stat info;
+    char end[40];
     uint64_t count;
-    int size = snprintf(path, sizeof path, "%.*s/%" PRIu64 ".def", (int)(strlen(r->path) - strlen(".otf2")), r->path,
-                        location->ref);
-    if (size < 0 || (size_t)size >= sizeof path || stat(path, &info) != 0) return HD_OK; /* they may be absent */
+    snprintf(end, sizeof end, "/%" PRIu64 ".def", location->ref);
+    uint64_t most = otf2_file_bytes(r, end);
+    if (!most) return HD_OK; /* they may be absent */
     r->location.def = location;
     OTF2_ErrorCode code = OTF2_ERROR_FILE_INTERACTION;
     OTF2_DefReader *reader = OTF2_Reader_GetDefReader(r->lib, location->ref);
     if (reader) {
         OTF2_Reader_RegisterDefCallbacks(r->lib, reader, callbacks, r);
-        code = OTF2_Reader_ReadAllLocalDefinitions(r->lib, reader, &count);
+        code = OTF2_Reader_ReadLocalDefinitions(r->lib, reader, most, &count);
         OTF2_Reader_CloseDefReader(r->lib, reader);
     }
     r->location.def = NULL;
@@ -182,32 +187,20 @@ static hd_status read_locations(otf2_reader *r)
     return status;
 }
 
-/* ---- the whole
- * ---------------------------------------------------------------------------------------------------------- */
-
-static void add_size(uint64_t *bytes, const char *folder, const char *name)
-{
-    char path[4096];
-    struct stat info;
-    int size = snprintf(path, sizeof path, "%s%s%s", folder, name ? "/" : "", name ? name : "");
-    if (size > 0 && (size_t)size < sizeof path && stat(path, &info) == 0 && S_ISREG(info.st_mode))
-        *bytes += (uint64_t)info.st_size;
-}
+/* ---- the whole -------------------------------------------------------------------------------------- */
 
 static uint64_t archive_bytes(const otf2_reader *r)
 {
-    static const char *const ends[] = {".otf2", ".def", ".marker"};
+    char name[300];
     char path[4096];
-    uint64_t bytes = 0;
-    int stem = (int)(strlen(r->path) - strlen(".otf2"));
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        int size = snprintf(path, sizeof path, "%.*s%s", stem, r->path, ends[i]);
-        if (size > 0 && (size_t)size < sizeof path) add_size(&bytes, path, NULL);
-    }
-    int size = snprintf(path, sizeof path, "%.*s", stem, r->path);
+    uint64_t bytes = otf2_file_bytes(r, ".otf2") + otf2_file_bytes(r, ".def") + otf2_file_bytes(r, ".marker");
+    int size = snprintf(path, sizeof path, "%.*s", (int)(strlen(r->path) - strlen(".otf2")), r->path);
     DIR *folder = size > 0 && (size_t)size < sizeof path ? opendir(path) : NULL;
     if (!folder) return bytes;
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) add_size(&bytes, path, entry->d_name);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        snprintf(name, sizeof name, "/%s", entry->d_name);
+        bytes += otf2_file_bytes(r, name);
+    }
     closedir(folder);
     return bytes;
 }

@@ -27,7 +27,7 @@
 #include "format/otf2/otf2_lint.h"
 #include "format/otf2/otf2_map.h"
 
-/* ---- definitions ----------------------------------------------------------------------------------------- */
+/* ---- definitions ------------------------------------------------------------------------------------ */
 
 /* Those an attribute may refer to first, in the order of OTF2_TYPE_STRING and on. */
 typedef enum def_kind {
@@ -139,7 +139,7 @@ typedef struct def_table {
     otf2_map map; /* ref -> index */
 } def_table;
 
-/* ---- one location ---------------------------------------------------------------------------------------- */
+/* ---- one location ----------------------------------------------------------------------------------- */
 
 /* A region on its way to its end. */
 typedef struct open_region {
@@ -186,7 +186,7 @@ typedef struct otf2_location {
     uint64_t comm; /* 1 + the communicator whose members were asked for last */
 } otf2_location;
 
-/* ---- both ends of messages and operations ------------------------------------------------------------------ */
+/* ---- both ends of messages and operations ----------------------------------------------------------- */
 
 typedef struct match_key {
     uint64_t what, from, to, tag; /* what: a communicator, window, handle and which of these */
@@ -219,7 +219,7 @@ typedef struct otf2_marker {
     uint8_t severity;
 } otf2_marker;
 
-/* ---- the reader -------------------------------------------------------------------------------------------- */
+/* ---- the reader ------------------------------------------------------------------------------------- */
 
 typedef struct otf2_reader {
     hd_builder *builder;
@@ -255,6 +255,8 @@ typedef struct otf2_reader {
 hd_status otf2_read_definitions(otf2_reader *r);
 OTF2_CallbackCode otf2_add_definition(otf2_reader *r, def_kind kind, uint64_t ref, const uint64_t *values,
                                       const void *list, uint32_t list_count, unsigned list_width);
+/* Size of a file of the archive, by what follows the archive's stem (".def", "/0.evt"); 0 if there is none. */
+uint64_t otf2_file_bytes(const otf2_reader *r, const char *end);
 /* Remember a failure and stop the library. */
 OTF2_CallbackCode otf2_stop(otf2_reader *r, hd_status status);
 

@@ -166,7 +166,7 @@ void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes)
     }
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------------- */
 
 static void put_arg(hd_json_out *out, const otf2_reader *r, const hd_arg_key *key, int64_t bits)
 {

@@ -12,7 +12,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
+#include "base/bytes.h"
 #include "format/otf2/otf2_read.h"
 
 #define PUSH(list, ...)                                                                                                \
@@ -22,7 +24,7 @@
 
 #define NEVER UINT64_MAX
 
-/* ---- the clock ------------------------------------------------------------------------------------------------ */
+/* ---- the clock -------------------------------------------------------------------------------------- */
 
 int64_t otf2_ns(const otf2_reader *r, uint64_t ticks, uint32_t *out_ps)
 {
@@ -46,7 +48,7 @@ hd_row otf2_row(const otf2_reader *r, hd_kind kind, char phase, uint64_t time)
     return row;
 }
 
-/* ---- first pass: which leave ends which enter ------------------------------------------------------------------- */
+/* ---- first pass: which leave ends which enter ------------------------------------------------------- */
 
 static OTF2_CallbackCode scan_enter(otf2_reader *r, otf2_def *what, uint64_t time)
 {
@@ -169,8 +171,7 @@ static void close_rest(otf2_reader *r)
     if (location->late.count) qsort(location->late.at, location->late.count, sizeof *location->late.at, by_slice);
 }
 
-/* ---- second pass --------------------------------------------------------------------------------------------------
- */
+/* ---- second pass ------------------------------------------------------------------------------------ */
 
 static void check_time(otf2_reader *r, uint64_t time)
 {
@@ -231,32 +232,87 @@ OTF2_CallbackCode otf2_begin_event(otf2_reader *r, OTF2_TimeStamp time, uint64_t
     return OTF2_CALLBACK_SUCCESS;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------
- */
+/* ---- files ------------------------------------------------------------------------------------------ */
 
-/* Whether there is a file of events, with the magic bytes of one. */
-static bool has_events(otf2_reader *r, uint64_t ref, uint64_t wanted)
+/* The library goes round for ever in a file that was cut behind its first chunk: it reads the rest of the chunk before
+ * once more. So the chunks are looked at here first, and no more events are asked for than whole chunks hold. Each
+ * begins with 3, the byte order, and the numbers of its first and last event; the file ends with 2 and 1. */
+enum { CHUNK_HEAD = 18 };
+
+typedef struct chunk_head {
+    bool good;
+    uint64_t first, last;
+} chunk_head;
+
+static chunk_head read_head(FILE *file, uint64_t at)
+{
+    uint8_t head[CHUNK_HEAD];
+    chunk_head out = {0};
+    if (fseeko(file, (off_t)at, SEEK_SET) != 0 || fread(head, 1, sizeof head, file) != sizeof head) return out;
+    bool big = head[1] == '#';
+    hd_byte_reader reader = hd_byte_reader_of(head + 2, sizeof head - 2);
+    out.first = hd_byte_reader_le(&reader, 8);
+    out.last = hd_byte_reader_le(&reader, 8);
+    if (big) out.first = __builtin_bswap64(out.first);
+    if (big) out.last = __builtin_bswap64(out.last);
+    out.good = head[0] == 3 && (big || head[1] == 'B');
+    return out;
+}
+
+static bool ends_well(FILE *file, uint64_t size)
+{
+    uint8_t tail[2] = {0};
+    return fseeko(file, (off_t)size - 2, SEEK_SET) == 0 && fread(tail, 1, 2, file) == 2 && tail[0] == 2 && tail[1] == 1;
+}
+
+/* How many events can be asked for; false if that is not all of them. */
+static bool count_events(uint64_t *out, otf2_reader *r, FILE *file, uint64_t size)
+{
+    uint64_t chunk = r->anchor.event_chunk_bytes, last = 0;
+    for (uint64_t at = 0; at < size; at += chunk) {
+        chunk_head head = read_head(file, at);
+        bool goes_on = head.good && head.first == last + 1 && head.last + 1 >= head.first && head.last < size;
+        bool whole = size - at >= chunk || ends_well(file, size);
+        if (at && (!goes_on || !whole)) {
+            *out = last;
+            return false;
+        }
+        last = head.last;
+        if (goes_on && whole) continue;
+        *out = size; /* the first chunk alone is safe: whatever the library gets from it */
+        return false;
+    }
+    *out = last;
+    return true;
+}
+
+/* Whether there is a file of events, and how many of them there can be. */
+static bool open_events(uint64_t *out_count, otf2_reader *r, uint64_t ref, uint64_t wanted)
 {
     char path[4096];
-    unsigned char head[2] = {0};
-    size_t stem = strlen(r->path) - strlen(".otf2");
-    int size = snprintf(path, sizeof path, "%.*s/%" PRIu64 ".evt", (int)stem, r->path, ref);
+    struct stat info;
+    int size =
+        snprintf(path, sizeof path, "%.*s/%" PRIu64 ".evt", (int)(strlen(r->path) - strlen(".otf2")), r->path, ref);
     FILE *file = size > 0 && (size_t)size < sizeof path ? fopen(path, "rb") : NULL;
-    if (!file) {
+    if (!file || fstat(fileno(file), &info) != 0) {
+        if (file) fclose(file);
         if (wanted)
             otf2_lint_place(&r->lint, LINT_EVENTS_MISSING, ref, "location %" PRIu64 ": no file for %" PRIu64 " events",
                             ref, wanted);
         return false;
     }
-    size_t got = fread(head, 1, sizeof head, file);
+    bool good = read_head(file, 0).good, whole = good && count_events(out_count, r, file, (uint64_t)info.st_size);
     fclose(file);
-    if (got == sizeof head && head[0] == 3 && (head[1] == 'B' || head[1] == '#')) return true;
-    otf2_lint_place(&r->lint, LINT_EVENTS_DAMAGED, ref, "location %" PRIu64 ": not a file of events", ref);
-    return false;
+    if (!good)
+        otf2_lint_place(&r->lint, LINT_EVENTS_DAMAGED, ref, "location %" PRIu64 ": not a file of events", ref);
+    else if (!whole)
+        otf2_lint_place(&r->lint, LINT_EVENTS_DAMAGED, ref, "location %" PRIu64 ": its file is cut or damaged", ref);
+    return good;
 }
 
 /* One pass over all events; *out_code says how it ended. */
-static hd_status run_pass(OTF2_ErrorCode *out_code, otf2_reader *r, void (*set)(OTF2_EvtReaderCallbacks *))
+static hd_status run_pass(OTF2_ErrorCode *out_code, otf2_reader *r, uint64_t most,
+                          void (*set)(OTF2_EvtReaderCallbacks *))
 {
     OTF2_EvtReader *reader = OTF2_Reader_GetEvtReader(r->lib, r->location.def->ref);
     *out_code = OTF2_ERROR_FILE_INTERACTION;
@@ -269,7 +325,7 @@ static hd_status run_pass(OTF2_ErrorCode *out_code, otf2_reader *r, void (*set)(
     OTF2_EvtReader_SetCallbacks(reader, callbacks, r);
     OTF2_EvtReaderCallbacks_Delete(callbacks);
     uint64_t count = 0;
-    *out_code = OTF2_EvtReader_ReadEvents(reader, UINT64_MAX, &count);
+    *out_code = most ? OTF2_EvtReader_ReadEvents(reader, most, &count) : OTF2_SUCCESS;
     OTF2_Reader_CloseEvtReader(r->lib, reader);
     return r->status;
 }
@@ -310,14 +366,15 @@ static void reset(otf2_location *location, otf2_def *def)
 hd_status otf2_read_location(otf2_reader *r, otf2_def *def)
 {
     OTF2_ErrorCode code;
+    uint64_t most;
     reset(&r->location, def);
     r->lint.location = def->ref;
     if (def->track == HD_NONE) otf2_track_of_location(r, def);
     r->location.track = def->track;
-    if (!has_events(r, def->ref, def->values[LOCATION_EVENTS])) return HD_OK;
-    HD_TRY(run_pass(&code, r, otf2_set_scan_callbacks));
+    if (!open_events(&most, r, def->ref, def->values[LOCATION_EVENTS])) return HD_OK;
+    HD_TRY(run_pass(&code, r, most, otf2_set_scan_callbacks));
     close_rest(r);
-    HD_TRY(run_pass(&code, r, set_all_callbacks));
+    HD_TRY(run_pass(&code, r, most, set_all_callbacks));
     HD_TRY(otf2_add_pending(r));
     check_location(r, code);
     return r->status;

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "format/otf2/otf2_read.h"
 
@@ -199,8 +198,7 @@ hd_status otf2_add_metadata(otf2_reader *r)
     return status == HD_OK ? r->status : status;
 }
 
-/* ---- markers
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- markers ---------------------------------------------------------------------------------------- */
 
 static OTF2_CallbackCode on_def_marker(void *user, OTF2_MarkerRef self, const char *group, const char *category,
                                        OTF2_MarkerSeverity severity)
@@ -257,9 +255,8 @@ static OTF2_CallbackCode on_marker(void *user, OTF2_TimeStamp time, OTF2_TimeSta
 
 hd_status otf2_read_markers(otf2_reader *r)
 {
-    char path[4096];
-    int size = snprintf(path, sizeof path, "%.*s.marker", (int)(strlen(r->path) - strlen(".otf2")), r->path);
-    if (size < 0 || (size_t)size >= sizeof path || access(path, F_OK) != 0) return HD_OK;
+    uint64_t most = otf2_file_bytes(r, ".marker");
+    if (!most) return HD_OK;
     r->location.def = NULL;
     OTF2_MarkerReader *reader = OTF2_Reader_GetMarkerReader(r->lib);
     OTF2_MarkerReaderCallbacks *callbacks = reader ? OTF2_MarkerReaderCallbacks_New() : NULL;
@@ -270,7 +267,7 @@ hd_status otf2_read_markers(otf2_reader *r)
         OTF2_MarkerReaderCallbacks_SetMarkerCallback(callbacks, on_marker);
         OTF2_Reader_RegisterMarkerCallbacks(r->lib, reader, callbacks, r);
         OTF2_MarkerReaderCallbacks_Delete(callbacks);
-        code = OTF2_Reader_ReadAllMarkers(r->lib, reader, &count);
+        code = OTF2_Reader_ReadMarkers(r->lib, reader, most, &count);
     }
     if (reader) OTF2_Reader_CloseMarkerReader(r->lib, reader);
     if (r->status == HD_OK && code != OTF2_SUCCESS)

@@ -107,10 +107,12 @@ static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_
     return status == HD_OK ? OTF2_CALLBACK_SUCCESS : otf2_stop(r, status);
 }
 
-/* ---- the events
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the events ------------------------------------------------------------------------------------- */
 
-#define ROOT {"root", FIELD_ROOT, 0, NULL}
+#define ROOT                                                                                                           \
+    {                                                                                                                  \
+        "root", FIELD_ROOT, 0, NULL                                                                                    \
+    }
 #define END_FIELD                                                                                                      \
     {                                                                                                                  \
         NULL, FIELD_END, 0, NULL                                                                                       \
@@ -331,26 +333,26 @@ void otf2_set_other_callbacks(OTF2_EvtReaderCallbacks *callbacks)
 {
 #define SET(name) OTF2_EvtReaderCallbacks_Set##name##Callback(callbacks, on_##name);
     SET(Unknown)
-    SET(BufferFlush) SET(MeasurementOnOff) SET(MpiSend) SET(MpiIsend) SET(MpiIsendComplete) SET(MpiIrecvRequest)
-        SET(MpiRecv) SET(MpiIrecv) SET(MpiRequestTest) SET(MpiRequestCancelled) SET(MpiCollectiveBegin)
-            SET(MpiCollectiveEnd) SET(OmpFork) SET(OmpJoin) SET(OmpAcquireLock) SET(OmpReleaseLock) SET(OmpTaskCreate)
-                SET(OmpTaskSwitch) SET(OmpTaskComplete) SET(RmaWinCreate) SET(RmaWinDestroy) SET(RmaCollectiveBegin)
-                    SET(RmaCollectiveEnd) SET(RmaGroupSync) SET(RmaRequestLock) SET(RmaAcquireLock) SET(RmaTryLock)
-                        SET(RmaReleaseLock) SET(RmaSync) SET(RmaWaitChange) SET(RmaPut) SET(RmaGet) SET(RmaAtomic)
-                            SET(RmaOpCompleteBlocking) SET(RmaOpCompleteNonBlocking) SET(RmaOpTest)
-                                SET(RmaOpCompleteRemote) SET(ThreadFork) SET(ThreadJoin) SET(ThreadTeamBegin)
-                                    SET(ThreadTeamEnd) SET(ThreadAcquireLock) SET(ThreadReleaseLock)
-                                        SET(ThreadTaskCreate) SET(ThreadTaskSwitch) SET(ThreadTaskComplete)
-                                            SET(ThreadCreate) SET(ThreadBegin) SET(ThreadWait) SET(ThreadEnd)
-                                                SET(IoCreateHandle) SET(IoDestroyHandle) SET(IoDuplicateHandle)
-                                                    SET(IoSeek) SET(IoChangeStatusFlags) SET(IoDeleteFile)
-                                                        SET(IoOperationBegin) SET(IoOperationTest)
-                                                            SET(IoOperationIssued) SET(IoOperationComplete)
-                                                                SET(IoOperationCancelled) SET(IoAcquireLock)
-                                                                    SET(IoReleaseLock) SET(IoTryLock) SET(ProgramBegin)
-                                                                        SET(ProgramEnd)
-                                                                            SET(NonBlockingCollectiveRequest)
-                                                                                SET(NonBlockingCollectiveComplete)
-                                                                                    SET(CommCreate) SET(CommDestroy)
+    SET(BufferFlush)
+    SET(MeasurementOnOff)
+    SET(MpiSend) SET(MpiIsend) SET(MpiIsendComplete) SET(MpiIrecvRequest) SET(MpiRecv) SET(MpiIrecv) SET(MpiRequestTest)
+        SET(MpiRequestCancelled) SET(MpiCollectiveBegin) SET(MpiCollectiveEnd) SET(OmpFork) SET(OmpJoin)
+            SET(OmpAcquireLock) SET(OmpReleaseLock) SET(OmpTaskCreate) SET(OmpTaskSwitch) SET(OmpTaskComplete)
+                SET(RmaWinCreate) SET(RmaWinDestroy) SET(RmaCollectiveBegin) SET(RmaCollectiveEnd) SET(RmaGroupSync)
+                    SET(RmaRequestLock) SET(RmaAcquireLock) SET(RmaTryLock) SET(RmaReleaseLock) SET(RmaSync)
+                        SET(RmaWaitChange) SET(RmaPut) SET(RmaGet) SET(RmaAtomic) SET(RmaOpCompleteBlocking)
+                            SET(RmaOpCompleteNonBlocking) SET(RmaOpTest) SET(RmaOpCompleteRemote) SET(ThreadFork)
+                                SET(ThreadJoin) SET(ThreadTeamBegin) SET(ThreadTeamEnd) SET(ThreadAcquireLock)
+                                    SET(ThreadReleaseLock) SET(ThreadTaskCreate) SET(ThreadTaskSwitch)
+                                        SET(ThreadTaskComplete) SET(ThreadCreate) SET(ThreadBegin) SET(ThreadWait)
+                                            SET(ThreadEnd) SET(IoCreateHandle) SET(IoDestroyHandle)
+                                                SET(IoDuplicateHandle) SET(IoSeek) SET(IoChangeStatusFlags)
+                                                    SET(IoDeleteFile) SET(IoOperationBegin) SET(IoOperationTest)
+                                                        SET(IoOperationIssued) SET(IoOperationComplete)
+                                                            SET(IoOperationCancelled) SET(IoAcquireLock)
+                                                                SET(IoReleaseLock) SET(IoTryLock) SET(ProgramBegin)
+                                                                    SET(ProgramEnd) SET(NonBlockingCollectiveRequest)
+                                                                        SET(NonBlockingCollectiveComplete)
+                                                                            SET(CommCreate) SET(CommDestroy)
 #undef SET
 }
