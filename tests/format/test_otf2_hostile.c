@@ -19,7 +19,7 @@
 #include "fixtures.h"
 #include "format/otf2/otf2.h"
 #include "format/otf2/otf2_anchor.h"
-#include "format/otf2_archive.h"
+#include "format/otf2/otf2_archive.h"
 
 static const char *const names[] = {"traces.otf2",  "traces.def",   "traces.marker",
                                     "traces/0.def", "traces/0.evt", "traces/4294967296.evt"};

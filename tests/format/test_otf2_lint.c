@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "format/otf2_archive.h"
+#include "format/otf2/otf2_archive.h"
 #include "heddle/report.h"
 
 /* Whether the ledger holds these codes and no others that mend or lose. "" ends the list. */

@@ -14,7 +14,7 @@
 
 #include "dump.h"
 #include "fixtures.h"
-#include "format/otf2_archive.h"
+#include "format/otf2/otf2_archive.h"
 
 static hd_event event_at(const hd_trace *trace, hd_kind kind, uint64_t row)
 {

@@ -1,5 +1,5 @@
 /* otf2_archive.c - see otf2_archive.h */
-#include "format/otf2_archive.h"
+#include "format/otf2/otf2_archive.h"
 
 #include <dirent.h>
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "format/otf2_archive.h"
+#include "format/otf2/otf2_archive.h"
 
 static void write_cpu_events(OTF2_EvtWriter *w)
 {
