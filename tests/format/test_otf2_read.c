@@ -317,6 +317,57 @@ static void test_otf2_read__more_sets_of_attributes_than_shapes_are_kept_as_json
     hd_trace_free(trace);
 }
 
+static void test_otf2_read__attributes_of_our_writer_get_their_types_back(void **state)
+{
+    static const struct {
+        const char *description, *text;
+        hd_arg_type type;
+    } cases[] = {{"args decimal text", "12500e-3", HD_ARG_DECIMAL},
+                 {"args number text", "1e-9", HD_ARG_NUMBER},
+                 {"args json", "[1,2]", HD_ARG_JSON},
+                 {"args null", "null", HD_ARG_NULL},
+                 {"args string", "text", HD_ARG_STRING},
+                 {"args json", "[1,", HD_ARG_STRING},
+                 {"args decimal text", "1e-99", HD_ARG_STRING},
+                 {"args number text", "x", HD_ARG_STRING},
+                 {"something else", "[1]", HD_ARG_STRING}};
+    enum { CASES = sizeof cases / sizeof *cases };
+    (void)state;
+    test_archive a;
+    archive_begin(&a);
+    OTF2_EvtWriter *w = archive_events(&a, 0);
+    OTF2_AttributeList *list = OTF2_AttributeList_New();
+    for (uint32_t i = 0; i < CASES; i++) OTF2_AttributeList_AddStringRef(list, i, 1 + i);
+    OTF2_EvtWriter_Enter(w, list, 10, 0);
+    OTF2_EvtWriter_Leave(w, NULL, 20, 0);
+    OTF2_AttributeList_Delete(list);
+    archive_definitions(&a, NULL, 0);
+    for (uint32_t i = 0; i < CASES; i++) archive_string(&a, cases[i].text);
+    archive_standard(&a);
+    archive_region(&a, 0, "outer");
+    for (uint32_t i = 0; i < CASES; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "a%u", i);
+        OTF2_GlobalDefWriter_WriteAttribute(a.defs, i, archive_string(&a, name),
+                                            archive_string(&a, cases[i].description), OTF2_TYPE_STRING);
+    }
+    archive_end(&a);
+    hd_trace *trace = archive_read(&a);
+    archive_remove(&a);
+    hd_event slice = event_at(trace, HD_KIND_SLICE, 0);
+    for (uint32_t i = 0; i < CASES; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "a%u", i);
+        hd_value value = {0};
+        hd_event_arg(&value, trace, &slice, hd_trace_find_string(trace, name, strlen(name)));
+        if (value.type != cases[i].type) fail_msg("%s of \"%s\": %d", cases[i].description, cases[i].text, value.type);
+        if (i == 0) assert_int_equal(value.bits, hd_decimal_pack(12500, 3));
+        if (value.type == HD_ARG_STRING || value.type == HD_ARG_JSON || value.type == HD_ARG_NUMBER)
+            expect_text(trace, (uint32_t)value.bits, cases[i].text);
+    }
+    hd_trace_free(trace);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +380,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_otf2_read__clock_offsets_are_interpolated),
         cmocka_unit_test(test_otf2_read__a_folder_is_read_by_its_one_archive),
         cmocka_unit_test(test_otf2_read__arguments_can_be_left_out),
+        cmocka_unit_test(test_otf2_read__attributes_of_our_writer_get_their_types_back),
         cmocka_unit_test(test_otf2_read__more_sets_of_attributes_than_shapes_are_kept_as_json),
     };
     update_wanted = argc > 1 && strcmp(argv[1], "--update") == 0;

@@ -86,6 +86,10 @@ static hd_status open_archive(otf2_reader *r)
         return hd_error_set(r->err, HD_ERR_DAMAGED, r->path, HD_OFFSET_NONE,
                             "the OTF2 library cannot open the archive");
     OTF2_Reader_SetSerialCollectiveCallbacks(r->lib);
+    char *creator = NULL;
+    if (OTF2_Reader_GetCreator(r->lib, &creator) == OTF2_SUCCESS && creator)
+        r->is_own = strncasecmp(creator, "heddle", 6) == 0;
+    free(creator);
     if (r->anchor.snapshot_count)
         otf2_lint_place(&r->lint, LINT_SNAPSHOTS, 0, "%" PRIu32 " snapshots, which repeat events",
                         r->anchor.snapshot_count);

@@ -73,7 +73,7 @@ typedef enum def_kind {
 /* Indexes of the fields that the reader itself looks at; all fields stand in def_infos. */
 enum { ATTRIBUTE_TYPE = 2 };
 enum { LOCATION_TYPE = 1, LOCATION_EVENTS, LOCATION_GROUP };
-enum { REGION_ROLE = 3, REGION_PARADIGM };
+enum { REGION_DESCRIPTION = 2, REGION_ROLE, REGION_PARADIGM };
 enum { GROUP_TYPE = 1, GROUP_PARADIGM };
 enum { METRIC_CLASS = 2, METRIC_RECORDER, METRIC_SCOPE, METRIC_SCOPE_REF };
 enum { COMM_GROUP = 1, COMM_GROUP_B };
@@ -129,6 +129,8 @@ typedef struct otf2_def {
     hd_ident ident;               /* locations, groups: the tid or pid that a property gives */
     int64_t number, stream_count; /* groups of accelerators */
     uint32_t open;                /* regions, contexts: 1 + the newest open entry of the location being read */
+    uint8_t own_type;             /* attributes of our writer: 1 + the hd_arg_type that the value had */
+    uint8_t own_scope;            /* and its hd_arg_scope */
     bool missing;                 /* was referred to and not defined */
     otf2_map *ranks;              /* groups: location or ~location group -> rank */
 } otf2_def;
@@ -231,6 +233,7 @@ typedef struct otf2_reader {
     OTF2_Reader *lib;
     otf2_anchor anchor;
     bool wants_args;
+    bool is_own; /* our writer wrote it */
 
     hd_arena arena;
     def_table defs[DEF_KINDS];
@@ -286,6 +289,8 @@ void otf2_arg_double(otf2_reader *r, uint32_t key, double value);
 void otf2_arg_field(otf2_reader *r, const otf2_field *field, const uint64_t *values, unsigned index);
 void otf2_arg_value(otf2_reader *r, uint32_t key, OTF2_Type type, OTF2_AttributeValue value);
 void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes);
+/* Know an attribute of our writer by its description: "args json", "event int" … */
+void otf2_know_own_attribute(otf2_reader *r, otf2_def *attribute);
 /* The row with the arguments collected. */
 hd_status otf2_add_row(otf2_reader *r, hd_row *row);
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
+#include "base/json_repair.h"
 #include "format/otf2/otf2_read.h"
 
 void otf2_args_clear(otf2_reader *r)
@@ -153,6 +155,80 @@ void otf2_arg_field(otf2_reader *r, const otf2_field *field, const uint64_t *val
     }
 }
 
+/* ---- attributes of our own writer ------------------------------------------------------------------- */
+
+void otf2_know_own_attribute(otf2_reader *r, otf2_def *attribute)
+{
+    static const char *const names[] = {
+        [HD_ARG_NULL] = "null",     [HD_ARG_BOOL] = "bool",     [HD_ARG_INT] = "int",  [HD_ARG_DECIMAL] = "decimal",
+        [HD_ARG_NUMBER] = "number", [HD_ARG_STRING] = "string", [HD_ARG_JSON] = "json"};
+    hd_string text = hd_builder_string(r->builder, otf2_ref_name(r, DEF_STRING, attribute->values[1]));
+    char word[24], scope[8], type[12], form[8] = "";
+    if (text.size >= sizeof word) return;
+    memcpy(word, text.data, text.size);
+    word[text.size] = '\0';
+    int words = sscanf(word, "%7s %11s %7s", scope, type, form);
+    bool event = words >= 2 && strcmp(scope, "event") == 0;
+    if (words < 2 || (!event && strcmp(scope, "args") != 0) || (words == 3 && strcmp(form, "text") != 0)) return;
+    for (uint8_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], type) != 0) continue;
+        attribute->own_type = (uint8_t)(i + 1);
+        attribute->own_scope = event ? HD_SCOPE_EVENT : HD_SCOPE_ARGS;
+    }
+}
+
+/* "12500e-3" is 12.500. */
+static bool parse_decimal(int64_t *out, hd_string text)
+{
+    char copy[48], *end;
+    if (text.size >= sizeof copy) return false;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    long long mantissa = strtoll(copy, &end, 10);
+    if (end == copy || end[0] != 'e' || end[1] != '-' || end[2] < '0' || end[2] > '9') return false;
+    unsigned long scale = strtoul(end + 2, &end, 10);
+    if (*end || scale > 31 || mantissa >= INT64_C(1) << 58 || mantissa <= -(INT64_C(1) << 58)) return false;
+    *out = hd_decimal_pack(mantissa, (unsigned)scale);
+    return true;
+}
+
+static bool is_number(hd_string text)
+{
+    return text.size && (text.data[0] == '-' || (text.data[0] >= '0' && text.data[0] <= '9')) &&
+           hd_json_valid(text.data, text.size, 1);
+}
+
+/* The last argument gets back the type it had before it was written; what does not read as that stays as it is. */
+static void restore_type(otf2_reader *r, const otf2_def *attribute)
+{
+    hd_arg_key *key = &r->args.keys[r->args.count - 1];
+    int64_t *value = &r->args.values[r->args.count - 1];
+    bool is_text = key->type == HD_ARG_STRING;
+    hd_string text = is_text ? hd_builder_string(r->builder, (uint32_t)*value) : (hd_string){"", 0};
+    key->scope = attribute->own_scope;
+    switch (attribute->own_type - 1) {
+    case HD_ARG_NULL:
+        key->type = HD_ARG_NULL;
+        *value = 0;
+        break;
+    case HD_ARG_BOOL:
+        if (key->type != HD_ARG_INT) break;
+        key->type = HD_ARG_BOOL;
+        *value = *value != 0;
+        break;
+    case HD_ARG_DECIMAL:
+        if (is_text && parse_decimal(value, text)) key->type = HD_ARG_DECIMAL;
+        break;
+    case HD_ARG_NUMBER:
+        if (is_text && is_number(text)) key->type = HD_ARG_NUMBER;
+        break;
+    case HD_ARG_JSON:
+        if (is_text && hd_json_valid(text.data, text.size, HD_JSON_DEPTH_LIMIT)) key->type = HD_ARG_JSON;
+        break;
+    default: break;
+    }
+}
+
 void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes)
 {
     uint32_t count = attributes ? OTF2_AttributeList_GetNumberOfElements(attributes) : 0;
@@ -162,7 +238,10 @@ void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes)
         OTF2_AttributeValue value;
         if (OTF2_AttributeList_GetAttributeByIndex(attributes, i, &ref, &type, &value) != OTF2_SUCCESS) break;
         uint32_t key = otf2_ref_name(r, DEF_ATTRIBUTE, ref);
+        size_t before = r->args.count;
         otf2_arg_value(r, key == HD_STRING_NONE ? hd_builder_intern_text(r->builder, "attribute") : key, type, value);
+        const otf2_def *attribute = otf2_get(r, DEF_ATTRIBUTE, ref);
+        if (attribute && attribute->own_type && r->args.count > before) restore_type(r, attribute);
     }
 }
 

@@ -129,7 +129,11 @@ static void name_definition(otf2_reader *r, def_kind kind, otf2_def *def)
         if (strcmp(def_infos[kind].fields[0].name, "name") == 0 && kind != DEF_STRING)
             def->name = otf2_ref_name(r, DEF_STRING, def->values[0]);
     }
-    if (kind == DEF_REGION) def->category = otf2_ref_name(r, DEF_PARADIGM, def->values[REGION_PARADIGM]);
+    if (kind == DEF_ATTRIBUTE) otf2_know_own_attribute(r, def);
+    if (kind != DEF_REGION) return;
+    uint32_t about = otf2_ref_name(r, DEF_STRING, def->values[REGION_DESCRIPTION]); /* our writer's category */
+    bool given = r->is_own && hd_builder_string(r->builder, about).size;
+    def->category = given ? about : otf2_ref_name(r, DEF_PARADIGM, def->values[REGION_PARADIGM]);
 }
 
 static void check_references(otf2_reader *r, def_kind kind, const otf2_def *def)
