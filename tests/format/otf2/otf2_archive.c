@@ -107,7 +107,7 @@ static void remove_folder(const char *path)
     DIR *folder = opendir(path);
     if (!folder) return;
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        char inner[512];
+        char inner[1024];
         if (entry->d_name[0] == '.') continue;
         snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
         if (unlink(inner) != 0) remove_folder(inner);
