@@ -329,6 +329,7 @@ static OTF2_CallbackCode on_Unknown(OTF2_LocationRef ref, OTF2_TimeStamp time, u
     return OTF2_CALLBACK_SUCCESS;
 }
 
+/* clang-format off */
 void otf2_set_other_callbacks(OTF2_EvtReaderCallbacks *callbacks)
 {
 #define SET(name) OTF2_EvtReaderCallbacks_Set##name##Callback(callbacks, on_##name);
@@ -357,3 +358,4 @@ void otf2_set_other_callbacks(OTF2_EvtReaderCallbacks *callbacks)
                                                                         SET(CommDestroy)
 #undef SET
 }
+/* clang-format on */

@@ -109,7 +109,7 @@ static void remove_folder(const char *path)
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         char inner[1024];
         if (entry->d_name[0] == '.') continue;
-        snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
+        if (snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name) >= (int)sizeof inner) continue;
         if (unlink(inner) != 0) remove_folder(inner);
     }
     closedir(folder);
