@@ -22,6 +22,7 @@ MAY_INCLUDE = {
     "report": BELOW_FORMATS,
     "synth": BELOW_FORMATS,
     "fix": BELOW_TOOLS,
+    "convert": BELOW_TOOLS,
     "query": BELOW_TOOLS,
     "replay": BELOW_TOOLS,
     "view": BELOW_TOOLS | {"query"},

@@ -47,6 +47,7 @@ typedef struct hd_write_options {
     bool raw;           /* Perfetto: no compressed packets */
     bool clean;         /* OTF2: replace an archive that is there */
     bool sync;          /* wait for the disk before the file gets its name */
+    bool strict;        /* write nothing that loses something: UNSUPPORTED, after the ledger has been told */
     int level;          /* of compression, 0: the default */
     unsigned threads;   /* 0: one per core */
     hd_ledger_sink *ledger;
@@ -74,6 +75,8 @@ size_t hd_format_count(void);
 const hd_format_info *hd_format_at(size_t index);
 /* By name; NULL if this build has none of that name. */
 const hd_format_info *hd_format_find(const char *name);
+/* What hd_trace_write takes by the extension of a path; NULL: no format has it, so that JSON would be written. */
+const hd_format_info *hd_format_for_path(const char *path);
 
 #ifdef __cplusplus
 }

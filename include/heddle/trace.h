@@ -311,6 +311,10 @@ typedef struct hd_trace_facts {
     bool has_args;            /* arguments were read */
     bool top_level_array;     /* Chrome JSON without an enclosing object */
     bool needs_rewrite;       /* the input is not one document: patches of its text cannot make it valid */
+    /* Of a store: what it was made from. input_bytes is then the size of that, decompressed. */
+    const char *origin;             /* its format, NULL if the input is no store */
+    const char *origin_compression; /* NULL likewise */
+    uint64_t origin_stored_bytes;   /* 0: unknown */
 } hd_trace_facts;
 
 const hd_trace_facts *hd_trace_facts_of(const hd_trace *trace);

@@ -19,23 +19,36 @@ static uint64_t limit_in(const char *path)
     return limit;
 }
 
-/* Version 2 of control groups: the group's own limit and those above it. */
+/* The least limit of a control group and those above it. */
+static uint64_t limit_upwards(const char *root, char *group, const char *file)
+{
+    char path[1200];
+    uint64_t limit = UINT64_MAX;
+    group[strcspn(group, "\n")] = '\0';
+    for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
+        *end = '\0';
+        snprintf(path, sizeof path, "%s%s/%s", root, group, file);
+        uint64_t one = limit_in(path);
+        if (one < limit) limit = one;
+    }
+    return limit;
+}
+
+/* Lines are "0::/group" for version 2 of control groups, "9:memory:/group" for version 1. */
 static uint64_t group_limit(void)
 {
-    char line[1024], path[1200];
-    uint64_t limit = limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"); /* version 1, and containers */
+    char line[1024];
+    uint64_t limit = UINT64_MAX;
     FILE *file = fopen("/proc/self/cgroup", "re");
     if (!file) return limit;
     while (fgets(line, sizeof line, file)) {
-        if (strncmp(line, "0::/", 4) != 0) continue;
-        char *group = line + 3;
-        group[strcspn(group, "\n")] = '\0';
-        for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
-            *end = '\0';
-            snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", group);
-            uint64_t one = limit_in(path);
-            if (one < limit) limit = one;
-        }
+        char *memory = strstr(line, ":memory:");
+        uint64_t one = UINT64_MAX;
+        if (strncmp(line, "0::/", 4) == 0)
+            one = limit_upwards("/sys/fs/cgroup", line + 3, "memory.max");
+        else if (memory)
+            one = limit_upwards("/sys/fs/cgroup/memory", memory + 8, "memory.limit_in_bytes");
+        if (one < limit) limit = one;
     }
     fclose(file);
     return limit;

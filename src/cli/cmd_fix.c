@@ -1,10 +1,9 @@
 /* cmd_fix.c - heddle fix: a trace in which every viewer shows every slice */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/printer.h"
 #include "heddle/fix.h"
 #include "heddle/table.h"
 
@@ -16,44 +15,6 @@ struct fix_options {
     int report;
     uint64_t threads;
 };
-
-/* The report goes to standard error when the trace goes to standard output. */
-typedef struct printer {
-    cli_run *run;
-    bool to_stderr;
-} printer;
-
-static hd_status print_bytes(void *user, const char *data, size_t size)
-{
-    printer *p = user;
-    if (!p->to_stderr) return cli_write(p->run, data, size);
-    fwrite(data, 1, size, stderr);
-    return HD_OK;
-}
-
-static void say(printer *p, const char *format, ...) HD_PRINTF(2, 3);
-static void say(printer *p, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    int size = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (size >= (int)sizeof text) size = (int)sizeof text - 1;
-    if (size > 0) print_bytes(p, text, (size_t)size);
-}
-
-/* Names come from the input: any length, and control characters do not reach the terminal. */
-static void say_name(printer *p, const char *name)
-{
-    for (const char *c = name; *c;) {
-        size_t plain = 0;
-        while ((unsigned char)c[plain] >= 0x20 && c[plain] != 0x7f) plain++;
-        if (plain) print_bytes(p, c, plain);
-        c += plain;
-        if (*c) say(p, "\\x%02x", (unsigned char)*c++);
-    }
-}
 
 /* 480ns, 0.2ns, 2.848us; nothing at all is 0.000us. */
 static const char *time_text(char out[32], int64_t ps)
@@ -69,99 +30,101 @@ static const char *time_text(char out[32], int64_t ps)
 
 /* ---- text ------------------------------------------------------------------------------------------------------- */
 
-static void say_tracks(printer *p, const hd_fix_report *r)
+static void say_tracks(cli_printer *p, const hd_fix_report *r)
 {
-    say(p, "processing %zu track(s)\n", r->track_count);
+    cli_say(p, "processing %zu track(s)\n", r->track_count);
     for (size_t i = 0; i < r->track_count; i++) {
         const hd_fix_track *t = &r->tracks[i];
         if (t->moved == 0 && t->snapped == 0) continue;
-        say(p, "  pid=");
-        say_name(p, t->pid);
-        say(p, " tid=");
-        say_name(p, t->tid);
-        say(p, ": %u lane(s), %" PRIu64 " slice(s) moved, %" PRIu64 " snapped\n", t->lane_count, t->moved, t->snapped);
+        cli_say(p, "  pid=");
+        cli_say_name(p, t->pid);
+        cli_say(p, " tid=");
+        cli_say_name(p, t->tid);
+        cli_say(p, ": %u lane(s), %" PRIu64 " slice(s) moved, %" PRIu64 " snapped\n", t->lane_count, t->moved,
+                t->snapped);
     }
 }
 
-static void say_sums(printer *p, const hd_fix_report *r, double threshold_us)
+static void say_sums(cli_printer *p, const hd_fix_report *r, double threshold_us)
 {
     char a[32], b[32], c[32], threshold[32];
     if (r->snapped_crossings) {
         snprintf(threshold, sizeof threshold, "%.15g", threshold_us);
-        say(p, "snapped %" PRIu64 " sub-%s%sus crossing(s)\n", r->snapped_crossings, threshold,
-            strpbrk(threshold, ".e") ? "" : ".0");
+        cli_say(p, "snapped %" PRIu64 " sub-%s%sus crossing(s)\n", r->snapped_crossings, threshold,
+                strpbrk(threshold, ".e") ? "" : ".0");
     }
     if (r->updated == 0) return;
-    say(p, "updated %" PRIu64 " slice(s): total |start shift|=%s, total |end shift|=%s, total |boundary shift|=%s\n",
-        r->updated, time_text(a, r->start_shift_ps), time_text(b, r->end_shift_ps),
-        time_text(c, r->start_shift_ps + r->end_shift_ps));
+    cli_say(p,
+            "updated %" PRIu64 " slice(s): total |start shift|=%s, total |end shift|=%s, total |boundary shift|=%s\n",
+            r->updated, time_text(a, r->start_shift_ps), time_text(b, r->end_shift_ps),
+            time_text(c, r->start_shift_ps + r->end_shift_ps));
 }
 
-static void say_kernels(printer *p, const hd_fix_report *r, bool full)
+static void say_kernels(cli_printer *p, const hd_fix_report *r, bool full)
 {
     uint64_t runs = 0;
     size_t shown = full || r->kernel_count < HD_FIX_LIST_LIMIT ? r->kernel_count : HD_FIX_LIST_LIMIT;
     if (r->kernel_count == 0) return;
     for (size_t i = 0; i < r->kernel_count; i++) runs += r->kernels[i].runs;
-    say(p, "kernel timing summary (%" PRIu64 " run(s) across %zu kernel name(s)):\n", runs, r->kernel_count);
+    cli_say(p, "kernel timing summary (%" PRIu64 " run(s) across %zu kernel name(s)):\n", runs, r->kernel_count);
     for (size_t i = 0; i < shown; i++) {
         const hd_fix_kernel *k = &r->kernels[i];
         char a[32], b[32], c[32];
-        say(p, "  ");
-        say_name(p, k->name);
-        say(p,
-            ": runs=%" PRIu64 ", total delayed=%s, total trimmed=%s, total boundary shift=%s, moved=%" PRIu64
-            ", snapped=%" PRIu64 "\n",
-            k->runs, time_text(a, k->delayed_ps), time_text(b, k->trimmed_ps),
-            time_text(c, k->delayed_ps + k->trimmed_ps), k->moved, k->snapped);
+        cli_say(p, "  ");
+        cli_say_name(p, k->name);
+        cli_say(p,
+                ": runs=%" PRIu64 ", total delayed=%s, total trimmed=%s, total boundary shift=%s, moved=%" PRIu64
+                ", snapped=%" PRIu64 "\n",
+                k->runs, time_text(a, k->delayed_ps), time_text(b, k->trimmed_ps),
+                time_text(c, k->delayed_ps + k->trimmed_ps), k->moved, k->snapped);
     }
-    if (shown < r->kernel_count) say(p, "  ... and %zu more (--report full)\n", r->kernel_count - shown);
+    if (shown < r->kernel_count) cli_say(p, "  ... and %zu more (--report full)\n", r->kernel_count - shown);
 }
 
-static void say_moved(printer *p, const hd_fix_report *r)
+static void say_moved(cli_printer *p, const hd_fix_report *r)
 {
     if (r->moved_others == 0) return;
-    say(p, "moved slices (%" PRIu64 "):\n", r->moved_others);
+    cli_say(p, "moved slices (%" PRIu64 "):\n", r->moved_others);
     for (size_t i = 0; i < r->moved_count; i++) {
         const hd_fix_slice *s = &r->moved_list[i];
-        say(p, "  ");
-        say_name(p, s->name);
-        say(p, " pid=");
-        say_name(p, s->pid);
-        say(p, ": moved to lane %u (tid ", s->lane);
-        say_name(p, s->tid);
-        say(p, " -> ");
-        say_name(p, s->lane_tid);
-        say(p, ")\n");
+        cli_say(p, "  ");
+        cli_say_name(p, s->name);
+        cli_say(p, " pid=");
+        cli_say_name(p, s->pid);
+        cli_say(p, ": moved to lane %u (tid ", s->lane);
+        cli_say_name(p, s->tid);
+        cli_say(p, " -> ");
+        cli_say_name(p, s->lane_tid);
+        cli_say(p, ")\n");
     }
     if (r->moved_count < r->moved_others)
-        say(p, "  ... and %" PRIu64 " more (--report full)\n", r->moved_others - r->moved_count);
+        cli_say(p, "  ... and %" PRIu64 " more (--report full)\n", r->moved_others - r->moved_count);
 }
 
-static void say_snapped(printer *p, const hd_fix_report *r)
+static void say_snapped(cli_printer *p, const hd_fix_report *r)
 {
     char a[32];
     if (r->snapped_others == 0) return;
-    say(p, "snapped slices (%" PRIu64 "):\n", r->snapped_others);
+    cli_say(p, "snapped slices (%" PRIu64 "):\n", r->snapped_others);
     for (size_t i = 0; i < r->snapped_count; i++) {
         const hd_fix_slice *s = &r->snapped_list[i];
-        say(p, "  ");
-        say_name(p, s->name);
-        say(p, " pid=");
-        say_name(p, s->pid);
-        say(p, " tid=");
-        say_name(p, s->tid);
-        say(p, ":");
+        cli_say(p, "  ");
+        cli_say_name(p, s->name);
+        cli_say(p, " pid=");
+        cli_say_name(p, s->pid);
+        cli_say(p, " tid=");
+        cli_say_name(p, s->tid);
+        cli_say(p, ":");
         if (s->start_shift_ps)
-            say(p, " start delayed by %s%s", time_text(a, s->start_shift_ps), s->end_shift_ps ? "," : "");
-        if (s->end_shift_ps) say(p, " end trimmed by %s", time_text(a, s->end_shift_ps));
-        say(p, "\n");
+            cli_say(p, " start delayed by %s%s", time_text(a, s->start_shift_ps), s->end_shift_ps ? "," : "");
+        if (s->end_shift_ps) cli_say(p, " end trimmed by %s", time_text(a, s->end_shift_ps));
+        cli_say(p, "\n");
     }
     if (r->snapped_count < r->snapped_others)
-        say(p, "  ... and %" PRIu64 " more (--report full)\n", r->snapped_others - r->snapped_count);
+        cli_say(p, "  ... and %" PRIu64 " more (--report full)\n", r->snapped_others - r->snapped_count);
 }
 
-static void say_report(printer *p, const hd_fix_report *r, const struct fix_options *options, const char *out)
+static void say_report(cli_printer *p, const hd_fix_report *r, const struct fix_options *options, const char *out)
 {
     say_tracks(p, r);
     say_sums(p, r, options->snap_threshold_us);
@@ -169,18 +132,18 @@ static void say_report(printer *p, const hd_fix_report *r, const struct fix_opti
     say_moved(p, r);
     say_snapped(p, r);
     if (r->flow_endpoints)
-        say(p, "rewrote %" PRIu64 " flow endpoint(s) onto rewritten slice starts/lanes\n", r->flow_endpoints);
+        cli_say(p, "rewrote %" PRIu64 " flow endpoint(s) onto rewritten slice starts/lanes\n", r->flow_endpoints);
     if (r->flows_unresolved)
-        say(p, "could not keep %" PRIu64 " flow endpoint(s) bound to their slice\n", r->flows_unresolved);
+        cli_say(p, "could not keep %" PRIu64 " flow endpoint(s) bound to their slice\n", r->flows_unresolved);
     if (r->repairs || r->losses)
-        say(p, "mended broken JSON in %" PRIu64 " place(s), lost %" PRIu64 " (heddle check names them)\n",
-            r->repairs + r->losses, r->losses);
+        cli_say(p, "mended broken JSON in %" PRIu64 " place(s), lost %" PRIu64 " (heddle check names them)\n",
+                r->repairs + r->losses, r->losses);
     if (options->dry_run)
-        say(p, "dry run: nothing written; would write ");
+        cli_say(p, "dry run: nothing written; would write ");
     else
-        say(p, "wrote ");
-    say_name(p, strcmp(out, "-") == 0 ? "standard output" : out);
-    say(p, ": %" PRIu64 " slices, %" PRIu64 " new lanes\n", r->slices, r->new_lanes);
+        cli_say(p, "wrote ");
+    cli_say_name(p, strcmp(out, "-") == 0 ? "standard output" : out);
+    cli_say(p, ": %" PRIu64 " slices, %" PRIu64 " new lanes\n", r->slices, r->new_lanes);
 }
 
 /* ---- JSON -----------------------------------------------------------------------------------------------------------
@@ -256,23 +219,12 @@ static hd_status slices_table(hd_table **out, const char *name, const hd_fix_sli
     return hd_table_finish(out, b, err);
 }
 
-/* `table` belongs to it, and is made if the status is HD_OK. */
-static hd_status say_table(printer *p, const char *key, hd_status status, hd_table **table)
-{
-    const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
-    if (status != HD_OK) return status;
-    say(p, ",\n  \"%s\":", key);
-    status = hd_table_write(*table, (hd_sink){print_bytes, p}, &style, &p->run->err);
-    hd_table_free(*table);
-    return status;
-}
-
-static int say_json(printer *p, const hd_fix_report *r, const struct fix_options *options)
+static int say_json(cli_printer *p, const hd_fix_report *r, const struct fix_options *options)
 {
     hd_error *err = &p->run->err;
     hd_table *table = NULL;
-    say(p, "{\n  \"dry_run\": %s,\n  \"snap_threshold_us\": %.15g", options->dry_run ? "true" : "false",
-        options->snap_threshold_us);
+    cli_say(p, "{\n  \"dry_run\": %s,\n  \"snap_threshold_us\": %.15g", options->dry_run ? "true" : "false",
+            options->snap_threshold_us);
     const struct {
         const char *key;
         uint64_t value;
@@ -290,16 +242,17 @@ static int say_json(printer *p, const hd_fix_report *r, const struct fix_options
         {"json_losses", r->losses},
         {"output_bytes", r->output_bytes},
     };
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) say(p, ",\n  \"%s\": %" PRIu64, sums[i].key, sums[i].value);
-    hd_status status = say_table(p, "tracks", tracks_table(&table, r, err), &table);
-    if (status == HD_OK) status = say_table(p, "kernels", kernels_table(&table, r, err), &table);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        cli_say(p, ",\n  \"%s\": %" PRIu64, sums[i].key, sums[i].value);
+    hd_status status = cli_say_table_json(p, "tracks", tracks_table(&table, r, err), &table);
+    if (status == HD_OK) status = cli_say_table_json(p, "kernels", kernels_table(&table, r, err), &table);
     if (status == HD_OK)
-        status =
-            say_table(p, "moved_slices", slices_table(&table, "moved", r->moved_list, r->moved_count, err), &table);
+        status = cli_say_table_json(p, "moved_slices",
+                                    slices_table(&table, "moved", r->moved_list, r->moved_count, err), &table);
     if (status == HD_OK)
-        status = say_table(p, "snapped_slices", slices_table(&table, "snapped", r->snapped_list, r->snapped_count, err),
-                           &table);
-    say(p, "\n}\n");
+        status = cli_say_table_json(p, "snapped_slices",
+                                    slices_table(&table, "snapped", r->snapped_list, r->snapped_count, err), &table);
+    cli_say(p, "\n}\n");
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
@@ -328,7 +281,7 @@ static int run(cli_run *run)
     hd_status status = hd_fix_overlaps(in, out, &fix, &report, &run->err);
     cli_progress_deinit(&progress);
     if (status != HD_OK) return CLI_FAILED;
-    printer p = {.run = run, .to_stderr = !options->dry_run && strcmp(out, "-") == 0};
+    cli_printer p = {.run = run, .to_stderr = !options->dry_run && strcmp(out, "-") == 0};
     int result = CLI_OK;
     if (run->global.json)
         result = say_json(&p, &report, options);

@@ -72,17 +72,34 @@ static const char *text_of(char *out, const hd_table *file, const char *name)
 
 /* ---- text ------------------------------------------------------------------------------------------------------ */
 
+/* What a store was made from. */
+static void print_origin(cli_run *run, const hd_table *file, uint64_t stored)
+{
+    char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
+    uint64_t input = count_of(file, "input_bytes");
+    bool plain = strcmp(text_of(b, file, "origin_compression"), "none") == 0;
+    cli_print(run, "  made from    %s%s%s, ", text_of(a, file, "origin"), plain ? "" : ", ", plain ? "" : b);
+    cli_print(run, "%s bytes (%s)%s", hd_text_count(a, input), hd_text_bytes(b, input), plain ? "" : " decompressed");
+    if (stored && input > stored) cli_print(run, ", %.1f times the size", (double)input / (double)stored);
+    cli_print(run, "\n");
+}
+
 static void print_size(cli_run *run, const hd_table *file)
 {
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
     uint64_t stored = count_of(file, "stored_bytes"), input = count_of(file, "input_bytes");
-    bool plain = strcmp(text_of(c, file, "compression"), "none") == 0;
+    bool plain = strcmp(text_of(c, file, "compression"), "none") == 0, made = has(file, "origin");
     cli_print(run, "  format       %s%s%s\n", text_of(a, file, "format"), plain ? "" : ", ", plain ? "" : c);
-    if (stored && !plain)
-        cli_print(run, "  size         %s bytes (%s) stored, ", hd_text_count(a, stored), hd_text_bytes(b, stored));
-    else
+    if (stored && (!plain || made))
+        cli_print(run, "  size         %s bytes (%s)%s", hd_text_count(a, stored), hd_text_bytes(b, stored),
+                  made ? "\n" : " stored, ");
+    else if (!made)
         cli_print(run, "  size         ");
-    cli_print(run, "%s bytes (%s)%s\n", hd_text_count(a, input), hd_text_bytes(b, input), plain ? "" : " decompressed");
+    if (made)
+        print_origin(run, file, stored);
+    else
+        cli_print(run, "%s bytes (%s)%s\n", hd_text_count(a, input), hd_text_bytes(b, input),
+                  plain ? "" : " decompressed");
 }
 
 static void print_time(cli_run *run, const hd_table *file)
@@ -182,7 +199,7 @@ static hd_status read_info(hd_report *out, cli_run *run, const char *path)
 {
     const struct info_options *chosen = run->options;
     hd_trace *trace;
-    const hd_read_options read = {.strict = chosen->strict};
+    const hd_read_options read = {.strict = chosen->strict, .lazy = true};
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
     status = hd_report_info(out, trace, &run->err);

@@ -13,6 +13,7 @@ CLI_COMMAND(info);
 CLI_COMMAND(check);
 CLI_COMMAND(fix);
 CLI_COMMAND(convert);
+CLI_COMMAND(formats);
 CLI_COMMAND(synth);
 CLI_COMMAND(help);
 CLI_COMMAND(version);
@@ -29,6 +30,9 @@ const cli_command *const cli_commands[] = {
 #endif
 #ifdef CLI_HAS_CONVERT
     &cmd_convert,
+#endif
+#ifdef CLI_HAS_FORMATS
+    &cmd_formats,
 #endif
 #ifdef CLI_HAS_SYNTH
     &cmd_synth,

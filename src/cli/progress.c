@@ -19,13 +19,22 @@ void cli_progress_init(cli_progress *progress, const cli_run *run, const char *v
     progress->on = !run->global.quiet && isatty(STDERR_FILENO);
 }
 
+void cli_progress_init_later(cli_progress *progress, const cli_run *run, const char *verb)
+{
+    cli_progress_init(progress, run, verb);
+    progress->started_ns = 0;
+}
+
 static void draw(const cli_progress *progress, uint64_t done, uint64_t total, uint64_t elapsed_ns)
 {
     double seconds = (double)elapsed_ns / SECOND_NS;
     double rate = (double)done / seconds;
     fprintf(stderr, "\r%s ", progress->verb);
     if (total) fprintf(stderr, "%3.0f%%  ", 100.0 * (double)done / (double)total);
-    fprintf(stderr, "%.1f MB  %.0f MB/s", (double)done / 1e6, rate / 1e6);
+    if (progress->events)
+        fprintf(stderr, "%.1f M events  %.1f M/s", (double)done / 1e6, rate / 1e6);
+    else
+        fprintf(stderr, "%.1f MB  %.0f MB/s", (double)done / 1e6, rate / 1e6);
     if (total > done && rate > 0) fprintf(stderr, "  %.0f s left", (double)(total - done) / rate);
     fputs("\033[K", stderr);
     fflush(stderr);
@@ -36,6 +45,7 @@ void cli_progress_update(void *user, uint64_t done, uint64_t total)
     cli_progress *progress = user;
     if (!progress->on) return;
     uint64_t now = now_ns();
+    if (progress->started_ns == 0) progress->started_ns = now;
     uint64_t elapsed = now - progress->started_ns;
     if (elapsed < SECOND_NS || now - progress->shown_ns < REDRAW_NS) return;
     progress->shown_ns = now;

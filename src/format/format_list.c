@@ -89,11 +89,10 @@ static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
                         "no reader knows this content; `heddle formats` lists what can be read");
 }
 
-static hd_status read_into(hd_builder *builder, const hd_format *format, hd_input *input,
-                           const hd_read_options *options, hd_error *err)
+hd_status hd_format_note_input(hd_builder *builder, const hd_format *format, const hd_input *input,
+                               const hd_read_options *options, hd_error *err)
 {
     hd_trace_facts *facts = hd_builder_facts(builder);
-    HD_TRY(format->read(builder, input, options, err));
     note_damage(builder, input);
     facts->format = format->info.name;
     facts->compression = compression_name(hd_input_compression(input));
@@ -111,12 +110,14 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     hd_builder *builder;
     *out = NULL;
     if (!options) options = &defaults;
-    const hd_format *format;
+    const hd_format *format = NULL;
     HD_TRY(choose(&format, input, err));
     if (format->read_path) return format->read_path(out, hd_input_path(input), options, err);
+    if (format->read_input) return format->read_input(out, input, options, err);
     HD_TRY(hd_builder_new(&builder, err));
     hd_builder_limit_memory(builder, options->memory_limit);
-    hd_status status = read_into(builder, format, input, options, err);
+    hd_status status = format->read(builder, input, options, err);
+    if (status == HD_OK) status = hd_format_note_input(builder, format, input, options, err);
     if (status == HD_OK) return hd_builder_finish(out, builder, err);
     hd_builder_free(builder);
     if (err && !err->path[0]) hd_error_set_path(err, hd_input_path(input));
@@ -194,7 +195,7 @@ static bool has_extension(const hd_format *format, const char *path, size_t size
     return false;
 }
 
-/* By the extension under that of the compression; JSON for standard output and for unknown ones. */
+/* By the extension under that of the compression; NULL for unknown ones. */
 static const hd_format *format_for(const char *path)
 {
     size_t size = strlen(path);
@@ -205,7 +206,13 @@ static const hd_format *format_for(const char *path)
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         if (formats[i]->info.writes && has_extension(formats[i], path, size)) return formats[i];
     }
-    return &hd_chrome_format;
+    return NULL;
+}
+
+const hd_format_info *hd_format_for_path(const char *path)
+{
+    const hd_format *format = format_for(path);
+    return format ? &format->info : NULL;
 }
 
 static const hd_format *format_named(const char *name)
@@ -216,20 +223,63 @@ static const hd_format *format_named(const char *name)
     return NULL;
 }
 
-hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err)
+/* ---- strict: losses are counted on their way to the caller's ledger --------------------------------------------- */
+
+typedef struct loss_count {
+    const hd_write_options *outer;
+    uint64_t losses;
+    char first[64]; /* code */
+} loss_count;
+
+static void count_losses(void *user, const hd_ledger_row *row)
 {
-    static const hd_write_options defaults = {0};
+    loss_count *count = user;
+    if (row->level == HD_LEDGER_LOSS && count->losses == 0)
+        snprintf(count->first, sizeof count->first, "%s", row->code);
+    if (row->level == HD_LEDGER_LOSS) count->losses += row->count;
+    if (count->outer->ledger) count->outer->ledger(count->outer->ledger_user, row);
+}
+
+hd_status hd_write_refused(const hd_write_options *options, const char *path, hd_error *err)
+{
+    if (!options->strict || options->ledger != count_losses) return HD_OK;
+    const loss_count *count = options->ledger_user;
+    if (count->losses == 0) return HD_OK;
+    return hd_error_set(err, HD_ERR_UNSUPPORTED, path, HD_OFFSET_NONE,
+                        "the format cannot hold everything (%s, in all %llu), and strict refuses losses: nothing is "
+                        "written",
+                        count->first, (unsigned long long)count->losses);
+}
+
+static hd_status write_stream(const hd_format *format, const hd_trace *trace, const char *path,
+                              const hd_write_options *options, hd_error *err)
+{
     hd_output *output;
-    if (!options) options = &defaults;
-    const hd_format *format = options->format ? format_named(options->format) : format_for(path);
-    if (!format)
-        return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
-                            "no format \"%s\" can be written; `heddle formats` lists those that can", options->format);
-    if (format->write_path) return format->write_path(trace, path, options, err);
     hd_output_options output_options = {.level = options->level, .sync = options->sync};
     HD_TRY(hd_output_create(&output, path, &output_options, err));
     hd_status status = format->write(trace, output, options, err);
+    if (status == HD_OK) status = hd_write_refused(options, path, err);
     if (status == HD_OK) return hd_output_commit(output, err);
     hd_output_abort(output);
     return status;
+}
+
+hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err)
+{
+    static const hd_write_options defaults = {0};
+    if (!options) options = &defaults;
+    const hd_format *format = options->format ? format_named(options->format) : format_for(path);
+    if (!format && !options->format) format = &hd_chrome_format;
+    if (!format)
+        return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
+                            "no format \"%s\" can be written; `heddle formats` lists those that can", options->format);
+    loss_count count = {.outer = options};
+    hd_write_options counted = *options;
+    if (options->strict) {
+        counted.ledger = count_losses;
+        counted.ledger_user = &count;
+    }
+    if (!format->write_path) return write_stream(format, trace, path, &counted, err);
+    HD_TRY(format->write_path(trace, path, &counted, err));
+    return hd_write_refused(&counted, path, err);
 }

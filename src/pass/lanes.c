@@ -31,6 +31,7 @@ typedef struct planner {
     uint32_t count;
     uint32_t *bound; /* slice index per flow point */
     hd_lane_names names;
+    uint64_t *slice_places, *end_places; /* in the order of the input; made when first needed */
 } planner;
 
 /* ---- time ------------------------------------------------------------------------------------------------ */
@@ -289,22 +290,21 @@ static hd_status edit_flows(planner *p, const hd_lane_track *track, const hd_lan
 
 static hd_status list_pairs(hd_lane_pair **out, uint32_t *out_count, const planner *p)
 {
-    row_cursor begin = {.trace = p->trace, .kind = HD_KIND_SLICE}, end = {.trace = p->trace, .kind = HD_KIND_END};
+    row_cursor begin = {.trace = p->trace, .kind = HD_KIND_SLICE};
     hd_lane_pair *pairs = NULL;
     size_t capacity = 0;
     *out_count = 0;
     for (uint32_t i = 0; i < p->count; i++) {
         seek(&begin, p->rows[i]);
         if ((value_at(&begin, HD_COL_PHASE) & HD_PHASE_MASK) != 'B' || value_at(&begin, HD_COL_PARTNER) < 0) continue;
-        seek(&end, (uint64_t)value_at(&begin, HD_COL_PARTNER));
         if (!hd_grow((void **)&pairs, &capacity, *out_count, sizeof *pairs)) {
             free(pairs);
             return HD_NOMEM(p->err);
         }
         pairs[(*out_count)++] = (hd_lane_pair){
             .slice = i,
-            .begin_offset = (uint64_t)value_at(&begin, HD_COL_SOURCE),
-            .end_offset = (uint64_t)value_at(&end, HD_COL_SOURCE),
+            .begin_offset = p->slice_places[p->rows[i]],
+            .end_offset = p->end_places[value_at(&begin, HD_COL_PARTNER)],
             .was = extent_of(p, &begin, p->rows[i]),
         };
     }
@@ -338,12 +338,13 @@ static hd_status part_pairs(planner *p, hd_lane_result *result, hd_lane_pair *pa
     return HD_OK;
 }
 
-/* The order of the input decides between equal times, so it must be known. */
+/* The order of the input decides between equal times. */
 static hd_status keep_pairs(planner *p, hd_lane_result *result)
 {
     hd_lane_pair *pairs = NULL;
     uint32_t count;
-    if (!hd_trace_facts_of(p->trace)->has_sources || hd_trace_row_count(p->trace, HD_KIND_END) == 0) return HD_OK;
+    if (hd_trace_row_count(p->trace, HD_KIND_END) == 0) return HD_OK;
+    if (!p->slice_places) HD_TRY(hd_lane_pairs_order(&p->slice_places, &p->end_places, p->trace, p->err));
     HD_TRY(list_pairs(&pairs, &count, p));
     if (count == 0) return HD_OK;
     hd_status status = part_pairs(p, result, pairs, count);
@@ -458,6 +459,8 @@ hd_status hd_lanes_plan(hd_lane_plan *out, const hd_trace *trace, int64_t thresh
     free(p.flow_first);
     free(p.slices);
     free(p.bound);
+    free(p.slice_places);
+    free(p.end_places);
     hd_lane_names_deinit(&p.names);
     if (status != HD_OK) hd_lane_plan_deinit(out);
     return status;

@@ -84,3 +84,24 @@ hd_status hd_lane_pairs_check(uint32_t *out_count, hd_lane_pair *pairs, uint32_t
     free(open);
     return failed ? HD_NOMEM(err) : HD_OK;
 }
+
+hd_status hd_lane_pairs_order(uint64_t **out_slices, uint64_t **out_ends, const hd_trace *trace, hd_error *err)
+{
+    uint64_t place = 0;
+    uint64_t *slice = malloc((size_t)(hd_trace_row_count(trace, HD_KIND_SLICE) + 1) * sizeof *slice);
+    uint64_t *end = malloc((size_t)(hd_trace_row_count(trace, HD_KIND_END) + 1) * sizeof *end);
+    *out_slices = slice;
+    *out_ends = end;
+    if (!slice || !end) return HD_NOMEM(err);
+    for (size_t run = 0; run < hd_trace_order_count(trace); run++) {
+        size_t count;
+        const uint8_t *order = hd_trace_order_at(trace, run, &count);
+        for (size_t i = 0; i < count; i++, place++) {
+            if (order[i] == HD_KIND_SLICE)
+                *slice++ = place;
+            else if (order[i] == HD_KIND_END)
+                *end++ = place;
+        }
+    }
+    return HD_OK;
+}

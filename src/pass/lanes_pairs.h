@@ -6,12 +6,13 @@
 #ifndef HD_PASS_LANES_PAIRS_H
 #define HD_PASS_LANES_PAIRS_H
 
+#include "heddle/trace.h"
 #include "pass/lanes_solve.h"
 
 typedef struct hd_lane_pair {
     uint32_t slice;
     bool leaves;                       /* the track */
-    uint64_t begin_offset, end_offset; /* of the events in the input */
+    uint64_t begin_offset, end_offset; /* of the events in the input: their places in its order */
     hd_lane_slice was;                 /* before the repair */
 } hd_lane_pair;
 
@@ -19,5 +20,8 @@ typedef struct hd_lane_pair {
  * take for one time. */
 hd_status hd_lane_pairs_check(uint32_t *out_count, hd_lane_pair *pairs, uint32_t count, const hd_lane_slice *slices,
                               int64_t unit, hd_error *err);
+
+/* The place of each slice, and of each end event, among all events, by row. The caller frees both. */
+hd_status hd_lane_pairs_order(uint64_t **out_slices, uint64_t **out_ends, const hd_trace *trace, hd_error *err);
 
 #endif

@@ -62,8 +62,16 @@ static const hd_check_code repaired = {"damage", "warning",
 static const hd_check_code archive = {"archive", "warning",
                                       "otf2.…: the archive breaks a rule of OTF2 that otf2-print does not look at",
                                       "Vampir and others draw it wrongly or stop: docs/formats/otf2-read.md"};
+static const hd_check_code store_damage = {"heddle", "warning",
+                                           "the store is damaged, or its writer was ended before it was done",
+                                           "what is in the trace is right: convert it to a new store, or make it anew"};
 static const hd_check_code lost = {"loss", "error", "something of the input could not be read",
                                    "record or copy the file again; heddle fix keeps what could be read"};
+
+static bool is_of_store(const char *code)
+{
+    return strncmp(code, "heddle.", 7) == 0;
+}
 
 size_t hd_check_code_count(void)
 {
@@ -79,7 +87,8 @@ const hd_check_code *check_code_about(const check_finding *finding)
 {
     if (finding->code != CHECK_LEDGER) return &check_codes[finding->code];
     if (finding->ledger->level == HD_LEDGER_LOSS) return &lost;
-    return strcmp(finding->ledger->stage, "otf2") == 0 ? &archive : &repaired;
+    if (strcmp(finding->ledger->stage, "otf2") == 0) return &archive;
+    return is_of_store(finding->ledger->code) ? &store_damage : &repaired;
 }
 
 const hd_check_code *hd_check_damage(void)
@@ -98,7 +107,7 @@ const hd_check_code *hd_check_code_find(const char *code, size_t size)
         if (is_text(check_codes[i].code, code, size)) return &check_codes[i];
     }
     if (size >= 5 && memcmp(code, "otf2.", 5) == 0) return &archive;
-    return NULL;
+    return size > 7 && is_of_store(code) ? &store_damage : NULL;
 }
 
 /* Whether `part` names `code` or the family it begins with: "json" for "json-quote" and "json.unclosed". */

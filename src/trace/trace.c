@@ -267,6 +267,7 @@ void hd_trace_free(hd_trace *trace)
     free(trace->metadata);
     free(trace->ledger);
     free(trace->patches);
+    hd_index_free(trace->index);
     hd_arena_deinit(&trace->arena);
     hd_shapes_deinit(&trace->shapes);
     hd_tracks_deinit(&trace->tracks);

@@ -4,6 +4,7 @@
 
 #include "base/vector.h"
 #include "heddle/builder.h"
+#include "heddle/index.h"
 #include "trace/lazy.h"
 #include "trace/shapes.h"
 #include "trace/spill.h"
@@ -47,6 +48,7 @@ struct hd_trace {
     hd_arena arena; /* columns that finish made anew */
     hd_spill spill;
     hd_lazy *lazy; /* NULL: all blocks lie in chunks */
+    hd_index *index; /* owned, NULL: none */
     bool failed;    /* an allocation failed where no error could be returned */
 };
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Reading and writing again keeps every event of the real traces in ../shared/data: a check that shares no code with us.
 
-usage: compare_json.py --copy PROGRAM [FILE...]
+usage: compare_json.py --copy PROGRAM [--through EXTENSION] [FILE...]
 
 PROGRAM IN OUT reads a trace and writes it. Both files are parsed with Python's json, numbers as Decimal, so that no digit
 is lost, and compared event by event and key by key. With no FILE, all JSON traces of HEDDLE_SHARED/data (default:
 ../shared/data beside the project) are taken; where there are none the test is skipped, and says so. The counts of
-events and slices are compared with those in data/README.md.
+events and slices are compared with those in data/README.md. --through .heddle: the trace is first written as such a
+file, and the JSON is made from that.
 """
 import argparse
 import decimal
@@ -67,21 +68,24 @@ def traces(data):
         yield path
 
 
-def check(program, path, folder):
+def check(program, path, folder, through):
     """None: fine; a text: what is wrong; raises ValueError for what is no trace to Python."""
     before = load(path)
     if events_of(before) is None:
         raise ValueError("no traceEvents")
     out = folder / "out.json"
-    run = subprocess.run([program, str(path), str(out)], capture_output=True, text=True)
-    if run.returncode != 0:
-        return f"exit status {run.returncode}: {run.stderr.strip()}"
+    steps = [path, folder / f"between{through}", out] if through else [path, out]
+    for source, target in zip(steps, steps[1:]):
+        run = subprocess.run([program, str(source), str(target)], capture_output=True, text=True)
+        if run.returncode != 0:
+            return f"{target.name}: exit status {run.returncode}: {run.stderr.strip()}"
     return first_difference(before, load(out))
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--copy", required=True)
+    parser.add_argument("--through", default="")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
     root = pathlib.Path(os.environ.get("HEDDLE_SOURCE_ROOT", pathlib.Path(__file__).parents[2]))
@@ -95,7 +99,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for path in files:
             try:
-                problem = check(options.copy, path, pathlib.Path(folder))
+                problem = check(options.copy, path, pathlib.Path(folder), options.through)
             except ValueError as error:
                 print(f"left out {path}: {error}")
                 continue

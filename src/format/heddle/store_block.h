@@ -47,6 +47,7 @@ void store_decoder_free(store_decoder *decoder);
 typedef struct store_limits {
     const hd_trace *trace; /* its shapes */
     uint32_t string_count, track_count, shape_count;
+    uint64_t partner_rows; /* of the table that HD_COL_PARTNER refers to; 0: not known */
 } store_limits;
 
 /* Fill columns and groups of *block, whose kind, row_count and first_row are set; memory from the arena. Hostile bytes

@@ -1,0 +1,89 @@
+/* convert.h - from trace files to a trace file: read, merge ranks, filter, crop, repair lanes, write
+ *
+ * Every event is accounted for: in + added == out + removed + lost, where `removed` is what the options asked to leave
+ * out, `lost` what went with it although nobody asked, and `added` are names of new processes and lanes. What readers
+ * and writers could not keep stands in the ledger of the report.
+ */
+#ifndef HEDDLE_CONVERT_H
+#define HEDDLE_CONVERT_H
+
+#include "heddle/format.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hd_convert_unit {
+    HD_CONVERT_UNSET,
+    HD_CONVERT_NS,     /* nanoseconds from the first event on */
+    HD_CONVERT_PERCENT /* millionths of the trace's span: 10 % is 100,000 */
+} hd_convert_unit;
+
+typedef struct hd_convert_time {
+    hd_convert_unit unit;
+    int64_t value;
+} hd_convert_time;
+
+/* Zero-initialised copies a trace as it is. */
+typedef struct hd_convert_options {
+    bool ranks;                  /* put even one input under processes named by its rank; several always are */
+    bool fix;                    /* repair lanes, see fix.h */
+    int64_t snap_threshold_ps;   /* HD_FIX_SNAP_THRESHOLD_PS is a good one */
+    hd_convert_time from, until; /* keep what touches [from, until) */
+    bool clip;                   /* cut slices at those times, instead of keeping them whole */
+    const char *tracks;          /* lists of patterns, parted by commas: globs, /regex/, !left out; NULL: everything */
+    const char *names;
+    const char *category;
+    bool strict;            /* fail before the output gets its name if anything is lost; repairs are fine */
+    hd_read_options read;   /* threads, memory, progress; the rest is set by the call */
+    hd_write_options write; /* all but ledger and strict */
+} hd_convert_options;
+
+/* One line of the way: read, merge, filter, crop, fix. */
+typedef struct hd_convert_step {
+    const char *name; /* static */
+    uint64_t in, added, removed, lost, out;
+} hd_convert_step;
+
+typedef struct hd_convert_input {
+    const char *path, *format, *compression;
+    int64_t rank; /* HD_NO_NUMBER: unknown */
+    uint64_t events, stored_bytes, input_bytes;
+} hd_convert_input;
+
+enum { HD_CONVERT_STEPS = 5 };
+
+/* Strings and lists belong to the report. Zero-initialise it; free it with hd_convert_report_deinit. */
+typedef struct hd_convert_report {
+    size_t input_count;
+    hd_convert_input *inputs;
+    const char *format;             /* that was written */
+    uint64_t events_in, events_out; /* events_out: given to the writer */
+    uint64_t added, removed, lost;  /* sums of the steps */
+    size_t step_count;
+    hd_convert_step steps[HD_CONVERT_STEPS];
+    bool ranks_by_place; /* no input said its rank */
+    uint64_t new_lanes, moved_slices, snapped_crossings;
+    size_t ledger_count; /* of reading, of the steps and of writing */
+    hd_ledger_row *ledger;
+    uint64_t repairs, losses; /* sums of the ledger */
+    bool written;
+    void *memory; /* internal */
+} hd_convert_report;
+
+void hd_convert_report_deinit(hd_convert_report *report);
+
+/* inputs[0 … count) into `out`, which may be one of them: it appears whole or not at all. "-" is standard input,
+ * output. options NULL: copy; report may be NULL; after a failure it holds what was known by then, so that its ledger
+ * tells what strict refused. Errors: as of hd_trace_read and hd_trace_write; ARGUMENT for patterns, times, and two
+ * inputs of one rank; DAMAGED or UNSUPPORTED when strict. */
+hd_status hd_convert(const char *const *inputs, size_t count, const char *out, const hd_convert_options *options,
+                     hd_convert_report *report, hd_error *err);
+
+/* Only look at the options. */
+hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,44 @@
+/* printer.c - reports of commands whose result may be what goes to standard output */
+#include "cli/printer.h"
+
+#include <stdarg.h>
+
+hd_status cli_printer_write(void *user, const char *data, size_t size)
+{
+    cli_printer *p = user;
+    if (!p->to_stderr) return cli_write(p->run, data, size);
+    fwrite(data, 1, size, stderr);
+    return HD_OK;
+}
+
+void cli_say(cli_printer *printer, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    int size = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (size >= (int)sizeof text) size = (int)sizeof text - 1;
+    if (size > 0) cli_printer_write(printer, text, (size_t)size);
+}
+
+void cli_say_name(cli_printer *printer, const char *name)
+{
+    for (const char *c = name; *c;) {
+        size_t plain = 0;
+        while ((unsigned char)c[plain] >= 0x20 && c[plain] != 0x7f) plain++;
+        if (plain) cli_printer_write(printer, c, plain);
+        c += plain;
+        if (*c) cli_say(printer, "\\x%02x", (unsigned char)*c++);
+    }
+}
+
+hd_status cli_say_table_json(cli_printer *printer, const char *key, hd_status status, hd_table **table)
+{
+    const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
+    if (status != HD_OK) return status;
+    cli_say(printer, ",\n  \"%s\":", key);
+    status = hd_table_write(*table, (hd_sink){cli_printer_write, printer}, &style, &printer->run->err);
+    hd_table_free(*table);
+    return status;
+}

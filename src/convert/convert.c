@@ -1,0 +1,211 @@
+/* convert.c - from trace files to a trace file: read, merge ranks, filter, crop, repair lanes, write */
+#include "heddle/convert.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "convert/convert_report.h"
+#include "pass/crop.h"
+#include "pass/filter.h"
+#include "pass/lanes_apply.h"
+#include "pass/merge.h"
+
+typedef struct converter {
+    const hd_convert_options *options;
+    hd_convert_report *report;
+    hd_merge_input *inputs;
+    size_t count;
+    hd_trace *trace; /* as far as it has come */
+    hd_error *err;
+    bool failed; /* to keep a row of the writer */
+} converter;
+
+/* ---- steps ------------------------------------------------------------------------------------------------------ */
+
+/* The trace that a step made takes the place of the one before. */
+static void advance(converter *c, const char *name, uint64_t in, hd_trace *made, hd_pass_result result)
+{
+    convert_report_step(c->report, name, in, hd_trace_event_count(made), result.added, result.removed, result.lost);
+    hd_trace_free(c->trace);
+    c->trace = made;
+}
+
+static hd_status read_inputs(converter *c)
+{
+    hd_read_options read = c->options->read;
+    read.args = HD_ARGS_ALL;
+    read.sources = read.strict = read.lazy = read.keep_input = false;
+    for (size_t i = 0; i < c->count; i++) {
+        HD_TRY(hd_trace_read(&c->inputs[i].trace, c->inputs[i].path, &read, c->err));
+        if (!convert_report_input(c->report, c->inputs[i].path, c->inputs[i].trace)) return HD_NOMEM(c->err);
+    }
+    convert_report_step(c->report, "read", c->report->events_in, c->report->events_in, 0, 0, 0);
+    return HD_OK;
+}
+
+static hd_status merge_inputs(converter *c)
+{
+    hd_trace *made;
+    hd_pass_result result;
+    if (c->count == 1 && !c->options->ranks) {
+        c->trace = c->inputs[0].trace;
+        c->inputs[0].trace = NULL;
+        return HD_OK;
+    }
+    HD_TRY(hd_merge_find_ranks(c->inputs, c->count, &c->report->ranks_by_place, c->err));
+    for (size_t i = 0; i < c->count; i++) c->report->inputs[i].rank = c->inputs[i].rank;
+    HD_TRY(hd_merge(&made, &result, c->inputs, c->count, c->err));
+    advance(c, "merge", c->report->events_in, made, result);
+    return HD_OK;
+}
+
+static hd_status filter_trace(converter *c)
+{
+    hd_trace *made;
+    hd_pass_result result;
+    const hd_filter filter = {c->options->tracks, c->options->names, c->options->category};
+    if (!filter.tracks && !filter.names && !filter.category) return HD_OK;
+    HD_TRY(hd_filter_trace(&made, &result, c->trace, &filter, c->err));
+    advance(c, "filter", hd_trace_event_count(c->trace), made, result);
+    return HD_OK;
+}
+
+/* A time of the options on the trace's clock. */
+static int64_t clock_time(const hd_trace_facts *facts, hd_convert_time time, int64_t unset)
+{
+    __extension__ typedef __int128 i128;
+    if (time.unit == HD_CONVERT_UNSET) return unset;
+    i128 from_start = time.value;
+    if (time.unit == HD_CONVERT_PERCENT) from_start = ((i128)facts->end_ns - facts->start_ns) * time.value / 1000000;
+    i128 at = facts->start_ns + from_start;
+    return at > INT64_MAX ? INT64_MAX : at < -INT64_MAX ? -INT64_MAX : (int64_t)at;
+}
+
+static hd_status crop_trace(converter *c)
+{
+    hd_trace *made;
+    hd_pass_result result;
+    const hd_convert_options *options = c->options;
+    const hd_trace_facts *facts = hd_trace_facts_of(c->trace);
+    bool to_the_end = options->until.unit == HD_CONVERT_PERCENT && options->until.value >= 1000000;
+    if (options->from.unit == HD_CONVERT_UNSET && options->until.unit == HD_CONVERT_UNSET) return HD_OK;
+    if (facts->start_ns == HD_NO_TIME) return HD_OK; /* nothing has a time */
+    hd_crop_window window = {
+        .from_ns = clock_time(facts, options->from, -INT64_MAX),
+        .until_ns = to_the_end ? INT64_MAX : clock_time(facts, options->until, INT64_MAX),
+        .clip = options->clip,
+    };
+    if (options->from.unit == HD_CONVERT_NS && window.from_ns > facts->end_ns)
+        return hd_error_set(c->err, HD_ERR_ARGUMENT, c->inputs[0].path, HD_OFFSET_NONE,
+                            "ends %.9g s after its start, so nothing is left from %.9g s on",
+                            ((double)facts->end_ns - (double)facts->start_ns) / 1e9, (double)options->from.value / 1e9);
+    if (window.from_ns >= window.until_ns)
+        return hd_error_set(c->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "the time to begin at is not before the time to end at: nothing would be left");
+    HD_TRY(hd_crop(&made, &result, c->trace, &window, c->err));
+    advance(c, "crop", hd_trace_event_count(c->trace), made, result);
+    return HD_OK;
+}
+
+static hd_status fix_trace(converter *c)
+{
+    hd_lane_plan plan;
+    hd_trace *made;
+    hd_pass_result result;
+    if (!c->options->fix) return HD_OK;
+    HD_TRY(hd_lanes_plan(&plan, c->trace, c->options->snap_threshold_ps, c->err));
+    c->report->new_lanes = plan.lane_count;
+    c->report->snapped_crossings = plan.snapped_crossings;
+    for (size_t i = 0; i < plan.track_count; i++) c->report->moved_slices += plan.tracks[i].moved;
+    hd_status status = hd_lanes_apply(&made, &result, c->trace, &plan, c->err);
+    if (status == HD_OK) advance(c, "fix", hd_trace_event_count(c->trace), made, result);
+    hd_lane_plan_deinit(&plan);
+    return status;
+}
+
+/* ---- ledger --------------------------------------------------------------------------------------------------------
+ */
+
+static hd_status gather_ledger(converter *c)
+{
+    const hd_ledger_row *loss = NULL;
+    for (size_t i = 0; i < hd_trace_ledger_count(c->trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(c->trace, i);
+        if (!convert_report_ledger(c->report, row)) return HD_NOMEM(c->err);
+        if (row->level == HD_LEDGER_LOSS && !loss) loss = row;
+    }
+    if (!loss || !c->options->strict) return HD_OK;
+    return hd_error_set(c->err, HD_ERR_DAMAGED, c->count == 1 ? c->inputs[0].path : NULL, loss->first_offset,
+                        "%s: %" PRIu64 " lost, and strict refuses losses: nothing is written", loss->code,
+                        c->report->losses);
+}
+
+static void keep_row(void *user, const hd_ledger_row *row)
+{
+    converter *c = user;
+    if (!convert_report_ledger(c->report, row)) c->failed = true;
+}
+
+static hd_status write_trace(converter *c, const char *out)
+{
+    hd_write_options write = c->options->write;
+    write.ledger = keep_row;
+    write.ledger_user = c;
+    write.strict = c->options->strict;
+    HD_TRY(hd_trace_write(c->trace, out, &write, c->err));
+    c->report->written = true;
+    return c->failed ? HD_NOMEM(c->err) : HD_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------
+ */
+
+static const char *format_of(const char *out, const hd_write_options *write)
+{
+    const hd_format_info *info = write->format ? hd_format_find(write->format) : hd_format_for_path(out);
+    return info ? info->name : "chrome";
+}
+
+static hd_status convert(converter *c, const char *out)
+{
+    HD_TRY(hd_convert_options_valid(c->options, c->err));
+    c->report->format = format_of(out, &c->options->write);
+    HD_TRY(read_inputs(c));
+    HD_TRY(merge_inputs(c));
+    HD_TRY(filter_trace(c));
+    HD_TRY(crop_trace(c));
+    HD_TRY(fix_trace(c));
+    HD_TRY(gather_ledger(c));
+    return write_trace(c, out);
+}
+
+hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *err)
+{
+    const hd_filter filter = {options->tracks, options->names, options->category};
+    const char *name = options->write.format;
+    const hd_format_info *info = name ? hd_format_find(name) : NULL;
+    if (name && (!info || !info->writes))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "no format \"%.60s\" can be written; `heddle formats` lists those that can", name);
+    return hd_filter_valid(&filter, err);
+}
+
+hd_status hd_convert(const char *const *inputs, size_t count, const char *out, const hd_convert_options *options,
+                     hd_convert_report *report, hd_error *err)
+{
+    static const hd_convert_options defaults = {0};
+    hd_convert_report scratch = {0};
+    converter c = {
+        .options = options ? options : &defaults, .report = report ? report : &scratch, .count = count, .err = err};
+    if (count == 0) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no input");
+    c.inputs = calloc(count, sizeof *c.inputs);
+    hd_status status = c.inputs && convert_report_init(c.report, count) ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; i < count && c.inputs; i++) c.inputs[i].path = inputs[i];
+    if (status == HD_OK) status = convert(&c, out);
+    for (size_t i = 0; i < count && c.inputs; i++) hd_trace_free(c.inputs[i].trace);
+    free(c.inputs);
+    hd_trace_free(c.trace);
+    if (!report) hd_convert_report_deinit(c.report);
+    return status;
+}

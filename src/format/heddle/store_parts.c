@@ -1,0 +1,278 @@
+/* store_parts.c - head, pool and body of a piece of the store; encoders and decoders */
+#include <stdlib.h>
+
+#include "format/heddle/store_coder.h"
+#include "format/heddle/store_ints.h"
+
+enum {
+    POOLED = 1024,       /* streams up to this size lie in the pool */
+    FRAME_OVERHEAD = 10, /* of a zstd frame, which pooled streams do not have */
+    PART_LIMIT = 64 << 20,
+    POOL_LIMIT = 16 << 20, /* beyond it small streams get frames, too */
+    EXPANSION = 40000,     /* more than zstd can do */
+    BEST_LIMIT = 1 << 17,  /* up to which parts are compressed at the highest level */
+};
+
+/* ---- writing --------------------------------------------------------------------------------------- */
+
+void store_sink_clear(store_sink *sink)
+{
+    sink->head.size = sink->pool.size = sink->body.size = 0;
+    sink->cost = 0;
+}
+
+void store_sink_deinit(store_sink *sink)
+{
+    hd_bytes_deinit(&sink->head);
+    hd_bytes_deinit(&sink->pool);
+    hd_bytes_deinit(&sink->body);
+}
+
+/* Append data to `out` as a frame, or as it is; returns the code that says so: 1 as it is, else the size + 1. */
+static uint64_t put_frame(store_encoder *encoder, hd_bytes *out, hd_compressor *compressor, const uint8_t *data,
+                          size_t size)
+{
+    size_t before = out->size;
+    hd_status status = hd_compress(out, compressor, data, size, NULL);
+    if (status != HD_OK && encoder->status == HD_OK) encoder->status = status;
+    if (out->size - before < size) return out->size - before + 1;
+    out->size = before;
+    hd_bytes_put(out, data, size);
+    return 1;
+}
+
+void store_put_stream(store_encoder *encoder, store_sink *sink, const uint8_t *data, size_t size)
+{
+    if (size == 0) return;
+    if (sink->trial) {
+        hd_bytes *frame = &encoder->frame;
+        frame->size = 0;
+        uint64_t code = put_frame(encoder, frame, encoder->trial, data, size);
+        sink->cost += (double)frame->size - (code != 1 && size <= POOLED ? FRAME_OVERHEAD : 0);
+    } else if (size <= POOLED && sink->pool.size < POOL_LIMIT) {
+        hd_bytes_put_varint(&sink->head, 0);
+        hd_bytes_put(&sink->pool, data, size);
+    } else {
+        hd_bytes_put_varint(&sink->head, put_frame(encoder, &sink->body, encoder->fast, data, size));
+    }
+}
+
+static void put_part(hd_bytes *out, store_encoder *encoder, const hd_bytes *part)
+{
+    encoder->frame.size = 0;
+    hd_bytes_put_varint(out, part->size);
+    if (part->size == 0) return;
+    uint64_t code = put_frame(encoder, &encoder->frame, part->size > BEST_LIMIT ? encoder->fast : encoder->best,
+                              part->data, part->size);
+    hd_bytes_put_varint(out, code);
+    hd_bytes_put(out, encoder->frame.data, encoder->frame.size);
+}
+
+hd_status store_sink_finish(hd_bytes *out, store_encoder *encoder, store_sink *sink, hd_error *err)
+{
+    if (sink->head.size > PART_LIMIT)
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "too many columns for one block of the store");
+    put_part(out, encoder, &sink->head);
+    put_part(out, encoder, &sink->pool);
+    hd_bytes_put(out, sink->body.data, sink->body.size);
+    bool failed = out->failed || sink->head.failed || sink->pool.failed || sink->body.failed ||
+                  encoder->planes.failed || encoder->frame.failed || encoder->status != HD_OK;
+    return failed ? HD_NOMEM(err) : HD_OK;
+}
+
+/* ---- encoder and decoder ----------------------------------------------------------------------------- */
+
+static bool new_columns(int64_t **out, size_t count)
+{
+    *out = malloc((count * STORE_ROWS + 1) * sizeof **out);
+    return *out != NULL;
+}
+
+hd_status store_encoder_new(store_encoder **out, int level, hd_error *err)
+{
+    enum { DEFAULT_LEVEL = 9, TRIAL_LEVEL = 3, BEST_LEVEL = 19 };
+    store_encoder *encoder = calloc(1, sizeof *encoder);
+    *out = NULL;
+    if (!encoder) return HD_NOMEM(err);
+    encoder->trial_sink.trial = true;
+    int fast = level ? level : DEFAULT_LEVEL;
+    int best = level > BEST_LEVEL ? level : level && level < DEFAULT_LEVEL ? level : BEST_LEVEL;
+    encoder->slots = malloc(STORE_SLOTS * sizeof *encoder->slots);
+    encoder->rows = malloc(STORE_ROWS * sizeof *encoder->rows);
+    encoder->below = malloc(STORE_ROWS * sizeof *encoder->below);
+    encoder->odds = malloc(CODER_ODDS * sizeof *encoder->odds);
+    encoder->table = malloc(STORE_TABLE * sizeof *encoder->table);
+    bool fine = encoder->slots && encoder->rows && encoder->table && encoder->odds && encoder->below &&
+                new_columns(&encoder->nest, 3) && new_columns(&encoder->indexes, 1) &&
+                new_columns(&encoder->sorted, 1) && new_columns(&encoder->runs, 1) &&
+                new_columns(&encoder->scaled, 1) && new_columns(&encoder->scopes, 1) &&
+                new_columns(&encoder->gathered, HD_COL_COUNT) && new_columns(&encoder->base, HD_COL_COUNT);
+    for (int i = 0; i < 4; i++) fine = fine && new_columns(&encoder->work[i], 1);
+    if (!fine || hd_compressor_new(&encoder->fast, fast, NULL) || hd_compressor_new(&encoder->best, best, NULL) ||
+        hd_compressor_new(&encoder->trial, TRIAL_LEVEL, NULL)) {
+        store_encoder_free(encoder);
+        return HD_NOMEM(err);
+    }
+    *out = encoder;
+    return HD_OK;
+}
+
+void store_encoder_free(store_encoder *encoder)
+{
+    if (!encoder) return;
+    hd_compressor_free(encoder->best);
+    hd_compressor_free(encoder->fast);
+    hd_compressor_free(encoder->trial);
+    store_sink_deinit(&encoder->sink);
+    store_sink_deinit(&encoder->trial_sink);
+    hd_bytes_deinit(&encoder->planes);
+    hd_bytes_deinit(&encoder->frame);
+    free(encoder->indexes);
+    free(encoder->sorted);
+    free(encoder->slots);
+    for (int i = 0; i < 4; i++) free(encoder->work[i]);
+    free(encoder->runs);
+    free(encoder->scaled);
+    free(encoder->nest);
+    free(encoder->odds);
+    free(encoder->below);
+    free(encoder->scopes);
+    free(encoder->table);
+    free(encoder->gathered);
+    free(encoder->base);
+    free(encoder->rows);
+    free(encoder);
+}
+
+hd_status store_decoder_new(store_decoder **out, hd_error *err)
+{
+    store_decoder *decoder = calloc(1, sizeof *decoder);
+    *out = NULL;
+    if (!decoder) return HD_NOMEM(err);
+    decoder->rows = malloc(STORE_ROWS * sizeof *decoder->rows);
+    decoder->below = malloc(STORE_ROWS * sizeof *decoder->below);
+    decoder->odds = malloc(CODER_ODDS * sizeof *decoder->odds);
+    decoder->table = malloc(STORE_TABLE * sizeof *decoder->table);
+    decoder->keys = calloc(STORE_KEY_REFS + 1, sizeof *decoder->keys);
+    bool fine = decoder->rows && decoder->table && decoder->odds && decoder->below && new_columns(&decoder->nest, 3) &&
+                new_columns(&decoder->coded, 2) && decoder->keys && new_columns(&decoder->scopes, 1) &&
+                new_columns(&decoder->indexes, 1) && new_columns(&decoder->base, HD_COL_COUNT) &&
+                new_columns(&decoder->gathered, HD_COL_COUNT);
+    for (int i = 0; i < 4; i++) fine = fine && new_columns(&decoder->work[i], 1);
+    if (!fine) {
+        store_decoder_free(decoder);
+        return HD_NOMEM(err);
+    }
+    *out = decoder;
+    return HD_OK;
+}
+
+void store_decoder_free(store_decoder *decoder)
+{
+    if (!decoder) return;
+    hd_decompressor_free(decoder->decompressor);
+    hd_bytes_deinit(&decoder->scratch);
+    free(decoder->indexes);
+    for (int i = 0; i < 4; i++) free(decoder->work[i]);
+    free(decoder->nest);
+    free(decoder->odds);
+    free(decoder->coded);
+    free(decoder->below);
+    free(decoder->scopes);
+    free(decoder->table);
+    free(decoder->base);
+    free(decoder->gathered);
+    for (int i = 0; decoder->keys && i <= STORE_KEY_REFS; i++) free(decoder->keys[i]);
+    free(decoder->keys);
+    free(decoder->rows);
+    free(decoder);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------- */
+
+/* The bytes that a code from put_frame stands for, in out[0 … size). */
+static bool take_frame(store_source *source, uint8_t *out, size_t size, uint64_t code)
+{
+    hd_byte_reader *body = &source->body;
+    if (code == 0) return false;
+    const uint8_t *frame = hd_byte_reader_take(body, code == 1 ? size : code - 1);
+    if (!frame) return false;
+    if (code > 1) return hd_decompress(out, size, source->decompressor, frame, code - 1);
+    memcpy(out, frame, size);
+    return true;
+}
+
+const uint8_t *store_take_stream(store_source *source, size_t size)
+{
+    if (size == 0) return source->parts;
+    uint64_t code = hd_byte_reader_varint(&source->head);
+    const uint8_t *bytes = NULL;
+    if (source->failed || source->head.failed) {
+        source->failed = true;
+    } else if (code == 0) {
+        bytes = hd_byte_reader_take(&source->pool, size);
+    } else if (code == 1) {
+        bytes = hd_byte_reader_take(&source->body, size);
+    } else {
+        source->scratch->size = 0;
+        uint8_t *room = size <= PART_LIMIT && size / EXPANSION <= hd_byte_reader_left(&source->body)
+                            ? hd_bytes_room(source->scratch, size)
+                            : NULL;
+        if (room && take_frame(source, room, size, code)) bytes = room;
+    }
+    if (!bytes) source->failed = true;
+    return bytes;
+}
+
+static bool take_part(store_source *source, uint8_t **out, size_t *out_size)
+{
+    uint64_t size = hd_byte_reader_varint(&source->body), code = 0;
+    if (size) code = hd_byte_reader_varint(&source->body);
+    *out = NULL;
+    *out_size = 0;
+    if (source->body.failed || size > PART_LIMIT || size / EXPANSION > hd_byte_reader_left(&source->body)) return false;
+    *out = malloc(size + 1);
+    if (!*out) {
+        source->no_memory = true;
+        return false;
+    }
+    *out_size = size;
+    return size == 0 || take_frame(source, *out, size, code);
+}
+
+static hd_status damaged(hd_error *err, size_t offset)
+{
+    return hd_error_set(err, HD_ERR_DAMAGED, NULL, offset, "the encoded columns are damaged");
+}
+
+hd_status store_source_open(store_source *out, store_decoder *decoder, const uint8_t *data, size_t size, hd_error *err)
+{
+    *out = (store_source){
+        .body = hd_byte_reader_of(data, size),
+        .decompressor = &decoder->decompressor,
+        .scratch = &decoder->scratch,
+        .indexes = decoder->indexes,
+    };
+    uint8_t *head, *pool = NULL;
+    size_t head_size, pool_size = 0;
+    bool fine = take_part(out, &head, &head_size) && take_part(out, &pool, &pool_size);
+    out->parts = head;
+    out->parts2 = pool;
+    out->head = hd_byte_reader_of(head, head_size);
+    out->pool = hd_byte_reader_of(pool, pool_size);
+    if (fine) return HD_OK;
+    free(head);
+    free(pool);
+    out->parts = out->parts2 = NULL;
+    return out->no_memory ? HD_NOMEM(err) : damaged(err, out->body.at);
+}
+
+hd_status store_source_close(store_source *source, hd_error *err)
+{
+    bool fine = !source->failed && !source->head.failed && !hd_byte_reader_left(&source->head) &&
+                !hd_byte_reader_left(&source->pool) && !hd_byte_reader_left(&source->body);
+    free(source->parts);
+    free(source->parts2);
+    if (source->no_memory) return HD_NOMEM(err);
+    return fine ? HD_OK : damaged(err, source->body.at);
+}

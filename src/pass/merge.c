@@ -1,0 +1,409 @@
+/* merge.c - the traces of several ranks as one
+ *
+ * Tracks    each with its rank, under pids that only one rank has (merge_ids.c); processes are named by their rank
+ * Ids       flow and async ids that ranks share are shifted apart; ids of id2.local stay, since they count within a
+ * pid, and so do arguments, but bind_id Times     on the clock that counts from the earliest base time, if all inputs
+ * state theirs Metadata  keys with one value in all inputs stay; the others stand by rank under "ranks"
+ */
+#include "pass/merge.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/json_write.h"
+#include "pass/merge_impl.h"
+
+typedef struct merger {
+    hd_merge_input *inputs;
+    merge_rank *ranks;
+    size_t count;
+    hd_builder *builder;
+    hd_pass_result *result;
+    int64_t base_ns; /* HD_NO_TIME: clocks stay as they are */
+    uint64_t overflows;
+    /* the input at hand */
+    const hd_trace *trace;
+    const merge_rank *rank;
+    char prefix[48];           /* "rank 3: " */
+    uint32_t *new_ids;         /* by string: the id it becomes, for hd_copy_change; 0 not made yet */
+    uint32_t *process_strings; /* by track: its new name, likewise */
+    uint8_t *named;            /* by track of a process: an event names it */
+    uint32_t process_name, name_key, bind_key;
+} merger;
+
+/* ---- clocks -------------------------------------------------------------------------------------------------------
+ */
+
+static void choose_base(merger *m)
+{
+    bool all = true, differ = false;
+    int64_t first = hd_trace_facts_of(m->inputs[0].trace)->base_ns, low = first;
+    for (size_t i = 0; i < m->count; i++) {
+        int64_t base = hd_trace_facts_of(m->inputs[i].trace)->base_ns;
+        all = all && base != HD_NO_TIME;
+        differ = differ || base != first;
+        low = base < low ? base : low;
+    }
+    m->base_ns = all ? low : HD_NO_TIME;
+    for (size_t i = 0; all && i < m->count; i++) {
+        int64_t base = hd_trace_facts_of(m->inputs[i].trace)->base_ns;
+        if (__builtin_sub_overflow(base, low, &m->ranks[i].shift_ns)) m->base_ns = HD_NO_TIME;
+    }
+    for (size_t i = 0; m->base_ns == HD_NO_TIME && i < m->count; i++) m->ranks[i].shift_ns = 0;
+    if (differ && m->base_ns == HD_NO_TIME)
+        hd_builder_ledger(m->builder, "merge", "merge.clocks-differ", HD_LEDGER_NOTE, 1, HD_OFFSET_NONE);
+}
+
+static void shift_times(merger *m, hd_copy_rows *rows)
+{
+    int64_t *start = hd_copy_change(rows, HD_COL_START);
+    for (uint32_t i = 0; i < rows->block->row_count; i++) {
+        int64_t shifted;
+        if (start[i] == HD_NO_TIME) continue;
+        if (__builtin_add_overflow(start[i], m->rank->shift_ns, &shifted))
+            m->overflows++;
+        else
+            start[i] = shifted;
+    }
+}
+
+/* ---- ids ----------------------------------------------------------------------------------------------------------
+ */
+
+/* "rank 3: " before a text of the input. */
+static uint32_t prefixed(const merger *m, hd_string text)
+{
+    hd_json_out out = {0};
+    hd_json_put_text(&out, m->prefix);
+    hd_json_put(&out, text.data, text.size);
+    uint32_t id = out.failed ? HD_STRING_NONE : hd_builder_intern(m->builder, out.data, out.size);
+    free(out.data);
+    return id;
+}
+
+/* The text of an id that is text, as it is in the merged trace. */
+static uint32_t new_id_text(merger *m, hd_copy *copy, uint32_t source)
+{
+    int64_t number;
+    bool hex;
+    char text[32];
+    if (m->new_ids[source]) return m->new_ids[source];
+    hd_string was = hd_trace_string(m->trace, source);
+    uint32_t id;
+    if (!m->rank->ids.as_text && merge_id_number(&number, &hex, was)) {
+        number += m->rank->ids.shift;
+        snprintf(text, sizeof text, hex ? "0x%" PRIx64 : "%" PRId64, number);
+        id = m->rank->ids.shift ? hd_builder_intern_text(m->builder, text) : hd_copy_string(copy, source);
+    } else {
+        id = prefixed(m, was);
+    }
+    m->new_ids[source] = hd_copy_add_string(copy, id);
+    return m->new_ids[source];
+}
+
+static void change_id(merger *m, hd_copy *copy, int64_t *id, int64_t *type)
+{
+    char text[32];
+    if (*type & HD_ID_LOCAL) return;
+    switch (*type & HD_ID_VALUE_MASK) {
+    case HD_ID_INT:
+        if (!m->rank->ids.as_text) {
+            *id += m->rank->ids.shift;
+            break;
+        }
+        snprintf(text, sizeof text, "%" PRId64, *id);
+        *id = hd_copy_add_string(copy, prefixed(m, (hd_string){text, strlen(text)}));
+        *type = (*type & ~(int64_t)HD_ID_VALUE_MASK) | HD_ID_STRING;
+        break;
+    case HD_ID_NUMBER: *type = (*type & ~(int64_t)HD_ID_VALUE_MASK) | HD_ID_STRING; /* fallthrough */
+    case HD_ID_STRING: *id = new_id_text(m, copy, (uint32_t)*id); break;
+    default: break;
+    }
+}
+
+static void change_ids(merger *m, hd_copy *copy, hd_copy_rows *rows)
+{
+    const hd_column *types = &rows->block->columns[HD_COL_ID_TYPE];
+    const merge_ids *ids = &m->rank->ids;
+    bool numbers = types->width == 0 && (types->base & HD_ID_VALUE_MASK) == HD_ID_INT;
+    if (!ids->apart || (numbers && !ids->as_text && ids->shift == 0)) return;
+    int64_t *type = hd_copy_change(rows, HD_COL_ID_TYPE), *id = hd_copy_change(rows, HD_COL_ID);
+    for (uint32_t i = 0; i < rows->block->row_count; i++) change_id(m, copy, &id[i], &type[i]);
+}
+
+/* ---- names of processes
+ * ---------------------------------------------------------------------------------------------- */
+
+/* "rank 3: python"; one without a name is called by its pid if that is text, else "rank 3". */
+static uint32_t process_text(const merger *m, const hd_track *process)
+{
+    bool unnamed = process->name == HD_STRING_NONE && process->pid.type == HD_IDENT_STRING;
+    hd_string name = hd_trace_string(m->trace, unnamed ? process->pid.text : process->name);
+    size_t bare = strlen(m->prefix) - 2;
+    bool has_it = name.size >= bare && memcmp(name.data, m->prefix, bare) == 0 &&
+                  (name.size == bare || !strchr("0123456789", name.data[bare]));
+    if (name.size == 0) return hd_builder_intern(m->builder, m->prefix, bare);
+    return has_it ? hd_builder_intern(m->builder, name.data, name.size) : prefixed(m, name);
+}
+
+static uint32_t process_of(const merger *m, uint32_t track)
+{
+    const hd_track *t = hd_trace_track_at(m->trace, track);
+    return t->parent == HD_NONE ? track : t->parent;
+}
+
+static hd_status name_tracks(merger *m, hd_copy *copy, int64_t rank, hd_error *err)
+{
+    for (uint32_t t = 0; t < hd_trace_track_count(m->trace); t++) {
+        const hd_track *track = hd_trace_track_at(m->trace, t);
+        uint32_t made = hd_copy_track(copy, t);
+        hd_builder_set_rank(m->builder, made, rank);
+        if (track->kind != HD_TRACK_PROCESS) continue;
+        uint32_t text = process_text(m, track);
+        hd_builder_name_track(m->builder, made, text);
+        m->process_strings[t] = hd_copy_add_string(copy, text);
+        if (text == HD_STRING_NONE || m->process_strings[t] == HD_NONE) return HD_NOMEM(err);
+    }
+    return HD_OK;
+}
+
+static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, const hd_arg_key *key, int64_t *values,
+                               const uint32_t *row_of, uint32_t count, hd_error *err)
+{
+    merger *m = user;
+    (void)err;
+    if (rows->block->kind == HD_KIND_META && key->key == m->name_key && key->type == HD_ARG_STRING) {
+        const int64_t *names = hd_copy_look(rows, HD_COL_NAME), *tracks = hd_copy_look(rows, HD_COL_TRACK);
+        for (uint32_t i = 0; i < count; i++) {
+            if (names[row_of[i]] != m->process_name || tracks[row_of[i]] == HD_NONE) continue;
+            uint32_t process = process_of(m, (uint32_t)tracks[row_of[i]]);
+            values[i] = m->process_strings[process];
+            m->named[process] = 1;
+        }
+    }
+    if (m->bind_key == HD_STRING_NONE || key->key != m->bind_key || key->scope != HD_SCOPE_EVENT) return HD_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        if (key->type == HD_ARG_STRING) values[i] = new_id_text(m, copy, (uint32_t)values[i]);
+        if (key->type == HD_ARG_INT && !m->rank->ids.as_text) values[i] += m->rank->ids.shift;
+    }
+    return HD_OK;
+}
+
+static hd_status change_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_error *err)
+{
+    merger *m = user;
+    hd_kind kind = rows->block->kind;
+    (void)err;
+    if (m->rank->shift_ns) shift_times(m, rows);
+    if (kind == HD_KIND_FLOW || kind == HD_KIND_ASYNC) change_ids(m, copy, rows);
+    rows->changes_values = (kind == HD_KIND_META && m->process_name) || (m->bind_key && m->rank->ids.apart);
+    return HD_OK;
+}
+
+/* Processes that no event named: their events come behind the others. */
+static hd_status add_process_names(merger *m, hd_copy *copy, hd_error *err)
+{
+    hd_batch *batch;
+    hd_chunk *chunk;
+    if (!hd_names_are_events(m->trace)) return HD_OK;
+    HD_TRY(hd_batch_new(&batch, m->builder, err));
+    hd_status status = HD_OK;
+    for (uint32_t t = 0; t < hd_trace_track_count(m->trace) && status == HD_OK; t++) {
+        if (hd_trace_track_at(m->trace, t)->kind != HD_TRACK_PROCESS || m->named[t]) continue;
+        hd_meta_event event = {.track = hd_copy_track(copy, t),
+                               .name = "process_name",
+                               .key = "name",
+                               .type = HD_ARG_STRING,
+                               .value = hd_copy_string(copy, m->process_strings[t])};
+        status = hd_copy_add_meta(m->builder, batch, &event, err);
+    }
+    uint64_t added = hd_batch_row_count(batch);
+    if (status == HD_OK) status = hd_batch_take(&chunk, batch, err);
+    hd_batch_free(batch);
+    m->result->added += added;
+    return status == HD_OK ? hd_builder_append(m->builder, chunk, err) : status;
+}
+
+/* ---- one input
+ * --------------------------------------------------------------------------------------------------------- */
+
+static uint32_t find(const hd_trace *trace, const char *text)
+{
+    return hd_trace_find_string(trace, text, strlen(text));
+}
+
+static hd_status copy_with(merger *m, hd_copy *copy, int64_t rank, hd_error *err)
+{
+    hd_copy_hooks hooks = {.user = m, .rows = change_rows, .values = change_values};
+    HD_TRY(hd_copy_tracks(copy, NULL, m->rank->pids, err));
+    HD_TRY(name_tracks(m, copy, rank, err));
+    HD_TRY(hd_copy_events(copy, &hooks, err));
+    HD_TRY(add_process_names(m, copy, err));
+    return hd_copy_ledger(copy, err);
+}
+
+static hd_status copy_input(merger *m, size_t index, hd_error *err)
+{
+    hd_copy *copy;
+    const hd_merge_input *input = &m->inputs[index];
+    m->trace = input->trace;
+    m->rank = &m->ranks[index];
+    m->process_name = find(m->trace, "process_name");
+    m->name_key = find(m->trace, "name");
+    m->bind_key = find(m->trace, "bind_id");
+    snprintf(m->prefix, sizeof m->prefix, "rank %" PRId64 ": ", input->rank);
+    size_t tracks = hd_trace_track_count(m->trace);
+    m->new_ids = calloc((size_t)hd_trace_string_count(m->trace) + 1, sizeof *m->new_ids);
+    m->process_strings = calloc(tracks + 1, sizeof *m->process_strings);
+    m->named = calloc(tracks + 1, 1);
+    hd_status status = m->new_ids && m->process_strings && m->named ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) status = hd_copy_new(&copy, m->trace, m->builder, err);
+    if (status == HD_OK) {
+        status = copy_with(m, copy, input->rank, err);
+        hd_copy_free(copy);
+    }
+    free(m->new_ids);
+    free(m->process_strings);
+    free(m->named);
+    return status;
+}
+
+/* ---- metadata and facts
+ * --------------------------------------------------------------------------------------------------- */
+
+static hd_string metadata_of(const hd_trace *trace, hd_string key)
+{
+    for (size_t i = hd_trace_metadata_count(trace); i-- > 0;) {
+        const hd_metadata *m = hd_trace_metadata_at(trace, i);
+        hd_string name = hd_trace_string(trace, m->key);
+        if (name.size == key.size && memcmp(name.data, key.data, key.size) == 0)
+            return hd_trace_string(trace, m->value);
+    }
+    return (hd_string){NULL, 0};
+}
+
+static bool is_base_key(hd_string key)
+{
+    static const char name[] = "baseTimeNanoseconds";
+    return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0;
+}
+
+/* Whether all inputs have the same value for it. */
+static bool is_common(const merger *m, hd_string key, hd_string value)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        hd_string other = metadata_of(m->inputs[i].trace, key);
+        if (!other.data || other.size != value.size || memcmp(other.data, value.data, value.size) != 0) return false;
+    }
+    return true;
+}
+
+static uint32_t intern(const merger *m, hd_string s)
+{
+    return hd_builder_intern(m->builder, s.data, s.size);
+}
+
+/* `"rank": {…}` with the keys that are not common; nothing if there are none. */
+static void put_rank_metadata(const merger *m, hd_json_out *out, size_t index)
+{
+    const hd_trace *trace = m->inputs[index].trace;
+    char rank[32];
+    bool first = true;
+    for (size_t i = 0; i < hd_trace_metadata_count(trace); i++) {
+        const hd_metadata *meta = hd_trace_metadata_at(trace, i);
+        hd_string key = hd_trace_string(trace, meta->key), value = hd_trace_string(trace, meta->value);
+        if (is_common(m, key, value)) continue;
+        if (first) snprintf(rank, sizeof rank, "%s\"%" PRId64 "\":{", out->size > 1 ? "," : "", m->inputs[index].rank);
+        hd_json_put_text(out, first ? rank : ",");
+        first = false;
+        hd_json_put_string(out, key.data, key.size);
+        hd_json_put_text(out, ":");
+        hd_json_put(out, value.data, value.size);
+    }
+    if (!first) hd_json_put_text(out, "}");
+}
+
+static hd_status merge_metadata(merger *m, hd_error *err)
+{
+    const hd_trace *first = m->inputs[0].trace;
+    hd_json_out ranks = {0};
+    char base[32];
+    bool base_stated = false;
+    for (size_t i = 0; i < hd_trace_metadata_count(first); i++) {
+        const hd_metadata *meta = hd_trace_metadata_at(first, i);
+        hd_string key = hd_trace_string(first, meta->key), value = hd_trace_string(first, meta->value);
+        if (!is_common(m, key, value)) continue;
+        base_stated |= is_base_key(key);
+        hd_builder_metadata(m->builder, intern(m, key), intern(m, value), meta->after_events);
+    }
+    if (!base_stated && m->base_ns != HD_NO_TIME && metadata_of(first, (hd_string){"baseTimeNanoseconds", 19}).data) {
+        snprintf(base, sizeof base, "%" PRId64, m->base_ns);
+        hd_builder_metadata(m->builder, hd_builder_intern_text(m->builder, "baseTimeNanoseconds"),
+                            hd_builder_intern_text(m->builder, base), false);
+    }
+    hd_json_put_text(&ranks, "{");
+    for (size_t i = 0; i < m->count; i++) put_rank_metadata(m, &ranks, i);
+    hd_json_put_text(&ranks, "}");
+    if (ranks.size > 2)
+        hd_builder_metadata(m->builder, hd_builder_intern_text(m->builder, "ranks"),
+                            hd_builder_intern(m->builder, ranks.data, ranks.size), false);
+    bool failed = ranks.failed;
+    free(ranks.data);
+    return failed ? HD_NOMEM(err) : HD_OK;
+}
+
+static void merge_facts(const merger *m)
+{
+    hd_trace_facts *facts = hd_builder_facts(m->builder);
+    *facts = *hd_trace_facts_of(m->inputs[0].trace);
+    facts->start_ns = facts->end_ns = HD_NO_TIME; /* found anew */
+    facts->has_sources = facts->needs_rewrite = facts->top_level_array = false;
+    facts->base_ns = m->base_ns;
+    facts->rank = m->count == 1 ? m->inputs[0].rank : HD_NO_NUMBER;
+    for (size_t i = 1; i < m->count; i++) {
+        const hd_trace_facts *other = hd_trace_facts_of(m->inputs[i].trace);
+        facts->stored_bytes += other->stored_bytes;
+        facts->input_bytes += other->input_bytes;
+        facts->has_args = facts->has_args && other->has_args;
+        if (facts->world_size != other->world_size) facts->world_size = HD_NO_NUMBER;
+        if (strcmp(facts->compression, other->compression) != 0) facts->compression = "none";
+    }
+}
+
+/* ---- the pass
+ * --------------------------------------------------------------------------------------------------------------- */
+
+static hd_status merge_all(merger *m, hd_error *err)
+{
+    choose_base(m);
+    HD_TRY(merge_choose_ids(m->ranks, m->inputs, m->count));
+    HD_TRY(merge_choose_pids(m->ranks, m->inputs, m->count, m->builder, err));
+    HD_TRY(merge_metadata(m, err));
+    merge_facts(m);
+    for (size_t i = 0; i < m->count; i++) {
+        HD_TRY(copy_input(m, i, err));
+        hd_trace_free(m->inputs[i].trace);
+        m->inputs[i].trace = NULL;
+    }
+    if (m->overflows)
+        hd_builder_ledger(m->builder, "merge", "merge.time-not-shifted", HD_LEDGER_LOSS, m->overflows, HD_OFFSET_NONE);
+    return HD_OK;
+}
+
+hd_status hd_merge(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count, hd_error *err)
+{
+    merger m = {.inputs = inputs, .count = count, .result = result};
+    *out = NULL;
+    *result = (hd_pass_result){0};
+    m.ranks = calloc(count + 1, sizeof *m.ranks);
+    if (!m.ranks) return HD_NOMEM(err);
+    hd_status status = hd_builder_new(&m.builder, err);
+    if (status == HD_OK) status = merge_all(&m, err);
+    for (size_t i = 0; i < count; i++) free(m.ranks[i].pids);
+    free(m.ranks);
+    if (status == HD_OK) return hd_builder_finish(out, m.builder, err);
+    hd_builder_free(m.builder);
+    return status;
+}

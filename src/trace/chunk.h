@@ -1,0 +1,25 @@
+/* chunk.h - chunks made of whole columns, for passes, which turn blocks into blocks */
+#ifndef HD_TRACE_CHUNK_H
+#define HD_TRACE_CHUNK_H
+
+#include "base/arena.h"
+#include "heddle/builder.h"
+
+/* An empty chunk; end it with hd_builder_append or hd_chunk_free. */
+hd_status hd_chunk_new(hd_chunk **out, hd_error *err);
+/* What columns, groups and values of the chunk's blocks lie in. */
+hd_arena *hd_chunk_arena(hd_chunk *chunk);
+/* The next block of its kind; columns and groups lie in the chunk's arena. row_count > 0. */
+hd_status hd_chunk_add_block(hd_chunk *chunk, const hd_block *block, hd_error *err);
+/* Room for `count` more kinds of the events' order, NULL when memory runs out; then so many were filled in. */
+uint8_t *hd_chunk_order_room(hd_chunk *chunk, size_t count);
+void hd_chunk_order_add(hd_chunk *chunk, size_t count);
+size_t hd_chunk_order_count(const hd_chunk *chunk);
+
+/* A copy of the text that lives as long as the trace: for ledger rows of another trace. NULL when memory runs out. */
+const char *hd_builder_keep_text(hd_builder *builder, const char *text);
+
+/* What is appended may take as much memory as the other trace may. Before the first append. */
+void hd_builder_limit_as(hd_builder *builder, const hd_trace *other);
+
+#endif

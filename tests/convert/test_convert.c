@@ -1,0 +1,257 @@
+/* Conversions of files: what comes out, that every event is accounted for, that failures leave no file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fixtures.h"
+#include "heddle/convert.h"
+
+#define NO_STATE void **state __attribute__((unused))
+
+static char folder[] = "/tmp/heddle-convert-XXXXXX";
+static char in[2][64], out[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder)) return 1;
+    snprintf(in[0], sizeof in[0], "%s/rank0.json", folder);
+    snprintf(in[1], sizeof in[1], "%s/rank1.json", folder);
+    snprintf(out, sizeof out, "%s/out.json", folder);
+    return 0;
+}
+
+static int clear_folder(void **state)
+{
+    (void)state;
+    unlink(in[0]);
+    unlink(in[1]);
+    unlink(out);
+    return rmdir(folder) == 0 || access(folder, F_OK) != 0 ? 0 : 1;
+}
+
+static void put_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_file(const char *path, const char *wanted)
+{
+    size_t size;
+    char *text = file_text(path, &size);
+    assert_non_null(text);
+    assert_string_equal(text, wanted);
+    free(text);
+}
+
+static void assert_accounted(const hd_convert_report *r)
+{
+    uint64_t at = r->events_in;
+    assert_int_equal(r->events_in + r->added, r->events_out + r->removed + r->lost);
+    for (size_t i = 0; i < r->step_count; i++) {
+        assert_int_equal(r->steps[i].in, at);
+        at = r->steps[i].out;
+        assert_int_equal(r->steps[i].in + r->steps[i].added, r->steps[i].out + r->steps[i].removed + r->steps[i].lost);
+    }
+    assert_int_equal(at, r->events_out);
+}
+
+static void convert_with(hd_convert_report *report, size_t inputs, const hd_convert_options *options)
+{
+    const char *const paths[] = {in[0], in[1]};
+    hd_error err = {0};
+    if (hd_convert(paths, inputs, out, options, report, &err) != HD_OK) fail_msg("%s: %s", err.path, err.message);
+    assert_true(report->written);
+    assert_accounted(report);
+}
+
+#define X(name, pid, ts, dur)                                                                                          \
+    "{\"ph\":\"X\",\"name\":\"" name "\",\"pid\":" pid ",\"tid\":1,\"ts\":" ts ",\"dur\":" dur "}"
+#define FLOW(ph, pid, ts) "{\"ph\":\"" ph "\",\"name\":\"f\",\"pid\":" pid ",\"tid\":1,\"ts\":" ts ",\"id\":1}"
+
+static void test_convert__a_trace_is_written_as_it_was_read(NO_STATE)
+{
+    static const char text[] =
+        "{\n\"traceEvents\":[\n" X("a", "1", "1", "2") ",\n" X("b", "1", "5", "1.500") "\n]\n}\n";
+    hd_convert_report report;
+    put_file(in[0], text);
+    convert_with(&report, 1, NULL);
+    assert_int_equal(report.events_in, 2);
+    assert_string_equal(report.format, "chrome");
+    hd_convert_report_deinit(&report);
+    size_t size;
+    char *got = file_text(out, &size);
+    assert_non_null(strstr(got, "\"name\":\"a\""));
+    free(got);
+}
+
+static void test_convert__all_steps_account_for_every_event(NO_STATE)
+{
+    hd_convert_report report;
+    const hd_convert_options options = {
+        .fix = true,
+        .snap_threshold_ps = 5000000,
+        .until = {HD_CONVERT_PERCENT, 500000},
+        .names = "!gone",
+    };
+    put_file(in[0], "[" X("gone", "1", "0", "10") "," X("a", "1", "20", "30") "," X("b", "1", "30", "40") "," FLOW(
+                        "s", "1", "5") "," FLOW("f", "1", "25") "," X("z", "1", "900", "100") "]");
+    put_file(in[1], "[" X("a", "1", "20", "10") "," X("z", "1", "990", "10") "]");
+    convert_with(&report, 2, &options);
+    assert_int_equal(report.events_in, 8);
+    assert_int_equal(report.lost, 2);
+    assert_int_equal(report.losses, 2);
+    assert_int_equal(report.removed, 3);
+    assert_int_equal(report.new_lanes, 1);
+    assert_int_equal(report.step_count, 5);
+    assert_int_equal(report.inputs[1].rank, 1);
+    hd_convert_report_deinit(&report);
+}
+
+static void test_convert__times_count_from_the_first_event(NO_STATE)
+{
+    hd_convert_report report;
+    const hd_convert_options options = {
+        .from = {HD_CONVERT_NS, 10000}, .until = {HD_CONVERT_PERCENT, 600000}, .clip = true};
+    put_file(in[0], "[" X("a", "1", "1000", "5") "," X("b", "1", "1008", "100") "]");
+    convert_with(&report, 1, &options);
+    hd_convert_report_deinit(&report);
+    size_t size;
+    char *got = file_text(out, &size);
+    assert_non_null(strstr(got, "\"ts\":1010,\"dur\":54.8}"));
+    assert_null(strstr(got, "\"a\""));
+    free(got);
+}
+
+static void test_convert__strict_leaves_an_older_file_as_it_was(NO_STATE)
+{
+    const char *const paths[] = {in[0]};
+    hd_convert_report report;
+    hd_error err = {0};
+    hd_convert_options options = {.strict = true, .names = "a"};
+    put_file(in[0], "[" X("a", "1", "0", "10") "," X("b", "1", "20", "10") "," FLOW("s", "1", "5") "," FLOW("f", "1",
+                                                                                                            "15") "]");
+    put_file(out, "older");
+    assert_int_equal(hd_convert(paths, 1, out, &options, &report, &err), HD_ERR_DAMAGED);
+    assert_non_null(strstr(err.message, "filter.flow-lost"));
+    assert_false(report.written);
+    assert_int_equal(report.losses, 2);
+    assert_int_equal(report.ledger_count, 1);
+    hd_convert_report_deinit(&report);
+    assert_file(out, "older");
+    options.names = NULL;
+    convert_with(&report, 1, &options);
+    hd_convert_report_deinit(&report);
+}
+
+static void test_convert__strict_accepts_repairs_and_refuses_losses_of_reading(NO_STATE)
+{
+    const char *const paths[] = {in[0]};
+    hd_convert_report report;
+    hd_error err = {0};
+    const hd_convert_options options = {.strict = true};
+    put_file(in[0], "[" X("a", "1", "0", "10") "," X("b", "1", "20", "NaN") ",]");
+    convert_with(&report, 1, &options);
+    assert_true(report.repairs > 0);
+    assert_int_equal(report.losses, 0);
+    hd_convert_report_deinit(&report);
+    unlink(out);
+    put_file(in[0], "[" X("a", "1", "0", "10") "] garbage behind it");
+    assert_int_equal(hd_convert(paths, 1, out, &options, &report, &err), HD_ERR_DAMAGED);
+    assert_true(report.losses > 0);
+    hd_convert_report_deinit(&report);
+    assert_int_equal(access(out, F_OK), -1);
+}
+
+static void test_convert__strict_refuses_what_the_format_cannot_hold(NO_STATE)
+{
+    const char *const paths[] = {in[0]};
+    hd_convert_report report;
+    hd_error err = {0};
+    hd_convert_options options = {.strict = true, .write.format = "sbt"};
+    if (!hd_format_find("sbt")) skip();
+    put_file(in[0], "[" X("a", "1", "0", "10") "," FLOW("s", "1", "5") "," FLOW(
+                        "f", "1", "15") ",{\"ph\":\"C\",\"name\":\"c\",\"pid\":1,\"ts\":1,\"args\":{\"v\":1}}]");
+    put_file(out, "older");
+    assert_int_equal(hd_convert(paths, 1, out, &options, &report, &err), HD_ERR_UNSUPPORTED);
+    assert_true(report.losses > 0);
+    assert_true(report.ledger_count > 0);
+    hd_convert_report_deinit(&report);
+    assert_file(out, "older");
+    options.strict = false;
+    convert_with(&report, 1, &options);
+    assert_true(report.losses > 0);
+    hd_convert_report_deinit(&report);
+}
+
+static void test_convert__an_input_may_be_the_output(NO_STATE)
+{
+    const char *const paths[] = {in[0]};
+    hd_error err = {0};
+    const hd_convert_options options = {.names = "a"};
+    put_file(in[0], "[" X("a", "1", "0", "10") "," X("b", "1", "20", "10") "]");
+    assert_int_equal(hd_convert(paths, 1, in[0], &options, NULL, &err), HD_OK);
+    size_t size;
+    char *got = file_text(in[0], &size);
+    assert_non_null(strstr(got, "\"a\""));
+    assert_null(strstr(got, "\"b\""));
+    free(got);
+}
+
+static void test_convert__wrong_options_are_refused_before_anything_is_read(NO_STATE)
+{
+    const char *const paths[] = {"/nowhere/at all"};
+    hd_error err = {0};
+    assert_int_equal(hd_convert(paths, 1, out, &(hd_convert_options){.names = "/("}, NULL, &err), HD_ERR_ARGUMENT);
+    err = (hd_error){0};
+    assert_int_equal(hd_convert(paths, 1, out, &(hd_convert_options){.write.format = "nothing"}, NULL, &err),
+                     HD_ERR_ARGUMENT);
+    err = (hd_error){0};
+    assert_int_equal(hd_convert(paths, 1, out, NULL, NULL, &err), HD_ERR_IO);
+    err = (hd_error){0};
+    assert_int_equal(hd_convert(paths, 0, out, NULL, NULL, &err), HD_ERR_ARGUMENT);
+    put_file(in[0], "[" X("a", "1", "0", "10") "]");
+    const char *const good[] = {in[0]};
+    err = (hd_error){0};
+    hd_convert_options options = {.from = {HD_CONVERT_NS, 10001}};
+    assert_int_equal(hd_convert(good, 1, out, &options, NULL, &err), HD_ERR_ARGUMENT);
+    err = (hd_error){0};
+    options = (hd_convert_options){.from = {HD_CONVERT_NS, 5}, .until = {HD_CONVERT_NS, 5}};
+    assert_int_equal(hd_convert(good, 1, out, &options, NULL, &err), HD_ERR_ARGUMENT);
+    assert_int_equal(access(out, F_OK), -1);
+}
+
+static int remove_files(void **state)
+{
+    (void)state;
+    unlink(in[0]);
+    unlink(in[1]);
+    unlink(out);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_convert__a_trace_is_written_as_it_was_read, remove_files),
+        cmocka_unit_test_teardown(test_convert__all_steps_account_for_every_event, remove_files),
+        cmocka_unit_test_teardown(test_convert__times_count_from_the_first_event, remove_files),
+        cmocka_unit_test_teardown(test_convert__strict_leaves_an_older_file_as_it_was, remove_files),
+        cmocka_unit_test_teardown(test_convert__strict_accepts_repairs_and_refuses_losses_of_reading, remove_files),
+        cmocka_unit_test_teardown(test_convert__strict_refuses_what_the_format_cannot_hold, remove_files),
+        cmocka_unit_test_teardown(test_convert__an_input_may_be_the_output, remove_files),
+        cmocka_unit_test_teardown(test_convert__wrong_options_are_refused_before_anything_is_read, remove_files),
+    };
+    return cmocka_run_group_tests(tests, make_folder, clear_folder);
+}
