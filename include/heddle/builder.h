@@ -84,6 +84,9 @@ hd_status hd_builder_append(hd_builder *builder, hd_chunk *chunk, hd_error *err)
 /* stage and code are static strings. offset: HD_OFFSET_NONE if none. Rows of one (stage, code) are summed. */
 void hd_builder_ledger(hd_builder *builder, const char *stage, const char *code, hd_ledger_level level, uint64_t count,
                        uint64_t offset);
+/* The same, and the first of them in words (a string id). */
+void hd_builder_ledger_detail(hd_builder *builder, const char *stage, const char *code, hd_ledger_level level,
+                              uint64_t count, uint64_t offset, uint32_t detail);
 void hd_builder_metadata(hd_builder *builder, uint32_t key, uint32_t value, bool after_events);
 /* Patches come nearly in the order of the input; holes side by side become one. After some millions no more are kept
  * and facts.needs_rewrite is set. */

@@ -54,7 +54,7 @@ typedef struct hd_check_code {
 
 size_t hd_check_code_count(void);
 const hd_check_code *hd_check_code_at(size_t index);
-/* One of these by its name, NULL for a code of a reader. */
+/* One of these by its name, NULL for a code of a reader; those of OTF2 archives share one. */
 const hd_check_code *hd_check_code_find(const char *code, size_t size);
 /* What stands for all codes of readers. */
 const hd_check_code *hd_check_damage(void);

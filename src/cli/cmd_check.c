@@ -199,6 +199,7 @@ static int explain_all(cli_run *run)
     }
     for (size_t i = 0; i < hd_check_code_count(); i++) explain(run, hd_check_code_at(i));
     explain(run, hd_check_damage());
+    explain(run, hd_check_code_find("otf2.", 5));
     return CLI_OK;
 }
 

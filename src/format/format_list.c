@@ -1,8 +1,12 @@
 /* format_list.c - the formats of this build, and the choice among them */
 #include "format/format.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "trace/lazy.h"
@@ -120,10 +124,52 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     return status;
 }
 
+/* The one file *.otf2 of a folder, as FOLDER/NAME; which is what a folder can be read as. */
+static hd_status find_anchor(char **out, const char *folder, hd_error *err)
+{
+    DIR *entries = opendir(folder);
+    size_t count = 0;
+    *out = NULL;
+    if (!entries) return hd_error_set(err, HD_ERR_IO, folder, HD_OFFSET_NONE, "cannot be opened: %s", strerror(errno));
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        size_t size = strlen(entry->d_name);
+        if (size < 6 || strcmp(entry->d_name + size - 5, ".otf2") != 0) continue;
+        if (count++) continue;
+        *out = malloc(strlen(folder) + size + 2);
+        if (*out) sprintf(*out, "%s/%s", folder, entry->d_name);
+    }
+    closedir(entries);
+    if (count == 1) return *out ? HD_OK : HD_NOMEM(err);
+    free(*out);
+    *out = NULL;
+    if (count)
+        return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
+                            "%zu archives (*.otf2) are in this folder: name the one to read", count);
+    return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
+                        "a folder is read if it holds an OTF2 archive; there is no *.otf2 in this one");
+}
+
+static hd_status read_folder(hd_trace **out, const char *folder, const hd_read_options *options, hd_error *err)
+{
+    char *anchor;
+    struct stat info;
+    HD_TRY(find_anchor(&anchor, folder, err));
+    hd_status status;
+    if (stat(anchor, &info) == 0 && S_ISDIR(info.st_mode)) /* no folders in folders, which could go on for ever */
+        status = hd_error_set(err, HD_ERR_FORMAT, anchor, HD_OFFSET_NONE, "is a folder, not the file of an archive");
+    else
+        status = hd_trace_read(out, anchor, options, err);
+    free(anchor);
+    return status;
+}
+
 hd_status hd_trace_read(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err)
 {
     hd_input *input;
+    struct stat info;
     *out = NULL;
+    if (strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return read_folder(out, path, options, err);
     hd_input_options input_options = {.spool = options && options->keep_input};
     HD_TRY(hd_input_open(&input, path, &input_options, err));
     hd_status status = hd_format_read(out, input, options, err);

@@ -59,6 +59,9 @@ const hd_check_code check_codes[CHECK_CODES] = {
 static const hd_check_code repaired = {"damage", "warning",
                                        "json-… and the like: the input was damaged, and repaired while reading",
                                        "other readers refuse the file: run heddle fix, which writes it whole"};
+static const hd_check_code archive = {"archive", "warning",
+                                      "otf2.…: the archive breaks a rule of OTF2 that otf2-print does not look at",
+                                      "Vampir and others draw it wrongly or stop: docs/formats/otf2-read.md"};
 static const hd_check_code store_damage = {"heddle", "warning",
                                            "the store is damaged, or its writer was ended before it was done",
                                            "what is in the trace is right: convert it to a new store, or make it anew"};
@@ -84,6 +87,7 @@ const hd_check_code *check_code_about(const check_finding *finding)
 {
     if (finding->code != CHECK_LEDGER) return &check_codes[finding->code];
     if (finding->ledger->level == HD_LEDGER_LOSS) return &lost;
+    if (strcmp(finding->ledger->stage, "otf2") == 0) return &archive;
     return is_of_store(finding->ledger->code) ? &store_damage : &repaired;
 }
 
@@ -102,6 +106,7 @@ const hd_check_code *hd_check_code_find(const char *code, size_t size)
     for (size_t i = 0; i < CHECK_CODES; i++) {
         if (is_text(check_codes[i].code, code, size)) return &check_codes[i];
     }
+    if (size >= 5 && memcmp(code, "otf2.", 5) == 0) return &archive;
     return size > 7 && is_of_store(code) ? &store_damage : NULL;
 }
 
@@ -126,7 +131,8 @@ bool check_code_listed(const char *list, const char *code)
 /* Codes of readers are not known here; they are "family.what", "json-what", or a family. */
 static bool may_be_reader_code(const char *code, size_t size)
 {
-    static const char *const families[] = {"json", "chrome", "heddle", "gzip", "zstd", "input"};
+    static const char *const families[] = {"json", "chrome", "heddle", "perfetto", "otf2",
+                                           "sbt",  "gzip",   "zstd",   "input"};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         size_t n = strlen(families[i]);
         if (size >= n && memcmp(code, families[i], n) == 0 && (size == n || code[n] == '.' || code[n] == '-'))

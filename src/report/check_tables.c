@@ -116,7 +116,7 @@ static void first_example(hd_table_builder *builder, const hd_trace *trace, cons
             hd_table_add_int(builder, (int64_t)finding->ledger->first_offset);
         else
             hd_table_add_null(builder);
-        hd_table_add_null(builder);
+        report_cell_string(builder, trace, finding->code == CHECK_LEDGER ? finding->ledger->detail : HD_STRING_NONE);
         return;
     }
     const check_example *example = &finding->examples[0];

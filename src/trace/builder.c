@@ -154,23 +154,32 @@ hd_status hd_builder_append(hd_builder *builder, hd_chunk *chunk, hd_error *err)
     return append(trace, chunk, err);
 }
 
-void hd_builder_ledger(hd_builder *builder, const char *stage, const char *code, hd_ledger_level level, uint64_t count,
-                       uint64_t offset)
+void hd_builder_ledger_detail(hd_builder *builder, const char *stage, const char *code, hd_ledger_level level,
+                              uint64_t count, uint64_t offset, uint32_t detail)
 {
     hd_trace *trace = &builder->trace;
     for (size_t i = 0; i < trace->ledger_count; i++) {
         hd_ledger_row *row = &trace->ledger[i];
         if (strcmp(row->stage, stage) != 0 || strcmp(row->code, code) != 0) continue;
         row->count += count;
-        if (offset < row->first_offset) row->first_offset = offset;
+        if (offset < row->first_offset) {
+            row->first_offset = offset;
+            row->detail = detail;
+        }
         return;
     }
     if (!hd_grow((void **)&trace->ledger, &trace->ledger_capacity, trace->ledger_count, sizeof *trace->ledger)) {
         trace->failed = true;
         return;
     }
-    trace->ledger[trace->ledger_count++] =
-        (hd_ledger_row){.stage = stage, .code = code, .level = level, .count = count, .first_offset = offset};
+    trace->ledger[trace->ledger_count++] = (hd_ledger_row){
+        .stage = stage, .code = code, .level = level, .count = count, .first_offset = offset, .detail = detail};
+}
+
+void hd_builder_ledger(hd_builder *builder, const char *stage, const char *code, hd_ledger_level level, uint64_t count,
+                       uint64_t offset)
+{
+    hd_builder_ledger_detail(builder, stage, code, level, count, offset, HD_STRING_NONE);
 }
 
 void hd_builder_metadata(hd_builder *builder, uint32_t key, uint32_t value, bool after_events)

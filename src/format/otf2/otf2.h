@@ -1,0 +1,18 @@
+/* otf2.h - OTF2 archives: what the parts of this format share
+ *
+ * An archive is a folder: traces.otf2 (the anchor), traces.def, traces/N.evt and traces/N.def per location. Only files of
+ * this folder name the OTF2 library.
+ */
+#ifndef HD_FORMAT_OTF2_H
+#define HD_FORMAT_OTF2_H
+
+#include "format/format.h"
+
+/* otf2_read*.c */
+int otf2_sniff(const unsigned char *head, size_t size);
+hd_status otf2_read_path(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err);
+
+/* otf2_write*.c: `path` is the archive's folder, or FOLDER/traces.otf2. */
+hd_status otf2_write_path(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
+
+#endif

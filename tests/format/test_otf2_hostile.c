@@ -1,0 +1,190 @@
+/* test_otf2_hostile.c - archives that are cut or changed, file by file
+ *
+ * Reading must end with a trace or an error, never with a crash of ours. Children read, since the OTF2 library itself
+ * ends the process on some inputs (an assertion, a wild pointer); such cases are counted and told, and only our own
+ * crashes, which a sanitizer or an assertion of Heddle reports, fail the test.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fixtures.h"
+#include "format/otf2/otf2.h"
+#include "format/otf2/otf2_anchor.h"
+#include "format/otf2/otf2_archive.h"
+
+static const char *const names[] = {"traces.otf2",  "traces.def",   "traces.marker",
+                                    "traces/0.def", "traces/0.evt", "traces/4294967296.evt"};
+
+/* Shared with the children. */
+typedef struct progress {
+    size_t at;                        /* the case that is being read */
+    uint64_t traces, errors, reasons; /* reasons: traces with a loss or repair in the ledger */
+} progress;
+
+static void write_bytes(const char *path, const char *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0) _exit(3);
+}
+
+static void read_case(const test_archive *a, progress *p)
+{
+    hd_trace *trace;
+    hd_error err = {0};
+    hd_status status = hd_trace_read(&trace, a->anchor, NULL, &err);
+    if (status != HD_OK) {
+        if (!err.message[0]) _exit(4);
+        p->errors++;
+        return;
+    }
+    p->traces++;
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        if (hd_trace_ledger_at(trace, i)->level == HD_LEDGER_NOTE) continue;
+        p->reasons++;
+        break;
+    }
+    hd_trace_free(trace);
+}
+
+typedef struct damage {
+    const char *name;
+    char path[160];
+    char *text, *copy;
+    size_t size, step; /* step: every how many bytes */
+    bool flips;
+} damage;
+
+static void damage_and_read(const test_archive *a, const damage *d, progress *p)
+{
+    if (d->flips) {
+        memcpy(d->copy, d->text, d->size);
+        d->copy[p->at * d->step / 2] ^= (char)(p->at % 2 ? 0x80 : 1 << p->at / 2 % 7);
+        write_bytes(d->path, d->copy, d->size);
+    } else {
+        write_bytes(d->path, d->text, p->at * d->step);
+    }
+    read_case(a, p);
+}
+
+/* Every case from p->at on, until one kills the child. False if it was we who died. */
+static bool run_child(const test_archive *a, const damage *d, progress *p, size_t count, uint64_t *died)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGALRM, SIG_DFL);
+        for (; p->at < count; p->at++) {
+            alarm(5); /* a reader that does not end is ended */
+            damage_and_read(a, d, p);
+        }
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+    print_message("%s, case %zu: %s %d\n", d->name, p->at, WIFSIGNALED(status) ? "signal" : "exit",
+                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    if (getenv("HEDDLE_KEEP")) {
+        char command[600];
+        snprintf(command, sizeof command, "rm -rf %s-%zu && cp -r %s %s-%zu", getenv("HEDDLE_KEEP"), p->at, a->folder,
+                 getenv("HEDDLE_KEEP"), p->at);
+        if (system(command) != 0) fail();
+    }
+    ++*died;
+    p->at++;
+    return false;
+}
+
+static void run_damage(const test_archive *a, const char *name, size_t step, bool flips)
+{
+    damage d = {.name = name, .step = step, .flips = flips};
+    snprintf(d.path, sizeof d.path, "%s/%s", a->folder, name);
+    d.text = file_text(d.path, &d.size);
+    assert_non_null(d.text);
+    d.copy = malloc(d.size + 1);
+    progress *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(p != MAP_FAILED);
+    size_t count = (flips ? 2 * d.size : d.size) / step;
+    uint64_t died = 0;
+    while (p->at < count) run_child(a, &d, p, count, &died);
+    print_message("%s %s: %zu cases, %llu traces, %llu of them with findings, %llu errors, %llu died\n", name,
+                  flips ? "flipped" : "cut", count, (unsigned long long)p->traces, (unsigned long long)p->reasons,
+                  (unsigned long long)p->errors, (unsigned long long)died);
+    assert_int_equal(died, 0);
+    assert_int_equal(p->traces + p->errors, count);
+    write_bytes(d.path, d.text, d.size);
+    munmap(p, sizeof *p);
+    free(d.text);
+    free(d.copy);
+}
+
+static void test_otf2_hostile__files_that_are_cut_anywhere(void **state)
+{
+    const test_archive *a = *state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) run_damage(a, names[i], 1, false);
+}
+
+static void test_otf2_hostile__files_with_flipped_bits(void **state)
+{
+    const test_archive *a = *state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) run_damage(a, names[i], 1, true);
+}
+
+/* Events of three chunks, cut and changed at a few places of each. */
+static void test_otf2_hostile__files_of_several_chunks(void **state)
+{
+    enum { EVENTS = 60000, STEP = 9973 };
+    (void)state;
+    test_archive a;
+    archive_begin(&a);
+    OTF2_EvtWriter *w = archive_events(&a, 0);
+    for (OTF2_TimeStamp i = 0; i < EVENTS; i++) {
+        OTF2_EvtWriter_Enter(w, NULL, 2 * i, 0);
+        OTF2_EvtWriter_Leave(w, NULL, 2 * i + 1, 0);
+    }
+    archive_definitions(&a, NULL, 0);
+    archive_standard(&a);
+    archive_region(&a, 0, "outer");
+    archive_end(&a);
+    hd_trace *trace = archive_read(&a);
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_SLICE), EVENTS);
+    assert_int_equal(hd_trace_ledger_count(trace), 0);
+    hd_trace_free(trace);
+    run_damage(&a, "traces/0.evt", STEP, false);
+    run_damage(&a, "traces/0.evt", STEP, true);
+    archive_remove(&a);
+}
+
+static int setup(void **state)
+{
+    static test_archive a;
+    archive_everything(&a);
+    *state = &a;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    archive_remove(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_otf2_hostile__files_that_are_cut_anywhere),
+        cmocka_unit_test(test_otf2_hostile__files_with_flipped_bits),
+        cmocka_unit_test(test_otf2_hostile__files_of_several_chunks),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
