@@ -11,7 +11,8 @@
 
 hd_status ow_error(ow_writer *w, OTF2_ErrorCode code)
 {
-    return hd_error_set(w->err, code == OTF2_ERROR_MEM_FAULT || code == OTF2_ERROR_MEM_ALLOC_FAILED ? HD_ERR_MEMORY : HD_ERR_IO,
+    return hd_error_set(w->err,
+                        code == OTF2_ERROR_MEM_FAULT || code == OTF2_ERROR_MEM_ALLOC_FAILED ? HD_ERR_MEMORY : HD_ERR_IO,
                         w->path, HD_OFFSET_NONE, "the OTF2 library failed: %s", OTF2_Error_GetDescription(code));
 }
 
@@ -25,7 +26,7 @@ static OTF2_ErrorCode be_quiet(void *user, const char *file, uint64_t line, cons
 
 static OTF2_FlushType flush(void *user, OTF2_FileType type, OTF2_LocationRef location, void *data, bool final)
 {
-    (void)user, (void)type, (void)location, (void)data, (void)final;
+    (void)user, (void)type, (void)location, (void)data, (void) final;
     return OTF2_FLUSH;
 }
 
@@ -60,10 +61,17 @@ static hd_status prepare(ow_writer *w)
     if (facts->start_ns != HD_NO_TIME && facts->start_ns > 0) w->clamp_low = facts->start_ns;
     w->is_hip = ow_is_hip(w);
     w->accelerator = w->is_hip ? OTF2_PARADIGM_HIP : OTF2_PARADIGM_CUDA;
-    w->keys = (ow_keys){find(w, "bytes"),        find(w, "Collective name"),           find(w, "In msg nelems"),
-                        find(w, "Out msg nelems"), find(w, "dtype"),                   find(w, "Group size"),
-                        find(w, "Process Group Name"), find(w, "Process Group Description"),
-                        find(w, "Process Group Ranks"), find(w, "Root rank"),          find(w, "kind")};
+    w->keys = (ow_keys){find(w, "bytes"),
+                        find(w, "Collective name"),
+                        find(w, "In msg nelems"),
+                        find(w, "Out msg nelems"),
+                        find(w, "dtype"),
+                        find(w, "Group size"),
+                        find(w, "Process Group Name"),
+                        find(w, "Process Group Description"),
+                        find(w, "Process Group Ranks"),
+                        find(w, "Root rank"),
+                        find(w, "kind")};
     return HD_OK;
 }
 
@@ -79,6 +87,16 @@ static void find_creators(ow_writer *w)
             if (g->device != HD_NO_NUMBER || g->rank != device->rank || g->slices == 0) continue;
             if (!best || g->launches > best->launches || (g->launches == best->launches && g->slices > best->slices))
                 device->creator = k;
+        }
+    }
+}
+
+static void number_groups(ow_writer *w)
+{
+    uint32_t next = 0;
+    for (int device = 0; device < 2; device++) {
+        for (size_t i = 0; i < w->group_count; i++) {
+            if ((w->groups[i].device != HD_NO_NUMBER) == device) w->groups[i].ref = next++;
         }
     }
 }
@@ -107,6 +125,7 @@ hd_status ow_plan(ow_writer *w)
     HD_TRY(ow_collect(w));
     for (uint32_t i = 0; i < w->place_count; i++) HD_TRY(ow_deal_lanes(w, i));
     find_creators(w);
+    number_groups(w);
     find_main_locations(w);
     if (w->item_count == 0) w->low_ns = w->high_ns = 0;
     if (w->low_ns < 0) {
@@ -181,7 +200,8 @@ static hd_status write_archive(ow_writer *w, const char *folder)
     return HD_OK;
 }
 
-/* ---- accounts ------------------------------------------------------------------------------------------------------ */
+/* ---- accounts ------------------------------------------------------------------------------------------------------
+ */
 
 static const struct {
     const char *code;
@@ -226,11 +246,11 @@ static hd_status account(ow_writer *w)
 
 static void deinit(ow_writer *w)
 {
-    ow_map *maps[] = {&w->async_places, &w->group_of, &w->literals, &w->attribute_of, &w->region_of, &w->frames,
-                      &w->metric_members, &w->counter_shapes, &w->metric_classes, &w->metric_instances, &w->flow_comms,
-                      &w->process_groups};
-    void *lists[] = {w->items, w->places, w->row_place, w->metric_place, w->locations, w->groups, w->messages, w->pairs,
-                     w->has_series, w->string_refs, w->shapes, w->regions, w->metrics, w->members};
+    ow_map *maps[] = {&w->async_places,   &w->group_of,         &w->literals,       &w->attribute_of,
+                      &w->region_of,      &w->frames,           &w->metric_members, &w->counter_shapes,
+                      &w->metric_classes, &w->metric_instances, &w->flow_comms,     &w->process_groups};
+    void *lists[] = {w->items, w->places,     w->row_place,   w->metric_place, w->locations, w->groups,  w->messages,
+                     w->pairs, w->has_series, w->string_refs, w->shapes,       w->regions,   w->metrics, w->members};
     if (w->archive) OTF2_Archive_Close(w->archive);
     if (w->attributes) OTF2_AttributeList_Delete(w->attributes);
     for (size_t i = 0; i < w->comm_count; i++) free(w->comms[i].members);

@@ -1,9 +1,9 @@
 /* otf2_write.h - what the files of the OTF2 writer share
  *
- * Plan     every event becomes an item of a place: a track's own row, its counters, or its async slices of one category.
- *          The items of a place are sorted and dealt to lanes on which slices nest; each lane is a location.
- * Events   location after location is written; strings, attributes and regions are defined when they are first used.
- * Ends     system tree, groups of locations, locations with their counts, communicators, metrics.
+ * Plan     every event becomes an item of a place: a track's own row, its counters, or its async slices of one
+ * category. The items of a place are sorted and dealt to lanes on which slices nest; each lane is a location. Events
+ * location after location is written; strings, attributes and regions are defined when they are first used. Ends system
+ * tree, groups of locations, locations with their counts, communicators, metrics.
  */
 #ifndef HD_FORMAT_OTF2_WRITE_H
 #define HD_FORMAT_OTF2_WRITE_H
@@ -88,8 +88,8 @@ typedef struct ow_group {
     uint64_t slices, launches;
     uint32_t main_location; /* of a process: the one with most slices; HD_NONE */
     uint32_t creator;       /* of a device: group, or HD_NONE */
+    uint32_t ref;           /* of its definition: processes first, since a device names the one that made it */
 } ow_group;
-
 
 /* How an argument of a shape is written. */
 typedef struct ow_arg {
@@ -105,8 +105,8 @@ typedef struct ow_shape {
 
 /* What the writer wants to know of arguments, by the string ids of their keys. */
 typedef struct ow_keys {
-    uint32_t bytes, collective, in_elements, out_elements, dtype, group_size, group_name, group_description, group_ranks,
-        root, kind;
+    uint32_t bytes, collective, in_elements, out_elements, dtype, group_size, group_name, group_description,
+        group_ranks, root, kind;
 } ow_keys;
 
 typedef enum ow_copy { OW_COPY_NONE, OW_COPY_GET_HOST, OW_COPY_GET_DEVICE, OW_COPY_PUT_HOST } ow_copy;
@@ -196,7 +196,8 @@ typedef struct ow_writer {
     uint32_t string_count;
     hd_bytes text;
     uint32_t attribute_count;
-    ow_map literals, attribute_of, region_of, frames, metric_members, counter_shapes, metric_classes, metric_instances, flow_comms, process_groups;
+    ow_map literals, attribute_of, region_of, frames, metric_members, counter_shapes, metric_classes, metric_instances,
+        flow_comms, process_groups;
     ow_shape *shapes;
     ow_region *regions;
     size_t region_capacity;

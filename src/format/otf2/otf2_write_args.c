@@ -1,6 +1,7 @@
 /* otf2_write_args.c - arguments as typed attributes
  *
- * One attribute per (key, type, scope); its description says scope and type, so that a reader gives back what was there:
+ * One attribute per (key, type, scope); its description says scope and type, so that a reader gives back what was
+ * there:
  *
  *   "args int" INT64          "args bool" UINT8         "args decimal" DOUBLE      "args number" UINT64
  *   "args string" STRING      "args json" STRING        "args decimal text" STRING "args number text" STRING
@@ -227,7 +228,8 @@ hd_status ow_add_kind(ow_writer *w, const char *kind, char phase)
     return add_string(w, w->phase_attribute, *ref - 1);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------------------- */
+/* ---- asking --------------------------------------------------------------------------------------------------------
+ */
 
 uint64_t ow_arg_count(const ow_writer *w, const hd_event *event, uint32_t key, uint64_t fallback)
 {

@@ -1,7 +1,7 @@
 /* otf2_write_collect.c - which events go where: two walks over the tables, one that counts and one that fills
  *
- * An event of every table but flows, async slices and names of tracks is one item. Those two come as pairs, which are found
- * before; names are definitions.
+ * An event of every table but flows, async slices and names of tracks is one item. Those two come as pairs, which are
+ * found before; names are definitions.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@ typedef struct collector {
     ow_writer *w;
     bool fills; /* the second walk */
     int64_t *start, *duration, *track, *category;
-    uint32_t names[5];           /* of metadata events that are definitions */
-    uint32_t launches[4];        /* categories of calls of the GPU's runtime */
+    uint32_t names[5];               /* of metadata events that are definitions */
+    uint32_t launches[4];            /* categories of calls of the GPU's runtime */
     uint32_t last_track, last_place; /* rows of one track stand together */
 } collector;
 
@@ -34,8 +34,8 @@ static uint32_t group_for(ow_writer *w, uint32_t track, ow_place_type type)
     if (!hd_grow((void **)&w->groups, &w->group_capacity, w->group_count, sizeof *w->groups)) return HD_NONE;
     rank = process == HD_NONE ? HD_NO_NUMBER : hd_trace_track_at(w->trace, process)->rank;
     if (rank == HD_NO_NUMBER && t) rank = t->rank;
-    w->groups[w->group_count++] = (ow_group){
-        .process = process, .device = device, .rank = rank, .main_location = HD_NONE, .creator = HD_NONE};
+    w->groups[w->group_count++] =
+        (ow_group){.process = process, .device = device, .rank = rank, .main_location = HD_NONE, .creator = HD_NONE};
     return *slot - 1;
 }
 

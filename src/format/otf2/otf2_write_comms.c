@@ -3,8 +3,9 @@
  * Flows     one communicator per (category, name) of the flows.
  * Copies    one window of one communicator for all devices.
  * Both span all threads and streams; a rank is the number of a location among those.
- * Process groups: one communicator per NCCL process group, with the streams of this archive that took part in it. Ranks of
- * the group that are not in the archive have no location and so are not members; attributes keep the group's true size.
+ * Process groups: one communicator per NCCL process group, with the streams of this archive that took part in it. Ranks
+ * of the group that are not in the archive have no location and so are not members; attributes keep the group's true
+ * size.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +55,10 @@ uint64_t ow_type_bytes(hd_string dtype)
     static const struct {
         const char *text;
         unsigned bytes;
-    } types[] = {{"float", 4}, {"double", 8}, {"half", 2},  {"bfloat", 2}, {"long", 8},    {"int", 4},
-                 {"short", 2}, {"char", 1},   {"byte", 1},  {"bool", 1},   {"floate", 1}, /* Float8_e4m3fn … */
-                 {"cfloat", 8}, {"complexfloat", 8}, {"complexdouble", 16}};
+    } types[] = {
+        {"float", 4},  {"double", 8},       {"half", 2},          {"bfloat", 2}, {"long", 8},   {"int", 4},
+        {"short", 2},  {"char", 1},         {"byte", 1},          {"bool", 1},   {"floate", 1}, /* Float8_e4m3fn … */
+        {"cfloat", 8}, {"complexfloat", 8}, {"complexdouble", 16}};
     char folded[32];
     fold(folded, sizeof folded, dtype);
     if (strncmp(folded, "floate", 6) == 0) return 1;
@@ -85,9 +87,11 @@ hd_status ow_flow_comm(uint32_t *out, ow_writer *w, const hd_event *event)
         hd_string category = hd_trace_string(w->trace, event->category), name = hd_trace_string(w->trace, event->name);
         bool same = event->category == event->name || !event->category;
         *slot = (uint32_t)w->comm_count + 1;
-        HD_TRY(add_comm(w, same ? ow_format(w, "%.*s", (int)(name.size & 0xffff), name.data)
-                                : ow_format(w, "%.*s: %.*s", (int)(category.size & 0xffff), category.data,
-                                            (int)(name.size & 0xffff), name.data), false));
+        HD_TRY(add_comm(w,
+                        same ? ow_format(w, "%.*s", (int)(name.size & 0xffff), name.data)
+                             : ow_format(w, "%.*s: %.*s", (int)(category.size & 0xffff), category.data,
+                                         (int)(name.size & 0xffff), name.data),
+                        false));
     }
     *out = *slot - 1;
     return HD_OK;
@@ -123,10 +127,12 @@ hd_status ow_process_group(uint32_t *out, ow_writer *w, const hd_event *event, u
     if (!slot) return HD_NOMEM(w->err);
     if (created) {
         *slot = (uint32_t)w->comm_count + 1;
-        HD_TRY(add_comm(w, name.size ? ow_format(w, "process group %.*s (%.*s) of ranks %.*s", (int)(name.size & 0xfff),
-                                                 name.data, (int)(about.size & 0xfff), about.data,
-                                                 (int)(ranks.size & 0xffff), ranks.data)
-                                     : ow_text(w, "NCCL"), true));
+        HD_TRY(add_comm(w,
+                        name.size ? ow_format(w, "process group %.*s (%.*s) of ranks %.*s", (int)(name.size & 0xfff),
+                                              name.data, (int)(about.size & 0xfff), about.data,
+                                              (int)(ranks.size & 0xffff), ranks.data)
+                                  : ow_text(w, "NCCL"),
+                        true));
     }
     *out = *slot - 1;
     return add_member(w, &w->comms[*out], location);
@@ -173,14 +179,15 @@ hd_status ow_write_comms(ow_writer *w)
     hd_status status = write_location_groups(w, members);
     free(members);
     HD_TRY(status);
+    uint32_t next = w->collective_locations ? GROUP_FIRST : GROUP_COLLECTIVES;
     for (uint32_t i = 0; i < w->comm_count; i++) {
         const ow_comm *comm = &w->comms[i];
-        uint32_t group = comm->is_collective ? GROUP_FIRST + i : GROUP_ALL;
+        uint32_t group = comm->is_collective ? next++ : GROUP_ALL;
         if (comm->is_collective)
             HD_TRY(write_group(w, group, comm->name, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI, comm->member_count,
                                comm->members));
-        OW_TRY(w, OTF2_GlobalDefWriter_WriteComm(w->defs, i, comm->name, group, OTF2_UNDEFINED_COMM,
-                                                 OTF2_COMM_FLAG_NONE));
+        OW_TRY(w,
+               OTF2_GlobalDefWriter_WriteComm(w->defs, i, comm->name, group, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
     }
     if (w->has_window)
         OW_TRY(w, OTF2_GlobalDefWriter_WriteRmaWin(w->defs, 0, w->comms[w->window_comm].name, w->window_comm,

@@ -1,7 +1,7 @@
 /* otf2_write_events.c - the records of one location, in the order of time
  *
- * Slices end before the next starts at the same time, and behind points at their end, so times never decrease and regions
- * always nest. A copy is an RMA operation inside its region, a collective a collective.
+ * Slices end before the next starts at the same time, and behind points at their end, so times never decrease and
+ * regions always nest. A copy is an RMA operation inside its region, a collective a collective.
  */
 #include <stdlib.h>
 
@@ -12,11 +12,11 @@
 typedef struct open_region {
     int64_t end;
     uint32_t region;
-    uint64_t copy;          /* number of the RMA operation, plus 1 */
-    uint8_t collective;     /* plus 1 */
+    uint64_t copy;      /* number of the RMA operation, plus 1 */
+    uint8_t collective; /* plus 1 */
     uint32_t comm, root;
     uint64_t sent, received;
-    int64_t end_row;        /* of the end or async table, whose arguments the Leave has; -1: none */
+    int64_t end_row; /* of the end or async table, whose arguments the Leave has; -1: none */
     hd_kind end_kind;
 } open_region;
 
@@ -49,8 +49,8 @@ static hd_status leave(emitter *e)
     uint64_t time = time_of(w, top->end);
     if (top->copy) OW_TRY(w, OTF2_EvtWriter_RmaOpCompleteBlocking(e->out, NULL, time, 0, top->copy - 1));
     if (top->collective)
-        OW_TRY(w, OTF2_EvtWriter_MpiCollectiveEnd(e->out, NULL, time, (OTF2_CollectiveOp)(top->collective - 1), top->comm,
-                                                  top->root, top->sent, top->received));
+        OW_TRY(w, OTF2_EvtWriter_MpiCollectiveEnd(e->out, NULL, time, (OTF2_CollectiveOp)(top->collective - 1),
+                                                  top->comm, top->root, top->sent, top->received));
     if (top->end_row >= 0) {
         hd_event end = event_of(w, top->end_kind, (uint64_t)top->end_row);
         HD_TRY(ow_add_args(w, &end));
@@ -160,8 +160,8 @@ static hd_status write_async(emitter *e, const ow_item *item)
     ow_writer *w = e->w;
     const ow_pair *pair = &w->pairs[item->row];
     hd_event event = event_of(w, HD_KIND_ASYNC, pair->begin);
-    open_region region = {.end = item->end, .end_row = pair->end == HD_NONE ? -1 : (int64_t)pair->end,
-                          .end_kind = HD_KIND_ASYNC};
+    open_region region = {
+        .end = item->end, .end_row = pair->end == HD_NONE ? -1 : (int64_t)pair->end, .end_kind = HD_KIND_ASYNC};
     HD_TRY(leave_until(e, item->start, true));
     HD_TRY(ow_add_kind(w, "async", event.phase));
     HD_TRY(enter(e, &region.region, item, &event));

@@ -1,7 +1,8 @@
 /* otf2_write_folder.c - the folder of an archive: it appears whole or not at all
  *
- * The archive is written into .NAME.XXXXXX/archive beside its place and renamed. An archive that is there is replaced only
- * when options->clean says so, and only if its folder holds nothing but an archive: what is deleted must be ours to delete.
+ * The archive is written into .NAME.XXXXXX/archive beside its place and renamed. An archive that is there is replaced
+ * only when options->clean says so, and only if its folder holds nothing but an archive: what is deleted must be ours
+ * to delete.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -70,13 +71,13 @@ static hd_status check_target(const char *target, bool clean, hd_error *err)
     case THERE_NOTHING: return HD_OK;
     case THERE_ARCHIVE:
         if (clean) return HD_OK;
-        return hd_error_set(err, HD_ERR_IO, target, HD_OFFSET_NONE,
-                            "an archive is there already; --clean replaces it");
+        return hd_error_set(err, HD_ERR_IO, target, HD_OFFSET_NONE, "an archive is there already; --clean replaces it");
     default: break;
     }
-    return hd_error_set(err, HD_ERR_IO, target, HD_OFFSET_NONE,
-                        "is not a folder, or holds files that are no part of an archive; an OTF2 archive needs a folder "
-                        "of its own");
+    return hd_error_set(
+        err, HD_ERR_IO, target, HD_OFFSET_NONE,
+        "is not a folder, or holds files that are no part of an archive; an OTF2 archive needs a folder "
+        "of its own");
 }
 
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
@@ -191,8 +192,8 @@ hd_status ow_folder_commit(ow_folder *folder, const hd_write_options *options, h
         status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot rename the archive to it: %s",
                               strerror(errno));
     if (status == HD_OK && options->sync && !sync_parent(folder->target))
-        status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot sync its folder: %s",
-                              strerror(errno));
+        status =
+            hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot sync its folder: %s", strerror(errno));
     ow_folder_abort(folder);
     return status;
 }

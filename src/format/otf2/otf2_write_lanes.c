@@ -1,8 +1,8 @@
 /* otf2_write_lanes.c - the items of a place in order, dealt to lanes on which slices nest
  *
- * Order   by time; at one time slices, the longer ones first, then flows and counters, then points. Slices end before others
- *         start, flows and points at the end of a slice belong into it.
- * Lanes   a slice goes to the first lane on which it crosses nothing. A point of a flow goes where its slice is.
+ * Order   by time; at one time slices, the longer ones first, then flows and counters, then points. Slices end before
+ * others start, flows and points at the end of a slice belong into it. Lanes   a slice goes to the first lane on which
+ * it crosses nothing. A point of a flow goes where its slice is.
  */
 #include <stdlib.h>
 #include <string.h>

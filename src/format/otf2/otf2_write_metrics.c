@@ -159,9 +159,9 @@ static hd_status write_member(ow_writer *w, uint32_t ref)
     hd_string name = hd_trace_string(w->trace, member->name), key = hd_trace_string(w->trace, member->key);
     bool plain = member->name == member->key || (key.size == 5 && memcmp(key.data, "value", 5) == 0);
     unit u = unit_of(name, key);
-    uint32_t text = plain ? ow_string(w, member->name)
-                          : ow_format(w, "%.*s %.*s", (int)(name.size & 0xffff), name.data, (int)(key.size & 0xffff),
-                                      key.data);
+    uint32_t text =
+        plain ? ow_string(w, member->name)
+              : ow_format(w, "%.*s %.*s", (int)(name.size & 0xffff), name.data, (int)(key.size & 0xffff), key.data);
     uint32_t about = ow_string(w, member->key), unit_ref = ow_text(w, u.name);
     if (text == HD_NONE || about == HD_NONE || unit_ref == HD_NONE) return w->err->status;
     OW_TRY(w, OTF2_GlobalDefWriter_WriteMetricMember(w->defs, ref, text, about, OTF2_METRIC_TYPE_USER, u.mode,
@@ -193,7 +193,7 @@ hd_status ow_write_metrics(ow_writer *w)
         if (metric->class_ref == HD_NONE) continue;
         const ow_place *place = &w->places[metric->place];
         OW_TRY(w, OTF2_GlobalDefWriter_WriteMetricInstance(w->defs, i, metric->class_ref, place->first_location,
-                                                           OTF2_SCOPE_LOCATION_GROUP, place->group));
+                                                           OTF2_SCOPE_LOCATION_GROUP, w->groups[place->group].ref));
     }
     return HD_OK;
 }

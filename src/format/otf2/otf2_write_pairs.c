@@ -1,7 +1,7 @@
 /* otf2_write_pairs.c - flows as messages, points of async slices as slices
  *
- * Flows   by (category, id, name), ids from id2.local per process, in the order of time: a message goes from a start or step
- *         to the step or end behind it; ends of one start may be several. Ends before the first start belong to the starts
+ * Flows   by (category, id, name), ids from id2.local per process, in the order of time: a message goes from a start or
+ * step to the step or end behind it; ends of one start may be several. Ends before the first start belong to the starts
  *         that nothing follows. A point without any message has no home.
  * Async   by (category, id, scope): the last begin is ended first. Steps and lone ends are points.
  */
@@ -83,8 +83,10 @@ static point *collect(ow_writer *w, hd_kind kind, size_t *out_count)
             else if (scope_key && hd_event_arg(&scope, w->trace, &event, scope_key))
                 key.scope = scope.bits;
             if (kind == HD_KIND_ASYNC) key.name = event.phase == 'b' || event.phase == 'e' || event.phase == 'n';
-            points[(*out_count)++] = (point){
-                .key = hd_hash(&key, sizeof key), .time = event.start_ns, .row = (uint32_t)event.row, .phase = event.phase};
+            points[(*out_count)++] = (point){.key = hd_hash(&key, sizeof key),
+                                             .time = event.start_ns,
+                                             .row = (uint32_t)event.row,
+                                             .phase = event.phase};
         }
     }
     return points;

@@ -1,7 +1,8 @@
 /* otf2_write_regions.c - regions: one per name and category
  *
- * Name and canonical name are the event's name, the description is its category. Paradigm and role follow from both; names
- * of Python frames, "file.py(57): f", also give source file and line. Names are left as they are: Kineto's are demangled.
+ * Name and canonical name are the event's name, the description is its category. Paradigm and role follow from both;
+ * names of Python frames, "file.py(57): f", also give source file and line. Names are left as they are: Kineto's are
+ * demangled.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static bool is_one_of(hd_string s, const char *const *list)
 static const char *const kernels[] = {"kernel", "Kernel", "GPU_Kernel", NULL};
 static const char *const copies[] = {"gpu_memcpy", "Memcpy", "GPU_Memcpy", NULL};
 static const char *const sets[] = {"gpu_memset", "Memset", "GPU_Memset", NULL};
-static const char *const calls[] = {"cuda_runtime", "cuda_driver", "Runtime", "Driver", "CUDA_Runtime", "CUDA_Driver", NULL};
+static const char *const calls[] = {"cuda_runtime", "cuda_driver", "Runtime", "Driver",
+                                    "CUDA_Runtime", "CUDA_Driver", NULL};
 static const char *const measured[] = {"overhead", "Trace", "Overhead", NULL};
 
 static ow_copy copy_of(hd_string name)
@@ -83,7 +85,8 @@ static ow_region classify(const ow_writer *w, hd_string name, hd_string category
     ow_region out = {.role = OTF2_REGION_ROLE_FUNCTION, .paradigm = OTF2_PARADIGM_USER};
     if (is_one_of(category, kernels)) {
         out.paradigm = w->accelerator;
-        out.is_nccl = begins(name, "nccl") || begins(name, "rccl") || has(name, "ncclDevKernel") || has(name, "ncclKernel");
+        out.is_nccl =
+            begins(name, "nccl") || begins(name, "rccl") || has(name, "ncclDevKernel") || has(name, "ncclKernel");
         if (out.is_nccl) out.collective = ow_collective_of(name);
         if (out.collective) out.role = role_of_collective(out.collective);
     } else if (is_one_of(category, copies)) {
@@ -121,7 +124,8 @@ static bool parse_frame(size_t *out_path, uint32_t *out_line, hd_string name)
     return true;
 }
 
-/* ---- definitions -------------------------------------------------------------------------------------------------- */
+/* ---- definitions --------------------------------------------------------------------------------------------------
+ */
 
 static hd_status define(ow_writer *w, uint32_t ref, uint32_t name, uint32_t category)
 {

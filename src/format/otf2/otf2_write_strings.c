@@ -1,4 +1,5 @@
-/* otf2_write_strings.c - definitions that are written when first used: strings and attributes; the map they are kept in */
+/* otf2_write_strings.c - definitions that are written when first used: strings and attributes; the map they are kept in
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -115,18 +115,19 @@ static uint32_t location_name(ow_writer *w, const ow_place *place, uint32_t lane
     return ow_format(w, "%s%s", base, number);
 }
 
-/* ---- groups and locations ----------------------------------------------------------------------------------------- */
+/* ---- groups and locations -----------------------------------------------------------------------------------------
+ */
 
-static hd_status write_group(ow_writer *w, uint32_t ref, uint32_t node)
+static hd_status write_group(ow_writer *w, const ow_group *group, uint32_t node)
 {
-    const ow_group *group = &w->groups[ref];
-    owner o = {true, ref};
+    owner o = {true, group->ref};
     bool device = group->device != HD_NO_NUMBER;
     uint32_t name = group_name(w, group);
     if (name == HD_NONE) return w->err->status;
     OW_TRY(w, OTF2_GlobalDefWriter_WriteLocationGroup(
-                  w->defs, ref, name, device ? OTF2_LOCATION_GROUP_TYPE_ACCELERATOR : OTF2_LOCATION_GROUP_TYPE_PROCESS,
-                  node, group->creator == HD_NONE ? OTF2_UNDEFINED_LOCATION_GROUP : group->creator));
+                  w->defs, group->ref, name,
+                  device ? OTF2_LOCATION_GROUP_TYPE_ACCELERATOR : OTF2_LOCATION_GROUP_TYPE_PROCESS, node,
+                  group->creator == HD_NONE ? OTF2_UNDEFINED_LOCATION_GROUP : w->groups[group->creator].ref));
     HD_TRY(put_number(w, o, "rank", group->rank));
     HD_TRY(put_number(w, o, "device", group->device));
     if (group->process == HD_NONE) return HD_OK;
@@ -148,7 +149,8 @@ static hd_status write_location(ow_writer *w, uint32_t ref)
     if (place->type == OW_PLACE_METRICS) type = OTF2_LOCATION_TYPE_METRIC;
     uint32_t name = location_name(w, place, location->lane);
     if (name == HD_NONE) return w->err->status;
-    OW_TRY(w, OTF2_GlobalDefWriter_WriteLocation(w->defs, ref, name, type, location->records, place->group));
+    OW_TRY(w, OTF2_GlobalDefWriter_WriteLocation(w->defs, ref, name, type, location->records,
+                                                 w->groups[place->group].ref));
     if (location->lane) HD_TRY(put_number(w, o, "lane", location->lane + 1));
     if (place->type == OW_PLACE_ASYNC) HD_TRY(put_string(w, o, "category", place->category));
     if (!t) return HD_OK;
@@ -180,9 +182,8 @@ hd_status ow_write_tree(ow_writer *w)
                       OTF2_SYSTEM_TREE_DOMAIN_MACHINE));
     HD_TRY(write_metadata(w));
     HD_TRY(write_node(w, NODE_HOST, ow_text(w, "host"), "node", NODE_MACHINE, OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
-    /* Processes first: a device names the one that made it. */
     for (uint32_t i = 0; i < w->group_count; i++) {
-        if (w->groups[i].device == HD_NO_NUMBER) HD_TRY(write_group(w, i, NODE_HOST));
+        if (w->groups[i].device == HD_NO_NUMBER) HD_TRY(write_group(w, &w->groups[i], NODE_HOST));
     }
     for (uint32_t i = 0, node = NODE_FIRST_DEVICE; i < w->group_count; i++) {
         if (w->groups[i].device == HD_NO_NUMBER) continue;
@@ -190,7 +191,7 @@ hd_status ow_write_tree(ow_writer *w)
                           w->is_hip ? "HIP device" : "CUDA device", NODE_HOST,
                           OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE));
         HD_TRY(ow_write_device_properties(w, node, w->groups[i].device));
-        HD_TRY(write_group(w, i, node++));
+        HD_TRY(write_group(w, &w->groups[i], node++));
     }
     for (uint32_t i = 0; i < w->location_count; i++) HD_TRY(write_location(w, i));
     return HD_OK;
