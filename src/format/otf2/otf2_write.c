@@ -123,6 +123,8 @@ hd_status ow_plan(ow_writer *w)
     HD_TRY(ow_find_messages(w));
     HD_TRY(ow_find_async(w));
     HD_TRY(ow_collect(w));
+    /* Readers refuse an archive without locations. */
+    if (!w->place_count && ow_place_of(w, OW_PLACE_ROW, HD_NONE, HD_STRING_NONE) == HD_NONE) return HD_NOMEM(w->err);
     for (uint32_t i = 0; i < w->place_count; i++) HD_TRY(ow_deal_lanes(w, i));
     find_creators(w);
     number_groups(w);
