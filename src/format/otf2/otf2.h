@@ -1,7 +1,7 @@
 /* otf2.h - OTF2 archives: what the parts of this format share
  *
- * An archive is a folder: traces.otf2 (the anchor), traces.def, traces/N.evt and traces/N.def per location. Only files of
- * this folder name the OTF2 library.
+ * An archive is a folder: traces.otf2 (the anchor), traces.def, traces/N.evt and traces/N.def per location. Only files
+ * of this folder name the OTF2 library.
  */
 #ifndef HD_FORMAT_OTF2_H
 #define HD_FORMAT_OTF2_H
