@@ -8,7 +8,7 @@ set -eu
 packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
           libotf2-trace-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev"
 if [ "${1:-}" = bench ]; then
-    packages="$packages libsimdjson-dev isal time"
+    packages="$packages libsimdjson-dev isal time python3-otf2"
 fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

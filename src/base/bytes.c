@@ -13,10 +13,8 @@ uint8_t *hd_bytes_room(hd_bytes *bytes, size_t size)
 {
     if (bytes->failed) return NULL;
     if (size > bytes->capacity - bytes->size) {
-        size_t wider = bytes->capacity < SIZE_MAX / 2 ? bytes->capacity * 2 : SIZE_MAX;
-        if (size > SIZE_MAX - bytes->size) wider = 0;
-        if (wider && wider < bytes->size + size) wider = bytes->size + size;
-        if (wider && wider < 256) wider = 256;
+        size_t wider = bytes->capacity < 128 ? 256 : bytes->capacity * 2; /* of an object: does not wrap */
+        if (wider - bytes->size < size) wider = size <= SIZE_MAX - bytes->size ? bytes->size + size : 0;
         uint8_t *p = wider ? realloc(bytes->data, wider) : NULL;
         if (!p) {
             bytes->failed = true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "trace/lazy.h"
 
 static const hd_format *const formats[] = {
     &hd_chrome_format,
@@ -110,6 +111,7 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     HD_TRY(choose(&format, input, err));
     if (format->read_path) return format->read_path(out, hd_input_path(input), options, err);
     HD_TRY(hd_builder_new(&builder, err));
+    hd_builder_limit_memory(builder, options->memory_limit);
     hd_status status = read_into(builder, format, input, options, err);
     if (status == HD_OK) return hd_builder_finish(out, builder, err);
     hd_builder_free(builder);

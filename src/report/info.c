@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "report/info.h"
 #include "report/report.h"
+#include "trace/lane_index.h"
 
 /* ---- the file ---------------------------------------------------------------------------------------------- */
 
@@ -94,71 +95,11 @@ static hd_status add_file(hd_report *out, const hd_trace *trace, const info_trac
 
 /* ---- kinds and categories ------------------------------------------------------------------------------------ */
 
-/* Events of one kind and category; a hash table of them. */
-typedef struct category_sum {
-    uint64_t count;
-    int64_t total_ns;
-    uint32_t category, turn; /* turn: in which order they were met */
-    uint8_t kind;
-} category_sum;
-
+/* Of the index that came with the trace, or made here. */
 typedef struct category_sums {
-    category_sum *slots; /* count 0: free */
-    size_t capacity, used;
+    const hd_category_sum *list;
+    size_t count;
 } category_sums;
-
-static category_sum *slot_of(category_sum *slots, size_t capacity, uint8_t kind, uint32_t category)
-{
-    size_t at = (size_t)(((uint64_t)category * HD_KIND_COUNT + kind) * 0x9e3779b97f4a7c15u >> 20) & (capacity - 1);
-    while (slots[at].count && (slots[at].category != category || slots[at].kind != kind))
-        at = (at + 1) & (capacity - 1);
-    return &slots[at];
-}
-
-static category_sum *sum_of(category_sums *sums, uint8_t kind, uint32_t category)
-{
-    if (sums->used * 2 >= sums->capacity) {
-        size_t capacity = sums->capacity ? sums->capacity * 2 : 256;
-        category_sum *slots = calloc(capacity, sizeof *slots);
-        if (!slots) return NULL;
-        for (size_t i = 0; i < sums->capacity; i++) {
-            const category_sum *old = &sums->slots[i];
-            if (old->count) *slot_of(slots, capacity, old->kind, old->category) = *old;
-        }
-        free(sums->slots);
-        sums->slots = slots;
-        sums->capacity = capacity;
-    }
-    category_sum *sum = slot_of(sums->slots, sums->capacity, kind, category);
-    if (!sum->count) sum->turn = (uint32_t)sums->used++;
-    sum->kind = kind;
-    sum->category = category;
-    return sum;
-}
-
-static bool sum_block(category_sums *sums, const hd_block *block)
-{
-    category_sum *last = NULL;
-    for (uint32_t i = 0; i < block->row_count; i++) {
-        uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], i);
-        if (!last || last->category != category) last = sum_of(sums, (uint8_t)block->kind, category);
-        if (!last) return false;
-        last->count++;
-        int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], i);
-        if (duration > 0 && __builtin_add_overflow(last->total_ns, duration, &last->total_ns))
-            last->total_ns = INT64_MAX;
-    }
-    return true;
-}
-
-static int by_time_and_count(const void *a, const void *b)
-{
-    const category_sum *x = a, *y = b;
-    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
-    if (x->total_ns != y->total_ns) return x->total_ns > y->total_ns ? -1 : 1;
-    if (x->count != y->count) return x->count > y->count ? -1 : 1;
-    return (x->turn > y->turn) - (x->turn < y->turn);
-}
 
 static void cell_total(hd_table_builder *builder, hd_kind kind, int64_t total_ns)
 {
@@ -171,9 +112,9 @@ static hd_status add_kinds(hd_report *out, const hd_trace *trace, const category
         {"kind", HD_VALUE_STRING}, {"events", HD_VALUE_COUNT}, {"total", HD_VALUE_DURATION}, {NULL, HD_VALUE_INT}};
     hd_table_builder *builder;
     int64_t totals[HD_KIND_COUNT] = {0};
-    for (size_t i = 0; i < sums->used; i++) {
-        int64_t *total = &totals[sums->slots[i].kind];
-        if (__builtin_add_overflow(*total, sums->slots[i].total_ns, total)) *total = INT64_MAX;
+    for (size_t i = 0; i < sums->count; i++) {
+        int64_t *total = &totals[sums->list[i].kind];
+        if (__builtin_add_overflow(*total, sums->list[i].total_ns, total)) *total = INT64_MAX;
     }
     HD_TRY(report_builder(&builder, "kinds", columns, err));
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
@@ -195,32 +136,31 @@ static hd_status add_categories(hd_report *out, const hd_trace *trace, const cat
                                             {NULL, HD_VALUE_INT}};
     hd_table_builder *builder;
     HD_TRY(report_builder(&builder, "categories", columns, err));
-    for (size_t i = 0; i < sums->used; i++) {
-        const category_sum *sum = &sums->slots[i];
-        hd_table_add_text(builder, hd_kind_name((hd_kind)sum->kind));
+    for (size_t i = 0; i < sums->count; i++) {
+        const hd_category_sum *sum = &sums->list[i];
+        hd_table_add_text(builder, hd_kind_name(sum->kind));
         report_cell_string(builder, trace, sum->category);
         hd_table_add_count(builder, sum->count);
-        cell_total(builder, (hd_kind)sum->kind, sum->total_ns);
+        cell_total(builder, sum->kind, sum->total_ns);
     }
     return report_add(out, builder, err);
 }
 
 static hd_status add_sums(hd_report *out, const hd_trace *trace, hd_error *err)
 {
+    const hd_index *index = hd_trace_index(trace);
+    hd_category_sum *own = NULL;
     category_sums sums = {0};
-    bool fine = true;
-    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
-        for (size_t b = 0; fine && b < hd_trace_block_count(trace, (hd_kind)kind); b++)
-            fine = sum_block(&sums, hd_trace_block_at(trace, (hd_kind)kind, b));
+    if (index) {
+        sums.count = hd_index_category_count(index);
+        sums.list = sums.count ? hd_index_category_at(index, 0) : NULL;
+    } else {
+        HD_TRY(hd_sum_categories(&own, &sums.count, trace, 0, err));
+        sums.list = own;
     }
-    size_t used = 0; /* the table is done: what is used stands first, sorted */
-    for (size_t i = 0; i < sums.capacity; i++) {
-        if (sums.slots[i].count) sums.slots[used++] = sums.slots[i];
-    }
-    if (used) qsort(sums.slots, used, sizeof *sums.slots, by_time_and_count);
-    hd_status status = fine ? add_kinds(out, trace, &sums, err) : HD_NOMEM(err);
+    hd_status status = add_kinds(out, trace, &sums, err);
     if (status == HD_OK) status = add_categories(out, trace, &sums, err);
-    free(sums.slots);
+    free(own);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "heddle/index.h"
 #include "report/info.h"
 #include "report/report.h"
 #include "report/report_spans.h"
@@ -69,28 +70,44 @@ static void count_processes(info_tracks *tracks, uint8_t *seen)
     }
 }
 
+/* From the index that came with the trace, where there is one: then no event is looked at. */
+static hd_status find_busy(info_lane *lanes, const hd_trace *trace, hd_error *err)
+{
+    const hd_index *index = hd_trace_index(trace);
+    span_index spans;
+    for (size_t i = 0; index && i < hd_index_lane_count(index); i++) {
+        const hd_lane *lane = hd_index_lane_at(index, i);
+        lanes[lane->track].busy_ns = lane->busy_ns;
+    }
+    if (index) return HD_OK;
+    HD_TRY(span_index_init(&spans, trace, err));
+    for (uint32_t i = 0; i < spans.lane_count; i++) {
+        uint64_t slices;
+        const slice_span *list = span_index_lane(&spans, i, &slices);
+        lanes[i].busy_ns = busy_units(list, slices) / spans.units_per_ns;
+    }
+    span_index_deinit(&spans);
+    return HD_OK;
+}
+
 hd_status info_tracks_init(info_tracks *tracks, const hd_trace *trace, hd_error *err)
 {
     uint32_t count = hd_trace_track_count(trace);
-    span_index spans;
     *tracks = (info_tracks){.trace = trace};
-    HD_TRY(span_index_init(&spans, trace, err));
     tracks->lanes = calloc((size_t)count + 1, sizeof *tracks->lanes);
     uint8_t *seen = calloc((size_t)count + 1, 1);
     hd_status status = tracks->lanes && seen ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) {
         sum_lanes(tracks->lanes, trace);
+        status = find_busy(tracks->lanes, trace, err);
+    }
+    if (status == HD_OK) {
         for (uint32_t i = 0; i < count; i++) {
-            info_lane lane = tracks->lanes[i];
-            uint64_t slices;
-            const slice_span *list = span_index_lane(&spans, i, &slices);
-            lane.busy_ns = busy_units(list, slices) / spans.units_per_ns;
-            if (lane.events) tracks->lanes[tracks->lane_count++] = lane;
+            if (tracks->lanes[i].events) tracks->lanes[tracks->lane_count++] = tracks->lanes[i];
         }
         qsort(tracks->lanes, tracks->lane_count, sizeof *tracks->lanes, by_busy);
         count_processes(tracks, seen);
     }
-    span_index_deinit(&spans);
     free(seen);
     if (status == HD_OK) status = info_find_devices(tracks, err);
     if (status != HD_OK) info_tracks_deinit(tracks);

@@ -21,6 +21,7 @@ hd_status hd_builder_new(hd_builder **out, hd_error *err)
         .rank = HD_NO_NUMBER,
         .world_size = HD_NO_NUMBER,
     };
+    hd_spill_init(&trace->spill);
     hd_status status = hd_strings_init(&trace->strings, err);
     if (status == HD_OK) status = hd_tracks_init(&trace->tracks, err);
     if (status == HD_OK) status = hd_shapes_init(&trace->shapes, hd_strings_intern(&trace->strings, "", 0), err);
@@ -127,8 +128,14 @@ uint32_t hd_builder_raw_shape(hd_builder *builder)
     return HD_SHAPE_RAW;
 }
 
+void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes)
+{
+    hd_spill_limit(&builder->trace.spill, bytes);
+}
+
 static hd_status append(hd_trace *trace, hd_chunk *chunk, hd_error *err)
 {
+    HD_TRY(hd_spill_chunk(&trace->spill, trace->shapes.list, chunk, err));
     for (size_t i = 0; i < chunk->block_count; i++) {
         hd_block *block = chunk->blocks[i];
         hd_table *table = &trace->tables[block->kind];

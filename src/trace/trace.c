@@ -31,7 +31,9 @@ size_t hd_trace_block_count(const hd_trace *trace, hd_kind kind)
 
 const hd_block *hd_trace_block_at(const hd_trace *trace, hd_kind kind, size_t index)
 {
-    return trace->tables[kind].blocks[index];
+    const hd_block *block = trace->tables[kind].blocks[index];
+    if (trace->lazy) hd_lazy_load_block(trace, block);
+    return block;
 }
 
 const hd_block *hd_trace_block_of(const hd_trace *trace, hd_kind kind, uint64_t row, uint32_t *out_row)
@@ -46,7 +48,7 @@ const hd_block *hd_trace_block_of(const hd_trace *trace, hd_kind kind, uint64_t 
             high = middle;
     }
     *out_row = (uint32_t)(row - table->blocks[low]->first_row);
-    return table->blocks[low];
+    return hd_trace_block_at(trace, kind, low);
 }
 
 size_t hd_trace_order_count(const hd_trace *trace)
@@ -56,6 +58,7 @@ size_t hd_trace_order_count(const hd_trace *trace)
 
 const uint8_t *hd_trace_order_at(const hd_trace *trace, size_t index, size_t *out_count)
 {
+    if (trace->lazy) hd_lazy_load_order(trace, trace->chunk_list[index]);
     *out_count = trace->chunk_list[index]->order_count;
     return trace->chunk_list[index]->order;
 }
@@ -258,10 +261,13 @@ void hd_trace_free(hd_trace *trace)
         hd_chunk_free(chunk);
         chunk = next;
     }
+    hd_lazy_free(trace->lazy);
+    hd_spill_deinit(&trace->spill);
     free(trace->chunk_list);
     free(trace->metadata);
     free(trace->ledger);
     free(trace->patches);
+    hd_index_free(trace->index);
     hd_arena_deinit(&trace->arena);
     hd_shapes_deinit(&trace->shapes);
     hd_tracks_deinit(&trace->tracks);

@@ -4,7 +4,10 @@
 
 #include "base/vector.h"
 #include "heddle/builder.h"
+#include "heddle/index.h"
+#include "trace/lazy.h"
 #include "trace/shapes.h"
+#include "trace/spill.h"
 #include "trace/strings.h"
 #include "trace/tracks.h"
 
@@ -24,6 +27,9 @@ typedef struct hd_table {
     uint64_t row_count;
 } hd_table;
 
+/* lazy.c: a trace of a source. */
+typedef struct hd_lazy hd_lazy;
+
 struct hd_trace {
     hd_strings strings;
     hd_tracks tracks;
@@ -40,6 +46,9 @@ struct hd_trace {
     size_t patch_count, patch_capacity;
     hd_trace_facts facts;
     hd_arena arena; /* columns that finish made anew */
+    hd_spill spill;
+    hd_lazy *lazy; /* NULL: all blocks lie in chunks */
+    hd_index *index; /* owned, NULL: none */
     bool failed;    /* an allocation failed where no error could be returned */
 };
 
@@ -47,6 +56,11 @@ struct hd_trace {
 struct hd_builder {
     hd_trace trace;
 };
+
+/* lazy.c: the columns of a block, the kinds of an order run are there afterwards. Any thread. */
+void hd_lazy_load_block(const hd_trace *trace, const hd_block *block);
+void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run);
+void hd_lazy_free(hd_lazy *lazy);
 
 /* finish.c */
 hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err);

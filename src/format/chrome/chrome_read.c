@@ -12,11 +12,11 @@
  * This file reads what stands around the array: the object's other keys, several documents one behind the other, lines
  * of single events. Everything works on reader->rest, the text that has been read and not yet used.
  */
-#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/system.h"
 #include "base/vector.h"
 #include "format/chrome/chrome_reader.h"
 
@@ -444,21 +444,9 @@ static size_t choose_chunk_size(const hd_input *input, unsigned threads)
     return share < SMALLEST ? SMALLEST : share > LARGEST ? LARGEST : (size_t)share;
 }
 
-/* The cores this process may run on. */
-static unsigned core_count(void)
-{
-#ifdef __linux__
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0)
-        return (unsigned)CPU_COUNT(&allowed);
-#endif
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? (unsigned)cores : 1;
-}
-
 static unsigned choose_threads(const hd_input *input, unsigned wanted)
 {
-    unsigned threads = wanted ? wanted : core_count();
+    unsigned threads = wanted ? wanted : hd_core_count();
     if (threads > HD_CHROME_THREAD_LIMIT) threads = HD_CHROME_THREAD_LIMIT;
     uint64_t size = hd_input_size_bytes(input);
     bool small = size && hd_input_compression(input) == HD_COMPRESSION_NONE && size < (1 << 20);

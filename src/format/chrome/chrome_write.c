@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/write_behind.h"
 #include "format/chrome/chrome.h"
+#include "trace/lazy.h"
 
 enum { FLUSH_BYTES = 1 << 20, PROGRESS_EVENTS = 1 << 16 };
 
@@ -230,6 +231,7 @@ static hd_status write_next_of(writer *w, hd_kind kind)
     const hd_block *block = hd_trace_block_at(w->trace, kind, w->blocks[kind]);
     while (w->rows[kind] == block->row_count) {
         w->rows[kind] = 0;
+        hd_trace_release(w->trace, block);
         block = hd_trace_block_at(w->trace, kind, ++w->blocks[kind]);
     }
     hd_event event;

@@ -384,6 +384,16 @@ enum {
     PF_COUNTER_SPEC_INTERNED_GPU_ID = 3,
 };
 
+/* ChromeEventBundle, and ChromeMetadata within: top-level keys of a Chrome trace */
+enum { PF_CHROME_EVENTS_METADATA = 2 };
+enum {
+    PF_METADATA_NAME = 1,
+    PF_METADATA_STRING_VALUE = 2,
+    PF_METADATA_BOOL_VALUE = 3,
+    PF_METADATA_INT_VALUE = 4,
+    PF_METADATA_JSON_VALUE = 5,
+};
+
 /* GpuMemTotalEvent */
 enum { PF_GPU_MEM_GPU_ID = 1, PF_GPU_MEM_PID = 2, PF_GPU_MEM_SIZE = 3 };
 

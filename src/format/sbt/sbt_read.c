@@ -1,0 +1,473 @@
+/* sbt_read.c - SBT -> trace
+ *
+ * Format   TraceSmith binary trace 0.1, as TraceSmith 0.8 to 0.11 writes it; docs/formats/sbt.md has the mapping
+ * Sniffs   the magic, "SBT" and a zero byte
+ * Maps     launch and complete of one correlation id -> slice; a record with a duration -> slice; RangeStart, RangeEnd
+ * -> begin, end; all else -> instant Units    ns                                       Shapes   n records -> n rows,
+ * less one for each pair Limits   those of the trace                       Errors   DAMAGED: an offset or a count that
+ * the file cannot hold
+ *
+ * The string table stands behind the events, so the file is mapped and read from its header. Where the header is not
+ * finished (zeros: the writer was killed) the sections are taken one behind the other.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/json_write.h"
+#include "base/mapped.h"
+#include "base/vector.h"
+#include "format/sbt/sbt.h"
+
+typedef struct sbt_header {
+    uint32_t flags, size;
+    uint64_t metadata, strings, devices, events, event_count;
+    uint8_t compression;
+} sbt_header;
+
+/* A launch and its complete. */
+typedef struct pair {
+    uint64_t launch, complete; /* numbers of the records */
+    sbt_record record;         /* the complete */
+} pair;
+
+typedef struct open_launch {
+    uint64_t correlation, number, time;
+    uint8_t type; /* 0: free */
+} open_launch;
+
+typedef struct reader {
+    hd_builder *builder;
+    const hd_read_options *options;
+    hd_error *err;
+    hd_byte_reader bytes; /* the whole file */
+    sbt_header header;
+    bool finished; /* the header was written when the file was complete */
+    uint32_t *strings;
+    size_t string_count;
+    uint32_t unnamed;
+    uint64_t records; /* that can be read */
+    size_t first;     /* where the first record stands */
+    uint64_t base_time;
+    pair *pairs; /* by launch */
+    size_t pair_count, pair_capacity;
+    uint64_t *completes; /* numbers of the records in pairs, ascending */
+    open_launch *open;
+    size_t open_capacity, open_used;
+} reader;
+
+int sbt_sniff(const unsigned char *head, size_t size)
+{
+    return size >= 8 && memcmp(head, "SBT", 4) == 0 ? 100 : 0;
+}
+
+static hd_status damaged(const reader *r, uint64_t offset, const char *what)
+{
+    return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s", what);
+}
+
+/* Damage that leaves something to read. */
+static hd_status note(reader *r, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset)
+{
+    if (r->options->strict)
+        return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s, and --strict refuses repairs", code);
+    hd_builder_ledger(r->builder, SBT_STAGE, code, level, count, offset);
+    return HD_OK;
+}
+
+/* ---- header ------------------------------------------------------------------------------------------- */
+
+static hd_status read_header(reader *r)
+{
+    hd_byte_reader *b = &r->bytes;
+    sbt_header *h = &r->header;
+    if (b->size < SBT_HEADER_BYTES) return damaged(r, b->size, "the file ends within the 72 bytes of its header");
+    b->at = 4;
+    unsigned major = (unsigned)hd_byte_reader_le(b, 2), minor = (unsigned)hd_byte_reader_le(b, 2);
+    h->flags = (uint32_t)hd_byte_reader_le(b, 4);
+    h->size = (uint32_t)hd_byte_reader_le(b, 4);
+    h->metadata = hd_byte_reader_le(b, 8);
+    h->strings = hd_byte_reader_le(b, 8);
+    h->devices = hd_byte_reader_le(b, 8);
+    h->events = hd_byte_reader_le(b, 8);
+    hd_byte_reader_le(b, 8); /* call stacks: they stand in the events */
+    h->event_count = hd_byte_reader_le(b, 8);
+    h->compression = hd_byte_reader_u8(b);
+    if (h->compression)
+        return hd_error_set(r->err, HD_ERR_UNSUPPORTED, NULL, 64,
+                            "its sections are compressed (method %u), which no version of TraceSmith writes",
+                            h->compression);
+    if (major != 0 || minor != 1) HD_TRY(note(r, "sbt.other-version", HD_LEDGER_NOTE, 1, 4));
+    r->finished = h->strings || h->events || h->event_count;
+    if (!r->finished) {
+        h->metadata = h->devices = 0;
+        return r->bytes.size > SBT_HEADER_BYTES ? note(r, "sbt.header-unfinished", HD_LEDGER_REPAIR, 1, 16) : HD_OK;
+    }
+    const uint64_t offsets[] = {h->metadata, h->strings, h->devices, h->events};
+    for (int i = 0; i < 4; i++) {
+        if (offsets[i] && (offsets[i] < 16 || offsets[i] >= b->size))
+            return damaged(r, 16 + 8 * (uint64_t)i,
+                           "an offset in the header lies outside of the file, which may be cut off");
+    }
+    return HD_OK;
+}
+
+/* The reader behind the type byte of a section. */
+static hd_status enter(reader *r, hd_byte_reader *out, uint64_t offset, uint8_t type, const char *what)
+{
+    *out = r->bytes;
+    out->at = (size_t)offset;
+    if (hd_byte_reader_u8(out) == type) return HD_OK;
+    return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "no %s where the header says they are", what);
+}
+
+/* ---- metadata and devices ----------------------------------------------------------------------------- */
+
+static bool put_string(hd_json_out *out, hd_byte_reader *b)
+{
+    uint64_t size = hd_byte_reader_varint(b);
+    const uint8_t *data = size <= SIZE_MAX ? hd_byte_reader_take(b, (size_t)size) : NULL;
+    if (!data) return false;
+    hd_json_put_string(out, (const char *)data, (size_t)size);
+    return true;
+}
+
+static void put_number(hd_json_out *out, hd_byte_reader *b)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)hd_byte_reader_varint(b));
+    hd_json_put_text(out, text);
+}
+
+static void put_member(hd_json_out *out, hd_byte_reader *b, const char *key, bool first, bool is_text)
+{
+    hd_json_put_text(out, first ? "{" : ", ");
+    hd_json_put_string(out, key, strlen(key));
+    hd_json_put_text(out, ": ");
+    if (!is_text)
+        put_number(out, b);
+    else if (!put_string(out, b))
+        b->failed = true;
+}
+
+static hd_status add_metadata(reader *r, const char *key, hd_json_out *text, const hd_byte_reader *b)
+{
+    hd_status status = HD_OK;
+    if (b->failed)
+        status = damaged(r, b->at, "the file ends within its metadata or its devices");
+    else if (text->failed)
+        status = HD_NOMEM(r->err);
+    else
+        hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, key),
+                            hd_builder_intern(r->builder, text->data, text->size), false);
+    free(text->data);
+    return status;
+}
+
+static hd_status read_metadata(reader *r, hd_byte_reader *b)
+{
+    hd_json_out text = {0};
+    for (size_t i = 0; i < 6; i++) put_member(&text, b, sbt_file_members[i], i == 0, i < 2 || i == 4);
+    hd_json_put_text(&text, "}");
+    return add_metadata(r, SBT_META_FILE, &text, b);
+}
+
+static hd_status read_devices(reader *r, hd_byte_reader *b)
+{
+    hd_json_out text = {0};
+    uint64_t count = hd_byte_reader_varint(b);
+    if (count > hd_byte_reader_left(b) / SBT_DEVICE_MEMBERS)
+        return damaged(r, b->at, "more devices than the file has room for");
+    hd_json_put_text(&text, "[");
+    for (uint64_t d = 0; d < count && !b->failed; d++) {
+        hd_json_put_text(&text, d ? ", " : "");
+        for (size_t i = 0; i < SBT_DEVICE_MEMBERS; i++)
+            put_member(&text, b, sbt_device_members[i], i == 0, sbt_device_member_is_text(i));
+        hd_json_put_text(&text, "}");
+    }
+    hd_json_put_text(&text, "]");
+    return add_metadata(r, SBT_META_DEVICES, &text, b);
+}
+
+/* ---- strings ------------------------------------------------------------------------------------------ */
+
+static hd_status read_strings(reader *r, hd_byte_reader *b)
+{
+    uint64_t count = hd_byte_reader_varint(b);
+    if (count > hd_byte_reader_left(b)) return damaged(r, b->at, "more strings than the file has room for");
+    r->strings = malloc(((size_t)count + 1) * sizeof *r->strings);
+    if (!r->strings) return HD_NOMEM(r->err);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t size = hd_byte_reader_varint(b);
+        const uint8_t *data = size <= SIZE_MAX ? hd_byte_reader_take(b, (size_t)size) : NULL;
+        if (!data) return damaged(r, b->at, "the file ends within its string table");
+        r->strings[r->string_count++] = hd_builder_intern(r->builder, (const char *)data, (size_t)size);
+    }
+    return HD_OK;
+}
+
+/* ---- pairs -------------------------------------------------------------------------------------------- */
+
+static uint8_t launch_of(uint8_t complete)
+{
+    return complete == SBT_KERNEL_COMPLETE ? SBT_KERNEL_LAUNCH : complete == SBT_NCCL_COMPLETE ? SBT_NCCL_START : 0;
+}
+
+static open_launch *slot_of(open_launch *slots, size_t capacity, uint64_t correlation, uint8_t type)
+{
+    size_t at = (size_t)(((correlation ^ (uint64_t)type << 56) * 0x9e3779b97f4a7c15u) >> 20) & (capacity - 1);
+    while (slots[at].type && (slots[at].correlation != correlation || slots[at].type != type))
+        at = (at + 1) & (capacity - 1);
+    return &slots[at];
+}
+
+static bool widen(reader *r)
+{
+    if (r->open_used * 2 < r->open_capacity) return true;
+    size_t capacity = r->open_capacity ? r->open_capacity * 2 : 1024;
+    open_launch *slots = calloc(capacity, sizeof *slots);
+    if (!slots) return false;
+    for (size_t i = 0; i < r->open_capacity; i++) {
+        const open_launch *o = &r->open[i];
+        if (o->type) *slot_of(slots, capacity, o->correlation, o->type) = *o;
+    }
+    free(r->open);
+    r->open = slots;
+    r->open_capacity = capacity;
+    return true;
+}
+
+/* A slice has one duration and one stack: records with their own stay apart. */
+static bool may_pair(const sbt_record *record, uint8_t without)
+{
+    return record->correlation && !(record->flags & without);
+}
+
+static hd_status note_pair(reader *r, const sbt_record *record, uint64_t number)
+{
+    uint8_t launch = launch_of(record->type);
+    if (!widen(r)) return HD_NOMEM(r->err);
+    if (launch && may_pair(record, SBT_HAS_DURATION | SBT_HAS_STACK)) {
+        open_launch *open = slot_of(r->open, r->open_capacity, record->correlation, launch);
+        if (!open->type || open->number == UINT64_MAX || record->time < open->time) return HD_OK;
+        if (!hd_grow((void **)&r->pairs, &r->pair_capacity, r->pair_count, sizeof *r->pairs)) return HD_NOMEM(r->err);
+        r->pairs[r->pair_count++] = (pair){open->number, number, *record};
+        open->number = UINT64_MAX;
+    } else if ((record->type == SBT_KERNEL_LAUNCH || record->type == SBT_NCCL_START) &&
+               may_pair(record, SBT_HAS_DURATION)) {
+        open_launch *open = slot_of(r->open, r->open_capacity, record->correlation, record->type);
+        r->open_used += open->type == 0;
+        *open = (open_launch){record->correlation, number, record->time, record->type};
+    }
+    return HD_OK;
+}
+
+static int by_launch(const void *a, const void *b)
+{
+    const pair *x = a, *y = b;
+    return (x->launch > y->launch) - (x->launch < y->launch);
+}
+
+/* ---- events ------------------------------------------------------------------------------------------- */
+
+/* Whether the rest of the file, from the reader on, is a string table and the end. For files without a finished header.
+ */
+static bool at_strings(const hd_byte_reader *at)
+{
+    hd_byte_reader b = *at;
+    if (b.data[b.size - 1] != SBT_END || hd_byte_reader_u8(&b) != SBT_STRINGS) return false;
+    uint64_t count = hd_byte_reader_varint(&b);
+    if (count > hd_byte_reader_left(&b)) return false;
+    for (uint64_t i = 0; i < count && !b.failed; i++) {
+        uint64_t size = hd_byte_reader_varint(&b);
+        if (size > hd_byte_reader_left(&b)) return false;
+        hd_byte_reader_take(&b, (size_t)size);
+    }
+    return !b.failed && hd_byte_reader_left(&b) == 1;
+}
+
+static bool plausible(const sbt_record *record)
+{
+    return (record->type < SBT_TYPE_COUNT || record->type == SBT_CUSTOM) && record->flags <= SBT_KNOWN_FLAGS;
+}
+
+/* How many records there are, and which belong together. The reader stands at the first. */
+static hd_status scan_records(reader *r, hd_byte_reader *b)
+{
+    enum { TRIES = 4096 }; /* places that look like a string table: each may be looked at to the end */
+    sbt_record record;
+    uint64_t time = 0, unknown_flags = 0, limit = r->finished ? r->header.event_count : UINT64_MAX;
+    int tries = 0;
+    r->first = b->at;
+    time = r->base_time;
+    while (r->records < limit && hd_byte_reader_left(b)) {
+        size_t start = b->at;
+        if (!r->finished && b->data[start] == SBT_STRINGS && tries++ < TRIES && at_strings(b)) break;
+        if (!r->finished && b->data[start] == SBT_END && hd_byte_reader_left(b) == 1) break;
+        if (!sbt_record_read(&record, b, time) || (!r->finished && !plausible(&record))) {
+            b->at = start;
+            b->failed = true;
+            break;
+        }
+        unknown_flags += record.flags > SBT_KNOWN_FLAGS;
+        HD_TRY(note_pair(r, &record, r->records));
+        time = record.time;
+        r->records++;
+    }
+    if (unknown_flags) HD_TRY(note(r, "sbt.flags-unknown", HD_LEDGER_LOSS, unknown_flags, r->first));
+    if (r->finished && r->records < limit) HD_TRY(note(r, "sbt.event-lost", HD_LEDGER_LOSS, limit - r->records, b->at));
+    if (!b->failed || r->finished) return HD_OK;
+    HD_TRY(note(r, "sbt.cut-off", HD_LEDGER_LOSS, 1, b->at));
+    b->at = b->size; /* nothing behind it can be found */
+    b->failed = false;
+    return HD_OK;
+}
+
+static bool differs(const sbt_record *launch, const sbt_record *complete)
+{
+    bool parameters = complete->flags & SBT_HAS_KERNEL;
+    return launch->device != complete->device || launch->stream != complete->stream || launch->name != complete->name ||
+           complete->flags & SBT_HAS_MEMORY ||
+           (parameters && memcmp(launch->kernel, complete->kernel, sizeof launch->kernel) != 0);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static hd_status sort_pairs(reader *r)
+{
+    r->completes = malloc((r->pair_count + 1) * sizeof *r->completes);
+    if (!r->completes) return HD_NOMEM(r->err);
+    for (size_t i = 0; i < r->pair_count; i++) r->completes[i] = r->pairs[i].complete;
+    if (r->pair_count) qsort(r->pairs, r->pair_count, sizeof *r->pairs, by_launch);
+    if (r->pair_count) qsort(r->completes, r->pair_count, sizeof *r->completes, by_number);
+    return HD_OK;
+}
+
+static hd_status add_rows(reader *r, sbt_rows *rows)
+{
+    hd_byte_reader b = r->bytes;
+    uint64_t time = r->base_time, differing = 0;
+    size_t next_pair = 0, next_complete = 0;
+    b.at = r->first;
+    b.failed = false;
+    for (uint64_t number = 0; number < r->records; number++) {
+        sbt_record record;
+        if (!sbt_record_read(&record, &b, time)) return damaged(r, b.at, "the file changed while it was read");
+        time = record.time;
+        if (next_complete < r->pair_count && r->completes[next_complete] == number) {
+            next_complete++;
+            continue;
+        }
+        const pair *p =
+            next_pair < r->pair_count && r->pairs[next_pair].launch == number ? &r->pairs[next_pair++] : NULL;
+        differing += p && differs(&record, &p->record);
+        HD_TRY(
+            sbt_rows_add(rows, &record, p ? &p->record : NULL, p ? p->complete - p->launch - 1 : 0, &r->bytes, r->err));
+        if (r->options->progress && number % (1 << 16) == 0)
+            r->options->progress(r->options->progress_user, b.at, b.size);
+    }
+    if (differing) HD_TRY(note(r, "sbt.complete-differs", HD_LEDGER_LOSS, differing, HD_OFFSET_NONE));
+    return sbt_rows_finish(rows, r->err);
+}
+
+static hd_status read_records(reader *r)
+{
+    sbt_rows *rows;
+    HD_TRY(sort_pairs(r));
+    HD_TRY(sbt_rows_new(&rows, r->builder, r->strings, r->string_count, r->unnamed, r->err));
+    hd_status status = add_rows(r, rows);
+    sbt_rows_free(rows);
+    return status;
+}
+
+static hd_status scan_events(reader *r, hd_byte_reader *b)
+{
+    r->base_time = hd_byte_reader_varint(b);
+    if (b->failed) return damaged(r, b->at, "the file ends within its events");
+    if (r->finished && r->header.event_count > hd_byte_reader_left(b) / SBT_RECORD_BYTES_MIN)
+        return damaged(r, 56, "more events than the file has room for, which may be cut off");
+    return scan_records(r, b);
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------- */
+
+static hd_status read_finished(reader *r)
+{
+    hd_byte_reader b;
+    const sbt_header *h = &r->header;
+    if (h->metadata) {
+        HD_TRY(enter(r, &b, h->metadata, SBT_METADATA, "metadata"));
+        HD_TRY(read_metadata(r, &b));
+    }
+    if (h->devices) {
+        HD_TRY(enter(r, &b, h->devices, SBT_DEVICES, "devices"));
+        HD_TRY(read_devices(r, &b));
+    }
+    if (h->strings) {
+        HD_TRY(enter(r, &b, h->strings, SBT_STRINGS, "strings"));
+        HD_TRY(read_strings(r, &b));
+    }
+    if (!h->events) return h->event_count ? damaged(r, 56, "a count of events, and no offset of them") : HD_OK;
+    HD_TRY(enter(r, &b, h->events, SBT_EVENTS, "events"));
+    HD_TRY(scan_events(r, &b));
+    return read_records(r);
+}
+
+/* Section after section, as the writer left them. */
+static hd_status read_unfinished(reader *r)
+{
+    hd_byte_reader b = r->bytes;
+    b.at = SBT_HEADER_BYTES;
+    bool events = false;
+    while (hd_byte_reader_left(&b)) {
+        uint8_t type = hd_byte_reader_u8(&b);
+        if (type == SBT_METADATA && !events)
+            HD_TRY(read_metadata(r, &b));
+        else if (type == SBT_DEVICES && !events)
+            HD_TRY(read_devices(r, &b));
+        else if (type == SBT_EVENTS && !events) {
+            events = true;
+            HD_TRY(scan_events(r, &b));
+        } else if (type == SBT_STRINGS && !r->strings)
+            HD_TRY(read_strings(r, &b));
+        else {
+            if (type != SBT_END) HD_TRY(note(r, "sbt.cut-off", HD_LEDGER_LOSS, 1, b.at - 1));
+            break;
+        }
+    }
+    if (!events) return HD_OK;
+    if (!r->strings) {
+        r->unnamed = hd_builder_intern_text(r->builder, "(name was not written)");
+        HD_TRY(note(r, "sbt.names-missing", HD_LEDGER_LOSS, 1, HD_OFFSET_NONE));
+    }
+    return read_records(r);
+}
+
+hd_status sbt_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    hd_mapped mapped;
+    HD_TRY(hd_mapped_open(&mapped, input, err));
+    reader r = {
+        .builder = builder,
+        .options = options,
+        .err = err,
+        .bytes = hd_byte_reader_of(mapped.data, (size_t)mapped.size),
+        .unnamed = hd_builder_intern(builder, "", 0),
+    };
+    hd_status status = read_header(&r);
+    if (status == HD_OK) status = r.finished ? read_finished(&r) : read_unfinished(&r);
+    hd_trace_facts *facts = hd_builder_facts(builder);
+    facts->input_bytes = mapped.size;
+    facts->has_args = true;
+    facts->base_ns = HD_NO_TIME;
+    free(r.strings);
+    free(r.pairs);
+    free(r.completes);
+    free(r.open);
+    hd_mapped_close(&mapped);
+    return status;
+}

@@ -1,0 +1,394 @@
+/* lazy.c - blocks that are laid down when they are first asked for */
+#include "trace/lazy.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/system.h"
+#include "trace/column.h"
+#include "trace/trace_impl.h"
+
+typedef enum lazy_state { NOT_LOADED, LOADED, NOT_LOADABLE } lazy_state;
+
+/* What a thread may load while others wait for it. */
+typedef struct lazy_item {
+    _Atomic(lazy_state) state;
+    pthread_mutex_t lock;
+    uint64_t place;
+    hd_error error;
+} lazy_item;
+
+typedef struct lazy_block {
+    hd_block block; /* first: a table's pointer to it is one to all */
+    lazy_item item;
+    hd_arena arena;
+} lazy_block;
+
+typedef struct lazy_order {
+    hd_chunk chunk; /* likewise; without blocks */
+    lazy_item item;
+    uint32_t counts[HD_KIND_COUNT];
+} lazy_order;
+
+struct hd_lazy {
+    hd_block_source source;
+    lazy_block **blocks; /* all of them, also those that left the tables */
+    size_t block_count, block_capacity;
+    lazy_order **orders;
+    size_t order_count, order_capacity;
+    atomic_uint_fast64_t unloaded;
+};
+
+static void item_init(lazy_item *item, uint64_t place)
+{
+    item->place = place;
+    pthread_mutex_init(&item->lock, NULL);
+}
+
+void hd_lazy_free(hd_lazy *lazy)
+{
+    if (!lazy) return;
+    for (size_t i = 0; i < lazy->block_count; i++) {
+        hd_arena_deinit(&lazy->blocks[i]->arena);
+        pthread_mutex_destroy(&lazy->blocks[i]->item.lock);
+        free(lazy->blocks[i]);
+    }
+    for (size_t i = 0; i < lazy->order_count; i++) {
+        free(lazy->orders[i]->chunk.order);
+        pthread_mutex_destroy(&lazy->orders[i]->item.lock);
+        free(lazy->orders[i]);
+    }
+    if (lazy->source.close) lazy->source.close(lazy->source.user);
+    free(lazy->blocks);
+    free(lazy->orders);
+    free(lazy);
+}
+
+uint64_t hd_trace_unloaded(const hd_trace *trace)
+{
+    return trace->lazy ? atomic_load(&trace->lazy->unloaded) : 0;
+}
+
+/* ---- loading ---------------------------------------------------------------------------------------- */
+
+/* Rows of which nothing is known. */
+static void empty_columns(hd_block *block)
+{
+    memset(block->columns, 0, sizeof block->columns);
+    block->columns[HD_COL_START].base = block->columns[HD_COL_DURATION].base = HD_NO_TIME;
+    block->columns[HD_COL_TRACK].base = HD_NONE;
+    block->columns[HD_COL_PARTNER].base = -1;
+    block->groups = NULL;
+    block->group_count = 0;
+}
+
+static lazy_state load_block(hd_trace *trace, lazy_block *lazy)
+{
+    const hd_block_source *source = &trace->lazy->source;
+    hd_status status =
+        source->load_block(source->user, &lazy->block, &lazy->arena, lazy->item.place, &lazy->item.error);
+    if (status == HD_OK)
+        status = hd_spill_block(&trace->spill, trace->shapes.list, &lazy->block, &lazy->arena, &lazy->item.error);
+    if (status == HD_OK) return LOADED;
+    empty_columns(&lazy->block);
+    hd_arena_deinit(&lazy->arena);
+    return NOT_LOADABLE;
+}
+
+static lazy_state load_order(hd_trace *trace, lazy_order *lazy)
+{
+    const hd_block_source *source = &trace->lazy->source;
+    size_t count = lazy->chunk.order_count, at = 0;
+    uint8_t *order = malloc(count + 1);
+    hd_status status = order ? HD_OK : HD_NOMEM(&lazy->item.error);
+    if (status == HD_OK) status = source->load_order(source->user, order, count, lazy->item.place, &lazy->item.error);
+    uint32_t counts[HD_KIND_COUNT] = {0};
+    for (size_t i = 0; i < count && status == HD_OK; i++) {
+        if (order[i] >= HD_KIND_COUNT)
+            status = hd_error_set(&lazy->item.error, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "an event of no known kind");
+        else
+            counts[order[i]]++;
+    }
+    if (status == HD_OK && memcmp(counts, lazy->counts, sizeof counts) != 0)
+        status = hd_error_set(&lazy->item.error, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE,
+                              "a run of the events' order holds other kinds than it says");
+    for (int kind = 0; kind < HD_KIND_COUNT && order && status != HD_OK; kind++) {
+        memset(order + at, kind, lazy->counts[kind]);
+        at += lazy->counts[kind];
+    }
+    lazy->chunk.order = order;
+    if (!order) lazy->chunk.order_count = 0;
+    return status == HD_OK ? LOADED : NOT_LOADABLE;
+}
+
+void hd_lazy_load_block(const hd_trace *trace, const hd_block *block)
+{
+    lazy_block *lazy = (lazy_block *)(uintptr_t)block; /* every block of a trace with a source is one */
+    if (atomic_load_explicit(&lazy->item.state, memory_order_acquire) != NOT_LOADED) return;
+    pthread_mutex_lock(&lazy->item.lock);
+    if (atomic_load(&lazy->item.state) == NOT_LOADED) {
+        lazy_state state = load_block((hd_trace *)(uintptr_t)trace, lazy);
+        if (state == NOT_LOADABLE) atomic_fetch_add(&trace->lazy->unloaded, 1);
+        atomic_store_explicit(&lazy->item.state, state, memory_order_release);
+    }
+    pthread_mutex_unlock(&lazy->item.lock);
+}
+
+void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run)
+{
+    lazy_order *lazy = (lazy_order *)(uintptr_t)run;
+    if (atomic_load_explicit(&lazy->item.state, memory_order_acquire) != NOT_LOADED) return;
+    pthread_mutex_lock(&lazy->item.lock);
+    if (atomic_load(&lazy->item.state) == NOT_LOADED) {
+        lazy_state state = load_order((hd_trace *)(uintptr_t)trace, lazy);
+        if (state == NOT_LOADABLE) atomic_fetch_add(&trace->lazy->unloaded, 1);
+        atomic_store_explicit(&lazy->item.state, state, memory_order_release);
+    }
+    pthread_mutex_unlock(&lazy->item.lock);
+}
+
+/* ---- building --------------------------------------------------------------------------------------- */
+
+void hd_builder_set_source(hd_builder *builder, const hd_block_source *source)
+{
+    hd_trace *trace = &builder->trace;
+    trace->lazy = calloc(1, sizeof *trace->lazy);
+    if (trace->lazy)
+        trace->lazy->source = *source;
+    else if (source->close)
+        source->close(source->user);
+}
+
+hd_status hd_builder_add_block(hd_builder *builder, hd_kind kind, uint32_t row_count, int64_t start_ns, int64_t end_ns,
+                               uint64_t place, hd_error *err)
+{
+    hd_trace *trace = &builder->trace;
+    hd_lazy *lazy = trace->lazy;
+    hd_table *table = &trace->tables[kind];
+    if (!lazy || !hd_grow((void **)&lazy->blocks, &lazy->block_capacity, lazy->block_count, sizeof *lazy->blocks) ||
+        !hd_grow((void **)&table->blocks, &table->capacity, table->count, sizeof *table->blocks))
+        return HD_NOMEM(err);
+    lazy_block *block = calloc(1, sizeof *block);
+    if (!block) return HD_NOMEM(err);
+    item_init(&block->item, place);
+    block->block = (hd_block){
+        .kind = kind, .row_count = row_count, .first_row = table->row_count, .start_ns = start_ns, .end_ns = end_ns};
+    lazy->blocks[lazy->block_count++] = block;
+    table->blocks[table->count++] = &block->block;
+    table->row_count += row_count;
+    return HD_OK;
+}
+
+/* The chunk of a new order run, without its kinds. */
+static lazy_order *add_order(hd_trace *trace, const uint32_t counts[HD_KIND_COUNT], uint64_t place)
+{
+    hd_lazy *lazy = trace->lazy;
+    if (!lazy || !hd_grow((void **)&lazy->orders, &lazy->order_capacity, lazy->order_count, sizeof *lazy->orders) ||
+        !hd_grow((void **)&trace->chunk_list, &trace->chunk_capacity, trace->chunk_count, sizeof *trace->chunk_list))
+        return NULL;
+    lazy_order *order = calloc(1, sizeof *order);
+    if (!order) return NULL;
+    item_init(&order->item, place);
+    memcpy(order->counts, counts, sizeof order->counts);
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) order->chunk.order_count += counts[kind];
+    lazy->orders[lazy->order_count++] = order;
+    trace->chunk_list[trace->chunk_count++] = &order->chunk;
+    return order;
+}
+
+hd_status hd_builder_add_order(hd_builder *builder, const uint32_t counts[HD_KIND_COUNT], uint64_t place, hd_error *err)
+{
+    return add_order(&builder->trace, counts, place) ? HD_OK : HD_NOMEM(err);
+}
+
+void hd_builder_set_track(hd_builder *builder, uint32_t track, const hd_track *stored)
+{
+    hd_track *own = &builder->trace.tracks.list[track];
+    uint32_t id = own->id;
+    hd_ident pid = own->pid, tid = own->tid;
+    *own = *stored;
+    own->id = id;
+    own->pid = pid;
+    own->tid = tid;
+}
+
+/* ---- an order that fits the blocks ------------------------------------------------------------------- */
+
+/* Of one order run, leave out the events whose row (counted from seen on) the visitor refuses. */
+typedef bool keep_row(const void *user, int kind, uint64_t row);
+
+static void thin_order(const hd_trace *trace, keep_row *keep, const void *user)
+{
+    uint64_t seen[HD_KIND_COUNT] = {0};
+    for (size_t i = 0; i < trace->lazy->order_count; i++) {
+        lazy_order *order = trace->lazy->orders[i];
+        hd_lazy_load_order(trace, &order->chunk);
+        size_t kept = 0;
+        for (size_t e = 0; e < order->chunk.order_count; e++) {
+            uint8_t kind = order->chunk.order[e];
+            if (keep(user, kind, seen[kind]++))
+                order->chunk.order[kept++] = kind;
+            else
+                order->counts[kind]--;
+        }
+        order->chunk.order_count = kept;
+    }
+}
+
+static bool within_table(const void *user, int kind, uint64_t row)
+{
+    return row < ((const hd_trace *)user)->tables[kind].row_count;
+}
+
+static hd_status fit_order(hd_trace *trace, hd_error *err)
+{
+    uint64_t ordered[HD_KIND_COUNT] = {0};
+    bool too_many = false;
+    for (size_t i = 0; i < trace->lazy->order_count; i++) {
+        for (int kind = 0; kind < HD_KIND_COUNT; kind++) ordered[kind] += trace->lazy->orders[i]->counts[kind];
+    }
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) too_many |= ordered[kind] > trace->tables[kind].row_count;
+    if (too_many) thin_order(trace, within_table, trace);
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        while (ordered[kind] < trace->tables[kind].row_count) {
+            enum { RUN = 1 << 20 };
+            uint64_t missing = trace->tables[kind].row_count - ordered[kind];
+            uint32_t counts[HD_KIND_COUNT] = {0};
+            counts[kind] = missing < RUN ? (uint32_t)missing : RUN;
+            lazy_order *order = add_order(trace, counts, 0);
+            if (order) order->chunk.order = malloc(counts[kind]);
+            if (!order || !order->chunk.order) return HD_NOMEM(err);
+            memset(order->chunk.order, kind, counts[kind]);
+            atomic_store(&order->item.state, LOADED);
+            ordered[kind] += counts[kind];
+        }
+    }
+    return HD_OK;
+}
+
+/* ---- all at once -------------------------------------------------------------------------------------- */
+
+typedef struct load_work {
+    hd_trace *trace;
+    atomic_size_t next;
+} load_work;
+
+static void *load_some(void *argument)
+{
+    load_work *work = argument;
+    hd_lazy *lazy = work->trace->lazy;
+    size_t i;
+    while ((i = atomic_fetch_add(&work->next, 1)) < lazy->block_count + lazy->order_count) {
+        if (i < lazy->block_count)
+            hd_lazy_load_block(work->trace, &lazy->blocks[i]->block);
+        else
+            hd_lazy_load_order(work->trace, &lazy->orders[i - lazy->block_count]->chunk);
+    }
+    return NULL;
+}
+
+static void load_everything(hd_trace *trace, unsigned threads)
+{
+    enum { THREAD_LIMIT = 64 };
+    pthread_t others[THREAD_LIMIT];
+    unsigned started = 0;
+    load_work work = {.trace = trace};
+    if (threads == 0) threads = hd_core_count();
+    if (threads > THREAD_LIMIT) threads = THREAD_LIMIT;
+    while (started + 1 < threads && pthread_create(&others[started], NULL, load_some, &work) == 0) started++;
+    load_some(&work);
+    for (unsigned i = 0; i < started; i++) pthread_join(others[i], NULL);
+}
+
+static bool was_lost(const hd_block *block)
+{
+    return atomic_load(&((lazy_block *)(uintptr_t)block)->item.state) == NOT_LOADABLE;
+}
+
+static bool in_loaded_block(const void *user, int kind, uint64_t row)
+{
+    uint32_t at;
+    const hd_trace *trace = user;
+    return row >= trace->tables[kind].row_count || !was_lost(hd_trace_block_of(trace, (hd_kind)kind, row, &at));
+}
+
+/* Blocks that were lost leave their table; what finish works out is taken back. */
+static void drop_lost(hd_trace *trace)
+{
+    thin_order(trace, in_loaded_block, trace);
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        hd_table *table = &trace->tables[kind];
+        size_t kept = 0;
+        table->row_count = 0;
+        for (size_t i = 0; i < table->count; i++) {
+            hd_block *block = table->blocks[i];
+            if (was_lost(block)) continue;
+            block->first_row = table->row_count;
+            block->columns[HD_COL_PARTNER] = (hd_column){.base = -1};
+            table->row_count += block->row_count;
+            table->blocks[kept++] = block;
+        }
+        table->count = kept;
+    }
+    for (uint32_t i = 0; i < trace->tracks.count; i++) {
+        hd_track *track = &trace->tracks.list[i];
+        memset(track->rows, 0, sizeof track->rows);
+        track->start_ns = track->end_ns = HD_NO_TIME;
+    }
+    trace->facts.start_ns = trace->facts.end_ns = HD_NO_TIME;
+}
+
+static uint64_t tell_lost(const hd_lazy *lazy, hd_block_lost *lost, void *user)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < lazy->block_count; i++) {
+        const lazy_block *block = lazy->blocks[i];
+        if (!was_lost(&block->block)) continue;
+        lost(user, block->block.kind, block->block.row_count, block->item.place, &block->item.error);
+        count++;
+    }
+    for (size_t i = 0; i < lazy->order_count; i++) {
+        const lazy_order *order = lazy->orders[i];
+        if (atomic_load(&order->item.state) != NOT_LOADABLE) continue;
+        lost(user, HD_KIND_COUNT, 0, order->item.place, &order->item.error);
+        count++;
+    }
+    return count;
+}
+
+hd_status hd_builder_load_all(hd_builder *builder, unsigned threads, hd_block_lost *lost, void *user,
+                              uint64_t *out_lost, hd_error *err)
+{
+    hd_trace *trace = &builder->trace;
+    *out_lost = 0;
+    if (!trace->lazy) return HD_NOMEM(err);
+    load_everything(trace, threads);
+    for (size_t i = 0; i < trace->lazy->block_count; i++) { /* no memory, no disk: not the file's damage */
+        const hd_error *why = &trace->lazy->blocks[i]->item.error;
+        if (why->status != HD_ERR_MEMORY && why->status != HD_ERR_IO) continue;
+        if (err && err->status == HD_OK) *err = *why;
+        return why->status;
+    }
+    HD_TRY(fit_order(trace, err));
+    *out_lost = tell_lost(trace->lazy, lost, user);
+    if (*out_lost) drop_lost(trace);
+    atomic_store(&trace->lazy->unloaded, 0); /* they are no longer part of it */
+    return HD_OK;
+}
+
+hd_status hd_builder_finish_stored(hd_trace **out, hd_builder *builder, hd_error *err)
+{
+    hd_trace *trace = &builder->trace;
+    *out = NULL;
+    hd_status status = HD_OK;
+    if (trace->failed || !trace->lazy || atomic_load(&trace->strings.failed)) status = HD_NOMEM(err);
+    if (status == HD_OK) status = fit_order(trace, err);
+    if (status != HD_OK) {
+        hd_trace_free(trace);
+        return status;
+    }
+    hd_strings_freeze(&trace->strings);
+    *out = trace;
+    return HD_OK;
+}

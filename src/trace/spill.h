@@ -1,0 +1,34 @@
+/* spill.h - columns in a temporary file instead of memory
+ *
+ * The file has no name, grows as it is written, and is mapped in windows, so that a column's data is a pointer as any
+ * other. The kernel keeps in memory what is used and drops what is not.
+ */
+#ifndef HD_TRACE_SPILL_H
+#define HD_TRACE_SPILL_H
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "heddle/builder.h"
+
+typedef struct hd_spill {
+    pthread_mutex_t lock;
+    uint64_t limit, used; /* bytes of blocks that may be, and are, in memory */
+    int file;             /* -1: none yet */
+    uint64_t file_bytes;
+    uint8_t **windows;
+    size_t window_count, window_capacity;
+    hd_bytes buffer;
+} hd_spill;
+
+void hd_spill_init(hd_spill *spill);
+void hd_spill_deinit(hd_spill *spill);
+/* See hd_builder_limit_memory. */
+void hd_spill_limit(hd_spill *spill, uint64_t bytes);
+/* The blocks of a chunk are counted, and beyond the limit go to the file. Errors: IO, MEMORY. */
+hd_status hd_spill_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *chunk, hd_error *err);
+/* The same for one block, whose columns and groups lie in the arena. Any thread. */
+hd_status hd_spill_block(hd_spill *spill, const hd_shape *shapes, hd_block *block, hd_arena *arena, hd_error *err);
+
+#endif
