@@ -29,9 +29,9 @@ typedef enum hd_proto_wire {
     HD_WIRE_FIXED32 = 5,
 } hd_proto_wire;
 
-#define HD_PROTO_VARINT(number)  ((uint32_t)(number) << 3 | HD_WIRE_VARINT)
+#define HD_PROTO_VARINT(number) ((uint32_t)(number) << 3 | HD_WIRE_VARINT)
 #define HD_PROTO_FIXED64(number) ((uint32_t)(number) << 3 | HD_WIRE_FIXED64)
-#define HD_PROTO_BYTES(number)   ((uint32_t)(number) << 3 | HD_WIRE_BYTES)
+#define HD_PROTO_BYTES(number) ((uint32_t)(number) << 3 | HD_WIRE_BYTES)
 #define HD_PROTO_FIXED32(number) ((uint32_t)(number) << 3 | HD_WIRE_FIXED32)
 
 typedef struct hd_proto_field {

@@ -33,8 +33,7 @@ static hd_status read_fields(annotation *out, perfetto_reader *reader, const per
     while (hd_proto_next(&f, &message)) {
         switch (f.tag) {
         case HD_PROTO_VARINT(PF_ANNOTATION_NAME_IID):
-            out->name =
-                perfetto_interned_text(reader, sequence, PF_INTERNED_DEBUG_ANNOTATION_NAMES, f.value);
+            out->name = perfetto_interned_text(reader, sequence, PF_INTERNED_DEBUG_ANNOTATION_NAMES, f.value);
             break;
         case HD_PROTO_BYTES(PF_ANNOTATION_NAME): out->name = perfetto_text(reader, &f); break;
         case HD_PROTO_VARINT(PF_ANNOTATION_BOOL_VALUE):
@@ -84,7 +83,8 @@ static void put_json(perfetto_reader *reader, const hd_proto_field *f)
     put_text(reader, perfetto_text(reader, f));
 }
 
-/* ---- the older form of nested values ------------------------------------------------------------------------------- */
+/* ---- the older form of nested values -------------------------------------------------------------------------------
+ */
 
 static hd_status put_nested(perfetto_reader *reader, const hd_proto_field *field, int depth);
 
@@ -139,22 +139,20 @@ static hd_status put_nested(perfetto_reader *reader, const hd_proto_field *field
     case HD_PROTO_FIXED64(PF_NESTED_DOUBLE_VALUE):
         perfetto_put_double(&reader->json, hd_proto_double(value.value));
         break;
-    case HD_PROTO_VARINT(PF_NESTED_BOOL_VALUE):
-        hd_json_put_text(&reader->json, value.value ? "true" : "false");
-        break;
+    case HD_PROTO_VARINT(PF_NESTED_BOOL_VALUE): hd_json_put_text(&reader->json, value.value ? "true" : "false"); break;
     case HD_PROTO_BYTES(PF_NESTED_STRING_VALUE): put_text(reader, perfetto_text(reader, &value)); break;
     default: hd_json_put_text(&reader->json, "null"); break;
     }
     return HD_OK;
 }
 
-/* ---- as JSON text -------------------------------------------------------------------------------------------------- */
+/* ---- as JSON text --------------------------------------------------------------------------------------------------
+ */
 
 static hd_status put_annotation(perfetto_reader *reader, const perfetto_sequence *sequence, const annotation *a,
                                 int depth);
 
-static hd_status put_entries(perfetto_reader *reader, const perfetto_sequence *sequence, const annotation *a,
-                             int depth)
+static hd_status put_entries(perfetto_reader *reader, const perfetto_sequence *sequence, const annotation *a, int depth)
 {
     hd_proto_reader message = hd_proto_reader_of(a->whole->data, a->whole->size);
     hd_proto_field f;
@@ -199,7 +197,8 @@ static hd_status put_annotation(perfetto_reader *reader, const perfetto_sequence
     case PF_ANNOTATION_STRING_VALUE: put_text(reader, perfetto_text(reader, v)); break;
     case PF_ANNOTATION_POINTER_VALUE: put_text(reader, pointer_text(reader, v->value)); break;
     case PF_ANNOTATION_STRING_VALUE_IID:
-        put_text(reader, perfetto_interned_text(reader, sequence, PF_INTERNED_DEBUG_ANNOTATION_STRING_VALUES, v->value));
+        put_text(reader,
+                 perfetto_interned_text(reader, sequence, PF_INTERNED_DEBUG_ANNOTATION_STRING_VALUES, v->value));
         break;
     case PF_ANNOTATION_LEGACY_JSON_VALUE: put_json(reader, v); break;
     case PF_ANNOTATION_NESTED_VALUE: return put_nested(reader, v, depth + 1);
@@ -211,7 +210,8 @@ static hd_status put_annotation(perfetto_reader *reader, const perfetto_sequence
     return HD_OK;
 }
 
-/* ---- as a value ------------------------------------------------------------------------------------------------------ */
+/* ---- as a value
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* reader->json as the value: an object or array, or what a scalar in it says. */
 static hd_status add_json(perfetto_reader *reader, uint32_t key)
@@ -280,15 +280,15 @@ hd_status perfetto_read_annotation(perfetto_reader *reader, const perfetto_seque
     bool is_text = a.is_dict || a.is_array ||
                    (a.has_value && (hd_proto_number(&a.value) == PF_ANNOTATION_NESTED_VALUE ||
                                     hd_proto_number(&a.value) == PF_ANNOTATION_LEGACY_JSON_VALUE));
-    if (!a.has_value && !is_text)
-        return perfetto_add_arg(reader, &reader->args, a.name, HD_ARG_NULL, HD_SCOPE_ARGS, 0);
+    if (!a.has_value && !is_text) return perfetto_add_arg(reader, &reader->args, a.name, HD_ARG_NULL, HD_SCOPE_ARGS, 0);
     if (!is_text) return add_scalar(reader, sequence, &a);
     reader->json.size = 0;
     HD_TRY(put_annotation(reader, sequence, &a, 0));
     return add_json(reader, a.name);
 }
 
-/* ---- typed arguments ------------------------------------------------------------------------------------------------- */
+/* ---- typed arguments
+ * ------------------------------------------------------------------------------------------------- */
 
 static hd_status add_location(perfetto_reader *reader, const char *prefix, const perfetto_record *location)
 {
@@ -307,8 +307,7 @@ static hd_status add_location(perfetto_reader *reader, const char *prefix, const
 hd_status perfetto_add_location(perfetto_reader *reader, const perfetto_sequence *sequence, const char *prefix,
                                 uint64_t iid)
 {
-    const perfetto_record *location =
-        perfetto_interned_record(reader, sequence, PF_INTERNED_SOURCE_LOCATIONS, iid);
+    const perfetto_record *location = perfetto_interned_record(reader, sequence, PF_INTERNED_SOURCE_LOCATIONS, iid);
     return location ? add_location(reader, prefix, location) : HD_OK;
 }
 
@@ -339,8 +338,7 @@ hd_status perfetto_read_task(perfetto_reader *reader, const perfetto_sequence *s
 
 hd_status perfetto_read_log(perfetto_reader *reader, const perfetto_sequence *sequence, const hd_proto_field *field)
 {
-    static const char *const priorities[] = {NULL,   "unused", "verbose", "debug",
-                                             "info", "warn",   "error",   "fatal"};
+    static const char *const priorities[] = {NULL, "unused", "verbose", "debug", "info", "warn", "error", "fatal"};
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
     hd_proto_field f;
     while (hd_proto_next(&f, &message)) {

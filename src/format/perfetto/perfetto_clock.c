@@ -180,7 +180,7 @@ static bool step(int64_t *time_ns, const perfetto_clock_pair *pair)
 {
     size_t low = 0, high = pair->count;
     if (pair->list[pair->count - 1].from_ns <= *time_ns) low = high; /* as most do */
-    while (low < high) { /* the first reading after the time */
+    while (low < high) {                                             /* the first reading after the time */
         size_t middle = low + (high - low) / 2;
         if (pair->list[middle].from_ns <= *time_ns)
             low = middle + 1;

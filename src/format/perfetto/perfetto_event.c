@@ -1,7 +1,8 @@
 /* perfetto_event.c - track events */
 #include "format/perfetto/perfetto_reader.h"
 
-/* ---- fields -------------------------------------------------------------------------------------------------------- */
+/* ---- fields --------------------------------------------------------------------------------------------------------
+ */
 
 static void add_category(perfetto_reader *reader, perfetto_event *e, uint32_t text)
 {
@@ -40,8 +41,8 @@ static hd_status read_values(perfetto_reader *reader, uint64_t **list, size_t *c
 }
 
 /* Fields that may be packed: any wire type that hd_proto_repeated takes. */
-static hd_status read_repeated(bool *out_known, perfetto_reader *reader, const perfetto_sequence *s,
-                               perfetto_event *e, const hd_proto_field *f, hd_proto_reader *m)
+static hd_status read_repeated(bool *out_known, perfetto_reader *reader, const perfetto_sequence *s, perfetto_event *e,
+                               const hd_proto_field *f, hd_proto_reader *m)
 {
     perfetto_reader *r = reader;
     *out_known = true;
@@ -56,11 +57,11 @@ static hd_status read_repeated(bool *out_known, perfetto_reader *reader, const p
     case PF_EVENT_EXTRA_COUNTER_VALUES:
         return read_values(r, &r->extra_values, &r->extra_value_count, &r->extra_value_capacity, f, HD_WIRE_VARINT, m);
     case PF_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS:
-        return read_values(r, &r->extra_double_tracks, &r->extra_double_track_count, &r->extra_double_track_capacity,
-                           f, HD_WIRE_VARINT, m);
+        return read_values(r, &r->extra_double_tracks, &r->extra_double_track_count, &r->extra_double_track_capacity, f,
+                           HD_WIRE_VARINT, m);
     case PF_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
-        return read_values(r, &r->extra_doubles, &r->extra_double_count, &r->extra_double_capacity, f,
-                           HD_WIRE_FIXED64, m);
+        return read_values(r, &r->extra_doubles, &r->extra_double_count, &r->extra_double_capacity, f, HD_WIRE_FIXED64,
+                           m);
     default: *out_known = false; return HD_OK;
     }
 }
@@ -76,11 +77,9 @@ static hd_status read_argument(bool *out_known, perfetto_reader *reader, const p
     case HD_PROTO_BYTES(PF_EVENT_TASK_EXECUTION): return perfetto_read_task(reader, s, f);
     case HD_PROTO_BYTES(PF_EVENT_LOG_MESSAGE): return perfetto_read_log(reader, s, f);
     case HD_PROTO_BYTES(PF_EVENT_SOURCE_LOCATION): return perfetto_read_location(reader, f);
-    case HD_PROTO_VARINT(PF_EVENT_SOURCE_LOCATION_IID):
-        return perfetto_add_location(reader, s, "source", f->value);
+    case HD_PROTO_VARINT(PF_EVENT_SOURCE_LOCATION_IID): return perfetto_add_location(reader, s, "source", f->value);
     case HD_PROTO_BYTES(PF_EVENT_CALLSTACK): return perfetto_read_callstack(reader, f);
-    case HD_PROTO_VARINT(PF_EVENT_CORRELATION_ID):
-        return perfetto_add_unsigned_arg(reader, "correlation_id", f->value);
+    case HD_PROTO_VARINT(PF_EVENT_CORRELATION_ID): return perfetto_add_unsigned_arg(reader, "correlation_id", f->value);
     case HD_PROTO_BYTES(PF_EVENT_CORRELATION_ID_STR):
         return perfetto_add_text_arg(reader, "correlation_id", perfetto_text(reader, f));
     case HD_PROTO_VARINT(PF_EVENT_CORRELATION_ID_STR_IID):
@@ -142,8 +141,7 @@ static hd_status read_scalar(perfetto_event *e, perfetto_reader *reader, perfett
         e->thread_time_us = (int64_t)f->value;
         e->has_thread_time = true;
         break;
-    case HD_PROTO_BYTES(PF_EVENT_LEGACY_EVENT):
-        return perfetto_read_legacy(&e->legacy, &e->name, reader, s, f);
+    case HD_PROTO_BYTES(PF_EVENT_LEGACY_EVENT): return perfetto_read_legacy(&e->legacy, &e->name, reader, s, f);
     default: perfetto_note(reader, "perfetto.typed-argument", HD_LEDGER_LOSS, 1); break;
     }
     return HD_OK;
@@ -163,7 +161,8 @@ static hd_status read_fields(perfetto_event *e, perfetto_reader *reader, perfett
     return perfetto_check(reader, &message);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static hd_status add_extra_counters(perfetto_reader *r, const perfetto_sequence *s, const perfetto_event *e)
 {
@@ -190,8 +189,7 @@ static hd_status add_extra_counters(perfetto_reader *r, const perfetto_sequence 
     return HD_OK;
 }
 
-static hd_status find_track(uint32_t *out, perfetto_reader *reader, const perfetto_sequence *s,
-                            const perfetto_event *e)
+static hd_status find_track(uint32_t *out, perfetto_reader *reader, const perfetto_sequence *s, const perfetto_event *e)
 {
     uint64_t uuid = e->has_track_uuid ? e->track_uuid : s->has_track_uuid ? s->track_uuid : 0;
     bool numbers = e->legacy.has_pid || (e->legacy.has_tid && s->has_thread) ||
@@ -209,11 +207,10 @@ static hd_status add_flows(perfetto_reader *reader, uint32_t track, int64_t time
     return HD_OK;
 }
 
-static hd_status add_typed(perfetto_reader *reader, const perfetto_sequence *s, const perfetto_event *e,
-                           uint32_t track)
+static hd_status add_typed(perfetto_reader *reader, const perfetto_sequence *s, const perfetto_event *e, uint32_t track)
 {
-    hd_row row = hd_row_of(e->type == PF_TYPE_INSTANT ? HD_KIND_INSTANT : HD_KIND_SLICE,
-                           e->type == PF_TYPE_INSTANT ? 'i' : 'X');
+    hd_row row =
+        hd_row_of(e->type == PF_TYPE_INSTANT ? HD_KIND_INSTANT : HD_KIND_SLICE, e->type == PF_TYPE_INSTANT ? 'i' : 'X');
     int64_t at = e->time_ns;
     row.track = track;
     row.name = e->name;

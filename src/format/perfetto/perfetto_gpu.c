@@ -11,7 +11,8 @@ typedef struct stage {
     uint64_t queue_id, stage_id;
     int64_t gpu;
     uint32_t name;
-    bool has_event_id, has_duration, has_queue_iid, has_stage_iid, has_context, has_kernel, has_old_queue, has_old_stage;
+    bool has_event_id, has_duration, has_queue_iid, has_stage_iid, has_context, has_kernel, has_old_queue,
+        has_old_stage;
 } stage;
 
 static hd_ident gpu_pid(perfetto_reader *reader, int64_t gpu)
@@ -30,7 +31,8 @@ static hd_status gpu_process(hd_ident *out, perfetto_reader *reader, int64_t gpu
     return HD_OK;
 }
 
-/* ---- the tables of the old form -------------------------------------------------------------------------------------- */
+/* ---- the tables of the old form
+ * -------------------------------------------------------------------------------------- */
 
 static hd_status read_description(perfetto_reader *reader, perfetto_map *map, uint64_t *count,
                                   const hd_proto_field *field)
@@ -60,7 +62,8 @@ static hd_status read_specifications(perfetto_reader *reader, const hd_proto_fie
     return perfetto_check(reader, &message);
 }
 
-/* ---- arguments --------------------------------------------------------------------------------------------------------- */
+/* ---- arguments
+ * --------------------------------------------------------------------------------------------------------- */
 
 static hd_status add_extra(perfetto_reader *reader, const hd_proto_field *field)
 {
@@ -142,7 +145,8 @@ static hd_status add_launch(perfetto_reader *reader, const perfetto_sequence *s,
     return perfetto_check(reader, &message);
 }
 
-/* ---- render stages ------------------------------------------------------------------------------------------------------ */
+/* ---- render stages
+ * ------------------------------------------------------------------------------------------------------ */
 
 static hd_status read_stage_argument(perfetto_reader *reader, const perfetto_sequence *s, const hd_proto_field *f)
 {
@@ -154,14 +158,14 @@ static hd_status read_stage_argument(perfetto_reader *reader, const perfetto_seq
     case HD_PROTO_VARINT(PF_STAGE_CONTEXT): return perfetto_add_unsigned_arg(reader, "context", f->value);
     case HD_PROTO_VARINT(PF_STAGE_RENDER_TARGET_HANDLE):
         return perfetto_add_unsigned_arg(reader, "render_target", f->value);
-    case HD_PROTO_VARINT(PF_STAGE_RENDER_PASS_HANDLE): return perfetto_add_unsigned_arg(reader, "render_pass", f->value);
+    case HD_PROTO_VARINT(PF_STAGE_RENDER_PASS_HANDLE):
+        return perfetto_add_unsigned_arg(reader, "render_pass", f->value);
     case HD_PROTO_VARINT(PF_STAGE_RENDER_PASS_INSTANCE_ID):
         return perfetto_add_unsigned_arg(reader, "render_pass_instance", f->value);
     case HD_PROTO_VARINT(PF_STAGE_SUBMISSION_ID): return perfetto_add_unsigned_arg(reader, "submission_id", f->value);
     case HD_PROTO_VARINT(PF_STAGE_COMMAND_BUFFER_HANDLE):
         return perfetto_add_unsigned_arg(reader, "command_buffer", f->value);
-    case HD_PROTO_VARINT(PF_STAGE_EVENT_WAIT_IDS):
-        return perfetto_add_unsigned_arg(reader, "event_wait_id", f->value);
+    case HD_PROTO_VARINT(PF_STAGE_EVENT_WAIT_IDS): return perfetto_add_unsigned_arg(reader, "event_wait_id", f->value);
     case HD_PROTO_VARINT(PF_STAGE_RENDER_SUBPASS_INDEX_MASK):
         return perfetto_add_unsigned_arg(reader, "render_subpass_mask", f->value);
     default: perfetto_note(reader, "perfetto.unknown-field", HD_LEDGER_LOSS, 1); return HD_OK;
@@ -251,16 +255,16 @@ hd_status perfetto_read_stage(perfetto_reader *reader, const perfetto_sequence *
     return perfetto_add_row(reader, &row, &reader->args);
 }
 
-/* ---- counters ------------------------------------------------------------------------------------------------------------- */
+/* ---- counters
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t unit_text(perfetto_reader *reader, const uint64_t *over, size_t over_count, uint64_t under)
 {
     static const char *const names[] = {
-        "",        "bit",      "kbit",     "Mbit", "Gbit", "Tbit", "Pbit", "bytes", "KB",        "MB",
-        "GB",      "TB",       "PB",       "Hz",   "kHz",  "MHz",  "GHz",  "THz",   "PHz",       "ns",
-        "us",      "ms",       "s",        "min",  "h",    "vertices", "pixels", "triangles", "mW", "W",
-        "kW",      "J",        "V",        "A",    "C",    "F",    "K",    "%",     "primitives", "fragments",
-        "instructions"};
+        "",   "bit", "kbit", "Mbit",     "Gbit",   "Tbit",       "Pbit",      "bytes",       "KB", "MB", "GB",
+        "TB", "PB",  "Hz",   "kHz",      "MHz",    "GHz",        "THz",       "PHz",         "ns", "us", "ms",
+        "s",  "min", "h",    "vertices", "pixels", "triangles",  "mW",        "W",           "kW", "J",  "V",
+        "A",  "C",   "F",    "K",        "%",      "primitives", "fragments", "instructions"};
     const size_t count = sizeof names / sizeof *names;
     reader->text.size = 0;
     for (size_t i = 0; i < over_count; i++) {
@@ -363,8 +367,7 @@ hd_status perfetto_read_gpu_counters(perfetto_reader *reader, perfetto_sequence 
     uint64_t scope = iid ? iid | UINT64_C(1) << 63 : (uint64_t)gpu;
     if (descriptor.data) HD_TRY(perfetto_read_counter_specs(reader, &reader->gpu_counters, (uint64_t)gpu, &descriptor));
     if (iid) {
-        const perfetto_record *r =
-            perfetto_interned_record(reader, sequence, PF_INTERNED_GPU_COUNTER_DESCRIPTORS, iid);
+        const perfetto_record *r = perfetto_interned_record(reader, sequence, PF_INTERNED_GPU_COUNTER_DESCRIPTORS, iid);
         if (r && r->number != HD_NO_NUMBER) gpu = r->number;
     }
     while (hd_proto_next(&f, &again)) {

@@ -86,8 +86,8 @@ static hd_status add_members(perfetto_reader *reader, const perfetto_legacy *l, 
     if (l->id_scope) HD_TRY(perfetto_add_member(reader, "scope", HD_ARG_STRING, l->id_scope));
     if (l->has_thread_duration) HD_TRY(perfetto_add_member(reader, "tdur", HD_ARG_INT, l->thread_duration_us));
     if (kind == HD_KIND_INSTANT && l->scope && l->scope < sizeof scopes / sizeof *scopes)
-        HD_TRY(perfetto_add_member(reader, "s", HD_ARG_STRING,
-                                   hd_builder_intern_text(reader->builder, scopes[l->scope])));
+        HD_TRY(
+            perfetto_add_member(reader, "s", HD_ARG_STRING, hd_builder_intern_text(reader->builder, scopes[l->scope])));
     return HD_OK;
 }
 

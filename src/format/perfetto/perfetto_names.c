@@ -79,7 +79,8 @@ hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t 
     return HD_OK;
 }
 
-/* ---- streams of GPUs ----------------------------------------------------------------------------------------------- */
+/* ---- streams of GPUs -----------------------------------------------------------------------------------------------
+ */
 
 /* "stream 7", "Stream #7", "GPU 0": the number behind a word. */
 static bool number_behind(int64_t *out, hd_string s, const char *word)
@@ -116,7 +117,8 @@ static int64_t device_of(perfetto_reader *reader, uint32_t above, const uint32_t
     return known ? device : HD_NO_NUMBER;
 }
 
-/* ---- identities ---------------------------------------------------------------------------------------------------- */
+/* ---- identities ----------------------------------------------------------------------------------------------------
+ */
 
 /* From the track itself up to below the process, or to the topmost; returns how many. */
 static size_t find_path(uint32_t path[PATH_LIMIT], uint32_t *out_above, const perfetto_reader *reader, uint32_t index)
@@ -226,7 +228,7 @@ static hd_status name_threads(perfetto_reader *reader)
     return HD_OK;
 }
 
-void perfetto_prepare_tracks(perfetto_reader *reader)
+hd_status perfetto_prepare_tracks(perfetto_reader *reader)
 {
     for (size_t i = 0; i < reader->track_count; i++) {
         uint32_t parent;
@@ -234,6 +236,10 @@ void perfetto_prepare_tracks(perfetto_reader *reader)
         if (t->has_parent && perfetto_map_get(&parent, &reader->track_index, t->parent_uuid, 0))
             reader->tracks[parent].has_children = true;
     }
+    for (uint32_t i = 0; i < reader->track_count; i++) { /* before counters claim their threads */
+        if (reader->tracks[i].is_thread || reader->tracks[i].is_process) HD_TRY(identify_numbered(reader, i));
+    }
+    return HD_OK;
 }
 
 hd_status perfetto_finish_tracks(perfetto_reader *reader)
@@ -242,7 +248,6 @@ hd_status perfetto_finish_tracks(perfetto_reader *reader)
     for (uint32_t i = 0; i < reader->track_count; i++) {
         const perfetto_track *t = &reader->tracks[i];
         undescribed += !t->described && t->uuid != 0 && t->provisional;
-        if (t->is_thread || t->is_process) HD_TRY(identify_numbered(reader, i));
     }
     for (uint32_t i = 0; i < reader->track_count; i++) {
         const perfetto_track *t = &reader->tracks[i];

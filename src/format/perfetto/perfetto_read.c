@@ -56,11 +56,23 @@ static bool is_packet(const unsigned char *data, size_t size, size_t have)
     return true;
 }
 
+/* JSON behind an empty line begins like a packet: its text has no bytes below a space but white space. */
+static bool is_json_text(const unsigned char *head, size_t size)
+{
+    size_t i = 0;
+    while (i < size && strchr(" \t\r\n", head[i]) && head[i]) i++;
+    if (i < size && head[i] != '{' && head[i] != '[') return false;
+    for (; i < size; i++) {
+        if (head[i] < ' ' && head[i] != '\t' && head[i] != '\r' && head[i] != '\n') return false;
+    }
+    return true;
+}
+
 int perfetto_sniff(const unsigned char *head, size_t size)
 {
     size_t at = 1;
     uint64_t length;
-    if (size < 3 || head[0] != HD_PROTO_BYTES(PF_TRACE_PACKET)) return 0;
+    if (size < 3 || head[0] != HD_PROTO_BYTES(PF_TRACE_PACKET) || is_json_text(head, size)) return 0;
     if (!hd_proto_varint(&length, head, size, &at) || length == 0 || length > PACKET_LIMIT) return 0;
     bool whole = length <= size - at;
     if (!is_packet(head + at, (size_t)length, whole ? (size_t)length : size - at)) return 0;
@@ -130,7 +142,8 @@ typedef struct window {
     bool ended;
 } window;
 
-/* At least `wanted` bytes from w->at on, or all there are. Memory grows with what arrives, not with what is promised. */
+/* At least `wanted` bytes from w->at on, or all there are. Memory grows with what arrives, not with what is promised.
+ */
 static hd_status fill(window *w, perfetto_reader *reader, size_t wanted)
 {
     while (w->size - w->at < wanted && !w->ended) {
@@ -187,7 +200,10 @@ static hd_status skip_other(window *w, perfetto_reader *reader, size_t header, u
     default: return no_packet(reader, reader->packet_offset, "another kind of field");
     }
     HD_TRY(fill(w, reader, size));
-    if (w->size - w->at < size) return truncated(reader, reader->packet_offset);
+    if (w->size - w->at < size) {
+        hd_status status = truncated(reader, reader->packet_offset);
+        return status == HD_OK ? HD_END : status;
+    }
     perfetto_note(reader, "perfetto.unknown-field", HD_LEDGER_LOSS, 1);
     w->at += size;
     return HD_OK;
@@ -247,7 +263,7 @@ static hd_status read_all(perfetto_reader *reader)
     HD_TRY(hd_batch_new(&reader->batch, reader->builder, reader->err));
     HD_TRY(read_packets(reader));
     reader->packet_offset = HD_OFFSET_NONE;
-    perfetto_prepare_tracks(reader);
+    HD_TRY(perfetto_prepare_tracks(reader));
     HD_TRY(perfetto_finish_slices(reader));
     HD_TRY(perfetto_finish_samples(reader));
     HD_TRY(perfetto_finish_flows(reader));
@@ -263,15 +279,28 @@ static void reader_free(perfetto_reader *reader)
     for (size_t i = 0; i < reader->sequence_count; i++) perfetto_sequence_free(reader->sequences[i]);
     perfetto_map *maps[] = {&reader->sequence_index, &reader->track_index, &reader->thread_index,
                             &reader->process_index,  &reader->group_index, &reader->used_pids,
- &reader->gpu_counters,   &reader->old_queues,  &reader->old_stages,
+                            &reader->gpu_counters,   &reader->old_queues,  &reader->old_stages,
                             &reader->old_contexts,   &reader->gpu_tracks};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) perfetto_map_clear(maps[i]);
-    void *lists[] = {reader->sequences,    reader->records,      reader->tracks,      reader->threads,
-                     reader->flows,        reader->late,         reader->args.list,   reader->joined.list,
+    void *lists[] = {reader->sequences,
+                     reader->records,
+                     reader->tracks,
+                     reader->threads,
+                     reader->flows,
+                     reader->late,
+                     reader->args.list,
+                     reader->joined.list,
                      reader->counter_args.list,
-                     reader->keys,         reader->values,       reader->json.data,   reader->text.data,
-                     reader->utf8,         reader->event_flows,  reader->extra_tracks, reader->extra_double_tracks,
-                     reader->extra_values, reader->extra_doubles};
+                     reader->keys,
+                     reader->values,
+                     reader->json.data,
+                     reader->text.data,
+                     reader->utf8,
+                     reader->event_flows,
+                     reader->extra_tracks,
+                     reader->extra_double_tracks,
+                     reader->extra_values,
+                     reader->extra_doubles};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     perfetto_slices_free(reader);
     perfetto_clocks_free(&reader->clocks);

@@ -50,11 +50,11 @@ typedef struct perfetto_clock {
     uint32_t id, sequence; /* sequence: 0 unless it is a clock of one */
     uint64_t unit_ns;
     bool incremental;
-    int64_t last_ns;       /* what an incremental time counts from */
-    uint32_t *pairs;       /* those that start here */
+    int64_t last_ns; /* what an incremental time counts from */
+    uint32_t *pairs; /* those that start here */
     size_t pair_count, pair_capacity;
-    uint32_t mark, via;    /* of the search for a path */
-    uint32_t path_version; /* when `path` was searched */
+    uint32_t mark, via;          /* of the search for a path */
+    uint32_t path_version;       /* when `path` was searched */
     uint32_t path[4], path_size; /* pairs to the trace's clock; PERFETTO_NO_PATH */
 } perfetto_clock;
 
@@ -65,7 +65,7 @@ typedef struct perfetto_clock_pair {
     uint32_t from, to;
     struct perfetto_reading {
         int64_t from_ns, to_ns;
-    } *list;
+    } * list;
     size_t count, capacity;
 } perfetto_clock_pair;
 
@@ -172,10 +172,10 @@ typedef struct perfetto_reader {
     hd_error *err;
     bool want_args;
 
-    const uint8_t *base;     /* bytes that offsets of errors count from */
+    const uint8_t *base; /* bytes that offsets of errors count from */
     size_t base_size;
-    uint64_t base_offset;    /* and where those stand in the input */
-    uint64_t packet_offset;  /* of the packet, or of the compressed one that holds it */
+    uint64_t base_offset;   /* and where those stand in the input */
+    uint64_t packet_offset; /* of the packet, or of the compressed one that holds it */
     uint64_t packet_count, event_count;
 
     perfetto_map sequence_index; /* (id, 0) */
@@ -215,18 +215,18 @@ typedef struct perfetto_reader {
     struct perfetto_event_flow {
         uint64_t id;
         char phase;
-    } *event_flows;
+    } * event_flows;
     size_t event_flow_count, event_flow_capacity;
     uint64_t *extra_tracks, *extra_double_tracks;
     size_t extra_track_count, extra_track_capacity, extra_double_track_count, extra_double_track_capacity;
     uint64_t *extra_values, *extra_doubles;
     size_t extra_value_count, extra_value_capacity, extra_double_count, extra_double_capacity;
 
-    perfetto_map gpu_counters;             /* (gpu, counter) -> record: name, unit */
-    perfetto_map old_queues, old_stages;   /* (number, 0) -> record */
+    perfetto_map gpu_counters;           /* (gpu, counter) -> record: name, unit */
+    perfetto_map old_queues, old_stages; /* (number, 0) -> record */
     uint64_t old_queue_count, old_stage_count;
-    perfetto_map old_contexts;             /* (context, 0) -> record */
-    perfetto_map gpu_tracks;               /* (gpu, queue and its form) -> track */
+    perfetto_map old_contexts; /* (context, 0) -> record */
+    perfetto_map gpu_tracks;   /* (gpu, queue and its form) -> track */
 } perfetto_reader;
 
 /* ---- perfetto_read.c ------------------------------------------------------------------------------------------ */
@@ -303,7 +303,7 @@ uint32_t perfetto_join(perfetto_reader *reader, uint32_t first, uint32_t second)
 /* The pid of what stands below no process. */
 hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t root);
 /* Before the first of the calls that finish. */
-void perfetto_prepare_tracks(perfetto_reader *reader);
+hd_status perfetto_prepare_tracks(perfetto_reader *reader);
 /* Names, order and identities, once all descriptors are there. */
 hd_status perfetto_finish_tracks(perfetto_reader *reader);
 

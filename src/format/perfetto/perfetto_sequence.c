@@ -43,8 +43,7 @@ void perfetto_sequence_free(perfetto_sequence *sequence)
     free(sequence);
 }
 
-hd_status perfetto_append_u64(perfetto_reader *reader, uint64_t **list, size_t *count, size_t *capacity,
-                              uint64_t value)
+hd_status perfetto_append_u64(perfetto_reader *reader, uint64_t **list, size_t *count, size_t *capacity, uint64_t value)
 {
     HD_TRY(perfetto_grow(reader, (void **)list, capacity, *count, sizeof **list));
     (*list)[(*count)++] = value;
@@ -232,8 +231,7 @@ hd_status perfetto_read_interned(perfetto_reader *reader, perfetto_sequence *seq
     return perfetto_check(reader, &message);
 }
 
-uint32_t perfetto_interned_text(perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t kind,
-                                uint64_t iid)
+uint32_t perfetto_interned_text(perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t kind, uint64_t iid)
 {
     uint32_t value;
     if (perfetto_map_get(&value, &sequence->interned, kind, iid)) return value;

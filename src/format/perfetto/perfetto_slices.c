@@ -1,8 +1,8 @@
 /* perfetto_slices.c - begins and ends become slices; points of flows; samples of counters
  *
  * An end closes the latest open slice that its own packet sequence began on the track; if there is none, the one that
- * began last before it. Ends that come before their begins, as packets of two threads may, wait to the end of the input.
- * Only open slices are kept.
+ * began last before it. Ends that come before their begins, as packets of two threads may, wait to the end of the
+ * input. Only open slices are kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +128,8 @@ hd_status perfetto_end_state(perfetto_reader *reader, uint32_t track, int64_t ti
     return close_slice(reader, s, s->open_count - 1, time_ns, NULL, 0);
 }
 
-/* ---- at the end of the input --------------------------------------------------------------------------------------- */
+/* ---- at the end of the input ---------------------------------------------------------------------------------------
+ */
 
 static int by_end_time(const void *a, const void *b)
 {
@@ -195,14 +196,15 @@ hd_status perfetto_finish_slices(perfetto_reader *reader)
     return HD_OK;
 }
 
-/* ---- flows ----------------------------------------------------------------------------------------------------------- */
+/* ---- flows
+ * ----------------------------------------------------------------------------------------------------------- */
 
 hd_status perfetto_add_flow(perfetto_reader *reader, uint64_t id, char phase, uint32_t track, int64_t time_ns)
 {
     HD_TRY(perfetto_grow(reader, (void **)&reader->flows, &reader->flow_capacity, reader->flow_count,
                          sizeof *reader->flows));
-    reader->flows[reader->flow_count] = (perfetto_flow){
-        .id = id, .time_ns = time_ns, .order = reader->flow_count, .track = track, .phase = phase};
+    reader->flows[reader->flow_count] =
+        (perfetto_flow){.id = id, .time_ns = time_ns, .order = reader->flow_count, .track = track, .phase = phase};
     reader->flow_count++;
     return HD_OK;
 }
@@ -255,7 +257,8 @@ hd_status perfetto_finish_flows(perfetto_reader *reader)
     return HD_OK;
 }
 
-/* ---- counters ---------------------------------------------------------------------------------------------------------- */
+/* ---- counters
+ * ---------------------------------------------------------------------------------------------------------- */
 
 hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, uint32_t name, uint32_t unit,
                                    int64_t time_ns, perfetto_number value)
@@ -334,8 +337,7 @@ hd_status perfetto_add_sample(perfetto_reader *reader, uint64_t uuid, int64_t ti
     bool known = false;
     HD_TRY(perfetto_get_track(&index, reader, uuid));
     perfetto_track *t = &reader->tracks[index];
-    if (t->described && !t->has_late)
-        HD_TRY(add_sample(&known, reader, index, time_ns, value, generation, false));
+    if (t->described && !t->has_late) HD_TRY(add_sample(&known, reader, index, time_ns, value, generation, false));
     if (known) return HD_OK;
     reader->tracks[index].has_late = true; /* its samples stay in their order */
     HD_TRY(perfetto_grow(reader, (void **)&reader->late, &reader->late_capacity, reader->late_count,

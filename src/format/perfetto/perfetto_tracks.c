@@ -15,8 +15,7 @@ hd_ident perfetto_number_ident(perfetto_reader *reader, int64_t number)
 }
 
 /* A thread, or with is_process the process itself (tid is 0). */
-hd_status perfetto_get_thread(perfetto_thread **out, perfetto_reader *reader, int64_t pid, int64_t tid,
-                              bool is_process)
+hd_status perfetto_get_thread(perfetto_thread **out, perfetto_reader *reader, int64_t pid, int64_t tid, bool is_process)
 {
     uint32_t index;
     perfetto_map *map = is_process ? &reader->process_index : &reader->thread_index;
@@ -59,8 +58,7 @@ hd_status perfetto_get_track(uint32_t *out, perfetto_reader *reader, uint64_t uu
                          sizeof *reader->tracks));
     if (reader->track_count >= UINT32_MAX - 1) return HD_NOMEM(reader->err);
     *out = (uint32_t)reader->track_count++;
-    reader->tracks[*out] =
-        (perfetto_track){.uuid = uuid, .track = HD_NONE, .process_track = HD_NONE, .multiplier = 1};
+    reader->tracks[*out] = (perfetto_track){.uuid = uuid, .track = HD_NONE, .process_track = HD_NONE, .multiplier = 1};
     return perfetto_map_set(&reader->track_index, uuid, 0, *out) ? HD_OK : HD_NOMEM(reader->err);
 }
 
@@ -158,8 +156,8 @@ static hd_status read_process(numbers *out, perfetto_reader *reader, const hd_pr
             if (!out->command) out->command = perfetto_text(reader, &f);
             break;
         case HD_PROTO_BYTES(PF_PROCESS_PROCESS_LABELS):
-            out->labels = out->labels ? perfetto_join(reader, out->labels, perfetto_text(reader, &f))
-                                      : perfetto_text(reader, &f);
+            out->labels =
+                out->labels ? perfetto_join(reader, out->labels, perfetto_text(reader, &f)) : perfetto_text(reader, &f);
             break;
         default: break;
         }
@@ -200,7 +198,7 @@ static hd_status read_thread(numbers *out, perfetto_reader *reader, const hd_pro
 /* What Chrome calls its processes. */
 static uint32_t chrome_process_name(perfetto_reader *reader, uint64_t type)
 {
-    static const char *const names[] = {NULL,  "Browser",      "Renderer",     "Utility", "Zygote", "SandboxHelper",
+    static const char *const names[] = {NULL,  "Browser",      "Renderer",    "Utility", "Zygote", "SandboxHelper",
                                         "Gpu", "Ppapi Plugin", "Ppapi Broker"};
     if (type == 0 || type >= sizeof names / sizeof *names) return HD_STRING_NONE;
     return hd_builder_intern_text(reader->builder, names[type]);
@@ -368,7 +366,8 @@ hd_status perfetto_read_descriptor(perfetto_reader *reader, const hd_proto_field
     return HD_OK;
 }
 
-/* ---- older forms, and process trees ------------------------------------------------------------------------------- */
+/* ---- older forms, and process trees -------------------------------------------------------------------------------
+ */
 
 hd_status perfetto_read_thread_descriptor(perfetto_reader *reader, perfetto_sequence *sequence,
                                           const hd_proto_field *field)

@@ -59,7 +59,9 @@ hd_arg_type perfetto_double_value(int64_t *out_bits, perfetto_reader *reader, do
     unsigned scale;
     char text[40];
     if (isnan(value) || isinf(value)) { /* JSON has no number for these */
-        *out_bits = hd_builder_intern_text(reader->builder, isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+        *out_bits = hd_builder_intern_text(reader->builder, isnan(value) ? "NaN"
+                                                            : value < 0  ? "-Infinity"
+                                                                         : "Infinity");
         return HD_ARG_STRING;
     }
     if (short_decimal(&mantissa, &scale, value)) {
@@ -133,15 +135,13 @@ hd_status perfetto_add_member(perfetto_reader *reader, const char *key, hd_arg_t
 
 static void put_value(perfetto_reader *reader, hd_json_out *out, const perfetto_arg *arg)
 {
-    hd_string s = arg->key.type >= HD_ARG_NUMBER ? hd_builder_string(reader->builder, (uint32_t)arg->bits)
-                                                 : (hd_string){"", 0};
+    hd_string s =
+        arg->key.type >= HD_ARG_NUMBER ? hd_builder_string(reader->builder, (uint32_t)arg->bits) : (hd_string){"", 0};
     switch (arg->key.type) {
     case HD_ARG_NULL: hd_json_put_text(out, "null"); break;
     case HD_ARG_BOOL: hd_json_put_text(out, arg->bits ? "true" : "false"); break;
     case HD_ARG_INT: hd_json_put_int(out, arg->bits); break;
-    case HD_ARG_DECIMAL:
-        hd_json_put_decimal(out, hd_decimal_mantissa(arg->bits), hd_decimal_scale(arg->bits));
-        break;
+    case HD_ARG_DECIMAL: hd_json_put_decimal(out, hd_decimal_mantissa(arg->bits), hd_decimal_scale(arg->bits)); break;
     case HD_ARG_STRING: hd_json_put_string(out, s.data, s.size); break;
     default: hd_json_put(out, s.data, s.size); break;
     }
@@ -194,7 +194,8 @@ hd_status perfetto_shape(perfetto_reader *reader, hd_row *row, const perfetto_ar
         reader->values[i] = args->list[i].bits;
         has_args |= args->list[i].key.scope == HD_SCOPE_ARGS;
     }
-    row->shape = count > KEY_LIMIT ? HD_NONE : hd_builder_shape(reader->builder, reader->keys, (uint32_t)count, has_args);
+    row->shape =
+        count > KEY_LIMIT ? HD_NONE : hd_builder_shape(reader->builder, reader->keys, (uint32_t)count, has_args);
     if (row->shape != HD_NONE && (count == 0 || row->shape != hd_builder_raw_shape(reader->builder))) return HD_OK;
     return raw_shape(reader, row, args);
 }
