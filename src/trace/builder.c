@@ -60,6 +60,14 @@ uint32_t hd_builder_track(hd_builder *builder, hd_ident pid, hd_ident tid, bool 
     return track;
 }
 
+bool hd_builder_identify_track(hd_builder *builder, uint32_t track, hd_ident pid, hd_ident tid)
+{
+    bool failed;
+    bool done = hd_tracks_identify(&builder->trace.tracks, track, pid, tid, &failed);
+    if (failed) atomic_store(&builder->trace.strings.failed, true);
+    return done;
+}
+
 static hd_ident number_ident(hd_builder *builder, int64_t number)
 {
     char text[24];

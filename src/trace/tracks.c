@@ -53,6 +53,7 @@ static bool grow_slots(hd_tracks *tracks)
     free(tracks->slots);
     tracks->slots = slots;
     tracks->slot_count *= 2;
+    tracks->stale = 0;
     for (uint32_t i = 0; i < tracks->count; i++) {
         const hd_track *t = &tracks->list[i];
         *find_slot(tracks, t->pid, t->tid, t->kind == HD_TRACK_PROCESS) = i + 1;
@@ -62,7 +63,7 @@ static bool grow_slots(hd_tracks *tracks)
 
 static uint32_t add(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
-    if (tracks->count * 2 >= tracks->slot_count && !grow_slots(tracks)) return HD_NONE;
+    if ((tracks->count + tracks->stale) * 2 >= tracks->slot_count && !grow_slots(tracks)) return HD_NONE;
     if (tracks->count == tracks->capacity) {
         uint32_t capacity = tracks->capacity ? tracks->capacity * 2 : 64;
         hd_track *list = realloc(tracks->list, capacity * sizeof *list);
@@ -103,6 +104,24 @@ uint32_t hd_tracks_get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool proce
     return id;
 }
 
+bool hd_tracks_identify(hd_tracks *tracks, uint32_t track, hd_ident pid, hd_ident tid, bool *out_failed)
+{
+    pthread_mutex_lock(&tracks->lock);
+    hd_track *t = &tracks->list[track];
+    bool process = t->kind == HD_TRACK_PROCESS;
+    *out_failed = (tracks->count + tracks->stale) * 2 >= tracks->slot_count && !grow_slots(tracks);
+    uint32_t *slot = *out_failed ? NULL : find_slot(tracks, pid, tid, process);
+    bool free_slot = slot && *slot == 0;
+    if (free_slot) { /* the old slot stays and points at what it no longer names, which no search takes for a match */
+        t->pid = pid;
+        t->tid = tid;
+        *slot = track + 1;
+        tracks->stale++;
+    }
+    pthread_mutex_unlock(&tracks->lock);
+    return free_slot || (slot && *slot == track + 1);
+}
+
 bool hd_tracks_keep(hd_tracks *tracks, const uint32_t *map, uint32_t count)
 {
     hd_track *list = malloc(((size_t)count + 1) * sizeof *list);
@@ -116,6 +135,7 @@ bool hd_tracks_keep(hd_tracks *tracks, const uint32_t *map, uint32_t count)
     tracks->list = list;
     tracks->capacity = count + 1;
     tracks->count = 0;
+    tracks->stale = 0;
     memset(tracks->slots, 0, tracks->slot_count * sizeof *tracks->slots);
     for (; tracks->count < count; tracks->count++) {
         const hd_track *t = &list[tracks->count];

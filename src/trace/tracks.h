@@ -12,12 +12,15 @@ typedef struct hd_tracks {
     uint32_t count, capacity;
     uint32_t *slots; /* hash table of ids + 1 */
     uint32_t slot_count;
+    uint32_t stale; /* slots that tracks with a new identity left behind */
 } hd_tracks;
 
 hd_status hd_tracks_init(hd_tracks *tracks, hd_error *err);
 void hd_tracks_deinit(hd_tracks *tracks);
 /* The track of (pid, tid), made if need be; HD_NONE when memory ran out. */
 uint32_t hd_tracks_get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process);
+/* Give a track another (pid, tid); false if one has it already, or memory ran out (then *out_failed). */
+bool hd_tracks_identify(hd_tracks *tracks, uint32_t track, hd_ident pid, hd_ident tid, bool *out_failed);
 /* Only the `count` tracks with map[id] != HD_NONE stay; map gives their new ids. false: memory ran out. */
 bool hd_tracks_keep(hd_tracks *tracks, const uint32_t *map, uint32_t count);
 /* Process tracks for all, parents, twins. No other thread may use the tracks. */

@@ -6,10 +6,12 @@ const hd_format hd_perfetto_format = {
         {.name = "perfetto",
          .title = "Perfetto protobuf trace (track events)",
          .extensions = ".pftrace .perfetto-trace",
-         .reads = false,
+         .reads = true,
          .writes = true,
          .keeps =
              "slices, instants, counters, async slices, flows, typed arguments, metadata, names and order of tracks",
          .loses = "stack samples, objects, names of flows, ends without begin, picoseconds"},
+    .sniff = perfetto_sniff,
+    .read = perfetto_read,
     .write = perfetto_write,
 };

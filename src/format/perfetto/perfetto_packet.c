@@ -1,0 +1,263 @@
+/* perfetto_packet.c - one packet: its sequence, its time, what it carries */
+#include "base/bytes.h"
+#include "base/compress.h"
+#include "format/perfetto/perfetto_reader.h"
+
+#include <stdlib.h>
+
+enum { DECOMPRESSED_LIMIT = 512 << 20 };
+
+/* What a packet may carry that has no place in a trace. */
+typedef struct cargo {
+    uint16_t number;
+    uint8_t level;
+    const char *code;
+} cargo;
+
+static const cargo cargoes[] = {
+    {PF_PACKET_FTRACE_EVENTS, HD_LEDGER_LOSS, "perfetto.packet-ftrace-events"},
+    {PF_PACKET_INODE_FILE_MAP, HD_LEDGER_LOSS, "perfetto.packet-inode-file-map"},
+    {PF_PACKET_CHROME_EVENTS, HD_LEDGER_LOSS, "perfetto.packet-chrome-events"},
+    {PF_PACKET_SYS_STATS, HD_LEDGER_LOSS, "perfetto.packet-sys-stats"},
+    {PF_PACKET_PROCESS_STATS, HD_LEDGER_LOSS, "perfetto.packet-process-stats"},
+    {PF_PACKET_TRACE_CONFIG, HD_LEDGER_NOTE, "perfetto.packet-trace-config"},
+    {PF_PACKET_FTRACE_STATS, HD_LEDGER_NOTE, "perfetto.packet-ftrace-stats"},
+    {PF_PACKET_TRACE_STATS, HD_LEDGER_NOTE, "perfetto.packet-trace-stats"},
+    {PF_PACKET_SYNCHRONIZATION_MARKER, HD_LEDGER_NOTE, "perfetto.packet-synchronization-marker"},
+    {PF_PACKET_PROFILE_PACKET, HD_LEDGER_LOSS, "perfetto.packet-profile"},
+    {PF_PACKET_BATTERY, HD_LEDGER_LOSS, "perfetto.packet-battery"},
+    {PF_PACKET_ANDROID_LOG, HD_LEDGER_LOSS, "perfetto.packet-android-log"},
+    {PF_PACKET_POWER_RAILS, HD_LEDGER_LOSS, "perfetto.packet-power-rails"},
+    {PF_PACKET_SYSTEM_INFO, HD_LEDGER_NOTE, "perfetto.packet-system-info"},
+    {PF_PACKET_TRIGGER, HD_LEDGER_NOTE, "perfetto.packet-trigger"},
+    {PF_PACKET_PACKAGES_LIST, HD_LEDGER_NOTE, "perfetto.packet-packages-list"},
+    {PF_PACKET_CHROME_BENCHMARK_METADATA, HD_LEDGER_NOTE, "perfetto.packet-chrome-benchmark-metadata"},
+    {PF_PACKET_PERFETTO_METATRACE, HD_LEDGER_LOSS, "perfetto.packet-metatrace"},
+    {PF_PACKET_CHROME_METADATA, HD_LEDGER_NOTE, "perfetto.packet-chrome-metadata"},
+    {PF_PACKET_STREAMING_PROFILE_PACKET, HD_LEDGER_LOSS, "perfetto.packet-streaming-profile"},
+    {PF_PACKET_GRAPHICS_FRAME_EVENT, HD_LEDGER_LOSS, "perfetto.packet-graphics-frame-event"},
+    {PF_PACKET_MODULE_SYMBOLS, HD_LEDGER_LOSS, "perfetto.packet-module-symbols"},
+    {PF_PACKET_VULKAN_MEMORY_EVENT, HD_LEDGER_LOSS, "perfetto.packet-vulkan-memory-event"},
+    {PF_PACKET_GPU_LOG, HD_LEDGER_LOSS, "perfetto.packet-gpu-log"},
+    {PF_PACKET_DEOBFUSCATION_MAPPING, HD_LEDGER_LOSS, "perfetto.packet-deobfuscation-mapping"},
+    {PF_PACKET_VULKAN_API_EVENT, HD_LEDGER_LOSS, "perfetto.packet-vulkan-api-event"},
+    {PF_PACKET_PERF_SAMPLE, HD_LEDGER_LOSS, "perfetto.packet-perf-sample"},
+    {PF_PACKET_CPU_INFO, HD_LEDGER_NOTE, "perfetto.packet-cpu-info"},
+    {PF_PACKET_SMAPS_PACKET, HD_LEDGER_LOSS, "perfetto.packet-smaps"},
+    {PF_PACKET_SERVICE_EVENT, HD_LEDGER_NOTE, "perfetto.packet-service-event"},
+    {PF_PACKET_INITIAL_DISPLAY_STATE, HD_LEDGER_LOSS, "perfetto.packet-initial-display-state"},
+    {PF_PACKET_GPU_MEM_TOTAL_EVENT, HD_LEDGER_LOSS, "perfetto.packet-gpu-mem-total-event"},
+    {PF_PACKET_EXTENSION_DESCRIPTOR, HD_LEDGER_NOTE, "perfetto.packet-extension-descriptor"},
+    {PF_PACKET_MEMORY_TRACKER_SNAPSHOT, HD_LEDGER_LOSS, "perfetto.packet-memory-tracker-snapshot"},
+    {PF_PACKET_STREAMING_ALLOCATION, HD_LEDGER_LOSS, "perfetto.packet-streaming-allocation"},
+    {PF_PACKET_STREAMING_FREE, HD_LEDGER_LOSS, "perfetto.packet-streaming-free"},
+    {PF_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN, HD_LEDGER_LOSS, "perfetto.packet-android-energy-estimation"},
+    {PF_PACKET_UI_STATE, HD_LEDGER_NOTE, "perfetto.packet-ui-state"},
+    {PF_PACKET_TRANSLATION_TABLE, HD_LEDGER_LOSS, "perfetto.packet-translation-table"},
+    {PF_PACKET_ANDROID_GAME_INTERVENTION_LIST, HD_LEDGER_LOSS, "perfetto.packet-android-game-intervention-list"},
+    {PF_PACKET_STATSD_ATOM, HD_LEDGER_LOSS, "perfetto.packet-statsd-atom"},
+    {PF_PACKET_ANDROID_SYSTEM_PROPERTY, HD_LEDGER_LOSS, "perfetto.packet-android-system-property"},
+    {PF_PACKET_TRACE_UUID, HD_LEDGER_NOTE, "perfetto.packet-trace-uuid"},
+    {PF_PACKET_TRACK_EVENT_RANGE_OF_INTEREST, HD_LEDGER_NOTE, "perfetto.packet-range-of-interest"},
+    {PF_PACKET_ENTITY_STATE_RESIDENCY, HD_LEDGER_LOSS, "perfetto.packet-entity-state-residency"},
+    {PF_PACKET_ETW_EVENTS, HD_LEDGER_LOSS, "perfetto.packet-etw-events"},
+    {PF_PACKET_V8_JS_CODE, HD_LEDGER_LOSS, "perfetto.packet-v8-code"},
+    {PF_PACKET_V8_JS_CODE + 1, HD_LEDGER_LOSS, "perfetto.packet-v8-code"}, /* internal, Wasm, RegExp code, code moves */
+    {PF_PACKET_V8_JS_CODE + 2, HD_LEDGER_LOSS, "perfetto.packet-v8-code"},
+    {PF_PACKET_V8_JS_CODE + 3, HD_LEDGER_LOSS, "perfetto.packet-v8-code"},
+    {PF_PACKET_V8_JS_CODE + 4, HD_LEDGER_LOSS, "perfetto.packet-v8-code"},
+    {PF_PACKET_REMOTE_CLOCK_SYNC, HD_LEDGER_LOSS, "perfetto.packet-remote-clock-sync"},
+    {PF_PACKET_CHROME_TRIGGER, HD_LEDGER_NOTE, "perfetto.packet-chrome-trigger"},
+    {PF_PACKET_CLONE_SNAPSHOT_TRIGGER, HD_LEDGER_NOTE, "perfetto.packet-clone-snapshot-trigger"},
+    {PF_PACKET_GENERIC_KERNEL_TASK_STATE_EVENT, HD_LEDGER_LOSS, "perfetto.packet-generic-kernel-task-state"},
+    {PF_PACKET_GENERIC_KERNEL_CPU_FREQ_EVENT, HD_LEDGER_LOSS, "perfetto.packet-generic-kernel-cpu-frequency"},
+    {PF_PACKET_GENERIC_KERNEL_TASK_RENAME_EVENT, HD_LEDGER_LOSS, "perfetto.packet-generic-kernel-task-rename"},
+    {PF_PACKET_GENERIC_KERNEL_PROCESS_TREE, HD_LEDGER_LOSS, "perfetto.packet-generic-kernel-process-tree"},
+    {PF_PACKET_TRACE_PROVENANCE, HD_LEDGER_NOTE, "perfetto.packet-trace-provenance"},
+    {PF_PACKET_TRACE_ATTRIBUTES, HD_LEDGER_NOTE, "perfetto.packet-trace-attributes"},
+    {PF_PACKET_GPU_INFO, HD_LEDGER_NOTE, "perfetto.packet-gpu-info"},
+    {PF_PACKET_GENERIC_GPU_FREQUENCY_EVENT, HD_LEDGER_LOSS, "perfetto.packet-gpu-frequency"},
+    {PF_PACKET_STACK_SAMPLE, HD_LEDGER_LOSS, "perfetto.packet-stack-sample"},
+};
+
+/* A packet's fields. */
+typedef struct packet {
+    uint32_t sequence_id, flags, clock_id;
+    uint64_t time, dropped;
+    bool has_sequence, has_time, has_clock, cleared, has_defaults, has_interned, has_data;
+    hd_proto_field defaults, interned, data;
+} packet;
+
+static void count_cargo(perfetto_reader *reader, uint32_t number)
+{
+    for (size_t i = 0; i < sizeof cargoes / sizeof *cargoes; i++) {
+        if (cargoes[i].number != number) continue;
+        perfetto_note(reader, cargoes[i].code, (hd_ledger_level)cargoes[i].level, 1);
+        return;
+    }
+    perfetto_note(reader, "perfetto.packet-unknown", HD_LEDGER_LOSS, 1);
+}
+
+/* ---- compressed packets ------------------------------------------------------------------------------------------ */
+
+/* The size that a zstd frame states of its content; false: it is no frame, or states none. */
+static bool zstd_content_size(uint64_t *out, const uint8_t *data, size_t size)
+{
+    static const uint8_t magic[] = {0x28, 0xb5, 0x2f, 0xfd}, id_sizes[] = {0, 1, 2, 4}, sizes[] = {0, 2, 4, 8};
+    if (size < 5 || memcmp(data, magic, sizeof magic) != 0) return false;
+    uint8_t descriptor = data[4];
+    bool single = descriptor & 0x20;
+    size_t at = 5 + !single + id_sizes[descriptor & 3];
+    size_t width = descriptor >> 6 == 0 ? single : sizes[descriptor >> 6];
+    if (width == 0 || size < at || size - at < width) return false;
+    *out = width == 2 ? 256 : 0;
+    for (size_t i = 0; i < width; i++) *out += (uint64_t)data[at + i] << 8 * i;
+    return true;
+}
+
+static hd_status zstd_decompress(hd_bytes *out, perfetto_reader *reader, const hd_proto_field *field, bool *out_fine)
+{
+    uint64_t size;
+    hd_decompressor *decompressor = NULL;
+    *out_fine = zstd_content_size(&size, field->data, field->size) && size <= DECOMPRESSED_LIMIT;
+    if (!*out_fine || size == 0) return HD_OK;
+    if (!hd_bytes_room(out, (size_t)size)) return HD_NOMEM(reader->err);
+    *out_fine = hd_decompress(out->data, (size_t)size, &decompressor, field->data, field->size);
+    out->size = *out_fine ? (size_t)size : 0;
+    hd_decompressor_free(decompressor);
+    return HD_OK;
+}
+
+static hd_status read_compressed(perfetto_reader *reader, const hd_proto_field *field)
+{
+    hd_bytes bytes = {0};
+    bool fine = true, zlib = hd_proto_number(field) == PF_PACKET_COMPRESSED_PACKETS;
+    uint64_t offset = reader->packet_offset;
+    hd_status status = HD_OK;
+    if (reader->base != NULL && reader->base_size == 0)
+        return hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset, "compressed packets within compressed packets");
+    if (zlib)
+        fine = hd_zlib_decompress(&bytes, field->data, field->size, DECOMPRESSED_LIMIT);
+    else
+        status = zstd_decompress(&bytes, reader, field, &fine);
+    if (status == HD_OK && !fine)
+        status = hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset,
+                              "compressed packets that cannot be decompressed, or to more than %d MiB",
+                              DECOMPRESSED_LIMIT >> 20);
+    if (status == HD_OK) {
+        const uint8_t *base = reader->base;
+        size_t base_size = reader->base_size;
+        reader->base = bytes.data ? bytes.data : base;
+        reader->base_size = 0; /* offsets within it mean nothing to who looks at the file */
+        status = perfetto_read_trace(reader, bytes.data, bytes.size);
+        reader->base = base;
+        reader->base_size = base_size;
+    }
+    hd_bytes_deinit(&bytes);
+    return status;
+}
+
+/* ---- one packet -------------------------------------------------------------------------------------------------- */
+
+static hd_status read_fields(packet *out, perfetto_reader *reader, const uint8_t *data, size_t size)
+{
+    hd_proto_reader message = hd_proto_reader_of(data, size);
+    hd_proto_field f;
+    *out = (packet){0};
+    while (hd_proto_next(&f, &message)) {
+        switch (f.tag) {
+        case HD_PROTO_VARINT(PF_PACKET_TIMESTAMP):
+            out->time = f.value;
+            out->has_time = true;
+            break;
+        case HD_PROTO_VARINT(PF_PACKET_TIMESTAMP_CLOCK_ID):
+            out->clock_id = (uint32_t)f.value;
+            out->has_clock = true;
+            break;
+        case HD_PROTO_VARINT(PF_PACKET_TRUSTED_PACKET_SEQUENCE_ID):
+            out->sequence_id = (uint32_t)f.value;
+            out->has_sequence = true;
+            break;
+        case HD_PROTO_VARINT(PF_PACKET_SEQUENCE_FLAGS): out->flags = (uint32_t)f.value; break;
+        case HD_PROTO_VARINT(PF_PACKET_INCREMENTAL_STATE_CLEARED): out->cleared = f.value != 0; break;
+        case HD_PROTO_VARINT(PF_PACKET_PREVIOUS_PACKET_DROPPED): out->dropped = f.value; break;
+        case HD_PROTO_BYTES(PF_PACKET_TRACE_PACKET_DEFAULTS):
+            out->defaults = f;
+            out->has_defaults = true;
+            break;
+        case HD_PROTO_BYTES(PF_PACKET_INTERNED_DATA):
+            out->interned = f;
+            out->has_interned = true;
+            break;
+        case HD_PROTO_VARINT(PF_PACKET_TRUSTED_UID):
+        case HD_PROTO_VARINT(PF_PACKET_TRUSTED_PID):
+        case HD_PROTO_VARINT(PF_PACKET_FIRST_PACKET_ON_SEQUENCE): break;
+        case HD_PROTO_VARINT(PF_PACKET_MACHINE_ID):
+            if (f.value) perfetto_note(reader, "perfetto.machine-merged", HD_LEDGER_NOTE, 1);
+            break;
+        default: /* one of a oneof: the last counts */
+            if (out->has_data) count_cargo(reader, hd_proto_number(&out->data));
+            out->data = f;
+            out->has_data = true;
+        }
+    }
+    return perfetto_check(reader, &message);
+}
+
+/* The sequence's state as the packet says it is. */
+static hd_status update_sequence(perfetto_sequence **out, perfetto_reader *reader, const packet *p)
+{
+    perfetto_sequence *s;
+    HD_TRY(perfetto_get_sequence(&s, reader, p->sequence_id));
+    if (p->dropped && s->seen) perfetto_note(reader, "perfetto.packets-dropped-by-writer", HD_LEDGER_LOSS, 1);
+    s->seen = true;
+    if (p->cleared || p->flags & PF_SEQ_INCREMENTAL_STATE_CLEARED)
+        perfetto_sequence_reset(reader, s);
+    else if (p->dropped)
+        s->valid = false;
+    if (p->has_defaults) HD_TRY(perfetto_read_defaults(reader, s, &p->defaults));
+    if (p->has_interned) HD_TRY(perfetto_read_interned(reader, s, &p->interned));
+    *out = s;
+    return HD_OK;
+}
+
+/* What needs a time, which is of the packet's clock, or the sequence's, or the trace's. */
+static hd_status read_timed(perfetto_reader *reader, perfetto_sequence *s, const packet *p)
+{
+    int64_t time_ns = 0;
+    uint32_t clock = p->has_clock ? p->clock_id : s->clock_id;
+    if (p->has_time && !perfetto_trace_time(&time_ns, reader, s, clock, p->time)) return HD_OK;
+    switch (hd_proto_number(&p->data)) {
+    case PF_PACKET_TRACK_EVENT:
+        if (!p->has_sequence) perfetto_note(reader, "perfetto.event-without-sequence", HD_LEDGER_NOTE, 1);
+        return perfetto_read_event(reader, s, &p->data, time_ns, p->has_time);
+    case PF_PACKET_GPU_RENDER_STAGE_EVENT: return perfetto_read_stage(reader, s, &p->data, time_ns, p->has_time);
+    default: return perfetto_read_gpu_counters(reader, s, &p->data, time_ns, p->has_time);
+    }
+}
+
+hd_status perfetto_read_packet(perfetto_reader *reader, const uint8_t *data, size_t size)
+{
+    packet p;
+    perfetto_sequence *s;
+    HD_TRY(read_fields(&p, reader, data, size));
+    HD_TRY(update_sequence(&s, reader, &p));
+    if (!p.has_data) return HD_OK;
+    if (p.data.tag == HD_PROTO_BYTES(PF_PACKET_CLOCK_SNAPSHOT)) return perfetto_read_snapshot(reader, s, &p.data);
+    if (p.flags & PF_SEQ_NEEDS_INCREMENTAL_STATE && !s->valid) {
+        perfetto_note(reader, "perfetto.packet-before-state", HD_LEDGER_LOSS, 1);
+        return HD_OK;
+    }
+    switch (p.data.tag) {
+    case HD_PROTO_BYTES(PF_PACKET_TRACK_EVENT):
+    case HD_PROTO_BYTES(PF_PACKET_GPU_RENDER_STAGE_EVENT):
+    case HD_PROTO_BYTES(PF_PACKET_GPU_COUNTER_EVENT): return read_timed(reader, s, &p);
+    case HD_PROTO_BYTES(PF_PACKET_TRACK_DESCRIPTOR): return perfetto_read_descriptor(reader, &p.data);
+    case HD_PROTO_BYTES(PF_PACKET_PROCESS_TREE): return perfetto_read_process_tree(reader, &p.data);
+    case HD_PROTO_BYTES(PF_PACKET_PROCESS_DESCRIPTOR): return perfetto_read_process_descriptor(reader, &p.data);
+    case HD_PROTO_BYTES(PF_PACKET_THREAD_DESCRIPTOR): return perfetto_read_thread_descriptor(reader, s, &p.data);
+    case HD_PROTO_BYTES(PF_PACKET_COMPRESSED_PACKETS):
+    case HD_PROTO_BYTES(PF_PACKET_ZSTD_COMPRESSED_PACKETS): return read_compressed(reader, &p.data);
+    default: count_cargo(reader, hd_proto_number(&p.data)); return HD_OK;
+    }
+}

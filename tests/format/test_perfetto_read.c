@@ -1,0 +1,278 @@
+/* test_perfetto_read.c - the Perfetto reader over packets made here */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compress.h"
+#include "base/protobuf.h"
+#include "base/protobuf_read.h"
+#include "dump.h"
+#include "format/perfetto/perfetto.h"
+#include "format/perfetto/perfetto_fields.h"
+#include "read_text.h"
+
+/* A packet of sequence 1, with what `flags` says. */
+static size_t begin_packet(hd_bytes *out, uint64_t time, uint64_t flags)
+{
+    size_t mark = hd_pb_begin(out, PF_TRACE_PACKET);
+    hd_pb_put_uint(out, PF_PACKET_TRUSTED_PACKET_SEQUENCE_ID, 1);
+    if (time) hd_pb_put_uint(out, PF_PACKET_TIMESTAMP, time);
+    if (flags) hd_pb_put_uint(out, PF_PACKET_SEQUENCE_FLAGS, flags);
+    return mark;
+}
+
+static void put_entry(hd_bytes *out, uint32_t kind, uint64_t iid, const char *text)
+{
+    size_t mark = hd_pb_begin(out, kind);
+    hd_pb_put_uint(out, PF_ENTRY_IID, iid);
+    hd_pb_put_text(out, PF_ENTRY_TEXT, text);
+    hd_pb_end(out, mark);
+}
+
+static void put_event(hd_bytes *out, uint64_t time, uint64_t type, uint64_t track, uint64_t name_iid, uint64_t flow)
+{
+    size_t packet = begin_packet(out, time, PF_SEQ_NEEDS_INCREMENTAL_STATE);
+    size_t event = hd_pb_begin(out, PF_PACKET_TRACK_EVENT);
+    hd_pb_put_uint(out, PF_EVENT_TYPE, type);
+    hd_pb_put_uint(out, PF_EVENT_TRACK_UUID, track);
+    if (name_iid) hd_pb_put_uint(out, PF_EVENT_NAME_IID, name_iid);
+    if (flow) hd_pb_put_uint(out, PF_EVENT_FLOW_IDS_OLD, flow);
+    if (type == PF_TYPE_COUNTER) hd_pb_put_int(out, PF_EVENT_COUNTER_VALUE, -5);
+    hd_pb_end(out, event);
+    hd_pb_end(out, packet);
+}
+
+static void put_thread(hd_bytes *out, uint64_t uuid, int64_t pid, int64_t tid, const char *name)
+{
+    size_t packet = begin_packet(out, 0, 0), track = hd_pb_begin(out, PF_PACKET_TRACK_DESCRIPTOR);
+    hd_pb_put_uint(out, PF_TRACK_UUID, uuid);
+    size_t thread = hd_pb_begin(out, PF_TRACK_THREAD);
+    hd_pb_put_int(out, PF_THREAD_PID, pid);
+    hd_pb_put_int(out, PF_THREAD_TID, tid);
+    hd_pb_put_text(out, PF_THREAD_THREAD_NAME, name);
+    hd_pb_end(out, thread);
+    hd_pb_end(out, track);
+    hd_pb_end(out, packet);
+}
+
+static void put_counter(hd_bytes *out, uint64_t uuid, uint64_t parent)
+{
+    size_t packet = begin_packet(out, 0, 0), track = hd_pb_begin(out, PF_PACKET_TRACK_DESCRIPTOR);
+    hd_pb_put_uint(out, PF_TRACK_UUID, uuid);
+    hd_pb_put_uint(out, PF_TRACK_PARENT_UUID, parent);
+    hd_pb_put_text(out, PF_TRACK_NAME, "memory");
+    size_t counter = hd_pb_begin(out, PF_TRACK_COUNTER);
+    hd_pb_put_uint(out, PF_COUNTER_UNIT, PF_UNIT_SIZE_BYTES);
+    hd_pb_put_int(out, PF_COUNTER_UNIT_MULTIPLIER, 1024);
+    hd_pb_end(out, counter);
+    hd_pb_end(out, track);
+    hd_pb_end(out, packet);
+}
+
+/* The state is cleared, and names 1 and 2 interned. */
+static void put_state(hd_bytes *out)
+{
+    size_t packet = begin_packet(out, 0, PF_SEQ_INCREMENTAL_STATE_CLEARED);
+    size_t interned = hd_pb_begin(out, PF_PACKET_INTERNED_DATA);
+    put_entry(out, PF_INTERNED_EVENT_NAMES, 1, "outer");
+    put_entry(out, PF_INTERNED_EVENT_NAMES, 2, "inner");
+    hd_pb_end(out, interned);
+    hd_pb_end(out, packet);
+}
+
+/* An event before any state, events before their descriptors, a flow, a counter, a packet of no home. */
+static hd_bytes sample(void)
+{
+    hd_bytes out = {0};
+    put_event(&out, 50, PF_TYPE_INSTANT, 7, 1, 0);
+    put_state(&out);
+    put_event(&out, 100, PF_TYPE_SLICE_BEGIN, 7, 1, 0);
+    put_event(&out, 110, PF_TYPE_SLICE_BEGIN, 7, 2, 900);
+    put_event(&out, 120, PF_TYPE_SLICE_END, 7, 0, 0);
+    put_event(&out, 125, PF_TYPE_COUNTER, 8, 0, 0);
+    put_event(&out, 130, PF_TYPE_SLICE_END, 7, 0, 900);
+    put_thread(&out, 7, 10, 11, "worker");
+    put_counter(&out, 8, 7);
+    size_t packet = begin_packet(&out, 0, 0);
+    hd_pb_put_text(&out, PF_PACKET_FTRACE_EVENTS, "");
+    hd_pb_end(&out, packet);
+    assert_false(out.failed);
+    return out;
+}
+
+static void expect_text(const char *dump, const char *text)
+{
+    if (!strstr(dump, text)) fail_msg("expected %s in:\n%s", text, dump);
+}
+
+static void test_perfetto_read__events_get_the_names_and_tracks_that_come_behind_them(void **state)
+{
+    (void)state;
+    hd_bytes in = sample();
+    char *dump = dump_text((const char *)in.data, in.size, NULL, 0, DUMP_ALL);
+    expect_text(dump, "format perfetto");
+    expect_text(dump, "thread pid=10 tid=11 name=\"worker\"");
+    expect_text(dump, "slice X pid=10 tid=11 start=100 dur=30 name=\"outer\"");
+    expect_text(dump, "slice X pid=10 tid=11 start=110 dur=10 name=\"inner\"");
+    expect_text(dump, "counter C pid=10 tid=11 start=125 name=\"memory\"");
+    expect_text(dump, "\"value\" (int) -5120");
+    expect_text(dump, "event.\"unit\" (string) \"bytes\"");
+    expect_text(dump, "flow t pid=10 tid=11 start=110");
+    expect_text(dump, "flow s pid=10 tid=11 start=100");
+    expect_text(dump, "loss perfetto perfetto.packet-before-state 1 at 0");
+    expect_text(dump, "loss perfetto perfetto.packet-ftrace-events 1");
+    free(dump);
+    hd_bytes_deinit(&in);
+}
+
+static void test_perfetto_read__compressed_packets_give_the_same(void **state)
+{
+    (void)state;
+    hd_bytes in = sample(), inner = {0}, out = {0};
+    assert_int_equal(hd_zlib_compress(&inner, in.data, in.size, NULL), HD_OK);
+    size_t packet = hd_pb_begin(&out, PF_TRACE_PACKET);
+    hd_pb_put_bytes(&out, PF_PACKET_COMPRESSED_PACKETS, inner.data, inner.size);
+    hd_pb_end(&out, packet);
+    char *plain = dump_text((const char *)in.data, in.size, NULL, 0, DUMP_CONTENT);
+    char *packed = dump_text((const char *)out.data, out.size, NULL, 0, DUMP_CONTENT);
+    assert_string_equal(plain, packed);
+    free(plain);
+    free(packed);
+    hd_bytes_deinit(&in);
+    hd_bytes_deinit(&inner);
+    hd_bytes_deinit(&out);
+}
+
+/* A clock of the sequence counts in microseconds, each time from the one before. */
+static void test_perfetto_read__incremental_clocks_become_times_of_the_trace(void **state)
+{
+    (void)state;
+    hd_bytes out = {0};
+    size_t packet = begin_packet(&out, 0, PF_SEQ_INCREMENTAL_STATE_CLEARED);
+    size_t defaults = hd_pb_begin(&out, PF_PACKET_TRACE_PACKET_DEFAULTS);
+    hd_pb_put_uint(&out, PF_DEFAULTS_TIMESTAMP_CLOCK_ID, 64);
+    hd_pb_end(&out, defaults);
+    size_t snapshot = hd_pb_begin(&out, PF_PACKET_CLOCK_SNAPSHOT);
+    const uint64_t clocks[][2] = {{PF_CLOCK_BOOTTIME, 5000000}, {64, 7}, {PF_CLOCK_REALTIME, 9000000000}};
+    for (size_t i = 0; i < 3; i++) {
+        size_t clock = hd_pb_begin(&out, PF_SNAPSHOT_CLOCKS);
+        hd_pb_put_uint(&out, PF_CLOCK_CLOCK_ID, clocks[i][0]);
+        hd_pb_put_uint(&out, PF_CLOCK_TIMESTAMP, clocks[i][1]);
+        if (clocks[i][0] == 64) hd_pb_put_uint(&out, PF_CLOCK_IS_INCREMENTAL, 1);
+        if (clocks[i][0] == 64) hd_pb_put_uint(&out, PF_CLOCK_UNIT_MULTIPLIER_NS, 1000);
+        hd_pb_end(&out, clock);
+    }
+    hd_pb_end(&out, snapshot);
+    hd_pb_end(&out, packet);
+    put_event(&out, 10, PF_TYPE_INSTANT, 7, 0, 0);
+    put_event(&out, 5, PF_TYPE_INSTANT, 7, 0, 0);
+    put_thread(&out, 7, 1, 2, "t");
+    char *dump = dump_text((const char *)out.data, out.size, NULL, 0, DUMP_ALL);
+    expect_text(dump, "start=5010000");
+    expect_text(dump, "start=5015000");
+    expect_text(dump, "base_ns 8995000000");
+    free(dump);
+    hd_bytes_deinit(&out);
+}
+
+static void test_perfetto_read__cut_anywhere_is_read_up_to_there(void **state)
+{
+    (void)state;
+    hd_bytes in = sample();
+    for (size_t size = 3; size < in.size; size++) {
+        hd_trace *trace;
+        hd_error err = {0};
+        hd_status status = read_text(&trace, (const char *)in.data, size, NULL, 0, &err);
+        if (status == HD_OK)
+            hd_trace_free(trace);
+        else if (status != HD_ERR_DAMAGED && status != HD_ERR_FORMAT)
+            fail_msg("cut at %zu: %s", size, err.message);
+        static const hd_read_options strict = {.strict = true};
+        if (size > 60 && status == HD_OK && read_text(&trace, (const char *)in.data, size, &strict, 0, NULL) == HD_OK)
+            hd_trace_free(trace); /* cut between two packets */
+    }
+    hd_trace *trace;
+    assert_int_equal(read_text(&trace, (const char *)in.data, in.size - 1, NULL, 0, NULL), HD_OK);
+    bool found = false;
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++)
+        found |= strcmp(hd_trace_ledger_at(trace, i)->code, "perfetto.truncated") == 0;
+    assert_true(found);
+    hd_trace_free(trace);
+    hd_bytes_deinit(&in);
+}
+
+static void test_perfetto_read__flipped_bits_never_break_it(void **state)
+{
+    (void)state;
+    hd_bytes in = sample();
+    for (size_t bit = 0; bit < in.size * 8; bit++) {
+        in.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        hd_trace *trace;
+        hd_error err = {0};
+        if (read_text(&trace, (const char *)in.data, in.size, NULL, 0, &err) == HD_OK)
+            hd_trace_free(trace);
+        else
+            assert_true(err.offset <= in.size || err.offset == HD_OFFSET_NONE);
+        in.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    hd_bytes_deinit(&in);
+}
+
+static void test_perfetto_read__a_length_that_lies_is_an_error_with_its_offset(void **state)
+{
+    (void)state;
+    static const unsigned char bad[] = {0x0a, 2, 0x50, 1, 0x0a, 4, 0x50, 1, 0x5a, 9, 0x0a, 2, 0x50, 1};
+    hd_trace *trace;
+    hd_error err = {0};
+    assert_int_equal(read_text(&trace, (const char *)bad, sizeof bad, NULL, 0, &err), HD_ERR_DAMAGED);
+    assert_int_equal(err.offset, 8);
+}
+
+static void test_perfetto_sniff__text_and_other_formats_are_none(void **state)
+{
+    (void)state;
+    const char *texts[] = {"\n{\"traceEvents\":[]}", "{}", "\n\n\n\n[]", "SBT\0\1\0", "\x28\xb5\x2f\xfd", "\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_int_equal(perfetto_sniff((const unsigned char *)texts[i], strlen(texts[i])), 0);
+    hd_bytes in = sample();
+    assert_int_equal(perfetto_sniff(in.data, in.size), 90);
+    hd_bytes_deinit(&in);
+}
+
+static void test_proto__groups_are_passed_over_and_bad_ones_refused(void **state)
+{
+    (void)state;
+    static const uint8_t good[] = {0x0b, 0x10, 5, 0x13, 0x14, 0x0c, 0x18, 7}, open[] = {0x0b, 0x10, 5}, end[] = {0x0c};
+    hd_proto_reader r = hd_proto_reader_of(good, sizeof good);
+    hd_proto_field f;
+    assert_true(hd_proto_next(&f, &r));
+    assert_true(hd_proto_next(&f, &r));
+    assert_int_equal(f.value, 7);
+    assert_false(hd_proto_next(&f, &r));
+    assert_false(r.failed);
+    r = hd_proto_reader_of(open, sizeof open);
+    assert_false(hd_proto_next(&f, &r));
+    assert_true(r.failed);
+    r = hd_proto_reader_of(end, sizeof end);
+    assert_false(hd_proto_next(&f, &r));
+    assert_true(r.failed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_perfetto_read__events_get_the_names_and_tracks_that_come_behind_them),
+        cmocka_unit_test(test_perfetto_read__compressed_packets_give_the_same),
+        cmocka_unit_test(test_perfetto_read__incremental_clocks_become_times_of_the_trace),
+        cmocka_unit_test(test_perfetto_read__cut_anywhere_is_read_up_to_there),
+        cmocka_unit_test(test_perfetto_read__flipped_bits_never_break_it),
+        cmocka_unit_test(test_perfetto_read__a_length_that_lies_is_an_error_with_its_offset),
+        cmocka_unit_test(test_perfetto_sniff__text_and_other_formats_are_none),
+        cmocka_unit_test(test_proto__groups_are_passed_over_and_bad_ones_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
