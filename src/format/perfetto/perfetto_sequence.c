@@ -173,7 +173,7 @@ static hd_status read_record_entry(perfetto_reader *reader, perfetto_sequence *s
             record.text[number - 2] = perfetto_text(reader, &f);
     }
     HD_TRY(perfetto_check(reader, &message));
-    uint32_t index;
+    uint32_t index = 0;
     HD_TRY(perfetto_add_record(reader, &index, record));
     return perfetto_map_set(&s->interned, hd_proto_number(entry), iid, index) ? HD_OK : HD_NOMEM(reader->err);
 }
@@ -191,7 +191,7 @@ static hd_status read_counter_entry(perfetto_reader *reader, perfetto_sequence *
         if (f.tag == HD_PROTO_BYTES(PF_COUNTER_SPEC_INTERNED_DESCRIPTOR)) descriptor = f;
     }
     HD_TRY(perfetto_check(reader, &message));
-    uint32_t index;
+    uint32_t index = 0;
     HD_TRY(perfetto_add_record(reader, &index, record));
     if (!perfetto_map_set(&s->interned, PF_INTERNED_GPU_COUNTER_DESCRIPTORS, iid, index)) return HD_NOMEM(reader->err);
     return perfetto_read_counter_specs(reader, &s->interned, iid | UINT64_C(1) << 63, &descriptor);

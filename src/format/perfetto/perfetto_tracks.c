@@ -33,7 +33,7 @@ hd_status perfetto_get_thread(perfetto_thread **out, perfetto_reader *reader, in
 
 hd_status perfetto_thread_track(uint32_t *out, perfetto_reader *reader, int64_t pid, int64_t tid)
 {
-    perfetto_thread *thread;
+    perfetto_thread *thread = NULL;
     HD_TRY(perfetto_get_thread(&thread, reader, pid, tid, false));
     if (thread->track == HD_NONE)
         thread->track = hd_builder_track(reader->builder, perfetto_number_ident(reader, pid),
@@ -206,7 +206,7 @@ static uint32_t chrome_process_name(perfetto_reader *reader, uint64_t type)
 
 static hd_status note_process(perfetto_reader *reader, const numbers *n)
 {
-    perfetto_thread *process;
+    perfetto_thread *process = NULL;
     uint32_t name = n->name ? n->name : chrome_process_name(reader, n->type);
     HD_TRY(perfetto_get_thread(&process, reader, n->pid, 0, true));
     if (name) process->name = name;
@@ -217,7 +217,7 @@ static hd_status note_process(perfetto_reader *reader, const numbers *n)
 
 static hd_status note_thread(perfetto_reader *reader, const numbers *n)
 {
-    perfetto_thread *thread;
+    perfetto_thread *thread = NULL;
     HD_TRY(perfetto_get_thread(&thread, reader, n->pid, n->tid, false));
     if (n->name) thread->name = n->name;
     if (n->has_rank) thread->rank = n->rank;
@@ -282,7 +282,7 @@ static hd_status apply_chrome_process(perfetto_reader *reader, uint32_t index, c
 {
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
     hd_proto_field f;
-    perfetto_thread *process;
+    perfetto_thread *process = NULL;
     const perfetto_track *t = &reader->tracks[index];
     while (hd_proto_next(&f, &message)) {
         if (f.tag != HD_PROTO_VARINT(1) || !t->is_process) continue; /* process_type */
