@@ -213,6 +213,26 @@ static hd_status put_annotation(perfetto_reader *reader, const perfetto_sequence
 /* ---- as a value
  * ------------------------------------------------------------------------------------------------------ */
 
+/* Our writer has members of the event beside its args as annotations `event.KEY`. What other fields hold stays so. */
+static hd_arg_scope scope_of(uint32_t *key, perfetto_reader *reader)
+{
+    static const char *const held[] = {"ph",  "ts",   "dur", "name", "cat",   "pid",
+                                       "tid", "args", "id",  "id2",  "scope", "bp"};
+    hd_string s = hd_builder_string(reader->builder, *key);
+    if (s.size < 7 || memcmp(s.data, "event.", 6) != 0) return HD_SCOPE_ARGS;
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
+        if (s.size - 6 == strlen(held[i]) && memcmp(s.data + 6, held[i], s.size - 6) == 0) return HD_SCOPE_ARGS;
+    }
+    *key = hd_builder_intern(reader->builder, s.data + 6, s.size - 6);
+    return HD_SCOPE_EVENT;
+}
+
+static hd_status add_value(perfetto_reader *reader, uint32_t key, hd_arg_type type, int64_t bits)
+{
+    hd_arg_scope scope = scope_of(&key, reader);
+    return perfetto_add_arg(reader, &reader->args, key, type, scope, bits);
+}
+
 /* reader->json as the value: an object or array, or what a scalar in it says. */
 static hd_status add_json(perfetto_reader *reader, uint32_t key)
 {
@@ -225,7 +245,7 @@ static hd_status add_json(perfetto_reader *reader, uint32_t key)
     if (size == 0 || *data == '{' || *data == '[') {
         type = size ? HD_ARG_JSON : HD_ARG_NULL;
     } else if (*data == 't' || *data == 'f') {
-        return perfetto_add_arg(reader, &reader->args, key, HD_ARG_BOOL, HD_SCOPE_ARGS, *data == 't');
+        return add_value(reader, key, HD_ARG_BOOL, *data == 't');
     } else if (*data == 'n') {
         type = HD_ARG_NULL;
     } else if (*data == '"') {
@@ -236,7 +256,7 @@ static hd_status add_json(perfetto_reader *reader, uint32_t key)
         type = HD_ARG_NUMBER;
     }
     int64_t bits = type == HD_ARG_NULL ? 0 : hd_builder_intern(reader->builder, data, size);
-    return perfetto_add_arg(reader, &reader->args, key, type, HD_SCOPE_ARGS, bits);
+    return add_value(reader, key, type, bits);
 }
 
 static hd_status add_scalar(perfetto_reader *reader, const perfetto_sequence *sequence, const annotation *a)
@@ -267,7 +287,7 @@ static hd_status add_scalar(perfetto_reader *reader, const perfetto_sequence *se
         break;
     default: lose(reader, "perfetto.argument-of-unknown-type"); return HD_OK;
     }
-    return perfetto_add_arg(reader, &reader->args, a->name, type, HD_SCOPE_ARGS, bits);
+    return add_value(reader, a->name, type, bits);
 }
 
 hd_status perfetto_read_annotation(perfetto_reader *reader, const perfetto_sequence *sequence,

@@ -189,15 +189,18 @@ static hd_status add_extra_counters(perfetto_reader *r, const perfetto_sequence 
     return HD_OK;
 }
 
-static hd_status find_track(uint32_t *out, perfetto_reader *reader, const perfetto_sequence *s, const perfetto_event *e)
+static hd_status find_track(uint32_t *out, uint32_t *out_lane, perfetto_reader *reader, const perfetto_sequence *s,
+                            const perfetto_event *e)
 {
     uint64_t uuid = e->has_track_uuid ? e->track_uuid : s->has_track_uuid ? s->track_uuid : 0;
     bool numbers = e->legacy.has_pid || (e->legacy.has_tid && s->has_thread) ||
                    (s->has_thread && (!e->has_track_uuid || e->type == PF_TYPE_UNSPECIFIED));
-    if (uuid || !numbers) return perfetto_event_track(out, reader, uuid);
+    if (uuid || !numbers) return perfetto_event_track(out, out_lane, reader, uuid);
     int64_t pid = e->legacy.has_pid ? e->legacy.pid : s->pid;
     int64_t tid = e->legacy.has_tid ? e->legacy.tid : e->legacy.has_pid ? e->legacy.pid : s->tid;
-    return perfetto_thread_track(out, reader, pid, tid);
+    HD_TRY(perfetto_thread_track(out, reader, pid, tid));
+    *out_lane = perfetto_track_lane(*out);
+    return HD_OK;
 }
 
 static hd_status add_flows(perfetto_reader *reader, uint32_t track, int64_t time_ns)
@@ -207,7 +210,8 @@ static hd_status add_flows(perfetto_reader *reader, uint32_t track, int64_t time
     return HD_OK;
 }
 
-static hd_status add_typed(perfetto_reader *reader, const perfetto_sequence *s, const perfetto_event *e, uint32_t track)
+static hd_status add_typed(perfetto_reader *reader, const perfetto_sequence *s, const perfetto_event *e, uint32_t track,
+                           uint32_t lane)
 {
     hd_row row =
         hd_row_of(e->type == PF_TYPE_INSTANT ? HD_KIND_INSTANT : HD_KIND_SLICE, e->type == PF_TYPE_INSTANT ? 'i' : 'X');
@@ -217,12 +221,12 @@ static hd_status add_typed(perfetto_reader *reader, const perfetto_sequence *s, 
     row.category = e->category;
     row.start_ns = e->time_ns;
     switch (e->type) {
-    case PF_TYPE_SLICE_BEGIN: HD_TRY(perfetto_begin_slice(reader, &row, s->id, false)); break;
-    case PF_TYPE_SLICE_END: HD_TRY(perfetto_end_slice(&at, reader, track, e->time_ns, s->id)); break;
+    case PF_TYPE_SLICE_BEGIN: HD_TRY(perfetto_begin_slice(reader, &row, lane, s->id, false)); break;
+    case PF_TYPE_SLICE_END: HD_TRY(perfetto_end_slice(&at, reader, lane, e->time_ns, s->id)); break;
     case PF_TYPE_INSTANT: HD_TRY(perfetto_add_row(reader, &row, &reader->args)); break;
     case PF_TYPE_STATE:
-        HD_TRY(perfetto_end_state(reader, track, e->time_ns));
-        if (e->name) HD_TRY(perfetto_begin_slice(reader, &row, s->id, true));
+        HD_TRY(perfetto_end_state(reader, lane, e->time_ns));
+        if (e->name) HD_TRY(perfetto_begin_slice(reader, &row, lane, s->id, true));
         break;
     default: perfetto_note(reader, "perfetto.event-of-unknown-type", HD_LEDGER_LOSS, 1); return HD_OK;
     }
@@ -246,7 +250,7 @@ hd_status perfetto_read_event(perfetto_reader *reader, perfetto_sequence *sequen
                               int64_t time_ns, bool has_time)
 {
     perfetto_event e = {.time_ns = time_ns, .has_time = has_time};
-    uint32_t track;
+    uint32_t track = HD_NONE, lane = 0;
     reader->args.count = reader->event_flow_count = 0;
     reader->extra_track_count = reader->extra_double_track_count = 0;
     reader->extra_value_count = reader->extra_double_count = 0;
@@ -258,10 +262,10 @@ hd_status perfetto_read_event(perfetto_reader *reader, perfetto_sequence *sequen
     HD_TRY(add_extra_counters(reader, sequence, &e));
     if (e.has_thread_time) HD_TRY(perfetto_add_member(reader, "tts", HD_ARG_INT, e.thread_time_us));
     if (e.type == PF_TYPE_COUNTER) return add_counter(reader, sequence, &e);
-    HD_TRY(find_track(&track, reader, sequence, &e));
+    HD_TRY(find_track(&track, &lane, reader, sequence, &e));
     if (e.legacy.phase) {
-        HD_TRY(perfetto_add_legacy(reader, sequence, &e, track));
+        HD_TRY(perfetto_add_legacy(reader, sequence, &e, track, lane));
         return add_flows(reader, track, e.time_ns);
     }
-    return add_typed(reader, sequence, &e, track);
+    return add_typed(reader, sequence, &e, track, lane);
 }

@@ -100,7 +100,7 @@ static hd_status add_bound_flow(perfetto_reader *reader, const perfetto_legacy *
 }
 
 hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequence, perfetto_event *event,
-                              uint32_t track)
+                              uint32_t track, uint32_t lane)
 {
     const perfetto_legacy *l = &event->legacy;
     hd_kind kind = kind_of(l->phase);
@@ -120,9 +120,9 @@ hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequen
     if (kind != HD_KIND_FLOW) HD_TRY(add_bound_flow(reader, l, track, event->time_ns));
     if (l->phase == 'B') {
         row.phase = 'X';
-        return perfetto_begin_slice(reader, &row, sequence->id, false);
+        return perfetto_begin_slice(reader, &row, lane, sequence->id, false);
     }
-    if (l->phase == 'E') return perfetto_end_slice(&event->time_ns, reader, track, event->time_ns, sequence->id);
+    if (l->phase == 'E') return perfetto_end_slice(&event->time_ns, reader, lane, event->time_ns, sequence->id);
     if (l->phase == 'X' && l->has_duration && __builtin_mul_overflow(l->duration_us, 1000, &row.duration_ns)) {
         perfetto_note(reader, "perfetto.time-out-of-range", HD_LEDGER_LOSS, 1);
         row.duration_ns = HD_NO_TIME;

@@ -63,7 +63,7 @@ hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t 
 {
     perfetto_track *t = &reader->tracks[root];
     uint32_t owner;
-    if (!t->has_children) return global_ident(out, reader);
+    if (!t->has_children && !t->is_group) return global_ident(out, reader);
     reader->text.size = 0;
     put_name(reader, t);
     *out = text_ident(reader);
@@ -166,7 +166,8 @@ static hd_status identify_other(perfetto_reader *reader, uint32_t index)
     } else {
         uint32_t root = path[count - 1];
         HD_TRY(perfetto_group_ident(&pid, reader, root));
-        if (reader->tracks[root].has_children && count > 1) count--; /* its name is in the pid */
+        if ((reader->tracks[root].has_children || reader->tracks[root].is_group) && count > 1)
+            count--; /* its name is in the pid */
     }
     const perfetto_track *t = &reader->tracks[index];
     bool is_stream = number_behind(&stream, hd_builder_string(reader->builder, t->name), "stream");
@@ -209,6 +210,16 @@ static hd_status identify_numbered(perfetto_reader *reader, uint32_t index)
     return identify(reader, index, pid, tid);
 }
 
+/* Events on a group itself are on none of its threads. */
+static hd_status identify_group(perfetto_reader *reader, uint32_t index)
+{
+    hd_ident pid;
+    HD_TRY(perfetto_group_ident(&pid, reader, index));
+    perfetto_track *t = &reader->tracks[index];
+    t->is_identified = hd_builder_identify_track(reader->builder, t->track, pid, (hd_ident){0});
+    return HD_OK;
+}
+
 static hd_status name_threads(perfetto_reader *reader)
 {
     for (size_t i = 0; i < reader->thread_count; i++) {
@@ -237,7 +248,11 @@ hd_status perfetto_prepare_tracks(perfetto_reader *reader)
             reader->tracks[parent].has_children = true;
     }
     for (uint32_t i = 0; i < reader->track_count; i++) { /* before counters claim their threads */
-        if (reader->tracks[i].is_thread || reader->tracks[i].is_process) HD_TRY(identify_numbered(reader, i));
+        const perfetto_track *t = &reader->tracks[i];
+        if (t->is_thread || t->is_process)
+            HD_TRY(identify_numbered(reader, i));
+        else if (t->provisional && !t->has_parent && (t->has_children || t->is_group))
+            HD_TRY(identify_group(reader, i));
     }
     return HD_OK;
 }
@@ -251,7 +266,7 @@ hd_status perfetto_finish_tracks(perfetto_reader *reader)
     }
     for (uint32_t i = 0; i < reader->track_count; i++) {
         const perfetto_track *t = &reader->tracks[i];
-        if (t->is_thread || t->is_process) continue;
+        if (t->is_thread || t->is_process || t->lane_of != HD_NONE || t->is_identified) continue;
         if (!t->provisional && (t->is_counter || t->has_children || !t->described || t->uuid == 0)) continue;
         HD_TRY(identify_other(reader, i));
     }

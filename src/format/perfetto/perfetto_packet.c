@@ -17,7 +17,6 @@ typedef struct cargo {
 static const cargo cargoes[] = {
     {PF_PACKET_FTRACE_EVENTS, HD_LEDGER_LOSS, "perfetto.packet-ftrace-events"},
     {PF_PACKET_INODE_FILE_MAP, HD_LEDGER_LOSS, "perfetto.packet-inode-file-map"},
-    {PF_PACKET_CHROME_EVENTS, HD_LEDGER_LOSS, "perfetto.packet-chrome-events"},
     {PF_PACKET_SYS_STATS, HD_LEDGER_LOSS, "perfetto.packet-sys-stats"},
     {PF_PACKET_PROCESS_STATS, HD_LEDGER_LOSS, "perfetto.packet-process-stats"},
     {PF_PACKET_TRACE_CONFIG, HD_LEDGER_NOTE, "perfetto.packet-trace-config"},
@@ -253,6 +252,7 @@ hd_status perfetto_read_packet(perfetto_reader *reader, const uint8_t *data, siz
     case HD_PROTO_BYTES(PF_PACKET_GPU_RENDER_STAGE_EVENT):
     case HD_PROTO_BYTES(PF_PACKET_GPU_COUNTER_EVENT): return read_timed(reader, s, &p);
     case HD_PROTO_BYTES(PF_PACKET_TRACK_DESCRIPTOR): return perfetto_read_descriptor(reader, &p.data);
+    case HD_PROTO_BYTES(PF_PACKET_CHROME_EVENTS): return perfetto_read_chrome_events(reader, &p.data);
     case HD_PROTO_BYTES(PF_PACKET_PROCESS_TREE): return perfetto_read_process_tree(reader, &p.data);
     case HD_PROTO_BYTES(PF_PACKET_PROCESS_DESCRIPTOR): return perfetto_read_process_descriptor(reader, &p.data);
     case HD_PROTO_BYTES(PF_PACKET_THREAD_DESCRIPTOR): return perfetto_read_thread_descriptor(reader, s, &p.data);

@@ -269,8 +269,8 @@ static hd_status read_all(perfetto_reader *reader)
     HD_TRY(perfetto_finish_flows(reader));
     HD_TRY(append(reader));
     HD_TRY(perfetto_finish_tracks(reader));
-    perfetto_find_base(reader);
     hd_builder_facts(reader->builder)->has_args = reader->want_args;
+    perfetto_find_facts(reader);
     return HD_OK;
 }
 

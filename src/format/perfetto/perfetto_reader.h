@@ -9,6 +9,7 @@
  *   perfetto_slices.c    begins and ends -> slices; flows; counters
  *   perfetto_values.c      arguments; perfetto_annotation.c debug annotations
  *   perfetto_gpu.c       render stages and counters of GPUs
+ *   perfetto_meta.c      top-level keys of Chrome traces; rank and base time
  */
 #ifndef HD_FORMAT_PERFETTO_READER_H
 #define HD_FORMAT_PERFETTO_READER_H
@@ -87,6 +88,9 @@ typedef struct perfetto_track {
     uint64_t uuid, parent_uuid;
     bool described, has_parent, has_children, is_process, is_thread, is_counter, has_rank, is_incremental, provisional;
     bool has_late; /* samples wait for the end */
+    bool is_group; /* it says how its children are ordered */
+    bool has_lanes, is_identified;
+    uint32_t lane_of; /* the track that has the slices which cross these, HD_NONE: none */
     int64_t pid, tid, rank;
     uint32_t name, process_name, labels;
     uint32_t track;         /* the one its events stand on, HD_NONE: none yet */
@@ -132,7 +136,7 @@ typedef struct perfetto_lone_end {
     size_t first_arg, arg_count;
 } perfetto_lone_end;
 
-/* The open slices of a track. */
+/* The open slices of a lane. */
 typedef struct perfetto_stack {
     perfetto_open_slice *open;
     size_t open_count, open_capacity;
@@ -196,7 +200,7 @@ typedef struct perfetto_reader {
     perfetto_map group_index; /* (text of a pid, 0) -> topmost track that is the process */
     perfetto_map used_pids;   /* (text of a pid, 0) */
 
-    perfetto_stack *stacks; /* by track */
+    perfetto_stack *stacks; /* by lane */
     size_t stack_count, stack_capacity;
     perfetto_flow *flows;
     size_t flow_count, flow_capacity;
@@ -283,8 +287,14 @@ hd_status perfetto_read_process_descriptor(perfetto_reader *reader, const hd_pro
 hd_status perfetto_read_process_tree(perfetto_reader *reader, const hd_proto_field *field);
 /* The index of a uuid's track in reader->tracks, described or not. */
 hd_status perfetto_get_track(uint32_t *out, perfetto_reader *reader, uint64_t uuid);
-/* The track on which the events of a uuid stand. */
-hd_status perfetto_event_track(uint32_t *out, perfetto_reader *reader, uint64_t uuid);
+/* The track on which the events of a uuid stand; its slices nest by lane, of which a track may have several. */
+hd_status perfetto_event_track(uint32_t *out, uint32_t *out_lane, perfetto_reader *reader, uint64_t uuid);
+/* The lane of slices on a track of threads or processes: they nest whatever uuid they come by. */
+static inline uint32_t perfetto_track_lane(uint32_t track)
+{
+    return track << 1 | 1;
+}
+
 /* The track of a thread known by its numbers. */
 hd_status perfetto_thread_track(uint32_t *out, perfetto_reader *reader, int64_t pid, int64_t tid);
 /* The track on which the samples of a counter stand; false: what it belongs to is not known yet. */
@@ -337,16 +347,17 @@ hd_status perfetto_read_event(perfetto_reader *reader, perfetto_sequence *sequen
 hd_status perfetto_read_legacy(perfetto_legacy *out, uint32_t *name, perfetto_reader *reader,
                                const perfetto_sequence *sequence, const hd_proto_field *field);
 hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequence, perfetto_event *event,
-                              uint32_t track);
+                              uint32_t track, uint32_t lane);
 
 /* ---- perfetto_slices.c ---------------------------------------------------------------------------------------- */
 
-hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint32_t sequence, bool is_state);
+hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint32_t lane, uint32_t sequence,
+                               bool is_state);
 /* *out_start_ns: when the slice that ends here began; the end's time if it is not known. */
-hd_status perfetto_end_slice(int64_t *out_start_ns, perfetto_reader *reader, uint32_t track, int64_t time_ns,
+hd_status perfetto_end_slice(int64_t *out_start_ns, perfetto_reader *reader, uint32_t lane, int64_t time_ns,
                              uint32_t sequence);
-/* The state before on the track ends. */
-hd_status perfetto_end_state(perfetto_reader *reader, uint32_t track, int64_t time_ns);
+/* The state before on the lane ends. */
+hd_status perfetto_end_state(perfetto_reader *reader, uint32_t lane, int64_t time_ns);
 hd_status perfetto_finish_slices(perfetto_reader *reader);
 hd_status perfetto_add_flow(perfetto_reader *reader, uint64_t id, char phase, uint32_t track, int64_t time_ns);
 hd_status perfetto_finish_flows(perfetto_reader *reader);
@@ -384,6 +395,12 @@ hd_status perfetto_read_location(perfetto_reader *reader, const hd_proto_field *
 hd_status perfetto_read_callstack(perfetto_reader *reader, const hd_proto_field *field);
 hd_status perfetto_add_location(perfetto_reader *reader, const perfetto_sequence *sequence, const char *prefix,
                                 uint64_t iid);
+
+/* ---- perfetto_meta.c ------------------------------------------------------------------------------------------ */
+
+hd_status perfetto_read_chrome_events(perfetto_reader *reader, const hd_proto_field *field);
+/* Streams, rank and base time, once all is there. */
+void perfetto_find_facts(perfetto_reader *reader);
 
 /* ---- perfetto_gpu.c ------------------------------------------------------------------------------------------- */
 

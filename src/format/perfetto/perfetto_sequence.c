@@ -99,7 +99,7 @@ hd_status perfetto_read_defaults(perfetto_reader *reader, perfetto_sequence *seq
 
 /* ---- texts ---------------------------------------------------------------------------------------------------- */
 
-/* Bytes that are not UTF-8 become U+FFFD. */
+/* Bytes that are not UTF-8 become U+FFFD. Lone surrogates, as JSON can have them, stay. */
 static uint32_t repaired_text(perfetto_reader *reader, const char *data, size_t size)
 {
     size_t used = 0;
@@ -107,8 +107,8 @@ static uint32_t repaired_text(perfetto_reader *reader, const char *data, size_t 
     for (size_t i = 0; i < size;) {
         size_t step = 1;
         while (step < 4 && i + step < size && ((unsigned char)data[i + step] & 0xc0) == 0x80) step++;
-        while (step > 1 && !hd_utf8_valid(data + i, step, false)) step--;
-        if (hd_utf8_valid(data + i, step, false)) {
+        while (step > 1 && !hd_utf8_valid(data + i, step, true)) step--;
+        if (hd_utf8_valid(data + i, step, true)) {
             memcpy(reader->utf8 + used, data + i, step);
             used += step;
         } else {
@@ -124,7 +124,7 @@ static uint32_t repaired_text(perfetto_reader *reader, const char *data, size_t 
 uint32_t perfetto_text(perfetto_reader *reader, const hd_proto_field *field)
 {
     const char *data = (const char *)field->data;
-    if (hd_utf8_valid(data, field->size, false)) return hd_builder_intern(reader->builder, data, field->size);
+    if (hd_utf8_valid(data, field->size, true)) return hd_builder_intern(reader->builder, data, field->size);
     return repaired_text(reader, data, field->size);
 }
 

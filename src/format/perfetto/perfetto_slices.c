@@ -11,10 +11,10 @@
 
 enum { SEARCH_LIMIT = 256 };
 
-static hd_status stack_of(perfetto_stack **out, perfetto_reader *reader, uint32_t track)
+static hd_status stack_of(perfetto_stack **out, perfetto_reader *reader, uint32_t lane)
 {
-    if (track >= reader->stack_count) {
-        size_t wanted = (size_t)track + 1, old = reader->stack_capacity;
+    if (lane >= reader->stack_count) {
+        size_t wanted = (size_t)lane + 1, old = reader->stack_capacity;
         while (reader->stack_capacity < wanted)
             HD_TRY(perfetto_grow(reader, (void **)&reader->stacks, &reader->stack_capacity, reader->stack_capacity,
                                  sizeof *reader->stacks));
@@ -22,7 +22,7 @@ static hd_status stack_of(perfetto_stack **out, perfetto_reader *reader, uint32_
             memset(reader->stacks + old, 0, (reader->stack_capacity - old) * sizeof *reader->stacks);
         reader->stack_count = wanted;
     }
-    *out = &reader->stacks[track];
+    *out = &reader->stacks[lane];
     return HD_OK;
 }
 
@@ -37,18 +37,22 @@ void perfetto_slices_free(perfetto_reader *reader)
     free(reader->stacks);
 }
 
-static hd_status append_args(perfetto_reader *reader, perfetto_args *to, const perfetto_arg *list, size_t count)
+static hd_status append_args(perfetto_reader *reader, perfetto_args *to, const perfetto_args *from, size_t first,
+                             size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        HD_TRY(perfetto_add_arg(reader, to, list[i].key.key, (hd_arg_type)list[i].key.type,
-                                (hd_arg_scope)list[i].key.scope, list[i].bits));
+    for (size_t i = first; i < first + count; i++) {
+        const perfetto_arg *arg = &from->list[i];
+        HD_TRY(perfetto_add_arg(reader, to, arg->key.key, (hd_arg_type)arg->key.type, (hd_arg_scope)arg->key.scope,
+                                arg->bits));
+    }
     return HD_OK;
 }
 
-hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint32_t sequence, bool is_state)
+hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint32_t lane, uint32_t sequence,
+                               bool is_state)
 {
     perfetto_stack *s;
-    HD_TRY(stack_of(&s, reader, row->track));
+    HD_TRY(stack_of(&s, reader, lane));
     HD_TRY(perfetto_grow(reader, (void **)&s->open, &s->open_capacity, s->open_count, sizeof *s->open));
     perfetto_open_slice *slice = &s->open[s->open_count];
     *slice = (perfetto_open_slice){
@@ -58,14 +62,14 @@ hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint3
         .arg_count = (uint32_t)reader->args.count,
         .is_state = is_state,
     };
-    HD_TRY(append_args(reader, &s->args, reader->args.list, reader->args.count));
+    HD_TRY(append_args(reader, &s->args, &reader->args, 0, reader->args.count));
     s->open_count++;
     return HD_OK;
 }
 
 /* Take out open[index] with these further arguments, closed at time_ns; HD_NO_TIME: it stays without a duration. */
 static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t index, int64_t time_ns,
-                             const perfetto_arg *more, size_t more_count)
+                             const perfetto_args *more, size_t first_more, size_t more_count)
 {
     perfetto_open_slice slice = s->open[index];
     if (time_ns == HD_NO_TIME) {
@@ -74,8 +78,8 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
         slice.row.duration_ns = INT64_MAX;
     }
     reader->joined.count = 0;
-    HD_TRY(append_args(reader, &reader->joined, s->args.list + slice.first_arg, slice.arg_count));
-    HD_TRY(append_args(reader, &reader->joined, more, more_count));
+    HD_TRY(append_args(reader, &reader->joined, &s->args, slice.first_arg, slice.arg_count));
+    if (more) HD_TRY(append_args(reader, &reader->joined, more, first_more, more_count));
     memmove(s->open + index, s->open + index + 1, (s->open_count - index - 1) * sizeof *s->open);
     s->open_count--;
     if (index == s->open_count) s->args.count = slice.first_arg;
@@ -97,16 +101,16 @@ static ptrdiff_t find_open(const perfetto_stack *s, int64_t time_ns, uint32_t se
     return best;
 }
 
-hd_status perfetto_end_slice(int64_t *out_start_ns, perfetto_reader *reader, uint32_t track, int64_t time_ns,
+hd_status perfetto_end_slice(int64_t *out_start_ns, perfetto_reader *reader, uint32_t lane, int64_t time_ns,
                              uint32_t sequence)
 {
     perfetto_stack *s;
-    HD_TRY(stack_of(&s, reader, track));
+    HD_TRY(stack_of(&s, reader, lane));
     ptrdiff_t found = find_open(s, time_ns, sequence);
     *out_start_ns = time_ns;
     if (found >= 0) {
         *out_start_ns = s->open[found].row.start_ns;
-        return close_slice(reader, s, (size_t)found, time_ns, reader->args.list, reader->args.count);
+        return close_slice(reader, s, (size_t)found, time_ns, &reader->args, 0, reader->args.count);
     }
     HD_TRY(perfetto_grow(reader, (void **)&s->ends, &s->end_capacity, s->end_count, sizeof *s->ends));
     s->ends[s->end_count++] = (perfetto_lone_end){
@@ -115,17 +119,17 @@ hd_status perfetto_end_slice(int64_t *out_start_ns, perfetto_reader *reader, uin
         .first_arg = s->end_args.count,
         .arg_count = reader->args.count,
     };
-    return append_args(reader, &s->end_args, reader->args.list, reader->args.count);
+    return append_args(reader, &s->end_args, &reader->args, 0, reader->args.count);
 }
 
-hd_status perfetto_end_state(perfetto_reader *reader, uint32_t track, int64_t time_ns)
+hd_status perfetto_end_state(perfetto_reader *reader, uint32_t lane, int64_t time_ns)
 {
     perfetto_stack *s;
-    HD_TRY(stack_of(&s, reader, track));
+    HD_TRY(stack_of(&s, reader, lane));
     if (s->open_count == 0 || !s->open[s->open_count - 1].is_state) return HD_OK;
     if (s->open[s->open_count - 1].row.start_ns > time_ns)
         perfetto_note(reader, "perfetto.state-out-of-order", HD_LEDGER_NOTE, 1);
-    return close_slice(reader, s, s->open_count - 1, time_ns, NULL, 0);
+    return close_slice(reader, s, s->open_count - 1, time_ns, NULL, 0, 0);
 }
 
 /* ---- at the end of the input ---------------------------------------------------------------------------------------
@@ -168,7 +172,7 @@ static hd_status match_waiting(perfetto_reader *reader, perfetto_stack *s)
             continue;
         }
         size_t args = s->args.count; /* other slices' stay where they are */
-        status = close_slice(reader, s, s->open_count - 1, e->time_ns, s->end_args.list + e->first_arg, e->arg_count);
+        status = close_slice(reader, s, s->open_count - 1, e->time_ns, &s->end_args, e->first_arg, e->arg_count);
         s->args.count = args;
     }
     free(all);
@@ -187,7 +191,7 @@ hd_status perfetto_finish_slices(perfetto_reader *reader)
             perfetto_open_slice slice = s->open[k];
             slice.row.phase = 'B';
             reader->joined.count = 0;
-            HD_TRY(append_args(reader, &reader->joined, s->args.list + slice.first_arg, slice.arg_count));
+            HD_TRY(append_args(reader, &reader->joined, &s->args, slice.first_arg, slice.arg_count));
             HD_TRY(perfetto_add_row(reader, &slice.row, &reader->joined));
         }
         s->args.count = args;

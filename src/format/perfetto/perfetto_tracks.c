@@ -56,9 +56,10 @@ hd_status perfetto_get_track(uint32_t *out, perfetto_reader *reader, uint64_t uu
     if (perfetto_map_get(out, &reader->track_index, uuid, 0)) return HD_OK;
     HD_TRY(perfetto_grow(reader, (void **)&reader->tracks, &reader->track_capacity, reader->track_count,
                          sizeof *reader->tracks));
-    if (reader->track_count >= UINT32_MAX - 1) return HD_NOMEM(reader->err);
+    if (reader->track_count >= UINT32_MAX / 2) return HD_NOMEM(reader->err);
     *out = (uint32_t)reader->track_count++;
-    reader->tracks[*out] = (perfetto_track){.uuid = uuid, .track = HD_NONE, .process_track = HD_NONE, .multiplier = 1};
+    reader->tracks[*out] =
+        (perfetto_track){.uuid = uuid, .track = HD_NONE, .process_track = HD_NONE, .lane_of = HD_NONE, .multiplier = 1};
     return perfetto_map_set(&reader->track_index, uuid, 0, *out) ? HD_OK : HD_NOMEM(reader->err);
 }
 
@@ -74,14 +75,15 @@ uint32_t perfetto_process_above(perfetto_reader *reader, uint32_t index, uint32_
     return HD_NONE;
 }
 
-hd_status perfetto_event_track(uint32_t *out, perfetto_reader *reader, uint64_t uuid)
+/* The track for events of reader->tracks[index], made where there is none. */
+static hd_status track_of(uint32_t *out, perfetto_reader *reader, uint32_t index)
 {
-    uint32_t index;
-    HD_TRY(perfetto_get_track(&index, reader, uuid));
     perfetto_track *t = &reader->tracks[index];
     *out = t->track;
     if (t->track != HD_NONE) return HD_OK;
-    if (t->is_thread) {
+    if (t->lane_of != HD_NONE) {
+        HD_TRY(track_of(out, reader, t->lane_of)); /* which is a lane of none */
+    } else if (t->is_thread) {
         HD_TRY(perfetto_thread_track(out, reader, t->pid, t->tid));
     } else if (t->is_process) {
         HD_TRY(process_events_track(out, reader, perfetto_number_ident(reader, t->pid)));
@@ -89,12 +91,22 @@ hd_status perfetto_event_track(uint32_t *out, perfetto_reader *reader, uint64_t 
         t->provisional = true;
         uint32_t space = hd_builder_intern_text(reader->builder, "\x01track of a uuid"); /* leaves at the end */
         reader->text.size = 0;
-        perfetto_put_unsigned(&reader->text, uuid);
+        perfetto_put_unsigned(&reader->text, t->uuid);
         hd_ident tid = {HD_IDENT_STRING, hd_builder_intern(reader->builder, reader->text.data, reader->text.size)};
         *out = hd_builder_track(reader->builder, (hd_ident){HD_IDENT_STRING, space}, tid, false);
         if (*out == HD_NONE) return HD_NOMEM(reader->err);
     }
     reader->tracks[index].track = *out;
+    return HD_OK;
+}
+
+hd_status perfetto_event_track(uint32_t *out, uint32_t *out_lane, perfetto_reader *reader, uint64_t uuid)
+{
+    uint32_t index;
+    HD_TRY(perfetto_get_track(&index, reader, uuid));
+    HD_TRY(track_of(out, reader, index));
+    const perfetto_track *t = &reader->tracks[index];
+    *out_lane = t->provisional || t->lane_of != HD_NONE ? index << 1 : perfetto_track_lane(*out);
     return HD_OK;
 }
 
@@ -296,7 +308,8 @@ typedef struct descriptor {
     uint64_t uuid, parent;
     uint32_t name;
     int64_t rank;
-    bool has_parent, has_rank, has_process, has_thread, has_counter, has_chrome_process;
+    uint64_t merge_key;
+    bool has_parent, has_rank, has_process, has_thread, has_counter, has_chrome_process, merges, is_group;
     hd_proto_field process, thread, counter, chrome_process;
 } descriptor;
 
@@ -319,6 +332,9 @@ static hd_status read_descriptor(descriptor *out, perfetto_reader *reader, const
             out->rank = (int32_t)f.value;
             out->has_rank = true;
             break;
+        case HD_PROTO_VARINT(PF_TRACK_CHILD_ORDERING): out->is_group = true; break;
+        case HD_PROTO_VARINT(PF_TRACK_SIBLING_MERGE_BEHAVIOR): out->merges = f.value == PF_MERGE_BY_KEY; break;
+        case HD_PROTO_VARINT(PF_TRACK_SIBLING_MERGE_KEY_INT): out->merge_key = f.value; break;
         case HD_PROTO_BYTES(PF_TRACK_PROCESS):
             out->process = f;
             out->has_process = true;
@@ -341,6 +357,23 @@ static hd_status read_descriptor(descriptor *out, perfetto_reader *reader, const
     return perfetto_check(reader, &message);
 }
 
+/* A track that merges by a key which is the uuid of a sibling, or of what it stands below, has the slices that
+ * cross those of it: our writer makes them that way. Siblings with any other key stay what they are, so that the slices
+ * of each nest. */
+static void find_lane(perfetto_reader *reader, uint32_t index, const descriptor *d)
+{
+    perfetto_track *t = &reader->tracks[index];
+    uint32_t first;
+    if (!d->merges || !t->has_parent || d->merge_key == t->uuid || t->track != HD_NONE) return;
+    if (t->has_lanes || t->lane_of != HD_NONE || t->is_process || t->is_thread || t->is_counter) return;
+    if (!perfetto_map_get(&first, &reader->track_index, d->merge_key, 0)) return;
+    perfetto_track *other = &reader->tracks[first];
+    bool is_near = t->parent_uuid == d->merge_key || (other->has_parent && other->parent_uuid == t->parent_uuid);
+    if (!is_near || !other->described || other->lane_of != HD_NONE || other->is_counter) return;
+    t->lane_of = first;
+    other->has_lanes = true;
+}
+
 hd_status perfetto_read_descriptor(perfetto_reader *reader, const hd_proto_field *field)
 {
     descriptor d;
@@ -350,6 +383,7 @@ hd_status perfetto_read_descriptor(perfetto_reader *reader, const hd_proto_field
     if (d.has_parent && d.parent != d.uuid) HD_TRY(perfetto_get_track(&parent, reader, d.parent));
     perfetto_track *t = &reader->tracks[index];
     t->described = true;
+    t->is_group |= d.is_group && d.uuid != 0;
     if (d.has_parent && d.parent != d.uuid) {
         t->has_parent = true;
         t->parent_uuid = d.parent;
@@ -363,6 +397,7 @@ hd_status perfetto_read_descriptor(perfetto_reader *reader, const hd_proto_field
     if (d.has_thread) HD_TRY(apply_thread(reader, index, &d.thread));
     if (d.has_counter) HD_TRY(read_counter(reader, index, &d.counter));
     if (d.has_chrome_process) HD_TRY(apply_chrome_process(reader, index, &d.chrome_process));
+    find_lane(reader, index, &d);
     return HD_OK;
 }
 

@@ -1,0 +1,99 @@
+/* conventions.c - what PyTorch says in arguments and top-level keys */
+#include "format/conventions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+/* String ids; HD_STRING_NONE where the trace does not have it. */
+typedef struct names {
+    uint32_t device, stream;
+} names;
+
+/* ---- streams -------------------------------------------------------------------------------------------- */
+
+/* Categories whose slices run on a GPU queue. */
+static bool is_gpu_category(hd_string s)
+{
+    static const char *const exact[] = {"kernel", "Kernel",     "gpu_memcpy",          "gpu_memset", "Memcpy",
+                                        "Memset", "GPU_Kernel", "gpu_user_annotation", "cuda_sync"};
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
+        if (s.size == strlen(exact[i]) && memcmp(s.data, exact[i], s.size) == 0) return true;
+    }
+    return s.size >= 9 && memcmp(s.data, "mtia_ccp_", 9) == 0;
+}
+
+static void find_streams_in(hd_builder *builder, const names *n, const hd_block *block, uint8_t *category_class,
+                            uint8_t *track_done)
+{
+    const hd_trace *trace = hd_builder_trace(builder);
+    enum { UNKNOWN, CPU, GPU };
+    for (uint32_t row = 0; row < block->row_count; row++) {
+        uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
+        if (track == HD_NONE || track_done[track]) continue;
+        uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row);
+        if (category_class[category] == UNKNOWN)
+            category_class[category] = is_gpu_category(hd_trace_string(trace, category)) ? GPU : CPU;
+        if (category_class[category] == CPU) continue;
+        hd_event event;
+        hd_block_event(&event, block, row);
+        int64_t device = HD_NO_NUMBER, stream = HD_NO_NUMBER;
+        hd_event_arg_int(&device, trace, &event, n->device);
+        bool known = hd_event_arg_int(&stream, trace, &event, n->stream);
+        if (!known && hd_trace_track_at(trace, track)->kind == HD_TRACK_STREAM) continue;
+        hd_builder_set_stream(builder, track, device, stream);
+        track_done[track] = known;
+    }
+}
+
+void hd_conventions_find_streams(hd_builder *builder)
+{
+    const hd_trace *trace = hd_builder_trace(builder);
+    const names n = {hd_trace_find_string(trace, "device", 6), hd_trace_find_string(trace, "stream", 6)};
+    uint8_t *category_class = calloc(hd_trace_string_count(trace), 1);
+    uint8_t *track_done = calloc((size_t)hd_trace_track_count(trace) + 1, 1);
+    for (size_t i = 0; category_class && track_done && i < hd_trace_block_count(trace, HD_KIND_SLICE); i++)
+        find_streams_in(builder, &n, hd_trace_block_at(trace, HD_KIND_SLICE, i), category_class, track_done);
+    free(category_class);
+    free(track_done);
+}
+
+/* ---- facts ------------------------------------------------------------------------------------------------ */
+
+/* A whole number in JSON text, quoted or not. */
+static bool json_int(int64_t *out, const char *text, size_t size)
+{
+    char digits[24], *end;
+    if (size >= 2 && text[0] == '"') {
+        text++;
+        size -= 2;
+    }
+    if (size == 0 || size >= sizeof digits) return false;
+    memcpy(digits, text, size);
+    digits[size] = '\0';
+    *out = strtoll(digits, &end, 10);
+    return end == digits + size;
+}
+
+static void apply_distributed_info(hd_trace_facts *facts, hd_string info)
+{
+    char *padded = calloc(1, info.size + HD_JSON_PADDING);
+    const char *value;
+    size_t size;
+    if (!padded) return;
+    memcpy(padded, info.data, info.size);
+    if (hd_json_find(&value, &size, padded, "rank")) json_int(&facts->rank, value, size);
+    if (hd_json_find(&value, &size, padded, "world_size")) json_int(&facts->world_size, value, size);
+    free(padded);
+}
+
+void hd_conventions_find_facts(hd_builder *builder)
+{
+    const hd_trace *trace = hd_builder_trace(builder);
+    hd_trace_facts *facts = hd_builder_facts(builder);
+    hd_string base = hd_trace_metadata_find(trace, "baseTimeNanoseconds");
+    hd_string info = hd_trace_metadata_find(trace, "distributedInfo");
+    if (base.size) json_int(&facts->base_ns, base.data, base.size);
+    if (info.size) apply_distributed_info(facts, info);
+}

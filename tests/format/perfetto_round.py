@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""What is read from Perfetto protobuf is what was written: a round trip, replayed by perfetto_model.py.
+
+usage: perfetto_round.py --write PROGRAM --copy PROGRAM [FILE...]
+
+A JSON trace is written as Perfetto protobuf; that is read and written as Perfetto protobuf again, and also as JSON, of
+which a third file is made. The replays of the three must agree in
+
+  slices, instants    track, start, end, name, category and arguments of each
+  counters            name, time and value of each sample
+  flows               which slice each of them leads from and to
+  the whole           top-level keys; what the clock's zero is in real time
+
+With no FILE: the fixtures of the Chrome format, random documents, and the smaller traces of HEDDLE_SHARED/data (default:
+../shared/data beside the project; what is absent, or comes after 20 s, is skipped, which is said).
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+import perfetto_model as model
+
+SECONDS, DOCUMENTS, LARGEST = 20, 40, 16 << 20
+
+
+class Replay(model.Replay):
+    """Remembers which slices flows join."""
+
+    def __init__(self, data):
+        self.open_flows, self.arrows = {}, []
+        super().__init__(data)
+
+    def event(self, now, data):
+        before = len(self.slices), len(self.instants)
+        self.bound = None
+        super().event(now, data)
+        if self.bound is None:
+            return
+        ends, goes = self.bound
+        record = self.slices[-1] if len(self.slices) > before[0] else self.instants[-1]
+        for flow in goes + ends:
+            if flow in self.open_flows:
+                self.arrows.append((self.open_flows[flow], record))
+            self.open_flows[flow] = record
+        for flow in ends:
+            del self.open_flows[flow]
+
+    def bind(self, kinds):
+        self.bound = kinds[48], kinds[47]
+        super().bind(kinds)
+
+
+def described(replay):
+    """Everything in a file as counters of texts and numbers."""
+    keys = {uuid: replay.key(uuid) for uuid in replay.tracks}
+
+    def short(record):
+        return keys[record["uuid"]], record["start"], record["end"], record["name"]
+
+    def whole(record):
+        return *short(record), record["category"], json.dumps(replay.args(record), sort_keys=True)
+
+    return {
+        "slices": collections.Counter(map(whole, replay.slices)),
+        "instants": collections.Counter(map(whole, replay.instants)),
+        "counters": collections.Counter((replay.tracks[u].name, t, v) for u, t, v in replay.counters),
+        "flows": collections.Counter((short(a), short(b)) for a, b in replay.arrows),
+        "names": collections.Counter(keys[r["uuid"]] + (replay.tracks[r["uuid"]].name,) for r in replay.slices),
+        "metadata": collections.Counter({(k, json.dumps(json.loads(v), sort_keys=True)): 1
+                                         for k, v in replay.metadata.items()}),
+        "real time": collections.Counter([replay.realtime]),
+    }
+
+
+def copy(program, source, target):
+    run = subprocess.run([program, str(source), str(target)], capture_output=True, text=True)
+    if run.returncode:
+        raise model.Broken(f"{target.name}: exit status {run.returncode}: {run.stderr.strip()}")
+
+
+def check_file(options, path, folder):
+    """What differs after reading, and the number of flows that join slices."""
+    first, second, third = (folder / f"{i}.pftrace" for i in range(3))
+    as_json = folder / "copy.json"
+    model.write(options.write, path, first, False)
+    model.write(options.write, first, second, True)
+    copy(options.copy, first, as_json)
+    model.write(options.write, as_json, third, True)
+    replay = Replay(first.read_bytes())
+    before, problems = described(replay), []
+    for name, file in (("read as Perfetto", second), ("by way of JSON", third)):
+        after = described(Replay(file.read_bytes()))
+        for what in before:
+            problems += model.difference(f"{name}: {what}", before[what], after[what])
+    return problems, len(replay.arrows)
+
+
+# ---- documents -------------------------------------------------------------------------------------------------------
+
+
+def random_args(rng, depth=0):
+    values = [lambda: rng.randrange(-2**63, 2**64), lambda: rng.random() * 10**rng.randrange(-9, 9), lambda: True,
+              lambda: None, lambda: "text \"\\\u00e9\U0001f600" + str(rng.randrange(9)), lambda: [], lambda: {}]
+    if depth < 3:
+        values += [lambda: random_args(rng, depth + 1), lambda: list(random_args(rng, depth + 1).values())]
+    return {f"key {rng.randrange(20)}": rng.choice(values)() for _ in range(rng.randrange(5))}
+
+
+def random_document(rng):
+    """Slices that nest or cross, flows between them, counters, instants, asynchronous slices."""
+    events, starts = [], []
+    tracks = [(rng.randrange(3), rng.choice([1, 2, 7, "worker", None])) for _ in range(4)]
+    for i in range(rng.randrange(5, 120)):
+        pid, tid = rng.choice(tracks)
+        e = {"pid": pid, "ts": rng.randrange(0, 4000) / 4, "name": f"event {rng.randrange(12)}",
+             "cat": rng.choice(["cpu_op", "kernel", "a,b"])}
+        if tid is not None:
+            e["tid"] = tid
+        phase = e["ph"] = rng.choice("XXXXXiCbsf")
+        if phase in "Xi":
+            e["args"] = random_args(rng)
+        if phase == "X":
+            e["dur"] = rng.choice([0, 0.25, 1, 10, 100, 1000])
+            starts.append(e)
+            if e["cat"] == "kernel":
+                e["args"].update(device=pid, stream=rng.choice([7, 20]))
+        elif phase == "C":
+            e["args"] = {rng.choice(["value", "used"]): rng.choice([rng.randrange(2**40), rng.random()])}
+        elif phase == "b":
+            e["id"] = f"0x{i:x}"
+            events.append(dict(e, ph="e", ts=e["ts"] + rng.randrange(9)))
+        elif phase in "sf" and len(starts) > 1:
+            a, b = rng.sample(starts, 2)
+            for at, point in (("s", a), ("f", b)):
+                events.append({"ph": at, "bp": "e", "id": i, "cat": "flow", "name": "flow", "ts": point["ts"],
+                               "pid": point["pid"], **({"tid": point["tid"]} if "tid" in point else {})})
+            continue
+        events.append(e)
+    document = {"distributedInfo": {"rank": rng.randrange(8), "world_size": 8}, "traceEvents": events}
+    if rng.random() < 0.5:
+        document["baseTimeNanoseconds"] = rng.randrange(2**60)
+    return document
+
+
+def inputs(root):
+    """What to check: files, and seeds of documents."""
+    yield from sorted(p for p in (root / "tests/format/chrome").glob("*.json") if p.stem != "bad-deep")  # too deep for Python
+    yield from range(DOCUMENTS)
+    data = pathlib.Path(os.environ.get("HEDDLE_SHARED", root.parent / "shared")) / "data"
+    if not data.is_dir():
+        print(f"skipped: the real traces, {data} is not there")
+        return
+    for path in [p for p, _ in model.inputs(root) if data in p.parents]:
+        if path.stat().st_size * (12 if path.suffix == ".gz" else 1) < LARGEST:
+            yield path
+
+
+def run(options, work, deadline):
+    """(name, problems, flows), problems None where time is up."""
+    name = f"document {work}" if isinstance(work, int) else work.name
+    if deadline and time.time() > deadline:
+        return name, None, 0
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        if isinstance(work, int):
+            (folder / "document.json").write_text(json.dumps(random_document(random.Random(work))))
+            work = folder / "document.json"
+        try:
+            return name, *check_file(options, work, folder)
+        except model.Broken as error:
+            return name, [str(error)], 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", required=True)
+    parser.add_argument("--copy", required=True)
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    options = parser.parse_args()
+    root = pathlib.Path(os.environ.get("HEDDLE_SOURCE_ROOT", pathlib.Path(__file__).parents[2]))
+    deadline = None if options.files else time.time() + SECONDS
+    failed, skipped = 0, []
+    with concurrent.futures.ProcessPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        tasks = [pool.submit(run, options, work, deadline) for work in options.files or inputs(root)]
+        for task in tasks:
+            name, problems, flows = task.result()
+            if problems is None:
+                skipped.append(name)
+                continue
+            failed += bool(problems)
+            head = f"{'FAIL' if problems else 'ok  '} {name}, {flows} flows"
+            print("\n  ".join([head] + problems), flush=True)
+    if skipped:
+        print("skipped for the time they take:", *skipped)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
