@@ -71,7 +71,7 @@ def described(replay):
     return {
         "slices": collections.Counter(map(whole, replay.slices)),
         "instants": collections.Counter(map(whole, replay.instants)),
-        "counters": collections.Counter((replay.tracks[u].name, t, v) for u, t, v in replay.counters),
+        "counters": collections.Counter((replay.tracks[u].name, t, repr(v)) for u, t, v in replay.counters),
         "flows": collections.Counter((short(a), short(b)) for a, b in replay.arrows),
         "names": collections.Counter(keys[r["uuid"]] + (replay.tracks[r["uuid"]].name,) for r in replay.slices),
         "metadata": collections.Counter({(k, json.dumps(json.loads(v), sort_keys=True)): 1

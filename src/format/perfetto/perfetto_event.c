@@ -203,10 +203,11 @@ static hd_status find_track(uint32_t *out, uint32_t *out_lane, perfetto_reader *
     return HD_OK;
 }
 
-static hd_status add_flows(perfetto_reader *reader, uint32_t track, int64_t time_ns)
+static hd_status add_flows(perfetto_reader *reader, uint32_t track, int64_t time_ns, int64_t point_ns)
 {
     for (size_t i = 0; i < reader->event_flow_count; i++)
-        HD_TRY(perfetto_add_flow(reader, reader->event_flows[i].id, reader->event_flows[i].phase, track, time_ns));
+        HD_TRY(perfetto_add_flow(reader, reader->event_flows[i].id, reader->event_flows[i].phase, track, time_ns,
+                                 point_ns));
     return HD_OK;
 }
 
@@ -215,14 +216,14 @@ static hd_status add_typed(perfetto_reader *reader, const perfetto_sequence *s, 
 {
     hd_row row =
         hd_row_of(e->type == PF_TYPE_INSTANT ? HD_KIND_INSTANT : HD_KIND_SLICE, e->type == PF_TYPE_INSTANT ? 'i' : 'X');
-    int64_t at = e->time_ns;
+    int64_t at = e->time_ns, point = HD_NO_TIME;
     row.track = track;
     row.name = e->name;
     row.category = e->category;
     row.start_ns = e->time_ns;
     switch (e->type) {
     case PF_TYPE_SLICE_BEGIN: HD_TRY(perfetto_begin_slice(reader, &row, lane, s->id, false)); break;
-    case PF_TYPE_SLICE_END: HD_TRY(perfetto_end_slice(&at, reader, lane, e->time_ns, s->id)); break;
+    case PF_TYPE_SLICE_END: HD_TRY(perfetto_end_slice(&at, &point, reader, lane, e->time_ns, s->id)); break;
     case PF_TYPE_INSTANT: HD_TRY(perfetto_add_row(reader, &row, &reader->args)); break;
     case PF_TYPE_STATE:
         HD_TRY(perfetto_end_state(reader, lane, e->time_ns));
@@ -230,7 +231,7 @@ static hd_status add_typed(perfetto_reader *reader, const perfetto_sequence *s, 
         break;
     default: perfetto_note(reader, "perfetto.event-of-unknown-type", HD_LEDGER_LOSS, 1); return HD_OK;
     }
-    return add_flows(reader, track, at);
+    return add_flows(reader, track, at, point);
 }
 
 static hd_status add_counter(perfetto_reader *reader, const perfetto_sequence *s, const perfetto_event *e)
@@ -265,7 +266,7 @@ hd_status perfetto_read_event(perfetto_reader *reader, perfetto_sequence *sequen
     HD_TRY(find_track(&track, &lane, reader, sequence, &e));
     if (e.legacy.phase) {
         HD_TRY(perfetto_add_legacy(reader, sequence, &e, track, lane));
-        return add_flows(reader, track, e.time_ns);
+        return add_flows(reader, track, e.time_ns, HD_NO_TIME);
     }
     return add_typed(reader, sequence, &e, track, lane);
 }

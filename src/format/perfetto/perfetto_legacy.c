@@ -96,7 +96,7 @@ static hd_status add_bound_flow(perfetto_reader *reader, const perfetto_legacy *
 {
     static const char phases[] = {0, 'f', 's', 't'};
     if (!l->has_bind || l->direction == 0 || l->direction >= sizeof phases) return HD_OK;
-    return perfetto_add_flow(reader, l->bind_id, phases[l->direction], track, time_ns);
+    return perfetto_add_flow(reader, l->bind_id, phases[l->direction], track, time_ns, HD_NO_TIME);
 }
 
 hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequence, perfetto_event *event,
@@ -122,7 +122,9 @@ hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequen
         row.phase = 'X';
         return perfetto_begin_slice(reader, &row, lane, sequence->id, false);
     }
-    if (l->phase == 'E') return perfetto_end_slice(&event->time_ns, reader, lane, event->time_ns, sequence->id);
+    int64_t point_ns;
+    if (l->phase == 'E')
+        return perfetto_end_slice(&event->time_ns, &point_ns, reader, lane, event->time_ns, sequence->id);
     if (l->phase == 'X' && l->has_duration && __builtin_mul_overflow(l->duration_us, 1000, &row.duration_ns)) {
         perfetto_note(reader, "perfetto.time-out-of-range", HD_LEDGER_LOSS, 1);
         row.duration_ns = HD_NO_TIME;

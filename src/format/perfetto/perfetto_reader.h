@@ -127,6 +127,10 @@ typedef struct perfetto_open_slice {
     uint32_t arg_count;
     size_t first_arg; /* in the args of its stack */
     bool is_state;
+    uint64_t number;               /* in the order of begins */
+    size_t first_held;             /* those held that lie within it */
+    size_t first_flow, flow_count; /* its flow points */
+    int64_t point_ns;              /* when no slice within it is open, nor begins; HD_NO_TIME: not since it began */
 } perfetto_open_slice;
 
 /* An end whose begin has not been met. */
@@ -141,6 +145,8 @@ typedef struct perfetto_stack {
     perfetto_open_slice *open;
     size_t open_count, open_capacity;
     perfetto_args args;
+    perfetto_open_slice *held; /* closed, to be added behind the one around them */
+    size_t held_count, held_capacity;
     perfetto_lone_end *ends;
     size_t end_count, end_capacity;
     perfetto_args end_args;
@@ -149,6 +155,7 @@ typedef struct perfetto_stack {
 typedef struct perfetto_flow {
     uint64_t id;
     int64_t time_ns;
+    int64_t point_ns; /* where no slice within its slice takes it, or HD_NO_TIME */
     uint64_t order;
     uint32_t track;
     char phase; /* 0: by its place in the flow; 'f': the last */
@@ -180,7 +187,7 @@ typedef struct perfetto_reader {
     size_t base_size;
     uint64_t base_offset;   /* and where those stand in the input */
     uint64_t packet_offset; /* of the packet, or of the compressed one that holds it */
-    uint64_t packet_count, event_count;
+    uint64_t packet_count, slice_count;
 
     perfetto_map sequence_index; /* (id, 0) */
     perfetto_sequence **sequences;
@@ -353,13 +360,14 @@ hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequen
 
 hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint32_t lane, uint32_t sequence,
                                bool is_state);
-/* *out_start_ns: when the slice that ends here began; the end's time if it is not known. */
-hd_status perfetto_end_slice(int64_t *out_start_ns, perfetto_reader *reader, uint32_t lane, int64_t time_ns,
-                             uint32_t sequence);
+/* *out_start_ns: when the slice that ends here began, the end's time if it is not known; *out_point_ns: see above. */
+hd_status perfetto_end_slice(int64_t *out_start_ns, int64_t *out_point_ns, perfetto_reader *reader, uint32_t lane,
+                             int64_t time_ns, uint32_t sequence);
 /* The state before on the lane ends. */
 hd_status perfetto_end_state(perfetto_reader *reader, uint32_t lane, int64_t time_ns);
 hd_status perfetto_finish_slices(perfetto_reader *reader);
-hd_status perfetto_add_flow(perfetto_reader *reader, uint64_t id, char phase, uint32_t track, int64_t time_ns);
+hd_status perfetto_add_flow(perfetto_reader *reader, uint64_t id, char phase, uint32_t track, int64_t time_ns,
+                            int64_t point_ns);
 hd_status perfetto_finish_flows(perfetto_reader *reader);
 hd_status perfetto_add_sample(perfetto_reader *reader, uint64_t uuid, int64_t time_ns, perfetto_number value,
                               uint32_t generation);

@@ -2,7 +2,8 @@
  *
  * An end closes the latest open slice that its own packet sequence began on the track; if there is none, the one that
  * began last before it. Ends that come before their begins, as packets of two threads may, wait to the end of the
- * input. Only open slices are kept.
+ * input. Only open slices are kept, and closed ones whose parent began with them: rows of the same begin and end stand
+ * with the outer one first, as Chrome's JSON has it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ void perfetto_slices_free(perfetto_reader *reader)
     for (size_t i = 0; i < reader->stack_count; i++) {
         free(reader->stacks[i].open);
         free(reader->stacks[i].args.list);
+        free(reader->stacks[i].held);
         free(reader->stacks[i].ends);
         free(reader->stacks[i].end_args.list);
     }
@@ -61,10 +63,54 @@ hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint3
         .first_arg = s->args.count,
         .arg_count = (uint32_t)reader->args.count,
         .is_state = is_state,
+        .number = reader->slice_count++,
+        .first_held = s->held_count,
+        .first_flow = reader->flow_count, /* they are added next */
+        .flow_count = reader->event_flow_count,
+        .point_ns = row->start_ns,
     };
     HD_TRY(append_args(reader, &s->args, &reader->args, 0, reader->args.count));
+    perfetto_open_slice *parent = s->open_count ? &s->open[s->open_count - 1] : NULL;
+    if (parent && parent->point_ns == row->start_ns) parent->point_ns = HD_NO_TIME;
     s->open_count++;
     return HD_OK;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const perfetto_open_slice *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Add what is held from `first` on. */
+static hd_status add_held(perfetto_reader *reader, perfetto_stack *s, size_t first)
+{
+    if (s->held_count <= first) return HD_OK;
+    qsort(s->held + first, s->held_count - first, sizeof *s->held, by_number);
+    for (size_t i = first; i < s->held_count; i++) {
+        reader->joined.count = 0;
+        HD_TRY(append_args(reader, &reader->joined, &s->args, s->held[i].first_arg, s->held[i].arg_count));
+        HD_TRY(perfetto_add_row(reader, &s->held[i].row, &reader->joined));
+    }
+    s->held_count = first;
+    return HD_OK;
+}
+
+/* The slice, closed, stays with all its arguments, which take the place of those it had. */
+static hd_status hold(perfetto_reader *reader, perfetto_stack *s, perfetto_open_slice *slice)
+{
+    HD_TRY(perfetto_grow(reader, (void **)&s->held, &s->held_capacity, s->held_count, sizeof *s->held));
+    slice->first_arg = s->args.count;
+    slice->arg_count = (uint32_t)reader->joined.count;
+    HD_TRY(append_args(reader, &s->args, &reader->joined, 0, reader->joined.count));
+    s->held[s->held_count++] = *slice;
+    return HD_OK;
+}
+
+/* A flow point at its begin would be taken by the slice within it that began with it. */
+static void move_flows(perfetto_reader *reader, const perfetto_open_slice *slice, int64_t point_ns)
+{
+    for (size_t i = 0; i < slice->flow_count; i++) reader->flows[slice->first_flow + i].point_ns = point_ns;
 }
 
 /* Take out open[index] with these further arguments, closed at time_ns; HD_NO_TIME: it stays without a duration. */
@@ -82,9 +128,19 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
     if (more) HD_TRY(append_args(reader, &reader->joined, more, first_more, more_count));
     memmove(s->open + index, s->open + index + 1, (s->open_count - index - 1) * sizeof *s->open);
     s->open_count--;
-    if (index == s->open_count) s->args.count = slice.first_arg;
-    if (s->open_count == 0) s->args.count = 0;
-    return perfetto_add_row(reader, &slice.row, &reader->joined);
+    bool is_top = index == s->open_count;
+    perfetto_open_slice *parent = is_top && index ? &s->open[index - 1] : NULL;
+    if (parent && parent->point_ns == HD_NO_TIME) parent->point_ns = time_ns;
+    if (slice.point_ns != slice.row.start_ns && slice.point_ns != HD_NO_TIME && slice.point_ns < time_ns)
+        move_flows(reader, &slice, slice.point_ns);
+    if (parent && parent->row.start_ns == slice.row.start_ns) return hold(reader, s, &slice);
+    HD_TRY(perfetto_add_row(reader, &slice.row, &reader->joined));
+    if (is_top) HD_TRY(add_held(reader, s, slice.first_held));
+    if (is_top) s->args.count = slice.first_arg;
+    if (s->open_count) return HD_OK;
+    HD_TRY(add_held(reader, s, 0));
+    s->args.count = 0;
+    return HD_OK;
 }
 
 /* The open slice that an end closes, or -1. */
@@ -101,15 +157,17 @@ static ptrdiff_t find_open(const perfetto_stack *s, int64_t time_ns, uint32_t se
     return best;
 }
 
-hd_status perfetto_end_slice(int64_t *out_start_ns, perfetto_reader *reader, uint32_t lane, int64_t time_ns,
-                             uint32_t sequence)
+hd_status perfetto_end_slice(int64_t *out_start_ns, int64_t *out_point_ns, perfetto_reader *reader, uint32_t lane,
+                             int64_t time_ns, uint32_t sequence)
 {
     perfetto_stack *s;
     HD_TRY(stack_of(&s, reader, lane));
     ptrdiff_t found = find_open(s, time_ns, sequence);
     *out_start_ns = time_ns;
+    *out_point_ns = HD_NO_TIME;
     if (found >= 0) {
         *out_start_ns = s->open[found].row.start_ns;
+        if (s->open[found].point_ns < time_ns) *out_point_ns = s->open[found].point_ns;
         return close_slice(reader, s, (size_t)found, time_ns, &reader->args, 0, reader->args.count);
     }
     HD_TRY(perfetto_grow(reader, (void **)&s->ends, &s->end_capacity, s->end_count, sizeof *s->ends));
@@ -183,7 +241,10 @@ hd_status perfetto_finish_slices(perfetto_reader *reader)
 {
     for (size_t i = 0; i < reader->stack_count; i++) {
         perfetto_stack *s = &reader->stacks[i];
+        HD_TRY(add_held(reader, s, 0));
+        for (size_t k = 0; k < s->open_count; k++) s->open[k].first_held = 0;
         if (s->end_count) HD_TRY(match_waiting(reader, s));
+        HD_TRY(add_held(reader, s, 0));
         for (size_t k = 0; k < s->open_count; k++) /* in the order in which they began */
             if (!s->open[k].is_state) perfetto_note(reader, "perfetto.slice-not-ended", HD_LEDGER_NOTE, 1);
         size_t count = s->open_count, args = s->args.count;
@@ -203,12 +264,19 @@ hd_status perfetto_finish_slices(perfetto_reader *reader)
 /* ---- flows
  * ----------------------------------------------------------------------------------------------------------- */
 
-hd_status perfetto_add_flow(perfetto_reader *reader, uint64_t id, char phase, uint32_t track, int64_t time_ns)
+hd_status perfetto_add_flow(perfetto_reader *reader, uint64_t id, char phase, uint32_t track, int64_t time_ns,
+                            int64_t point_ns)
 {
     HD_TRY(perfetto_grow(reader, (void **)&reader->flows, &reader->flow_capacity, reader->flow_count,
                          sizeof *reader->flows));
-    reader->flows[reader->flow_count] =
-        (perfetto_flow){.id = id, .time_ns = time_ns, .order = reader->flow_count, .track = track, .phase = phase};
+    reader->flows[reader->flow_count] = (perfetto_flow){
+        .id = id,
+        .time_ns = time_ns,
+        .point_ns = point_ns,
+        .order = reader->flow_count,
+        .track = track,
+        .phase = phase,
+    };
     reader->flow_count++;
     return HD_OK;
 }
@@ -241,11 +309,24 @@ static void find_phases(perfetto_reader *reader)
     }
 }
 
+/* Points go where their slice takes them, as long as none gets behind the one after it. */
+static void find_times(perfetto_reader *reader)
+{
+    int64_t limit_ns = INT64_MAX;
+    for (size_t i = reader->flow_count; i-- > 0;) {
+        perfetto_flow *f = &reader->flows[i];
+        if (i + 1 < reader->flow_count && f[1].id != f->id) limit_ns = INT64_MAX;
+        if (f->point_ns != HD_NO_TIME && f->point_ns > f->time_ns && f->point_ns <= limit_ns) f->time_ns = f->point_ns;
+        limit_ns = f->time_ns;
+    }
+}
+
 hd_status perfetto_finish_flows(perfetto_reader *reader)
 {
     if (reader->flow_count == 0) return HD_OK;
     qsort(reader->flows, reader->flow_count, sizeof *reader->flows, by_flow);
     find_phases(reader);
+    find_times(reader);
     qsort(reader->flows, reader->flow_count, sizeof *reader->flows, by_order);
     uint32_t name = hd_builder_intern_text(reader->builder, "flow");
     for (size_t i = 0; i < reader->flow_count; i++) {
