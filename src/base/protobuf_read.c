@@ -18,6 +18,24 @@ bool hd_proto_varint(uint64_t *out, const uint8_t *data, size_t size, size_t *at
     return false;
 }
 
+/* The same; most are one or two bytes long. */
+static inline bool varint(uint64_t *out, const uint8_t *data, size_t size, size_t *at)
+{
+    const uint8_t *p = data + *at;
+    if (size - *at < 2) return hd_proto_varint(out, data, size, at);
+    if (p[0] < 0x80) {
+        *out = p[0];
+        *at += 1;
+        return true;
+    }
+    if (p[1] < 0x80) {
+        *out = (uint64_t)(p[0] & 0x7f) | (uint64_t)p[1] << 7;
+        *at += 2;
+        return true;
+    }
+    return hd_proto_varint(out, data, size, at);
+}
+
 static uint64_t little_endian(const uint8_t *p, unsigned width)
 {
     uint64_t value = 0;
@@ -34,21 +52,25 @@ static bool read_fixed(uint64_t *out, const hd_proto_reader *r, size_t *at, unsi
 }
 
 /* A tag and, unless it is of a group, its value; *at moves behind them. */
-static bool read_field(hd_proto_field *out, const hd_proto_reader *r, size_t *at)
+static inline bool read_field(hd_proto_field *out, const hd_proto_reader *r, size_t *at)
 {
     uint64_t tag, size;
-    if (!hd_proto_varint(&tag, r->data, r->size, at) || tag > UINT32_MAX || tag >> 3 == 0) return false;
-    *out = (hd_proto_field){.tag = (uint32_t)tag};
-    switch (tag & 7) {
-    case HD_WIRE_VARINT: return hd_proto_varint(&out->value, r->data, r->size, at);
-    case HD_WIRE_FIXED64: return read_fixed(&out->value, r, at, 8);
-    case HD_WIRE_FIXED32: return read_fixed(&out->value, r, at, 4);
-    case HD_WIRE_BYTES:
-        if (!hd_proto_varint(&size, r->data, r->size, at) || size > r->size - *at) return false;
+    if (!varint(&tag, r->data, r->size, at) || tag > UINT32_MAX || tag >> 3 == 0) return false;
+    out->tag = (uint32_t)tag;
+    out->value = 0;
+    out->data = NULL;
+    out->size = 0;
+    if ((tag & 7) == HD_WIRE_VARINT) return varint(&out->value, r->data, r->size, at);
+    if ((tag & 7) == HD_WIRE_BYTES) {
+        if (!varint(&size, r->data, r->size, at) || size > r->size - *at) return false;
         out->data = r->data + *at;
         out->size = (size_t)size;
         *at += (size_t)size;
         return true;
+    }
+    switch (tag & 7) {
+    case HD_WIRE_FIXED64: return read_fixed(&out->value, r, at, 8);
+    case HD_WIRE_FIXED32: return read_fixed(&out->value, r, at, 4);
     case HD_WIRE_GROUP:
     case HD_WIRE_GROUP_END: return true;
     default: return false;
@@ -96,7 +118,7 @@ bool hd_proto_repeated(uint64_t *out, const hd_proto_field *field, hd_proto_wire
     }
     if ((field->tag & 7) != HD_WIRE_BYTES || *at >= field->size) return false;
     if (wire == HD_WIRE_VARINT) {
-        if (hd_proto_varint(out, field->data, field->size, at)) return true;
+        if (varint(out, field->data, field->size, at)) return true;
     } else {
         const hd_proto_reader packed = hd_proto_reader_of(field->data, field->size);
         if (read_fixed(out, &packed, at, wire == HD_WIRE_FIXED64 ? 8 : 4)) return true;

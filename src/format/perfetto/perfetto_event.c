@@ -261,7 +261,11 @@ hd_status perfetto_read_event(perfetto_reader *reader, perfetto_sequence *sequen
         return HD_OK;
     }
     HD_TRY(add_extra_counters(reader, sequence, &e));
-    if (e.has_thread_time) HD_TRY(perfetto_add_member(reader, "tts", HD_ARG_INT, e.thread_time_us));
+    if (e.has_thread_time) {
+        reader->tts_key = hd_builder_intern_text(reader->builder, "tts");
+        reader->tdur_key = hd_builder_intern_text(reader->builder, "tdur");
+        HD_TRY(perfetto_add_member(reader, "tts", HD_ARG_INT, e.thread_time_us));
+    }
     if (e.type == PF_TYPE_COUNTER) return add_counter(reader, sequence, &e);
     HD_TRY(find_track(&track, &lane, reader, sequence, &e));
     if (e.legacy.phase) {

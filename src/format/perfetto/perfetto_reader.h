@@ -188,6 +188,7 @@ typedef struct perfetto_reader {
     uint64_t base_offset;   /* and where those stand in the input */
     uint64_t packet_offset; /* of the packet, or of the compressed one that holds it */
     uint64_t packet_count, slice_count;
+    uint32_t tts_key, tdur_key; /* of members, where an event had a thread's time */
 
     perfetto_map sequence_index; /* (id, 0) */
     perfetto_sequence **sequences;

@@ -113,6 +113,24 @@ static void move_flows(perfetto_reader *reader, const perfetto_open_slice *slice
     for (size_t i = 0; i < slice->flow_count; i++) reader->flows[slice->first_flow + i].point_ns = point_ns;
 }
 
+/* Both ends of a slice may have the time of its thread: the second becomes how long that ran. */
+static void join_thread_times(perfetto_reader *reader, size_t first_more)
+{
+    perfetto_args *all = &reader->joined;
+    size_t begin = all->count;
+    for (size_t i = 0; i < all->count; i++) {
+        perfetto_arg *arg = &all->list[i];
+        if (arg->key.scope != HD_SCOPE_EVENT || arg->key.type != HD_ARG_INT || arg->key.key != reader->tts_key)
+            continue;
+        if (i < first_more) begin = i;
+        int64_t run;
+        if (i < first_more || begin == all->count) continue;
+        if (__builtin_sub_overflow(arg->bits, all->list[begin].bits, &run)) continue;
+        arg->key.key = reader->tdur_key;
+        arg->bits = run;
+    }
+}
+
 /* Take out open[index] with these further arguments, closed at time_ns; HD_NO_TIME: it stays without a duration. */
 static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t index, int64_t time_ns,
                              const perfetto_args *more, size_t first_more, size_t more_count)
@@ -125,7 +143,10 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
     }
     reader->joined.count = 0;
     HD_TRY(append_args(reader, &reader->joined, &s->args, slice.first_arg, slice.arg_count));
-    if (more) HD_TRY(append_args(reader, &reader->joined, more, first_more, more_count));
+    if (more && more_count) {
+        HD_TRY(append_args(reader, &reader->joined, more, first_more, more_count));
+        if (reader->tts_key) join_thread_times(reader, slice.arg_count);
+    }
     memmove(s->open + index, s->open + index + 1, (s->open_count - index - 1) * sizeof *s->open);
     s->open_count--;
     bool is_top = index == s->open_count;
