@@ -203,8 +203,8 @@ static void test_perfetto__locations_and_messages_are_found_by_their_iid(void **
                   "1{ 10:1 8:120 13:2 11{ 9:3 11:7 23'here' 33{ 2'b.cc' 4:5 } 55{ 1{ 1'f' 2'f.py' 3:3 } 1{ 1'g' } } } }"
                   "1{ 10:1 8:130 13:2 11{ 9:3 11:7 23'lost' 34:99 56:4 } }",
            "ledger\n"
-           "  loss perfetto perfetto.callstack 1 at 200\n"
-           "  loss perfetto perfetto.iid-unknown 1 at 200\n"
+           "  loss perfetto perfetto.callstack 1 at 201\n"
+           "  loss perfetto perfetto.iid-unknown 1 at 201\n"
            "tracks\n"
            "  process pid=10\n"
            "  thread pid=10 tid=11 name=\"worker\" instant:4\n"
