@@ -3,7 +3,7 @@
  * Format   one protobuf message `Trace`: packets of field 1, one after the other. Specified by the .proto files of the
  *          Perfetto project; written by its SDKs, Chrome, Android, traceconv, JAX and TensorFlow, and this program
  * Sniffs   the first packet: length and fields must fit, and a second packet or the end follows
- * Maps     see docs/formats/perfetto-read.md; packets without a home -> ledger `perfetto.packet-…`, one code per kind
+ * Maps     see docs/formats/perfetto.md; packets without a home -> ledger `perfetto.packet-…`, one code per kind
  * Units    times of any clock -> int64 ns of the trace's clock
  * Shapes   n packets -> n rows or fewer: begin and end become one slice
  * Limits   512 MiB a packet, as stored and decompressed
