@@ -23,13 +23,19 @@
 
 /* ---- packet sequences: what one writer of one process wrote ------------------------------------------------ */
 
+enum { PERFETTO_TEXT_KINDS = 4 }; /* categories, names of events and arguments, text values */
+
 typedef struct perfetto_sequence {
     uint32_t id;
     uint32_t generation; /* counts how often the state of any sequence was cleared; 0 before the first time */
     bool valid;          /* its state was cleared and nothing was lost since */
     bool seen;
     perfetto_map interned; /* (field of InternedData, iid) -> string id or record */
-    bool has_track_uuid;   /* defaults */
+    struct perfetto_texts {
+        uint32_t *list; /* string id + 1 by iid, 0: none */
+        size_t count, used;
+    } texts[PERFETTO_TEXT_KINDS]; /* of small iids, as producers count them: found without hashing */
+    bool has_track_uuid;          /* defaults */
     uint64_t track_uuid;
     uint32_t clock_id; /* 0: none */
     uint64_t *extra_tracks, *extra_double_tracks;
@@ -193,6 +199,7 @@ typedef struct perfetto_reader {
     perfetto_map sequence_index; /* (id, 0) */
     perfetto_sequence **sequences;
     size_t sequence_count, sequence_capacity;
+    perfetto_sequence *last_sequence;
     uint32_t generation;
     perfetto_record *records;
     size_t record_count, record_capacity;

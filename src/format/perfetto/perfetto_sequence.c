@@ -1,5 +1,6 @@
 /* perfetto_sequence.c - packet sequences: what a writer said once and refers to later */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/vector.h"
@@ -8,8 +9,10 @@
 hd_status perfetto_get_sequence(perfetto_sequence **out, perfetto_reader *reader, uint32_t id)
 {
     uint32_t index;
+    *out = reader->last_sequence;
+    if (*out && (*out)->id == id) return HD_OK;
     if (perfetto_map_get(&index, &reader->sequence_index, id, 0)) {
-        *out = reader->sequences[index];
+        *out = reader->last_sequence = reader->sequences[index];
         return HD_OK;
     }
     HD_TRY(perfetto_grow(reader, (void **)&reader->sequences, &reader->sequence_capacity, reader->sequence_count,
@@ -24,10 +27,19 @@ hd_status perfetto_get_sequence(perfetto_sequence **out, perfetto_reader *reader
     return HD_OK;
 }
 
+static void clear_texts(perfetto_sequence *sequence)
+{
+    for (size_t i = 0; i < PERFETTO_TEXT_KINDS; i++) {
+        free(sequence->texts[i].list);
+        sequence->texts[i] = (struct perfetto_texts){0};
+    }
+}
+
 /* The state is cleared: what was interned is forgotten, counting starts again. */
 void perfetto_sequence_reset(perfetto_reader *reader, perfetto_sequence *sequence)
 {
     perfetto_map_clear(&sequence->interned);
+    clear_texts(sequence);
     sequence->valid = true;
     sequence->generation = ++reader->generation;
     sequence->has_track_uuid = false;
@@ -38,6 +50,7 @@ void perfetto_sequence_reset(perfetto_reader *reader, perfetto_sequence *sequenc
 void perfetto_sequence_free(perfetto_sequence *sequence)
 {
     perfetto_map_clear(&sequence->interned);
+    clear_texts(sequence);
     free(sequence->extra_tracks);
     free(sequence->extra_double_tracks);
     free(sequence);
@@ -140,6 +153,38 @@ hd_status perfetto_add_record(perfetto_reader *reader, uint32_t *out, perfetto_r
     return HD_OK;
 }
 
+/* The table of a field of InternedData; PERFETTO_TEXT_KINDS: it has none. */
+static inline size_t table_of(uint32_t kind)
+{
+    switch (kind) {
+    case PF_INTERNED_EVENT_CATEGORIES: return 0;
+    case PF_INTERNED_EVENT_NAMES: return 1;
+    case PF_INTERNED_DEBUG_ANNOTATION_NAMES: return 2;
+    case PF_INTERNED_DEBUG_ANNOTATION_STRING_VALUES: return 3;
+    default: return PERFETTO_TEXT_KINDS;
+    }
+}
+
+/* A table grows with the number of its texts: iids far beyond that go to the map. */
+static hd_status set_text(perfetto_reader *reader, perfetto_sequence *s, uint32_t kind, uint64_t iid, uint32_t text)
+{
+    size_t table = table_of(kind);
+    struct perfetto_texts *texts = table < PERFETTO_TEXT_KINDS ? &s->texts[table] : NULL;
+    if (!texts || (iid >= texts->count && iid > texts->used * 4 + 64))
+        return perfetto_map_set(&s->interned, kind, iid, text) ? HD_OK : HD_NOMEM(reader->err);
+    if (iid >= texts->count) {
+        size_t count = (size_t)iid * 2 + 16;
+        uint32_t *list = realloc(texts->list, count * sizeof *list);
+        if (!list) return HD_NOMEM(reader->err);
+        memset(list + texts->count, 0, (count - texts->count) * sizeof *list);
+        texts->list = list;
+        texts->count = count;
+    }
+    texts->used += texts->list[iid] == 0;
+    texts->list[iid] = text + 1;
+    return HD_OK;
+}
+
 static hd_status read_text_entry(perfetto_reader *reader, perfetto_sequence *s, const hd_proto_field *entry)
 {
     hd_proto_reader message = hd_proto_reader_of(entry->data, entry->size);
@@ -152,7 +197,7 @@ static hd_status read_text_entry(perfetto_reader *reader, perfetto_sequence *s, 
     }
     HD_TRY(perfetto_check(reader, &message));
     if (text == HD_STRING_NONE) text = hd_builder_intern(reader->builder, "", 0);
-    return perfetto_map_set(&s->interned, hd_proto_number(entry), iid, text) ? HD_OK : HD_NOMEM(reader->err);
+    return set_text(reader, s, hd_proto_number(entry), iid, text);
 }
 
 /* Entries with more fields: texts from field 2 on, at most three, and a number. */
@@ -234,6 +279,9 @@ hd_status perfetto_read_interned(perfetto_reader *reader, perfetto_sequence *seq
 uint32_t perfetto_interned_text(perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t kind, uint64_t iid)
 {
     uint32_t value;
+    size_t table = table_of(kind);
+    if (table < PERFETTO_TEXT_KINDS && iid < sequence->texts[table].count && sequence->texts[table].list[iid])
+        return sequence->texts[table].list[iid] - 1;
     if (perfetto_map_get(&value, &sequence->interned, kind, iid)) return value;
     perfetto_note(reader, "perfetto.iid-unknown", HD_LEDGER_LOSS, 1);
     return HD_STRING_NONE;
