@@ -1,5 +1,5 @@
 #!/bin/sh
-# A damaged trace, repaired: makes one, checks it, fixes it, checks it again.
+# A damaged trace, repaired: makes one, checks it, fixes it, checks it again, and converts it.
 #   tools/demo.sh [HEDDLE]      files go to build/demo/
 set -eu
 cd "$(dirname "$0")/.."
@@ -7,6 +7,8 @@ heddle=${1:-build/release/src/cli/heddle}
 out=build/demo
 before=$out/before.json
 after=$out/after.json
+store=$out/after.heddle
+perfetto=$out/after.pftrace
 
 # What `heddle synth` is asked for; the same seed gives the same trace.
 synth_options="--crossings 40 --damage all --seed 7"
@@ -23,7 +25,7 @@ step() {
 }
 
 mkdir -p "$out"
-rm -f "$before" "$after"
+rm -f "$before" "$after" "$store" "$perfetto"
 # shellcheck disable=SC2086 # a list of options
 step "A training run as a profiler wrote it: slices cross, and the file is damaged" synth -o "$before" $synth_options
 [ -s "$before" ] || exit 1
@@ -31,12 +33,16 @@ step "What is wrong with it" check "$before"
 step "The repair" fix "$before" "$after"
 [ -s "$after" ] || exit 1
 step "What is wrong with it now" check "$after"
+step "The same trace as a store, which opens in milliseconds" convert "$after" "$store"
+step "And for the Perfetto viewer" convert "$store" "$perfetto"
 
 cat <<END
 
 == The files
-  before  $PWD/$before
-  after   $PWD/$after
+  before   $PWD/$before
+  after    $PWD/$after
+  store    $PWD/$store
+  Perfetto $PWD/$perfetto
 
 Open each in a viewer to see the difference: drag the file into https://ui.perfetto.dev (it stays on your machine), or
 into chrome://tracing. Before the repair slices that cross are dropped or drawn over others; after it, each stands in

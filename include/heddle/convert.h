@@ -39,7 +39,7 @@ typedef struct hd_convert_options {
     hd_write_options write; /* all but ledger and strict */
 } hd_convert_options;
 
-/* One line of the way: read, merge, filter, crop, fix. */
+/* One line of the way: read, merge, filter, crop, fix, write. */
 typedef struct hd_convert_step {
     const char *name; /* static */
     uint64_t in, added, removed, lost, out;
@@ -51,14 +51,14 @@ typedef struct hd_convert_input {
     uint64_t events, stored_bytes, input_bytes;
 } hd_convert_input;
 
-enum { HD_CONVERT_STEPS = 5 };
+enum { HD_CONVERT_STEPS = 6 };
 
 /* Strings and lists belong to the report. Zero-initialise it; free it with hd_convert_report_deinit. */
 typedef struct hd_convert_report {
     size_t input_count;
     hd_convert_input *inputs;
     const char *format;             /* that was written */
-    uint64_t events_in, events_out; /* events_out: given to the writer */
+    uint64_t events_in, events_out; /* events_out: that the output holds */
     uint64_t added, removed, lost;  /* sums of the steps */
     size_t step_count;
     hd_convert_step steps[HD_CONVERT_STEPS];

@@ -291,6 +291,7 @@ typedef struct hd_ledger_row {
     uint64_t count;
     uint64_t first_offset; /* byte offset of the first, or HD_OFFSET_NONE */
     uint32_t detail;       /* string id: the first in words, HD_STRING_NONE if the code says it all */
+    uint64_t lost_events;  /* of writing: how many of `count` are whole events that the output does not hold */
 } hd_ledger_row;
 
 size_t hd_trace_ledger_count(const hd_trace *trace);

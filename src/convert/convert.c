@@ -18,7 +18,8 @@ typedef struct converter {
     size_t count;
     hd_trace *trace; /* as far as it has come */
     hd_error *err;
-    bool failed; /* to keep a row of the writer */
+    uint64_t unwritten; /* events that the writer had no place for */
+    bool failed;        /* to keep a row of the writer */
 } converter;
 
 /* ---- steps ------------------------------------------------------------------------------------------------------ */
@@ -144,6 +145,7 @@ static hd_status gather_ledger(converter *c)
 static void keep_row(void *user, const hd_ledger_row *row)
 {
     converter *c = user;
+    c->unwritten += row->lost_events;
     if (!convert_report_ledger(c->report, row)) c->failed = true;
 }
 
@@ -155,6 +157,8 @@ static hd_status write_trace(converter *c, const char *out)
     write.strict = c->options->strict;
     HD_TRY(hd_trace_write(c->trace, out, &write, c->err));
     c->report->written = true;
+    uint64_t given = hd_trace_event_count(c->trace);
+    if (c->unwritten) convert_report_step(c->report, "write", given, given - c->unwritten, 0, 0, c->unwritten);
     return c->failed ? HD_NOMEM(c->err) : HD_OK;
 }
 

@@ -294,8 +294,10 @@ static hd_status fix_read(const fixer *f, hd_input *input, hd_trace *trace, cons
     uint64_t repairs = 0, losses = 0;
     bool rewritten = facts->needs_rewrite && !f->options->dry_run;
     if (strcmp(facts->format, "chrome") != 0)
-        status = hd_error_set(f->err, HD_ERR_UNSUPPORTED, hd_input_path(input), HD_OFFSET_NONE,
-                              "fix works on Chrome trace event JSON, and this is %s", facts->format);
+        status =
+            hd_error_set(f->err, HD_ERR_UNSUPPORTED, hd_input_path(input), HD_OFFSET_NONE,
+                         "fix patches Chrome trace event JSON, and this is %s: heddle convert --fix repairs its lanes",
+                         facts->format);
     else if (!rewritten)
         status = fix_trace(f, input, trace, out);
     hd_fix_count_ledger(&repairs, &losses, trace);

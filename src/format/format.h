@@ -35,6 +35,8 @@ hd_status hd_format_note_input(hd_builder *builder, const hd_format *format, con
 /* Tell options->ledger, if there is one and count is not 0. stage, code: static strings. */
 void hd_write_note(const hd_write_options *options, const char *stage, const char *code, hd_ledger_level level,
                    uint64_t count);
+/* The same for `count` whole events that are not in the output. */
+void hd_write_lost_events(const hd_write_options *options, const char *stage, const char *code, uint64_t count);
 
 /* UNSUPPORTED when options->strict and a loss has been noted. hd_trace_write asks it before a stream gets its name; a
  * write_path does so itself, before anything of the output can be seen. */

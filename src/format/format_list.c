@@ -54,6 +54,18 @@ void hd_write_note(const hd_write_options *options, const char *stage, const cha
     options->ledger(options->ledger_user, &row);
 }
 
+void hd_write_lost_events(const hd_write_options *options, const char *stage, const char *code, uint64_t count)
+{
+    if (!options->ledger || !count) return;
+    hd_ledger_row row = {.stage = stage,
+                         .code = code,
+                         .level = HD_LEDGER_LOSS,
+                         .count = count,
+                         .first_offset = HD_OFFSET_NONE,
+                         .lost_events = count};
+    options->ledger(options->ledger_user, &row);
+}
+
 static const char *compression_name(hd_compression compression)
 {
     switch (compression) {

@@ -192,6 +192,10 @@ static void test_convert__strict_refuses_what_the_format_cannot_hold(NO_STATE)
     options.strict = false;
     convert_with(&report, 1, &options);
     assert_true(report.losses > 0);
+    assert_int_equal(report.events_in, 4);
+    assert_int_equal(report.events_out, 1); /* two arrows' ends and a counter have no place */
+    assert_string_equal(report.steps[report.step_count - 1].name, "write");
+    assert_int_equal(report.steps[report.step_count - 1].lost, 3);
     hd_convert_report_deinit(&report);
 }
 

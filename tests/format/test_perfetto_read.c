@@ -106,6 +106,7 @@ static hd_bytes sample(void)
 
 static void expect_text(const char *dump, const char *text)
 {
+    assert_non_null(dump);
     if (!strstr(dump, text)) fail_msg("expected %s in:\n%s", text, dump);
 }
 

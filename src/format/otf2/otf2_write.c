@@ -280,7 +280,11 @@ hd_status otf2_write_path(const hd_trace *trace, const char *path, const hd_writ
         return status;
     }
     HD_TRY(ow_folder_commit(&folder, options, w.err));
-    for (int i = 0; i < OW_NOTE_COUNT; i++)
-        hd_write_note(options, "otf2", note_codes[i].code, note_codes[i].level, w.notes[i]);
+    for (int i = 0; i < OW_NOTE_COUNT; i++) {
+        if (note_codes[i].is_event)
+            hd_write_lost_events(options, "otf2", note_codes[i].code, w.notes[i]);
+        else
+            hd_write_note(options, "otf2", note_codes[i].code, note_codes[i].level, w.notes[i]);
+    }
     return HD_OK;
 }

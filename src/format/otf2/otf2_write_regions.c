@@ -13,17 +13,17 @@
 
 static bool is(hd_string s, const char *text)
 {
-    return s.size == strlen(text) && memcmp(s.data, text, s.size) == 0;
+    return s.data && s.size == strlen(text) && memcmp(s.data, text, s.size) == 0;
 }
 
 static bool begins(hd_string s, const char *text)
 {
-    return s.size >= strlen(text) && memcmp(s.data, text, strlen(text)) == 0;
+    return s.data && s.size >= strlen(text) && memcmp(s.data, text, strlen(text)) == 0;
 }
 
 static bool has(hd_string s, const char *text)
 {
-    return s.size && memmem(s.data, s.size, text, strlen(text)) != NULL;
+    return s.data && memmem(s.data, s.size, text, strlen(text)) != NULL;
 }
 
 static bool is_one_of(hd_string s, const char *const *list)

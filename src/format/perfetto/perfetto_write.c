@@ -43,8 +43,12 @@ static const struct {
 static void tell(const pf_writer *w)
 {
     hd_write_note(w->options, PERFETTO_STAGE, "perfetto.events-written", HD_LEDGER_NOTE, w->written);
-    for (int i = 0; i < PF_NOTE_COUNT; i++)
-        hd_write_note(w->options, PERFETTO_STAGE, note_texts[i].code, note_texts[i].level, w->notes[i]);
+    for (int i = 0; i < PF_NOTE_COUNT; i++) {
+        if (strncmp(note_texts[i].code, "perfetto.event-", 15) == 0) /* whole events, all of them losses */
+            hd_write_lost_events(w->options, PERFETTO_STAGE, note_texts[i].code, w->notes[i]);
+        else
+            hd_write_note(w->options, PERFETTO_STAGE, note_texts[i].code, note_texts[i].level, w->notes[i]);
+    }
 }
 
 static hd_status write_all(pf_writer *w, hd_output *output, hd_error *err)

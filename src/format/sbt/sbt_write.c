@@ -273,7 +273,7 @@ static void tell_losses(const sbt_writer *w, const hd_write_options *options)
     const sbt_losses *l = &w->losses;
     uint64_t named = 0, keys = 0;
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
-        if (dropped[kind]) hd_write_note(options, SBT_STAGE, dropped[kind], HD_LEDGER_LOSS, l->kinds[kind]);
+        if (dropped[kind]) hd_write_lost_events(options, SBT_STAGE, dropped[kind], l->kinds[kind]);
     }
     for (uint32_t i = 0; i < hd_trace_track_count(w->trace); i++) {
         const hd_track *track = hd_trace_track_at(w->trace, i);
@@ -284,7 +284,7 @@ static void tell_losses(const sbt_writer *w, const hd_write_options *options)
         keys += !(key.size == strlen(SBT_META_FILE) && memcmp(key.data, SBT_META_FILE, key.size) == 0) &&
                 !(key.size == strlen(SBT_META_DEVICES) && memcmp(key.data, SBT_META_DEVICES, key.size) == 0);
     }
-    hd_write_note(options, SBT_STAGE, "sbt.event-without-time", HD_LEDGER_LOSS, l->no_time);
+    hd_write_lost_events(options, SBT_STAGE, "sbt.event-without-time", l->no_time);
     hd_write_note(options, SBT_STAGE, "sbt.argument-dropped", HD_LEDGER_LOSS, l->args);
     hd_write_note(options, SBT_STAGE, "sbt.category-dropped", HD_LEDGER_LOSS, l->categories);
     hd_write_note(options, SBT_STAGE, "sbt.thread-dropped", HD_LEDGER_LOSS, l->threads);
