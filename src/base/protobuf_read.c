@@ -96,7 +96,7 @@ static bool skip_group(const hd_proto_reader *r, size_t *at, uint32_t number)
     return true;
 }
 
-bool hd_proto_next(hd_proto_field *out, hd_proto_reader *reader)
+bool hd_proto_next_any(hd_proto_field *out, hd_proto_reader *reader)
 {
     size_t at = reader->at;
     if (reader->failed || at >= reader->size) return false;

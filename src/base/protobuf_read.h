@@ -43,7 +43,7 @@ typedef struct hd_proto_field {
 
 typedef struct hd_proto_reader {
     const uint8_t *data;
-    size_t size, at;
+    size_t size, at; /* at <= size */
     bool failed;
 } hd_proto_reader;
 
@@ -55,8 +55,27 @@ static inline hd_proto_reader hd_proto_reader_of(const void *data, size_t size)
 /* The varint at data[*at]; *at moves behind it. false: cut off, or more than 64 bits; *at stays. */
 bool hd_proto_varint(uint64_t *out, const uint8_t *data, size_t size, size_t *at);
 
-/* The next field. false at the end, and at what is no field: then `failed` is set and `at` is where that stands. */
-bool hd_proto_next(hd_proto_field *out, hd_proto_reader *reader);
+/* hd_proto_next for fields of any length. */
+bool hd_proto_next_any(hd_proto_field *out, hd_proto_reader *reader);
+
+/* The next field. false at the end, and at what is no field: then `failed` is set and `at` is where that stands.
+ * Most fields have a tag of one byte, and a value or length of one. */
+static inline bool hd_proto_next(hd_proto_field *out, hd_proto_reader *reader)
+{
+    size_t left = reader->size - reader->at;
+    if (left < 2 || reader->failed) return hd_proto_next_any(out, reader);
+    const uint8_t *p = reader->data + reader->at;
+    if (p[0] < 8 || (p[0] | p[1]) >= 0x80) return hd_proto_next_any(out, reader);
+    if ((p[0] & 7) == HD_WIRE_VARINT) {
+        *out = (hd_proto_field){.tag = p[0], .value = p[1]};
+        reader->at += 2;
+        return true;
+    }
+    if ((p[0] & 7) != HD_WIRE_BYTES || p[1] > left - 2) return hd_proto_next_any(out, reader);
+    *out = (hd_proto_field){.tag = p[0], .data = p + 2, .size = p[1]};
+    reader->at += 2 + (size_t)p[1];
+    return true;
+}
 
 static inline uint32_t hd_proto_number(const hd_proto_field *field)
 {

@@ -42,11 +42,11 @@ void perfetto_slices_free(perfetto_reader *reader)
 static hd_status append_args(perfetto_reader *reader, perfetto_args *to, const perfetto_args *from, size_t first,
                              size_t count)
 {
-    for (size_t i = first; i < first + count; i++) {
-        const perfetto_arg *arg = &from->list[i];
-        HD_TRY(perfetto_add_arg(reader, to, arg->key.key, (hd_arg_type)arg->key.type, (hd_arg_scope)arg->key.scope,
-                                arg->bits));
-    }
+    if (count == 0) return HD_OK;
+    while (to->capacity - to->count < count)
+        HD_TRY(perfetto_grow(reader, (void **)&to->list, &to->capacity, to->capacity, sizeof *to->list));
+    memcpy(to->list + to->count, from->list + first, count * sizeof *to->list);
+    to->count += count;
     return HD_OK;
 }
 

@@ -96,7 +96,8 @@ hd_status perfetto_add_arg(perfetto_reader *reader, perfetto_args *args, uint32_
                            hd_arg_scope scope, int64_t bits)
 {
     if (!reader->want_args) return HD_OK;
-    HD_TRY(perfetto_grow(reader, (void **)&args->list, &args->capacity, args->count, sizeof *args->list));
+    if (args->count == args->capacity)
+        HD_TRY(perfetto_grow(reader, (void **)&args->list, &args->capacity, args->count, sizeof *args->list));
     args->list[args->count++] = (perfetto_arg){
         .key = {.key = key, .type = (uint8_t)type, .scope = (uint8_t)scope},
         .bits = bits,
