@@ -13,6 +13,7 @@
 #include "dump.h"
 #include "format/perfetto/perfetto.h"
 #include "format/perfetto/perfetto_fields.h"
+#include "random_trace.h"
 #include "read_text.h"
 
 /* A packet of sequence 1, with what `flags` says. */
@@ -263,6 +264,31 @@ static void test_proto__groups_are_passed_over_and_bad_ones_refused(void **state
     assert_true(r.failed);
 }
 
+/* The way for short fields and the one for all must see the same in any bytes. */
+static void test_proto__short_fields_are_read_as_all_others(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (int round = 0; round < 20000; round++) {
+        uint8_t data[24];
+        size_t size = random_next(&seed) % sizeof data;
+        for (size_t i = 0; i < size; i++) data[i] = (uint8_t)(random_next(&seed) % (round % 2 ? 256 : 48));
+        hd_proto_reader a = hd_proto_reader_of(data, size), b = a;
+        hd_proto_field f = {0}, g = {0};
+        for (;;) {
+            bool more = hd_proto_next(&f, &a);
+            assert_int_equal(more, hd_proto_next_any(&g, &b));
+            assert_int_equal(a.at, b.at);
+            assert_int_equal(a.failed, b.failed);
+            if (!more) break;
+            assert_int_equal(f.tag, g.tag);
+            assert_int_equal(f.value, g.value);
+            assert_ptr_equal(f.data, g.data);
+            assert_int_equal(f.size, g.size);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_perfetto_read__a_length_that_lies_is_an_error_with_its_offset),
         cmocka_unit_test(test_perfetto_sniff__text_and_other_formats_are_none),
         cmocka_unit_test(test_proto__groups_are_passed_over_and_bad_ones_refused),
+        cmocka_unit_test(test_proto__short_fields_are_read_as_all_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
