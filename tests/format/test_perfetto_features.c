@@ -527,6 +527,30 @@ static void test_perfetto__rank_and_base_time_are_facts(void **state)
                 "\n  base_ns 90\n");
 }
 
+/* Perfetto has no times below zero: all move, and what they count from moves with them. */
+static void test_perfetto__base_time_moves_with_times_below_zero(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"baseTimeNanoseconds\": 5000, \"traceEvents\": [{\"ph\": \"X\", \"pid\": 1, \"tid\": 2, "
+        "\"ts\": -1.5, \"dur\": 1}]}";
+    hd_trace *trace;
+    size_t size;
+    assert_int_equal(read_text(&trace, json, sizeof json - 1, NULL, 0, NULL), HD_OK);
+    hd_bytes in = {0};
+    char *written = write_text(trace, &(hd_write_options){.format = "perfetto"}, &size);
+    hd_bytes_put(&in, written, size);
+    free(written);
+    hd_trace_free(trace);
+    char *dump = dump_text((const char *)in.data, in.size, NULL, 0, DUMP_ALL);
+    assert_non_null(strstr(dump, "\n  base_ns 3500\n"));
+    assert_non_null(strstr(dump, "\"baseTimeNanoseconds\": 3500\n"));
+    assert_non_null(strstr(dump, "start=0 dur=1000"));
+    assert_null(strstr(dump, "base-time-differs"));
+    free(dump);
+    hd_bytes_deinit(&in);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_perfetto__top_level_keys_come_back),
         cmocka_unit_test(test_perfetto__packets_in_a_frame_of_zstd_are_read),
         cmocka_unit_test(test_perfetto__rank_and_base_time_are_facts),
+        cmocka_unit_test(test_perfetto__base_time_moves_with_times_below_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * All packets are of one sequence, whose clock counts nanoseconds from one packet to the next. A slice is a begin and
  * an end; the ends of open slices wait in a heap, the inner ones first.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -260,6 +261,13 @@ static hd_status emit_head(emitter *e)
     return pf_packets_flush(w->packets, e->err);
 }
 
+/* It moves with all times. */
+static bool is_base_time(hd_string key)
+{
+    static const char name[] = "baseTimeNanoseconds";
+    return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0;
+}
+
 static void put_metadata(pf_writer *w, hd_bytes *out, const hd_metadata *m)
 {
     hd_string key = hd_trace_string(w->trace, m->key), value = hd_trace_string(w->trace, m->value);
@@ -267,6 +275,11 @@ static void put_metadata(pf_writer *w, hd_bytes *out, const hd_metadata *m)
         w->notes[PF_NOTE_METADATA]++;
         return;
     }
+    char text[24];
+    int64_t base_ns;
+    if (w->shift && is_base_time(key) &&
+        !__builtin_sub_overflow(hd_trace_facts_of(w->trace)->base_ns, w->shift, &base_ns))
+        value = (hd_string){text, (size_t)snprintf(text, sizeof text, "%lld", (long long)base_ns)};
     size_t mark = hd_pb_begin(out, PF_CHROME_EVENTS_METADATA);
     hd_pb_put_bytes(out, PF_METADATA_NAME, key.data, key.size);
     hd_pb_put_bytes(out, PF_METADATA_JSON_VALUE, value.data, value.size);
