@@ -9,6 +9,7 @@ which a third file is made. The replays of the three must agree in
   slices, instants    track, start, end, name, category and arguments of each
   counters            name, time and value of each sample
   flows               which slice each of them leads from and to
+  processes           names, labels, order
   the whole           top-level keys; what the clock's zero is in real time
 
 With no FILE: the fixtures of the Chrome format, random documents, and the smaller traces of HEDDLE_SHARED/data (default:
@@ -74,6 +75,8 @@ def described(replay):
         "counters": collections.Counter((replay.tracks[u].name, t, repr(v)) for u, t, v in replay.counters),
         "flows": collections.Counter((short(a), short(b)) for a, b in replay.arrows),
         "names": collections.Counter(keys[r["uuid"]] + (replay.tracks[r["uuid"]].name,) for r in replay.slices),
+        "processes": collections.Counter((t.process[1], t.process.get(6), t.process.get(8), t.process.get(3))
+                                         for t in replay.tracks.values() if t.process and len(t.process) > 1),
         "metadata": collections.Counter({(k, json.dumps(json.loads(v), sort_keys=True)): 1
                                          for k, v in replay.metadata.items()}),
         "real time": collections.Counter([replay.realtime]),

@@ -272,6 +272,12 @@ static hd_status write_track_meta(writer *w)
             put_string_id(w, &w->out, track->name);
             HD_TRY(end_meta(w, track));
         }
+        if (track->labels && process) {
+            hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
+            put_meta(&w->out, "process_labels", "labels");
+            put_string_id(w, &w->out, track->labels);
+            HD_TRY(end_meta(w, track));
+        }
         if (track->sort_index != HD_NO_NUMBER) {
             hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
             put_meta(&w->out, process ? "process_sort_index" : "thread_sort_index", "sort_index");
