@@ -12,8 +12,8 @@ which a third file is made. The replays of the three must agree in
   processes           names, labels, order
   the whole           top-level keys; what the clock's zero is in real time
 
-With no FILE: the fixtures of the Chrome format, random documents, and the smaller traces of HEDDLE_SHARED/data (default:
-../shared/data beside the project; what is absent, or comes after 20 s, is skipped, which is said).
+With no FILE: the fixtures of the Chrome format, random documents, and the smaller traces of HEDDLE_SHARED/data
+(default: ../shared/data beside the project; what is absent, or comes after 20 s, is skipped, which is said).
 """
 import argparse
 import collections
@@ -155,7 +155,8 @@ def random_document(rng):
 
 def inputs(root):
     """What to check: files, and seeds of documents."""
-    yield from sorted(p for p in (root / "tests/format/chrome").glob("*.json") if p.stem != "bad-deep")  # too deep for Python
+    fixtures = (root / "tests/format/chrome").glob("*.json")
+    yield from sorted(p for p in fixtures if p.stem != "bad-deep")  # which is too deep for Python
     yield from range(DOCUMENTS)
     data = pathlib.Path(os.environ.get("HEDDLE_SHARED", root.parent / "shared")) / "data"
     if not data.is_dir():
