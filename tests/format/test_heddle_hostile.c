@@ -212,36 +212,51 @@ static void test_heddle__a_flipped_bit_costs_only_its_section(void **state)
 static void test_heddle__a_flipped_bit_of_a_header_costs_nothing(void **state)
 {
     (void)state;
-    sample s = sample_of(3000);
+    sample s = small_sample();
     for (size_t i = 0; i < s.count + 2; i++) {
         hd_trace *left;
         uint64_t at = i < s.count ? s.sections[i].offset : i == s.count ? 0 : s.size - STORE_TRAILER_BYTES;
-        for (unsigned byte = 0; byte < (i == s.count ? 32u : 40u); byte += 3) {
-            s.store[at + byte] ^= 4;
+        unsigned size = i < s.count ? STORE_SECTION_BYTES : i == s.count ? STORE_HEADER_BYTES : STORE_TRAILER_BYTES;
+        for (unsigned byte = (unsigned)i % 2; byte < size; byte += 2) {
+            char *p = &s.store[at + byte], kept = *p;
+            *p = (char)(*p ^ 1 << (byte / 2 + i) % 8);
             assert_int_equal(read_bytes(&left, s.store, s.size, true, NULL), HD_ERR_DAMAGED);
             assert_int_equal(read_bytes(&left, s.store, s.size, false, NULL), HD_OK);
             assert_int_equal(hd_trace_event_count(s.trace), hd_trace_event_count(left));
             hd_trace_free(left);
-            s.store[at + byte] ^= 4;
+            *p = kept;
         }
     }
     sample_free(&s);
+}
+
+/* Whether a test of single bytes takes this one: all of the footer and the trailer, of the file's header and of where
+ * sections begin and end; of the rest some. */
+static bool tells(const sample *s, size_t at)
+{
+    const store_section *section = NULL;
+    for (size_t i = 0; i < s->count && s->sections[i].offset <= at; i++) section = &s->sections[i];
+    if (!section || section->type == STORE_FOOTER) return true;
+    if (at - section->offset < STORE_SECTION_BYTES) return (at - section->offset) % 4 == 0;
+    return at - section->offset < STORE_SECTION_BYTES + 4 || store_section_end(section) - at <= 2 || at % 11 == 0;
 }
 
 static void test_heddle__every_flipped_bit_is_found(void **state)
 {
     (void)state;
     sample s = small_sample();
-    for (size_t i = 0; i < s.size * 8; i += 17) {
+    for (size_t at = 0; at < s.size; at++) {
         hd_trace *left = NULL;
-        s.store[i / 8] = (char)(s.store[i / 8] ^ 1 << i % 8);
+        if (!tells(&s, at)) continue;
+        char kept = s.store[at];
+        s.store[at] = (char)(kept ^ 1 << at * 5 % 8);
         hd_status strict = read_bytes(&left, s.store, s.size, true, NULL);
-        if (strict != HD_ERR_DAMAGED && strict != HD_ERR_FORMAT) fail_msg("bit %zu: status %d", i, strict);
+        if (strict != HD_ERR_DAMAGED && strict != HD_ERR_FORMAT) fail_msg("byte %zu: status %d", at, strict);
         hd_status status = read_bytes(&left, s.store, s.size, false, NULL);
         assert_true(status == HD_OK || status == HD_ERR_DAMAGED || status == HD_ERR_FORMAT);
         if (status == HD_OK) walk(left);
         if (status == HD_OK) hd_trace_free(left);
-        s.store[i / 8] = (char)(s.store[i / 8] ^ 1 << i % 8);
+        s.store[at] = kept;
     }
     sample_free(&s);
 }
@@ -298,6 +313,7 @@ static void test_heddle__a_store_cut_anywhere_is_read_or_refused(void **state)
     sample s = small_sample();
     for (size_t size = 1; size < s.size; size++) {
         hd_trace *left = NULL;
+        if (!tells(&s, size)) continue;
         hd_status status = read_bytes(&left, s.store, size, false, NULL);
         assert_true(status == HD_OK || status == HD_ERR_DAMAGED || status == HD_ERR_FORMAT);
         if (status == HD_OK) walk(left);
@@ -360,7 +376,7 @@ static void test_heddle__lies_under_right_checksums_do_no_harm(void **state)
     sample s = small_sample();
     char *copy = malloc(s.size);
     assert_non_null(copy);
-    for (unsigned seed = 0; seed < seeds(1500); seed++) {
+    for (unsigned seed = 0; seed < seeds(500); seed++) {
         uint64_t random = seed * 7919u + 3;
         memcpy(copy, s.store, s.size);
         for (unsigned n = 1 + random_next(&random) % 3; n-- > 0;) {
