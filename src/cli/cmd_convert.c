@@ -408,8 +408,9 @@ static const cli_option options[] = {
      .kind = CLI_COUNT,
      .value = "BYTES",
      FIELD(memory_limit),
-     .help = "memory to use, such as 512M or 2Gi, beyond which events lie in a file in $TMPDIR or /var/tmp; 0 is a "
-             "quarter of the machine's"},
+     .help =
+         "memory to use for all inputs together, such as 512M or 2Gi, beyond which events lie in a file in $TMPDIR or "
+         "/var/tmp; 0 is a quarter of the machine's"},
     {.name = "threads",
      .letter = 'j',
      .kind = CLI_COUNT,
