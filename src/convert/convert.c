@@ -182,6 +182,7 @@ static hd_status convert(converter *c, const char *out)
 {
     HD_TRY(hd_convert_options_valid(c->options, c->err));
     c->report->format = format_of(out, &c->options->write);
+    HD_TRY(hd_trace_write_check(out, &c->options->write, c->err));
     HD_TRY(read_inputs(c));
     HD_TRY(merge_inputs(c));
     HD_TRY(filter_trace(c));

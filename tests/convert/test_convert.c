@@ -266,6 +266,26 @@ static void test_convert__inputs_share_the_memory_limit(NO_STATE)
     assert_int_equal(both_with_more, HD_OK);
 }
 
+static void expect_told_of(const char *culprit, const char *output, int level, hd_status status)
+{
+    static const char *const missing[] = {"/nonexistent/in.json"};
+    const hd_convert_options options = {.write.level = level};
+    hd_error err = {0};
+    assert_int_equal(hd_convert(missing, 1, output, &options, NULL, &err), status);
+    assert_string_equal(err.path, culprit);
+}
+
+static void test_convert__an_output_that_cannot_be_is_told_before_anything_is_read(NO_STATE)
+{
+    char gzip[80];
+    snprintf(gzip, sizeof gzip, "%s/out.json.gz", folder);
+    expect_told_of(gzip, gzip, 15, HD_ERR_ARGUMENT);
+    expect_told_of("/nonexistent/out.json", "/nonexistent/out.json", 0, HD_ERR_IO);
+    expect_told_of(folder, folder, 0, HD_ERR_IO);
+    expect_told_of("/nonexistent/in.json", out, 0, HD_ERR_IO);
+    assert_int_equal(access(out, F_OK), -1); /* looking left nothing, see clear_folder */
+}
+
 static int remove_files(void **state)
 {
     (void)state;
@@ -286,6 +306,7 @@ int main(void)
         cmocka_unit_test_teardown(test_convert__strict_refuses_what_the_format_cannot_hold, remove_files),
         cmocka_unit_test_teardown(test_convert__an_input_may_be_the_output, remove_files),
         cmocka_unit_test_teardown(test_convert__inputs_share_the_memory_limit, remove_files),
+        cmocka_unit_test_teardown(test_convert__an_output_that_cannot_be_is_told_before_anything_is_read, remove_files),
         cmocka_unit_test_teardown(test_convert__wrong_options_are_refused_before_anything_is_read, remove_files),
     };
     return cmocka_run_group_tests(tests, make_folder, clear_folder);
