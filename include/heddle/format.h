@@ -60,6 +60,9 @@ typedef struct hd_write_options {
  * or from options->format; "-" is JSON unless a format is given. The file appears whole or not at all. options may be
  * NULL. */
 hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
+/* Whether it could write there, as far as that is known without a trace, so that nobody waits long for an error. Leaves
+ * nothing behind. options may be NULL. Errors: those of hd_trace_write. */
+hd_status hd_trace_write_check(const char *path, const hd_write_options *options, hd_error *err);
 
 /* The formats this build knows, for help and documentation. */
 typedef struct hd_format_info {

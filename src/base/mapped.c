@@ -35,10 +35,10 @@ static hd_status write_all(int file, const uint8_t *data, size_t size, hd_error 
     while (size) {
         ssize_t n = write(file, data, size);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0)
+        if (n <= 0)
             return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE,
                                 "cannot write a temporary file: %s; set TMPDIR to a folder with space",
-                                strerror(errno));
+                                strerror(n < 0 ? errno : ENOSPC));
         data += n;
         size -= (size_t)n;
     }

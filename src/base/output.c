@@ -480,6 +480,19 @@ hd_status hd_output_create(hd_output **out_output, const char *path, const hd_ou
     return HD_OK;
 }
 
+hd_status hd_output_try(const char *path, const hd_output_options *options, hd_error *err)
+{
+    struct stat there;
+    hd_output *out;
+    bool is_stream =
+        named_descriptor(path) >= 0 || (stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode));
+    if (is_stream)
+        return check_level(options->compression ? options->compression : by_name(path), options->level, path, err);
+    HD_TRY(hd_output_create(&out, path, options, err));
+    hd_output_abort(out);
+    return HD_OK;
+}
+
 /* ---- The end ---- */
 
 static hd_status sync_folder(hd_output *out, hd_error *err)

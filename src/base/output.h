@@ -49,6 +49,9 @@ typedef struct hd_output_options {
  * for a level out of range; HD_ERR_MEMORY. */
 hd_status hd_output_create(hd_output **out, const char *path, const hd_output_options *options, hd_error *err);
 
+/* Fails where hd_output_create would, and leaves nothing behind. A pipe or device is not opened. */
+hd_status hd_output_try(const char *path, const hd_output_options *options, hd_error *err);
+
 /* Append. Small pieces are gathered, pieces of 256 KiB and more pass straight through. After a failure only
  * abort is allowed. Errors: HD_ERR_IO; HD_ERR_MEMORY from zstd. */
 hd_status hd_output_write(hd_output *out, const void *data, size_t size, hd_error *err);

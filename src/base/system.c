@@ -62,6 +62,11 @@ uint64_t hd_memory_size(void)
     return group < machine ? group : machine;
 }
 
+uint64_t hd_memory_default(void)
+{
+    return hd_memory_size() / 4;
+}
+
 unsigned hd_core_count(void)
 {
 #ifdef __linux__

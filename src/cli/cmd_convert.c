@@ -1,6 +1,7 @@
 /* cmd_convert.c - heddle convert: from one trace format to another */
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/printer.h"
@@ -75,7 +76,7 @@ static int parse_time(cli_run *run, hd_convert_time *out, const char *option, co
  */
 
 /* An option that this output would ignore is a mistake. */
-static int check_for_format(cli_run *run, const char *format)
+static int check_for_format(cli_run *run, const char *format, const char *path)
 {
     const struct convert_options *o = run->options;
     const struct {
@@ -91,6 +92,10 @@ static int check_for_format(cli_run *run, const char *format)
         if (rules[i].set && strcmp(rules[i].format, format) != 0)
             return cli_usage_error(run, "%s is for %s, and the output is %s", rules[i].option, rules[i].format, format);
     }
+    const char *dot = strrchr(path, '.');
+    bool compressed = dot && (strcmp(dot, ".gz") == 0 || strcmp(dot, ".zst") == 0);
+    if (o->level && !compressed && strcmp(format, "heddle") != 0)
+        return cli_usage_error(run, "--level is for .gz, .zst and heddle, and the output is not compressed");
     return CLI_OK;
 }
 
@@ -103,6 +108,10 @@ static int choose_format(cli_run *run, const char **format, const char *out)
     if (o->to && !info) {
         const char *best = NULL;
         unsigned distance = (unsigned)-1;
+        char as_extension[64];
+        snprintf(as_extension, sizeof as_extension, "x.%.40s", o->to);
+        info = hd_format_for_path(as_extension);
+        if (info) return cli_usage_error(run, "--to: no format '%.40s'; did you mean %s?", o->to, info->name);
         for (size_t i = 0; i < hd_format_count(); i++) cli_suggest(o->to, hd_format_at(i)->name, &best, &distance);
         return best ? cli_usage_error(run, "--to: no format '%.40s'; did you mean %s?", o->to, best)
                     : cli_usage_error(run, "--to: no format '%.40s'; heddle formats lists them", o->to);
@@ -123,7 +132,7 @@ static int fill_options(cli_run *run, hd_convert_options *out, const char *path)
     const struct convert_options *o = run->options;
     const char *format = "chrome";
     int status = choose_format(run, &format, path);
-    if (status == CLI_OK) status = check_for_format(run, format);
+    if (status == CLI_OK) status = check_for_format(run, format, path);
     if (status == CLI_OK) status = parse_time(run, &out->from, "--from", o->from);
     if (status == CLI_OK) status = parse_time(run, &out->until, "--until", o->until);
     if (status != CLI_OK) return status;
@@ -408,8 +417,9 @@ static const cli_option options[] = {
      .kind = CLI_COUNT,
      .value = "BYTES",
      FIELD(memory_limit),
-     .help = "memory to use, such as 512M or 2Gi, beyond which events lie in a file in $TMPDIR or /var/tmp; 0 is a "
-             "quarter of the machine's"},
+     .help =
+         "memory to use for all inputs together, such as 512M or 2Gi, beyond which events lie in a file in $TMPDIR or "
+         "/var/tmp; 0 is a quarter of the machine's"},
     {.name = "threads",
      .letter = 'j',
      .kind = CLI_COUNT,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/system.h"
 #include "convert/convert_report.h"
 #include "pass/crop.h"
 #include "pass/filter.h"
@@ -32,9 +33,19 @@ static void advance(converter *c, const char *name, uint64_t in, hd_trace *made,
     c->trace = made;
 }
 
+/* The inputs are in memory at the same time, so each gets its part. */
+static uint64_t limit_of_one(const converter *c)
+{
+    uint64_t all = c->options->read.memory_limit;
+    if (c->count == 1) return all;
+    all = all ? all : hd_memory_default();
+    return all > c->count ? all / c->count : 1;
+}
+
 static hd_status read_inputs(converter *c)
 {
     hd_read_options read = c->options->read;
+    read.memory_limit = limit_of_one(c);
     read.args = HD_ARGS_ALL;
     read.sources = read.strict = read.lazy = read.keep_input = false;
     for (size_t i = 0; i < c->count; i++) {
@@ -175,6 +186,7 @@ static hd_status convert(converter *c, const char *out)
 {
     HD_TRY(hd_convert_options_valid(c->options, c->err));
     c->report->format = format_of(out, &c->options->write);
+    HD_TRY(hd_trace_write_check(out, &c->options->write, c->err));
     HD_TRY(read_inputs(c));
     HD_TRY(merge_inputs(c));
     HD_TRY(filter_trace(c));

@@ -276,15 +276,21 @@ static hd_status write_stream(const hd_format *format, const hd_trace *trace, co
     return status;
 }
 
+static hd_status find_writer(const hd_format **out, const char *path, const hd_write_options *options, hd_error *err)
+{
+    *out = options->format ? format_named(options->format) : format_for(path);
+    if (!*out && !options->format) *out = &hd_chrome_format;
+    if (*out) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
+                        "no format \"%s\" can be written; `heddle formats` lists those that can", options->format);
+}
+
 hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err)
 {
     static const hd_write_options defaults = {0};
     if (!options) options = &defaults;
-    const hd_format *format = options->format ? format_named(options->format) : format_for(path);
-    if (!format && !options->format) format = &hd_chrome_format;
-    if (!format)
-        return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
-                            "no format \"%s\" can be written; `heddle formats` lists those that can", options->format);
+    const hd_format *format;
+    HD_TRY(find_writer(&format, path, options, err));
     loss_count count = {.outer = options};
     hd_write_options counted = *options;
     if (options->strict) {
@@ -294,4 +300,14 @@ hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write
     if (!format->write_path) return write_stream(format, trace, path, &counted, err);
     HD_TRY(format->write_path(trace, path, &counted, err));
     return hd_write_refused(&counted, path, err);
+}
+
+hd_status hd_trace_write_check(const char *path, const hd_write_options *options, hd_error *err)
+{
+    static const hd_write_options defaults = {0};
+    const hd_format *format;
+    if (!options) options = &defaults;
+    HD_TRY(find_writer(&format, path, options, err));
+    if (format->write_path) return HD_OK;
+    return hd_output_try(path, &(hd_output_options){.level = options->level}, err);
 }

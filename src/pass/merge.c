@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/json_write.h"
 #include "pass/merge_impl.h"
+#include "trace/chunk.h"
 
 typedef struct merger {
     hd_merge_input *inputs;
@@ -261,6 +262,7 @@ static hd_status copy_input(merger *m, size_t index, hd_error *err)
     hd_status status = m->new_ids && m->process_strings && m->named ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) status = hd_copy_new(&copy, m->trace, m->builder, err);
     if (status == HD_OK) {
+        hd_builder_limit_as(m->builder, m->trace, m->count);
         status = copy_with(m, copy, input->rank, err);
         hd_copy_free(copy);
     }

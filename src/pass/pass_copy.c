@@ -130,7 +130,7 @@ hd_status hd_copy_new(hd_copy **out, const hd_trace *trace, hd_builder *builder,
     if (!copy) return HD_NOMEM(err);
     copy->trace = trace;
     copy->builder = builder;
-    hd_builder_limit_as(builder, trace);
+    hd_builder_limit_as(builder, trace, 1);
     bool fine = map_init(&copy->strings, hd_trace_string_count(trace)) &&
                 map_init(&copy->tracks, hd_trace_track_count(trace)) &&
                 map_init(&copy->shapes, hd_trace_shape_count(trace));

@@ -53,7 +53,8 @@ const char *hd_builder_keep_text(hd_builder *builder, const char *text)
     return copy;
 }
 
-void hd_builder_limit_as(hd_builder *builder, const hd_trace *other)
+void hd_builder_limit_as(hd_builder *builder, const hd_trace *other, size_t count)
 {
-    builder->trace.spill.limit = other->spill.limit;
+    uint64_t one = other->spill.limit;
+    builder->trace.spill.limit = count && one > UINT64_MAX / count ? UINT64_MAX : one * count;
 }

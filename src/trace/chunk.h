@@ -19,7 +19,7 @@ size_t hd_chunk_order_count(const hd_chunk *chunk);
 /* A copy of the text that lives as long as the trace: for ledger rows of another trace. NULL when memory runs out. */
 const char *hd_builder_keep_text(hd_builder *builder, const char *text);
 
-/* What is appended may take as much memory as the other trace may. Before the first append. */
-void hd_builder_limit_as(hd_builder *builder, const hd_trace *other);
+/* What is appended may take as much memory as `count` such traces may. Before the first append. */
+void hd_builder_limit_as(hd_builder *builder, const hd_trace *other, size_t count);
 
 #endif

@@ -33,7 +33,7 @@ void hd_spill_deinit(hd_spill *spill)
 
 void hd_spill_limit(hd_spill *spill, uint64_t bytes)
 {
-    spill->limit = (bytes ? bytes : hd_memory_size() / 4) / 2;
+    spill->limit = (bytes ? bytes : hd_memory_default()) / 2;
 }
 
 /* ---- the file --------------------------------------------------------------------------------------- */

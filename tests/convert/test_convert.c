@@ -236,6 +236,60 @@ static void test_convert__wrong_options_are_refused_before_anything_is_read(NO_S
     assert_int_equal(access(out, F_OK), -1);
 }
 
+static hd_status convert_limited(size_t *out_read, size_t inputs, uint64_t limit)
+{
+    const char *const paths[] = {in[0], in[1]};
+    hd_convert_options options = {.read.memory_limit = limit};
+    hd_convert_report report;
+    hd_status status = hd_convert(paths, inputs, out, &options, &report, NULL);
+    *out_read = report.input_count;
+    hd_convert_report_deinit(&report);
+    return status;
+}
+
+/* Where there is no folder for temporary files, going beyond the limit is an error. */
+static void test_convert__inputs_share_the_memory_limit(NO_STATE)
+{
+    char *text = NULL;
+    size_t size, count;
+    FILE *file = open_memstream(&text, &size);
+    for (int i = 0; i < 3000; i++) fprintf(file, "%s" X("a", "1", "%d", "2"), i ? "," : "[", i);
+    fputs("]", file);
+    fclose(file);
+    put_file(in[0], text);
+    put_file(in[1], text);
+    free(text);
+    uint64_t limit = 1024;
+    setenv("TMPDIR", "/nonexistent", 1);
+    while (convert_limited(&count, 1, limit) != HD_OK && limit < 1 << 30) limit *= 2;
+    hd_status both_with_more = convert_limited(&count, 2, 2 * limit), both = convert_limited(&count, 2, limit);
+    unsetenv("TMPDIR");
+    assert_in_range(limit, 2048, 1 << 22);
+    assert_int_equal(both, HD_ERR_IO);
+    assert_int_equal(count, 0); /* a half is too little for the first one */
+    assert_int_equal(both_with_more, HD_OK);
+}
+
+static void expect_told_of(const char *culprit, const char *output, int level, hd_status status)
+{
+    static const char *const missing[] = {"/nonexistent/in.json"};
+    const hd_convert_options options = {.write.level = level};
+    hd_error err = {0};
+    assert_int_equal(hd_convert(missing, 1, output, &options, NULL, &err), status);
+    assert_string_equal(err.path, culprit);
+}
+
+static void test_convert__an_output_that_cannot_be_is_told_before_anything_is_read(NO_STATE)
+{
+    char gzip[80];
+    snprintf(gzip, sizeof gzip, "%s/out.json.gz", folder);
+    expect_told_of(gzip, gzip, 15, HD_ERR_ARGUMENT);
+    expect_told_of("/nonexistent/out.json", "/nonexistent/out.json", 0, HD_ERR_IO);
+    expect_told_of(folder, folder, 0, HD_ERR_IO);
+    expect_told_of("/nonexistent/in.json", out, 0, HD_ERR_IO);
+    assert_int_equal(access(out, F_OK), -1); /* looking left nothing, see clear_folder */
+}
+
 static int remove_files(void **state)
 {
     (void)state;
@@ -255,6 +309,8 @@ int main(void)
         cmocka_unit_test_teardown(test_convert__strict_accepts_repairs_and_refuses_losses_of_reading, remove_files),
         cmocka_unit_test_teardown(test_convert__strict_refuses_what_the_format_cannot_hold, remove_files),
         cmocka_unit_test_teardown(test_convert__an_input_may_be_the_output, remove_files),
+        cmocka_unit_test_teardown(test_convert__inputs_share_the_memory_limit, remove_files),
+        cmocka_unit_test_teardown(test_convert__an_output_that_cannot_be_is_told_before_anything_is_read, remove_files),
         cmocka_unit_test_teardown(test_convert__wrong_options_are_refused_before_anything_is_read, remove_files),
     };
     return cmocka_run_group_tests(tests, make_folder, clear_folder);

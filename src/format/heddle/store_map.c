@@ -6,83 +6,23 @@
  */
 #include "format/heddle/store_map.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/temporary.h"
 #include "base/vector.h"
-
-/* ---- bytes --------------------------------------------------------------------------------------------------- */
-
-static hd_status map_file(store_map *out, int fd, uint64_t base, uint64_t size, const char *path, hd_error *err)
-{
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), before = base % page;
-    out->mapping_size = (size_t)(size + before);
-    void *mapping = mmap(NULL, out->mapping_size, PROT_READ, MAP_PRIVATE, fd, (off_t)(base - before));
-    if (mapping == MAP_FAILED)
-        return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be mapped: %s", strerror(errno));
-    out->mapping = mapping;
-    out->data = (const uint8_t *)mapping + before;
-    out->size = (size_t)size;
-    return HD_OK;
-}
-
-static hd_status write_all(int fd, const uint8_t *data, size_t size, hd_error *err)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t n = write(fd, data + done, size - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0)
-            return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "cannot write a temporary file: %s",
-                                strerror(errno));
-        done += (size_t)n;
-    }
-    return HD_OK;
-}
-
-static hd_status drain(int fd, uint64_t *out_size, hd_input *input, hd_error *err)
-{
-    enum { PIECE = 1 << 20 };
-    uint8_t *buffer = malloc(PIECE);
-    size_t size;
-    hd_status status = buffer ? HD_OK : HD_NOMEM(err);
-    *out_size = 0;
-    while (status == HD_OK && (status = hd_input_next(input, buffer, PIECE, &size, err)) == HD_OK) {
-        *out_size += size;
-        status = write_all(fd, buffer, size, err);
-    }
-    free(buffer);
-    return status == HD_END ? HD_OK : status;
-}
-
-static hd_status map_copy(store_map *out, hd_input *input, hd_error *err)
-{
-    int fd;
-    uint64_t size;
-    HD_TRY(hd_temporary_nameless(&fd, err));
-    hd_status status = drain(fd, &size, input, err);
-    if (status == HD_OK && size == 0)
-        status = hd_error_set(err, HD_ERR_DAMAGED, hd_input_path(input), 0, "nothing of the store can be decompressed");
-    if (status == HD_OK) status = map_file(out, fd, 0, size, hd_input_path(input), err);
-    close(fd);
-    return status;
-}
 
 hd_status store_map_open(store_map *out, hd_input *input, hd_error *err)
 {
-    uint64_t base;
     *out = (store_map){0};
-    int fd = hd_input_descriptor(input, &base);
-    if (fd < 0) return map_copy(out, input, err);
-    uint64_t size = hd_input_size_bytes(input);
-    return map_file(out, fd, base, size, hd_input_path(input), err);
+    HD_TRY(hd_mapped_open(&out->file, input, err));
+    out->data = out->file.data;
+    out->size = (size_t)out->file.size;
+    if (out->size) return HD_OK;
+    return hd_error_set(err, HD_ERR_DAMAGED, hd_input_path(input), 0, "nothing of the store can be decompressed");
 }
 
 void store_map_close(store_map *map)
 {
-    if (map->mapping) munmap(map->mapping, map->mapping_size);
+    hd_mapped_close(&map->file);
     free(map->sections);
     *map = (store_map){0};
 }

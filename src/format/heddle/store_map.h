@@ -2,14 +2,13 @@
 #ifndef HD_FORMAT_HEDDLE_STORE_MAP_H
 #define HD_FORMAT_HEDDLE_STORE_MAP_H
 
-#include "base/input.h"
+#include "base/mapped.h"
 #include "format/heddle/store_file.h"
 
 typedef struct store_map {
+    hd_mapped file;
     const uint8_t *data;
     size_t size;
-    void *mapping; /* of pages: begins at or before data */
-    size_t mapping_size;
     store_section *sections; /* in the order of the file, without the footer */
     size_t count, capacity;
     bool header_whole;
@@ -19,7 +18,7 @@ typedef struct store_map {
     uint64_t skipped_bytes, skipped_offset; /* bytes that are part of no section, where they begin */
 } store_map;
 
-/* Map the input's bytes; what is compressed or no file is copied to a temporary file first. */
+/* Errors: those of hd_mapped_open; DAMAGED: nothing of it can be decompressed. */
 hd_status store_map_open(store_map *out, hd_input *input, hd_error *err);
 /* Find the sections: by the trailer; where there is none, from the front. Errors: UNSUPPORTED: a later version. */
 hd_status store_map_survey(store_map *map, hd_error *err);
