@@ -197,6 +197,31 @@ static void test_otf2_write__other_files_are_never_deleted(void **state)
     assert_int_equal(write_to("-", json, sizeof json - 1, true, NULL, &err), HD_ERR_ARGUMENT);
 }
 
+static void test_otf2_write__strict_leaves_nothing_and_replaces_nothing(void **state)
+{
+    (void)state;
+    /* a flow point without a partner is lost */
+    static const char loss[] = "[{\"ph\":\"s\",\"cat\":\"c\",\"name\":\"f\",\"id\":1,\"pid\":1,\"tid\":2,\"ts\":1}]";
+    static const char fine[] = "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":2}]";
+    hd_trace *trace;
+    hd_error err = {0};
+    hd_write_options options = {.format = "otf2", .clean = true, .strict = true};
+    assert_int_equal(read_text(&trace, loss, sizeof loss - 1, NULL, 0, &err), HD_OK);
+    assert_int_equal(hd_trace_write(trace, path_of("strict.otf2"), &options, &err), HD_ERR_UNSUPPORTED);
+    assert_int_equal(access(path_of("strict.otf2"), F_OK), -1);
+    assert_int_equal(write_to("strict.otf2", fine, sizeof fine - 1, false, NULL, &err), HD_OK);
+    struct stat before, after;
+    assert_int_equal(stat(path_of("strict.otf2/traces.def"), &before), 0);
+    assert_int_equal(hd_trace_write(trace, path_of("strict.otf2"), &options, &err), HD_ERR_UNSUPPORTED);
+    assert_int_equal(stat(path_of("strict.otf2/traces.def"), &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    hd_trace_free(trace);
+    options.strict = true;
+    assert_int_equal(read_text(&trace, fine, sizeof fine - 1, NULL, 0, &err), HD_OK);
+    assert_int_equal(hd_trace_write(trace, path_of("strict.otf2"), &options, &err), HD_OK);
+    hd_trace_free(trace);
+}
+
 /* Writing fails when events written and events lost are not all events. */
 static void test_otf2_write__every_event_of_random_documents_is_accounted_for(void **state)
 {
@@ -234,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_otf2_write__flows_copies_collectives_and_counters),
         cmocka_unit_test(test_otf2_write__an_archive_is_replaced_only_with_clean),
         cmocka_unit_test(test_otf2_write__other_files_are_never_deleted),
+        cmocka_unit_test(test_otf2_write__strict_leaves_nothing_and_replaces_nothing),
         cmocka_unit_test(test_otf2_write__every_event_of_random_documents_is_accounted_for),
         cmocka_unit_test(test_otf2_write__every_event_of_the_fixtures_is_accounted_for),
     };

@@ -246,6 +246,14 @@ static hd_status account(ow_writer *w)
     return HD_OK;
 }
 
+/* The ledger is told before the archive gets its name, so that strict can refuse it. */
+static hd_status tell_notes(ow_writer *w)
+{
+    for (int i = 0; i < OW_NOTE_COUNT; i++)
+        hd_write_note(w->options, "otf2", note_codes[i].code, note_codes[i].level, w->notes[i]);
+    return hd_write_refused(w->options, w->path, w->err);
+}
+
 static void deinit(ow_writer *w)
 {
     ow_map *maps[] = {&w->async_places,   &w->group_of,         &w->literals,       &w->attribute_of,
@@ -275,12 +283,8 @@ hd_status otf2_write_path(const hd_trace *trace, const char *path, const hd_writ
     if (status == HD_OK) status = account(&w);
     deinit(&w);
     OTF2_Error_RegisterCallback(before, NULL);
-    if (status != HD_OK) {
-        ow_folder_abort(&folder);
-        return status;
-    }
-    HD_TRY(ow_folder_commit(&folder, options, w.err));
-    for (int i = 0; i < OW_NOTE_COUNT; i++)
-        hd_write_note(options, "otf2", note_codes[i].code, note_codes[i].level, w.notes[i]);
-    return HD_OK;
+    if (status == HD_OK) status = tell_notes(&w);
+    if (status == HD_OK) return ow_folder_commit(&folder, options, w.err);
+    ow_folder_abort(&folder);
+    return status;
 }
