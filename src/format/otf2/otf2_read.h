@@ -10,6 +10,7 @@
  *   otf2_read_other.c     every other event, by tables
  *   otf2_read_match.c     the two ends of messages and of RMA and I/O operations
  *   otf2_read_args.c      arguments of one event
+ *   otf2_read_own.c       what our own writer put beside: kinds, ids, names, facts
  *   otf2_read_meta.c      definitions -> metadata; markers
  *   otf2_lint.c           what is wrong with the archive
  */
@@ -131,6 +132,10 @@ typedef struct otf2_def {
     uint32_t open;                /* regions, contexts: 1 + the newest open entry of the location being read */
     uint8_t own_type;             /* attributes of our writer: 1 + the hd_arg_type that the value had */
     uint8_t own_scope;            /* and its hd_arg_scope */
+    uint8_t own_role;             /* own_role: what is no argument but a column */
+    bool is_flow;                 /* communicators of our writer: name and category are those of its flows */
+    bool is_track;                /* locations and groups of our writer: a track without pid or tid */
+    bool has_numbers;             /* locations of our writer: number and stream_count are device and stream */
     bool missing;                 /* was referred to and not defined */
     otf2_map *ranks;              /* groups: location or ~location group -> rank */
 } otf2_def;
@@ -143,6 +148,27 @@ typedef struct def_table {
 
 /* ---- one location ----------------------------------------------------------------------------------- */
 
+/* What an attribute of our writer is, if no argument. */
+typedef enum own_role {
+    OWN_NONE,
+    OWN_KIND,
+    OWN_PHASE,
+    OWN_TIME,
+    OWN_DURATION,
+    OWN_CATEGORY,
+    OWN_ID, /* and on: id, id2.local, id2.global as int, string, number */
+    OWN_ID_LAST = OWN_ID + 8
+} own_role;
+
+/* What these said of the event being read. */
+typedef struct own_event {
+    bool has_kind, has_time, has_duration;
+    hd_kind kind;
+    char phase; /* 0: none */
+    int64_t time, duration, id;
+    uint32_t id_type, category;
+} own_event;
+
 /* A region on its way to its end. */
 typedef struct open_region {
     otf2_def *what;
@@ -153,8 +179,8 @@ typedef struct open_region {
 
 /* An argument that belongs to a slice though it came with its end. */
 typedef struct late_arg {
-    uint64_t slice;
-    hd_arg_key key;
+    uint64_t slice, order;
+    hd_arg_key key; /* .reserved: an own_role, then it is no argument */
     int64_t value;
 } late_arg;
 
@@ -245,6 +271,10 @@ typedef struct otf2_reader {
     uint64_t resolution, offset, length, realtime; /* ticks a second, ticks, ticks, ns */
     bool has_ps;                                   /* a tick is no whole number of ns */
 
+    uint64_t shift; /* our writer added it to every time */
+    own_event own;
+    uint32_t own_kinds[HD_KIND_COUNT]; /* string ids of their names */
+
     otf2_args args;
     otf2_location location;
     otf2_matches matches;
@@ -284,6 +314,7 @@ uint32_t otf2_process_track(otf2_reader *r, uint64_t location_group);
 /* args */
 void otf2_args_clear(otf2_reader *r);
 void otf2_arg(otf2_reader *r, uint32_t key, hd_arg_type type, int64_t bits);
+void otf2_arg_late(otf2_reader *r, const late_arg *late); /* of a Leave */
 void otf2_arg_uint(otf2_reader *r, uint32_t key, uint64_t value);
 void otf2_arg_double(otf2_reader *r, uint32_t key, double value);
 void otf2_arg_field(otf2_reader *r, const otf2_field *field, const uint64_t *values, unsigned index);
@@ -293,6 +324,8 @@ void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes);
 void otf2_know_own_attribute(otf2_reader *r, otf2_def *attribute);
 /* The row with the arguments collected. */
 hd_status otf2_add_row(otf2_reader *r, hd_row *row);
+/* The text of a property as a pid or tid; {0} if it can be none. */
+hd_ident otf2_ident_of_property(otf2_reader *r, const uint64_t *values);
 
 /* clock */
 int64_t otf2_ns(const otf2_reader *r, uint64_t ticks, uint32_t *out_ps);
@@ -307,6 +340,25 @@ void otf2_set_other_callbacks(OTF2_EvtReaderCallbacks *callbacks);
 OTF2_CallbackCode otf2_begin_event(otf2_reader *r, OTF2_TimeStamp time, uint64_t position);
 hd_status otf2_add_pending(otf2_reader *r);
 hd_row otf2_row(const otf2_reader *r, hd_kind kind, char phase, uint64_t time);
+
+/* own: archives of our writer */
+void otf2_own_prepare(otf2_reader *r); /* what the properties of the machine say */
+void otf2_own_know_attribute(otf2_reader *r, otf2_def *attribute);
+void otf2_own_name_region(otf2_reader *r, otf2_def *region);
+/* Take an attribute that is no argument. */
+void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OTF2_AttributeValue value);
+/* What was taken, into a row. */
+void otf2_own_fill(otf2_reader *r, hd_row *row);
+void otf2_own_make_tracks(otf2_reader *r);
+hd_status otf2_own_add_names(otf2_reader *r);
+hd_status otf2_own_add_metadata(otf2_reader *r);
+hd_status otf2_own_add_metric(otf2_reader *r, hd_row *row, const otf2_def *class, uint8_t count, const OTF2_Type *types,
+                              const OTF2_MetricValue *values, OTF2_AttributeList *attributes);
+hd_status otf2_own_add_flow(otf2_reader *r, hd_row *row, const otf2_def *comm, OTF2_AttributeList *attributes);
+/* The second row of an async slice, at its end, from what came late. */
+hd_status otf2_own_add_end(otf2_reader *r, const hd_row *begin, uint64_t slice);
+int64_t otf2_ns_between(int64_t from, int64_t to); /* never overflows */
+void otf2_arg_metric(otf2_reader *r, uint32_t key, OTF2_Type type, OTF2_MetricValue value);
 
 /* match: the id that both ends of an operation have. An end takes the oldest begin that waits under its key, and the
  * other way round. *name: what the begin was called, or is to be called. */

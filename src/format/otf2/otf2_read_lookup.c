@@ -6,16 +6,16 @@
 #include "base/json.h"
 #include "format/otf2/otf2_read.h"
 
-/* Interned text that is UTF-8: other bytes become U+FFFD. */
+/* Interned text that is UTF-8: other bytes become U+FFFD, but for the lone surrogates of JSON that our writer kept. */
 uint32_t otf2_intern(otf2_reader *r, const char *text)
 {
     size_t size = strlen(text), to = 0;
-    if (hd_utf8_valid(text, size, false)) return hd_builder_intern(r->builder, text, size);
+    if (hd_utf8_valid(text, size, r->is_own)) return hd_builder_intern(r->builder, text, size);
     char *clean = malloc(size * 3 + 1);
     if (!clean) return hd_builder_intern(r->builder, "", 0);
     for (size_t at = 0; at < size;) {
         size_t n = 1;
-        while (n <= 4 && at + n <= size && !hd_utf8_valid(text + at, n, false)) n++;
+        while (n <= 4 && at + n <= size && !hd_utf8_valid(text + at, n, r->is_own)) n++;
         bool good = n <= 4 && at + n <= size;
         memcpy(clean + to, good ? text + at : "\xef\xbf\xbd", good ? n : 3);
         to += good ? n : 3;
@@ -130,10 +130,12 @@ static void name_definition(otf2_reader *r, def_kind kind, otf2_def *def)
             def->name = otf2_ref_name(r, DEF_STRING, def->values[0]);
     }
     if (kind == DEF_ATTRIBUTE) otf2_know_own_attribute(r, def);
+    if (kind == DEF_ATTRIBUTE && r->is_own) otf2_own_know_attribute(r, def);
     if (kind != DEF_REGION) return;
-    uint32_t about = otf2_ref_name(r, DEF_STRING, def->values[REGION_DESCRIPTION]); /* our writer's category */
-    bool given = r->is_own && hd_builder_string(r->builder, about).size;
-    def->category = given ? about : otf2_ref_name(r, DEF_PARADIGM, def->values[REGION_PARADIGM]);
+    if (r->is_own)
+        otf2_own_name_region(r, def);
+    else
+        def->category = otf2_ref_name(r, DEF_PARADIGM, def->values[REGION_PARADIGM]);
 }
 
 static void check_references(otf2_reader *r, def_kind kind, const otf2_def *def)

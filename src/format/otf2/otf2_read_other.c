@@ -85,6 +85,13 @@ static hd_status make_flow(hd_row *row, otf2_reader *r, const event_info *info, 
     return HD_OK;
 }
 
+/* Copies and collectives of our writer repeat what the slice around them says. */
+static bool is_derived(const event_info *info)
+{
+    return (info->role >= ROLE_RMA && info->role <= ROLE_RMA_END) || info->role == ROLE_COLLECTIVE ||
+           (info->role == ROLE_INSTANT && strcmp(info->name, "MpiCollectiveBegin") == 0);
+}
+
 static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_TimeStamp time, uint64_t position,
                                    OTF2_AttributeList *attributes, const uint64_t *values)
 {
@@ -96,6 +103,13 @@ static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_
         otf2_check_member(r, values[info->a]);
     else if (info->role != ROLE_INSTANT)
         status = make_flow(&row, r, info, values);
+    if (r->is_own && status == HD_OK) {
+        const otf2_def *comm =
+            info->role == ROLE_SEND || info->role == ROLE_RECEIVE ? otf2_get(r, DEF_COMM, values[info->a]) : NULL;
+        if (comm && comm->is_flow) status = otf2_own_add_flow(r, &row, comm, attributes);
+        if ((comm && comm->is_flow) || is_derived(info))
+            return status == HD_OK ? OTF2_CALLBACK_SUCCESS : otf2_stop(r, status);
+    }
     if (row.kind == HD_KIND_FLOW && r->wants_args) {
         otf2_arg(r, hd_builder_intern_text(r->builder, "event"), HD_ARG_STRING,
                  hd_builder_intern_text(r->builder, info->name));

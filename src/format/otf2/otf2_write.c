@@ -51,8 +51,10 @@ static hd_status prepare(ow_writer *w)
     w->string_refs = calloc((size_t)hd_trace_string_count(trace) + 1, sizeof *w->string_refs);
     w->shapes = calloc((size_t)hd_trace_shape_count(trace) + 1, sizeof *w->shapes);
     w->has_series = calloc((size_t)hd_trace_shape_count(trace) + 1, 1);
+    w->flow_written = calloc((size_t)hd_trace_row_count(trace, HD_KIND_FLOW) + 1, 1);
     w->attributes = OTF2_AttributeList_New();
-    if (!w->row_place || !w->metric_place || !w->string_refs || !w->shapes || !w->has_series || !w->attributes)
+    if (!w->flow_written || !w->row_place || !w->metric_place || !w->string_refs || !w->shapes || !w->has_series ||
+        !w->attributes)
         return HD_NOMEM(w->err);
     memset(w->row_place, 0xff, tracks * sizeof *w->row_place);
     memset(w->metric_place, 0xff, tracks * sizeof *w->metric_place);
@@ -259,8 +261,9 @@ static void deinit(ow_writer *w)
     ow_map *maps[] = {&w->async_places,   &w->group_of,         &w->literals,       &w->attribute_of,
                       &w->region_of,      &w->frames,           &w->metric_members, &w->counter_shapes,
                       &w->metric_classes, &w->metric_instances, &w->flow_comms,     &w->process_groups};
-    void *lists[] = {w->items, w->places,     w->row_place,   w->metric_place, w->locations, w->groups,  w->messages,
-                     w->pairs, w->has_series, w->string_refs, w->shapes,       w->regions,   w->metrics, w->members};
+    void *lists[] = {w->items,       w->places,   w->row_place, w->metric_place, w->locations,
+                     w->groups,      w->messages, w->pairs,     w->has_series,   w->flow_written,
+                     w->string_refs, w->shapes,   w->regions,   w->metrics,      w->members};
     if (w->archive) OTF2_Archive_Close(w->archive);
     if (w->attributes) OTF2_AttributeList_Delete(w->attributes);
     for (size_t i = 0; i < w->comm_count; i++) free(w->comms[i].members);

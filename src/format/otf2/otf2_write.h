@@ -134,7 +134,9 @@ typedef struct ow_member {
 typedef struct ow_comm {
     uint32_t name; /* OTF2 string */
     bool is_collective;
-    uint64_t *members; /* of a collective one: ranks among the locations with collectives, ascending */
+    bool is_flow;
+    uint32_t flow_name, flow_category; /* strings of the trace */
+    uint64_t *members;                 /* of a collective one: ranks among the locations with collectives, ascending */
     size_t member_count, member_capacity;
 } ow_comm;
 
@@ -180,6 +182,7 @@ typedef struct ow_writer {
     ow_group *groups;
     size_t group_count, group_capacity;
     ow_map group_of;
+    uint8_t *flow_written; /* by row of the flow table: a record has told of the point */
     ow_message *messages;
     size_t message_count, message_capacity;
     ow_pair *pairs;
@@ -208,8 +211,8 @@ typedef struct ow_writer {
     ow_member *members;
     size_t member_count, member_capacity;
     ow_keys keys;
-    uint32_t kind_attribute, phase_attribute, time_attribute; /* refs plus 1 */
-    uint32_t phase_texts[256];                                /* refs plus 1 */
+    uint32_t kind_attribute, phase_attribute, time_attribute, duration_attribute, category_attribute; /* refs plus 1 */
+    uint32_t phase_texts[256];                                                                        /* refs plus 1 */
     uint32_t collective_locations;
     bool uses_flows;
     uint64_t rma_count;
@@ -252,7 +255,10 @@ uint32_t ow_attribute_ref(ow_writer *w, const char *name, uint32_t key, OTF2_Typ
 hd_status ow_add_args(ow_writer *w, const hd_event *event);
 hd_status ow_add_id(ow_writer *w, const hd_event *event);
 hd_status ow_add_time(ow_writer *w, int64_t ns);
+hd_status ow_add_duration(ow_writer *w, int64_t ns);
+hd_status ow_add_category(ow_writer *w, uint32_t category);
 hd_status ow_add_kind(ow_writer *w, const char *kind, char phase); /* a literal; phase 0: none */
+hd_status ow_add_phase(ow_writer *w, char phase);
 /* Whether an argument of a counter is a number of a series. */
 bool ow_is_series(const hd_arg_key *key);
 /* A whole argument that is not negative, or `fallback`. */

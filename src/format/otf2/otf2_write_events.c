@@ -53,6 +53,10 @@ static hd_status leave(emitter *e)
                                                   top->comm, top->root, top->sent, top->received));
     if (top->end_row >= 0) {
         hd_event end = event_of(w, top->end_kind, (uint64_t)top->end_row);
+        if (top->end_kind == HD_KIND_ASYNC) {
+            HD_TRY(ow_add_phase(w, end.phase));
+            if (end.start_ns != top->end) HD_TRY(ow_add_time(w, end.start_ns));
+        }
         HD_TRY(ow_add_args(w, &end));
     }
     OW_TRY(w, OTF2_EvtWriter_Leave(e->out, w->attributes, time, top->region));
@@ -133,7 +137,10 @@ static hd_status enter(emitter *e, uint32_t *out_region, const ow_item *item, co
     HD_TRY(ow_region_of(out_region, w, event));
     HD_TRY(ow_add_args(w, event));
     HD_TRY(ow_add_id(w, event));
-    if (event->start_ns != item->start) HD_TRY(ow_add_time(w, event->start_ns));
+    if (event->start_ns != item->start) {
+        HD_TRY(ow_add_time(w, event->start_ns));
+        if (event->duration_ns != HD_NO_TIME) HD_TRY(ow_add_duration(w, event->duration_ns));
+    }
     OW_TRY(w, OTF2_EvtWriter_Enter(e->out, w->attributes, time_of(w, item->start), *out_region));
     return HD_OK;
 }
@@ -187,9 +194,23 @@ static hd_status write_metric(emitter *e, const ow_item *item)
     hd_event event = event_of(w, HD_KIND_COUNTER, item->row);
     HD_TRY(ow_add_args(w, &event));
     HD_TRY(ow_add_id(w, &event));
+    HD_TRY(ow_add_category(w, event.category));
     if (event.start_ns != item->start) HD_TRY(ow_add_time(w, event.start_ns));
     w->written++;
     return ow_write_metric(w, e->out, &event, w->locations[e->location].place, time_of(w, item->start));
+}
+
+/* A point may stand in several messages: a step receives and sends. The first of its records tells of it, the others
+ * have the phase '-'. */
+static hd_status add_point(ow_writer *w, const ow_item *item, const hd_event *event)
+{
+    if (w->flow_written[event->row]) return ow_add_phase(w, '-');
+    w->flow_written[event->row] = 1;
+    HD_TRY(ow_add_args(w, event));
+    HD_TRY(ow_add_id(w, event));
+    if (event->start_ns != item->start) HD_TRY(ow_add_time(w, event->start_ns));
+    bool upper = event->flags & HD_FLAG_BIND_ENCLOSING; /* bp: "e" */
+    return ow_add_phase(w, (char)(upper ? event->phase - 'a' + 'A' : event->phase));
 }
 
 static hd_status write_message(emitter *e, const ow_item *item)
@@ -203,8 +224,7 @@ static hd_status write_message(emitter *e, const ow_item *item)
     uint64_t time = time_of(w, item->start);
     HD_TRY(leave_until(e, item->start, false));
     HD_TRY(ow_flow_comm(&comm, w, &first));
-    HD_TRY(ow_add_args(w, &event));
-    HD_TRY(ow_add_id(w, &event));
+    HD_TRY(add_point(w, item, &event));
     if (sends)
         OW_TRY(w, OTF2_EvtWriter_MpiSend(e->out, w->attributes, time, w->locations[m->to].rank, comm, tag, 0));
     else
