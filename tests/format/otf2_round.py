@@ -14,6 +14,8 @@ import decimal
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -113,6 +115,38 @@ def compare(copy, heddle, path, folder):
     return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else None
 
 
+def compare_ranks(heddle, files, folder):
+    """None, or what is wrong: the ranks of a job in one archive, against the same in one JSON file."""
+    merged, archive, back = folder / "merged.json", folder / "ranks.otf2", folder / "back.json"
+    names = [str(path) for path in files]
+    subprocess.run([heddle, "convert", "-q", *names, str(merged)], check=True)
+    report = subprocess.run([heddle, "convert", "--json", *names, str(archive)], check=True, capture_output=True, text=True)
+    lost = {row["code"]: row["count"] for row in json.loads(report.stdout)["ledger"] if row["level"] == "loss"}
+    subprocess.run([heddle, "convert", "-q", str(archive), str(back)], check=True)
+    wanted, got = load(merged), load(back)
+    missing, extra = wanted[0] - got[0], got[0] - wanted[0]
+    if extra or any(event[0] not in "stf" and event[5] is not None for event in missing):
+        return f"events differ: {list(missing)[:2]}, {list(extra)[:2]}"
+    if sum(missing.values()) != lost.get("otf2.flow-unmatched", 0) + lost.get("otf2.event-without-time", 0):
+        return f"{sum(missing.values())} events are missing: {lost}"
+    if wanted[1] != got[1]:
+        return f"names differ: {set(wanted[1].items()) ^ set(got[1].items())}"
+    info = json.loads(subprocess.run([heddle, "info", "--json", "--all", str(archive)], check=True, capture_output=True,
+                                     text=True).stdout)
+    info = info["files"][0] if "files" in info else info
+    ranks = {process["rank"] for process in info["processes"] if process["slices"]}
+    if ranks != set(range(len(files))):
+        return f"processes have ranks {ranks}"
+    if shutil.which("otf2-print"):
+        printed = subprocess.run(["otf2-print", "-G", str(archive / "traces.otf2")], check=True, capture_output=True, text=True)
+        for rank in range(len(files)):
+            for kind in ("PROCESS", "ACCELERATOR"):
+                if not re.search(rf'^LOCATION_GROUP .*Name: "rank {rank}\b.*Type: {kind}', printed.stdout, re.M):
+                    return f"no group of rank {rank}, type {kind}"
+    check = subprocess.run([heddle, "check", "-q", str(archive)], capture_output=True, text=True)
+    return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else None
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--copy", required=True)
@@ -132,7 +166,13 @@ def main():
         if problem:
             bad += 1
             print(f"{path}: {problem[:3000]}")
-    print(f"{len(files)} files, {bad} differ")
+    ranks = [] if options.files else sorted((data / "ranks" / "dlrm").glob("rank*.json*"))
+    with tempfile.TemporaryDirectory() as folder:
+        problem = compare_ranks(options.heddle, ranks, pathlib.Path(folder)) if ranks else None
+    if problem:
+        bad += 1
+        print(f"{len(ranks)} ranks: {problem[:3000]}")
+    print(f"{len(files)} files and {len(ranks)} ranks, {bad} differ")
     return 1 if bad else 0
 
 

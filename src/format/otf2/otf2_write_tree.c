@@ -90,8 +90,11 @@ static uint32_t group_name(ow_writer *w, const ow_group *group)
     if (group->device != HD_NO_NUMBER && group->rank != HD_NO_NUMBER)
         return ow_format(w, "rank %lld GPU %lld", (long long)group->rank, (long long)group->device);
     if (group->device != HD_NO_NUMBER) return ow_format(w, "GPU %lld", (long long)group->device);
-    if (group->rank != HD_NO_NUMBER)
+    bool says_rank = name.size > 5 && memcmp(name.data, "rank ", 5) == 0; /* merged ranks: "rank 3: python" */
+    bool says_pid = t && t->pid.type == HD_IDENT_STRING;                  /* "Spans (rank 3)" */
+    if (group->rank != HD_NO_NUMBER && !says_rank)
         return ow_format(w, "rank %lld %.*s %.*s", (long long)group->rank, TEXT(name), TEXT(pid));
+    if (says_rank && says_pid) return ow_format(w, "%.*s", TEXT(name));
     return ow_format(w, "%.*s %.*s", TEXT(name), TEXT(pid));
 }
 
