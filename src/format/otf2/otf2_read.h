@@ -75,7 +75,7 @@ typedef enum def_kind {
 enum { ATTRIBUTE_TYPE = 2 };
 enum { LOCATION_TYPE = 1, LOCATION_EVENTS, LOCATION_GROUP };
 enum { REGION_DESCRIPTION = 2, REGION_ROLE, REGION_PARADIGM };
-enum { GROUP_TYPE = 1, GROUP_PARADIGM };
+enum { GROUP_TYPE = 1, GROUP_PARADIGM, GROUP_FLAGS };
 enum { METRIC_CLASS = 2, METRIC_RECORDER, METRIC_SCOPE, METRIC_SCOPE_REF };
 enum { COMM_GROUP = 1, COMM_GROUP_B };
 enum { WIN_COMM = 1 };
@@ -211,7 +211,8 @@ typedef struct otf2_location {
     size_t stray, late_at;
     bool pending; /* row waits for the parameters that follow it */
     hd_row row;
-    uint64_t comm; /* 1 + the communicator whose members were asked for last */
+    uint64_t collectives[2]; /* begun and not ended: MPI's, those on windows */
+    uint64_t comm;           /* 1 + the communicator whose members were asked for last */
 } otf2_location;
 
 /* ---- both ends of messages and operations ----------------------------------------------------------- */
@@ -367,6 +368,8 @@ hd_status otf2_match(int64_t *out, otf2_reader *r, const match_key *key, bool be
 /* Without taking it; false if none waits. */
 bool otf2_match_peek(int64_t *out, otf2_reader *r, const match_key *key, uint32_t *name);
 void otf2_matches_deinit(otf2_matches *matches);
+/* The group of the locations that take part in the communication of a paradigm; NULL if there is none. */
+otf2_def *otf2_communication_locations(otf2_reader *r, uint64_t paradigm);
 /* The location of a rank of a communicator, or what stands for it. Checks that the rank is one. */
 uint64_t otf2_rank_location(otf2_reader *r, uint64_t comm, uint32_t rank);
 /* Whether the location being read belongs to the communicator. */

@@ -392,6 +392,8 @@ hd_status otf2_read_location(otf2_reader *r, otf2_def *def)
     close_rest(r);
     HD_TRY(run_pass(&code, r, most, set_all_callbacks));
     HD_TRY(otf2_add_pending(r));
+    if (r->location.collectives[0] + r->location.collectives[1])
+        otf2_lint_event(&r->lint, LINT_COLLECTIVE, "a collective is open when its location ends");
     check_location(r, code);
     return r->status;
 }
