@@ -168,6 +168,46 @@ static void test_otf2_write__flows_copies_collectives_and_counters(void **state)
     free(text);
 }
 
+/* The busiest thread is another than the one that launched the copy, and a correlation id counts within its process. */
+static void test_otf2_write__the_far_side_of_a_copy_launched_it(void **state)
+{
+    (void)state;
+#define CALL(pid, tid, ts, id)                                                                                         \
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaMemcpyAsync\",\"pid\":" pid ",\"tid\":" tid ",\"ts\":" ts   \
+    ",\"dur\":1,\"args\":{\"correlation\":" id "}},"
+#define COPY(ts, id)                                                                                                   \
+    "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy HtoD\",\"pid\":0,\"tid\":7,\"ts\":" ts                     \
+    ",\"dur\":2,\"args\":{\"device\":0,\"stream\":7,\"bytes\":8,\"correlation\":" id "}}"
+    write_text_ok("[" CALL("5", "50", "1", "77") CALL("9", "90", "1", "1") CALL("9", "90", "3", "2")
+                      CALL("9", "91", "5", "77") COPY("10", "77") "," COPY("20", "78") "]",
+                  NULL);
+#undef CALL
+#undef COPY
+    if (!can_print()) skip();
+    char *text = printed("");
+    expect_in_order(text, (const char *const[]){"RMA_GET", "\"thread 91\"", "RMA_GET", "\"thread 90\"", NULL});
+    free(text);
+}
+
+static void test_otf2_write__global_instants_are_markers_too(void **state)
+{
+    (void)state;
+    write_text_ok("[{\"ph\":\"i\",\"cat\":\"c\",\"name\":\"everywhere\",\"s\":\"g\",\"pid\":1,\"tid\":2,\"ts\":5},"
+                  "{\"ph\":\"i\",\"name\":\"here\",\"s\":\"t\",\"pid\":1,\"tid\":2,\"ts\":6}]",
+                  NULL);
+    if (!can_print()) skip();
+    char command[600];
+    snprintf(command, sizeof command, "otf2-marker '%s/out.otf2/traces.otf2' 2>&1 | grep -v '^$'", folder);
+    FILE *pipe = popen(command, "r");
+    char text[4096] = "";
+    assert_non_null(pipe);
+    text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
+    pclose(pipe);
+    if (strstr(text, "not found")) skip();
+    expect_in_order(text, (const char *const[]){"5000", "everywhere", NULL});
+    assert_null(strstr(text, "6000"));
+}
+
 static void test_otf2_write__an_archive_is_replaced_only_with_clean(void **state)
 {
     (void)state;
@@ -257,6 +297,8 @@ int main(void)
         cmocka_unit_test(test_otf2_write__negative_times_shift_and_say_so),
         cmocka_unit_test(test_otf2_write__crossing_slices_go_to_lanes),
         cmocka_unit_test(test_otf2_write__flows_copies_collectives_and_counters),
+        cmocka_unit_test(test_otf2_write__the_far_side_of_a_copy_launched_it),
+        cmocka_unit_test(test_otf2_write__global_instants_are_markers_too),
         cmocka_unit_test(test_otf2_write__an_archive_is_replaced_only_with_clean),
         cmocka_unit_test(test_otf2_write__other_files_are_never_deleted),
         cmocka_unit_test(test_otf2_write__strict_leaves_nothing_and_replaces_nothing),

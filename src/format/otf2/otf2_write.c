@@ -73,7 +73,7 @@ static hd_status prepare(ow_writer *w)
                         find(w, "Process Group Description"),
                         find(w, "Process Group Ranks"),
                         find(w, "Root rank"),
-                        find(w, "kind")};
+                        find(w, "correlation")};
     return HD_OK;
 }
 
@@ -131,6 +131,7 @@ hd_status ow_plan(ow_writer *w)
     find_creators(w);
     number_groups(w);
     find_main_locations(w);
+    HD_TRY(ow_find_launches(w));
     if (w->item_count == 0) w->low_ns = w->high_ns = 0;
     if (w->low_ns < 0) {
         w->shift = 0 - (uint64_t)w->low_ns;
@@ -195,6 +196,7 @@ static hd_status write_archive(ow_writer *w, const char *folder)
     HD_TRY(open_archive(w, folder));
     HD_TRY(write_clock(w));
     HD_TRY(write_all_events(w));
+    HD_TRY(ow_write_markers(w));
     HD_TRY(ow_write_tree(w));
     HD_TRY(ow_write_comms(w));
     HD_TRY(ow_write_metrics(w));
@@ -258,9 +260,9 @@ static hd_status tell_notes(ow_writer *w)
 
 static void deinit(ow_writer *w)
 {
-    ow_map *maps[] = {&w->async_places,   &w->group_of,         &w->literals,       &w->attribute_of,
-                      &w->region_of,      &w->frames,           &w->metric_members, &w->counter_shapes,
-                      &w->metric_classes, &w->metric_instances, &w->flow_comms,     &w->process_groups};
+    ow_map *maps[] = {&w->async_places,     &w->group_of,   &w->launches,       &w->literals,       &w->attribute_of,
+                      &w->region_of,        &w->frames,     &w->metric_members, &w->counter_shapes, &w->metric_classes,
+                      &w->metric_instances, &w->flow_comms, &w->process_groups};
     void *lists[] = {w->items,       w->places,   w->row_place, w->metric_place, w->locations,
                      w->groups,      w->messages, w->pairs,     w->has_series,   w->flow_written,
                      w->string_refs, w->shapes,   w->regions,   w->metrics,      w->members};

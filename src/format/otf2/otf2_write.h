@@ -30,6 +30,7 @@ typedef struct ow_map {
 /* The value of a key, plus 1. If it has none yet it gets the number of keys so far, and *created is true. NULL: no
  * memory. */
 uint32_t *ow_map_get(ow_map *map, uint64_t a, uint64_t b, bool *created);
+uint32_t ow_map_find(const ow_map *map, uint64_t a, uint64_t b); /* 0: none */
 void ow_map_deinit(ow_map *map);
 
 /* Series of one metric: the library counts them in a byte. */
@@ -106,7 +107,7 @@ typedef struct ow_shape {
 /* What the writer wants to know of arguments, by the string ids of their keys. */
 typedef struct ow_keys {
     uint32_t bytes, collective, in_elements, out_elements, dtype, group_size, group_name, group_description,
-        group_ranks, root, kind;
+        group_ranks, root, correlation;
 } ow_keys;
 
 typedef enum ow_copy { OW_COPY_NONE, OW_COPY_GET_HOST, OW_COPY_GET_DEVICE, OW_COPY_PUT_HOST } ow_copy;
@@ -199,6 +200,7 @@ typedef struct ow_writer {
     uint32_t string_count;
     hd_bytes text;
     uint32_t attribute_count;
+    ow_map launches; /* by group of a process and correlation id: location */
     ow_map literals, attribute_of, region_of, frames, metric_members, counter_shapes, metric_classes, metric_instances,
         flow_comms, process_groups;
     ow_shape *shapes;
@@ -280,6 +282,13 @@ hd_status ow_write_comms(ow_writer *w);
 hd_status ow_scan_counters(ow_writer *w);
 hd_status ow_write_metric(ow_writer *w, OTF2_EvtWriter *events, const hd_event *event, uint32_t place, uint64_t time);
 hd_status ow_write_metrics(ow_writer *w);
+
+/* otf2_write_markers.c */
+hd_status ow_write_markers(ow_writer *w);
+
+/* otf2_write_launches.c: the location of the call that launched a copy, by the group of its process; HD_NONE. */
+hd_status ow_find_launches(ow_writer *w);
+uint32_t ow_launcher_of(const ow_writer *w, const hd_event *event, uint32_t process);
 
 /* otf2_write_events.c */
 hd_status ow_write_events(ow_writer *w, uint32_t location);

@@ -72,13 +72,15 @@ static hd_status leave_until(emitter *e, int64_t at, bool including)
 
 /* ---- copies and collectives --------------------------------------------------------------------------------- */
 
-/* The rank of the thread that has most to do in the process of a device; the location itself if there is none. */
-static uint32_t host_rank(const emitter *e)
+/* The rank of the thread that launched a copy; if that is not known, of the one that has most to do in the process of
+ * the device; the location itself if there is none. */
+static uint32_t host_rank(const emitter *e, const hd_event *event)
 {
     const ow_writer *w = e->w;
     const ow_location *own = &w->locations[e->location];
     uint32_t creator = w->groups[w->places[own->place].group].creator;
-    uint32_t host = creator == HD_NONE ? HD_NONE : w->groups[creator].main_location;
+    uint32_t host = creator == HD_NONE ? HD_NONE : ow_launcher_of(w, event, creator);
+    if (host == HD_NONE && creator != HD_NONE) host = w->groups[creator].main_location;
     return host == HD_NONE ? own->rank : w->locations[host].rank;
 }
 
@@ -86,7 +88,7 @@ static hd_status start_copy(emitter *e, open_region *region, const hd_event *eve
 {
     ow_writer *w = e->w;
     uint64_t bytes = ow_arg_count(w, event, w->keys.bytes, 0), time = time_of(w, event->start_ns);
-    uint32_t remote = copy == OW_COPY_GET_DEVICE ? w->locations[e->location].rank : host_rank(e);
+    uint32_t remote = copy == OW_COPY_GET_DEVICE ? w->locations[e->location].rank : host_rank(e, event);
     HD_TRY(ow_window(w));
     region->copy = ++w->rma_count;
     if (copy == OW_COPY_PUT_HOST)
