@@ -189,6 +189,34 @@ static void test_otf2_write__the_far_side_of_a_copy_launched_it(void **state)
     free(text);
 }
 
+static void test_otf2_write__memory_instants_are_metrics_too(void **state)
+{
+    (void)state;
+    ledger l = {0};
+#define MEMORY(ts, device, allocated)                                                                                  \
+    "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"s\":\"t\",\"pid\":9,\"tid\":9,\"ts\":" ts     \
+    ",\"args\":{\"Total Reserved\":1000,\"Total Allocated\":" allocated                                                \
+    ",\"Bytes\":50,\"Addr\":1,\"Device Id\":" device ",\"Device Type\":1}},"
+    write_text_ok("[" MEMORY("1", "0", "512") MEMORY("2", "3", "777") MEMORY(
+                      "3", "0", "0") "{\"ph\":\"C\",\"name\":\"count\",\"pid\":9,\"ts\":2,\"args\":{\"a\":1}},"
+                                     "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":1,"
+                                     "\"dur\":1,\"args\":{\"device\":0,\"stream\":7}}]",
+                  &l);
+#undef MEMORY
+    assert_string_equal(l.text, "");
+    if (!can_print()) skip();
+    char *text = printed("");
+    expect_in_order(text, (const char *const[]){"METRIC", "\"GPU 0 Total Allocated\"", "UINT64; 512", "UINT64; 1000",
+                                                "\"GPU 3 Total Allocated\"", "UINT64; 777", "UINT64; 0", NULL});
+    assert_null(strstr(text, "warning"));
+    free(text);
+    text = printed("-G");
+    expect_in_order(text, (const char *const[]){"METRIC_MEMBER", "\"GPU 0 Total Allocated\"", "ABSOLUTE_POINT",
+                                                "METRIC_INSTANCE", NULL});
+    assert_non_null(strstr(text, "\"GPU 0\""));
+    free(text);
+}
+
 static void test_otf2_write__global_instants_are_markers_too(void **state)
 {
     (void)state;
@@ -298,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_otf2_write__crossing_slices_go_to_lanes),
         cmocka_unit_test(test_otf2_write__flows_copies_collectives_and_counters),
         cmocka_unit_test(test_otf2_write__the_far_side_of_a_copy_launched_it),
+        cmocka_unit_test(test_otf2_write__memory_instants_are_metrics_too),
         cmocka_unit_test(test_otf2_write__global_instants_are_markers_too),
         cmocka_unit_test(test_otf2_write__an_archive_is_replaced_only_with_clean),
         cmocka_unit_test(test_otf2_write__other_files_are_never_deleted),

@@ -73,7 +73,13 @@ static hd_status prepare(ow_writer *w)
                         find(w, "Process Group Description"),
                         find(w, "Process Group Ranks"),
                         find(w, "Root rank"),
-                        find(w, "correlation")};
+                        find(w, "correlation"),
+                        find(w, "[memory]"),
+                        find(w, "Total Allocated"),
+                        find(w, "Total Reserved"),
+                        find(w, "Device Type"),
+                        find(w, "Device Id")};
+    if (w->keys.allocated == HD_STRING_NONE && w->keys.reserved == HD_STRING_NONE) w->keys.memory = HD_STRING_NONE;
     return HD_OK;
 }
 
@@ -260,9 +266,10 @@ static hd_status tell_notes(ow_writer *w)
 
 static void deinit(ow_writer *w)
 {
-    ow_map *maps[] = {&w->async_places,     &w->group_of,   &w->launches,       &w->literals,       &w->attribute_of,
-                      &w->region_of,        &w->frames,     &w->metric_members, &w->counter_shapes, &w->metric_classes,
-                      &w->metric_instances, &w->flow_comms, &w->process_groups};
+    ow_map *maps[] = {&w->async_places,     &w->group_of,       &w->launches,       &w->memory_classes,
+                      &w->memory_instances, &w->literals,       &w->attribute_of,   &w->region_of,
+                      &w->frames,           &w->metric_members, &w->counter_shapes, &w->metric_classes,
+                      &w->metric_instances, &w->flow_comms,     &w->process_groups};
     void *lists[] = {w->items,       w->places,   w->row_place, w->metric_place, w->locations,
                      w->groups,      w->messages, w->pairs,     w->has_series,   w->flow_written,
                      w->string_refs, w->shapes,   w->regions,   w->metrics,      w->members};

@@ -43,6 +43,7 @@ typedef enum ow_what {
     OW_ASYNC, /* row: index into pairs */
     OW_SEND,  /* row: index into messages */
     OW_RECEIVE,
+    OW_MEMORY, /* the metric of a "[memory]" instant */
     OW_METRIC,
     OW_POINT, /* a region without extent; kind says of which table */
 } ow_what;
@@ -107,7 +108,7 @@ typedef struct ow_shape {
 /* What the writer wants to know of arguments, by the string ids of their keys. */
 typedef struct ow_keys {
     uint32_t bytes, collective, in_elements, out_elements, dtype, group_size, group_name, group_description,
-        group_ranks, root, correlation;
+        group_ranks, root, correlation, memory, allocated, reserved, device_type, device_id;
 } ow_keys;
 
 typedef enum ow_copy { OW_COPY_NONE, OW_COPY_GET_HOST, OW_COPY_GET_DEVICE, OW_COPY_PUT_HOST } ow_copy;
@@ -124,12 +125,16 @@ typedef struct ow_metric {
     uint32_t name, category, shape;
     uint32_t class_ref; /* HD_NONE: this is a class */
     uint32_t place;
+    uint32_t memory_member; /* first of its members, plus 1; 0: it is a counter of the trace */
+    uint32_t scope;         /* group */
 } ow_metric;
 
 /* One series of a counter. */
 typedef struct ow_member {
     uint32_t name, key;
     bool is_double;
+    bool is_memory; /* of a device, made from instants */
+    int64_t device_type, device;
 } ow_member;
 
 typedef struct ow_comm {
@@ -202,7 +207,7 @@ typedef struct ow_writer {
     uint32_t attribute_count;
     ow_map launches; /* by group of a process and correlation id: location */
     ow_map literals, attribute_of, region_of, frames, metric_members, counter_shapes, metric_classes, metric_instances,
-        flow_comms, process_groups;
+        memory_classes, memory_instances, flow_comms, process_groups;
     ow_shape *shapes;
     ow_region *regions;
     size_t region_capacity;
@@ -281,6 +286,7 @@ hd_status ow_write_comms(ow_writer *w);
 /* otf2_write_metrics.c */
 hd_status ow_scan_counters(ow_writer *w);
 hd_status ow_write_metric(ow_writer *w, OTF2_EvtWriter *events, const hd_event *event, uint32_t place, uint64_t time);
+hd_status ow_write_memory(ow_writer *w, OTF2_EvtWriter *events, const hd_event *event, uint32_t place, uint64_t time);
 hd_status ow_write_metrics(ow_writer *w);
 
 /* otf2_write_markers.c */

@@ -202,6 +202,12 @@ static hd_status write_metric(emitter *e, const ow_item *item)
     return ow_write_metric(w, e->out, &event, w->locations[e->location].place, time_of(w, item->start));
 }
 
+static hd_status write_memory(emitter *e, const ow_item *item)
+{
+    hd_event event = event_of(e->w, (hd_kind)item->kind, item->row);
+    return ow_write_memory(e->w, e->out, &event, e->w->locations[e->location].place, time_of(e->w, item->start));
+}
+
 /* A point may stand in several messages: a step receives and sends. The first of its records tells of it, the others
  * have the phase '-'. */
 static hd_status add_point(ow_writer *w, const ow_item *item, const hd_event *event)
@@ -244,6 +250,7 @@ static hd_status write_items(emitter *e)
         case OW_SLICE: HD_TRY(write_slice(e, item)); break;
         case OW_ASYNC: HD_TRY(write_async(e, item)); break;
         case OW_METRIC: HD_TRY(write_metric(e, item)); break;
+        case OW_MEMORY: HD_TRY(write_memory(e, item)); break;
         case OW_POINT: HD_TRY(write_point(e, item)); break;
         default: HD_TRY(write_message(e, item)); break;
         }
