@@ -1,8 +1,8 @@
 /* otf2_write_regions.c - regions: one per name and category
  *
- * Name and canonical name are the event's name, the description is its category. Paradigm and role follow from both;
- * names of Python frames, "file.py(57): f", also give source file and line. Names are left as they are: Kineto's are
- * demangled.
+ * Name and canonical name are the event's name, the latter "" if it has none; the description is its category. Paradigm
+ * and role follow from both; names of Python frames, "file.py(57): f", also give source file and line. Names are left
+ * as they are: Kineto's are demangled.
  */
 #include <stdlib.h>
 #include <string.h>
