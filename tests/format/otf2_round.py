@@ -81,7 +81,7 @@ def load(path):
             end = ns(decimal.Decimal(event["ts"]) + decimal.Decimal(event["dur"])) if "dur" in event else None
             events[key_of(event, phase, start, end)] += 1
     for begin, start in (item for stack in stacks.values() for item in stack):
-        events[key_of(begin, "X", start, start)] += 1
+        events[key_of(begin, "X", start, None)] += 1  # never ended
     names = {where: value for where, value in names.items() if where[0] in used}
     return events, names, {key: plain(value) for key, value in document.items()}
 

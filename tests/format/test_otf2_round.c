@@ -174,12 +174,11 @@ static void add_event(lines *out, const hd_trace *trace, const hd_event *event)
     static text line;
     lines args = {0};
     line.size = 0;
-    bool slice = event->kind == HD_KIND_SLICE, async_end = event->phase == 'e' || event->phase == 'F';
-    int64_t duration = slice && event->duration_ns == HD_NO_TIME ? 0 : event->duration_ns; /* it says "repaired" */
+    bool slice = event->kind == HD_KIND_SLICE;
     put(&line, "%s %c %u %lld %lld", hd_kind_name(event->kind), slice ? 'X' : event->phase, event->flags,
-        (long long)event->start_ns, (long long)duration);
+        (long long)event->start_ns, (long long)event->duration_ns);
     put_track(&line, trace, event->track);
-    if (event->kind != HD_KIND_ASYNC || !async_end) put_string(&line, trace, event->name); /* the begin's */
+    put_string(&line, trace, event->name);
     put_string(&line, trace, event->category);
     put(&line, "|%u", event->id_type);
     if ((event->id_type & HD_ID_VALUE_MASK) > HD_ID_INT)
@@ -359,6 +358,10 @@ static void test_otf2_round__every_other_kind(void **state)
         "{\"ph\":\"n\",\"cat\":\"a\",\"name\":\"point\",\"id\":\"0x1\",\"pid\":1,\"tid\":2,\"ts\":9},"
         "{\"ph\":\"e\",\"cat\":\"a\",\"name\":\"async\",\"id\":\"0x1\",\"pid\":1,\"tid\":2,\"ts\":10,\"args\":{\"e\":2}"
         "},"
+        "{\"ph\":\"S\",\"cat\":\"a\",\"name\":\"old\",\"id\":\"0x1\",\"pid\":1,\"tid\":2,\"ts\":8},"
+        "{\"ph\":\"F\",\"cat\":\"a\",\"name\":\"its end\",\"id\":\"0x1\",\"pid\":1,\"tid\":2,\"ts\":9},"
+        "{\"ph\":\"X\",\"name\":\"no end\",\"pid\":1,\"tid\":2,\"ts\":8},"
+        "{\"ph\":\"B\",\"name\":\"never ended\",\"pid\":1,\"tid\":3,\"ts\":8},"
         "{\"ph\":\"b\",\"cat\":\"a\",\"name\":\"open\",\"id2\":{\"local\":5},\"pid\":1,\"tid\":2,\"ts\":8},"
         "{\"ph\":\"P\",\"name\":\"sample\",\"id\":1e5,\"pid\":1,\"tid\":2,\"ts\":11,\"sf\":3},"
         "{\"ph\":\"N\",\"name\":\"object\",\"id\":\"0x5\",\"pid\":1,\"tid\":2,\"ts\":12},"

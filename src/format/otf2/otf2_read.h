@@ -156,6 +156,7 @@ typedef enum own_role {
     OWN_TIME,
     OWN_DURATION,
     OWN_CATEGORY,
+    OWN_NAME,
     OWN_ID, /* and on: id, id2.local, id2.global as int, string, number */
     OWN_ID_LAST = OWN_ID + 8
 } own_role;
@@ -166,7 +167,7 @@ typedef struct own_event {
     hd_kind kind;
     char phase; /* 0: none */
     int64_t time, duration, id;
-    uint32_t id_type, category;
+    uint32_t id_type, category, name;
 } own_event;
 
 /* A region on its way to its end. */

@@ -79,6 +79,8 @@ static OTF2_CallbackCode keep_late(otf2_reader *r, uint64_t slice, OTF2_Attribut
     if (!r->is_own) return OTF2_CALLBACK_SUCCESS;
     late_arg phase = {slice, 0, {.reserved = OWN_PHASE}, r->own.phase},
              at = {slice, 0, {.reserved = OWN_TIME}, r->own.time};
+    late_arg name = {slice, 0, {.reserved = OWN_NAME}, r->own.name};
+    if (r->own.name && !PUSH(r->location.late, name)) return otf2_stop(r, HD_NOMEM(r->err));
     if ((r->own.phase && !PUSH(r->location.late, phase)) || (r->own.has_time && !PUSH(r->location.late, at)))
         return otf2_stop(r, HD_NOMEM(r->err));
     return OTF2_CALLBACK_SUCCESS;

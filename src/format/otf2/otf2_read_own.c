@@ -149,17 +149,15 @@ void otf2_own_know_attribute(otf2_reader *r, otf2_def *attribute)
     static const char *const ids[] = {"event id int",         "event id string",         "event id number",
                                       "event id2.local int",  "event id2.local string",  "event id2.local number",
                                       "event id2.global int", "event id2.global string", "event id2.global number"};
-    static const char *const names[] = {[OWN_KIND] = "heddle.kind",
-                                        [OWN_PHASE] = "heddle.phase",
-                                        [OWN_TIME] = "heddle.time",
-                                        [OWN_DURATION] = "heddle.duration",
-                                        [OWN_CATEGORY] = "heddle.category"};
+    static const char *const names[] = {
+        [OWN_KIND] = "heddle.kind",         [OWN_PHASE] = "heddle.phase",       [OWN_TIME] = "heddle.time",
+        [OWN_DURATION] = "heddle.duration", [OWN_CATEGORY] = "heddle.category", [OWN_NAME] = "heddle.name"};
     hd_string name = text_of(r, attribute->values[0]), about = text_of(r, attribute->values[1]);
     if (attribute->own_type) { /* an argument, however it is called */
         if (is_text(name, "(event)")) attribute->name = hd_builder_intern(r->builder, "", 0);
         return;
     }
-    for (int role = OWN_KIND; role <= OWN_CATEGORY; role++) {
+    for (int role = OWN_KIND; role <= OWN_NAME; role++) {
         if (is_text(name, names[role])) attribute->own_role = (uint8_t)role;
     }
     for (int i = 0; i < 9 && is_text(name, "id"); i++) {
@@ -170,7 +168,7 @@ void otf2_own_know_attribute(otf2_reader *r, otf2_def *attribute)
 static void take_kind(otf2_reader *r, uint32_t name)
 {
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
-        if (r->own_kinds[kind] != name || kind == HD_KIND_SLICE || kind == HD_KIND_FLOW) continue;
+        if (r->own_kinds[kind] != name || kind == HD_KIND_FLOW) continue;
         r->own.kind = (hd_kind)kind;
         r->own.has_kind = true;
     }
@@ -197,6 +195,7 @@ void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OT
         if (hd_builder_string(r->builder, text).size == 1) own->phase = hd_builder_string(r->builder, text).data[0];
         break;
     case OWN_CATEGORY: own->category = text; break;
+    case OWN_NAME: own->name = text; break;
     case OWN_TIME:
     case OWN_DURATION:
         if (type != OTF2_TYPE_INT64 || value.int64 == HD_NO_TIME) break;
@@ -235,7 +234,7 @@ void otf2_own_fill(otf2_reader *r, hd_row *row)
     const own_event *own = &r->own;
     row->id = own->id;
     row->id_type = own->id_type;
-    if (own->has_kind) {
+    if (own->has_kind) { /* a slice that says so has no end */
         row->kind = own->kind;
         row->phase = (unsigned char)phase_for(own->kind, own->phase);
         row->duration_ns = HD_NO_TIME;
@@ -260,6 +259,8 @@ hd_status otf2_own_add_end(otf2_reader *r, const hd_row *begin, uint64_t slice)
             end.phase = (unsigned char)late->value;
         } else if (late->key.reserved == OWN_TIME) {
             end.start_ns = late->value;
+        } else if (late->key.reserved == OWN_NAME) {
+            end.name = (uint32_t)late->value;
         } else if (!late->key.reserved) {
             otf2_arg_late(r, late);
         }

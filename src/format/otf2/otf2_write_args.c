@@ -232,6 +232,12 @@ hd_status ow_add_category(ow_writer *w, uint32_t category)
     return add_string(w, w->category_attribute, ow_string(w, category));
 }
 
+hd_status ow_add_name(ow_writer *w, uint32_t name)
+{
+    HD_TRY(own_attribute(&w->name_attribute, w, "heddle.name", OTF2_TYPE_STRING, "event name, where it differs"));
+    return add_string(w, w->name_attribute, ow_string(w, name));
+}
+
 hd_status ow_add_kind(ow_writer *w, const char *kind, char phase)
 {
     HD_TRY(own_attribute(&w->kind_attribute, w, "heddle.kind", OTF2_TYPE_STRING, "event kind, where it is no slice"));

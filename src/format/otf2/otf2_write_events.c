@@ -18,6 +18,7 @@ typedef struct open_region {
     uint64_t sent, received;
     int64_t end_row; /* of the end or async table, whose arguments the Leave has; -1: none */
     hd_kind end_kind;
+    uint32_t name; /* of the begin of an async slice */
 } open_region;
 
 typedef struct emitter {
@@ -56,6 +57,7 @@ static hd_status leave(emitter *e)
         if (top->end_kind == HD_KIND_ASYNC) {
             HD_TRY(ow_add_phase(w, end.phase));
             if (end.start_ns != top->end) HD_TRY(ow_add_time(w, end.start_ns));
+            if (end.name != top->name) HD_TRY(ow_add_name(w, end.name));
         }
         HD_TRY(ow_add_args(w, &end));
     }
@@ -153,6 +155,7 @@ static hd_status write_slice(emitter *e, const ow_item *item)
     hd_event event = event_of(w, HD_KIND_SLICE, item->row);
     open_region region = {.end = item->end, .end_row = event.partner, .end_kind = HD_KIND_END};
     HD_TRY(leave_until(e, item->start, true));
+    if (event.duration_ns == HD_NO_TIME) HD_TRY(ow_add_kind(w, "slice", event.phase)); /* it has no end */
     HD_TRY(enter(e, &region.region, item, &event));
     event.start_ns = item->start;
     const ow_region *known = &w->regions[region.region];
@@ -171,6 +174,7 @@ static hd_status write_async(emitter *e, const ow_item *item)
     hd_event event = event_of(w, HD_KIND_ASYNC, pair->begin);
     open_region region = {
         .end = item->end, .end_row = pair->end == HD_NONE ? -1 : (int64_t)pair->end, .end_kind = HD_KIND_ASYNC};
+    region.name = event.name;
     HD_TRY(leave_until(e, item->start, true));
     HD_TRY(ow_add_kind(w, "async", event.phase));
     HD_TRY(enter(e, &region.region, item, &event));
