@@ -359,7 +359,7 @@ static void test_otf2_round__every_other_kind(void **state)
         "{\"ph\":\"e\",\"cat\":\"a\",\"name\":\"async\",\"id\":\"0x1\",\"pid\":1,\"tid\":2,\"ts\":10,\"args\":{\"e\":2}"
         "},"
         "{\"ph\":\"S\",\"cat\":\"a\",\"name\":\"old\",\"id\":\"0x1\",\"pid\":1,\"tid\":2,\"ts\":8},"
-        "{\"ph\":\"F\",\"cat\":\"a\",\"name\":\"its end\",\"id\":\"0x1\",\"pid\":1,\"tid\":2,\"ts\":9},"
+        "{\"ph\":\"F\",\"cat\":\"a\",\"name\":\"its end\",\"id\":\"0x1\",\"pid\":1,\"tid\":77,\"ts\":9},"
         "{\"ph\":\"X\",\"name\":\"no end\",\"pid\":1,\"tid\":2,\"ts\":8},"
         "{\"ph\":\"B\",\"name\":\"never ended\",\"pid\":1,\"tid\":3,\"ts\":8},"
         "{\"ph\":\"b\",\"cat\":\"a\",\"name\":\"open\",\"id2\":{\"local\":5},\"pid\":1,\"tid\":2,\"ts\":8},"

@@ -157,17 +157,18 @@ typedef enum own_role {
     OWN_DURATION,
     OWN_CATEGORY,
     OWN_NAME,
+    OWN_TRACK,
     OWN_ID, /* and on: id, id2.local, id2.global as int, string, number */
     OWN_ID_LAST = OWN_ID + 8
 } own_role;
 
 /* What these said of the event being read. */
 typedef struct own_event {
-    bool has_kind, has_time, has_duration;
+    bool has_kind, has_time, has_duration, has_track;
     hd_kind kind;
     char phase; /* 0: none */
     int64_t time, duration, id;
-    uint32_t id_type, category, name;
+    uint32_t id_type, category, name, track;
 } own_event;
 
 /* A region on its way to its end. */

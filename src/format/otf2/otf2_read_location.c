@@ -76,13 +76,16 @@ static OTF2_CallbackCode keep_late(otf2_reader *r, uint64_t slice, OTF2_Attribut
         late_arg late = {slice, i, r->args.keys[i], r->args.values[i]};
         if (!PUSH(r->location.late, late)) return otf2_stop(r, HD_NOMEM(r->err));
     }
+    const own_event *own = &r->own;
     if (!r->is_own) return OTF2_CALLBACK_SUCCESS;
-    late_arg phase = {slice, 0, {.reserved = OWN_PHASE}, r->own.phase},
-             at = {slice, 0, {.reserved = OWN_TIME}, r->own.time};
-    late_arg name = {slice, 0, {.reserved = OWN_NAME}, r->own.name};
-    if (r->own.name && !PUSH(r->location.late, name)) return otf2_stop(r, HD_NOMEM(r->err));
-    if ((r->own.phase && !PUSH(r->location.late, phase)) || (r->own.has_time && !PUSH(r->location.late, at)))
-        return otf2_stop(r, HD_NOMEM(r->err));
+    const late_arg columns[] = {{slice, 0, {.reserved = own->phase ? OWN_PHASE : OWN_NONE}, own->phase},
+                                {slice, 0, {.reserved = own->has_time ? OWN_TIME : OWN_NONE}, own->time},
+                                {slice, 0, {.reserved = own->name ? OWN_NAME : OWN_NONE}, own->name},
+                                {slice, 0, {.reserved = own->has_track ? OWN_TRACK : OWN_NONE}, own->track}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        if (columns[i].key.reserved != OWN_NONE && !PUSH(r->location.late, columns[i]))
+            return otf2_stop(r, HD_NOMEM(r->err));
+    }
     return OTF2_CALLBACK_SUCCESS;
 }
 

@@ -151,13 +151,14 @@ void otf2_own_know_attribute(otf2_reader *r, otf2_def *attribute)
                                       "event id2.global int", "event id2.global string", "event id2.global number"};
     static const char *const names[] = {
         [OWN_KIND] = "heddle.kind",         [OWN_PHASE] = "heddle.phase",       [OWN_TIME] = "heddle.time",
-        [OWN_DURATION] = "heddle.duration", [OWN_CATEGORY] = "heddle.category", [OWN_NAME] = "heddle.name"};
+        [OWN_DURATION] = "heddle.duration", [OWN_CATEGORY] = "heddle.category", [OWN_NAME] = "heddle.name",
+        [OWN_TRACK] = "heddle.track"};
     hd_string name = text_of(r, attribute->values[0]), about = text_of(r, attribute->values[1]);
     if (attribute->own_type) { /* an argument, however it is called */
         if (is_text(name, "(event)")) attribute->name = hd_builder_intern(r->builder, "", 0);
         return;
     }
-    for (int role = OWN_KIND; role <= OWN_NAME; role++) {
+    for (int role = OWN_KIND; role <= OWN_TRACK; role++) {
         if (is_text(name, names[role])) attribute->own_role = (uint8_t)role;
     }
     for (int i = 0; i < 9 && is_text(name, "id"); i++) {
@@ -185,6 +186,14 @@ static void take_id(otf2_reader *r, int which, OTF2_Type type, uint64_t value)
     r->own.id_type = types[form] | scopes[which / 3];
 }
 
+static void take_track(otf2_reader *r, OTF2_Type type, uint64_t ref)
+{
+    const otf2_def *location = type == OTF2_TYPE_LOCATION ? otf2_find(r, DEF_LOCATION, ref) : NULL;
+    if (!location) return;
+    r->own.track = location->track;
+    r->own.has_track = true;
+}
+
 void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OTF2_AttributeValue value)
 {
     own_event *own = &r->own;
@@ -196,6 +205,7 @@ void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OT
         break;
     case OWN_CATEGORY: own->category = text; break;
     case OWN_NAME: own->name = text; break;
+    case OWN_TRACK: take_track(r, type, value.uint64); break;
     case OWN_TIME:
     case OWN_DURATION:
         if (type != OTF2_TYPE_INT64 || value.int64 == HD_NO_TIME) break;
@@ -261,6 +271,8 @@ hd_status otf2_own_add_end(otf2_reader *r, const hd_row *begin, uint64_t slice)
             end.start_ns = late->value;
         } else if (late->key.reserved == OWN_NAME) {
             end.name = (uint32_t)late->value;
+        } else if (late->key.reserved == OWN_TRACK) {
+            end.track = (uint32_t)late->value;
         } else if (!late->key.reserved) {
             otf2_arg_late(r, late);
         }

@@ -219,7 +219,7 @@ typedef struct ow_writer {
     size_t member_count, member_capacity;
     ow_keys keys;
     uint32_t kind_attribute, phase_attribute, time_attribute, duration_attribute, category_attribute; /* refs plus 1 */
-    uint32_t name_attribute;                                                                          /* likewise */
+    uint32_t name_attribute, track_attribute;                                                         /* likewise */
     uint32_t phase_texts[256];                                                                        /* refs plus 1 */
     uint32_t collective_locations;
     bool uses_flows;
@@ -266,6 +266,8 @@ hd_status ow_add_time(ow_writer *w, int64_t ns);
 hd_status ow_add_duration(ow_writer *w, int64_t ns);
 hd_status ow_add_category(ow_writer *w, uint32_t category);
 hd_status ow_add_name(ow_writer *w, uint32_t name);
+/* A location of the track, which has a place for its rows. */
+hd_status ow_add_track(ow_writer *w, uint32_t track);
 hd_status ow_add_kind(ow_writer *w, const char *kind, char phase); /* a literal; phase 0: none */
 hd_status ow_add_phase(ow_writer *w, char phase);
 /* Whether an argument of a counter is a number of a series. */

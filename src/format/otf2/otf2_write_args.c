@@ -238,6 +238,15 @@ hd_status ow_add_name(ow_writer *w, uint32_t name)
     return add_string(w, w->name_attribute, ow_string(w, name));
 }
 
+hd_status ow_add_track(ow_writer *w, uint32_t track)
+{
+    uint32_t place = ow_place_of(w, OW_PLACE_ROW, track, HD_STRING_NONE);
+    if (place == HD_NONE) return HD_NOMEM(w->err);
+    HD_TRY(own_attribute(&w->track_attribute, w, "heddle.track", OTF2_TYPE_LOCATION, "where an async slice ends"));
+    return add(w, w->track_attribute, OTF2_TYPE_LOCATION,
+               (OTF2_AttributeValue){.locationRef = w->places[place].first_location});
+}
+
 hd_status ow_add_kind(ow_writer *w, const char *kind, char phase)
 {
     HD_TRY(own_attribute(&w->kind_attribute, w, "heddle.kind", OTF2_TYPE_STRING, "event kind, where it is no slice"));

@@ -217,7 +217,12 @@ static hd_status put_pairs(collector *c)
     for (size_t i = 0; i < w->pair_count; i++) {
         hd_event begin = event_of(w->trace, HD_KIND_ASYNC, w->pairs[i].begin);
         ow_item item = {.start = begin.start_ns, .end = begin.start_ns, .row = (uint32_t)i, .what = OW_ASYNC};
-        if (w->pairs[i].end != HD_NONE) item.end = event_of(w->trace, HD_KIND_ASYNC, w->pairs[i].end).start_ns;
+        if (w->pairs[i].end != HD_NONE) {
+            hd_event end = event_of(w->trace, HD_KIND_ASYNC, w->pairs[i].end);
+            item.end = end.start_ns;
+            /* its Leave names the location of its own track, so there must be one */
+            if (end.track != begin.track && row_place(c, end.track) == HD_NONE) return HD_NOMEM(w->err);
+        }
         HD_TRY(put(c, ow_place_of(w, OW_PLACE_ASYNC, begin.track, begin.category), item));
     }
     return HD_OK;

@@ -18,7 +18,7 @@ typedef struct open_region {
     uint64_t sent, received;
     int64_t end_row; /* of the end or async table, whose arguments the Leave has; -1: none */
     hd_kind end_kind;
-    uint32_t name; /* of the begin of an async slice */
+    uint32_t name, track; /* of the begin of an async slice */
 } open_region;
 
 typedef struct emitter {
@@ -58,6 +58,7 @@ static hd_status leave(emitter *e)
             HD_TRY(ow_add_phase(w, end.phase));
             if (end.start_ns != top->end) HD_TRY(ow_add_time(w, end.start_ns));
             if (end.name != top->name) HD_TRY(ow_add_name(w, end.name));
+            if (end.track != top->track) HD_TRY(ow_add_track(w, end.track));
         }
         HD_TRY(ow_add_args(w, &end));
     }
@@ -175,6 +176,7 @@ static hd_status write_async(emitter *e, const ow_item *item)
     open_region region = {
         .end = item->end, .end_row = pair->end == HD_NONE ? -1 : (int64_t)pair->end, .end_kind = HD_KIND_ASYNC};
     region.name = event.name;
+    region.track = event.track;
     HD_TRY(leave_until(e, item->start, true));
     HD_TRY(ow_add_kind(w, "async", event.phase));
     HD_TRY(enter(e, &region.region, item, &event));
