@@ -23,7 +23,8 @@ import tempfile
 SKIP = 77
 FILES = ["kineto/nccl_data", "kineto/b200_eager", "kineto/mi250_minitoy", "kineto/normalization_layer_test",
          "kineto/event_sync_multi_stream", "kineto/particle_transformer_a100", "kineto/resnet50_2021",
-         "kineto/cupti_counters", "chrome/fuchsia_trace", "kineto/fuchsia_trace", "ranks/dlrm/rank0"]
+         "kineto/cupti_counters", "chrome/fuchsia_trace", "chrome/lthi_cats",
+         "chrome/perf_sampling_trace_with_trace_events", "ranks/dlrm/rank0"]
 NAMES = {"process_name", "process_labels", "process_sort_index", "thread_name", "thread_sort_index"}
 
 
