@@ -29,7 +29,6 @@ typedef struct hd_read_options {
     unsigned threads;      /* 0: one per core */
     uint64_t memory_limit; /* bytes that events may take in memory, beyond which they lie in a temporary file ($TMPDIR,
                               else /var/tmp); 0: a quarter of the machine's memory */
-    const char *memory_profile; /* OTF2, TensorFlow: see docs/formats/otf2.md; NULL: those next to the trace */
     hd_progress *progress;
     void *progress_user;
 } hd_read_options;

@@ -12,7 +12,7 @@
 struct convert_options {
     const char *to;
     const char *from, *until;
-    const char *tracks, *names, *category, *memory_profile;
+    const char *tracks, *names, *category;
     double snap_threshold_us;
     bool clip, fix, ranks, strict, pretty, raw, clean, sync;
     uint64_t memory_limit, threads;
@@ -86,7 +86,6 @@ static int check_for_format(cli_run *run, const char *format, const char *path)
         {o->pretty, "--pretty", "chrome"},
         {o->raw, "--raw", "perfetto"},
         {o->clean, "--clean", "otf2"},
-        {o->memory_profile != NULL, "--memory-profile", "otf2"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].set && strcmp(rules[i].format, format) != 0)
@@ -148,7 +147,6 @@ static int fill_options(cli_run *run, hd_convert_options *out, const char *path)
     out->strict = o->strict;
     out->read.threads = out->write.threads = (unsigned)o->threads;
     out->read.memory_limit = o->memory_limit;
-    out->read.memory_profile = o->memory_profile;
     out->write.format = o->to;
     out->write.pretty = o->pretty;
     out->write.raw = o->raw;
@@ -400,11 +398,6 @@ static const cli_option options[] = {
     {.name = "pretty", .letter = 'p', .kind = CLI_FLAG, FIELD(pretty), .help = "chrome: indent by two spaces"},
     {.name = "raw", .kind = CLI_FLAG, FIELD(raw), .help = "perfetto: write packets without Perfetto's own compression"},
     {.name = "clean", .letter = 'c', .kind = CLI_FLAG, FIELD(clean), .help = "otf2: replace an archive that is there"},
-    {.name = "memory-profile",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     FIELD(memory_profile),
-     .help = "otf2: the TensorFlow memory profile to add, if it is not found next to the trace"},
     {.name = "level",
      .letter = 'l',
      .kind = CLI_INTEGER,

@@ -61,7 +61,7 @@ static const hd_check_code repaired = {"damage", "warning",
                                        "other readers refuse the file: run heddle fix, which writes it whole"};
 static const hd_check_code archive = {"archive", "warning",
                                       "otf2.…: the archive breaks a rule of OTF2 that otf2-print does not look at",
-                                      "Vampir and others draw it wrongly or stop: docs/formats/otf2-read.md"};
+                                      "Vampir and others draw it wrongly or stop: docs/formats/otf2.md"};
 static const hd_check_code store_damage = {"heddle", "warning",
                                            "the store is damaged, or its writer was ended before it was done",
                                            "what is in the trace is right: convert it to a new store, or make it anew"};

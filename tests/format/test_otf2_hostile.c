@@ -20,6 +20,7 @@
 #include "format/otf2/otf2.h"
 #include "format/otf2/otf2_anchor.h"
 #include "format/otf2/otf2_archive.h"
+#include "read_text.h"
 
 static const char *const names[] = {"traces.otf2",  "traces.def",   "traces.marker",
                                     "traces/0.def", "traces/0.evt", "traces/4294967296.evt"};
@@ -28,6 +29,7 @@ static const char *const names[] = {"traces.otf2",  "traces.def",   "traces.mark
 typedef struct progress {
     size_t at;                        /* the case that is being read */
     uint64_t traces, errors, reasons; /* reasons: traces with a loss or repair in the ledger */
+    bool writes;                      /* traces are written as JSON */
 } progress;
 
 static void write_bytes(const char *path, const char *data, size_t size)
@@ -52,6 +54,8 @@ static void read_case(const test_archive *a, progress *p)
         p->reasons++;
         break;
     }
+    size_t size;
+    if (p->writes) free(write_text(trace, &(hd_write_options){0}, &size)); /* what was read can be used */
     hd_trace_free(trace);
 }
 
@@ -105,6 +109,8 @@ static bool run_child(const test_archive *a, const damage *d, progress *p, size_
     return false;
 }
 
+static bool writes_what_it_reads;
+
 static void run_damage(const test_archive *a, const char *name, size_t step, bool flips)
 {
     damage d = {.name = name, .step = step, .flips = flips};
@@ -114,6 +120,7 @@ static void run_damage(const test_archive *a, const char *name, size_t step, boo
     d.copy = malloc(d.size + 1);
     progress *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(p != MAP_FAILED);
+    p->writes = writes_what_it_reads;
     size_t count = (flips ? 2 * d.size : d.size) / step;
     uint64_t died = 0;
     while (p->at < count) run_child(a, &d, p, count, &died);
@@ -165,6 +172,43 @@ static void test_otf2_hostile__files_of_several_chunks(void **state)
     archive_remove(&a);
 }
 
+/* What our own writer puts beside the facts of OTF2 is read in a way of its own. */
+static void test_otf2_hostile__archives_of_our_writer(void **state)
+{
+    static const char json[] =
+        "{\"k\":[1],\"distributedInfo\":{\"rank\":3,\"world_size\":8},\"traceEvents\":["
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"p\"}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":-3,\"dur\":9,\"args\":{\"device\":"
+        "0,"
+        "\"stream\":7,\"a\":[1],\"d\":0.12345678901234567,\"n\":null,\"b\":true,\"u\":18446744073709551615}},"
+        "{\"ph\":\"s\",\"cat\":\"c\",\"name\":\"f\",\"id\":5,\"pid\":1,\"tid\":2,\"ts\":1},"
+        "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"c\",\"name\":\"f\",\"id\":5,\"pid\":0,\"tid\":7,\"ts\":4},"
+        "{\"ph\":\"b\",\"cat\":\"a\",\"name\":\"async\",\"id\":\"x\",\"pid\":1,\"tid\":2,\"ts\":2},"
+        "{\"ph\":\"e\",\"cat\":\"a\",\"name\":\"async\",\"id\":\"x\",\"pid\":1,\"tid\":2,\"ts\":3,\"args\":{\"e\":1}},"
+        "{\"ph\":\"C\",\"cat\":\"m\",\"name\":\"memory\",\"pid\":1,\"ts\":3,\"args\":{\"used\":5,\"free\":1.5}},"
+        "{\"ph\":\"i\",\"name\":\"here\",\"s\":\"g\",\"pid\":1,\"tid\":2,\"ts\":5}]}";
+    static const char *const files[] = {"traces.def", "traces/0.evt", "traces/1.evt", "traces/2.evt", "traces/3.evt"};
+    (void)state;
+    test_archive a;
+    hd_trace *trace;
+    hd_error err = {0};
+    archive_begin(&a);
+    archive_definitions(&a, NULL, 0);
+    archive_standard(&a);
+    archive_end(&a);
+    assert_int_equal(read_text(&trace, json, sizeof json - 1, NULL, 0, &err), HD_OK);
+    if (hd_trace_write(trace, a.folder, &(hd_write_options){.format = "otf2", .clean = true}, &err) != HD_OK)
+        fail_msg("%s", err.message);
+    hd_trace_free(trace);
+    writes_what_it_reads = true;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        run_damage(&a, files[i], 1, false);
+        run_damage(&a, files[i], 1, true);
+    }
+    writes_what_it_reads = false;
+    archive_remove(&a);
+}
+
 static int setup(void **state)
 {
     static test_archive a;
@@ -185,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_otf2_hostile__files_that_are_cut_anywhere),
         cmocka_unit_test(test_otf2_hostile__files_with_flipped_bits),
         cmocka_unit_test(test_otf2_hostile__files_of_several_chunks),
+        cmocka_unit_test(test_otf2_hostile__archives_of_our_writer),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -353,6 +353,48 @@ static void test_otf2_lint__who_communicates_must_be_a_member(void **state)
     hd_trace_free(trace);
 }
 
+static void test_otf2_lint__collectives_begin_and_end_by_turns(void **state)
+{
+    (void)state;
+    for (int wrong = 0; wrong < 5; wrong++) {
+        test_archive a;
+        archive_begin(&a);
+        OTF2_EvtWriter *w = archive_events(&a, 0);
+        if (wrong != 1) OTF2_EvtWriter_MpiCollectiveBegin(w, NULL, 10);
+        if (wrong == 2) OTF2_EvtWriter_MpiCollectiveBegin(w, NULL, 11);
+        OTF2_EvtWriter_MpiCollectiveEnd(w, NULL, 12, OTF2_COLLECTIVE_OP_BARRIER, 0, OTF2_COLLECTIVE_ROOT_NONE, 0, 0);
+        if (wrong == 3) OTF2_EvtWriter_MpiCollectiveBegin(w, NULL, 13);
+        if (wrong == 4) OTF2_EvtWriter_RmaCollectiveBegin(w, NULL, 13);
+        archive_definitions(&a, NULL, 0);
+        write_communicator(&a, (const uint64_t[]){0}, 1, 1);
+        hd_trace *trace = finish(&a);
+        assert_int_equal(archive_found(trace, "otf2.collective-unbalanced"), wrong != 0);
+        hd_trace_free(trace);
+    }
+}
+
+static void test_otf2_lint__members_of_groups_are_there_once(void **state)
+{
+    (void)state;
+    for (int wrong = 0; wrong < 5; wrong++) {
+        test_archive a;
+        archive_begin(&a);
+        archive_events(&a, 0);
+        archive_events(&a, 1);
+        archive_definitions(&a, NULL, 0);
+        const uint64_t locations[] = {0, wrong == 1 ? 0 : 1}, ranks[] = {wrong == 2 ? 1 : 0, wrong == 3 ? 2 : 1};
+        const uint64_t global[] = {1, wrong == 4 ? 1 : 0};
+        OTF2_GlobalDefWriter_WriteGroup(a.defs, 0, 0, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI, 0, 2,
+                                        locations);
+        OTF2_GlobalDefWriter_WriteGroup(a.defs, 1, 0, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI, 0, 2, ranks);
+        OTF2_GlobalDefWriter_WriteGroup(a.defs, 2, 0, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
+                                        OTF2_GROUP_FLAG_GLOBAL_MEMBERS, 2, global);
+        hd_trace *trace = finish(&a);
+        assert_int_equal(archive_found(trace, "otf2.group-member"), wrong != 0);
+        hd_trace_free(trace);
+    }
+}
+
 static void test_otf2_lint__metrics_have_as_many_values_as_members(void **state)
 {
     (void)state;
@@ -437,6 +479,8 @@ int main(void)
         cmocka_unit_test(test_otf2_lint__a_member_beyond_the_communication_locations_is_found),
         cmocka_unit_test(test_otf2_lint__a_group_without_communication_locations_is_found),
         cmocka_unit_test(test_otf2_lint__who_communicates_must_be_a_member),
+        cmocka_unit_test(test_otf2_lint__collectives_begin_and_end_by_turns),
+        cmocka_unit_test(test_otf2_lint__members_of_groups_are_there_once),
         cmocka_unit_test(test_otf2_lint__metrics_have_as_many_values_as_members),
         cmocka_unit_test(test_otf2_lint__events_of_an_undefined_location_are_read_and_missing_files_found),
         cmocka_unit_test(test_otf2_lint__strict_refuses_findings),

@@ -322,7 +322,7 @@ static void test_otf2_read__attributes_of_our_writer_get_their_types_back(void *
     static const struct {
         const char *description, *text;
         hd_arg_type type;
-    } cases[] = {{"args decimal text", "12500e-3", HD_ARG_DECIMAL},
+    } cases[] = {{"args decimal text", "12.500", HD_ARG_DECIMAL},
                  {"args number text", "1e-9", HD_ARG_NUMBER},
                  {"args json", "[1,2]", HD_ARG_JSON},
                  {"args null", "null", HD_ARG_NULL},

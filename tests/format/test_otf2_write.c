@@ -168,6 +168,74 @@ static void test_otf2_write__flows_copies_collectives_and_counters(void **state)
     free(text);
 }
 
+/* The busiest thread is another than the one that launched the copy, and a correlation id counts within its process. */
+static void test_otf2_write__the_far_side_of_a_copy_launched_it(void **state)
+{
+    (void)state;
+#define CALL(pid, tid, ts, id)                                                                                         \
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaMemcpyAsync\",\"pid\":" pid ",\"tid\":" tid ",\"ts\":" ts   \
+    ",\"dur\":1,\"args\":{\"correlation\":" id "}},"
+#define COPY(ts, id)                                                                                                   \
+    "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy HtoD\",\"pid\":0,\"tid\":7,\"ts\":" ts                     \
+    ",\"dur\":2,\"args\":{\"device\":0,\"stream\":7,\"bytes\":8,\"correlation\":" id "}}"
+    write_text_ok("[" CALL("5", "50", "1", "77") CALL("9", "90", "1", "1") CALL("9", "90", "3", "2")
+                      CALL("9", "91", "5", "77") COPY("10", "77") "," COPY("20", "78") "]",
+                  NULL);
+#undef CALL
+#undef COPY
+    if (!can_print()) skip();
+    char *text = printed("");
+    expect_in_order(text, (const char *const[]){"RMA_GET", "\"thread 91\"", "RMA_GET", "\"thread 90\"", NULL});
+    free(text);
+}
+
+static void test_otf2_write__memory_instants_are_metrics_too(void **state)
+{
+    (void)state;
+    ledger l = {0};
+#define MEMORY(ts, device, allocated)                                                                                  \
+    "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"s\":\"t\",\"pid\":9,\"tid\":9,\"ts\":" ts     \
+    ",\"args\":{\"Total Reserved\":1000,\"Total Allocated\":" allocated                                                \
+    ",\"Bytes\":50,\"Addr\":1,\"Device Id\":" device ",\"Device Type\":1}},"
+    write_text_ok("[" MEMORY("1", "0", "512") MEMORY("2", "3", "777") MEMORY(
+                      "3", "0", "0") "{\"ph\":\"C\",\"name\":\"count\",\"pid\":9,\"ts\":2,\"args\":{\"a\":1}},"
+                                     "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":1,"
+                                     "\"dur\":1,\"args\":{\"device\":0,\"stream\":7}}]",
+                  &l);
+#undef MEMORY
+    assert_string_equal(l.text, "");
+    if (!can_print()) skip();
+    char *text = printed("");
+    expect_in_order(text, (const char *const[]){"METRIC", "\"GPU 0 Total Allocated\"", "UINT64; 512", "UINT64; 1000",
+                                                "\"GPU 3 Total Allocated\"", "UINT64; 777", "UINT64; 0", NULL});
+    assert_null(strstr(text, "warning"));
+    free(text);
+    text = printed("-G");
+    expect_in_order(text, (const char *const[]){"METRIC_MEMBER", "\"GPU 0 Total Allocated\"", "ABSOLUTE_POINT",
+                                                "METRIC_INSTANCE", NULL});
+    assert_non_null(strstr(text, "\"GPU 0\""));
+    free(text);
+}
+
+static void test_otf2_write__global_instants_are_markers_too(void **state)
+{
+    (void)state;
+    write_text_ok("[{\"ph\":\"i\",\"cat\":\"c\",\"name\":\"everywhere\",\"s\":\"g\",\"pid\":1,\"tid\":2,\"ts\":5},"
+                  "{\"ph\":\"i\",\"name\":\"here\",\"s\":\"t\",\"pid\":1,\"tid\":2,\"ts\":6}]",
+                  NULL);
+    if (!can_print()) skip();
+    char command[600];
+    snprintf(command, sizeof command, "otf2-marker '%s/out.otf2/traces.otf2' 2>&1 | grep -v '^$'", folder);
+    FILE *pipe = popen(command, "r");
+    char text[4096] = "";
+    assert_non_null(pipe);
+    text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
+    pclose(pipe);
+    if (strstr(text, "not found")) skip();
+    expect_in_order(text, (const char *const[]){"5000", "everywhere", NULL});
+    assert_null(strstr(text, "6000"));
+}
+
 static void test_otf2_write__an_archive_is_replaced_only_with_clean(void **state)
 {
     (void)state;
@@ -195,6 +263,31 @@ static void test_otf2_write__other_files_are_never_deleted(void **state)
     assert_int_equal(write_to("mine/letter.txt", json, sizeof json - 1, true, NULL, &err), HD_ERR_IO);
     err = (hd_error){0};
     assert_int_equal(write_to("-", json, sizeof json - 1, true, NULL, &err), HD_ERR_ARGUMENT);
+}
+
+static void test_otf2_write__strict_leaves_nothing_and_replaces_nothing(void **state)
+{
+    (void)state;
+    /* a flow point without a partner is lost */
+    static const char loss[] = "[{\"ph\":\"s\",\"cat\":\"c\",\"name\":\"f\",\"id\":1,\"pid\":1,\"tid\":2,\"ts\":1}]";
+    static const char fine[] = "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":2}]";
+    hd_trace *trace;
+    hd_error err = {0};
+    hd_write_options options = {.format = "otf2", .clean = true, .strict = true};
+    assert_int_equal(read_text(&trace, loss, sizeof loss - 1, NULL, 0, &err), HD_OK);
+    assert_int_equal(hd_trace_write(trace, path_of("strict.otf2"), &options, &err), HD_ERR_UNSUPPORTED);
+    assert_int_equal(access(path_of("strict.otf2"), F_OK), -1);
+    assert_int_equal(write_to("strict.otf2", fine, sizeof fine - 1, false, NULL, &err), HD_OK);
+    struct stat before, after;
+    assert_int_equal(stat(path_of("strict.otf2/traces.def"), &before), 0);
+    assert_int_equal(hd_trace_write(trace, path_of("strict.otf2"), &options, &err), HD_ERR_UNSUPPORTED);
+    assert_int_equal(stat(path_of("strict.otf2/traces.def"), &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    hd_trace_free(trace);
+    options.strict = true;
+    assert_int_equal(read_text(&trace, fine, sizeof fine - 1, NULL, 0, &err), HD_OK);
+    assert_int_equal(hd_trace_write(trace, path_of("strict.otf2"), &options, &err), HD_OK);
+    hd_trace_free(trace);
 }
 
 /* Writing fails when events written and events lost are not all events. */
@@ -232,8 +325,12 @@ int main(void)
         cmocka_unit_test(test_otf2_write__negative_times_shift_and_say_so),
         cmocka_unit_test(test_otf2_write__crossing_slices_go_to_lanes),
         cmocka_unit_test(test_otf2_write__flows_copies_collectives_and_counters),
+        cmocka_unit_test(test_otf2_write__the_far_side_of_a_copy_launched_it),
+        cmocka_unit_test(test_otf2_write__memory_instants_are_metrics_too),
+        cmocka_unit_test(test_otf2_write__global_instants_are_markers_too),
         cmocka_unit_test(test_otf2_write__an_archive_is_replaced_only_with_clean),
         cmocka_unit_test(test_otf2_write__other_files_are_never_deleted),
+        cmocka_unit_test(test_otf2_write__strict_leaves_nothing_and_replaces_nothing),
         cmocka_unit_test(test_otf2_write__every_event_of_random_documents_is_accounted_for),
         cmocka_unit_test(test_otf2_write__every_event_of_the_fixtures_is_accounted_for),
     };

@@ -1,4 +1,4 @@
-/* otf2_lint.h - what is wrong with an archive, counted by code; docs/formats/otf2-read.md explains each */
+/* otf2_lint.h - what is wrong with an archive, counted by code; docs/formats/otf2.md explains each */
 #ifndef HD_FORMAT_OTF2_LINT_H
 #define HD_FORMAT_OTF2_LINT_H
 

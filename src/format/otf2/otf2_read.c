@@ -218,7 +218,8 @@ static void set_facts(otf2_reader *r)
     uint32_t ps;
     if (r->realtime == UINT64_MAX || r->realtime > INT64_MAX) return;
     /* The clock's zero, where the times of the trace count from. */
-    facts->base_ns = (int64_t)r->realtime - otf2_ns(r, r->offset, &ps);
+    if (__builtin_sub_overflow((int64_t)r->realtime, otf2_ns(r, r->offset, &ps), &facts->base_ns))
+        facts->base_ns = HD_NO_TIME;
 }
 
 /* What can be said only when everything is read. */
@@ -262,8 +263,10 @@ static hd_status read_archive(otf2_reader *r)
         otf2_lint_place(&r->lint, LINT_LOCATION_COUNT, r->defs[DEF_LOCATION].count,
                         "%zu locations; the anchor says %" PRIu64, r->defs[DEF_LOCATION].count,
                         r->anchor.location_count);
+    if (r->is_own) otf2_own_prepare(r);
     otf2_make_tracks(r);
     HD_TRY(r->status);
+    if (r->is_own) HD_TRY(otf2_own_add_names(r));
     HD_TRY(read_locations(r));
     HD_TRY(otf2_read_markers(r));
     HD_TRY(otf2_add_metadata(r));

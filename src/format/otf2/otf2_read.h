@@ -10,6 +10,7 @@
  *   otf2_read_other.c     every other event, by tables
  *   otf2_read_match.c     the two ends of messages and of RMA and I/O operations
  *   otf2_read_args.c      arguments of one event
+ *   otf2_read_own.c       what our own writer put beside: kinds, ids, names, facts
  *   otf2_read_meta.c      definitions -> metadata; markers
  *   otf2_lint.c           what is wrong with the archive
  */
@@ -74,7 +75,7 @@ typedef enum def_kind {
 enum { ATTRIBUTE_TYPE = 2 };
 enum { LOCATION_TYPE = 1, LOCATION_EVENTS, LOCATION_GROUP };
 enum { REGION_DESCRIPTION = 2, REGION_ROLE, REGION_PARADIGM };
-enum { GROUP_TYPE = 1, GROUP_PARADIGM };
+enum { GROUP_TYPE = 1, GROUP_PARADIGM, GROUP_FLAGS };
 enum { METRIC_CLASS = 2, METRIC_RECORDER, METRIC_SCOPE, METRIC_SCOPE_REF };
 enum { COMM_GROUP = 1, COMM_GROUP_B };
 enum { WIN_COMM = 1 };
@@ -131,6 +132,10 @@ typedef struct otf2_def {
     uint32_t open;                /* regions, contexts: 1 + the newest open entry of the location being read */
     uint8_t own_type;             /* attributes of our writer: 1 + the hd_arg_type that the value had */
     uint8_t own_scope;            /* and its hd_arg_scope */
+    uint8_t own_role;             /* own_role: what is no argument but a column */
+    bool is_flow;                 /* communicators of our writer: name and category are those of its flows */
+    bool is_track;                /* locations and groups of our writer: a track without pid or tid */
+    bool has_numbers;             /* locations of our writer: number and stream_count are device and stream */
     bool missing;                 /* was referred to and not defined */
     otf2_map *ranks;              /* groups: location or ~location group -> rank */
 } otf2_def;
@@ -143,6 +148,29 @@ typedef struct def_table {
 
 /* ---- one location ----------------------------------------------------------------------------------- */
 
+/* What an attribute of our writer is, if no argument. */
+typedef enum own_role {
+    OWN_NONE,
+    OWN_KIND,
+    OWN_PHASE,
+    OWN_TIME,
+    OWN_DURATION,
+    OWN_CATEGORY,
+    OWN_NAME,
+    OWN_TRACK,
+    OWN_ID, /* and on: id, id2.local, id2.global as int, string, number */
+    OWN_ID_LAST = OWN_ID + 8
+} own_role;
+
+/* What these said of the event being read. */
+typedef struct own_event {
+    bool has_kind, has_time, has_duration, has_track;
+    hd_kind kind;
+    char phase; /* 0: none */
+    int64_t time, duration, id;
+    uint32_t id_type, category, name, track;
+} own_event;
+
 /* A region on its way to its end. */
 typedef struct open_region {
     otf2_def *what;
@@ -153,8 +181,8 @@ typedef struct open_region {
 
 /* An argument that belongs to a slice though it came with its end. */
 typedef struct late_arg {
-    uint64_t slice;
-    hd_arg_key key;
+    uint64_t slice, order;
+    hd_arg_key key; /* .reserved: an own_role, then it is no argument */
     int64_t value;
 } late_arg;
 
@@ -185,7 +213,8 @@ typedef struct otf2_location {
     size_t stray, late_at;
     bool pending; /* row waits for the parameters that follow it */
     hd_row row;
-    uint64_t comm; /* 1 + the communicator whose members were asked for last */
+    uint64_t collectives[2]; /* begun and not ended: MPI's, those on windows */
+    uint64_t comm;           /* 1 + the communicator whose members were asked for last */
 } otf2_location;
 
 /* ---- both ends of messages and operations ----------------------------------------------------------- */
@@ -245,6 +274,10 @@ typedef struct otf2_reader {
     uint64_t resolution, offset, length, realtime; /* ticks a second, ticks, ticks, ns */
     bool has_ps;                                   /* a tick is no whole number of ns */
 
+    uint64_t shift; /* our writer added it to every time */
+    own_event own;
+    uint32_t own_kinds[HD_KIND_COUNT]; /* string ids of their names */
+
     otf2_args args;
     otf2_location location;
     otf2_matches matches;
@@ -284,6 +317,7 @@ uint32_t otf2_process_track(otf2_reader *r, uint64_t location_group);
 /* args */
 void otf2_args_clear(otf2_reader *r);
 void otf2_arg(otf2_reader *r, uint32_t key, hd_arg_type type, int64_t bits);
+void otf2_arg_late(otf2_reader *r, const late_arg *late); /* of a Leave */
 void otf2_arg_uint(otf2_reader *r, uint32_t key, uint64_t value);
 void otf2_arg_double(otf2_reader *r, uint32_t key, double value);
 void otf2_arg_field(otf2_reader *r, const otf2_field *field, const uint64_t *values, unsigned index);
@@ -293,6 +327,8 @@ void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes);
 void otf2_know_own_attribute(otf2_reader *r, otf2_def *attribute);
 /* The row with the arguments collected. */
 hd_status otf2_add_row(otf2_reader *r, hd_row *row);
+/* The text of a property as a pid or tid; {0} if it can be none. */
+hd_ident otf2_ident_of_property(otf2_reader *r, const uint64_t *values);
 
 /* clock */
 int64_t otf2_ns(const otf2_reader *r, uint64_t ticks, uint32_t *out_ps);
@@ -308,6 +344,25 @@ OTF2_CallbackCode otf2_begin_event(otf2_reader *r, OTF2_TimeStamp time, uint64_t
 hd_status otf2_add_pending(otf2_reader *r);
 hd_row otf2_row(const otf2_reader *r, hd_kind kind, char phase, uint64_t time);
 
+/* own: archives of our writer */
+void otf2_own_prepare(otf2_reader *r); /* what the properties of the machine say */
+void otf2_own_know_attribute(otf2_reader *r, otf2_def *attribute);
+void otf2_own_name_region(otf2_reader *r, otf2_def *region);
+/* Take an attribute that is no argument. */
+void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OTF2_AttributeValue value);
+/* What was taken, into a row. */
+void otf2_own_fill(otf2_reader *r, hd_row *row);
+void otf2_own_make_tracks(otf2_reader *r);
+hd_status otf2_own_add_names(otf2_reader *r);
+hd_status otf2_own_add_metadata(otf2_reader *r);
+hd_status otf2_own_add_metric(otf2_reader *r, hd_row *row, const otf2_def *class, uint8_t count, const OTF2_Type *types,
+                              const OTF2_MetricValue *values, OTF2_AttributeList *attributes);
+hd_status otf2_own_add_flow(otf2_reader *r, hd_row *row, const otf2_def *comm, OTF2_AttributeList *attributes);
+/* The second row of an async slice, at its end, from what came late. */
+hd_status otf2_own_add_end(otf2_reader *r, const hd_row *begin, uint64_t slice);
+int64_t otf2_ns_between(int64_t from, int64_t to); /* never overflows */
+void otf2_arg_metric(otf2_reader *r, uint32_t key, OTF2_Type type, OTF2_MetricValue value);
+
 /* match: the id that both ends of an operation have. An end takes the oldest begin that waits under its key, and the
  * other way round. *name: what the begin was called, or is to be called. */
 enum { MATCH_MESSAGE = 1, MATCH_RMA = 2, MATCH_IO = 3 };
@@ -315,6 +370,8 @@ hd_status otf2_match(int64_t *out, otf2_reader *r, const match_key *key, bool be
 /* Without taking it; false if none waits. */
 bool otf2_match_peek(int64_t *out, otf2_reader *r, const match_key *key, uint32_t *name);
 void otf2_matches_deinit(otf2_matches *matches);
+/* The group of the locations that take part in the communication of a paradigm; NULL if there is none. */
+otf2_def *otf2_communication_locations(otf2_reader *r, uint64_t paradigm);
 /* The location of a rank of a communicator, or what stands for it. Checks that the rank is one. */
 uint64_t otf2_rank_location(otf2_reader *r, uint64_t comm, uint32_t rank);
 /* Whether the location being read belongs to the communicator. */

@@ -11,6 +11,7 @@
 void otf2_args_clear(otf2_reader *r)
 {
     r->args.count = 0;
+    if (r->is_own) r->own = (own_event){0};
 }
 
 void otf2_arg(otf2_reader *r, uint32_t key, hd_arg_type type, int64_t bits)
@@ -26,6 +27,13 @@ void otf2_arg(otf2_reader *r, uint32_t key, hd_arg_type type, int64_t bits)
     args->values[args->count++] = type == HD_ARG_NULL ? 0 : bits;
 }
 
+void otf2_arg_late(otf2_reader *r, const late_arg *late)
+{
+    size_t before = r->args.count;
+    otf2_arg(r, late->key.key, (hd_arg_type)late->key.type, late->value);
+    if (r->args.count > before) r->args.keys[before].scope = late->key.scope;
+}
+
 void otf2_arg_uint(otf2_reader *r, uint32_t key, uint64_t value)
 {
     char text[24];
@@ -37,28 +45,32 @@ void otf2_arg_uint(otf2_reader *r, uint32_t key, uint64_t value)
     otf2_arg(r, key, HD_ARG_NUMBER, hd_builder_intern_text(r->builder, text));
 }
 
-/* Digits with a point in them and no exponent, as mantissa and scale; false if they do not fit. */
+/* Digits, maybe with a point and a negative exponent, as mantissa and scale; false if they do not fit. */
 static bool pack_digits(int64_t *out, const char *text)
 {
     const int64_t most = INT64_C(1) << 58;
     bool negative = *text == '-', point = false;
     int64_t mantissa = 0;
-    unsigned scale = 0;
-    for (const char *p = text + negative; *p; p++) {
+    long scale = 0;
+    const char *p = text + negative;
+    for (; *p && *p != 'e'; p++) {
         if (*p == '.') {
             point = true;
             continue;
         }
-        if (*p < '0' || *p > '9' || mantissa >= most / 10) return false;
+        if (*p < '0' || *p > '9' || mantissa > most / 10) return false;
         mantissa = mantissa * 10 + (*p - '0');
         scale += point;
     }
-    if (!point) { /* 5 is an integer, 5.0 is what a double says */
+    if (*p && p[1] != '-') return false;
+    if (*p) scale += strtol(p + 2, NULL, 10);
+    if (!point && !*p) { /* 5 is an integer, 5.0 is what a double says */
+        if (mantissa > most / 10) return false;
         mantissa *= 10;
         scale = 1;
     }
-    if (scale > 31 || mantissa >= most) return false;
-    *out = hd_decimal_pack(negative ? -mantissa : mantissa, scale);
+    if (scale < 0 || scale > 31 || mantissa >= most) return false;
+    *out = hd_decimal_pack(negative ? -mantissa : mantissa, (unsigned)scale);
     return true;
 }
 
@@ -177,19 +189,14 @@ void otf2_know_own_attribute(otf2_reader *r, otf2_def *attribute)
     }
 }
 
-/* "12500e-3" is 12.500. */
+/* 12.500, with all its digits. */
 static bool parse_decimal(int64_t *out, hd_string text)
 {
-    char copy[48], *end;
-    if (text.size >= sizeof copy) return false;
+    char copy[48];
+    if (!text.size || text.size >= sizeof copy || !memchr(text.data, '.', text.size)) return false;
     memcpy(copy, text.data, text.size);
     copy[text.size] = '\0';
-    long long mantissa = strtoll(copy, &end, 10);
-    if (end == copy || end[0] != 'e' || end[1] != '-' || end[2] < '0' || end[2] > '9') return false;
-    unsigned long scale = strtoul(end + 2, &end, 10);
-    if (*end || scale > 31 || mantissa >= INT64_C(1) << 58 || mantissa <= -(INT64_C(1) << 58)) return false;
-    *out = hd_decimal_pack(mantissa, (unsigned)scale);
-    return true;
+    return hd_json_valid(copy, text.size, 1) && pack_digits(out, copy);
 }
 
 static bool is_number(hd_string text)
@@ -237,10 +244,15 @@ void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes)
         OTF2_Type type;
         OTF2_AttributeValue value;
         if (OTF2_AttributeList_GetAttributeByIndex(attributes, i, &ref, &type, &value) != OTF2_SUCCESS) break;
-        uint32_t key = otf2_ref_name(r, DEF_ATTRIBUTE, ref);
+        const otf2_def *attribute = otf2_get(r, DEF_ATTRIBUTE, ref);
+        if (attribute && attribute->own_role != OWN_NONE) {
+            otf2_own_take(r, attribute, type, value);
+            continue;
+        }
+        bool is_argument = r->is_own && attribute && attribute->own_type;
+        uint32_t key = is_argument ? attribute->name : otf2_ref_name(r, DEF_ATTRIBUTE, ref); /* it may be "" */
         size_t before = r->args.count;
         otf2_arg_value(r, key == HD_STRING_NONE ? hd_builder_intern_text(r->builder, "attribute") : key, type, value);
-        const otf2_def *attribute = otf2_get(r, DEF_ATTRIBUTE, ref);
         if (attribute && attribute->own_type && r->args.count > before) restore_type(r, attribute);
     }
 }
@@ -283,7 +295,9 @@ static hd_status add_raw_row(otf2_reader *r, hd_row *row)
 hd_status otf2_add_row(otf2_reader *r, hd_row *row)
 {
     if (!r->args.count) return hd_batch_add(r->batch, row, NULL, r->err);
-    row->shape = hd_builder_shape(r->builder, r->args.keys, (uint32_t)r->args.count, true);
+    bool has_args = !r->is_own;
+    for (size_t i = 0; i < r->args.count && !has_args; i++) has_args = r->args.keys[i].scope == HD_SCOPE_ARGS;
+    row->shape = hd_builder_shape(r->builder, r->args.keys, (uint32_t)r->args.count, has_args);
     if (row->shape == HD_NONE) return add_raw_row(r, row);
     return hd_batch_add(r->batch, row, r->args.values, r->err);
 }

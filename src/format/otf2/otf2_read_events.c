@@ -37,9 +37,10 @@ static OTF2_CallbackCode enter(otf2_reader *r, const otf2_def *what, OTF2_TimeSt
     }
     if (location->slice_count < location->ends.count) { /* always, unless the file changed between the passes */
         uint64_t end = location->ends.at[location->slice_count];
-        row->duration_ns = otf2_ns(r, end, &row->end_ps) - row->start_ns;
+        row->duration_ns = otf2_ns_between(row->start_ns, otf2_ns(r, end, &row->end_ps));
     }
     otf2_arg_attributes(r, attributes);
+    if (r->is_own) otf2_own_fill(r, row);
     location->slice_count++;
     location->pending = true;
     return OTF2_CALLBACK_SUCCESS;
@@ -163,7 +164,7 @@ static uint32_t counter_track(otf2_reader *r, const otf2_def *metric)
     return otf2_process_track(r, location->values[LOCATION_GROUP]);
 }
 
-static void arg_metric(otf2_reader *r, uint32_t key, OTF2_Type type, OTF2_MetricValue value)
+void otf2_arg_metric(otf2_reader *r, uint32_t key, OTF2_Type type, OTF2_MetricValue value)
 {
     if (type == OTF2_TYPE_DOUBLE || type == OTF2_TYPE_FLOAT)
         otf2_arg_double(r, key, value.floating_point);
@@ -188,7 +189,7 @@ static hd_status add_metric(otf2_reader *r, const hd_row *common, const otf2_def
     hd_row row = *common;
     row.name = member ? member->name : hd_builder_intern_text(r->builder, "metric");
     otf2_args_clear(r);
-    arg_metric(r, member ? member->category : hd_builder_intern_text(r->builder, "value"), type, value);
+    otf2_arg_metric(r, member ? member->category : hd_builder_intern_text(r->builder, "value"), type, value);
     if (member && (member->values[MEMBER_MODE] & OTF2_METRIC_VALUE_MASK) == OTF2_METRIC_VALUE_RELATIVE)
         r->relative_metrics++;
     return otf2_add_row(r, &row);
@@ -206,6 +207,10 @@ static OTF2_CallbackCode on_metric(EVENT, OTF2_MetricRef metric_ref, uint8_t cou
         otf2_lint_event(&r->lint, LINT_METRIC_MEMBERS, "metric %u has %u values; its class has %u members", metric_ref,
                         count, class->list_count);
     hd_row row = otf2_row(r, HD_KIND_COUNTER, 'C', time);
+    if (r->is_own && class) {
+        hd_status status = otf2_own_add_metric(r, &row, class, count, types, values, attributes);
+        return status == HD_OK ? OTF2_CALLBACK_SUCCESS : otf2_stop(r, status);
+    }
     row.track = counter_track(r, metric);
     for (uint8_t i = 0; i < count; i++) {
         hd_status status = add_metric(r, &row, class ? member_at(r, class, i) : NULL, types[i], values[i]);

@@ -31,6 +31,10 @@ int64_t otf2_ns(const otf2_reader *r, uint64_t ticks, uint32_t *out_ps)
     __extension__ typedef unsigned __int128 u128;
     const uint64_t second = 1000000000;
     *out_ps = 0;
+    if (r->shift) { /* wraps: that is how the writer got it below zero; the value that means no time is no time */
+        int64_t ns = (int64_t)(ticks - r->shift);
+        return ns == HD_NO_TIME ? ns + 1 : ns;
+    }
     if (r->resolution == second) return ticks > INT64_MAX ? INT64_MAX : (int64_t)ticks;
     uint64_t seconds = ticks / r->resolution, rest = ticks % r->resolution;
     if (seconds >= INT64_MAX / second) return INT64_MAX;
@@ -69,8 +73,18 @@ static OTF2_CallbackCode keep_late(otf2_reader *r, uint64_t slice, OTF2_Attribut
     otf2_args_clear(r);
     otf2_arg_attributes(r, attributes);
     for (size_t i = 0; i < r->args.count; i++) {
-        late_arg late = {slice, r->args.keys[i], r->args.values[i]};
+        late_arg late = {slice, i, r->args.keys[i], r->args.values[i]};
         if (!PUSH(r->location.late, late)) return otf2_stop(r, HD_NOMEM(r->err));
+    }
+    const own_event *own = &r->own;
+    if (!r->is_own) return OTF2_CALLBACK_SUCCESS;
+    const late_arg columns[] = {{slice, 0, {.reserved = own->phase ? OWN_PHASE : OWN_NONE}, own->phase},
+                                {slice, 0, {.reserved = own->has_time ? OWN_TIME : OWN_NONE}, own->time},
+                                {slice, 0, {.reserved = own->name ? OWN_NAME : OWN_NONE}, own->name},
+                                {slice, 0, {.reserved = own->has_track ? OWN_TRACK : OWN_NONE}, own->track}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        if (columns[i].key.reserved != OWN_NONE && !PUSH(r->location.late, columns[i]))
+            return otf2_stop(r, HD_NOMEM(r->err));
     }
     return OTF2_CALLBACK_SUCCESS;
 }
@@ -149,7 +163,9 @@ void otf2_set_scan_callbacks(OTF2_EvtReaderCallbacks *callbacks)
 static int by_slice(const void *a, const void *b)
 {
     uint64_t x = ((const late_arg *)a)->slice, y = ((const late_arg *)b)->slice;
-    return (x > y) - (x < y);
+    if (x != y) return x < y ? -1 : 1;
+    uint64_t i = ((const late_arg *)a)->order, k = ((const late_arg *)b)->order;
+    return (i > k) - (i < k);
 }
 
 /* Everything still open ends here. */
@@ -193,10 +209,15 @@ hd_status otf2_add_pending(otf2_reader *r)
     if (!location->pending) return HD_OK;
     location->pending = false;
     uint64_t slice = location->slice_count - 1;
+    if (location->row.kind == HD_KIND_ASYNC) {
+        hd_row begin = location->row;
+        HD_TRY(otf2_add_row(r, &location->row));
+        return otf2_own_add_end(r, &begin, slice);
+    }
     for (; location->late_at < location->late.count && location->late.at[location->late_at].slice <= slice;
          location->late_at++) {
         const late_arg *late = &location->late.at[location->late_at];
-        if (late->slice == slice) otf2_arg(r, late->key.key, (hd_arg_type)late->key.type, late->value);
+        if (late->slice == slice && !late->key.reserved) otf2_arg_late(r, late);
     }
     return otf2_add_row(r, &location->row);
 }
@@ -376,6 +397,8 @@ hd_status otf2_read_location(otf2_reader *r, otf2_def *def)
     close_rest(r);
     HD_TRY(run_pass(&code, r, most, set_all_callbacks));
     HD_TRY(otf2_add_pending(r));
+    if (r->location.collectives[0] + r->location.collectives[1])
+        otf2_lint_event(&r->lint, LINT_COLLECTIVE, "a collective is open when its location ends");
     check_location(r, code);
     return r->status;
 }

@@ -6,16 +6,16 @@
 #include "base/json.h"
 #include "format/otf2/otf2_read.h"
 
-/* Interned text that is UTF-8: other bytes become U+FFFD. */
+/* Interned text that is UTF-8: other bytes become U+FFFD, but for the lone surrogates of JSON that our writer kept. */
 uint32_t otf2_intern(otf2_reader *r, const char *text)
 {
     size_t size = strlen(text), to = 0;
-    if (hd_utf8_valid(text, size, false)) return hd_builder_intern(r->builder, text, size);
+    if (hd_utf8_valid(text, size, r->is_own)) return hd_builder_intern(r->builder, text, size);
     char *clean = malloc(size * 3 + 1);
     if (!clean) return hd_builder_intern(r->builder, "", 0);
     for (size_t at = 0; at < size;) {
         size_t n = 1;
-        while (n <= 4 && at + n <= size && !hd_utf8_valid(text + at, n, false)) n++;
+        while (n <= 4 && at + n <= size && !hd_utf8_valid(text + at, n, r->is_own)) n++;
         bool good = n <= 4 && at + n <= size;
         memcpy(clean + to, good ? text + at : "\xef\xbf\xbd", good ? n : 3);
         to += good ? n : 3;
@@ -130,10 +130,12 @@ static void name_definition(otf2_reader *r, def_kind kind, otf2_def *def)
             def->name = otf2_ref_name(r, DEF_STRING, def->values[0]);
     }
     if (kind == DEF_ATTRIBUTE) otf2_know_own_attribute(r, def);
+    if (kind == DEF_ATTRIBUTE && r->is_own) otf2_own_know_attribute(r, def);
     if (kind != DEF_REGION) return;
-    uint32_t about = otf2_ref_name(r, DEF_STRING, def->values[REGION_DESCRIPTION]); /* our writer's category */
-    bool given = r->is_own && hd_builder_string(r->builder, about).size;
-    def->category = given ? about : otf2_ref_name(r, DEF_PARADIGM, def->values[REGION_PARADIGM]);
+    if (r->is_own)
+        otf2_own_name_region(r, def);
+    else
+        def->category = otf2_ref_name(r, DEF_PARADIGM, def->values[REGION_PARADIGM]);
 }
 
 static void check_references(otf2_reader *r, def_kind kind, const otf2_def *def)
@@ -146,14 +148,49 @@ static void check_references(otf2_reader *r, def_kind kind, const otf2_def *def)
         otf2_find(r, info->list_kind, def->list[i]);
 }
 
+/* A rank or location is a member once. */
+static void check_twice(otf2_reader *r, const otf2_def *def, const char *what)
+{
+    otf2_map seen = {0};
+    for (uint32_t i = 0; i < def->list_count; i++) {
+        size_t count = seen.count;
+        if (!otf2_map_put(&seen, def->list[i], i)) {
+            otf2_stop(r, HD_NOMEM(r->err));
+            break;
+        }
+        if (seen.count == count)
+            otf2_lint_place(&r->lint, LINT_GROUP_MEMBER, def->ref, "group %" PRIu64 " has %s %" PRIu64 " twice",
+                            def->ref, what, def->list[i]);
+    }
+    otf2_map_deinit(&seen);
+}
+
+/* Members of a group of ranks count through the communication locations of its paradigm. */
+static void check_ranks(otf2_reader *r, const otf2_def *def)
+{
+    const otf2_def *locations = otf2_communication_locations(r, def->values[GROUP_PARADIGM]);
+    for (uint32_t i = 0; locations && i < def->list_count; i++) {
+        if (def->list[i] < locations->list_count) continue;
+        otf2_lint_place(&r->lint, LINT_GROUP_MEMBER, def->ref,
+                        "group %" PRIu64 " has member %" PRIu64 " of %" PRIu32 " communication locations", def->ref,
+                        def->list[i], locations->list_count);
+    }
+}
+
 /* The members of groups have the meaning that the type of the group gives them. */
 static void check_group(otf2_reader *r, const otf2_def *def)
 {
+    bool ranks = def->values[GROUP_TYPE] == OTF2_GROUP_TYPE_COMM_GROUP;
+    bool global = ranks && def->values[GROUP_FLAGS] & OTF2_GROUP_FLAG_GLOBAL_MEMBERS;
+    bool of_locations = global || def->values[GROUP_TYPE] == OTF2_GROUP_TYPE_LOCATIONS ||
+                        def->values[GROUP_TYPE] == OTF2_GROUP_TYPE_COMM_LOCATIONS;
+    if (ranks || of_locations) check_twice(r, def, of_locations ? "location" : "rank");
+    if (ranks && !global) check_ranks(r, def);
     static const int kinds[] = {[OTF2_GROUP_TYPE_LOCATIONS] = DEF_LOCATION,
                                 [OTF2_GROUP_TYPE_REGIONS] = DEF_REGION,
                                 [OTF2_GROUP_TYPE_METRIC] = DEF_METRIC,
                                 [OTF2_GROUP_TYPE_COMM_LOCATIONS] = DEF_LOCATION};
-    uint64_t type = def->values[GROUP_TYPE];
+    uint64_t type = global ? OTF2_GROUP_TYPE_LOCATIONS : def->values[GROUP_TYPE];
     if (type >= sizeof kinds / sizeof *kinds || !kinds[type]) return;
     for (uint32_t i = 0; i < def->list_count; i++) {
         if (otf2_get(r, (def_kind)kinds[type], def->list[i])) continue;

@@ -117,7 +117,7 @@ bool otf2_match_peek(int64_t *out, otf2_reader *r, const match_key *key, uint32_
 /* ---- ranks ------------------------------------------------------------------------------------------ */
 
 /* The locations that take part in the communication of a paradigm: what members of COMM_GROUPs count through. */
-static otf2_def *communication_locations(otf2_reader *r, uint64_t paradigm)
+otf2_def *otf2_communication_locations(otf2_reader *r, uint64_t paradigm)
 {
     for (size_t i = 0; i < r->defs[DEF_GROUP].count; i++) {
         otf2_def *group = r->defs[DEF_GROUP].list[i];
@@ -132,19 +132,16 @@ static otf2_def *communication_locations(otf2_reader *r, uint64_t paradigm)
 static uint64_t member_location(otf2_reader *r, const otf2_def *group, uint32_t rank)
 {
     uint64_t member = group->list[rank];
-    if (group->values[GROUP_TYPE] != OTF2_GROUP_TYPE_COMM_GROUP || group->values[3] & OTF2_GROUP_FLAG_GLOBAL_MEMBERS)
+    if (group->values[GROUP_TYPE] != OTF2_GROUP_TYPE_COMM_GROUP ||
+        group->values[GROUP_FLAGS] & OTF2_GROUP_FLAG_GLOBAL_MEMBERS)
         return member;
-    const otf2_def *locations = communication_locations(r, group->values[GROUP_PARADIGM]);
+    const otf2_def *locations = otf2_communication_locations(r, group->values[GROUP_PARADIGM]);
     if (!locations) {
         otf2_lint_event(&r->lint, LINT_COMM_LOCATIONS,
                         "group %" PRIu64 " counts through communication locations, which no group lists", group->ref);
         return NO_SUCH | rank;
     }
-    if (member < locations->list_count) return locations->list[member];
-    otf2_lint_event(&r->lint, LINT_GROUP_MEMBER,
-                    "group %" PRIu64 " has member %" PRIu64 " of %" PRIu32 " communication locations", group->ref,
-                    member, locations->list_count);
-    return NO_SUCH | rank;
+    return member < locations->list_count ? locations->list[member] : NO_SUCH | rank; /* the group was found wrong */
 }
 
 static otf2_def *group_of(otf2_reader *r, uint64_t comm, int field)

@@ -186,6 +186,7 @@ static hd_status add_clock(otf2_reader *r)
 
 hd_status otf2_add_metadata(otf2_reader *r)
 {
+    if (r->is_own) return otf2_own_add_metadata(r);
     bool wants_args = r->wants_args;
     r->wants_args = true; /* values pass through the arguments on their way */
     hd_status status = add_archive(r);
@@ -256,7 +257,7 @@ static OTF2_CallbackCode on_marker(void *user, OTF2_TimeStamp time, OTF2_TimeSta
 hd_status otf2_read_markers(otf2_reader *r)
 {
     uint64_t most = otf2_file_bytes(r, ".marker");
-    if (!most) return HD_OK;
+    if (!most || r->is_own) return HD_OK;
     r->location.def = NULL;
     OTF2_MarkerReader *reader = OTF2_Reader_GetMarkerReader(r->lib);
     OTF2_MarkerReaderCallbacks *callbacks = reader ? OTF2_MarkerReaderCallbacks_New() : NULL;

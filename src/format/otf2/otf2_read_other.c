@@ -18,8 +18,13 @@ typedef enum event_role {
     ROLE_IO,
     ROLE_IO_STEP,
     ROLE_IO_END,
-    ROLE_COLLECTIVE, /* an operation of a communicator ends */
+    ROLE_COLLECTIVE,       /* an operation of a communicator ends. a: the communicator, b: COLLECTIVE_… or 0 */
+    ROLE_COLLECTIVE_BEGIN, /* b likewise */
+    ROLE_COLLECTIVE_END,   /* without a communicator, b likewise */
 } event_role;
+
+/* Which begins and ends of collectives belong to each other, plus 1. */
+enum { COLLECTIVE_MPI = 1, COLLECTIVE_RMA };
 
 typedef struct event_info {
     const char *name;
@@ -85,6 +90,26 @@ static hd_status make_flow(hd_row *row, otf2_reader *r, const event_info *info, 
     return HD_OK;
 }
 
+/* The begins and ends of collectives of a location come by turns, MPI's and those on windows apart. */
+static void count_collective(otf2_reader *r, const event_info *info)
+{
+    uint64_t *open = &r->location.collectives[info->b - 1];
+    bool begins = info->role == ROLE_COLLECTIVE_BEGIN;
+    if (begins == (*open == 0)) {
+        *open = begins;
+        return;
+    }
+    otf2_lint_event(&r->lint, LINT_COLLECTIVE, begins ? "%s inside another collective" : "%s without its begin",
+                    info->name);
+}
+
+/* Copies and collectives of our writer repeat what the slice around them says. */
+static bool is_derived(const event_info *info)
+{
+    return (info->role >= ROLE_RMA && info->role <= ROLE_RMA_END) || info->role == ROLE_COLLECTIVE ||
+           info->role == ROLE_COLLECTIVE_BEGIN;
+}
+
 static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_TimeStamp time, uint64_t position,
                                    OTF2_AttributeList *attributes, const uint64_t *values)
 {
@@ -92,10 +117,18 @@ static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_
     hd_row row = otf2_row(r, HD_KIND_INSTANT, 'i', time);
     row.name = hd_builder_intern_text(r->builder, info->name);
     hd_status status = HD_OK;
-    if (info->role == ROLE_COLLECTIVE)
-        otf2_check_member(r, values[info->a]);
-    else if (info->role != ROLE_INSTANT)
+    if (info->role >= ROLE_COLLECTIVE) {
+        if (info->role == ROLE_COLLECTIVE) otf2_check_member(r, values[info->a]);
+        if (info->b) count_collective(r, info);
+    } else if (info->role != ROLE_INSTANT)
         status = make_flow(&row, r, info, values);
+    if (r->is_own && status == HD_OK) {
+        const otf2_def *comm =
+            info->role == ROLE_SEND || info->role == ROLE_RECEIVE ? otf2_get(r, DEF_COMM, values[info->a]) : NULL;
+        if (comm && comm->is_flow) status = otf2_own_add_flow(r, &row, comm, attributes);
+        if ((comm && comm->is_flow) || is_derived(info))
+            return status == HD_OK ? OTF2_CALLBACK_SUCCESS : otf2_stop(r, status);
+    }
     if (row.kind == HD_KIND_FLOW && r->wants_args) {
         otf2_arg(r, hd_builder_intern_text(r->builder, "event"), HD_ARG_STRING,
                  hd_builder_intern_text(r->builder, info->name));
@@ -148,12 +181,13 @@ static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_
         return add_event(user, &info, time, position, attributes, (const uint64_t[]){values_});                        \
     }
 /* Without numbers of its own. */
-#define BARE_EVENT(Name)                                                                                               \
+#define BARE_EVENT(Name) BARE_EVENT_AS(Name, ROLE_INSTANT, 0)
+#define BARE_EVENT_AS(Name, role, b)                                                                                   \
     static OTF2_CallbackCode on_##Name(OTF2_LocationRef ref, OTF2_TimeStamp time, uint64_t position, void *user,       \
                                        OTF2_AttributeList *attributes)                                                 \
     {                                                                                                                  \
         static const otf2_field fields[] = {END_FIELD};                                                                \
-        static const event_info info = {#Name, ROLE_INSTANT, fields, 0, 0, 0};                                         \
+        static const event_info info = {#Name, role, fields, 0, b, 0};                                                 \
         (void)ref;                                                                                                     \
         return add_event(user, &info, time, position, attributes, NULL);                                               \
     }
@@ -186,8 +220,8 @@ INSTANT(MpiIrecvRequest, uint64_t request, P(U("request")), request)
 INSTANT(MpiRequestTest, uint64_t request, P(U("request")), request)
 INSTANT(MpiRequestCancelled, uint64_t request, P(U("request")), request)
 
-BARE_EVENT(MpiCollectiveBegin)
-EVENT(MpiCollectiveEnd, ROLE_COLLECTIVE, 1, 0, 0,
+BARE_EVENT_AS(MpiCollectiveBegin, ROLE_COLLECTIVE_BEGIN, COLLECTIVE_MPI)
+EVENT(MpiCollectiveEnd, ROLE_COLLECTIVE, 1, COLLECTIVE_MPI, 0,
       P(, OTF2_CollectiveOp operation, OTF2_CommRef comm, uint32_t root, uint64_t sent, uint64_t received),
       P(OPERATION, COMM, ROOT, U("bytes_sent"), U("bytes_received")), P(operation, comm, root, sent, received))
 INSTANT(NonBlockingCollectiveRequest, uint64_t request, P(U("request")), request)
@@ -209,9 +243,9 @@ INSTANT(OmpTaskComplete, uint64_t task, P(U("task")), task)
 
 INSTANT(RmaWinCreate, OTF2_RmaWinRef win, P(WIN), win)
 INSTANT(RmaWinDestroy, OTF2_RmaWinRef win, P(WIN), win)
-BARE_EVENT(RmaCollectiveBegin)
-INSTANT(RmaCollectiveEnd,
-        P(OTF2_CollectiveOp operation, OTF2_RmaSyncLevel level, OTF2_RmaWinRef win, uint32_t root, uint64_t sent,
+BARE_EVENT_AS(RmaCollectiveBegin, ROLE_COLLECTIVE_BEGIN, COLLECTIVE_RMA)
+EVENT(RmaCollectiveEnd, ROLE_COLLECTIVE_END, 0, COLLECTIVE_RMA, 0,
+        P(, OTF2_CollectiveOp operation, OTF2_RmaSyncLevel level, OTF2_RmaWinRef win, uint32_t root, uint64_t sent,
           uint64_t received),
         P(OPERATION, U("sync_level"), WIN, ROOT, U("bytes_sent"), U("bytes_received")),
         P(operation, level, win, root, sent, received))

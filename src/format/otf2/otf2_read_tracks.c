@@ -47,7 +47,7 @@ static bool same_text(hd_string a, const char *b)
 }
 
 /* A property's value as the text of an identifier; {0} if it can be none. */
-static hd_ident ident_of_property(otf2_reader *r, const uint64_t *values)
+hd_ident otf2_ident_of_property(otf2_reader *r, const uint64_t *values)
 {
     char text[24];
     uint64_t value = values[PROPERTY_VALUE];
@@ -71,7 +71,7 @@ static void take_idents(otf2_reader *r, def_kind properties, def_kind owners, co
         if (!owner || owner->ident.text != HD_STRING_NONE) continue;
         hd_string name = hd_builder_string(r->builder, otf2_ref_name(r, DEF_STRING, values[PROPERTY_NAME]));
         for (const char *const *wanted = names; *wanted; wanted++) {
-            if (same_text(name, *wanted)) owner->ident = ident_of_property(r, values);
+            if (same_text(name, *wanted)) owner->ident = otf2_ident_of_property(r, values);
         }
         if (owner->ident.text == HD_STRING_NONE) owner->ident = (hd_ident){0};
     }
@@ -139,6 +139,7 @@ uint32_t otf2_process_track(otf2_reader *r, uint64_t location_group)
 
 void otf2_track_of_location(otf2_reader *r, otf2_def *location)
 {
+    if (r->is_own) return; /* it has one, or its events have none */
     uint32_t process = otf2_process_track(r, location->values[LOCATION_GROUP]);
     if (process == HD_NONE) return;
     const hd_track *track = hd_trace_track_at(hd_builder_trace(r->builder), process);
@@ -165,6 +166,10 @@ void otf2_make_tracks(otf2_reader *r)
     static const char *const pids[] = {"pid", "process id", "processid", "process_id", NULL};
     static const char *const tids[] = {"tid", NULL};
     int64_t rank, ranks = 0, one = HD_NO_NUMBER;
+    if (r->is_own) {
+        otf2_own_make_tracks(r);
+        return;
+    }
     take_idents(r, DEF_GROUP_PROPERTY, DEF_LOCATION_GROUP, pids);
     take_idents(r, DEF_LOCATION_PROPERTY, DEF_LOCATION, tids);
     size_t count = r->defs[DEF_LOCATION_GROUP].count;

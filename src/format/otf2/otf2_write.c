@@ -51,8 +51,10 @@ static hd_status prepare(ow_writer *w)
     w->string_refs = calloc((size_t)hd_trace_string_count(trace) + 1, sizeof *w->string_refs);
     w->shapes = calloc((size_t)hd_trace_shape_count(trace) + 1, sizeof *w->shapes);
     w->has_series = calloc((size_t)hd_trace_shape_count(trace) + 1, 1);
+    w->flow_written = calloc((size_t)hd_trace_row_count(trace, HD_KIND_FLOW) + 1, 1);
     w->attributes = OTF2_AttributeList_New();
-    if (!w->row_place || !w->metric_place || !w->string_refs || !w->shapes || !w->has_series || !w->attributes)
+    if (!w->flow_written || !w->row_place || !w->metric_place || !w->string_refs || !w->shapes || !w->has_series ||
+        !w->attributes)
         return HD_NOMEM(w->err);
     memset(w->row_place, 0xff, tracks * sizeof *w->row_place);
     memset(w->metric_place, 0xff, tracks * sizeof *w->metric_place);
@@ -71,7 +73,13 @@ static hd_status prepare(ow_writer *w)
                         find(w, "Process Group Description"),
                         find(w, "Process Group Ranks"),
                         find(w, "Root rank"),
-                        find(w, "kind")};
+                        find(w, "correlation"),
+                        find(w, "[memory]"),
+                        find(w, "Total Allocated"),
+                        find(w, "Total Reserved"),
+                        find(w, "Device Type"),
+                        find(w, "Device Id")};
+    if (w->keys.allocated == HD_STRING_NONE && w->keys.reserved == HD_STRING_NONE) w->keys.memory = HD_STRING_NONE;
     return HD_OK;
 }
 
@@ -129,6 +137,7 @@ hd_status ow_plan(ow_writer *w)
     find_creators(w);
     number_groups(w);
     find_main_locations(w);
+    HD_TRY(ow_find_launches(w));
     if (w->item_count == 0) w->low_ns = w->high_ns = 0;
     if (w->low_ns < 0) {
         w->shift = 0 - (uint64_t)w->low_ns;
@@ -193,6 +202,7 @@ static hd_status write_archive(ow_writer *w, const char *folder)
     HD_TRY(open_archive(w, folder));
     HD_TRY(write_clock(w));
     HD_TRY(write_all_events(w));
+    HD_TRY(ow_write_markers(w));
     HD_TRY(ow_write_tree(w));
     HD_TRY(ow_write_comms(w));
     HD_TRY(ow_write_metrics(w));
@@ -246,13 +256,27 @@ static hd_status account(ow_writer *w)
     return HD_OK;
 }
 
+/* The ledger is told before the archive gets its name, so that strict can refuse it. */
+static hd_status tell_notes(ow_writer *w)
+{
+    for (int i = 0; i < OW_NOTE_COUNT; i++) {
+        if (note_codes[i].is_event)
+            hd_write_lost_events(w->options, "otf2", note_codes[i].code, w->notes[i]);
+        else
+            hd_write_note(w->options, "otf2", note_codes[i].code, note_codes[i].level, w->notes[i]);
+    }
+    return hd_write_refused(w->options, w->path, w->err);
+}
+
 static void deinit(ow_writer *w)
 {
-    ow_map *maps[] = {&w->async_places,   &w->group_of,         &w->literals,       &w->attribute_of,
-                      &w->region_of,      &w->frames,           &w->metric_members, &w->counter_shapes,
-                      &w->metric_classes, &w->metric_instances, &w->flow_comms,     &w->process_groups};
-    void *lists[] = {w->items, w->places,     w->row_place,   w->metric_place, w->locations, w->groups,  w->messages,
-                     w->pairs, w->has_series, w->string_refs, w->shapes,       w->regions,   w->metrics, w->members};
+    ow_map *maps[] = {&w->async_places,     &w->group_of,       &w->launches,       &w->memory_classes,
+                      &w->memory_instances, &w->literals,       &w->attribute_of,   &w->region_of,
+                      &w->frames,           &w->metric_members, &w->counter_shapes, &w->metric_classes,
+                      &w->metric_instances, &w->flow_comms,     &w->process_groups};
+    void *lists[] = {w->items,       w->places,   w->row_place, w->metric_place, w->locations,
+                     w->groups,      w->messages, w->pairs,     w->has_series,   w->flow_written,
+                     w->string_refs, w->shapes,   w->regions,   w->metrics,      w->members};
     if (w->archive) OTF2_Archive_Close(w->archive);
     if (w->attributes) OTF2_AttributeList_Delete(w->attributes);
     for (size_t i = 0; i < w->comm_count; i++) free(w->comms[i].members);
@@ -275,16 +299,8 @@ hd_status otf2_write_path(const hd_trace *trace, const char *path, const hd_writ
     if (status == HD_OK) status = account(&w);
     deinit(&w);
     OTF2_Error_RegisterCallback(before, NULL);
-    if (status != HD_OK) {
-        ow_folder_abort(&folder);
-        return status;
-    }
-    HD_TRY(ow_folder_commit(&folder, options, w.err));
-    for (int i = 0; i < OW_NOTE_COUNT; i++) {
-        if (note_codes[i].is_event)
-            hd_write_lost_events(options, "otf2", note_codes[i].code, w.notes[i]);
-        else
-            hd_write_note(options, "otf2", note_codes[i].code, note_codes[i].level, w.notes[i]);
-    }
-    return HD_OK;
+    if (status == HD_OK) status = tell_notes(&w);
+    if (status == HD_OK) return ow_folder_commit(&folder, options, w.err);
+    ow_folder_abort(&folder);
+    return status;
 }

@@ -30,6 +30,7 @@ typedef struct ow_map {
 /* The value of a key, plus 1. If it has none yet it gets the number of keys so far, and *created is true. NULL: no
  * memory. */
 uint32_t *ow_map_get(ow_map *map, uint64_t a, uint64_t b, bool *created);
+uint32_t ow_map_find(const ow_map *map, uint64_t a, uint64_t b); /* 0: none */
 void ow_map_deinit(ow_map *map);
 
 /* Series of one metric: the library counts them in a byte. */
@@ -42,6 +43,7 @@ typedef enum ow_what {
     OW_ASYNC, /* row: index into pairs */
     OW_SEND,  /* row: index into messages */
     OW_RECEIVE,
+    OW_MEMORY, /* the metric of a "[memory]" instant */
     OW_METRIC,
     OW_POINT, /* a region without extent; kind says of which table */
 } ow_what;
@@ -106,7 +108,7 @@ typedef struct ow_shape {
 /* What the writer wants to know of arguments, by the string ids of their keys. */
 typedef struct ow_keys {
     uint32_t bytes, collective, in_elements, out_elements, dtype, group_size, group_name, group_description,
-        group_ranks, root, kind;
+        group_ranks, root, correlation, memory, allocated, reserved, device_type, device_id;
 } ow_keys;
 
 typedef enum ow_copy { OW_COPY_NONE, OW_COPY_GET_HOST, OW_COPY_GET_DEVICE, OW_COPY_PUT_HOST } ow_copy;
@@ -123,18 +125,24 @@ typedef struct ow_metric {
     uint32_t name, category, shape;
     uint32_t class_ref; /* HD_NONE: this is a class */
     uint32_t place;
+    uint32_t memory_member; /* first of its members, plus 1; 0: it is a counter of the trace */
+    uint32_t scope;         /* group */
 } ow_metric;
 
 /* One series of a counter. */
 typedef struct ow_member {
     uint32_t name, key;
     bool is_double;
+    bool is_memory; /* of a device, made from instants */
+    int64_t device_type, device;
 } ow_member;
 
 typedef struct ow_comm {
     uint32_t name; /* OTF2 string */
     bool is_collective;
-    uint64_t *members; /* of a collective one: ranks among the locations with collectives, ascending */
+    bool is_flow;
+    uint32_t flow_name, flow_category; /* strings of the trace */
+    uint64_t *members;                 /* of a collective one: ranks among the locations with collectives, ascending */
     size_t member_count, member_capacity;
 } ow_comm;
 
@@ -180,6 +188,7 @@ typedef struct ow_writer {
     ow_group *groups;
     size_t group_count, group_capacity;
     ow_map group_of;
+    uint8_t *flow_written; /* by row of the flow table: a record has told of the point */
     ow_message *messages;
     size_t message_count, message_capacity;
     ow_pair *pairs;
@@ -196,8 +205,9 @@ typedef struct ow_writer {
     uint32_t string_count;
     hd_bytes text;
     uint32_t attribute_count;
+    ow_map launches; /* by group of a process and correlation id: location */
     ow_map literals, attribute_of, region_of, frames, metric_members, counter_shapes, metric_classes, metric_instances,
-        flow_comms, process_groups;
+        memory_classes, memory_instances, flow_comms, process_groups;
     ow_shape *shapes;
     ow_region *regions;
     size_t region_capacity;
@@ -208,8 +218,9 @@ typedef struct ow_writer {
     ow_member *members;
     size_t member_count, member_capacity;
     ow_keys keys;
-    uint32_t kind_attribute, phase_attribute, time_attribute; /* refs plus 1 */
-    uint32_t phase_texts[256];                                /* refs plus 1 */
+    uint32_t kind_attribute, phase_attribute, time_attribute, duration_attribute, category_attribute; /* refs plus 1 */
+    uint32_t name_attribute, track_attribute;                                                         /* likewise */
+    uint32_t phase_texts[256];                                                                        /* refs plus 1 */
     uint32_t collective_locations;
     bool uses_flows;
     uint64_t rma_count;
@@ -252,7 +263,13 @@ uint32_t ow_attribute_ref(ow_writer *w, const char *name, uint32_t key, OTF2_Typ
 hd_status ow_add_args(ow_writer *w, const hd_event *event);
 hd_status ow_add_id(ow_writer *w, const hd_event *event);
 hd_status ow_add_time(ow_writer *w, int64_t ns);
+hd_status ow_add_duration(ow_writer *w, int64_t ns);
+hd_status ow_add_category(ow_writer *w, uint32_t category);
+hd_status ow_add_name(ow_writer *w, uint32_t name);
+/* A location of the track, which has a place for its rows. */
+hd_status ow_add_track(ow_writer *w, uint32_t track);
 hd_status ow_add_kind(ow_writer *w, const char *kind, char phase); /* a literal; phase 0: none */
+hd_status ow_add_phase(ow_writer *w, char phase);
 /* Whether an argument of a counter is a number of a series. */
 bool ow_is_series(const hd_arg_key *key);
 /* A whole argument that is not negative, or `fallback`. */
@@ -273,7 +290,15 @@ hd_status ow_write_comms(ow_writer *w);
 /* otf2_write_metrics.c */
 hd_status ow_scan_counters(ow_writer *w);
 hd_status ow_write_metric(ow_writer *w, OTF2_EvtWriter *events, const hd_event *event, uint32_t place, uint64_t time);
+hd_status ow_write_memory(ow_writer *w, OTF2_EvtWriter *events, const hd_event *event, uint32_t place, uint64_t time);
 hd_status ow_write_metrics(ow_writer *w);
+
+/* otf2_write_markers.c */
+hd_status ow_write_markers(ow_writer *w);
+
+/* otf2_write_launches.c: the location of the call that launched a copy, by the group of its process; HD_NONE. */
+hd_status ow_find_launches(ow_writer *w);
+uint32_t ow_launcher_of(const ow_writer *w, const hd_event *event, uint32_t process);
 
 /* otf2_write_events.c */
 hd_status ow_write_events(ow_writer *w, uint32_t location);

@@ -193,17 +193,19 @@ static hd_status own_attribute(uint32_t *ref, ow_writer *w, const char *name, OT
 
 hd_status ow_add_id(ow_writer *w, const hd_event *event)
 {
-    static const char *const descriptions[3][2] = {{"event id int", "event id string"},
-                                                   {"event id2.local int", "event id2.local string"},
-                                                   {"event id2.global int", "event id2.global string"}};
+    static const char *const descriptions[3][3] = {
+        {"event id int", "event id string", "event id number"},
+        {"event id2.local int", "event id2.local string", "event id2.local number"},
+        {"event id2.global int", "event id2.global string", "event id2.global number"}};
     const uint64_t id_key = UINT64_MAX; /* no key of the trace */
     bool created, is_int = (event->id_type & HD_ID_VALUE_MASK) == HD_ID_INT;
     if ((event->id_type & HD_ID_VALUE_MASK) == HD_ID_NONE) return HD_OK;
     int place = event->id_type & HD_ID_LOCAL ? 1 : event->id_type & HD_ID_GLOBAL ? 2 : 0;
-    uint32_t *slot = ow_map_get(&w->attribute_of, id_key, (uint64_t)(place * 2 + !is_int), &created);
+    int type = is_int ? 0 : (event->id_type & HD_ID_VALUE_MASK) == HD_ID_STRING ? 1 : 2;
+    uint32_t *slot = ow_map_get(&w->attribute_of, id_key, (uint64_t)(place * 3 + type), &created);
     if (!slot) return HD_NOMEM(w->err);
     uint32_t ref = created ? 0 : *slot;
-    HD_TRY(own_attribute(&ref, w, "id", is_int ? OTF2_TYPE_INT64 : OTF2_TYPE_STRING, descriptions[place][!is_int]));
+    HD_TRY(own_attribute(&ref, w, "id", is_int ? OTF2_TYPE_INT64 : OTF2_TYPE_STRING, descriptions[place][type]));
     *slot = ref;
     if (is_int) return add(w, ref, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = event->id});
     return add_string(w, ref, ow_string(w, (uint32_t)event->id));
@@ -216,12 +218,45 @@ hd_status ow_add_time(ow_writer *w, int64_t ns)
     return add(w, w->time_attribute, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = ns});
 }
 
+hd_status ow_add_duration(ow_writer *w, int64_t ns)
+{
+    HD_TRY(own_attribute(&w->duration_attribute, w, "heddle.duration", OTF2_TYPE_INT64,
+                         "duration in ns, of a slice that begins far outside the trace"));
+    return add(w, w->duration_attribute, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = ns});
+}
+
+hd_status ow_add_category(ow_writer *w, uint32_t category)
+{
+    if (category == HD_STRING_NONE) return HD_OK;
+    HD_TRY(own_attribute(&w->category_attribute, w, "heddle.category", OTF2_TYPE_STRING, "event category"));
+    return add_string(w, w->category_attribute, ow_string(w, category));
+}
+
+hd_status ow_add_name(ow_writer *w, uint32_t name)
+{
+    HD_TRY(own_attribute(&w->name_attribute, w, "heddle.name", OTF2_TYPE_STRING, "event name, where it differs"));
+    return add_string(w, w->name_attribute, ow_string(w, name));
+}
+
+hd_status ow_add_track(ow_writer *w, uint32_t track)
+{
+    uint32_t place = ow_place_of(w, OW_PLACE_ROW, track, HD_STRING_NONE);
+    if (place == HD_NONE) return HD_NOMEM(w->err);
+    HD_TRY(own_attribute(&w->track_attribute, w, "heddle.track", OTF2_TYPE_LOCATION, "where an async slice ends"));
+    return add(w, w->track_attribute, OTF2_TYPE_LOCATION,
+               (OTF2_AttributeValue){.locationRef = w->places[place].first_location});
+}
+
 hd_status ow_add_kind(ow_writer *w, const char *kind, char phase)
 {
-    char text[2] = {phase, '\0'};
     HD_TRY(own_attribute(&w->kind_attribute, w, "heddle.kind", OTF2_TYPE_STRING, "event kind, where it is no slice"));
     HD_TRY(add_string(w, w->kind_attribute, ow_text(w, kind)));
-    if (!phase) return HD_OK;
+    return phase ? ow_add_phase(w, phase) : HD_OK;
+}
+
+hd_status ow_add_phase(ow_writer *w, char phase)
+{
+    char text[2] = {phase, '\0'};
     HD_TRY(own_attribute(&w->phase_attribute, w, "heddle.phase", OTF2_TYPE_STRING, "event phase"));
     uint32_t *ref = &w->phase_texts[(unsigned char)phase];
     if (!*ref) *ref = ow_bytes(w, text, 1) + 1;

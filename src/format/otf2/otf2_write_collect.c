@@ -86,7 +86,7 @@ static hd_status put(collector *c, uint32_t place, ow_item item)
     }
     p->count++;
     w->item_count++;
-    w->notes[OW_OUTSIDE] += outside;
+    w->notes[OW_OUTSIDE] += outside && item.what != OW_MEMORY;
     if (item.start < w->low_ns) w->low_ns = item.start;
     if (item.end > w->high_ns) w->high_ns = item.end;
     return HD_OK;
@@ -153,6 +153,12 @@ static hd_status put_row(collector *c, const hd_block *block, uint32_t i)
         return HD_OK;
     }
     if (block->kind == HD_KIND_SLICE) return put_slice(c, i, item);
+    if (block->kind == HD_KIND_INSTANT && w->keys.memory != HD_STRING_NONE &&
+        (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], i) == w->keys.memory) {
+        ow_item memory = item; /* beside the instant, which has everything else */
+        memory.what = OW_MEMORY;
+        HD_TRY(put(c, ow_place_of(w, OW_PLACE_METRICS, track, HD_STRING_NONE), memory));
+    }
     if (block->kind == HD_KIND_COUNTER && w->has_series[hd_column_at(&block->columns[HD_COL_SHAPE], i)]) {
         item.what = OW_METRIC;
         return put(c, ow_place_of(w, OW_PLACE_METRICS, track, HD_STRING_NONE), item);
@@ -211,7 +217,12 @@ static hd_status put_pairs(collector *c)
     for (size_t i = 0; i < w->pair_count; i++) {
         hd_event begin = event_of(w->trace, HD_KIND_ASYNC, w->pairs[i].begin);
         ow_item item = {.start = begin.start_ns, .end = begin.start_ns, .row = (uint32_t)i, .what = OW_ASYNC};
-        if (w->pairs[i].end != HD_NONE) item.end = event_of(w->trace, HD_KIND_ASYNC, w->pairs[i].end).start_ns;
+        if (w->pairs[i].end != HD_NONE) {
+            hd_event end = event_of(w->trace, HD_KIND_ASYNC, w->pairs[i].end);
+            item.end = end.start_ns;
+            /* its Leave names the location of its own track, so there must be one */
+            if (end.track != begin.track && row_place(c, end.track) == HD_NONE) return HD_NOMEM(w->err);
+        }
         HD_TRY(put(c, ow_place_of(w, OW_PLACE_ASYNC, begin.track, begin.category), item));
     }
     return HD_OK;

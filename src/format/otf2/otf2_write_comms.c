@@ -92,6 +92,10 @@ hd_status ow_flow_comm(uint32_t *out, ow_writer *w, const hd_event *event)
                              : ow_format(w, "%.*s: %.*s", (int)(category.size & 0xffff), category.data,
                                          (int)(name.size & 0xffff), name.data),
                         false));
+        ow_comm *comm = &w->comms[w->comm_count - 1];
+        comm->is_flow = true;
+        comm->flow_name = event->name;
+        comm->flow_category = event->category;
     }
     *out = *slot - 1;
     return HD_OK;

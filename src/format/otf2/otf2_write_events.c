@@ -18,6 +18,7 @@ typedef struct open_region {
     uint64_t sent, received;
     int64_t end_row; /* of the end or async table, whose arguments the Leave has; -1: none */
     hd_kind end_kind;
+    uint32_t name, track; /* of the begin of an async slice */
 } open_region;
 
 typedef struct emitter {
@@ -53,6 +54,12 @@ static hd_status leave(emitter *e)
                                                   top->comm, top->root, top->sent, top->received));
     if (top->end_row >= 0) {
         hd_event end = event_of(w, top->end_kind, (uint64_t)top->end_row);
+        if (top->end_kind == HD_KIND_ASYNC) {
+            HD_TRY(ow_add_phase(w, end.phase));
+            if (end.start_ns != top->end) HD_TRY(ow_add_time(w, end.start_ns));
+            if (end.name != top->name) HD_TRY(ow_add_name(w, end.name));
+            if (end.track != top->track) HD_TRY(ow_add_track(w, end.track));
+        }
         HD_TRY(ow_add_args(w, &end));
     }
     OW_TRY(w, OTF2_EvtWriter_Leave(e->out, w->attributes, time, top->region));
@@ -68,13 +75,15 @@ static hd_status leave_until(emitter *e, int64_t at, bool including)
 
 /* ---- copies and collectives --------------------------------------------------------------------------------- */
 
-/* The rank of the thread that has most to do in the process of a device; the location itself if there is none. */
-static uint32_t host_rank(const emitter *e)
+/* The rank of the thread that launched a copy; if that is not known, of the one that has most to do in the process of
+ * the device; the location itself if there is none. */
+static uint32_t host_rank(const emitter *e, const hd_event *event)
 {
     const ow_writer *w = e->w;
     const ow_location *own = &w->locations[e->location];
     uint32_t creator = w->groups[w->places[own->place].group].creator;
-    uint32_t host = creator == HD_NONE ? HD_NONE : w->groups[creator].main_location;
+    uint32_t host = creator == HD_NONE ? HD_NONE : ow_launcher_of(w, event, creator);
+    if (host == HD_NONE && creator != HD_NONE) host = w->groups[creator].main_location;
     return host == HD_NONE ? own->rank : w->locations[host].rank;
 }
 
@@ -82,7 +91,7 @@ static hd_status start_copy(emitter *e, open_region *region, const hd_event *eve
 {
     ow_writer *w = e->w;
     uint64_t bytes = ow_arg_count(w, event, w->keys.bytes, 0), time = time_of(w, event->start_ns);
-    uint32_t remote = copy == OW_COPY_GET_DEVICE ? w->locations[e->location].rank : host_rank(e);
+    uint32_t remote = copy == OW_COPY_GET_DEVICE ? w->locations[e->location].rank : host_rank(e, event);
     HD_TRY(ow_window(w));
     region->copy = ++w->rma_count;
     if (copy == OW_COPY_PUT_HOST)
@@ -133,7 +142,10 @@ static hd_status enter(emitter *e, uint32_t *out_region, const ow_item *item, co
     HD_TRY(ow_region_of(out_region, w, event));
     HD_TRY(ow_add_args(w, event));
     HD_TRY(ow_add_id(w, event));
-    if (event->start_ns != item->start) HD_TRY(ow_add_time(w, event->start_ns));
+    if (event->start_ns != item->start) {
+        HD_TRY(ow_add_time(w, event->start_ns));
+        if (event->duration_ns != HD_NO_TIME) HD_TRY(ow_add_duration(w, event->duration_ns));
+    }
     OW_TRY(w, OTF2_EvtWriter_Enter(e->out, w->attributes, time_of(w, item->start), *out_region));
     return HD_OK;
 }
@@ -144,6 +156,7 @@ static hd_status write_slice(emitter *e, const ow_item *item)
     hd_event event = event_of(w, HD_KIND_SLICE, item->row);
     open_region region = {.end = item->end, .end_row = event.partner, .end_kind = HD_KIND_END};
     HD_TRY(leave_until(e, item->start, true));
+    if (event.duration_ns == HD_NO_TIME) HD_TRY(ow_add_kind(w, "slice", event.phase)); /* it has no end */
     HD_TRY(enter(e, &region.region, item, &event));
     event.start_ns = item->start;
     const ow_region *known = &w->regions[region.region];
@@ -162,6 +175,8 @@ static hd_status write_async(emitter *e, const ow_item *item)
     hd_event event = event_of(w, HD_KIND_ASYNC, pair->begin);
     open_region region = {
         .end = item->end, .end_row = pair->end == HD_NONE ? -1 : (int64_t)pair->end, .end_kind = HD_KIND_ASYNC};
+    region.name = event.name;
+    region.track = event.track;
     HD_TRY(leave_until(e, item->start, true));
     HD_TRY(ow_add_kind(w, "async", event.phase));
     HD_TRY(enter(e, &region.region, item, &event));
@@ -187,9 +202,29 @@ static hd_status write_metric(emitter *e, const ow_item *item)
     hd_event event = event_of(w, HD_KIND_COUNTER, item->row);
     HD_TRY(ow_add_args(w, &event));
     HD_TRY(ow_add_id(w, &event));
+    HD_TRY(ow_add_category(w, event.category));
     if (event.start_ns != item->start) HD_TRY(ow_add_time(w, event.start_ns));
     w->written++;
     return ow_write_metric(w, e->out, &event, w->locations[e->location].place, time_of(w, item->start));
+}
+
+static hd_status write_memory(emitter *e, const ow_item *item)
+{
+    hd_event event = event_of(e->w, (hd_kind)item->kind, item->row);
+    return ow_write_memory(e->w, e->out, &event, e->w->locations[e->location].place, time_of(e->w, item->start));
+}
+
+/* A point may stand in several messages: a step receives and sends. The first of its records tells of it, the others
+ * have the phase '-'. */
+static hd_status add_point(ow_writer *w, const ow_item *item, const hd_event *event)
+{
+    if (w->flow_written[event->row]) return ow_add_phase(w, '-');
+    w->flow_written[event->row] = 1;
+    HD_TRY(ow_add_args(w, event));
+    HD_TRY(ow_add_id(w, event));
+    if (event->start_ns != item->start) HD_TRY(ow_add_time(w, event->start_ns));
+    bool upper = event->flags & HD_FLAG_BIND_ENCLOSING; /* bp: "e" */
+    return ow_add_phase(w, (char)(upper ? event->phase - 'a' + 'A' : event->phase));
 }
 
 static hd_status write_message(emitter *e, const ow_item *item)
@@ -203,8 +238,7 @@ static hd_status write_message(emitter *e, const ow_item *item)
     uint64_t time = time_of(w, item->start);
     HD_TRY(leave_until(e, item->start, false));
     HD_TRY(ow_flow_comm(&comm, w, &first));
-    HD_TRY(ow_add_args(w, &event));
-    HD_TRY(ow_add_id(w, &event));
+    HD_TRY(add_point(w, item, &event));
     if (sends)
         OW_TRY(w, OTF2_EvtWriter_MpiSend(e->out, w->attributes, time, w->locations[m->to].rank, comm, tag, 0));
     else
@@ -222,6 +256,7 @@ static hd_status write_items(emitter *e)
         case OW_SLICE: HD_TRY(write_slice(e, item)); break;
         case OW_ASYNC: HD_TRY(write_async(e, item)); break;
         case OW_METRIC: HD_TRY(write_metric(e, item)); break;
+        case OW_MEMORY: HD_TRY(write_memory(e, item)); break;
         case OW_POINT: HD_TRY(write_point(e, item)); break;
         default: HD_TRY(write_message(e, item)); break;
         }

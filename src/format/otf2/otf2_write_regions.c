@@ -1,8 +1,8 @@
 /* otf2_write_regions.c - regions: one per name and category
  *
- * Name and canonical name are the event's name, the description is its category. Paradigm and role follow from both;
- * names of Python frames, "file.py(57): f", also give source file and line. Names are left as they are: Kineto's are
- * demangled.
+ * Name and canonical name are the event's name, the latter "" if it has none; the description is its category. Paradigm
+ * and role follow from both; names of Python frames, "file.py(57): f", also give source file and line. Names are left
+ * as they are: Kineto's are demangled.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +135,7 @@ static hd_status define(ow_writer *w, uint32_t ref, uint32_t name, uint32_t cate
     if (!hd_grow((void **)&w->regions, &w->region_capacity, ref, sizeof *w->regions)) return HD_NOMEM(w->err);
     w->regions[ref] = classify(w, text, about);
     uint32_t name_ref = name ? ow_string(w, name) : ow_text(w, "(no name)");
+    uint32_t own_ref = name ? name_ref : ow_text(w, ""); /* so that a reader sees that there is none */
     uint32_t about_ref = category ? ow_string(w, category) : ow_text(w, "");
     if ((is(about, "python_function") || has(text, ".py(")) && parse_frame(&path, &line, text)) {
         bool created;
@@ -144,8 +145,8 @@ static hd_status define(ow_writer *w, uint32_t ref, uint32_t name, uint32_t cate
         file = *slot - 1;
         if (file == HD_NONE) return w->err->status;
     }
-    if (name_ref == HD_NONE || about_ref == HD_NONE) return w->err->status;
-    OW_TRY(w, OTF2_GlobalDefWriter_WriteRegion(w->defs, ref, name_ref, name_ref, about_ref, w->regions[ref].role,
+    if (name_ref == HD_NONE || own_ref == HD_NONE || about_ref == HD_NONE) return w->err->status;
+    OW_TRY(w, OTF2_GlobalDefWriter_WriteRegion(w->defs, ref, name_ref, own_ref, about_ref, w->regions[ref].role,
                                                w->regions[ref].paradigm, OTF2_REGION_FLAG_NONE, file, line,
                                                OTF2_UNDEFINED_UINT32));
     return HD_OK;

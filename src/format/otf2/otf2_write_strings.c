@@ -45,6 +45,11 @@ uint32_t *ow_map_get(ow_map *map, uint64_t a, uint64_t b, bool *created)
     return &slot->value;
 }
 
+uint32_t ow_map_find(const ow_map *map, uint64_t a, uint64_t b)
+{
+    return map->slots ? slot_of(map, a, b)->value : 0;
+}
+
 void ow_map_deinit(ow_map *map)
 {
     free(map->slots);

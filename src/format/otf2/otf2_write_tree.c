@@ -72,6 +72,8 @@ static hd_status put_ident(ow_writer *w, owner o, const char *name, hd_ident ide
         snprintf(again, sizeof again, "%lld", number);
         if (strcmp(again, digits) == 0 && number != HD_NO_NUMBER) return put_number(w, o, name, number);
     }
+    /* a number that is no int64 says so by the property's name */
+    if (ident.type == HD_IDENT_NUMBER) name = strcmp(name, "pid") == 0 ? "pid number" : "tid number";
     return put_string(w, o, name, ident.text);
 }
 
@@ -88,8 +90,11 @@ static uint32_t group_name(ow_writer *w, const ow_group *group)
     if (group->device != HD_NO_NUMBER && group->rank != HD_NO_NUMBER)
         return ow_format(w, "rank %lld GPU %lld", (long long)group->rank, (long long)group->device);
     if (group->device != HD_NO_NUMBER) return ow_format(w, "GPU %lld", (long long)group->device);
-    if (group->rank != HD_NO_NUMBER)
+    bool says_rank = name.size > 5 && memcmp(name.data, "rank ", 5) == 0; /* merged ranks: "rank 3: python" */
+    bool says_pid = t && t->pid.type == HD_IDENT_STRING;                  /* "Spans (rank 3)" */
+    if (group->rank != HD_NO_NUMBER && !says_rank)
         return ow_format(w, "rank %lld %.*s %.*s", (long long)group->rank, TEXT(name), TEXT(pid));
+    if (says_rank && says_pid) return ow_format(w, "%.*s", TEXT(name));
     return ow_format(w, "%.*s %.*s", TEXT(name), TEXT(pid));
 }
 
@@ -133,6 +138,7 @@ static hd_status write_group(ow_writer *w, const ow_group *group, uint32_t node)
     if (group->process == HD_NONE) return HD_OK;
     const hd_track *t = hd_trace_track_at(w->trace, group->process);
     HD_TRY(put_ident(w, o, "pid", t->pid));
+    if (t->pid.type == HD_IDENT_NONE) HD_TRY(put_number(w, o, "track", 1));
     HD_TRY(put_string(w, o, "name", t->name));
     HD_TRY(put_string(w, o, "labels", t->labels));
     return put_number(w, o, "sort_index", t->sort_index);
@@ -156,11 +162,54 @@ static hd_status write_location(ow_writer *w, uint32_t ref)
     if (!t) return HD_OK;
     HD_TRY(put_ident(w, o, "pid", t->pid));
     HD_TRY(put_ident(w, o, "tid", t->tid));
+    /* a row without a tid, which is not the process */
+    if (t->kind != HD_TRACK_PROCESS && t->tid.type == HD_IDENT_NONE) HD_TRY(put_number(w, o, "track", 1));
     HD_TRY(put_number(w, o, "device", t->device));
     HD_TRY(put_number(w, o, "stream", t->stream));
     if (t->kind == HD_TRACK_PROCESS) return HD_OK;
     HD_TRY(put_string(w, o, "name", t->name));
     return put_number(w, o, "sort_index", t->sort_index);
+}
+
+static hd_status put_fact(ow_writer *w, const char *name, int64_t number)
+{
+    if (number == HD_NO_NUMBER) return HD_OK;
+    return ow_node_text(w, NODE_MACHINE, ow_text(w, name), ow_format(w, "%lld", (long long)number));
+}
+
+static hd_status write_facts(ow_writer *w)
+{
+    HD_TRY(put_fact(w, "heddle.rank", hd_trace_facts_of(w->trace)->rank));
+    return put_fact(w, "heddle.world_size", hd_trace_facts_of(w->trace)->world_size);
+}
+
+/* The name of a communicator joins both. */
+static hd_status write_flow_names(ow_writer *w)
+{
+    for (size_t i = 0; i < w->comm_count; i++) {
+        const ow_comm *comm = &w->comms[i];
+        if (!comm->is_flow) continue;
+        HD_TRY(ow_node_text(w, NODE_MACHINE, ow_format(w, "heddle.flow.%zu.name", i), ow_string(w, comm->flow_name)));
+        if (comm->flow_category == HD_STRING_NONE) continue;
+        HD_TRY(ow_node_text(w, NODE_MACHINE, ow_format(w, "heddle.flow.%zu.category", i),
+                            ow_string(w, comm->flow_category)));
+    }
+    return HD_OK;
+}
+
+/* A long text in pieces, since a definition must fit the library's buffer. */
+static hd_status write_value(ow_writer *w, uint32_t name, hd_string text)
+{
+    enum { PIECE = 1 << 19 };
+    do {
+        size_t size = text.size < PIECE ? text.size : PIECE;
+        while (size < text.size && ((unsigned char)text.data[size] & 0xc0) == 0x80) size--; /* whole letters */
+        if (!size) size = text.size < PIECE ? text.size : PIECE;
+        HD_TRY(ow_node_text(w, NODE_MACHINE, name, ow_bytes(w, text.data, size)));
+        text = (hd_string){text.data + size, text.size - size};
+        name = ow_text(w, "metadata, more of it");
+    } while (text.size);
+    return HD_OK;
 }
 
 /* The top-level keys of the input. */
@@ -169,8 +218,10 @@ static hd_status write_metadata(ow_writer *w)
     for (size_t i = 0; i < hd_trace_metadata_count(w->trace); i++) {
         const hd_metadata *m = hd_trace_metadata_at(w->trace, i);
         hd_string key = hd_trace_string(w->trace, m->key);
-        HD_TRY(ow_node_text(w, NODE_MACHINE, ow_format(w, "metadata %.*s", TEXT(key)), ow_string(w, m->value)));
+        HD_TRY(write_value(w, ow_format(w, "metadata %.*s", TEXT(key)), hd_trace_string(w->trace, m->value)));
     }
+    HD_TRY(write_facts(w));
+    HD_TRY(write_flow_names(w));
     if (!w->shift) return HD_OK;
     return ow_node_text(w, NODE_MACHINE, ow_text(w, "heddle.shift_ns"),
                         ow_format(w, "%llu", (unsigned long long)w->shift));

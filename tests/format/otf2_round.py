@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Real traces of ../shared/data written as OTF2 archives and read back: what comes back is what went in.
+
+usage: otf2_round.py --copy PROGRAM --heddle HEDDLE [FILE...]
+
+Each trace goes to JSON twice, directly and by way of an archive. Every event must be in both, with its times in ns, name,
+category, pid, tid, id, phase and typed arguments, but for as many as the writer's ledger says were lost; begin and end events
+become one slice. Tracks with events have the same names, labels and order, top-level keys the same values. `heddle check`
+finds nothing of its own ("otf2.…") in the archive. Skips where the traces are absent.
+"""
+import argparse
+import collections
+import decimal
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+FILES = ["kineto/nccl_data", "kineto/b200_eager", "kineto/mi250_minitoy", "kineto/normalization_layer_test",
+         "kineto/event_sync_multi_stream", "kineto/particle_transformer_a100", "kineto/resnet50_2021",
+         "kineto/cupti_counters", "chrome/fuchsia_trace", "chrome/lthi_cats",
+         "chrome/perf_sampling_trace_with_trace_events", "ranks/dlrm/rank0"]
+NAMES = {"process_name", "process_labels", "process_sort_index", "thread_name", "thread_sort_index"}
+
+
+def ns(value):
+    return int((decimal.Decimal(value) * 1000).to_integral_value(decimal.ROUND_FLOOR))
+
+
+def plain(value):
+    """A value as something to compare: 12.500 is 12.5, 1.0 is another thing than true."""
+    if isinstance(value, bool) or value is None:
+        return repr(value)
+    if isinstance(value, (int, decimal.Decimal)):
+        return ("number", decimal.Decimal(value).normalize())
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def arguments(event):
+    return tuple(sorted((key, plain(value)) for key, value in (event.get("args") or {}).items()))
+
+
+def key_of(event, phase, start, end):
+    ids = tuple((key, plain(event[key])) for key in ("id", "id2", "bp", "s") if key in event)
+    return (phase, event.get("name", ""), event.get("cat", ""), str(event.get("pid")), str(event.get("tid")), start, end,
+            ids, arguments(event))
+
+
+def load(path):
+    """Events as a multiset, names of tracks with events, top-level keys."""
+    text = path.read_text().replace("\\u0000", "\u2400")  # what the writer makes of it, and tells the ledger
+    document = json.loads(text, parse_float=decimal.Decimal, strict=False)
+    if isinstance(document, list):
+        document = {"traceEvents": document}
+    events, names, used = collections.Counter(), {}, set()
+    stacks = collections.defaultdict(list)
+    for event in document.pop("traceEvents"):
+        phase, track = event.get("ph"), (str(event.get("pid")), str(event.get("tid")))
+        if phase == "M" and event.get("name") in NAMES:
+            where = track if event["name"].startswith("thread") else track[:1]
+            names[where, event["name"]] = arguments(event)
+            continue
+        if "ts" not in event:
+            events[key_of(event, phase, None, None)] += 1
+            continue
+        used |= {track, track[:1]}
+        start = ns(event["ts"])
+        if phase == "B":
+            stacks[track].append((event, start))
+        elif phase == "E" and stacks[track]:
+            begin, start = stacks[track].pop()
+            begin = dict(begin, args={**(begin.get("args") or {}), **(event.get("args") or {})})
+            events[key_of(begin, "X", start, ns(event["ts"]))] += 1
+        else:
+            end = ns(decimal.Decimal(event["ts"]) + decimal.Decimal(event["dur"])) if "dur" in event else None
+            events[key_of(event, phase, start, end)] += 1
+    for begin, start in (item for stack in stacks.values() for item in stack):
+        events[key_of(begin, "X", start, None)] += 1  # never ended
+    names = {where: value for where, value in names.items() if where[0] in used}
+    return events, names, {key: plain(value) for key, value in document.items()}
+
+
+def compare(copy, heddle, path, folder):
+    """None, or what is wrong."""
+    direct, archive, back = folder / "direct.json", folder / "out.otf2", folder / "back.json"
+    subprocess.run([copy, str(path), str(direct)], check=True, stdout=subprocess.DEVNULL)
+    ledger = subprocess.run([copy, str(path), str(archive)], check=True, capture_output=True, text=True).stdout
+    subprocess.run([copy, str(archive), str(back)], check=True, stdout=subprocess.DEVNULL)
+    rows = [line.split() for line in ledger.splitlines() if line.startswith("otf2.")]
+    lost = {code: int(count) for code, level, count in rows if level == "2"}
+    if ("\\u0000" in direct.read_text()) != ("otf2.nul-in-string" in lost):
+        return f"NUL in strings, and the ledger: {lost}"
+    wanted, got = load(direct), load(back)
+    missing, extra = wanted[0] - got[0], got[0] - wanted[0]
+    changed = [event for event in missing if event[0] not in "stf" and event[5] is not None]
+    if changed or extra:
+        return f"{len(changed)} events are not there, such as {changed[:2]}; {len(extra)} are new: {list(extra)[:2]}"
+    flows = sum(count for event, count in missing.items() if event[0] in "stf")
+    if flows != lost.get("otf2.flow-unmatched", 0):
+        return f"{flows} flow points are missing: {lost}"
+    others = sum(missing.values()) - flows
+    if others > lost.get("otf2.event-without-time", 0) + lost.get("otf2.metadata-event-lost", 0):
+        return f"{others} events without a time are missing: {lost}"
+    if wanted[1] != got[1]:
+        return f"names differ: {set(wanted[1].items()) ^ set(got[1].items())}"
+    if wanted[2] != got[2]:
+        return f"top-level keys differ: {[key for key in wanted[2] if wanted[2][key] != got[2].get(key)]}"
+    check = subprocess.run([heddle, "check", "-q", str(archive)], capture_output=True, text=True)
+    return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else None
+
+
+def compare_ranks(heddle, files, folder):
+    """None, or what is wrong: the ranks of a job in one archive, against the same in one JSON file."""
+    merged, archive, back = folder / "merged.json", folder / "ranks.otf2", folder / "back.json"
+    names = [str(path) for path in files]
+    subprocess.run([heddle, "convert", "-q", *names, str(merged)], check=True)
+    report = subprocess.run([heddle, "convert", "--json", *names, str(archive)], check=True, capture_output=True, text=True)
+    lost = {row["code"]: row["count"] for row in json.loads(report.stdout)["ledger"] if row["level"] == "loss"}
+    subprocess.run([heddle, "convert", "-q", str(archive), str(back)], check=True)
+    wanted, got = load(merged), load(back)
+    missing, extra = wanted[0] - got[0], got[0] - wanted[0]
+    if extra or any(event[0] not in "stf" and event[5] is not None for event in missing):
+        return f"events differ: {list(missing)[:2]}, {list(extra)[:2]}"
+    if sum(missing.values()) != lost.get("otf2.flow-unmatched", 0) + lost.get("otf2.event-without-time", 0):
+        return f"{sum(missing.values())} events are missing: {lost}"
+    if wanted[1] != got[1]:
+        return f"names differ: {set(wanted[1].items()) ^ set(got[1].items())}"
+    info = json.loads(subprocess.run([heddle, "info", "--json", "--all", str(archive)], check=True, capture_output=True,
+                                     text=True).stdout)
+    info = info["files"][0] if "files" in info else info
+    ranks = {process["rank"] for process in info["processes"] if process["slices"]}
+    if ranks != set(range(len(files))):
+        return f"processes have ranks {ranks}"
+    if shutil.which("otf2-print"):
+        printed = subprocess.run(["otf2-print", "-G", str(archive / "traces.otf2")], check=True, capture_output=True, text=True)
+        for rank in range(len(files)):
+            for kind in ("PROCESS", "ACCELERATOR"):
+                if not re.search(rf'^LOCATION_GROUP .*Name: "rank {rank}\b.*Type: {kind}', printed.stdout, re.M):
+                    return f"no group of rank {rank}, type {kind}"
+    check = subprocess.run([heddle, "check", "-q", str(archive)], capture_output=True, text=True)
+    return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--copy", required=True)
+    parser.add_argument("--heddle", required=True)
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    options = parser.parse_args()
+    root = pathlib.Path(os.environ.get("HEDDLE_SOURCE_ROOT", pathlib.Path(__file__).parents[2]))
+    data = pathlib.Path(os.environ.get("HEDDLE_SHARED", root.parent / "shared")) / "data"
+    files = options.files or [p for name in FILES for p in sorted(data.glob(name + ".json*"))]
+    if not files:
+        print(f"skipped: no traces in {data}")
+        return SKIP
+    bad = 0
+    for path in files:
+        with tempfile.TemporaryDirectory() as folder:
+            problem = compare(options.copy, options.heddle, path, pathlib.Path(folder))
+        if problem:
+            bad += 1
+            print(f"{path}: {problem[:3000]}")
+    ranks = [] if options.files else sorted((data / "ranks" / "dlrm").glob("rank*.json*"))
+    with tempfile.TemporaryDirectory() as folder:
+        problem = compare_ranks(options.heddle, ranks, pathlib.Path(folder)) if ranks else None
+    if problem:
+        bad += 1
+        print(f"{len(ranks)} ranks: {problem[:3000]}")
+    print(f"{len(files)} files and {len(ranks)} ranks, {bad} differ")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
