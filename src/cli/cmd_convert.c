@@ -249,7 +249,7 @@ static void say_text(cli_printer *p, const hd_convert_report *r, const char *out
     hd_error *err = &p->run->err;
     if (r->input_count > 1) say_table(p, "inputs", inputs_table(&table, r, err), &table);
     if (r->ranks_by_place) cli_say(p, "no input says its rank: they are numbered in the order they were named\n");
-    if (r->step_count > 2 || r->lost) say_table(p, "events", steps_table(&table, r, err), &table);
+    if (r->step_count > 1) say_table(p, "events", steps_table(&table, r, err), &table);
     if (r->new_lanes || r->snapped_crossings)
         cli_say(p, "lanes: %s slices moved to %s new lanes, %s crossings snapped\n", hd_text_count(a, r->moved_slices),
                 hd_text_count(b, r->new_lanes), hd_text_count(c, r->snapped_crossings));
