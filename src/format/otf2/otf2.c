@@ -1,15 +1,39 @@
 /* otf2.c - the descriptor of OTF2 archives */
 #include "format/otf2/otf2.h"
 
+#include <otf2/otf2.h>
+#include <pthread.h>
+
 const hd_format hd_otf2_format = {
-    .info = {.name = "otf2",
-             .title = "OTF2 archive (Vampir, Score-P)",
-             .extensions = ".otf2",
-             .reads = true,
-             .writes = true,
-             .keeps = "events to the nanosecond, arguments as typed attributes, counters, copies, collectives, matched flows",
-             .loses = "picoseconds, flow points without a partner, events without a time, order of the input"},
+    .info =
+        {.name = "otf2",
+         .title = "OTF2 archive (Vampir, Score-P)",
+         .extensions = ".otf2",
+         .reads = true,
+         .writes = true,
+         .keeps =
+             "events to the nanosecond, arguments as typed attributes, counters, copies, collectives, matched flows",
+         .loses = "picoseconds, flow points without a partner, events without a time, order of the input"},
     .sniff = otf2_sniff,
     .read_path = otf2_read_path,
     .write_path = otf2_write_path,
 };
+
+static pthread_mutex_t quiet_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned quiet_count;
+static OTF2_ErrorCallback loud;
+
+static OTF2_ErrorCode say_nothing(void *user, const char *file, uint64_t line, const char *function,
+                                  OTF2_ErrorCode code, const char *format, va_list args)
+{
+    (void)user, (void)file, (void)line, (void)function, (void)format, (void)args;
+    return code;
+}
+
+void otf2_be_quiet(bool quiet)
+{
+    pthread_mutex_lock(&quiet_lock);
+    if (quiet && quiet_count++ == 0) loud = OTF2_Error_RegisterCallback(say_nothing, NULL);
+    if (!quiet && --quiet_count == 0) OTF2_Error_RegisterCallback(loud, NULL);
+    pthread_mutex_unlock(&quiet_lock);
+}

@@ -15,4 +15,9 @@ hd_status otf2_read_path(hd_trace **out, const char *path, const hd_read_options
 /* otf2_write*.c: `path` is the archive's folder, or FOLDER/traces.otf2. */
 hd_status otf2_write_path(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
 
+/* The library prints each error to standard error unless it is given a function, and there is one for the whole
+ * process. Between true and false it is silent; whoever is the last to say false puts back what was there before. Any
+ * thread. */
+void otf2_be_quiet(bool quiet);
+
 #endif

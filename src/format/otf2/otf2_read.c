@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -21,29 +20,6 @@
 #include "format/otf2/otf2.h"
 #include "format/otf2/otf2_read.h"
 #include "trace/lazy.h"
-
-/* ---- the library's errors --------------------------------------------------------------------------- */
-
-/* The library prints each error to stderr unless it is given a function; there is one for the whole process. The last
- * reader that ends puts back what was there before the first began. */
-static pthread_mutex_t quiet_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned quiet_count;
-static OTF2_ErrorCallback loud;
-
-static OTF2_ErrorCode say_nothing(void *user, const char *file, uint64_t line, const char *function,
-                                  OTF2_ErrorCode code, const char *format, va_list args)
-{
-    (void)user, (void)file, (void)line, (void)function, (void)format, (void)args;
-    return code;
-}
-
-static void be_quiet(bool quiet)
-{
-    pthread_mutex_lock(&quiet_lock);
-    if (quiet && quiet_count++ == 0) loud = OTF2_Error_RegisterCallback(say_nothing, NULL);
-    if (!quiet && --quiet_count == 0) OTF2_Error_RegisterCallback(loud, NULL);
-    pthread_mutex_unlock(&quiet_lock);
-}
 
 uint64_t otf2_file_bytes(const otf2_reader *r, const char *end)
 {
@@ -314,10 +290,10 @@ hd_status otf2_read_path(hd_trace **out, const char *path, const hd_read_options
         hd_builder_limit_memory(r->builder, options->memory_limit);
         status = hd_batch_new(&r->batch, r->builder, err);
     }
-    be_quiet(true);
+    otf2_be_quiet(true);
     if (status == HD_OK) status = read_archive(r);
     deinit(r);
-    be_quiet(false);
+    otf2_be_quiet(false);
     if (status == HD_OK)
         status = hd_builder_finish(out, r->builder, err);
     else

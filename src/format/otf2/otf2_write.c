@@ -16,14 +16,6 @@ hd_status ow_error(ow_writer *w, OTF2_ErrorCode code)
                         w->path, HD_OFFSET_NONE, "the OTF2 library failed: %s", OTF2_Error_GetDescription(code));
 }
 
-/* The library would print to standard error; its codes are enough. */
-static OTF2_ErrorCode be_quiet(void *user, const char *file, uint64_t line, const char *function, OTF2_ErrorCode code,
-                               const char *format, va_list list)
-{
-    (void)user, (void)file, (void)line, (void)function, (void)format, (void)list;
-    return code;
-}
-
 static OTF2_FlushType flush(void *user, OTF2_FileType type, OTF2_LocationRef location, void *data, bool final)
 {
     (void)user, (void)type, (void)location, (void)data, (void) final;
@@ -293,12 +285,12 @@ hd_status otf2_write_path(const hd_trace *trace, const char *path, const hd_writ
     ow_folder folder;
     ow_writer w = {.trace = trace, .options = options, .err = err ? err : &own, .path = path};
     HD_TRY(ow_folder_create(&folder, path, options, w.err));
-    OTF2_ErrorCallback before = OTF2_Error_RegisterCallback(be_quiet, NULL);
+    otf2_be_quiet(true);
     hd_status status = ow_plan(&w);
     if (status == HD_OK) status = write_archive(&w, folder.archive);
     if (status == HD_OK) status = account(&w);
     deinit(&w);
-    OTF2_Error_RegisterCallback(before, NULL);
+    otf2_be_quiet(false);
     if (status == HD_OK) status = tell_notes(&w);
     if (status == HD_OK) return ow_folder_commit(&folder, options, w.err);
     ow_folder_abort(&folder);
