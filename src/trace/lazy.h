@@ -26,13 +26,15 @@ void hd_builder_set_source(hd_builder *builder, const hd_block_source *source);
 hd_status hd_builder_add_block(hd_builder *builder, hd_kind kind, uint32_t row_count, int64_t start_ns, int64_t end_ns,
                                uint64_t place, hd_error *err);
 /* The next run of the events' order, with how many events of each kind it holds. Where all runs together hold other
- * numbers than the blocks, the order is made to fit: what the blocks lack is left out, what they have more comes last. */
+ * numbers than the blocks, the order is made to fit: what the blocks lack is left out, what they have more comes last.
+ */
 hd_status hd_builder_add_order(hd_builder *builder, const uint32_t counts[HD_KIND_COUNT], uint64_t place,
                                hd_error *err);
 
 /* Load all now, with so many threads (0: one per core). Blocks that cannot be loaded leave the trace; of an order run
- * that cannot be loaded the events stay, kind by kind. `lost` is told of each, order runs with HD_KIND_COUNT and 0 rows;
- * *out_lost is how many there were. If any were, call hd_builder_finish next: pairs and counts must be made anew. */
+ * that cannot be loaded the events stay, kind by kind. `lost` is told of each, order runs with HD_KIND_COUNT and 0
+ * rows; *out_lost is how many there were. If any were, call hd_builder_finish next: pairs and counts must be made anew.
+ */
 typedef void hd_block_lost(void *user, hd_kind kind, uint32_t row_count, uint64_t place, const hd_error *why);
 hd_status hd_builder_load_all(hd_builder *builder, unsigned threads, hd_block_lost *lost, void *user,
                               uint64_t *out_lost, hd_error *err);
@@ -47,9 +49,9 @@ hd_status hd_builder_finish_stored(hd_trace **out, hd_builder *builder, hd_error
 /* How many blocks and order runs could not be loaded when they were asked for. */
 uint64_t hd_trace_unloaded(const hd_trace *trace);
 
-/* Bytes that reading may take: events take half of them, and what comes in beyond goes to a temporary file in $TMPDIR or
- * /var/tmp, from where it is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the first
- * append. */
+/* Bytes that reading may take: events take half of them, and what comes in beyond goes to a temporary file in $TMPDIR
+ * or /var/tmp, from where it is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the
+ * first append. */
 void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
 /* A block that will not be asked for again soon: where it lies in a temporary file its memory is given back. Any
  * thread; const, since the trace does not change by it. */

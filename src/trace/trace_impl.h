@@ -47,9 +47,9 @@ struct hd_trace {
     hd_trace_facts facts;
     hd_arena arena; /* columns that finish made anew */
     hd_spill spill;
-    hd_lazy *lazy; /* NULL: all blocks lie in chunks */
+    hd_lazy *lazy;   /* NULL: all blocks lie in chunks */
     hd_index *index; /* owned, NULL: none */
-    bool failed;    /* an allocation failed where no error could be returned */
+    bool failed;     /* an allocation failed where no error could be returned */
 };
 
 /* A builder is a trace that still may change. */
