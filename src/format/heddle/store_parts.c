@@ -102,7 +102,7 @@ static bool new_columns(int64_t **out, size_t count)
 
 hd_status store_encoder_new(store_encoder **out, int level, hd_error *err)
 {
-    enum { DEFAULT_LEVEL = 13, TRIAL_LEVEL = 3, BEST_LEVEL = 19 };
+    enum { DEFAULT_LEVEL = 10, TRIAL_LEVEL = 3, BEST_LEVEL = 19 };
     store_encoder *encoder = calloc(1, sizeof *encoder);
     *out = NULL;
     if (!encoder) return HD_NOMEM(err);
