@@ -34,12 +34,14 @@ typedef struct hd_convert_options {
     const char *tracks;          /* lists of patterns, parted by commas: globs, /regex/, !left out; NULL: everything */
     const char *names;
     const char *category;
-    bool strict;            /* fail before the output gets its name if anything is lost; repairs are fine */
-    hd_read_options read;   /* threads, memory, progress; the rest is set by the call */
-    hd_write_options write; /* all but ledger and strict */
+    const char *memory_profile; /* of TensorFlow: joined to the input, of which there is one then; NULL: none */
+    bool find_memory_profiles;  /* join those that lie next to the inputs, where TensorFlow writes them */
+    bool strict;                /* fail before the output gets its name if anything is lost; repairs are fine */
+    hd_read_options read;       /* threads, memory, progress; the rest is set by the call */
+    hd_write_options write;     /* all but ledger and strict */
 } hd_convert_options;
 
-/* One line of the way: read, merge, filter, crop, fix, write. */
+/* One line of the way: read, memory (profiles joined), merge, filter, crop, fix, write. */
 typedef struct hd_convert_step {
     const char *name; /* static */
     uint64_t in, added, removed, lost, out;
@@ -51,12 +53,12 @@ typedef struct hd_convert_input {
     uint64_t events, stored_bytes, input_bytes;
 } hd_convert_input;
 
-enum { HD_CONVERT_STEPS = 6 };
+enum { HD_CONVERT_STEPS = 7 };
 
 /* Strings and lists belong to the report. Zero-initialise it; free it with hd_convert_report_deinit. */
 typedef struct hd_convert_report {
     size_t input_count;
-    hd_convert_input *inputs;
+    hd_convert_input *inputs;       /* as they were named, and behind them the memory profiles */
     const char *format;             /* that was written */
     uint64_t events_in, events_out; /* events_out: that the output holds */
     uint64_t added, removed, lost;  /* sums of the steps */
@@ -74,9 +76,10 @@ typedef struct hd_convert_report {
 void hd_convert_report_deinit(hd_convert_report *report);
 
 /* inputs[0 … count) into `out`, which may be one of them: it appears whole or not at all. "-" is standard input,
- * output. options NULL: copy; report may be NULL; after a failure it holds what was known by then, so that its ledger
- * tells what strict refused. Errors: as of hd_trace_read and hd_trace_write; ARGUMENT for patterns, times, and two
- * inputs of one rank; DAMAGED or UNSUPPORTED when strict. */
+ * output. A folder is its OTF2 archive, or else the only *.trace.json in it. options NULL: copy; report may be NULL;
+ * after a failure it holds what was known by then, so that its ledger tells what strict refused. Errors: as of
+ * hd_trace_read and hd_trace_write; ARGUMENT for patterns, times, two inputs of one rank, and what is no memory
+ * profile; DAMAGED or UNSUPPORTED when strict. */
 hd_status hd_convert(const char *const *inputs, size_t count, const char *out, const hd_convert_options *options,
                      hd_convert_report *report, hd_error *err);
 

@@ -13,6 +13,7 @@ struct convert_options {
     const char *to;
     const char *from, *until;
     const char *tracks, *names, *category;
+    const char *memory_profile;
     double snap_threshold_us;
     bool clip, fix, ranks, strict, pretty, raw, clean, sync;
     uint64_t memory_limit, threads;
@@ -144,6 +145,14 @@ static int fill_options(cli_run *run, hd_convert_options *out, const char *path)
     out->tracks = o->tracks;
     out->names = o->names;
     out->category = o->category;
+    bool no_profile = o->memory_profile && strcmp(o->memory_profile, "none") == 0;
+    if (o->memory_profile && !no_profile && run->operand_count > 2)
+        return cli_usage_error(run,
+                               "--memory-profile names one file, and there are %d inputs; those next to "
+                               "TensorFlow's traces are found by themselves",
+                               run->operand_count - 1);
+    out->memory_profile = no_profile ? NULL : o->memory_profile;
+    out->find_memory_profiles = !o->memory_profile;
     out->strict = o->strict;
     out->read.threads = out->write.threads = (unsigned)o->threads;
     out->read.memory_limit = o->memory_limit;
@@ -391,6 +400,12 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      FIELD(ranks),
      .help = "name the processes by their rank even if there is one input only; with several it is always done"},
+    {.name = "memory-profile",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(memory_profile),
+     .help = "join this memory profile of TensorFlow to the trace: its allocators become tracks; none joins none, nor "
+             "looks for one"},
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),
@@ -440,6 +455,9 @@ const cli_command cmd_convert = {
         "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place. "
         "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
         "likewise, and times are put on one clock where the traces say what theirs counts from.\n\n"
+        "The memory profile that TensorFlow writes next to a trace (HOST.memory_profile.json.gz by "
+        "HOST.trace.json.gz, or the only one by the only trace of a folder) is joined to it. IN may be such a folder, "
+        "if it holds one trace.\n\n"
         "PATTERNS are parted by commas. * ? and [a-z] are as in a shell and must match the whole text; /REGEX/ is a "
         "POSIX "
         "extended regular expression found anywhere in it; ! before a pattern leaves out what it matches; a backslash "
@@ -449,7 +467,8 @@ const cli_command cmd_convert = {
         "--from and --until keep what touches the time between them: slices with both ends, flow arrows with their "
         "slices, and of each counter the last sample before --from, moved there, since that is the value it has "
         "then.\n\n"
-        "Steps run in this order: read, merge, filter, crop, fix, write. The report tells how many events went in and "
+        "Steps run in this order: read, memory (profiles joined), merge, filter, crop, fix, write. The report tells "
+        "how many events went in and "
         "out "
         "of each: in + added = out + removed + lost. The ledger below it names every repair and loss of reading and "
         "writing. It goes to standard error when the trace goes to standard output. Exit status 1: it failed, or "

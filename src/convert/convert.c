@@ -3,20 +3,30 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/system.h"
+#include "convert/convert_memory.h"
 #include "convert/convert_report.h"
 #include "pass/crop.h"
 #include "pass/filter.h"
+#include "pass/join.h"
 #include "pass/lanes_apply.h"
 #include "pass/merge.h"
+
+/* What belongs to an input, by its place. */
+typedef struct companion {
+    char *trace, *profile; /* paths; NULL: the input itself, none */
+    bool found;            /* the profile was, as opposed to named */
+} companion;
 
 typedef struct converter {
     const hd_convert_options *options;
     hd_convert_report *report;
     hd_merge_input *inputs;
-    size_t count;
+    companion *companions;
+    size_t count, profiles;
     hd_trace *trace; /* as far as it has come */
     hd_error *err;
     uint64_t unwritten; /* events that the writer had no place for */
@@ -37,13 +47,67 @@ static void advance(converter *c, const char *name, uint64_t in, hd_trace *made,
 static uint64_t limit_of_one(const converter *c)
 {
     uint64_t all = c->options->read.memory_limit;
-    if (c->count == 1) return all;
+    size_t count = c->count + c->profiles;
+    if (count == 1) return all;
     all = all ? all : hd_memory_default();
-    return all > c->count ? all / c->count : 1;
+    return all > count ? all / count : 1;
+}
+
+static hd_status find_companions(converter *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        companion *own = &c->companions[i];
+        HD_TRY(convert_find_trace(&own->trace, c->inputs[i].path, c->err));
+        if (own->trace) c->inputs[i].path = own->trace;
+        if (c->options->memory_profile) {
+            own->profile = strdup(c->options->memory_profile);
+            if (!own->profile) return HD_NOMEM(c->err);
+        } else if (c->options->find_memory_profiles) {
+            HD_TRY(convert_find_memory(&own->profile, c->inputs[i].path, c->err));
+            own->found = true;
+        }
+        c->profiles += own->profile != NULL;
+    }
+    return HD_OK;
+}
+
+/* The profile takes the trace's place together with it. */
+static hd_status join_profile(converter *c, size_t index, const hd_read_options *read, uint64_t *added)
+{
+    hd_trace *profile, *made;
+    hd_pass_result result;
+    const char *path = c->companions[index].profile;
+    HD_TRY(hd_trace_read(&profile, path, read, c->err));
+    hd_status status = HD_OK;
+    if (strcmp(hd_trace_facts_of(profile)->format, "tfmemory") != 0)
+        status = hd_error_set(c->err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE, "is no memory profile of TensorFlow");
+    if (status == HD_OK && !convert_report_input(c->report, path, profile)) status = HD_NOMEM(c->err);
+    if (status == HD_OK) status = hd_join(&made, &result, c->inputs[index].trace, profile, c->err);
+    hd_trace_free(profile);
+    if (status != HD_OK) return status;
+    hd_trace_free(c->inputs[index].trace);
+    c->inputs[index].trace = made;
+    *added += result.added;
+    return HD_OK;
+}
+
+static hd_status join_profiles(converter *c, const hd_read_options *read, uint64_t *added)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (!c->companions[i].profile) continue;
+        hd_status status = join_profile(c, i, read, added);
+        if (status != HD_OK && c->companions[i].found)
+            hd_error_add_cause(c->err, "joining the memory profile found next to the trace; --memory-profile none "
+                                       "leaves it out");
+        if (status != HD_OK) return status;
+    }
+    return HD_OK;
 }
 
 static hd_status read_inputs(converter *c)
 {
+    uint64_t added = 0;
+    HD_TRY(find_companions(c));
     hd_read_options read = c->options->read;
     read.memory_limit = limit_of_one(c);
     read.args = HD_ARGS_ALL;
@@ -52,7 +116,10 @@ static hd_status read_inputs(converter *c)
         HD_TRY(hd_trace_read(&c->inputs[i].trace, c->inputs[i].path, &read, c->err));
         if (!convert_report_input(c->report, c->inputs[i].path, c->inputs[i].trace)) return HD_NOMEM(c->err);
     }
-    convert_report_step(c->report, "read", c->report->events_in, c->report->events_in, 0, 0, 0);
+    HD_TRY(join_profiles(c, &read, &added));
+    uint64_t in = c->report->events_in;
+    convert_report_step(c->report, "read", in, in, 0, 0, 0);
+    if (c->profiles) convert_report_step(c->report, "memory", in, in + added, added, 0, 0);
     return HD_OK;
 }
 
@@ -60,6 +127,7 @@ static hd_status merge_inputs(converter *c)
 {
     hd_trace *made;
     hd_pass_result result;
+    uint64_t in = 0;
     if (c->count == 1 && !c->options->ranks) {
         c->trace = c->inputs[0].trace;
         c->inputs[0].trace = NULL;
@@ -67,8 +135,9 @@ static hd_status merge_inputs(converter *c)
     }
     HD_TRY(hd_merge_find_ranks(c->inputs, c->count, &c->report->ranks_by_place, c->err));
     for (size_t i = 0; i < c->count; i++) c->report->inputs[i].rank = c->inputs[i].rank;
+    for (size_t i = 0; i < c->count; i++) in += hd_trace_event_count(c->inputs[i].trace);
     HD_TRY(hd_merge(&made, &result, c->inputs, c->count, c->err));
-    advance(c, "merge", c->report->events_in, made, result);
+    advance(c, "merge", in, made, result);
     return HD_OK;
 }
 
@@ -215,12 +284,22 @@ hd_status hd_convert(const char *const *inputs, size_t count, const char *out, c
     converter c = {
         .options = options ? options : &defaults, .report = report ? report : &scratch, .count = count, .err = err};
     if (count == 0) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no input");
+    if (c.options->memory_profile && count > 1)
+        return hd_error_set(err, HD_ERR_ARGUMENT, c.options->memory_profile, HD_OFFSET_NONE,
+                            "one memory profile is named, and there are %zu inputs", count);
     c.inputs = calloc(count, sizeof *c.inputs);
-    hd_status status = c.inputs && convert_report_init(c.report, count) ? HD_OK : HD_NOMEM(err);
+    c.companions = calloc(count, sizeof *c.companions);
+    bool fine = c.inputs && c.companions && convert_report_init(c.report, 2 * count);
+    hd_status status = fine ? HD_OK : HD_NOMEM(err);
     for (size_t i = 0; i < count && c.inputs; i++) c.inputs[i].path = inputs[i];
     if (status == HD_OK) status = convert(&c, out);
     for (size_t i = 0; i < count && c.inputs; i++) hd_trace_free(c.inputs[i].trace);
     free(c.inputs);
+    for (size_t i = 0; i < count && c.companions; i++) {
+        free(c.companions[i].trace);
+        free(c.companions[i].profile);
+    }
+    free(c.companions);
     hd_trace_free(c.trace);
     if (!report) hd_convert_report_deinit(c.report);
     return status;

@@ -22,7 +22,8 @@ typedef struct hd_format {
     hd_status (*write_path)(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
 } hd_format;
 
-extern const hd_format hd_chrome_format, hd_heddle_format, hd_perfetto_format, hd_otf2_format, hd_sbt_format;
+extern const hd_format hd_chrome_format, hd_heddle_format, hd_perfetto_format, hd_otf2_format, hd_sbt_format,
+    hd_tfmemory_format;
 
 /* The same as hd_trace_read, from an input that is open; the caller closes it. */
 hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err);

@@ -25,6 +25,9 @@ static const hd_format *const formats[] = {
 #ifdef HD_HAS_SBT
     &hd_sbt_format,
 #endif
+#ifdef HD_HAS_TFMEMORY
+    &hd_tfmemory_format,
+#endif
 };
 
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats, SNIFF_BYTES = 4096 };

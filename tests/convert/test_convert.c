@@ -290,6 +290,122 @@ static void test_convert__an_output_that_cannot_be_is_told_before_anything_is_re
     assert_int_equal(access(out, F_OK), -1); /* looking left nothing, see clear_folder */
 }
 
+#define PROFILE                                                                                                        \
+    "{\"memoryProfilePerAllocator\":{\"GPU_0_bfc\":{\"memoryProfileSnapshots\":[{\"timeOffsetPs\":\"2500\","           \
+    "\"aggregationStats\":{\"peakBytesInUse\":\"8\"},\"activityMetadata\":{\"memoryActivity\":\"ALLOCATION\"}}]}}}"
+#define ON_GPU "\"pid\":\"TensorFlow memory\",\"tid\":\"GPU_0_bfc\""
+/* What is written of a trace with one slice and the profile: names of tracks are events there, so the new ones are. */
+static const char joined[] =
+    "{\n\"traceEvents\":[\n{\"ph\":\"X\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2},\n"
+    "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":\"TensorFlow memory\",\"args\":{\"name\":\"TensorFlow "
+    "memory\"}},\n"
+    "{\"ph\":\"M\",\"name\":\"thread_name\"," ON_GPU ",\"args\":{\"name\":\"GPU_0_bfc\"}},\n"
+    "{\"ph\":\"X\",\"cat\":\"memory\",\"name\":\"allocation\"," ON_GPU
+    ",\"ts\":0.0025,\"dur\":0,\"args\":{\"memoryActivity\":\"ALLOCATION\"}},\n"
+    "{\"ph\":\"C\",\"cat\":\"memory\",\"name\":\"GPU_0_bfc\"," ON_GPU
+    ",\"ts\":0.0025,\"args\":{\"peakBytesInUse\":8}}\n"
+    "],\n\"memoryProfile\":{\"memoryProfilePerAllocator\":{\"GPU_0_bfc\":{}}}\n}\n";
+static const char *const profile_names[] = {"h.trace.json", "h.memory_profile.json", "other.memory_profile.json",
+                                            "i.trace.json"};
+
+static const char *in_folder(const char *name)
+{
+    static char paths[4][96];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(paths[next], sizeof paths[next], "%s/%s", folder, name);
+    return paths[next];
+}
+
+static int remove_profiles(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 4; i++) unlink(in_folder(profile_names[i]));
+    unlink(out);
+    return 0;
+}
+
+static void expect_joined(const char *input, const hd_convert_options *options)
+{
+    hd_convert_report report = {0};
+    hd_error err = {0};
+    if (hd_convert(&input, 1, out, options, &report, &err) != HD_OK) fail_msg("%s: %s", err.path, err.message);
+    assert_accounted(&report);
+    assert_int_equal(report.events_in, 3);
+    assert_int_equal(report.added, 2);
+    assert_int_equal(report.input_count, 2);
+    assert_string_equal(report.inputs[1].format, "tfmemory");
+    assert_int_equal(report.inputs[1].events, 2);
+    hd_convert_report_deinit(&report);
+    assert_file(out, joined);
+    unlink(out); /* it would be one more trace of the folder */
+}
+
+static void expect_without(const char *input, const hd_convert_options *options)
+{
+    hd_convert_report report = {0};
+    assert_int_equal(hd_convert(&input, 1, out, options, &report, NULL), HD_OK);
+    assert_int_equal(report.input_count, 1);
+    assert_int_equal(report.events_out, 1);
+    hd_convert_report_deinit(&report);
+    unlink(out);
+}
+
+static const hd_convert_options finding = {.find_memory_profiles = true};
+
+static void test_convert__a_memory_profile_that_is_named_is_joined_to_the_trace(NO_STATE)
+{
+    const char *input = in_folder("h.trace.json"), *two[] = {input, input};
+    put_file(input, "{\"traceEvents\":[" X("op", "1", "1", "2") "]}");
+    put_file(in_folder("other.memory_profile.json"), PROFILE);
+    hd_convert_options options = {.memory_profile = in_folder("other.memory_profile.json")};
+    expect_joined(input, &options);
+    hd_error err = {0};
+    assert_int_equal(hd_convert(two, 2, out, &options, NULL, &err), HD_ERR_ARGUMENT); /* which one is it of? */
+    options.memory_profile = input;
+    err = (hd_error){0};
+    assert_int_equal(hd_convert(&input, 1, out, &options, NULL, &err), HD_ERR_ARGUMENT); /* a trace is none */
+    assert_int_equal(access(out, F_OK), -1);
+}
+
+static void test_convert__a_memory_profile_is_found_by_the_name_of_the_trace(NO_STATE)
+{
+    const char *input = in_folder("h.trace.json");
+    put_file(input, "{\"traceEvents\":[" X("op", "1", "1", "2") "]}");
+    put_file(in_folder("h.memory_profile.json"), PROFILE);
+    put_file(in_folder("other.memory_profile.json"), "{}");
+    expect_joined(input, &finding);
+    expect_joined(folder, &finding);
+    expect_without(input, NULL);
+    expect_without(folder, NULL);
+}
+
+static void test_convert__the_only_memory_profile_belongs_to_the_only_trace(NO_STATE)
+{
+    const char *input = in_folder("h.trace.json"), *directory = folder;
+    put_file(input, "{\"traceEvents\":[" X("op", "1", "1", "2") "]}");
+    put_file(in_folder("other.memory_profile.json"), PROFILE);
+    expect_joined(input, &finding);
+    expect_joined(folder, &finding);
+    put_file(in_folder("i.trace.json"), "[]");
+    expect_without(in_folder("h.trace.json"), &finding); /* of which of the two is it? */
+    hd_error err = {0};
+    assert_int_equal(hd_convert(&directory, 1, out, &finding, NULL, &err), HD_ERR_FORMAT);
+    assert_non_null(strstr(err.message, "2 traces"));
+}
+
+static void test_convert__a_broken_memory_profile_is_told(NO_STATE)
+{
+    const char *input = in_folder("h.trace.json");
+    hd_error err = {0};
+    put_file(input, "{\"traceEvents\":[" X("op", "1", "1", "2") "]}");
+    put_file(in_folder("h.memory_profile.json"), "{\"memoryProfilePerAllocator\":{\"A\":");
+    assert_int_equal(hd_convert(&input, 1, out, &finding, NULL, &err), HD_ERR_DAMAGED);
+    assert_non_null(strstr(err.path, "h.memory_profile.json"));
+    assert_int_equal(err.cause_count, 1);
+    assert_int_equal(access(out, F_OK), -1);
+}
+
 static int remove_files(void **state)
 {
     (void)state;
@@ -312,6 +428,10 @@ int main(void)
         cmocka_unit_test_teardown(test_convert__inputs_share_the_memory_limit, remove_files),
         cmocka_unit_test_teardown(test_convert__an_output_that_cannot_be_is_told_before_anything_is_read, remove_files),
         cmocka_unit_test_teardown(test_convert__wrong_options_are_refused_before_anything_is_read, remove_files),
+        cmocka_unit_test_teardown(test_convert__a_memory_profile_that_is_named_is_joined_to_the_trace, remove_profiles),
+        cmocka_unit_test_teardown(test_convert__a_memory_profile_is_found_by_the_name_of_the_trace, remove_profiles),
+        cmocka_unit_test_teardown(test_convert__the_only_memory_profile_belongs_to_the_only_trace, remove_profiles),
+        cmocka_unit_test_teardown(test_convert__a_broken_memory_profile_is_told, remove_profiles),
     };
     return cmocka_run_group_tests(tests, make_folder, clear_folder);
 }

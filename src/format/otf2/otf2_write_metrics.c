@@ -221,6 +221,7 @@ static unit unit_of(hd_string name, hd_string key)
     if (has(name, "bandwidth") || has(key, "bandwidth")) return (unit){"B/s", OTF2_METRIC_ABSOLUTE_NEXT};
     if (has(name, "%") || has(key, "%") || has(name, "percent") || has(key, "percent"))
         return (unit){"%", OTF2_METRIC_ABSOLUTE_NEXT};
+    if (has(key, "fragmentation")) return (unit){"#", OTF2_METRIC_ABSOLUTE_POINT}; /* of memory, 0 to 1 */
     if (has(name, "byte") || has(key, "byte") || has(name, "memory") || has(key, "memory") || has(name, "alloc") ||
         has(key, "alloc"))
         return (unit){"B", OTF2_METRIC_ABSOLUTE_POINT};

@@ -1,0 +1,238 @@
+/* tfmemory_value.c - walking the text of a memory profile, and its values as arguments */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/vector.h"
+#include "format/tfmemory/tfmemory.h"
+
+#define LONG_DECIMAL ((int64_t)1 << 58) /* beyond what a decimal holds */
+
+hd_status tfmemory_damaged(const tfmemory_reader *r, const char *p, const char *what)
+{
+    size_t offset = (size_t)(p - r->text);
+    if (offset > r->size) offset = r->size;
+    if (offset == r->size || hd_json_is_cut(p, r->text + r->size)) what = "the memory profile ends in the middle";
+    return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s", what);
+}
+
+static hd_status intern(tfmemory_reader *r, uint32_t *out, const hd_json_text *text)
+{
+    const char *data = text->data;
+    size_t size = text->size;
+    if (text->escaped || text->wide) {
+        if (!hd_reserve(&r->scratch, &r->scratch_capacity, size)) return HD_NOMEM(r->err);
+        if (!hd_json_decode(r->scratch, &size, text)) return tfmemory_damaged(r, data, "a string is not UTF-8");
+        data = r->scratch;
+    }
+    *out = hd_builder_intern(r->builder, data, size);
+    return *out == HD_STRING_NONE ? HD_NOMEM(r->err) : HD_OK;
+}
+
+bool tfmemory_is(const tfmemory_reader *r, uint32_t string, const char *text)
+{
+    hd_string s = hd_builder_string(r->builder, string);
+    return s.size == strlen(text) && memcmp(s.data, text, s.size) == 0;
+}
+
+/* ---- objects and arrays --------------------------------------------------------------------------------------- */
+
+/* To the next element of what `close` ends. */
+static hd_status next(tfmemory_reader *r, const char **at, bool *first, char close)
+{
+    const char *p = hd_json_skip_space(*at);
+    if (*p == close) {
+        *at = p + 1;
+        return HD_END;
+    }
+    if (!*first) {
+        if (*p != ',') return tfmemory_damaged(r, p, "no comma, and no end of the list, behind a value");
+        p = hd_json_skip_space(p + 1);
+    }
+    *first = false;
+    *at = p;
+    return HD_OK;
+}
+
+hd_status tfmemory_next_item(tfmemory_reader *r, const char **at, bool *first)
+{
+    return next(r, at, first, ']');
+}
+
+hd_status tfmemory_next_member(tfmemory_reader *r, const char **at, bool *first, uint32_t *key)
+{
+    hd_json_text text;
+    HD_TRY(next(r, at, first, '}'));
+    if (**at != '"') return tfmemory_damaged(r, *at, "no key where one must be");
+    const char *p = hd_json_string(&text, *at + 1);
+    if (!p) return tfmemory_damaged(r, *at, "a key is no valid string");
+    HD_TRY(intern(r, key, &text));
+    p = hd_json_skip_space(p);
+    if (*p != ':') return tfmemory_damaged(r, p, "no colon behind a key");
+    *at = hd_json_skip_space(p + 1);
+    return HD_OK;
+}
+
+hd_status tfmemory_skip(tfmemory_reader *r, tfmemory_span *out, const char **at)
+{
+    const char *p = hd_json_skip_value(*at);
+    if (!p) return tfmemory_damaged(r, *at, "a value that is no valid JSON");
+    *out = (tfmemory_span){*at, (size_t)(p - *at)};
+    *at = p;
+    return HD_OK;
+}
+
+hd_status tfmemory_enter(tfmemory_reader *r, const char **at, char open, bool *is_null)
+{
+    tfmemory_span span;
+    *is_null = **at == 'n';
+    if (*is_null) return tfmemory_skip(r, &span, at);
+    if (**at != open)
+        return tfmemory_damaged(r, *at, open == '{' ? "no object where one must be" : "no list where one must be");
+    ++*at;
+    return HD_OK;
+}
+
+/* ---- values --------------------------------------------------------------------------------------------------- */
+
+/* The members of the messages that are 64-bit integers, which JSON of protobuf writes as strings. */
+static bool is_integer(const tfmemory_reader *r, uint32_t key)
+{
+    static const char *const names[] = {"requestedBytes",  "allocationBytes",    "address",
+                                        "stepId",          "stackReservedBytes", "heapAllocatedBytes",
+                                        "freeMemoryBytes", "peakBytesInUse",     "timeOffsetPs"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (tfmemory_is(r, key, names[i])) return true;
+    }
+    return false;
+}
+
+/* The number that a string holds, if it is written as JSON writes integers. */
+static bool is_digits(const hd_json_text *text)
+{
+    const char *p = text->data, *end = p + text->size;
+    if (p < end && *p == '-') p++;
+    if (p == end || (*p == '0' && (end - p > 1 || p != text->data))) return false;
+    while (p < end && hd_json_is_digit(*p)) p++;
+    return p == end;
+}
+
+/* Integers and decimals that fit; false: neither. */
+static bool number_value(hd_value *out, const hd_json_number *n)
+{
+    if (!n->exact || n->mantissa > INT64_MAX || (n->negative && n->mantissa == 0)) return false;
+    int64_t mantissa = n->negative ? -(int64_t)n->mantissa : (int64_t)n->mantissa;
+    if (n->scale == 0)
+        *out = (hd_value){HD_ARG_INT, mantissa};
+    else if (n->mantissa < (uint64_t)LONG_DECIMAL && n->scale < 32)
+        *out = (hd_value){HD_ARG_DECIMAL, hd_decimal_pack(mantissa, n->scale)};
+    else
+        return false;
+    return true;
+}
+
+static hd_status keep_text(tfmemory_reader *r, hd_value *out, hd_arg_type type, tfmemory_span span)
+{
+    uint32_t id = hd_builder_intern(r->builder, span.data, span.size);
+    *out = (hd_value){type, id};
+    return id == HD_STRING_NONE ? HD_NOMEM(r->err) : HD_OK;
+}
+
+static hd_status take_number(tfmemory_reader *r, hd_value *out, tfmemory_span span)
+{
+    hd_json_number number;
+    if (!hd_json_scan_number(&number, span.data)) return tfmemory_damaged(r, span.data, "a number that is none");
+    return number_value(out, &number) ? HD_OK : keep_text(r, out, HD_ARG_NUMBER, span);
+}
+
+/* span: what says the same in JSON as the value. */
+static hd_status take_value(tfmemory_reader *r, hd_value *out, tfmemory_span *span, const char **at, bool integer)
+{
+    HD_TRY(tfmemory_skip(r, span, at));
+    switch (*span->data) {
+    case '{':
+    case '[': return keep_text(r, out, HD_ARG_JSON, *span);
+    case 't':
+    case 'f': *out = (hd_value){HD_ARG_BOOL, *span->data == 't'}; return HD_OK;
+    case 'n': *out = (hd_value){HD_ARG_NULL, 0}; return HD_OK;
+    case '"': {
+        hd_json_text text;
+        uint32_t id;
+        hd_json_string(&text, span->data + 1);
+        if (integer && is_digits(&text)) {
+            *span = (tfmemory_span){text.data, text.size};
+            return take_number(r, out, *span);
+        }
+        HD_TRY(intern(r, &id, &text));
+        *out = (hd_value){HD_ARG_STRING, id};
+        return HD_OK;
+    }
+    default: return take_number(r, out, *span);
+    }
+}
+
+hd_status tfmemory_int(tfmemory_reader *r, int64_t *out, const char **at)
+{
+    hd_value value;
+    tfmemory_span span;
+    const char *start = *at;
+    HD_TRY(take_value(r, &value, &span, at, true));
+    if (value.type != HD_ARG_INT) return tfmemory_damaged(r, start, "a time that is no 64-bit integer");
+    *out = value.bits;
+    return HD_OK;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------------------------ */
+
+hd_status tfmemory_add_arg(tfmemory_reader *r, const char **at, uint32_t key)
+{
+    hd_value value;
+    size_t n = r->arg_count;
+    if (!hd_grow((void **)&r->keys, &r->key_capacity, n, sizeof *r->keys) ||
+        !hd_grow((void **)&r->values, &r->value_capacity, n, sizeof *r->values) ||
+        !hd_grow((void **)&r->spans, &r->span_capacity, n, sizeof *r->spans))
+        return HD_NOMEM(r->err);
+    HD_TRY(take_value(r, &value, &r->spans[n], at, is_integer(r, key)));
+    /* 0 is written without a point: one type for the whole series */
+    if (value.type == HD_ARG_INT && value.bits > -LONG_DECIMAL && value.bits < LONG_DECIMAL &&
+        tfmemory_is(r, key, "fragmentation"))
+        value = (hd_value){HD_ARG_DECIMAL, hd_decimal_pack(value.bits, 0)};
+    r->keys[n] = (hd_arg_key){.key = key, .type = (uint8_t)value.type, .scope = HD_SCOPE_ARGS};
+    r->values[n] = value.bits;
+    r->arg_count++;
+    return HD_OK;
+}
+
+/* All arguments as one text, where there are too many shapes. */
+static hd_status raw_args(tfmemory_reader *r, int64_t *out)
+{
+    hd_json_out text = {0};
+    hd_json_put_text(&text, "{\"args\":{");
+    for (size_t i = 0; i < r->arg_count; i++) {
+        hd_string key = hd_builder_string(r->builder, r->keys[i].key);
+        if (i) hd_json_put_text(&text, ",");
+        hd_json_put_string(&text, key.data, key.size);
+        hd_json_put_text(&text, ":");
+        hd_json_put(&text, r->spans[i].data, r->spans[i].size);
+    }
+    hd_json_put_text(&text, "}}");
+    uint32_t id = text.failed ? HD_STRING_NONE : hd_builder_intern(r->builder, text.data, text.size);
+    free(text.data);
+    *out = id;
+    return id == HD_STRING_NONE ? HD_NOMEM(r->err) : HD_OK;
+}
+
+hd_status tfmemory_add_row(tfmemory_reader *r, hd_row *row)
+{
+    int64_t raw;
+    const int64_t *values = r->values;
+    row->shape =
+        r->arg_count > UINT16_MAX ? HD_NONE : hd_builder_shape(r->builder, r->keys, (uint32_t)r->arg_count, true);
+    if (row->shape == HD_NONE) {
+        row->shape = hd_builder_raw_shape(r->builder);
+        HD_TRY(raw_args(r, &raw));
+        values = &raw;
+    }
+    r->arg_count = 0;
+    return hd_batch_add(r->batch, row, values, r->err);
+}

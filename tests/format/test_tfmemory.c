@@ -1,0 +1,299 @@
+/* test_tfmemory.c - memory profiles of TensorFlow: values as they stand in tests/format/tfmemory, hostile text */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "dump.h"
+#include "fixtures.h"
+#include "read_text.h"
+
+#define NO_STATE void **state __attribute__((unused))
+#define PROFILE(snapshots)                                                                                             \
+    "{\"memoryProfilePerAllocator\":{\"A\":{\"memoryProfileSnapshots\":[" snapshots "]}},\"numHosts\":1}"
+
+static const fixture *two(void **state)
+{
+    const fixtures *all = *state;
+    for (size_t i = 0; i < all->count; i++) {
+        if (strcmp(all->list[i].name, "two.memory_profile") == 0) return &all->list[i];
+    }
+    fail_msg("tests/format/tfmemory/two.memory_profile.json is missing");
+    return NULL;
+}
+
+static hd_trace *read_fine(const char *text, size_t size)
+{
+    hd_trace *trace;
+    hd_error err = {0};
+    if (read_text(&trace, text, size, NULL, 0, &err) != HD_OK) fail_msg("%s", err.message);
+    assert_string_equal(hd_trace_facts_of(trace)->format, "tfmemory");
+    return trace;
+}
+
+static hd_event event_at(const hd_trace *trace, hd_kind kind, uint64_t row)
+{
+    hd_event event;
+    uint32_t at;
+    assert_true(row < hd_trace_row_count(trace, kind));
+    const hd_block *block = hd_trace_block_of(trace, kind, row, &at);
+    hd_block_event(&event, block, at);
+    return event;
+}
+
+static void assert_text(const hd_trace *trace, uint32_t id, const char *wanted)
+{
+    hd_string s = hd_trace_string(trace, id);
+    assert_int_equal(s.size, strlen(wanted));
+    assert_memory_equal(s.data, wanted, s.size);
+}
+
+static hd_value arg(const hd_trace *trace, const hd_event *event, const char *key)
+{
+    hd_value value = {0};
+    if (!hd_event_arg(&value, trace, event, hd_trace_find_string(trace, key, strlen(key)))) fail_msg("no %s", key);
+    return value;
+}
+
+static void assert_int_arg(const hd_trace *trace, const hd_event *event, const char *key, int64_t wanted)
+{
+    hd_value value = arg(trace, event, key);
+    assert_int_equal(value.type, HD_ARG_INT);
+    assert_int_equal(value.bits, wanted);
+}
+
+static void assert_text_arg(const hd_trace *trace, const hd_event *event, const char *key, hd_arg_type type,
+                            const char *wanted)
+{
+    hd_value value = arg(trace, event, key);
+    assert_int_equal(value.type, type);
+    assert_text(trace, (uint32_t)value.bits, wanted);
+}
+
+static void expect_status(const char *text, hd_status wanted, uint64_t offset)
+{
+    hd_trace *trace;
+    hd_error err = {0};
+    hd_status status = read_text(&trace, text, strlen(text), NULL, 0, &err);
+    if (status == HD_OK) hd_trace_free(trace);
+    if (status != wanted) fail_msg("%s: status %d: %s", text, status, err.message);
+    if (err.offset != offset) fail_msg("%s: at %llu: %s", text, (unsigned long long)err.offset, err.message);
+}
+
+/* ---- what is told ---------------------------------------------------------------------------------------------- */
+
+static void test_tfmemory__fixtures_give_their_dumps(void **state)
+{
+    const fixtures *all = *state;
+    assert_true(all->count > 0);
+    for (size_t i = 0; i < all->count; i++) {
+        const fixture *f = &all->list[i];
+        char *dump = dump_text(f->text, f->size, NULL, 0, DUMP_ALL), *expected = fixture_expect(f);
+        if (!expected) fail_msg("%s.expect is missing: run with --update, and read it", f->name);
+        assert_string_equal(dump, expected);
+        free(expected);
+        free(dump);
+    }
+}
+
+static void test_tfmemory__an_allocation_keeps_every_value_and_its_type(void **state)
+{
+    const fixture *f = two(state);
+    hd_trace *trace = read_fine(f->text, f->size);
+    hd_event event = event_at(trace, HD_KIND_SLICE, 0);
+    assert_text(trace, event.name, "allocation");
+    assert_text(trace, event.category, "memory");
+    assert_int_equal(event.start_ns, 1000);
+    assert_int_equal(event.start_ps, 1);
+    assert_int_equal(event.end_ps, 1);
+    assert_int_equal(event.duration_ns, 0);
+    assert_text_arg(trace, &event, "memoryActivity", HD_ARG_STRING, "ALLOCATION");
+    assert_int_arg(trace, &event, "requestedBytes", 4000);
+    assert_int_arg(trace, &event, "stepId", -1);
+    assert_text_arg(trace, &event, "address", HD_ARG_NUMBER, "18446744073709551360"); /* above int64 */
+    assert_text_arg(trace, &event, "tfOpName", HD_ARG_STRING, "1234"); /* a name, whatever it looks like */
+    assert_text_arg(trace, &event, "tensorShape", HD_ARG_STRING, "[10, 100]");
+    event = event_at(trace, HD_KIND_SLICE, 1);
+    assert_text(trace, event.name, "deallocation");
+    assert_text_arg(trace, &event, "newer", HD_ARG_JSON, "{\"x\": [1, null]}");
+    hd_trace_free(trace);
+}
+
+static void test_tfmemory__counters_are_named_by_the_allocator_and_stand_on_its_track(void **state)
+{
+    const fixture *f = two(state);
+    hd_trace *trace = read_fine(f->text, f->size);
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_COUNTER), 3);
+    hd_event event = event_at(trace, HD_KIND_COUNTER, 0);
+    const hd_track *track = hd_trace_track_at(trace, event.track);
+    assert_text(trace, event.name, "GPU_0_bfc");
+    assert_text(trace, track->name, "GPU_0_bfc");
+    assert_int_equal(track->tid.type, HD_IDENT_STRING);
+    assert_text(trace, hd_trace_track_at(trace, track->parent)->name, "TensorFlow memory");
+    assert_int_arg(trace, &event, "heapAllocatedBytes", 4096);
+    assert_int_arg(trace, &event, "freeMemoryBytes", 12884901888);
+    uint32_t shape = event.shape;
+    assert_int_equal(arg(trace, &event, "fragmentation").type, HD_ARG_DECIMAL);
+    event = event_at(trace, HD_KIND_COUNTER, 1); /* 0 and 0.125 are of one series */
+    assert_int_equal(event.shape, shape);
+    event = event_at(trace, HD_KIND_COUNTER, 2); /* before the session began */
+    assert_int_equal(event.start_ns, -1);
+    assert_int_equal(event.start_ps, 999);
+    hd_trace_free(trace);
+}
+
+static void test_tfmemory__a_snapshot_of_both_lists_is_one_event(void **state)
+{
+    const fixture *f = two(state);
+    hd_trace *trace = read_fine(f->text, f->size);
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_SLICE), 3);
+    assert_int_equal(hd_trace_ledger_count(trace), 1);
+    assert_string_equal(hd_trace_ledger_at(trace, 0)->code, "tfmemory.snapshot-repeated");
+    assert_int_equal(hd_trace_ledger_at(trace, 0)->count, 1);
+    hd_trace_free(trace);
+    /* the same twice in one list happened twice */
+    const char *text = PROFILE("{\"timeOffsetPs\":\"1\"},{\"timeOffsetPs\":\"1\"}");
+    trace = read_fine(text, strlen(text));
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_SLICE), 2);
+    hd_trace_free(trace);
+}
+
+static void test_tfmemory__all_but_snapshots_is_metadata(NO_STATE)
+{
+    const char *text = PROFILE("{}");
+    hd_trace *trace = read_fine(text, strlen(text));
+    hd_string s = hd_trace_metadata_find(trace, "memoryProfile");
+    const char *wanted = "{\"memoryProfilePerAllocator\":{\"A\":{}},\"numHosts\":1}";
+    assert_int_equal(s.size, strlen(wanted));
+    assert_memory_equal(s.data, wanted, s.size);
+    hd_trace_free(trace);
+}
+
+static void test_tfmemory__a_chrome_trace_made_of_one_is_a_chrome_trace(void **state)
+{
+    static const hd_write_options chrome = {.format = "chrome"};
+    const fixture *f = two(state);
+    size_t size;
+    hd_trace *trace = read_fine(f->text, f->size), *again;
+    char *text = write_text(trace, &chrome, &size);
+    assert_int_equal(read_text(&again, text, size, NULL, 0, NULL), HD_OK);
+    assert_string_equal(hd_trace_facts_of(again)->format, "chrome");
+    assert_int_equal(hd_trace_row_count(again, HD_KIND_COUNTER), 3);
+    hd_trace_free(again);
+    hd_trace_free(trace);
+    free(text);
+}
+
+/* More shapes than a builder keeps: what is beyond stands as text. */
+static void test_tfmemory__too_many_shapes_lose_nothing(NO_STATE)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    fputs("{\"memoryProfilePerAllocator\":{\"A\":{\"memoryProfileSnapshots\":[", file);
+    for (int i = 0; i < 5000; i++) fprintf(file, "%s{\"activityMetadata\":{\"k%d\":\"%d\"}}", i ? "," : "", i, i);
+    fputs("]}}}", file);
+    fclose(file);
+    hd_trace *trace = read_fine(text, size);
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_SLICE), 5000);
+    hd_event event = event_at(trace, HD_KIND_SLICE, 4999);
+    assert_non_null(event.args);
+    assert_text(trace, (uint32_t)hd_column_at(&event.args->columns[0], event.args_row),
+                "{\"args\":{\"k4999\":\"4999\"}}");
+    hd_trace_free(trace);
+    free(text);
+}
+
+/* ---- hostile text ---------------------------------------------------------------------------------------------- */
+
+static void test_tfmemory__what_is_no_profile_is_an_error_with_its_place(NO_STATE)
+{
+    expect_status("{\"memoryProfilePerAllocator\":7}", HD_ERR_DAMAGED, 29);
+    expect_status("{\"memoryProfilePerAllocator\":{\"A\":[]}}", HD_ERR_DAMAGED, 34);
+    expect_status("{\"memoryProfilePerAllocator\":{\"A\":{}}} x", HD_ERR_DAMAGED, 39);
+    expect_status("{\"memoryProfilePerAllocator\":{\"A\":{}},}", HD_ERR_DAMAGED, 38);
+    expect_status("{\"memoryProfilePerAllocator\":{},\"b\":01}", HD_ERR_DAMAGED, 36);
+    expect_status("{\"memoryProfilePerAllocator\":{\"\xff\":{}}}", HD_ERR_DAMAGED, 31);
+    expect_status(PROFILE("7"), HD_ERR_DAMAGED, 61);
+    expect_status(PROFILE("{\"timeOffsetPs\":\"1.5\"}"), HD_ERR_DAMAGED, 77);
+    expect_status(PROFILE("{\"timeOffsetPs\":\"9223372036854775808\"}"), HD_ERR_DAMAGED, 77);
+    expect_status(PROFILE("{\"aggregationStats\":[]}"), HD_ERR_DAMAGED, 81);
+    expect_status(PROFILE("{\"activityMetadata\":\"x\"}"), HD_ERR_DAMAGED, 81);
+    expect_status(PROFILE("{\"aggregationStats\":null,\"activityMetadata\":null,\"timeOffsetPs\":-7}"), HD_OK, 0);
+    expect_status(PROFILE("{\"timeOffsetPs\":\"-9223372036854775807\"}"), HD_OK, 0);
+}
+
+static void test_tfmemory__text_that_ends_anywhere_is_an_error(void **state)
+{
+    const fixture *f = two(state);
+    size_t known = (size_t)(strstr(f->text, "PerAllocator\":") - f->text) + 14;
+    for (size_t size = 1; size < f->size - 1; size++) { /* the last byte is a line's end */
+        hd_trace *trace;
+        hd_error err = {0};
+        hd_status status = read_text(&trace, f->text, size, NULL, 0, &err);
+        if (status == HD_OK) fail_msg("%zu bytes were taken for all of it", size);
+        if (err.offset > size) fail_msg("%zu bytes: at %llu", size, (unsigned long long)err.offset);
+        if (size >= known) assert_int_equal(status, HD_ERR_DAMAGED);
+    }
+}
+
+static void test_tfmemory__flipped_bits_are_read_or_refused(void **state)
+{
+    const fixture *f = two(state);
+    char *text = malloc(f->size);
+    size_t refused = 0;
+    assert_non_null(text);
+    for (size_t i = 0; i < f->size; i++) {
+        for (int bit = 0; bit < 8; bit++) {
+            hd_trace *trace;
+            hd_error err = {0};
+            memcpy(text, f->text, f->size);
+            text[i] = (char)(text[i] ^ 1 << bit);
+            if (read_text(&trace, text, f->size, NULL, 0, &err) == HD_OK)
+                hd_trace_free(trace);
+            else
+                refused += err.status == HD_ERR_DAMAGED && err.offset <= f->size;
+        }
+    }
+    assert_true(refused > f->size); /* quotes, commas, braces, control characters, bytes above 0x7f */
+    free(text);
+}
+
+static int update(const fixtures *all)
+{
+    int failed = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        char *dump = dump_text(all->list[i].text, all->list[i].size, NULL, 0, DUMP_ALL);
+        failed |= !fixture_update(&all->list[i], dump);
+        free(dump);
+    }
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    fixtures all = fixtures_load("tests/format/tfmemory");
+    if (argc > 1 && strcmp(argv[1], "--update") == 0) {
+        int failed = update(&all);
+        fixtures_free(&all);
+        return failed;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_tfmemory__fixtures_give_their_dumps, &all),
+        cmocka_unit_test_prestate(test_tfmemory__an_allocation_keeps_every_value_and_its_type, &all),
+        cmocka_unit_test_prestate(test_tfmemory__counters_are_named_by_the_allocator_and_stand_on_its_track, &all),
+        cmocka_unit_test_prestate(test_tfmemory__a_snapshot_of_both_lists_is_one_event, &all),
+        cmocka_unit_test(test_tfmemory__all_but_snapshots_is_metadata),
+        cmocka_unit_test_prestate(test_tfmemory__a_chrome_trace_made_of_one_is_a_chrome_trace, &all),
+        cmocka_unit_test(test_tfmemory__too_many_shapes_lose_nothing),
+        cmocka_unit_test(test_tfmemory__what_is_no_profile_is_an_error_with_its_place),
+        cmocka_unit_test_prestate(test_tfmemory__text_that_ends_anywhere_is_an_error, &all),
+        cmocka_unit_test_prestate(test_tfmemory__flipped_bits_are_read_or_refused, &all),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixtures_free(&all);
+    return failed;
+}
