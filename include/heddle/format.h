@@ -27,8 +27,8 @@ typedef struct hd_read_options {
     bool keep_input;       /* make a pipe readable a second time (it is copied to a temporary file) */
     bool lazy;             /* a store's blocks are decoded when first asked for; other formats ignore it */
     unsigned threads;      /* 0: one per core */
-    uint64_t memory_limit; /* bytes that events may take in memory, beyond which they lie in a temporary file ($TMPDIR,
-                              else /var/tmp); 0: a quarter of the machine's memory */
+    uint64_t memory_limit; /* bytes that reading may take: events beyond half of it lie in a temporary file ($TMPDIR,
+                              else /var/tmp); 0: a quarter of the machine's memory, or of its control group's */
     hd_progress *progress;
     void *progress_user;
 } hd_read_options;

@@ -1,11 +1,11 @@
 /* perfetto_packets.c - packets out: raw, or in groups that threads compress while the next ones are made */
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/compress.h"
 #include "base/error.h"
 #include "base/protobuf.h"
+#include "base/system.h"
 #include "format/perfetto/perfetto_fields.h"
 #include "format/perfetto/perfetto_writer.h"
 
@@ -63,8 +63,8 @@ static void *compress_groups(void *argument)
 
 static unsigned threads_wanted(unsigned asked)
 {
-    long cores = asked ? (long)asked : sysconf(_SC_NPROCESSORS_ONLN);
-    return cores < 2 ? 0 : cores > THREAD_LIMIT ? THREAD_LIMIT : (unsigned)cores - 1;
+    unsigned cores = asked ? asked : hd_core_count();
+    return cores < 2 ? 0 : cores > THREAD_LIMIT ? THREAD_LIMIT : cores - 1;
 }
 
 hd_status pf_packets_new(pf_packets **out, hd_output *output, bool raw, unsigned threads, hd_error *err)
