@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "synth": BELOW_FORMATS,
     "fix": BELOW_TOOLS,
     "convert": BELOW_TOOLS,
+    "flame": BELOW_TOOLS | {"convert"},
     "query": BELOW_TOOLS,
     "replay": BELOW_TOOLS,
     "view": BELOW_TOOLS | {"query"},

@@ -28,6 +28,15 @@ static const hd_format *const formats[] = {
 #ifdef HD_HAS_TFMEMORY
     &hd_tfmemory_format,
 #endif
+#ifdef HD_HAS_FOLDED
+    &hd_folded_format,
+#endif
+#ifdef HD_HAS_PERFSCRIPT
+    &hd_perfscript_format,
+#endif
+#ifdef HD_HAS_CUPTI
+    &hd_cupti_format,
+#endif
 };
 
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats, SNIFF_BYTES = 4096 };

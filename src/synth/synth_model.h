@@ -47,32 +47,31 @@ extern const char *const synth_shape_keys[SYNTH_SHAPE_COUNT];
     X(KERNEL, "kernel")                                                                                                \
     X(GPU_MEMCPY, "gpu_memcpy")                                                                                        \
     X(GPU_MEMSET, "gpu_memset")                                                                                        \
-    X(GPU_USER_ANNOTATION, "gpu_user_annotation") X(AC2G, "ac2g") X(FWDBWD, "fwdbwd") X(                               \
-        CPU_INSTANT, "cpu_instant_event") X(MEMORY, "[memory]") X(TRACE, "Trace") X(LOADER, "data_loader")             \
-        X(GLOBAL, "g") X(THREAD, "t") X(FLOAT, "Float") X(BFLOAT16, "BFloat16") X(EMPTY_LIST, "[]") X(ZERO, "0") X(    \
-            DEFAULT_GROUP, "default_pg") X(ALLREDUCE, "allreduce") X(ALLGATHER, "_allgather_base")                     \
-            X(NCCL_ALLREDUCE, "nccl:all_reduce") X(NCCL_ALLGATHER, "nccl:_all_gather_base") X(                         \
-                RECORD_COMMS, "record_param_comms") X(LAUNCH, "cudaLaunchKernel") X(LAUNCH_EX, "cudaLaunchKernelExC")  \
-                X(MEMCPY_ASYNC, "cudaMemcpyAsync") X(MEMSET_ASYNC, "cudaMemsetAsync") X(                               \
-                    STREAM_SYNC, "cudaStreamSynchronize") X(STREAM_WAIT,                                               \
-                                                            "cudaStreamWaitEvent") X(EVENT_RECORD, "cudaEventRecord")  \
-                    X(OCCUPANCY, "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags") X(                          \
-                        MEMCPY_HTOD, "Memcpy HtoD (Pinned -> Device)")                                                 \
-                        X(MEMCPY_DTOH, "Memcpy DtoH (Device -> Pageable)") X(MEMSET_DEVICE, "Memset (Device)") X(      \
-                            NEXT_BATCH,                                                                                \
-                            "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")                           \
-                            X(PIN_MEMORY, "pin_memory_batch") X(LOAD_BATCH, "load_batch") X(TO, "aten::to") X(         \
-                                TO_COPY, "aten::_to_copy") X(COPY,                                                     \
-                                                             "aten::copy_") X(EMPTY, "aten::empty")                    \
-                                X(ZERO_OP, "aten::zero_") X(FILL, "aten::fill_") X(ADD, "aten::add_") X(               \
-                                    MUL,                                                                               \
-                                    "aten::mul") X(ITEM,                                                               \
-                                                   "aten::item") X(LOCAL_SCALAR,                                       \
-                                                                   "aten::_local_scalar_dense") X(FORWARD,             \
-                                                                                                  "## forward ##")     \
-                                    X(BACKWARD, "## backward ##") X(                                                   \
-                                        ZERO_GRAD, "Optimizer.zero_grad#AdamW.zero_"                                   \
-                                                   "grad") X(OPTIMIZER, "Optimizer.step#AdamW.step")                   \
+    X(GPU_USER_ANNOTATION, "gpu_user_annotation")                                                                      \
+    X(AC2G, "ac2g") X(FWDBWD, "fwdbwd") X(CPU_INSTANT, "cpu_instant_event") X(MEMORY, "[memory]") X(TRACE, "Trace") X( \
+        LOADER, "data_loader") X(GLOBAL, "g") X(THREAD, "t") X(FLOAT, "Float") X(BFLOAT16, "BFloat16") X(EMPTY_LIST,   \
+                                                                                                         "[]")         \
+        X(ZERO, "0") X(DEFAULT_GROUP, "default_pg") X(ALLREDUCE, "allreduce") X(ALLGATHER, "_allgather_base") X(       \
+            NCCL_ALLREDUCE, "nccl:all_reduce") X(NCCL_ALLGATHER, "nccl:_all_gather_base") X(RECORD_COMMS,              \
+                                                                                            "record_param_comms")      \
+            X(LAUNCH, "cudaLaunchKernel") X(LAUNCH_EX, "cudaLaunchKernelExC") X(MEMCPY_ASYNC, "cudaMemcpyAsync") X(    \
+                MEMSET_ASYNC,                                                                                          \
+                "cudaMemsetAsync") X(STREAM_SYNC, "cudaStreamSynchronize")                                             \
+                X(STREAM_WAIT, "cudaStreamWaitEvent") X(EVENT_RECORD, "cudaEventRecord") X(                            \
+                    OCCUPANCY,                                                                                         \
+                    "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags") X(MEMCPY_HTOD,                           \
+                                                                                "Memcpy HtoD (Pinned -> Device)")      \
+                    X(MEMCPY_DTOH, "Memcpy DtoH (Device -> Pageable)") X(MEMSET_DEVICE, "Memset (Device)") X(          \
+                        NEXT_BATCH,                                                                                    \
+                        "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")                               \
+                        X(PIN_MEMORY, "pin_memory_batch") X(LOAD_BATCH, "load_batch") X(TO, "aten::to") X(             \
+                            TO_COPY, "aten::_to_copy") X(COPY,                                                         \
+                                                         "aten::copy_") X(EMPTY, "aten::empty")                        \
+                            X(ZERO_OP, "aten::zero_") X(FILL, "aten::fill_") X(ADD, "aten::add_") X(MUL, "aten::mul")  \
+                                X(ITEM, "aten::item") X(LOCAL_SCALAR, "aten::_local_scalar_dense") X(                  \
+                                    FORWARD, "## forward ##") X(BACKWARD, "## backward ##")                            \
+                                    X(ZERO_GRAD, "Optimizer.zero_grad#AdamW.zero_"                                     \
+                                                 "grad") X(OPTIMIZER, "Optimizer.step#AdamW.step")                     \
                                         X(FUSED_ADAM, "aten::_fused_adamw_") X(NORM, "aten::_foreach_norm")            \
                                             X(DETACH, "aten::detach") X(                                               \
                                                 EVALUATE_ACCUMULATE, "autograd::engine::evaluate_function: "           \

@@ -1,0 +1,103 @@
+/* attribution.h - which stack launched which GPU work
+ *
+ * Ways, in order of trust, for each launch the first that answers:
+ *   GIVEN     the trace says it: the work has a stack (`sf`), as a trace has that was made by hd_attribution_annotate
+ *   ID        a stack sample with the correlation id of the launch
+ *   THREAD    samples and launches of one (pid, tid) in the order of time, with an estimated clock offset
+ *   SEQUENCE  the same for a thread whose ids the GPU side does not know, assigned by agreement of the whole sequence
+ *   ORDER     the same where the GPU side has no launches, only kernels with ids that tell their order
+ *   SLICES    the slices around the launch on its thread: Kineto's python_function, cpu_op, user_annotation
+ * One sample belongs to one launch, one launch to one sample; all work of a graph belongs to the graph's launch.
+ */
+#ifndef HEDDLE_ATTRIBUTION_H
+#define HEDDLE_ATTRIBUTION_H
+
+#include "heddle/launches.h"
+#include "heddle/stacks.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hd_stack_rule {
+    HD_RULE_NONE,
+    HD_RULE_GIVEN,
+    HD_RULE_ID,
+    HD_RULE_THREAD,
+    HD_RULE_SEQUENCE,
+    HD_RULE_ORDER,
+    HD_RULE_SLICES,
+    HD_RULES
+} hd_stack_rule;
+
+/* "none", "given", "id", "thread" … Static. */
+const char *hd_stack_rule_name(hd_stack_rule rule);
+
+enum { HD_TOLERANCE_NS = 10000000 };
+
+/* Zero-initialised is the default. */
+typedef struct hd_attribution_options {
+    int64_t tolerance_ns; /* how far a sample may be from its launch after the clock offset; 0: HD_TOLERANCE_NS */
+    bool force;           /* join also where no clock offset fits */
+    bool forward;         /* backward work stands under the forward op it belongs to (fwdbwd flows, Sequence number) */
+    bool has_offset;      /* clock_offset_ns is known: do not estimate */
+    int64_t clock_offset_ns; /* time of the GPU side minus time of the samples */
+    unsigned threads;        /* 0: one per core */
+} hd_attribution_options;
+
+/* A sample that was matched to no launch. */
+typedef struct hd_pending_stack {
+    uint64_t row; /* sample of the CPU trace */
+    uint32_t stack;
+} hd_pending_stack;
+
+/* How well the clocks agree. */
+typedef struct hd_clock_fit {
+    bool known;        /* an offset was estimated or given */
+    int64_t offset_ns; /* GPU side minus samples */
+    int64_t spread_ns; /* half of the matched samples lie nearer than this to their launch, after the offset … */
+    int64_t worst_ns;  /* … and all nearer than this */
+    uint64_t pairs;    /* that it was estimated from */
+    bool ambiguous;    /* another offset fits nearly as many */
+} hd_clock_fit;
+
+typedef struct hd_attribution {
+    hd_stacks *stacks;
+    hd_launches launches;    /* of the GPU side */
+    uint32_t *launch_stack;  /* by launch: node, HD_STACK_NONE */
+    uint8_t *launch_rule;    /* by launch: hd_stack_rule */
+    uint64_t *launch_sample; /* by launch: row of its sample in the CPU trace, UINT64_MAX: none */
+    uint32_t *work_stack; /* by work: node. That of its launch, and the creation stack of its graph node below that */
+    uint8_t *work_rule;   /* by work */
+    hd_pending_stack *pending;
+    size_t pending_count;
+    uint64_t sample_count;       /* of the CPU side that were asked for: with a stack */
+    uint64_t without_stack;      /* samples that have none */
+    uint64_t works_by[HD_RULES]; /* sums over works */
+    uint64_t launches_by[HD_RULES];
+    int64_t work_ns_by[HD_RULES];
+    uint64_t kernels_of_graphs;
+    uint64_t forward_joined; /* works that `forward` put under a forward op */
+    hd_clock_fit clock;
+    uint64_t threads_by_id, threads_by_sequence, threads_unmatched; /* of samples */
+} hd_attribution;
+
+/* Who launched the work of `gpu`: from the samples of `cpu` (NULL: the samples of `gpu` itself, if it has any) and from
+ * its own slices. Both may be one trace. Zero-initialise; free with hd_attribution_deinit. Errors: MEMORY, LIMIT;
+ * DAMAGED when the samples' clock fits nowhere (no offset leaves most of them within the tolerance, or several do):
+ * then `out` holds what was found out about the clock, and no stack by time. */
+hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace *cpu,
+                       const hd_attribution_options *options, hd_error *err);
+void hd_attribution_deinit(hd_attribution *attribution);
+
+/* The GPU trace again, with what was found: work gets `sf` and an argument "stack" (its text, "main;train;…"), the
+ * trace stackFrames, the samples of `cpu` (on the GPU side's clock and tracks), and a flow "stack" from each launch to
+ * its work where no flow leads there yet. The ledger says how many works have no stack, and how many samples no work.
+ */
+hd_status hd_attribution_annotate(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu,
+                                  const hd_trace *cpu, hd_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,107 @@
+/* flame.h - flame graphs: weights on a tree of frames, from traces, to folded text, speedscope and SVG
+ *
+ * Weights are exact integers. What a frame weighs is its own weight and that of the frames it called; the root weighs
+ * what the trace has of it, to the nanosecond: what has no stack stands under "[no stack]".
+ */
+#ifndef HEDDLE_FLAME_H
+#define HEDDLE_FLAME_H
+
+#include "heddle/attribution.h"
+#include "heddle/convert.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hd_flame_of {
+    HD_FLAME_AUTO,     /* GPU time if there is GPU work, else CPU time, else samples */
+    HD_FLAME_GPU_TIME, /* ns of kernels, copies and sets, under the stack that launched them */
+    HD_FLAME_CPU_TIME, /* ns of slices on CPU threads, each under those around it; own time where it has callees */
+    HD_FLAME_CPU_SELF, /* ns of slices on CPU threads less that of the slices in them, by name, without callers */
+    HD_FLAME_LAUNCHES, /* launches of GPU work: a graph launch is one */
+    HD_FLAME_BYTES,    /* bytes that copies and sets moved */
+    HD_FLAME_SAMPLES,  /* stack samples, by their weight where they have one */
+    HD_FLAME_OFS
+} hd_flame_of;
+
+/* "gpu-time" … Static. */
+const char *hd_flame_of_name(hd_flame_of of);
+const char *hd_flame_unit(hd_flame_of of); /* "ns", "launches", "bytes", "samples" */
+
+typedef enum hd_flame_by {
+    HD_FLAME_BY_NOTHING,
+    HD_FLAME_BY_RANK,
+    HD_FLAME_BY_DEVICE,
+    HD_FLAME_BY_STREAM,
+    HD_FLAME_BY_THREAD, /* that launched; of samples and CPU time: that ran */
+    HD_FLAME_BY_STEP,   /* ProfilerStep#n and the like, by the time of the launch */
+    HD_FLAME_BY_NAME,   /* of the kernel, slice … itself: stands first, its callers below */
+    HD_FLAME_BYS
+} hd_flame_by;
+
+/* Zero-initialised is the default. */
+typedef struct hd_flame_options {
+    hd_flame_of of;
+    hd_flame_by by;
+    hd_convert_time from, until; /* only what lies in [from, until): slices are cut at those times */
+    const char *names;           /* patterns as of hd_convert_options: names of the work, slices, leaf frames counted */
+    bool reverse;                /* from the leaf to the root: an icicle of what runs, then who called it */
+    bool full_names;             /* names of kernels with template arguments and parameters */
+    bool weightless;             /* keep stacks of weight 0: those of launches whose work is not there */
+    hd_attribution_options attribution;
+} hd_flame_options;
+
+/* Weights on a tree. The arrays belong to it. */
+typedef struct hd_flame {
+    hd_stacks *stacks;
+    int64_t *self;   /* by node: weight that ends there */
+    int64_t *total;  /* by node: self and of all frames called; total[0] is all. Saturates */
+    uint64_t *count; /* by node: how many works, slices, samples ended there */
+    size_t capacity;
+    hd_flame_of of; /* never AUTO once something was added */
+    bool reverse;
+    int64_t no_stack; /* weight under [no stack] */
+    uint64_t no_stack_count, pending_count;
+    int64_t removed;    /* weight left out by names, from, until */
+    uint64_t cut_names; /* frames that folded text cannot hold as they are: a ';' or a newline in them */
+} hd_flame;
+
+/* Zero-initialise; free with hd_flame_deinit. */
+void hd_flame_deinit(hd_flame *flame);
+
+/* Add what a trace has. `cpu` as of hd_attribute, may be NULL. `attribution`: what hd_attribute said of the two, or
+ * NULL to ask it here. Several traces may be added (the same `of`). Errors: of hd_attribute; ARGUMENT for patterns and
+ * times; EMPTY-like cases are no errors: the flame stays empty. */
+hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *cpu, const hd_attribution *attribution,
+                       const hd_flame_options *options, hd_error *err);
+
+/* ---- output ------------------------------------------------------------------------------------------- */
+
+typedef enum hd_flame_format { HD_FLAME_FOLDED, HD_FLAME_SPEEDSCOPE, HD_FLAME_SVG } hd_flame_format;
+
+/* By the extension: .folded .txt, .speedscope.json .json, .svg; false: none of them. */
+bool hd_flame_format_of(hd_flame_format *out, const char *path);
+
+typedef struct hd_flame_write_options {
+    hd_flame_format format;
+    const char *title;    /* NULL: one that says what is counted */
+    double min_percent;   /* SVG: narrower frames are left out, and the picture says how many; below 0: 0.05 */
+    const hd_flame *base; /* SVG, folded: the older one, to be compared with: widths by the newer; NULL: none. Kernels
+                             are the same where their short names are */
+    bool sync;
+} hd_flame_write_options;
+
+typedef struct hd_flame_written {
+    uint64_t frames, frames_left_out; /* of the SVG, as drawn and not */
+    uint64_t stacks, bytes;
+    uint64_t changed_names; /* frames whose ';', newlines or broken UTF-8 had to be replaced */
+} hd_flame_written;
+
+/* Whole or not at all; "-" is standard output. out may be NULL. Errors: IO, MEMORY. */
+hd_status hd_flame_write(const hd_flame *flame, const char *path, const hd_flame_write_options *options,
+                         hd_flame_written *out, hd_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

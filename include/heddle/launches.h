@@ -1,0 +1,90 @@
+/* launches.h - what the GPU did, and the calls that told it to
+ *
+ * Work     slices of kernels, copies and sets on a GPU
+ * Launch   the call of a runtime or driver that started it. Where a runtime call calls the driver, it is the outer one
+ * Joined   by correlation id (arguments correlation, correlationId, correlation_id; 0 means none) within a rank; where
+ *          a process of the rank was recorded twice with the same ids, to the last call before the work. Work without
+ *          an id: by the flow that ends at it. A launch may have many works: those of a graph.
+ */
+#ifndef HEDDLE_LAUNCHES_H
+#define HEDDLE_LAUNCHES_H
+
+#include "heddle/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a slice is, by its category (its name where it has none: "Kernel: …"). */
+typedef enum hd_role {
+    HD_ROLE_OTHER,
+    HD_ROLE_OP,             /* cpu_op, Operator */
+    HD_ROLE_PYTHON,         /* python_function */
+    HD_ROLE_ANNOTATION,     /* user_annotation, NVTX */
+    HD_ROLE_RUNTIME,        /* cuda_runtime, Runtime, CUDA_Runtime, hip_api … */
+    HD_ROLE_DRIVER,         /* cuda_driver, CUDA_Driver */
+    HD_ROLE_OVERHEAD,       /* of the profiler */
+    HD_ROLE_KERNEL,         /* kernel, Kernel, GPU_Kernel */
+    HD_ROLE_COPY,           /* gpu_memcpy, Memcpy, MemCopy */
+    HD_ROLE_SET,            /* gpu_memset, Memset */
+    HD_ROLE_SYNC,           /* cuda_sync: waits, shown on a GPU row */
+    HD_ROLE_GPU_ANNOTATION, /* gpu_user_annotation: the span of an annotation's work */
+    HD_ROLES
+} hd_role;
+
+hd_role hd_role_of(hd_string category, hd_string name);
+/* Kernels, copies and sets. */
+static inline bool hd_role_is_work(hd_role role)
+{
+    return role == HD_ROLE_KERNEL || role == HD_ROLE_COPY || role == HD_ROLE_SET;
+}
+
+/* What a call launches, by its name: "cudaLaunchKernel_v7000", "Runtime: cudaMemcpyAsync", "hipGraphLaunch"; frames of
+ * stacks ("cudaLaunchKernel@plt+0x10") as well. */
+typedef enum hd_launch_sort {
+    HD_LAUNCH_UNKNOWN,
+    HD_LAUNCH_KERNEL,
+    HD_LAUNCH_GRAPH,
+    HD_LAUNCH_COPY,
+    HD_LAUNCH_SET,
+} hd_launch_sort;
+
+hd_launch_sort hd_launch_sort_of(hd_string name);
+
+typedef struct hd_launch {
+    uint64_t row; /* slice */
+    int64_t id;   /* correlation, 0: joined by a flow */
+    int64_t start_ns, duration_ns;
+    uint32_t track, name;
+    hd_launch_sort sort;
+    uint32_t first_work, work_count; /* in work_order; 0 of them: a launch by its name whose work is not there */
+} hd_launch;
+
+typedef struct hd_work {
+    uint64_t row; /* slice */
+    int64_t id;
+    int64_t start_ns, duration_ns; /* at least 0 */
+    uint32_t track, name;
+    hd_role role;
+    uint32_t launch;       /* index, HD_NONE: unknown */
+    uint32_t graph_launch; /* index of the call that made its node of a graph (argument graphNodeCreatorCorrelationId),
+                              HD_NONE: unknown */
+} hd_work;
+
+typedef struct hd_launches {
+    hd_launch *launches; /* by track, then start, then row */
+    size_t launch_count;
+    hd_work *works; /* by row */
+    size_t work_count;
+    uint32_t *work_order; /* indices of works with a launch, launch by launch, by start */
+    int64_t work_ns;      /* sum of the durations, saturating: the GPU time of the trace */
+} hd_launches;
+
+/* Zero-initialise; free with hd_launches_deinit. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */
+hd_status hd_launches_find(hd_launches *out, const hd_trace *trace, hd_error *err);
+void hd_launches_deinit(hd_launches *launches);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,28 @@
+/* names.h - names of functions and GPU kernels, demangled and shortened
+ *
+ * Into memory of the caller, so that any thread may ask. What is no C++ name stays as it is.
+ */
+#ifndef HEDDLE_NAMES_H
+#define HEDDLE_NAMES_H
+
+#include "heddle/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { HD_NAME_BYTES = 4096 }; /* what is longer when demangled is cut, and ends with "…" */
+
+/* "_ZN2at6native3addIfEEvPT_" -> "void at::native::add<float>(float*)". Returns the size written, at most
+ * HD_NAME_BYTES; not terminated. Itanium ABI names, those in "Kernel: " or "[GPU_Kernel]" prefixes not. */
+size_t hd_name_demangle(char out[HD_NAME_BYTES], hd_string name);
+
+/* The same without return type, template arguments and parameters: "at::native::add". Takes mangled and demangled
+ * names; anonymous namespaces and ABI tags go, operators ("operator<<", "operator()") and lambdas ("{lambda#1}") stay;
+ * names that are none of C++'s ("ampere_sgemm_128x64_tn", "Memcpy HtoD (Pageable -> Device)", "aten::add") are kept. */
+size_t hd_name_short(char out[HD_NAME_BYTES], hd_string name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
