@@ -27,14 +27,15 @@ void flame_total(int64_t *total, const int64_t *self, const hd_stacks *stacks);
 
 /* ---- one tree of one or two flames (flame_diff.c) ---------------------------------------------------------------- */
 
-/* What is written: the flame's own tree, or the tree of two flames together, where base_self and base_total are the
- * weights of the older one. */
+/* What is written: the flame's own tree, or the tree of two flames together, where base_self, base_total and
+ * base_count are those of the older one. */
 typedef struct flame_view {
     const hd_stacks *stacks;
     const int64_t *self, *total;
     const uint64_t *count;
     const int64_t *base_self, *base_total; /* NULL: there is no older one */
-    void *memory;                          /* what the view owns */
+    const uint64_t *base_count;
+    void *memory; /* what the view owns */
 } flame_view;
 
 /* base NULL: the flame as it is, nothing is copied. Kernels of the two are one frame where their short names are. */
