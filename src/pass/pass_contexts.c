@@ -83,7 +83,6 @@ static uint8_t seen_of(context_roles *roles, uint32_t category, uint32_t name)
     switch (context_role(roles, category, name)) {
     case HD_ROLE_OP:
     case HD_ROLE_PYTHON:
-    case HD_ROLE_ANNOTATION:
     case HD_ROLE_RUNTIME:
     case HD_ROLE_DRIVER: return SEEN_CPU;
     case HD_ROLE_KERNEL:
@@ -133,7 +132,7 @@ static void count_rows(void *state)
     }
 }
 
-/* GPU queues are left out, and what looks like one: GPU work and nothing that only a CPU does. */
+/* GPU rows are left out: queues, and what has GPU work, unless ops or calls stand on them too. */
 static bool list_lanes(walk *w)
 {
     w->lanes = calloc((size_t)w->track_count + 1, sizeof *w->lanes);
@@ -146,8 +145,8 @@ static bool list_lanes(walk *w)
             count += w->workers[t].next[track];
             seen |= w->workers[t].seen[track];
         }
-        bool gpu =
-            hd_trace_track_at(w->trace, track)->kind == HD_TRACK_STREAM || (seen & SEEN_GPU && !(seen & SEEN_CPU));
+        bool queue = hd_trace_track_at(w->trace, track)->kind == HD_TRACK_STREAM;
+        bool gpu = (queue || seen & SEEN_GPU) && !(seen & SEEN_CPU);
         if (count == 0 || gpu || !(seen & SEEN_WANTED)) continue;
         w->taken[track] = 1;
         w->lanes[w->lane_count++] = (walk_lane){.track = track, .count = count};
