@@ -3,8 +3,8 @@
  * 1. Cut where both are quiet for longer than the tolerance: no pair spans that.
  * 2. A stretch with as many samples as launches, which all fit in order, is paired in order.
  * 3. Else the cheapest alignment with gaps, by dynamic programming in a band: of each sample the launches within some
- *    spreads of it, at least the nearest NEAR and at most BAND. A sample left out costs what a residual of the whole
- *    tolerance would, and GAP_BITS; a launch left out costs nothing, since the number of pairs tells both.
+ *    spreads of it, at least the nearest NEAR and at most BAND. A sample left out costs GAP_BITS (that one of a hundred
+ *    is lost on either side); a launch left out costs nothing, since the number of pairs tells both.
  * 4. A sample far from its launch (its thread was descheduled between the two) is out of the band: what lies between
  *    two pairs is paired in order if it is as many on both sides, else searched again with a band of the tolerance.
  */
@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "pass/attribution_marks.h"
 
-enum { BAND = 256, NEAR = 8, BAND_SPREADS = 16, GAP_BITS = 10, ALIKE_BITS = 2 };
+enum { BAND = 256, NEAR = 8, BAND_SPREADS = 16, GAP_BITS = 14, ALIKE_BITS = 2 };
 enum { RUNS = 64, RUN_REACH = 128, FORBIDDEN = INT32_MAX / 4 };
 enum { CHECKED = 64, CHECKED_BITS = 5, MEAN_BITS = 3 };
 enum { FROM_NONE, FROM_UP, FROM_DIAGONAL, FROM_LEFT };
@@ -47,7 +47,8 @@ hd_status hd_marks_sort(hd_mark *marks, size_t count, hd_error *err)
         for (size_t low = 0; low < count; runs++) { /* neighbouring ascending runs, pairwise */
             size_t middle = low + 1, high, left = low;
             while (middle < count && from[middle - 1].time_ns <= from[middle].time_ns) middle++;
-            for (high = middle + (middle < count); high < count && from[high - 1].time_ns <= from[high].time_ns;) high++;
+            for (high = middle + (middle < count); high < count && from[high - 1].time_ns <= from[high].time_ns;)
+                high++;
             for (size_t right = middle; left < middle || right < high;) {
                 bool take_right = left == middle || (right < high && from[right].time_ns < from[left].time_ns);
                 to[written++] = take_right ? from[right++] : from[left++];
@@ -87,7 +88,7 @@ int64_t hd_mark_shift(int64_t time_ns, int64_t offset_ns)
 
 static int64_t distance(int64_t a, int64_t b)
 {
-    return a < b ? b - a : a - b;
+    return a < b ? (int64_t)((uint64_t)b - (uint64_t)a) : (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------------------------- */
@@ -102,14 +103,24 @@ static void sort_few(int64_t *list, size_t count)
     }
 }
 
+static int64_t median_residual(const hd_run *run, const int64_t *times, const hd_mark *launches, size_t at)
+{
+    int64_t off[HD_RUN_MARKS];
+    for (size_t i = 0; i < run->count; i++) off[i] = launches[at + i * run->stride].time_ns - times[i];
+    sort_few(off, run->count);
+    return off[run->count / 2];
+}
+
 static int32_t run_cost(const hd_run *run, const hd_mark *samples, const int64_t *times, const hd_mark *launches,
                         size_t at, int64_t limit)
 {
-    int64_t sum = 0;
+    int64_t middle = run->loose ? median_residual(run, times, launches, at) : 0;
+    int64_t sum = run->loose ? hd_mark_cost(middle, 1e-3f) : 0; /* where all places are alike, the nearest */
     for (size_t i = 0; i < run->count && sum < limit; i++) {
         const hd_mark *launch = &launches[at + i * run->stride];
         hd_mark_fit fit = hd_marks_fit(&samples[run->first + i * run->stride], launch);
-        int32_t cost = hd_mark_cost(launch->time_ns - times[i], 1e-3f);
+        int32_t cost =
+            hd_mark_cost((int64_t)((uint64_t)launch->time_ns - (uint64_t)times[i] - (uint64_t)middle), 1e-3f);
         sum += fit == HD_MARKS_APART ? cost + 16 * HD_MARK_BIT : fit == HD_MARKS_ALIKE ? cost + HD_MARK_BIT : cost;
     }
     return (int32_t)(sum / (int64_t)run->count);
@@ -121,6 +132,7 @@ void hd_run_fit(hd_run *run, const hd_mark *samples, const hd_mark *launches, si
     int64_t times[HD_RUN_MARKS], off[HD_RUN_MARKS];
     size_t span = (run->count - 1) * run->stride;
     run->cost = INT32_MAX;
+    run->margin = 0;
     if (span >= launch_count) return;
     for (size_t i = 0; i < run->count; i++)
         times[i] = hd_mark_shift(samples[run->first + i * run->stride].time_ns, offset_ns);
@@ -128,20 +140,29 @@ void hd_run_fit(hd_run *run, const hd_mark *samples, const hd_mark *launches, si
     size_t half = run->count / 2 * run->stride, last = launch_count - 1 - span;
     near = near > half ? near - half : 0;
     size_t low = near > reach ? near - reach : 0, high = near + reach < last ? near + reach : last;
+    int32_t second = INT32_MAX;
     if (low > last) low = last;
     for (size_t at = low; at <= high; at++) {
-        int64_t limit = run->cost == INT32_MAX ? INT64_MAX : (int64_t)run->cost * (int64_t)run->count;
+        int64_t limit = second == INT32_MAX ? INT64_MAX : (int64_t)second * (int64_t)run->count;
         int32_t cost = run_cost(run, samples, times, launches, at, limit);
-        if (cost >= run->cost) continue;
-        run->cost = cost;
-        run->at = at;
+        if (cost < run->cost) {
+            second = run->cost;
+            run->cost = cost;
+            run->at = at;
+        } else if (cost < second) {
+            second = cost;
+        }
     }
+    run->margin = second - run->cost;
     for (size_t i = 0; i < run->count; i++) off[i] = launches[run->at + i * run->stride].time_ns - times[i];
     sort_few(off, run->count);
     run->residual_ns = off[run->count / 2];
-    for (size_t i = 0; i < run->count; i++) off[i] = off[i] < 0 ? -off[i] : off[i];
+    for (size_t i = 0; i < run->count; i++) times[i] = distance(off[i], run->residual_ns);
+    for (size_t i = 0; i < run->count; i++) off[i] = distance(off[i], 0);
     sort_few(off, run->count);
+    sort_few(times, run->count);
     run->spread_ns = off[run->count / 2];
+    run->loose_spread_ns = times[run->count / 2];
 }
 
 int64_t hd_marks_spread(const hd_mark *samples, size_t sample_count, const hd_mark *launches, size_t launch_count)
@@ -215,7 +236,8 @@ static void find_centers(aligner *a, const stretch *s)
         if (same < s->sample_end && a->samples[same].time_ns <= next_time) next_time = a->samples[same].time_ns - 1;
         size_t until = at + hd_marks_find(a->launches + at, s->launch_end - at, next_time + 1);
         double per_sample = (double)(until - at) / (double)(same - i);
-        for (size_t k = i; k < same; k++) a->low[k - s->sample] = (uint32_t)(at + (size_t)((double)(k - i) * per_sample));
+        for (size_t k = i; k < same; k++)
+            a->low[k - s->sample] = (uint32_t)(at + (size_t)((double)(k - i) * per_sample));
         i = same;
     }
 }
@@ -410,8 +432,8 @@ static bool align_all(aligner *a, size_t sample_count, size_t launch_count)
         s.launch_end = s.launch;
         for (;;) {
             bool has_sample = s.sample_end < sample_count, has_launch = s.launch_end < launch_count;
-            bool take_sample = has_sample && (!has_launch || a->samples[s.sample_end].time_ns <
-                                                                 a->launches[s.launch_end].time_ns);
+            bool take_sample =
+                has_sample && (!has_launch || a->samples[s.sample_end].time_ns < a->launches[s.launch_end].time_ns);
             if (!has_sample && !has_launch) break;
             int64_t next = take_sample ? a->samples[s.sample_end].time_ns : a->launches[s.launch_end].time_ns;
             if (next - last > a->tolerance) break;
@@ -432,14 +454,15 @@ hd_status hd_marks_align(uint32_t *out, hd_align_result *result, const hd_mark *
     *result = (hd_align_result){0};
     for (size_t i = 0; i < sample_count; i++) out[i] = HD_MARK_NONE;
     if (sample_count >= HD_MARK_NONE || launch_count >= HD_MARK_NONE)
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 - 2 samples or launches of a thread");
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                            "more than 2^32 - 2 samples or launches of a thread");
     if (sample_count == 0 || launch_count == 0) return HD_OK;
     a.tolerance = options->tolerance_ns < HD_MARK_TIME_LIMIT / 4 ? options->tolerance_ns : HD_MARK_TIME_LIMIT / 4;
-    a.spread = options->spread_ns > 0 ? options->spread_ns
-                                      : hd_marks_spread(samples, sample_count, launches, launch_count);
+    a.spread =
+        options->spread_ns > 0 ? options->spread_ns : hd_marks_spread(samples, sample_count, launches, launch_count);
     a.per_spread = 1.0f / (float)a.spread;
     a.alike = ALIKE_BITS * HD_MARK_BIT;
-    a.gap = hd_mark_cost(a.tolerance, a.per_spread) + GAP_BITS * HD_MARK_BIT;
+    a.gap = GAP_BITS * HD_MARK_BIT;
     bool done = align_all(&a, sample_count, launch_count);
     free(a.low);
     free(a.high);

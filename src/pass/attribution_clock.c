@@ -13,7 +13,17 @@
 #include "base/error.h"
 #include "pass/attribution_marks.h"
 
-enum { CANDIDATES = 96, GROUPS = 4, PLACES = 64, PROBES = 24, DRIFT_RUNS = 96, REACH = 32 };
+enum {
+    CANDIDATES = 96,
+    GROUPS = 4,
+    PLACES = 512,
+    PROBES = 24,
+    DRIFT_RUNS = 96,
+    REACH = 32,
+    FINE_REACH = 64,
+    FINE_RUNS = 96,
+    KEPT = 6
+};
 enum { LONG_SPREADS = 48, SAME_NS = 20000 };
 #define MAX_DRIFT 1e-3
 
@@ -24,13 +34,21 @@ typedef struct candidate {
     bool likely;
 } candidate;
 
+typedef struct place {
+    int64_t off;
+    size_t at;
+} place;
+
 typedef struct finder {
     const hd_mark_pair *pairs;
     size_t count;
     size_t largest[GROUPS], group_count;
+    size_t quiet[GROUPS][FINE_RUNS]; /* in each part of a sequence, the sample behind the longest gap */
     int64_t tolerance;
     candidate list[CANDIDATES];
     size_t candidate_count;
+    place places[PLACES];
+    candidate tried[PLACES];
 } finder;
 
 static size_t least(const hd_mark_pair *p)
@@ -45,7 +63,8 @@ static int64_t between(int64_t a, int64_t b)
 
 static void propose(finder *f, int64_t offset, bool likely)
 {
-    if (f->candidate_count < CANDIDATES) f->list[f->candidate_count++] = (candidate){.offset = hd_mark_shift(offset, 0), .likely = likely};
+    if (f->candidate_count < CANDIDATES)
+        f->list[f->candidate_count++] = (candidate){.offset = hd_mark_shift(offset, 0), .likely = likely};
 }
 
 static void find_largest(finder *f)
@@ -62,12 +81,39 @@ static void find_largest(finder *f)
     }
 }
 
-/* ---- places of a run ---------------------------------------------------------------------------------------------- */
+static void find_quiet(finder *f)
+{
+    for (size_t g = 0; g < f->group_count; g++) {
+        const hd_mark_pair *p = &f->pairs[f->largest[g]];
+        for (size_t i = 0; i < FINE_RUNS; i++) {
+            size_t from = (size_t)((double)p->sample_count * (double)i / FINE_RUNS);
+            size_t until = (size_t)((double)p->sample_count * (double)(i + 1) / FINE_RUNS);
+            int64_t longest = -1;
+            f->quiet[g][i] = from;
+            for (size_t k = from ? from : 1; k < until && k < p->sample_count; k++) {
+                int64_t gap = p->samples[k].time_ns - p->samples[k - 1].time_ns;
+                if (gap <= longest) continue;
+                longest = gap;
+                f->quiet[g][i] = k;
+            }
+        }
+    }
+}
 
-typedef struct place {
-    int64_t off;
-    size_t at;
-} place;
+/* The first of a run's samples: every other run around a quiet place of samples [low, high], the rest evenly spread. A
+ * pause tells more than a steady row. */
+static size_t place_run(const finder *f, size_t g, size_t i, size_t runs, size_t low, size_t high, size_t span)
+{
+    double part = runs > 1 ? (double)i / (double)(runs - 1) : 0.5;
+    size_t place = low + (size_t)((double)(high - low) * part);
+    if (i % 2) return place;
+    size_t quiet = f->quiet[g][(size_t)((double)place / (double)f->pairs[f->largest[g]].sample_count * FINE_RUNS)];
+    quiet = quiet > span / 2 ? quiet - span / 2 : 0;
+    return quiet < low ? low : quiet > high ? high : quiet;
+}
+
+/* ---- places of a run ----------------------------------------------------------------------------------------------
+ */
 
 /* The PLACES best of all places, by how far a few of the run's intervals are off. */
 static size_t find_places(place *best, const hd_run *run, const hd_mark *samples, const hd_mark *launches, size_t count)
@@ -116,8 +162,7 @@ static size_t stride_of(const hd_mark_pair *p, int64_t spread)
     size_t stride = 1, count = least(p);
     int64_t span = p->samples[p->sample_count - 1].time_ns - p->samples[0].time_ns;
     double gap = (double)span / (double)p->sample_count;
-    while (stride * 4 * HD_RUN_MARKS <= count &&
-           gap * (double)(stride * HD_RUN_MARKS) < (double)spread * LONG_SPREADS)
+    while (stride * 4 * HD_RUN_MARKS <= count && gap * (double)(stride * HD_RUN_MARKS) < (double)spread * LONG_SPREADS)
         stride *= 2;
     return stride;
 }
@@ -140,7 +185,7 @@ static void judge_rhythm(const finder *f, candidate *c, size_t stride, size_t pr
         if (high > p->sample_count - 1 - span) high = p->sample_count - 1 - span;
         if (low > high) low = high;
         for (size_t i = 0; i < share && found < PROBES && low + i <= high; i++) {
-            run.first = share > 1 ? low + (size_t)((double)(high - low) * (double)i / (double)(share - 1)) : low;
+            run.first = place_run(f, g, i, share, low, high, span);
             hd_run_fit(&run, p->samples, p->launches, p->launch_count, c->offset, REACH);
             if (run.cost == INT32_MAX) continue;
             sum += run.cost;
@@ -164,7 +209,7 @@ static uint64_t count_pairs(const hd_mark_pair *p, int64_t offset, int64_t toler
         size_t look = at;
         /* launches that it cannot be are passed by only if one follows soon that it can */
         while (look < p->launch_count && look < at + 16 && p->launches[look].time_ns <= time + tolerance &&
-               hd_marks_fit(sample, &p->launches[look]) == HD_MARKS_APART)
+               sample->sort && p->launches[look].sort && sample->sort != p->launches[look].sort)
             look++;
         if (look == p->launch_count || look == at + 16 || p->launches[look].time_ns > time + tolerance) continue;
         pairs++;
@@ -179,6 +224,41 @@ static void judge(const finder *f, candidate *c)
     for (size_t i = 0; i < f->count; i++) c->pairs += count_pairs(&f->pairs[i], c->offset, f->tolerance);
 }
 
+/* What is left of the offset: places where the rhythm fits best, wherever that is, and what most of them agree on. They
+ * count by how sure they are. */
+static int64_t refine(int64_t offset, const finder *f, size_t stride)
+{
+    int64_t residuals[FINE_RUNS], spreads[FINE_RUNS], weights[FINE_RUNS], best_cost = INT64_MAX, best = 0;
+    size_t found = 0;
+    for (size_t g = 0; g < f->group_count; g++) {
+        const hd_mark_pair *p = &f->pairs[f->largest[g]];
+        size_t count = least(p);
+        hd_run run = {.count = count < HD_RUN_MARKS ? count : HD_RUN_MARKS, .loose = true};
+        if ((run.count - 1) * stride >= count) stride = 1;
+        for (size_t i = 0; i < FINE_RUNS / f->group_count; i++) {
+            run.stride = i % 2 ? stride : 1;
+            size_t span = (run.count - 1) * run.stride, last = p->sample_count - 1 - span;
+            run.first = place_run(f, g, i, FINE_RUNS / f->group_count, 0, last, span);
+            hd_run_fit(&run, p->samples, p->launches, p->launch_count, offset, FINE_REACH);
+            if (run.cost == INT32_MAX || between(run.residual_ns, 0) > f->tolerance) continue;
+            weights[found] = run.margin < 4 * HD_MARK_BIT ? run.margin + 1 : 4 * HD_MARK_BIT;
+            spreads[found] = run.loose_spread_ns;
+            residuals[found++] = run.residual_ns;
+        }
+    }
+    if (found == 0) return offset;
+    int64_t spread = median_of(spreads, found);
+    for (size_t i = 0; i < found; i++) {
+        int64_t cost = 0;
+        for (size_t k = 0; k < found; k++)
+            cost += weights[k] * hd_mark_cost(residuals[k] - residuals[i], 1.0f / (float)(spread > 200 ? spread : 200));
+        if (cost >= best_cost) continue;
+        best_cost = cost;
+        best = residuals[i];
+    }
+    return hd_mark_shift(offset, best);
+}
+
 /* ---- candidates ------------------------------------------------------------------------------------------------- */
 
 static int by_cost(const void *a, const void *b)
@@ -190,8 +270,8 @@ static int by_cost(const void *a, const void *b)
 
 static void propose_places(finder *f, const hd_mark_pair *p, size_t first, size_t stride, size_t rhythm_stride)
 {
-    place places[PLACES];
-    candidate tried[PLACES];
+    place *places = f->places;
+    candidate *tried = f->tried;
     hd_run run = {.first = first, .stride = stride, .count = least(p) < HD_RUN_MARKS ? least(p) : HD_RUN_MARKS};
     size_t found = find_places(places, &run, p->samples, p->launches, p->launch_count), kept = 0;
     for (size_t i = 0; i < found; i++) {
@@ -199,7 +279,7 @@ static void propose_places(finder *f, const hd_mark_pair *p, size_t first, size_
         judge_rhythm(f, &tried[i], rhythm_stride, 4);
     }
     qsort(tried, found, sizeof *tried, by_cost);
-    for (size_t i = 0; i < found && kept < 6; i++) {
+    for (size_t i = 0; i < found && kept < KEPT; i++) {
         bool near = false;
         for (size_t k = 0; k < i && !near; k++) near = between(tried[k].offset, tried[i].offset) < SAME_NS;
         if (near) continue;
@@ -208,21 +288,17 @@ static void propose_places(finder *f, const hd_mark_pair *p, size_t first, size_
     }
 }
 
-/* Offsets from runs of samples, dense and sparse, early and late. */
-static void propose_rhythms(finder *f, size_t rhythm_stride)
+/* Offsets from runs of samples, early and late. */
+static void propose_rhythms(finder *f, size_t stride)
 {
     size_t groups = f->group_count < 2 ? f->group_count : 2;
     for (size_t g = 0; g < groups; g++) {
         const hd_mark_pair *p = &f->pairs[f->largest[g]];
         size_t count = least(p), runs = count < HD_RUN_MARKS ? count : HD_RUN_MARKS;
-        size_t strides[3] = {1, rhythm_stride, runs > 1 ? (count - 1) / (runs - 1) : 1};
-        for (size_t i = 0; i < 3; i++) {
-            if (strides[i] == 0 || strides[i] * (runs - 1) >= count) continue;
-            if (i > 0 && strides[i] == strides[i - 1]) continue;
-            size_t room = p->sample_count - 1 - strides[i] * (runs - 1);
-            propose_places(f, p, room / 4, strides[i], rhythm_stride);
-            if (room >= 4) propose_places(f, p, room * 3 / 4, strides[i], rhythm_stride);
-        }
+        if (stride * (runs - 1) >= count) continue;
+        size_t room = p->sample_count - 1 - stride * (runs - 1);
+        propose_places(f, p, room / 4, stride, stride);
+        if (room >= 4) propose_places(f, p, room * 3 / 4, stride, stride);
     }
 }
 
@@ -257,7 +333,8 @@ static void drop_doubles(finder *f)
     f->candidate_count = kept;
 }
 
-/* ---- the choice --------------------------------------------------------------------------------------------------- */
+/* ---- the choice ---------------------------------------------------------------------------------------------------
+ */
 
 static uint64_t possible(const finder *f)
 {
@@ -334,7 +411,7 @@ typedef struct drift_point {
 /* The offset along the largest thread, each run looked for where the ones before it lead to. */
 static size_t follow(drift_point *points, const hd_mark_pair *p, int64_t offset, size_t stride)
 {
-    hd_run run = {.stride = stride, .count = HD_RUN_MARKS};
+    hd_run run = {.stride = stride, .count = HD_RUN_MARKS, .loose = true};
     size_t found = 0;
     while (run.stride > 1 && run.stride * (run.count - 1) >= least(p)) run.stride /= 2;
     size_t span = (run.count - 1) * run.stride;
@@ -405,7 +482,8 @@ int64_t hd_clock_apply(const hd_clock *clock, int64_t time_ns)
     return hd_mark_shift(shifted, (int64_t)(clock->drift * (double)(time_ns - clock->since_ns)));
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------------------------------------------------
+ */
 
 static void find_candidates(finder *f, size_t *out_stride)
 {
@@ -420,10 +498,17 @@ static void find_candidates(finder *f, size_t *out_stride)
         judge(f, &f->list[0]);
         return;
     }
-    candidate guess = f->list[0];
-    judge_rhythm(f, &guess, 1, 8);
-    *out_stride = stride_of(p, guess.spread);
-    propose_rhythms(f, *out_stride);
+    propose_rhythms(f, 1);
+    int64_t spread = INT64_MAX;
+    for (size_t i = 0; i < f->candidate_count; i++) {
+        judge_rhythm(f, &f->list[i], 1, PROBES);
+        if (f->list[i].cost != INT64_MAX && f->list[i].spread < spread) spread = f->list[i].spread;
+    }
+    *out_stride = stride_of(p, spread);
+    if (*out_stride > 1) propose_rhythms(f, *out_stride);
+    for (size_t i = 0; i < f->candidate_count; i++) {
+        if (f->list[i].likely) f->list[i].offset = refine(f->list[i].offset, f, *out_stride);
+    }
     drop_doubles(f);
     for (size_t i = 0; i < f->candidate_count; i++) judge_rhythm(f, &f->list[i], *out_stride, PROBES);
     for (size_t i = 0; i < f->candidate_count; i++) judge(f, &f->list[i]);
@@ -444,6 +529,7 @@ hd_status hd_clock_find(hd_clock *out, const hd_mark_pair *pairs, size_t count, 
         out->launches += pairs[i].launch_count;
     }
     find_largest(f);
+    find_quiet(f);
     hd_status status = HD_OK;
     if (f->group_count > 0) {
         const hd_mark_pair *p = &pairs[f->largest[0]];
@@ -452,6 +538,7 @@ hd_status hd_clock_find(hd_clock *out, const hd_mark_pair *pairs, size_t count, 
         decide(f, out);
         out->since_ns = p->samples[p->sample_count / 2].time_ns;
         status = find_drift(out, f, stride, err);
+        if (out->drift == 0) out->offset_ns = refine(out->offset_ns, f, stride);
     }
     free(f);
     return status;

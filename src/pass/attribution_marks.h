@@ -70,10 +70,13 @@ enum { HD_RUN_MARKS = 24 };
 /* Samples first, first + stride …; launches at, at + stride … */
 typedef struct hd_run {
     size_t first, stride, count; /* count: at most HD_RUN_MARKS */
+    bool loose;                  /* the cost is of what is left when the median residual is taken away */
     size_t at;                   /* out: the first launch, where they fit best */
     int64_t residual_ns;         /* out: median of launch - sample - offset */
-    int64_t spread_ns;           /* out: median of |launch - sample - offset| */
+    int64_t spread_ns;           /* out: median of |launch - sample - offset| … */
+    int64_t loose_spread_ns;     /* … and of |launch - sample - offset - residual_ns| */
     int32_t cost;                /* out: mean, in 256ths of bits of a microsecond; INT32_MAX: no place at all */
+    int32_t margin;              /* out: how much more the next best place costs */
 } hd_run;
 
 /* Where the run of samples lies among the launches, from `reach` launches before the nearest in time to as many behind
@@ -111,9 +114,9 @@ typedef struct hd_mark_pair {
 } hd_mark_pair;
 
 typedef struct hd_clock {
-    int64_t offset_ns; /* launch - sample, at since_ns */
-    int64_t since_ns;  /* a time of the samples */
-    double drift;      /* what the offset grows by per time */
+    int64_t offset_ns;                 /* launch - sample, at since_ns */
+    int64_t since_ns;                  /* a time of the samples */
+    double drift;                      /* what the offset grows by per time */
     uint64_t samples, launches, pairs; /* that could be one to one within the tolerance */
     bool fits, ambiguous;
     int64_t other_ns; /* the other offset, where ambiguous */

@@ -22,9 +22,9 @@ typedef struct assigner {
     const hd_mark_pair *samples, *launches;
     uint32_t *sample_ids, *launch_ids; /* those compared, the largest first */
     size_t sample_count, launch_count;
-    match *matches;  /* by sample, then launch; later by cost */
-    int32_t *costs;  /* by (sample, launch), places in the lists above */
-    uint8_t *taken;  /* samples, then launches, by place */
+    match *matches; /* by sample, then launch; later by cost */
+    int32_t *costs; /* by (sample, launch), places in the lists above */
+    uint8_t *taken; /* samples, then launches, by place */
     unsigned runs;
 } assigner;
 

@@ -10,18 +10,18 @@
 
 typedef struct model_options {
     size_t launches;
-    unsigned per_step;         /* launches of a step; 0: no steps */
-    int64_t gap_ns;            /* mean between launches */
-    int64_t pause_ns;          /* between steps */
-    int64_t step_noise_ns;     /* by how much a gap differs from step to step; else it repeats */
-    int64_t jitter_ns;         /* samples are late by up to that, order kept */
-    int64_t offset_ns;         /* clock of launches minus clock of samples */
-    double drift;              /* grows by that per time */
-    unsigned lost_samples;     /* of 10,000 */
-    unsigned lost_launches;    /* of 10,000 */
-    size_t first, last;        /* samples are recorded from the first to before the last launch; 0, 0: all */
-    unsigned names;            /* so many kernels; 0: no names */
-    int64_t start_ns;          /* of launches */
+    unsigned per_step;      /* launches of a step; 0: no steps */
+    int64_t gap_ns;         /* mean between launches */
+    int64_t pause_ns;       /* between steps */
+    int64_t step_noise_ns;  /* by how much a gap differs from step to step; else it repeats */
+    int64_t jitter_ns;      /* samples are late by up to that, order kept */
+    int64_t offset_ns;      /* clock of launches minus clock of samples */
+    double drift;           /* grows by that per time */
+    unsigned lost_samples;  /* of 10,000 */
+    unsigned lost_launches; /* of 10,000 */
+    size_t first, last;     /* samples are recorded from the first to before the last launch; 0, 0: all */
+    unsigned names;         /* so many kernels; 0: no names */
+    int64_t start_ns;       /* of launches */
 } model_options;
 
 typedef struct model {
