@@ -64,7 +64,10 @@ void flame_tree_deinit(flame_tree *tree);
  * text, and left alone when not. */
 size_t flame_text_clean(char *out, hd_string name, bool parted, bool *changed);
 
-/* "GPU time (ns)" … for titles. Static. */
+/* Whether it would be left as it is. */
+bool flame_text_fits(hd_string name, bool parted);
+
+/* "GPU time" … for titles. Static. */
 const char *flame_title_of(hd_flame_of of);
 
 /* ---- writers ----------------------------------------------------------------------------------------------------- */

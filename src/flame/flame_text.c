@@ -25,9 +25,9 @@ static bool is_surrogate(const char *data, size_t size)
 }
 
 /* U+0080 to U+009F: some terminals obey them. */
-static bool is_wide_control(const char *data)
+static bool is_wide_control(const char *data, size_t size)
 {
-    return (unsigned char)data[0] == 0xc2 && (unsigned char)data[1] < 0xa0;
+    return size >= 2 && (unsigned char)data[0] == 0xc2 && (unsigned char)data[1] < 0xa0;
 }
 
 static bool is_plain(unsigned char c, bool parted)
@@ -51,7 +51,7 @@ size_t flame_text_clean(char *out, hd_string name, bool parted, bool *changed)
             used = is_surrogate(at, name.size - i) ? 3 : 1;
             size += put(out + size, "\xef\xbf\xbd", 3);
             *changed = true;
-        } else if (is_wide_control(at)) {
+        } else if (is_wide_control(at, name.size - i)) {
             used = wide;
             out[size++] = ' ';
             *changed = true;
@@ -64,4 +64,17 @@ size_t flame_text_clean(char *out, hd_string name, bool parted, bool *changed)
     if (size) return size;
     *changed = true;
     return put(out, "[unknown]", 9);
+}
+
+bool flame_text_fits(hd_string name, bool parted)
+{
+    for (size_t i = 0; i < name.size;) {
+        const char *at = name.data + i;
+        size_t used = is_plain((unsigned char)*at, parted) ? 1 : 0;
+        if (!used && (unsigned char)*at >= 0x80)
+            used = is_wide_control(at, name.size - i) ? 0 : wide_size(at, name.size - i);
+        if (!used) return false;
+        i += used;
+    }
+    return name.size > 0;
 }

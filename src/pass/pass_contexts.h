@@ -2,13 +2,13 @@
  *
  * A lane is a track and its twins, as in index.h. Its slices are swept in start order (equal starts: the longer first,
  * then the earlier row). One slice encloses another when it stands before it in that order and ends at or after its
- * end; where slices cross, what ends in the middle of another does not enclose it, nor the other way round. Time
- * belongs to the slice that started last of those open, so that self times of a lane add up to the time that its slices
- * cover.
+ * end (one without length at the very end of another is in it, unless another begins there); where slices cross,
+ * neither encloses the other. Time belongs to the slice that started last of those open, so that self times of a lane
+ * add up to the time that its slices cover.
  *
- * CPU slices are all but: those on the row of a GPU queue, GPU work wherever it stands, waits and annotations shown on
- * GPU rows, and Kineto's span of the whole recording (category "Trace"). A slice that does not count here has no part
- * in stacks or self times of others either.
+ * CPU slices are all but: those on GPU rows (queues and what else has GPU work, where no op or call stands), GPU work
+ * wherever it stands, waits and annotations shown on GPU rows, and Kineto's span of the whole recording (category
+ * "Trace"). A slice that does not count here has no part in stacks or self times of others either.
  */
 #ifndef HD_PASS_PASS_CONTEXTS_H
 #define HD_PASS_PASS_CONTEXTS_H

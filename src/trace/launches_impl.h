@@ -1,0 +1,53 @@
+/* launches_impl.h - what hd_launches_find is made of */
+#ifndef HD_TRACE_LAUNCHES_IMPL_H
+#define HD_TRACE_LAUNCHES_IMPL_H
+
+#include "base/vector.h"
+#include "heddle/launches.h"
+
+/* Does the role of such a slice depend on its name? */
+bool hd_role_needs_name(hd_string category);
+
+/* A slice that may be a launch. */
+typedef struct launch_call {
+    uint64_t row;
+    int64_t id, start_ns, duration_ns;
+    uint32_t track, name;
+    uint32_t outer; /* index of the call that stands for it, mostly itself */
+    uint32_t place; /* in the result, HD_NONE: not in it */
+    uint8_t sort;
+    bool is_needed; /* something was launched by it */
+} launch_call;
+
+/* The call that made the node of a graph whose work this is. */
+typedef struct launch_creator {
+    uint32_t work;
+    int64_t id;
+} launch_creator;
+
+typedef struct launch_finder {
+    const hd_trace *trace;
+    int64_t *ranks;     /* by track, that of no track last: HD_NO_NUMBER if it has none or all have the same */
+    launch_call *calls; /* by row */
+    size_t call_count, call_capacity;
+    hd_work *works; /* by row; launch is the index of a call until the result is made */
+    size_t work_count, work_capacity;
+    launch_creator *creators; /* by work */
+    size_t creator_count, creator_capacity;
+    bool has_limit; /* there were 2^32 of something */
+} launch_finder;
+
+static inline int64_t launch_rank(const launch_finder *f, uint32_t track)
+{
+    uint32_t count = hd_trace_track_count(f->trace);
+    return f->ranks[track < count ? track : count];
+}
+
+/* launches_gather.c: fill calls, works, creators. false: no memory. */
+bool launches_gather(launch_finder *f);
+/* launches_join.c: by ids; sets outer of the calls, launch of the works, graph_launch of those with a creator. */
+bool launches_join(launch_finder *f);
+/* launches_flows.c: works without a launch, by flows. May add calls. */
+bool launches_join_flows(launch_finder *f);
+
+#endif
