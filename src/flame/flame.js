@@ -122,6 +122,9 @@ function change(old, now) {
   return human(delta, true) + " (" + (p < 0 ? "\u2212" : "+") + Math.abs(p).toFixed(2) + " %)";
 }
 
+/* Colours say what is GPU work, so labels leave "[GPU_Kernel]" away. */
+function label(i) { return title(i).replace(/^\[GPU_[A-Za-z]+\](?=.)/, ""); }
+
 /* What the tooltip says: [word, value] in rows. */
 function facts(i) {
   const rows = [];
@@ -136,7 +139,7 @@ function facts(i) {
   if (name[i] !== 0) {
     rows.push(["own", compared ? both(self[i]) + ", was " + both(oldSelf[i]) : both(self[i])]);
   }
-  rows.push([data.counted, grouped(works[i]) + (compared ? ", were " + grouped(oldWorks[i]) : "")]);
+  rows.push(["count", grouped(works[i]) + (compared ? ", were " + grouped(oldWorks[i]) : "")]);
   const lost = gone.get(i);
   if (lost) rows.push(["gone", grouped(lost.goneStacks) + " old stacks below it, " + both(lost.gone)]);
   if (rest.has(i)) rows.push(["", "frames too narrow to be drawn each: use --min-percent"]);
@@ -200,7 +203,8 @@ const panel = make(HTML, "div", {role: "dialog", "aria-label": "Frames that are 
 
 /* ---- drawing ---- */
 
-let width = data.width, zoom = 0, focus = 0, scale = 1, rows = [], matches = null;
+const paper = matchMedia("print"), page = svg.querySelector(".page");
+let width = data.width, height = data.height, zoom = 0, focus = 0, scale = 1, rows = [], matches = null;
 
 function inside(i, ancestor) { return i >= ancestor && i < end[ancestor]; }
 function left(i) { return inside(i, zoom) ? PAD + (start[i] - start[zoom]) * scale : PAD; }
@@ -219,7 +223,7 @@ function draw() {
     if (!path) paths.set(style, path = []);
     path.push("M" + px(x) + " " + y + "h" + px(w) + "v" + BOX + "h-" + px(w) + "z");
     rows[depth[i]].push(i);
-    const text = fit(title(i), w - 6);
+    const text = fit(label(i), w - 6);
     if (text) make(SVG, "text", {x: px(x + 3), y: y + BOX - 5}, texts).textContent = text;
     if (gone.has(i) && w >= WIDE) marks.push(i);
   }
@@ -252,9 +256,13 @@ function place(rect, i) {
   rect.setAttribute("width", px(Math.max(1, wide(i))));
 }
 
+/* As wide as the window, and as high, so that there is room for tooltips; on paper as wide as the fixed picture. */
 function resize() {
-  const height = data.height;
-  if (standalone) width = Math.max(640, innerWidth - (height > innerHeight ? 16 : 0));
+  const free = standalone && !paper.matches;
+  height = free ? Math.max(data.height, innerHeight) : data.height;
+  width = free ? Math.max(640, innerWidth - (data.height > innerHeight ? 16 : 0)) : data.width;
+  svg.setAttribute("height", height);
+  page.setAttribute("height", height);
   svg.setAttribute("width", width);
   svg.setAttribute("viewBox", "0 0 " + width + " " + height);
   for (const e of svg.querySelectorAll(".page")) e.setAttribute("width", width);
@@ -295,8 +303,7 @@ function showFocus() {
 
 function showTip(i, x, y) {
   tip.replaceChildren();
-  const name = make(HTML, "bdi", {class: "name"}, tip);
-  name.textContent = title(i);
+  make(HTML, "bdi", {class: "name"}, tip).textContent = title(i);
   const kind = rest.has(i) ? "" : data.kinds[Math.floor(data.classes[name[i]] / data.shades)];
   if (kind) make(HTML, "div", {class: "kind"}, tip).textContent = kind;
   const table = make(HTML, "table", {}, tip);
@@ -310,7 +317,7 @@ function showTip(i, x, y) {
   const w = Math.ceil(tip.offsetWidth) + 8, h = Math.ceil(tip.offsetHeight) + 8;
   tipBox.setAttribute("width", w);
   tipBox.setAttribute("height", h);
-  const view = standalone ? {top: scrollY, bottom: scrollY + innerHeight} : {top: 0, bottom: data.height};
+  const view = standalone ? {top: scrollY, bottom: scrollY + innerHeight} : {top: 0, bottom: height};
   let above = y + 16;
   if (above + h > view.bottom) above = Math.max(view.top, y - h - ROW - 8);
   tipBox.setAttribute("x", Math.max(PAD, Math.min(x + 12, width - PAD - w)));
@@ -507,7 +514,7 @@ function showPanel(on) {
   if (!on) return;
   panelBox.setAttribute("width", width - 2 * PAD);
   panelBox.setAttribute("y", (standalone ? scrollY : 0) + TOP);
-  panelBox.setAttribute("height", Math.min(panel.scrollHeight + 4, (standalone ? innerHeight : data.height) - TOP - 10));
+  panelBox.setAttribute("height", Math.min(panel.scrollHeight + 4, (standalone ? innerHeight : height) - TOP - 10));
 }
 
 function fillPanel() {
@@ -516,8 +523,8 @@ function fillPanel() {
   make(HTML, "strong", {}, panel).textContent = data.gone.text;
   const list = make(HTML, "ol", {}, panel);
   for (const [text, stacks, weight, below] of data.gone.list) {
-    const item = make(HTML, "li", {}, list), name = make(HTML, "bdi", {}, item);
-    name.textContent = text;
+    const item = make(HTML, "li", {}, list);
+    make(HTML, "bdi", {}, item).textContent = text;
     item.append(" \u2014 " + both(BigInt(weight)) + ", " + grouped(stacks) + (stacks === 1 ? " stack" : " stacks") + ", was called by ");
     const go = make(HTML, "button", {type: "button"}, item);
     go.textContent = title(below);
@@ -534,6 +541,7 @@ resize();
 loadHash();
 if (standalone) {
   addEventListener("resize", resize);
+  paper.addEventListener("change", resize);
   addEventListener("hashchange", loadHash);
   addEventListener("scroll", () => { followScroll(); hideTip(); });
   addEventListener("beforeprint", hideTip);

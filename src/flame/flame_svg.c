@@ -9,10 +9,13 @@
  * up: how many callers end here; name 0: what is left out, with the last three. Totals are the sums of selves.
  * flame.js reads it and draws everything anew.
  */
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "flame/flame_svg.h"
 
 enum {
@@ -161,6 +164,18 @@ static void put_box(hd_bytes *out, int64_t left, int64_t top, int64_t width)
     svg_put(out, "z");
 }
 
+/* Colours say what is GPU work, so labels leave "[GPU_Kernel]" away. */
+static hd_string without_prefix(hd_string name)
+{
+    if (name.size < 5 || memcmp(name.data, "[GPU_", 5) != 0) return name;
+    const char *end = memchr(name.data, ']', name.size);
+    size_t size = end ? (size_t)(end + 1 - name.data) : name.size;
+    for (size_t i = 5; i + 1 < size; i++) {
+        if (!isalpha((unsigned char)name.data[i])) return name;
+    }
+    return size < name.size ? (hd_string){name.data + size, name.size - size} : name;
+}
+
 static void put_label(hd_bytes *out, hd_string name, int64_t left, int64_t top, int64_t width)
 {
     int64_t places = (width - 2 * LABEL_PAD) / LABEL_CHAR;
@@ -190,7 +205,7 @@ static void place_cells(picture *p)
             snprintf(hidden, sizeof hidden, "[%llu narrower frames]", (unsigned long long)cell->hidden);
             name = text_of(hidden);
         }
-        put_label(&p->labels, name, left, top, width);
+        put_label(&p->labels, without_prefix(name), left, top, width);
     }
 }
 
@@ -469,7 +484,6 @@ static void put_data(picture *p)
     put_word(out, "title", p->words.title);
     put_word(out, "unit", hd_flame_unit(p->flame->of));
     put_word(out, "what", p->words.what);
-    put_word(out, "counted", p->words.counted);
     svg_put(out, "\n");
     put_palette(out);
     if (p->layout.gone_count) put_gone(p);

@@ -73,7 +73,7 @@ typedef struct svg_words {
     char sentences[SVG_SENTENCES][160];
     size_t count;
     char gone[160]; /* "gone: 12 stacks, 3.2 ms" */
-    const char *what, *counted;
+    const char *what;
 } svg_words;
 
 void svg_words_init(svg_words *out, const hd_flame *flame, const flame_view *view, const svg_layout *layout,

@@ -6,17 +6,16 @@
 #include "flame/flame_svg.h"
 
 static const struct {
-    const char *what;    /* is counted, in the title */
-    const char *counted; /* the things that carry the weights */
-    const char *of;      /* what they are */
+    const char *what; /* is counted, in the title */
+    const char *of;   /* what they are */
 } words[HD_FLAME_OFS] = {
-    [HD_FLAME_AUTO] = {"weight", "stacks", "of stacks"},
-    [HD_FLAME_GPU_TIME] = {"GPU time", "works", "of kernels, copies and sets"},
-    [HD_FLAME_CPU_TIME] = {"CPU time", "slices", "of slices"},
-    [HD_FLAME_CPU_SELF] = {"CPU time", "slices", "of slices less those in them"},
-    [HD_FLAME_LAUNCHES] = {"launches", "launches", "of GPU work"},
-    [HD_FLAME_BYTES] = {"bytes", "copies and sets", "moved by copies and sets"},
-    [HD_FLAME_SAMPLES] = {"weight", "samples", "of stack samples"},
+    [HD_FLAME_AUTO] = {"weight", "of stacks"},
+    [HD_FLAME_GPU_TIME] = {"GPU time", "of kernels, copies and sets"},
+    [HD_FLAME_CPU_TIME] = {"CPU time", "of slices"},
+    [HD_FLAME_CPU_SELF] = {"CPU time", "of slices less those in them"},
+    [HD_FLAME_LAUNCHES] = {"launches", "of GPU work"},
+    [HD_FLAME_BYTES] = {"bytes", "moved by copies and sets"},
+    [HD_FLAME_SAMPLES] = {"weight", "of stack samples"},
 };
 
 /* 1234567 -> "1,234,567" */
@@ -143,7 +142,7 @@ static void say_compared(svg_words *out, const hd_flame *flame, const svg_layout
 void svg_words_init(svg_words *out, const hd_flame *flame, const flame_view *view, const svg_layout *layout,
                     const hd_flame_write_options *options, double min_percent)
 {
-    *out = (svg_words){.what = words[flame->of].what, .counted = words[flame->of].counted};
+    *out = (svg_words){.what = words[flame->of].what};
     say_what(out, flame, view);
     if (options->title) {
         say(out, "%.150s", out->title);
