@@ -79,6 +79,8 @@ void lane_detail_free(lane_detail *detail);
 /* From parts, and longest_ns of level 0: all else of the lane but names. false: the numbers of the parts cannot be. */
 bool lane_derive(hd_lane *lane, lane_detail *detail, const hd_index *index);
 
+/* base_ns and units_per_ns: picoseconds where there are any and where the whole span fits. */
+void lane_choose_units(hd_index *index, const hd_trace *trace);
 /* A time in units; what lies too far out saturates. */
 int64_t lane_units(const hd_index *index, int64_t ns, int64_t ps);
 /* Units as whole nanoseconds since base_ns, rounded down. */

@@ -220,8 +220,7 @@ static bool list_lanes(build *b)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* Picoseconds where there are any and where the whole span fits. */
-static void choose_units(hd_index *index, const hd_trace *trace)
+void lane_choose_units(hd_index *index, const hd_trace *trace)
 {
     const hd_trace_facts *facts = hd_trace_facts_of(trace);
     int64_t length;
@@ -280,7 +279,7 @@ hd_status hd_index_build(hd_index **out, const hd_trace *trace, unsigned threads
     build b = {.trace = trace, .index = calloc(1, sizeof *b.index), .track_count = hd_trace_track_count(trace)};
     if (!b.index) return HD_NOMEM(err);
     b.index->slice_rows = hd_trace_row_count(trace, HD_KIND_SLICE);
-    choose_units(b.index, trace);
+    lane_choose_units(b.index, trace);
     bool fine = make_workers(&b, threads);
     if (fine) {
         lane_run_threads(count_rows, b.workers, sizeof *b.workers, b.worker_count);
