@@ -136,6 +136,7 @@ uint32_t hd_stack_samples_known(hd_stack_samples *s, uint64_t *out_hash, bool *o
     const hd_memo_value *value = hd_memo_find(out_hash, &s->threads, key.data, key.size);
     *out_changed = false;
     if (!value) return HD_NONE;
+    s->comm_repairs = value->c;
     *out_changed = take_comm(s, value->a, value->b);
     return value->a;
 }
@@ -146,6 +147,7 @@ uint32_t hd_stack_samples_thread(hd_stack_samples *s, uint64_t hash, bool *out_c
     size_t repaired;
     *out_changed = false;
     hd_string text = hd_stack_samples_utf8(s, &repaired, thread->comm);
+    s->comm_repairs = (uint32_t)repaired;
     uint32_t comm = text.size ? hd_builder_intern(s->builder, text.data, text.size) : HD_STRING_NONE;
     hd_ident pid = {0}, tid = {0};
     if (thread->has_pid) pid = number(s, thread->pid);
@@ -163,7 +165,7 @@ uint32_t hd_stack_samples_thread(hd_stack_samples *s, uint64_t hash, bool *out_c
     if (!note_track(s, process != HD_NONE && process > track ? process : track)) return HD_NONE;
     s->tracks[track].process = process;
     *out_changed = take_comm(s, track, comm);
-    hd_memo_add(&s->threads, hash, key.data, key.size, (hd_memo_value){track, comm, 0});
+    hd_memo_add(&s->threads, hash, key.data, key.size, (hd_memo_value){track, comm, s->comm_repairs});
     return track;
 }
 

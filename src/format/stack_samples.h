@@ -62,7 +62,8 @@ typedef struct hd_stack_samples {
     uint32_t track_count;
     uint8_t *kinds; /* hd_frame_kind + 1 by name, 0: not looked at */
     size_t kind_capacity;
-    hd_bytes text; /* a repaired one */
+    hd_bytes text;         /* a repaired one */
+    uint32_t comm_repairs; /* of the thread last asked for */
     uint64_t samples;
     uint64_t lines; /* read, for the progress */
 } hd_stack_samples;

@@ -105,9 +105,9 @@ static void find_quiet(finder *f)
 static size_t place_run(const finder *f, size_t g, size_t i, size_t runs, size_t low, size_t high, size_t span)
 {
     double part = runs > 1 ? (double)i / (double)(runs - 1) : 0.5;
-    size_t place = low + (size_t)((double)(high - low) * part);
-    if (i % 2) return place;
-    size_t quiet = f->quiet[g][(size_t)((double)place / (double)f->pairs[f->largest[g]].sample_count * FINE_RUNS)];
+    size_t even = low + (size_t)((double)(high - low) * part);
+    if (i % 2) return even;
+    size_t quiet = f->quiet[g][(size_t)((double)even / (double)f->pairs[f->largest[g]].sample_count * FINE_RUNS)];
     quiet = quiet > span / 2 ? quiet - span / 2 : 0;
     return quiet < low ? low : quiet > high ? high : quiet;
 }

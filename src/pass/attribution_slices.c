@@ -44,7 +44,8 @@ typedef struct slices_join {
     size_t frame_capacity;
 } slices_join;
 
-/* ---- what is asked for --------------------------------------------------------------------------------------------- */
+/* ---- what is asked for ---------------------------------------------------------------------------------------------
+ */
 
 static int by_row(const void *x, const void *y)
 {
@@ -103,7 +104,8 @@ static asked *find(const slices_join *j, uint64_t row)
     return bsearch(&key, j->list, j->count, sizeof *j->list, by_row);
 }
 
-/* ---- contexts ------------------------------------------------------------------------------------------------------ */
+/* ---- contexts ------------------------------------------------------------------------------------------------------
+ */
 
 /* The innermost open backward op that ends at `end` or later. Ends grow downward. */
 static uint32_t op_around(const slices_join *j, int64_t end)
@@ -147,7 +149,8 @@ static hd_status take(void *user, const hd_context *contexts, size_t count, hd_e
     return HD_OK;
 }
 
-/* ---- stacks -------------------------------------------------------------------------------------------------------- */
+/* ---- stacks --------------------------------------------------------------------------------------------------------
+ */
 
 /* The frames of `node` upon `base`; HD_NONE: no memory. */
 static uint32_t put_upon(slices_join *j, uint32_t base, uint32_t node)

@@ -21,7 +21,8 @@ static bool add_pair(pair_list *pairs, uint64_t backward, uint64_t forward)
     return true;
 }
 
-/* ---- flows ----------------------------------------------------------------------------------------------------------- */
+/* ---- flows
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static bool has_forward_flows(const hd_trace *trace, uint32_t category)
 {
@@ -66,7 +67,8 @@ static hd_status pair_by_flows(pair_list *pairs, const hd_trace *trace, hd_error
     return status;
 }
 
-/* ---- sequence numbers ------------------------------------------------------------------------------------------------ */
+/* ---- sequence numbers
+ * ------------------------------------------------------------------------------------------------ */
 
 typedef struct sequence_op {
     uint64_t row;
@@ -139,46 +141,52 @@ static int by_number_and_start(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static bool is_thread(const hd_trace *trace, uint32_t lane, int64_t thread)
+/* The last forward op of one number on a lane. */
+typedef struct latest_op {
+    const sequence_op *op;
+    int64_t tid; /* -1: no number */
+} latest_op;
+
+enum { THREADS_OF_A_NUMBER = 64 };
+
+static int64_t tid_of(const hd_trace *trace, uint32_t lane)
 {
     hd_string tid = hd_trace_string(trace, hd_trace_track_at(trace, lane)->tid.text);
     int64_t number = 0;
-    if (tid.size == 0 || tid.size > 18) return false;
+    if (tid.size == 0 || tid.size > 18) return -1;
     for (size_t i = 0; i < tid.size; i++) {
-        if (tid.data[i] < '0' || tid.data[i] > '9') return false;
+        if (tid.data[i] < '0' || tid.data[i] > '9') return -1;
         number = number * 10 + (tid.data[i] - '0');
     }
-    return number == thread;
+    return number;
+}
+
+static const sequence_op *forward_of(const latest_op *lanes, size_t count, int64_t thread)
+{
+    if (count == 1) return lanes[0].op;
+    for (size_t i = 0; i < count; i++) {
+        if (lanes[i].tid == thread) return lanes[i].op;
+    }
+    return NULL;
 }
 
 /* One process and number, in the order of starts: forward ops and the backward ops after them. Of forward ops within
  * each other the innermost made the node of the graph: it started last. */
 static bool pair_number(pair_list *pairs, const sequence_list *ops, size_t first, size_t end)
 {
-    const sequence_op *latest = NULL;
-    bool several = false;
+    latest_op lanes[THREADS_OF_A_NUMBER];
+    size_t count = 0, at;
     for (size_t i = first; i < end; i++) {
         const sequence_op *op = &ops->list[i];
-        if (op->thread == 0) {
-            several = several || (latest && latest->lane != op->lane);
-            latest = op;
-        }
-    }
-    latest = NULL;
-    for (size_t i = first, known = SIZE_MAX; i < end; i++) {
-        const sequence_op *op = &ops->list[i];
-        if (op->thread == 0) {
-            if (!several) latest = op;
+        if (op->thread != 0) {
+            const sequence_op *forward = forward_of(lanes, count, op->thread);
+            if (forward && !add_pair(pairs, op->row, forward->row)) return false;
             continue;
         }
-        if (several && known != i) { /* few have several: look back from here */
-            latest = NULL;
-            for (size_t k = i; k-- > first && i - k < 4096 && !latest;) {
-                const sequence_op *other = &ops->list[k];
-                if (other->thread == 0 && is_thread(ops->trace, other->lane, op->thread)) latest = other;
-            }
-        }
-        if (latest && !add_pair(pairs, op->row, latest->row)) return false;
+        for (at = 0; at < count && lanes[at].op->lane != op->lane;) at++;
+        if (at == THREADS_OF_A_NUMBER) continue;
+        if (at == count) lanes[count++].tid = tid_of(ops->trace, op->lane);
+        lanes[at].op = op;
     }
     return true;
 }
@@ -199,7 +207,8 @@ static hd_status pair_by_numbers(pair_list *pairs, const hd_trace *trace, hd_err
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- both ------------------------------------------------------------------------------------------------------------ */
+/* ---- both
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static int by_backward(const void *a, const void *b)
 {

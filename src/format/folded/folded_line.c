@@ -169,7 +169,7 @@ int folded_sniff(const unsigned char *head, size_t size)
     if (!size || *head == '{' || hd_text_looks_like(head, size)) return 0;
     survey s = look_at(head, size);
     unsigned readable = s.plain + s.extended + s.either;
-    if (s.lines <= 1 && !s.extended && size >= HD_INPUT_PEEK_BYTES) return sniff_cut(head, size);
+    if (!s.extended && size >= HD_INPUT_PEEK_BYTES && !memchr(head, '\n', size)) return sniff_cut(head, size);
     if (!readable || *head == '#') return 0;
     if (s.extended * 2 > s.lines && s.extended >= s.plain) return 60;
     if (s.deep && readable * 2 > s.lines) return 60;

@@ -151,7 +151,8 @@ static hd_status add_extended(reader *r, const hd_line *line, const folded_line 
         sample.track = hd_stack_samples_thread(s, hash, &changed, parts->thread, &thread);
         if (sample.track == HD_NONE) return HD_NOMEM(r->err);
     }
-    if (changed) HD_TRY(hd_stack_samples_count(s, COMM_CHANGED, 1, line));
+    HD_TRY(hd_stack_samples_count(s, COMM_CHANGED, changed, line));
+    HD_TRY(hd_stack_samples_count(s, TEXT_UTF8, s->comm_repairs, line));
     HD_TRY(find_stack(r, &sample.node, line, parts->frames, true));
     if (r->extended++ == 0 || parts->time_ns < r->first_ns) r->first_ns = parts->time_ns;
     return hd_stack_samples_add(s, &sample);

@@ -41,12 +41,12 @@ static size_t file_start(const char *text, size_t size)
     if (!size || text[size - 1] != ')') return size;
     while (i--) {
         if (text[i] == ')') depth++;
-        if (text[i] == '(' && --depth == 0) return i && hd_is_blank(text[i - 1]) ? i : size;
+        if (text[i] == '(' && --depth == 0) return i == 0 || hd_is_blank(text[i - 1]) ? i : size;
     }
     for (i = size; i-- > 1;) { /* one in the file's name has no other half */
         if (text[i] == '(' && hd_is_blank(text[i - 1])) return i;
     }
-    return text[0] == '(' ? 0 : size;
+    return size;
 }
 
 /* The function without "+0x1f". */

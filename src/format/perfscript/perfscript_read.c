@@ -69,6 +69,7 @@ typedef struct reader {
     hd_bytes maybe; /* a line that may be a sample's */
     hd_line maybe_line;
     hd_bytes event_text; /* of the last event */
+    size_t event_repairs;
     uint32_t event, no_event;
     bool any_header, period_or_address, skipping;
 } reader;
@@ -180,7 +181,7 @@ static void begin_sample(reader *r)
 }
 
 /* Most samples are of the event of the one before. */
-static hd_status name_sample(reader *r, hd_string event)
+static hd_status name_sample(reader *r, const hd_line *line, hd_string event)
 {
     size_t repaired;
     if (!event.size) return HD_OK;
@@ -190,9 +191,10 @@ static hd_status name_sample(reader *r, hd_string event)
         if (r->event_text.failed) return HD_NOMEM(r->err);
         hd_string text = hd_stack_samples_utf8(&r->samples, &repaired, event);
         r->event = hd_builder_intern(r->samples.builder, text.data, text.size);
+        r->event_repairs = repaired;
     }
     r->sample.name = r->event;
-    return HD_OK;
+    return hd_stack_samples_count(&r->samples, TEXT_UTF8, r->event_repairs, line);
 }
 
 static hd_status find_thread(reader *r, const hd_line *line, const perfscript_header *header)
@@ -203,7 +205,9 @@ static hd_status find_thread(reader *r, const hd_line *line, const perfscript_he
     r->sample.track = hd_stack_samples_known(s, &hash, &changed, header->who);
     if (r->sample.track == HD_NONE)
         r->sample.track = hd_stack_samples_thread(s, hash, &changed, header->who, &header->thread);
-    return changed ? hd_stack_samples_count(s, COMM_CHANGED, 1, line) : HD_OK;
+    if (r->sample.track == HD_NONE) return HD_OK;
+    HD_TRY(hd_stack_samples_count(s, COMM_CHANGED, changed, line));
+    return hd_stack_samples_count(s, TEXT_UTF8, s->comm_repairs, line);
 }
 
 static bool is_record(hd_string event)
@@ -220,7 +224,7 @@ static hd_status add_header(reader *r, const hd_line *line, const perfscript_hea
     begin_sample(r);
     r->any_header = true;
     HD_TRY(find_thread(r, line, header));
-    HD_TRY(name_sample(r, header->event));
+    HD_TRY(name_sample(r, line, header->event));
     hd_bytes_put(&r->rest, header->rest.data, header->rest.size);
     if (r->rest.failed) return HD_NOMEM(r->err);
     r->period_or_address = header->has_period && !header->event.size && header->rest.size &&
