@@ -110,6 +110,10 @@ hd_status hd_synth_stacks_trace(hd_trace **out, const hd_synth_stacks *stacks, b
  * appears whole or not at all. Errors: IO, MEMORY. */
 hd_status hd_synth_stacks_write(const hd_synth_stacks *stacks, const char *path, hd_error *err);
 
+/* A trace that was made with `cupti` as such a library writes it itself: a line of JSON for each record, of the types
+ * RUNTIME, CONCURRENT_KERNEL, MEMCPY and MEMSET. Whole or not at all. Errors: IO, MEMORY; ARGUMENT for other traces. */
+hd_status hd_synth_cupti_write(const hd_trace *trace, const char *path, hd_error *err);
+
 /* ---- damage: JSON as broken as profilers write it ---------------------------------------------------- */
 
 typedef enum hd_synth_damage {

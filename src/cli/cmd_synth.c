@@ -171,6 +171,16 @@ typedef struct making {
     cli_progress progress;
 } making;
 
+/* "gpu.ndjson", also compressed */
+static bool is_lines(const char *path)
+{
+    static const char *const endings[] = {".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz", ".ndjson.zst", ".jsonl.zst"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (ends_with(path, strlen(path), endings[i])) return true;
+    }
+    return false;
+}
+
 static hd_status write_trace(making *m, const hd_trace *trace, const char *path, hd_synth_damage_truth *damage)
 {
     const synth_command *command = m->command;
@@ -178,6 +188,7 @@ static hd_status write_trace(making *m, const hd_trace *trace, const char *path,
         hd_synth_damage_options how = {(uint32_t)command->damage, (uint32_t)command->damage_count, command->seed};
         return hd_synth_write_damaged(trace, path, &how, damage, &m->run->err);
     }
+    if (command->cupti && is_lines(path)) return hd_synth_cupti_write(trace, path, &m->run->err);
     hd_write_options how = {.progress = cli_progress_update, .progress_user = &m->progress};
     return hd_trace_write(trace, path, &how, &m->run->err);
 }
@@ -290,6 +301,9 @@ static int run(cli_run *run)
     if (command->rank >= (int64_t)command->ranks)
         return cli_usage_error(run, "--rank %d: with --ranks %d the last rank is %d", (int)command->rank,
                                (int)command->ranks, (int)command->ranks - 1);
+    if (is_lines(command->output) && (!command->cupti || command->damage))
+        return cli_usage_error(run,
+                               "lines of JSON are what a CUPTI library writes: --cupti is needed, --damage not known");
     if (to_stdout && run->global.json) return cli_usage_error(run, "-o - and --json both need standard output");
     if (to_stdout && command->ranks > 1 && !command->merged && command->rank < 0)
         return cli_usage_error(run, "%d ranks make as many files: with -o - give --merged or --rank",
@@ -314,7 +328,8 @@ const cli_command cmd_synth = {
         "--stacks writes what a uprobe on cudaLaunchKernel and its like would have recorded of the same run, a line "
         "for each launch: time, name of the thread, pid, tid, cpu, and the native stack from the root to the call. "
         "With --cupti the trace is what an injected CUPTI library records, which knows launches and kernels but no "
-        "stacks: two halves for heddle merge to join. Jitter, an offset of the clocks, lost stacks and other ids of "
+        "stacks: two halves for heddle merge to join; as FILE.ndjson it is written as such a library does itself. "
+        "Jitter, an offset of the clocks, lost stacks and other ids of "
         "threads make that as hard as it is in life.",
     .options = synth_options,
     .examples =

@@ -49,13 +49,25 @@ static const char *version_of(const synth *s, uint32_t name)
     return "_v3020";
 }
 
+/* A library does not demangle. */
+static uint32_t mangled_name(synth *s, uint32_t name)
+{
+    char text[300];
+    for (int i = 0; i < SYNTH_KERNEL_COUNT; i++) {
+        if (s->kernels[i].name != name) continue;
+        synth_mangle(text, sizeof text, (synth_kernel_id)i);
+        return synth_text(s, "Kernel: %s", text);
+    }
+    return HD_STRING_NONE;
+}
+
 static uint32_t new_name(synth *s, const synth_event *event)
 {
     hd_string name = hd_builder_string(s->builder, event->name);
     int size = (int)name.size;
     if (in(s, event, SYNTH_TEXT_CUDA_RUNTIME))
         return synth_text(s, "Runtime: %.*s%s", size, name.data, version_of(s, event->name));
-    if (in(s, event, SYNTH_TEXT_KERNEL)) return synth_text(s, "Kernel: %.*s", size, name.data);
+    if (in(s, event, SYNTH_TEXT_KERNEL)) return mangled_name(s, event->name);
     if (in(s, event, SYNTH_TEXT_GPU_MEMSET)) return synth_text(s, "Memset: Device");
     return synth_text(s, event->name == s->texts[SYNTH_TEXT_MEMCPY_DTOH] ? "MemCopy: DtoH" : "MemCopy: HtoD");
 }

@@ -97,46 +97,11 @@ static uint32_t new_frame(synth *s, const synth_event *event)
 
 /* ---- kernels ------------------------------------------------------------------------------------------------ */
 
-/* "void at::native::(anonymous namespace)::f<…>(…)" -> "at::native::(anonymous namespace)::f" */
-static size_t qualified_name(const char **out, const char *name)
-{
-    static const char anonymous[] = "(anonymous namespace)";
-    if (starts_with(name, "void ")) name += 5;
-    *out = name;
-    size_t size = 0;
-    for (; name[size] && name[size] != '<'; size++) {
-        if (name[size] != '(') continue;
-        if (!starts_with(name + size, anonymous)) break;
-        size += sizeof anonymous - 2;
-    }
-    return size;
-}
-
-/* The host's stub of a kernel is called after its mangled name: template arguments and parameters are left out here. */
-static void stub_frame(char out[FRAME_BYTES], const char *kernel)
-{
-    const char *at;
-    size_t size = qualified_name(&at, kernel), used;
-    const char *end = at + size;
-    bool nested = memchr(at, ':', size) != NULL;
-    used = (size_t)snprintf(out, FRAME_BYTES, "__device_stub__Z%s", nested ? "N" : "");
-    while (at < end && used < FRAME_BYTES - 8) {
-        const char *colon = memchr(at, ':', (size_t)(end - at));
-        size_t part = (size_t)((colon ? colon : end) - at);
-        const char *text = *at == '(' ? "_GLOBAL__N_1" : at;
-        if (*at == '(') part = strlen(text);
-        int more = snprintf(out + used, FRAME_BYTES - used, "%zu%.*s", part, (int)part, text);
-        used += (size_t)more < FRAME_BYTES - used ? (size_t)more : 0;
-        at = colon ? colon + 2 : end;
-    }
-    snprintf(out + used, FRAME_BYTES - used, nested ? "Ev" : "v");
-}
-
 /* The function that launches a kernel. */
 static void host_frame(char out[FRAME_BYTES], const char *kernel)
 {
     const char *at, *last;
-    size_t size = qualified_name(&at, kernel);
+    size_t size = synth_kernel_name(&at, kernel);
     for (last = at + size; last > at && last[-1] != ':';) last--;
     snprintf(out, FRAME_BYTES, "at::native::launch_%.*s", (int)(at + size - last), last);
 }
@@ -169,7 +134,8 @@ hd_status synth_frames_init(synth *s)
         char name[FRAME_BYTES];
         host_frame(name, synth_kernel_specs[i].name);
         s->hosts[i] = hd_stacks_name(stacks, name, strlen(name));
-        stub_frame(name, synth_kernel_specs[i].name);
+        size_t used = (size_t)snprintf(name, sizeof name, "__device_stub_");
+        synth_mangle(name + used, sizeof name - used, (synth_kernel_id)i);
         s->stubs[i] = hd_stacks_name(stacks, name, strlen(name));
     }
     return HD_OK;

@@ -264,6 +264,13 @@ uint64_t synth_count_lists(const synth *s);
 /* Gives a row its form and returns its values. */
 const int64_t *synth_cupti_row(synth *s, hd_row *row, const synth_event *event, int64_t values[8]);
 
+/* ---- names.c --------------------------------------------------------------------------------------------- */
+
+/* The qualified name within the full one; returns its size. */
+size_t synth_kernel_name(const char **out, const char *name);
+/* Terminated. */
+void synth_mangle(char *out, size_t room, synth_kernel_id kernel);
+
 /* ---- frames.c, samples.c --------------------------------------------------------------------------------- */
 
 hd_status synth_frames_init(synth *s);

@@ -55,11 +55,11 @@ extern const char *const synth_shape_keys[SYNTH_SHAPE_COUNT];
     X(GPU_MEMSET, "gpu_memset")                                                                                        \
     X(GPU_USER_ANNOTATION, "gpu_user_annotation")                                                                      \
     X(AC2G, "ac2g")                                                                                                    \
-    X(FWDBWD, "fwdbwd") X(CPU_INSTANT, "cpu_instant_event") X(MEMORY, "[memory]") X(TRACE, "Trace") X(                 \
-        LOADER, "data_loader") X(GLOBAL, "g") X(THREAD, "t") X(FLOAT, "Float") X(BFLOAT16, "BFloat16")                 \
-        X(EMPTY_LIST, "[]") X(ZERO, "0") X(DEFAULT_GROUP, "default_pg") X(ALLREDUCE, "allreduce") X(                   \
-            ALLGATHER, "_allgather_base") X(NCCL_ALLREDUCE, "nccl:all_reduce") X(NCCL_ALLGATHER,                       \
-                                                                                 "nccl:_all_gather_base")              \
+    X(FWDBWD, "fwdbwd")                                                                                                \
+    X(CPU_INSTANT, "cpu_instant_event") X(MEMORY, "[memory]") X(TRACE, "Trace") X(LOADER, "data_loader") X(            \
+        GLOBAL, "g") X(THREAD, "t") X(FLOAT, "Float") X(BFLOAT16, "BFloat16") X(EMPTY_LIST, "[]") X(ZERO, "0")         \
+        X(DEFAULT_GROUP, "default_pg") X(ALLREDUCE, "allreduce") X(ALLGATHER, "_allgather_base") X(                    \
+            NCCL_ALLREDUCE, "nccl:all_reduce") X(NCCL_ALLGATHER, "nccl:_all_gather_base")                              \
             X(RECORD_COMMS, "record_param_comms") X(LAUNCH, "cudaLaunchKernel") X(LAUNCH_EX, "cudaLaunchKernelExC") X( \
                 MEMCPY_ASYNC, "cudaMemcpyAsync") X(MEMSET_ASYNC, "cudaMemsetAsync") X(STREAM_SYNC,                     \
                                                                                       "cudaStreamSynchronize")         \

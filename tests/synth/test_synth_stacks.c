@@ -399,6 +399,53 @@ static void test_cupti__the_trace_has_calls_of_the_runtime_and_work_only(void **
     discard(&r);
 }
 
+static void test_cupti__lines_hold_each_event_once(void **state)
+{
+    (void)state;
+    hd_synth_options how = small_run();
+    how.cupti = true;
+    how.graphs = 2;
+    run r = make(&how);
+    char path[] = "/tmp/heddle_lines_XXXXXX", *text, *line, *end;
+    int fd = mkstemp(path);
+    size_t size;
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(hd_synth_cupti_write(r.trace, path, NULL), HD_OK);
+    text = file_text(path, &size);
+    unlink(path);
+    uint64_t lines = 0, kernels = 0, calls = 0, nodes = 0;
+    int64_t work_ns = 0;
+    for (line = text; *line; line = end + 1, lines++) {
+        long long start, stop;
+        char type[32];
+        end = strchr(line, '\n');
+        assert_non_null(end);
+        *end = '\0';
+        assert_int_equal(sscanf(line, "{\"type\":\"%31[A-Z_]\",\"start\":%lld,\"end\":%lld,", type, &start, &stop), 3);
+        assert_int_equal(end[-1], '}');
+        bool call = strcmp(type, "RUNTIME") == 0;
+        calls += call;
+        kernels += strcmp(type, "CONCURRENT_KERNEL") == 0;
+        nodes += strstr(line, "graphNodeCreatorCorrelationId") != NULL;
+        assert_non_null(strstr(line, "\"correlationId\":"));
+        assert_int_equal(call, strstr(line, "\"threadId\":") != NULL);
+        if (!call) work_ns += stop - start;
+    }
+    assert_int_equal(lines, r.truth.events);
+    assert_int_equal(kernels, r.truth.kernels);
+    assert_int_equal(calls, r.truth.events - r.truth.kernels - r.truth.copies);
+    assert_int_equal(nodes, 3 * 2 * 2);
+    assert_int_equal(work_ns, r.launches.work_ns);
+    free(text);
+    discard(&r);
+    hd_trace *kineto;
+    assert_int_equal(hd_synth_trace(&kineto, NULL, NULL, NULL), HD_OK);
+    assert_int_equal(hd_synth_cupti_write(kineto, path, NULL), HD_ERR_ARGUMENT);
+    assert_int_not_equal(access(path, F_OK), 0);
+    hd_trace_free(kineto);
+}
+
 /* ---- text and trace ------------------------------------------------------------------------------------------------
  */
 
@@ -552,6 +599,7 @@ int main(void)
         cmocka_unit_test(test_stacks__as_many_differ_as_there_are_paths),
         cmocka_unit_test(test_stacks__a_graph_has_one_launch_and_its_kernels_know_who_made_them),
         cmocka_unit_test(test_cupti__the_trace_has_calls_of_the_runtime_and_work_only),
+        cmocka_unit_test(test_cupti__lines_hold_each_event_once),
         cmocka_unit_test(test_text__a_line_is_a_sample_though_its_comm_has_a_space),
         cmocka_unit_test(test_trace__samples_have_node_cpu_and_truth_and_an_id_on_request),
         cmocka_unit_test(test_options__what_cannot_be_is_refused),
