@@ -54,7 +54,8 @@ typedef struct hd_pending_stack {
 /* How well the clocks agree. */
 typedef struct hd_clock_fit {
     bool known;        /* an offset was estimated or given */
-    int64_t offset_ns; /* GPU side minus samples */
+    int64_t offset_ns; /* GPU side minus samples; in the middle, where they drift */
+    double drift_ppm;  /* how fast the offset grows; 0: nothing to see of it */
     int64_t spread_ns; /* half of the matched samples lie nearer than this to their launch, after the offset … */
     int64_t worst_ns;  /* … and all nearer than this */
     uint64_t pairs;    /* that it was estimated from */
@@ -73,6 +74,7 @@ typedef struct hd_attribution {
     size_t pending_count;
     uint64_t sample_count;       /* of the CPU side that were asked for: with a stack */
     uint64_t without_stack;      /* samples that have none */
+    uint64_t not_launches;       /* of sample_count: their stack or event says that they launch nothing */
     uint64_t works_by[HD_RULES]; /* sums over works */
     uint64_t launches_by[HD_RULES];
     int64_t work_ns_by[HD_RULES];

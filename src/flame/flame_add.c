@@ -40,6 +40,16 @@ static bool block_has_work(const hd_trace *trace, const hd_block *block, uint8_t
     return false;
 }
 
+/* Work that only its row tells is found by looking for all of it. */
+static hd_status has_any_work(bool *out, const hd_trace *trace, hd_error *err)
+{
+    hd_launches all = {0};
+    HD_TRY(hd_launches_find(&all, trace, err));
+    *out = all.work_count > 0;
+    hd_launches_deinit(&all);
+    return HD_OK;
+}
+
 static hd_status has_work(bool *out, const hd_trace *trace, hd_error *err)
 {
     uint32_t strings = hd_trace_string_count(trace) + 1;
@@ -49,7 +59,7 @@ static hd_status has_work(bool *out, const hd_trace *trace, hd_error *err)
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_SLICE) && !*out; b++)
         *out = block_has_work(trace, hd_trace_block_at(trace, HD_KIND_SLICE, b), known, strings);
     free(known);
-    return HD_OK;
+    return *out ? HD_OK : has_any_work(out, trace, err);
 }
 
 static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attribution *attribution,

@@ -13,8 +13,6 @@
 
 #define GPU_GRAPH "[GPU_Graph]"
 
-enum { PREFIX_BYTES = 16 }; /* of "[GPU_Memcpy]" and the like */
-
 /* What a name of the trace becomes as the last frame; one list for each role of work. */
 typedef struct gpu_name {
     uint32_t name; /* of the flame, 0: not known yet */
@@ -51,18 +49,30 @@ static hd_string without_prefix(hd_string name)
     return (hd_string){name.data + size, name.size - size};
 }
 
+/* Only kernels have names of C++; those of copies, sets and calls are words. Returns its size. */
+static size_t put_name(char *out, const gpu_adder *g, int sort, hd_string plain)
+{
+    if (sort == GPU_KERNEL && g->adder->options->full_names) return hd_name_demangle(out, plain);
+    if (sort == GPU_KERNEL) return hd_name_short(out, plain);
+    if (plain.size) memcpy(out, plain.data, plain.size);
+    return plain.size;
+}
+
 /* Fill in a name that is asked for the first time. */
 static void make_name(gpu_adder *g, gpu_name *out, int sort, hd_string given)
 {
     flame_adder *a = g->adder;
-    char text[PREFIX_BYTES + HD_NAME_BYTES];
-    size_t prefix = strlen(prefixes[sort]), size;
     hd_string plain = without_prefix(given);
+    size_t prefix = strlen(prefixes[sort]), room = plain.size > HD_NAME_BYTES ? plain.size : HD_NAME_BYTES;
+    char *text = malloc(prefix + room);
+    out->name = HD_NONE;
+    if (!text) return;
     memcpy(text, prefixes[sort], prefix);
-    size = a->options->full_names ? hd_name_demangle(text + prefix, plain) : hd_name_short(text + prefix, plain);
+    size_t size = put_name(text + prefix, g, sort, plain);
     const filter_text texts[] = {{text + prefix, size}, {given.data, given.size}, {plain.data, plain.size}};
     out->passes = a->names.count == 0 || flame_text_passes(a, texts, sizeof texts / sizeof *texts);
     out->name = hd_stacks_name(a->flame->stacks, text, prefix + size);
+    free(text);
 }
 
 static hd_status name_of(gpu_name *out, gpu_adder *g, int sort, uint32_t id)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "format/stack_text.h"
 #include "trace/lazy.h"
 
 static const hd_format *const formats[] = {
@@ -109,8 +110,10 @@ static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
         *out = formats[i];
     }
     if (best) return HD_OK;
+    const char *like = hd_text_looks_like(head, size);
     return hd_error_set(err, HD_ERR_FORMAT, hd_input_path(input), 0,
-                        "no reader knows this content; `heddle formats` lists what can be read");
+                        "no reader knows this content%s%s; `heddle formats` lists what can be read",
+                        like ? ", which looks like " : "", like ? like : "");
 }
 
 hd_status hd_format_note_input(hd_builder *builder, const hd_format *format, const hd_input *input,

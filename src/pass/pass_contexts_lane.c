@@ -14,7 +14,7 @@
 #include "base/vector.h"
 #include "pass/pass_contexts_impl.h"
 
-enum { CROSSING_STEPS = 16 };
+enum { CROSSING_STEPS = 16, CONTEXT_BY_NAME = UINT8_MAX };
 
 /* ---- roles ----------------------------------------------------------------------------------------------------- */
 
@@ -36,11 +36,13 @@ void context_roles_deinit(context_roles *roles)
 
 hd_role context_role(context_roles *roles, uint32_t category, uint32_t name)
 {
-    uint8_t *known = category != HD_STRING_NONE ? &roles->by_category[category] : &roles->by_name[name];
+    uint8_t *known = &roles->by_category[category];
     if (*known == 0) {
-        hd_string text = category != HD_STRING_NONE ? (hd_string){"", 0} : hd_trace_string(roles->trace, name);
-        *known = (uint8_t)(hd_role_of(hd_trace_string(roles->trace, category), text) + 1);
+        hd_string text = hd_trace_string(roles->trace, category);
+        *known = (uint8_t)(text.size ? hd_role_of(text, (hd_string){"", 0}) + 1 : CONTEXT_BY_NAME);
     }
+    if (*known == CONTEXT_BY_NAME) known = &roles->by_name[name];
+    if (*known == 0) *known = (uint8_t)(hd_role_of((hd_string){"", 0}, hd_trace_string(roles->trace, name)) + 1);
     return (hd_role)(*known - 1);
 }
 

@@ -76,6 +76,11 @@ uint32_t hd_copy_track(hd_copy *copy, uint32_t source_track)
     return *id;
 }
 
+void hd_copy_use_track(hd_copy *copy, uint32_t source_track, uint32_t builder_track)
+{
+    if (source_track < copy->tracks.count) copy->tracks.ids[source_track] = builder_track;
+}
+
 hd_status hd_copy_tracks(hd_copy *copy, const uint8_t *keep, const hd_ident *pids, hd_error *err)
 {
     copy->pids = pids;
@@ -118,6 +123,10 @@ void hd_copy_free(hd_copy *copy)
     free(copy->pick_rows);
     free(copy->group_first);
     free(copy->scratch);
+    free(copy->added);
+    free(copy->added_shapes);
+    free(copy->variant_of);
+    for (int i = 0; i < HD_COPY_ADDED; i++) free(copy->added_values[i]);
     free(copy->text.data);
     hd_chunk_free(copy->chunk);
     free(copy);
@@ -155,6 +164,11 @@ hd_status hd_copy_new(hd_copy **out, const hd_trace *trace, hd_builder *builder,
 uint64_t hd_copy_dropped(const hd_copy *copy)
 {
     return copy->dropped;
+}
+
+uint64_t hd_copy_not_added(const hd_copy *copy)
+{
+    return copy->not_added;
 }
 
 /* ---- events in their order ------------------------------------------------------------------------------------- */

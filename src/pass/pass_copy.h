@@ -29,6 +29,7 @@ typedef struct hd_copy_rows {
     const hd_block *block;
     uint8_t *keep;       /* by row, 1 at first; set it to 0 to drop the row */
     bool changes_values; /* false at first: set it to have the hook `values` called for this block */
+    bool adds_arguments; /* hd_copy_add_arguments was called */
     /* internal */
     int64_t *columns[HD_COL_COUNT];
     uint32_t decoded, changed; /* a bit per column */
@@ -40,8 +41,16 @@ const int64_t *hd_copy_look(hd_copy_rows *rows, hd_column_id column);
  * of the source trace, or what hd_copy_add_track and hd_copy_add_string gave. */
 int64_t *hd_copy_change(hd_copy_rows *rows, hd_column_id column);
 
+enum { HD_COPY_ADDED = 2 };
+
+/* How many of hooks->added_keys each row gets, from the first on: 0 until changed. (*out_values)[key][row] are their
+ * values, strings being those of the builder; they take the place of arguments of the same key and scope. NULL when
+ * memory runs out. For the block at hand. */
+uint8_t *hd_copy_add_arguments(hd_copy *copy, int64_t *out_values[HD_COPY_ADDED]);
+
 typedef struct hd_copy_hooks {
     void *user;
+    const hd_arg_key *added_keys; /* arguments that rows may get, HD_COPY_ADDED of them; key: string of the builder */
     /* For each block; NULL: all stays as it is. */
     hd_status (*rows)(void *user, hd_copy *copy, hd_copy_rows *rows, hd_error *err);
     /* For each argument of the rows that stay, by shape and key: values[i] belongs to row row_of[i] of the block and
@@ -58,6 +67,8 @@ void hd_copy_free(hd_copy *copy);
 hd_status hd_copy_tracks(hd_copy *copy, const uint8_t *keep, const hd_ident *pids, hd_error *err);
 /* The builder's track and string for one of the source. */
 uint32_t hd_copy_track(hd_copy *copy, uint32_t source_track);
+/* What hd_copy_track says of it from now on. */
+void hd_copy_use_track(hd_copy *copy, uint32_t source_track, uint32_t builder_track);
 uint32_t hd_copy_string(hd_copy *copy, uint32_t source_string);
 /* Ids for hd_copy_change that stand for a track, a string of the builder; HD_NONE when memory runs out. */
 uint32_t hd_copy_add_track(hd_copy *copy, uint32_t builder_track);
@@ -66,6 +77,8 @@ uint32_t hd_copy_add_string(hd_copy *copy, uint32_t builder_string);
 hd_status hd_copy_events(hd_copy *copy, const hd_copy_hooks *hooks, hd_error *err);
 /* How many were dropped. */
 uint64_t hd_copy_dropped(const hd_copy *copy);
+/* How many rows got no added arguments, since theirs are a text that was not taken apart (too many shapes). */
+uint64_t hd_copy_not_added(const hd_copy *copy);
 
 /* Ledger, or metadata, ledger and facts. */
 hd_status hd_copy_ledger(hd_copy *copy, hd_error *err);

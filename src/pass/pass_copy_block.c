@@ -63,8 +63,8 @@ static bool is_mapped(const hd_copy *copy, hd_column_id column)
     switch (column) {
     case HD_COL_TRACK:
     case HD_COL_NAME:
-    case HD_COL_CATEGORY:
-    case HD_COL_SHAPE: return true;
+    case HD_COL_CATEGORY: return true;
+    case HD_COL_SHAPE: return !copy->has_builder_shapes;
     case HD_COL_ID:
         return copy->rows.changed >> HD_COL_ID_TYPE & 1 || types->width ||
                (types->base & HD_ID_VALUE_MASK) >= HD_ID_STRING;
@@ -181,20 +181,18 @@ static void place_arguments(hd_copy *copy, uint32_t group, uint32_t base)
     for (uint32_t i = first; i < end; i++) args_rows[copy->pick_rows[i]] = base + (i - first);
 }
 
-static bool is_string_type(unsigned type)
-{
-    return type == HD_ARG_STRING || type == HD_ARG_NUMBER || type == HD_ARG_JSON;
-}
-
-/* The values of one key in terms of the source, in scratch. */
-static hd_status take_values(hd_copy *copy, const hd_arg_group *group, uint32_t key, const uint32_t *picks,
-                             const uint32_t *rows, uint32_t count)
+hd_status hd_copy_values(hd_copy *copy, size_t at, const hd_arg_group *group, uint32_t key, const uint32_t *picks,
+                         const uint32_t *rows, uint32_t count)
 {
     const hd_shape *shape = hd_trace_shape_at(copy->trace, group->shape);
-    for (uint32_t i = 0; i < count; i++) copy->scratch[i] = hd_column_at(&group->columns[key], picks[i]);
-    if (!copy->rows.changes_values) return HD_OK;
-    return copy->hooks->values(copy->hooks->user, copy, &copy->rows, &shape->keys[key], copy->scratch, rows, count,
-                               copy->err);
+    int64_t *values = copy->scratch + at;
+    for (uint32_t i = 0; i < count; i++) values[i] = hd_column_at(&group->columns[key], picks[i]);
+    if (copy->rows.changes_values)
+        HD_TRY(copy->hooks->values(copy->hooks->user, copy, &copy->rows, &shape->keys[key], values, rows, count,
+                                   copy->err));
+    if (!hd_copy_is_string_type(shape->keys[key].type)) return HD_OK;
+    for (uint32_t i = 0; i < count; i++) values[i] = hd_copy_string(copy, (uint32_t)values[i]);
+    return HD_OK;
 }
 
 /* All rows stay and no value changes. */
@@ -207,24 +205,23 @@ static hd_status put_values(hd_copy *copy, hd_column *out, const hd_arg_group *g
                             const uint32_t *picks, const uint32_t *rows, uint32_t count)
 {
     const hd_shape *shape = hd_trace_shape_at(copy->trace, group->shape);
-    bool strings = is_string_type(shape->keys[key].type);
-    if (is_untouched(copy, group, count)) { /* argument rows keep their places */
-        if (!strings) return copy_column(copy, out, &group->columns[key], count) ? HD_OK : HD_NOMEM(copy->err);
+    bool strings = hd_copy_is_string_type(shape->keys[key].type);
+    if (is_untouched(copy, group, count) && !strings) /* argument rows keep their places */
+        return copy_column(copy, out, &group->columns[key], count) ? HD_OK : HD_NOMEM(copy->err);
+    if (is_untouched(copy, group, count)) {
         hd_column_decode(copy->scratch, &group->columns[key], 0, count);
+        for (uint32_t i = 0; i < count; i++) copy->scratch[i] = hd_copy_string(copy, (uint32_t)copy->scratch[i]);
     } else {
-        HD_TRY(take_values(copy, group, key, picks, rows, count));
+        HD_TRY(hd_copy_values(copy, 0, group, key, picks, rows, count));
     }
-    for (uint32_t i = 0; strings && i < count; i++) copy->scratch[i] = hd_copy_string(copy, (uint32_t)copy->scratch[i]);
     return hd_column_seal(out, hd_chunk_arena(copy->chunk), copy->scratch, count) ? HD_OK : HD_NOMEM(copy->err);
 }
 
 /* ---- arguments that become text, where the builder has too many shapes ------------------------------------------- */
 
-static void put_value_text(hd_copy *copy, unsigned type, int64_t bits)
+static void put_value_text(hd_copy *copy, unsigned type, int64_t bits, hd_string s)
 {
     hd_json_out *out = &copy->text;
-    hd_string s = {"", 0};
-    if (is_string_type(type)) s = hd_trace_string(copy->trace, (uint32_t)bits);
     switch (type) {
     case HD_ARG_NULL: hd_json_put_text(out, "null"); break;
     case HD_ARG_BOOL: hd_json_put_text(out, bits ? "true" : "false"); break;
@@ -235,30 +232,59 @@ static void put_value_text(hd_copy *copy, unsigned type, int64_t bits)
     }
 }
 
-static void put_members_text(hd_copy *copy, const hd_arg_group *group, uint32_t row, hd_arg_scope scope, bool first)
+bool hd_copy_is_replaced(hd_copy *copy, const hd_arg_key *key, uint32_t added)
 {
-    const hd_shape *shape = hd_trace_shape_at(copy->trace, group->shape);
-    for (uint32_t key = 0; key < shape->key_count; key++) {
-        if (shape->keys[key].scope != scope) continue;
-        hd_string name = hd_trace_string(copy->trace, shape->keys[key].key);
-        if (!first) hd_json_put_text(&copy->text, ",");
-        first = false;
-        hd_json_put_string(&copy->text, name.data, name.size);
-        hd_json_put_text(&copy->text, ":");
-        put_value_text(copy, shape->keys[key].type, hd_column_at(&group->columns[key], row));
+    for (uint32_t i = 0; i < added; i++) {
+        const hd_arg_key *by = &copy->hooks->added_keys[i];
+        if (by->scope == key->scope && by->key == hd_copy_string(copy, key->key)) return true;
+    }
+    return false;
+}
+
+static void put_member_name(hd_copy *copy, hd_string name, bool *first)
+{
+    if (!*first) hd_json_put_text(&copy->text, ",");
+    *first = false;
+    hd_json_put_string(&copy->text, name.data, name.size);
+    hd_json_put_text(&copy->text, ":");
+}
+
+static void put_members_text(hd_copy *copy, const hd_arg_group *group, uint32_t args_row, hd_arg_scope scope,
+                             uint32_t block_row, uint32_t added)
+{
+    const hd_shape *shape = group ? hd_trace_shape_at(copy->trace, group->shape) : NULL;
+    bool first = true;
+    for (uint32_t key = 0; shape && key < shape->key_count; key++) {
+        const hd_arg_key *k = &shape->keys[key];
+        if (k->scope != scope || hd_copy_is_replaced(copy, k, added)) continue;
+        int64_t bits = hd_column_at(&group->columns[key], args_row);
+        hd_string s = {"", 0};
+        if (hd_copy_is_string_type(k->type)) s = hd_trace_string(copy->trace, (uint32_t)bits);
+        put_member_name(copy, hd_trace_string(copy->trace, k->key), &first);
+        put_value_text(copy, k->type, bits, s);
+    }
+    for (uint32_t i = 0; i < added; i++) {
+        const hd_arg_key *k = &copy->hooks->added_keys[i];
+        if (k->scope != scope) continue;
+        int64_t bits = copy->added_values[i][block_row];
+        hd_string s = {"", 0};
+        if (hd_copy_is_string_type(k->type)) s = hd_builder_string(copy->builder, (uint32_t)bits);
+        put_member_name(copy, hd_builder_string(copy->builder, k->key), &first);
+        put_value_text(copy, k->type, bits, s);
     }
 }
 
-/* {"event member":1,"args":{…}} */
-static uint32_t argument_text(hd_copy *copy, const hd_arg_group *group, uint32_t row)
+uint32_t hd_copy_argument_text(hd_copy *copy, uint32_t source_shape, const hd_arg_group *group, uint32_t args_row,
+                               uint32_t block_row, uint32_t added)
 {
-    const hd_shape *shape = hd_trace_shape_at(copy->trace, group->shape);
+    bool has_args = hd_trace_shape_at(copy->trace, source_shape)->has_args;
+    for (uint32_t i = 0; i < added; i++) has_args |= copy->hooks->added_keys[i].scope == HD_SCOPE_ARGS;
     copy->text.size = 0;
     hd_json_put_text(&copy->text, "{");
-    put_members_text(copy, group, row, HD_SCOPE_EVENT, true);
-    if (shape->has_args) {
+    put_members_text(copy, group, args_row, HD_SCOPE_EVENT, block_row, added);
+    if (has_args) {
         hd_json_put_text(&copy->text, copy->text.size > 1 ? ",\"args\":{" : "\"args\":{");
-        put_members_text(copy, group, row, HD_SCOPE_ARGS, true);
+        put_members_text(copy, group, args_row, HD_SCOPE_ARGS, block_row, added);
         hd_json_put_text(&copy->text, "}");
     }
     hd_json_put_text(&copy->text, "}");
@@ -281,7 +307,7 @@ static hd_status put_raw_group(hd_copy *copy, hd_arg_group *out, uint32_t raw_ro
         for (uint32_t i = 0; i < count; i++) {
             uint32_t row = copy->picks[first + i];
             uint32_t text = shape == raw ? hd_copy_string(copy, (uint32_t)hd_column_at(&group->columns[0], row))
-                                         : argument_text(copy, group, row);
+                                         : hd_copy_argument_text(copy, group->shape, group, row, 0, 0);
             if (text == HD_STRING_NONE) return HD_NOMEM(copy->err);
             copy->scratch[done++] = text;
         }
@@ -377,7 +403,7 @@ hd_status hd_copy_block(hd_copy *copy, const hd_block *block)
     hd_block out = {.kind = block->kind};
     copy->rows.block = block;
     copy->rows.decoded = copy->rows.changed = 0;
-    copy->rows.changes_values = false;
+    copy->rows.changes_values = copy->rows.adds_arguments = copy->has_builder_shapes = false;
     memset(copy->rows.keep, 1, block->row_count);
     if (copy->hooks->rows) HD_TRY(copy->hooks->rows(copy->hooks->user, copy, &copy->rows, copy->err));
     copy->kept = 0;
@@ -386,7 +412,7 @@ hd_status hd_copy_block(hd_copy *copy, const hd_block *block)
     if (copy->kept == 0) return HD_OK;
     out.row_count = copy->kept;
     forget_ends(&copy->rows);
-    HD_TRY(copy_groups(copy, &out));
+    HD_TRY(copy->rows.adds_arguments ? hd_copy_added_groups(copy, &out) : copy_groups(copy, &out));
     if (!copy_columns(copy, &out)) return HD_NOMEM(copy->err);
     return hd_chunk_add_block(copy->chunk, &out, copy->err);
 }

@@ -414,7 +414,8 @@ static hd_kind kind_of(const event *e)
     };
     uint8_t kind = kinds[e->row.phase & 0x7f];
     if (kind == 0) return HD_KIND_OTHER;
-    if (e->row.start_ns == HD_NO_TIME && kind - 1 != HD_KIND_META) return HD_KIND_OTHER;
+    /* stacks with a weight, as folded text has them, are samples without a time */
+    if (e->row.start_ns == HD_NO_TIME && kind - 1 != HD_KIND_META && kind - 1 != HD_KIND_SAMPLE) return HD_KIND_OTHER;
     return (hd_kind)(kind - 1);
 }
 

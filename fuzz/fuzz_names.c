@@ -1,0 +1,35 @@
+/* fuzz_names.c - libFuzzer target: demangled and short names
+ *
+ * Properties: nothing is written behind the room; equal names give equal texts; a short name is not longer than the
+ * demangled one, but for lambdas that had no number.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "heddle/names.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    hd_string name = {(const char *)data, size};
+    char *out = malloc(HD_NAME_BYTES), *again = malloc(HD_NAME_BYTES);
+    require(out && again);
+    size_t demangled = hd_name_demangle(out, name);
+    require(demangled <= HD_NAME_BYTES);
+    require(size == 0 || demangled > 0);
+    size_t of_demangled = hd_name_short(again, (hd_string){out, demangled});
+    require(of_demangled <= HD_NAME_BYTES);
+    size_t shortened = hd_name_short(out, name);
+    require(shortened <= HD_NAME_BYTES);
+    if (size > 2 && memcmp(data, "_Z", 2) == 0 && demangled < HD_NAME_BYTES)
+        require(shortened == of_demangled && memcmp(out, again, shortened) == 0);
+    free(out);
+    free(again);
+    return 0;
+}

@@ -1,0 +1,67 @@
+/* perfscript.c - `perf script` text as the list of formats sees it */
+#include "format/perfscript/perfscript.h"
+
+const hd_format hd_perfscript_format = {
+    .info = {.name = "perf-script",
+             .title = "Text of perf script",
+             .extensions = ".perf",
+             .reads = true,
+             .keeps = "samples with time, thread, CPU, period, event and stack",
+             .loses = "nothing, as nothing writes it here"},
+    .sniff = perfscript_sniff,
+    .read = perfscript_read,
+};
+
+static bool starts(hd_string s, const char *with)
+{
+    size_t n = strlen(with);
+    return s.size >= n && memcmp(s.data, with, n) == 0;
+}
+
+typedef struct survey {
+    unsigned lines, headers, stacked, frames;
+    bool after_header, own_comment;
+} survey;
+
+static void look_at(survey *all, hd_string line)
+{
+    perfscript_header header;
+    perfscript_frame frame;
+    bool after_header = all->after_header;
+    all->after_header = false;
+    if (!hd_text_trim(line.data, line.size).size) return;
+    if (*line.data == '#') {
+        all->own_comment |=
+            starts(line, "# captured on") || starts(line, "# perf version") || starts(line, "# cmdline : ");
+        return;
+    }
+    all->lines++;
+    if (perfscript_has_address(line.data, line.size) && *line.data == '\t') {
+        all->frames++;
+        all->stacked += after_header;
+    } else if (perfscript_parse_header(&header, line.data, line.size)) {
+        bool whole = header.sure && header.event.size && (header.thread.has_tid || header.has_cpu || header.has_period);
+        all->after_header = true;
+        all->headers += whole;
+        if (header.sure && perfscript_parse_frame(&frame, header.rest.data, header.rest.size) && frame.has_address)
+            all->stacked++;
+    }
+}
+
+/* A stack below a header is what nothing else has; headers alone are also what ftrace writes. */
+int perfscript_sniff(const unsigned char *head, size_t size)
+{
+    const char *at = (const char *)head, *end = at + size;
+    survey all = {0};
+    if (!size || *head == '{') return 0;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
+        if (!newline && all.lines && size >= HD_INPUT_PEEK_BYTES) break; /* it may be cut */
+        look_at(&all, (hd_string){at, (size_t)(stop - at)});
+        at = newline ? newline + 1 : end;
+    }
+    if (all.stacked) return 70;
+    if (all.own_comment && *head == '#') return 70;
+    if (all.headers * 2 > all.lines) return 65;
+    return all.frames * 2 > all.lines && all.frames ? 50 : 0;
+}

@@ -1,0 +1,254 @@
+/* stack_samples.c - what the readers of stacks as text do alike: samples of threads in a trace under construction */
+#include "format/stack_samples.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/vector.h"
+
+enum { BATCH_ROWS = 4 * HD_BLOCK_ROWS, DETAIL_BYTES = 80, PROGRESS_LINES = 1 << 14 };
+
+hd_status hd_stack_samples_open(hd_stack_samples *s, hd_builder *builder, hd_input *input, const char *stage,
+                                const hd_stack_code *codes, const hd_read_options *options, hd_error *err)
+{
+    *s = (hd_stack_samples){
+        .builder = builder, .input = input, .options = options, .err = err, .stage = stage, .codes = codes};
+    HD_TRY(hd_stacks_new(&s->stacks, err));
+    return hd_batch_new(&s->batch, builder, err);
+}
+
+void hd_stack_samples_close(hd_stack_samples *s)
+{
+    hd_stacks_free(s->stacks);
+    hd_batch_free(s->batch);
+    hd_memo_deinit(&s->threads);
+    hd_bytes_deinit(&s->text);
+    free(s->tracks);
+    free(s->kinds);
+}
+
+/* ---- what is counted ------------------------------------------------------------------------------------------- */
+
+static uint32_t detail_of(hd_stack_samples *s, const hd_stack_code *code, const hd_line *line)
+{
+    char start[64];
+    size_t size = line->size < DETAIL_BYTES ? line->size : DETAIL_BYTES, repaired;
+    hd_bytes words = {0};
+    snprintf(start, sizeof start, "line %llu", (unsigned long long)line->number);
+    hd_bytes_put(&words, start, strlen(start));
+    hd_bytes_put(&words, code->what, strlen(code->what));
+    hd_bytes_put(&words, ": ", 2);
+    hd_string text = hd_stack_samples_utf8(s, &repaired, (hd_string){line->text, size});
+    hd_bytes_put(&words, text.data, text.size);
+    if (size < line->size) hd_bytes_put(&words, " …", strlen(" …"));
+    uint32_t id = words.failed ? HD_STRING_NONE : hd_builder_intern(s->builder, (char *)words.data, words.size);
+    hd_bytes_deinit(&words);
+    return id;
+}
+
+hd_status hd_stack_samples_count(hd_stack_samples *s, size_t code, uint64_t count, const hd_line *line)
+{
+    const hd_stack_code *c = &s->codes[code];
+    hd_stack_tally *tally = &s->tally[code];
+    if (!count) return HD_OK;
+    if (!tally->count) {
+        tally->offset = line ? line->offset : HD_OFFSET_NONE;
+        tally->detail = line && c->what ? detail_of(s, c, line) : HD_STRING_NONE;
+    }
+    tally->count += count;
+    if (!s->options->strict || c->level == HD_LEDGER_NOTE) return HD_OK;
+    return hd_error_set(s->err, HD_ERR_DAMAGED, NULL, line ? line->offset : HD_OFFSET_NONE,
+                        "%s in line %llu, and --strict refuses repairs", c->code,
+                        line ? (unsigned long long)line->number : 0);
+}
+
+static void tell(hd_stack_samples *s)
+{
+    for (size_t i = 0; i < HD_STACK_CODES; i++) {
+        const hd_stack_tally *t = &s->tally[i];
+        if (!t->count) continue;
+        hd_builder_ledger_detail(s->builder, s->stage, s->codes[i].code, s->codes[i].level, t->count, t->offset,
+                                 t->detail);
+    }
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+hd_string hd_stack_samples_utf8(hd_stack_samples *s, size_t *out_repaired, hd_string text)
+{
+    *out_repaired = 0;
+    if (hd_utf8_valid(text.data, text.size, false)) return text;
+    s->text.size = 0;
+    *out_repaired = hd_text_put_utf8(&s->text, text.data, text.size);
+    return (hd_string){(char *)s->text.data, s->text.size};
+}
+
+uint32_t hd_stack_samples_frame(hd_stack_samples *s, hd_frame_kind *out_kind, const char *text, size_t size)
+{
+    uint32_t name = hd_stacks_name(s->stacks, text, size);
+    if (name == HD_NONE || !out_kind) return name;
+    if (name >= s->kind_capacity) {
+        size_t wider = s->kind_capacity ? s->kind_capacity * 2 : 1024;
+        while (wider <= name) wider *= 2;
+        uint8_t *kinds = realloc(s->kinds, wider);
+        if (!kinds) return HD_NONE;
+        memset(kinds + s->kind_capacity, 0, wider - s->kind_capacity);
+        s->kinds = kinds;
+        s->kind_capacity = wider;
+    }
+    if (!s->kinds[name]) s->kinds[name] = (uint8_t)(hd_frame_kind_by_name(text, size) + 1);
+    *out_kind = (hd_frame_kind)(s->kinds[name] - 1);
+    return name;
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+static hd_ident number(hd_stack_samples *s, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return (hd_ident){HD_IDENT_NUMBER, hd_builder_intern_text(s->builder, text)};
+}
+
+/* Room for what is known of a track. */
+static bool note_track(hd_stack_samples *s, uint32_t track)
+{
+    while (s->track_count <= track) {
+        if (!hd_grow((void **)&s->tracks, &s->track_capacity, s->track_count, sizeof *s->tracks)) return false;
+        s->tracks[s->track_count++] = (hd_stack_track){.process = HD_NONE};
+    }
+    return true;
+}
+
+/* The name of a track is its last comm. */
+static bool take_comm(hd_stack_samples *s, uint32_t track, uint32_t comm)
+{
+    uint32_t before = s->tracks[track].comm;
+    if (comm == HD_STRING_NONE || comm == before) return false;
+    s->tracks[track].comm = comm;
+    return before != HD_STRING_NONE;
+}
+
+uint32_t hd_stack_samples_known(hd_stack_samples *s, uint64_t *out_hash, bool *out_changed, hd_string key)
+{
+    const hd_memo_value *value = hd_memo_find(out_hash, &s->threads, key.data, key.size);
+    *out_changed = false;
+    if (!value) return HD_NONE;
+    s->comm_repairs = value->c;
+    *out_changed = take_comm(s, value->a, value->b);
+    return value->a;
+}
+
+uint32_t hd_stack_samples_thread(hd_stack_samples *s, uint64_t hash, bool *out_changed, hd_string key,
+                                 const hd_stack_thread *thread)
+{
+    size_t repaired;
+    *out_changed = false;
+    hd_string text = hd_stack_samples_utf8(s, &repaired, thread->comm);
+    s->comm_repairs = (uint32_t)repaired;
+    uint32_t comm = text.size ? hd_builder_intern(s->builder, text.data, text.size) : HD_STRING_NONE;
+    hd_ident pid = {0}, tid = {0};
+    if (thread->has_pid) pid = number(s, thread->pid);
+    if (thread->has_tid)
+        tid = number(s, thread->tid);
+    else if (comm != HD_STRING_NONE)
+        tid = (hd_ident){HD_IDENT_STRING, comm}; /* nothing else tells threads apart */
+    else if (!thread->has_pid)
+        return HD_NONE;
+    uint32_t track = hd_builder_track(s->builder, pid, tid, false);
+    if (track == HD_NONE) return track;
+    uint32_t process = HD_NONE;
+    if (thread->has_pid && thread->has_tid && thread->pid == thread->tid)
+        process = hd_builder_track(s->builder, pid, (hd_ident){0}, true);
+    if (!note_track(s, process != HD_NONE && process > track ? process : track)) return HD_NONE;
+    s->tracks[track].process = process;
+    *out_changed = take_comm(s, track, comm);
+    hd_memo_add(&s->threads, hash, key.data, key.size, (hd_memo_value){track, comm, s->comm_repairs});
+    return track;
+}
+
+static void name_tracks(hd_stack_samples *s)
+{
+    for (uint32_t i = 0; i < s->track_count; i++) {
+        const hd_stack_track *t = &s->tracks[i];
+        if (t->comm == HD_STRING_NONE) continue;
+        hd_builder_name_track(s->builder, i, t->comm);
+        if (t->process != HD_NONE) hd_builder_name_track(s->builder, t->process, t->comm);
+    }
+}
+
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
+
+static hd_status flush(hd_stack_samples *s)
+{
+    hd_chunk *chunk;
+    if (hd_batch_row_count(s->batch) == 0) return HD_OK;
+    HD_TRY(hd_batch_take(&chunk, s->batch, s->err));
+    return hd_builder_append(s->builder, chunk, s->err);
+}
+
+/* The shape of a sample and its values: `sf` beside the arguments, and of those what there is. */
+static uint32_t shape_of(hd_stack_samples *s, int64_t values[4], const hd_stack_sample *sample)
+{
+    const bool args = s->options->args == HD_ARGS_ALL;
+    const struct {
+        const char *key;
+        hd_arg_type type;
+        int64_t value;
+    } parts[4] = {{"sf", sample->node != HD_STACK_NONE ? HD_ARG_INT : HD_ARG_NULL, sample->node},
+                  {"cpu", sample->cpu_type, sample->cpu},
+                  {"weight", sample->weight_type, sample->weight},
+                  {"trace", sample->trace ? HD_ARG_STRING : HD_ARG_NULL, sample->trace}};
+    hd_arg_key keys[4];
+    uint32_t count = 0, code = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        code = code << 2 | (parts[i].type == HD_ARG_NULL ? 0 : parts[i].type == HD_ARG_DECIMAL ? 2 : 1);
+        if (parts[i].type != HD_ARG_NULL) values[count++] = parts[i].value;
+    }
+    if (!args) return 0;
+    if (s->shapes[code]) return s->shapes[code] - 1;
+    count = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        if (parts[i].type == HD_ARG_NULL) continue;
+        keys[count++] = (hd_arg_key){.key = hd_builder_intern_text(s->builder, parts[i].key),
+                                     .type = (uint8_t)parts[i].type,
+                                     .scope = i ? HD_SCOPE_ARGS : HD_SCOPE_EVENT};
+    }
+    uint32_t shape = hd_builder_shape(s->builder, keys, count, (code & 0x3f) != 0);
+    if (shape != HD_NONE) s->shapes[code] = shape + 1;
+    return shape;
+}
+
+hd_status hd_stack_samples_add(hd_stack_samples *s, const hd_stack_sample *sample)
+{
+    int64_t values[4];
+    hd_row row = hd_row_of(HD_KIND_SAMPLE, 'P');
+    if (sample->node == HD_NONE) return HD_NOMEM(s->err);
+    row.track = sample->track;
+    row.name = sample->name;
+    row.start_ns = sample->time_ns;
+    row.shape = shape_of(s, values, sample);
+    if (row.shape == HD_NONE) return HD_NOMEM(s->err);
+    HD_TRY(hd_batch_add(s->batch, &row, values, s->err));
+    s->samples++;
+    return hd_batch_row_count(s->batch) < BATCH_ROWS ? HD_OK : flush(s);
+}
+
+hd_status hd_stack_samples_finish(hd_stack_samples *s)
+{
+    hd_trace_facts *facts = hd_builder_facts(s->builder);
+    facts->has_args = s->options->args == HD_ARGS_ALL;
+    HD_TRY(flush(s));
+    if (s->text.failed) return HD_NOMEM(s->err);
+    name_tracks(s);
+    tell(s);
+    return hd_stacks_save(s->stacks, s->builder, s->err);
+}
+
+void hd_stack_samples_progress(hd_stack_samples *s)
+{
+    if (!s->options->progress || ++s->lines % PROGRESS_LINES) return;
+    s->options->progress(s->options->progress_user, hd_input_stored_position(s->input), hd_input_size_bytes(s->input));
+}

@@ -1,0 +1,206 @@
+/* stack_text.c - what the readers of stacks as text share: what frames are, and text that is not as it should be */
+#include "format/stack_text.h"
+
+#include <string.h>
+
+hd_string hd_text_trim(const char *data, size_t size)
+{
+    while (size && hd_is_blank(*data)) data++, size--;
+    while (size && (hd_is_blank(data[size - 1]) || data[size - 1] == '\r')) size--;
+    return (hd_string){data, size};
+}
+
+bool hd_text_int(int64_t *out, const char *data, size_t size)
+{
+    bool negative = size && *data == '-';
+    size_t i = negative;
+    int64_t value = 0;
+    if (i == size) return false;
+    for (; i < size; i++) {
+        int64_t digit = data[i] - '0';
+        if (!hd_is_digit(data[i])) return false;
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, digit, &value)) return false;
+    }
+    *out = negative ? -value : value;
+    return true;
+}
+
+/* ---- repairs ----------------------------------------------------------------------------------------------------- */
+
+/* The size of the escape sequence at data[0], which is ESC. */
+static size_t escape_size(const char *data, size_t size)
+{
+    size_t i = 2;
+    if (size < 2) return size;
+    if (data[1] == '[') { /* CSI: parameters, then one letter */
+        while (i < size && data[i] >= 0x20 && data[i] <= 0x3f) i++;
+        return i < size && data[i] >= 0x40 && data[i] <= 0x7e ? i + 1 : i;
+    }
+    if (data[1] == ']') { /* OSC: up to BEL or ESC \ */
+        while (i < size && data[i] != '\a' && data[i] != '\x1b') i++;
+        if (i < size && data[i] == '\a') return i + 1;
+        return i + 1 < size && data[i + 1] == '\\' ? i + 2 : i;
+    }
+    return data[1] >= 0x20 && data[1] <= 0x7e ? 2 : 1;
+}
+
+void hd_text_put_plain(hd_bytes *out, const char *data, size_t size)
+{
+    while (size) {
+        const char *escape = memchr(data, '\x1b', size);
+        size_t plain = escape ? (size_t)(escape - data) : size;
+        hd_bytes_put(out, data, plain);
+        size_t gone = escape ? escape_size(escape, size - plain) : 0;
+        data += plain + gone;
+        size -= plain + gone;
+    }
+}
+
+/* The size of the character at p; 0: it is none, and *out_bad bytes are one maximal part of one. */
+static size_t utf8_size(size_t *out_bad, const unsigned char *p, size_t size)
+{
+    unsigned char lead = *p;
+    size_t more = lead >= 0xc2 && lead <= 0xdf ? 1 : (lead & 0xf0) == 0xe0 ? 2 : lead >= 0xf0 && lead <= 0xf4 ? 3 : 0;
+    unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    *out_bad = 1;
+    if (lead < 0x80) return 1;
+    if (more == 0) return 0;
+    for (size_t i = 1; i <= more; i++) {
+        if (i >= size || p[i] < low || p[i] > high) return 0;
+        *out_bad = i + 1;
+        low = 0x80;
+        high = 0xbf;
+    }
+    return more + 1;
+}
+
+size_t hd_text_put_utf8(hd_bytes *out, const char *data, size_t size)
+{
+    size_t repaired = 0;
+    for (size_t at = 0, length, bad; at < size; at += length) {
+        length = utf8_size(&bad, (const unsigned char *)data + at, size - at);
+        if (length) {
+            hd_bytes_put(out, data + at, length);
+            continue;
+        }
+        hd_bytes_put(out, "\xef\xbf\xbd", 3);
+        repaired++;
+        length = bad;
+    }
+    return repaired;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+static bool starts(const char *data, size_t size, const char *with)
+{
+    size_t n = strlen(with);
+    return size >= n && memcmp(data, with, n) == 0;
+}
+
+static bool ends(const char *data, size_t size, const char *with)
+{
+    size_t n = strlen(with);
+    return size >= n && memcmp(data + size - n, with, n) == 0;
+}
+
+/* "file.py:12", "py::name", "name (file.py:12)", "name (file.py)" */
+static bool is_python(const char *data, size_t size)
+{
+    if (starts(data, size, "py::") || ends(data, size, ".py)")) return true;
+    for (size_t i = 0; i + 4 < size; i++) {
+        const char *dot = memchr(data + i, '.', size - i - 4);
+        if (!dot) return false;
+        if (memcmp(dot, ".py:", 4) == 0 && hd_is_digit(dot[4])) return true;
+        i = (size_t)(dot - data);
+    }
+    return false;
+}
+
+/* cudaMalloc, cuLaunchKernel, hipMemcpy: the prefix, then a capital. cublasSgemm is a library's function. */
+static bool is_api(const char *data, size_t size)
+{
+    size_t prefix = starts(data, size, "cuda") || starts(data, size, "hip") ? (*data == 'c' ? 4 : 3) : 2;
+    if (prefix == 2 && !starts(data, size, "cu")) return false;
+    return size > prefix && data[prefix] >= 'A' && data[prefix] <= 'Z';
+}
+
+hd_frame_kind hd_frame_kind_by_name(const char *data, size_t size)
+{
+    if (size && *data == '[') {
+        if (starts(data, size, "[GPU_Kernel]")) return HD_FRAME_KERNEL;
+        if (starts(data, size, "[GPU_Memcpy]") || starts(data, size, "[GPU_Memset]")) return HD_FRAME_COPY;
+        if ((size == 10 && starts(data, size, "[no stack]")) ||
+            (size == 20 && starts(data, size, "[GPU_Launch_Pending]")))
+            return HD_FRAME_MARK;
+    }
+    if (ends(data, size, "_[k]")) return HD_FRAME_OS; /* flamegraph.pl's marks: kernel, */
+    if (ends(data, size, "_[w]")) return HD_FRAME_OS; /* and the waker's stack, which is the kernel's too */
+    if (is_python(data, size)) return HD_FRAME_PYTHON;
+    return is_api(data, size) ? HD_FRAME_API : HD_FRAME_NATIVE;
+}
+
+/* ---- what an input may be -------------------------------------------------------------------------------------- */
+
+typedef struct look {
+    const char *start; /* of the input */
+    size_t size;
+    const char *what;
+} look;
+
+#define LOOK(start, what)                                                                                              \
+    {                                                                                                                  \
+        start, sizeof(start) - 1, what                                                                                 \
+    }
+static const look by_start[] = {
+    LOOK("PERFILE2", "a perf.data file: `perf script -i FILE > FILE.perf` makes text of it that can be read"),
+    LOOK("2ELIFREP", "a perf.data file of a big-endian machine: `perf script -i FILE > FILE.perf` makes text of it"),
+    LOOK("SQLite format 3", "an SQLite database, as Nsight Systems and rocprof write"),
+    LOOK("\x7f"
+         "ELF",
+         "an ELF program or library"),
+    LOOK("<svg", "an SVG picture"),
+    LOOK("<!DOCTYPE html", "an HTML page"),
+    LOOK("<html", "an HTML page"),
+    LOOK("PK\x03\x04", "a ZIP archive"),
+    LOOK("\x89PNG", "a PNG picture"),
+    LOOK("%PDF-", "a PDF document"),
+    LOOK("#!", "a script"),
+    LOOK("go tool pprof", "text of pprof"),
+    LOOK("MZ", "a Windows program"),
+};
+
+/* Names of the records of CUPTI's sample program activity_trace, one a line. */
+static bool is_cupti_text(const char *text, size_t size)
+{
+    static const char *const records[] = {"RUNTIME [", "DRIVER [", "CONCURRENT_KERNEL [",
+                                          "KERNEL [",  "MEMCPY ",  "MEMSET ",
+                                          "OVERHEAD ", "DEVICE ",  "CONTEXT "};
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+        if (starts(text, size, records[i]) && memchr(text, '[', size)) return true;
+    }
+    return false;
+}
+
+static bool holds(const char *text, size_t size, const char *what)
+{
+    return memmem(text, size, what, strlen(what)) != NULL;
+}
+
+const char *hd_text_looks_like(const unsigned char *head, size_t size)
+{
+    const char *text = (const char *)head;
+    for (size_t i = 0; i < sizeof by_start / sizeof *by_start; i++) {
+        const look *l = &by_start[i];
+        if (size >= l->size && memcmp(text, l->start, l->size) == 0) return l->what;
+    }
+    hd_string body = hd_text_trim(text, size);
+    while (body.size && (*body.data == '\n' || *body.data == '\r')) body.data++, body.size--;
+    if (starts(body.data, body.size, "<?xml")) return holds(text, size, "<svg") ? "an SVG picture" : "XML";
+    if (starts(body.data, body.size, "<")) return "XML or HTML";
+    if (starts(body.data, body.size, "{\"type\":\"")) return "newline-delimited JSON, as CUPTI injections write";
+    if (starts(body.data, body.size, "{") || starts(body.data, body.size, "[{")) return "JSON";
+    if (is_cupti_text(body.data, body.size)) return "text of CUPTI's activity sample";
+    return NULL;
+}

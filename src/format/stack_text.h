@@ -1,0 +1,34 @@
+/* stack_text.h - what the readers of stacks as text share: what frames are, and text that is not as it should be */
+#ifndef HD_FORMAT_STACK_TEXT_H
+#define HD_FORMAT_STACK_TEXT_H
+
+#include "base/bytes.h"
+#include "heddle/stacks.h"
+
+static inline bool hd_is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+static inline bool hd_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+/* Without the blanks (and a lone '\r') at its ends. */
+hd_string hd_text_trim(const char *data, size_t size);
+
+/* All of data[0 … size) as an integer, with a '-' before it at most; false: it is none, or beyond int64. */
+bool hd_text_int(int64_t *out, const char *data, size_t size);
+
+/* Append the text without the escape sequences of terminals (ECMA-48: colours and the like). */
+void hd_text_put_plain(hd_bytes *out, const char *data, size_t size);
+/* Append the text as UTF-8, with U+FFFD for each maximal part that is none; returns how many. */
+size_t hd_text_put_utf8(hd_bytes *out, const char *data, size_t size);
+
+/* What a frame is, by its name alone: NATIVE if nothing speaks for anything else. */
+hd_frame_kind hd_frame_kind_by_name(const char *data, size_t size);
+
+/* What an input looks like that no reader takes, in words ("a perf.data file: …"); NULL: like nothing we know.
+ * Static. */
+const char *hd_text_looks_like(const unsigned char *head, size_t size);
+
+#endif

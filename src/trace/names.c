@@ -1,0 +1,434 @@
+/* names.c - C++ names shortened to what an engineer calls the function
+ *
+ * A demangled name is read once from left to right as
+ *
+ *     [return type ' '] component {'::' component} ['(' parameters ')' [qualifiers]] [' [clone .x]']
+ *
+ * where a component may carry template arguments and ABI tags, and parameters may be followed by '::' (what is local to
+ * a function). Brackets are matched with a stack, so the time is linear. What does not read like this is no C++ name,
+ * and is kept: texts with blanks but without parameters, Python frames, file names, "Memcpy HtoD (Pageable -> Device)".
+ */
+#include "heddle/names.h"
+
+#include "base/demangle.h"
+
+static const char ellipsis[] = "\xe2\x80\xa6";
+enum { ELLIPSIS_BYTES = 3, BRACKET_DEPTH = 512 };
+
+/* ---- the reader ------------------------------------------------------------------------------------------------ */
+
+typedef struct name_reader {
+    const char *at, *end;
+    char *out;
+    size_t size;
+    bool is_full;       /* the short name is longer than the buffer */
+    bool is_cut;        /* the text ends with "…": brackets may be open */
+    bool has_blank;     /* there was a blank, behind what may be a return type */
+    bool has_pointer;   /* '*' or '&' behind the component: it is a type, and a blank must follow */
+    bool has_params;    /* parameters of the component that was read last, or of an outer one */
+    bool is_wrapped;    /* inside "(*name(…))(…)", a function that returns a pointer to one */
+    bool has_component; /* at least one component since the last blank */
+} name_reader;
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+           (unsigned char)c >= 0x80;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool starts(const name_reader *r, const char *text)
+{
+    size_t size = strlen(text);
+    return (size_t)(r->end - r->at) >= size && memcmp(r->at, text, size) == 0;
+}
+
+static bool take(name_reader *r, const char *text)
+{
+    if (!starts(r, text)) return false;
+    r->at += strlen(text);
+    return true;
+}
+
+static char peek(const name_reader *r, size_t ahead)
+{
+    return (size_t)(r->end - r->at) > ahead ? r->at[ahead] : '\0';
+}
+
+static void put(name_reader *r, const char *data, size_t size)
+{
+    if (r->is_full) return;
+    if (size > HD_NAME_BYTES - r->size) {
+        size = HD_NAME_BYTES - r->size;
+        r->is_full = true;
+    }
+    memcpy(r->out + r->size, data, size);
+    r->size += size;
+}
+
+static void put_text(name_reader *r, const char *text)
+{
+    put(r, text, strlen(text));
+}
+
+/* ---- brackets and operators ------------------------------------------------------------------------------------ */
+
+/* The word "operator" stands at r->at, and is not a part of a longer one. */
+static bool at_operator(const name_reader *r, const char *begin)
+{
+    return starts(r, "operator") && !is_word(peek(r, 8)) && (r->at == begin || !is_word(r->at[-1]));
+}
+
+/* The symbol of an operator, longest first; NULL if there is none. */
+static const char *operator_symbol(const name_reader *r)
+{
+    static const char *const symbols[] = {
+        "<=>", "<<=", ">>=", "->*", "()", "[]", "->", "<<", ">>", "<=", ">=", "==", "!=", "&&",
+        "||",  "++",  "--",  "+=",  "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<",  ">",  "=",
+        "+",   "-",   "*",   "/",   "%",  "^",  "&",  "|",  "~",  "!",  ",",  NULL,
+    };
+    for (size_t i = 0; symbols[i]; i++) {
+        if (starts(r, symbols[i])) return symbols[i];
+    }
+    return NULL;
+}
+
+static char closing(char open)
+{
+    return open == '(' ? ')' : open == '<' ? '>' : open == '[' ? ']' : '}';
+}
+
+/* One step inside brackets: what only looks like a bracket is stepped over. false: too deep, or closed by another. */
+static bool step_inside(name_reader *r, const char *begin, char *stack, size_t *depth)
+{
+    char c = *r->at;
+    if (c == 'o' && at_operator(r, begin)) {
+        r->at += 8;
+        const char *symbol = operator_symbol(r);
+        if (symbol) r->at += strlen(symbol);
+        return true;
+    }
+    r->at++;
+    if (c == '-' && r->at < r->end && *r->at == '>') {
+        r->at++;
+        return true;
+    }
+    bool is_less = c == '<' && r->at - begin > 1 && r->at[-2] == ')' && r->at < r->end && *r->at == '(';
+    if ((c == '(' || c == '<' || c == '[' || c == '{') && !is_less) {
+        if (*depth == BRACKET_DEPTH) return false;
+        stack[(*depth)++] = c;
+    } else if (c == '>') { /* within parentheses it may be "greater" */
+        if (stack[*depth - 1] == '<') --*depth;
+    } else if (c == ')' || c == ']' || c == '}') {
+        while (*depth && stack[*depth - 1] == '<' && *depth > 1) --*depth; /* that was "less" */
+        if (closing(stack[*depth - 1]) != c) return false;
+        --*depth;
+    }
+    return true;
+}
+
+/* From the bracket at r->at to behind the one that closes it. */
+static bool skip_brackets(name_reader *r)
+{
+    char stack[BRACKET_DEPTH];
+    size_t depth = 1;
+    const char *begin = r->at;
+    stack[0] = *r->at++;
+    while (depth && r->at < r->end) {
+        if (!step_inside(r, begin, stack, &depth)) return false;
+    }
+    return depth == 0 || r->is_cut;
+}
+
+/* ---- components ------------------------------------------------------------------------------------------------ */
+
+/* An unnamed namespace, which is left out with the "::" behind it. */
+static bool take_anonymous(name_reader *r)
+{
+    static const char *const spellings[] = {
+        "(anonymous namespace)::",
+        "{anonymous}::",
+        "<unnamed>::",
+        "`anonymous namespace'::",
+        "`anonymous-namespace'::",
+        "`unnamed namespace'::",
+        "'anonymous namespace'::",
+        "(anonymous)::",
+        "_GLOBAL__N_1::",
+        NULL,
+    };
+    for (size_t i = 0; spellings[i]; i++) {
+        if (take(r, spellings[i])) return true;
+    }
+    return false;
+}
+
+static void put_lambda(name_reader *r, const char *digits, size_t size)
+{
+    put_text(r, "{lambda#");
+    put(r, size ? digits : "1", size ? size : 1);
+    put_text(r, "}");
+}
+
+/* The last number of the text, which is a lambda's. */
+static void put_lambda_of(name_reader *r, const char *begin, const char *end)
+{
+    while (end > begin && !is_digit(end[-1])) end--;
+    const char *from = end;
+    while (from > begin && is_digit(from[-1])) from--;
+    bool is_number = from > begin && (from[-1] == '#' || from[-1] == ' ');
+    put_lambda(r, from, is_number ? (size_t)(end - from) : 0);
+}
+
+/* "{lambda(int)#1}", and nvcc's "[lambda(int) (instance 1)]". Other things in braces stay as they are. */
+static bool read_braces(name_reader *r)
+{
+    const char *begin = r->at;
+    bool is_lambda = starts(r, "{lambda") || starts(r, "[lambda");
+    if (!is_lambda && *begin == '[') return false;
+    if (!skip_brackets(r)) return false;
+    if (is_lambda)
+        put_lambda_of(r, begin, r->at);
+    else
+        put(r, begin, (size_t)(r->at - begin));
+    return true;
+}
+
+/* clang's 'lambda'(int) is the first, 'lambda0'(int) the second; 'unnamed', `2' and others stay as they are. */
+static bool read_quoted(name_reader *r)
+{
+    const char *begin = r->at++;
+    while (r->at < r->end && *r->at != '\'') {
+        if (!is_word(*r->at) && *r->at != ' ' && *r->at != '-') return false;
+        r->at++;
+    }
+    if (!take(r, "'")) return false;
+    size_t size = (size_t)(r->at - begin) - 2;
+    if (size < 6 || memcmp(begin + 1, "lambda", 6) != 0) {
+        put(r, begin, size + 2);
+        return true;
+    }
+    char digits[24];
+    size_t n = sizeof digits;
+    uint64_t number = 0;
+    for (size_t i = 7; i <= size && i < 16 && is_digit(begin[i]); i++)
+        number = number * 10 + (uint64_t)(begin[i] - '0');
+    for (number += size > 6 ? 2 : 1; number; number /= 10) digits[--n] = (char)('0' + number % 10);
+    put_lambda(r, digits + n, sizeof digits - n);
+    return peek(r, 0) != '(' || skip_brackets(r);
+}
+
+/* The type of a conversion: "operator bool", "operator std::vector<int>*". */
+static bool read_conversion(name_reader *r)
+{
+    put_text(r, " ");
+    while (r->at < r->end && *r->at != '(') {
+        if (*r->at == '<') {
+            if (!skip_brackets(r)) return false;
+            continue;
+        }
+        put(r, r->at++, 1);
+    }
+    return true;
+}
+
+static bool read_operator(name_reader *r)
+{
+    r->at += 8;
+    put_text(r, "operator");
+    const char *before = r->at;
+    bool has_blank = take(r, " ");
+    const char *symbol = operator_symbol(r);
+    if (symbol) {
+        put_text(r, symbol);
+        r->at += strlen(symbol);
+    } else if (take(r, "\"\"")) { /* of a literal: operator"" _ms */
+        put_text(r, "\"\" ");
+        take(r, " ");
+        const char *word = r->at;
+        while (r->at < r->end && is_word(*r->at)) r->at++;
+        put(r, word, (size_t)(r->at - word));
+    } else if (!has_blank || !is_word(peek(r, 0))) {
+        r->at = before;
+        return false;
+    } else if (!read_conversion(r)) {
+        return false;
+    }
+    if (starts(r, " <")) r->at++;
+    return true;
+}
+
+static bool read_component(name_reader *r, const char *begin)
+{
+    while (take_anonymous(r)) {}
+    if (r->at == r->end) return false;
+    r->has_component = true;
+    char c = *r->at;
+    if (c == '{' || c == '[') return read_braces(r);
+    if (c == '\'' || c == '`') return read_quoted(r);
+    if (starts(r, "<lambda")) { /* of MSVC: <lambda_1> */
+        const char *from = r->at;
+        if (!skip_brackets(r)) return false;
+        put(r, from, (size_t)(r->at - from));
+        return true;
+    }
+    if (at_operator(r, begin)) return read_operator(r);
+    if (take(r, "~")) put_text(r, "~");
+    const char *word = r->at;
+    while (r->at < r->end && is_word(*r->at) && !(r->is_cut && r->end - r->at == ELLIPSIS_BYTES)) r->at++;
+    if (r->at == word) return false;
+    size_t size = (size_t)(r->at - word);
+    put(r, word, size);
+    if (size == 8 && memcmp(word, "decltype", 8) == 0) { /* a return type */
+        take(r, " ");
+        return peek(r, 0) == '(' && skip_brackets(r);
+    }
+    return true;
+}
+
+/* ---- the whole name -------------------------------------------------------------------------------------------- */
+
+/* " const", "&&" and so on behind parameters. */
+static void skip_qualifiers(name_reader *r)
+{
+    static const char *const words[] = {" const", " volatile", " restrict", " noexcept", " &&", " &", "&&", "&", NULL};
+    for (size_t i = 0; words[i];) i = take(r, words[i]) ? 0 : i + 1;
+}
+
+/* Types have no digits in front and no '=' but in operators: "step(3)" and "forward(batch=2)" are not C++. */
+static bool are_params(const char *from, const char *to)
+{
+    if (to - from > 1 && is_digit(from[1])) return false;
+    for (const char *p = from + 1; p < to; p++) {
+        if (*p == '=' && !strchr("=<>!+-*/%^&|r", p[-1]) && p + 1 < to && p[1] != '=') return false;
+    }
+    return true;
+}
+
+static bool read_params(name_reader *r)
+{
+    const char *from = r->at;
+    if (!skip_brackets(r) || !are_params(from, r->at)) return false;
+    r->has_params = true;
+    skip_qualifiers(r);
+    if (r->is_wrapped && take(r, ")")) { /* what the pointer that is returned points to */
+        take(r, " ");
+        r->is_wrapped = false;
+        while (peek(r, 0) == '(' || peek(r, 0) == '[') {
+            if (!skip_brackets(r)) return false;
+        }
+        return r->at == r->end || starts(r, " [clone");
+    }
+    return r->at == r->end || starts(r, "::") || starts(r, " [") || (r->is_wrapped && *r->at == ')');
+}
+
+/* " [clone .isra.0]" and gcc's " [with T = int]" end a name. */
+static bool at_tail(const name_reader *r)
+{
+    return starts(r, " [clone ") || starts(r, " [with ");
+}
+
+/* A blank: what came before was a return type, or a part of one. */
+static bool read_blank(name_reader *r)
+{
+    r->at++;
+    r->size = 0;
+    r->is_full = false;
+    if (r->has_params) return false;
+    r->has_blank = true;
+    r->has_pointer = r->has_component = false;
+    if (!r->is_wrapped && (starts(r, "(*") || starts(r, "(&"))) {
+        r->at += 2;
+        r->is_wrapped = true;
+    }
+    take(r, "::"); /* nvcc writes "void ::name" */
+    return true;
+}
+
+/* What stands behind a component. *out_more: another component follows. */
+static bool read_behind(name_reader *r, bool *out_more)
+{
+    *out_more = false;
+    while (r->at < r->end && !at_tail(r)) {
+        if (r->is_cut && r->end - r->at == ELLIPSIS_BYTES) {
+            r->at = r->end;
+            return true;
+        }
+        char c = *r->at;
+        if (take(r, "::")) {
+            if (r->has_pointer) return false;
+            put_text(r, "::");
+            *out_more = true;
+            return true;
+        }
+        if (c == ' ') {
+            *out_more = true;
+            return read_blank(r);
+        }
+        if (c == '*' || c == '&') {
+            r->has_pointer = true;
+            r->at++;
+        } else if (c == '<' || starts(r, "[abi:")) {
+            if (!skip_brackets(r)) return false;
+        } else if (c == '(') {
+            if (r->has_pointer || !read_params(r)) return false;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_name(name_reader *r)
+{
+    const char *begin = r->at;
+    take(r, "::");
+    for (bool more = true; more;) {
+        if (!read_component(r, begin) || !read_behind(r, &more)) return false;
+    }
+    if (r->at < r->end && r->end[-1] != ']') return false;
+    return r->size && !r->has_pointer && !r->is_wrapped && (r->has_params || !r->has_blank || r->is_cut);
+}
+
+/* ---- into the caller's memory ---------------------------------------------------------------------------------- */
+
+/* Cuts before a UTF-8 sequence that does not fit. */
+static size_t end_with_ellipsis(char out[HD_NAME_BYTES])
+{
+    size_t size = HD_NAME_BYTES - ELLIPSIS_BYTES;
+    for (int i = 0; i < 3 && size && ((unsigned char)out[size] & 0xc0) == 0x80; i++) size--;
+    memcpy(out + size, ellipsis, ELLIPSIS_BYTES);
+    return size + ELLIPSIS_BYTES;
+}
+
+static size_t copy_name(char out[HD_NAME_BYTES], hd_string name)
+{
+    size_t size = name.size < HD_NAME_BYTES ? name.size : HD_NAME_BYTES;
+    if (size) memcpy(out, name.data, size);
+    return name.size > HD_NAME_BYTES ? end_with_ellipsis(out) : size;
+}
+
+size_t hd_name_demangle(char out[HD_NAME_BYTES], hd_string name)
+{
+    bool is_cut = false;
+    size_t size = hd_demangle(out, HD_NAME_BYTES, &is_cut, name.data, name.size);
+    if (size == 0) return copy_name(out, name);
+    return is_cut ? end_with_ellipsis(out) : size;
+}
+
+size_t hd_name_short(char out[HD_NAME_BYTES], hd_string name)
+{
+    char demangled[HD_NAME_BYTES];
+    if (name.size > 2 && name.data[0] == '_' && name.data[1] == 'Z') {
+        size_t size = hd_name_demangle(demangled, name);
+        name = (hd_string){demangled, size};
+    }
+    name_reader r = {.at = name.data, .end = name.data + name.size, .out = out};
+    r.is_cut = name.size > ELLIPSIS_BYTES && memcmp(r.end - ELLIPSIS_BYTES, ellipsis, ELLIPSIS_BYTES) == 0;
+    if (name.size == 0 || !read_name(&r)) return copy_name(out, name);
+    return r.is_full ? end_with_ellipsis(out) : r.size;
+}
