@@ -260,9 +260,6 @@ hd_status flame_view_init(flame_view *out, const hd_flame *flame, const hd_flame
         *out = (flame_view){.stacks = flame->stacks, .self = flame->self, .total = flame->total, .count = flame->count};
         return HD_OK;
     }
-    if (base && base->of != flame->of && base->of != HD_FLAME_AUTO && flame->of != HD_FLAME_AUTO)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s cannot be compared with %s",
-                            hd_flame_of_name(flame->of), hd_flame_of_name(base->of));
     joined *join = calloc(1, sizeof *join);
     if (!join) return HD_NOMEM(err);
     hd_status status = join_flames(out, join, flame, base, err);

@@ -423,6 +423,89 @@ static void test_flame_add__a_window_with_nothing_in_it_is_refused(void **state)
     hd_trace_free(trace);
 }
 
+/* ---- samples
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* Three stacks on two threads, one without a stack, one without a thread or a time; weights of some. */
+static const char sampled[] =
+    "{\"stackFrames\":{\"1\":{\"name\":\"main\",\"category\":\"native\"},"
+    "\"2\":{\"name\":\"work\",\"category\":\"native\",\"parent\":1},"
+    "\"3\":{\"name\":\"train.py(7): step\",\"category\":\"python\",\"parent\":1}},\"traceEvents\":["
+    "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":5,\"args\":{\"name\":\"thread 5 (python)\"}},"
+    "{\"ph\":\"P\",\"name\":\"cycles\",\"pid\":1,\"tid\":5,\"ts\":10,\"sf\":2},"
+    "{\"ph\":\"P\",\"name\":\"cycles\",\"pid\":1,\"tid\":5,\"ts\":20,\"sf\":2,\"args\":{\"weight\":40}},"
+    "{\"ph\":\"P\",\"name\":\"cycles\",\"pid\":1,\"tid\":6,\"ts\":30,\"sf\":3,\"args\":{\"weight\":300}},"
+    "{\"ph\":\"P\",\"name\":\"cycles\",\"pid\":1,\"tid\":6,\"ts\":40,\"sf\":1,\"args\":{\"weight\":0}},"
+    "{\"ph\":\"P\",\"name\":\"cycles\",\"pid\":1,\"tid\":6,\"ts\":50,\"sf\":1,\"args\":{\"weight\":-9}},"
+    "{\"ph\":\"P\",\"name\":\"cycles\",\"pid\":1,\"tid\":6,\"ts\":60,\"args\":{\"weight\":7}}]}";
+
+static void assert_samples(const hd_flame_options *options, int64_t removed, const char *expected)
+{
+    hd_trace *trace = trace_of_text(sampled);
+    hd_flame flame = {0};
+    hd_error err = {0};
+    if (hd_flame_add(&flame, trace, NULL, NULL, options, &err) != HD_OK) fail_msg("%s", err.message);
+    char *text = flame_folded(&flame);
+    assert_string_equal(text, expected);
+    assert_int_equal(folded_sum(text, strlen(text), NULL), flame.total[0]);
+    assert_int_equal(flame.total[0] + flame.removed, 349);
+    assert_int_equal(flame.removed, removed);
+    free(text);
+    hd_flame_deinit(&flame);
+    hd_trace_free(trace);
+}
+
+static void test_flame_add__samples_count_by_their_weight(void **state)
+{
+    (void)state;
+    const hd_flame_options all = {.of = HD_FLAME_SAMPLES};
+    const hd_flame_options weightless = {.of = HD_FLAME_SAMPLES, .weightless = true, .names = "main"};
+    const hd_flame_options reverse = {.of = HD_FLAME_SAMPLES, .reverse = true};
+    const hd_flame_options by_thread = {.of = HD_FLAME_SAMPLES, .by = HD_FLAME_BY_THREAD};
+    const hd_flame_options early = {.of = HD_FLAME_SAMPLES, .until = {HD_CONVERT_NS, 20000}};
+    const hd_flame_options none = {.of = HD_FLAME_SAMPLES, .by = HD_FLAME_BY_DEVICE, .names = "!main"};
+    assert_samples(&all, 0, "[no stack] 7\nmain 1\nmain;train.py(7): step 300\nmain;work 41\n");
+    assert_samples(&weightless, 348, "main 1\n");
+    assert_samples(&reverse, 0, "[no stack] 7\nmain 1\ntrain.py(7): step;main 300\nwork;main 41\n");
+    assert_samples(&by_thread, 0,
+                   "thread 5 (python);main;work 41\nthread 6;[no stack] 7\nthread 6;main 1\n"
+                   "thread 6;main;train.py(7): step 300\n");
+    assert_samples(&early, 308, "main;work 41\n");
+    assert_samples(&none, 1,
+                   "[no device];[no stack] 7\n[no device];main;train.py(7): step 300\n[no device];main;work 41\n");
+}
+
+static void test_flame_add__samples_of_launches_that_are_not_there_are_pending(void **state)
+{
+    (void)state;
+    const hd_flame_options launches = {.of = HD_FLAME_LAUNCHES};
+    const hd_flame_options time = {.of = HD_FLAME_GPU_TIME, .weightless = true};
+    for (int i = 0; i < 2; i++) {
+        hd_trace *trace = trace_of_text("[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":1,"
+                                        "\"dur\":2}]");
+        hd_trace *cpu = trace_of_text(sampled);
+        hd_attribution attribution;
+        hd_flame flame = {0};
+        attribute_by_calls(&attribution, trace);
+        uint32_t name = hd_stacks_name(attribution.stacks, "cudaLaunchKernel", 16);
+        uint32_t stack = hd_stacks_push(attribution.stacks, HD_STACK_NONE, name, HD_FRAME_API);
+        attribution.pending = calloc(2, sizeof *attribution.pending);
+        attribution.pending[0] = (hd_pending_stack){1, stack};
+        attribution.pending[1] = (hd_pending_stack){2, stack};
+        attribution.pending_count = 2;
+        assert_int_equal(hd_flame_add(&flame, trace, cpu, &attribution, i ? &time : &launches, NULL), HD_OK);
+        char *text = flame_folded(&flame);
+        assert_string_equal(text, i ? "[no stack];[GPU_Kernel]k 2000\ncudaLaunchKernel;[GPU_Launch_Pending] 0\n"
+                                    : "[no stack];[GPU_Kernel]k 1\ncudaLaunchKernel;[GPU_Launch_Pending] 2\n");
+        assert_int_equal(flame.pending_count, 2);
+        free(text);
+        hd_flame_deinit(&flame);
+        attribution_done(&attribution);
+        hd_trace_free(trace);
+        hd_trace_free(cpu);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +531,8 @@ int main(void)
         cmocka_unit_test(test_flame_add__full_names_keep_template_arguments),
         cmocka_unit_test(test_flame_add__work_is_cut_at_the_window_s_ends),
         cmocka_unit_test(test_flame_add__a_window_with_nothing_in_it_is_refused),
+        cmocka_unit_test(test_flame_add__samples_count_by_their_weight),
+        cmocka_unit_test(test_flame_add__samples_of_launches_that_are_not_there_are_pending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
