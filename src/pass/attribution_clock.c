@@ -24,7 +24,7 @@ enum {
     FINE_RUNS = 96,
     KEPT = 6
 };
-enum { LONG_SPREADS = 48, CLOSE_SPREADS = 32, CLOSE_NS = 200000, SAME_NS = 20000 };
+enum { LONG_SPREADS = 48, CLOSE_SPREADS = 32, CLOSE_NS = 20000, SAME_NS = 20000 };
 #define MAX_DRIFT 1e-3
 
 typedef struct candidate {
