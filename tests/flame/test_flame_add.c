@@ -218,6 +218,20 @@ static void test_flame_add__other_weights_cannot_be_added(void **state)
     scene_done(&s);
 }
 
+static void test_flame_add__attribution_is_asked_for_where_none_is_given(void **state)
+{
+    (void)state;
+    scene given = scene_of(train, NULL);
+    hd_flame asked = {0};
+    hd_error err = {0};
+    if (hd_flame_add(&asked, given.trace, NULL, NULL, NULL, &err) != HD_OK) fail_msg("%s", err.message);
+    char *texts[] = {flame_folded(&given.flame), flame_folded(&asked)};
+    assert_string_equal(texts[0], texts[1]);
+    for (int i = 0; i < 2; i++) free(texts[i]);
+    hd_flame_deinit(&asked);
+    scene_done(&given);
+}
+
 /* ---- groups ---------------------------------------------------------------------------------------------------------
  */
 
@@ -519,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_flame_add__cpu_self_is_by_name_alone),
         cmocka_unit_test(test_flame_add__nothing_in_a_trace_is_no_error),
         cmocka_unit_test(test_flame_add__other_weights_cannot_be_added),
+        cmocka_unit_test(test_flame_add__attribution_is_asked_for_where_none_is_given),
         cmocka_unit_test(test_flame_add__by_device_stream_and_thread),
         cmocka_unit_test(test_flame_add__streams_of_one_device_have_no_device),
         cmocka_unit_test(test_flame_add__by_step_is_by_the_time_of_the_launch),
