@@ -89,7 +89,7 @@ const key = (function () {
 function grouped(n) { return n.toString().replace(/\B(?=(\d{3})+$)/g, ","); }
 
 function human(w, signed) {
-  const sign = w < 0n ? "\u2212" : signed ? "+" : "";
+  const sign = w < 0n ? "\u2212" : signed && w > 0n ? "+" : "";
   const v = Math.abs(Number(w));
   const steps = data.unit === "ns" ? [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"]]
     : data.unit === "bytes" ? [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]] : [];
@@ -119,7 +119,7 @@ function change(old, now) {
   const delta = now - old;
   if (old === 0n) return human(delta, true) + (now === 0n ? "" : " (not in the old one)");
   const p = Number(delta) / Number(old) * 100;
-  return human(delta, true) + " (" + (p < 0 ? "\u2212" : "+") + Math.abs(p).toFixed(2) + " %)";
+  return human(delta, true) + " (" + (p < 0 ? "\u2212" : p > 0 ? "+" : "") + Math.abs(p).toFixed(2) + " %)";
 }
 
 /* Colours say what is GPU work, so labels leave "[GPU_Kernel]" away. */
@@ -182,9 +182,9 @@ svg.replaceChild(chart, svg.querySelector(".static"));
 svg.appendChild(head); /* above the frames, which scroll below it */
 svg.setAttribute("role", "group");
 
-const toolsBox = make(SVG, "foreignObject", {class: "tools", y: 6, width: 430, height: 50}, head);
+const toolsBox = make(SVG, "foreignObject", {class: "tools", y: 6, width: 450, height: 50}, head);
 const tools = make(HTML, "div", {}, toolsBox);
-const input = make(HTML, "input", {type: "text", placeholder: "Search (regular expression)  /", "aria-label": "Search",
+const input = make(HTML, "input", {type: "text", placeholder: "Search: regex  (/)", "aria-label": "Search",
   spellcheck: "false", title: "Regular expression; case matters only with a capital letter. Ctrl+F or /"}, tools);
 function button(text, tip, act) {
   const b = make(HTML, "button", {type: "button", title: tip}, tools);
@@ -266,10 +266,10 @@ function resize() {
   svg.setAttribute("width", width);
   svg.setAttribute("viewBox", "0 0 " + width + " " + height);
   for (const e of svg.querySelectorAll(".page")) e.setAttribute("width", width);
-  toolsBox.setAttribute("x", width - PAD - 430);
+  toolsBox.setAttribute("x", width - PAD - 450);
   for (const [row, chars] of [[heading, 8.6], [head.querySelector(".sub"), 6.4]]) {
     row.dataset.full = row.dataset.full || row.textContent;
-    const places = Math.floor((width - 2 * PAD - 440) / chars), text = row.dataset.full;
+    const places = Math.floor((width - 2 * PAD - 460) / chars), text = row.dataset.full;
     row.textContent = text.length > places ? text.slice(0, Math.max(0, places - 1)) + "\u2026" : text;
   }
   draw();
@@ -364,7 +364,7 @@ function showFound() {
   const all = covered(0), more = rest.size && all.sum < total[0] ? "at least " : "";
   let text = "Matched: " + more + percent(all.sum, total[0]) + " (" + human(all.sum) + "), " + grouped(all.hits) +
     (all.hits === 1 ? " frame" : " frames");
-  if (zoom) text += "; " + percent(covered(zoom).sum, total[zoom]) + " of the zoomed frame";
+  if (zoom) text += "; " + percent(covered(zoom).sum, total[zoom]) + " of the zoom";
   found.textContent = text;
 }
 
@@ -395,8 +395,7 @@ function saveHash() {
 }
 
 function loadHash() {
-  if (!standalone) return;
-  const wanted = new Map(location.hash.slice(1).split("&").map(p => [p.split("=")[0], p.slice(p.indexOf("=") + 1)]));
+  const wanted = new Map((standalone ? location.hash : "").slice(1).split("&").map(p => [p.split("=")[0], p.slice(p.indexOf("=") + 1)]));
   let text = "", at = 0;
   try { text = decodeURIComponent(wanted.get("search") || ""); } catch (e) { text = wanted.get("search"); }
   if (wanted.get("zoom")) for (let i = frames - 1; i > 0 && !at; i--) if (key(i) === wanted.get("zoom")) at = i;
@@ -518,8 +517,9 @@ function showPanel(on) {
 }
 
 function fillPanel() {
-  button("Gone", "Stacks that only the old one has", () =>
+  const goneButton = button("Gone", "Stacks that only the old one has", () =>
     showPanel(panelBox.getAttribute("visibility") !== "visible"));
+  tools.insertBefore(goneButton, found);
   make(HTML, "strong", {}, panel).textContent = data.gone.text;
   const list = make(HTML, "ol", {}, panel);
   for (const [text, stacks, weight, below] of data.gone.list) {

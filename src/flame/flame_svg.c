@@ -250,7 +250,7 @@ static int64_t put_key(hd_bytes *out, int64_t x, const char *text)
     svg_put(out, "\" y=\"78\">");
     svg_put(out, text);
     svg_put(out, "</text>\n");
-    return x + (int64_t)strlen(text) * 7 + 14;
+    return x + (int64_t)strlen(text) * 13 / 2 + 16;
 }
 
 static void put_kinds(picture *p)
@@ -270,7 +270,7 @@ static void put_kinds(picture *p)
 
 static void put_changes(picture *p)
 {
-    int64_t x = put_key(&p->out, PAD, "less than before") - 8;
+    int64_t x = put_key(&p->out, PAD, "less than before") - 6;
     for (unsigned i = 0; i < SVG_CHANGES; i++, x += 14) {
         char rgb[8];
         svg_color_text(rgb, HD_FRAME_KINDS * SVG_SHADES + i);

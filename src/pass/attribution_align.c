@@ -133,7 +133,7 @@ void hd_run_fit(hd_run *run, const hd_mark *samples, const hd_mark *launches, si
     size_t span = (run->count - 1) * run->stride;
     run->cost = INT32_MAX;
     run->margin = 0;
-    if (span >= launch_count) return;
+    if (run->count == 0 || span >= launch_count) return;
     for (size_t i = 0; i < run->count; i++)
         times[i] = hd_mark_shift(samples[run->first + i * run->stride].time_ns, offset_ns);
     size_t near = hd_marks_find(launches, launch_count, times[run->count / 2]);

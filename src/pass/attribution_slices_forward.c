@@ -6,7 +6,7 @@
 #include "base/vector.h"
 #include "heddle/launches.h"
 #include "pass/attribution_slices.h"
-#include "pass/pass_flows.h"
+#include "trace/flow_bind.h"
 #include "pass/pass_points.h"
 
 typedef struct pair_list {

@@ -174,6 +174,7 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
         f->calls[i].place = HD_NONE;
     }
     if (!launches_join(f)) return HD_NOMEM(err);
+    HD_TRY(launches_join_flows(f, err));
     pass_sorts_on(f);
     if (!list_launches(out, f)) return HD_NOMEM(err);
     number_launches(out, f);

@@ -172,7 +172,7 @@ static bool add_call(gatherer *g, const hd_block *block, uint32_t row)
     int64_t id = number_at(g, g->shared->ids, block, row);
     uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);
     hd_launch_sort sort = sort_at(g, name);
-    if (start == HD_NO_TIME || (id == 0 && sort == HD_LAUNCH_UNKNOWN)) return true;
+    if (start == HD_NO_TIME) return true;
     if (!hd_grow((void **)&found->calls, &found->call_capacity, found->call_count, sizeof *found->calls)) return false;
     found->calls[found->call_count++] = (launch_call){
         .row = block->first_row + row,

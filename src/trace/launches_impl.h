@@ -48,6 +48,6 @@ bool launches_gather(launch_finder *f);
 /* launches_join.c: by ids; sets outer of the calls, launch of the works, graph_launch of those with a creator. */
 bool launches_join(launch_finder *f);
 /* launches_flows.c: works without a launch, by flows. May add calls. */
-bool launches_join_flows(launch_finder *f);
+hd_status launches_join_flows(launch_finder *f, hd_error *err);
 
 #endif

@@ -316,6 +316,113 @@ static void test_launches__a_trace_without_gpu_work_has_none(void **state)
     done(&f);
 }
 
+#define SLICE(cat, name, pid, tid, ts, dur)                                                                            \
+    "{\"ph\":\"X\"," cat "\"name\":\"" name "\",\"pid\":" #pid ",\"tid\":" #tid ",\"ts\":" #ts ",\"dur\":" #dur "}"
+#define POINT(ph, more, pid, tid, ts, id)                                                                              \
+    "{\"ph\":\"" ph "\"," more "\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":" #pid ",\"tid\":" #tid ",\"ts\":" #ts      \
+    ",\"id\":" #id "}"
+#define RUNTIME "\"cat\":\"cuda_runtime\","
+#define KERNEL "\"cat\":\"kernel\","
+#define ENCLOSES "\"bp\":\"e\","
+
+static void test_launches__work_without_an_id_is_joined_by_its_flow(void **state)
+{
+    (void)state;
+    /* The kernel's annotation stands around it; the second end is bound to the next work. */
+    found f = find_in(
+        "[" SLICE(RUNTIME, "cudaLaunchKernel", 1, 1, 10, 4) "," SLICE(RUNTIME, "cudaMemcpyAsync", 1, 1, 20, 4) "," SLICE(
+            "\"cat\":\"gpu_user_annotation\",",
+            "note", 0, 7, 50,
+            40) "," SLICE(KERNEL, "a", 0, 7, 50,
+                          5) "," SLICE(KERNEL, "b", 0, 7, 70,
+                                       5) "," SLICE(KERNEL, "c", 0, 7, 80,
+                                                    5) "," POINT("s", "", 1, 1, 11,
+                                                                 5) "," POINT("f", ENCLOSES, 0, 7, 50,
+                                                                              5) "," POINT("s", "", 1, 1, 21,
+                                                                                           6) "," POINT("f", "", 0, 7,
+                                                                                                        60, 6) "]");
+    assert_int_equal(f.l.work_count, 3);
+    assert_string_equal(launch_name(&f, 0), "cudaLaunchKernel");
+    assert_string_equal(launch_name(&f, 1), "cudaMemcpyAsync");
+    assert_int_equal(f.l.works[2].launch, HD_NONE);
+    assert_int_equal(f.l.launches[f.l.works[0].launch].id, 0);
+    done(&f);
+}
+
+static void test_launches__an_id_goes_before_a_flow(void **state)
+{
+    (void)state;
+    found f = find_in("[" CALL("cudaLaunchKernel", 1, 10, 4, "5") "," CALL("cudaMemcpyAsync", 1, 20, 4, "6") "," WORK(
+        "a", 50, 5, "5") "," WORK("b", 60, 5, "9") "," POINT("s", "", 1, 1, 21,
+                                                             5) "," POINT("f", ENCLOSES, 0, 7, 50,
+                                                                          5) "," POINT("s", "", 1, 1, 21,
+                                                                                       6) "," POINT("f", ENCLOSES, 0, 7,
+                                                                                                    60, 6) "]");
+    assert_string_equal(launch_name(&f, 0), "cudaLaunchKernel");
+    assert_string_equal(launch_name(&f, 1), "cudaMemcpyAsync"); /* 9 has no call */
+    done(&f);
+}
+
+static void test_launches__a_flow_from_any_slice_of_the_cpu_counts(void **state)
+{
+    (void)state;
+    found f = find_in("[" SLICE("", "submit", 1, 1, 10, 4) "," SLICE(KERNEL, "a", 0, 7, 50, 5) "," SLICE(
+        KERNEL, "b", 0, 7, 60, 5) "," POINT("s", "", 1, 1, 11,
+                                            5) "," POINT("t", "", 0, 7, 51,
+                                                         5) "," POINT("f", ENCLOSES, 0, 7, 61,
+                                                                      5) "," POINT("s", "", 0, 7, 52,
+                                                                                   6) "," POINT("f", ENCLOSES, 0, 7, 62,
+                                                                                                6) "]");
+    assert_string_equal(launch_name(&f, 0), "submit");
+    assert_string_equal(launch_name(&f, 1), "submit"); /* by way of the step, and never by another kernel */
+    assert_int_equal(f.l.launch_count, 1);
+    assert_int_equal(f.l.launches[0].work_count, 2);
+    assert_int_equal(f.l.launches[0].sort, HD_LAUNCH_UNKNOWN);
+    done(&f);
+}
+
+static void test_launches__of_several_flows_a_runtimes_call_counts(void **state)
+{
+    (void)state;
+    found f = find_in("[" SLICE("", "submit", 1, 1, 30, 4) "," SLICE(RUNTIME, "cuFoo", 1, 1, 10, 4) "," SLICE(
+        KERNEL, "a", 0, 7, 50,
+        5) "," POINT("s", "", 1, 1, 31, 5) "," POINT("f", ENCLOSES, 0, 7, 50,
+                                                     5) "," POINT("s", "", 1, 1, 11, 6) "," POINT("f", ENCLOSES, 0, 7,
+                                                                                                  50, 6) "]");
+    assert_string_equal(launch_name(&f, 0), "cuFoo");
+    assert_int_equal(f.l.launches[f.l.works[0].launch].work_count, 1);
+    done(&f);
+}
+
+static void test_launches__a_flow_that_runs_backward_counts(void **state)
+{
+    (void)state;
+    found f = find_in("[" SLICE(RUNTIME, "cudaLaunchKernel", 1, 1, 60, 4) "," SLICE(KERNEL, "a", 0, 7, 50, 5) "," SLICE(
+        KERNEL, "b", 0, 7, 80, 5) "," POINT("s", "", 1, 1, 61, 5) "," POINT("f", ENCLOSES, 0, 7, 50,
+                                                                            5) "," POINT("f", ENCLOSES, 0, 7, 80,
+                                                                                         6) "]");
+    assert_string_equal(launch_name(&f, 0), "cudaLaunchKernel");
+    assert_int_equal(f.l.works[1].launch, HD_NONE); /* its flow has no start */
+    done(&f);
+}
+
+static void test_launches__rocm_rows_are_known_by_the_name_of_their_process(void **state)
+{
+    (void)state;
+    found f = find_in("[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":6,\"args\":{\"name\":\"GPU0\"}}," SLICE(
+        "", "hipLaunchKernel", 2, 1, 10,
+        4) "," SLICE("", "some_kernel", "6", 1, 20,
+                     4) "," SLICE("", "CopyHostToDevice", 1, 0, 30,
+                                  4) "," SLICE("", "some_kernel", 5, 1, 20,
+                                               4) "," POINT("s", "", 2, 1, 10, 2) "," POINT("t", "", 6, 1, 20, 2) "]");
+    assert_int_equal(f.l.work_count, 2);
+    assert_int_equal(f.l.works[0].role, HD_ROLE_KERNEL);
+    assert_int_equal(f.l.works[1].role, HD_ROLE_COPY);
+    assert_string_equal(launch_name(&f, 0), "hipLaunchKernel");
+    assert_int_equal(f.l.works[1].launch, HD_NONE);
+    done(&f);
+}
+
 /* ---- against a model -----------------------------------------------------------------------------------------------
  */
 
@@ -516,6 +623,12 @@ int main(void)
         cmocka_unit_test(test_launches__the_creator_of_a_graphs_node_is_known),
         cmocka_unit_test(test_launches__cupti_slices_without_a_thread_are_joined),
         cmocka_unit_test(test_launches__a_trace_without_gpu_work_has_none),
+        cmocka_unit_test(test_launches__work_without_an_id_is_joined_by_its_flow),
+        cmocka_unit_test(test_launches__an_id_goes_before_a_flow),
+        cmocka_unit_test(test_launches__a_flow_from_any_slice_of_the_cpu_counts),
+        cmocka_unit_test(test_launches__of_several_flows_a_runtimes_call_counts),
+        cmocka_unit_test(test_launches__a_flow_that_runs_backward_counts),
+        cmocka_unit_test(test_launches__rocm_rows_are_known_by_the_name_of_their_process),
         cmocka_unit_test(test_launches__agree_with_a_model_on_random_traces),
         cmocka_unit_test(test_launches__a_million_equal_ids_take_no_time),
     };
