@@ -402,6 +402,27 @@ static bool is_whole(const finder *f, const candidate *c)
     return true;
 }
 
+/* What the offset is if all belong together in order, from some of them; false: their residuals differ by more than the
+ * rhythm does, so that they only seem to. */
+static bool settle_whole(const finder *f, candidate *c, size_t stride)
+{
+    int64_t offsets[PROBES * GROUPS];
+    size_t found = 0;
+    for (size_t g = 0; g < f->group_count; g++) {
+        const hd_mark_pair *p = &f->pairs[f->largest[g]];
+        size_t count = p->sample_count < PROBES ? p->sample_count : PROBES;
+        for (size_t i = 0; i < count; i++) {
+            size_t at = count > 1 ? (size_t)((double)i * (double)(p->sample_count - 1) / (double)(count - 1)) : 0;
+            offsets[found++] = hd_mark_shift(p->launches[at].time_ns - p->samples[at].time_ns, 0);
+        }
+    }
+    c->offset = median_of(offsets, found);
+    for (size_t i = 0; i < found; i++) offsets[i] = between(offsets[i], c->offset);
+    judge_rhythm(f, c, stride, PROBES);
+    int64_t rhythm = c->spread > 1000 ? c->spread : 1000;
+    return median_of(offsets, found) <= rhythm * 8 && is_whole(f, c);
+}
+
 /* ---- drift ------------------------------------------------------------------------------------------------------ */
 
 typedef struct drift_point {
@@ -485,18 +506,19 @@ int64_t hd_clock_apply(const hd_clock *clock, int64_t time_ns)
 /* ---- all of it ----------------------------------------------------------------------------------------------------
  */
 
-static void find_candidates(finder *f, size_t *out_stride)
+/* true: all is in order, and nothing else comes into question. */
+static bool find_candidates(finder *f, size_t *out_stride)
 {
     const hd_mark_pair *p = &f->pairs[f->largest[0]];
     *out_stride = stride_of(p, 1000);
     propose_ends(f);
     for (size_t i = 0; i < f->candidate_count; i++) {
-        if (!is_whole(f, &f->list[i])) continue;
-        f->list[0] = f->list[i];
+        candidate whole = f->list[i];
+        if (!is_whole(f, &whole) || !settle_whole(f, &whole, *out_stride)) continue;
+        judge(f, &whole);
+        f->list[0] = whole;
         f->candidate_count = 1;
-        judge_rhythm(f, &f->list[0], *out_stride, PROBES);
-        judge(f, &f->list[0]);
-        return;
+        return true;
     }
     propose_rhythms(f, 1);
     int64_t spread = INT64_MAX;
@@ -512,6 +534,7 @@ static void find_candidates(finder *f, size_t *out_stride)
     drop_doubles(f);
     for (size_t i = 0; i < f->candidate_count; i++) judge_rhythm(f, &f->list[i], *out_stride, PROBES);
     for (size_t i = 0; i < f->candidate_count; i++) judge(f, &f->list[i]);
+    return false;
 }
 
 hd_status hd_clock_find(hd_clock *out, const hd_mark_pair *pairs, size_t count, int64_t tolerance_ns,
@@ -534,11 +557,11 @@ hd_status hd_clock_find(hd_clock *out, const hd_mark_pair *pairs, size_t count, 
     if (f->group_count > 0) {
         const hd_mark_pair *p = &pairs[f->largest[0]];
         for (size_t i = 0; i < likely_count && i < 4; i++) propose(f, likely[i], true);
-        find_candidates(f, &stride);
+        bool whole = find_candidates(f, &stride);
         decide(f, out);
         out->since_ns = p->samples[p->sample_count / 2].time_ns;
         status = find_drift(out, f, stride, err);
-        if (out->drift == 0) out->offset_ns = refine(out->offset_ns, f, stride);
+        if (out->drift == 0 && !whole) out->offset_ns = refine(out->offset_ns, f, stride);
     }
     free(f);
     return status;
