@@ -515,10 +515,10 @@ hd_status hd_stacks_save(const hd_stacks *stacks, hd_builder *builder, hd_error 
     return save(stacks, 0, (hd_string){"", 0}, builder, err);
 }
 
-hd_status hd_stacks_save_beside(const hd_stacks *stacks, uint64_t base, hd_builder *builder, hd_error *err)
+hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err)
 {
     uint32_t key = hd_builder_intern_text(builder, "stackFrames");
-    const hd_metadata *known = key == HD_STRING_NONE ? NULL : find_metadata(builder, key);
+    const hd_metadata *known = beside && key != HD_STRING_NONE ? find_metadata(builder, key) : NULL;
     hd_string text = known ? hd_builder_string(builder, known->value) : (hd_string){"", 0};
     while (text.size && text.data[text.size - 1] != '}') text.size--; /* its frames without the brace that ends them */
     if (text.size) text.size--;
