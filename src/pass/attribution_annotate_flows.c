@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "pass/attribution_annotate.h"
-#include "pass/pass_flows.h"
+#include "trace/flow_bind.h"
 
 #define EXACT_LIMIT ((int64_t)1 << 53) /* beyond, JSON readers with doubles round */
 
@@ -36,22 +36,6 @@ static hd_status find_ends(uint64_t **out, const hd_trace *trace, hd_error *err)
     return HD_OK;
 }
 
-/* The number that an id reads as, 0: none. */
-static int64_t number_of(hd_string text)
-{
-    bool hex = text.size > 2 && text.data[0] == '0' && (text.data[1] | 0x20) == 'x';
-    int64_t value = 0;
-    for (size_t i = hex ? 2 : 0; i < text.size; i++) {
-        char c = text.data[i];
-        int digit = c >= '0' && c <= '9'                            ? c - '0'
-                    : hex && (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                                    : 99;
-        if (digit >= (hex ? 16 : 10) || value >= EXACT_LIMIT) return 0;
-        value = value * (hex ? 16 : 10) + digit;
-    }
-    return value;
-}
-
 static int64_t largest_id(const hd_trace *trace)
 {
     static const hd_kind kinds[] = {HD_KIND_FLOW, HD_KIND_ASYNC};
@@ -60,10 +44,9 @@ static int64_t largest_id(const hd_trace *trace)
         for (size_t i = 0; i < hd_trace_block_count(trace, kinds[k]); i++) {
             const hd_block *block = hd_trace_block_at(trace, kinds[k], i);
             for (uint32_t row = 0; row < block->row_count; row++) {
-                uint32_t type = (uint32_t)hd_column_at(&block->columns[HD_COL_ID_TYPE], row) & HD_ID_VALUE_MASK;
-                int64_t id = hd_column_at(&block->columns[HD_COL_ID], row);
-                if (type == HD_ID_STRING || type == HD_ID_NUMBER) id = number_of(hd_trace_string(trace, (uint32_t)id));
-                if (type != HD_ID_NONE && id > largest) largest = id;
+                hd_point_id id = hd_point_id_of(trace, (uint32_t)hd_column_at(&block->columns[HD_COL_ID_TYPE], row),
+                                                hd_column_at(&block->columns[HD_COL_ID], row));
+                if ((id.type & HD_ID_VALUE_MASK) == 1 && id.value > largest) largest = id.value;
             }
         }
     }
