@@ -24,13 +24,15 @@ enum {
     FINE_RUNS = 96,
     KEPT = 6
 };
-enum { LONG_SPREADS = 48, SAME_NS = 20000 };
+enum { LONG_SPREADS = 48, CLOSE_SPREADS = 32, CLOSE_NS = 20000, SAME_NS = 20000 };
 #define MAX_DRIFT 1e-3
 
 typedef struct candidate {
     int64_t offset, spread;
-    int64_t cost; /* mean of runs, 256ths of bits; INT64_MAX: none lay anywhere */
-    uint64_t pairs, runs;
+    int64_t cost;   /* mean of runs, 256ths of bits; INT64_MAX: none lay anywhere */
+    uint64_t pairs; /* one to one within the tolerance … */
+    uint64_t close; /* … and within what the spread makes likely: a step may be shorter than the tolerance */
+    uint64_t runs;
     bool likely;
 } candidate;
 
@@ -44,7 +46,7 @@ typedef struct finder {
     size_t count;
     size_t largest[GROUPS], group_count;
     size_t quiet[GROUPS][FINE_RUNS]; /* in each part of a sequence, the sample behind the longest gap */
-    int64_t tolerance;
+    int64_t tolerance, close;
     candidate list[CANDIDATES];
     size_t candidate_count;
     place places[PLACES];
@@ -220,8 +222,11 @@ static uint64_t count_pairs(const hd_mark_pair *p, int64_t offset, int64_t toler
 
 static void judge(const finder *f, candidate *c)
 {
-    c->pairs = 0;
-    for (size_t i = 0; i < f->count; i++) c->pairs += count_pairs(&f->pairs[i], c->offset, f->tolerance);
+    c->pairs = c->close = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        c->pairs += count_pairs(&f->pairs[i], c->offset, f->tolerance);
+        c->close += count_pairs(&f->pairs[i], c->offset, f->close);
+    }
 }
 
 /* What is left of the offset: places where the rhythm fits best, wherever that is, and what most of them agree on. They
@@ -356,11 +361,11 @@ static const candidate *choose(const finder *f, uint64_t slack, uint64_t most)
     const candidate *best = NULL;
     for (size_t i = 0; i < f->candidate_count; i++) {
         const candidate *c = &f->list[i];
-        if (c->pairs + slack >= most && (!best || c->cost < best->cost)) best = c;
+        if (c->close + slack >= most && (!best || c->cost < best->cost)) best = c;
     }
     for (size_t i = 0; i < f->candidate_count; i++) {
         const candidate *c = &f->list[i];
-        if (c->likely && c->pairs + slack >= most && best && c->cost <= best->cost + margin_of(best)) return c;
+        if (c->likely && c->close + slack >= most && c->cost <= best->cost + margin_of(best)) return c;
     }
     return best;
 }
@@ -369,7 +374,7 @@ static void decide(finder *f, hd_clock *out)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < f->candidate_count; i++) {
-        if (f->list[i].pairs > most) most = f->list[i].pairs;
+        if (f->list[i].close > most) most = f->list[i].close;
     }
     uint64_t slack = 2 + (possible(f) - most) / 4;
     if (slack > most / 8) slack = most / 8;
@@ -380,7 +385,7 @@ static void decide(finder *f, hd_clock *out)
     int64_t apart = best->spread * 8 > SAME_NS ? best->spread * 8 : SAME_NS;
     for (size_t i = 0; i < f->candidate_count && !best->likely; i++) {
         const candidate *c = &f->list[i];
-        if (c->pairs + slack < best->pairs || between(c->offset, best->offset) <= apart) continue;
+        if (c->close + slack < best->close || between(c->offset, best->offset) <= apart) continue;
         if (c->cost > best->cost + margin_of(best)) continue;
         out->ambiguous = true;
         out->other_ns = c->offset;
@@ -406,7 +411,7 @@ static bool is_whole(const finder *f, const candidate *c)
  * rhythm does, so that they only seem to. */
 static bool settle_whole(const finder *f, candidate *c, size_t stride)
 {
-    int64_t offsets[PROBES * GROUPS];
+    int64_t offsets[PROBES * GROUPS] = {0};
     size_t found = 0;
     for (size_t g = 0; g < f->group_count; g++) {
         const hd_mark_pair *p = &f->pairs[f->largest[g]];
@@ -515,6 +520,7 @@ static bool find_candidates(finder *f, size_t *out_stride)
     for (size_t i = 0; i < f->candidate_count; i++) {
         candidate whole = f->list[i];
         if (!is_whole(f, &whole) || !settle_whole(f, &whole, *out_stride)) continue;
+        f->close = f->tolerance;
         judge(f, &whole);
         f->list[0] = whole;
         f->candidate_count = 1;
@@ -527,6 +533,8 @@ static bool find_candidates(finder *f, size_t *out_stride)
         if (f->list[i].cost != INT64_MAX && f->list[i].spread < spread) spread = f->list[i].spread;
     }
     *out_stride = stride_of(p, spread);
+    f->close = spread < f->tolerance / CLOSE_SPREADS ? spread * CLOSE_SPREADS : f->tolerance;
+    if (f->close < CLOSE_NS) f->close = CLOSE_NS < f->tolerance ? CLOSE_NS : f->tolerance;
     if (*out_stride > 1) propose_rhythms(f, *out_stride);
     for (size_t i = 0; i < f->candidate_count; i++) {
         if (f->list[i].likely) f->list[i].offset = refine(f->list[i].offset, f, *out_stride);
