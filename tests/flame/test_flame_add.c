@@ -77,8 +77,7 @@ static void assert_flame(const hd_flame_options *options, int64_t total, const c
     scene_done(&s);
 }
 
-/* ---- what is counted
- * -------------------------------------------------------------------------------------------------- */
+/* ---- what is counted -------------------------------------------------------------------------------------------- */
 
 #define MM "ProfilerStep#5;aten::mm;cudaLaunchKernel"
 #define COPY "ProfilerStep#5;cudaMemcpyAsync;[GPU_Memcpy]Memcpy HtoD (Pageable -> Device)"
@@ -218,8 +217,21 @@ static void test_flame_add__other_weights_cannot_be_added(void **state)
     scene_done(&s);
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------------------------
- */
+static void test_flame_add__attribution_is_asked_for_where_none_is_given(void **state)
+{
+    (void)state;
+    scene given = scene_of(train, NULL);
+    hd_flame asked = {0};
+    hd_error err = {0};
+    if (hd_flame_add(&asked, given.trace, NULL, NULL, NULL, &err) != HD_OK) fail_msg("%s", err.message);
+    char *texts[] = {flame_folded(&given.flame), flame_folded(&asked)};
+    assert_string_equal(texts[0], texts[1]);
+    for (int i = 0; i < 2; i++) free(texts[i]);
+    hd_flame_deinit(&asked);
+    scene_done(&given);
+}
+
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
 
 static void test_flame_add__by_device_stream_and_thread(void **state)
 {
@@ -345,8 +357,7 @@ static void test_flame_add__ranks_are_the_traces_own_or_their_places(void **stat
     hd_trace_free(plain);
 }
 
-/* ---- names and times ----------------------------------------------------------------------------------------------
- */
+/* ---- names and times -------------------------------------------------------------------------------------------- */
 
 static void test_flame_add__names_choose_work_and_the_rest_is_removed(void **state)
 {
@@ -423,8 +434,7 @@ static void test_flame_add__a_window_with_nothing_in_it_is_refused(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- samples
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- samples ---------------------------------------------------------------------------------------------------- */
 
 /* Three stacks on two threads, one without a stack, one without a thread or a time; weights of some. */
 static const char sampled[] =
@@ -519,6 +529,7 @@ int main(void)
         cmocka_unit_test(test_flame_add__cpu_self_is_by_name_alone),
         cmocka_unit_test(test_flame_add__nothing_in_a_trace_is_no_error),
         cmocka_unit_test(test_flame_add__other_weights_cannot_be_added),
+        cmocka_unit_test(test_flame_add__attribution_is_asked_for_where_none_is_given),
         cmocka_unit_test(test_flame_add__by_device_stream_and_thread),
         cmocka_unit_test(test_flame_add__streams_of_one_device_have_no_device),
         cmocka_unit_test(test_flame_add__by_step_is_by_the_time_of_the_launch),

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -63,6 +64,30 @@ static hd_trace *random_work(uint64_t *seed)
     return trace;
 }
 
+/* The reader of folded stacks sees what was written: its samples make the same text. */
+static void assert_read_back(const char *text, size_t size)
+{
+    static FILE *file;
+    char path[32];
+    hd_trace *trace = NULL;
+    hd_flame flame = {0};
+    hd_error err = {0};
+    if (size == 0) return; /* nothing is no file of folded stacks */
+    if (!file) file = tmpfile();
+    assert_non_null(file);
+    assert_int_equal(ftruncate(fileno(file), 0), 0);
+    assert_int_equal(pwrite(fileno(file), text, size, 0), (ssize_t)size);
+    snprintf(path, sizeof path, "/dev/fd/%d", fileno(file));
+    if (hd_trace_read(&trace, path, NULL, &err) != HD_OK) fail_msg("%s\n%s", err.message, text);
+    const hd_flame_options options = {.of = HD_FLAME_SAMPLES, .weightless = true};
+    assert_int_equal(hd_flame_add(&flame, trace, NULL, NULL, &options, NULL), HD_OK);
+    char *again = flame_folded(&flame);
+    assert_string_equal(again, text);
+    free(again);
+    hd_flame_deinit(&flame);
+    hd_trace_free(trace);
+}
+
 typedef struct weighed {
     int64_t total, removed;
 } weighed;
@@ -92,8 +117,8 @@ static int64_t truth(const hd_attribution *attribution, const hd_trace *trace, h
     for (size_t i = 0; i < all->work_count; i++) {
         int64_t bytes = 0;
         hd_event event;
-        hd_block_event(&event, hd_trace_block_of(trace, HD_KIND_SLICE, all->works[i].row, &row), row);
-        hd_block_event(&event, hd_trace_block_of(trace, HD_KIND_SLICE, all->works[i].row, &row), row);
+        const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, all->works[i].row, &row);
+        hd_block_event(&event, block, row);
         hd_event_arg_int(&bytes, trace, &event, key);
         if (of == HD_FLAME_GPU_TIME) sum += event.duration_ns;
         if (of == HD_FLAME_LAUNCHES) sum += all->works[i].launch == HD_NONE;
@@ -123,6 +148,24 @@ static void assert_parts(const hd_trace *trace, const hd_attribution *attributio
     if (options.of != HD_FLAME_LAUNCHES) assert_int_equal(parts[2].total + parts[3].total, all);
 }
 
+/* As a user asks for it: no attribution is given. */
+static void assert_own_attribution(const hd_trace *trace)
+{
+    const hd_flame_options options = {.of = HD_FLAME_GPU_TIME};
+    hd_launches all = {0};
+    hd_flame flame = {0};
+    hd_error err = {0};
+    assert_int_equal(hd_launches_find(&all, trace, NULL), HD_OK);
+    if (hd_flame_add(&flame, trace, NULL, NULL, &options, &err) != HD_OK) fail_msg("%s", err.message);
+    assert_int_equal(flame.total[0], all.work_ns);
+    char *text = flame_folded(&flame);
+    assert_int_equal(folded_sum(text, strlen(text), NULL), all.work_ns);
+    assert_read_back(text, strlen(text));
+    free(text);
+    hd_flame_deinit(&flame);
+    hd_launches_deinit(&all);
+}
+
 static void test_flame_random__nothing_is_lost(void **state)
 {
     (void)state;
@@ -131,6 +174,7 @@ static void test_flame_random__nothing_is_lost(void **state)
         hd_trace *trace = random_work(&seed);
         hd_attribution attribution;
         attribute_by_calls(&attribution, trace);
+        assert_own_attribution(trace);
         for (int of = HD_FLAME_GPU_TIME; of <= HD_FLAME_BYTES; of++) {
             hd_flame_options options = {.of = (hd_flame_of)of, .weightless = random_next(&seed) % 2};
             int64_t all = weigh(trace, &attribution, &options).total;
