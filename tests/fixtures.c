@@ -35,15 +35,10 @@ static bool ends_with(const char *name, const char *extension)
     return size > n && strcmp(name + size - n, extension) == 0;
 }
 
-static int is_json(const struct dirent *entry)
-{
-    return ends_with(entry->d_name, ".json");
-}
-
-static void load(fixture *out, const char *folder, const char *file_name)
+static void load(fixture *out, const char *folder, const char *file_name, const char *extension)
 {
     char path[1300];
-    int stem = (int)strlen(file_name) - 5;
+    int stem = (int)(strlen(file_name) - strlen(extension));
     snprintf(path, sizeof path, "%s/%s", folder, file_name);
     snprintf(out->name, sizeof out->name, "%.*s", stem, file_name);
     snprintf(out->path, sizeof out->path, "%.800s/%.*s", folder, stem < 200 ? stem : 200, file_name);
@@ -58,19 +53,25 @@ static void load(fixture *out, const char *folder, const char *file_name)
 
 fixtures fixtures_load(const char *folder)
 {
+    return fixtures_load_as(folder, ".json");
+}
+
+fixtures fixtures_load_as(const char *folder, const char *extension)
+{
     const char *root = getenv("HEDDLE_SOURCE_ROOT");
     char path[1024];
     struct dirent **entries = NULL;
     snprintf(path, sizeof path, "%s/%s", root ? root : ".", folder);
-    int count = scandir(path, &entries, is_json, alphasort);
+    int count = scandir(path, &entries, NULL, alphasort);
     assert(count > 0);
-    fixtures all = {.list = calloc((size_t)count, sizeof *all.list), .count = (size_t)count};
+    fixtures all = {.list = calloc((size_t)count, sizeof *all.list)};
     assert(all.list);
     for (int i = 0; i < count; i++) {
-        load(&all.list[i], path, entries[i]->d_name);
+        if (ends_with(entries[i]->d_name, extension)) load(&all.list[all.count++], path, entries[i]->d_name, extension);
         free(entries[i]);
     }
     free(entries);
+    assert(all.count > 0);
     return all;
 }
 

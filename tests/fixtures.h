@@ -20,6 +20,8 @@ typedef struct fixtures {
 
 /* All NAME.json of a folder of the source tree, which HEDDLE_SOURCE_ROOT names. */
 fixtures fixtures_load(const char *folder);
+/* All that end in another extension (".folded"). */
+fixtures fixtures_load_as(const char *folder, const char *extension);
 void fixtures_free(fixtures *all);
 
 /* A whole file; NULL if it cannot be read. NUL-terminated, the caller frees it. */
