@@ -88,7 +88,7 @@ static bool put_stack(annotate *t, uint32_t node)
 static hd_status text_of(uint32_t *out, annotate *t, uint32_t node, hd_error *err)
 {
     uint32_t *known = &t->texts[node];
-    if (*known == HD_STRING_NONE && t->text_bytes >= TEXT_LIMIT) *known = HD_NONE;
+    if (*known == HD_STRING_NONE && t->text_bytes >= t->text_limit) *known = HD_NONE;
     if (*known == HD_STRING_NONE) {
         if (!put_stack(t, node)) return HD_NOMEM(err);
         *known = hd_builder_intern(t->builder, t->text.data ? t->text.data : "", t->text.size);
@@ -240,10 +240,10 @@ static void annotate_deinit(annotate *t)
     free(t->annotated);
 }
 
-hd_status hd_attribution_annotate(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu,
-                                  const hd_trace *cpu, hd_error *err)
+hd_status annotate_within(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu, const hd_trace *cpu,
+                          uint64_t text_limit, hd_error *err)
 {
-    annotate t = {.a = attribution, .gpu = gpu, .cpu = cpu == gpu ? NULL : cpu};
+    annotate t = {.a = attribution, .gpu = gpu, .cpu = cpu == gpu ? NULL : cpu, .text_limit = text_limit};
     *out = NULL;
     HD_TRY(hd_builder_new(&t.builder, err));
     hd_status status = annotate_all(&t, err);
@@ -251,4 +251,10 @@ hd_status hd_attribution_annotate(hd_trace **out, const hd_attribution *attribut
     if (status == HD_OK) return hd_builder_finish(out, t.builder, err);
     hd_builder_free(t.builder);
     return status;
+}
+
+hd_status hd_attribution_annotate(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu,
+                                  const hd_trace *cpu, hd_error *err)
+{
+    return annotate_within(out, attribution, gpu, cpu, TEXT_LIMIT, err);
 }
