@@ -34,7 +34,7 @@ typedef struct slices_join {
     hd_attribution *a;
     asked *list; /* by row, each once */
     uint64_t *rows;
-    size_t count;
+    size_t count, last; /* the one that was found last */
     forward_pair *pairs;
     size_t pair_count;
     open_op *open; /* of the lane at hand, innermost last; each ends before those below it */
@@ -98,10 +98,14 @@ static bool ask(slices_join *j)
     return true;
 }
 
-static asked *find(const slices_join *j, uint64_t row)
+/* Rows of a lane mostly come in their order. */
+static asked *find(slices_join *j, uint64_t row)
 {
     const asked key = {.row = row};
-    return bsearch(&key, j->list, j->count, sizeof *j->list, by_row);
+    if (j->last + 1 < j->count && j->list[j->last + 1].row == row) return &j->list[++j->last];
+    asked *found = bsearch(&key, j->list, j->count, sizeof *j->list, by_row);
+    if (found) j->last = (size_t)(found - j->list);
+    return found;
 }
 
 /* ---- contexts ------------------------------------------------------------------------------------------------------
