@@ -29,8 +29,9 @@ typedef struct annotate {
     hd_stacks *stacks; /* what the trace gets */
     uint64_t base;     /* node n stands under the key base + n */
     annotate_map map;  /* from the attribution's tree */
-    uint32_t *texts;   /* by node of the attribution's tree: string of the builder; 0 not made yet, HD_NONE: no room */
+    uint32_t *texts;   /* by node of the attribution's tree: string of the builder; HD_STRING_NONE: not made */
     uint64_t text_bytes, text_limit;
+    bool text_full;
     hd_json_out text;
     size_t next_work;
     uint64_t no_text;   /* works that got no text */

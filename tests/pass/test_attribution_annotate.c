@@ -114,7 +114,7 @@ static void test_attribution_annotate__texts_end_where_there_is_no_room(NO_STATE
     hd_trace *out;
     hd_value value;
     hd_event event;
-    assert_int_equal(annotate_within(&out, &a, gpu, NULL, 5, NULL), HD_OK);
+    assert_int_equal(annotate_within(&out, &a, gpu, NULL, 20, NULL), HD_OK);
     assert_true(work_arg(&value, out, 4, "stack", &event));
     assert_false(work_arg(&value, out, 5, "stack", &event));
     assert_true(work_arg(&value, out, 5, "sf", &event) || event.args); /* sf is a key of the event */
