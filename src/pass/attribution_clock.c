@@ -24,7 +24,7 @@ enum {
     FINE_RUNS = 96,
     KEPT = 6
 };
-enum { LONG_SPREADS = 48, CLOSE_SPREADS = 32, CLOSE_NS = 200000, SAME_NS = 20000 };
+enum { LONG_SPREADS = 48, CLOSE_SPREADS = 32, CLOSE_NS = 20000, SAME_NS = 20000 };
 #define MAX_DRIFT 1e-3
 
 typedef struct candidate {
@@ -197,6 +197,7 @@ static void judge_rhythm(const finder *f, candidate *c, size_t stride, size_t pr
     c->runs = found;
     c->cost = found ? sum / (int64_t)found : INT64_MAX;
     c->spread = found ? median_of(spreads, found) : 0;
+    if (c->spread > HD_MARK_TIME_LIMIT / 64) c->spread = HD_MARK_TIME_LIMIT / 64;
 }
 
 /* How many could be one to one, in order. */
