@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "pass/crop_impl.h"
-#include "pass/pass_flows.h"
 #include "pass/pass_points.h"
+#include "trace/flow_bind.h"
 
 static bool in_window(const hd_crop_window *w, int64_t at)
 {

@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "pass/filter_pattern.h"
-#include "pass/pass_flows.h"
 #include "pass/pass_points.h"
+#include "trace/flow_bind.h"
 
 typedef struct sieve {
     const hd_trace *trace;

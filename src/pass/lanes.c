@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "base/vector.h"
-#include "pass/lanes_bind.h"
 #include "pass/lanes_names.h"
 #include "pass/lanes_pairs.h"
+#include "trace/flow_index.h"
 
 typedef struct planner {
     hd_lane_plan *plan;

@@ -44,65 +44,6 @@ static hd_lane_slice *at(const track *t, uint32_t position)
     return &t->slices[t->order ? t->order[position] : position];
 }
 
-/* --- order --- */
-
-static bool before(const hd_lane_slice *slices, uint32_t a, uint32_t b)
-{
-    const hd_lane_slice *x = &slices[a], *y = &slices[b];
-    if (x->start != y->start) return x->start < y->start;
-    return x->end != y->end ? x->end > y->end : a < b;
-}
-
-/* Merge neighbouring ascending runs of `from` pairwise into `to`; returns the number of runs that leaves. */
-static size_t merge_runs(const hd_lane_slice *slices, const uint32_t *from, uint32_t *to, size_t count)
-{
-    size_t runs = 0, written = 0;
-    for (size_t low = 0; low < count; runs++) {
-        size_t middle = low + 1, high, left = low;
-        while (middle < count && before(slices, from[middle - 1], from[middle])) middle++;
-        for (high = middle + (middle < count); high < count && before(slices, from[high - 1], from[high]);) high++;
-        for (size_t right = middle; left < middle || right < high;) {
-            bool take_right = left == middle || (right < high && before(slices, from[right], from[left]));
-            to[written++] = take_right ? from[right++] : from[left++];
-        }
-        low = high;
-    }
-    return runs;
-}
-
-/* Sort indices: those in ascending order stay, stragglers are taken out, merge-sorted and merged back. */
-void hd_lane_sort(uint32_t *order, uint32_t *spare, const hd_lane_slice *slices, uint32_t count)
-{
-    size_t kept = 0, strays = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (kept > 0 && before(slices, i, order[kept - 1])) {
-            bool last_strayed = kept > 1 && before(slices, order[kept - 2], i);
-            spare[strays++] = last_strayed ? order[kept - 1] : i;
-            if (last_strayed) order[kept - 1] = i;
-        } else {
-            order[kept++] = i;
-        }
-    }
-    uint32_t *from = spare, *to = order + kept;
-    while (strays > 0) {
-        size_t runs = merge_runs(slices, from, to, strays);
-        uint32_t *swap = from;
-        from = to;
-        to = swap;
-        if (runs == 1) break;
-    }
-    if (from != spare) memcpy(spare, from, strays * sizeof *spare);
-    while (strays > 0) {
-        bool take_kept = kept > 0 && before(slices, spare[strays - 1], order[kept - 1]);
-        order[kept + strays - 1] = take_kept ? order[kept - 1] : spare[strays - 1];
-        if (take_kept) {
-            kept--;
-        } else {
-            strays--;
-        }
-    }
-}
-
 typedef enum scan_outcome { SCAN_CLEAN, SCAN_UNSORTED, SCAN_CROSSING } scan_outcome;
 
 /* One sweep that stops at the first slice out of order; once a crossing is found, only the order is looked at. */

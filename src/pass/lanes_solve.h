@@ -31,11 +31,7 @@
 #include <stdint.h>
 
 #include "heddle/status.h"
-
-typedef struct hd_lane_slice {
-    int64_t start, end; /* any unit; end < start means no extent: never changed, crosses nothing */
-    uint32_t lane;      /* out only: 0 = primary */
-} hd_lane_slice;
+#include "trace/flow_index.h"
 
 typedef struct hd_lane_result {
     uint32_t lane_count; /* with the primary lane, so at least 1 */
@@ -51,9 +47,6 @@ typedef struct hd_lane_result {
  * are as they were. */
 hd_status hd_lanes_solve(hd_lane_result *out, hd_lane_slice *slices, size_t count, int64_t snap_threshold,
                          hd_error *err);
-
-/* Indices of slices by (start, longer first, input order); `spare` has room for as many. Fast on sorted runs. */
-void hd_lane_sort(uint32_t *order, uint32_t *spare, const hd_lane_slice *slices, uint32_t count);
 
 /* ---- Between lanes_solve.c and lanes_pick.c; nobody else needs what follows. ---- */
 

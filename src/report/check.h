@@ -93,13 +93,6 @@ void check_clock(check *c);
 /* Slices of a lane that do not nest in those before them; *out_first is the row of the first, HD_NONE if none. */
 uint64_t check_count_spilled(int64_t *stack, const slice_span *spans, uint64_t count, uint32_t *out_first);
 
-/* An id as a viewer compares it: numbers and texts of decimal or hexadecimal digits are one, the rest by string. */
-typedef struct check_id {
-    uint32_t type; /* 0 none, 1 number, 2 string, and the HD_ID_LOCAL and HD_ID_GLOBAL flags */
-    int64_t value;
-} check_id;
-check_id check_id_of(const hd_trace *trace, uint32_t id_type, int64_t id); /* check_flows.c */
-
 /* check_codes.c */
 extern const hd_check_code check_codes[CHECK_CODES];
 const hd_check_code *check_code_about(const check_finding *finding);

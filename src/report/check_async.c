@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/vector.h"
 #include "report/check.h"
+#include "trace/flow_bind.h"
 
 typedef struct async_point {
     uint64_t key; /* hash of kind, category, id and scope */
@@ -31,7 +32,7 @@ static bool point_of(async_point *out, const hd_trace *trace, const hd_event *ev
 {
     bool nestable = event->phase == 'b' || event->phase == 'e';
     if (event->track == HD_NONE || (!nestable && event->phase != 'S' && event->phase != 'F')) return false;
-    check_id id = check_id_of(trace, event->id_type, event->id);
+    hd_point_id id = hd_point_id_of(trace, event->id_type, event->id);
     struct {
         int64_t value, scope;
         uint32_t type, category, process, nestable;

@@ -5,7 +5,9 @@
 #include "base/vector.h"
 #include "heddle/launches.h"
 
-/* Does the role of such a slice depend on its name? */
+/* Does such a category say nothing of the role, so that the name or the row must tell? */
+bool hd_role_is_unsaid(hd_string category);
+/* Does the role depend on the name besides the category? */
 bool hd_role_needs_name(hd_string category);
 
 /* A slice that may be a launch. */
@@ -48,6 +50,6 @@ bool launches_gather(launch_finder *f);
 /* launches_join.c: by ids; sets outer of the calls, launch of the works, graph_launch of those with a creator. */
 bool launches_join(launch_finder *f);
 /* launches_flows.c: works without a launch, by flows. May add calls. */
-bool launches_join_flows(launch_finder *f);
+hd_status launches_join_flows(launch_finder *f, hd_error *err);
 
 #endif

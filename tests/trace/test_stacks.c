@@ -306,7 +306,8 @@ static void test_trace_stacks__what_is_no_object_is_an_error(void **state)
 static void test_trace_stacks__a_trace_without_frames_has_the_empty_stack(void **state)
 {
     (void)state;
-    opened o = open_text("[{\"ph\":\"P\",\"name\":\"c\",\"pid\":1,\"tid\":2,\"ts\":5,\"sf\":1}]", 57);
+    const char json[] = "[{\"ph\":\"P\",\"name\":\"c\",\"pid\":1,\"tid\":2,\"ts\":5,\"sf\":1}]";
+    opened o = open_text(json, sizeof json - 1);
     assert_string_equal(stack_of(&o, 0), "");
     assert_int_equal(hd_stacks_count(hd_trace_stacks_tree(o.stacks)), 1);
     close_it(&o);

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/vector.h"
 #include "format/perfetto/perfetto_writer.h"
+#include "trace/flow_bind.h"
 #include "trace/lazy.h"
 
 /* Times beyond 146 years from zero are damage; within, sums and shifts cannot overflow. */
@@ -34,39 +35,12 @@ hd_status pf_add_item(pf_writer *w, pf_item_kind kind, uint32_t place, uint32_t 
     return HD_OK;
 }
 
-/* Digits, with 0x hexadecimal ones, that fit 64 bits. */
-static bool parse_digits(uint64_t *out, hd_string text)
-{
-    bool negative = text.size > 1 && text.data[0] == '-';
-    size_t i = negative;
-    uint64_t base = 10, value = 0;
-    if (text.size > i + 2 && text.data[i] == '0' && (text.data[i + 1] | 0x20) == 'x') {
-        base = 16;
-        i += 2;
-    }
-    if (i == text.size) return false;
-    for (; i < text.size; i++) {
-        char c = text.data[i];
-        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : 99;
-        if (base == 16 && (c | 0x20) >= 'a' && (c | 0x20) <= 'f') digit = (unsigned)((c | 0x20) - 'a') + 10;
-        if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
-            __builtin_add_overflow(value, (uint64_t)digit, &value))
-            return false;
-    }
-    *out = negative ? 0 - value : value;
-    return true;
-}
-
 uint64_t pf_id_hash(const hd_trace *trace, uint32_t id_type, int64_t id)
 {
+    hd_point_id point = hd_point_id_of(trace, id_type, id);
     struct {
         uint64_t value, type;
-    } key = {(uint64_t)id, id_type & ~(uint32_t)HD_ID_VALUE_MASK};
-    switch (id_type & HD_ID_VALUE_MASK) {
-    case HD_ID_NONE: break;
-    case HD_ID_INT: key.type |= 1; break;
-    default: key.type |= parse_digits(&key.value, hd_trace_string(trace, (uint32_t)id)) ? 1 : 2; break;
-    }
+    } key = {(uint64_t)point.value, point.type};
     return hd_hash(&key, sizeof key);
 }
 

@@ -53,7 +53,7 @@ int perfscript_sniff(const unsigned char *head, size_t size)
 {
     const char *at = (const char *)head, *end = at + size;
     survey all = {0};
-    if (!size || *head == '{') return 0;
+    if (!size || hd_text_looks_like(head, size)) return 0;
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
         if (!newline && all.lines && size >= HD_INPUT_PEEK_BYTES) break; /* it may be cut */

@@ -1,8 +1,19 @@
-/* lanes_bind.h - which slice of a track a flow point is bound to */
-#ifndef HD_PASS_LANES_BIND_H
-#define HD_PASS_LANES_BIND_H
+/* flow_index.h - which slice of a track a flow point is bound to */
+#ifndef HD_TRACE_FLOW_INDEX_H
+#define HD_TRACE_FLOW_INDEX_H
 
-#include "pass/lanes_solve.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "heddle/status.h"
+
+typedef struct hd_lane_slice {
+    int64_t start, end; /* any unit; end < start means no extent: never changed, crosses nothing */
+    uint32_t lane;      /* 0 = the track itself; out only where lanes are solved */
+} hd_lane_slice;
+
+/* Indices of slices by (start, longer first, input order); `spare` has room for as many. Fast on sorted runs. */
+void hd_lane_sort(uint32_t *order, uint32_t *spare, const hd_lane_slice *slices, uint32_t count);
 
 /* Slices in order of (start, longer first), one run per lane, with maxima of their ends to skip by. */
 typedef struct hd_bind_index {

@@ -1,9 +1,9 @@
-/* lanes_flows.c - the slice that each flow point of a trace is bound to */
+/* flow_bind.c - the slice that each flow point of a trace is bound to */
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "pass/lanes_bind.h"
-#include "pass/pass_flows.h"
+#include "trace/flow_bind.h"
+#include "trace/flow_index.h"
 
 /* Rows of one table by track: rows[first[track] … first[track + 1]). Twins are one track. */
 typedef struct by_track {

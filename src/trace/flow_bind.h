@@ -1,0 +1,41 @@
+/* flow_bind.h - flow points: their ids, which of them belong together, and the slices they are bound to
+ *
+ * Flows    of one (category, id, name), ids from id2.local per process, follow each other in time: s starts one, t and
+ * f come from the start or step before them; ends of one start may be several, as with CUDA graphs. Ends before the
+ * first start belong to the starts that nothing follows, one to each and the rest to the last: such a flow runs
+ * backward. Binding  as Chrome does: to the slice around it that began last, or, a flow's end without bp:"e", to the
+ * next slice that begins.
+ */
+#ifndef HD_TRACE_FLOW_BIND_H
+#define HD_TRACE_FLOW_BIND_H
+
+#include "heddle/trace.h"
+
+/* The id of a flow or async point, so that 31, "31" and "0x1f" are one, as in viewers. */
+typedef struct hd_point_id {
+    int64_t value;
+    uint32_t type; /* 0 none, 1 a number, 2 a text: value is its string id; or-ed with HD_ID_LOCAL, HD_ID_GLOBAL */
+} hd_point_id;
+
+hd_point_id hd_point_id_of(const hd_trace *trace, uint32_t id_type, int64_t id);
+
+typedef struct hd_flow_point {
+    uint64_t key; /* equal: points of the same flows */
+    int64_t start_ns;
+    uint32_t row, track;
+    uint32_t from; /* index of the point before it in its flow; HD_NONE: a start, or the start is missing */
+    uint16_t start_ps;
+    char phase;
+    bool encloses; /* bound to the slice around it, not to the next */
+} hd_flow_point;
+
+/* The points that have a time, in the order of rows; the caller frees the list. Errors: MEMORY, LIMIT (2^32 points). */
+hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace *trace, hd_error *err);
+/* Sort them by (key, time, starts first, row) and find where each comes from. The caller may have left some out. */
+void hd_flow_points_join(hd_flow_point *points, size_t count);
+
+/* The slice of each flow point, by row; UINT32_MAX: bound to none. The caller frees the list. Errors: MEMORY, LIMIT
+ * (2^32 slices or points). */
+hd_status hd_flows_bind(uint32_t **out, const hd_trace *trace, hd_error *err);
+
+#endif
