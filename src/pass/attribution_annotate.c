@@ -213,6 +213,7 @@ static void add_ledger(annotate *t, bool damaged)
     for (size_t i = 0; i < t->a->launches.work_count; i++) without += t->a->work_stack[i] == HD_STACK_NONE;
     note(t, "attribution.no-stack", HD_LEDGER_NOTE, without);
     note(t, "attribution.pending", HD_LEDGER_NOTE, t->a->pending_count);
+    note(t, "attribution.clock-unknown", HD_LEDGER_NOTE, t->no_clock);
     note(t, "attribution.stack-text", HD_LEDGER_NOTE, t->no_text);
     note(t, "attribution.not-added", HD_LEDGER_NOTE, hd_copy_not_added(t->copy));
     note(t, "attribution.stack-frames", HD_LEDGER_LOSS, damaged);

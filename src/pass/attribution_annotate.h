@@ -34,6 +34,7 @@ typedef struct annotate {
     bool text_full;
     hd_json_out text;
     size_t next_work;
+    uint64_t no_clock;  /* samples whose clock is not known */
     uint64_t no_text;   /* works that got no text */
     uint8_t *annotated; /* by shape of gpu: it has both arguments already */
     hd_arg_key keys[HD_COPY_ADDED];

@@ -1,7 +1,8 @@
 /* attribution_annotate_samples.c - the stack samples of the CPU side, on the clock and the threads of the GPU side
  *
  * A sample that was matched to a launch stands on the launch's thread: the two sides may have different ids for it.
- * Others keep their own. Of the CPU trace's other events nothing is taken.
+ * Others keep their own. Where no clock was found and no sample matched, times stay as they are, and the ledger says
+ * so: attribution.clock-unknown. Of the CPU trace's other events nothing is taken.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -133,6 +134,7 @@ static hd_status find_offset(sample_copy *s, hd_error *err)
 {
     const hd_clock_fit *fit = &s->t->a->clock;
     s->offset_ns = fit->known ? fit->offset_ns : 0;
+    if (!fit->known && s->count == 0) s->t->no_clock = hd_trace_row_count(s->t->cpu, HD_KIND_SAMPLE);
     if ((fit->known && fit->drift_ppm == 0) || s->count == 0) return HD_OK;
     int64_t *list = malloc(2 * s->count * sizeof *list), *times = list + s->count;
     size_t found = 0;

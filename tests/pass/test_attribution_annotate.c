@@ -262,6 +262,24 @@ static void test_attribution_annotate__samples_come_to_the_clock_and_thread_of_t
     hd_trace_free(out);
 }
 
+static void test_attribution_annotate__samples_of_an_unknown_clock_keep_their_times(NO_STATE)
+{
+    hd_trace *gpu = trace_of("[" CALL(1, 20, 5, 7) "," WORK("k", 40, 30, 7) "]");
+    hd_trace *cpu = trace_of("{\"traceEvents\":[" SAMPLE("3") "],\"stackFrames\":{\"3\":{\"name\":\"x\"}}}");
+    hd_attribution a = {0}; /* as of a join that found out nothing */
+    hd_trace *out;
+    hd_event event;
+    assert_int_equal(hd_stacks_new(&a.stacks, NULL), HD_OK);
+    assert_int_equal(hd_attribution_annotate(&out, &a, gpu, cpu, NULL), HD_OK);
+    assert_int_equal(ledger_count(out, "attribution.clock-unknown"), 1);
+    hd_block_event(&event, hd_trace_block_at(out, HD_KIND_SAMPLE, 0), 0);
+    assert_int_equal(event.start_ns, 5000);
+    hd_attribution_deinit(&a);
+    hd_trace_free(gpu);
+    hd_trace_free(cpu);
+    hd_trace_free(out);
+}
+
 /* ---- random: nothing else changes
  * ---------------------------------------------------------------------------------------- */
 
@@ -518,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_attribution_annotate__ids_of_flows_are_new),
         cmocka_unit_test(test_attribution_annotate__no_flow_runs_backward),
         cmocka_unit_test(test_attribution_annotate__samples_come_to_the_clock_and_thread_of_their_launch),
+        cmocka_unit_test(test_attribution_annotate__samples_of_an_unknown_clock_keep_their_times),
         cmocka_unit_test(test_attribution_annotate__all_else_stays_as_it_is),
         cmocka_unit_test(test_attribution_annotate__too_many_shapes_make_text_of_the_arguments),
         cmocka_unit_test(test_attribution_annotate__every_format_keeps_the_stack),
