@@ -1,6 +1,6 @@
 /* flame_add_group.c - what weights are grouped by: ranks, devices, streams, threads, steps
  *
- * Ranks    of the track, its process, the trace; else the place of the trace among those added
+ * Ranks    of the track, its process, its name ("rank 3: …"), the trace; else the place of the trace among those added
  * Devices  of the GPU queue's row, else the work's argument "device"; streams likewise. A stream's number says no
  *          more than its device's, so where the trace has several devices both are named
  * Steps    slices "ProfilerStep#…" of the launching thread that hold the time of the launch, else those of any thread
@@ -21,15 +21,29 @@ static const hd_track *process_of(const hd_trace *trace, const hd_track *track)
     return track->parent == HD_NONE ? track : hd_trace_track_at(trace, track->parent);
 }
 
+/* "rank 3: python", as ranks that were merged are called in formats that cannot say it better. */
+static int64_t rank_of_name(hd_string name)
+{
+    static const char prefix[] = "rank ";
+    int64_t rank = 0;
+    size_t at = sizeof prefix - 1, digits = at;
+    if (name.size <= at || memcmp(name.data, prefix, at) != 0) return HD_NO_NUMBER;
+    for (; at < name.size && name.data[at] >= '0' && name.data[at] <= '9' && at < digits + 9; at++)
+        rank = rank * 10 + (name.data[at] - '0');
+    return at > digits && (at == name.size || name.data[at] == ':') ? rank : HD_NO_NUMBER;
+}
+
 static int64_t rank_of(const flame_adder *a, uint32_t index)
 {
     const hd_trace_facts *facts = hd_trace_facts_of(a->trace);
+    int64_t rank = HD_NO_NUMBER;
     if (index != HD_NONE) {
-        const hd_track *track = hd_trace_track_at(a->trace, index);
-        if (track->rank != HD_NO_NUMBER) return track->rank;
-        if (process_of(a->trace, track)->rank != HD_NO_NUMBER) return process_of(a->trace, track)->rank;
+        const hd_track *track = hd_trace_track_at(a->trace, index), *process = process_of(a->trace, track);
+        rank = track->rank != HD_NO_NUMBER ? track->rank : process->rank;
+        if (rank == HD_NO_NUMBER) rank = rank_of_name(hd_trace_string(a->trace, process->name));
     }
-    return facts->rank != HD_NO_NUMBER ? facts->rank : (int64_t)a->flame->traces;
+    if (rank == HD_NO_NUMBER) rank = facts->rank;
+    return rank != HD_NO_NUMBER ? rank : (int64_t)a->flame->traces;
 }
 
 /* The number of a GPU queue, from its track or from the work's arguments. */
