@@ -13,6 +13,7 @@
 #include "base/vector.h"
 #include "flame/flame_add.h"
 #include "heddle/launches.h"
+#include "trace/ranks.h"
 
 /* ---- of tracks -------------------------------------------------------------------------------------------------- */
 
@@ -21,28 +22,10 @@ static const hd_track *process_of(const hd_trace *trace, const hd_track *track)
     return track->parent == HD_NONE ? track : hd_trace_track_at(trace, track->parent);
 }
 
-/* "rank 3: python", as ranks that were merged are called in formats that cannot say it better. */
-static int64_t rank_of_name(hd_string name)
+static int64_t rank_of(const flame_adder *a, uint32_t track)
 {
-    static const char prefix[] = "rank ";
-    int64_t rank = 0;
-    size_t at = sizeof prefix - 1, digits = at;
-    if (name.size <= at || memcmp(name.data, prefix, at) != 0) return HD_NO_NUMBER;
-    for (; at < name.size && name.data[at] >= '0' && name.data[at] <= '9' && at < digits + 9; at++)
-        rank = rank * 10 + (name.data[at] - '0');
-    return at > digits && (at == name.size || name.data[at] == ':') ? rank : HD_NO_NUMBER;
-}
-
-static int64_t rank_of(const flame_adder *a, uint32_t index)
-{
-    const hd_trace_facts *facts = hd_trace_facts_of(a->trace);
-    int64_t rank = HD_NO_NUMBER;
-    if (index != HD_NONE) {
-        const hd_track *track = hd_trace_track_at(a->trace, index), *process = process_of(a->trace, track);
-        rank = track->rank != HD_NO_NUMBER ? track->rank : process->rank;
-        if (rank == HD_NO_NUMBER) rank = rank_of_name(hd_trace_string(a->trace, process->name));
-    }
-    if (rank == HD_NO_NUMBER) rank = facts->rank;
+    int64_t rank = track == HD_NONE ? HD_NO_NUMBER : hd_trace_rank_of(a->trace, track);
+    if (rank == HD_NO_NUMBER) rank = hd_trace_facts_of(a->trace)->rank;
     return rank != HD_NO_NUMBER ? rank : (int64_t)a->flame->traces;
 }
 
