@@ -149,7 +149,7 @@ function facts(i) {
 /* The part of a text that fits a width: East Asian characters take two places. */
 function fit(text, width) {
   const places = Math.floor(width / CHAR);
-  if (places < 3) return "";
+  if (places < 4) return "";
   let used = 0, cut = 0, at = 0;
   for (const c of text) {
     const p = c.codePointAt(0);
@@ -373,7 +373,7 @@ function search(text, keepHash) {
   matches = null;
   if (text) {
     const test = matcher(text);
-    matches = data.names.map((n, i) => i > 0 && test(n));
+    matches = data.names.map((n, i) => i > 1 && test(n)); /* neither what is left out nor "all" */
   }
   draw();
   showFound();

@@ -27,7 +27,7 @@ enum {
     BORDERED = 30,      /* tenths of a pixel: frames from this width on have a border */
     LABEL_PAD = 30,     /* tenths, on either side of a name */
     LABEL_CHAR = 67,    /* tenths of ten characters … */
-    LABEL_PLACES = 3,   /* of a name that is cut shorter nothing is shown */
+    LABEL_PLACES = 4,   /* of a name that is cut shorter nothing is shown */
     TITLE_PLACES = 130, /* in WIDTH */
     SENTENCE_PLACES = 170,
 };
@@ -52,7 +52,7 @@ typedef struct picture {
     uint32_t *entries; /* by cell */
     bool kinds[HD_FRAME_KINDS];
     hd_bytes paths[SVG_COLORS][2]; /* without and with a border */
-    hd_bytes labels, out;
+    hd_bytes labels, marks, out;
 } picture;
 
 static void picture_deinit(picture *p)
@@ -62,6 +62,7 @@ static void picture_deinit(picture *p)
         hd_bytes_deinit(&p->paths[i][1]);
     }
     hd_bytes_deinit(&p->labels);
+    hd_bytes_deinit(&p->marks);
     hd_bytes_deinit(&p->out);
     svg_layout_deinit(&p->layout);
     free(p->names);
@@ -72,6 +73,13 @@ static void picture_deinit(picture *p)
 static hd_string text_of(const char *text)
 {
     return (hd_string){text, strlen(text)};
+}
+
+static int64_t tenths_of(const picture *p, int64_t weight)
+{
+    double all = (double)p->layout.cells[0].total;
+    if (all <= 0) return weight > 0 ? 0 : (WIDTH - 2 * PAD) * 10;
+    return llround((double)weight / all * ((WIDTH - 2 * PAD) * 10));
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
@@ -118,7 +126,7 @@ static hd_status name_cells(picture *p, hd_error *err)
     for (size_t i = 1; i < p->layout.count; i++) {
         const svg_cell *cell = &p->layout.cells[i];
         if (cell->node == HD_NONE)
-            p->kinds[HD_FRAME_MARK] |= cell->total > 0;
+            p->kinds[HD_FRAME_MARK] |= tenths_of(p, cell->start + cell->total) > tenths_of(p, cell->start);
         else if ((p->entries[i] = entry_of(p, cell->node)) == 0)
             return HD_NOMEM(err);
     }
@@ -126,13 +134,6 @@ static hd_status name_cells(picture *p, hd_error *err)
 }
 
 /* ---- frames as they are seen without a script -------------------------------------------------------------------- */
-
-static int64_t tenths_of(const picture *p, int64_t weight)
-{
-    double all = (double)p->layout.cells[0].total;
-    if (all <= 0) return weight > 0 ? 0 : (WIDTH - 2 * PAD) * 10;
-    return llround((double)weight / all * ((WIDTH - 2 * PAD) * 10));
-}
 
 static int64_t height_of(const picture *p)
 {
@@ -189,12 +190,31 @@ static void put_label(hd_bytes *out, hd_string name, int64_t left, int64_t top, 
     svg_put(out, "</text>\n");
 }
 
+/* A line on the edge of the frame from which old stacks are gone, as wide as they were. */
+static void put_gone_mark(picture *p, const svg_cell *rest)
+{
+    const svg_cell *caller = &p->layout.cells[rest->caller];
+    int64_t left = tenths_of(p, caller->start), width = tenths_of(p, caller->start + caller->total) - left;
+    int64_t was = tenths_of(p, rest->gone < p->layout.cells[0].total ? rest->gone : p->layout.cells[0].total);
+    if (width < BORDERED) return;
+    if (was < BORDERED) was = BORDERED;
+    if (was > width) was = width;
+    svg_put(&p->marks, "<rect class=\"gone\" x=\"");
+    svg_put_tenths(&p->marks, PAD * 10 + left + width - was);
+    svg_put(&p->marks, "\" y=\"");
+    svg_put_int(&p->marks, top_of(p, caller) + (p->flame->reverse ? BOX - 3 : 0));
+    svg_put(&p->marks, "\" width=\"");
+    svg_put_tenths(&p->marks, was);
+    svg_put(&p->marks, "\" height=\"3\"/>\n");
+}
+
 static void place_cells(picture *p)
 {
     for (size_t i = 0; i < p->layout.count; i++) {
         const svg_cell *cell = &p->layout.cells[i];
         int64_t left = tenths_of(p, cell->start), width = tenths_of(p, cell->start + cell->total) - left;
         if (i == 0) left = 0, width = (WIDTH - 2 * PAD) * 10;
+        if (cell->gone > 0) put_gone_mark(p, cell);
         if (width <= 0) continue;
         int64_t top = top_of(p, cell);
         left += PAD * 10;
@@ -226,6 +246,7 @@ static void put_static(picture *p)
             svg_put(out, "\"/>\n");
         }
     }
+    hd_bytes_put(out, p->marks.data, p->marks.size);
     svg_put(out, "<g class=\"t\">\n");
     hd_bytes_put(out, p->labels.data, p->labels.size);
     svg_put(out, "</g>\n</g>\n");
@@ -506,7 +527,7 @@ static hd_status write_picture(picture *p, hd_output *output, hd_error *err)
     svg_put(&p->out, "<script><![CDATA[\n");
     hd_bytes_put(&p->out, flame_js, flame_js_size);
     svg_put(&p->out, "]]></script>\n</svg>\n");
-    bool failed = p->out.failed || p->labels.failed;
+    bool failed = p->out.failed || p->labels.failed || p->marks.failed;
     for (size_t i = 0; i < SVG_COLORS; i++) failed |= p->paths[i][0].failed || p->paths[i][1].failed;
     return failed ? HD_NOMEM(err) : hd_output_write(output, p->out.data, p->out.size, err);
 }

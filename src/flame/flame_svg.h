@@ -16,6 +16,7 @@ extern const size_t flame_css_size;
 /* A frame, or what is left out of the frames that its caller called: those too narrow, and old ones that are gone. */
 typedef struct svg_cell {
     uint32_t node;        /* HD_NONE: what is left out */
+    uint32_t caller;      /* a cell */
     uint32_t depth;       /* 0: the root */
     int64_t start, total; /* of the root's weight, from the left */
     int64_t self, base_self, base_total;

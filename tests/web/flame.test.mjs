@@ -280,6 +280,8 @@ test("a search says how much it matched, nested frames once", async page => {
   assert.equal((await page.$$eval(".chart path[fill='#e600e6']", l => l.map(e => e.getAttribute("d")))).flatMap(boxesOf).length, 2);
   await page.fill("input", "forward|linear");
   assert.equal(await found(page), "Matched: 95.00 % (950.000 \u00b5s), 3 frames");
+  await page.fill("input", "^all$");
+  assert.match(await found(page), /^Matched: 0\.00 %/, "the root is no frame");
   await page.fill("input", "no such frame");
   assert.equal(await found(page), "Matched: 0.00 % (0 ns), 0 frames");
 });
@@ -463,6 +465,8 @@ test("compared: kernels with other template arguments are one", async page => {
 test("compared: what is gone is counted, marked and listed", async page => {
   await page.goto(address("diff.svg"));
   assert.match((await page.locator(".sub").allTextContents()).join(), /gone: 2 stacks, 66\.000 \u00b5s/);
+  const fixed = readData("diff.svg").text.match(/<rect class="gone" x="([\d.]+)" y="\d+" width="([\d.]+)" height="3"\/>\n<g class="t">/);
+  assert.ok(Math.abs(fixed[2] - 1180 * 66 / 450) <= 0.1 && Math.abs(+fixed[1] + +fixed[2] - 1190) <= 0.1, fixed[0]);
   const marks = await page.$$eval(".chart .gone", l => l.map(e => +e.getAttribute("width")));
   assert.equal(marks.length, 1);
   assert.ok(Math.abs(marks[0] - (await width(page) - 20) * 66 / 450) < 0.02);
