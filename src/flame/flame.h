@@ -25,7 +25,7 @@ hd_status flame_make_room(hd_flame *flame, hd_error *err);
  * does. */
 void flame_total(int64_t *total, const int64_t *self, const hd_stacks *stacks);
 
-/* ---- one tree of one or two flames (flame_diff.c) ---------------------------------------------------------------- */
+/* ---- one tree of one or two flames (flame_diff.c) --------------------------------------------------------------- */
 
 /* What is written: the flame's own tree, or the tree of two flames together, where base_self, base_total and
  * base_count are those of the older one. */
@@ -42,7 +42,7 @@ typedef struct flame_view {
 hd_status flame_view_init(flame_view *out, const hd_flame *flame, const hd_flame *base, hd_error *err);
 void flame_view_deinit(flame_view *view);
 
-/* ---- children in order (flame_tree.c) ---------------------------------------------------------------------------- */
+/* ---- children in order (flame_tree.c) --------------------------------------------------------------------------- */
 
 /* The callees of each node, by the bytes of their names: list[first[n]] … list[first[n + 1] - 1] are those of n. */
 typedef struct flame_tree {
@@ -50,11 +50,14 @@ typedef struct flame_tree {
     uint32_t *list;
 } flame_tree;
 
+/* Ids of all names, by their bytes. The caller frees the list. */
+hd_status flame_sort_names(uint32_t **out, const hd_stacks *stacks, hd_error *err);
+
 /* O(nodes + names log names). */
 hd_status flame_tree_init(flame_tree *out, const hd_stacks *stacks, hd_error *err);
 void flame_tree_deinit(flame_tree *tree);
 
-/* ---- names in texts (flame_text.c) ------------------------------------------------------------------------------- */
+/* ---- names in texts (flame_text.c) ------------------------------------------------------------------------------ */
 
 /* Room for a name of `size` bytes in flame_text_clean. */
 #define FLAME_TEXT_BYTES(size) ((size)*3 + 16)
@@ -70,7 +73,7 @@ bool flame_text_fits(hd_string name, bool parted);
 /* "GPU time" … for titles. Static. */
 const char *flame_title_of(hd_flame_of of);
 
-/* ---- writers ----------------------------------------------------------------------------------------------------- */
+/* ---- writers ---------------------------------------------------------------------------------------------------- */
 
 /* Each writes everything to an output that the caller commits, and counts into *out, which is not NULL. options is not
  * NULL either. */

@@ -21,8 +21,7 @@ bool flame_clip(int64_t *out_ns, const flame_adder *adder, int64_t start_ns, int
     return true;
 }
 
-/* ---- what to count
- * --------------------------------------------------------------------------------------------------- */
+/* ---- what to count ---------------------------------------------------------------------------------------------- */
 
 /* Roles of the categories, and of the names that have none, are found once. */
 static bool block_has_work(const hd_trace *trace, const hd_block *block, uint8_t *known, uint32_t strings)
@@ -82,8 +81,7 @@ static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attr
     return HD_OK;
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
 
 static hd_status add_work_of(flame_adder *a, const hd_trace *cpu, const hd_attribution *attribution)
 {

@@ -5,7 +5,7 @@
 #include "flame/flame.h"
 #include "pass/filter_pattern.h"
 
-/* ---- paths (flame_add_path.c) ------------------------------------------------------------------------------------ */
+/* ---- paths (flame_add_path.c) ----------------------------------------------------------------------------------- */
 
 /* Where (base, stack) of the source was put: a table of flame nodes, 0 is a free slot. */
 typedef struct flame_memo {
@@ -21,7 +21,7 @@ typedef struct flame_leaf {
     hd_frame_kind kind;
 } flame_leaf;
 
-/* ---- groups (flame_add_group.c) ---------------------------------------------------------------------------------- */
+/* ---- groups (flame_add_group.c) --------------------------------------------------------------------------------- */
 
 typedef struct flame_step {
     uint32_t track;
@@ -43,7 +43,7 @@ typedef struct flame_place {
     uint64_t gpu_row; /* slice with arguments that tell device and stream, UINT64_MAX: none */
 } flame_place;
 
-/* ---- all of it (flame_add.c) ------------------------------------------------------------------------------------- */
+/* ---- all of it (flame_add.c) ------------------------------------------------------------------------------------ */
 
 /* One trace on its way into a flame. */
 typedef struct flame_adder {

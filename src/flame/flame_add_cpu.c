@@ -8,8 +8,7 @@
 #include "flame/flame_add.h"
 #include "pass/pass_contexts.h"
 
-/* ---- slices --------------------------------------------------------------------------------------------------------
- */
+/* ---- slices ----------------------------------------------------------------------------------------------------- */
 
 typedef struct cpu_walk {
     flame_adder *adder;
@@ -83,8 +82,7 @@ hd_status flame_add_cpu(flame_adder *adder)
     return status;
 }
 
-/* ---- samples -------------------------------------------------------------------------------------------------------
- */
+/* ---- samples ---------------------------------------------------------------------------------------------------- */
 
 /* Samples without a weight, or with one that is none, count as one. */
 static int64_t weight_of(const flame_adder *a, const hd_event *event, uint32_t key)

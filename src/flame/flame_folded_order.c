@@ -1,55 +1,20 @@
 /* flame_folded_order.c - folded lines as `LC_ALL=C sort` would have them
  *
  * The lines below a node are, for each callee, its own ("name weight") and those of its callees ("name;…"). What tells
- * the order is so "name " and "name;" of all names, which are sorted once; nodes are then counted into their callers.
- * Only where one name goes on as another and a space ("a", "a b") do weights take part: "a 5" is behind "a 4 b;…" and
- * before "a 6;…". Such lines are few and are moved to their place.
+ * the order is so "name " and "name;" of all names. Names are sorted once: no byte of theirs is below a space, so that
+ * "name " stands where the name does, and "name;" behind the names that go on below a ';'. Nodes are then counted into
+ * their callers. Only where one name goes on as another and a space ("a", "a b") do weights take part: "a 5" is behind
+ * "a 4 b;…" and before "a 6;…". Such lines are few and are moved to their place.
  */
 #include <stdlib.h>
 
 #include "flame/flame_folded.h"
 
-/* ---- names
- * ----------------------------------------------------------------------------------------------------------- */
-
-/* "name " or "name;". */
-typedef struct term {
-    uint64_t prefix; /* the first eight bytes, so that most comparisons need no more */
-    hd_string name;
-    uint32_t id; /* name * 2, and 1 for "name;" */
-} term;
-
-static unsigned char end_of(const term *t)
-{
-    return t->id & 1 ? ';' : ' ';
-}
-
-static unsigned char byte_at(const term *t, size_t at)
-{
-    return at < t->name.size ? (unsigned char)t->name.data[at] : at == t->name.size ? end_of(t) : 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const term *x = a, *y = b;
-    if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
-    size_t shorter = x->name.size < y->name.size ? x->name.size : y->name.size;
-    int order = shorter ? memcmp(x->name.data, y->name.data, shorter) : 0;
-    if (order) return order;
-    if (byte_at(x, shorter) != byte_at(y, shorter)) return byte_at(x, shorter) < byte_at(y, shorter) ? -1 : 1;
-    return (x->name.size > y->name.size) - (x->name.size < y->name.size);
-}
-
-/* Does the text of `next` go on where that of t ends? */
-static bool goes_on(const term *t, const term *next)
-{
-    return next->name.size > t->name.size && memcmp(t->name.data, next->name.data, t->name.size) == 0 &&
-           byte_at(next, t->name.size) == end_of(t);
-}
+/* ---- names ------------------------------------------------------------------------------------------------------ */
 
 typedef struct ranks {
-    uint32_t *rank;   /* by id of a term */
-    uint8_t *goes_on; /* by name: "name " does in another */
+    uint32_t *rank;   /* by name * 2, of "name "; and + 1, of "name;" */
+    uint8_t *goes_on; /* by name: as another one, with a space */
     uint32_t count;
 } ranks;
 
@@ -59,31 +24,45 @@ static void ranks_deinit(ranks *r)
     free(r->goes_on);
 }
 
-static hd_status rank_names(ranks *out, const hd_stacks *stacks, hd_error *err)
+/* The byte with which `longer` goes on where `name` ends; -1: it does not begin with it. */
+static int goes_on_with(hd_string name, hd_string longer)
 {
-    size_t names = hd_stacks_name_count(stacks), count = names * 2;
-    term *terms = malloc(count * sizeof *terms);
-    *out = (ranks){malloc(count * sizeof *out->rank), calloc(names, 1), (uint32_t)count};
-    if (!terms || !out->rank || !out->goes_on) {
-        free(terms);
-        return HD_NOMEM(err);
-    }
-    for (uint32_t id = 0; id < count; id++) {
-        term *t = &terms[id];
-        *t = (term){0, hd_stacks_text(stacks, id >> 1), id};
-        for (size_t i = 0; i < 8; i++) t->prefix = t->prefix << 8 | byte_at(t, i);
-    }
-    qsort(terms, count, sizeof *terms, compare);
-    for (uint32_t i = 0; i < count; i++) {
-        out->rank[terms[i].id] = i;
-        if (i + 1 < count && goes_on(&terms[i], &terms[i + 1])) out->goes_on[terms[i].id >> 1] = 1;
-    }
-    free(terms);
-    return HD_OK;
+    if (longer.size <= name.size || (name.size && memcmp(name.data, longer.data, name.size) != 0)) return -1;
+    return (unsigned char)longer.data[name.size];
 }
 
-/* ---- items
- * ----------------------------------------------------------------------------------------------------------- */
+/* open: names that begin the one at hand and whose "name;" is still to come, the shorter ones first. */
+static void rank_sorted(ranks *out, const uint32_t *sorted, uint32_t *open, const hd_stacks *stacks)
+{
+    uint32_t next = 0, depth = 0, count = out->count / 2;
+    for (uint32_t i = 0; i < count; i++) {
+        hd_string text = hd_stacks_text(stacks, sorted[i]);
+        while (depth) {
+            int byte = goes_on_with(hd_stacks_text(stacks, open[depth - 1]), text);
+            if (byte == ' ') out->goes_on[open[depth - 1]] = 1;
+            if (byte >= 0 && byte < ';') break;
+            out->rank[open[--depth] << 1 | 1] = next++;
+        }
+        out->rank[sorted[i] << 1] = next++;
+        open[depth++] = sorted[i];
+    }
+    while (depth) out->rank[open[--depth] << 1 | 1] = next++;
+}
+
+static hd_status rank_names(ranks *out, const hd_stacks *stacks, hd_error *err)
+{
+    size_t names = hd_stacks_name_count(stacks);
+    uint32_t *sorted = NULL, *open = malloc(names * sizeof *open);
+    *out = (ranks){malloc(names * 2 * sizeof *out->rank), calloc(names, 1), (uint32_t)(names * 2)};
+    hd_status status = open && out->rank && out->goes_on ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) status = flame_sort_names(&sorted, stacks, err);
+    if (status == HD_OK) rank_sorted(out, sorted, open, stacks);
+    free(sorted);
+    free(open);
+    return status;
+}
+
+/* ---- items ------------------------------------------------------------------------------------------------------ */
 
 /* Which nodes have lines below them: those that are callers of one with a line. */
 static uint8_t *find_callers(const folded_lines *lines)
@@ -141,8 +120,7 @@ static void part_items(folded_order *order, const items *all, const uint32_t *so
     order->first[0] = 0;
 }
 
-/* ---- lines whose weight tells their place
- * ---------------------------------------------------------------------------- */
+/* ---- lines whose weight tells their place ----------------------------------------------------------------------- */
 
 static size_t ending_of(char out[FOLDED_WEIGHT_BYTES], const folded_lines *lines, uint32_t item)
 {
@@ -163,11 +141,28 @@ static bool is_before(const folded_lines *lines, uint32_t x, uint32_t y)
     hd_string x_name = hd_stacks_text(lines->stacks, hd_stacks_at(lines->stacks, x >> 1).name);
     hd_string y_name = hd_stacks_text(lines->stacks, hd_stacks_at(lines->stacks, y >> 1).name);
     size_t x_size = x_name.size + ending_of(x_end, lines, x), y_size = y_name.size + ending_of(y_end, lines, y);
-    for (size_t i = 0; i < x_size && i < y_size; i++) {
+    size_t shorter = x_name.size < y_name.size ? x_name.size : y_name.size;
+    int order = shorter ? memcmp(x_name.data, y_name.data, shorter) : 0;
+    if (order) return order < 0;
+    for (size_t i = shorter; i < x_size && i < y_size; i++) {
         unsigned char a = text_at(x_name, x_end, i), b = text_at(y_name, y_end, i);
         if (a != b) return a < b;
     }
     return x_size < y_size;
+}
+
+/* The place behind which the items of [from, until) are not before `item`. */
+static uint32_t place_of(const folded_order *order, const folded_lines *lines, uint32_t item, uint32_t from,
+                         uint32_t until)
+{
+    while (from < until) {
+        uint32_t middle = from + (until - from) / 2;
+        if (is_before(lines, order->list[middle], item))
+            from = middle + 1;
+        else
+            until = middle;
+    }
+    return from;
 }
 
 /* From the last to the first, so that what is behind an item has its place already. */
@@ -175,17 +170,16 @@ static void settle(folded_order *order, const folded_lines *lines, const uint8_t
 {
     for (uint32_t n = 0; n < hd_stacks_count(lines->stacks); n++) {
         for (uint32_t i = order->first[n + 1]; i-- > order->first[n];) {
-            uint32_t item = order->list[i], at = i;
+            uint32_t item = order->list[i];
             if (item & 1 || !goes_on[hd_stacks_at(lines->stacks, item >> 1).name]) continue;
-            for (; at + 1 < order->first[n + 1] && is_before(lines, order->list[at + 1], item); at++)
-                order->list[at] = order->list[at + 1];
+            uint32_t at = place_of(order, lines, item, i + 1, order->first[n + 1]) - 1;
+            memmove(&order->list[i], &order->list[i + 1], (at - i) * sizeof *order->list);
             order->list[at] = item;
         }
     }
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
 
 hd_status folded_order_init(folded_order *out, const folded_lines *lines, hd_error *err)
 {

@@ -7,45 +7,59 @@
 #include "flame/flame.h"
 
 typedef struct ranked {
-    uint64_t prefix; /* the first eight bytes, so that most comparisons need no more */
+    uint64_t prefix[2]; /* the first bytes, so that most comparisons need no more */
     hd_string text;
     uint32_t name;
 } ranked;
 
-static uint64_t prefix_of(hd_string text)
+static uint64_t prefix_of(hd_string text, size_t at)
 {
     uint64_t prefix = 0;
-    for (size_t i = 0; i < 8; i++) prefix = prefix << 8 | (i < text.size ? (unsigned char)text.data[i] : 0);
+    for (size_t i = at; i < at + 8; i++) prefix = prefix << 8 | (i < text.size ? (unsigned char)text.data[i] : 0);
     return prefix;
 }
 
 static int compare(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
-    if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
+    for (int i = 0; i < 2; i++) {
+        if (x->prefix[i] != y->prefix[i]) return x->prefix[i] < y->prefix[i] ? -1 : 1;
+    }
     size_t shorter = x->text.size < y->text.size ? x->text.size : y->text.size;
     int order = shorter ? memcmp(x->text.data, y->text.data, shorter) : 0;
     if (order) return order;
     return (x->text.size > y->text.size) - (x->text.size < y->text.size);
 }
 
-static hd_status rank_names(uint32_t **out, const hd_stacks *stacks, hd_error *err)
+hd_status flame_sort_names(uint32_t **out, const hd_stacks *stacks, hd_error *err)
 {
     uint32_t count = hd_stacks_name_count(stacks);
     ranked *list = malloc(count * sizeof *list);
     *out = malloc(count * sizeof **out);
     if (!list || !*out) {
         free(list);
+        free(*out);
+        *out = NULL;
         return HD_NOMEM(err);
     }
     for (uint32_t i = 0; i < count; i++) {
         hd_string text = hd_stacks_text(stacks, i);
-        list[i] = (ranked){prefix_of(text), text, i};
+        list[i] = (ranked){{prefix_of(text, 0), prefix_of(text, 8)}, text, i};
     }
     qsort(list, count, sizeof *list, compare);
-    for (uint32_t i = 0; i < count; i++) (*out)[list[i].name] = i;
+    for (uint32_t i = 0; i < count; i++) (*out)[i] = list[i].name;
     free(list);
     return HD_OK;
+}
+
+static hd_status rank_names(uint32_t **out, const hd_stacks *stacks, hd_error *err)
+{
+    uint32_t *sorted, count = hd_stacks_name_count(stacks);
+    HD_TRY(flame_sort_names(&sorted, stacks, err));
+    *out = malloc(count * sizeof **out);
+    for (uint32_t i = 0; *out && i < count; i++) (*out)[sorted[i]] = i;
+    free(sorted);
+    return *out ? HD_OK : HD_NOMEM(err);
 }
 
 /* Nodes but the root, by the rank of their names. */

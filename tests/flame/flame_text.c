@@ -21,12 +21,7 @@ hd_trace *trace_of_text(const char *text)
     return trace;
 }
 
-/* ---- attribution
- * ------------------------------------------------------------------------------------------------------ */
-
-typedef struct call_stacks {
-    hd_attribution *out;
-} call_stacks;
+/* ---- attribution ------------------------------------------------------------------------------------------------ */
 
 static hd_status take(void *user, const hd_context *contexts, size_t count, hd_error *err)
 {
@@ -67,8 +62,7 @@ void attribution_done(hd_attribution *attribution)
     *attribution = (hd_attribution){0};
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- files ------------------------------------------------------------------------------------------------------ */
 
 /* One file for all of them, as making thousands takes longer than all else: outputs are written to it in place. */
 char *flame_file(const hd_flame *flame, const hd_flame_write_options *options, hd_flame_written *out, size_t *out_size)
@@ -110,7 +104,7 @@ int64_t folded_sum(const char *text, size_t size, size_t *out_lines)
         assert_true(space > at && space + 1 < stop);
         for (const char *digit = space + 1; digit < stop; digit++) assert_true(*digit >= '0' && *digit <= '9');
         for (const char *byte = at; byte < stop; byte++) assert_true((unsigned char)*byte >= 0x20 && *byte != 0x7f);
-        sum += strtoll(space + 1, NULL, 10);
+        if (__builtin_add_overflow(sum, strtoll(space + 1, NULL, 10), &sum)) sum = INT64_MAX;
         size_t line_size = (size_t)(stop - at), shorter = line_size < last_size ? line_size : last_size;
         int order = last ? memcmp(last, at, shorter) : -1;
         if (order > 0 || (order == 0 && last_size >= line_size))

@@ -77,8 +77,7 @@ static void assert_flame(const hd_flame_options *options, int64_t total, const c
     scene_done(&s);
 }
 
-/* ---- what is counted
- * -------------------------------------------------------------------------------------------------- */
+/* ---- what is counted -------------------------------------------------------------------------------------------- */
 
 #define MM "ProfilerStep#5;aten::mm;cudaLaunchKernel"
 #define COPY "ProfilerStep#5;cudaMemcpyAsync;[GPU_Memcpy]Memcpy HtoD (Pageable -> Device)"
@@ -232,8 +231,7 @@ static void test_flame_add__attribution_is_asked_for_where_none_is_given(void **
     scene_done(&given);
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------------------------
- */
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
 
 static void test_flame_add__by_device_stream_and_thread(void **state)
 {
@@ -359,8 +357,7 @@ static void test_flame_add__ranks_are_the_traces_own_or_their_places(void **stat
     hd_trace_free(plain);
 }
 
-/* ---- names and times ----------------------------------------------------------------------------------------------
- */
+/* ---- names and times -------------------------------------------------------------------------------------------- */
 
 static void test_flame_add__names_choose_work_and_the_rest_is_removed(void **state)
 {
@@ -437,8 +434,7 @@ static void test_flame_add__a_window_with_nothing_in_it_is_refused(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- samples
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- samples ---------------------------------------------------------------------------------------------------- */
 
 /* Three stacks on two threads, one without a stack, one without a thread or a time; weights of some. */
 static const char sampled[] =
