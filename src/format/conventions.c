@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "heddle/launches.h"
 
 /* String ids; HD_STRING_NONE where the trace does not have it. */
 typedef struct names {
@@ -13,15 +14,11 @@ typedef struct names {
 
 /* ---- streams -------------------------------------------------------------------------------------------- */
 
-/* Categories whose slices run on a GPU queue. */
-static bool is_gpu_category(hd_string s)
+/* Categories whose slices stand on the row of a GPU queue. */
+static bool is_gpu_category(hd_string category)
 {
-    static const char *const exact[] = {"kernel", "Kernel",     "gpu_memcpy",          "gpu_memset", "Memcpy",
-                                        "Memset", "GPU_Kernel", "gpu_user_annotation", "cuda_sync"};
-    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
-        if (s.size == strlen(exact[i]) && memcmp(s.data, exact[i], s.size) == 0) return true;
-    }
-    return s.size >= 9 && memcmp(s.data, "mtia_ccp_", 9) == 0;
+    hd_role role = hd_role_of(category, (hd_string){"", 0});
+    return hd_role_is_work(role) || role == HD_ROLE_GPU_ANNOTATION || role == HD_ROLE_SYNC;
 }
 
 static void find_streams_in(hd_builder *builder, const names *n, const hd_block *block, uint8_t *category_class,

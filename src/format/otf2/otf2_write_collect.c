@@ -9,13 +9,14 @@
 #include "base/error.h"
 #include "base/vector.h"
 #include "format/otf2/otf2_write.h"
+#include "heddle/launches.h"
 
 typedef struct collector {
     ow_writer *w;
     bool fills; /* the second walk */
     int64_t *start, *duration, *track, *category;
     uint32_t names[5];               /* of metadata events that are definitions */
-    uint32_t launches[4];            /* categories of calls of the GPU's runtime */
+    uint8_t *calls;                  /* by category: 1 no calls of the GPU's runtime, 2 calls, 0 not looked at */
     uint32_t last_track, last_place; /* rows of one track stand together */
 } collector;
 
@@ -114,6 +115,16 @@ static bool is_one_of(const uint32_t *list, size_t count, uint32_t id)
     return false;
 }
 
+static bool is_call(collector *c, uint32_t category)
+{
+    if (category == HD_STRING_NONE) return false;
+    if (!c->calls[category]) {
+        hd_role role = hd_role_of(hd_trace_string(c->w->trace, category), (hd_string){"", 0});
+        c->calls[category] = role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER ? 2 : 1;
+    }
+    return c->calls[category] == 2;
+}
+
 static hd_status put_slice(collector *c, uint32_t i, ow_item item)
 {
     uint32_t place = row_place(c, (uint32_t)c->track[i]);
@@ -128,7 +139,7 @@ static hd_status put_slice(collector *c, uint32_t i, ow_item item)
     if (!c->fills && place != HD_NONE) {
         ow_group *group = &c->w->groups[c->w->places[place].group];
         group->slices++;
-        group->launches += is_one_of(c->launches, 4, (uint32_t)c->category[i]);
+        group->launches += is_call(c, (uint32_t)c->category[i]);
     }
     return put(c, place, item);
 }
@@ -262,7 +273,12 @@ static uint32_t find(const ow_writer *w, const char *text)
 hd_status ow_collect(ow_writer *w)
 {
     int64_t *columns = malloc(4 * HD_BLOCK_ROWS * sizeof *columns);
-    if (!columns) return HD_NOMEM(w->err);
+    uint8_t *calls = calloc((size_t)hd_trace_string_count(w->trace) + 1, 1);
+    if (!columns || !calls) {
+        free(columns);
+        free(calls);
+        return HD_NOMEM(w->err);
+    }
     collector c = {
         .w = w,
         .start = columns,
@@ -271,7 +287,7 @@ hd_status ow_collect(ow_writer *w)
         .category = columns + 3 * HD_BLOCK_ROWS,
         .names = {find(w, "process_name"), find(w, "process_labels"), find(w, "process_sort_index"),
                   find(w, "thread_name"), find(w, "thread_sort_index")},
-        .launches = {find(w, "cuda_runtime"), find(w, "cuda_driver"), find(w, "Runtime"), find(w, "CUDA_Runtime")},
+        .calls = calls,
         .last_place = HD_NONE,
     };
     hd_status status = walk(&c);
@@ -279,5 +295,6 @@ hd_status ow_collect(ow_writer *w)
     c.fills = true;
     if (status == HD_OK) status = walk(&c);
     free(columns);
+    free(calls);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/vector.h"
 #include "format/otf2/otf2_write.h"
+#include "heddle/launches.h"
 
 static bool is(hd_string s, const char *text)
 {
@@ -26,22 +27,7 @@ static bool has(hd_string s, const char *text)
     return s.data && memmem(s.data, s.size, text, strlen(text)) != NULL;
 }
 
-static bool is_one_of(hd_string s, const char *const *list)
-{
-    for (; *list; list++) {
-        if (is(s, *list)) return true;
-    }
-    return false;
-}
-
 /* ---- what a name means ------------------------------------------------------------------------------------ */
-
-static const char *const kernels[] = {"kernel", "Kernel", "GPU_Kernel", NULL};
-static const char *const copies[] = {"gpu_memcpy", "Memcpy", "GPU_Memcpy", NULL};
-static const char *const sets[] = {"gpu_memset", "Memset", "GPU_Memset", NULL};
-static const char *const calls[] = {"cuda_runtime", "cuda_driver", "Runtime", "Driver",
-                                    "CUDA_Runtime", "CUDA_Driver", NULL};
-static const char *const measured[] = {"overhead", "Trace", "Overhead", NULL};
 
 static ow_copy copy_of(hd_string name)
 {
@@ -83,27 +69,37 @@ static OTF2_Paradigm paradigm_of_name(const ow_writer *w, hd_string name)
 static ow_region classify(const ow_writer *w, hd_string name, hd_string category)
 {
     ow_region out = {.role = OTF2_REGION_ROLE_FUNCTION, .paradigm = OTF2_PARADIGM_USER};
-    if (is_one_of(category, kernels)) {
+    hd_role role = hd_role_of(category, name);
+    switch (role) {
+    case HD_ROLE_KERNEL:
         out.paradigm = w->accelerator;
         out.is_nccl =
             begins(name, "nccl") || begins(name, "rccl") || has(name, "ncclDevKernel") || has(name, "ncclKernel");
         if (out.is_nccl) out.collective = ow_collective_of(name);
         if (out.collective) out.role = role_of_collective(out.collective);
-    } else if (is_one_of(category, copies)) {
+        break;
+    case HD_ROLE_COPY:
+    case HD_ROLE_SET:
         out.paradigm = w->accelerator;
         out.role = OTF2_REGION_ROLE_DATA_TRANSFER;
-        out.copy = copy_of(name);
-    } else if (is_one_of(category, sets)) {
-        out.paradigm = w->accelerator;
-        out.role = OTF2_REGION_ROLE_DATA_TRANSFER;
-    } else if (is_one_of(category, calls)) {
+        out.copy = role == HD_ROLE_COPY ? copy_of(name) : OW_COPY_NONE;
+        break;
+    case HD_ROLE_RUNTIME:
+    case HD_ROLE_DRIVER:
         out.paradigm = paradigm_of_name(w, name);
         out.role = role_of_call(name);
-    } else if (is_one_of(category, measured)) {
+        break;
+    case HD_ROLE_OVERHEAD:
         out.paradigm = OTF2_PARADIGM_MEASUREMENT_SYSTEM;
         out.role = OTF2_REGION_ROLE_ARTIFICIAL;
-    } else if (begins(name, "MPI_")) {
-        out.paradigm = OTF2_PARADIGM_MPI;
+        break;
+    default:
+        if (is(category, "Trace")) {
+            out.paradigm = OTF2_PARADIGM_MEASUREMENT_SYSTEM;
+            out.role = OTF2_REGION_ROLE_ARTIFICIAL;
+        } else if (begins(name, "MPI_")) {
+            out.paradigm = OTF2_PARADIGM_MPI;
+        }
     }
     return out;
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "format/sbt/sbt_write.h"
+#include "heddle/launches.h"
 
 enum {
     ARG_TYPE,
@@ -238,15 +239,18 @@ static int type_of_foreign(sbt_writer *w, const hd_event *event)
     if (event->kind == HD_KIND_INSTANT) return SBT_MARKER;
     if (event->kind == HD_KIND_END) return SBT_RANGE_END;
     if (event->phase == 'B') return SBT_RANGE_START;
-    if (is(category, "kernel")) return SBT_KERNEL_LAUNCH;
-    if (is(category, "gpu_memcpy")) {
+    switch (hd_role_of(category, name)) {
+    case HD_ROLE_KERNEL: return SBT_KERNEL_LAUNCH;
+    case HD_ROLE_COPY:
         if (holds(name, "HtoD") || holds(name, "HostToDevice")) return SBT_MEMCPY_H2D;
         return holds(name, "DtoH") || holds(name, "DeviceToHost") ? SBT_MEMCPY_D2H : SBT_MEMCPY_D2D;
+    case HD_ROLE_SET: return SBT_MEMSET;
+    case HD_ROLE_ANNOTATION:
+    case HD_ROLE_GPU_ANNOTATION: return SBT_MARKER;
+    case HD_ROLE_RUNTIME:
+    case HD_ROLE_DRIVER: return type_of_call(name);
+    default: return SBT_CUSTOM;
     }
-    if (is(category, "gpu_memset")) return SBT_MEMSET;
-    if (is(category, "user_annotation") || is(category, "gpu_user_annotation")) return SBT_MARKER;
-    bool is_call = is(category, "cuda_runtime") || is(category, "cuda_driver") || is(category, "hip_runtime");
-    return is_call ? type_of_call(name) : SBT_CUSTOM;
 }
 
 /* The type that an event brought from SBT, -1: none. */
