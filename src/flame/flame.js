@@ -312,7 +312,9 @@ function showTip(i, x, y) {
     make(HTML, "th", {}, row).textContent = word;
     make(HTML, "td", {}, row).textContent = value;
   }
-  const room = Math.min(620, width - 2 * PAD);
+  const long = title(i).length > 500; /* as wide as can be, so that the numbers below it stay in sight */
+  tip.firstChild.classList.toggle("long", long);
+  const room = Math.min(long ? width : 620, width - 2 * PAD);
   tipBox.setAttribute("width", room);
   const w = Math.ceil(tip.offsetWidth) + 8, h = Math.ceil(tip.offsetHeight) + 8;
   tipBox.setAttribute("width", w);

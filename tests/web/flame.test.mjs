@@ -366,6 +366,10 @@ test("hostile names are text and nothing else", async page => {
     assert.ok(names.has(name), `${JSON.stringify(name)} is not among ${JSON.stringify([...names])}`);
   }
   assert.equal(await page.evaluate(() => window.hacked), undefined);
+  await page.setViewportSize({width: 900, height: 500});
+  await hover(page, (await labels(page)).find(text => text.startsWith("longest")));
+  const tip = await page.$eval(".tip div", e => e.getBoundingClientRect().toJSON());
+  assert.ok(tip.left >= 0 && tip.right <= 900 && tip.top >= 0 && tip.bottom <= 500, JSON.stringify(tip));
 });
 
 test("a tooltip stays inside of the window", async page => {
