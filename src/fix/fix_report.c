@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "heddle/launches.h"
 
 typedef struct filler {
     hd_fix_report *report;
@@ -82,6 +83,13 @@ static void fill_tracks(filler *f)
 
 /* ---- sorting the changed slices out ------------------------------------------------------------------------- */
 
+static bool is_kernel(const filler *f, uint64_t row)
+{
+    hd_string category = hd_trace_string(f->trace, (uint32_t)column_of(f, row, HD_COL_CATEGORY));
+    hd_string name = hd_trace_string(f->trace, (uint32_t)column_of(f, row, HD_COL_NAME));
+    return category.size && hd_role_of(category, name) == HD_ROLE_KERNEL;
+}
+
 static void sort_out(filler *f)
 {
     size_t count = f->plan->edit_count;
@@ -92,13 +100,12 @@ static void sort_out(filler *f)
         f->failed = true;
         return;
     }
-    uint32_t kernel = hd_trace_find_string(f->trace, "kernel", 6);
     for (size_t i = 0; i < count; i++) {
         const hd_lane_edit *edit = &f->plan->edits[i];
         f->report->updated += edit->start_changed || edit->end_changed;
         f->report->start_shift_ps += edit->start_shift_ps;
         f->report->end_shift_ps += edit->end_shift_ps;
-        if (kernel && column_of(f, edit->row, HD_COL_CATEGORY) == kernel)
+        if (is_kernel(f, edit->row))
             f->kernels[f->kernel_count++] = edit;
         else if (edit->lane != HD_NONE)
             f->moved[f->moved_count++] = edit;

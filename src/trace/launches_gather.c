@@ -1,8 +1,8 @@
 /* launches_gather.c - calls and GPU work of a trace, by several threads
  *
- * Roles are looked up once per category, or per name where there is no category. A slice with neither a category nor a
- * name that says what it is counts as a kernel if it stands on a GPU's row: a stream, or the row of a process that
- * ROCm's tools called "GPU2".
+ * Roles are looked up once per category, or per name where there is none (or one of OTF2's paradigms, "HIP", that
+ * stands for calls and kernels alike). A slice with neither a category nor a name that says what it is counts as a
+ * kernel if it stands on a GPU's row: a stream, or the row of a process that ROCm's tools called "GPU2".
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "trace/launches_impl.h"
 #include "trace/lazy.h"
 
-enum { CHUNK_ROWS = 2048, THREAD_BLOCKS = 4, ROLE_UNKNOWN = 0, ROLE_BY_NAME = 255 };
+enum { CHUNK_ROWS = 2048, THREAD_BLOCKS = 4, ROLE_UNKNOWN = 0, ROLE_BY_NAME = 254, ROLE_UNSAID = 255 };
 
 /* Where a shape has a number: which of its arguments. */
 typedef struct id_place {
@@ -21,11 +21,12 @@ typedef struct id_place {
 
 typedef struct gather_shared {
     launch_finder *f;
-    atomic_uchar *category_roles; /* by string id: role + 1, ROLE_BY_NAME, ROLE_UNKNOWN: not looked at yet */
-    atomic_uchar *name_roles;     /* by string id, of slices without a category: role + 1 */
-    atomic_uchar *sorts;          /* by string id: hd_launch_sort + 1 */
-    bool *gpu_rows;               /* by track */
-    id_place *ids, *creators;     /* by shape */
+    atomic_uchar
+        *category_roles;      /* by string id: role + 1, ROLE_BY_NAME, ROLE_UNSAID; ROLE_UNKNOWN: not looked at yet */
+    atomic_uchar *name_roles; /* by string id, of slices without a category: role + 1 */
+    atomic_uchar *sorts;      /* by string id: hd_launch_sort + 1 */
+    bool *gpu_rows;           /* by track */
+    id_place *ids, *creators; /* by shape */
     uint32_t track_count, shape_count;
     bool has_creators;
 } gather_shared;
@@ -60,16 +61,15 @@ static hd_role role_without_category(const gatherer *g, const hd_block *block, u
 
 static hd_role role_at(const gatherer *g, const hd_block *block, uint32_t row, uint32_t category)
 {
-    if (category == HD_STRING_NONE) return role_without_category(g, block, row);
     unsigned known = atomic_load_explicit(&g->shared->category_roles[category], memory_order_relaxed);
     hd_string text = hd_trace_string(g->trace, category);
     if (known == ROLE_UNKNOWN) {
-        if (text.size == 0)
-            known = (unsigned)HD_ROLE_OTHER + 1;
-        else
-            known = hd_role_needs_name(text) ? ROLE_BY_NAME : (unsigned)hd_role_of(text, (hd_string){"", 0}) + 1;
+        known = hd_role_is_unsaid(text)    ? ROLE_UNSAID
+                : hd_role_needs_name(text) ? ROLE_BY_NAME
+                                           : (unsigned)hd_role_of(text, (hd_string){"", 0}) + 1;
         atomic_store_explicit(&g->shared->category_roles[category], (unsigned char)known, memory_order_relaxed);
     }
+    if (known == ROLE_UNSAID) return role_without_category(g, block, row);
     if (known != ROLE_BY_NAME) return (hd_role)(known - 1);
     return hd_role_of(text, hd_trace_string(g->trace, (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row)));
 }

@@ -5,7 +5,9 @@
 #include "base/vector.h"
 #include "heddle/launches.h"
 
-/* Does the role of such a slice depend on its name? */
+/* Does such a category say nothing of the role, so that the name or the row must tell? */
+bool hd_role_is_unsaid(hd_string category);
+/* Does the role depend on the name besides the category? */
 bool hd_role_needs_name(hd_string category);
 
 /* A slice that may be a launch. */

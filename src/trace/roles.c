@@ -79,6 +79,16 @@ static const word_role categories[] = {
     {"hsa_api", HD_ROLE_DRIVER},
 };
 
+/* What OTF2 says of calls and GPU work alike. */
+bool hd_role_is_unsaid(hd_string category)
+{
+    static const char *const paradigms[] = {"cuda", "hip", "opencl"};
+    for (size_t i = 0; i < sizeof paradigms / sizeof *paradigms; i++) {
+        if (category.size == strlen(paradigms[i]) && begins_any_case(category, paradigms[i])) return true;
+    }
+    return category.size == 0;
+}
+
 bool hd_role_needs_name(hd_string category)
 {
     return begins(category, "mtia_ccp_");
@@ -132,7 +142,7 @@ static hd_role role_of_name(hd_string name)
 
 hd_role hd_role_of(hd_string category, hd_string name)
 {
-    return category.size ? role_of_category(category, name) : role_of_name(name);
+    return hd_role_is_unsaid(category) ? role_of_name(name) : role_of_category(category, name);
 }
 
 /* ---- what a call launches -------------------------------------------------------------------------------- */

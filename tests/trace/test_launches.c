@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/json_write.h"
 #include "heddle/builder.h"
 #include "heddle/launches.h"
 #include "random_trace.h"
@@ -95,6 +96,14 @@ static void test_roles__without_a_category_the_name_tells(void **state)
     }
 }
 
+static void test_roles__a_paradigm_as_category_says_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(hd_role_of(text("HIP"), text("hipLaunchKernel")), HD_ROLE_RUNTIME);
+    assert_int_equal(hd_role_of(text("CUDA"), text("cuMemAlloc")), HD_ROLE_DRIVER);
+    assert_int_equal(hd_role_of(text("HIP"), text("heavy_kernel(float*)")), HD_ROLE_OTHER);
+}
+
 static void test_roles__a_name_tells_what_it_launches(void **state)
 {
     (void)state;
@@ -157,6 +166,24 @@ static found find_in(const char *events)
     return f;
 }
 
+/* The same of events, up to NULL. */
+static found find_events(const char *event, ...)
+{
+    hd_json_out out = {0};
+    va_list more;
+    va_start(more, event);
+    hd_json_put_text(&out, "[");
+    for (const char *before = ""; event; event = va_arg(more, const char *), before = ",") {
+        hd_json_put_text(&out, before);
+        hd_json_put_text(&out, event);
+    }
+    va_end(more);
+    hd_json_put(&out, "]", 2);
+    found f = find_in(out.data);
+    free(out.data);
+    return f;
+}
+
 static void done(found *f)
 {
     hd_launches_deinit(&f->l);
@@ -183,8 +210,8 @@ static const char *launch_name(const found *f, size_t work)
 static void test_launches__work_belongs_to_the_call_of_its_id(void **state)
 {
     (void)state;
-    found f = find_in("[" CALL("cudaLaunchKernel", 1, 10, 2, "5") "," CALL("cudaMemcpyAsync", 1, 20, 2, "6") "," WORK(
-        "a", 30, 4, "5") "," WORK("b", 40, 3, "6") "," WORK("c", 50, 1, "7") "]");
+    found f = find_events(CALL("cudaLaunchKernel", 1, 10, 2, "5"), CALL("cudaMemcpyAsync", 1, 20, 2, "6"),
+                          WORK("a", 30, 4, "5"), WORK("b", 40, 3, "6"), WORK("c", 50, 1, "7"), NULL);
     assert_int_equal(f.l.launch_count, 2);
     assert_int_equal(f.l.work_count, 3);
     assert_string_equal(launch_name(&f, 0), "cudaLaunchKernel");
@@ -203,9 +230,9 @@ static void test_launches__the_outer_of_two_calls_is_the_launch(void **state)
 {
     (void)state;
     /* The driver's call stands first, starts later, and ends with it; the second pair starts together. */
-    found f = find_in("[" CALL("cuLaunchKernel", 1, 11, 9, "5") "," CALL("cudaLaunchKernel", 1, 10, 10, "5") "," CALL(
-        "cuLaunchKernel", 1, 30, 4, "6") "," CALL("cudaLaunchKernel", 1, 30, 5,
-                                                  "6") "," WORK("a", 50, 4, "5") "," WORK("b", 60, 3, "6") "]");
+    found f = find_events(CALL("cuLaunchKernel", 1, 11, 9, "5"), CALL("cudaLaunchKernel", 1, 10, 10, "5"),
+                          CALL("cuLaunchKernel", 1, 30, 4, "6"), CALL("cudaLaunchKernel", 1, 30, 5, "6"),
+                          WORK("a", 50, 4, "5"), WORK("b", 60, 3, "6"), NULL);
     assert_int_equal(f.l.launch_count, 2);
     assert_string_equal(launch_name(&f, 0), "cudaLaunchKernel");
     assert_string_equal(launch_name(&f, 1), "cudaLaunchKernel");
@@ -215,8 +242,8 @@ static void test_launches__the_outer_of_two_calls_is_the_launch(void **state)
 static void test_launches__only_a_name_that_launches_may_lack_work(void **state)
 {
     (void)state;
-    found f = find_in("[" CALL("cudaEventRecord", 1, 1, 2, "4") "," CALL("cudaLaunchKernel", 1, 10, 2, "5") "," CALL(
-        "cudaFrobnicate", 1, 20, 2, "6") "," WORK("a", 30, 4, "6") "]");
+    found f = find_events(CALL("cudaEventRecord", 1, 1, 2, "4"), CALL("cudaLaunchKernel", 1, 10, 2, "5"),
+                          CALL("cudaFrobnicate", 1, 20, 2, "6"), WORK("a", 30, 4, "6"), NULL);
     assert_int_equal(f.l.launch_count, 2);
     assert_int_equal(f.l.launches[0].work_count, 0);
     assert_int_equal(f.l.launches[0].sort, HD_LAUNCH_KERNEL);
@@ -228,7 +255,7 @@ static void test_launches__only_a_name_that_launches_may_lack_work(void **state)
 static void test_launches__id_0_is_none(void **state)
 {
     (void)state;
-    found f = find_in("[" CALL("cudaLaunchKernel", 1, 10, 2, "0") "," WORK("a", 30, 4, "0") "]");
+    found f = find_events(CALL("cudaLaunchKernel", 1, 10, 2, "0"), WORK("a", 30, 4, "0"), NULL);
     assert_int_equal(f.l.launch_count, 1);
     assert_int_equal(f.l.works[0].launch, HD_NONE);
     done(&f);
@@ -237,8 +264,9 @@ static void test_launches__id_0_is_none(void **state)
 static void test_launches__ids_may_be_text(void **state)
 {
     (void)state;
-    found f = find_in("[" CALL("cudaLaunchKernel", 1, 10, 2, "\"77\"") "," WORK("a", 30, 4, "77") "," CALL(
-        "cudaMemsetAsync", 1, 20, 2, "78") "," WORK("b", 40, 4, "\"78\"") "," WORK("c", 40, 4, "\"x\"") "]");
+    found f = find_events(CALL("cudaLaunchKernel", 1, 10, 2, "\"77\""), WORK("a", 30, 4, "77"),
+                          CALL("cudaMemsetAsync", 1, 20, 2, "78"), WORK("b", 40, 4, "\"78\""),
+                          WORK("c", 40, 4, "\"x\""), NULL);
     assert_string_equal(launch_name(&f, 0), "cudaLaunchKernel");
     assert_string_equal(launch_name(&f, 1), "cudaMemsetAsync");
     assert_int_equal(f.l.works[2].launch, HD_NONE);
@@ -249,8 +277,8 @@ static void test_launches__ids_may_be_text(void **state)
 static void test_launches__a_graph_has_many_works_in_the_order_of_time(void **state)
 {
     (void)state;
-    found f = find_in("[" CALL("cudaGraphLaunch", 1, 10, 2,
-                               "5") "," WORK("c", 50, 1, "5") "," WORK("a", 30, 4, "5") "," WORK("b", 40, -4, "5") "]");
+    found f = find_events(CALL("cudaGraphLaunch", 1, 10, 2, "5"), WORK("c", 50, 1, "5"), WORK("a", 30, 4, "5"),
+                          WORK("b", 40, -4, "5"), NULL);
     assert_int_equal(f.l.launch_count, 1);
     assert_int_equal(f.l.launches[0].sort, HD_LAUNCH_GRAPH);
     assert_int_equal(f.l.launches[0].work_count, 3);
@@ -264,8 +292,8 @@ static void test_launches__a_graph_has_many_works_in_the_order_of_time(void **st
 static void test_launches__equal_ids_belong_to_the_last_call_before(void **state)
 {
     (void)state;
-    found f = find_in("[" CALL("cudaLaunchKernel", 1, 10, 2, "5") "," CALL("cudaMemcpy", 2, 100, 2, "5") "," WORK(
-        "a", 99, 4, "5") "," WORK("b", 100, 4, "5") "," WORK("c", 5, 1, "5") "]");
+    found f = find_events(CALL("cudaLaunchKernel", 1, 10, 2, "5"), CALL("cudaMemcpy", 2, 100, 2, "5"),
+                          WORK("a", 99, 4, "5"), WORK("b", 100, 4, "5"), WORK("c", 5, 1, "5"), NULL);
     assert_string_equal(launch_name(&f, 0), "cudaLaunchKernel");
     assert_string_equal(launch_name(&f, 1), "cudaMemcpy");
     assert_string_equal(launch_name(&f, 2), "cudaLaunchKernel"); /* clocks differ a little: the first of all */
@@ -275,13 +303,13 @@ static void test_launches__equal_ids_belong_to_the_last_call_before(void **state
 static void test_launches__the_creator_of_a_graphs_node_is_known(void **state)
 {
     (void)state;
-    found f = find_in("[" CALL("cudaGraphAddKernelNode", 1, 10, 2, "3") "," CALL(
-        "cudaGraphLaunch", 1, 20, 2,
-        "5") ","
-             "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"pid\":0,\"tid\":7,\"ts\":30,\"dur\":1,\"args\":"
-             "{\"correlation\":5,\"graphNodeCreatorCorrelationId\":3}},"
-             "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"pid\":0,\"tid\":7,\"ts\":40,\"dur\":1,\"args\":"
-             "{\"correlation\":5,\"graphNodeCreatorCorrelationId\":4}}]");
+    found f =
+        find_events(CALL("cudaGraphAddKernelNode", 1, 10, 2, "3"), CALL("cudaGraphLaunch", 1, 20, 2, "5"),
+                    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"pid\":0,\"tid\":7,\"ts\":30,\"dur\":1,\"args\":"
+                    "{\"correlation\":5,\"graphNodeCreatorCorrelationId\":3}}",
+                    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"pid\":0,\"tid\":7,\"ts\":40,\"dur\":1,\"args\":"
+                    "{\"correlation\":5,\"graphNodeCreatorCorrelationId\":4}}",
+                    NULL);
     assert_int_equal(f.l.launch_count, 2);
     assert_string_equal(launch_name(&f, 0), "cudaGraphLaunch");
     assert_int_equal(f.l.works[0].graph_launch, 0);
@@ -316,31 +344,24 @@ static void test_launches__a_trace_without_gpu_work_has_none(void **state)
     done(&f);
 }
 
+#define RUNTIME "\"cat\":\"cuda_runtime\","
+#define KERNEL "\"cat\":\"kernel\","
+#define ENCLOSES "\"bp\":\"e\","
 #define SLICE(cat, name, pid, tid, ts, dur)                                                                            \
     "{\"ph\":\"X\"," cat "\"name\":\"" name "\",\"pid\":" #pid ",\"tid\":" #tid ",\"ts\":" #ts ",\"dur\":" #dur "}"
 #define POINT(ph, more, pid, tid, ts, id)                                                                              \
     "{\"ph\":\"" ph "\"," more "\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":" #pid ",\"tid\":" #tid ",\"ts\":" #ts      \
     ",\"id\":" #id "}"
-#define RUNTIME "\"cat\":\"cuda_runtime\","
-#define KERNEL "\"cat\":\"kernel\","
-#define ENCLOSES "\"bp\":\"e\","
 
 static void test_launches__work_without_an_id_is_joined_by_its_flow(void **state)
 {
     (void)state;
     /* The kernel's annotation stands around it; the second end is bound to the next work. */
-    found f = find_in(
-        "[" SLICE(RUNTIME, "cudaLaunchKernel", 1, 1, 10, 4) "," SLICE(RUNTIME, "cudaMemcpyAsync", 1, 1, 20, 4) "," SLICE(
-            "\"cat\":\"gpu_user_annotation\",",
-            "note", 0, 7, 50,
-            40) "," SLICE(KERNEL, "a", 0, 7, 50,
-                          5) "," SLICE(KERNEL, "b", 0, 7, 70,
-                                       5) "," SLICE(KERNEL, "c", 0, 7, 80,
-                                                    5) "," POINT("s", "", 1, 1, 11,
-                                                                 5) "," POINT("f", ENCLOSES, 0, 7, 50,
-                                                                              5) "," POINT("s", "", 1, 1, 21,
-                                                                                           6) "," POINT("f", "", 0, 7,
-                                                                                                        60, 6) "]");
+    found f =
+        find_events(SLICE(RUNTIME, "cudaLaunchKernel", 1, 1, 10, 4), SLICE(RUNTIME, "cudaMemcpyAsync", 1, 1, 20, 4),
+                    SLICE("\"cat\":\"gpu_user_annotation\",", "note", 0, 7, 50, 40), SLICE(KERNEL, "a", 0, 7, 50, 5),
+                    SLICE(KERNEL, "b", 0, 7, 70, 5), SLICE(KERNEL, "c", 0, 7, 80, 5), POINT("s", "", 1, 1, 11, 5),
+                    POINT("f", ENCLOSES, 0, 7, 50, 5), POINT("s", "", 1, 1, 21, 6), POINT("f", "", 0, 7, 60, 6), NULL);
     assert_int_equal(f.l.work_count, 3);
     assert_string_equal(launch_name(&f, 0), "cudaLaunchKernel");
     assert_string_equal(launch_name(&f, 1), "cudaMemcpyAsync");
@@ -352,12 +373,10 @@ static void test_launches__work_without_an_id_is_joined_by_its_flow(void **state
 static void test_launches__an_id_goes_before_a_flow(void **state)
 {
     (void)state;
-    found f = find_in("[" CALL("cudaLaunchKernel", 1, 10, 4, "5") "," CALL("cudaMemcpyAsync", 1, 20, 4, "6") "," WORK(
-        "a", 50, 5, "5") "," WORK("b", 60, 5, "9") "," POINT("s", "", 1, 1, 21,
-                                                             5) "," POINT("f", ENCLOSES, 0, 7, 50,
-                                                                          5) "," POINT("s", "", 1, 1, 21,
-                                                                                       6) "," POINT("f", ENCLOSES, 0, 7,
-                                                                                                    60, 6) "]");
+    found f = find_events(CALL("cudaLaunchKernel", 1, 10, 4, "5"), CALL("cudaMemcpyAsync", 1, 20, 4, "6"),
+                          WORK("a", 50, 5, "5"), WORK("b", 60, 5, "9"), POINT("s", "", 1, 1, 21, 5),
+                          POINT("f", ENCLOSES, 0, 7, 50, 5), POINT("s", "", 1, 1, 21, 6),
+                          POINT("f", ENCLOSES, 0, 7, 60, 6), NULL);
     assert_string_equal(launch_name(&f, 0), "cudaLaunchKernel");
     assert_string_equal(launch_name(&f, 1), "cudaMemcpyAsync"); /* 9 has no call */
     done(&f);
@@ -366,13 +385,10 @@ static void test_launches__an_id_goes_before_a_flow(void **state)
 static void test_launches__a_flow_from_any_slice_of_the_cpu_counts(void **state)
 {
     (void)state;
-    found f = find_in("[" SLICE("", "submit", 1, 1, 10, 4) "," SLICE(KERNEL, "a", 0, 7, 50, 5) "," SLICE(
-        KERNEL, "b", 0, 7, 60, 5) "," POINT("s", "", 1, 1, 11,
-                                            5) "," POINT("t", "", 0, 7, 51,
-                                                         5) "," POINT("f", ENCLOSES, 0, 7, 61,
-                                                                      5) "," POINT("s", "", 0, 7, 52,
-                                                                                   6) "," POINT("f", ENCLOSES, 0, 7, 62,
-                                                                                                6) "]");
+    found f =
+        find_events(SLICE("", "submit", 1, 1, 10, 4), SLICE(KERNEL, "a", 0, 7, 50, 5), SLICE(KERNEL, "b", 0, 7, 60, 5),
+                    POINT("s", "", 1, 1, 11, 5), POINT("t", "", 0, 7, 51, 5), POINT("f", ENCLOSES, 0, 7, 61, 5),
+                    POINT("s", "", 0, 7, 52, 6), POINT("f", ENCLOSES, 0, 7, 62, 6), NULL);
     assert_string_equal(launch_name(&f, 0), "submit");
     assert_string_equal(launch_name(&f, 1), "submit"); /* by way of the step, and never by another kernel */
     assert_int_equal(f.l.launch_count, 1);
@@ -384,37 +400,36 @@ static void test_launches__a_flow_from_any_slice_of_the_cpu_counts(void **state)
 static void test_launches__of_several_flows_a_runtimes_call_counts(void **state)
 {
     (void)state;
-    found f = find_in("[" SLICE("", "submit", 1, 1, 30, 4) "," SLICE(RUNTIME, "cuFoo", 1, 1, 10, 4) "," SLICE(
-        KERNEL, "a", 0, 7, 50,
-        5) "," POINT("s", "", 1, 1, 31, 5) "," POINT("f", ENCLOSES, 0, 7, 50,
-                                                     5) "," POINT("s", "", 1, 1, 11, 6) "," POINT("f", ENCLOSES, 0, 7,
-                                                                                                  50, 6) "]");
+    found f =
+        find_events(SLICE("", "submit", 1, 1, 30, 4), SLICE(RUNTIME, "cuFoo", 1, 1, 10, 4),
+                    SLICE(KERNEL, "a", 0, 7, 50, 5), POINT("s", "", 1, 1, 31, 5), POINT("f", ENCLOSES, 0, 7, 50, 5),
+                    POINT("s", "", 1, 1, 11, 6), POINT("f", ENCLOSES, 0, 7, 50, 6), NULL);
     assert_string_equal(launch_name(&f, 0), "cuFoo");
     assert_int_equal(f.l.launches[f.l.works[0].launch].work_count, 1);
+    assert_int_equal(f.l.launch_count, 1); /* "submit" launched nothing */
     done(&f);
 }
 
 static void test_launches__a_flow_that_runs_backward_counts(void **state)
 {
     (void)state;
-    found f = find_in("[" SLICE(RUNTIME, "cudaLaunchKernel", 1, 1, 60, 4) "," SLICE(KERNEL, "a", 0, 7, 50, 5) "," SLICE(
-        KERNEL, "b", 0, 7, 80, 5) "," POINT("s", "", 1, 1, 61, 5) "," POINT("f", ENCLOSES, 0, 7, 50,
-                                                                            5) "," POINT("f", ENCLOSES, 0, 7, 80,
-                                                                                         6) "]");
+    found f = find_events(SLICE(RUNTIME, "cudaLaunchKernel", 1, 1, 60, 4), SLICE(KERNEL, "a", 0, 7, 50, 5),
+                          SLICE(KERNEL, "b", 0, 7, 80, 5), POINT("s", "", 1, 1, 61, 5),
+                          POINT("f", ENCLOSES, 0, 7, 50, 5), POINT("f", ENCLOSES, 0, 7, 80, 6), NULL);
     assert_string_equal(launch_name(&f, 0), "cudaLaunchKernel");
     assert_int_equal(f.l.works[1].launch, HD_NONE); /* its flow has no start */
     done(&f);
 }
 
-static void test_launches__rocm_rows_are_known_by_the_name_of_their_process(void **state)
+static void test_launches__gpu_rows_are_known_by_the_name_of_their_process(void **state)
 {
     (void)state;
-    found f = find_in("[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":6,\"args\":{\"name\":\"GPU0\"}}," SLICE(
-        "", "hipLaunchKernel", 2, 1, 10,
-        4) "," SLICE("", "some_kernel", "6", 1, 20,
-                     4) "," SLICE("", "CopyHostToDevice", 1, 0, 30,
-                                  4) "," SLICE("", "some_kernel", 5, 1, 20,
-                                               4) "," POINT("s", "", 2, 1, 10, 2) "," POINT("t", "", 6, 1, 20, 2) "]");
+    found f =
+        find_events("{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":6,\"args\":{\"name\":\"GPU0\"}}",
+                    SLICE("", "hipLaunchKernel", 2, 1, 10, 4), SLICE("\"cat\":\"HIP\",", "some_kernel", "6", 1, 20, 4),
+                    SLICE("", "CopyHostToDevice", 1, 0, 30, 4), SLICE("", "some_kernel", 5, 1, 20, 4),
+                    SLICE("\"cat\":\"toplevel\",", "no_kernel", 6, 1, 40, 4), POINT("s", "", 2, 1, 10, 2),
+                    POINT("t", "", 6, 1, 20, 2), NULL);
     assert_int_equal(f.l.work_count, 2);
     assert_int_equal(f.l.works[0].role, HD_ROLE_KERNEL);
     assert_int_equal(f.l.works[1].role, HD_ROLE_COPY);
@@ -612,6 +627,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_roles__every_profilers_categories_are_known),
         cmocka_unit_test(test_roles__without_a_category_the_name_tells),
+        cmocka_unit_test(test_roles__a_paradigm_as_category_says_nothing),
         cmocka_unit_test(test_roles__a_name_tells_what_it_launches),
         cmocka_unit_test(test_launches__work_belongs_to_the_call_of_its_id),
         cmocka_unit_test(test_launches__the_outer_of_two_calls_is_the_launch),
@@ -628,7 +644,7 @@ int main(void)
         cmocka_unit_test(test_launches__a_flow_from_any_slice_of_the_cpu_counts),
         cmocka_unit_test(test_launches__of_several_flows_a_runtimes_call_counts),
         cmocka_unit_test(test_launches__a_flow_that_runs_backward_counts),
-        cmocka_unit_test(test_launches__rocm_rows_are_known_by_the_name_of_their_process),
+        cmocka_unit_test(test_launches__gpu_rows_are_known_by_the_name_of_their_process),
         cmocka_unit_test(test_launches__agree_with_a_model_on_random_traces),
         cmocka_unit_test(test_launches__a_million_equal_ids_take_no_time),
     };
