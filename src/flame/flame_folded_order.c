@@ -141,11 +141,28 @@ static bool is_before(const folded_lines *lines, uint32_t x, uint32_t y)
     hd_string x_name = hd_stacks_text(lines->stacks, hd_stacks_at(lines->stacks, x >> 1).name);
     hd_string y_name = hd_stacks_text(lines->stacks, hd_stacks_at(lines->stacks, y >> 1).name);
     size_t x_size = x_name.size + ending_of(x_end, lines, x), y_size = y_name.size + ending_of(y_end, lines, y);
-    for (size_t i = 0; i < x_size && i < y_size; i++) {
+    size_t shorter = x_name.size < y_name.size ? x_name.size : y_name.size;
+    int order = shorter ? memcmp(x_name.data, y_name.data, shorter) : 0;
+    if (order) return order < 0;
+    for (size_t i = shorter; i < x_size && i < y_size; i++) {
         unsigned char a = text_at(x_name, x_end, i), b = text_at(y_name, y_end, i);
         if (a != b) return a < b;
     }
     return x_size < y_size;
+}
+
+/* The place behind which the items of [from, until) are not before `item`. */
+static uint32_t place_of(const folded_order *order, const folded_lines *lines, uint32_t item, uint32_t from,
+                         uint32_t until)
+{
+    while (from < until) {
+        uint32_t middle = from + (until - from) / 2;
+        if (is_before(lines, order->list[middle], item))
+            from = middle + 1;
+        else
+            until = middle;
+    }
+    return from;
 }
 
 /* From the last to the first, so that what is behind an item has its place already. */
@@ -153,10 +170,10 @@ static void settle(folded_order *order, const folded_lines *lines, const uint8_t
 {
     for (uint32_t n = 0; n < hd_stacks_count(lines->stacks); n++) {
         for (uint32_t i = order->first[n + 1]; i-- > order->first[n];) {
-            uint32_t item = order->list[i], at = i;
+            uint32_t item = order->list[i];
             if (item & 1 || !goes_on[hd_stacks_at(lines->stacks, item >> 1).name]) continue;
-            for (; at + 1 < order->first[n + 1] && is_before(lines, order->list[at + 1], item); at++)
-                order->list[at] = order->list[at + 1];
+            uint32_t at = place_of(order, lines, item, i + 1, order->first[n + 1]) - 1;
+            memmove(&order->list[i], &order->list[i + 1], (at - i) * sizeof *order->list);
             order->list[at] = item;
         }
     }

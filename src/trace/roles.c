@@ -59,8 +59,10 @@ static const word_role categories[] = {
     {"gpu_kernel", HD_ROLE_KERNEL},
     {"concurrent_kernel", HD_ROLE_KERNEL},
     {"kernel_dispatch", HD_ROLE_KERNEL},
+    {"graph_trace", HD_ROLE_KERNEL}, /* CUPTI: a graph as a whole, in place of its kernels */
     {"gpu_memcpy", HD_ROLE_COPY},
     {"memcpy", HD_ROLE_COPY},
+    {"memcpy2", HD_ROLE_COPY}, /* CUPTI: between devices */
     {"memcopy", HD_ROLE_COPY},
     {"gpu_memcopy", HD_ROLE_COPY},
     {"memory_copy", HD_ROLE_COPY},
@@ -151,8 +153,8 @@ hd_role hd_role_of(hd_string category, hd_string name)
  * "__cudaLaunchKernel@plt" what begins with the function's own name. */
 static hd_string bare_name(hd_string name)
 {
-    static const char *const before[] = {"Runtime: ",  "Driver: ",    "static ",   "cudaError_t ",
-                                         "cudaError ", "hipError_t ", "CUresult ", "ur_result_t "};
+    static const char *const before[] = {"Runtime: ",   "Driver: ",  "static ",      "cudaError_t ", "cudaError ",
+                                         "hipError_t ", "CUresult ", "ur_result_t ", "void "};
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         if (begins(name, before[i])) name = behind(name, strlen(before[i]));
     }

@@ -293,6 +293,51 @@ static void test_check__gpu_work_is_early_or_lacks_its_launch(void **state)
     hd_report_free(&report);
 }
 
+static void test_check__ids_of_ranks_are_apart(void **state)
+{
+    (void)state;
+    maker m = make();
+    for (int64_t rank = 0; rank < 2; rank++) {
+        hd_builder_set_rank(m.builder, hd_builder_thread(m.builder, 1, 10 + rank), rank);
+        hd_builder_set_rank(m.builder, hd_builder_thread(m.builder, 1, 20 + rank), rank);
+    }
+    add_correlated(&m, "cuda_runtime", "cudaLaunchKernel", 10, 100, 5);
+    add_correlated(&m, "kernel", "mine", 20, 130, 5);
+    add_correlated(&m, "cuda_runtime", "cudaLaunchKernel", 11, 200, 6);
+    add_correlated(&m, "kernel", "theirs", 21, 110, 5);
+    add_correlated(&m, "kernel", "mine too", 21, 230, 6);
+    hd_report report = check_trace(&m, NULL);
+    size_t orphan = (size_t)row_of(&report, "gpu-without-launch");
+    assert_text_at(hd_report_table(&report, "findings"), orphan, "example", "theirs");
+    assert_only(&report, "gpu-without-launch", 1);
+}
+
+static void test_check__calls_that_launch_later_or_nothing_lack_no_work(void **state)
+{
+    (void)state;
+    maker m = make();
+    hd_arg_key keys[] = {
+        {.key = hd_builder_intern_text(m.builder, "correlation"), .type = HD_ARG_INT},
+        {.key = hd_builder_intern_text(m.builder, "graphNodeCreatorCorrelationId"), .type = HD_ARG_INT}};
+    const int64_t ids[] = {9, 5};
+    add_correlated(&m, "cuda_runtime", "cudaLaunchKernel", 1, 100, 5); /* captured */
+    add_correlated(&m, "cuda_runtime", "cudaLaunchHostFunc", 1, 120, 6);
+    add_correlated(&m, "cuda_runtime", "cudaGraphAddMemcpyNode", 1, 140, 7);
+    add_correlated(&m, "CUDA_Runtime", "Runtime: cudaMemcpy_v3020", 1, 160, 8);
+    add_correlated(&m, "cuda_driver", "cuLaunchKernel", 1, 182, 9);
+    add_correlated(&m, "cuda_runtime", "cudaGraphLaunch", 1, 180, 9);
+    add_correlated(&m, "MemCopy", "MemCopy: HtoD", 7, 200, 8);
+    hd_row row = event_row(&m, HD_KIND_SLICE, 'X', "k", 7, 220);
+    row.duration_ns = 10;
+    row.category = hd_builder_intern_text(m.builder, "kernel");
+    row.shape = hd_builder_shape(m.builder, keys, 2, true);
+    add_row(&m, &row, ids);
+    hd_report report = check_trace(&m, NULL);
+    assert_int_equal(row_of(&report, "launch-without-gpu"), -1);
+    assert_int_equal(row_of(&report, "gpu-without-launch"), -1);
+    hd_report_free(&report);
+}
+
 static void test_check__async_begins_and_ends_pair_by_id(void **state)
 {
     (void)state;
@@ -446,6 +491,8 @@ int main(void)
         cmocka_unit_test(test_check__flow_points_need_a_slice_to_bind_to),
         cmocka_unit_test(test_check__flow_points_bind_on_their_own_type_of_tid),
         cmocka_unit_test(test_check__gpu_work_is_early_or_lacks_its_launch),
+        cmocka_unit_test(test_check__ids_of_ranks_are_apart),
+        cmocka_unit_test(test_check__calls_that_launch_later_or_nothing_lack_no_work),
         cmocka_unit_test(test_check__async_begins_and_ends_pair_by_id),
         cmocka_unit_test(test_check__counters_are_numbers),
         cmocka_unit_test(test_check__order_and_outliers_are_notes),
