@@ -65,11 +65,9 @@ static uint32_t intern_dense(hd_strings *names, char *text, size_t size)
 
 static bool find_names(attribution_join *j, uint32_t *out_short, uint32_t *out_full, hd_string name)
 {
-    static const char *const before[] = {"Kernel: ", "[GPU_Kernel]"};
+    static const char mark[] = "[GPU_Kernel]";
     char text[HD_NAME_BYTES];
-    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
-        if (begins(name, before[i])) name = behind(name, strlen(before[i]));
-    }
+    name = begins(name, mark) ? behind(name, sizeof mark - 1) : hd_name_plain(name);
     *out_short = *out_full = HD_STRING_NONE;
     if (name.size == 0) return true;
     *out_short = intern_dense(&j->names, text, hd_name_short(text, name));
