@@ -1,7 +1,7 @@
 /* flame.js - what a flame graph of heddle does in a browser: zoom, search, tooltips, keyboard
  *
- * The picture is complete without this script, which reads the frames from the block of data, draws them anew as wide as
- * the window, and then takes the place of the fixed picture. Weights are BigInt: they are exact to the nanosecond.
+ * The picture is complete without this script, which reads the frames from the block of data, draws them anew as wide
+ * as the window, and puts that in the place of the fixed picture. Weights are BigInt: they are exact to the nanosecond.
  * Frames of one colour are one path, so that tens of thousands of them are a few dozen elements; which frame is under
  * the pointer is found by the numbers.
  */
@@ -89,7 +89,7 @@ const key = (function () {
 function grouped(n) { return n.toString().replace(/\B(?=(\d{3})+$)/g, ","); }
 
 function human(w, signed) {
-  const sign = w < 0n ? "\u2212" : signed ? "+" : "";
+  const sign = w < 0n ? "\u2212" : signed && w > 0n ? "+" : "";
   const v = Math.abs(Number(w));
   const steps = data.unit === "ns" ? [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"]]
     : data.unit === "bytes" ? [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]] : [];
@@ -119,7 +119,7 @@ function change(old, now) {
   const delta = now - old;
   if (old === 0n) return human(delta, true) + (now === 0n ? "" : " (not in the old one)");
   const p = Number(delta) / Number(old) * 100;
-  return human(delta, true) + " (" + (p < 0 ? "\u2212" : "+") + Math.abs(p).toFixed(2) + " %)";
+  return human(delta, true) + " (" + (p < 0 ? "\u2212" : p > 0 ? "+" : "") + Math.abs(p).toFixed(2) + " %)";
 }
 
 /* Colours say what is GPU work, so labels leave "[GPU_Kernel]" away. */
@@ -149,7 +149,7 @@ function facts(i) {
 /* The part of a text that fits a width: East Asian characters take two places. */
 function fit(text, width) {
   const places = Math.floor(width / CHAR);
-  if (places < 3) return "";
+  if (places < 4) return "";
   let used = 0, cut = 0, at = 0;
   for (const c of text) {
     const p = c.codePointAt(0);
@@ -182,9 +182,9 @@ svg.replaceChild(chart, svg.querySelector(".static"));
 svg.appendChild(head); /* above the frames, which scroll below it */
 svg.setAttribute("role", "group");
 
-const toolsBox = make(SVG, "foreignObject", {class: "tools", y: 6, width: 430, height: 50}, head);
+const toolsBox = make(SVG, "foreignObject", {class: "tools", y: 6, width: 450, height: 50}, head);
 const tools = make(HTML, "div", {}, toolsBox);
-const input = make(HTML, "input", {type: "text", placeholder: "Search (regular expression)  /", "aria-label": "Search",
+const input = make(HTML, "input", {type: "text", placeholder: "Search: regex  (/)", "aria-label": "Search",
   spellcheck: "false", title: "Regular expression; case matters only with a capital letter. Ctrl+F or /"}, tools);
 function button(text, tip, act) {
   const b = make(HTML, "button", {type: "button", title: tip}, tools);
@@ -266,10 +266,10 @@ function resize() {
   svg.setAttribute("width", width);
   svg.setAttribute("viewBox", "0 0 " + width + " " + height);
   for (const e of svg.querySelectorAll(".page")) e.setAttribute("width", width);
-  toolsBox.setAttribute("x", width - PAD - 430);
+  toolsBox.setAttribute("x", width - PAD - 450);
   for (const [row, chars] of [[heading, 8.6], [head.querySelector(".sub"), 6.4]]) {
     row.dataset.full = row.dataset.full || row.textContent;
-    const places = Math.floor((width - 2 * PAD - 440) / chars), text = row.dataset.full;
+    const places = Math.floor((width - 2 * PAD - 460) / chars), text = row.dataset.full;
     row.textContent = text.length > places ? text.slice(0, Math.max(0, places - 1)) + "\u2026" : text;
   }
   draw();
@@ -312,7 +312,9 @@ function showTip(i, x, y) {
     make(HTML, "th", {}, row).textContent = word;
     make(HTML, "td", {}, row).textContent = value;
   }
-  const room = Math.min(620, width - 2 * PAD);
+  const long = title(i).length > 500; /* as wide as can be, so that the numbers below it stay in sight */
+  tip.firstChild.classList.toggle("long", long);
+  const room = Math.min(long ? width : 620, width - 2 * PAD);
   tipBox.setAttribute("width", room);
   const w = Math.ceil(tip.offsetWidth) + 8, h = Math.ceil(tip.offsetHeight) + 8;
   tipBox.setAttribute("width", w);
@@ -364,7 +366,7 @@ function showFound() {
   const all = covered(0), more = rest.size && all.sum < total[0] ? "at least " : "";
   let text = "Matched: " + more + percent(all.sum, total[0]) + " (" + human(all.sum) + "), " + grouped(all.hits) +
     (all.hits === 1 ? " frame" : " frames");
-  if (zoom) text += "; " + percent(covered(zoom).sum, total[zoom]) + " of the zoomed frame";
+  if (zoom) text += "; " + percent(covered(zoom).sum, total[zoom]) + " of the zoom";
   found.textContent = text;
 }
 
@@ -373,7 +375,7 @@ function search(text, keepHash) {
   matches = null;
   if (text) {
     const test = matcher(text);
-    matches = data.names.map((n, i) => i > 0 && test(n));
+    matches = data.names.map((n, i) => i > 1 && test(n)); /* neither what is left out nor "all" */
   }
   draw();
   showFound();
@@ -391,12 +393,16 @@ function saveHash() {
   if (pattern) parts.push("search=" + encodeURIComponent(pattern));
   const hash = parts.length ? "#" + parts.join("&") : "";
   if (hash === location.hash) return;
-  try { history.replaceState(null, "", hash || location.pathname + location.search); } catch (e) { location.hash = hash; }
+  try {
+    history.replaceState(null, "", hash || location.pathname + location.search);
+  } catch (e) {
+    location.hash = hash;
+  }
 }
 
 function loadHash() {
-  if (!standalone) return;
-  const wanted = new Map(location.hash.slice(1).split("&").map(p => [p.split("=")[0], p.slice(p.indexOf("=") + 1)]));
+  const parts = (standalone ? location.hash : "").slice(1).split("&");
+  const wanted = new Map(parts.map(p => [p.split("=")[0], p.slice(p.indexOf("=") + 1)]));
   let text = "", at = 0;
   try { text = decodeURIComponent(wanted.get("search") || ""); } catch (e) { text = wanted.get("search"); }
   if (wanted.get("zoom")) for (let i = frames - 1; i > 0 && !at; i--) if (key(i) === wanted.get("zoom")) at = i;
@@ -453,8 +459,11 @@ function step(i, by) {
 
 function widestChild(i) {
   let best = -1;
-  for (let c = i + 1; c < end[i]; c = end[c]) if (rows[depth[c]].includes(c) && (best < 0 || size[c] > size[best])) best = c;
-  return best < 0 ? i : best;
+  for (let c = i + 1; c < end[i]; c = end[c]) {
+    if (inside(zoom, c)) return c; /* from a caller of the zoomed frame toward that */
+    if (best < 0 || size[c] > size[best]) best = c;
+  }
+  return best < 0 || wide(best) < NARROWEST ? i : best;
 }
 
 const [AWAY, BACK] = data.icicle ? ["ArrowDown", "ArrowUp"] : ["ArrowUp", "ArrowDown"];
@@ -518,14 +527,16 @@ function showPanel(on) {
 }
 
 function fillPanel() {
-  button("Gone", "Stacks that only the old one has", () =>
+  const goneButton = button("Gone", "Stacks that only the old one has", () =>
     showPanel(panelBox.getAttribute("visibility") !== "visible"));
+  tools.insertBefore(goneButton, found);
   make(HTML, "strong", {}, panel).textContent = data.gone.text;
   const list = make(HTML, "ol", {}, panel);
   for (const [text, stacks, weight, below] of data.gone.list) {
     const item = make(HTML, "li", {}, list);
     make(HTML, "bdi", {}, item).textContent = text;
-    item.append(" \u2014 " + both(BigInt(weight)) + ", " + grouped(stacks) + (stacks === 1 ? " stack" : " stacks") + ", was called by ");
+    const many = grouped(stacks) + (stacks === 1 ? " stack" : " stacks");
+    item.append(" \u2014 " + both(BigInt(weight)) + ", " + many + ", was called by ");
     const go = make(HTML, "button", {type: "button"}, item);
     go.textContent = title(below);
     go.addEventListener("click", () => { showPanel(false); focus = below; zoomTo(below); });

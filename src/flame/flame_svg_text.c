@@ -80,8 +80,6 @@ static void put_xml_character(hd_bytes *out, const char *p, size_t size, uint32_
     case '>': svg_put(out, "&gt;"); return;
     case '&': svg_put(out, "&amp;"); return;
     case '"': svg_put(out, "&quot;"); return;
-    case 0xfffe:
-    case 0xffff: svg_put(out, "\xef\xbf\xbd"); return;
     default: hd_bytes_put(out, p, size); return;
     }
 }
@@ -94,10 +92,14 @@ static void put_json_character(hd_bytes *out, const char *p, size_t size, uint32
     case '<': svg_put(out, "\\u003c"); return;
     case '>': svg_put(out, "\\u003e"); return;
     case '&': svg_put(out, "\\u0026"); return;
-    case 0xfffe:
-    case 0xffff: svg_put(out, "\\ufffd"); return;
     default: hd_bytes_put(out, p, size); return;
     }
+}
+
+/* What XML 1.0 cannot hold, and what would turn the direction of the text around it. */
+static bool is_forbidden(uint32_t c)
+{
+    return c == 0xfffe || c == 0xffff || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 typedef void put_character(hd_bytes *out, const char *p, size_t size, uint32_t c);
@@ -120,8 +122,12 @@ static bool put_clean(hd_bytes *out, hd_string text, size_t places, put_characte
     for (size_t i = 0; i < end;) {
         uint32_t c;
         size_t length = character(&c, clean + i);
-        if (c == 0xfffe || c == 0xffff) changed = true;
-        put(out, clean + i, length, c);
+        if (is_forbidden(c)) {
+            changed = true;
+            svg_put(out, "\xef\xbf\xbd");
+        } else {
+            put(out, clean + i, length, c);
+        }
         i += length;
     }
     if (cut || end < size) svg_put(out, "…");

@@ -1,4 +1,5 @@
 /* flame_svg_words.c - what a flame graph says about itself */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +14,9 @@ static const struct {
     [HD_FLAME_GPU_TIME] = {"GPU time", "of kernels, copies and sets"},
     [HD_FLAME_CPU_TIME] = {"CPU time", "of slices"},
     [HD_FLAME_CPU_SELF] = {"CPU time", "of slices less those in them"},
-    [HD_FLAME_LAUNCHES] = {"launches", "of GPU work"},
+    [HD_FLAME_LAUNCHES] = {"weight", ""},
     [HD_FLAME_BYTES] = {"bytes", "moved by copies and sets"},
-    [HD_FLAME_SAMPLES] = {"weight", "of stack samples"},
+    [HD_FLAME_SAMPLES] = {"weight", ""},
 };
 
 /* 1234567 -> "1,234,567" */
@@ -31,20 +32,21 @@ static void put_grouped(char *out, size_t size, uint64_t value)
     out[at] = 0;
 }
 
+typedef struct step {
+    double size;
+    const char *unit;
+} step;
+
 void svg_words_weight(char *out, size_t size, int64_t weight, hd_flame_of of)
 {
-    static const struct {
-        double step;
-        const char *unit;
-    } times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {0, 0}},
-      bytes[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {0, 0}}, none[] = {{0, 0}}, *steps = none;
+    static const step times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {0, NULL}};
+    static const step bytes[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {0, NULL}};
     const char *unit = hd_flame_unit(of), *sign = weight < 0 ? "−" : "";
+    const step *at = strcmp(unit, "ns") == 0 ? times : strcmp(unit, "bytes") == 0 ? bytes : NULL;
     double value = weight < 0 ? -(double)weight : (double)weight;
-    if (strcmp(unit, "ns") == 0) steps = times;
-    if (strcmp(unit, "bytes") == 0) steps = bytes;
-    for (; steps->unit; steps++) {
-        if (value < steps->step) continue;
-        snprintf(out, size, "%s%.*f %s", sign, value >= steps->step * 1e3 ? 0 : 3, value / steps->step, steps->unit);
+    for (; at && at->unit; at++) {
+        if (value < at->size) continue;
+        snprintf(out, size, "%s%.*f %s", sign, value >= at->size * 1e3 ? 0 : 3, value / at->size, at->unit);
         return;
     }
     char digits[40];
@@ -80,29 +82,42 @@ static uint64_t works_of(const flame_view *view)
     return works;
 }
 
+static void say_compared_totals(svg_words *out, const hd_flame *flame, const flame_view *view)
+{
+    char total[64], before[64], change[64], percent[32] = "";
+    int64_t by = change_of(view);
+    svg_words_weight(total, sizeof total, view->total[0], flame->of);
+    svg_words_weight(before, sizeof before, view->base_total[0], flame->of);
+    svg_words_weight(change, sizeof change, by, flame->of);
+    const char *sign = by > 0 ? "+" : by < 0 ? "−" : "";
+    if (view->base_total[0] > 0)
+        snprintf(percent, sizeof percent, " (%s%.1f %%)", sign, fabs(percent_of(by, view->base_total[0])));
+    snprintf(out->title, sizeof out->title, "%s compared: %s, was %s: %s%s%s", flame_title_of(flame->of), total, before,
+             by > 0 ? "+" : "", change, percent);
+}
+
 static void say_what(svg_words *out, const hd_flame *flame, const flame_view *view)
 {
     char total[64], works[40], missing[64] = "";
     const char *title = flame_title_of(flame->of);
+    uint64_t count = works_of(view);
     svg_words_weight(total, sizeof total, view->total[0], flame->of);
-    put_grouped(works, sizeof works, works_of(view));
+    put_grouped(works, sizeof works, count);
     if (flame->no_stack_count)
         snprintf(missing, sizeof missing, "; %.1f %% without a stack", percent_of(flame->no_stack, view->total[0]));
-    if (view->base_total) {
-        char before[64], change[64];
-        svg_words_weight(before, sizeof before, view->base_total[0], flame->of);
-        svg_words_weight(change, sizeof change, change_of(view), flame->of);
-        const char *plus = view->total[0] > view->base_total[0] ? "+" : "";
-        snprintf(out->title, sizeof out->title, "%s compared: %s, was %s, change %s%s", title, total, before, plus,
-                 change);
-    } else if (view->total[0] == 0 && works_of(view) == 0) {
+    if (view->base_total)
+        say_compared_totals(out, flame, view);
+    else if (view->total[0] == 0 && count == 0)
         snprintf(out->title, sizeof out->title, "%s: nothing was counted", title);
-    } else if (flame->of == HD_FLAME_LAUNCHES) {
+    else if (flame->of == HD_FLAME_LAUNCHES)
         snprintf(out->title, sizeof out->title, "%s: %s%s", title, total, missing);
-    } else {
+    else if (flame->of == HD_FLAME_SAMPLES && view->total[0] >= 0 && (uint64_t)view->total[0] == count)
+        snprintf(out->title, sizeof out->title, "%s: %s%s", title, works, missing);
+    else if (flame->of == HD_FLAME_SAMPLES)
+        snprintf(out->title, sizeof out->title, "%s: %s, of weight %s%s", title, works, total, missing);
+    else
         snprintf(out->title, sizeof out->title, "%s: %s %s, %s of them%s", title, total, words[flame->of].of, works,
                  missing);
-    }
 }
 
 static void say_more(svg_words *out, const hd_flame *flame, const svg_layout *layout, double min_percent)
@@ -128,9 +143,10 @@ static void say_more(svg_words *out, const hd_flame *flame, const svg_layout *la
     }
 }
 
-static void say_compared(svg_words *out, const hd_flame *flame, const svg_layout *layout)
+static void say_compared(svg_words *out, const hd_flame *flame, const flame_view *view, const svg_layout *layout)
 {
     char count[40], weight[64];
+    if (flame->no_stack_count) say(out, "%.1f %% without a stack", percent_of(flame->no_stack, view->total[0]));
     say(out, "widths: the new one; red: more than before, blue: less");
     if (layout->gone_stacks == 0) return;
     put_grouped(count, sizeof count, layout->gone_stacks);
@@ -148,6 +164,6 @@ void svg_words_init(svg_words *out, const hd_flame *flame, const flame_view *vie
         say(out, "%.150s", out->title);
         snprintf(out->title, sizeof out->title, "%s", options->title);
     }
-    if (view->base_total) say_compared(out, flame, layout);
+    if (view->base_total) say_compared(out, flame, view, layout);
     say_more(out, flame, layout, min_percent);
 }

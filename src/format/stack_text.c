@@ -196,7 +196,7 @@ const char *hd_text_looks_like(const unsigned char *head, size_t size)
         if (size >= l->size && memcmp(text, l->start, l->size) == 0) return l->what;
     }
     hd_string body = hd_text_trim(text, size);
-    while (body.size && (*body.data == '\n' || *body.data == '\r')) body.data++, body.size--;
+    while (body.size && (hd_is_blank(*body.data) || *body.data == '\n' || *body.data == '\r')) body.data++, body.size--;
     if (starts(body.data, body.size, "<?xml")) return holds(text, size, "<svg") ? "an SVG picture" : "XML";
     if (starts(body.data, body.size, "<")) return "XML or HTML";
     if (starts(body.data, body.size, "{\"type\":\"")) return "newline-delimited JSON, as CUPTI injections write";

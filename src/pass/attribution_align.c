@@ -16,7 +16,7 @@
 
 enum { BAND = 256, NEAR = 8, BAND_SPREADS = 16, GAP_BITS = 14, ALIKE_BITS = 2 };
 enum { RUNS = 64, RUN_REACH = 128, FORBIDDEN = INT32_MAX / 4 };
-enum { CHECKED = 64, CHECKED_BITS = 5, MEAN_BITS = 3 };
+enum { CHECKED = 16, CHECKED_BITS = 5, MEAN_BITS = 3, MIDDLE_SPREADS = 8 };
 enum { FROM_NONE, FROM_UP, FROM_DIAGONAL, FROM_LEFT };
 
 typedef struct aligner {
@@ -169,7 +169,8 @@ int64_t hd_marks_spread(const hd_mark *samples, size_t sample_count, const hd_ma
 {
     int64_t spreads[RUNS];
     size_t least = sample_count < launch_count ? sample_count : launch_count, found = 0;
-    hd_run run = {.stride = 1, .count = least < HD_RUN_MARKS ? least : HD_RUN_MARKS};
+    size_t part = least / 4 > 3 ? least / 4 : least < 3 ? least : 3; /* of few marks many are beside a lost one */
+    hd_run run = {.stride = 1, .count = part < HD_RUN_MARKS ? part : HD_RUN_MARKS};
     if (least == 0) return 1000;
     size_t places = sample_count - run.count + 1, runs = places < RUNS ? places : RUNS;
     for (size_t i = 0; i < runs; i++) {
@@ -179,7 +180,7 @@ int64_t hd_marks_spread(const hd_mark *samples, size_t sample_count, const hd_ma
     }
     if (found == 0) return 1000;
     sort_few(spreads, found);
-    return spreads[found / 2] > 1000 ? spreads[found / 2] : 1000;
+    return spreads[(found - 1) / 2] > 1000 ? spreads[(found - 1) / 2] : 1000;
 }
 
 /* ---- in order --------------------------------------------------------------------------------------------------- */
@@ -196,21 +197,43 @@ static void pair(aligner *a, size_t sample, size_t launch)
     a->result->pairs++;
 }
 
-/* Whether `count` of both belong together in order; likely: residuals must also be like the spread. */
-static bool fit_in_order(const aligner *a, size_t sample, size_t launch, size_t count, bool likely)
+/* Whether `count` of both may belong together in order. */
+static bool fit_in_order(const aligner *a, size_t sample, size_t launch, size_t count)
 {
-    int64_t sum = 0, part = 0;
     for (size_t i = 0; i < count; i++) {
         if (!fits(a, sample + i, launch + i)) return false;
-        int32_t cost = hd_mark_cost(a->launches[launch + i].time_ns - a->samples[sample + i].time_ns, a->per_spread);
+    }
+    return true;
+}
+
+static int64_t middle_of(const aligner *a, size_t sample, size_t launch, size_t count)
+{
+    int64_t off[HD_RUN_MARKS];
+    size_t few = count < HD_RUN_MARKS ? count : HD_RUN_MARKS;
+    for (size_t i = 0; i < few; i++) {
+        size_t at = few > 1 ? (size_t)((double)i * (double)(count - 1) / (double)(few - 1)) : 0;
+        off[i] = a->launches[launch + at].time_ns - a->samples[sample + at].time_ns;
+    }
+    sort_few(off, few);
+    return few ? off[few / 2] : 0;
+}
+
+/* Whether they do: the residuals must be like the spread, nowhere much more, around a middle that is near 0. */
+static bool is_in_order(const aligner *a, size_t sample, size_t launch, size_t count)
+{
+    int64_t sum = 0, part = 0, middle = middle_of(a, sample, launch, count);
+    if (distance(middle, 0) > a->spread * MIDDLE_SPREADS || !fit_in_order(a, sample, launch, count)) return false;
+    for (size_t i = 0; i < count; i++) {
+        int64_t off = a->launches[launch + i].time_ns - a->samples[sample + i].time_ns;
+        int32_t cost = hd_mark_cost(off - middle, a->per_spread);
         if (hd_marks_fit(&a->samples[sample + i], &a->launches[launch + i]) == HD_MARKS_ALIKE) cost += a->alike;
         sum += cost;
         part += cost;
         if (i % CHECKED != CHECKED - 1) continue;
-        if (likely && part > CHECKED * CHECKED_BITS * HD_MARK_BIT) return false;
+        if (part > CHECKED * CHECKED_BITS * HD_MARK_BIT) return false;
         part = 0;
     }
-    return !likely || sum <= (int64_t)count * MEAN_BITS * HD_MARK_BIT;
+    return sum <= (int64_t)count * MEAN_BITS * HD_MARK_BIT;
 }
 
 /* ---- the band --------------------------------------------------------------------------------------------------- */
@@ -376,7 +399,7 @@ static bool fill_hole(aligner *a, const stretch *hole)
 {
     size_t samples = hole->sample_end - hole->sample, launches = hole->launch_end - hole->launch;
     if (launches == 0) return true;
-    if (samples == launches && fit_in_order(a, hole->sample, hole->launch, samples, false)) {
+    if (samples == launches && fit_in_order(a, hole->sample, hole->launch, samples)) {
         for (size_t i = 0; i < samples; i++) pair(a, hole->sample + i, hole->launch + i);
         return true;
     }
@@ -414,7 +437,7 @@ static bool align_stretch(aligner *a, const stretch *s)
 {
     size_t samples = s->sample_end - s->sample, launches = s->launch_end - s->launch;
     if (samples == 0 || launches == 0) return true;
-    if (samples == launches && fit_in_order(a, s->sample, s->launch, samples, true)) {
+    if (samples == launches && is_in_order(a, s->sample, s->launch, samples)) {
         for (size_t i = 0; i < samples; i++) pair(a, s->sample + i, s->launch + i);
         a->result->in_order += samples;
         return true;

@@ -24,13 +24,15 @@ enum {
     FINE_RUNS = 96,
     KEPT = 6
 };
-enum { LONG_SPREADS = 48, SAME_NS = 20000 };
+enum { LONG_SPREADS = 48, CLOSE_SPREADS = 32, CLOSE_NS = 20000, SAME_NS = 20000 };
 #define MAX_DRIFT 1e-3
 
 typedef struct candidate {
     int64_t offset, spread;
-    int64_t cost; /* mean of runs, 256ths of bits; INT64_MAX: none lay anywhere */
-    uint64_t pairs, runs;
+    int64_t cost;   /* mean of runs, 256ths of bits; INT64_MAX: none lay anywhere */
+    uint64_t pairs; /* one to one within the tolerance … */
+    uint64_t close; /* … and within what the spread makes likely: a step may be shorter than the tolerance */
+    uint64_t runs;
     bool likely;
 } candidate;
 
@@ -44,7 +46,7 @@ typedef struct finder {
     size_t count;
     size_t largest[GROUPS], group_count;
     size_t quiet[GROUPS][FINE_RUNS]; /* in each part of a sequence, the sample behind the longest gap */
-    int64_t tolerance;
+    int64_t tolerance, close;
     candidate list[CANDIDATES];
     size_t candidate_count;
     place places[PLACES];
@@ -220,8 +222,11 @@ static uint64_t count_pairs(const hd_mark_pair *p, int64_t offset, int64_t toler
 
 static void judge(const finder *f, candidate *c)
 {
-    c->pairs = 0;
-    for (size_t i = 0; i < f->count; i++) c->pairs += count_pairs(&f->pairs[i], c->offset, f->tolerance);
+    c->pairs = c->close = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        c->pairs += count_pairs(&f->pairs[i], c->offset, f->tolerance);
+        c->close += count_pairs(&f->pairs[i], c->offset, f->close);
+    }
 }
 
 /* What is left of the offset: places where the rhythm fits best, wherever that is, and what most of them agree on. They
@@ -356,11 +361,11 @@ static const candidate *choose(const finder *f, uint64_t slack, uint64_t most)
     const candidate *best = NULL;
     for (size_t i = 0; i < f->candidate_count; i++) {
         const candidate *c = &f->list[i];
-        if (c->pairs + slack >= most && (!best || c->cost < best->cost)) best = c;
+        if (c->close + slack >= most && (!best || c->cost < best->cost)) best = c;
     }
     for (size_t i = 0; i < f->candidate_count; i++) {
         const candidate *c = &f->list[i];
-        if (c->likely && c->pairs + slack >= most && best && c->cost <= best->cost + margin_of(best)) return c;
+        if (c->likely && c->close + slack >= most && c->cost <= best->cost + margin_of(best)) return c;
     }
     return best;
 }
@@ -369,7 +374,7 @@ static void decide(finder *f, hd_clock *out)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < f->candidate_count; i++) {
-        if (f->list[i].pairs > most) most = f->list[i].pairs;
+        if (f->list[i].close > most) most = f->list[i].close;
     }
     uint64_t slack = 2 + (possible(f) - most) / 4;
     if (slack > most / 8) slack = most / 8;
@@ -380,7 +385,7 @@ static void decide(finder *f, hd_clock *out)
     int64_t apart = best->spread * 8 > SAME_NS ? best->spread * 8 : SAME_NS;
     for (size_t i = 0; i < f->candidate_count && !best->likely; i++) {
         const candidate *c = &f->list[i];
-        if (c->pairs + slack < best->pairs || between(c->offset, best->offset) <= apart) continue;
+        if (c->close + slack < best->close || between(c->offset, best->offset) <= apart) continue;
         if (c->cost > best->cost + margin_of(best)) continue;
         out->ambiguous = true;
         out->other_ns = c->offset;
@@ -400,6 +405,27 @@ static bool is_whole(const finder *f, const candidate *c)
         }
     }
     return true;
+}
+
+/* What the offset is if all belong together in order, from some of them; false: their residuals differ by more than the
+ * rhythm does, so that they only seem to. */
+static bool settle_whole(const finder *f, candidate *c, size_t stride)
+{
+    int64_t offsets[PROBES * GROUPS] = {0};
+    size_t found = 0;
+    for (size_t g = 0; g < f->group_count; g++) {
+        const hd_mark_pair *p = &f->pairs[f->largest[g]];
+        size_t count = p->sample_count < PROBES ? p->sample_count : PROBES;
+        for (size_t i = 0; i < count; i++) {
+            size_t at = count > 1 ? (size_t)((double)i * (double)(p->sample_count - 1) / (double)(count - 1)) : 0;
+            offsets[found++] = hd_mark_shift(p->launches[at].time_ns - p->samples[at].time_ns, 0);
+        }
+    }
+    c->offset = median_of(offsets, found);
+    for (size_t i = 0; i < found; i++) offsets[i] = between(offsets[i], c->offset);
+    judge_rhythm(f, c, stride, PROBES);
+    int64_t rhythm = c->spread > 1000 ? c->spread : 1000;
+    return median_of(offsets, found) <= rhythm * 8 && is_whole(f, c);
 }
 
 /* ---- drift ------------------------------------------------------------------------------------------------------ */
@@ -485,18 +511,20 @@ int64_t hd_clock_apply(const hd_clock *clock, int64_t time_ns)
 /* ---- all of it ----------------------------------------------------------------------------------------------------
  */
 
-static void find_candidates(finder *f, size_t *out_stride)
+/* true: all is in order, and nothing else comes into question. */
+static bool find_candidates(finder *f, size_t *out_stride)
 {
     const hd_mark_pair *p = &f->pairs[f->largest[0]];
     *out_stride = stride_of(p, 1000);
     propose_ends(f);
     for (size_t i = 0; i < f->candidate_count; i++) {
-        if (!is_whole(f, &f->list[i])) continue;
-        f->list[0] = f->list[i];
+        candidate whole = f->list[i];
+        if (!is_whole(f, &whole) || !settle_whole(f, &whole, *out_stride)) continue;
+        f->close = f->tolerance;
+        judge(f, &whole);
+        f->list[0] = whole;
         f->candidate_count = 1;
-        judge_rhythm(f, &f->list[0], *out_stride, PROBES);
-        judge(f, &f->list[0]);
-        return;
+        return true;
     }
     propose_rhythms(f, 1);
     int64_t spread = INT64_MAX;
@@ -505,6 +533,8 @@ static void find_candidates(finder *f, size_t *out_stride)
         if (f->list[i].cost != INT64_MAX && f->list[i].spread < spread) spread = f->list[i].spread;
     }
     *out_stride = stride_of(p, spread);
+    f->close = spread < f->tolerance / CLOSE_SPREADS ? spread * CLOSE_SPREADS : f->tolerance;
+    if (f->close < CLOSE_NS) f->close = CLOSE_NS < f->tolerance ? CLOSE_NS : f->tolerance;
     if (*out_stride > 1) propose_rhythms(f, *out_stride);
     for (size_t i = 0; i < f->candidate_count; i++) {
         if (f->list[i].likely) f->list[i].offset = refine(f->list[i].offset, f, *out_stride);
@@ -512,6 +542,7 @@ static void find_candidates(finder *f, size_t *out_stride)
     drop_doubles(f);
     for (size_t i = 0; i < f->candidate_count; i++) judge_rhythm(f, &f->list[i], *out_stride, PROBES);
     for (size_t i = 0; i < f->candidate_count; i++) judge(f, &f->list[i]);
+    return false;
 }
 
 hd_status hd_clock_find(hd_clock *out, const hd_mark_pair *pairs, size_t count, int64_t tolerance_ns,
@@ -534,11 +565,11 @@ hd_status hd_clock_find(hd_clock *out, const hd_mark_pair *pairs, size_t count, 
     if (f->group_count > 0) {
         const hd_mark_pair *p = &pairs[f->largest[0]];
         for (size_t i = 0; i < likely_count && i < 4; i++) propose(f, likely[i], true);
-        find_candidates(f, &stride);
+        bool whole = find_candidates(f, &stride);
         decide(f, out);
         out->since_ns = p->samples[p->sample_count / 2].time_ns;
         status = find_drift(out, f, stride, err);
-        if (out->drift == 0) out->offset_ns = refine(out->offset_ns, f, stride);
+        if (out->drift == 0 && !whole) out->offset_ns = refine(out->offset_ns, f, stride);
     }
     free(f);
     return status;

@@ -14,6 +14,7 @@
 #include "base/json_write.h"
 #include "heddle/stacks.h"
 #include "trace/trace_impl.h"
+#include "trace/trace_stacks.h"
 
 /* An id as a number: twice itself if it is written as one of up to 18 digits, else an odd one of its text. */
 typedef uint64_t frame_id;
@@ -389,6 +390,16 @@ const hd_stacks *hd_trace_stacks_tree(const hd_trace_stacks *stacks)
     return stacks->tree;
 }
 
+uint64_t hd_trace_stacks_last_id(const hd_trace_stacks *stacks)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; stacks->slots && i <= stacks->slot_mask; i++) {
+        frame_id id = stacks->slots[i].id;
+        if (id != NO_ID && id % 2 == 0 && id / 2 > last) last = id / 2;
+    }
+    return last;
+}
+
 uint64_t hd_trace_stacks_damaged(const hd_trace_stacks *stacks)
 {
     return stacks->damaged;
@@ -438,12 +449,12 @@ uint32_t hd_trace_stacks_of(const hd_trace_stacks *stacks, const hd_event *event
 
 /* ---- saving ---------------------------------------------------------------------------------------------- */
 
-static void put_frame(hd_json_out *out, const hd_stacks *stacks, uint32_t node)
+static void put_frame(hd_json_out *out, const hd_stacks *stacks, uint32_t node, uint64_t base)
 {
     hd_frame frame = hd_stacks_at(stacks, node);
     hd_string name = hd_stacks_text(stacks, frame.name);
-    hd_json_put_text(out, node > 1 ? ",\"" : "{\"");
-    hd_json_put_int(out, node);
+    hd_json_put_text(out, out->size > 1 ? ",\"" : "\"");
+    hd_json_put_int(out, (int64_t)(base + node));
     hd_json_put_text(out, "\":{\"name\":");
     hd_json_put_string(out, name.data, name.size);
     if (frame.kind != HD_FRAME_UNKNOWN) {
@@ -453,33 +464,64 @@ static void put_frame(hd_json_out *out, const hd_stacks *stacks, uint32_t node)
     }
     if (frame.caller != HD_STACK_NONE) {
         hd_json_put_text(out, ",\"parent\":");
-        hd_json_put_int(out, frame.caller);
+        hd_json_put_int(out, (int64_t)(base + frame.caller));
     }
     hd_json_put_text(out, "}");
 }
 
-hd_status hd_stacks_save(const hd_stacks *stacks, hd_builder *builder, hd_error *err)
+/* The trace's entry for the key, NULL: it has none. */
+static hd_metadata *find_metadata(hd_builder *builder, uint32_t key)
+{
+    hd_metadata *known = builder->trace.metadata;
+    size_t at = builder->trace.metadata_count;
+    while (at > 0 && known[at - 1].key != key) at--;
+    return at ? &known[at - 1] : NULL;
+}
+
+static hd_status put_metadata(hd_builder *builder, const hd_json_out *text, hd_error *err)
+{
+    if (text->failed) return HD_NOMEM(err);
+    if (text->size > UINT32_MAX)
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 4 GiB of stack frames");
+    uint32_t key = hd_builder_intern_text(builder, "stackFrames");
+    uint32_t value = hd_builder_intern(builder, text->data, text->size);
+    if (key == HD_STRING_NONE || value == HD_STRING_NONE) return HD_NOMEM(err);
+    hd_metadata *known = find_metadata(builder, key);
+    if (known)
+        known->value = value;
+    else
+        hd_builder_metadata(builder, key, value, true);
+    return HD_OK;
+}
+
+static hd_status save(const hd_stacks *stacks, uint64_t base, hd_string beside, hd_builder *builder, hd_error *err)
 {
     hd_json_out out = {0};
     uint32_t count = hd_stacks_count(stacks);
     if (count <= 1) return HD_OK;
-    for (uint32_t node = 1; node < count && !out.failed; node++) put_frame(&out, stacks, node);
+    if (beside.size)
+        hd_json_put(&out, beside.data, beside.size);
+    else
+        hd_json_put_text(&out, "{");
+    for (uint32_t node = 1; node < count && !out.failed; node++) put_frame(&out, stacks, node, base);
     hd_json_put_text(&out, "}");
-    hd_status status = out.failed ? HD_NOMEM(err) : HD_OK;
-    if (status == HD_OK && out.size > UINT32_MAX)
-        status = hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 4 GiB of stack frames");
-    if (status == HD_OK) {
-        uint32_t key = hd_builder_intern_text(builder, "stackFrames");
-        uint32_t value = hd_builder_intern(builder, out.data, out.size);
-        hd_metadata *known = builder->trace.metadata;
-        size_t at = builder->trace.metadata_count;
-        if (key == HD_STRING_NONE || value == HD_STRING_NONE) status = HD_NOMEM(err);
-        while (at > 0 && known[at - 1].key != key) at--;
-        if (status == HD_OK && at > 0)
-            known[at - 1].value = value;
-        else if (status == HD_OK)
-            hd_builder_metadata(builder, key, value, true);
-    }
+    hd_status status = put_metadata(builder, &out, err);
     free(out.data);
     return status;
+}
+
+hd_status hd_stacks_save(const hd_stacks *stacks, hd_builder *builder, hd_error *err)
+{
+    return save(stacks, 0, (hd_string){"", 0}, builder, err);
+}
+
+hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err)
+{
+    uint32_t key = hd_builder_intern_text(builder, "stackFrames");
+    const hd_metadata *known = beside && key != HD_STRING_NONE ? find_metadata(builder, key) : NULL;
+    hd_string text = known ? hd_builder_string(builder, known->value) : (hd_string){"", 0};
+    while (text.size && text.data[text.size - 1] != '}') text.size--; /* its frames without the brace that ends them */
+    if (text.size) text.size--;
+    while (text.size > 1 && (unsigned char)text.data[text.size - 1] <= ' ') text.size--;
+    return save(stacks, base, text, builder, err);
 }

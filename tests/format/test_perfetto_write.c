@@ -90,11 +90,37 @@ static const char *interned(const shown *s, uint32_t space, uint64_t iid)
     return s->texts[space][iid];
 }
 
+/* Mappings, frames (named by their function) and callstacks (named by their frames, the outermost first). */
+static void take_stack_part(shown *s, uint32_t space, hd_byte_reader r)
+{
+    char text[512] = "";
+    uint64_t iid = 0;
+    bool has_mapping = false, has_address = false;
+    for (field part; next_field(&part, &r);) {
+        if (part.number == 1) iid = part.value;
+        if (space == 6 && part.number == 2) strcpy(text, interned(s, 5, part.value));
+        if (space == 6 && part.number == 3) has_mapping = interned(s, 19, part.value) != NULL;
+        if (space == 6 && part.number == 4) has_address = true;
+        if (space == 7 && part.number == 2) {
+            assert_true(strlen(text) + strlen(interned(s, 6, part.value)) + 2 < sizeof text);
+            strcat(strcat(text, *text ? ";" : ""), interned(s, 6, part.value));
+        }
+    }
+    assert_true(space != 6 || (has_mapping && has_address)); /* importers refuse other frames */
+    assert_true(iid > 0 && iid < TEXTS);
+    assert_null(s->texts[space][iid]);
+    s->texts[space][iid] = strdup(text);
+}
+
 static void take_interned(shown *s, hd_byte_reader r)
 {
     field space, part;
     while (next_field(&space, &r)) {
         uint64_t iid = 0;
+        if (space.number == 6 || space.number == 7 || space.number == 19) {
+            take_stack_part(s, space.number, space.inner);
+            continue;
+        }
         while (next_field(&part, &space.inner)) {
             if (part.number == 1) iid = part.value;
             if (part.number != 2) continue;
@@ -162,6 +188,23 @@ static void show_event(shown *s, hd_byte_reader r)
         case 47: say(s, " flow %" PRIu64, f.value); break;
         case 48: say(s, " ends %" PRIu64, f.value); break;
         default: fail_msg("field %u of an event", f.number);
+        }
+    }
+    say(s, "\n");
+}
+
+static void show_sample(shown *s, hd_byte_reader r)
+{
+    field f;
+    say(s, "sample @%" PRIu64, s->now);
+    while (next_field(&f, &r)) {
+        switch (f.number) {
+        case 1: say(s, " cpu %" PRIu64, f.value); break;
+        case 2: say(s, " of %" PRIu64, f.value); break;
+        case 3: say(s, "/%" PRIu64, f.value); break;
+        case 4: say(s, " %s", interned(s, 7, f.value)); break;
+        case 5: say(s, f.value == 1 ? " kernel" : " user"); break;
+        default: fail_msg("field %u of a sample", f.number);
         }
     }
     say(s, "\n");
@@ -238,6 +281,7 @@ static void show_packet(shown *s, hd_byte_reader r)
         case 12: take_interned(s, f.inner); break;
         case 60: show_track(s, f.inner); break;
         case 11: show_event(s, f.inner); break;
+        case 66: show_sample(s, f.inner); break;
         case 5: say(s, "metadata\n"); break;
         case 50: {
             hd_bytes packets = {0};
@@ -640,6 +684,53 @@ static void test_perfetto_write__asynchronous_slices_that_cross_do_not_end_each_
         "slice-on-sibling 1\n");
 }
 
+/* ---- stack samples ----------------------------------------------------------------------------------------------- */
+
+#define SAMPLE(tid, ts, sf) "{\"ph\":\"P\",\"pid\":1,\"tid\":" #tid ",\"name\":\"stack\",\"ts\":" #ts ",\"sf\":" #sf "}"
+#define FRAMES                                                                                                         \
+    "\"stackFrames\":{\"1\":{\"name\":\"main\",\"category\":\"native\"},\"2\":{\"name\":\"work\",\"category\":"        \
+    "\"native\","                                                                                                      \
+    "\"parent\":1},\"3\":{\"name\":\"sys_read\",\"category\":\"os\",\"parent\":2}}"
+
+static void test_perfetto_write__stack_samples_have_their_stack_and_stand_in_order(void **state)
+{
+    (void)state;
+    assert_shown(
+        "{\"traceEvents\":[" SAMPLE(8, 7, 2) "," X("a", 7, 1, 5) "," SAMPLE(7, 3, 3) "," SAMPLE(
+            7, 0,
+            1) ","
+               "{\"ph\":\"P\",\"pid\":1,\"tid\":7,\"name\":\"stack\",\"ts\":4,\"sf\":3,\"args\":{\"cpu\":2}}]," FRAMES
+               "}",
+        NULL,
+        "clocks 6:0 64:0\n"
+        "track 1 process 1\n"
+        "track 2 below 1 thread 1/8\n"
+        "track 3 below 1 thread 1/7\n"
+        "metadata\n"
+        "sample @0 of 1/7 main user\n"
+        "begin @1000 on 3 \"a\"\n"
+        "sample @3000 of 1/7 main;work;sys_read kernel\n"
+        "sample @4000 cpu 2 of 1/7 main;work;sys_read kernel\n"
+        "end @6000 on 3\n"
+        "sample @7000 of 1/8 main;work user\n",
+        "");
+}
+
+static void test_perfetto_write__samples_without_a_home_and_values_without_one_are_counted(void **state)
+{
+    (void)state;
+    assert_shown("{\"traceEvents\":["
+                 "{\"ph\":\"P\",\"pid\":1,\"tid\":7,\"name\":\"cycles\",\"ts\":-1,\"sf\":1},"
+                 "{\"ph\":\"P\",\"pid\":1,\"tid\":7,\"name\":\"stack\",\"ts\":1,\"sf\":1,\"args\":{\"weight\":2}},"
+                 "{\"ph\":\"P\",\"pid\":1,\"tid\":7,\"name\":\"stack\",\"ts\":1},"
+                 "{\"ph\":\"P\",\"pid\":\"one\",\"tid\":7,\"ts\":1,\"sf\":1},"
+                 "{\"ph\":\"P\",\"pid\":4294967296,\"tid\":7,\"ts\":1,\"sf\":1},"
+                 "{\"ph\":\"P\",\"tid\":7,\"ts\":1,\"sf\":1},"
+                 "{\"ph\":\"P\",\"sf\":1}]," FRAMES "}",
+                 "sample", "sample @0 of 1/7 main user\nsample @2000 of 1/7 main user\n",
+                 "event-sample 5\nsample-values 2\ntime-shifted 1\n");
+}
+
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static void test_perfetto_write__what_has_no_home_is_counted(void **state)
@@ -766,6 +857,8 @@ int main(void)
         cmocka_unit_test(test_perfetto_write__flow_points_without_slice_or_start_are_lost),
         cmocka_unit_test(test_perfetto_write__asynchronous_slices_have_tracks_by_id),
         cmocka_unit_test(test_perfetto_write__asynchronous_slices_that_cross_do_not_end_each_other),
+        cmocka_unit_test(test_perfetto_write__stack_samples_have_their_stack_and_stand_in_order),
+        cmocka_unit_test(test_perfetto_write__samples_without_a_home_and_values_without_one_are_counted),
         cmocka_unit_test(test_perfetto_write__what_has_no_home_is_counted),
         cmocka_unit_test(test_perfetto_write__groups_hold_the_raw_packets_whatever_the_threads),
         cmocka_unit_test(test_perfetto_write__random_documents_are_accounted_for),

@@ -158,10 +158,17 @@ static void test_perfscript__comments_longer_than_what_is_sniffed_do_not_hide_it
     free(text);
 }
 
-static void test_perfscript__comments_without_samples_are_an_error(NO_STATE)
+static void test_perfscript__comments_without_samples_and_json_are_something_else(NO_STATE)
 {
     static const char text[] = "# ========\n# captured on    : Sat Nov 21 00:00:00 2026\n# ========\n";
     expect_refusal(text, sizeof text - 1, "no sample as `perf script` prints it");
+    static const char json[] =
+        "\n  {\"deviceProperties\": [\n    {\n      \"id\": 0, \"totalGlobalMem\": 16945512448,\n"
+        "      \"numSms\": 80, \"regsPerBlock\": 65536\n    }], \"traceEvents\": []}\n";
+    hd_trace *trace;
+    assert_int_equal(read_text(&trace, json, sizeof json - 1, NULL, 0, NULL), HD_OK);
+    assert_string_equal(hd_trace_facts_of(trace)->format, "chrome");
+    hd_trace_free(trace);
     expect_refusal("12:30 hello: there\n", 19, "no reader knows this content");
 }
 
@@ -215,7 +222,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_perfscript__offsets_and_addresses_do_not_make_functions_differ),
         cmocka_unit_test(test_perfscript__a_stack_of_100000_frames_is_cut_and_told),
         cmocka_unit_test(test_perfscript__comments_longer_than_what_is_sniffed_do_not_hide_it),
-        cmocka_unit_test(test_perfscript__comments_without_samples_are_an_error),
+        cmocka_unit_test(test_perfscript__comments_without_samples_and_json_are_something_else),
         cmocka_unit_test(test_perfscript__the_real_file_keeps_every_sample),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

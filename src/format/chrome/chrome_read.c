@@ -4,7 +4,7 @@
  *          CUPTI injections, Heddle itself; docs/formats/chrome.md has the mapping
  * Sniffs   the first byte that is no space: `{` or `[`
  * Maps     X, B -> slice, E -> end, i I R -> instant, C -> counter, s t f -> flow, b n e S T F p -> async, P -> sample,
- *          N O D -> object, M -> metadata, all else (and what has no usable time) -> other, kept whole
+ *          N O D -> object, M -> metadata, all else (and what has no usable time, but P and M) -> other, kept whole
  * Units    ts, dur: decimal microseconds -> int64 ns and ps         Shapes   n elements -> n rows
  * Limits   256 MiB an element or top-level value, 1,024 levels, 4,096 shapes (beyond: raw arguments)
  * Errors   FORMAT: no array of events; DAMAGED: strict, and something had to be mended; LIMIT

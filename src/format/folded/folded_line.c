@@ -166,7 +166,7 @@ static int sniff_cut(const unsigned char *head, size_t size)
 
 int folded_sniff(const unsigned char *head, size_t size)
 {
-    if (!size || *head == '{' || hd_text_looks_like(head, size)) return 0;
+    if (!size || hd_text_looks_like(head, size)) return 0;
     survey s = look_at(head, size);
     unsigned readable = s.plain + s.extended + s.either;
     if (!s.extended && size >= HD_INPUT_PEEK_BYTES && !memchr(head, '\n', size)) return sniff_cut(head, size);

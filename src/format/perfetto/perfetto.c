@@ -2,15 +2,15 @@
 #include "format/perfetto/perfetto.h"
 
 const hd_format hd_perfetto_format = {
-    .info =
-        {.name = "perfetto",
-         .title = "Perfetto protobuf trace (track events)",
-         .extensions = ".pftrace .perfetto-trace",
-         .reads = true,
-         .writes = true,
-         .keeps =
-             "slices, instants, counters, async slices, flows, typed arguments, metadata, names and order of tracks",
-         .loses = "stack samples, objects, names of flows, ends without begin, picoseconds"},
+    .info = {.name = "perfetto",
+             .title = "Perfetto protobuf trace (track events)",
+             .extensions = ".pftrace .perfetto-trace",
+             .reads = true,
+             .writes = true,
+             .keeps =
+                 "slices, instants, counters, async slices, flows, typed arguments, stack samples, metadata, names and "
+                 "order of tracks",
+             .loses = "names and weights of stack samples, objects, names of flows, ends without begin, picoseconds"},
     .sniff = perfetto_sniff,
     .read = perfetto_read,
     .write = perfetto_write,

@@ -218,11 +218,12 @@ hd_status pf_collect(pf_writer *w, hd_error *err)
     HD_TRY(collect_kind(w, HD_KIND_COUNTER, collect_counters, err));
     HD_TRY(collect_kind(w, HD_KIND_META, collect_meta, err));
     HD_TRY(pf_collect_async(w, err));
-    w->notes[PF_NOTE_SAMPLE] = hd_trace_row_count(w->trace, HD_KIND_SAMPLE);
+    HD_TRY(pf_collect_samples(w, err));
     w->notes[PF_NOTE_OBJECT] = hd_trace_row_count(w->trace, HD_KIND_OBJECT);
     w->notes[PF_NOTE_OTHER] = hd_trace_row_count(w->trace, HD_KIND_OTHER);
     if (!is_sorted(w)) qsort(w->items, w->item_count, sizeof *w->items, by_time);
     int64_t first = w->item_count ? w->items[0].start : 0;
+    if (w->sample_count && (!w->item_count || w->samples[0].start < first)) first = w->samples[0].start;
     w->shift = first < 0 ? -first : 0;
     w->notes[PF_NOTE_SHIFTED] = w->shift ? 1 : 0;
     return HD_OK;

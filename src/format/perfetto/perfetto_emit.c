@@ -23,21 +23,21 @@ typedef struct emitter {
     pf_writer *w;
     open_end *heap; /* the first to end on top */
     size_t open_count, open_capacity;
-    size_t next_link;
+    size_t next_link, next_sample;
     uint64_t packets;
     hd_error *err;
 } emitter;
 
 /* ---- one packet -------------------------------------------------------------------------------------------------- */
 
-/* w->event and w->interned as a packet at a time of the trace. */
-static hd_status emit_packet(emitter *e, int64_t time)
+/* w->event, as that field of a packet, and w->interned at a time of the trace. */
+static hd_status emit_packet_as(emitter *e, int64_t time, uint32_t field)
 {
     pf_writer *w = e->w;
     hd_bytes *out = pf_packets_buffer(w->packets);
     uint64_t delta = (uint64_t)(time + w->shift - w->last_time);
     size_t event = w->event.size, interned = w->interned.size;
-    size_t size = 1 + hd_varint_size(delta) + 4 + 1 + hd_varint_size(event) + event;
+    size_t size = 1 + hd_varint_size(delta) + 4 + hd_varint_size((uint64_t)field << 3) + hd_varint_size(event) + event;
     if (interned) size += 1 + hd_varint_size(interned) + interned;
     hd_pb_put_tag(out, PF_TRACE_PACKET, HD_PB_LENGTH);
     hd_bytes_put_varint(out, size);
@@ -45,11 +45,16 @@ static hd_status emit_packet(emitter *e, int64_t time)
     hd_pb_put_uint(out, PF_PACKET_TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
     hd_pb_put_uint(out, PF_PACKET_SEQUENCE_FLAGS, PF_SEQ_NEEDS_INCREMENTAL_STATE);
     if (interned) hd_pb_put_bytes(out, PF_PACKET_INTERNED_DATA, w->interned.data, interned);
-    hd_pb_put_bytes(out, PF_PACKET_TRACK_EVENT, w->event.data, event);
+    hd_pb_put_bytes(out, field, w->event.data, event);
     out->failed |= w->event.failed || w->interned.failed;
     w->last_time = time + w->shift;
     w->event.size = w->interned.size = 0;
     return pf_packets_flush(w->packets, e->err);
+}
+
+static hd_status emit_packet(emitter *e, int64_t time)
+{
+    return emit_packet_as(e, time, PF_PACKET_TRACK_EVENT);
 }
 
 static void begin_event(pf_writer *w, unsigned type, uint32_t place)
@@ -212,6 +217,21 @@ static hd_status emit_item(emitter *e, uint32_t index)
     return emit_slice(e, index, &event, event.kind == HD_KIND_INSTANT);
 }
 
+/* The stack samples up to a time. */
+static hd_status emit_samples(emitter *e, int64_t until)
+{
+    pf_writer *w = e->w;
+    for (; e->next_sample < w->sample_count && w->samples[e->next_sample].start <= until; e->next_sample++) {
+        const pf_sample *sample = &w->samples[e->next_sample];
+        while (e->open_count && e->heap[0].end <= sample->start) HD_TRY(emit_end(e));
+        hd_event event = event_of(w, HD_KIND_SAMPLE, sample->row);
+        pf_put_sample(w, &event);
+        w->written++;
+        HD_TRY(emit_packet_as(e, sample->start, PF_PACKET_PERF_SAMPLE));
+    }
+    return HD_OK;
+}
+
 /* ---- what comes first -------------------------------------------------------------------------------------------- */
 
 static void put_clock(hd_bytes *out, unsigned clock, int64_t time, bool is_incremental)
@@ -245,7 +265,9 @@ static hd_status emit_head(emitter *e)
     for (size_t i = 1; i < w->place_count; i++) {
         if (w->places[i].events > w->places[w->default_place].events) w->default_place = (uint32_t)i;
     }
-    w->last_time = w->item_count ? w->items[0].start + w->shift : 0;
+    int64_t first = w->item_count ? w->items[0].start : w->sample_count ? w->samples[0].start : 0;
+    if (w->sample_count && w->samples[0].start < first) first = w->samples[0].start;
+    w->last_time = first + w->shift;
     size_t packet = hd_pb_begin(out, PF_TRACE_PACKET);
     hd_pb_put_uint(out, PF_PACKET_TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
     hd_pb_put_uint(out, PF_PACKET_SEQUENCE_FLAGS, PF_SEQ_INCREMENTAL_STATE_CLEARED);
@@ -305,11 +327,13 @@ static hd_status emit_all(emitter *e)
     HD_TRY(pf_emit_places(w, e->err));
     HD_TRY(emit_metadata(e));
     for (size_t i = 0; i < w->item_count; i++) {
+        HD_TRY(emit_samples(e, w->items[i].start));
         while (e->open_count && e->heap[0].end <= w->items[i].start) HD_TRY(emit_end(e));
         HD_TRY(emit_item(e, (uint32_t)i));
         if (w->options->progress && i % PROGRESS_EVENTS == 0)
             w->options->progress(w->options->progress_user, w->written, hd_trace_event_count(w->trace));
     }
+    HD_TRY(emit_samples(e, INT64_MAX));
     while (e->open_count) HD_TRY(emit_end(e));
     return HD_OK;
 }

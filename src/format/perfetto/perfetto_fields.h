@@ -275,6 +275,26 @@ enum {
 };
 enum { PF_NESTED_TYPE_UNSPECIFIED, PF_NESTED_TYPE_DICT, PF_NESTED_TYPE_ARRAY };
 
+/* PerfSample and what it refers to in InternedData: InternedString, Mapping, Frame, Callstack. */
+enum {
+    PF_PERF_SAMPLE_CPU = 1,
+    PF_PERF_SAMPLE_PID = 2,
+    PF_PERF_SAMPLE_TID = 3,
+    PF_PERF_SAMPLE_CALLSTACK = 4, /* iid */
+    PF_PERF_SAMPLE_CPU_MODE = 5,  /* PF_CPU_… */
+    PF_CPU_KERNEL = 1,
+    PF_CPU_USER = 2,
+    PF_STRING_IID = 1,
+    PF_STRING_TEXT = 2,
+    PF_MAPPING_IID = 1,
+    PF_FRAME_IID = 1,
+    PF_FRAME_FUNCTION_NAME = 2, /* iid */
+    PF_FRAME_MAPPING = 3,       /* iid */
+    PF_FRAME_REL_PC = 4,
+    PF_CALLSTACK_IID = 1,
+    PF_CALLSTACK_FRAMES = 2, /* iids, the outermost first */
+};
+
 /* InternedData; entries are {iid = 1, text = 2} where nothing else is said */
 enum {
     PF_INTERNED_EVENT_CATEGORIES = 1,

@@ -29,6 +29,7 @@ static const struct {
     [PF_NOTE_OTHER] = {"perfetto.event-other", HD_LEDGER_LOSS},
     [PF_NOTE_COUNTER_VALUE] = {"perfetto.counter-value", HD_LEDGER_LOSS},
     [PF_NOTE_COUNTER_ROUNDED] = {"perfetto.counter-rounded", HD_LEDGER_LOSS},
+    [PF_NOTE_SAMPLE_VALUES] = {"perfetto.sample-values", HD_LEDGER_LOSS},
     [PF_NOTE_FLOW_NAME] = {"perfetto.flow-name", HD_LEDGER_LOSS},
     [PF_NOTE_END_NAME] = {"perfetto.end-name", HD_LEDGER_LOSS},
     [PF_NOTE_METADATA] = {"perfetto.metadata-too-long", HD_LEDGER_LOSS},
@@ -72,6 +73,7 @@ hd_status perfetto_write(const hd_trace *trace, hd_output *output, const hd_writ
     pf_packets_free(w.packets);
     pf_places_deinit(&w);
     pf_intern_deinit(&w);
+    pf_samples_deinit(&w);
     free(w.items);
     free(w.async_pairs);
     free(w.points);

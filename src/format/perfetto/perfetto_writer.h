@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/output.h"
 #include "format/perfetto/perfetto.h"
+#include "heddle/stacks.h"
 
 /* ---- packets out: perfetto_packets.c --------------------------------------------------------------------------- */
 
@@ -87,6 +88,12 @@ typedef struct pf_flow_link {
     uint32_t flow : 31, ends : 1;
 } pf_flow_link;
 
+/* A stack sample, of its table. */
+typedef struct pf_sample {
+    int64_t start;
+    uint32_t row;
+} pf_sample;
+
 typedef struct pf_flow_point {
     uint64_t key; /* hash of what tells flows apart */
     int64_t time;
@@ -114,6 +121,7 @@ typedef enum pf_note {
     PF_NOTE_LAST_EVENT = PF_NOTE_OTHER, /* those before count whole events, those behind values */
     PF_NOTE_COUNTER_VALUE,
     PF_NOTE_COUNTER_ROUNDED,
+    PF_NOTE_SAMPLE_VALUES,
     PF_NOTE_FLOW_NAME,
     PF_NOTE_END_NAME,
     PF_NOTE_METADATA,
@@ -169,6 +177,12 @@ typedef struct pf_writer {
     pf_flow_link *links;
     size_t link_count, link_capacity;
 
+    hd_trace_stacks *stacks; /* NULL: no samples */
+    pf_sample *samples;      /* by time */
+    size_t sample_count, sample_capacity;
+    uint8_t *sample_nodes, *sample_names; /* by node and name: interned */
+    bool has_mapping;
+
     pf_intern intern;
     hd_bytes event, interned; /* of the packet that is being made */
     hd_bytes json;            /* padded text that is being parsed */
@@ -201,6 +215,12 @@ hd_status pf_add_item(pf_writer *w, pf_item_kind kind, uint32_t place, uint32_t 
                       hd_error *err);
 /* Digits, with 0x hexadecimal ones, as one number; else the text: what makes two ids the same. */
 uint64_t pf_id_hash(const hd_trace *trace, uint32_t id_type, int64_t id);
+
+/* perfetto_samples.c */
+hd_status pf_collect_samples(pf_writer *w, hd_error *err);
+void pf_samples_deinit(pf_writer *w);
+/* The sample into w->event, and its stack, the first time, into w->interned. */
+void pf_put_sample(pf_writer *w, const hd_event *event);
 
 /* perfetto_lanes.c */
 hd_status pf_lanes(pf_writer *w, hd_error *err);

@@ -49,25 +49,11 @@ static void look_at(survey *all, hd_string line)
 }
 
 /* A stack below a header is what nothing else has; headers alone are also what ftrace writes. */
-static size_t skip_space(const char *text, size_t at, size_t size)
-{
-    while (at < size && (hd_is_blank(text[at]) || text[at] == '\n' || text[at] == '\r')) at++;
-    return at;
-}
-
-/* Lines of JSON look like frames. */
-static bool is_json(const char *text, size_t size)
-{
-    size_t at = skip_space(text, 0, size);
-    if (at < size && text[at] == '[') at = skip_space(text, at + 1, size);
-    return at == size || text[at] == '{';
-}
-
 int perfscript_sniff(const unsigned char *head, size_t size)
 {
     const char *at = (const char *)head, *end = at + size;
     survey all = {0};
-    if (!size || is_json(at, size)) return 0;
+    if (!size || hd_text_looks_like(head, size)) return 0;
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
         if (!newline && all.lines && size >= HD_INPUT_PEEK_BYTES) break; /* it may be cut */

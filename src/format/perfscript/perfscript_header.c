@@ -8,7 +8,7 @@
  */
 #include "format/perfscript/perfscript.h"
 
-enum { PERIOD_COLUMNS = 10, COMM_LIMIT = 256 }; /* perf writes %10lu */
+enum { PERIOD_COLUMNS = 10, ADDRESS_COLUMNS = 16, COMM_LIMIT = 256 }; /* perf writes %10lu, %16lx */
 
 /* The last word of the text: [*out_start, size). false: there is none. */
 static bool last_word(size_t *out_start, const char *text, size_t size)
@@ -113,6 +113,15 @@ static bool is_address(const char *text, size_t size)
     return i >= 4 && i <= 16 && (i == size || hd_is_blank(text[i]));
 }
 
+/* The same as perf pads it: %16lx, which other text hardly has. before: where the blanks begin. */
+static bool is_padded(const char *before, hd_string s)
+{
+    size_t digits = 0;
+    if (!is_address(s.data, s.size)) return false;
+    while (digits < s.size && !hd_is_blank(s.data[digits])) digits++;
+    return (size_t)(s.data - before) + digits >= ADDRESS_COLUMNS;
+}
+
 /* Where the event's colon stands; size: it has none. */
 static size_t event_end(const char *text, size_t size)
 {
@@ -183,7 +192,7 @@ static size_t find_event(perfscript_header *out, hd_string s)
         if (end >= s.size) break;
         hd_string rest = hd_text_trim(s.data + end + 1, s.size - end - 1);
         from = end + 1;
-        if (!is_address(rest.data, rest.size) || !last_word(&start, s.data, end)) continue;
+        if (!is_padded(s.data + end + 1, rest) || !last_word(&start, s.data, end)) continue;
         out->event = (hd_string){s.data + start, end - start};
         out->rest = rest;
         return start;
