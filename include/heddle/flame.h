@@ -77,7 +77,7 @@ void hd_flame_deinit(hd_flame *flame);
 /* Add what a trace has. `cpu` as of hd_attribute, may be NULL; where samples are counted, they are those of `cpu` if it
  * is there. `attribution`: what hd_attribute said of the two, or NULL to ask it here. Several traces may be added (the
  * same `of` and direction); a trace that does not say its rank has the number of those added before. GPU work stands
- * under its stack as "[GPU_Kernel]name", "[GPU_Memcpy]name", "[GPU_Memset]name"; a launch of several works is
+ * under its stack as "[GPU_Kernel]name", "[GPU_Memcpy]name", "[GPU_Memset]name"; a launch of a graph is
  * "[GPU_Graph]call", one whose work is not there "[GPU_Launch_Pending]". Errors: of hd_attribute; ARGUMENT for
  * patterns and times; LIMIT (2^26 frames). After one the flame can only be freed. Nothing to count is no error: the
  * flame stays empty. */

@@ -1,9 +1,9 @@
 /* flame_add_gpu.c - GPU work under the stacks that launched it: its time, its launches, the bytes it moved
  *
  * Time      each kernel, copy and set, cut at the window's ends
- * Launches  each launch by the time of its call, under what it launched: the kernel, or [GPU_Graph] where it is a graph
- *           or its works are several. Work whose launch is not known counts as one; so does a stack sample of a launch
- *           that the GPU side does not have. These and launches without work stand under [GPU_Launch_Pending]
+ * Launches  each launch by the time of its call, under what it launched: its first work, or [GPU_Graph] where it is a
+ *           graph. Work whose launch is not known counts as one. Launches without work stand under
+ *           [GPU_Launch_Pending], and so does a stack sample of a launch that the GPU side does not have
  * Bytes     each copy and set, by the time of its start: arguments "bytes" or "size"
  */
 #include <stdlib.h>
@@ -163,13 +163,14 @@ static hd_status add_works(gpu_adder *g)
 
 /* ---- launches --------------------------------------------------------------------------------------------------- */
 
-/* What a launch started: its kernel; [GPU_Graph] where that is more than one thing. */
+/* What a launch started: its first work; [GPU_Graph] where the call launches graphs, or is not known to launch one
+ * kernel or copy and launched several things. */
 static hd_status name_of_launch(gpu_name *out, flame_leaf *leaf, gpu_adder *g, const hd_launch *launch)
 {
     const hd_launches *all = &g->attribution->launches;
     const hd_work *first = &all->works[all->work_order[launch->first_work]];
     bool graph = launch->sort == HD_LAUNCH_GRAPH;
-    for (uint32_t i = 1; i < launch->work_count && !graph; i++) {
+    for (uint32_t i = 1; launch->sort == HD_LAUNCH_UNKNOWN && i < launch->work_count && !graph; i++) {
         const hd_work *work = &all->works[all->work_order[launch->first_work + i]];
         graph = work->name != first->name || work->role != first->role;
     }

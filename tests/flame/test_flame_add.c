@@ -231,6 +231,32 @@ static void test_flame_add__attribution_is_asked_for_where_none_is_given(void **
     scene_done(&given);
 }
 
+static void test_flame_add__a_launch_of_several_works_is_its_first_one(void **state)
+{
+    (void)state;
+    const hd_flame_options options = {.of = HD_FLAME_LAUNCHES};
+    static const char *const calls[] = {"cudaLaunchKernel", "cudaGraphLaunch", "someLaunch"};
+    static const char *const expected[] = {"cudaLaunchKernel;[GPU_Kernel]a 1\n",
+                                           "cudaGraphLaunch;[GPU_Graph]cudaGraphLaunch 1\n",
+                                           "someLaunch;[GPU_Graph]someLaunch 1\n"};
+    for (int i = 0; i < 3; i++) {
+        char json[800];
+        snprintf(json, sizeof json,
+                 "[{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"%s\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,"
+                 "\"args\":{\"correlation\":5}},"
+                 "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"pid\":0,\"tid\":7,\"ts\":9,\"dur\":1,"
+                 "\"args\":{\"correlation\":5}},"
+                 "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"pid\":0,\"tid\":7,\"ts\":5,\"dur\":1,"
+                 "\"args\":{\"correlation\":5}}]",
+                 calls[i]);
+        scene s = scene_of(json, &options);
+        char *text = flame_folded(&s.flame);
+        assert_string_equal(text, expected[i]);
+        free(text);
+        scene_done(&s);
+    }
+}
+
 /* ---- groups ----------------------------------------------------------------------------------------------------- */
 
 static void test_flame_add__by_device_stream_and_thread(void **state)
@@ -558,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_flame_add__nothing_in_a_trace_is_no_error),
         cmocka_unit_test(test_flame_add__other_weights_cannot_be_added),
         cmocka_unit_test(test_flame_add__attribution_is_asked_for_where_none_is_given),
+        cmocka_unit_test(test_flame_add__a_launch_of_several_works_is_its_first_one),
         cmocka_unit_test(test_flame_add__by_device_stream_and_thread),
         cmocka_unit_test(test_flame_add__streams_of_one_device_have_no_device),
         cmocka_unit_test(test_flame_add__by_step_is_by_the_time_of_the_launch),

@@ -183,8 +183,13 @@ test("a click zooms into a frame, the button goes back", async page => {
   await page.goto(address("small.svg"));
   const before = await drawnBoxes(page), full = await width(page) - 20;
   await click(page, "model.py: forward");
-  assert.ok(Math.abs((await boxAt(page, "model.py: forward")).width - full) < 0.02);
-  assert.ok(Math.abs((await boxAt(page, "aten::relu")).width - full * 0.2) < 0.02);
+  const isAt = async (label, x, share) => {
+    const box = await boxAt(page, label);
+    assert.ok(Math.abs(box.x - 10 - x * full) < 0.02 && Math.abs(box.width - share * full) < 0.02, JSON.stringify(box));
+  };
+  await isAt("model.py: forward", 0, 1);
+  await isAt("aten::linear", 0, 0.8);
+  await isAt("aten::relu", 0.8, 0.2);
   assert.ok(Math.abs((await boxAt(page, "train.py: main")).width - full) < 0.02, "callers stay, full width");
   assert.equal(await page.locator(".chart path.f").count() > 0, true, "and are faded");
   assert.ok(!(await labels(page)).includes("loss.py: backward"));
@@ -375,10 +380,13 @@ test("hostile names are text and nothing else", async page => {
 test("a tooltip stays inside of the window", async page => {
   await page.setViewportSize({width: 900, height: 300});
   await page.goto(address("deep.svg"));
-  await page.evaluate(() => scrollTo(0, 1000));
-  for (const [x, y] of [[30, 120], [860, 290], [500, 290], [300, 100]]) {
+  await page.evaluate(() => new Promise(done => {
+    addEventListener("scroll", () => requestAnimationFrame(done), {once: true});
+    scrollTo(0, 1000);
+  }));
+  for (const [x, y] of [[30, 120], [60, 290], [200, 200], [300, 100]]) {
     await page.mouse.move(x, y);
-    if (!await isVisible(page, ".tip")) continue;
+    assert.ok(await isVisible(page, ".tip"), `${x} ${y}`);
     const r = await page.$eval(".tip div", e => e.getBoundingClientRect().toJSON());
     assert.ok(r.left >= 0 && r.right <= 900 && r.top >= 0 && r.bottom <= 300, JSON.stringify(r));
   }
