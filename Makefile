@@ -34,6 +34,7 @@ build/tsan/build.ninja: | setup
 	@CC=gcc $(MESON) setup build/tsan -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false >/dev/null
 
 test: setup build/asan/build.ninja build/clang/build.ninja  ## all tests: gcc with ASan and UBSan, and clang
+	@tools/setup.sh test
 	@rm -f build/asan/meson-logs/testlog.* build/clang/meson-logs/testlog.*
 	@$(MESON) compile -C build/asan
 	@$(MESON) compile -C build/clang

@@ -9,6 +9,7 @@ before=$out/before.json
 after=$out/after.json
 store=$out/after.heddle
 perfetto=$out/after.pftrace
+flame=$out/flame.svg
 
 # What `heddle synth` is asked for; the same seed gives the same trace.
 synth_options="--crossings 40 --damage all --seed 7"
@@ -25,7 +26,7 @@ step() {
 }
 
 mkdir -p "$out"
-rm -f "$before" "$after" "$store" "$perfetto"
+rm -f "$before" "$after" "$store" "$perfetto" "$flame"
 # shellcheck disable=SC2086 # a list of options
 step "A training run as a profiler wrote it: slices cross, and the file is damaged" synth -o "$before" $synth_options
 [ -s "$before" ] || exit 1
@@ -35,6 +36,7 @@ step "The repair" fix "$before" "$after"
 step "What is wrong with it now" check "$after"
 step "The same trace as a store, which opens in milliseconds" convert "$after" "$store"
 step "And for the Perfetto viewer" convert "$store" "$perfetto"
+step "Which code the GPU works for" flame "$store" -o "$flame"
 
 cat <<END
 
@@ -43,6 +45,7 @@ cat <<END
   after    $PWD/$after
   store    $PWD/$store
   Perfetto $PWD/$perfetto
+  flame    $PWD/$flame (open it in a browser)
 
 Open each in a viewer to see the difference: drag the file into https://ui.perfetto.dev (it stays on your machine), or
 into chrome://tracing. Before the repair slices that cross are dropped or drawn over others; after it, each stands in

@@ -1,15 +1,18 @@
 #!/bin/sh
 # Installs what Heddle's build and tests need and this machine lacks (Debian and Ubuntu).
 # Quiet and without the network when nothing is missing.
-#   tools/setup.sh          what `make demo` and `make test` need
+#   tools/setup.sh          what `make` and `make demo` need
+#   tools/setup.sh test     and what `make test` needs besides: a browser, and what drives it (in tests/web)
 #   tools/setup.sh bench    and what `make bench` needs besides
 set -eu
 
 packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
           libotf2-trace-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev"
-if [ "${1:-}" = bench ]; then
-    packages="$packages libsimdjson-dev isal time python3-otf2"
-fi
+case "${1:-}" in
+test) packages="$packages chromium nodejs npm" ;;
+bench) packages="$packages libsimdjson-dev isal time python3-otf2" ;;
+esac
+web=$(dirname "$0")/../tests/web
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     echo "setup: this is not a Debian system; please see to it that these are installed:" >&2
@@ -34,9 +37,27 @@ for package in $packages; do
     if [ "$package" = libclang-rt-14-dev ] && ! grep -qs '^VERSION_ID="12"' /etc/os-release; then continue; fi
     # pkg-config may be provided by pkgconf.
     if [ "$package" = pkg-config ] && command -v pkg-config >/dev/null; then continue; fi
+    # Node.js may come from elsewhere, with or without npm in its package.
+    if [ "$package" = nodejs ] && command -v node >/dev/null; then continue; fi
+    if [ "$package" = npm ] && command -v npm >/dev/null; then continue; fi
     missing="$missing $package"
 done
-if [ -z "$missing" ]; then exit 0; fi
+
+# The modules of the lock file, no browser among them. Without the network the tests that need them are skipped.
+install_modules() {
+    if cmp -s "$web/package-lock.json" "$web/node_modules/.heddle-lock"; then return; fi
+    echo "setup: installing the modules of tests/web"
+    if PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --prefix "$web" --ignore-scripts --no-audit --no-fund --silent; then
+        cp "$web/package-lock.json" "$web/node_modules/.heddle-lock"
+    else
+        echo "setup: npm ci failed in tests/web: the tests in a browser are skipped" >&2
+    fi
+}
+finish() {
+    if [ "${1:-}" = test ]; then install_modules; fi
+    exit 0
+}
+if [ -z "$missing" ]; then finish "$@"; fi
 
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
@@ -60,3 +81,4 @@ run() {
 run apt-get update -q
 # shellcheck disable=SC2086 # a list of names
 run apt-get install -q -y --no-install-recommends $missing
+finish "$@"

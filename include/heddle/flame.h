@@ -60,6 +60,8 @@ typedef struct hd_flame {
     size_t capacity;
     hd_flame_of of; /* never AUTO once something was added */
     bool reverse;
+    bool weightless;  /* stacks of weight 0 were asked for */
+    uint32_t traces;  /* that were added */
     int64_t no_stack; /* weight under [no stack] */
     uint64_t no_stack_count, pending_count;
     int64_t removed;    /* weight left out by names, from, until */

@@ -7,6 +7,7 @@
 #ifndef HEDDLE_REPORT_H
 #define HEDDLE_REPORT_H
 
+#include "heddle/attribution.h"
 #include "heddle/table.h"
 #include "heddle/trace.h"
 
@@ -58,6 +59,11 @@ const hd_check_code *hd_check_code_at(size_t index);
 const hd_check_code *hd_check_code_find(const char *code, size_t size);
 /* What stands for all codes of readers. */
 const hd_check_code *hd_check_damage(void);
+
+/* How stacks were joined with GPU work. Tables: `join` (one row: samples, launches, works, how many on either side are
+ * alone, GPU time, the clocks), `rules` (what each rule of attribution.h joined), `kernels` (all work by short name, most
+ * time first). gpu: the trace that was attributed. Errors: MEMORY. */
+hd_status hd_report_attribution(hd_report *out, const hd_attribution *attribution, const hd_trace *gpu, hd_error *err);
 
 /* All analyses by name, for lists and generic callers. */
 typedef struct hd_report_about {

@@ -9,6 +9,7 @@
 #define HEDDLE_SYNTH_H
 
 #include "heddle/format.h"
+#include "heddle/stacks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +20,8 @@ enum {
     HD_SYNTH_RANKS_MAX = 4096,
     HD_SYNTH_STREAMS_MAX = 32,
     HD_SYNTH_LAYERS_MAX = 1024,
+    HD_SYNTH_GRAPH_MAX = 4096,
+    HD_SYNTH_COMM_MAX = 15, /* bytes of a thread's name, as Linux has it */
 };
 
 /* Start from hd_synth_options_default(). Where all ranks go into one trace, counts of faults are for each of them. */
@@ -36,6 +39,16 @@ typedef struct hd_synth_options {
     uint32_t late_kernels; /* kernels that start before their launch */
     uint32_t orphans;      /* launches, kernels, flow points, begins and ends without partner, in turn */
     uint32_t negatives;    /* slices with a negative duration */
+    uint32_t graphs;       /* kernels of the graph that each layer launches beside its ops; 0: no graphs */
+    bool cupti; /* what an injected CUPTI library records, under its names and on a clock of Unix time: calls of the
+                   runtime, kernels, copies. No ops, flows, counters, memory; no crossings and negatives either */
+    /* Of the samples, see hd_synth_trace_with_stacks. */
+    uint32_t stack_jitter_us; /* how far each sample's time is moved at most; the order within a thread stays */
+    int64_t stack_offset_ns;  /* clock of the samples minus clock of the trace */
+    uint64_t stack_lost;      /* samples that are missing */
+    uint32_t stack_paths;     /* each launch is reached by one of so many ways, in turn; 0: by the same each time */
+    bool stack_ids;           /* threads have other ids in the samples than in the trace */
+    const char *stack_comm;   /* name of all threads, of 1 to 15 bytes; NULL: "python3", "pt_autograd_0" */
 } hd_synth_options;
 
 /* What was made. Sums over the ranks of the trace. */
@@ -62,6 +75,44 @@ hd_synth_options hd_synth_options_default(void);
 /* Make a trace; the caller frees it. options NULL: the default. truth may be NULL. Errors: ARGUMENT for options out of
  * range; LIMIT for more faults than a quarter of the events, or more events than 4,000,000,000; MEMORY. */
 hd_status hd_synth_trace(hd_trace **out, hd_synth_truth *truth, const hd_synth_options *options, hd_error *err);
+
+/* ---- stacks: what a uprobe on the launching functions would have recorded ------------------------------- */
+
+/* A call of cudaLaunchKernel, cudaLaunchKernelExC or cudaGraphLaunch. */
+typedef struct hd_synth_sample {
+    int64_t time_ns;     /* on the clock of the samples */
+    int64_t correlation; /* of the launch: what a join has to find */
+    int64_t pid, tid;
+    uint32_t stack; /* node of the tree, its leaf the call */
+    uint32_t comm;  /* name of the thread, in the names of the tree */
+    uint32_t cpu;
+    bool lost; /* not in what is written */
+} hd_synth_sample;
+
+/* Zero-initialise; free with hd_synth_stacks_deinit. */
+typedef struct hd_synth_stacks {
+    hd_stacks *stacks;
+    hd_synth_sample *samples; /* by time, the lost ones as well: each launch has its stack here */
+    size_t count, lost;
+} hd_synth_stacks;
+
+/* hd_synth_trace, and the stacks of its launches. The frames are those of native code, and of Python where the options
+ * have it. The trace is the same as without them. */
+hd_status hd_synth_trace_with_stacks(hd_trace **out, hd_synth_stacks *stacks, hd_synth_truth *truth,
+                                     const hd_synth_options *options, hd_error *err);
+void hd_synth_stacks_deinit(hd_synth_stacks *stacks);
+
+/* The samples that are not lost as a trace: rows of HD_KIND_SAMPLE with the arguments cpu and truth (the correlation,
+ * under a key that no join reads), and on request `correlation`. Errors: MEMORY. */
+hd_status hd_synth_stacks_trace(hd_trace **out, const hd_synth_stacks *stacks, bool correlation, hd_error *err);
+
+/* The same as extended folded text: "time comm pid tid cpu main;…;cudaLaunchKernel". By the name, compressed; the file
+ * appears whole or not at all. Errors: IO, MEMORY. */
+hd_status hd_synth_stacks_write(const hd_synth_stacks *stacks, const char *path, hd_error *err);
+
+/* A trace that was made with `cupti` as such a library writes it itself: a line of JSON for each record, of the types
+ * RUNTIME, CONCURRENT_KERNEL, MEMCPY and MEMSET. Whole or not at all. Errors: IO, MEMORY; ARGUMENT for other traces. */
+hd_status hd_synth_cupti_write(const hd_trace *trace, const char *path, hd_error *err);
 
 /* ---- damage: JSON as broken as profilers write it ---------------------------------------------------- */
 

@@ -4,93 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heddle/synth.h"
+#include "cli/synth_options.h"
 #include "heddle/table.h"
-
-typedef struct synth_command {
-    const char *output;
-    uint64_t events, steps, layers, ranks, streams, jitter, seed;
-    int64_t rank;
-    bool merged, no_python, no_flows, no_counters, no_memory;
-    uint64_t crossings, late_kernels, orphans, negatives;
-    uint64_t damage, damage_count;
-} synth_command;
-
-static const synth_command defaults = {
-    .steps = 4,
-    .layers = 4,
-    .ranks = 1,
-    .rank = -1,
-    .streams = 2,
-    .jitter = 8,
-    .seed = 1,
-    .damage_count = 3,
-};
-
-static const char *const damage_kinds[] = {"truncate", "comma", "nan",       "quote", "control",
-                                           "utf8",     "empty", "duplicate", NULL};
-
-#define FIELD(name) .field = offsetof(synth_command, name)
-#define COUNT(option, member, most, text)                                                                              \
-    {                                                                                                                  \
-        .name = option, .kind = CLI_COUNT, .value = "N", .max = most, FIELD(member), .help = text                      \
-    }
-#define FLAG(option, member, text)                                                                                     \
-    {                                                                                                                  \
-        .name = option, .kind = CLI_FLAG, FIELD(member), .help = text                                                  \
-    }
-
-static const cli_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     FIELD(output),
-     .help = "where to write: .json, .json.gz or .json.zst; - is standard output"},
-    COUNT("events", events, 4e9, "make about so many events in each file, in as many steps as that takes"),
-    COUNT("steps", steps, 1e8, "make so many training steps"),
-    COUNT("layers", layers, HD_SYNTH_LAYERS_MAX, "blocks of the model that is trained"),
-    {.name = "ranks",
-     .kind = CLI_COUNT,
-     .value = "N",
-     .min = 1,
-     .max = HD_SYNTH_RANKS_MAX,
-     FIELD(ranks),
-     .help = "processes that train together, each with a file (FILE_rank0.json …) and a clock of its own"},
-    {.name = "rank",
-     .kind = CLI_INTEGER,
-     .value = "N",
-     .min = -1,
-     .max = HD_SYNTH_RANKS_MAX - 1,
-     FIELD(rank),
-     .help = "make the file of this rank only, under the name as given"},
-    FLAG("merged", merged, "put all ranks into one file"),
-    {.name = "streams",
-     .kind = CLI_COUNT,
-     .value = "N",
-     .min = 1,
-     .max = HD_SYNTH_STREAMS_MAX,
-     FIELD(streams),
-     .help = "compute streams of each GPU"},
-    COUNT("jitter", jitter, 100, "how far durations vary between ranks, in percent"),
-    {.name = "seed", .kind = CLI_COUNT, .value = "N", FIELD(seed), .help = "the same seed gives the same trace"},
-    FLAG("no-python", no_python, "leave out python stacks"),
-    FLAG("no-flows", no_flows, "leave out flows"),
-    FLAG("no-counters", no_counters, "leave out counters"),
-    FLAG("no-memory", no_memory, "leave out memory events"),
-    COUNT("crossings", crossings, 1e9, "slices of each rank that cross others: half of them by less than 5 us"),
-    COUNT("late-kernels", late_kernels, 1e9, "kernels that start before their launch"),
-    COUNT("orphans", orphans, 1e9, "launches, kernels, flow points, begins and ends without partner, in turn"),
-    COUNT("negatives", negatives, 1e9, "slices with a negative duration"),
-    {.name = "damage",
-     .kind = CLI_CHOICES,
-     .value = "KINDS",
-     .choices = damage_kinds,
-     FIELD(damage),
-     .help = "break the written JSON in these ways"},
-    COUNT("damage-count", damage_count, 1e9, "events that each kind of damage hits"),
-    {0},
-};
 
 /* ---- names of files ---------------------------------------------------------------------------------------- */
 
@@ -170,20 +85,40 @@ static void print_counts(cli_run *run, const char *label, const hd_synth_truth *
     if (before != label) cli_print(run, "\n");
 }
 
-static void print_made(cli_run *run, const char *path, const hd_synth_truth *truth, const hd_synth_damage_truth *damage)
+/* A trace and its stacks. */
+typedef struct made_file {
+    const char *path, *stacks_path; /* stacks_path NULL: no stacks */
+    hd_synth_truth truth;
+    hd_synth_damage_truth damage;
+    uint64_t stacks, stacks_lost;
+} made_file;
+
+static void print_stacks(cli_run *run, const made_file *made)
+{
+    char text[HD_VALUE_TEXT_BYTES], lost[HD_VALUE_TEXT_BYTES];
+    if (!made->stacks_path) return;
+    cli_print(run, "  stacks  %s in %s", hd_text_count(text, made->stacks), made->stacks_path);
+    if (made->stacks_lost) cli_print(run, ", %s lost", hd_text_count(lost, made->stacks_lost));
+    cli_print(run, "\n");
+}
+
+static void print_made(cli_run *run, const made_file *made)
 {
     char text[HD_VALUE_TEXT_BYTES];
-    cli_print(run, "wrote %s%s%s\n", cli_style(run, CLI_BOLD), path, cli_style(run, CLI_PLAIN));
+    const hd_synth_truth *truth = &made->truth;
+    const hd_synth_damage_truth *damage = &made->damage;
+    cli_print(run, "wrote %s%s%s\n", cli_style(run, CLI_BOLD), made->path, cli_style(run, CLI_PLAIN));
     print_counts(run, "  holds   ", truth, contents, CONTENTS);
     if (truth->start_ns != HD_NO_TIME)
         cli_print(run, "  lasts   %s", hd_text_duration(text, truth->end_ns - truth->start_ns));
     if (truth->clock_offset_ns) cli_print(run, ", its clock %s off", hd_text_duration(text, truth->clock_offset_ns));
     cli_print(run, "\n");
+    print_stacks(run, made);
     print_counts(run, "  faults  ", truth, faults, FAULTS);
     const char *before = "  damage  ";
     for (int kind = 0; kind < HD_SYNTH_DAMAGE_KINDS; kind++) {
         if (!damage->hit[kind]) continue;
-        cli_print(run, "%s%s %s", before, damage_kinds[kind], hd_text_count(text, damage->hit[kind]));
+        cli_print(run, "%s%s %s", before, synth_damage_kinds[kind], hd_text_count(text, damage->hit[kind]));
         before = ", ";
     }
     if (damage->events_hit) cli_print(run, ": %s events\n", hd_text_count(text, damage->events_hit));
@@ -197,25 +132,30 @@ static hd_status add_columns(hd_table_builder *builder)
     hd_table_add_column(builder, "clock_offset_ns", HD_VALUE_INT);
     hd_table_add_column(builder, "clock_drift_ppb", HD_VALUE_INT);
     hd_table_add_column(builder, "duration_ns", HD_VALUE_DURATION);
+    hd_table_add_column(builder, "stacks", HD_VALUE_COUNT);
+    hd_table_add_column(builder, "stacks_lost", HD_VALUE_COUNT);
     hd_table_add_column(builder, "damaged_events", HD_VALUE_COUNT);
     char name[32];
     hd_status status = HD_OK;
     for (int kind = 0; kind < HD_SYNTH_DAMAGE_KINDS; kind++) {
-        snprintf(name, sizeof name, "damage_%s", damage_kinds[kind]);
+        snprintf(name, sizeof name, "damage_%s", synth_damage_kinds[kind]);
         status = hd_table_add_column(builder, name, HD_VALUE_COUNT);
     }
     return status;
 }
 
-static hd_status add_row(hd_table_builder *builder, const char *path, const hd_synth_truth *truth,
-                         const hd_synth_damage_truth *damage)
+static hd_status add_row(hd_table_builder *builder, const made_file *made)
 {
-    hd_table_add_text(builder, path);
+    const hd_synth_truth *truth = &made->truth;
+    const hd_synth_damage_truth *damage = &made->damage;
+    hd_table_add_text(builder, made->path);
     for (size_t i = 0; i < CONTENTS; i++) hd_table_add_count(builder, count_at(truth, &contents[i]));
     for (size_t i = 0; i < FAULTS; i++) hd_table_add_count(builder, count_at(truth, &faults[i]));
     hd_table_add_int(builder, truth->clock_offset_ns);
     hd_table_add_int(builder, truth->clock_drift_ppb);
     hd_table_add_int(builder, truth->start_ns == HD_NO_TIME ? 0 : truth->end_ns - truth->start_ns);
+    hd_table_add_count(builder, made->stacks);
+    hd_table_add_count(builder, made->stacks_lost);
     hd_status status = hd_table_add_count(builder, damage->events_hit);
     for (int kind = 0; kind < HD_SYNTH_DAMAGE_KINDS; kind++) status = hd_table_add_count(builder, damage->hit[kind]);
     return status;
@@ -226,30 +166,19 @@ static hd_status add_row(hd_table_builder *builder, const char *path, const hd_s
 typedef struct making {
     cli_run *run;
     const synth_command *command;
+    hd_synth_options how;   /* but for the rank */
     hd_table_builder *rows; /* with --json */
     cli_progress progress;
 } making;
 
-static hd_synth_options synth_options(const synth_command *command, int64_t rank)
+/* "gpu.ndjson", also compressed */
+static bool is_lines(const char *path)
 {
-    return (hd_synth_options){
-        .seed = command->seed,
-        .events = command->events,
-        .steps = (uint32_t)command->steps,
-        .layers = (uint32_t)command->layers,
-        .ranks = (uint32_t)command->ranks,
-        .rank = (int32_t)rank,
-        .streams = (uint32_t)command->streams,
-        .jitter_percent = (uint32_t)command->jitter,
-        .python = !command->no_python,
-        .flows = !command->no_flows,
-        .counters = !command->no_counters,
-        .memory = !command->no_memory,
-        .crossings = (uint32_t)command->crossings,
-        .late_kernels = (uint32_t)command->late_kernels,
-        .orphans = (uint32_t)command->orphans,
-        .negatives = (uint32_t)command->negatives,
-    };
+    static const char *const endings[] = {".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz", ".ndjson.zst", ".jsonl.zst"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (ends_with(path, strlen(path), endings[i])) return true;
+    }
+    return false;
 }
 
 static hd_status write_trace(making *m, const hd_trace *trace, const char *path, hd_synth_damage_truth *damage)
@@ -259,38 +188,65 @@ static hd_status write_trace(making *m, const hd_trace *trace, const char *path,
         hd_synth_damage_options how = {(uint32_t)command->damage, (uint32_t)command->damage_count, command->seed};
         return hd_synth_write_damaged(trace, path, &how, damage, &m->run->err);
     }
+    if (command->cupti && is_lines(path)) return hd_synth_cupti_write(trace, path, &m->run->err);
     hd_write_options how = {.progress = cli_progress_update, .progress_user = &m->progress};
     return hd_trace_write(trace, path, &how, &m->run->err);
 }
 
-static hd_status make_file(making *m, const char *path, int64_t rank)
+/* The trace and its stacks, of one rank or of all. */
+static hd_status write_files(making *m, const char *path, const char *stacks_path, made_file *made)
 {
     hd_trace *trace;
-    hd_synth_truth truth;
-    hd_synth_damage_truth damage = {0};
-    hd_synth_options how = synth_options(m->command, rank);
-    hd_status status = hd_synth_trace(&trace, &truth, &how, &m->run->err);
+    hd_synth_stacks stacks = {0};
+    hd_error *err = &m->run->err;
+    hd_status status = hd_synth_trace_with_stacks(&trace, stacks_path ? &stacks : NULL, &made->truth, &m->how, err);
+    if (status == HD_OK) {
+        cli_progress_init(&m->progress, m->run, "writing");
+        status = write_trace(m, trace, path, &made->damage);
+        cli_progress_deinit(&m->progress);
+        hd_trace_free(trace);
+    }
+    if (status == HD_OK && stacks_path) status = hd_synth_stacks_write(&stacks, stacks_path, err);
+    made->stacks = stacks.count - stacks.lost;
+    made->stacks_lost = stacks.lost;
+    hd_synth_stacks_deinit(&stacks);
+    return status;
+}
+
+static hd_status make_file(making *m, const char *path, const char *stacks_path, int64_t rank)
+{
+    made_file made = {.path = path, .stacks_path = stacks_path};
+    m->how.rank = (int32_t)rank;
+    hd_status status = write_files(m, path, stacks_path, &made);
     if (status != HD_OK) return status;
-    cli_progress_init(&m->progress, m->run, "writing");
-    status = write_trace(m, trace, path, &damage);
-    cli_progress_deinit(&m->progress);
-    hd_trace_free(trace);
-    if (status != HD_OK) return status;
-    if (m->rows) return add_row(m->rows, path, &truth, &damage);
-    if (!m->run->global.quiet && strcmp(path, "-") != 0) print_made(m->run, path, &truth, &damage);
+    if (m->rows) return add_row(m->rows, &made);
+    bool to_stdout = strcmp(path, "-") == 0 || (stacks_path && strcmp(stacks_path, "-") == 0);
+    if (!m->run->global.quiet && !to_stdout) print_made(m->run, &made);
     return HD_OK;
+}
+
+static hd_status make_file_of_rank(making *m, uint32_t rank)
+{
+    const synth_command *command = m->command;
+    char *path = path_of_rank(command->output, rank);
+    char *stacks_path = command->stacks ? path_of_rank(command->stacks, rank) : NULL;
+    hd_status status = HD_ERR_MEMORY;
+    if (path && (stacks_path || !command->stacks))
+        status = make_file(m, path, stacks_path, rank);
+    else
+        hd_error_set(&m->run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    free(path);
+    free(stacks_path);
+    return status;
 }
 
 static hd_status make_files(making *m)
 {
     const synth_command *command = m->command;
     if (command->merged || command->ranks == 1 || command->rank >= 0)
-        return make_file(m, command->output, command->merged ? HD_SYNTH_ALL_RANKS : command->rank);
+        return make_file(m, command->output, command->stacks, command->merged ? HD_SYNTH_ALL_RANKS : command->rank);
     for (uint32_t rank = 0; rank < command->ranks; rank++) {
-        char *path = path_of_rank(command->output, rank);
-        if (!path) return hd_error_set(&m->run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-        hd_status status = make_file(m, path, rank);
-        free(path);
+        hd_status status = make_file_of_rank(m, rank);
         if (status != HD_OK) return status;
     }
     return HD_OK;
@@ -315,6 +271,25 @@ static int make_json(making *m)
     return CLI_OK;
 }
 
+static bool stacks_make_sense(cli_run *run, const synth_command *command)
+{
+    bool any = command->stack_jitter || command->stack_lost || command->stack_paths || command->stack_offset ||
+               command->stack_comm || command->stack_ids;
+    if (!command->stacks && any) {
+        cli_usage_error(run, "options of stacks need --stacks FILE: where should the stacks go?");
+        return false;
+    }
+    if (!command->stacks || strcmp(command->stacks, "-") != 0) return true;
+    if (run->global.json || strcmp(command->output, "-") == 0) {
+        cli_usage_error(run, "--stacks - needs standard output for itself");
+        return false;
+    }
+    if (command->ranks == 1 || command->merged || command->rank >= 0) return true;
+    cli_usage_error(run, "%d ranks make as many files of stacks: with --stacks - give --merged or --rank",
+                    (int)command->ranks);
+    return false;
+}
+
 static int run(cli_run *run)
 {
     const synth_command *command = run->options;
@@ -326,10 +301,14 @@ static int run(cli_run *run)
     if (command->rank >= (int64_t)command->ranks)
         return cli_usage_error(run, "--rank %d: with --ranks %d the last rank is %d", (int)command->rank,
                                (int)command->ranks, (int)command->ranks - 1);
+    if (is_lines(command->output) && (!command->cupti || command->damage))
+        return cli_usage_error(run,
+                               "lines of JSON are what a CUPTI library writes: --cupti is needed, --damage not known");
     if (to_stdout && run->global.json) return cli_usage_error(run, "-o - and --json both need standard output");
     if (to_stdout && command->ranks > 1 && !command->merged && command->rank < 0)
         return cli_usage_error(run, "%d ranks make as many files: with -o - give --merged or --rank",
                                (int)command->ranks);
+    if (!stacks_make_sense(run, command) || !synth_options_of(&m.how, run, command, 0)) return CLI_USAGE;
     if (run->global.json) return make_json(&m);
     return make_files(&m) == HD_OK ? CLI_OK : CLI_FAILED;
 }
@@ -345,17 +324,24 @@ const cli_command cmd_synth = {
         "Faults can be put in, and are counted in the summary (and with --json), so that what check, fix or an "
         "analysis finds can be held against what is there. Counts of faults are for each rank. --damage breaks the "
         "JSON text itself: truncate (a cut tail), comma, nan (bare NaN and Infinity), quote, control, utf8 (in names), "
-        "empty ({} and null), duplicate (a key twice).",
-    .options = options,
+        "empty ({} and null), duplicate (a key twice).\n\n"
+        "--stacks writes what a uprobe on cudaLaunchKernel and its like would have recorded of the same run, a line "
+        "for each launch: time, name of the thread, pid, tid, cpu, and the native stack from the root to the call. "
+        "With --cupti the trace is what an injected CUPTI library records, which knows launches and kernels but no "
+        "stacks: two halves for heddle merge to join; as FILE.ndjson it is written as such a library does itself. "
+        "Jitter, an offset of the clocks, lost stacks and other ids of "
+        "threads make that as hard as it is in life.",
+    .options = synth_options,
     .examples =
         (const cli_example[]){
             {"heddle synth -o small.json", "four steps on one GPU"},
             {"heddle synth -o big.json.gz --events 10M --seed 7", "ten million events"},
             {"heddle synth -o run.json --ranks 8 --steps 10", "run_rank0.json to run_rank7.json"},
             {"heddle synth -o bad.json --crossings 40 --damage all", "something for check and fix"},
+            {"heddle synth -o gpu.json --cupti --stacks cpu.txt --stack-offset 3s", "two halves for merge"},
             {0},
         },
-    .defaults = &defaults,
+    .defaults = &synth_defaults,
     .options_size = sizeof(synth_command),
     .has_json = true,
     .run = run,

@@ -13,6 +13,8 @@ CLI_COMMAND(info);
 CLI_COMMAND(check);
 CLI_COMMAND(fix);
 CLI_COMMAND(convert);
+CLI_COMMAND(merge);
+CLI_COMMAND(flame);
 CLI_COMMAND(formats);
 CLI_COMMAND(synth);
 CLI_COMMAND(help);
@@ -30,6 +32,12 @@ const cli_command *const cli_commands[] = {
 #endif
 #ifdef CLI_HAS_CONVERT
     &cmd_convert,
+#endif
+#ifdef CLI_HAS_MERGE
+    &cmd_merge,
+#endif
+#ifdef CLI_HAS_FLAME
+    &cmd_flame,
 #endif
 #ifdef CLI_HAS_FORMATS
     &cmd_formats,

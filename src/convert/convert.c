@@ -9,6 +9,7 @@
 #include "base/system.h"
 #include "convert/convert_memory.h"
 #include "convert/convert_report.h"
+#include "convert/convert_window.h"
 #include "pass/crop.h"
 #include "pass/filter.h"
 #include "pass/join.h"
@@ -152,38 +153,16 @@ static hd_status filter_trace(converter *c)
     return HD_OK;
 }
 
-/* A time of the options on the trace's clock. */
-static int64_t clock_time(const hd_trace_facts *facts, hd_convert_time time, int64_t unset)
-{
-    __extension__ typedef __int128 i128;
-    if (time.unit == HD_CONVERT_UNSET) return unset;
-    i128 from_start = time.value;
-    if (time.unit == HD_CONVERT_PERCENT) from_start = ((i128)facts->end_ns - facts->start_ns) * time.value / 1000000;
-    i128 at = facts->start_ns + from_start;
-    return at > INT64_MAX ? INT64_MAX : at < -INT64_MAX ? -INT64_MAX : (int64_t)at;
-}
-
 static hd_status crop_trace(converter *c)
 {
     hd_trace *made;
     hd_pass_result result;
     const hd_convert_options *options = c->options;
-    const hd_trace_facts *facts = hd_trace_facts_of(c->trace);
-    bool to_the_end = options->until.unit == HD_CONVERT_PERCENT && options->until.value >= 1000000;
-    if (options->from.unit == HD_CONVERT_UNSET && options->until.unit == HD_CONVERT_UNSET) return HD_OK;
-    if (facts->start_ns == HD_NO_TIME) return HD_OK; /* nothing has a time */
-    hd_crop_window window = {
-        .from_ns = clock_time(facts, options->from, -INT64_MAX),
-        .until_ns = to_the_end ? INT64_MAX : clock_time(facts, options->until, INT64_MAX),
-        .clip = options->clip,
-    };
-    if (options->from.unit == HD_CONVERT_NS && window.from_ns > facts->end_ns)
-        return hd_error_set(c->err, HD_ERR_ARGUMENT, c->inputs[0].path, HD_OFFSET_NONE,
-                            "ends %.9g s after its start, so nothing is left from %.9g s on",
-                            ((double)facts->end_ns - (double)facts->start_ns) / 1e9, (double)options->from.value / 1e9);
-    if (window.from_ns >= window.until_ns)
-        return hd_error_set(c->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "the time to begin at is not before the time to end at: nothing would be left");
+    hd_crop_window window = {.clip = options->clip};
+    bool any;
+    HD_TRY(convert_window(&window.from_ns, &window.until_ns, &any, c->trace, options->from, options->until,
+                          c->inputs[0].path, c->err));
+    if (!any) return HD_OK;
     HD_TRY(hd_crop(&made, &result, c->trace, &window, c->err));
     advance(c, "crop", hd_trace_event_count(c->trace), made, result);
     return HD_OK;

@@ -1,9 +1,11 @@
 /* synth.c - synthetic traces: options, the plan of steps, rank after rank */
 #include <stdlib.h>
+#include <string.h>
 
 #include "synth/synth_impl.h"
 
-enum { STEPS_MAX = 100000000 };
+enum { STEPS_MAX = 100000000, JITTER_MAX = 2000000 };
+#define RUN_NS INT64_C(100000000000000000) /* no run is longer: three years */
 static const uint64_t events_max = 4000000000;
 
 hd_synth_options hd_synth_options_default(void)
@@ -33,6 +35,23 @@ static hd_status check_range(const char *name, uint64_t value, uint64_t least, u
                         (unsigned long long)least, (unsigned long long)most);
 }
 
+static hd_status check_stack_options(const hd_synth_options *o, hd_error *err)
+{
+    HD_TRY(check_range("kernels of a graph", o->graphs, 0, HD_SYNTH_GRAPH_MAX, err));
+    HD_TRY(check_range("us of jitter", o->stack_jitter_us, 0, JITTER_MAX, err));
+    int64_t base_ns = synth_clock_base(o->cupti), least_ns = (int64_t)o->stack_jitter_us * 1000 - base_ns;
+    if (o->stack_offset_ns < least_ns || o->stack_offset_ns > INT64_MAX - base_ns - RUN_NS)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "samples with a clock offset of %lld ns would lie outside of 64 bits, or before zero",
+                            (long long)o->stack_offset_ns);
+    size_t size = o->stack_comm ? strlen(o->stack_comm) : 1;
+    if (size < 1 || size > HD_SYNTH_COMM_MAX || (o->stack_comm && strpbrk(o->stack_comm, "\r\n")))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "'%.40s' is no thread's name: expected 1 to %d bytes without a newline", o->stack_comm,
+                            HD_SYNTH_COMM_MAX);
+    return HD_OK;
+}
+
 static hd_status check_options(const hd_synth_options *o, hd_error *err)
 {
     HD_TRY(check_range("events", o->events, 0, events_max, err));
@@ -44,7 +63,10 @@ static hd_status check_options(const hd_synth_options *o, hd_error *err)
     if (o->rank < HD_SYNTH_ALL_RANKS || o->rank >= (int64_t)o->ranks)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no rank %d among %u ranks",
                             (int)o->rank, (unsigned)o->ranks);
-    return HD_OK;
+    if (o->cupti && (o->crossings || o->negatives))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "crossings and negative durations are of ops, which a trace of CUPTI does not have");
+    return check_stack_options(o, err);
 }
 
 /* ---- the plan --------------------------------------------------------------------------------------------- */
@@ -58,7 +80,7 @@ static uint64_t try_step(synth *s, uint32_t layers)
     small_cpu = s->now.small_cpu;
     small_gpu = s->now.small_gpu;
     genuine = s->now.genuine;
-    uint64_t count = s->lists[SYNTH_CPU].count + s->lists[SYNTH_GPU].count;
+    uint64_t count = synth_count_lists(s);
     synth_drop(s);
     s->now = saved;
     s->now.small_cpu.last_chances = small_cpu.chances;
@@ -70,7 +92,7 @@ static uint64_t try_step(synth *s, uint32_t layers)
 static uint64_t count_meta(synth *s)
 {
     synth_rank_meta(s);
-    uint64_t count = s->lists[SYNTH_CPU].count + 3;
+    uint64_t count = synth_count_lists(s) + (s->options.cupti ? 0 : 3);
     synth_drop(s);
     return count;
 }
@@ -117,7 +139,7 @@ static hd_status plan(synth *s)
     uint64_t meta = count_meta(s), base = try_step(s, 0), layer = try_step(s, 1) - base, full = try_step(s, o->layers);
     if (s->failed) return HD_NOMEM(s->err);
     s->options = faultless;
-    uint64_t spent = meta + synth_faults_size(s), target = o->events / ranks;
+    uint64_t spent = meta + synth_faults_size(s) + synth_graph_size(s), target = o->events / ranks;
     s->step_count = o->steps;
     s->step_layers = s->last_layers = o->layers;
     if (o->events) plan_steps(s, target > spent ? target - spent : 0, base, layer);
@@ -162,6 +184,8 @@ static hd_status play_rank(synth *s, uint32_t rank)
 {
     begin_rank(s, rank);
     if (s->failed) return HD_NOMEM(s->err);
+    synth_samples_begin_rank(s);
+    synth_capture_graph(s);
     for (uint32_t number = 0; number < s->step_count; number++) {
         synth_faults_begin_step(s, number);
         synth_step(s, number, number + 1 == s->step_count ? s->last_layers : s->step_layers);
@@ -170,6 +194,7 @@ static hd_status play_rank(synth *s, uint32_t rank)
     }
     synth_rank_meta(s);
     HD_TRY(synth_flush(s));
+    HD_TRY(synth_samples_end_rank(s));
     s->now.truth.ranks++;
     s->now.truth.clock_offset_ns = s->clock_offset_ns;
     s->now.truth.clock_drift_ppb = s->clock_drift_ppb;
@@ -179,10 +204,13 @@ static hd_status play_rank(synth *s, uint32_t rank)
 static hd_status play(synth *s)
 {
     HD_TRY(synth_emit_init(s));
+    HD_TRY(synth_graph_init(s));
+    if (s->stacks) HD_TRY(synth_frames_init(s));
     synth_trace_meta_before(s);
     begin_rank(s, s->first_rank);
     if (s->failed) return HD_NOMEM(s->err);
     HD_TRY(plan(s));
+    s->collect = s->stacks != NULL;
     for (uint32_t rank = s->first_rank; rank <= s->last_rank; rank++) HD_TRY(play_rank(s, rank));
     synth_trace_meta_after(s);
     HD_TRY(synth_flush(s));
@@ -191,14 +219,24 @@ static hd_status play(synth *s)
     return hd_builder_append(s->builder, chunk, s->err);
 }
 
-hd_status hd_synth_trace(hd_trace **out, hd_synth_truth *truth, const hd_synth_options *options, hd_error *err)
+/* A library beside the program sees the calls of the runtime, and nothing of the framework. */
+static hd_synth_options settle(const hd_synth_options *options)
 {
     hd_synth_options chosen = options ? *options : hd_synth_options_default();
+    if (chosen.cupti) chosen.flows = chosen.counters = chosen.memory = false;
+    return chosen;
+}
+
+hd_status hd_synth_trace_with_stacks(hd_trace **out, hd_synth_stacks *stacks, hd_synth_truth *truth,
+                                     const hd_synth_options *options, hd_error *err)
+{
+    hd_synth_options chosen = settle(options);
     *out = NULL;
     HD_TRY(check_options(&chosen, err));
     synth *s = calloc(1, sizeof *s);
     if (!s) return HD_NOMEM(err);
     s->options = chosen;
+    s->stacks = stacks;
     s->err = err;
     s->first_rank = chosen.rank < 0 ? 0 : (uint32_t)chosen.rank;
     s->last_rank = chosen.rank < 0 ? chosen.ranks - 1 : (uint32_t)chosen.rank;
@@ -208,6 +246,7 @@ hd_status hd_synth_trace(hd_trace **out, hd_synth_truth *truth, const hd_synth_o
         s->builder = NULL;
         status = hd_builder_finish(out, builder, err);
     }
+    synth_samples_finish(s);
     if (status == HD_OK) {
         s->now.truth.start_ns = hd_trace_facts_of(*out)->start_ns;
         s->now.truth.end_ns = hd_trace_facts_of(*out)->end_ns;
@@ -216,4 +255,9 @@ hd_status hd_synth_trace(hd_trace **out, hd_synth_truth *truth, const hd_synth_o
     synth_emit_deinit(s);
     free(s);
     return status;
+}
+
+hd_status hd_synth_trace(hd_trace **out, hd_synth_truth *truth, const hd_synth_options *options, hd_error *err)
+{
+    return hd_synth_trace_with_stacks(out, NULL, truth, options, err);
 }

@@ -99,6 +99,9 @@ void synth_emit_deinit(synth *s)
 {
     for (int side = 0; side < SYNTH_SIDES; side++) free(s->lists[side].events);
     free(s->values);
+    free(s->graph_nodes);
+    free(s->cupti_names.known);
+    free(s->frames.known);
     hd_batch_free(s->batch);
     hd_builder_free(s->builder);
 }
@@ -141,6 +144,9 @@ int64_t synth_clock(const synth *s, int64_t true_ns)
 
 static hd_status flush_event(synth *s, const synth_event *event)
 {
+    int64_t space[8];
+    const int64_t *values = s->values + event->values;
+    if (s->options.cupti && !synth_cupti_keeps(s, event)) return HD_OK;
     hd_row row = hd_row_of((hd_kind)event->kind, event->phase);
     row.track = event->track;
     row.name = event->name;
@@ -152,8 +158,9 @@ static hd_status flush_event(synth *s, const synth_event *event)
     row.start_ns = synth_clock(s, event->start_ns);
     if (event->duration_ns != HD_NO_TIME)
         row.duration_ns = synth_clock(s, event->start_ns + event->duration_ns) - row.start_ns;
+    if (s->options.cupti) values = synth_cupti_row(s, &row, event, space);
     s->now.truth.events++;
-    return hd_batch_add(s->batch, &row, s->values + event->values, s->err);
+    return hd_batch_add(s->batch, &row, values, s->err);
 }
 
 hd_status synth_flush(synth *s)

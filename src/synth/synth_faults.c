@@ -88,6 +88,7 @@ static int64_t put_runtime(synth *s, const synth_thread *t, int64_t start_ns, in
         .duration_ns = end_ns - start_ns,
     };
     synth_put(s, SYNTH_CPU, &event, (int64_t[]){s->now.external, 211, correlation});
+    synth_sample(s, &s->now.main, SYNTH_TEXT_LAUNCH, SYNTH_FILL, correlation, start_ns);
     s->now.truth.launches++;
     return correlation;
 }
@@ -213,7 +214,7 @@ static void orphan(synth *s, synth_thread *t, uint64_t serial)
     static const uint8_t without_flows[] = {0, 1, 4, 5};
     int64_t at = t->now.own;
     hd_synth_truth *truth = &s->now.truth;
-    switch (s->options.flows ? serial % 6 : without_flows[serial % 4]) {
+    switch (s->options.cupti ? serial % 2 : s->options.flows ? serial % 6 : without_flows[serial % 4]) {
     case 0:
         put_runtime(s, t, at + 1000, at + 4000);
         truth->orphan_launches++;

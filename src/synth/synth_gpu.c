@@ -108,25 +108,42 @@ void synth_arrive(synth *s, uint32_t stream, int64_t correlation, int64_t start_
         synth_flow(s, SYNTH_GPU, s->now.streams[stream].track, SYNTH_TEXT_AC2G, 'f', correlation, start_ns);
 }
 
-void synth_kernel_at(synth *s, uint32_t stream, synth_kernel_id kernel, int64_t correlation, int64_t external,
-                     int64_t start_ns, int64_t duration_ns)
+/* `node` and `creator` for the shape that has them. */
+static void put_kernel(synth *s, uint32_t stream, synth_shape shape, synth_kernel_id kernel, int64_t correlation,
+                       int64_t external, placement at, int64_t node, int64_t creator)
 {
     const synth_kernel_spec *spec = &synth_kernel_specs[kernel];
     const synth_kernel_ids *ids = &s->kernels[kernel];
-    placement at = {start_ns, start_ns + duration_ns};
-    synth_event event = gpu_slice(s, stream, SYNTH_SHAPE_KERNEL, ids->name, SYNTH_TEXT_KERNEL, at);
+    synth_event event = gpu_slice(s, stream, shape, ids->name, SYNTH_TEXT_KERNEL, at);
     cover(s, stream, at.start_ns, at.end_ns);
     synth_put(s, SYNTH_GPU, &event,
               (int64_t[]){external, 0, s->device, 1, s->now.streams[stream].number, correlation, spec->registers,
-                          spec->shared, ids->blocks_per_sm, ids->warps_per_sm, ids->grid, ids->block, spec->occupancy});
+                          spec->shared, ids->blocks_per_sm, ids->warps_per_sm, ids->grid, ids->block, spec->occupancy,
+                          1, node, creator});
     s->now.truth.kernels++;
 }
 
-/* The runtime call that puts work on a stream, and the flow that leaves from it. */
-static int64_t submit(synth *s, synth_thread *t, synth_text_id call, int64_t cbid, int64_t ns)
+void synth_kernel_at(synth *s, uint32_t stream, synth_kernel_id kernel, int64_t correlation, int64_t external,
+                     int64_t start_ns, int64_t duration_ns)
+{
+    placement at = {start_ns, start_ns + duration_ns};
+    put_kernel(s, stream, SYNTH_SHAPE_KERNEL, kernel, correlation, external, at, 0, 0);
+}
+
+void synth_graph_kernel(synth *s, synth_thread *t, synth_kernel_id kernel, int64_t correlation, uint32_t node,
+                        int64_t creator)
+{
+    placement at = place(s, t, 0, synth_about(s, synth_kernel_specs[kernel].duration_ns));
+    put_kernel(s, 0, SYNTH_SHAPE_GRAPH_KERNEL, kernel, correlation, synth_external(t), at, node + 1, creator);
+    if (node == 0) synth_arrive(s, 0, correlation, at.start_ns);
+}
+
+int64_t synth_submit(synth *s, synth_thread *t, synth_text_id call, synth_kernel_id kernel, int64_t cbid, int64_t ns)
 {
     int64_t start_ns = t->now.own;
     int64_t correlation = synth_runtime(s, t, call, cbid, synth_about(s, ns));
+    if (kernel != SYNTH_KERNEL_NONE || call == SYNTH_TEXT_GRAPH_LAUNCH)
+        synth_sample(s, t, call, kernel, correlation, start_ns);
     if (s->options.flows) {
         synth_flow(s, SYNTH_CPU, t->track, SYNTH_TEXT_AC2G, 's', correlation, start_ns);
         s->now.truth.flows++;
@@ -138,10 +155,11 @@ static int64_t submit(synth *s, synth_thread *t, synth_text_id call, int64_t cbi
 void synth_launch(synth *s, synth_thread *t, synth_kernel_id kernel, uint32_t stream)
 {
     stream %= s->options.streams;
-    int64_t correlation = submit(s, t, SYNTH_TEXT_LAUNCH, 211, 3400);
+    int64_t correlation = synth_submit(s, t, SYNTH_TEXT_LAUNCH, kernel, 211, 3400);
     placement at = place(s, t, stream, synth_about(s, synth_kernel_specs[kernel].duration_ns));
     synth_kernel_at(s, stream, kernel, correlation, synth_external(t), at.start_ns, at.end_ns - at.start_ns);
     synth_arrive(s, stream, correlation, at.start_ns);
+    if (s->options.cupti) synth_runtime(s, t, SYNTH_TEXT_LAST_ERROR, 10, synth_about(s, 120));
 }
 
 /* ---- copies -------------------------------------------------------------------------------------------- */
@@ -169,13 +187,13 @@ static void copy_at(synth *s, synth_thread *t, uint32_t name, synth_text_id cate
 
 void synth_memcpy(synth *s, synth_thread *t, synth_text_id name, int64_t bytes, int64_t bytes_per_us)
 {
-    int64_t correlation = submit(s, t, SYNTH_TEXT_MEMCPY_ASYNC, 41, 5200);
+    int64_t correlation = synth_submit(s, t, SYNTH_TEXT_MEMCPY_ASYNC, SYNTH_KERNEL_NONE, 41, 5200);
     copy_at(s, t, s->texts[name], SYNTH_TEXT_GPU_MEMCPY, bytes, correlation, 1100 + bytes * 1000 / bytes_per_us);
 }
 
 void synth_memset(synth *s, synth_thread *t, int64_t bytes)
 {
-    int64_t correlation = submit(s, t, SYNTH_TEXT_MEMSET_ASYNC, 51, 3000);
+    int64_t correlation = synth_submit(s, t, SYNTH_TEXT_MEMSET_ASYNC, SYNTH_KERNEL_NONE, 51, 3000);
     copy_at(s, t, s->texts[SYNTH_TEXT_MEMSET_DEVICE], SYNTH_TEXT_GPU_MEMSET, bytes, correlation, 900 + bytes / 2000);
 }
 
@@ -225,7 +243,7 @@ void synth_collective(synth *s, synth_thread *t, synth_text_id collective, synth
     synth_open_comms(s, t, collective, elements, out_elements);
     synth_open_annotation(s, t, text[annotation]);
     synth_join(s, t, SYNTH_COMM, 0);
-    int64_t correlation = submit(s, t, SYNTH_TEXT_LAUNCH_EX, 430, 5600);
+    int64_t correlation = synth_submit(s, t, SYNTH_TEXT_LAUNCH_EX, kernel, 430, 5600);
     int64_t external = synth_external(t);
     placement at = place(s, t, SYNTH_COMM, synth_about(s, spec->duration_ns));
     /* The last rank to come is the one with the most noise: all end with it, at one true time. */

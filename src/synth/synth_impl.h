@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "heddle/builder.h"
 #include "heddle/synth.h"
+#include "synth/synth_memo.h"
 #include "synth/synth_model.h"
 #include "synth/synth_random.h"
 
@@ -58,11 +59,17 @@ typedef struct synth_frame {
     int64_t leaf_end_ns;
     int64_t external; /* id of the op, or of the one around it */
     int64_t python;   /* id of the python frame, or of the one around it */
+    uint32_t stack;   /* its node in the tree of frames, 0: not asked for yet */
 } synth_frame;
+
+typedef enum synth_thread_id { SYNTH_MAIN, SYNTH_AUTOGRAD, SYNTH_THREADS } synth_thread_id;
+enum { SYNTH_MAIN_TID = 0, SYNTH_AUTOGRAD_TID = 417 }; /* added to the pid */
 
 typedef struct synth_thread {
     uint32_t track;
     synth_when now;
+    synth_thread_id which;
+    uint32_t layer, layer_depth; /* that it works on, from 1, and how deep that began; 0: none */
     uint32_t depth;
     synth_frame frames[SYNTH_FRAMES];
 } synth_thread;
@@ -137,6 +144,19 @@ typedef struct synth {
     int64_t noise_percent;                         /* how much of the noise this rank has: stragglers have more */
     uint32_t step_count, step_layers, last_layers; /* the plan: the last step may be shorter */
     synth_state now;
+    int64_t *graph_nodes; /* correlation of the call that made each node */
+    synth_memo cupti_names;
+
+    /* What a uprobe would see. */
+    hd_synth_stacks *stacks; /* NULL: nobody looks */
+    bool collect;            /* not while steps are tried */
+    size_t sample_capacity, first_sample;
+    synth_random sample_random;
+    synth_memo frames;
+    uint32_t roots[SYNTH_THREADS], comms[SYNTH_THREADS], cpus[SYNTH_THREADS];
+    int64_t tids[SYNTH_THREADS];
+    uint32_t hosts[SYNTH_KERNEL_COUNT], stubs[SYNTH_KERNEL_COUNT];
+    uint64_t path_serial;
 } synth;
 
 /* ---- emit.c ---------------------------------------------------------------------------------------------- */
@@ -222,6 +242,47 @@ void synth_kernel_at(synth *s, uint32_t stream, synth_kernel_id kernel, int64_t 
                      int64_t start_ns, int64_t duration_ns);
 void synth_arrive(synth *s, uint32_t stream, int64_t correlation, int64_t start_ns);
 
+/* The runtime call that puts work on a stream, and the flow that leaves from it. Returns its correlation. kernel
+ * SYNTH_KERNEL_NONE: not one. */
+int64_t synth_submit(synth *s, synth_thread *t, synth_text_id call, synth_kernel_id kernel, int64_t cbid, int64_t ns);
+/* The kernel of a node of a graph that was launched just now. */
+void synth_graph_kernel(synth *s, synth_thread *t, synth_kernel_id kernel, int64_t correlation, uint32_t node,
+                        int64_t creator);
+
+/* ---- graph.c --------------------------------------------------------------------------------------------- */
+
+hd_status synth_graph_init(synth *s);
+void synth_capture_graph(synth *s); /* before the first step */
+void synth_launch_graph(synth *s, synth_thread *t);
+uint64_t synth_graph_size(const synth *s); /* events of the capture */
+
+/* ---- cupti.c --------------------------------------------------------------------------------------------- */
+
+bool synth_cupti_keeps(const synth *s, const synth_event *event);
+/* How many events of the lists will go into the trace. */
+uint64_t synth_count_lists(const synth *s);
+/* Gives a row its form and returns its values. */
+const int64_t *synth_cupti_row(synth *s, hd_row *row, const synth_event *event, int64_t values[8]);
+
+/* ---- names.c --------------------------------------------------------------------------------------------- */
+
+/* The qualified name within the full one; returns its size. */
+size_t synth_kernel_name(const char **out, const char *name);
+/* Terminated. */
+void synth_mangle(char *out, size_t room, synth_kernel_id kernel);
+
+/* ---- frames.c, samples.c --------------------------------------------------------------------------------- */
+
+hd_status synth_frames_init(synth *s);
+/* The stack of a call on a thread. */
+uint32_t synth_stack_of(synth *s, synth_thread *t, synth_text_id call, synth_kernel_id kernel);
+
+void synth_samples_begin_rank(synth *s);
+hd_status synth_samples_end_rank(synth *s);
+void synth_samples_finish(synth *s);
+void synth_sample(synth *s, synth_thread *t, synth_text_id call, synth_kernel_id kernel, int64_t correlation,
+                  int64_t start_ns);
+
 /* ---- step.c ---------------------------------------------------------------------------------------------- */
 
 void synth_step(synth *s, uint32_t number, uint32_t layers);
@@ -241,6 +302,7 @@ uint64_t synth_faults_size(const synth *s);
 
 /* ---- meta.c ---------------------------------------------------------------------------------------------- */
 
+int64_t synth_clock_base(bool cupti); /* where the run lies on the clock of its trace */
 void synth_rank_tracks(synth *s);
 void synth_rank_meta(synth *s);
 void synth_trace_meta_before(synth *s);

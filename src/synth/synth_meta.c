@@ -8,7 +8,12 @@
 static const int64_t base_ns = 1735689600000000000;
 static const int64_t run_ns = 3894127000000000;
 
-enum { MAIN_TID, AUTOGRAD_TID = 417, LOADER_TID = 209, WATCH_TID = 611 };
+int64_t synth_clock_base(bool cupti)
+{
+    return cupti ? base_ns + run_ns : run_ns;
+}
+
+enum { LOADER_TID = 209, WATCH_TID = 611 };
 
 static hd_ident text_ident(synth *s, synth_text_id id)
 {
@@ -38,18 +43,20 @@ void synth_rank_tracks(synth *s)
     synth_random clock = synth_seed(s->options.seed ^ 0x636c6f636b, s->rank);
     s->pid = 41000 + (int64_t)s->rank * 1000;
     s->device = alone ? s->rank % 8 : s->rank;
-    s->clock_base_ns = run_ns;
+    s->clock_base_ns = synth_clock_base(s->options.cupti);
     s->clock_offset_ns = s->rank ? synth_below(&clock, 1200001) - 600000 : 0;
     s->clock_drift_ppb = s->rank ? synth_below(&clock, 24001) - 12000 : 0;
     s->noise_percent = 60 + synth_below(&clock, 41);
     s->cpu_process = thread_track(s, s->pid, 0);
     s->gpu_process = thread_track(s, s->device, 0);
-    s->now.main.track = thread_track(s, s->pid, s->pid + MAIN_TID);
-    s->now.autograd.track = thread_track(s, s->pid, s->pid + AUTOGRAD_TID);
+    s->now.main.track = thread_track(s, s->pid, s->pid + SYNTH_MAIN_TID);
+    s->now.autograd.track = thread_track(s, s->pid, s->pid + SYNTH_AUTOGRAD_TID);
     s->begin_thread = thread_track(s, s->pid, s->pid + LOADER_TID);
     s->watch_thread = s->options.orphans ? thread_track(s, s->pid, s->pid + WATCH_TID) : HD_NONE;
     for (uint32_t i = 0; i < s->options.streams; i++) stream_track(s, i, i ? 16 + 4 * (int64_t)i : 7);
     if (s->options.ranks > 1) stream_track(s, SYNTH_COMM, 20 + 4 * (int64_t)HD_SYNTH_STREAMS_MAX);
+    s->now.main.which = SYNTH_MAIN;
+    s->now.autograd.which = SYNTH_AUTOGRAD;
     s->now.main.now = s->now.autograd.now = (synth_when){1000000, 1000000};
 }
 
@@ -115,8 +122,9 @@ void synth_rank_meta(synth *s)
     process_meta(s, s->cpu_process, pid, s->texts[SYNTH_TEXT_CPU], pid);
     process_meta(s, s->gpu_process, s->device, synth_text(s, "GPU %lld", (long long)s->device), 16777216 + s->device);
     thread_meta(s, s->now.main.track, synth_text(s, "thread %lld (python3)", (long long)pid), pid);
-    thread_meta(s, s->now.autograd.track, synth_text(s, "thread %lld (pt_autograd_0)", (long long)pid + AUTOGRAD_TID),
-                pid + AUTOGRAD_TID);
+    thread_meta(s, s->now.autograd.track,
+                synth_text(s, "thread %lld (pt_autograd_0)", (long long)pid + SYNTH_AUTOGRAD_TID),
+                pid + SYNTH_AUTOGRAD_TID);
     thread_meta(s, s->begin_thread, synth_text(s, "thread %lld (pt_pin_memory)", (long long)pid + LOADER_TID),
                 pid + LOADER_TID);
     if (s->watch_thread != HD_NONE)
@@ -209,18 +217,19 @@ void synth_trace_meta_before(synth *s)
 {
     s->group_name = s->texts[SYNTH_TEXT_ZERO];
     s->group_ranks = ranks_text(s);
+    hd_trace_facts *facts = hd_builder_facts(s->builder);
+    facts->format = "synth";
+    facts->base_ns = s->options.cupti ? 0 : base_ns;
+    facts->has_args = true;
+    facts->world_size = s->options.ranks > 1 ? s->options.ranks : HD_NO_NUMBER;
+    if (s->options.ranks > 1 && s->first_rank == s->last_rank) facts->rank = s->first_rank;
+    if (s->options.cupti) return;
     put_key(s, "schemaVersion", synth_text(s, "1"), false);
     put_key(s, "deviceProperties", device_properties(s), false);
     if (s->options.ranks > 1) put_key(s, "distributedInfo", distributed_info(s), false);
     put_key(s, "record_shapes", synth_text(s, "1"), false);
     if (s->options.memory) put_key(s, "profile_memory", synth_text(s, "1"), false);
     if (s->options.python) put_key(s, "with_stack", synth_text(s, "1"), false);
-    hd_trace_facts *facts = hd_builder_facts(s->builder);
-    facts->format = "synth";
-    facts->base_ns = base_ns;
-    facts->has_args = true;
-    facts->world_size = s->options.ranks > 1 ? s->options.ranks : HD_NO_NUMBER;
-    if (s->options.ranks > 1 && s->first_rank == s->last_rank) facts->rank = s->first_rank;
 }
 
 static uint32_t trace_name(synth *s)
@@ -231,6 +240,10 @@ static uint32_t trace_name(synth *s)
 
 void synth_trace_meta_after(synth *s)
 {
+    if (s->options.cupti) {
+        put_key(s, "displayTimeUnit", synth_text(s, "\"ns\""), true);
+        return;
+    }
     put_spans(s, s->now.main.now.own + 50000);
     put_key(s, "traceName", trace_name(s), true);
     put_key(s, "displayTimeUnit", synth_text(s, "\"ms\""), true);

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #define SYNTH_TEXT_STRING(id, text) text,
-const char *const synth_texts[SYNTH_TEXT_COUNT] = {SYNTH_TEXTS(SYNTH_TEXT_STRING)};
+const char *const synth_texts[SYNTH_TEXT_COUNT] = {SYNTH_TEXTS(SYNTH_TEXT_STRING) SYNTH_CALL_TEXTS(SYNTH_TEXT_STRING)};
 
 #define OP_KEYS "External id:i|Record function id:i|"
 #define DIMS_KEYS "Concrete Inputs:j|Input type:j|Input Strides:j|Input Dims:j|"
@@ -12,6 +12,7 @@ const char *const synth_texts[SYNTH_TEXT_COUNT] = {SYNTH_TEXTS(SYNTH_TEXT_STRING
 #define KERNEL_KEYS                                                                                                    \
     "External id:i|queued:i|" GPU_KEYS "registers per thread:i|shared memory:i|blocks per SM:d|warps per SM:d|"        \
     "grid:j|block:j|est. achieved occupancy %:i"
+#define CUPTI_KEYS "grid:j|block:j|deviceId:i|streamId:i|correlationId:i"
 #define COLLECTIVE_KEYS                                                                                                \
     "Collective name:s|In msg nelems:i|Out msg nelems:i|Group size:i|dtype:s|In split size:s|Out split size:s|"        \
     "Process Group Name:s|Process Group Description:s|Process Group Ranks:s"
@@ -27,6 +28,7 @@ const char *const synth_shape_keys[SYNTH_SHAPE_COUNT] = {
     [SYNTH_SHAPE_PYTHON_MODULE] = "Python parent id:i|Python id:i|Python module id:i|Ev Idx:i",
     [SYNTH_SHAPE_RUNTIME] = "External id:i|cbid:i|correlation:i",
     [SYNTH_SHAPE_KERNEL] = KERNEL_KEYS,
+    [SYNTH_SHAPE_GRAPH_KERNEL] = KERNEL_KEYS "|graph id:i|graph node id:i|graphNodeCreatorCorrelationId:i",
     [SYNTH_SHAPE_COLLECTIVE] = KERNEL_KEYS "|" COLLECTIVE_KEYS,
     [SYNTH_SHAPE_MEMCPY] = "External id:i|" GPU_KEYS "bytes:i|memory bandwidth (GB/s):d",
     [SYNTH_SHAPE_MEMSET] = "External id:i|" GPU_KEYS "bytes:i|memory bandwidth (GB/s):d",
@@ -40,6 +42,11 @@ const char *const synth_shape_keys[SYNTH_SHAPE_COUNT] = {
     [SYNTH_SHAPE_NAME] = "name:s",
     [SYNTH_SHAPE_LABELS] = "labels:s",
     [SYNTH_SHAPE_SORT] = "sort_index:i",
+    [SYNTH_SHAPE_CUPTI_CALL] = "cbid:s|correlationId:i",
+    [SYNTH_SHAPE_CUPTI_KERNEL] = CUPTI_KEYS,
+    [SYNTH_SHAPE_CUPTI_GRAPH_KERNEL] = CUPTI_KEYS "|graphId:i|graphNodeId:i|graphNodeCreatorCorrelationId:i",
+    [SYNTH_SHAPE_CUPTI_COPY] = "type:s|size:i|deviceId:i|streamId:i|correlationId:i",
+    [SYNTH_SHAPE_CUPTI_SET] = "size:i|deviceId:i|streamId:i|correlationId:i",
 };
 
 #define ELEMENTWISE(functor, size, arguments)                                                                          \

@@ -18,6 +18,7 @@ typedef enum synth_shape {
     SYNTH_SHAPE_PYTHON_MODULE,
     SYNTH_SHAPE_RUNTIME,
     SYNTH_SHAPE_KERNEL,
+    SYNTH_SHAPE_GRAPH_KERNEL,
     SYNTH_SHAPE_COLLECTIVE,
     SYNTH_SHAPE_MEMCPY,
     SYNTH_SHAPE_MEMSET,
@@ -31,6 +32,11 @@ typedef enum synth_shape {
     SYNTH_SHAPE_NAME,
     SYNTH_SHAPE_LABELS,
     SYNTH_SHAPE_SORT,
+    SYNTH_SHAPE_CUPTI_CALL,
+    SYNTH_SHAPE_CUPTI_KERNEL,
+    SYNTH_SHAPE_CUPTI_GRAPH_KERNEL,
+    SYNTH_SHAPE_CUPTI_COPY,
+    SYNTH_SHAPE_CUPTI_SET,
     SYNTH_SHAPE_COUNT
 } synth_shape;
 
@@ -48,15 +54,15 @@ extern const char *const synth_shape_keys[SYNTH_SHAPE_COUNT];
     X(GPU_MEMCPY, "gpu_memcpy")                                                                                        \
     X(GPU_MEMSET, "gpu_memset")                                                                                        \
     X(GPU_USER_ANNOTATION, "gpu_user_annotation")                                                                      \
-    X(AC2G, "ac2g") X(FWDBWD, "fwdbwd") X(CPU_INSTANT, "cpu_instant_event") X(MEMORY, "[memory]") X(TRACE, "Trace") X( \
-        LOADER, "data_loader") X(GLOBAL, "g") X(THREAD, "t") X(FLOAT, "Float") X(BFLOAT16, "BFloat16") X(EMPTY_LIST,   \
-                                                                                                         "[]")         \
-        X(ZERO, "0") X(DEFAULT_GROUP, "default_pg") X(ALLREDUCE, "allreduce") X(ALLGATHER, "_allgather_base") X(       \
-            NCCL_ALLREDUCE, "nccl:all_reduce") X(NCCL_ALLGATHER, "nccl:_all_gather_base") X(RECORD_COMMS,              \
-                                                                                            "record_param_comms")      \
-            X(LAUNCH, "cudaLaunchKernel") X(LAUNCH_EX, "cudaLaunchKernelExC") X(MEMCPY_ASYNC, "cudaMemcpyAsync") X(    \
-                MEMSET_ASYNC,                                                                                          \
-                "cudaMemsetAsync") X(STREAM_SYNC, "cudaStreamSynchronize")                                             \
+    X(AC2G, "ac2g")                                                                                                    \
+    X(FWDBWD, "fwdbwd")                                                                                                \
+    X(CPU_INSTANT, "cpu_instant_event") X(MEMORY, "[memory]") X(TRACE, "Trace") X(LOADER, "data_loader") X(            \
+        GLOBAL, "g") X(THREAD, "t") X(FLOAT, "Float") X(BFLOAT16, "BFloat16") X(EMPTY_LIST, "[]") X(ZERO, "0")         \
+        X(DEFAULT_GROUP, "default_pg") X(ALLREDUCE, "allreduce") X(ALLGATHER, "_allgather_base") X(                    \
+            NCCL_ALLREDUCE, "nccl:all_reduce") X(NCCL_ALLGATHER, "nccl:_all_gather_base")                              \
+            X(RECORD_COMMS, "record_param_comms") X(LAUNCH, "cudaLaunchKernel") X(LAUNCH_EX, "cudaLaunchKernelExC") X( \
+                MEMCPY_ASYNC, "cudaMemcpyAsync") X(MEMSET_ASYNC, "cudaMemsetAsync") X(STREAM_SYNC,                     \
+                                                                                      "cudaStreamSynchronize")         \
                 X(STREAM_WAIT, "cudaStreamWaitEvent") X(EVENT_RECORD, "cudaEventRecord") X(                            \
                     OCCUPANCY,                                                                                         \
                     "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags") X(MEMCPY_HTOD,                           \
@@ -117,8 +123,24 @@ extern const char *const synth_shape_keys[SYNTH_SHAPE_COUNT];
                                                                                                 X(PYTHON, "python3")   \
                                                                                                     X(CPU, "CPU")
 
+/* Those of graphs, and of a trace such as CUPTI's. */
+#define SYNTH_CALL_TEXTS(X)                                                                                            \
+    X(LAST_ERROR, "cudaGetLastError")                                                                                  \
+    X(GRAPH_LAUNCH, "cudaGraphLaunch")                                                                                 \
+    X(BEGIN_CAPTURE, "cudaStreamBeginCapture")                                                                         \
+    X(END_CAPTURE, "cudaStreamEndCapture")                                                                             \
+    X(INSTANTIATE, "cudaGraphInstantiate")                                                                             \
+    X(CAPTURE, "capture_graph")                                                                                        \
+    X(REPLAY, "CUDAGraph::replay")                                                                                     \
+    X(CUPTI_RUNTIME, "CUDA_Runtime")                                                                                   \
+    X(CUPTI_KERNEL, "GPU_Kernel")                                                                                      \
+    X(CUPTI_COPY, "MemCopy")                                                                                           \
+    X(CUPTI_SET, "Memset")
+
 #define SYNTH_TEXT_ENUM(id, text) SYNTH_TEXT_##id,
-typedef enum synth_text_id { SYNTH_TEXTS(SYNTH_TEXT_ENUM) SYNTH_TEXT_COUNT } synth_text_id;
+typedef enum synth_text_id {
+    SYNTH_TEXTS(SYNTH_TEXT_ENUM) SYNTH_CALL_TEXTS(SYNTH_TEXT_ENUM) SYNTH_TEXT_COUNT
+} synth_text_id;
 extern const char *const synth_texts[SYNTH_TEXT_COUNT];
 
 typedef enum synth_kernel_id {

@@ -62,12 +62,16 @@ static void fork_streams(synth *s, synth_thread *t, bool back)
 static void forward_layer(synth *s, synth_thread *t, uint32_t layer)
 {
     if (s->options.python) synth_open_python(s, t, synth_text(s, "nn.Module: Block_%u", layer), layer);
+    t->layer = layer + 1;
+    t->layer_depth = t->depth;
     for (int i = 0; i < SYNTH_BLOCK_OPS; i++) {
         int op = SYNTH_OP_BLOCK + i;
         bool attention = synth_op_specs[op].kernel == SYNTH_FLASH;
         if (i == 1 || attention) fork_streams(s, t, attention);
         forward_op(s, t, op, layer, 1 + layer * SYNTH_BLOCK_OPS + (uint32_t)i);
     }
+    synth_launch_graph(s, t);
+    t->layer = 0;
     synth_close_python(s, t);
 }
 

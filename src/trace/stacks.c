@@ -85,7 +85,7 @@ uint32_t hd_stacks_name(hd_stacks *stacks, const char *data, size_t size)
     return id == HD_STRING_NONE ? HD_NONE : id;
 }
 
-static size_t slot_of(const hd_stacks *stacks, uint32_t caller, uint32_t name)
+static size_t slot_of(uint32_t caller, uint32_t name)
 {
     return (size_t)hd_fold((uint64_t)caller << 32 | name, 0x9e3779b97f4a7c15u);
 }
@@ -96,7 +96,7 @@ static bool grow_slots(hd_stacks *stacks)
     uint32_t *slots = calloc(mask + 1, sizeof *slots);
     if (!slots) return false;
     for (size_t i = 1; i < stacks->count; i++) {
-        size_t at = slot_of(stacks, stacks->nodes[i].caller, stacks->nodes[i].name) & mask;
+        size_t at = slot_of(stacks->nodes[i].caller, stacks->nodes[i].name) & mask;
         while (slots[at]) at = (at + 1) & mask;
         slots[at] = (uint32_t)i;
     }
@@ -109,7 +109,7 @@ static bool grow_slots(hd_stacks *stacks)
 uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_frame_kind kind)
 {
     if (caller == HD_NONE || name == HD_NONE) return HD_NONE;
-    size_t at = slot_of(stacks, caller, name) & stacks->slot_mask;
+    size_t at = slot_of(caller, name) & stacks->slot_mask;
     for (uint32_t found; (found = stacks->slots[at]) != 0; at = (at + 1) & stacks->slot_mask) {
         if (stacks->nodes[found].caller == caller && stacks->nodes[found].name == name) return found;
     }

@@ -1,0 +1,37 @@
+/* flame_out.h - what the commands that write flame graphs share: which output, and what is said of it */
+#ifndef HD_CLI_FLAME_OUT_H
+#define HD_CLI_FLAME_OUT_H
+
+#include "cli/printer.h"
+#include "heddle/flame.h"
+#include "heddle/report.h"
+
+typedef struct flame_out {
+    const char *path;
+    bool is_trace;           /* else a flame graph */
+    hd_flame_format format;  /* of the flame graph */
+    const char *format_name; /* "svg", "folded", "speedscope", or the trace's format */
+    const char *title;
+    double min_percent;
+    bool sync;
+} flame_out;
+
+enum { FLAME_OUT_MIN_PERCENT_DEFAULT = 5 /* hundredths */ };
+
+/* From -o (NULL: standard output, which must be no terminal) and --to (NULL: by the extension). Returns an exit status.
+ */
+int flame_out_choose(cli_run *run, flame_out *out, const char *path, const char *to, bool traces_too);
+
+hd_status flame_out_write(hd_flame_written *written, cli_run *run, const flame_out *out, const hd_flame *flame,
+                          const hd_flame *base);
+
+/* "wrote flame.svg: GPU time 1.234s in 12,345 works …", unless quiet. */
+void flame_out_say(cli_printer *printer, const flame_out *out, const hd_flame *flame, const hd_flame_written *written);
+/* Members of a JSON object, without the braces. */
+void flame_out_say_json(cli_printer *printer, const flame_out *out, const hd_flame *flame,
+                        const hd_flame_written *written);
+
+/* One member, escaped. */
+void flame_out_json_text(cli_printer *printer, const char *key, const char *text);
+
+#endif

@@ -1,0 +1,108 @@
+/* flame.c - the weights of a flame graph: their names, their sums, their memory */
+#include "flame/flame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *unit, *title;
+} kinds[HD_FLAME_OFS] = {
+    [HD_FLAME_AUTO] = {"auto", "", "Weight"},
+    [HD_FLAME_GPU_TIME] = {"gpu-time", "ns", "GPU time"},
+    [HD_FLAME_CPU_TIME] = {"cpu-time", "ns", "CPU time"},
+    [HD_FLAME_CPU_SELF] = {"cpu-self", "ns", "CPU time of slices alone"},
+    [HD_FLAME_LAUNCHES] = {"launches", "launches", "Launches of GPU work"},
+    [HD_FLAME_BYTES] = {"bytes", "bytes", "Bytes copied and set on GPUs"},
+    [HD_FLAME_SAMPLES] = {"samples", "samples", "Stack samples"},
+};
+
+const char *hd_flame_of_name(hd_flame_of of)
+{
+    return of < HD_FLAME_OFS ? kinds[of].name : "";
+}
+
+const char *hd_flame_unit(hd_flame_of of)
+{
+    return of < HD_FLAME_OFS ? kinds[of].unit : "";
+}
+
+const char *flame_title_of(hd_flame_of of)
+{
+    return of < HD_FLAME_OFS ? kinds[of].title : "";
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), wanted = strlen(end);
+    return size > wanted && strcmp(text + size - wanted, end) == 0;
+}
+
+bool hd_flame_format_of(hd_flame_format *out, const char *path)
+{
+    static const struct {
+        const char *end;
+        hd_flame_format format;
+    } ends[] = {
+        {".folded", HD_FLAME_FOLDED},
+        {".txt", HD_FLAME_FOLDED},
+        {".json", HD_FLAME_SPEEDSCOPE},
+        {".svg", HD_FLAME_SVG},
+    };
+    static const char *const packed[] = {"", ".gz", ".zst"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        for (size_t j = 0; j < sizeof packed / sizeof *packed; j++) {
+            char end[16];
+            strcpy(end, ends[i].end);
+            strcat(end, packed[j]);
+            if (!ends_with(path, end)) continue;
+            *out = ends[i].format;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void *widen(void *list, size_t size, size_t old_size)
+{
+    char *wider = realloc(list, size);
+    if (wider) memset(wider + old_size, 0, size - old_size);
+    return wider;
+}
+
+/* Three arrays that grow together: the capacity is theirs once all have it. */
+hd_status flame_make_room(hd_flame *flame, hd_error *err)
+{
+    if (!flame->stacks) HD_TRY(hd_stacks_new(&flame->stacks, err));
+    size_t count = hd_stacks_count(flame->stacks), capacity = flame->capacity ? flame->capacity : 1024;
+    if (count <= flame->capacity) return HD_OK;
+    while (capacity < count) capacity *= 2;
+    size_t size = capacity * sizeof(int64_t), old_size = flame->capacity * sizeof(int64_t);
+    int64_t *self = widen(flame->self, size, old_size);
+    if (self) flame->self = self;
+    int64_t *total = widen(flame->total, size, old_size);
+    if (total) flame->total = total;
+    uint64_t *counts = widen(flame->count, size, old_size);
+    if (counts) flame->count = counts;
+    if (!self || !total || !counts) return HD_NOMEM(err);
+    flame->capacity = capacity;
+    return HD_OK;
+}
+
+void flame_total(int64_t *total, const int64_t *self, const hd_stacks *stacks)
+{
+    uint32_t count = hd_stacks_count(stacks);
+    memcpy(total, self, count * sizeof *total);
+    for (uint32_t n = count; n-- > 1;) {
+        uint32_t caller = hd_stacks_at(stacks, n).caller;
+        total[caller] = flame_sum(total[caller], total[n]);
+    }
+}
+
+void hd_flame_deinit(hd_flame *flame)
+{
+    hd_stacks_free(flame->stacks);
+    free(flame->self);
+    free(flame->total);
+    free(flame->count);
+    *flame = (hd_flame){0};
+}

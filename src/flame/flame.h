@@ -1,0 +1,87 @@
+/* flame.h - what the parts of the flame graph share: weights, views of one or two trees, children in order, writers */
+#ifndef HD_FLAME_FLAME_H
+#define HD_FLAME_FLAME_H
+
+#include "base/error.h"
+#include "base/output.h"
+#include "heddle/flame.h"
+
+/* Frames that stand for what is missing. */
+#define FLAME_NO_STACK "[no stack]"
+#define FLAME_PENDING "[GPU_Launch_Pending]"
+
+/* a + b, at most INT64_MAX and at least INT64_MIN. */
+static inline int64_t flame_sum(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
+/* ---- weights (flame.c) ------------------------------------------------------------------------------------------ */
+
+/* A tree and room for a weight of each of its nodes; fine to call again whenever nodes came. */
+hd_status flame_make_room(hd_flame *flame, hd_error *err);
+/* total[] from self[]: callers have smaller numbers than their callees, so one pass from the last node to the first
+ * does. */
+void flame_total(int64_t *total, const int64_t *self, const hd_stacks *stacks);
+
+/* ---- one tree of one or two flames (flame_diff.c) --------------------------------------------------------------- */
+
+/* What is written: the flame's own tree, or the tree of two flames together, where base_self, base_total and
+ * base_count are those of the older one. */
+typedef struct flame_view {
+    const hd_stacks *stacks;
+    const int64_t *self, *total;
+    const uint64_t *count;
+    const int64_t *base_self, *base_total; /* NULL: there is no older one */
+    const uint64_t *base_count;
+    void *memory; /* what the view owns */
+} flame_view;
+
+/* base NULL: the flame as it is, nothing is copied. Kernels of the two are one frame where their short names are. */
+hd_status flame_view_init(flame_view *out, const hd_flame *flame, const hd_flame *base, hd_error *err);
+void flame_view_deinit(flame_view *view);
+
+/* ---- children in order (flame_tree.c) --------------------------------------------------------------------------- */
+
+/* The callees of each node, by the bytes of their names: list[first[n]] … list[first[n + 1] - 1] are those of n. */
+typedef struct flame_tree {
+    uint32_t *first; /* by node, and one more */
+    uint32_t *list;
+} flame_tree;
+
+/* Ids of all names, by their bytes. The caller frees the list. */
+hd_status flame_sort_names(uint32_t **out, const hd_stacks *stacks, hd_error *err);
+
+/* O(nodes + names log names). */
+hd_status flame_tree_init(flame_tree *out, const hd_stacks *stacks, hd_error *err);
+void flame_tree_deinit(flame_tree *tree);
+
+/* ---- names in texts (flame_text.c) ------------------------------------------------------------------------------ */
+
+/* Room for a name of `size` bytes in flame_text_clean. */
+#define FLAME_TEXT_BYTES(size) ((size)*3 + 16)
+
+/* A name without control characters and line ends (each becomes a space) and as UTF-8 (a broken byte becomes U+FFFD);
+ * no name becomes "[unknown]"; `parted`: a ';' becomes a ':'. Returns the size; *changed is set when it is another
+ * text, and left alone when not. */
+size_t flame_text_clean(char *out, hd_string name, bool parted, bool *changed);
+
+/* Whether it would be left as it is. */
+bool flame_text_fits(hd_string name, bool parted);
+
+/* "GPU time" … for titles. Static. */
+const char *flame_title_of(hd_flame_of of);
+
+/* ---- writers ---------------------------------------------------------------------------------------------------- */
+
+/* Each writes everything to an output that the caller commits, and counts into *out, which is not NULL. options is not
+ * NULL either. */
+hd_status flame_write_folded(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
+                             hd_flame_written *out, hd_error *err);
+hd_status flame_write_speedscope(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
+                                 hd_flame_written *out, hd_error *err);
+hd_status flame_write_svg(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
+                          hd_flame_written *out, hd_error *err);
+
+#endif

@@ -1,0 +1,144 @@
+/* flame_add.c - the weights of a trace on a tree
+ *
+ * What is counted, in which time and under which names; the parts do the rest: flame_add_gpu.c and flame_add_cpu.c find
+ * weights and their stacks, flame_add_group.c what to group them by, flame_add_path.c their place on the tree.
+ */
+#include <stdlib.h>
+
+#include "convert/convert_window.h"
+#include "flame/flame_add.h"
+
+bool flame_clip(int64_t *out_ns, const flame_adder *adder, int64_t start_ns, int64_t duration_ns)
+{
+    int64_t end;
+    *out_ns = duration_ns;
+    if (!adder->has_window) return true;
+    if (start_ns == HD_NO_TIME || start_ns >= adder->until_ns) return false;
+    if (__builtin_add_overflow(start_ns, duration_ns, &end)) end = INT64_MAX;
+    if (end <= adder->from_ns && !(duration_ns == 0 && start_ns == adder->from_ns)) return false;
+    int64_t from = start_ns > adder->from_ns ? start_ns : adder->from_ns;
+    *out_ns = (end < adder->until_ns ? end : adder->until_ns) - from;
+    return true;
+}
+
+/* ---- what to count ---------------------------------------------------------------------------------------------- */
+
+/* Roles of the categories, and of the names that have none, are found once. */
+static bool block_has_work(const hd_trace *trace, const hd_block *block, uint8_t *known, uint32_t strings)
+{
+    const hd_column *names = &block->columns[HD_COL_NAME], *categories = &block->columns[HD_COL_CATEGORY];
+    for (uint32_t i = 0; i < block->row_count; i++) {
+        uint32_t category = (uint32_t)hd_column_at(categories, i), name = HD_STRING_NONE;
+        if (category == HD_STRING_NONE) name = (uint32_t)hd_column_at(names, i);
+        uint32_t id = category == HD_STRING_NONE ? name : category;
+        uint8_t bit = category == HD_STRING_NONE ? 2 : 1;
+        if (id >= strings || known[id] & bit) continue;
+        known[id] |= bit;
+        if (hd_role_is_work(hd_role_of(hd_trace_string(trace, category), hd_trace_string(trace, name)))) return true;
+    }
+    return false;
+}
+
+/* Work that only its row tells is found by looking for all of it. */
+static hd_status has_any_work(bool *out, const hd_trace *trace, hd_error *err)
+{
+    hd_launches all = {0};
+    HD_TRY(hd_launches_find(&all, trace, err));
+    *out = all.work_count > 0;
+    hd_launches_deinit(&all);
+    return HD_OK;
+}
+
+static hd_status has_work(bool *out, const hd_trace *trace, hd_error *err)
+{
+    uint32_t strings = hd_trace_string_count(trace) + 1;
+    uint8_t *known = calloc(strings, 1);
+    *out = false;
+    if (!known) return HD_NOMEM(err);
+    for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_SLICE) && !*out; b++)
+        *out = block_has_work(trace, hd_trace_block_at(trace, HD_KIND_SLICE, b), known, strings);
+    free(known);
+    return *out ? HD_OK : has_any_work(out, trace, err);
+}
+
+static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attribution *attribution,
+                           const hd_flame_options *options, hd_error *err)
+{
+    bool work = attribution && attribution->launches.work_count;
+    if (options->of >= HD_FLAME_OFS || options->by >= HD_FLAME_BYS)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no such weight or group");
+    if (flame->of != HD_FLAME_AUTO) {
+        if (options->of == HD_FLAME_AUTO || options->of == flame->of) return HD_OK;
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s cannot be added to a flame graph of %s",
+                            hd_flame_of_name(options->of), hd_flame_of_name(flame->of));
+    }
+    flame->of = options->of;
+    if (flame->of != HD_FLAME_AUTO) return HD_OK;
+    if (!attribution) HD_TRY(has_work(&work, trace, err));
+    flame->of = work                                       ? HD_FLAME_GPU_TIME
+                : hd_trace_row_count(trace, HD_KIND_SLICE) ? HD_FLAME_CPU_TIME
+                                                           : HD_FLAME_SAMPLES;
+    return HD_OK;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
+
+static hd_status add_work_of(flame_adder *a, const hd_trace *cpu, const hd_attribution *attribution)
+{
+    hd_attribution own = {0};
+    if (attribution) return flame_add_gpu(a, attribution, cpu);
+    hd_status status = hd_attribute(&own, a->trace, cpu, &a->options->attribution, a->err);
+    if (status == HD_OK) status = flame_add_gpu(a, &own, cpu);
+    hd_attribution_deinit(&own);
+    return status;
+}
+
+static hd_status add(flame_adder *a, const hd_trace *cpu, const hd_attribution *attribution)
+{
+    const hd_flame_options *options = a->options;
+    HD_TRY(filter_list_init(&a->names, options->names, "--names", a->err));
+    HD_TRY(convert_window(&a->from_ns, &a->until_ns, &a->has_window, a->trace, options->from, options->until, NULL,
+                          a->err));
+    HD_TRY(flame_groups_init(a));
+    switch (a->flame->of) {
+    case HD_FLAME_CPU_TIME:
+    case HD_FLAME_CPU_SELF: return flame_add_cpu(a);
+    case HD_FLAME_SAMPLES: return flame_add_samples(a);
+    default: return add_work_of(a, cpu, attribution);
+    }
+}
+
+/* Frames whose names no line of folded text can hold as they are. */
+static hd_status count_cut_names(hd_flame *flame, hd_error *err)
+{
+    uint32_t names = hd_stacks_name_count(flame->stacks);
+    uint8_t *cut = calloc(names, 1);
+    if (!cut) return HD_NOMEM(err);
+    for (uint32_t i = 0; i < names; i++) cut[i] = !flame_text_fits(hd_stacks_text(flame->stacks, i), true);
+    flame->cut_names = 0;
+    for (uint32_t n = hd_stacks_count(flame->stacks); n-- > 1;)
+        flame->cut_names += cut[hd_stacks_at(flame->stacks, n).name];
+    free(cut);
+    return HD_OK;
+}
+
+hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *cpu, const hd_attribution *attribution,
+                       const hd_flame_options *options, hd_error *err)
+{
+    static const hd_flame_options defaults = {0};
+    flame_adder a = {.flame = flame, .trace = trace, .options = options ? options : &defaults, .err = err};
+    HD_TRY(flame_make_room(flame, err));
+    HD_TRY(choose_of(flame, trace, attribution, a.options, err));
+    flame->reverse = a.options->reverse;
+    flame->weightless |= a.options->weightless;
+    /* the samples of the CPU side are those that count where there are two sides */
+    if (flame->of == HD_FLAME_SAMPLES && cpu) a.trace = cpu;
+    hd_status status = add(&a, cpu, attribution);
+    filter_list_deinit(&a.names);
+    flame_groups_deinit(&a);
+    flame_paths_deinit(&a);
+    flame->traces++;
+    if (status != HD_OK) return status;
+    flame_total(flame->total, flame->self, flame->stacks);
+    return count_cut_names(flame, err);
+}
