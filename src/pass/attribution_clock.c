@@ -197,6 +197,7 @@ static void judge_rhythm(const finder *f, candidate *c, size_t stride, size_t pr
     c->runs = found;
     c->cost = found ? sum / (int64_t)found : INT64_MAX;
     c->spread = found ? median_of(spreads, found) : 0;
+    if (c->spread > HD_MARK_TIME_LIMIT / 64) c->spread = HD_MARK_TIME_LIMIT / 64;
 }
 
 /* How many could be one to one, in order. */
