@@ -18,7 +18,8 @@ typedef enum hd_flame_of {
     HD_FLAME_GPU_TIME, /* ns of kernels, copies and sets, under the stack that launched them */
     HD_FLAME_CPU_TIME, /* ns of slices on CPU threads, each under those around it; own time where it has callees */
     HD_FLAME_CPU_SELF, /* ns of slices on CPU threads less that of the slices in them, by name, without callers */
-    HD_FLAME_LAUNCHES, /* launches of GPU work: a graph launch is one */
+    HD_FLAME_LAUNCHES, /* launches of GPU work: a graph launch is one. Work whose launch is not known counts as one, and
+                          so does a stack sample of a launch that the GPU side does not have */
     HD_FLAME_BYTES,    /* bytes that copies and sets moved */
     HD_FLAME_SAMPLES,  /* stack samples, by their weight where they have one */
     HD_FLAME_OFS
@@ -43,11 +44,13 @@ typedef enum hd_flame_by {
 typedef struct hd_flame_options {
     hd_flame_of of;
     hd_flame_by by;
-    hd_convert_time from, until; /* only what lies in [from, until): slices are cut at those times */
-    const char *names;           /* patterns as of hd_convert_options: names of the work, slices, leaf frames counted */
-    bool reverse;                /* from the leaf to the root: an icicle of what runs, then who called it */
-    bool full_names;             /* names of kernels with template arguments and parameters */
-    bool weightless;             /* keep stacks of weight 0: those of launches whose work is not there */
+    hd_convert_time from, until; /* only what lies in [from, until): time is cut there; launches, samples, and bytes
+                                    count where they begin */
+    const char *names; /* patterns as of hd_convert_options: names of the work, slices, leaf frames counted, as
+                          shown or as the trace has them. Launches without work have none and are left out */
+    bool reverse;      /* from the leaf to the root: an icicle of what runs, then who called it */
+    bool full_names;   /* names of kernels with template arguments and parameters */
+    bool weightless;   /* keep stacks of weight 0: those of launches whose work is not there */
     hd_attribution_options attribution;
 } hd_flame_options;
 
@@ -71,9 +74,13 @@ typedef struct hd_flame {
 /* Zero-initialise; free with hd_flame_deinit. */
 void hd_flame_deinit(hd_flame *flame);
 
-/* Add what a trace has. `cpu` as of hd_attribute, may be NULL. `attribution`: what hd_attribute said of the two, or
- * NULL to ask it here. Several traces may be added (the same `of`). Errors: of hd_attribute; ARGUMENT for patterns and
- * times; EMPTY-like cases are no errors: the flame stays empty. */
+/* Add what a trace has. `cpu` as of hd_attribute, may be NULL; where samples are counted, they are those of `cpu` if it
+ * is there. `attribution`: what hd_attribute said of the two, or NULL to ask it here. Several traces may be added (the
+ * same `of` and direction); a trace that does not say its rank has the number of those added before. GPU work stands
+ * under its stack as "[GPU_Kernel]name", "[GPU_Memcpy]name", "[GPU_Memset]name"; a launch of several works is
+ * "[GPU_Graph]call", one whose work is not there "[GPU_Launch_Pending]". Errors: of hd_attribute; ARGUMENT for
+ * patterns and times; LIMIT (2^26 frames). After one the flame can only be freed. Nothing to count is no error: the
+ * flame stays empty. */
 hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *cpu, const hd_attribution *attribution,
                        const hd_flame_options *options, hd_error *err);
 
@@ -96,7 +103,9 @@ typedef struct hd_flame_write_options {
 typedef struct hd_flame_written {
     uint64_t frames, frames_left_out; /* of the SVG, as drawn and not */
     uint64_t stacks, bytes;
-    uint64_t changed_names; /* frames whose ';', newlines or broken UTF-8 had to be replaced */
+    uint64_t changed_names; /* frames whose names had to be changed. Folded: ';' (to ':'), control characters (to ' '),
+                               broken UTF-8 (to U+FFFD), and the last space of a last frame "name 12" (to '_'), whose
+                               number readers would take for a weight. Speedscope: broken UTF-8 */
 } hd_flame_written;
 
 /* Whole or not at all; "-" is standard output. out may be NULL. Errors: IO, MEMORY. */

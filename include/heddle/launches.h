@@ -2,9 +2,10 @@
  *
  * Work     slices of kernels, copies and sets on a GPU
  * Launch   the call of a runtime or driver that started it. Where a runtime call calls the driver, it is the outer one
- * Joined   by correlation id (arguments correlation, correlationId, correlation_id; 0 means none) within a rank; where
- *          a process of the rank was recorded twice with the same ids, to the last call before the work. Work without
- *          an id: by the flow that ends at it. A launch may have many works: those of a graph.
+ * Joined   by correlation id (arguments correlation, correlationId, correlation_id; 0 means none) within a rank: that
+ *          of the track or its process, or as the process is named: "rank 3: python". Where a process of the rank was
+ *          recorded twice with the same ids, to the last call before the work. Work without an id: by the flow that
+ *          ends at it. A launch may have many works: those of a graph.
  */
 #ifndef HEDDLE_LAUNCHES_H
 #define HEDDLE_LAUNCHES_H

@@ -67,6 +67,9 @@ static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attr
     bool work = attribution && attribution->launches.work_count;
     if (options->of >= HD_FLAME_OFS || options->by >= HD_FLAME_BYS)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no such weight or group");
+    if (flame->traces && flame->reverse != options->reverse)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "a flame graph goes from the root to the leaf or the other way, not both");
     if (flame->of != HD_FLAME_AUTO) {
         if (options->of == HD_FLAME_AUTO || options->of == flame->of) return HD_OK;
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s cannot be added to a flame graph of %s",

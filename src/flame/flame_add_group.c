@@ -1,6 +1,6 @@
 /* flame_add_group.c - what weights are grouped by: ranks, devices, streams, threads, steps
  *
- * Ranks    of the track, its process, the trace; else the place of the trace among those added
+ * Ranks    of the track, its process, its name ("rank 3: …"), the trace; else the place of the trace among those added
  * Devices  of the GPU queue's row, else the work's argument "device"; streams likewise. A stream's number says no
  *          more than its device's, so where the trace has several devices both are named
  * Steps    slices "ProfilerStep#…" of the launching thread that hold the time of the launch, else those of any thread
@@ -13,6 +13,7 @@
 #include "base/vector.h"
 #include "flame/flame_add.h"
 #include "heddle/launches.h"
+#include "trace/ranks.h"
 
 /* ---- of tracks -------------------------------------------------------------------------------------------------- */
 
@@ -21,15 +22,11 @@ static const hd_track *process_of(const hd_trace *trace, const hd_track *track)
     return track->parent == HD_NONE ? track : hd_trace_track_at(trace, track->parent);
 }
 
-static int64_t rank_of(const flame_adder *a, uint32_t index)
+static int64_t rank_of(const flame_adder *a, uint32_t track)
 {
-    const hd_trace_facts *facts = hd_trace_facts_of(a->trace);
-    if (index != HD_NONE) {
-        const hd_track *track = hd_trace_track_at(a->trace, index);
-        if (track->rank != HD_NO_NUMBER) return track->rank;
-        if (process_of(a->trace, track)->rank != HD_NO_NUMBER) return process_of(a->trace, track)->rank;
-    }
-    return facts->rank != HD_NO_NUMBER ? facts->rank : (int64_t)a->flame->traces;
+    int64_t rank = track == HD_NONE ? HD_NO_NUMBER : hd_trace_rank_of(a->trace, track);
+    if (rank == HD_NO_NUMBER) rank = hd_trace_facts_of(a->trace)->rank;
+    return rank != HD_NO_NUMBER ? rank : (int64_t)a->flame->traces;
 }
 
 /* The number of a GPU queue, from its track or from the work's arguments. */

@@ -3,8 +3,8 @@
  * Work     gets `sf` (a key of the event) and the argument "stack": frames from the root joined by ';'. A ';' in a
  *          frame becomes ',', control characters become spaces. Work that has both already keeps them.
  * Frames   stackFrames of the GPU trace stay as they are, with their ids; ours are numbered behind the largest of them.
- * Text     that of a stack is one string however much work has it. Once the texts are TEXT_LIMIT in sum, further stacks
- *          are given by `sf` only, and the ledger says of how many works: attribution.stack-text.
+ * Text     that of a stack is one string however much work has it. Once a text does not fit TEXT_LIMIT in sum, it and
+ * new ones are given by `sf` only, and the ledger says of how many works: attribution.stack-text.
  */
 #include "pass/attribution_annotate.h"
 
@@ -68,7 +68,8 @@ static void put_frame(hd_json_out *out, hd_string name)
     }
 }
 
-static bool put_stack(annotate *t, uint32_t node)
+/* The text of a stack, as far as `room` goes and one frame more. */
+static bool put_stack(annotate *t, uint32_t node, uint64_t room)
 {
     const hd_stacks *stacks = t->a->stacks;
     uint32_t depth = 0, frames = hd_stacks_at(stacks, node).depth;
@@ -76,7 +77,7 @@ static bool put_stack(annotate *t, uint32_t node)
     if (!chain) return false;
     for (; node != HD_STACK_NONE; node = hd_stacks_at(stacks, node).caller) chain[depth++] = node;
     t->text.size = 0;
-    while (depth--) {
+    while (depth-- && t->text.size <= room) {
         put_frame(&t->text, hd_stacks_text(stacks, hd_stacks_at(stacks, chain[depth]).name));
         if (depth) hd_json_put_text(&t->text, ";");
     }
@@ -84,18 +85,22 @@ static bool put_stack(annotate *t, uint32_t node)
     return !t->text.failed;
 }
 
-/* The text of a node's stack as a string of the builder; HD_NONE: there is no more room. */
+/* The text of a node's stack as a string of the builder; HD_NONE: there is no more room. Once one did not fit no more
+ * are made: looking at deep stacks to find that they do not fit either would take longer than all the rest. */
 static hd_status text_of(uint32_t *out, annotate *t, uint32_t node, hd_error *err)
 {
     uint32_t *known = &t->texts[node];
-    if (*known == HD_STRING_NONE && t->text_bytes >= TEXT_LIMIT) *known = HD_NONE;
-    if (*known == HD_STRING_NONE) {
-        if (!put_stack(t, node)) return HD_NOMEM(err);
-        *known = hd_builder_intern(t->builder, t->text.data ? t->text.data : "", t->text.size);
-        t->text_bytes += t->text.size;
-        if (*known == HD_STRING_NONE) return HD_NOMEM(err);
+    if (*known == HD_STRING_NONE && !t->text_full) {
+        uint64_t room = t->text_limit - t->text_bytes;
+        if (!put_stack(t, node, room)) return HD_NOMEM(err);
+        t->text_full = t->text.size > room;
+        if (!t->text_full) {
+            *known = hd_builder_intern(t->builder, t->text.data ? t->text.data : "", t->text.size);
+            t->text_bytes += t->text.size;
+            if (*known == HD_STRING_NONE) return HD_NOMEM(err);
+        }
     }
-    *out = *known;
+    *out = *known == HD_STRING_NONE ? HD_NONE : *known;
     return HD_OK;
 }
 
@@ -208,6 +213,7 @@ static void add_ledger(annotate *t, bool damaged)
     for (size_t i = 0; i < t->a->launches.work_count; i++) without += t->a->work_stack[i] == HD_STACK_NONE;
     note(t, "attribution.no-stack", HD_LEDGER_NOTE, without);
     note(t, "attribution.pending", HD_LEDGER_NOTE, t->a->pending_count);
+    note(t, "attribution.clock-unknown", HD_LEDGER_NOTE, t->no_clock);
     note(t, "attribution.stack-text", HD_LEDGER_NOTE, t->no_text);
     note(t, "attribution.not-added", HD_LEDGER_NOTE, hd_copy_not_added(t->copy));
     note(t, "attribution.stack-frames", HD_LEDGER_LOSS, damaged);
@@ -240,10 +246,10 @@ static void annotate_deinit(annotate *t)
     free(t->annotated);
 }
 
-hd_status hd_attribution_annotate(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu,
-                                  const hd_trace *cpu, hd_error *err)
+hd_status annotate_within(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu, const hd_trace *cpu,
+                          uint64_t text_limit, hd_error *err)
 {
-    annotate t = {.a = attribution, .gpu = gpu, .cpu = cpu == gpu ? NULL : cpu};
+    annotate t = {.a = attribution, .gpu = gpu, .cpu = cpu == gpu ? NULL : cpu, .text_limit = text_limit};
     *out = NULL;
     HD_TRY(hd_builder_new(&t.builder, err));
     hd_status status = annotate_all(&t, err);
@@ -251,4 +257,10 @@ hd_status hd_attribution_annotate(hd_trace **out, const hd_attribution *attribut
     if (status == HD_OK) return hd_builder_finish(out, t.builder, err);
     hd_builder_free(t.builder);
     return status;
+}
+
+hd_status hd_attribution_annotate(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu,
+                                  const hd_trace *cpu, hd_error *err)
+{
+    return annotate_within(out, attribution, gpu, cpu, TEXT_LIMIT, err);
 }

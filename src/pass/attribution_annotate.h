@@ -29,14 +29,20 @@ typedef struct annotate {
     hd_stacks *stacks; /* what the trace gets */
     uint64_t base;     /* node n stands under the key base + n */
     annotate_map map;  /* from the attribution's tree */
-    uint32_t *texts;   /* by node of the attribution's tree: string of the builder; 0 not made yet, HD_NONE: no room */
-    uint64_t text_bytes;
+    uint32_t *texts;   /* by node of the attribution's tree: string of the builder; HD_STRING_NONE: not made */
+    uint64_t text_bytes, text_limit;
+    bool text_full;
     hd_json_out text;
     size_t next_work;
+    uint64_t no_clock;  /* samples whose clock is not known */
     uint64_t no_text;   /* works that got no text */
     uint8_t *annotated; /* by shape of gpu: it has both arguments already */
     hd_arg_key keys[HD_COPY_ADDED];
 } annotate;
+
+/* hd_attribution_annotate with another limit for the texts of stacks in sum, in bytes. */
+hd_status annotate_within(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu, const hd_trace *cpu,
+                          uint64_t text_limit, hd_error *err);
 
 /* attribution_annotate_flows.c: a flow "stack" from each launch to those of its works where no flow ends yet. */
 hd_status annotate_flows(annotate *t, hd_error *err);

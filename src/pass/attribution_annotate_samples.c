@@ -1,7 +1,8 @@
 /* attribution_annotate_samples.c - the stack samples of the CPU side, on the clock and the threads of the GPU side
  *
  * A sample that was matched to a launch stands on the launch's thread: the two sides may have different ids for it.
- * Others keep their own. Of the CPU trace's other events nothing is taken.
+ * Others keep their own. Where no clock was found and no sample matched, times stay as they are, and the ledger says
+ * so: attribution.clock-unknown. Of the CPU trace's other events nothing is taken.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@
 
 typedef struct matched {
     uint64_t sample;
-    uint32_t track; /* of the GPU trace */
+    uint32_t track;    /* of the GPU trace */
+    int64_t launch_ns; /* when its launch started */
 } matched;
 
 typedef struct sample_copy {
@@ -26,7 +28,9 @@ typedef struct sample_copy {
     size_t count;
     uint32_t *launch_tracks; /* by track of the GPU trace, own_tracks by that of the CPU trace: what the column gets */
     uint32_t *own_tracks;
-    uint32_t sf; /* of the CPU trace */
+    uint32_t sf;                 /* of the CPU trace */
+    int64_t offset_ns, since_ns; /* GPU side minus samples, at since_ns */
+    double drift;                /* how fast it grows */
     bool names_are_events;
 } sample_copy;
 
@@ -43,7 +47,8 @@ static bool list_matches(sample_copy *s)
     if (!s->list) return false;
     for (size_t i = 0; i < a->launches.launch_count; i++) {
         if (a->launch_sample[i] != UINT64_MAX)
-            s->list[s->count++] = (matched){a->launch_sample[i], a->launches.launches[i].track};
+            s->list[s->count++] =
+                (matched){a->launch_sample[i], a->launches.launches[i].track, a->launches.launches[i].start_ns};
     }
     qsort(s->list, s->count, sizeof *s->list, by_sample);
     return true;
@@ -101,19 +106,68 @@ static hd_status track_of_launch(uint32_t *out, sample_copy *s, uint32_t track, 
     return *known == HD_NONE ? HD_NOMEM(err) : HD_OK;
 }
 
+/* ---- times ---------------------------------------------------------------------------------------------------------
+ */
+
+static int64_t saturating_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum)) return b < 0 ? INT64_MIN + 1 : INT64_MAX;
+    return sum == HD_NO_TIME ? sum + 1 : sum;
+}
+
+static int64_t drifted(const sample_copy *s, int64_t time_ns)
+{
+    double more = s->drift * ((double)time_ns - (double)s->since_ns);
+    return s->drift == 0 || !(more > -9e18 && more < 9e18) ? 0 : (int64_t)more;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* What samples and launches that were matched otherwise than by time, or whose clocks drift, say of the clocks: the
+ * median of their distances. */
+static hd_status find_offset(sample_copy *s, hd_error *err)
+{
+    const hd_clock_fit *fit = &s->t->a->clock;
+    s->offset_ns = fit->known ? fit->offset_ns : 0;
+    if (!fit->known && s->count == 0) s->t->no_clock = hd_trace_row_count(s->t->cpu, HD_KIND_SAMPLE);
+    if ((fit->known && fit->drift_ppm == 0) || s->count == 0) return HD_OK;
+    int64_t *list = malloc(2 * s->count * sizeof *list), *times = list + s->count;
+    size_t found = 0;
+    if (!list) return HD_NOMEM(err);
+    for (size_t i = 0; i < s->count; i++) {
+        uint32_t at;
+        const hd_block *block = hd_trace_block_of(s->t->cpu, HD_KIND_SAMPLE, s->list[i].sample, &at);
+        times[found] = hd_column_at(&block->columns[HD_COL_START], at);
+        list[found] = s->list[i].launch_ns;
+        found += times[found] != HD_NO_TIME && list[found] != HD_NO_TIME;
+    }
+    s->since_ns = found ? times[found / 2] : 0;
+    s->drift = fit->known ? fit->drift_ppm / 1e6 : 0;
+    for (size_t i = 0; i < found; i++) {
+        int64_t there = saturating_add(times[i], drifted(s, times[i]));
+        if (__builtin_sub_overflow(list[i], there, &list[i])) list[i] = list[i] < there ? INT64_MIN : INT64_MAX;
+    }
+    qsort(list, found, sizeof *list, by_value);
+    if (found) s->offset_ns = list[found / 2];
+    free(list);
+    return HD_OK;
+}
+
 /* ---- rows ----------------------------------------------------------------------------------------------------------
  */
 
 static void move_starts(const sample_copy *s, hd_copy_rows *rows)
 {
-    int64_t offset = s->t->a->clock.known ? s->t->a->clock.offset_ns : 0, moved;
-    if (offset == 0) return;
+    if (s->offset_ns == 0 && s->drift == 0) return;
     int64_t *starts = hd_copy_change(rows, HD_COL_START);
     for (uint32_t i = 0; i < rows->block->row_count; i++) {
         if (starts[i] == HD_NO_TIME) continue;
-        if (__builtin_add_overflow(starts[i], offset, &moved) || moved == HD_NO_TIME)
-            moved = offset < 0 ? INT64_MIN + 1 : INT64_MAX;
-        starts[i] = moved;
+        starts[i] = saturating_add(saturating_add(starts[i], drifted(s, starts[i])), s->offset_ns);
     }
 }
 
@@ -197,6 +251,7 @@ static hd_status copy_samples(sample_copy *s, hd_error *err)
     s->sf = hd_trace_find_string(cpu, "sf", 2);
     s->names_are_events = hd_names_are_events(s->t->gpu);
     if (!s->launch_tracks || !s->own_tracks || !list_matches(s)) return HD_NOMEM(err);
+    HD_TRY(find_offset(s, err));
     hd_status status = hd_trace_stacks_open(&s->known, cpu, NULL);
     if (status != HD_OK && status != HD_ERR_DAMAGED) return HD_NOMEM(err); /* frames that cannot be read are none */
     if (s->known && !annotate_map_init(&s->map, s->t->stacks, hd_trace_stacks_tree(s->known))) return HD_NOMEM(err);

@@ -4,7 +4,9 @@
  * A trace of calls alone gives stacks of one frame, "cudaLaunchKernel": that much is true.
  *
  * A launch in a backward op (options->forward) stands under the op's forward op: the stack of that, a mark
- * "[backward]", then its own stack. Of backward ops around each other the innermost with a forward op counts.
+ * "[backward]", then its own stack. Of backward ops around each other the innermost with a forward op counts. Deep
+ * stacks under many forward ops would not fit memory: once BACKWARD_FRAMES a launch, and some millions, are spent,
+ * launches keep their own stacks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +36,7 @@ typedef struct slices_join {
     hd_attribution *a;
     asked *list; /* by row, each once */
     uint64_t *rows;
-    size_t count;
+    size_t count, last; /* the one that was found last */
     forward_pair *pairs;
     size_t pair_count;
     open_op *open; /* of the lane at hand, innermost last; each ends before those below it */
@@ -42,6 +44,7 @@ typedef struct slices_join {
     uint32_t track;
     uint32_t *frames; /* of one stack */
     size_t frame_capacity;
+    uint64_t frames_left; /* that may be put upon forward ops */
 } slices_join;
 
 /* ---- what is asked for ---------------------------------------------------------------------------------------------
@@ -98,10 +101,14 @@ static bool ask(slices_join *j)
     return true;
 }
 
-static asked *find(const slices_join *j, uint64_t row)
+/* Rows of a lane mostly come in their order. */
+static asked *find(slices_join *j, uint64_t row)
 {
     const asked key = {.row = row};
-    return bsearch(&key, j->list, j->count, sizeof *j->list, by_row);
+    if (j->last + 1 < j->count && j->list[j->last + 1].row == row) return &j->list[++j->last];
+    asked *found = bsearch(&key, j->list, j->count, sizeof *j->list, by_row);
+    if (found) j->last = (size_t)(found - j->list);
+    return found;
 }
 
 /* ---- contexts ------------------------------------------------------------------------------------------------------
@@ -152,6 +159,8 @@ static hd_status take(void *user, const hd_context *contexts, size_t count, hd_e
 /* ---- stacks --------------------------------------------------------------------------------------------------------
  */
 
+enum { BACKWARD_FRAMES = 256, BACKWARD_FRAMES_LEAST = 1 << 23 };
+
 /* The frames of `node` upon `base`; HD_NONE: no memory. */
 static uint32_t put_upon(slices_join *j, uint32_t base, uint32_t node)
 {
@@ -175,6 +184,9 @@ static uint32_t under_forward(slices_join *j, const asked *slice)
     if (slice->within == HD_NONE) return slice->node;
     const asked *forward = find(j, j->pairs[slice->within].forward);
     if (!forward || forward->node == HD_STACK_NONE) return slice->node;
+    uint32_t depth = hd_stacks_at(j->a->stacks, slice->node).depth;
+    if (depth > j->frames_left) return slice->node;
+    j->frames_left -= depth;
     uint32_t name = hd_stacks_name(j->a->stacks, mark, sizeof mark - 1);
     uint32_t base = hd_stacks_push(j->a->stacks, forward->node, name, HD_FRAME_MARK);
     j->a->forward_joined += j->a->launches.launches[slice->launch].work_count;
@@ -183,6 +195,7 @@ static uint32_t under_forward(slices_join *j, const asked *slice)
 
 static hd_status settle(slices_join *j, hd_error *err)
 {
+    j->frames_left = (uint64_t)j->count * BACKWARD_FRAMES + BACKWARD_FRAMES_LEAST;
     for (size_t i = 0; i < j->count; i++) {
         const asked *slice = &j->list[i];
         if (slice->launch == HD_NONE || slice->node == HD_STACK_NONE) continue;

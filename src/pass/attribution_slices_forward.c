@@ -6,8 +6,8 @@
 #include "base/vector.h"
 #include "heddle/launches.h"
 #include "pass/attribution_slices.h"
-#include "trace/flow_bind.h"
 #include "pass/pass_points.h"
+#include "trace/flow_bind.h"
 
 typedef struct pair_list {
     forward_pair *list;

@@ -3,21 +3,16 @@
 
 #include "base/error.h"
 #include "trace/launches_impl.h"
+#include "trace/ranks.h"
 
 /* ---- ranks ----------------------------------------------------------------------------------------------- */
-
-static int64_t rank_of(const hd_trace *trace, const hd_track *track)
-{
-    if (track->rank != HD_NO_NUMBER || track->parent >= hd_trace_track_count(trace)) return track->rank;
-    return hd_trace_track_at(trace, track->parent)->rank;
-}
 
 static bool find_ranks(launch_finder *f)
 {
     uint32_t count = hd_trace_track_count(f->trace);
     f->ranks = malloc(((size_t)count + 1) * sizeof *f->ranks);
     if (!f->ranks) return false;
-    for (uint32_t t = 0; t < count; t++) f->ranks[t] = rank_of(f->trace, hd_trace_track_at(f->trace, t));
+    for (uint32_t t = 0; t < count; t++) f->ranks[t] = hd_trace_rank_of(f->trace, t);
     f->ranks[count] = HD_NO_NUMBER;
     return true;
 }

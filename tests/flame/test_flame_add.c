@@ -357,6 +357,34 @@ static void test_flame_add__ranks_are_the_traces_own_or_their_places(void **stat
     hd_trace_free(plain);
 }
 
+static void test_flame_add__merged_ranks_are_told_by_the_names_of_processes(void **state)
+{
+    (void)state;
+    const hd_flame_options options = {.of = HD_FLAME_CPU_TIME, .by = HD_FLAME_BY_RANK};
+    scene s = scene_of("{\"distributedInfo\":{\"rank\":7},\"traceEvents\":["
+                       "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"rank 12: python\"}},"
+                       "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"args\":{\"name\":\"rank 3\"}},"
+                       "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":3,\"args\":{\"name\":\"rank 4x\"}},"
+                       "{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1},"
+                       "{\"ph\":\"X\",\"name\":\"f\",\"pid\":2,\"tid\":1,\"ts\":1,\"dur\":2},"
+                       "{\"ph\":\"X\",\"name\":\"f\",\"pid\":3,\"tid\":1,\"ts\":1,\"dur\":4}]}",
+                       &options);
+    char *text = flame_folded(&s.flame);
+    assert_string_equal(text, "rank 12;f 1000\nrank 3;f 2000\nrank 7;f 4000\n");
+    free(text);
+    scene_done(&s);
+}
+
+/* Traces that were added one way cannot be joined by others that are added the other way. */
+static void test_flame_add__all_traces_are_added_in_one_direction(void **state)
+{
+    (void)state;
+    const hd_flame_options down = {.of = HD_FLAME_CPU_TIME}, up = {.of = HD_FLAME_CPU_TIME, .reverse = true};
+    scene s = scene_of(train, &down);
+    assert_int_equal(hd_flame_add(&s.flame, s.trace, NULL, NULL, &up, NULL), HD_ERR_ARGUMENT);
+    scene_done(&s);
+}
+
 /* ---- names and times -------------------------------------------------------------------------------------------- */
 
 static void test_flame_add__names_choose_work_and_the_rest_is_removed(void **state)
@@ -538,6 +566,8 @@ int main(void)
         cmocka_unit_test(test_flame_add__by_name_of_cpu_time_callers_follow),
         cmocka_unit_test(test_flame_add__reverse_is_from_the_leaf_to_the_root),
         cmocka_unit_test(test_flame_add__ranks_are_the_traces_own_or_their_places),
+        cmocka_unit_test(test_flame_add__merged_ranks_are_told_by_the_names_of_processes),
+        cmocka_unit_test(test_flame_add__all_traces_are_added_in_one_direction),
         cmocka_unit_test(test_flame_add__names_choose_work_and_the_rest_is_removed),
         cmocka_unit_test(test_flame_add__full_names_keep_template_arguments),
         cmocka_unit_test(test_flame_add__work_is_cut_at_the_window_s_ends),

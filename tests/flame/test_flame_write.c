@@ -112,6 +112,7 @@ static void test_flame_write__folded_lines_are_sorted_by_their_bytes(void **stat
     /* '!' and ' ' are before ';', and so is the weight of a caller */
     assert_folded(&flame, "B 6\na!;x 3\na;x 4\nb 20\nb;c 1\n\xc3\xa9 5\n", 0);
     assert_int_equal(flame.total[0], 39);
+    assert_speedscope(&flame, 0);
     hd_flame_deinit(&flame);
 }
 

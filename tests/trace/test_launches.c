@@ -305,6 +305,22 @@ static void test_launches__equal_ids_belong_to_the_last_call_before(void **state
     done(&f);
 }
 
+static void test_launches__processes_may_be_named_by_their_ranks(void **state)
+{
+    (void)state;
+    found f = find_events("{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"rank 0: python\"}}",
+                          "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"rank 1: GPU\"}}",
+                          "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"args\":{\"name\":\"rank 1\"}}",
+                          CALL("cudaLaunchKernel", 1, 10, 2, "5"), WORK("a", 30, 4, "5"),
+                          CALL("cudaLaunchKernel", 1, 50, 2, "6"), WORK("b", 60, 4, "6"),
+                          "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaGraphLaunch\",\"pid\":2,\"tid\":1,"
+                          "\"ts\":20,\"dur\":1,\"args\":{\"correlation\":6}}",
+                          NULL);
+    assert_int_equal(f.l.works[0].launch, HD_NONE); /* the call was another rank's */
+    assert_string_equal(launch_name(&f, 1), "cudaGraphLaunch");
+    done(&f);
+}
+
 static void test_launches__the_creator_of_a_graphs_node_is_known(void **state)
 {
     (void)state;
@@ -641,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_launches__ids_may_be_text),
         cmocka_unit_test(test_launches__a_graph_has_many_works_in_the_order_of_time),
         cmocka_unit_test(test_launches__equal_ids_belong_to_the_last_call_before),
+        cmocka_unit_test(test_launches__processes_may_be_named_by_their_ranks),
         cmocka_unit_test(test_launches__the_creator_of_a_graphs_node_is_known),
         cmocka_unit_test(test_launches__cupti_slices_without_a_thread_are_joined),
         cmocka_unit_test(test_launches__a_trace_without_gpu_work_has_none),
