@@ -17,9 +17,10 @@ def main():
         if b"]]>" in data:
             sys.exit(f"embed.py: {path}: ']]>' would end the CDATA section around it")
         rows = [",".join(str(byte) for byte in data[i:i + 32]) for i in range(0, len(data), 32)]
-        parts.append(f"const char {name}[] = {{\n" + ",\n".join(rows) + f"}};\nconst size_t {name}_size = {len(data)};\n")
         if any(byte > 127 for byte in data):
             sys.exit(f"embed.py: {path}: only ASCII, please")
+        parts.append(f"const char {name}[] = {{\n" + ",\n".join(rows) + "};\n")
+        parts.append(f"const size_t {name}_size = {len(data)};\n")
     Path(out).write_text("\n".join(parts), encoding="ascii")
 
 

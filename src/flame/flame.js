@@ -1,7 +1,7 @@
 /* flame.js - what a flame graph of heddle does in a browser: zoom, search, tooltips, keyboard
  *
- * The picture is complete without this script, which reads the frames from the block of data, draws them anew as wide as
- * the window, and then takes the place of the fixed picture. Weights are BigInt: they are exact to the nanosecond.
+ * The picture is complete without this script, which reads the frames from the block of data, draws them anew as wide
+ * as the window, and puts that in the place of the fixed picture. Weights are BigInt: they are exact to the nanosecond.
  * Frames of one colour are one path, so that tens of thousands of them are a few dozen elements; which frame is under
  * the pointer is found by the numbers.
  */
@@ -149,7 +149,7 @@ function facts(i) {
 /* The part of a text that fits a width: East Asian characters take two places. */
 function fit(text, width) {
   const places = Math.floor(width / CHAR);
-  if (places < 3) return "";
+  if (places < 4) return "";
   let used = 0, cut = 0, at = 0;
   for (const c of text) {
     const p = c.codePointAt(0);
@@ -312,7 +312,9 @@ function showTip(i, x, y) {
     make(HTML, "th", {}, row).textContent = word;
     make(HTML, "td", {}, row).textContent = value;
   }
-  const room = Math.min(620, width - 2 * PAD);
+  const long = title(i).length > 500; /* as wide as can be, so that the numbers below it stay in sight */
+  tip.firstChild.classList.toggle("long", long);
+  const room = Math.min(long ? width : 620, width - 2 * PAD);
   tipBox.setAttribute("width", room);
   const w = Math.ceil(tip.offsetWidth) + 8, h = Math.ceil(tip.offsetHeight) + 8;
   tipBox.setAttribute("width", w);
@@ -373,7 +375,7 @@ function search(text, keepHash) {
   matches = null;
   if (text) {
     const test = matcher(text);
-    matches = data.names.map((n, i) => i > 0 && test(n));
+    matches = data.names.map((n, i) => i > 1 && test(n)); /* neither what is left out nor "all" */
   }
   draw();
   showFound();
@@ -391,11 +393,16 @@ function saveHash() {
   if (pattern) parts.push("search=" + encodeURIComponent(pattern));
   const hash = parts.length ? "#" + parts.join("&") : "";
   if (hash === location.hash) return;
-  try { history.replaceState(null, "", hash || location.pathname + location.search); } catch (e) { location.hash = hash; }
+  try {
+    history.replaceState(null, "", hash || location.pathname + location.search);
+  } catch (e) {
+    location.hash = hash;
+  }
 }
 
 function loadHash() {
-  const wanted = new Map((standalone ? location.hash : "").slice(1).split("&").map(p => [p.split("=")[0], p.slice(p.indexOf("=") + 1)]));
+  const parts = (standalone ? location.hash : "").slice(1).split("&");
+  const wanted = new Map(parts.map(p => [p.split("=")[0], p.slice(p.indexOf("=") + 1)]));
   let text = "", at = 0;
   try { text = decodeURIComponent(wanted.get("search") || ""); } catch (e) { text = wanted.get("search"); }
   if (wanted.get("zoom")) for (let i = frames - 1; i > 0 && !at; i--) if (key(i) === wanted.get("zoom")) at = i;
@@ -452,8 +459,11 @@ function step(i, by) {
 
 function widestChild(i) {
   let best = -1;
-  for (let c = i + 1; c < end[i]; c = end[c]) if (rows[depth[c]].includes(c) && (best < 0 || size[c] > size[best])) best = c;
-  return best < 0 ? i : best;
+  for (let c = i + 1; c < end[i]; c = end[c]) {
+    if (inside(zoom, c)) return c; /* from a caller of the zoomed frame toward that */
+    if (best < 0 || size[c] > size[best]) best = c;
+  }
+  return best < 0 || wide(best) < NARROWEST ? i : best;
 }
 
 const [AWAY, BACK] = data.icicle ? ["ArrowDown", "ArrowUp"] : ["ArrowUp", "ArrowDown"];
@@ -525,7 +535,8 @@ function fillPanel() {
   for (const [text, stacks, weight, below] of data.gone.list) {
     const item = make(HTML, "li", {}, list);
     make(HTML, "bdi", {}, item).textContent = text;
-    item.append(" \u2014 " + both(BigInt(weight)) + ", " + grouped(stacks) + (stacks === 1 ? " stack" : " stacks") + ", was called by ");
+    const many = grouped(stacks) + (stacks === 1 ? " stack" : " stacks");
+    item.append(" \u2014 " + both(BigInt(weight)) + ", " + many + ", was called by ");
     const go = make(HTML, "button", {type: "button"}, item);
     go.textContent = title(below);
     go.addEventListener("click", () => { showPanel(false); focus = below; zoomTo(below); });

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "flame/flame.h"
 #include "heddle/names.h"
 
@@ -27,6 +28,8 @@ typedef struct joined {
     uint32_t *nodes[SIDES];  /* by node of a side: that of the common tree */
     uint32_t counts[SIDES];
     kernel *kernels;
+    uint32_t *short_names; /* by name of the common tree: its short name's, HD_NONE: not yet asked */
+    size_t short_capacity;
     int64_t *weights; /* what a view points at: self, total, base_self, base_total */
     uint64_t *works;  /* count, base_count */
 } joined;
@@ -42,6 +45,7 @@ static void joined_free(joined *join)
         free(join->nodes[side]);
     }
     free(join->kernels);
+    free(join->short_names);
     free(join->weights);
     free(join->works);
     free(join);
@@ -88,7 +92,7 @@ static uint32_t name_of(joined *join, int side, uint32_t name)
 }
 
 /* "[GPU_Kernel]void f<int>(float)" is "f" here. */
-static uint32_t short_of(joined *join, uint32_t name)
+static uint32_t shorten(joined *join, uint32_t name)
 {
     static const char prefix[] = "[GPU_Kernel]";
     hd_string text = hd_stacks_text(join->stacks, name);
@@ -98,6 +102,18 @@ static uint32_t short_of(joined *join, uint32_t name)
     }
     char shortened[HD_NAME_BYTES];
     return hd_stacks_name(join->shorts, shortened, hd_name_short(shortened, text));
+}
+
+static uint32_t short_of(joined *join, uint32_t name)
+{
+    while (name >= join->short_capacity) {
+        size_t capacity = join->short_capacity;
+        if (!hd_grow((void **)&join->short_names, &join->short_capacity, capacity, sizeof *join->short_names))
+            return HD_NONE;
+        memset(join->short_names + capacity, 0xff, (join->short_capacity - capacity) * sizeof *join->short_names);
+    }
+    if (join->short_names[name] == HD_NONE) join->short_names[name] = shorten(join, name);
+    return join->short_names[name];
 }
 
 /* Match the frames of a level but its kernels, which go into a list: its new size. HD_NONE: no memory. */

@@ -2,12 +2,7 @@
  *
  * The picture is there without a script, for printing and for viewers of images: all frames of one colour are one path,
  * at about twenty bytes each. What a browser needs besides, the tree with names and exact weights, is a block of data
- * beside it, at about as many, with every name once: one line of numbers in preorder,
- *
- *   up name self count [old-self old-count colour] [hidden [gone gone-stacks]]
- *
- * up: how many callers end here; name 0: what is left out, with the last three. Totals are the sums of selves.
- * flame.js reads it and draws everything anew.
+ * beside it, at about as many (flame_svg_data.c), from which flame.js draws everything anew.
  */
 #include <ctype.h>
 #include <math.h>
@@ -19,49 +14,27 @@
 #include "flame/flame_svg.h"
 
 enum {
-    WIDTH = 1200,
-    PAD = 10,
-    TOP = 88,
-    ROW = 18,
-    BOX = ROW - 1,      /* a frame's height */
-    BORDERED = 30,      /* tenths of a pixel: frames from this width on have a border */
-    LABEL_PAD = 30,     /* tenths, on either side of a name */
-    LABEL_CHAR = 67,    /* tenths of ten characters … */
-    LABEL_PLACES = 3,   /* of a name that is cut shorter nothing is shown */
-    TITLE_PLACES = 130, /* in WIDTH */
-    SENTENCE_PLACES = 170,
+    BOX = SVG_ROW - 1,     /* a frame's height */
+    BORDERED = 30,         /* tenths of a pixel: frames from this width on have a border */
+    LABEL_PAD = 30,        /* tenths, on either side of a name */
+    LABEL_CHAR = 67,       /* tenths of ten characters */
+    LABEL_PLACES = 4,      /* of a name that is cut shorter nothing is shown */
+    TITLE_PLACES = 130,    /* in the width of the picture */
+    SENTENCE_PLACES = 170, /* the same, of smaller letters */
 };
 
 #define DEFAULT_MIN_PERCENT 0.05
 
-/* A name of the picture: frames of two kinds with one name are two. */
-typedef struct drawn_name {
-    uint32_t name, next; /* next: of the same name, 0: none */
-    hd_frame_kind kind;
-    bool changed;
-} drawn_name;
+_Static_assert(BOX == 17, "put_box says so");
 
-typedef struct picture {
-    const hd_flame *flame;
-    const flame_view *view;
-    svg_layout layout;
-    svg_words words;
-    drawn_name *names; /* 0: what is left out, 1: the root */
-    size_t name_count, name_capacity;
-    uint32_t *heads;   /* by name of the tree: its first entry in `names`, 0: none */
-    uint32_t *entries; /* by cell */
-    bool kinds[HD_FRAME_KINDS];
-    hd_bytes paths[SVG_COLORS][2]; /* without and with a border */
-    hd_bytes labels, out;
-} picture;
-
-static void picture_deinit(picture *p)
+static void picture_deinit(svg_picture *p)
 {
     for (size_t i = 0; i < SVG_COLORS; i++) {
         hd_bytes_deinit(&p->paths[i][0]);
         hd_bytes_deinit(&p->paths[i][1]);
     }
     hd_bytes_deinit(&p->labels);
+    hd_bytes_deinit(&p->marks);
     hd_bytes_deinit(&p->out);
     svg_layout_deinit(&p->layout);
     free(p->names);
@@ -69,22 +42,24 @@ static void picture_deinit(picture *p)
     free(p->entries);
 }
 
-static hd_string text_of(const char *text)
+static int64_t tenths_of(const svg_picture *p, int64_t weight)
 {
-    return (hd_string){text, strlen(text)};
+    double all = (double)p->layout.cells[0].total;
+    if (all <= 0) return 0;
+    return llround((double)weight / all * ((SVG_WIDTH - 2 * SVG_PAD) * 10));
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-static bool add_name(picture *p, uint32_t name, hd_frame_kind kind)
+static bool add_name(svg_picture *p, uint32_t name, hd_frame_kind kind)
 {
     if (!hd_grow((void **)&p->names, &p->name_capacity, p->name_count, sizeof *p->names)) return false;
-    p->names[p->name_count++] = (drawn_name){name, 0, kind, false};
+    p->names[p->name_count++] = (svg_name){name, 0, kind, false};
     p->kinds[kind] = true;
     return true;
 }
 
-static hd_string name_text(const picture *p, uint32_t entry)
+hd_string svg_name_text(const svg_picture *p, uint32_t entry)
 {
     static const hd_string root = {"all", 3}, rest = {"", 0};
     if (entry <= 1) return entry ? root : rest;
@@ -92,7 +67,7 @@ static hd_string name_text(const picture *p, uint32_t entry)
 }
 
 /* The entry of a frame's name, which is made if need be; 0: no memory. */
-static uint32_t entry_of(picture *p, uint32_t node)
+static uint32_t entry_of(svg_picture *p, uint32_t node)
 {
     hd_frame frame = hd_stacks_at(p->view->stacks, node);
     if (frame.kind >= HD_FRAME_KINDS) frame.kind = HD_FRAME_UNKNOWN;
@@ -107,7 +82,7 @@ static uint32_t entry_of(picture *p, uint32_t node)
     return made;
 }
 
-static hd_status name_cells(picture *p, hd_error *err)
+static hd_status name_cells(svg_picture *p, hd_error *err)
 {
     p->heads = calloc(hd_stacks_name_count(p->view->stacks), sizeof *p->heads);
     p->entries = calloc(p->layout.count, sizeof *p->entries);
@@ -118,7 +93,7 @@ static hd_status name_cells(picture *p, hd_error *err)
     for (size_t i = 1; i < p->layout.count; i++) {
         const svg_cell *cell = &p->layout.cells[i];
         if (cell->node == HD_NONE)
-            p->kinds[HD_FRAME_MARK] |= cell->total > 0;
+            p->kinds[HD_FRAME_MARK] |= tenths_of(p, cell->start + cell->total) > tenths_of(p, cell->start);
         else if ((p->entries[i] = entry_of(p, cell->node)) == 0)
             return HD_NOMEM(err);
     }
@@ -127,28 +102,21 @@ static hd_status name_cells(picture *p, hd_error *err)
 
 /* ---- frames as they are seen without a script -------------------------------------------------------------------- */
 
-static int64_t tenths_of(const picture *p, int64_t weight)
+int64_t svg_picture_height(const svg_picture *p)
 {
-    double all = (double)p->layout.cells[0].total;
-    if (all <= 0) return weight > 0 ? 0 : (WIDTH - 2 * PAD) * 10;
-    return llround((double)weight / all * ((WIDTH - 2 * PAD) * 10));
+    return SVG_TOP + (int64_t)p->layout.rows * SVG_ROW + SVG_PAD;
 }
 
-static int64_t height_of(const picture *p)
+static int64_t top_of(const svg_picture *p, const svg_cell *cell)
 {
-    return TOP + (int64_t)p->layout.rows * ROW + PAD;
+    return SVG_TOP + (int64_t)(p->flame->reverse ? cell->depth : p->layout.rows - 1 - cell->depth) * SVG_ROW;
 }
 
-static int64_t top_of(const picture *p, const svg_cell *cell)
-{
-    return TOP + (int64_t)(p->flame->reverse ? cell->depth : p->layout.rows - 1 - cell->depth) * ROW;
-}
-
-static unsigned color_of(const picture *p, size_t i)
+unsigned svg_picture_color(const svg_picture *p, size_t i)
 {
     const svg_cell *cell = &p->layout.cells[i];
     if (p->view->base_total && cell->node != HD_NONE) return svg_color_change(cell->base_total, cell->total);
-    return svg_color_of(p->names[p->entries[i]].kind, name_text(p, p->entries[i]));
+    return svg_color_of(p->names[p->entries[i]].kind, svg_name_text(p, p->entries[i]));
 }
 
 static void put_box(hd_bytes *out, int64_t left, int64_t top, int64_t width)
@@ -189,27 +157,46 @@ static void put_label(hd_bytes *out, hd_string name, int64_t left, int64_t top, 
     svg_put(out, "</text>\n");
 }
 
-static void place_cells(picture *p)
+/* A line on the edge of the frame from which old stacks are gone, as wide as they were. */
+static void put_gone_mark(svg_picture *p, const svg_cell *rest)
+{
+    const svg_cell *caller = &p->layout.cells[rest->caller];
+    int64_t left = tenths_of(p, caller->start), width = tenths_of(p, caller->start + caller->total) - left;
+    int64_t was = tenths_of(p, rest->gone < p->layout.cells[0].total ? rest->gone : p->layout.cells[0].total);
+    if (width < BORDERED) return;
+    if (was < BORDERED) was = BORDERED;
+    if (was > width) was = width;
+    svg_put(&p->marks, "<rect class=\"gone\" x=\"");
+    svg_put_tenths(&p->marks, SVG_PAD * 10 + left + width - was);
+    svg_put(&p->marks, "\" y=\"");
+    svg_put_int(&p->marks, top_of(p, caller) + (p->flame->reverse ? BOX - 3 : 0));
+    svg_put(&p->marks, "\" width=\"");
+    svg_put_tenths(&p->marks, was);
+    svg_put(&p->marks, "\" height=\"3\"/>\n");
+}
+
+static void place_cells(svg_picture *p)
 {
     for (size_t i = 0; i < p->layout.count; i++) {
         const svg_cell *cell = &p->layout.cells[i];
         int64_t left = tenths_of(p, cell->start), width = tenths_of(p, cell->start + cell->total) - left;
-        if (i == 0) left = 0, width = (WIDTH - 2 * PAD) * 10;
+        if (i == 0) left = 0, width = (SVG_WIDTH - 2 * SVG_PAD) * 10;
+        if (cell->gone > 0) put_gone_mark(p, cell);
         if (width <= 0) continue;
         int64_t top = top_of(p, cell);
-        left += PAD * 10;
-        put_box(&p->paths[color_of(p, i)][width >= BORDERED], left, top, width);
+        left += SVG_PAD * 10;
+        put_box(&p->paths[svg_picture_color(p, i)][width >= BORDERED], left, top, width);
         char hidden[48];
-        hd_string name = name_text(p, p->entries[i]);
+        hd_string name = svg_name_text(p, p->entries[i]);
         if (cell->node == HD_NONE) {
             snprintf(hidden, sizeof hidden, "[%llu narrower frames]", (unsigned long long)cell->hidden);
-            name = text_of(hidden);
+            name = svg_text_of(hidden);
         }
         put_label(&p->labels, without_prefix(name), left, top, width);
     }
 }
 
-static void put_static(picture *p)
+static void put_static(svg_picture *p)
 {
     hd_bytes *out = &p->out;
     svg_put(out, "<g class=\"static\">\n");
@@ -226,6 +213,7 @@ static void put_static(picture *p)
             svg_put(out, "\"/>\n");
         }
     }
+    hd_bytes_put(out, p->marks.data, p->marks.size);
     svg_put(out, "<g class=\"t\">\n");
     hd_bytes_put(out, p->labels.data, p->labels.size);
     svg_put(out, "</g>\n</g>\n");
@@ -253,12 +241,12 @@ static int64_t put_key(hd_bytes *out, int64_t x, const char *text)
     return x + (int64_t)strlen(text) * 13 / 2 + 16;
 }
 
-static void put_kinds(picture *p)
+static void put_kinds(svg_picture *p)
 {
     static const hd_frame_kind order[] = {HD_FRAME_GROUP,  HD_FRAME_PYTHON,  HD_FRAME_ANNOTATION, HD_FRAME_OP,
                                           HD_FRAME_NATIVE, HD_FRAME_OS,      HD_FRAME_API,        HD_FRAME_KERNEL,
                                           HD_FRAME_COPY,   HD_FRAME_UNKNOWN, HD_FRAME_MARK};
-    int64_t x = PAD;
+    int64_t x = SVG_PAD;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         char rgb[8];
         if (!p->kinds[order[i]]) continue;
@@ -268,9 +256,9 @@ static void put_kinds(picture *p)
     }
 }
 
-static void put_changes(picture *p)
+static void put_changes(svg_picture *p)
 {
-    int64_t x = put_key(&p->out, PAD, "less than before") - 6;
+    int64_t x = put_key(&p->out, SVG_PAD, "less than before") - 6;
     for (unsigned i = 0; i < SVG_CHANGES; i++, x += 14) {
         char rgb[8];
         svg_color_text(rgb, HD_FRAME_KINDS * SVG_SHADES + i);
@@ -296,21 +284,21 @@ static void put_line(hd_bytes *out, const char *kind, int64_t y, hd_string text,
 }
 
 /* The sentences in two lines: as many as fit into the first. */
-static void put_sentences(picture *p)
+static void put_sentences(svg_picture *p)
 {
     char line[SVG_SENTENCES * 168] = "";
     int64_t y = 43;
     for (size_t i = 0; i < p->words.count; i++) {
         const char *sentence = p->words.sentences[i];
         if (*line && y == 43 && strlen(line) + strlen(sentence) > 110) {
-            put_line(&p->out, "sub", y, text_of(line), SENTENCE_PLACES);
+            put_line(&p->out, "sub", y, svg_text_of(line), SENTENCE_PLACES);
             *line = 0;
             y = 59;
         }
         if (*line) strcat(line, " · ");
         strcat(line, sentence);
     }
-    put_line(&p->out, "sub", y, text_of(line), SENTENCE_PLACES);
+    put_line(&p->out, "sub", y, svg_text_of(line), SENTENCE_PLACES);
 }
 
 static void put_page(hd_bytes *out, int64_t height)
@@ -320,11 +308,11 @@ static void put_page(hd_bytes *out, int64_t height)
     svg_put(out, "\" fill=\"#fff\"/>\n");
 }
 
-static void put_head(picture *p)
+static void put_head(svg_picture *p)
 {
     svg_put(&p->out, "<g class=\"head\">\n");
-    put_page(&p->out, TOP - 3);
-    put_line(&p->out, "title", 24, text_of(p->words.title), TITLE_PLACES);
+    put_page(&p->out, SVG_TOP - 3);
+    put_line(&p->out, "title", 24, svg_text_of(p->words.title), TITLE_PLACES);
     put_sentences(p);
     svg_put(&p->out, "<g class=\"legend\">\n");
     if (p->view->base_total)
@@ -334,179 +322,44 @@ static void put_head(picture *p)
     svg_put(&p->out, "</g>\n</g>\n");
 }
 
-static void put_begin(picture *p)
+static void put_begin(svg_picture *p)
 {
     hd_bytes *out = &p->out;
     svg_put(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"heddle\" "
             "width=\"1200\" height=\"");
-    svg_put_int(out, height_of(p));
+    svg_put_int(out, svg_picture_height(p));
     svg_put(out, "\" viewBox=\"0 0 1200 ");
-    svg_put_int(out, height_of(p));
+    svg_put_int(out, svg_picture_height(p));
     svg_put(out, "\" role=\"img\" aria-label=\"");
-    svg_put_text(out, text_of(p->words.title), SIZE_MAX);
+    svg_put_text(out, svg_text_of(p->words.title), SIZE_MAX);
     svg_put(out, "\">\n<title>");
-    svg_put_text(out, text_of(p->words.title), SIZE_MAX);
+    svg_put_text(out, svg_text_of(p->words.title), SIZE_MAX);
     svg_put(out, "</title>\n<desc>");
     for (size_t i = 0; i < p->words.count; i++) {
         if (i) svg_put(out, "; ");
-        svg_put_text(out, text_of(p->words.sentences[i]), SIZE_MAX);
+        svg_put_text(out, svg_text_of(p->words.sentences[i]), SIZE_MAX);
     }
     svg_put(out, "</desc>\n<style>\n");
     hd_bytes_put(out, flame_css, flame_css_size);
     svg_put(out, "</style>\n");
-    put_page(out, height_of(p));
-}
-
-/* ---- data for the script ----------------------------------------------------------------------------------------- */
-
-static void put_number(hd_bytes *out, uint64_t value)
-{
-    svg_put_int(out, value > INT64_MAX ? INT64_MAX : (int64_t)value);
-    svg_put(out, " ");
-}
-
-static void put_weight(hd_bytes *out, int64_t weight)
-{
-    svg_put_int(out, weight);
-    svg_put(out, " ");
-}
-
-static void put_frames(picture *p)
-{
-    hd_bytes *out = &p->out;
-    bool compared = p->view->base_total != NULL;
-    for (size_t i = 0; i < p->layout.count; i++) {
-        const svg_cell *cell = &p->layout.cells[i];
-        put_number(out, i ? cell[-1].depth + 1 - cell->depth : 0);
-        put_number(out, p->entries[i]);
-        put_weight(out, cell->self);
-        put_number(out, cell->count);
-        if (compared) {
-            put_weight(out, cell->base_self);
-            put_number(out, cell->base_count);
-            put_number(out, color_of(p, i));
-        }
-        if (cell->node == HD_NONE) {
-            put_number(out, cell->hidden);
-            if (compared) put_weight(out, cell->gone);
-            if (compared) put_number(out, cell->gone_stacks);
-        }
-    }
-    out->size--; /* the last space */
-}
-
-static void put_names(picture *p)
-{
-    hd_bytes *out = &p->out;
-    svg_put(out, "\"names\":[\"\",\"all\"");
-    for (uint32_t i = 2; i < p->name_count; i++) {
-        svg_put(out, ",");
-        p->names[i].changed = svg_put_json(out, name_text(p, i));
-    }
-    svg_put(out, "],\n\"classes\":[");
-    for (uint32_t i = 0; i < p->name_count; i++) {
-        if (i) svg_put(out, ",");
-        svg_put_int(out, svg_color_of(p->names[i].kind, name_text(p, i)));
-    }
-    svg_put(out, "],\n");
-}
-
-static void put_palette(hd_bytes *out)
-{
-    svg_put(out, "\"kinds\":[");
-    for (int kind = 0; kind < HD_FRAME_KINDS; kind++) {
-        if (kind) svg_put(out, ",");
-        svg_put_json(out, text_of(svg_kind_label((hd_frame_kind)kind)));
-    }
-    svg_put(out, "],\n\"colors\":[");
-    for (unsigned color = 0; color < SVG_COLORS; color++) {
-        char rgb[8];
-        svg_color_text(rgb, color);
-        if (color) svg_put(out, ",");
-        svg_put_json(out, text_of(rgb));
-    }
-    svg_put(out, "],\n");
-}
-
-static void put_gone(picture *p)
-{
-    hd_bytes *out = &p->out;
-    svg_put(out, "\"gone\":{\"text\":");
-    svg_put_json(out, text_of(p->words.gone));
-    svg_put(out, ",\"list\":[");
-    for (size_t i = 0; i < p->layout.gone_count; i++) {
-        const svg_gone *gone = &p->layout.gone[i];
-        svg_put(out, i ? ",\n[" : "[");
-        svg_put_json(out, hd_stacks_text(p->view->stacks, hd_stacks_at(p->view->stacks, gone->node).name));
-        svg_put(out, ",");
-        svg_put_int(out, (int64_t)gone->stacks);
-        svg_put(out, ",\"");
-        svg_put_int(out, gone->weight);
-        svg_put(out, "\",");
-        svg_put_int(out, gone->below);
-        svg_put(out, "]");
-    }
-    svg_put(out, "]},\n");
-}
-
-static void put_setting(hd_bytes *out, const char *key, int64_t value)
-{
-    svg_put(out, "\"");
-    svg_put(out, key);
-    svg_put(out, "\":");
-    svg_put_int(out, value);
-    svg_put(out, ",");
-}
-
-static void put_word(hd_bytes *out, const char *key, const char *word)
-{
-    svg_put(out, "\"");
-    svg_put(out, key);
-    svg_put(out, "\":");
-    svg_put_json(out, text_of(word));
-    svg_put(out, ",");
-}
-
-static void put_data(picture *p)
-{
-    hd_bytes *out = &p->out;
-    svg_put(out, "<script type=\"application/json\" class=\"data\">\n{");
-    put_setting(out, "width", WIDTH);
-    put_setting(out, "height", height_of(p));
-    put_setting(out, "top", TOP);
-    put_setting(out, "pad", PAD);
-    put_setting(out, "row", ROW);
-    put_setting(out, "rows", p->layout.rows);
-    put_setting(out, "shades", SVG_SHADES);
-    svg_put(out, p->flame->reverse ? "\"icicle\":true," : "\"icicle\":false,");
-    svg_put(out, p->view->base_total ? "\"compared\":true,\n" : "\"compared\":false,\n");
-    put_word(out, "title", p->words.title);
-    put_word(out, "unit", hd_flame_unit(p->flame->of));
-    put_word(out, "what", p->words.what);
-    svg_put(out, "\n");
-    put_palette(out);
-    if (p->layout.gone_count) put_gone(p);
-    put_names(p);
-    svg_put(out, "\"frames\":\"");
-    put_frames(p);
-    svg_put(out, "\"}\n</script>\n");
+    put_page(out, svg_picture_height(p));
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static hd_status write_picture(picture *p, hd_output *output, hd_error *err)
+static hd_status write_picture(svg_picture *p, hd_output *output, hd_error *err)
 {
     HD_TRY(name_cells(p, err));
     place_cells(p);
     put_begin(p);
     put_head(p);
     put_static(p);
-    put_data(p);
+    svg_put_data(p);
     svg_put(&p->out, "<script><![CDATA[\n");
     hd_bytes_put(&p->out, flame_js, flame_js_size);
     svg_put(&p->out, "]]></script>\n</svg>\n");
-    bool failed = p->out.failed || p->labels.failed;
+    bool failed = p->out.failed || p->labels.failed || p->marks.failed;
     for (size_t i = 0; i < SVG_COLORS; i++) failed |= p->paths[i][0].failed || p->paths[i][1].failed;
     return failed ? HD_NOMEM(err) : hd_output_write(output, p->out.data, p->out.size, err);
 }
@@ -517,7 +370,7 @@ hd_status flame_write_svg(const hd_flame *flame, hd_output *output, const hd_fla
     flame_view view;
     double min_percent = options->min_percent >= 0 ? options->min_percent : DEFAULT_MIN_PERCENT;
     HD_TRY(flame_view_init(&view, flame, options->base, err));
-    picture *p = calloc(1, sizeof *p);
+    svg_picture *p = calloc(1, sizeof *p);
     hd_status status = p ? svg_layout_init(&p->layout, &view, min_percent, err) : HD_NOMEM(err);
     if (status == HD_OK) {
         p->flame = flame;

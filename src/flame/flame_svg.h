@@ -16,6 +16,7 @@ extern const size_t flame_css_size;
 /* A frame, or what is left out of the frames that its caller called: those too narrow, and old ones that are gone. */
 typedef struct svg_cell {
     uint32_t node;        /* HD_NONE: what is left out */
+    uint32_t caller;      /* a cell */
     uint32_t depth;       /* 0: the root */
     int64_t start, total; /* of the root's weight, from the left */
     int64_t self, base_self, base_total;
@@ -91,5 +92,43 @@ void svg_put_tenths(hd_bytes *out, int64_t tenths); /* "12.3", "12" */
 bool svg_put_text(hd_bytes *out, hd_string text, size_t places);
 /* The same as a JSON string that may stand between tags, of at most HD_NAME_BYTES. */
 bool svg_put_json(hd_bytes *out, hd_string text);
+
+static inline hd_string svg_text_of(const char *text)
+{
+    return (hd_string){text, strlen(text)};
+}
+
+/* ---- the picture (flame_svg.c) ----------------------------------------------------------------------------------- */
+
+enum { SVG_WIDTH = 1200, SVG_PAD = 10, SVG_TOP = 88, SVG_ROW = 18 };
+
+/* A name of the picture: frames of two kinds with one name are two. */
+typedef struct svg_name {
+    uint32_t name, next; /* next: of the same name, 0: none */
+    hd_frame_kind kind;
+    bool changed;
+} svg_name;
+
+typedef struct svg_picture {
+    const hd_flame *flame;
+    const flame_view *view;
+    svg_layout layout;
+    svg_words words;
+    svg_name *names; /* 0: what is left out, 1: the root */
+    size_t name_count, name_capacity;
+    uint32_t *heads;   /* by name of the tree: its first entry in `names`, 0: none */
+    uint32_t *entries; /* by cell */
+    bool kinds[HD_FRAME_KINDS];
+    hd_bytes paths[SVG_COLORS][2]; /* without and with a border */
+    hd_bytes labels, marks, out;
+} svg_picture;
+
+hd_string svg_name_text(const svg_picture *p, uint32_t name);
+unsigned svg_picture_color(const svg_picture *p, size_t cell);
+int64_t svg_picture_height(const svg_picture *p);
+
+/* ---- data for the script (flame_svg_data.c) ---------------------------------------------------------------------- */
+
+void svg_put_data(svg_picture *p);
 
 #endif

@@ -152,10 +152,12 @@ static int64_t take_room(int64_t *at, const svg_cell *caller, int64_t total)
 static void put_node(maker *m, uint32_t node, int64_t start, int64_t total)
 {
     const flame_view *view = m->view;
+    hd_frame frame = hd_stacks_at(view->stacks, node);
     uint32_t slot = m->slots[node];
     svg_cell *cell = &m->out->cells[m->out->count];
     *cell = (svg_cell){.node = node,
-                       .depth = hd_stacks_at(view->stacks, node).depth,
+                       .caller = node ? m->cells[m->slots[frame.caller]] : 0,
+                       .depth = frame.depth,
                        .start = start,
                        .total = total,
                        .self = view->self[node],
@@ -178,6 +180,7 @@ static void put_rest(maker *m, uint32_t slot)
     const svg_cell *caller = &m->out->cells[m->cells[slot]];
     if (!rest->hidden && !rest->gone_stacks) return;
     rest->node = HD_NONE;
+    rest->caller = m->cells[slot];
     rest->depth = caller->depth + 1;
     rest->start = m->at[slot];
     rest->total = take_room(&m->at[slot], caller, rest->self > 0 ? rest->self : 0);

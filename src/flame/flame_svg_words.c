@@ -143,9 +143,10 @@ static void say_more(svg_words *out, const hd_flame *flame, const svg_layout *la
     }
 }
 
-static void say_compared(svg_words *out, const hd_flame *flame, const svg_layout *layout)
+static void say_compared(svg_words *out, const hd_flame *flame, const flame_view *view, const svg_layout *layout)
 {
     char count[40], weight[64];
+    if (flame->no_stack_count) say(out, "%.1f %% without a stack", percent_of(flame->no_stack, view->total[0]));
     say(out, "widths: the new one; red: more than before, blue: less");
     if (layout->gone_stacks == 0) return;
     put_grouped(count, sizeof count, layout->gone_stacks);
@@ -163,6 +164,6 @@ void svg_words_init(svg_words *out, const hd_flame *flame, const flame_view *vie
         say(out, "%.150s", out->title);
         snprintf(out->title, sizeof out->title, "%s", options->title);
     }
-    if (view->base_total) say_compared(out, flame, layout);
+    if (view->base_total) say_compared(out, flame, view, layout);
     say_more(out, flame, layout, min_percent);
 }

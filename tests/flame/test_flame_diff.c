@@ -47,15 +47,20 @@ static char *text_of(const flame_view *view)
     hd_bytes text = {0};
     for (uint32_t n = 1; n < count; n++) {
         if (!view->self[n] && !view->base_self[n]) continue;
-        char line[4096] = "", shorter[4200];
-        for (uint32_t at = n; at; at = hd_stacks_at(view->stacks, at).caller) {
-            hd_string name = hd_stacks_text(view->stacks, hd_stacks_at(view->stacks, at).name);
-            strcpy(shorter, line);
-            snprintf(line, sizeof line, "%.*s%s%s", (int)name.size, name.data, *shorter ? ";" : "", shorter);
+        char line[4096], weights[64];
+        char *at = line + sizeof line; /* written from its end, the leaf first */
+        int size =
+            snprintf(weights, sizeof weights, " %lld %lld\n", (long long)view->base_self[n], (long long)view->self[n]);
+        at -= size + 1;
+        memcpy(at, weights, (size_t)size + 1);
+        for (uint32_t node = n; node; node = hd_stacks_at(view->stacks, node).caller) {
+            hd_string name = hd_stacks_text(view->stacks, hd_stacks_at(view->stacks, node).name);
+            assert_true((size_t)(at - line) > name.size + 1);
+            if (node != n) *--at = ';';
+            at -= name.size;
+            memcpy(at, name.data, name.size);
         }
-        snprintf(shorter, sizeof shorter, "%s %lld %lld\n", line, (long long)view->base_self[n],
-                 (long long)view->self[n]);
-        lines[used++] = strdup(shorter);
+        lines[used++] = strdup(at);
     }
     qsort(lines, used, sizeof *lines, compare_lines);
     for (uint32_t i = 0; i < used; i++) {

@@ -75,6 +75,7 @@ static void check_layout(const svg_layout *layout, const hd_flame *flame, double
         if (i == 0) continue;
         assert_true(cell->depth >= 1 && cell->depth <= layout->cells[i - 1].depth + 1);
         const svg_cell *caller = &layout->cells[open[cell->depth - 1]];
+        assert_int_equal(cell->caller, open[cell->depth - 1]);
         assert_int_equal(cell->start, at[open[cell->depth - 1]]);
         at[open[cell->depth - 1]] += cell->total;
         assert_true(at[open[cell->depth - 1]] <= caller->start + caller->total);

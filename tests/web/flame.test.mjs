@@ -19,8 +19,8 @@ function readData(name) {
   const numbers = data.frames.split(" ").map(Number), frames = [], open = [];
   for (let i = 0; i < numbers.length;) {
     open.length -= numbers[i++];
-    const frame = {caller: open[open.length - 1], depth: open.length, name: numbers[i++], total: numbers[i++], works: numbers[i++]};
-    frame.used = 0;
+    const frame = {caller: open[open.length - 1], depth: open.length, used: 0};
+    [frame.name, frame.total, frame.works] = [numbers[i++], numbers[i++], numbers[i++]];
     if (data.compared) { frame.old = numbers[i++]; i++; frame.color = data.colors[numbers[i++]]; }
     if (frame.name === 0) i += data.compared ? 3 : 1;
     frames.push(frame);
@@ -58,7 +58,8 @@ function assertDrawn({data, frames}, boxes, width, tolerance) {
       while (row[at].x < data.pad + f.start * scale - tolerance) at++;
       const box = row[at++];
       assert.ok(Math.abs(box.x - data.pad - f.start * scale) <= tolerance, `${f.text} at ${box.x}`);
-      assert.ok(Math.abs(box.width - f.total * scale) <= tolerance, `${f.text} is ${box.width} wide, not ${f.total * scale}`);
+      assert.ok(Math.abs(box.width - f.total * scale) <= tolerance,
+        `${f.text} is ${box.width} wide, not ${f.total * scale}`);
       seen++;
     }
   }
@@ -67,7 +68,8 @@ function assertDrawn({data, frames}, boxes, width, tolerance) {
 
 // ---- what is on the page ----
 
-const drawnBoxes = async page => (await page.$$eval(".chart path", list => list.map(e => e.getAttribute("d")))).flatMap(boxesOf);
+const drawnBoxes = async page =>
+  (await page.$$eval(".chart path", list => list.map(e => e.getAttribute("d")))).flatMap(boxesOf);
 const labels = page => page.$$eval(".chart text", list => list.map(e => e.textContent));
 const found = page => page.textContent(".found");
 const focused = page => page.$eval(".ring", e => e.getAttribute("aria-label"));
@@ -93,7 +95,8 @@ async function hover(page, label) {
   assert.ok(await isVisible(page, ".tip"));
   return {
     name: await page.textContent(".tip .name"),
-    ...Object.fromEntries(await page.$$eval(".tip tr", rows => rows.map(r => [r.children[0].textContent, r.children[1].textContent]))),
+    ...Object.fromEntries(await page.$$eval(".tip tr", rows =>
+      rows.map(r => [r.children[0].textContent, r.children[1].textContent]))),
   };
 }
 // The box behind a label.
@@ -106,8 +109,8 @@ async function boxAt(page, label) {
 }
 async function colorAt(page, label) {
   const box = await boxAt(page, label);
-  return page.$$eval(".chart path", (list, start) => list.find(e => e.getAttribute("d").includes(start)).getAttribute("fill"),
-    `M${box.x} ${box.y}h${box.width}v`);
+  return page.$$eval(".chart path", (list, start) =>
+    list.find(e => e.getAttribute("d").includes(start)).getAttribute("fill"), `M${box.x} ${box.y}h${box.width}v`);
 }
 
 // ---- drawing ----
@@ -116,7 +119,8 @@ for (const name of ["small.svg", "icicle.svg", "wide.svg", "narrow.svg", "deep.s
   test(`the fixed picture has the widths of the weights: ${name}`, async () => {
     const picture = readData(name);
     const fixed = picture.text.match(/<g class="static">(.*?)<g class="t">/s)[1];
-    assertDrawn(picture, [...fixed.matchAll(/ d="([^"]*)"/g)].flatMap(m => boxesOf(m[1])), picture.data.width, 0.1 + 1e-6);
+    const boxes = [...fixed.matchAll(/ d="([^"]*)"/g)].flatMap(m => boxesOf(m[1]));
+    assertDrawn(picture, boxes, picture.data.width, 0.1 + 1e-6);
   });
   test(`the browser draws the widths of the weights: ${name}`, async page => {
     await page.goto(address(name));
@@ -141,7 +145,8 @@ test("without scripts the picture is there, with its words", async (page, browse
   await still.goto(address("small.svg"));
   const texts = await still.locator(".static text").allTextContents();
   assert.ok(texts.includes("train.py: main") && texts.includes("aten::linear"), texts.join());
-  assert.equal(await still.textContent(".title"), "GPU time: 1.000 ms of kernels, copies and sets, 5 of them; 1.0 % without a stack");
+  assert.equal(await still.textContent(".title"),
+    "GPU time: 1.000 ms of kernels, copies and sets, 5 of them; 1.0 % without a stack");
   assert.deepEqual(await still.locator(".legend text").allTextContents(),
     ["Python", "annotation", "framework op", "CUDA/HIP API", "GPU kernel", "GPU copy or set", "missing or left out"]);
   await context.close();
@@ -164,9 +169,10 @@ test("it is a picture for <img> and one of two inside of a page", async page => 
 test("names are cut to what fits", async page => {
   await page.goto(address("hostile.svg"));
   for (const e of await page.$$(".chart text")) {
-    const {text, x, end} = await e.evaluate(e => ({text: e.textContent, x: +e.getAttribute("x"), end: +e.getAttribute("x") + e.getComputedTextLength()}));
-    const box = (await drawnBoxes(page)).find(b => b.x < x && x < b.x + b.width && b.y !== 0);
-    if (/^[\x20-\x7e\u2026]*$/.test(text)) assert.ok(end <= box.x + box.width + (text === "all" ? 2000 : 0), text);
+    const {text, x, y, length} = await e.evaluate(e =>
+      ({text: e.textContent, x: +e.getAttribute("x"), y: +e.getAttribute("y"), length: e.getComputedTextLength()}));
+    const box = (await drawnBoxes(page)).find(b => b.x < x && x < b.x + b.width && b.y < y && y < b.y + 17);
+    if (/^[\x20-\x7e\u2026]*$/.test(text)) assert.ok(x + length <= box.x + box.width, text);
   }
   assert.ok((await labels(page)).some(t => t.startsWith("longest<xx") && t.endsWith("\u2026")));
 });
@@ -183,7 +189,8 @@ test("a click zooms into a frame, the button goes back", async page => {
   assert.equal(await page.locator(".chart path.f").count() > 0, true, "and are faded");
   assert.ok(!(await labels(page)).includes("loss.py: backward"));
   await page.click("button >> text=Reset zoom");
-  assert.deepEqual((await drawnBoxes(page)).sort((a, b) => a.y - b.y || a.x - b.x), before.sort((a, b) => a.y - b.y || a.x - b.x));
+  const byPlace = (a, b) => a.y - b.y || a.x - b.x;
+  assert.deepEqual((await drawnBoxes(page)).sort(byPlace), before.sort(byPlace));
   assert.ok(await page.isDisabled("button >> text=Reset zoom"));
 });
 
@@ -231,15 +238,27 @@ test("20,000 frames zoom in less than 100 ms", async page => {
 test("arrows go to callees, callers and neighbours", async page => {
   await page.goto(address("small.svg"));
   await page.keyboard.press("Tab");
-  for (let i = 0; i < 6 && !await page.evaluate(() => document.activeElement.classList.contains("chart")); i++) await page.keyboard.press("Tab");
+  const onChart = () => page.evaluate(() => document.activeElement.classList.contains("chart"));
+  for (let i = 0; i < 6 && !await onChart(); i++) await page.keyboard.press("Tab");
   assert.ok(await isVisible(page, ".ring"), "the focus is seen");
-  const walk = [["ArrowUp", "train.py: main"], ["ArrowUp", "model.py: forward"], ["ArrowLeft", "loss.py: backward"], ["ArrowRight", "model.py: forward"],
-    ["ArrowRight", "to device"], ["ArrowRight", "to device"], ["ArrowDown", "train.py: main"], ["ArrowLeft", "[no stack]"], ["Home", "all"], ["ArrowDown", "all"]];
+  const walk = [["ArrowUp", "train.py: main"], ["ArrowUp", "model.py: forward"], ["ArrowLeft", "loss.py: backward"],
+    ["ArrowRight", "model.py: forward"], ["ArrowRight", "to device"], ["ArrowRight", "to device"],
+    ["ArrowDown", "train.py: main"], ["ArrowLeft", "[no stack]"], ["Home", "all"], ["ArrowDown", "all"]];
   for (const [key, name] of walk) {
     await page.keyboard.press(key);
     assert.ok((await focused(page)).startsWith(name + ","), `${key}: ${await focused(page)}, not ${name}`);
     assert.equal(await page.textContent(".tip .name"), name);
     assert.equal(await page.getAttribute(".chart", "aria-activedescendant"), await page.getAttribute(".ring", "id"));
+  }
+});
+
+test("above the zoomed frame arrows stay on its way", async page => {
+  await page.goto(address("small.svg"));
+  await click(page, "loss.py: backward");
+  for (const [key, name] of [["ArrowDown", "train.py: main"], ["ArrowDown", "all"], ["ArrowUp", "train.py: main"],
+    ["ArrowUp", "loss.py: backward"], ["ArrowUp", "aten::linear"]]) {
+    await page.keyboard.press(key);
+    assert.ok((await focused(page)).startsWith(name + ","), `${key}: ${await focused(page)}, not ${name}`);
   }
 });
 
@@ -266,7 +285,8 @@ test("names and roles for those who cannot see it", async page => {
   assert.equal(await page.title(), await page.getAttribute("svg", "aria-label"));
   await page.focus(".chart");
   await page.keyboard.press("ArrowUp");
-  assert.equal(await focused(page), "train.py: main, GPU time 990.000 \u00b5s (990,000 ns), share 99.00 % of all, own 0 ns, count 4");
+  assert.equal(await focused(page),
+    "train.py: main, GPU time 990.000 \u00b5s (990,000 ns), share 99.00 % of all, own 0 ns, count 4");
   assert.equal(await page.getAttribute(".ring", "aria-level"), "2");
 });
 
@@ -277,9 +297,12 @@ test("a search says how much it matched, nested frames once", async page => {
   await page.keyboard.press("/");
   await page.keyboard.type("sgemm");
   assert.equal(await found(page), "Matched: 80.00 % (800.000 \u00b5s), 2 frames");
-  assert.equal((await page.$$eval(".chart path[fill='#e600e6']", l => l.map(e => e.getAttribute("d")))).flatMap(boxesOf).length, 2);
+  const marked = await page.$$eval(".chart path[fill='#e600e6']", list => list.map(e => e.getAttribute("d")));
+  assert.equal(marked.flatMap(boxesOf).length, 2);
   await page.fill("input", "forward|linear");
   assert.equal(await found(page), "Matched: 95.00 % (950.000 \u00b5s), 3 frames");
+  await page.fill("input", "^all$");
+  assert.match(await found(page), /^Matched: 0\.00 %/, "the root is no frame");
   await page.fill("input", "no such frame");
   assert.equal(await found(page), "Matched: 0.00 % (0 ns), 0 frames");
 });
@@ -322,8 +345,8 @@ test("a search in a zoomed frame says its share of that, too", async page => {
 
 test("a tooltip has the name, the exact weight, shares, own weight and count", async page => {
   await page.goto(address("small.svg"));
-  assert.deepEqual(await hover(page, "model.py: forward"),
-    {name: "model.py: forward", "GPU time": "750.000 \u00b5s (750,000 ns)", share: "75.00 % of all", own: "0 ns", count: "2"});
+  assert.deepEqual(await hover(page, "model.py: forward"), {name: "model.py: forward",
+    "GPU time": "750.000 \u00b5s (750,000 ns)", share: "75.00 % of all", own: "0 ns", count: "2"});
   assert.equal(await page.textContent(".tip .kind"), "Python");
   await click(page, "model.py: forward");
   assert.equal((await hover(page, "relu_kernel")).share, "15.00 % of all, 20.00 % of the zoomed frame");
@@ -336,12 +359,17 @@ test("hostile names are text and nothing else", async page => {
   await page.goto(address("hostile.svg"));
   const names = new Set();
   for (const label of await labels(page)) names.add((await hover(page, label)).name);
-  for (const name of ["a<b> & \"c\" 'd'", "]]></script><script>window.hacked = 1</script>", "back\\slash and        controls",
-    "broken \ufffd\ufffd\ufffd utf-8 \ufffd", "\u05e9\u05dc\u05d5\u05dd \ufffd right to left", "nonchar \ufffd\ufffd",
-    "\u6f22\u5b57\u6f22\u5b57 \ud83d\udd25", "${1}$& </svg> <!-- -->", "[unknown]", "longest<" + "x".repeat(3992), "nul nul"]) {
+  for (const name of ["a<b> & \"c\" 'd'", "]]></script><script>window.hacked = 1</script>",
+    "back\\slash and        controls", "broken \ufffd\ufffd\ufffd utf-8 \ufffd",
+    "\u05e9\u05dc\u05d5\u05dd \ufffd right to left", "nonchar \ufffd\ufffd", "\u6f22\u5b57\u6f22\u5b57 \ud83d\udd25",
+    "${1}$& </svg> <!-- -->", "[unknown]", "longest<" + "x".repeat(3992), "nul nul"]) {
     assert.ok(names.has(name), `${JSON.stringify(name)} is not among ${JSON.stringify([...names])}`);
   }
   assert.equal(await page.evaluate(() => window.hacked), undefined);
+  await page.setViewportSize({width: 900, height: 500});
+  await hover(page, (await labels(page)).find(text => text.startsWith("longest")));
+  const tip = await page.$eval(".tip div", e => e.getBoundingClientRect().toJSON());
+  assert.ok(tip.left >= 0 && tip.right <= 900 && tip.top >= 0 && tip.bottom <= 500, JSON.stringify(tip));
 });
 
 test("a tooltip stays inside of the window", async page => {
@@ -351,7 +379,7 @@ test("a tooltip stays inside of the window", async page => {
   for (const [x, y] of [[30, 120], [860, 290], [500, 290], [300, 100]]) {
     await page.mouse.move(x, y);
     if (!await isVisible(page, ".tip")) continue;
-    const r = await page.$eval(".tip div", e => { const r = e.getBoundingClientRect(); return {left: r.left, right: r.right, top: r.top, bottom: r.bottom}; });
+    const r = await page.$eval(".tip div", e => e.getBoundingClientRect().toJSON());
     assert.ok(r.left >= 0 && r.right <= 900 && r.top >= 0 && r.bottom <= 300, JSON.stringify(r));
   }
 });
@@ -360,7 +388,8 @@ test("a tooltip stays inside of the window", async page => {
 
 test("what is left out stands in the picture and in the words", async page => {
   await page.goto(address("narrow.svg"));
-  assert.match((await page.locator(".sub").allTextContents()).join(), /1,000 of 1,003 frames below 0\.05 % are not drawn \(use --min-percent\)/);
+  assert.match((await page.locator(".sub").allTextContents()).join(),
+    /1,000 of 1,003 frames below 0\.05 % are not drawn \(use --min-percent\)/);
   const label = (await labels(page)).find(t => t.startsWith("[1,000"));
   const tip = await hover(page, label);
   assert.equal(tip.name, "[1,000 narrower frames]");
@@ -432,19 +461,24 @@ test("on paper there are no controls, and the text is black on white", async pag
 test("compared: red is more, blue is less, grey the same", async page => {
   await page.goto(address("diff.svg"));
   const channels = async label => (await colorAt(page, label)).match(/[0-9a-f]{2}/g).map(c => parseInt(c, 16));
-  for (const [label, sign] of [["slower", 1], ["a", 1], ["appeared", 1], ["faster", -1], ["b", -1], ["tuned", -1], ["main", -1], ["same", 0], ["c", 0]]) {
+  const signs = {slower: 1, a: 1, appeared: 1, faster: -1, b: -1, tuned: -1, main: -1, same: 0, c: 0};
+  for (const [label, sign] of Object.entries(signs)) {
     const [red, , blue] = await channels(label);
     assert.equal(Math.sign(red - blue), sign, `${label}: ${red} ${blue}`);
   }
-  const strength = async label => { const [red, , blue] = await channels(label); return Math.abs(red - blue); };
+  const strength = async label => {
+    const [red, , blue] = await channels(label);
+    return Math.abs(red - blue);
+  };
   assert.ok(await strength("appeared") > await strength("slower"));
   assert.ok(await strength("faster") > await strength("tuned"));
 });
 
 test("compared: tooltips have both weights and the change", async page => {
   await page.goto(address("diff.svg"));
-  assert.deepEqual(await hover(page, "faster"), {name: "faster", new: "100.000 \u00b5s (100,000 ns)", old: "300.000 \u00b5s (300,000 ns)",
-    change: "\u2212200.000 \u00b5s (\u221266.67 %)", share: "22.22 % of all", own: "0 ns, was 0 ns", count: "1, were 1"});
+  assert.deepEqual(await hover(page, "faster"), {name: "faster", new: "100.000 \u00b5s (100,000 ns)",
+    old: "300.000 \u00b5s (300,000 ns)", change: "\u2212200.000 \u00b5s (\u221266.67 %)", share: "22.22 % of all",
+    own: "0 ns, was 0 ns", count: "1, were 1"});
   assert.equal((await hover(page, "appeared")).change, "+40.000 \u00b5s (not in the old one)");
   assert.equal((await hover(page, "same")).change, "0 ns (0.00 %)");
   assert.equal((await hover(page, "main")).gone, "2 old stacks below it, 66.000 \u00b5s (66,000 ns)");
@@ -463,13 +497,17 @@ test("compared: kernels with other template arguments are one", async page => {
 test("compared: what is gone is counted, marked and listed", async page => {
   await page.goto(address("diff.svg"));
   assert.match((await page.locator(".sub").allTextContents()).join(), /gone: 2 stacks, 66\.000 \u00b5s/);
+  const fixed = readData("diff.svg").text
+    .match(/<rect class="gone" x="([\d.]+)" y="\d+" width="([\d.]+)" height="3"\/>\n<g class="t">/);
+  assert.ok(Math.abs(fixed[2] - 1180 * 66 / 450) <= 0.1 && Math.abs(+fixed[1] + +fixed[2] - 1190) <= 0.1, fixed[0]);
   const marks = await page.$$eval(".chart .gone", l => l.map(e => +e.getAttribute("width")));
   assert.equal(marks.length, 1);
   assert.ok(Math.abs(marks[0] - (await width(page) - 20) * 66 / 450) < 0.02);
   assert.ok(!await isVisible(page, ".panel"));
   await page.click("button >> text=Gone");
   assert.ok(await isVisible(page, ".panel"));
-  assert.deepEqual(await page.locator(".panel li").allTextContents(), ["went \u2014 66.000 \u00b5s (66,000 ns), 2 stacks, was called by main"]);
+  assert.deepEqual(await page.locator(".panel li").allTextContents(),
+    ["went \u2014 66.000 \u00b5s (66,000 ns), 2 stacks, was called by main"]);
   await page.click(".panel li button");
   assert.ok(!await isVisible(page, ".panel"));
   assert.ok(!await page.isDisabled("button >> text=Reset zoom"));
@@ -485,7 +523,9 @@ for (const {name, body} of tests.filter(t => !only.length || only.some(o => t.na
   page.setDefaultTimeout(15000);
   page.on("console", m => { if (["error", "warning"].includes(m.type())) troubles.push("console: " + m.text()); });
   page.on("pageerror", e => troubles.push("error: " + e.stack));
-  context.on("request", r => { if (!r.url().startsWith("file://" + folder + "/")) troubles.push("request: " + r.url()); });
+  context.on("request", r => {
+    if (!r.url().startsWith("file://" + folder + "/")) troubles.push("request: " + r.url());
+  });
   try {
     await body(page, browser);
     assert.deepEqual(troubles, []);
