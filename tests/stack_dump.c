@@ -168,7 +168,11 @@ static void read_and_write(const char *text, size_t size, bool write)
         assert(!trace && err.status == status && err.message[0]);
         return;
     }
-    if (write) free(write_text(trace, NULL, &written_size));
+    if (write) {
+        const hd_write_options perfetto = {.format = "perfetto", .raw = true, .threads = 1};
+        free(write_text(trace, NULL, &written_size));
+        free(write_text(trace, &perfetto, &written_size));
+    }
     hd_trace_free(trace);
 }
 

@@ -40,14 +40,6 @@ static int sort_of(hd_role role)
     return role == HD_ROLE_COPY ? GPU_COPY : role == HD_ROLE_SET ? GPU_SET : GPU_KERNEL;
 }
 
-static hd_string without_prefix(hd_string name)
-{
-    static const char prefix[] = "Kernel: ";
-    size_t size = sizeof prefix - 1;
-    if (name.size <= size || memcmp(name.data, prefix, size) != 0) return name;
-    return (hd_string){name.data + size, name.size - size};
-}
-
 /* Only kernels have names of C++; those of copies, sets and calls are words. Returns its size. */
 static size_t put_name(char *out, const gpu_adder *g, int sort, hd_string plain)
 {
@@ -61,7 +53,7 @@ static size_t put_name(char *out, const gpu_adder *g, int sort, hd_string plain)
 static void make_name(gpu_adder *g, gpu_name *out, int sort, hd_string given)
 {
     flame_adder *a = g->adder;
-    hd_string plain = without_prefix(given);
+    hd_string plain = hd_name_plain(given);
     size_t prefix = strlen(prefixes[sort]), room = plain.size > HD_NAME_BYTES ? plain.size : HD_NAME_BYTES;
     char *text = malloc(prefix + room);
     out->name = HD_NONE;

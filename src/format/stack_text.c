@@ -183,6 +183,15 @@ static bool is_cupti_text(const char *text, size_t size)
     return false;
 }
 
+/* An object, or an array of objects; frames may begin with a bracket too. */
+static bool is_json(const char *text, size_t size)
+{
+    size_t i = 1;
+    if (!size || *text == '{') return size > 0;
+    while (i < size && (hd_is_blank(text[i]) || text[i] == '\n' || text[i] == '\r')) i++;
+    return *text == '[' && i < size && text[i] == '{';
+}
+
 static bool holds(const char *text, size_t size, const char *what)
 {
     return memmem(text, size, what, strlen(what)) != NULL;
@@ -200,7 +209,7 @@ const char *hd_text_looks_like(const unsigned char *head, size_t size)
     if (starts(body.data, body.size, "<?xml")) return holds(text, size, "<svg") ? "an SVG picture" : "XML";
     if (starts(body.data, body.size, "<")) return "XML or HTML";
     if (starts(body.data, body.size, "{\"type\":\"")) return "newline-delimited JSON, as CUPTI injections write";
-    if (starts(body.data, body.size, "{") || starts(body.data, body.size, "[{")) return "JSON";
+    if (is_json(body.data, body.size)) return "JSON";
     if (is_cupti_text(body.data, body.size)) return "text of CUPTI's activity sample";
     return NULL;
 }

@@ -79,13 +79,6 @@ size_t hd_marks_find(const hd_mark *marks, size_t count, int64_t time_ns)
     return low;
 }
 
-int64_t hd_mark_shift(int64_t time_ns, int64_t offset_ns)
-{
-    int64_t sum;
-    if (__builtin_add_overflow(time_ns, offset_ns, &sum)) sum = offset_ns < 0 ? INT64_MIN : INT64_MAX;
-    return sum > HD_MARK_TIME_LIMIT ? HD_MARK_TIME_LIMIT : sum < -HD_MARK_TIME_LIMIT ? -HD_MARK_TIME_LIMIT : sum;
-}
-
 static int64_t distance(int64_t a, int64_t b)
 {
     return a < b ? (int64_t)((uint64_t)b - (uint64_t)a) : (int64_t)((uint64_t)a - (uint64_t)b);

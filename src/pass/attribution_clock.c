@@ -22,7 +22,9 @@ enum {
     REACH = 32,
     FINE_REACH = 64,
     FINE_RUNS = 96,
-    KEPT = 6
+    KEPT = 6,
+    COUNTED = 256,
+    COUNTED_PARTS = 128
 };
 enum { LONG_SPREADS = 48, CLOSE_SPREADS = 32, CLOSE_NS = 20000, SAME_NS = 20000 };
 #define MAX_DRIFT 1e-3
@@ -30,8 +32,7 @@ enum { LONG_SPREADS = 48, CLOSE_SPREADS = 32, CLOSE_NS = 20000, SAME_NS = 20000 
 typedef struct candidate {
     int64_t offset, spread;
     int64_t cost;   /* mean of runs, 256ths of bits; INT64_MAX: none lay anywhere */
-    uint64_t pairs; /* one to one within the tolerance … */
-    uint64_t close; /* … and within what the spread makes likely: a step may be shorter than the tolerance */
+    uint64_t close; /* one to one within what the spread makes likely: a step may be shorter than the tolerance */
     uint64_t runs;
     bool likely;
 } candidate;
@@ -47,6 +48,7 @@ typedef struct finder {
     size_t largest[GROUPS], group_count;
     size_t quiet[GROUPS][FINE_RUNS]; /* in each part of a sequence, the sample behind the longest gap */
     int64_t tolerance, close;
+    uint64_t possible; /* how many pairs could be counted */
     candidate list[CANDIDATES];
     size_t candidate_count;
     place places[PLACES];
@@ -200,12 +202,13 @@ static void judge_rhythm(const finder *f, candidate *c, size_t stride, size_t pr
     if (c->spread > HD_MARK_TIME_LIMIT / 64) c->spread = HD_MARK_TIME_LIMIT / 64;
 }
 
-/* How many could be one to one, in order. */
-static uint64_t count_pairs(const hd_mark_pair *p, int64_t offset, int64_t tolerance)
+/* How many of some samples could be one to one, in order. */
+static uint64_t count_pairs(const hd_mark_pair *p, size_t first, size_t end, int64_t offset, int64_t tolerance)
 {
     uint64_t pairs = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < p->sample_count && at < p->launch_count; i++) {
+    size_t at =
+        hd_marks_find(p->launches, p->launch_count, hd_mark_shift(p->samples[first].time_ns, offset) - tolerance);
+    for (size_t i = first; i < end && at < p->launch_count; i++) {
         const hd_mark *sample = &p->samples[i];
         int64_t time = hd_mark_shift(sample->time_ns, offset);
         while (at < p->launch_count && p->launches[at].time_ns < time - tolerance) at++;
@@ -221,13 +224,36 @@ static uint64_t count_pairs(const hd_mark_pair *p, int64_t offset, int64_t toler
     return pairs;
 }
 
-static void judge(const finder *f, candidate *c)
+static uint64_t count_all(const finder *f, int64_t offset)
 {
-    c->pairs = c->close = 0;
+    uint64_t pairs = 0;
     for (size_t i = 0; i < f->count; i++) {
-        c->pairs += count_pairs(&f->pairs[i], c->offset, f->tolerance);
-        c->close += count_pairs(&f->pairs[i], c->offset, f->close);
+        const hd_mark_pair *p = &f->pairs[i];
+        if (p->sample_count) pairs += count_pairs(p, 0, p->sample_count, offset, f->tolerance);
     }
+    return pairs;
+}
+
+/* The same for a part of the samples, evenly spread, the first and the last among them; *out_possible: how many it
+ * could be at most. */
+static uint64_t count_close(const finder *f, int64_t offset, uint64_t *out_possible)
+{
+    uint64_t pairs = 0;
+    *out_possible = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const hd_mark_pair *p = &f->pairs[i];
+        size_t count = p->sample_count, parts = count > COUNTED_PARTS * COUNTED ? COUNTED_PARTS : 1, looked = 0;
+        size_t size = parts > 1 ? COUNTED : count;
+        if (count == 0) continue;
+        for (size_t k = 0; k < parts; k++) {
+            size_t first = parts > 1 ? (size_t)((double)(count - size) * (double)k / (double)(parts - 1)) : 0;
+            pairs += count_pairs(p, first, first + size, offset, f->close);
+            looked += size;
+        }
+        *out_possible +=
+            count <= p->launch_count ? looked : (uint64_t)((double)looked * (double)p->launch_count / (double)count);
+    }
+    return pairs;
 }
 
 /* What is left of the offset: places where the rhythm fits best, wherever that is, and what most of them agree on. They
@@ -377,12 +403,12 @@ static void decide(finder *f, hd_clock *out)
     for (size_t i = 0; i < f->candidate_count; i++) {
         if (f->list[i].close > most) most = f->list[i].close;
     }
-    uint64_t slack = 2 + (possible(f) - most) / 4;
+    uint64_t slack = 2 + (f->possible > most ? f->possible - most : 0) / 4;
     if (slack > most / 8) slack = most / 8;
     const candidate *best = choose(f, slack, most);
     out->offset_ns = best->offset;
-    out->pairs = best->pairs;
-    out->fits = best->pairs > 0 && best->pairs * 2 >= possible(f);
+    out->pairs = count_all(f, best->offset);
+    out->fits = out->pairs > 0 && out->pairs * 2 >= possible(f);
     int64_t apart = best->spread * 8 > SAME_NS ? best->spread * 8 : SAME_NS;
     for (size_t i = 0; i < f->candidate_count && !best->likely; i++) {
         const candidate *c = &f->list[i];
@@ -522,7 +548,7 @@ static bool find_candidates(finder *f, size_t *out_stride)
         candidate whole = f->list[i];
         if (!is_whole(f, &whole) || !settle_whole(f, &whole, *out_stride)) continue;
         f->close = f->tolerance;
-        judge(f, &whole);
+        whole.close = count_close(f, whole.offset, &f->possible);
         f->list[0] = whole;
         f->candidate_count = 1;
         return true;
@@ -542,7 +568,7 @@ static bool find_candidates(finder *f, size_t *out_stride)
     }
     drop_doubles(f);
     for (size_t i = 0; i < f->candidate_count; i++) judge_rhythm(f, &f->list[i], *out_stride, PROBES);
-    for (size_t i = 0; i < f->candidate_count; i++) judge(f, &f->list[i]);
+    for (size_t i = 0; i < f->candidate_count; i++) f->list[i].close = count_close(f, f->list[i].offset, &f->possible);
     return false;
 }
 

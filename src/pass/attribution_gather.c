@@ -65,11 +65,9 @@ static uint32_t intern_dense(hd_strings *names, char *text, size_t size)
 
 static bool find_names(attribution_join *j, uint32_t *out_short, uint32_t *out_full, hd_string name)
 {
-    static const char *const before[] = {"Kernel: ", "[GPU_Kernel]"};
+    static const char mark[] = "[GPU_Kernel]";
     char text[HD_NAME_BYTES];
-    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
-        if (begins(name, before[i])) name = behind(name, strlen(before[i]));
-    }
+    name = begins(name, mark) ? behind(name, sizeof mark - 1) : hd_name_plain(name);
     *out_short = *out_full = HD_STRING_NONE;
     if (name.size == 0) return true;
     *out_short = intern_dense(&j->names, text, hd_name_short(text, name));
@@ -293,24 +291,15 @@ static uint8_t sort_of_event(gatherer *g, uint32_t name)
     return *sort;
 }
 
-static bool make_room(attribution_join *j)
+static bool make_room(attribution_join *j, size_t samples)
 {
-    if (j->sample_count < j->sample_capacity) return true;
-    size_t capacity = j->sample_capacity ? j->sample_capacity * 2 : 1024;
-    struct {
-        void **list;
-        size_t size;
-    } lists[] = {
-        {(void **)&j->sample_rows, sizeof *j->sample_rows},     {(void **)&j->sample_stacks, sizeof *j->sample_stacks},
-        {(void **)&j->sample_places, sizeof *j->sample_places}, {(void **)&j->sample_ids, sizeof *j->sample_ids},
-        {(void **)&j->unsorted, sizeof *j->unsorted},           {(void **)&j->used, sizeof *j->used}};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        void *wider = realloc(*lists[i].list, capacity * lists[i].size);
-        if (!wider) return false;
-        *lists[i].list = wider;
-    }
-    j->sample_capacity = capacity;
-    return true;
+    j->sample_rows = malloc((samples + 1) * sizeof *j->sample_rows);
+    j->sample_stacks = malloc((samples + 1) * sizeof *j->sample_stacks);
+    j->sample_places = malloc((samples + 1) * sizeof *j->sample_places);
+    j->sample_ids = malloc((samples + 1) * sizeof *j->sample_ids);
+    j->unsorted = malloc((samples + 1) * sizeof *j->unsorted);
+    j->used = calloc(samples + 1, sizeof *j->used);
+    return j->sample_rows && j->sample_stacks && j->sample_places && j->sample_ids && j->unsorted && j->used;
 }
 
 static bool add_sample(gatherer *g, const hd_event *event)
@@ -334,7 +323,6 @@ static bool add_sample(gatherer *g, const hd_event *event)
         j->a->not_launches += node != HD_STACK_NONE;
         return true;
     }
-    if (!make_room(j)) return false;
     uint32_t track = event->track < hd_trace_track_count(j->cpu) ? event->track : hd_trace_track_count(j->cpu);
     if (g->track_places[track] == HD_NONE) g->track_places[track] = attribution_place_of(j, j->cpu, track);
     if ((place = g->track_places[track]) == HD_NONE) return false;
@@ -344,7 +332,6 @@ static bool add_sample(gatherer *g, const hd_event *event)
     j->sample_places[at] = place;
     j->sample_ids[at] = id;
     j->has_ids |= id != 0;
-    j->used[at] = 0;
     j->unsorted[at] =
         (hd_mark){.time_ns = event->start_ns == HD_NO_TIME ? HD_NO_TIME : hd_mark_shift(event->start_ns, 0),
                   .short_name = fact->short_name,
@@ -360,6 +347,7 @@ static hd_status add_samples(gatherer *g, hd_error *err)
     const hd_trace *cpu = g->j->cpu;
     if (hd_trace_row_count(cpu, HD_KIND_SAMPLE) >= HD_NONE)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 - 2 stack samples");
+    if (!make_room(g->j, hd_trace_row_count(cpu, HD_KIND_SAMPLE))) return HD_NOMEM(err);
     for (size_t b = 0; b < hd_trace_block_count(cpu, HD_KIND_SAMPLE); b++) {
         const hd_block *block = hd_trace_block_at(cpu, HD_KIND_SAMPLE, b);
         for (uint32_t i = 0; i < block->row_count; i++) {

@@ -61,7 +61,12 @@ hd_status hd_marks_sort(hd_mark *marks, size_t count, hd_error *err);
 /* The first of sorted marks that is not before a time. */
 size_t hd_marks_find(const hd_mark *marks, size_t count, int64_t time_ns);
 /* time + offset, kept within the limit. */
-int64_t hd_mark_shift(int64_t time_ns, int64_t offset_ns);
+static inline int64_t hd_mark_shift(int64_t time_ns, int64_t offset_ns)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(time_ns, offset_ns, &sum)) sum = offset_ns < 0 ? INT64_MIN : INT64_MAX;
+    return sum > HD_MARK_TIME_LIMIT ? HD_MARK_TIME_LIMIT : sum < -HD_MARK_TIME_LIMIT ? -HD_MARK_TIME_LIMIT : sum;
+}
 
 /* ---- a few samples of one rhythm ------------------------------------------------------------------------------- */
 

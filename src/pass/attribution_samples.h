@@ -30,7 +30,7 @@ typedef struct attribution_join {
     uint32_t *sample_stacks; /* nodes of a->stacks */
     uint32_t *sample_places;
     int64_t *sample_ids; /* correlation, 0: none */
-    size_t sample_count, sample_capacity;
+    size_t sample_count;
     bool has_ids;
     uint8_t *used; /* by sample: joined, or launches nothing */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "heddle/names.h"
 #include "pass/pass_contexts_impl.h"
 #include "trace/lazy.h"
 
@@ -261,7 +262,7 @@ static hd_status add_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *fr
     for (uint32_t node = 1; node < count; node++) {
         hd_frame frame = hd_stacks_at(from, node);
         if (names[frame.name] == HD_NONE) {
-            hd_string text = hd_trace_string(trace, frame.name);
+            hd_string text = hd_name_plain(hd_trace_string(trace, frame.name));
             names[frame.name] = hd_stacks_name(to, text.data, text.size);
         }
         map[node] = hd_stacks_push(to, map[frame.caller], names[frame.name], frame.kind);

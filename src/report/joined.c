@@ -182,7 +182,7 @@ static hd_status sum_kernels(kernel *kernels, hd_stacks *names, uint32_t *name_o
         uint32_t *name = &name_of[work->name];
         if (!*name) {
             char text[HD_NAME_BYTES];
-            size_t size = hd_name_short(text, hd_trace_string(gpu, work->name));
+            size_t size = hd_name_short(text, hd_name_plain(hd_trace_string(gpu, work->name)));
             *name = hd_stacks_name(names, size ? text : "(no name)", size ? size : 9);
             if (*name == HD_NONE) return HD_NOMEM(err);
             hd_string kept = hd_stacks_text(names, *name);

@@ -432,3 +432,30 @@ size_t hd_name_short(char out[HD_NAME_BYTES], hd_string name)
     if (name.size == 0 || !read_name(&r)) return copy_name(out, name);
     return r.is_full ? end_with_ellipsis(out) : r.size;
 }
+
+/* ---- what profilers put around names ---------------------------------------------------------------------- */
+
+/* "cudaLaunchKernel_v7000" -> "cudaLaunchKernel": the version of the interface that CUPTI knows the call by. */
+static hd_string without_version(hd_string name)
+{
+    size_t digits = name.size;
+    while (digits > 0 && name.data[digits - 1] >= '0' && name.data[digits - 1] <= '9') digits--;
+    bool version = digits < name.size && digits > 2 && name.data[digits - 1] == 'v' && name.data[digits - 2] == '_';
+    return version ? (hd_string){name.data, digits - 2} : name;
+}
+
+hd_string hd_name_plain(hd_string name)
+{
+    static const struct {
+        const char *text;
+        bool is_call;
+    } before[] = {{"Kernel: ", false}, {"MemCopy: ", false}, {"Memcpy: ", false}, {"MemSet: ", false},
+                  {"Memset: ", false}, {"Runtime: ", true},  {"Driver: ", true}};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        size_t size = strlen(before[i].text);
+        if (name.size <= size || memcmp(name.data, before[i].text, size) != 0) continue;
+        name = (hd_string){name.data + size, name.size - size};
+        return before[i].is_call ? without_version(name) : name;
+    }
+    return name;
+}

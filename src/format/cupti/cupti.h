@@ -131,8 +131,7 @@ typedef struct cupti_parser {
     const char *text;
     size_t size;
     uint64_t offset, lines, records;
-    int64_t piece_process; /* of the first call in it, HD_NO_NUMBER: not looked for yet */
-    bool process_sought;
+    int64_t first_process; /* of the file, which overheads belong to */
     int64_t first_start;
     cupti_issue issues[CUPTI_ISSUES];
     size_t issue_count;

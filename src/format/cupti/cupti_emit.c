@@ -43,23 +43,6 @@ static uint32_t find_track(cupti_parser *p, uint8_t kind, int64_t a, int64_t b)
     return slot->track;
 }
 
-/* Overheads name a thread and no process: that of the first call in the same piece. */
-static int64_t piece_process(cupti_parser *p)
-{
-    static const char key[] = "processId";
-    if (p->process_sought) return p->piece_process;
-    p->process_sought = true;
-    const char *at = memmem(p->text, p->size, key, sizeof key - 1), *end = p->text + p->size;
-    if (!at) return p->piece_process;
-    at += sizeof key - 1;
-    while (at < end && (*at == '"' || *at == ':' || *at == ' ')) at++;
-    int64_t value = 0;
-    const char *digits = at;
-    while (at < end && at - digits < 18 && hd_json_is_digit(*at)) value = value * 10 + (*at++ - '0');
-    if (at > digits) p->piece_process = value;
-    return p->piece_process;
-}
-
 static uint32_t track_of(cupti_parser *p, cupti_type type)
 {
     const int64_t *n = p->record.numbers;
@@ -72,7 +55,7 @@ static uint32_t track_of(cupti_parser *p, cupti_type type)
         return find_track(p, TRACK_QUEUE, n[CUPTI_DEVICE], n[CUPTI_STREAM] == HD_NO_NUMBER ? 0 : n[CUPTI_STREAM]);
     case CUPTI_OVERHEAD:
         if (thread == HD_NO_NUMBER) thread = n[CUPTI_OBJECT];
-        if (process == HD_NO_NUMBER) process = piece_process(p);
+        if (process == HD_NO_NUMBER) process = p->first_process;
         break;
     case CUPTI_MEMORY: thread = HD_NO_NUMBER; break;
     default: break;
@@ -221,13 +204,23 @@ static uint32_t find_shape(cupti_parser *p)
     return shape->shape;
 }
 
-/* More members than a shape takes, or more shapes than there may be: the text as it stands. */
+/* More members than a shape takes, or more shapes than there may be: the text as it stands, as the event's args. */
 static hd_status emit_raw(cupti_parser *p, hd_row *row)
 {
-    hd_string text = {p->record.text, p->record.size};
-    bool is_kept = text.size && text.data[0] == '{' && hd_json_valid(text.data, text.size, HD_JSON_DEPTH_LIMIT);
-    if (!is_kept && !cupti_note(p, "cupti.arguments-lost", HD_LEDGER_LOSS, text.data)) return p->error.status;
-    int64_t value = hd_builder_intern(p->builder, is_kept ? text.data : "{}", is_kept ? text.size : 2);
+    static const char before[] = "{\"args\":", none[] = "{}";
+    const cupti_record *r = &p->record;
+    const char *text = r->text;
+    size_t size = r->size, at = sizeof before - 1;
+    if (*text != '{' || !hd_json_valid(text, size, HD_JSON_DEPTH_LIMIT - 1)) {
+        if (!cupti_note(p, "cupti.arguments-lost", HD_LEDGER_LOSS, text)) return p->error.status;
+        text = none;
+        size = sizeof none - 1;
+    }
+    if (!hd_reserve(&p->scratch, &p->scratch_capacity, at + size + 1)) return HD_NOMEM(&p->error);
+    memcpy(p->scratch, before, at);
+    memcpy(p->scratch + at, text, size);
+    p->scratch[at + size] = '}';
+    int64_t value = hd_builder_intern(p->builder, p->scratch, at + size + 1);
     row->shape = hd_builder_raw_shape(p->builder);
     return hd_batch_add(p->batch, row, &value, &p->error);
 }
@@ -284,7 +277,7 @@ hd_status cupti_parser_init(cupti_parser *p, hd_builder *builder, const hd_read_
         [CUPTI_MEMSET] = "gpu_memset",  [CUPTI_MEMORY] = "gpu_memory", [CUPTI_RUNTIME] = "cuda_runtime",
         [CUPTI_DRIVER] = "cuda_driver", [CUPTI_OVERHEAD] = "overhead",
     };
-    *p = (cupti_parser){.builder = builder, .first_start = HD_NO_TIME, .piece_process = HD_NO_NUMBER};
+    *p = (cupti_parser){.builder = builder, .first_start = HD_NO_TIME, .first_process = HD_NO_NUMBER};
     p->want_args = options->args == HD_ARGS_ALL;
     p->want_sources = options->sources;
     p->is_strict = options->strict;

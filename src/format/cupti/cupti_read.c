@@ -17,7 +17,7 @@
 #include "base/vector.h"
 #include "format/cupti/cupti.h"
 
-enum { THREAD_LIMIT = 64, PIECE_SMALLEST = 1 << 18, PIECE_LARGEST = 1 << 22 };
+enum { THREAD_LIMIT = 64, PIECE_SMALLEST = 1 << 18, PIECE_LARGEST = 1 << 22, HEAD_BYTES = 1 << 18 };
 
 typedef struct piece_text {
     char *data;
@@ -52,10 +52,10 @@ typedef struct worker {
 
 /* ---- pieces ---------------------------------------------------------------------------------------------------- */
 
-/* Up to the last line that another record may follow; 0: there is none. */
-static size_t cut_before_record(const char *data, size_t size)
+/* Of data[0, size): up to the last line within `limit` that another record may follow; 0: there is none. */
+static size_t cut_before_record(const char *data, size_t limit, size_t size)
 {
-    const char *end = data + size;
+    const char *end = data + limit;
     while (end > data) {
         const char *newline = memrchr(data, '\n', (size_t)(end - data));
         if (!newline) return 0;
@@ -90,10 +90,9 @@ static hd_status next_piece(reader *r, piece_text *text)
     for (size_t wanted = r->piece_size; cut == 0; wanted *= 2) {
         HD_TRY(fill(r, text, wanted));
         if (text->size == 0) return HD_END;
-        if (r->input_ended)
-            cut = text->size;
-        else if ((cut = cut_before_record(text->data, text->size)) == 0 && text->size >= CUPTI_LINE_LIMIT)
-            cut = text->size;
+        size_t limit = text->size < wanted ? text->size : wanted;
+        cut = r->input_ended && limit == text->size ? limit : cut_before_record(text->data, limit, text->size);
+        if (cut == 0 && limit >= CUPTI_LINE_LIMIT) cut = limit;
     }
     size_t left = text->size - cut;
     if (!hd_reserve(&r->rest.data, &r->rest.capacity, left + 1)) return HD_NOMEM(r->err);
@@ -148,7 +147,6 @@ static hd_status parse(worker *w, hd_chunk **out, uint64_t offset)
     p->offset = offset;
     p->lines = p->records = 0;
     p->issue_count = 0;
-    p->process_sought = false;
     HD_TRY(w->reader->form == CUPTI_FORM_JSON ? cupti_parse_json(p) : cupti_parse_text(p));
     return hd_batch_take(out, p->batch, &p->error);
 }
@@ -268,6 +266,25 @@ static hd_status finish(reader *r, const worker *workers, unsigned count)
     return HD_OK;
 }
 
+/* Overheads name a thread and no process: that of the first call, if it stands near the beginning. Not of any call
+ * before the overhead, since what is read must not depend on where the text is cut into pieces. */
+static hd_status find_process(reader *r, int64_t *out)
+{
+    static const char key[] = "processId";
+    *out = HD_NO_NUMBER;
+    HD_TRY(fill(r, &r->rest, HEAD_BYTES));
+    const char *end = r->rest.data + (r->rest.size < HEAD_BYTES ? r->rest.size : HEAD_BYTES);
+    const char *at = memmem(r->rest.data, (size_t)(end - r->rest.data), key, sizeof key - 1);
+    if (!at) return HD_OK;
+    at += sizeof key - 1;
+    while (at < end && (*at == '"' || *at == ':' || *at == ' ')) at++;
+    const char *digits = at;
+    int64_t value = 0;
+    while (at < end && at - digits < 18 && hd_json_is_digit(*at)) value = value * 10 + (*at++ - '0');
+    if (at > digits) *out = value;
+    return HD_OK;
+}
+
 /* ---- the reader ------------------------------------------------------------------------------------------------ */
 
 static unsigned choose_threads(const reader *r)
@@ -289,9 +306,12 @@ static size_t choose_piece(const reader *r, unsigned threads)
 
 static hd_status run(reader *r, worker *workers, unsigned count)
 {
+    int64_t process;
+    HD_TRY(find_process(r, &process));
     for (unsigned i = 0; i < count; i++) {
         workers[i].reader = r;
         HD_TRY(cupti_parser_init(&workers[i].parser, r->builder, r->options, r->err));
+        workers[i].parser.first_process = process;
     }
     for (unsigned i = 1; i < count; i++)
         workers[i].is_started = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;

@@ -76,8 +76,10 @@ static bool put_list(cupti_parser *p, uint32_t key, const char *at, const char *
 {
     size_t size = 0;
     if (!hd_reserve(&p->scratch, &p->scratch_capacity, (size_t)(end - at) + 1)) return false;
-    for (; at < end; at++) {
+    for (const char *from = at; at < end; at++) {
         if (*at == ' ') continue;
+        bool is_parted = at > from && at[-1] == ' ' && size && hd_json_is_digit(p->scratch[size - 1]);
+        if (is_parted && hd_json_is_digit(*at)) return false;
         if (!hd_json_is_digit(*at) && *at != ',' && *at != '[' && *at != ']') return false;
         p->scratch[size++] = *at;
     }
@@ -138,6 +140,7 @@ static bool put_item(cupti_parser *p, const char *at, const char *end)
         while (split > at && split[-1] != ' ') split--;
     }
     if (split == at) {
+        if (cupti_find_type(p->record.type.data, p->record.type.size) != CUPTI_OVERHEAD) return false;
         uint32_t id = intern(p, at, (size_t)(end - at));
         return cupti_record_set(p, CUPTI_OBJECT_KIND, 0, HD_ARG_STRING, id, hd_builder_string(p->builder, id));
     }

@@ -58,6 +58,14 @@ static hd_string without_offset(hd_string s)
     return (hd_string){s.data, i - 3};
 }
 
+/* The same without "+31", as bpftrace's ustack(perf) has it. */
+static hd_string without_decimal_offset(hd_string s)
+{
+    size_t i = s.size;
+    while (i && s.data[i - 1] >= '0' && s.data[i - 1] <= '9') i--;
+    return i > 1 && i < s.size && s.data[i - 1] == '+' ? (hd_string){s.data, i - 1} : s;
+}
+
 bool perfscript_parse_frame(perfscript_frame *out, const char *text, size_t size)
 {
     hd_string line = hd_text_trim(text, size);
@@ -76,6 +84,7 @@ bool perfscript_parse_frame(perfscript_frame *out, const char *text, size_t size
     out->inlined = out->file.size == 7 && memcmp(out->file.data, "inlined", 7) == 0;
     if (out->inlined) out->file = (hd_string){"", 0};
     out->function = without_offset(out->function);
+    if (out->has_address && out->file.size) out->function = without_decimal_offset(out->function);
     return out->has_address || out->function.size || out->file.size;
 }
 
