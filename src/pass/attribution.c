@@ -98,6 +98,16 @@ static void sum_up(hd_attribution *a)
     }
 }
 
+/* Where stacks were recorded, the call alone is none: its sample is missing, and that is to be seen. */
+static void drop_bare_calls(hd_attribution *a)
+{
+    for (size_t i = 0; i < a->launches.launch_count; i++) {
+        if (a->launch_rule[i] != HD_RULE_SLICES || hd_stacks_at(a->stacks, a->launch_stack[i]).depth > 1) continue;
+        a->launch_rule[i] = HD_RULE_NONE;
+        a->launch_stack[i] = HD_STACK_NONE;
+    }
+}
+
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static hd_status make_arrays(hd_attribution *a, hd_error *err)
@@ -125,6 +135,7 @@ hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace 
     HD_TRY(attribution_from_given(out, gpu, options, err));
     HD_TRY(attribution_from_samples(out, gpu, cpu, options, err));
     HD_TRY(attribution_from_slices(out, gpu, options, err));
+    if (cpu && cpu != gpu) drop_bare_calls(out);
     HD_TRY(spread(out, err));
     sum_up(out);
     return HD_OK;

@@ -318,7 +318,7 @@ static void test_attribution__samples_and_launches_may_be_missing(NO_STATE)
 {
     maker gpu = maker_new(), cpu = maker_new();
     hd_attribution a;
-    unsigned joined = 0;
+    unsigned joined = 0, lost = 0;
     for (unsigned i = 0; i < 300; i++) {
         char frames[64];
         int64_t at = UNIX + time_of(1, i);
@@ -336,12 +336,16 @@ static void test_attribution__samples_and_launches_may_be_missing(NO_STATE)
         if (i % 40 == 11 || (i >= 100 && i < 120)) continue;
         if (i % 50 == 33) {
             assert_no_sample(&a, 1000 + i);
+            lost++;
         } else {
             assert_work(&a, 1000 + i, HD_RULE_THREAD, frames);
             joined++;
         }
     }
     assert_int_equal(a.pending_count, a.sample_count - joined);
+    /* the call alone is no stack where stacks were recorded */
+    assert_int_equal(a.works_by[HD_RULE_NONE], lost);
+    assert_int_equal(a.works_by[HD_RULE_SLICES], 0);
     hd_attribution_deinit(&a);
 }
 
