@@ -68,7 +68,8 @@ typedef struct hd_attribution {
     uint32_t *launch_stack;  /* by launch: node, HD_STACK_NONE */
     uint8_t *launch_rule;    /* by launch: hd_stack_rule */
     uint64_t *launch_sample; /* by launch: row of its sample in the CPU trace, UINT64_MAX: none */
-    uint32_t *work_stack; /* by work: node. That of its launch, and the creation stack of its graph node below that */
+    uint32_t *work_stack; /* by work: node. That of its launch, and the creation stack of its graph node below that (as
+                             long as memory allows: where very many are very deep, that of the launch alone) */
     uint8_t *work_rule;   /* by work */
     hd_pending_stack *pending;
     size_t pending_count;
