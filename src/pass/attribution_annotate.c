@@ -172,7 +172,10 @@ static hd_status choose_base(annotate *t, bool *out_damaged, hd_error *err)
     if (!has_frames) return HD_OK;
     hd_status status = hd_trace_stacks_open(&known, t->gpu, NULL);
     *out_damaged = status == HD_ERR_DAMAGED;
-    if (status == HD_OK) t->base = hd_trace_stacks_last_id(known);
+    if (status == HD_OK) {
+        t->base = hd_trace_stacks_last_id(known);
+        t->no_frame = hd_trace_stacks_has_id(known, 0) ? t->base + HD_NONE : 0; /* no tree has that many */
+    }
     hd_trace_stacks_free(known);
     return status == HD_OK || *out_damaged ? HD_OK : HD_NOMEM(err);
 }

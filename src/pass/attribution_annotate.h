@@ -28,6 +28,7 @@ typedef struct annotate {
     hd_batch *batch;   /* rows that are added behind the events */
     hd_stacks *stacks; /* what the trace gets */
     uint64_t base;     /* node n stands under the key base + n */
+    uint64_t no_frame; /* a key that no frame has */
     annotate_map map;  /* from the attribution's tree */
     uint32_t *texts;   /* by node of the attribution's tree: string of the builder; HD_STRING_NONE: not made */
     uint64_t text_bytes, text_limit;

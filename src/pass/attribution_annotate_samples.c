@@ -224,8 +224,7 @@ static hd_status sample_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
         hd_block_event(&event, rows->block, row_of[i]);
         uint32_t node = s->known ? annotate_map_node(&s->map, hd_trace_stacks_of(s->known, &event)) : HD_STACK_NONE;
         if (node == HD_NONE) return HD_NOMEM(err);
-        /* 0 is no frame's id */
-        values[i] = value_of(s, key->type, node == HD_STACK_NONE ? 0 : s->t->base + node, values[i]);
+        values[i] = value_of(s, key->type, node == HD_STACK_NONE ? s->t->no_frame : s->t->base + node, values[i]);
     }
     return HD_OK;
 }
