@@ -108,7 +108,7 @@ static hd_string stub_kernel(hd_string frame)
         length = isdigit((unsigned char)*p) ? length * 10 + (uint64_t)(*p - '0') : 0;
     if (begins(frame, "_Z") && length > size && length < rest.size) rest.size = length;
     size_t end = size;
-    while (end < rest.size && (isalnum((unsigned char)rest.data[end]) || strchr("_$.", rest.data[end]))) end++;
+    while (end < rest.size && (isalnum((unsigned char)rest.data[end]) || memchr("_$.", rest.data[end], 3))) end++;
     rest.size = end;
     return rest.size > size && rest.data[size] == 'Z' ? behind(rest, size - 1) : behind(rest, size);
 }
