@@ -23,7 +23,7 @@ typedef struct sample_copy {
     annotate *t;
     hd_copy *copy;
     hd_trace_stacks *known;
-    annotate_map map;
+    attribution_map map;
     matched *list; /* by sample */
     size_t count;
     uint32_t *launch_tracks; /* by track of the GPU trace, own_tracks by that of the CPU trace: what the column gets */
@@ -222,10 +222,9 @@ static hd_status sample_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
     for (uint32_t i = 0; i < count; i++) {
         hd_event event;
         hd_block_event(&event, rows->block, row_of[i]);
-        uint32_t node = s->known ? annotate_map_node(&s->map, hd_trace_stacks_of(s->known, &event)) : HD_STACK_NONE;
+        uint32_t node = s->known ? attribution_map_node(&s->map, hd_trace_stacks_of(s->known, &event)) : HD_STACK_NONE;
         if (node == HD_NONE) return HD_NOMEM(err);
-        /* 0 is no frame's id */
-        values[i] = value_of(s, key->type, node == HD_STACK_NONE ? 0 : s->t->base + node, values[i]);
+        values[i] = value_of(s, key->type, node == HD_STACK_NONE ? s->t->no_frame : s->t->base + node, values[i]);
     }
     return HD_OK;
 }
@@ -254,7 +253,7 @@ static hd_status copy_samples(sample_copy *s, hd_error *err)
     HD_TRY(find_offset(s, err));
     hd_status status = hd_trace_stacks_open(&s->known, cpu, NULL);
     if (status != HD_OK && status != HD_ERR_DAMAGED) return HD_NOMEM(err); /* frames that cannot be read are none */
-    if (s->known && !annotate_map_init(&s->map, s->t->stacks, hd_trace_stacks_tree(s->known))) return HD_NOMEM(err);
+    if (s->known && !attribution_map_init(&s->map, s->t->stacks, hd_trace_stacks_tree(s->known))) return HD_NOMEM(err);
     return hd_copy_events(s->copy, &hooks, err);
 }
 
@@ -263,7 +262,7 @@ hd_status annotate_samples(annotate *t, hd_error *err)
     sample_copy s = {.t = t};
     if (!t->cpu || hd_trace_row_count(t->cpu, HD_KIND_SAMPLE) == 0) return HD_OK;
     hd_status status = copy_samples(&s, err);
-    annotate_map_deinit(&s.map);
+    attribution_map_deinit(&s.map);
     hd_trace_stacks_free(s.known);
     hd_copy_free(s.copy);
     free(s.list);

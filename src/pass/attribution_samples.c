@@ -40,6 +40,7 @@ hd_status attribution_from_samples(hd_attribution *a, const hd_trace *gpu, const
 {
     attribution_join j = {.a = a, .gpu = gpu, .cpu = cpu ? cpu : gpu, .options = options, .own = !cpu || cpu == gpu};
     j.tolerance = options->tolerance_ns > 0 ? options->tolerance_ns : HD_TOLERANCE_NS;
+    if (options->has_offset) a->clock = (hd_clock_fit){.known = true, .offset_ns = options->clock_offset_ns};
     if (hd_trace_row_count(j.cpu, HD_KIND_SAMPLE) == 0) return HD_OK;
     hd_status status = join(&j, err);
     attribution_join_deinit(&j);

@@ -400,6 +400,11 @@ uint64_t hd_trace_stacks_last_id(const hd_trace_stacks *stacks)
     return last;
 }
 
+bool hd_trace_stacks_has_id(const hd_trace_stacks *stacks, uint64_t id)
+{
+    return slot_of(stacks, id * 2)->id != NO_ID;
+}
+
 uint64_t hd_trace_stacks_damaged(const hd_trace_stacks *stacks)
 {
     return stacks->damaged;

@@ -6,6 +6,7 @@
 
 /* The largest id of the trace's frames that is a number, 0: there is none. */
 uint64_t hd_trace_stacks_last_id(const hd_trace_stacks *stacks);
+bool hd_trace_stacks_has_id(const hd_trace_stacks *stacks, uint64_t id);
 
 /* As hd_stacks_save, with node n under the key base + n. `beside`: the frames that the builder's stackFrames holds
  * already stay, which must be a JSON object. */
