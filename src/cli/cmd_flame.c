@@ -38,6 +38,11 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     flame->full_names = o->full_names;
     flame->attribution.forward = o->forward;
     flame->attribution.threads = (unsigned)o->threads;
+    flame->weightless = !o->diff; /* launches without work stand there as merge has them, with 0 */
+    for (int i = 0; i < run->operand_count; i++) {
+        status = flame_out_spare(run, out, run->operands[i]);
+        if (status != CLI_OK) return status;
+    }
     const hd_convert_options patterns = {.names = o->names, .from = flame->from, .until = flame->until};
     return hd_convert_options_valid(&patterns, &run->err) == HD_OK ? CLI_OK : CLI_USAGE;
 }
@@ -52,6 +57,7 @@ static hd_status add_file(hd_flame *flame, cli_run *run, const char *path, const
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
     status = hd_flame_add(flame, trace, NULL, NULL, options, &run->err);
+    if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     hd_trace_free(trace);
     return status;
 }
@@ -111,14 +117,18 @@ static const cli_option options[] = {
      .help = "svg, folded or speedscope, whatever the extension"},
     {.name = "of",
      .kind = CLI_CHOICE,
+     .value = "WHAT",
      .choices = of_names,
      FIELD(of),
-     .help = "what widths are; auto is GPU time where there is any, else CPU time, else samples"},
+     .help =
+         "what widths are: gpu-time, cpu-time, cpu-self, launches, bytes or samples; auto is GPU time where there is "
+         "any, else CPU time, else samples"},
     {.name = "by",
      .kind = CLI_CHOICE,
+     .value = "WHAT",
      .choices = by_names,
      FIELD(by),
-     .help = "what stands at the root, one branch each"},
+     .help = "what stands at the root, one branch each: rank, device, stream, thread, step or name"},
     {.name = "from",
      .kind = CLI_TEXT,
      .value = "TIME",

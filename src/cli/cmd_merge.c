@@ -17,7 +17,7 @@ struct merge_options {
     uint64_t top, threads;
 };
 
-enum { WEIGHT_TIME, WEIGHT_COUNT };
+enum { WEIGHT_TIME, WEIGHT_COUNT, TOP_DEFAULT = 20, TOLERANCE_DEFAULT = HD_TOLERANCE_NS / 1000000 };
 static const char *const weight_names[] = {"time", "count", NULL};
 
 /* ---- options ------------------------------------------------------------------------------------------------- */
@@ -53,6 +53,11 @@ static int fill_options(cli_run *run, hd_attribution_options *join, flame_out *o
         return cli_usage_error(run, "--weight is for flame graphs, and the output is a trace");
     if (out->is_trace && o->full_names)
         return cli_usage_error(run, "--full-names is for flame graphs; a trace keeps the names it has");
+    if (!o->summary && !run->global.json && o->top != TOP_DEFAULT)
+        return cli_usage_error(run, "--top is for the summary: add -s");
+    status = flame_out_spare(run, out, o->gpu);
+    if (status == CLI_OK) status = flame_out_spare(run, out, o->cpu);
+    if (status != CLI_OK) return status;
     join->tolerance_ns = (int64_t)llround(o->tolerance_ms * 1e6);
     if (join->tolerance_ns < 1) join->tolerance_ns = 1;
     join->force = o->force;
@@ -108,6 +113,10 @@ static hd_status check_sides(cli_run *run, const hd_trace *cpu, const hd_trace *
         return hd_error_set(&run->err, HD_ERR_FORMAT, o->gpu, HD_OFFSET_NONE,
                             cpu && gpu_has_samples ? "holds stacks and no work of a GPU: are --cpu and --gpu swapped?"
                                                    : "holds no work of a GPU; heddle info shows what it holds");
+    bool joins = o->clock_offset || o->force || o->tolerance_ms != TOLERANCE_DEFAULT;
+    if (!cpu && !gpu_has_samples && joins)
+        return hd_error_set(&run->err, HD_ERR_ARGUMENT, o->gpu, HD_OFFSET_NONE,
+                            "holds no stacks that --clock-offset, --tolerance or --force would be for: give --cpu");
     if (cpu && hd_trace_row_count(cpu, HD_KIND_SAMPLE) == 0)
         return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
                             "holds no stacks; heddle info shows what it holds");
@@ -123,7 +132,7 @@ static void say_counts(cli_printer *p, const hd_table *join)
     } lines[] = {
         {"samples", "stacks"},
         {"launches", "launches"},
-        {"works", "works of the GPU"},
+        {"works", "kernels, copies and sets"},
         {"kernels", "  kernels"},
         {"kernels_of_graphs", "  of graphs"},
         {"works_without_stack", "  without a stack"},
@@ -140,7 +149,7 @@ static void say_counts(cli_printer *p, const hd_table *join)
         for (size_t c = 0; c < hd_table_column_count(join); c++) {
             if (strcmp(hd_table_get_column(join, c)->name, lines[i].column) != 0) continue;
             uint64_t count = hd_table_get_count(join, 0, c);
-            if (count || i < 4) cli_say(p, "  %-32s %s\n", lines[i].text, hd_text_count(text, count));
+            if (count || (i > 0 && i < 4)) cli_say(p, "  %-32s %s\n", lines[i].text, hd_text_count(text, count));
         }
     }
 }
@@ -202,7 +211,9 @@ static void say_json(cli_printer *p, const flame_out *out, const hd_report *repo
         flame_out_say_json(p, out, flame, written);
     }
     cli_say(p, ",\n  ");
+    cli_say(p, "\"join\": {");
     hd_table_write_members(hd_report_table(report, "join"), 0, sink, &p->run->err);
+    cli_say(p, "}");
     for (size_t i = 1; i < report->table_count; i++) {
         cli_say(p, ",\n  \"%s\": ", hd_table_name(report->tables[i]));
         hd_table_write(report->tables[i], sink, &style, &p->run->err);
@@ -306,7 +317,7 @@ static int run(cli_run *run)
 }
 
 static const struct merge_options defaults = {
-    .tolerance_ms = 10, .min_percent = FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0, .top = 20};
+    .tolerance_ms = TOLERANCE_DEFAULT, .min_percent = FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0, .top = TOP_DEFAULT};
 #define FIELD(member) .field = offsetof(struct merge_options, member)
 static const cli_option options[] = {
     {.name = "cpu",
@@ -326,9 +337,8 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      FIELD(output),
-     .help =
-         "write .folded, .svg, .json (speedscope), or a trace: .heddle, .trace.json, .json.gz, .pftrace …; - prints "
-         "folded text"},
+     .help = "write .folded, .svg, .json (speedscope), or a trace: .heddle, .trace.json, .pftrace, .otf2 …; - "
+             "prints folded text"},
     {.name = "to",
      .kind = CLI_TEXT,
      .value = "FORMAT",
@@ -337,9 +347,10 @@ static const cli_option options[] = {
     {.name = "weight",
      .letter = 'w',
      .kind = CLI_CHOICE,
+     .value = "WHAT",
      .choices = weight_names,
      FIELD(weight),
-     .help = "what stacks weigh: ns of GPU time, or the number of launches"},
+     .help = "what stacks weigh: time, in ns of the GPU, or count, the number of launches"},
     {.name = "tolerance",
      .letter = 't',
      .kind = CLI_DECIMAL,
