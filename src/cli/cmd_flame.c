@@ -56,9 +56,14 @@ static hd_status add_file(hd_flame *flame, cli_run *run, const char *path, const
     hd_trace *trace;
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
+    int64_t before = flame->total ? flame->total[0] : 0;
     status = hd_flame_add(flame, trace, NULL, NULL, options, &run->err);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     hd_trace_free(trace);
+    if (status == HD_OK && run->operand_count > 1 && !run->global.json && flame->total[0] == before) {
+        cli_printer p = {.run = run, .to_stderr = true};
+        flame_out_say_nothing(&p, path, flame->of);
+    }
     return status;
 }
 

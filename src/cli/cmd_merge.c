@@ -105,8 +105,26 @@ static hd_status read_both(hd_trace **out_cpu, hd_trace **out_gpu, cli_run *run)
 }
 
 /* What would only give an empty result: the mistake behind it is said instead. */
-static hd_status check_sides(cli_run *run, const hd_trace *cpu, const hd_trace *gpu, const hd_launches *launches)
+static hd_status check_joined(cli_run *run, const hd_attribution *a)
 {
+    const struct merge_options *o = run->options;
+    uint64_t joined = 0;
+    for (hd_stack_rule rule = HD_RULE_ID; rule <= HD_RULE_ORDER; rule++)
+        joined += a->launches_by[rule] + a->works_by[rule];
+    if (joined || o->force) return HD_OK;
+    if (a->not_launches == a->sample_count)
+        return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
+                            "none of its stacks is of a call that launches work: record them at cudaLaunchKernel and "
+                            "the like, as docs/merge.md shows (--force writes the rest)");
+    return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
+                        "none of its %" PRIu64 " stacks could be joined with a launch: compare processes, threads and "
+                        "times of both files with heddle info%s (--force writes the rest)",
+                        a->sample_count, o->clock_offset ? ", and look at --clock-offset" : "");
+}
+
+static hd_status check_sides(cli_run *run, const hd_trace *cpu, const hd_trace *gpu, const hd_attribution *a)
+{
+    const hd_launches *launches = &a->launches;
     const bool gpu_has_samples = hd_trace_row_count(gpu, HD_KIND_SAMPLE) > 0;
     const struct merge_options *o = run->options;
     if (launches->work_count == 0 && launches->launch_count == 0)
@@ -120,7 +138,7 @@ static hd_status check_sides(cli_run *run, const hd_trace *cpu, const hd_trace *
     if (cpu && hd_trace_row_count(cpu, HD_KIND_SAMPLE) == 0)
         return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
                             "holds no stacks; heddle info shows what it holds");
-    return HD_OK;
+    return cpu && launches->work_count ? check_joined(run, a) : HD_OK;
 }
 
 /* ---- the summary ------------------------------------------------------------------------------------------------ */
@@ -180,6 +198,7 @@ static void say_summary(cli_printer *p, const hd_report *report, const hd_attrib
     char text[HD_VALUE_TEXT_BYTES];
     cli_say(p, "joined\n");
     say_counts(p, join);
+    if (a->not_launches) cli_say(p, "  %-32s %s\n", "stacks that launch nothing", hd_text_count(text, a->not_launches));
     say_clock(p, &a->clock);
     for (size_t c = 0; c < hd_table_column_count(join); c++) {
         const char *name = hd_table_get_column(join, c)->name;
@@ -307,7 +326,7 @@ static int run(cli_run *run)
     result = CLI_FAILED;
     if (read_both(&cpu, &gpu, run) == HD_OK) {
         hd_status status = hd_attribute(&a, gpu, cpu, &join, &run->err);
-        if (status == HD_OK) status = check_sides(run, cpu, gpu, &a.launches);
+        if (status == HD_OK) status = check_sides(run, cpu, gpu, &a);
         if (status == HD_OK) result = merge(run, &out, &a, gpu, cpu);
     }
     hd_attribution_deinit(&a);

@@ -173,6 +173,13 @@ void flame_out_say(cli_printer *printer, const flame_out *out, const hd_flame *f
                 nothing_of(flame->of));
 }
 
+void flame_out_say_nothing(cli_printer *printer, const char *path, hd_flame_of of)
+{
+    if (printer->run->global.quiet) return;
+    cli_say_name(printer, path);
+    cli_say(printer, " has no %s that counts\n", nothing_of(of));
+}
+
 void flame_out_json_text(cli_printer *printer, const char *key, const char *text)
 {
     hd_table_builder *b;
