@@ -38,7 +38,8 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     flame->full_names = o->full_names;
     flame->attribution.forward = o->forward;
     flame->attribution.threads = (unsigned)o->threads;
-    flame->weightless = !o->diff; /* launches without work stand there as merge has them, with 0 */
+    /* launches without work stand there with 0, as merge has them; a picture has no place for them */
+    flame->weightless = out->format == HD_FLAME_FOLDED && !o->diff;
     for (int i = 0; i < run->operand_count; i++) {
         status = flame_out_spare(run, out, run->operands[i]);
         if (status != CLI_OK) return status;
@@ -56,6 +57,7 @@ static hd_status add_file(hd_flame *flame, cli_run *run, const char *path, const
     hd_trace *trace;
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
+    flame_out_say_damage(run, path, trace);
     int64_t before = flame->total ? flame->total[0] : 0;
     status = hd_flame_add(flame, trace, NULL, NULL, options, &run->err);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/flame_out.h"
@@ -117,7 +118,8 @@ static hd_status check_joined(cli_run *run, const hd_attribution *a)
                             "none of its stacks is of a call that launches work: record them at cudaLaunchKernel and "
                             "the like, as docs/merge.md shows (--force writes the rest)");
     return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
-                        "none of its %" PRIu64 " stacks could be joined with a launch: compare processes, threads and "
+                        "none of its stacks (%" PRIu64
+                        ") could be joined with a launch: compare processes, threads and "
                         "times of both files with heddle info%s (--force writes the rest)",
                         a->sample_count, o->clock_offset ? ", and look at --clock-offset" : "");
 }
@@ -243,19 +245,30 @@ static void say_json(cli_printer *p, const flame_out *out, const hd_report *repo
 /* ---- the command --------------------------------------------------------------------------------------------------
  */
 
+/* What the writer lost: how much, and of what. */
+typedef struct losses {
+    uint64_t count;
+    char codes[200];
+} losses;
+
 static void add_losses(void *user, const hd_ledger_row *row)
 {
-    uint64_t *losses = user;
-    if (row->level == HD_LEDGER_LOSS) *losses += row->count;
+    losses *sum = user;
+    size_t used = strlen(sum->codes);
+    char count[HD_VALUE_TEXT_BYTES];
+    if (row->level != HD_LEDGER_LOSS) return;
+    snprintf(sum->codes + used, sizeof sum->codes - used, "%s%s %s", sum->count ? ", " : " (", row->code,
+             hd_text_count(count, row->count));
+    sum->count += row->count;
 }
 
 static hd_status write_trace(cli_run *run, const flame_out *out, const hd_attribution *a, const hd_trace *gpu,
                              const hd_trace *cpu, cli_printer *p)
 {
     const struct merge_options *o = run->options;
-    uint64_t losses = 0;
+    losses lost = {0};
     hd_trace *joined;
-    char events[HD_VALUE_TEXT_BYTES], lost[HD_VALUE_TEXT_BYTES];
+    char events[HD_VALUE_TEXT_BYTES], count[HD_VALUE_TEXT_BYTES];
     hd_status status = hd_attribution_annotate(&joined, a, gpu, cpu, &run->err);
     if (status != HD_OK) return status;
     const hd_write_options options = {.format = out->format_name,
@@ -263,13 +276,14 @@ static hd_status write_trace(cli_run *run, const flame_out *out, const hd_attrib
                                       .sync = o->sync,
                                       .threads = (unsigned)o->threads,
                                       .ledger = add_losses,
-                                      .ledger_user = &losses};
+                                      .ledger_user = &lost};
     status = hd_trace_write(joined, out->path, &options, &run->err);
     if (status == HD_OK && !run->global.json && !run->global.quiet) {
         cli_say(p, "wrote ");
         cli_say_name(p, strcmp(out->path, "-") == 0 ? "standard output" : out->path);
-        cli_say(p, ": %s, %s events, %s lost\n", out->format_name, hd_text_count(events, hd_trace_event_count(joined)),
-                losses ? hd_text_count(lost, losses) : "nothing");
+        cli_say(p, ": %s, %s events, %s lost%s%s\n", out->format_name,
+                hd_text_count(events, hd_trace_event_count(joined)),
+                lost.count ? hd_text_count(count, lost.count) : "nothing", lost.codes, lost.count ? ")" : "");
     }
     hd_trace_free(joined);
     return status;
@@ -281,7 +295,7 @@ static hd_status write_flame(hd_flame *flame, hd_flame_written *written, cli_run
     const struct merge_options *o = run->options;
     const hd_flame_options options = {.of = o->weight == WEIGHT_COUNT ? HD_FLAME_LAUNCHES : HD_FLAME_GPU_TIME,
                                       .full_names = o->full_names,
-                                      .weightless = true};
+                                      .weightless = out->format == HD_FLAME_FOLDED};
     hd_status status = hd_flame_add(flame, gpu, cpu, a, &options, &run->err);
     return status == HD_OK ? flame_out_write(written, run, out, flame, NULL) : status;
 }
@@ -292,7 +306,8 @@ static hd_status refuse_unmatched(cli_run *run, const hd_attribution *a)
     uint64_t lone = a->works_by[HD_RULE_NONE];
     if (!o->strict || (lone == 0 && a->pending_count == 0)) return HD_OK;
     return hd_error_set(&run->err, HD_ERR_DAMAGED, o->gpu, HD_OFFSET_NONE,
-                        "--strict: %" PRIu64 " works have no stack, and %zu stacks no launch", lone, a->pending_count);
+                        "--strict: GPU work without a stack: %" PRIu64 ", stacks without a launch: %zu", lone,
+                        a->pending_count);
 }
 
 static int merge(cli_run *run, const flame_out *out, const hd_attribution *a, const hd_trace *gpu, const hd_trace *cpu)
@@ -317,6 +332,7 @@ static int merge(cli_run *run, const flame_out *out, const hd_attribution *a, co
 
 static int run(cli_run *run)
 {
+    const struct merge_options *o = run->options;
     hd_attribution_options join = {0};
     flame_out out;
     hd_trace *cpu = NULL, *gpu = NULL;
@@ -326,6 +342,8 @@ static int run(cli_run *run)
     result = CLI_FAILED;
     if (read_both(&cpu, &gpu, run) == HD_OK) {
         hd_status status = hd_attribute(&a, gpu, cpu, &join, &run->err);
+        if (o->cpu) flame_out_say_damage(run, o->cpu, cpu);
+        flame_out_say_damage(run, o->gpu, gpu);
         if (status == HD_OK) status = check_sides(run, cpu, gpu, &a);
         if (status == HD_OK) result = merge(run, &out, &a, gpu, cpu);
     }

@@ -180,6 +180,22 @@ void flame_out_say_nothing(cli_printer *printer, const char *path, hd_flame_of o
     cli_say(printer, " has no %s that counts\n", nothing_of(of));
 }
 
+void flame_out_say_damage(cli_run *run, const char *path, const hd_trace *trace)
+{
+    cli_printer p = {.run = run, .to_stderr = true};
+    char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
+    uint64_t repaired = 0, lost = 0;
+    for (size_t i = 0; trace && i < hd_trace_ledger_count(trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
+        if (row->level == HD_LEDGER_REPAIR) repaired += row->count;
+        if (row->level == HD_LEDGER_LOSS) lost += row->count;
+    }
+    if (run->global.quiet || run->global.json || repaired + lost == 0) return;
+    cli_say_name(&p, path);
+    cli_say(&p, " was damaged: %s repaired, %s lost while reading; heddle check says what\n",
+            hd_text_count(a, repaired), hd_text_count(b, lost));
+}
+
 void flame_out_json_text(cli_printer *printer, const char *key, const char *text)
 {
     hd_table_builder *b;

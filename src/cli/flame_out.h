@@ -32,6 +32,8 @@ hd_status flame_out_write(hd_flame_written *written, cli_run *run, const flame_o
 void flame_out_say(cli_printer *printer, const flame_out *out, const hd_flame *flame, const hd_flame_written *written);
 /* "trace.json has no GPU work": one of several files that the graph has nothing of. */
 void flame_out_say_nothing(cli_printer *printer, const char *path, hd_flame_of of);
+/* Whether an input was repaired, or lost something, while it was read. */
+void flame_out_say_damage(cli_run *run, const char *path, const hd_trace *trace);
 /* Members of a JSON object, without the braces. */
 void flame_out_say_json(cli_printer *printer, const flame_out *out, const hd_flame *flame,
                         const hd_flame_written *written);
