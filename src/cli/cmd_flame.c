@@ -40,7 +40,10 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     flame->attribution.threads = (unsigned)o->threads;
     /* launches without work stand there with 0, as merge has them; a picture has no place for them */
     flame->weightless = out->format == HD_FLAME_FOLDED && !o->diff;
+    int streams = 0;
     for (int i = 0; i < run->operand_count; i++) {
+        streams += strcmp(run->operands[i], "-") == 0;
+        if (streams > 1) return cli_usage_error(run, "standard input can be read once: only one FILE can be -");
         status = flame_out_spare(run, out, run->operands[i]);
         if (status != CLI_OK) return status;
     }

@@ -77,7 +77,7 @@ int flame_out_choose(cli_run *run, flame_out *out, const char *path, const char 
     if (!path && isatty(STDOUT_FILENO))
         return cli_usage_error(run,
                                "name the output: -o flame.svg for a picture, -o out.folded for text, -o - to print "
-                               "that here");
+                               "that here, -o /dev/null for none");
     int status = CLI_OK;
     if (to) {
         status = choose_by_name(run, out, to, traces_too);
