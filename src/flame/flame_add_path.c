@@ -91,12 +91,21 @@ static bool take_names(flame_adder *a)
     return true;
 }
 
+/* How a frame of the source is shown. Steps are one frame, so that what they have in common adds up; where they are
+ * what is asked for they keep their numbers. */
+static hd_string shown_text(const flame_adder *a, uint32_t name)
+{
+    hd_string text = hd_stacks_text(a->source, name);
+    if (a->options->by != HD_FLAME_BY_STEP && flame_is_step(text)) text.size = strcspn(text.data, "#");
+    return text;
+}
+
 /* The name of a frame of the source among the flame's. */
 static uint32_t name_of_frame(flame_adder *a, uint32_t name)
 {
     if (name >= a->name_count && !take_names(a)) return HD_NONE;
     if (a->name_of[name] == HD_NONE) {
-        hd_string text = hd_stacks_text(a->source, name);
+        hd_string text = shown_text(a, name);
         a->name_of[name] = hd_stacks_name(a->flame->stacks, text.data, text.size);
     }
     return a->name_of[name];
@@ -116,8 +125,9 @@ bool flame_frame_passes(flame_adder *adder, uint32_t stack)
         return false;
     }
     if (!adder->passes[name]) {
-        hd_string text = hd_stacks_text(adder->source, name);
-        adder->passes[name] = flame_text_passes(adder, &(filter_text){text.data, text.size}, 1) ? 2 : 1;
+        hd_string text = hd_stacks_text(adder->source, name), shown = shown_text(adder, name);
+        const filter_text texts[] = {{text.data, text.size}, {shown.data, shown.size}};
+        adder->passes[name] = flame_text_passes(adder, texts, shown.size == text.size ? 1 : 2) ? 2 : 1;
     }
     return adder->passes[name] == 2;
 }
