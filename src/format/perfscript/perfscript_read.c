@@ -277,6 +277,14 @@ static hd_status indented_line(reader *r, const hd_line *line)
     return header_line(r, line);
 }
 
+/* A comment of perf's, or a sample of a thread called "#…". */
+static bool is_comment(const hd_line *line)
+{
+    perfscript_header header;
+    return *line->text == '#' &&
+           !(perfscript_parse_header(&header, line->text, line->size) && header.time_ns != HD_NO_TIME);
+}
+
 static hd_status add_line(reader *r, const hd_line *line)
 {
     if (is_empty(line)) {
@@ -287,7 +295,7 @@ static hd_status add_line(reader *r, const hd_line *line)
     }
     if (*line->text == '\t') return frame_line(r, line);
     if (*line->text == ' ') return indented_line(r, line);
-    if (*line->text == '#') return HD_OK;
+    if (is_comment(line)) return HD_OK;
     return header_line(r, line);
 }
 
