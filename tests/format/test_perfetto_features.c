@@ -592,6 +592,33 @@ static void test_perfetto__perf_samples_have_their_stacks(void **state)
            "      event.\"sf\" (int) 2\n");
 }
 
+/* The second file has what the first had, where a sample has a thread and a stack. */
+static void test_perfetto__perf_samples_survive_being_written_again(void **state)
+{
+    (void)state;
+    hd_bytes in =
+        packets(STACKS "1{ 10:1 8:100 66{ 1:2 2:10 3:11 4:1 5:3 6:7 } } 1{ 10:1 8:110 66{ 2:10 3:11 4:2 5:2 } }"
+                       "1{ 10:1 8:110 66{ 2:10 3:12 4:2 5:1 } }");
+    hd_trace *trace, *again;
+    size_t size;
+    assert_int_equal(read_text(&trace, (const char *)in.data, in.size, NULL, 0, NULL), HD_OK);
+    char *written = write_text(trace, &(hd_write_options){.format = "perfetto"}, &size);
+    assert_int_equal(read_text(&again, written, size, NULL, 0, NULL), HD_OK);
+    char *before = dump_trace(trace, DUMP_CONTENT), *after = dump_trace(again, DUMP_CONTENT);
+    assert_non_null(strstr(before, "\"cpu_mode\" (string) \"hypervisor\""));
+    assert_non_null(strstr(before, "\"cpu_mode\" (string) \"kernel\""));
+    const char *events = strstr(before, "tracks\n"), *events_again = strstr(after, "tracks\n");
+    assert_non_null(events);
+    assert_non_null(events_again);
+    assert_string_equal(events, events_again);
+    free(before);
+    free(after);
+    free(written);
+    hd_trace_free(trace);
+    hd_trace_free(again);
+    hd_bytes_deinit(&in);
+}
+
 /* What the recorder says of itself is no sample. */
 static void test_perfetto__lost_and_skipped_perf_samples_are_counted(void **state)
 {
@@ -668,6 +695,7 @@ int main(void)
         cmocka_unit_test(test_perfetto__rank_and_base_time_are_facts),
         cmocka_unit_test(test_perfetto__base_time_moves_with_times_below_zero),
         cmocka_unit_test(test_perfetto__perf_samples_have_their_stacks),
+        cmocka_unit_test(test_perfetto__perf_samples_survive_being_written_again),
         cmocka_unit_test(test_perfetto__lost_and_skipped_perf_samples_are_counted),
         cmocka_unit_test(test_perfetto__frames_of_perf_samples_are_those_of_the_trace),
         cmocka_unit_test(test_perfetto__frames_that_are_not_there_stay_unknown),

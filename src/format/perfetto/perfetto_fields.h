@@ -289,6 +289,7 @@ enum {
     PF_PERF_SAMPLE_PRODUCER_EVENT = 19, /* no sample */
     PF_CPU_KERNEL = 1,
     PF_CPU_USER = 2,
+    PF_CPU_MODES = 6,
     PF_STRING_IID = 1,
     PF_STRING_TEXT = 2,
     PF_MAPPING_IID = 1,
@@ -300,6 +301,13 @@ enum {
     PF_CALLSTACK_IID = 1,
     PF_CALLSTACK_FRAMES = 2, /* iids, the outermost first */
 };
+
+/* A PF_CPU_… as the argument `cpu_mode` has it; NULL for 0. */
+static inline const char *pf_cpu_mode_name(uint32_t mode)
+{
+    static const char *const names[PF_CPU_MODES] = {NULL, "kernel", "user", "hypervisor", "guest kernel", "guest user"};
+    return mode < PF_CPU_MODES ? names[mode] : NULL;
+}
 
 /* InternedData; entries are {iid = 1, text = 2} where nothing else is said */
 enum {

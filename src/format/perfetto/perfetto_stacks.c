@@ -298,7 +298,7 @@ static hd_status name_frames(frame_ids *out, perfetto_reader *reader)
 static hd_status add_row(perfetto_reader *reader, const frame_ids *frames, uint32_t name,
                          const perfetto_stack_sample *sample)
 {
-    static const char *const modes[] = {NULL, "kernel", "user", "hypervisor", "guest kernel", "guest user"};
+    const char *mode = pf_cpu_mode_name(sample->mode);
     hd_row row = hd_row_of(HD_KIND_SAMPLE, 'P');
     row.track = sample->track;
     row.name = name;
@@ -309,8 +309,8 @@ static hd_status add_row(perfetto_reader *reader, const frame_ids *frames, uint3
     if (sample->cpu >= 0) HD_TRY(perfetto_add_int_arg(reader, "cpu", sample->cpu));
     if (sample->counter != HD_NO_NUMBER) HD_TRY(perfetto_add_int_arg(reader, "timebase_count", sample->counter));
     uint32_t implied = frames->kinds[sample->node] == HD_FRAME_OS ? PF_CPU_KERNEL : PF_CPU_USER;
-    if (sample->mode && sample->mode < sizeof modes / sizeof *modes && sample->mode != implied)
-        HD_TRY(perfetto_add_text_arg(reader, "cpu_mode", hd_builder_intern_text(reader->builder, modes[sample->mode])));
+    if (mode && sample->mode != implied)
+        HD_TRY(perfetto_add_text_arg(reader, "cpu_mode", hd_builder_intern_text(reader->builder, mode)));
     return perfetto_add_row(reader, &row, &reader->args);
 }
 
