@@ -22,6 +22,10 @@ size_t hd_name_demangle(char out[HD_NAME_BYTES], hd_string name);
  * names that are none of C++'s ("ampere_sgemm_128x64_tn", "Memcpy HtoD (Pageable -> Device)", "aten::add") are kept. */
 size_t hd_name_short(char out[HD_NAME_BYTES], hd_string name);
 
+/* A part of the name: "cudaLaunchKernel_v7000" -> "cudaLaunchKernel", without the version of the interface that CUPTI
+ * knows calls of the runtime by. Those of the driver ("cuMemcpyHtoD_v2") are parts of their names, and stay. */
+hd_string hd_name_without_version(hd_string name);
+
 /* A part of the name: without what CUPTI injections put around it. "Kernel: _Z1kv" -> "_Z1kv", "Runtime:
  * cudaLaunchKernel_v7000" -> "cudaLaunchKernel", "MemCopy: HtoD" -> "HtoD"; others as they are. */
 hd_string hd_name_plain(hd_string name);

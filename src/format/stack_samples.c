@@ -36,6 +36,7 @@ static uint32_t detail_of(hd_stack_samples *s, const hd_stack_code *code, const 
     char start[64];
     size_t size = line->size < DETAIL_BYTES ? line->size : DETAIL_BYTES, repaired;
     hd_bytes words = {0};
+    for (int i = 0; i < 3 && size && size < line->size && ((unsigned char)line->text[size] & 0xc0) == 0x80; i++) size--;
     snprintf(start, sizeof start, "line %llu", (unsigned long long)line->number);
     hd_bytes_put(&words, start, strlen(start));
     hd_bytes_put(&words, code->what, strlen(code->what));

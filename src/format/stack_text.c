@@ -1,6 +1,7 @@
 /* stack_text.c - what the readers of stacks as text share: what frames are, and text that is not as it should be */
 #include "format/stack_text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 hd_string hd_text_trim(const char *data, size_t size)
@@ -139,6 +140,40 @@ hd_frame_kind hd_frame_kind_by_name(const char *data, size_t size)
     if (ends(data, size, "_[w]")) return HD_FRAME_OS; /* and the waker's stack, which is the kernel's too */
     if (is_python(data, size)) return HD_FRAME_PYTHON;
     return is_api(data, size) ? HD_FRAME_API : HD_FRAME_NATIVE;
+}
+
+bool hd_file_is_os(hd_string file)
+{
+    static const char *const of_users[] = {"[unknown]", "[vdso", "[vsyscall]", "[heap]",
+                                           "[stack",    "[anon", "[uprobes]"};
+    static const char *const modules[] = {"vmlinux", ".ko", ".ko.xz", ".ko.zst"};
+    if (file.size && *file.data == '[') {
+        for (size_t i = 0; i < sizeof of_users / sizeof *of_users; i++) {
+            if (starts(file.data, file.size, of_users[i])) return false;
+        }
+        return true;
+    }
+    for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
+        if (ends(file.data, file.size, modules[i])) return true;
+    }
+    return false;
+}
+
+void hd_text_put_unknown(hd_bytes *out, hd_string file, bool has_address, uint64_t address)
+{
+    char text[24];
+    const char *slash = file.size && *file.data != '[' ? memrchr(file.data, '/', file.size) : NULL;
+    if (slash) file = (hd_string){slash + 1, (size_t)(file.data + file.size - slash) - 1};
+    bool is_marked = file.size && *file.data == '[';
+    if (file.size) {
+        if (!is_marked) hd_bytes_put_u8(out, '[');
+        hd_bytes_put(out, file.data, file.size);
+        if (!is_marked) hd_bytes_put_u8(out, ']');
+    } else if (has_address) {
+        hd_bytes_put(out, text, (size_t)snprintf(text, sizeof text, "0x%llx", (unsigned long long)address));
+    } else {
+        hd_bytes_put(out, "[unknown]", 9);
+    }
 }
 
 /* ---- what an input may be -------------------------------------------------------------------------------------- */

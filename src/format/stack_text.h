@@ -27,6 +27,12 @@ size_t hd_text_put_utf8(hd_bytes *out, const char *data, size_t size);
 /* What a frame is, by its name alone: NATIVE if nothing speaks for anything else. */
 hd_frame_kind hd_frame_kind_by_name(const char *data, size_t size);
 
+/* Whether code of this file is the operating system's kernel: [kernel.kallsyms], vmlinux, a module. */
+bool hd_file_is_os(hd_string file);
+/* Append what a frame without a function is called: [libfoo.so] by its file, as stackcollapse-perf.pl has it, its
+ * address, or [unknown]. */
+void hd_text_put_unknown(hd_bytes *out, hd_string file, bool has_address, uint64_t address);
+
 /* What an input looks like that no reader takes, in words ("a perf.data file: …"); NULL: like nothing we know.
  * Static. */
 const char *hd_text_looks_like(const unsigned char *head, size_t size);

@@ -435,13 +435,12 @@ size_t hd_name_short(char out[HD_NAME_BYTES], hd_string name)
 
 /* ---- what profilers put around names ---------------------------------------------------------------------- */
 
-/* "cudaLaunchKernel_v7000" -> "cudaLaunchKernel": the version of the interface that CUPTI knows the call by. */
-static hd_string without_version(hd_string name)
+hd_string hd_name_without_version(hd_string name)
 {
-    size_t digits = name.size;
-    while (digits > 0 && name.data[digits - 1] >= '0' && name.data[digits - 1] <= '9') digits--;
-    bool version = digits < name.size && digits > 2 && name.data[digits - 1] == 'v' && name.data[digits - 2] == '_';
-    return version ? (hd_string){name.data, digits - 2} : name;
+    size_t at = name.size;
+    while (at && is_digit(name.data[at - 1])) at--;
+    bool is_version = name.size - at >= 4 && at > 2 && memcmp(name.data + at - 2, "_v", 2) == 0;
+    return is_version ? (hd_string){name.data, at - 2} : name;
 }
 
 hd_string hd_name_plain(hd_string name)
@@ -455,7 +454,7 @@ hd_string hd_name_plain(hd_string name)
         size_t size = strlen(before[i].text);
         if (name.size <= size || memcmp(name.data, before[i].text, size) != 0) continue;
         name = (hd_string){name.data + size, name.size - size};
-        return before[i].is_call ? without_version(name) : name;
+        return before[i].is_call ? hd_name_without_version(name) : name;
     }
     return name;
 }

@@ -405,6 +405,17 @@ bool hd_trace_stacks_has_id(const hd_trace_stacks *stacks, uint64_t id)
     return slot_of(stacks, id * 2)->id != NO_ID;
 }
 
+void hd_trace_stacks_ids(uint64_t *out, const hd_trace_stacks *stacks)
+{
+    uint32_t count = hd_stacks_count(stacks->tree);
+    for (uint32_t i = 0; i < count; i++) out[i] = UINT64_MAX;
+    for (size_t i = 0; stacks->slots && i <= stacks->slot_mask; i++) {
+        frame_id id = stacks->slots[i].id;
+        uint32_t node = stacks->slots[i].frame;
+        if (id != NO_ID && id % 2 == 0 && id / 2 < out[node]) out[node] = id / 2;
+    }
+}
+
 uint64_t hd_trace_stacks_damaged(const hd_trace_stacks *stacks)
 {
     return stacks->damaged;

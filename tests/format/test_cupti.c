@@ -216,6 +216,64 @@ static void test_cupti__many_members_and_many_shapes_lose_nothing(NO_STATE)
     free(text);
 }
 
+static void test_cupti__times_and_ids_without_a_column_are_arguments(NO_STATE)
+{
+    hd_trace *trace =
+        read_fine("{\"type\":\"RUNTIME\",\"start\":9223372036854775000,\"duration\":900,\"processId\":1}\n"
+                  "{\"type\":\"RUNTIME\",\"start\":5,\"timestamp\":7,\"end\":9,\"threadId\":2}\n"
+                  "{\"type\":\"KERNEL\",\"start\":0,\"end\":0,\"duration\":8,\"deviceId\":0,"
+                  "\"processId\":3,\"threadId\":4}\n");
+    const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, 0);
+    hd_event event;
+    hd_block_event(&event, block, 0);
+    assert_true(event.duration_ns == HD_NO_TIME);
+    assert_int_arg(trace, &event, "duration", 900);
+    hd_block_event(&event, block, 1);
+    assert_int_arg(trace, &event, "timestamp", 7);
+    assert_int_arg(trace, &event, "threadId", 2);
+    hd_block_event(&event, block, 2);
+    assert_true(event.start_ns == HD_NO_TIME);
+    assert_int_arg(trace, &event, "duration", 8);
+    assert_int_arg(trace, &event, "processId", 3);
+    assert_int_arg(trace, &event, "threadId", 4);
+    hd_trace_free(trace);
+}
+
+static void test_cupti__a_name_is_cut_between_characters(NO_STATE)
+{
+    char text[1024] = "{\"type\":\"MEMCPY\",\"start\":1,\"end\":2,\"deviceId\":0,\"copyKind\":\"x";
+    for (int i = 0; i < 100; i++) strcat(text, "\xe2\x82\xac");
+    strcat(text, "\"}\n");
+    hd_trace *trace = read_fine(text);
+    hd_event event;
+    hd_block_event(&event, hd_trace_block_at(trace, HD_KIND_SLICE, 0), 0);
+    hd_string name = hd_trace_string(trace, event.name);
+    assert_int_equal(name.size, strlen("Memcpy x") + 82 * 3);
+    hd_trace_free(trace);
+}
+
+/* In the text there is no telling what their fields are: but they are records. */
+static void test_cupti__records_of_unknown_types_in_text_are_lost_and_counted(NO_STATE)
+{
+    hd_trace *trace = read_fine("RUNTIME [ 1, 2 ] duration 1, \"cudaMalloc\", cbid 20, processId 1, threadId 2\n"
+                                "SYNCHRONIZATION [ 3, 4 ] duration 1, type 2\n"
+                                "MARKER  [ 5 ] id 1\n"
+                                "INFO: [ 5 ] done\n");
+    assert_int_equal(ledger_row(trace, "cupti.record-unknown")->count, 2);
+    assert_int_equal(ledger_row(trace, "cupti.record-unknown")->level, HD_LEDGER_LOSS);
+    assert_int_equal(ledger_row(trace, "cupti.line-skipped")->count, 1);
+    hd_trace_free(trace);
+}
+
+/* Values that do not end in their line do not go on in the next ones: each line would be read a thousand times. */
+static void test_cupti__a_value_ends_with_its_line(NO_STATE)
+{
+    hd_trace *trace = read_fine(KERNEL("") "{\"type\":\"RUNTIME\",\"start\":1,\"end\":2,\"a\":[1,\n2]}\n" KERNEL(""));
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_SLICE), 3); /* the second is mended where it is cut */
+    assert_int_equal(ledger_row(trace, "cupti.line-skipped")->count, 1);
+    hd_trace_free(trace);
+}
+
 /* ---- whose it is ----------------------------------------------------------------------------------------------- */
 
 static void test_cupti__other_json_is_not_taken(NO_STATE)
@@ -365,6 +423,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cupti__the_ledger_names_the_first_line),
         cmocka_unit_test(test_cupti__strict_refuses_the_first_damage),
         cmocka_unit_test(test_cupti__many_members_and_many_shapes_lose_nothing),
+        cmocka_unit_test(test_cupti__times_and_ids_without_a_column_are_arguments),
+        cmocka_unit_test(test_cupti__a_name_is_cut_between_characters),
+        cmocka_unit_test(test_cupti__records_of_unknown_types_in_text_are_lost_and_counted),
+        cmocka_unit_test(test_cupti__a_value_ends_with_its_line),
         cmocka_unit_test(test_cupti__other_json_is_not_taken),
         cmocka_unit_test(test_cupti__what_holds_no_record_is_an_error_that_says_so),
         cmocka_unit_test_prestate(test_cupti__cuts_into_pieces_do_not_show, &all),

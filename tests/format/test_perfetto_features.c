@@ -568,6 +568,127 @@ static void test_perfetto__base_time_moves_with_times_below_zero(void **state)
     hd_bytes_deinit(&in);
 }
 
+/* ---- stack samples ----------------------------------------------------------------------------------------------- */
+
+/* Frames come before the mappings they name; a path in parts; frames without a name; the system's kernel. */
+#define STACKS                                                                                                         \
+    "1{ 10:1 13:1 12{ 7{ 1:1 2:1 2:2 } 7{ 1:2 2'\001\003\004' } 6{ 1:1 2:1 3:1 4:16 } 6{ 1:2 3:1 4:32 }"               \
+    " 6{ 1:3 2:2 3:2 } 6{ 1:4 4:255 } 5{ 1:1 2'main' } 5{ 1:2 2'sys_read' } 19{ 1:1 7:1 7:2 } 19{ 1:2 7:3 }"           \
+    " 17{ 1:1 2'usr' } 17{ 1:2 2'libfoo.so' } 17{ 1:3 2'kernel' } } }"
+
+static void test_perfetto__perf_samples_have_their_stacks(void **state)
+{
+    (void)state;
+    expect(STACKS "1{ 10:1 8:100 66{ 1:2 2:10 3:11 4:1 5:2 6:7 } } 1{ 10:1 8:110 66{ 2:10 3:11 4:2 5:2 } }"
+                  "1{ 10:1 8:120 66{ 2:10 3:12 4:9 5:3 } } 1{ 10:1 66{ 4:1 } }",
+           "ledger\n"
+           "  loss perfetto perfetto.iid-unknown 1 at 177\n"
+           "metadata\n"
+           "  after \"stackFrames\": {\"1\":{\"name\":\"main\",\"category\":\"native\"},"
+           "\"2\":{\"name\":\"[libfoo.so]\",\"category\":\"native\",\"parent\":1},"
+           "\"3\":{\"name\":\"sys_read\",\"category\":\"os\",\"parent\":1},"
+           "\"4\":{\"name\":\"0xff\",\"category\":\"native\",\"parent\":3}}\n"
+           "tracks\n"
+           "  process pid=10\n"
+           "  thread pid=10 tid=11 sample:2\n"
+           "  thread pid=10 tid=12 sample:1\n"
+           "shapes\n"
+           "  \"cpu_mode\":string args\n"
+           "  event.\"sf\":int\n"
+           "  event.\"sf\":int \"cpu\":int \"timebase_count\":int args\n"
+           "events\n"
+           "  0 sample P pid=10 tid=11 start=100 name=\"stack\" args\n"
+           "      event.\"sf\" (int) 2\n"
+           "      \"cpu\" (int) 2\n"
+           "      \"timebase_count\" (int) 7\n"
+           "  1 sample P pid=10 tid=11 start=110 name=\"stack\"\n"
+           "      event.\"sf\" (int) 4\n"
+           "  2 sample P pid=10 tid=12 start=120 name=\"stack\" args\n"
+           "      \"cpu_mode\" (string) \"hypervisor\"\n"
+           "  3 sample P name=\"stack\"\n"
+           "      event.\"sf\" (int) 2\n");
+}
+
+/* The second file has what the first had, where a sample has a thread and a stack. */
+static void test_perfetto__perf_samples_survive_being_written_again(void **state)
+{
+    (void)state;
+    hd_bytes in =
+        packets(STACKS "1{ 10:1 8:100 66{ 1:2 2:10 3:11 4:1 5:3 6:7 } } 1{ 10:1 8:110 66{ 2:10 3:11 4:2 5:2 } }"
+                       "1{ 10:1 8:110 66{ 2:10 3:12 4:2 5:1 } }");
+    hd_trace *trace, *again;
+    size_t size;
+    assert_int_equal(read_text(&trace, (const char *)in.data, in.size, NULL, 0, NULL), HD_OK);
+    char *written = write_text(trace, &(hd_write_options){.format = "perfetto"}, &size);
+    assert_int_equal(read_text(&again, written, size, NULL, 0, NULL), HD_OK);
+    char *before = dump_trace(trace, DUMP_CONTENT), *after = dump_trace(again, DUMP_CONTENT);
+    assert_non_null(strstr(before, "\"cpu_mode\" (string) \"hypervisor\""));
+    assert_non_null(strstr(before, "\"cpu_mode\" (string) \"kernel\""));
+    const char *events = strstr(before, "tracks\n"), *events_again = strstr(after, "tracks\n");
+    assert_non_null(events);
+    assert_non_null(events_again);
+    assert_string_equal(events, events_again);
+    free(before);
+    free(after);
+    free(written);
+    hd_trace_free(trace);
+    hd_trace_free(again);
+    hd_bytes_deinit(&in);
+}
+
+/* What the recorder says of itself is no sample. */
+static void test_perfetto__lost_and_skipped_perf_samples_are_counted(void **state)
+{
+    (void)state;
+    expect(STACKS "1{ 10:1 8:100 66{ 1:2 17:40 } } 1{ 10:1 8:110 66{ 2:10 3:11 18:2 } }"
+                  "1{ 10:1 8:120 66{ 19{ 1:1 } } }",
+           "ledger\n"
+           "  note perfetto perfetto.sample-recorder-event 1 at 169\n"
+           "  loss perfetto perfetto.samples-lost-by-writer 40 at 139\n"
+           "  loss perfetto perfetto.samples-skipped-by-writer 1 at 153\n"
+           "events\n");
+}
+
+#define FRAMES(text) "1{ 5{ 2{ 1'stackFrames' 5'" text "' } } }"
+#define SAMPLED STACKS "1{ 10:1 8:100 66{ 2:10 3:11 4:1 5:2 } }"
+
+/* The frames that events name are those of stackFrames, whatever their numbers, where it has them all. */
+static void test_perfetto__frames_of_perf_samples_are_those_of_the_trace(void **state)
+{
+    (void)state;
+    const char *const all = FRAMES("{\"77\":{\"name\":\"[libfoo.so]\",\"parent\":5},\"5\":{\"name\":\"main\"},"
+                                   "\"8\":{\"name\":\"sys_read\",\"category\":\"os\",\"parent\":5},"
+                                   "\"9\":{\"name\":\"0xff\",\"parent\":8}}");
+    hd_bytes in = packets(SAMPLED), frames = packets(all);
+    hd_bytes_put(&in, frames.data, frames.size);
+    char *dump = dump_text((const char *)in.data, in.size, NULL, 0, DUMP_ALL);
+    assert_non_null(strstr(dump, "event.\"sf\" (int) 77\n"));
+    assert_non_null(strstr(dump, "\"77\":{\"name\":\"[libfoo.so]\",\"parent\":5},\"5\":{\"name\":\"main\"}"));
+    assert_null(strstr(dump, "\"parent\":77"));
+    free(dump);
+    hd_bytes_deinit(&in);
+    hd_bytes_deinit(&frames);
+    /* one is missing, or is no number: all of the samples' come beside it */
+    expect_fact(SAMPLED FRAMES("{\"5\":{\"name\":\"main\"}}"),
+                "{\"5\":{\"name\":\"main\"},\"6\":{\"name\":\"main\",\"category\":\"native\"},"
+                "\"7\":{\"name\":\"[libfoo.so]\",\"category\":\"native\",\"parent\":6}");
+    expect_fact(SAMPLED FRAMES("{\"5\":{\"name\":\"main\"}}"), "event.\"sf\" (int) 7\n");
+    expect_fact(SAMPLED FRAMES("{\"m\":{\"name\":\"main\"}}"),
+                "{\"m\":{\"name\":\"main\"},\"1\":{\"name\":\"main\",\"category\":\"native\"}");
+    expect_fact(SAMPLED FRAMES("[]"), "loss perfetto perfetto.stack-frames-damaged 1");
+    expect_fact(SAMPLED FRAMES("[]"), "event.\"sf\" (int) 2\n");
+}
+
+/* A slice that names a frame of a tree which is not there must not get one of the samples'. */
+static void test_perfetto__frames_that_are_not_there_stay_unknown(void **state)
+{
+    (void)state;
+    const char *const text = SAMPLED THREAD "1{ 10:1 8:200 11{ 9:3 11:7 23'k' 4{ 10'event.sf' 4:2 } } }";
+    expect_fact(text, "      event.\"sf\" (int) 2\n");
+    expect_fact(text, "      event.\"sf\" (int) 1099511627778\n");
+    expect_fact(text, "\"1099511627777\":{\"name\":\"main\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -591,6 +712,11 @@ int main(void)
         cmocka_unit_test(test_perfetto__packets_in_a_frame_of_zstd_are_read),
         cmocka_unit_test(test_perfetto__rank_and_base_time_are_facts),
         cmocka_unit_test(test_perfetto__base_time_moves_with_times_below_zero),
+        cmocka_unit_test(test_perfetto__perf_samples_have_their_stacks),
+        cmocka_unit_test(test_perfetto__perf_samples_survive_being_written_again),
+        cmocka_unit_test(test_perfetto__lost_and_skipped_perf_samples_are_counted),
+        cmocka_unit_test(test_perfetto__frames_of_perf_samples_are_those_of_the_trace),
+        cmocka_unit_test(test_perfetto__frames_that_are_not_there_stay_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

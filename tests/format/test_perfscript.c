@@ -111,6 +111,27 @@ static void test_perfscript__a_time_beyond_int64_is_told(NO_STATE)
                 "time beyond 2^63 ns: t 1 9223372037.000000: cycles: \n");
 }
 
+static void test_perfscript__a_comm_may_begin_like_a_comment(NO_STATE)
+{
+    expect_dump("# cmdline : perf record\n#w 7/8 2.000001: cycles: \n\t            1196 a (/x)\n\n",
+                "perf-script, time of its own\n7/8 2000001000 cycles | a\ntrack 7/8 #w\n");
+}
+
+/* The first 80 bytes are shown, not half of a character. */
+static void test_perfscript__what_the_ledger_shows_is_cut_between_characters(NO_STATE)
+{
+    char text[512] = "t 1 2.000001: cycles: \n\t            1196 a (/x)\n\n", wanted[512];
+    char line[128] = "";
+    for (int i = 0; i < 30; i++) strcat(line, "\xe2\x82\xac");
+    strcat(strcat(text, line), "\n");
+    snprintf(
+        wanted, sizeof wanted,
+        "perf-script, time of its own\n-/1 2000001000 cycles | a\ntrack -/1 t\nloss perf-script.line-unreadable 1 at "
+        "49, line 4 is neither a sample nor a frame: %.78s \xe2\x80\xa6\n",
+        line);
+    expect_dump(text, wanted);
+}
+
 static void test_perfscript__offsets_and_addresses_do_not_make_functions_differ(NO_STATE)
 {
     static const char text[] =
@@ -219,6 +240,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_perfscript__flipped_bits_are_read_or_refused, &all),
         cmocka_unit_test(test_perfscript__times_of_six_and_nine_digits_are_ns),
         cmocka_unit_test(test_perfscript__a_time_beyond_int64_is_told),
+        cmocka_unit_test(test_perfscript__a_comm_may_begin_like_a_comment),
+        cmocka_unit_test(test_perfscript__what_the_ledger_shows_is_cut_between_characters),
         cmocka_unit_test(test_perfscript__offsets_and_addresses_do_not_make_functions_differ),
         cmocka_unit_test(test_perfscript__a_stack_of_100000_frames_is_cut_and_told),
         cmocka_unit_test(test_perfscript__comments_longer_than_what_is_sniffed_do_not_hide_it),

@@ -299,6 +299,28 @@ static void test_short__what_is_longer_than_the_room_ends_with_an_ellipsis(void 
     free(name);
 }
 
+static void test_plain__what_injections_put_around_names_goes(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"Kernel: _Z1kv", "_Z1kv"},
+        {"MemCopy: HtoD", "HtoD"},
+        {"Runtime: cudaLaunchKernel_v7000", "cudaLaunchKernel"},
+        {"Driver: cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2"}, /* a part of the call's name */
+        {"Kernel: f_v7000", "f_v7000"},
+        {"Kernel: ", "Kernel: "},
+        {"cudaLaunchKernel_v7000", "cudaLaunchKernel_v7000"},
+        {"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        hd_string plain = hd_name_plain((hd_string){pairs[i][0], strlen(pairs[i][0])});
+        assert_int_equal(plain.size, strlen(pairs[i][1]));
+        assert_memory_equal(plain.data, pairs[i][1], plain.size);
+    }
+    assert_int_equal(hd_name_without_version((hd_string){"_v7000", 6}).size, 6); /* nothing would be left */
+    assert_int_equal(hd_name_without_version((hd_string){"f_v10000", 8}).size, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_short__a_name_that_was_cut_is_shortened),
         cmocka_unit_test(test_short__a_short_name_is_its_own),
         cmocka_unit_test(test_short__what_is_longer_than_the_room_ends_with_an_ellipsis),
+        cmocka_unit_test(test_plain__what_injections_put_around_names_goes),
     };
     return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

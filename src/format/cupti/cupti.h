@@ -127,8 +127,8 @@ typedef struct cupti_parser {
     bool want_args, want_sources, is_strict;
     hd_error error;
 
-    /* the piece */
-    const char *text;
+    /* the piece; ends of lines become NUL */
+    char *text;
     size_t size;
     uint64_t offset, lines, records;
     int64_t first_process; /* of the file, which overheads belong to */
@@ -161,7 +161,7 @@ bool cupti_record_set(cupti_parser *p, cupti_field field, uint32_t key, hd_arg_t
 /* One more of an issue. False, with p->error, when strict and this is damage. */
 bool cupti_note(cupti_parser *p, const char *code, hd_ledger_level level, const char *at);
 
-/* Parse text[0, size) of the piece, whole lines, HD_JSON_PADDING bytes behind it. Errors: in p->error. */
+/* Parse text[0, size) of the piece, whole lines, HD_JSON_PADDING bytes of 0 behind it. Errors: in p->error. */
 hd_status cupti_parse_json(cupti_parser *p);
 hd_status cupti_parse_text(cupti_parser *p);
 /* The row of p->record. */

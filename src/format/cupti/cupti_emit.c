@@ -96,7 +96,9 @@ static uint32_t transfer_name(cupti_parser *p, const char *word)
         at += cupti_words(out + at, sizeof out - at, r->texts[CUPTI_MEMORY_KIND]);
         at = append(out, at, sizeof out, ")", 1);
     }
-    while (at == sizeof out && !hd_utf8_valid(out, at, true)) at--; /* cut within a character */
+    if (at == sizeof out) { /* it may be cut within a character */
+        while (at && !hd_utf8_valid(out, at, true)) at--;
+    }
     return hd_builder_intern(p->builder, out, at);
 }
 
@@ -137,12 +139,19 @@ static bool set_times(cupti_parser *p, hd_row *row)
 {
     const int64_t *n = p->record.numbers;
     int64_t start = n[CUPTI_START], end = n[CUPTI_END], duration = n[CUPTI_DURATION];
-    if (start == HD_NO_NUMBER) start = n[CUPTI_TIMESTAMP];
-    if (start == HD_NO_NUMBER || (start == 0 && end == 0)) return true; /* 0, 0: CUPTI could not tell */
-    row->start_ns = start;
-    if (p->first_start == HD_NO_TIME || start < p->first_start) p->first_start = start;
-    if (end == HD_NO_NUMBER && duration != HD_NO_NUMBER && duration <= INT64_MAX - start) end = start + duration;
-    if (end == HD_NO_NUMBER) return true;
+    if (start == HD_NO_NUMBER)
+        start = n[CUPTI_TIMESTAMP];
+    else if (n[CUPTI_TIMESTAMP] != HD_NO_NUMBER)
+        cupti_record_add(p, p->arguments[CUPTI_TIMESTAMP], HD_ARG_INT, n[CUPTI_TIMESTAMP]);
+    bool is_unknown = start == 0 && end == 0; /* CUPTI could not tell */
+    if (!is_unknown) row->start_ns = start;
+    if (!is_unknown && (p->first_start == HD_NO_TIME || start < p->first_start)) p->first_start = start;
+    bool is_beyond = duration != HD_NO_NUMBER && duration > INT64_MAX - start;
+    if (end == HD_NO_NUMBER && duration != HD_NO_NUMBER && !is_beyond) end = start + duration;
+    if (is_unknown || end == HD_NO_NUMBER) {
+        if (duration > 0) cupti_record_add(p, p->arguments[CUPTI_DURATION], HD_ARG_INT, duration);
+        return true;
+    }
     if (end < start) {
         cupti_record_add(p, p->arguments[CUPTI_END], HD_ARG_INT, end);
         return cupti_note(p, "cupti.end-before-start", HD_LEDGER_REPAIR, p->text + (p->record.offset - p->offset));
@@ -151,6 +160,18 @@ static bool set_times(cupti_parser *p, hd_row *row)
     if (duration != HD_NO_NUMBER && duration != end - start)
         cupti_record_add(p, p->arguments[CUPTI_DURATION], HD_ARG_INT, duration);
     return true;
+}
+
+/* Process and thread that name no track of the row. */
+static void keep_unplaced(cupti_parser *p, cupti_type type)
+{
+    const int64_t *n = p->record.numbers;
+    bool is_queue = type == CUPTI_KERNEL || type == CUPTI_MEMCPY || type == CUPTI_MEMSET;
+    bool has_process = n[CUPTI_PROCESS] != HD_NO_NUMBER || (type == CUPTI_OVERHEAD && p->first_process != HD_NO_NUMBER);
+    if (is_queue && n[CUPTI_PROCESS] != HD_NO_NUMBER)
+        cupti_record_add(p, p->arguments[CUPTI_PROCESS], HD_ARG_INT, n[CUPTI_PROCESS]);
+    if ((is_queue || type == CUPTI_MEMORY || !has_process) && n[CUPTI_THREAD] != HD_NO_NUMBER)
+        cupti_record_add(p, p->arguments[CUPTI_THREAD], HD_ARG_INT, n[CUPTI_THREAD]);
 }
 
 /* What has no column of an "other" row. */
@@ -252,8 +273,9 @@ hd_status cupti_emit(cupti_parser *p)
     row.category = p->categories[type];
     if (type == CUPTI_UNKNOWN)
         keep_consumed(p);
-    else if (!set_times(p, &row))
-        return p->error.status;
+    else
+        keep_unplaced(p, type);
+    if (type != CUPTI_UNKNOWN && !set_times(p, &row)) return p->error.status;
     if (type == CUPTI_MEMORY) mark_scope(p);
     p->records++;
     if (p->want_sources) {

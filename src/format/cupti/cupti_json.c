@@ -94,7 +94,7 @@ static const char *value(cupti_parser *p, cupti_field field, uint32_t key, const
 
 /* ---- objects --------------------------------------------------------------------------------------------------- */
 
-/* One object that ends exactly at `end`. White space of JSON may be a line's end, which no record goes beyond. */
+/* One object that ends exactly at `end`, behind which there is white space and a NUL. */
 static bool object(cupti_parser *p, const char *at, const char *end)
 {
     hd_json_text quoted;
@@ -165,12 +165,12 @@ static hd_status parse_line(cupti_parser *p, const char *line, const char *end)
 
 hd_status cupti_parse_json(cupti_parser *p)
 {
-    const char *at = p->text, *end = p->text + p->size;
+    char *at = p->text, *end = p->text + p->size;
     if (p->offset == 0 && p->size >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) at += 3;
     while (at < end) {
-        const char *next = memchr(at, '\n', (size_t)(end - at));
-        const char *line_end = next ? next : end;
-        HD_TRY(parse_line(p, at, line_end));
+        char *next = memchr(at, '\n', (size_t)(end - at));
+        if (next) *next = '\0'; /* no value goes on in the next line: a thousand would, each through all of the piece */
+        HD_TRY(parse_line(p, at, next ? next : end));
         p->lines += next != NULL;
         at = next ? next + 1 : end;
     }

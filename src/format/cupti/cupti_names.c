@@ -143,19 +143,12 @@ const char *cupti_call_name(cupti_type type, int64_t cbid)
     return NULL;
 }
 
-/* Without the version that the runtime's callbacks have behind their names: "_v7000". Those of the driver ("_v2") are
- * parts of their names. */
-static size_t size_without_version(hd_string name)
-{
-    size_t at = name.size;
-    while (at && name.data[at - 1] >= '0' && name.data[at - 1] <= '9') at--;
-    bool is_version = name.size - at >= 4 && at > 2 && memcmp(name.data + at - 2, "_v", 2) == 0;
-    return is_version ? at - 2 : name.size;
-}
-
 static uint32_t shown(cupti_parser *p, cupti_type type, hd_string name)
 {
-    if (type != CUPTI_KERNEL) return hd_builder_intern(p->builder, name.data, size_without_version(name));
+    if (type != CUPTI_KERNEL) {
+        hd_string call = hd_name_without_version(name);
+        return hd_builder_intern(p->builder, call.data, call.size);
+    }
     char out[HD_NAME_BYTES];
     return hd_builder_intern(p->builder, out, hd_name_demangle(out, name));
 }

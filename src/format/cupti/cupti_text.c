@@ -19,12 +19,12 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
-const char *cupti_text_header(const char *line, const char *end)
+/* A word in capitals, maybe a kind, and a time in brackets: the word's end, or NULL. */
+static const char *any_header(const char *line, const char *end)
 {
     const char *at = line;
     while (at < end && ((*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') || *at == '_')) at++;
-    if (at == line || at == end || *at != ' ' || cupti_find_type(line, (size_t)(at - line)) == CUPTI_UNKNOWN)
-        return NULL;
+    if (at == line || at == end || *at != ' ') return NULL;
     const char *type_end = at;
     at = skip_blanks(at, end);
     if (at < end && *at != '[') { /* a kind: OVERHEAD LAZY_FUNCTION_LOADING [, MEMCPY "HtoD" [ */
@@ -34,6 +34,12 @@ const char *cupti_text_header(const char *line, const char *end)
     if (at == end || *at != '[') return NULL;
     at = skip_blanks(at + 1, end);
     return at < end && hd_json_is_digit(*at) ? type_end : NULL;
+}
+
+const char *cupti_text_header(const char *line, const char *end)
+{
+    const char *type_end = any_header(line, end);
+    return type_end && cupti_find_type(line, (size_t)(type_end - line)) != CUPTI_UNKNOWN ? type_end : NULL;
 }
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
@@ -224,6 +230,13 @@ static hd_status finish_record(cupti_parser *p, bool *is_open, bool is_good)
     return cupti_note(p, "cupti.line-broken", HD_LEDGER_LOSS, p->record.text) ? HD_OK : p->error.status;
 }
 
+/* What the program printed, or a record of a type that is not known. */
+static bool note_other(cupti_parser *p, const char *line, const char *end)
+{
+    if (any_header(line, end)) return cupti_note(p, "cupti.record-unknown", HD_LEDGER_LOSS, line);
+    return cupti_note(p, "cupti.line-skipped", HD_LEDGER_NOTE, line);
+}
+
 hd_status cupti_parse_text(cupti_parser *p)
 {
     const char *at = p->text, *end = p->text + p->size;
@@ -242,7 +255,7 @@ hd_status cupti_parse_text(cupti_parser *p)
             p->record.size = (uint32_t)(line_end - p->record.text);
         } else if (!is_blank) {
             HD_TRY(finish_record(p, &is_open, is_good));
-            if (!cupti_note(p, "cupti.line-skipped", HD_LEDGER_NOTE, at)) return p->error.status;
+            if (!note_other(p, at, line_end)) return p->error.status;
         }
         p->lines += next != NULL;
         at = next ? next + 1 : end;

@@ -12,7 +12,13 @@
 #include "format/perfetto/perfetto_fields.h"
 #include "format/perfetto/perfetto_writer.h"
 
-enum { SEQUENCE = 1, CLOCK = PF_CLOCK_FIRST_OF_SEQUENCE, PROGRESS_EVENTS = 1 << 16, METADATA_LIMIT = 1 << 20 };
+enum {
+    SEQUENCE = 1,
+    CLOCK = PF_CLOCK_FIRST_OF_SEQUENCE,
+    PROGRESS_EVENTS = 1 << 16,
+    METADATA_LIMIT = 1 << 20,
+    STACKS_LIMIT = 128 << 20
+};
 
 typedef struct open_end {
     int64_t end;
@@ -290,10 +296,17 @@ static bool is_base_time(hd_string key)
     return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0;
 }
 
+/* Arguments `sf` of GPU work name its frames: without them they would name nothing. */
+static size_t metadata_limit(hd_string key)
+{
+    static const char name[] = "stackFrames";
+    return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0 ? STACKS_LIMIT : METADATA_LIMIT;
+}
+
 static void put_metadata(pf_writer *w, hd_bytes *out, const hd_metadata *m)
 {
     hd_string key = hd_trace_string(w->trace, m->key), value = hd_trace_string(w->trace, m->value);
-    if (value.size > METADATA_LIMIT) {
+    if (value.size > metadata_limit(key)) {
         w->notes[PF_NOTE_METADATA]++;
         return;
     }

@@ -282,11 +282,18 @@ enum {
     PF_PERF_SAMPLE_TID = 3,
     PF_PERF_SAMPLE_CALLSTACK = 4, /* iid */
     PF_PERF_SAMPLE_CPU_MODE = 5,  /* PF_CPU_… */
+    PF_PERF_SAMPLE_COUNTER = 6,   /* what the counter that samples by it stood at */
+    PF_PERF_SAMPLE_UNWIND_ERROR = 16,
+    PF_PERF_SAMPLE_LOST = 17,           /* records, in the kernel: no sample */
+    PF_PERF_SAMPLE_SKIPPED = 18,        /* why it is no sample */
+    PF_PERF_SAMPLE_PRODUCER_EVENT = 19, /* no sample */
     PF_CPU_KERNEL = 1,
     PF_CPU_USER = 2,
+    PF_CPU_MODES = 6,
     PF_STRING_IID = 1,
     PF_STRING_TEXT = 2,
     PF_MAPPING_IID = 1,
+    PF_MAPPING_PATH = 7, /* iids of its parts */
     PF_FRAME_IID = 1,
     PF_FRAME_FUNCTION_NAME = 2, /* iid */
     PF_FRAME_MAPPING = 3,       /* iid */
@@ -294,6 +301,13 @@ enum {
     PF_CALLSTACK_IID = 1,
     PF_CALLSTACK_FRAMES = 2, /* iids, the outermost first */
 };
+
+/* A PF_CPU_… as the argument `cpu_mode` has it; NULL for 0. */
+static inline const char *pf_cpu_mode_name(uint32_t mode)
+{
+    static const char *const names[PF_CPU_MODES] = {NULL, "kernel", "user", "hypervisor", "guest kernel", "guest user"};
+    return mode < PF_CPU_MODES ? names[mode] : NULL;
+}
 
 /* InternedData; entries are {iid = 1, text = 2} where nothing else is said */
 enum {

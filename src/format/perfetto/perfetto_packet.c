@@ -40,7 +40,6 @@ static const cargo cargoes[] = {
     {PF_PACKET_GPU_LOG, HD_LEDGER_LOSS, "perfetto.packet-gpu-log"},
     {PF_PACKET_DEOBFUSCATION_MAPPING, HD_LEDGER_LOSS, "perfetto.packet-deobfuscation-mapping"},
     {PF_PACKET_VULKAN_API_EVENT, HD_LEDGER_LOSS, "perfetto.packet-vulkan-api-event"},
-    {PF_PACKET_PERF_SAMPLE, HD_LEDGER_LOSS, "perfetto.packet-perf-sample"},
     {PF_PACKET_CPU_INFO, HD_LEDGER_NOTE, "perfetto.packet-cpu-info"},
     {PF_PACKET_SMAPS_PACKET, HD_LEDGER_LOSS, "perfetto.packet-smaps"},
     {PF_PACKET_SERVICE_EVENT, HD_LEDGER_NOTE, "perfetto.packet-service-event"},
@@ -231,6 +230,7 @@ static hd_status read_timed(perfetto_reader *reader, perfetto_sequence *s, const
         if (!p->has_sequence) perfetto_note(reader, "perfetto.event-without-sequence", HD_LEDGER_NOTE, 1);
         return perfetto_read_event(reader, s, &p->data, time_ns, p->has_time);
     case PF_PACKET_GPU_RENDER_STAGE_EVENT: return perfetto_read_stage(reader, s, &p->data, time_ns, p->has_time);
+    case PF_PACKET_PERF_SAMPLE: return perfetto_read_perf_sample(reader, s, &p->data, time_ns, p->has_time);
     default: return perfetto_read_gpu_counters(reader, s, &p->data, time_ns, p->has_time);
     }
 }
@@ -250,6 +250,7 @@ hd_status perfetto_read_packet(perfetto_reader *reader, const uint8_t *data, siz
     switch (p.data.tag) {
     case HD_PROTO_BYTES(PF_PACKET_TRACK_EVENT):
     case HD_PROTO_BYTES(PF_PACKET_GPU_RENDER_STAGE_EVENT):
+    case HD_PROTO_BYTES(PF_PACKET_PERF_SAMPLE):
     case HD_PROTO_BYTES(PF_PACKET_GPU_COUNTER_EVENT): return read_timed(reader, s, &p);
     case HD_PROTO_BYTES(PF_PACKET_TRACK_DESCRIPTOR): return perfetto_read_descriptor(reader, &p.data);
     case HD_PROTO_BYTES(PF_PACKET_CHROME_EVENTS): return perfetto_read_chrome_events(reader, &p.data);

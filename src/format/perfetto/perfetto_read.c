@@ -267,6 +267,7 @@ static hd_status read_all(perfetto_reader *reader)
     HD_TRY(perfetto_finish_slices(reader));
     HD_TRY(perfetto_finish_samples(reader));
     HD_TRY(perfetto_finish_flows(reader));
+    HD_TRY(perfetto_finish_stacks(reader));
     HD_TRY(append(reader));
     HD_TRY(perfetto_finish_tracks(reader));
     hd_builder_facts(reader->builder)->has_args = reader->want_args;
@@ -303,6 +304,7 @@ static void reader_free(perfetto_reader *reader)
                      reader->extra_doubles};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     perfetto_slices_free(reader);
+    perfetto_stacks_free(reader);
     perfetto_clocks_free(&reader->clocks);
     hd_batch_free(reader->batch);
 }

@@ -9,6 +9,7 @@
  *   perfetto_slices.c    begins and ends -> slices; flows; counters
  *   perfetto_values.c      arguments; perfetto_annotation.c debug annotations
  *   perfetto_gpu.c       render stages and counters of GPUs
+ *   perfetto_stacks.c    stack samples
  *   perfetto_meta.c      top-level keys of Chrome traces; rank and base time
  */
 #ifndef HD_FORMAT_PERFETTO_READER_H
@@ -20,6 +21,7 @@
 #include "format/perfetto/perfetto.h"
 #include "format/perfetto/perfetto_fields.h"
 #include "format/perfetto/perfetto_map.h"
+#include "heddle/stacks.h"
 
 /* ---- packet sequences: what one writer of one process wrote ------------------------------------------------ */
 
@@ -241,6 +243,10 @@ typedef struct perfetto_reader {
     uint64_t *extra_values, *extra_doubles;
     size_t extra_value_count, extra_value_capacity, extra_double_count, extra_double_capacity;
 
+    hd_stacks *stack_tree; /* NULL: no stacks yet */
+    struct perfetto_stack_sample *stack_samples;
+    size_t stack_sample_count, stack_sample_capacity;
+
     perfetto_map gpu_counters;           /* (gpu, counter) -> record: name, unit */
     perfetto_map old_queues, old_stages; /* (number, 0) -> record */
     uint64_t old_queue_count, old_stage_count;
@@ -429,5 +435,17 @@ hd_status perfetto_read_gpu_counters(perfetto_reader *reader, perfetto_sequence 
 /* The specs of a counter descriptor into a map. */
 hd_status perfetto_read_counter_specs(perfetto_reader *reader, perfetto_map *map, uint64_t scope,
                                       const hd_proto_field *field);
+
+/* ---- perfetto_stacks.c ---------------------------------------------------------------------------------------- */
+
+typedef struct perfetto_stack_sample perfetto_stack_sample;
+
+/* Mappings, frames and call stacks of InternedData, whose texts have been read. */
+hd_status perfetto_read_stacks(perfetto_reader *reader, perfetto_sequence *sequence, const hd_proto_field *field);
+hd_status perfetto_read_perf_sample(perfetto_reader *reader, const perfetto_sequence *sequence,
+                                    const hd_proto_field *field, int64_t time_ns, bool has_time);
+/* The rows of all samples, once all metadata is there. */
+hd_status perfetto_finish_stacks(perfetto_reader *reader);
+void perfetto_stacks_free(perfetto_reader *reader);
 
 #endif

@@ -1,8 +1,9 @@
 /* perfetto_samples.c - stack samples as PerfSample packets
  *
- * A sample needs a time, a thread with numbers for pid and tid, and a stack; its CPU goes along. Callstacks, frames and
- * function names are interned as they are met: the iid of a callstack is its node, that of a frame its name + 1. All
- * frames are of one mapping, which importers ask for, at addresses that differ where the names do.
+ * A sample needs a time, a thread with numbers for pid and tid, and a stack; its CPU, mode and counter go along.
+ * Callstacks, frames and function names are interned as they are met: the iid of a callstack is its node, that of a
+ * frame its name + 1. All frames are of one mapping, which importers ask for, at addresses that differ where the names
+ * do.
  */
 #include <stdlib.h>
 
@@ -48,8 +49,12 @@ static bool has_more(const hd_trace *trace, const hd_event *event)
     const hd_shape *shape = hd_trace_shape_at(trace, event->shape);
     if (event->name && !is_text(trace, event->name, "stack")) return true;
     for (uint32_t i = 0; i < shape->key_count; i++) {
-        const char *known = shape->keys[i].scope == HD_SCOPE_ARGS ? "cpu" : "sf";
-        if (!is_text(trace, shape->keys[i].key, known)) return true;
+        uint32_t key = shape->keys[i].key;
+        bool is_known = shape->keys[i].scope != HD_SCOPE_ARGS
+                            ? is_text(trace, key, "sf")
+                            : is_text(trace, key, "cpu") || is_text(trace, key, "cpu_mode") ||
+                                  is_text(trace, key, "timebase_count");
+        if (!is_known) return true;
     }
     return false;
 }
@@ -171,19 +176,38 @@ static void intern_callstack(pf_writer *w, uint32_t node)
     w->event.size = 0;
 }
 
+/* What its argument says, else its innermost frame. */
+static uint32_t mode_of(const hd_trace *trace, const hd_event *event, hd_frame_kind leaf)
+{
+    hd_value value;
+    uint32_t key = hd_trace_find_string(trace, "cpu_mode", 8);
+    bool is_said = key && hd_event_arg(&value, trace, event, key) && value.type == HD_ARG_STRING;
+    for (uint32_t mode = 1; is_said && mode < PF_CPU_MODES; mode++) {
+        if (is_text(trace, (uint32_t)value.bits, pf_cpu_mode_name(mode))) return mode;
+    }
+    return leaf == HD_FRAME_UNKNOWN ? 0 : leaf == HD_FRAME_OS ? PF_CPU_KERNEL : PF_CPU_USER;
+}
+
+static bool int_arg(int64_t *out, const hd_trace *trace, const hd_event *event, const char *name)
+{
+    uint32_t key = hd_trace_find_string(trace, name, strlen(name));
+    return key && hd_event_arg_int(out, trace, event, key);
+}
+
 void pf_put_sample(pf_writer *w, const hd_event *event)
 {
     uint32_t pid = 0, tid = 0, node = hd_trace_stacks_of(w->stacks, event);
-    int64_t cpu;
+    int64_t value;
     thread_of(&pid, &tid, w->trace, event->track);
     intern_callstack(w, node);
     hd_frame leaf = hd_stacks_at(hd_trace_stacks_tree(w->stacks), node);
-    uint32_t key = hd_trace_find_string(w->trace, "cpu", 3);
-    if (key && hd_event_arg_int(&cpu, w->trace, event, key) && cpu >= 0 && cpu <= INT32_MAX)
-        hd_pb_put_uint(&w->event, PF_PERF_SAMPLE_CPU, (uint64_t)cpu);
+    if (int_arg(&value, w->trace, event, "cpu") && value >= 0 && value <= INT32_MAX)
+        hd_pb_put_uint(&w->event, PF_PERF_SAMPLE_CPU, (uint64_t)value);
     hd_pb_put_uint(&w->event, PF_PERF_SAMPLE_PID, pid);
     hd_pb_put_uint(&w->event, PF_PERF_SAMPLE_TID, tid);
     hd_pb_put_uint(&w->event, PF_PERF_SAMPLE_CALLSTACK, node);
-    if (leaf.kind != HD_FRAME_UNKNOWN)
-        hd_pb_put_uint(&w->event, PF_PERF_SAMPLE_CPU_MODE, leaf.kind == HD_FRAME_OS ? PF_CPU_KERNEL : PF_CPU_USER);
+    uint32_t mode = mode_of(w->trace, event, leaf.kind);
+    if (mode) hd_pb_put_uint(&w->event, PF_PERF_SAMPLE_CPU_MODE, mode);
+    if (int_arg(&value, w->trace, event, "timebase_count") && value >= 0)
+        hd_pb_put_uint(&w->event, PF_PERF_SAMPLE_COUNTER, (uint64_t)value);
 }

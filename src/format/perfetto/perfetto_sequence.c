@@ -246,6 +246,7 @@ hd_status perfetto_read_interned(perfetto_reader *reader, perfetto_sequence *seq
 {
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
     hd_proto_field f;
+    bool has_stacks = false;
     while (hd_proto_next(&f, &message)) {
         switch (f.tag) {
         case HD_PROTO_BYTES(PF_INTERNED_EVENT_CATEGORIES):
@@ -254,6 +255,8 @@ hd_status perfetto_read_interned(perfetto_reader *reader, perfetto_sequence *seq
         case HD_PROTO_BYTES(PF_INTERNED_DEBUG_ANNOTATION_STRING_VALUES):
         case HD_PROTO_BYTES(PF_INTERNED_LOG_MESSAGE_BODY):
         case HD_PROTO_BYTES(PF_INTERNED_CORRELATION_ID_STR):
+        case HD_PROTO_BYTES(PF_INTERNED_FUNCTION_NAMES):
+        case HD_PROTO_BYTES(PF_INTERNED_MAPPING_PATHS):
         case HD_PROTO_BYTES(PF_INTERNED_COMPUTE_ARG_NAMES): HD_TRY(read_text_entry(reader, sequence, &f)); break;
         case HD_PROTO_BYTES(PF_INTERNED_SOURCE_LOCATIONS):
             HD_TRY(read_record_entry(reader, sequence, &f, PF_LOCATION_LINE_NUMBER));
@@ -270,10 +273,14 @@ hd_status perfetto_read_interned(perfetto_reader *reader, perfetto_sequence *seq
         case HD_PROTO_BYTES(PF_INTERNED_GPU_COUNTER_DESCRIPTORS):
             HD_TRY(read_counter_entry(reader, sequence, &f));
             break;
+        case HD_PROTO_BYTES(PF_INTERNED_MAPPINGS):
+        case HD_PROTO_BYTES(PF_INTERNED_FRAMES):
+        case HD_PROTO_BYTES(PF_INTERNED_CALLSTACKS): has_stacks = true; break;
         default: break; /* of packets that are counted themselves */
         }
     }
-    return perfetto_check(reader, &message);
+    HD_TRY(perfetto_check(reader, &message));
+    return has_stacks ? perfetto_read_stacks(reader, sequence, field) : HD_OK;
 }
 
 uint32_t perfetto_interned_text(perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t kind, uint64_t iid)

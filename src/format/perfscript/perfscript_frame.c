@@ -88,30 +88,10 @@ bool perfscript_parse_frame(perfscript_frame *out, const char *text, size_t size
     return out->has_address || out->function.size || out->file.size;
 }
 
-static bool is_one_of(hd_string s, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t n = strlen(list[i]);
-        if (s.size >= n && memcmp(s.data, list[i], n) == 0) return true;
-    }
-    return false;
-}
-
-static bool ends_with(hd_string s, const char *with)
-{
-    size_t n = strlen(with);
-    return s.size >= n && memcmp(s.data + s.size - n, with, n) == 0;
-}
-
 bool perfscript_is_kernel(const perfscript_frame *frame)
 {
-    static const char *const of_users[] = {"[unknown]", "[vdso", "[vsyscall]", "[heap]",
-                                           "[stack",    "[anon", "[uprobes]"};
     static const uint64_t first = 0xffff800000000000, last = 0xfffffffffffff000, vsyscall = 0xffffffffff600000;
-    hd_string file = frame->file;
-    if (file.size && *file.data == '[' && !is_one_of(file, of_users, sizeof of_users / sizeof *of_users)) return true;
-    if (ends_with(file, "vmlinux") || ends_with(file, ".ko") || ends_with(file, ".ko.xz") || ends_with(file, ".ko.zst"))
-        return true;
+    if (hd_file_is_os(frame->file)) return true;
     return frame->has_address && frame->address >= first && frame->address < last &&
            (frame->address & ~(uint64_t)0xfff) != vsyscall;
 }

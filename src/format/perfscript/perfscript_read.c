@@ -9,7 +9,6 @@
  * Units    s.µs or s.ns on perf's clock -> ns         Shapes   n samples -> n rows
  * Limits   16 MiB a line, 65,536 frames a stack         Errors   FORMAT: no line reads; DAMAGED: strict
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -76,32 +75,6 @@ typedef struct reader {
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
-/* What a frame without a function is called: [libfoo.so] by its file, as stackcollapse-perf.pl has it, or its address.
- */
-static hd_string name_unknown(reader *r, const perfscript_frame *f)
-{
-    char address[24];
-    hd_string file = f->file;
-    r->name.size = 0;
-    for (size_t i = file.size; i-- > 0 && file.data[0] != '[';) {
-        if (file.data[i] != '/') continue;
-        file = (hd_string){file.data + i + 1, file.size - i - 1};
-        break;
-    }
-    if (file.size && *file.data == '[') return file;
-    if (file.size) {
-        hd_bytes_put_u8(&r->name, '[');
-        hd_bytes_put(&r->name, file.data, file.size);
-        hd_bytes_put_u8(&r->name, ']');
-    } else if (!f->function.size && f->has_address) {
-        int n = snprintf(address, sizeof address, "0x%llx", (unsigned long long)f->address);
-        hd_bytes_put(&r->name, address, (size_t)n);
-    } else {
-        hd_bytes_put(&r->name, "[unknown]", 9);
-    }
-    return (hd_string){(char *)r->name.data, r->name.size};
-}
-
 static hd_status make_frame(reader *r, hd_memo_value *out, const char *text, size_t size)
 {
     perfscript_frame f;
@@ -110,8 +83,10 @@ static hd_status make_frame(reader *r, hd_memo_value *out, const char *text, siz
     *out = (hd_memo_value){HD_NONE, HD_FRAME_UNKNOWN, 0};
     if (!perfscript_parse_frame(&f, text, size)) return HD_OK;
     bool unknown = !f.function.size || (f.function.size == 9 && memcmp(f.function.data, "[unknown]", 9) == 0);
-    hd_string name = unknown ? name_unknown(r, &f) : f.function;
+    r->name.size = 0;
+    if (unknown) hd_text_put_unknown(&r->name, f.file, !f.function.size && f.has_address, f.address);
     if (r->name.failed) return HD_NOMEM(r->err);
+    hd_string name = unknown ? (hd_string){(char *)r->name.data, r->name.size} : f.function;
     name = hd_stack_samples_utf8(&r->samples, &repaired, name);
     out->a = hd_stack_samples_frame(&r->samples, &kind, name.data, name.size);
     if (out->a == HD_NONE) return HD_NOMEM(r->err);
@@ -302,6 +277,14 @@ static hd_status indented_line(reader *r, const hd_line *line)
     return header_line(r, line);
 }
 
+/* A comment of perf's, or a sample of a thread called "#…". */
+static bool is_comment(const hd_line *line)
+{
+    perfscript_header header;
+    return *line->text == '#' &&
+           !(perfscript_parse_header(&header, line->text, line->size) && header.time_ns != HD_NO_TIME);
+}
+
 static hd_status add_line(reader *r, const hd_line *line)
 {
     if (is_empty(line)) {
@@ -312,7 +295,7 @@ static hd_status add_line(reader *r, const hd_line *line)
     }
     if (*line->text == '\t') return frame_line(r, line);
     if (*line->text == ' ') return indented_line(r, line);
-    if (*line->text == '#') return HD_OK;
+    if (is_comment(line)) return HD_OK;
     return header_line(r, line);
 }
 
