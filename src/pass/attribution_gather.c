@@ -11,6 +11,7 @@
 #include "base/vector.h"
 #include "heddle/names.h"
 #include "pass/attribution_samples.h"
+#include "trace/trace_stacks.h"
 
 enum { SORT_UNSET = 255, SORT_NO_LAUNCH = 254 }; /* a call of the API that launches nothing */
 
@@ -176,6 +177,13 @@ hd_status attribution_copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stac
 {
     uint32_t count = hd_stacks_count(from), names = hd_stacks_name_count(from);
     uint32_t *map = malloc((size_t)count * sizeof *map), *name_map = calloc((size_t)names + 1, sizeof *name_map);
+    if (map && name_map && hd_stacks_count(to) == 1) {
+        hd_status status = hd_stacks_copy(to, from, err);
+        for (uint32_t i = 0; i < count; i++) map[i] = i;
+        free(name_map);
+        *out_map = map;
+        return status;
+    }
     bool done = map && name_map;
     for (uint32_t i = 1; i < names && done; i++) {
         hd_string text = hd_stacks_text(from, i);
