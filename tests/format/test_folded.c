@@ -203,7 +203,6 @@ static void test_folded__what_is_no_stack_is_told_what_it_looks_like(NO_STATE)
         {"<?xml version=\"1.0\"?>\n<svg a;b 1\n", "SVG"},
         {"<svg width=\"1200\">;a 1\n", "SVG"},
         {"<!DOCTYPE html>;a 1\n", "HTML"},
-        {"RUNTIME [ 1, 2 ] duration 1, \"cudaMalloc\", cbid 4, processId 1, threadId 2, correlationId 4\n", "CUPTI"},
         {"SQLite format 3;a 1\n", "SQLite"},
         {"this is a letter\nand nothing else\n", "no reader knows this content; `heddle formats`"},
         {"\n\n \n", ""},
