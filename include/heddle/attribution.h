@@ -96,9 +96,9 @@ hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace 
 void hd_attribution_deinit(hd_attribution *attribution);
 
 /* The GPU trace again, with what was found: work gets `sf` and an argument "stack" (its text, "main;train;…"), the
- * trace stackFrames, the samples of `cpu` (on the GPU side's clock and tracks), and a flow "stack" from each launch to
- * its work where no flow leads there yet. The ledger says how many works have no stack, and how many samples no work.
- */
+ * trace stackFrames, the samples of `cpu` (on the GPU side's clock and tracks, with the "correlation" of the launch
+ * that they were joined with), and a flow "stack" from each launch to its work where no flow leads there yet. The
+ * ledger says how many works have no stack, and how many samples no work. hd_attribute finds the same in it again. */
 hd_status hd_attribution_annotate(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu,
                                   const hd_trace *cpu, hd_error *err);
 
