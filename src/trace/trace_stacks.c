@@ -1,10 +1,11 @@
 /* trace_stacks.c - the tree of frames of a trace, from its stackFrames
  *
  * Reads    {"ID": {"name": …, "category": …, "parent": ID}, …}; ids are strings or numbers, "7" and 7 the same. What
- * else stands in a frame is passed over. Of frames under one id the last counts. Damage   a frame that is no object or
- * has no name is called "[unknown]"; one whose caller is missing, is no id or would close a circle is called by a frame
- * "[unknown]" of its own. Order    callers may come behind their callees: frames are read first, then each chain of
- * callers is followed up to what is known and made downward, without recursion.
+ *          else stands in a frame is passed over. Of frames under one id the last counts.
+ * Damage   a frame that is no object or has no name is called "[unknown]"; one whose caller is missing, is no id or
+ *          would close a circle is called by a frame "[unknown]" of its own
+ * Order    callers may come behind their callees: frames are read first, then each chain of callers is followed up to
+ *          what is known and made downward, without recursion
  */
 #include <stdio.h>
 #include <stdlib.h>

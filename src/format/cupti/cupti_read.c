@@ -1,10 +1,12 @@
 /* cupti_read.c - records of CUPTI activity -> trace
  *
  * Format   JSON lines of a CUPTI injection ({"type":"CONCURRENT_KERNEL","start":ns,…}), and the text that NVIDIA's
- * samples print; docs/formats/cupti.md has the mapping Sniffs   a record in the first lines, or the banner of the
- * injection sample Maps     kernels, copies, sets, calls, overheads -> slices; allocations -> instants; other types ->
- * other Units    ns                                        Shapes   n records -> n rows Limits   lines of 64 MiB Errors
- * FORMAT: not one record; DAMAGED: when strict
+ *          samples print; docs/formats/cupti.md has the mapping
+ * Sniffs   a record in the first lines, or the banner of the injection sample
+ * Maps     kernels, copies, sets, calls, overheads -> slices; allocations -> instants; other types -> other
+ * Units    ns         Shapes   n records -> n rows
+ * Limits   lines of 64 MiB
+ * Errors   FORMAT: not one record; DAMAGED: when strict
  *
  * Threads take pieces of whole records in turn, parse them at the same time, and append what they found in order.
  */
