@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/vector.h"
 #include "trace/strings.h"
-#include "trace/trace_stacks.h"
 
 typedef struct node {
     uint32_t caller, name, depth;
@@ -122,17 +121,6 @@ uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_fr
     stacks->slots[at] = id;
     if (stacks->count * 2 > stacks->slot_mask && !grow_slots(stacks)) return HD_NONE;
     return id;
-}
-
-uint32_t hd_stacks_find(const hd_stacks *stacks, uint32_t caller, const char *name, size_t size)
-{
-    uint32_t id = size ? hd_strings_find(&stacks->names, name, size) : 0;
-    size_t at = slot_of(caller, id) & stacks->slot_mask;
-    if (size && id == HD_STRING_NONE) return HD_NONE;
-    for (uint32_t found; (found = stacks->slots[at]) != 0; at = (at + 1) & stacks->slot_mask) {
-        if (stacks->nodes[found].caller == caller && stacks->nodes[found].name == id) return found;
-    }
-    return HD_NONE;
 }
 
 uint32_t hd_stacks_count(const hd_stacks *stacks)

@@ -10,9 +10,6 @@ uint64_t hd_trace_stacks_last_id(const hd_trace_stacks *stacks);
 /* The id of each node (out has room for hd_stacks_count of the tree), UINT64_MAX for those whose ids are no numbers. Of
  * several ids the smallest. */
 void hd_trace_stacks_ids(uint64_t *out, const hd_trace_stacks *stacks);
-/* The node that hd_stacks_push would find; HD_NONE: there is none yet. */
-uint32_t hd_stacks_find(const hd_stacks *stacks, uint32_t caller, const char *name, size_t size);
-
 /* As hd_stacks_save, with node n under the key base + n. `beside`: the frames that the builder's stackFrames holds
  * already stay, which must be a JSON object. */
 hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err);
