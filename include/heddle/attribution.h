@@ -3,10 +3,12 @@
  * Ways, in order of trust, for each launch the first that answers:
  *   GIVEN     the trace says it: the work has a stack (`sf`), as a trace has that was made by hd_attribution_annotate
  *   ID        a stack sample with the correlation id of the launch
- *   THREAD    samples and launches of one (pid, tid) in the order of time, with an estimated clock offset
+ *   THREAD    samples and launches of one (pid, tid) in the order of time, with an estimated clock offset. Where one
+ *             side does not know the pid, the tid alone, if one thread of each side has it
  *   SEQUENCE  the same for a thread whose ids the GPU side does not know, assigned by agreement of the whole sequence
  *   ORDER     the same where the GPU side has no launches, only kernels with ids that tell their order
- *   SLICES    the slices around the launch on its thread: Kineto's python_function, cpu_op, user_annotation
+ *   SLICES    the slices around the launch on its thread: Kineto's python_function, cpu_op, user_annotation. A launch
+ *             that none encloses has itself for a stack, but not where samples are given: there its sample is missing
  * One sample belongs to one launch, one launch to one sample; all work of a graph belongs to the graph's launch.
  */
 #ifndef HEDDLE_ATTRIBUTION_H
@@ -53,7 +55,7 @@ typedef struct hd_pending_stack {
 
 /* How well the clocks agree. */
 typedef struct hd_clock_fit {
-    bool known;        /* an offset was estimated or given */
+    bool known;        /* an offset was estimated or given; ids alone need none */
     int64_t offset_ns; /* GPU side minus samples; in the middle, where they drift */
     double drift_ppm;  /* how fast the offset grows; 0: nothing to see of it */
     int64_t spread_ns; /* half of the matched samples lie nearer than this to their launch, after the offset … */
@@ -68,7 +70,8 @@ typedef struct hd_attribution {
     uint32_t *launch_stack;  /* by launch: node, HD_STACK_NONE */
     uint8_t *launch_rule;    /* by launch: hd_stack_rule */
     uint64_t *launch_sample; /* by launch: row of its sample in the CPU trace, UINT64_MAX: none */
-    uint32_t *work_stack; /* by work: node. That of its launch, and the creation stack of its graph node below that */
+    uint32_t *work_stack; /* by work: node. That of its launch, and the creation stack of its graph node below that (as
+                             long as memory allows: where very many are very deep, that of the launch alone) */
     uint8_t *work_rule;   /* by work */
     hd_pending_stack *pending;
     size_t pending_count;
@@ -93,9 +96,9 @@ hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace 
 void hd_attribution_deinit(hd_attribution *attribution);
 
 /* The GPU trace again, with what was found: work gets `sf` and an argument "stack" (its text, "main;train;…"), the
- * trace stackFrames, the samples of `cpu` (on the GPU side's clock and tracks), and a flow "stack" from each launch to
- * its work where no flow leads there yet. The ledger says how many works have no stack, and how many samples no work.
- */
+ * trace stackFrames, the samples of `cpu` (on the GPU side's clock and tracks, with the "correlation" of the launch
+ * that they were joined with), and a flow "stack" from each launch to its work where no flow leads there yet. The
+ * ledger says how many works have no stack, and how many samples no work. hd_attribute finds the same in it again. */
 hd_status hd_attribution_annotate(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu,
                                   const hd_trace *cpu, hd_error *err);
 

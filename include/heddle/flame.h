@@ -21,7 +21,7 @@ typedef enum hd_flame_of {
     HD_FLAME_LAUNCHES, /* launches of GPU work: a graph launch is one. Work whose launch is not known counts as one, and
                           so does a stack sample of a launch that the GPU side does not have */
     HD_FLAME_BYTES,    /* bytes that copies and sets moved */
-    HD_FLAME_SAMPLES,  /* stack samples, by their weight where they have one */
+    HD_FLAME_SAMPLES,  /* stack samples, by their weight where they have one, decimals to the nearest integer */
     HD_FLAME_OFS
 } hd_flame_of;
 
@@ -35,7 +35,7 @@ typedef enum hd_flame_by {
     HD_FLAME_BY_DEVICE,
     HD_FLAME_BY_STREAM,
     HD_FLAME_BY_THREAD, /* that launched; of samples and CPU time: that ran */
-    HD_FLAME_BY_STEP,   /* ProfilerStep#n and the like, by the time of the launch */
+    HD_FLAME_BY_STEP,   /* ProfilerStep#n, by the time of the launch. In all others such a frame is "ProfilerStep" */
     HD_FLAME_BY_NAME,   /* of the kernel, slice … itself: stands first, its callers below */
     HD_FLAME_BYS
 } hd_flame_by;
@@ -50,7 +50,7 @@ typedef struct hd_flame_options {
                           shown or as the trace has them. Launches without work have none and are left out */
     bool reverse;      /* from the leaf to the root: an icicle of what runs, then who called it */
     bool full_names;   /* names of kernels with template arguments and parameters */
-    bool weightless;   /* keep stacks of weight 0: those of launches whose work is not there */
+    bool weightless;   /* of GPU time, keep stacks of weight 0: those of launches whose work is not there */
     hd_attribution_options attribution;
 } hd_flame_options;
 

@@ -55,14 +55,15 @@ typedef struct hd_check_code {
 
 size_t hd_check_code_count(void);
 const hd_check_code *hd_check_code_at(size_t index);
-/* One of these by its name, NULL for a code of a reader; those of OTF2 archives share one. */
+/* One of these by its name, NULL for a code of a reader; those of OTF2 archives share one, and those of text. */
 const hd_check_code *hd_check_code_find(const char *code, size_t size);
-/* What stands for all codes of readers. */
+/* What stands for all other codes of readers: of what was repaired, and of what could not be read. */
 const hd_check_code *hd_check_damage(void);
+const hd_check_code *hd_check_loss(void);
 
 /* How stacks were joined with GPU work. Tables: `join` (one row: samples, launches, works, how many on either side are
- * alone, GPU time, the clocks), `rules` (what each rule of attribution.h joined), `kernels` (all work by short name, most
- * time first). gpu: the trace that was attributed. Errors: MEMORY. */
+ * alone, GPU time, the clocks), `rules` (what each rule of attribution.h joined), `kernels` (all work by short name,
+ * most time first). gpu: the trace that was attributed. Errors: MEMORY. */
 hd_status hd_report_attribution(hd_report *out, const hd_attribution *attribution, const hd_trace *gpu, hd_error *err);
 
 /* All analyses by name, for lists and generic callers. */

@@ -69,6 +69,10 @@ hd_string hd_stacks_text(const hd_stacks *stacks, uint32_t name);
  * tree. */
 hd_status hd_stacks_save(const hd_stacks *stacks, hd_builder *builder, hd_error *err);
 
+/* The same for a tree that is not needed any more: the trace keeps it, or frees it if it has no use for it, also after
+ * an error. hd_trace_stacks_open then has it without reading; the text is made only when somebody asks for it. */
+hd_status hd_stacks_give(hd_stacks *stacks, hd_builder *builder, hd_error *err);
+
 /* The stacks of a trace, for looking up those of its events. */
 typedef struct hd_trace_stacks hd_trace_stacks;
 

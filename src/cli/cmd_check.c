@@ -64,7 +64,7 @@ static const char *text_at(size_t *size, const hd_table *table, size_t row, size
 /* One explanation for each code of a findings table; rows of a code stand together. */
 static void explain_found(cli_run *run, const hd_table *findings)
 {
-    bool damage = false;
+    bool damage = false, loss = false;
     const hd_check_code *last = NULL;
     cli_print(run, "\n");
     for (size_t row = 0; row < hd_table_row_count(findings); row++) {
@@ -75,9 +75,13 @@ static void explain_found(cli_run *run, const hd_table *findings)
         const hd_check_code *known = hd_check_code_find(code, size);
         if (known && known != last) explain(run, known);
         last = known;
-        damage |= !known;
+        const char *severity = text_at(&size, findings, row, 0);
+        bool error = !known && size == 5 && memcmp(severity, "error", 5) == 0;
+        loss |= error;
+        damage |= !known && !error;
     }
     if (damage) explain(run, hd_check_damage());
+    if (loss) explain(run, hd_check_loss());
 }
 
 static void print_place(cli_run *run, const hd_table *examples, size_t row, size_t column)
@@ -199,6 +203,8 @@ static int explain_all(cli_run *run)
     }
     for (size_t i = 0; i < hd_check_code_count(); i++) explain(run, hd_check_code_at(i));
     explain(run, hd_check_damage());
+    explain(run, hd_check_loss());
+    explain(run, hd_check_code_find("folded.", 7));
     explain(run, hd_check_code_find("otf2.", 5));
     return CLI_OK;
 }

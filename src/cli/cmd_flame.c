@@ -38,6 +38,15 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     flame->full_names = o->full_names;
     flame->attribution.forward = o->forward;
     flame->attribution.threads = (unsigned)o->threads;
+    /* launches without work stand there with 0, as merge has them; a picture has no place for them */
+    flame->weightless = out->format == HD_FLAME_FOLDED && !o->diff;
+    int streams = 0;
+    for (int i = 0; i < run->operand_count; i++) {
+        streams += strcmp(run->operands[i], "-") == 0;
+        if (streams > 1) return cli_usage_error(run, "standard input can be read once: only one FILE can be -");
+        status = flame_out_spare(run, out, run->operands[i]);
+        if (status != CLI_OK) return status;
+    }
     const hd_convert_options patterns = {.names = o->names, .from = flame->from, .until = flame->until};
     return hd_convert_options_valid(&patterns, &run->err) == HD_OK ? CLI_OK : CLI_USAGE;
 }
@@ -51,8 +60,15 @@ static hd_status add_file(hd_flame *flame, cli_run *run, const char *path, const
     hd_trace *trace;
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
+    flame_out_say_damage(run, path, trace);
+    int64_t before = flame->total ? flame->total[0] : 0;
     status = hd_flame_add(flame, trace, NULL, NULL, options, &run->err);
+    if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     hd_trace_free(trace);
+    if (status == HD_OK && run->operand_count > 1 && !run->global.json && flame->total[0] == before) {
+        cli_printer p = {.run = run, .to_stderr = true};
+        flame_out_say_nothing(&p, path, flame->of);
+    }
     return status;
 }
 
@@ -111,14 +127,18 @@ static const cli_option options[] = {
      .help = "svg, folded or speedscope, whatever the extension"},
     {.name = "of",
      .kind = CLI_CHOICE,
+     .value = "WHAT",
      .choices = of_names,
      FIELD(of),
-     .help = "what widths are; auto is GPU time where there is any, else CPU time, else samples"},
+     .help =
+         "what widths are: gpu-time, cpu-time, cpu-self, launches, bytes or samples; auto is GPU time where there is "
+         "any, else CPU time, else samples"},
     {.name = "by",
      .kind = CLI_CHOICE,
+     .value = "WHAT",
      .choices = by_names,
      FIELD(by),
-     .help = "what stands at the root, one branch each"},
+     .help = "what stands at the root, one branch each: rank, device, stream, thread, step or name"},
     {.name = "from",
      .kind = CLI_TEXT,
      .value = "TIME",

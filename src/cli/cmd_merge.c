@@ -3,6 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/flame_out.h"
@@ -17,7 +18,7 @@ struct merge_options {
     uint64_t top, threads;
 };
 
-enum { WEIGHT_TIME, WEIGHT_COUNT };
+enum { WEIGHT_TIME, WEIGHT_COUNT, TOP_DEFAULT = 20, TOLERANCE_DEFAULT = HD_TOLERANCE_NS / 1000000 };
 static const char *const weight_names[] = {"time", "count", NULL};
 
 /* ---- options ------------------------------------------------------------------------------------------------- */
@@ -53,6 +54,11 @@ static int fill_options(cli_run *run, hd_attribution_options *join, flame_out *o
         return cli_usage_error(run, "--weight is for flame graphs, and the output is a trace");
     if (out->is_trace && o->full_names)
         return cli_usage_error(run, "--full-names is for flame graphs; a trace keeps the names it has");
+    if (!o->summary && !run->global.json && o->top != TOP_DEFAULT)
+        return cli_usage_error(run, "--top is for the summary: add -s");
+    status = flame_out_spare(run, out, o->gpu);
+    if (status == CLI_OK) status = flame_out_spare(run, out, o->cpu);
+    if (status != CLI_OK) return status;
     join->tolerance_ns = (int64_t)llround(o->tolerance_ms * 1e6);
     if (join->tolerance_ns < 1) join->tolerance_ns = 1;
     join->force = o->force;
@@ -100,18 +106,41 @@ static hd_status read_both(hd_trace **out_cpu, hd_trace **out_gpu, cli_run *run)
 }
 
 /* What would only give an empty result: the mistake behind it is said instead. */
-static hd_status check_sides(cli_run *run, const hd_trace *cpu, const hd_trace *gpu, const hd_launches *launches)
+static hd_status check_joined(cli_run *run, const hd_attribution *a)
 {
+    const struct merge_options *o = run->options;
+    uint64_t joined = 0;
+    for (hd_stack_rule rule = HD_RULE_ID; rule <= HD_RULE_ORDER; rule++)
+        joined += a->launches_by[rule] + a->works_by[rule];
+    if (joined || o->force) return HD_OK;
+    if (a->not_launches == a->sample_count)
+        return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
+                            "none of its stacks is of a call that launches work: record them at cudaLaunchKernel and "
+                            "the like, as docs/merge.md shows (--force writes the rest)");
+    return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
+                        "none of its stacks (%" PRIu64
+                        ") could be joined with a launch: compare processes, threads and "
+                        "times of both files with heddle info%s (--force writes the rest)",
+                        a->sample_count, o->clock_offset ? ", and look at --clock-offset" : "");
+}
+
+static hd_status check_sides(cli_run *run, const hd_trace *cpu, const hd_trace *gpu, const hd_attribution *a)
+{
+    const hd_launches *launches = &a->launches;
     const bool gpu_has_samples = hd_trace_row_count(gpu, HD_KIND_SAMPLE) > 0;
     const struct merge_options *o = run->options;
     if (launches->work_count == 0 && launches->launch_count == 0)
         return hd_error_set(&run->err, HD_ERR_FORMAT, o->gpu, HD_OFFSET_NONE,
                             cpu && gpu_has_samples ? "holds stacks and no work of a GPU: are --cpu and --gpu swapped?"
                                                    : "holds no work of a GPU; heddle info shows what it holds");
+    bool joins = o->clock_offset || o->force || o->tolerance_ms != TOLERANCE_DEFAULT;
+    if (!cpu && !gpu_has_samples && joins)
+        return hd_error_set(&run->err, HD_ERR_ARGUMENT, o->gpu, HD_OFFSET_NONE,
+                            "holds no stacks that --clock-offset, --tolerance or --force would be for: give --cpu");
     if (cpu && hd_trace_row_count(cpu, HD_KIND_SAMPLE) == 0)
         return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
                             "holds no stacks; heddle info shows what it holds");
-    return HD_OK;
+    return cpu && launches->work_count ? check_joined(run, a) : HD_OK;
 }
 
 /* ---- the summary ------------------------------------------------------------------------------------------------ */
@@ -123,7 +152,7 @@ static void say_counts(cli_printer *p, const hd_table *join)
     } lines[] = {
         {"samples", "stacks"},
         {"launches", "launches"},
-        {"works", "works of the GPU"},
+        {"works", "kernels, copies and sets"},
         {"kernels", "  kernels"},
         {"kernels_of_graphs", "  of graphs"},
         {"works_without_stack", "  without a stack"},
@@ -140,7 +169,7 @@ static void say_counts(cli_printer *p, const hd_table *join)
         for (size_t c = 0; c < hd_table_column_count(join); c++) {
             if (strcmp(hd_table_get_column(join, c)->name, lines[i].column) != 0) continue;
             uint64_t count = hd_table_get_count(join, 0, c);
-            if (count || i < 4) cli_say(p, "  %-32s %s\n", lines[i].text, hd_text_count(text, count));
+            if (count || (i > 0 && i < 4)) cli_say(p, "  %-32s %s\n", lines[i].text, hd_text_count(text, count));
         }
     }
 }
@@ -171,6 +200,7 @@ static void say_summary(cli_printer *p, const hd_report *report, const hd_attrib
     char text[HD_VALUE_TEXT_BYTES];
     cli_say(p, "joined\n");
     say_counts(p, join);
+    if (a->not_launches) cli_say(p, "  %-32s %s\n", "stacks that launch nothing", hd_text_count(text, a->not_launches));
     say_clock(p, &a->clock);
     for (size_t c = 0; c < hd_table_column_count(join); c++) {
         const char *name = hd_table_get_column(join, c)->name;
@@ -202,7 +232,9 @@ static void say_json(cli_printer *p, const flame_out *out, const hd_report *repo
         flame_out_say_json(p, out, flame, written);
     }
     cli_say(p, ",\n  ");
+    cli_say(p, "\"join\": {");
     hd_table_write_members(hd_report_table(report, "join"), 0, sink, &p->run->err);
+    cli_say(p, "}");
     for (size_t i = 1; i < report->table_count; i++) {
         cli_say(p, ",\n  \"%s\": ", hd_table_name(report->tables[i]));
         hd_table_write(report->tables[i], sink, &style, &p->run->err);
@@ -213,19 +245,30 @@ static void say_json(cli_printer *p, const flame_out *out, const hd_report *repo
 /* ---- the command --------------------------------------------------------------------------------------------------
  */
 
+/* What the writer lost: how much, and of what. */
+typedef struct losses {
+    uint64_t count;
+    char codes[200];
+} losses;
+
 static void add_losses(void *user, const hd_ledger_row *row)
 {
-    uint64_t *losses = user;
-    if (row->level == HD_LEDGER_LOSS) *losses += row->count;
+    losses *sum = user;
+    size_t used = strlen(sum->codes);
+    char count[HD_VALUE_TEXT_BYTES];
+    if (row->level != HD_LEDGER_LOSS) return;
+    snprintf(sum->codes + used, sizeof sum->codes - used, "%s%s %s", sum->count ? ", " : " (", row->code,
+             hd_text_count(count, row->count));
+    sum->count += row->count;
 }
 
 static hd_status write_trace(cli_run *run, const flame_out *out, const hd_attribution *a, const hd_trace *gpu,
                              const hd_trace *cpu, cli_printer *p)
 {
     const struct merge_options *o = run->options;
-    uint64_t losses = 0;
+    losses lost = {0};
     hd_trace *joined;
-    char events[HD_VALUE_TEXT_BYTES], lost[HD_VALUE_TEXT_BYTES];
+    char events[HD_VALUE_TEXT_BYTES], count[HD_VALUE_TEXT_BYTES];
     hd_status status = hd_attribution_annotate(&joined, a, gpu, cpu, &run->err);
     if (status != HD_OK) return status;
     const hd_write_options options = {.format = out->format_name,
@@ -233,13 +276,14 @@ static hd_status write_trace(cli_run *run, const flame_out *out, const hd_attrib
                                       .sync = o->sync,
                                       .threads = (unsigned)o->threads,
                                       .ledger = add_losses,
-                                      .ledger_user = &losses};
+                                      .ledger_user = &lost};
     status = hd_trace_write(joined, out->path, &options, &run->err);
     if (status == HD_OK && !run->global.json && !run->global.quiet) {
         cli_say(p, "wrote ");
         cli_say_name(p, strcmp(out->path, "-") == 0 ? "standard output" : out->path);
-        cli_say(p, ": %s, %s events, %s lost\n", out->format_name, hd_text_count(events, hd_trace_event_count(joined)),
-                losses ? hd_text_count(lost, losses) : "nothing");
+        cli_say(p, ": %s, %s events, %s lost%s%s\n", out->format_name,
+                hd_text_count(events, hd_trace_event_count(joined)),
+                lost.count ? hd_text_count(count, lost.count) : "nothing", lost.codes, lost.count ? ")" : "");
     }
     hd_trace_free(joined);
     return status;
@@ -251,7 +295,7 @@ static hd_status write_flame(hd_flame *flame, hd_flame_written *written, cli_run
     const struct merge_options *o = run->options;
     const hd_flame_options options = {.of = o->weight == WEIGHT_COUNT ? HD_FLAME_LAUNCHES : HD_FLAME_GPU_TIME,
                                       .full_names = o->full_names,
-                                      .weightless = true};
+                                      .weightless = out->format == HD_FLAME_FOLDED};
     hd_status status = hd_flame_add(flame, gpu, cpu, a, &options, &run->err);
     return status == HD_OK ? flame_out_write(written, run, out, flame, NULL) : status;
 }
@@ -262,7 +306,8 @@ static hd_status refuse_unmatched(cli_run *run, const hd_attribution *a)
     uint64_t lone = a->works_by[HD_RULE_NONE];
     if (!o->strict || (lone == 0 && a->pending_count == 0)) return HD_OK;
     return hd_error_set(&run->err, HD_ERR_DAMAGED, o->gpu, HD_OFFSET_NONE,
-                        "--strict: %" PRIu64 " works have no stack, and %zu stacks no launch", lone, a->pending_count);
+                        "--strict: GPU work without a stack: %" PRIu64 ", stacks without a launch: %zu", lone,
+                        a->pending_count);
 }
 
 static int merge(cli_run *run, const flame_out *out, const hd_attribution *a, const hd_trace *gpu, const hd_trace *cpu)
@@ -287,6 +332,7 @@ static int merge(cli_run *run, const flame_out *out, const hd_attribution *a, co
 
 static int run(cli_run *run)
 {
+    const struct merge_options *o = run->options;
     hd_attribution_options join = {0};
     flame_out out;
     hd_trace *cpu = NULL, *gpu = NULL;
@@ -296,7 +342,9 @@ static int run(cli_run *run)
     result = CLI_FAILED;
     if (read_both(&cpu, &gpu, run) == HD_OK) {
         hd_status status = hd_attribute(&a, gpu, cpu, &join, &run->err);
-        if (status == HD_OK) status = check_sides(run, cpu, gpu, &a.launches);
+        if (o->cpu) flame_out_say_damage(run, o->cpu, cpu);
+        flame_out_say_damage(run, o->gpu, gpu);
+        if (status == HD_OK) status = check_sides(run, cpu, gpu, &a);
         if (status == HD_OK) result = merge(run, &out, &a, gpu, cpu);
     }
     hd_attribution_deinit(&a);
@@ -306,7 +354,7 @@ static int run(cli_run *run)
 }
 
 static const struct merge_options defaults = {
-    .tolerance_ms = 10, .min_percent = FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0, .top = 20};
+    .tolerance_ms = TOLERANCE_DEFAULT, .min_percent = FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0, .top = TOP_DEFAULT};
 #define FIELD(member) .field = offsetof(struct merge_options, member)
 static const cli_option options[] = {
     {.name = "cpu",
@@ -326,9 +374,8 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      FIELD(output),
-     .help =
-         "write .folded, .svg, .json (speedscope), or a trace: .heddle, .trace.json, .json.gz, .pftrace …; - prints "
-         "folded text"},
+     .help = "write .folded, .svg, .json (speedscope), or a trace: .heddle, .trace.json, .pftrace, .otf2 …; - "
+             "prints folded text"},
     {.name = "to",
      .kind = CLI_TEXT,
      .value = "FORMAT",
@@ -337,9 +384,10 @@ static const cli_option options[] = {
     {.name = "weight",
      .letter = 'w',
      .kind = CLI_CHOICE,
+     .value = "WHAT",
      .choices = weight_names,
      FIELD(weight),
-     .help = "what stacks weigh: ns of GPU time, or the number of launches"},
+     .help = "what stacks weigh: time, in ns of the GPU, or count, the number of launches"},
     {.name = "tolerance",
      .letter = 't',
      .kind = CLI_DECIMAL,

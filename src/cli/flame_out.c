@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "heddle/format.h"
@@ -45,10 +46,16 @@ static int choose_by_name(cli_run *run, flame_out *out, const char *to, bool tra
     return cli_usage_error(run, "--to: '%.40s' is nothing to write here: write svg, folded or speedscope", to);
 }
 
+/* "x.trace.json", packed or not: no speedscope profile, whatever .json alone is. */
+static bool is_trace_json(const char *path)
+{
+    return ends_with(path, ".trace.json") || ends_with(path, ".trace.json.gz") || ends_with(path, ".trace.json.zst");
+}
+
 static int choose_by_extension(cli_run *run, flame_out *out, const char *path, bool traces_too)
 {
     const hd_format_info *info = traces_too ? hd_format_for_path(path) : NULL;
-    if (!(traces_too && ends_with(path, ".trace.json")) && hd_flame_format_of(&out->format, path)) {
+    if (!is_trace_json(path) && hd_flame_format_of(&out->format, path)) {
         out->format_name = format_names[out->format];
         return CLI_OK;
     }
@@ -70,7 +77,7 @@ int flame_out_choose(cli_run *run, flame_out *out, const char *path, const char 
     if (!path && isatty(STDOUT_FILENO))
         return cli_usage_error(run,
                                "name the output: -o flame.svg for a picture, -o out.folded for text, -o - to print "
-                               "that here");
+                               "that here, -o /dev/null for none");
     int status = CLI_OK;
     if (to) {
         status = choose_by_name(run, out, to, traces_too);
@@ -87,6 +94,15 @@ int flame_out_choose(cli_run *run, flame_out *out, const char *path, const char 
     if (out->title && (out->is_trace || out->format == HD_FLAME_FOLDED))
         return cli_usage_error(run, "--title is for svg and speedscope, and the output is %s", out->format_name);
     return CLI_OK;
+}
+
+int flame_out_spare(cli_run *run, const flame_out *out, const char *input)
+{
+    struct stat a, b;
+    if (!input || strcmp(input, "-") == 0 || strcmp(out->path, "-") == 0) return CLI_OK;
+    if (stat(input, &a) != 0 || stat(out->path, &b) != 0 || !S_ISREG(b.st_mode)) return CLI_OK;
+    if (a.st_dev != b.st_dev || a.st_ino != b.st_ino) return CLI_OK;
+    return cli_usage_error(run, "'%.100s' is an input, and would be lost: write to another file", out->path);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
@@ -107,6 +123,25 @@ static const char *weight_text(char *text, const hd_flame *flame, int64_t weight
     return hd_text_count(text, (uint64_t)(weight > 0 ? weight : 0));
 }
 
+static const char *nothing_of(hd_flame_of of)
+{
+    static const char *const texts[HD_FLAME_OFS] = {
+        [HD_FLAME_AUTO] = "GPU work, slice or stack sample",
+        [HD_FLAME_GPU_TIME] = "GPU work",
+        [HD_FLAME_CPU_TIME] = "slice on a CPU thread that lasts",
+        [HD_FLAME_CPU_SELF] = "slice on a CPU thread that lasts",
+        [HD_FLAME_LAUNCHES] = "launch of GPU work",
+        [HD_FLAME_BYTES] = "copy or set that says its bytes",
+        [HD_FLAME_SAMPLES] = "stack sample",
+    };
+    return of < HD_FLAME_OFS ? texts[of] : texts[HD_FLAME_AUTO];
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 void flame_out_say(cli_printer *printer, const flame_out *out, const hd_flame *flame, const hd_flame_written *written)
 {
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
@@ -114,22 +149,51 @@ void flame_out_say(cli_printer *printer, const flame_out *out, const hd_flame *f
     if (printer->run->global.quiet) return;
     cli_say(printer, "wrote ");
     cli_say_name(printer, strcmp(out->path, "-") == 0 ? "standard output" : out->path);
-    cli_say(printer, ": %s, %s %s in %s stacks", out->format_name, hd_flame_of_name(flame->of),
-            weight_text(a, flame, total), hd_text_count(b, written->stacks));
+    cli_say(printer, ": %s, %s %s in %s stack%s", out->format_name, hd_flame_of_name(flame->of),
+            weight_text(a, flame, total), hd_text_count(b, written->stacks), plural(written->stacks));
     if (flame->no_stack)
         cli_say(printer, ", %.1f %% of it without a stack",
                 total ? 100.0 * (double)flame->no_stack / (double)total : 0.0);
     if (flame->pending_count)
-        cli_say(printer, ", %s launches whose work is not there", hd_text_count(c, flame->pending_count));
+        cli_say(printer, ", %s launch%s whose work is not there", hd_text_count(c, flame->pending_count),
+                flame->pending_count == 1 ? "" : "es");
     cli_say(printer, "\n");
     if (written->frames_left_out)
         cli_say(printer, "%s of %s frames are narrower than %g %% and not drawn (--min-percent 0 draws all)\n",
                 hd_text_count(a, written->frames_left_out),
                 hd_text_count(b, written->frames + written->frames_left_out), out->min_percent);
     if (written->changed_names)
-        cli_say(printer, "%s names held what %s cannot, and were changed\n", hd_text_count(a, written->changed_names),
-                out->format_name);
-    if (total == 0) cli_say(printer, "there was nothing to count: the graph is empty\n");
+        cli_say(printer, "%s name%s held what %s cannot, and %s changed\n", hd_text_count(a, written->changed_names),
+                plural(written->changed_names), out->format_name, written->changed_names == 1 ? "was" : "were");
+    if (total == 0 && flame->removed)
+        cli_say(printer, "the graph is empty: --names, --from or --until left nothing of %s\n",
+                weight_text(a, flame, flame->removed));
+    else if (total == 0)
+        cli_say(printer, "the graph is empty: there is no %s; heddle info shows what there is\n",
+                nothing_of(flame->of));
+}
+
+void flame_out_say_nothing(cli_printer *printer, const char *path, hd_flame_of of)
+{
+    if (printer->run->global.quiet) return;
+    cli_say_name(printer, path);
+    cli_say(printer, " has no %s that counts\n", nothing_of(of));
+}
+
+void flame_out_say_damage(cli_run *run, const char *path, const hd_trace *trace)
+{
+    cli_printer p = {.run = run, .to_stderr = true};
+    char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
+    uint64_t repaired = 0, lost = 0;
+    for (size_t i = 0; trace && i < hd_trace_ledger_count(trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
+        if (row->level == HD_LEDGER_REPAIR) repaired += row->count;
+        if (row->level == HD_LEDGER_LOSS) lost += row->count;
+    }
+    if (run->global.quiet || run->global.json || repaired + lost == 0) return;
+    cli_say_name(&p, path);
+    cli_say(&p, " was damaged: %s repaired, %s lost while reading; heddle check says what\n",
+            hd_text_count(a, repaired), hd_text_count(b, lost));
 }
 
 void flame_out_json_text(cli_printer *printer, const char *key, const char *text)

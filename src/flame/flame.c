@@ -75,12 +75,13 @@ hd_status flame_make_room(hd_flame *flame, hd_error *err)
     if (!flame->stacks) HD_TRY(hd_stacks_new(&flame->stacks, err));
     size_t count = hd_stacks_count(flame->stacks), capacity = flame->capacity ? flame->capacity : 1024;
     if (count <= flame->capacity) return HD_OK;
-    while (capacity < count) capacity *= 2;
+    while (capacity < count) capacity += capacity / 4;
     size_t size = capacity * sizeof(int64_t), old_size = flame->capacity * sizeof(int64_t);
     int64_t *self = widen(flame->self, size, old_size);
     if (self) flame->self = self;
-    int64_t *total = widen(flame->total, size, old_size);
+    int64_t *total = realloc(flame->total, size); /* flame_total fills it, but for an empty flame */
     if (total) flame->total = total;
+    if (total && !flame->capacity) memset(total, 0, size);
     uint64_t *counts = widen(flame->count, size, old_size);
     if (counts) flame->count = counts;
     if (!self || !total || !counts) return HD_NOMEM(err);

@@ -133,7 +133,7 @@ hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *c
     HD_TRY(flame_make_room(flame, err));
     HD_TRY(choose_of(flame, trace, attribution, a.options, err));
     flame->reverse = a.options->reverse;
-    flame->weightless |= a.options->weightless;
+    flame->weightless |= a.options->weightless && flame->of == HD_FLAME_GPU_TIME;
     /* the samples of the CPU side are those that count where there are two sides */
     if (flame->of == HD_FLAME_SAMPLES && cpu) a.trace = cpu;
     hd_status status = add(&a, cpu, attribution);

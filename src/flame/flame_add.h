@@ -55,12 +55,14 @@ typedef struct flame_adder {
     bool has_window;
     int64_t from_ns, until_ns;
     filter_list names;
-    bool no_memory;    /* the patterns' */
-    uint32_t *name_of; /* by name of the source: name of the flame, HD_NONE: not yet */
-    size_t name_count; /* of name_of */
-    uint8_t *passes;   /* by name of the source, as the patterns have it: 0 not known yet, 1 no, 2 yes */
-    flame_memo memo;   /* of (base, stack) */
-    uint32_t *path;    /* scratch: nodes on the way to the root */
+    bool no_memory;       /* the patterns' */
+    uint32_t *name_of;    /* by name of the source: name of the flame, HD_NONE: not yet */
+    size_t name_count;    /* of name_of */
+    uint8_t *passes;      /* by name of the source, as the patterns have it: 0 not known yet, 1 no, 2 yes */
+    uint32_t *under_root; /* by stack of the source: its node under the root, 0: not there yet */
+    size_t under_root_count;
+    flame_memo memo; /* of (base, stack) where the base is not the root */
+    uint32_t *path;  /* scratch: nodes on the way to the root */
     size_t path_capacity;
     uint32_t no_stack;               /* name of [no stack] */
     uint32_t *group_of;              /* by track: node of its rank, device, stream or thread, 0: not yet */
@@ -81,6 +83,8 @@ void flame_paths_deinit(flame_adder *adder);
 bool flame_frame_passes(flame_adder *adder, uint32_t stack);
 bool flame_text_passes(flame_adder *adder, const filter_text *texts, size_t count);
 
+/* "ProfilerStep#5" */
+bool flame_is_step(hd_string text);
 hd_status flame_groups_init(flame_adder *adder);
 void flame_groups_deinit(flame_adder *adder);
 /* The node of the group of a place: 0 where nothing is grouped. */

@@ -1,7 +1,8 @@
 /* flame_add_path.c - stacks of a trace as paths of the flame
  *
  * Where a stack of the source was put under a base (the root, a group, a leaf that stands first) is remembered, so that
- * each stack is walked once per base and all further work under it costs one look.
+ * each stack is walked once per base and all further work under it costs one look. Mostly the root is the only base:
+ * its places stand in an array, those of others in a table.
  */
 #include <stdlib.h>
 
@@ -41,8 +42,27 @@ static bool grow_memo(flame_memo *memo)
     return true;
 }
 
-static bool remember(flame_memo *memo, uint32_t base, uint32_t stack, uint32_t node)
+/* The source may have grown. */
+static bool widen_root(flame_adder *a)
 {
+    size_t count = hd_stacks_count(a->source), old = a->under_root_count;
+    if (old && count < old + old / 2) count = old + old / 2;
+    uint32_t *wider = old ? realloc(a->under_root, count * sizeof *wider) : calloc(count, sizeof *wider);
+    if (!wider) return false;
+    if (old) memset(wider + old, 0, (count - old) * sizeof *wider);
+    a->under_root = wider;
+    a->under_root_count = count;
+    return true;
+}
+
+static bool remember(flame_adder *a, uint32_t base, uint32_t stack, uint32_t node)
+{
+    flame_memo *memo = &a->memo;
+    if (base == HD_STACK_NONE) {
+        if (stack >= a->under_root_count && !widen_root(a)) return false;
+        a->under_root[stack] = node;
+        return true;
+    }
     if (memo->count * 2 >= memo->mask && !grow_memo(memo)) return false;
     *find(memo, base, stack) = (struct flame_memo_slot){base, stack, node};
     memo->count++;
@@ -52,6 +72,7 @@ static bool remember(flame_memo *memo, uint32_t base, uint32_t stack, uint32_t n
 /* The node where a stack was put under a base; 0: nowhere yet. */
 static uint32_t known(const flame_adder *a, uint32_t base, uint32_t stack)
 {
+    if (base == HD_STACK_NONE) return stack < a->under_root_count ? a->under_root[stack] : 0;
     return find(&a->memo, base, stack)->node;
 }
 
@@ -61,6 +82,7 @@ void flame_paths_deinit(flame_adder *adder)
 {
     free(adder->name_of);
     free(adder->passes);
+    free(adder->under_root);
     free(adder->memo.slots);
     free(adder->path);
 }
@@ -71,6 +93,9 @@ hd_status flame_source(flame_adder *adder, const hd_stacks *stacks)
     adder->name_count = 0;
     if (adder->memo.slots) memset(adder->memo.slots, 0, (adder->memo.mask + 1) * sizeof *adder->memo.slots);
     adder->memo.count = 0;
+    free(adder->under_root);
+    adder->under_root = NULL;
+    adder->under_root_count = 0;
     adder->no_stack = hd_stacks_name(adder->flame->stacks, FLAME_NO_STACK, strlen(FLAME_NO_STACK));
     bool fine = adder->no_stack != HD_NONE && (adder->memo.slots || grow_memo(&adder->memo));
     return fine ? HD_OK : HD_NOMEM(adder->err);
@@ -91,12 +116,21 @@ static bool take_names(flame_adder *a)
     return true;
 }
 
+/* How a frame of the source is shown. Steps are one frame, so that what they have in common adds up; where they are
+ * what is asked for they keep their numbers. */
+static hd_string shown_text(const flame_adder *a, uint32_t name)
+{
+    hd_string text = hd_stacks_text(a->source, name);
+    if (a->options->by != HD_FLAME_BY_STEP && flame_is_step(text)) text.size = strcspn(text.data, "#");
+    return text;
+}
+
 /* The name of a frame of the source among the flame's. */
 static uint32_t name_of_frame(flame_adder *a, uint32_t name)
 {
     if (name >= a->name_count && !take_names(a)) return HD_NONE;
     if (a->name_of[name] == HD_NONE) {
-        hd_string text = hd_stacks_text(a->source, name);
+        hd_string text = shown_text(a, name);
         a->name_of[name] = hd_stacks_name(a->flame->stacks, text.data, text.size);
     }
     return a->name_of[name];
@@ -116,8 +150,9 @@ bool flame_frame_passes(flame_adder *adder, uint32_t stack)
         return false;
     }
     if (!adder->passes[name]) {
-        hd_string text = hd_stacks_text(adder->source, name);
-        adder->passes[name] = flame_text_passes(adder, &(filter_text){text.data, text.size}, 1) ? 2 : 1;
+        hd_string text = hd_stacks_text(adder->source, name), shown = shown_text(adder, name);
+        const filter_text texts[] = {{text.data, text.size}, {shown.data, shown.size}};
+        adder->passes[name] = flame_text_passes(adder, texts, shown.size == text.size ? 1 : 2) ? 2 : 1;
     }
     return adder->passes[name] == 2;
 }
@@ -156,7 +191,7 @@ static hd_status walk_down(uint32_t *node, flame_adder *a, uint32_t stack)
     *node = stack == HD_STACK_NONE ? base : found;
     while (depth--) {
         HD_TRY(push_frame(node, a, a->path[depth]));
-        if (!remember(&a->memo, base, a->path[depth], *node)) return HD_NOMEM(a->err);
+        if (!remember(a, base, a->path[depth], *node)) return HD_NOMEM(a->err);
     }
     return HD_OK;
 }
@@ -171,7 +206,7 @@ static hd_status walk_up(uint32_t *node, flame_adder *a, uint32_t stack)
     }
     for (uint32_t at = stack; at != HD_STACK_NONE; at = hd_stacks_at(a->source, at).caller)
         HD_TRY(push_frame(node, a, at));
-    return remember(&a->memo, base, stack, *node) ? HD_OK : HD_NOMEM(a->err);
+    return remember(a, base, stack, *node) ? HD_OK : HD_NOMEM(a->err);
 }
 
 static void weigh(flame_adder *a, uint32_t node, bool no_stack, int64_t weight)

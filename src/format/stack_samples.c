@@ -245,7 +245,9 @@ hd_status hd_stack_samples_finish(hd_stack_samples *s)
     if (s->text.failed) return HD_NOMEM(s->err);
     name_tracks(s);
     tell(s);
-    return hd_stacks_save(s->stacks, s->builder, s->err);
+    hd_stacks *stacks = s->stacks;
+    s->stacks = NULL;
+    return hd_stacks_give(stacks, s->builder, s->err);
 }
 
 void hd_stack_samples_progress(hd_stack_samples *s)

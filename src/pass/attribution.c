@@ -20,6 +20,9 @@ const char *hd_stack_rule_name(hd_stack_rule rule)
 /* ---- works ------------------------------------------------------------------------------------------------------- */
 
 enum { JOINTS = 4096, MOST_FRAMES = 1 << 16 };
+/* Deep creation stacks below very many launches would not fit memory: once so many frames a work, and some millions,
+ * are spent, works keep the stacks of their launches. */
+enum { CREATION_FRAMES = 64, CREATION_FRAMES_LEAST = 1 << 23 };
 
 /* A launch's stack with a graph node's creation stack below it; many works have the same. */
 typedef struct joint {
@@ -29,16 +32,21 @@ typedef struct joint {
 typedef struct spreader {
     hd_attribution *a;
     joint *joints;
-    uint32_t *path; /* frames of a creation stack, leaf first */
-    uint32_t mark;  /* name of the frame between */
+    uint32_t *path;       /* frames of a creation stack, leaf first */
+    uint32_t mark;        /* name of the frame between */
+    uint64_t frames_left; /* of creation stacks, that may be put below launches */
 } spreader;
 
+/* HD_NONE: no memory. */
 static uint32_t join_stacks(spreader *s, uint32_t launch, uint32_t creation)
 {
     joint *known = &s->joints[hd_fold((uint64_t)launch << 32 | creation, 0x9e3779b97f4a7c15u) % JOINTS];
     if (known->node && known->launch == launch && known->creation == creation) return known->node;
     hd_stacks *stacks = s->a->stacks;
     size_t count = 0;
+    uint64_t frames = (uint64_t)hd_stacks_at(stacks, creation).depth + 1;
+    if (frames > s->frames_left) return launch;
+    s->frames_left -= frames;
     for (uint32_t at = creation; at != HD_STACK_NONE && count < MOST_FRAMES;) {
         s->path[count++] = at;
         at = hd_stacks_at(stacks, at).caller;
@@ -74,6 +82,7 @@ static hd_status spread(hd_attribution *a, hd_error *err)
 {
     static const char mark[] = "[graph node]";
     spreader s = {.a = a};
+    s.frames_left = (uint64_t)a->launches.work_count * CREATION_FRAMES + CREATION_FRAMES_LEAST;
     s.joints = calloc(JOINTS, sizeof *s.joints);
     s.path = malloc(MOST_FRAMES * sizeof *s.path);
     s.mark = hd_stacks_name(a->stacks, mark, sizeof mark - 1);
@@ -95,6 +104,16 @@ static void sum_up(hd_attribution *a)
         bool of_graph = work->graph_launch != HD_NONE ||
                         (work->launch != HD_NONE && l->launches[work->launch].sort == HD_LAUNCH_GRAPH);
         a->kernels_of_graphs += of_graph && work->role == HD_ROLE_KERNEL;
+    }
+}
+
+/* Where stacks were recorded, the call alone is none: its sample is missing, and that is to be seen. */
+static void drop_bare_calls(hd_attribution *a)
+{
+    for (size_t i = 0; i < a->launches.launch_count; i++) {
+        if (a->launch_rule[i] != HD_RULE_SLICES || hd_stacks_at(a->stacks, a->launch_stack[i]).depth > 1) continue;
+        a->launch_rule[i] = HD_RULE_NONE;
+        a->launch_stack[i] = HD_STACK_NONE;
     }
 }
 
@@ -125,6 +144,7 @@ hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace 
     HD_TRY(attribution_from_given(out, gpu, options, err));
     HD_TRY(attribution_from_samples(out, gpu, cpu, options, err));
     HD_TRY(attribution_from_slices(out, gpu, options, err));
+    if (cpu && cpu != gpu) drop_bare_calls(out);
     HD_TRY(spread(out, err));
     sum_up(out);
     return HD_OK;

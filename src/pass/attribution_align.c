@@ -476,6 +476,7 @@ hd_status hd_marks_align(uint32_t *out, hd_align_result *result, const hd_mark *
     a.tolerance = options->tolerance_ns < HD_MARK_TIME_LIMIT / 4 ? options->tolerance_ns : HD_MARK_TIME_LIMIT / 4;
     a.spread =
         options->spread_ns > 0 ? options->spread_ns : hd_marks_spread(samples, sample_count, launches, launch_count);
+    if (a.spread > HD_MARK_TIME_LIMIT / 4) a.spread = HD_MARK_TIME_LIMIT / 4; /* eight of them still fit */
     a.per_spread = 1.0f / (float)a.spread;
     a.alike = ALIKE_BITS * HD_MARK_BIT;
     a.gap = GAP_BITS * HD_MARK_BIT;

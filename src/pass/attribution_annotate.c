@@ -12,48 +12,12 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/vector.h"
 #include "trace/trace_stacks.h"
 
 #define TEXT_LIMIT (UINT64_C(256) << 20)
 
 /* Far beyond the ids of any frame, for a trace whose `sf` lead to frames that are not there or cannot be read. */
 #define LOST_FRAMES_BASE (UINT64_C(1) << 40)
-
-/* ---- nodes of one tree in another -------------------------------------------------------------------------------- */
-
-bool annotate_map_init(annotate_map *map, hd_stacks *to, const hd_stacks *from)
-{
-    uint32_t count = hd_stacks_count(from);
-    *map = (annotate_map){.to = to, .from = from, .nodes = malloc(count * sizeof *map->nodes)};
-    if (!map->nodes) return false;
-    memset(map->nodes, 0xff, count * sizeof *map->nodes);
-    map->nodes[HD_STACK_NONE] = HD_STACK_NONE;
-    return true;
-}
-
-void annotate_map_deinit(annotate_map *map)
-{
-    free(map->nodes);
-    free(map->chain);
-}
-
-uint32_t annotate_map_node(annotate_map *map, uint32_t node)
-{
-    size_t depth = 0;
-    for (; map->nodes[node] == HD_NONE; node = hd_stacks_at(map->from, node).caller) {
-        if (!hd_grow((void **)&map->chain, &map->chain_capacity, depth, sizeof *map->chain)) return HD_NONE;
-        map->chain[depth++] = node;
-    }
-    uint32_t made = map->nodes[node];
-    while (depth-- && made != HD_NONE) {
-        hd_frame frame = hd_stacks_at(map->from, map->chain[depth]);
-        hd_string name = hd_stacks_text(map->from, frame.name);
-        made = hd_stacks_push(map->to, made, hd_stacks_name(map->to, name.data, name.size), frame.kind);
-        map->nodes[map->chain[depth]] = made;
-    }
-    return made;
-}
 
 /* ---- work ----------------------------------------------------------------------------------------------------------
  */
@@ -112,7 +76,7 @@ static hd_status annotate_work(annotate *t, hd_copy_rows *rows, size_t work, hd_
     if (node == HD_STACK_NONE) return HD_OK;
     if (t->a->work_rule[work] == HD_RULE_GIVEN && t->annotated[hd_copy_look(rows, HD_COL_SHAPE)[row]]) return HD_OK;
     uint8_t *added = hd_copy_add_arguments(t->copy, values);
-    uint32_t made = annotate_map_node(&t->map, node);
+    uint32_t made = attribution_map_node(&t->map, node);
     if (!added || made == HD_NONE) return HD_NOMEM(err);
     HD_TRY(text_of(&text, t, node, err));
     values[0][row] = (int64_t)(t->base + made);
@@ -172,7 +136,10 @@ static hd_status choose_base(annotate *t, bool *out_damaged, hd_error *err)
     if (!has_frames) return HD_OK;
     hd_status status = hd_trace_stacks_open(&known, t->gpu, NULL);
     *out_damaged = status == HD_ERR_DAMAGED;
-    if (status == HD_OK) t->base = hd_trace_stacks_last_id(known);
+    if (status == HD_OK) {
+        t->base = hd_trace_stacks_last_id(known);
+        t->no_frame = hd_trace_stacks_has_id(known, 0) ? t->base + HD_NONE : 0; /* no tree has that many */
+    }
     hd_trace_stacks_free(known);
     return status == HD_OK || *out_damaged ? HD_OK : HD_NOMEM(err);
 }
@@ -186,7 +153,7 @@ static hd_status begin(annotate *t, hd_error *err)
     HD_TRY(hd_copy_new(&t->copy, t->gpu, t->builder, err));
     HD_TRY(hd_batch_new(&t->batch, t->builder, err));
     t->texts = calloc(hd_stacks_count(t->a->stacks), sizeof *t->texts);
-    if (!t->texts || !annotate_map_init(&t->map, t->stacks, t->a->stacks)) return HD_NOMEM(err);
+    if (!t->texts || !attribution_map_init(&t->map, t->stacks, t->a->stacks)) return HD_NOMEM(err);
     t->keys[0] =
         (hd_arg_key){.key = hd_builder_intern_text(t->builder, "sf"), .type = HD_ARG_INT, .scope = HD_SCOPE_EVENT};
     t->keys[1] =
@@ -237,7 +204,7 @@ static hd_status annotate_all(annotate *t, hd_error *err)
 
 static void annotate_deinit(annotate *t)
 {
-    annotate_map_deinit(&t->map);
+    attribution_map_deinit(&t->map);
     hd_copy_free(t->copy);
     hd_batch_free(t->batch);
     hd_stacks_free(t->stacks);

@@ -4,32 +4,20 @@
 
 #include "base/json_write.h"
 #include "heddle/attribution.h"
+#include "pass/attribution_map.h"
 #include "pass/pass_copy.h"
-
-/* Nodes of one tree in another, made when they are asked for. */
-typedef struct annotate_map {
-    hd_stacks *to;
-    const hd_stacks *from;
-    uint32_t *nodes; /* by node of `from`, HD_NONE: not asked for yet */
-    uint32_t *chain;
-    size_t chain_capacity;
-} annotate_map;
-
-bool annotate_map_init(annotate_map *map, hd_stacks *to, const hd_stacks *from);
-void annotate_map_deinit(annotate_map *map);
-/* HD_NONE: no memory. */
-uint32_t annotate_map_node(annotate_map *map, uint32_t node);
 
 typedef struct annotate {
     const hd_attribution *a;
     const hd_trace *gpu, *cpu; /* cpu NULL: its samples are in the GPU trace already, or there are none */
     hd_builder *builder;
-    hd_copy *copy;     /* of gpu */
-    hd_batch *batch;   /* rows that are added behind the events */
-    hd_stacks *stacks; /* what the trace gets */
-    uint64_t base;     /* node n stands under the key base + n */
-    annotate_map map;  /* from the attribution's tree */
-    uint32_t *texts;   /* by node of the attribution's tree: string of the builder; HD_STRING_NONE: not made */
+    hd_copy *copy;       /* of gpu */
+    hd_batch *batch;     /* rows that are added behind the events */
+    hd_stacks *stacks;   /* what the trace gets */
+    uint64_t base;       /* node n stands under the key base + n */
+    uint64_t no_frame;   /* a key that no frame has */
+    attribution_map map; /* from the attribution's tree */
+    uint32_t *texts;     /* by node of the attribution's tree: string of the builder; HD_STRING_NONE: not made */
     uint64_t text_bytes, text_limit;
     bool text_full;
     hd_json_out text;

@@ -1,7 +1,8 @@
 /* attribution_annotate_flows.c - flows from launches to their work, where the trace has none
  *
  * Points stand at the starts of both slices. Work that began before its launch (two clocks) gets none: such a flow
- * would run backward. Ids are larger than those of all flows and async slices of the trace.
+ * would run backward. Ids are larger than those of all flows and async slices of the trace, as long as JSON readers can
+ * tell them apart; beyond that they begin at 1, with a name and category of their own.
  */
 #include <stdlib.h>
 

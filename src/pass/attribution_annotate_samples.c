@@ -1,8 +1,9 @@
 /* attribution_annotate_samples.c - the stack samples of the CPU side, on the clock and the threads of the GPU side
  *
- * A sample that was matched to a launch stands on the launch's thread: the two sides may have different ids for it.
- * Others keep their own. Where no clock was found and no sample matched, times stay as they are, and the ledger says
- * so: attribution.clock-unknown. Of the CPU trace's other events nothing is taken.
+ * A sample that was matched to a launch stands on the launch's thread: the two sides may have different ids for it. It
+ * gets the launch's correlation id, so that who reads the trace again need not guess. Others keep their own. Where no
+ * clock was found and no sample matched, times stay as they are, and the ledger says so: attribution.clock-unknown. Of
+ * the CPU trace's other events nothing is taken.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 typedef struct matched {
     uint64_t sample;
+    int64_t id;        /* of the launch, 0: it has none */
     uint32_t track;    /* of the GPU trace */
     int64_t launch_ns; /* when its launch started */
 } matched;
@@ -23,7 +25,7 @@ typedef struct sample_copy {
     annotate *t;
     hd_copy *copy;
     hd_trace_stacks *known;
-    annotate_map map;
+    attribution_map map;
     matched *list; /* by sample */
     size_t count;
     uint32_t *launch_tracks; /* by track of the GPU trace, own_tracks by that of the CPU trace: what the column gets */
@@ -31,6 +33,7 @@ typedef struct sample_copy {
     uint32_t sf;                 /* of the CPU trace */
     int64_t offset_ns, since_ns; /* GPU side minus samples, at since_ns */
     double drift;                /* how fast it grows */
+    hd_arg_key correlation;      /* what matched samples get */
     bool names_are_events;
 } sample_copy;
 
@@ -46,9 +49,9 @@ static bool list_matches(sample_copy *s)
     s->list = malloc((a->launches.launch_count + 1) * sizeof *s->list);
     if (!s->list) return false;
     for (size_t i = 0; i < a->launches.launch_count; i++) {
+        const hd_launch *launch = &a->launches.launches[i];
         if (a->launch_sample[i] != UINT64_MAX)
-            s->list[s->count++] =
-                (matched){a->launch_sample[i], a->launches.launches[i].track, a->launches.launches[i].start_ns};
+            s->list[s->count++] = (matched){a->launch_sample[i], launch->id, launch->track, launch->start_ns};
     }
     qsort(s->list, s->count, sizeof *s->list, by_sample);
     return true;
@@ -171,6 +174,17 @@ static void move_starts(const sample_copy *s, hd_copy_rows *rows)
     }
 }
 
+static hd_status name_launch(sample_copy *s, uint32_t row, int64_t id, hd_error *err)
+{
+    int64_t *values[HD_COPY_ADDED];
+    if (id == 0) return HD_OK;
+    uint8_t *added = hd_copy_add_arguments(s->copy, values);
+    if (!added) return HD_NOMEM(err);
+    values[0][row] = id;
+    added[row] = 1;
+    return HD_OK;
+}
+
 static hd_status sample_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_error *err)
 {
     sample_copy *s = user;
@@ -190,6 +204,7 @@ static hd_status sample_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_e
         else
             HD_TRY(own_track(&track, s, (uint32_t)tracks[i], err));
         tracks[i] = track;
+        if (found) HD_TRY(name_launch(s, i, found->id, err));
     }
     rows->changes_values = s->sf != HD_STRING_NONE;
     return HD_OK;
@@ -222,10 +237,9 @@ static hd_status sample_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
     for (uint32_t i = 0; i < count; i++) {
         hd_event event;
         hd_block_event(&event, rows->block, row_of[i]);
-        uint32_t node = s->known ? annotate_map_node(&s->map, hd_trace_stacks_of(s->known, &event)) : HD_STACK_NONE;
+        uint32_t node = s->known ? attribution_map_node(&s->map, hd_trace_stacks_of(s->known, &event)) : HD_STACK_NONE;
         if (node == HD_NONE) return HD_NOMEM(err);
-        /* 0 is no frame's id */
-        values[i] = value_of(s, key->type, node == HD_STACK_NONE ? 0 : s->t->base + node, values[i]);
+        values[i] = value_of(s, key->type, node == HD_STACK_NONE ? s->t->no_frame : s->t->base + node, values[i]);
     }
     return HD_OK;
 }
@@ -244,7 +258,10 @@ static uint32_t *unknown_tracks(const hd_trace *trace)
 static hd_status copy_samples(sample_copy *s, hd_error *err)
 {
     const hd_trace *cpu = s->t->cpu;
-    const hd_copy_hooks hooks = {.user = s, .rows = sample_rows, .values = sample_values};
+    s->correlation = (hd_arg_key){
+        .key = hd_builder_intern_text(s->t->builder, "correlation"), .type = HD_ARG_INT, .scope = HD_SCOPE_ARGS};
+    const hd_copy_hooks hooks = {
+        .user = s, .rows = sample_rows, .values = sample_values, .added_keys = &s->correlation};
     HD_TRY(hd_copy_new(&s->copy, cpu, s->t->builder, err));
     s->launch_tracks = unknown_tracks(s->t->gpu);
     s->own_tracks = unknown_tracks(cpu);
@@ -254,7 +271,7 @@ static hd_status copy_samples(sample_copy *s, hd_error *err)
     HD_TRY(find_offset(s, err));
     hd_status status = hd_trace_stacks_open(&s->known, cpu, NULL);
     if (status != HD_OK && status != HD_ERR_DAMAGED) return HD_NOMEM(err); /* frames that cannot be read are none */
-    if (s->known && !annotate_map_init(&s->map, s->t->stacks, hd_trace_stacks_tree(s->known))) return HD_NOMEM(err);
+    if (s->known && !attribution_map_init(&s->map, s->t->stacks, hd_trace_stacks_tree(s->known))) return HD_NOMEM(err);
     return hd_copy_events(s->copy, &hooks, err);
 }
 
@@ -263,7 +280,7 @@ hd_status annotate_samples(annotate *t, hd_error *err)
     sample_copy s = {.t = t};
     if (!t->cpu || hd_trace_row_count(t->cpu, HD_KIND_SAMPLE) == 0) return HD_OK;
     hd_status status = copy_samples(&s, err);
-    annotate_map_deinit(&s.map);
+    attribution_map_deinit(&s.map);
     hd_trace_stacks_free(s.known);
     hd_copy_free(s.copy);
     free(s.list);

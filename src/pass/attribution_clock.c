@@ -515,6 +515,7 @@ static hd_status find_drift(hd_clock *clock, const finder *f, size_t stride, hd_
     qsort(slopes, slope_count, sizeof *slopes, by_value);
     double slope = slope_count ? slopes[slope_count / 2] : 0;
     free(slopes);
+    if (slope > MAX_DRIFT || slope < -MAX_DRIFT) return HD_OK;
     hd_clock straight = *clock, drifting = *clock;
     int64_t offsets[DRIFT_RUNS];
     for (size_t i = 0; i < count; i++) offsets[i] = points[i].offset;
@@ -523,7 +524,6 @@ static hd_status find_drift(hd_clock *clock, const finder *f, size_t stride, hd_
         offsets[i] = points[i].offset - (int64_t)(slope * (double)(points[i].time - clock->since_ns));
     drifting.drift = slope;
     drifting.offset_ns = median_of(offsets, count);
-    if (slope > MAX_DRIFT || slope < -MAX_DRIFT) return HD_OK;
     if (residual_of(points, count, &drifting) * 3 < residual_of(points, count, &straight)) *clock = drifting;
     return HD_OK;
 }

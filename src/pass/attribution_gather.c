@@ -11,6 +11,7 @@
 #include "base/vector.h"
 #include "heddle/names.h"
 #include "pass/attribution_samples.h"
+#include "trace/trace_stacks.h"
 
 enum { SORT_UNSET = 255, SORT_NO_LAUNCH = 254 }; /* a call of the API that launches nothing */
 
@@ -108,7 +109,7 @@ static hd_string stub_kernel(hd_string frame)
         length = isdigit((unsigned char)*p) ? length * 10 + (uint64_t)(*p - '0') : 0;
     if (begins(frame, "_Z") && length > size && length < rest.size) rest.size = length;
     size_t end = size;
-    while (end < rest.size && (isalnum((unsigned char)rest.data[end]) || strchr("_$.", rest.data[end]))) end++;
+    while (end < rest.size && (isalnum((unsigned char)rest.data[end]) || memchr("_$.", rest.data[end], 3))) end++;
     rest.size = end;
     return rest.size > size && rest.data[size] == 'Z' ? behind(rest, size - 1) : behind(rest, size);
 }
@@ -176,6 +177,13 @@ hd_status attribution_copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stac
 {
     uint32_t count = hd_stacks_count(from), names = hd_stacks_name_count(from);
     uint32_t *map = malloc((size_t)count * sizeof *map), *name_map = calloc((size_t)names + 1, sizeof *name_map);
+    if (map && name_map && hd_stacks_count(to) == 1) {
+        hd_status status = hd_stacks_copy(to, from, err);
+        for (uint32_t i = 0; i < count; i++) map[i] = i;
+        free(name_map);
+        *out_map = map;
+        return status;
+    }
     bool done = map && name_map;
     for (uint32_t i = 1; i < names && done; i++) {
         hd_string text = hd_stacks_text(from, i);
@@ -218,8 +226,9 @@ uint32_t attribution_place_of(attribution_join *j, const hd_trace *trace, uint32
     if (id <= j->place_count) return id - 1;
     if (!hd_grow((void **)&j->places, &j->place_capacity, j->place_count, sizeof *j->places)) return HD_NONE;
     uint32_t pid_id = pid.size ? hd_strings_intern(&j->pids, pid.data, pid.size) : HD_STRING_NONE;
-    if (j->pids.failed) return HD_NONE;
-    j->places[j->place_count++] = (attribution_place){.pid = pid_id};
+    uint32_t tid_id = tid.size ? hd_strings_intern(&j->tids, tid.data, tid.size) : HD_STRING_NONE;
+    if (j->pids.failed || j->tids.failed) return HD_NONE;
+    j->places[j->place_count++] = (attribution_place){.pid = pid_id, .tid = tid_id};
     return id - 1;
 }
 
@@ -364,7 +373,12 @@ static hd_status gather(gatherer *g, hd_error *err)
     static const char *const keys[] = {"correlation", "correlationId", "correlation_id"};
     const hd_trace *cpu = g->j->cpu;
     size_t tracks = (size_t)hd_trace_track_count(cpu) + 1, strings = (size_t)hd_trace_string_count(cpu) + 1;
-    HD_TRY(hd_trace_stacks_open(&g->stacks, cpu, err));
+    hd_status status = hd_trace_stacks_open(&g->stacks, cpu, err);
+    if (status == HD_ERR_DAMAGED && g->j->own) { /* the slices may still tell */
+        g->j->a->without_stack += hd_trace_row_count(cpu, HD_KIND_SAMPLE);
+        return HD_OK;
+    }
+    if (status != HD_OK) return status;
     g->tree = hd_trace_stacks_tree(g->stacks);
     HD_TRY(attribution_copy_tree(&g->node_map, g->j->a->stacks, g->tree, err));
     HD_TRY(find_facts(g, err));
@@ -384,6 +398,7 @@ hd_status attribution_gather_samples(attribution_join *j, hd_error *err)
 {
     gatherer g = {.j = j};
     HD_TRY(hd_strings_init(&j->pids, err));
+    HD_TRY(hd_strings_init(&j->tids, err));
     HD_TRY(hd_strings_init(&j->names, err));
     HD_TRY(hd_strings_init(&j->keys, err));
     hd_status status = gather(&g, err);

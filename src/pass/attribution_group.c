@@ -7,6 +7,7 @@
 void attribution_join_deinit(attribution_join *j)
 {
     hd_strings_deinit(&j->pids);
+    hd_strings_deinit(&j->tids);
     hd_strings_deinit(&j->names);
     hd_strings_deinit(&j->keys);
     free(j->places);
@@ -31,6 +32,63 @@ void attribution_take(attribution_join *j, uint32_t launch, uint32_t sample, hd_
     if (j->sample_stacks[sample] == HD_STACK_NONE) return; /* known, but it says nothing */
     a->launch_stack[launch] = j->sample_stacks[sample];
     a->launch_rule[launch] = (uint8_t)rule;
+}
+
+/* ---- threads of unknown processes -------------------------------------------------------------------------------- */
+
+/* The places of one tid. */
+typedef struct tid_places {
+    uint32_t with_samples, with_launches; /* the last of them, HD_NONE: none */
+    bool several;                         /* with either, or one with both */
+} tid_places;
+
+enum { HAS_SAMPLES = 1, HAS_LAUNCHES = 2 };
+
+static void note_place(tid_places *tids, const attribution_join *j, uint32_t place, uint8_t has)
+{
+    tid_places *own = &tids[j->places[place].tid];
+    if (has == 0) return;
+    own->several |= has == (HAS_SAMPLES | HAS_LAUNCHES) || (has == HAS_SAMPLES && own->with_samples != HD_NONE) ||
+                    (has == HAS_LAUNCHES && own->with_launches != HD_NONE);
+    *(has == HAS_SAMPLES ? &own->with_samples : &own->with_launches) = place;
+}
+
+/* Where the samples of a place go. */
+static uint32_t destination(const tid_places *tids, const attribution_join *j, uint32_t place)
+{
+    const attribution_place *p = &j->places[place];
+    const tid_places *own = &tids[p->tid];
+    if (p->tid == HD_STRING_NONE || own->several || own->with_samples != place || own->with_launches == HD_NONE)
+        return place;
+    bool lone = p->pid == HD_STRING_NONE || j->places[own->with_launches].pid == HD_STRING_NONE;
+    return lone ? own->with_launches : place;
+}
+
+/* `perf script` tells tids and no pids. A tid is that of a thread of the other side if only one there has it. */
+static bool unite_lone_threads(attribution_join *j)
+{
+    const hd_launches *l = &j->a->launches;
+    bool any = false;
+    for (size_t i = 0; i < l->launch_count; i++) {
+        if (attribution_gpu_place(j, l->launches[i].track) == HD_NONE) return false;
+    }
+    for (size_t i = 0; i < j->place_count; i++) any |= j->places[i].pid == HD_STRING_NONE && j->places[i].tid;
+    if (!any) return true;
+    size_t tid_count = (size_t)atomic_load(&j->tids.count) + 1;
+    tid_places *tids = malloc(tid_count * sizeof *tids);
+    uint8_t *has = calloc(j->place_count + 1, 1);
+    if (tids && has) {
+        for (size_t i = 0; i < tid_count; i++) tids[i] = (tid_places){HD_NONE, HD_NONE, false};
+        for (size_t i = 0; i < j->sample_count; i++) has[j->sample_places[i]] |= HAS_SAMPLES;
+        for (size_t i = 0; i < l->launch_count; i++)
+            has[attribution_gpu_place(j, l->launches[i].track)] |= HAS_LAUNCHES;
+        for (size_t i = 0; i < j->place_count; i++) note_place(tids, j, (uint32_t)i, has[i]);
+        for (size_t i = 0; i < j->sample_count; i++) j->sample_places[i] = destination(tids, j, j->sample_places[i]);
+    }
+    bool done = tids && has;
+    free(tids);
+    free(has);
+    return done;
 }
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
@@ -171,8 +229,8 @@ hd_status attribution_gather_marks(attribution_join *j, hd_error *err)
 {
     uint32_t *launch_places = malloc((j->a->launches.launch_count + 1) * sizeof *launch_places);
     name_ids *names = calloc((size_t)hd_trace_string_count(j->gpu) + 1, sizeof *names);
-    bool done =
-        launch_places && names && place_launches(j, launch_places, names) && place_samples(j) && drop_strange_names(j);
+    bool done = launch_places && names && unite_lone_threads(j) && place_launches(j, launch_places, names) &&
+                place_samples(j) && drop_strange_names(j);
     free(launch_places);
     free(names);
     if (!done) return HD_NOMEM(err);

@@ -1,16 +1,18 @@
 /* attribution_ids.c - samples that name the launch: the correlation id is the same on both sides
  *
  * Ids repeat among processes, so that the pid must be the same where both sides know it; where one does not, the id
- * must be there once. Work whose call is not in the trace is found by its own id.
+ * must be there once, and among ranks always: merged processes of several hosts may have the same pid. Work whose call
+ * is not in the trace is found by its own id.
  */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "pass/attribution_samples.h"
+#include "trace/ranks.h"
 
 typedef struct named {
-    int64_t id;
+    int64_t id, rank;
     uint32_t pid;
     uint32_t launch, work; /* one of them is HD_NONE */
     uint32_t next;         /* of the same slot, HD_NONE: none */
@@ -33,7 +35,8 @@ static bool add(id_table *t, attribution_join *j, int64_t id, uint32_t track, ui
     uint32_t place = attribution_gpu_place(j, track);
     if (place == HD_NONE) return false;
     size_t slot = slot_of(t, id);
-    t->list[t->count] = (named){id, j->places[place].pid, launch, work, t->slots[slot]};
+    int64_t rank = track < hd_trace_track_count(j->gpu) ? hd_trace_rank_of(j->gpu, track) : HD_NO_NUMBER;
+    t->list[t->count] = (named){id, rank, j->places[place].pid, launch, work, t->slots[slot]};
     t->slots[slot] = (uint32_t)t->count++;
     return true;
 }
@@ -59,10 +62,24 @@ static int same_process(uint32_t a, uint32_t b)
     return a == HD_STRING_NONE || b == HD_STRING_NONE ? 1 : a == b ? 2 : 0;
 }
 
+/* Whether works of an id without a call are of several ranks: which of them is the sample's? */
+static bool is_of_ranks(id_table *t, int64_t id)
+{
+    const named *first = NULL;
+    for (uint32_t i = t->slots[slot_of(t, id)]; i != HD_NONE && t->steps > 0; i = t->list[i].next, t->steps--) {
+        const named *n = &t->list[i];
+        if (n->id != id || n->work == HD_NONE) continue;
+        if (first && first->rank != n->rank) return true;
+        first = n;
+    }
+    return t->steps == 0;
+}
+
 /* All works of an id without a call: those of a graph. A work's pid is that of a device, so that it says nothing. */
 static bool give_works(attribution_join *j, id_table *t, int64_t id, uint32_t sample)
 {
     bool given = false;
+    if (is_of_ranks(t, id)) return false;
     for (uint32_t i = t->slots[slot_of(t, id)]; i != HD_NONE && t->steps > 0; i = t->list[i].next, t->steps--) {
         const named *n = &t->list[i];
         if (n->id != id || n->work == HD_NONE || j->a->work_rule[n->work] != HD_RULE_NONE) continue;
@@ -75,25 +92,32 @@ static bool give_works(attribution_join *j, id_table *t, int64_t id, uint32_t sa
 
 static void join_sample(attribution_join *j, id_table *t, uint32_t sample)
 {
-    int64_t id = j->sample_ids[sample];
+    int64_t id = j->sample_ids[sample], rank = HD_NO_NUMBER;
     uint32_t pid = j->places[j->sample_places[sample]].pid, best = HD_NONE;
     int best_fit = 0;
     unsigned as_good = 0;
+    bool ranks = false;
     for (uint32_t i = t->slots[slot_of(t, id)]; i != HD_NONE && t->steps > 0; i = t->list[i].next, t->steps--) {
         const named *n = &t->list[i];
         if (n->id != id || n->launch == HD_NONE) continue;
         int fit = same_process(pid, n->pid);
         if (fit == 0 || j->a->launch_sample[n->launch] != UINT64_MAX) continue;
-        as_good = fit == best_fit ? as_good + 1 : fit > best_fit ? 1 : as_good;
+        if (fit == best_fit) {
+            as_good++;
+            ranks |= n->rank != rank;
+        }
         if (fit <= best_fit) continue;
         best_fit = fit;
         best = n->launch;
+        rank = n->rank;
+        as_good = 1;
+        ranks = false;
     }
     if (best == HD_NONE) {
         j->used[sample] = give_works(j, t, id, sample);
         return;
     }
-    if (as_good > 1 && best_fit == 1) return; /* of which process? */
+    if (as_good > 1 && (best_fit == 1 || ranks)) return; /* of which process? */
     if (j->a->launch_rule[best] == HD_RULE_NONE) {
         attribution_take(j, best, sample, HD_RULE_ID);
     } else { /* the trace said it already */

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "pass/attribution_samples.h"
+#include "trace/ranks.h"
 
 enum { STEP_NS = 1000, BAND_STEPS = 200 };
 
@@ -30,6 +31,22 @@ static size_t run_of(const order *o, size_t first)
     size_t end = first + 1;
     while (end < o->work_count && o->works[end].time_ns == o->works[first].time_ns) end++;
     return end - first;
+}
+
+/* Ids of several ranks say nothing of each other. */
+static bool is_of_one_rank(const hd_trace *trace, const hd_launches *l)
+{
+    uint32_t tracks = hd_trace_track_count(trace), last = HD_NONE;
+    int64_t rank = HD_NO_NUMBER;
+    for (size_t i = 0; i < l->work_count; i++) {
+        uint32_t track = l->works[i].track;
+        if (track >= tracks || track == last) continue;
+        int64_t own = hd_trace_rank_of(trace, track);
+        if (last != HD_NONE && own != rank) return false;
+        rank = own;
+        last = track;
+    }
+    return true;
 }
 
 static hd_status list_works(order *o, hd_error *err)
@@ -132,7 +149,7 @@ static void take(order *o)
 static hd_status join(order *o, hd_error *err)
 {
     HD_TRY(list_samples(o, err));
-    if (o->sample_count == 0) return HD_OK;
+    if (o->sample_count == 0 || !is_of_one_rank(o->j->gpu, &o->j->a->launches)) return HD_OK;
     HD_TRY(list_works(o, err));
     if (o->launch_count == 0) return HD_OK;
     if (fits_in_order(o)) {

@@ -8,7 +8,7 @@
 
 /* Where something ran, by (pid, tid) as they read, the same for both traces. */
 typedef struct attribution_place {
-    uint32_t pid;            /* id of its text, HD_STRING_NONE: unknown */
+    uint32_t pid, tid;       /* ids of their texts, HD_STRING_NONE: unknown */
     size_t sample, samples;  /* first in join.samples, how many */
     size_t launch, launches; /* likewise */
 } attribution_place;
@@ -18,9 +18,9 @@ typedef struct attribution_join {
     const hd_trace *gpu, *cpu;
     const hd_attribution_options *options;
     int64_t tolerance;
-    bool own;               /* the samples are the GPU trace's own: nobody said that they are of launches */
-    hd_strings pids, names; /* names of kernels: short and full ones */
-    hd_strings keys;        /* "pid\0tid"; their ids less one are the places */
+    bool own;                     /* the samples are the GPU trace's own: nobody said that they are of launches */
+    hd_strings pids, tids, names; /* names of kernels: short and full ones */
+    hd_strings keys;              /* "pid\0tid"; their ids less one are the places */
     attribution_place *places;
     size_t place_count, place_capacity;
     uint32_t *gpu_places; /* by track of the GPU side */
@@ -43,7 +43,8 @@ typedef struct attribution_join {
 
 /* All samples of the CPU side that may be of launches: everything but places[].sample and samples. */
 hd_status attribution_gather_samples(attribution_join *j, hd_error *err);
-/* What is left without a rule, by place: marks of both sides. Launches of a sort that no sample is of are left out. */
+/* What is left without a rule, by place: marks of both sides. Launches of a sort that no sample is of are left out.
+ * Samples of a thread whose process is not known go to the place of its launches, where its tid tells that. */
 hd_status attribution_gather_marks(attribution_join *j, hd_error *err);
 void attribution_join_deinit(attribution_join *j);
 

@@ -194,8 +194,6 @@ static hd_status find_clock(timer *t, bool *out_go, hd_error *err)
     *out_go = true;
     if (j->options->has_offset) {
         t->clock.offset_ns = j->options->clock_offset_ns;
-        fit->known = true;
-        fit->offset_ns = t->clock.offset_ns;
         return HD_OK;
     }
     HD_TRY(find_pairs(t, err));

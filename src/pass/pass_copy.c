@@ -97,12 +97,17 @@ uint32_t hd_copy_shape(hd_copy *copy, uint32_t source_shape)
     if (*id != HD_NONE) return *id;
     const hd_shape *shape = hd_trace_shape_at(copy->trace, source_shape);
     hd_arg_key *keys = malloc(((size_t)shape->key_count + 1) * sizeof *keys);
-    if (!keys) return HD_NONE;
+    if (!keys) {
+        copy->no_memory = true;
+        return HD_NONE;
+    }
     for (uint32_t i = 0; i < shape->key_count; i++) {
         keys[i] = shape->keys[i];
         keys[i].key = hd_copy_string(copy, keys[i].key);
     }
     *id = hd_builder_shape(copy->builder, keys, shape->key_count, shape->has_args);
+    if (*id == HD_NONE && hd_trace_shape_count(hd_builder_trace(copy->builder)) < HD_SHAPE_LIMIT)
+        copy->no_memory = true;
     free(keys);
     return *id;
 }

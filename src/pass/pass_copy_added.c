@@ -58,7 +58,10 @@ static uint32_t shape_of(hd_copy *copy, uint32_t source, uint32_t added)
     const hd_shape *shape = hd_trace_shape_at(copy->trace, source);
     hd_arg_key *keys = malloc(((size_t)shape->key_count + added) * sizeof *keys);
     bool has_args = shape->has_args;
-    if (!keys) return HD_NONE;
+    if (!keys) {
+        copy->no_memory = true;
+        return HD_NONE;
+    }
     for (uint32_t i = 0; i < shape->key_count; i++) {
         if (hd_copy_is_replaced(copy, &shape->keys[i], added)) continue;
         keys[count] = shape->keys[i];
@@ -70,6 +73,8 @@ static uint32_t shape_of(hd_copy *copy, uint32_t source, uint32_t added)
         has_args = has_args || copy->hooks->added_keys[i].scope == HD_SCOPE_ARGS;
     }
     *id = hd_builder_shape(copy->builder, keys, count, has_args);
+    if (*id == HD_NONE && hd_trace_shape_count(hd_builder_trace(copy->builder)) < HD_SHAPE_LIMIT)
+        copy->no_memory = true;
     free(keys);
     return *id;
 }

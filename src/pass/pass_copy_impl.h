@@ -42,6 +42,7 @@ struct hd_copy {
     size_t next_block[HD_KIND_COUNT];
     uint64_t next_row[HD_KIND_COUNT];
     uint64_t dropped, not_added;
+    bool no_memory; /* for a shape, which then seemed to be one too many */
 };
 
 uint32_t hd_copy_shape(hd_copy *copy, uint32_t source_shape);

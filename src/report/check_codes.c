@@ -68,6 +68,20 @@ static const hd_check_code store_damage = {"heddle", "warning",
 static const hd_check_code lost = {"loss", "error", "something of the input could not be read",
                                    "record or copy the file again; heddle fix keeps what could be read"};
 
+static const hd_check_code lines = {"lines", "error",
+                                    "folded.…, perf-script.…, cupti.…: lines of the text that are not as the others",
+                                    "they were skipped, and the rest was read: look at the line of the example"};
+
+static bool is_of_text(const char *code, size_t size)
+{
+    static const char *const stages[] = {"folded.", "perf-script.", "cupti."};
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        size_t length = strlen(stages[i]);
+        if (size >= length && memcmp(code, stages[i], length) == 0) return true;
+    }
+    return false;
+}
+
 static bool is_of_store(const char *code)
 {
     return strncmp(code, "heddle.", 7) == 0;
@@ -96,6 +110,11 @@ const hd_check_code *hd_check_damage(void)
     return &repaired;
 }
 
+const hd_check_code *hd_check_loss(void)
+{
+    return &lost;
+}
+
 static bool is_text(const char *text, const char *part, size_t size)
 {
     return strlen(text) == size && memcmp(text, part, size) == 0;
@@ -107,6 +126,7 @@ const hd_check_code *hd_check_code_find(const char *code, size_t size)
         if (is_text(check_codes[i].code, code, size)) return &check_codes[i];
     }
     if (size >= 5 && memcmp(code, "otf2.", 5) == 0) return &archive;
+    if (is_of_text(code, size)) return &lines;
     return size > 7 && is_of_store(code) ? &store_damage : NULL;
 }
 

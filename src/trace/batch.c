@@ -52,10 +52,12 @@ hd_row hd_row_of(hd_kind kind, char phase)
     };
 }
 
+/* Without memory the batch keeps the chunk that it has. */
 static hd_status chunk_new(hd_batch *batch, hd_error *err)
 {
-    batch->chunk = calloc(1, sizeof *batch->chunk);
-    if (!batch->chunk) return HD_NOMEM(err);
+    hd_chunk *chunk = calloc(1, sizeof *chunk);
+    if (!chunk) return HD_NOMEM(err);
+    batch->chunk = chunk;
     batch->order_capacity = 0;
     return HD_OK;
 }

@@ -50,7 +50,7 @@ uint32_t hd_builder_intern_text(hd_builder *builder, const char *text)
 
 hd_string hd_builder_string(const hd_builder *builder, uint32_t id)
 {
-    return hd_strings_at(&builder->trace.strings, id);
+    return hd_trace_string(&builder->trace, id);
 }
 
 uint32_t hd_builder_track(hd_builder *builder, hd_ident pid, hd_ident tid, bool process)

@@ -67,7 +67,8 @@ void hd_lazy_free(hd_lazy *lazy)
 
 uint64_t hd_trace_unloaded(const hd_trace *trace)
 {
-    return trace->lazy ? atomic_load(&trace->lazy->unloaded) : 0;
+    return (trace->lazy ? atomic_load(&trace->lazy->unloaded) : 0) +
+           (trace->kept && hd_kept_stacks_failed(trace->kept));
 }
 
 /* ---- loading ---------------------------------------------------------------------------------------- */

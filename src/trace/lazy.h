@@ -46,7 +46,8 @@ void hd_builder_set_track(hd_builder *builder, uint32_t track, const hd_track *s
 /* As hd_builder_finish, but nothing is paired or counted anew: all that was set, as blocks' partners were. A block that
  * cannot be loaded later gives rows without time, track, name or arguments; hd_trace_unloaded counts them. */
 hd_status hd_builder_finish_stored(hd_trace **out, hd_builder *builder, hd_error *err);
-/* How many blocks and order runs could not be loaded when they were asked for. */
+/* How many blocks and order runs could not be loaded when they were asked for, and 1 more where there was no memory for
+ * the text of the stacks. */
 uint64_t hd_trace_unloaded(const hd_trace *trace);
 
 /* Bytes that reading may take: events take half of them, and what comes in beyond goes to a temporary file in $TMPDIR

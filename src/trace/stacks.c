@@ -1,7 +1,7 @@
 /* stacks.c - the tree of frames
  *
  * Nodes are found by (caller, name) in an open-addressed table of node numbers; 0, the root, is never looked up there
- * and marks a free slot.
+ * and marks a free slot. A tree that was frozen or copied has no table until a frame is looked up.
  */
 #include "heddle/stacks.h"
 
@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/vector.h"
 #include "trace/strings.h"
+#include "trace/trace_stacks.h"
 
 typedef struct node {
     uint32_t caller, name, depth;
@@ -90,9 +91,11 @@ static size_t slot_of(uint32_t caller, uint32_t name)
     return (size_t)hd_fold((uint64_t)caller << 32 | name, 0x9e3779b97f4a7c15u);
 }
 
-static bool grow_slots(hd_stacks *stacks)
+/* Room for the nodes there are, half of the slots free. */
+static bool make_slots(hd_stacks *stacks)
 {
-    size_t mask = stacks->slot_mask * 2 + 1;
+    size_t mask = stacks->slot_mask;
+    while (stacks->count * 2 > mask) mask = mask * 2 + 1;
     uint32_t *slots = calloc(mask + 1, sizeof *slots);
     if (!slots) return false;
     for (size_t i = 1; i < stacks->count; i++) {
@@ -109,6 +112,7 @@ static bool grow_slots(hd_stacks *stacks)
 uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_frame_kind kind)
 {
     if (caller == HD_NONE || name == HD_NONE) return HD_NONE;
+    if (!stacks->slots && !make_slots(stacks)) return HD_NONE;
     size_t at = slot_of(caller, name) & stacks->slot_mask;
     for (uint32_t found; (found = stacks->slots[at]) != 0; at = (at + 1) & stacks->slot_mask) {
         if (stacks->nodes[found].caller == caller && stacks->nodes[found].name == name) return found;
@@ -119,8 +123,47 @@ uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_fr
     uint32_t id = (uint32_t)stacks->count++;
     stacks->nodes[id] = (node){caller, name, stacks->nodes[caller].depth + 1, kind};
     stacks->slots[at] = id;
-    if (stacks->count * 2 > stacks->slot_mask && !grow_slots(stacks)) return HD_NONE;
+    if (stacks->count * 2 > stacks->slot_mask && !make_slots(stacks)) return HD_NONE;
     return id;
+}
+
+void hd_stacks_freeze(hd_stacks *stacks)
+{
+    node *nodes = realloc(stacks->nodes, stacks->count * sizeof *nodes);
+    if (nodes) {
+        stacks->nodes = nodes;
+        stacks->capacity = stacks->count;
+    }
+    free(stacks->slots);
+    stacks->slots = NULL;
+    hd_strings_freeze(&stacks->names);
+}
+
+hd_status hd_stacks_copy(hd_stacks *to, const hd_stacks *from, hd_error *err)
+{
+    uint32_t names = hd_stacks_name_count(from), *name_of = calloc(names, sizeof *name_of);
+    node *nodes = malloc(from->count * sizeof *nodes);
+    bool done = name_of && nodes;
+    for (uint32_t i = 1; i < names && done; i++) {
+        hd_string text = hd_stacks_text(from, i);
+        name_of[i] = hd_stacks_name(to, text.data, text.size);
+        done = name_of[i] != HD_NONE;
+    }
+    if (done) {
+        for (size_t i = 0; i < from->count; i++) {
+            nodes[i] = from->nodes[i];
+            nodes[i].name = name_of[nodes[i].name];
+        }
+        free(to->nodes);
+        free(to->slots);
+        to->nodes = nodes;
+        to->slots = NULL;
+        to->count = to->capacity = from->count;
+    } else {
+        free(nodes);
+    }
+    free(name_of);
+    return done ? HD_OK : HD_NOMEM(err);
 }
 
 uint32_t hd_stacks_count(const hd_stacks *stacks)

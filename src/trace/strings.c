@@ -89,6 +89,7 @@ static hd_string_slots *grow(hd_strings *strings, hd_string_slots *old)
     if (!wider) return NULL;
     uint32_t count = atomic_load(&strings->count);
     for (uint32_t id = 1; id < count; id++) {
+        if (id == strings->reserved) continue;
         hd_string s = hd_strings_at(strings, id);
         place(wider, hd_hash(s.data, s.size), id);
     }
@@ -98,12 +99,11 @@ static hd_string_slots *grow(hd_strings *strings, hd_string_slots *old)
     return wider;
 }
 
-/* Under the lock: a new string, or NONE when memory ran out. */
-static uint32_t insert(hd_strings *strings, hd_string_slots *slots, uint64_t hash, const char *data, size_t size)
+/* Under the lock: the next id, of a text that nothing leads to yet; NONE when memory ran out. */
+static uint32_t append(hd_strings *strings, const char *data, size_t size)
 {
     uint32_t id = atomic_load_explicit(&strings->count, memory_order_relaxed);
     if (id >= HD_NONE - 1 || size > UINT32_MAX) return HD_STRING_NONE;
-    if ((uint64_t)id * 3 > slots->mask * 2 && !(slots = grow(strings, slots))) return HD_STRING_NONE;
     uint64_t at = (uint64_t)id + ((uint64_t)1 << HD_STRING_FIRST_BITS);
     unsigned top = 63 - (unsigned)__builtin_clzll(at);
     hd_string *segment = atomic_load(&strings->segments[top - HD_STRING_FIRST_BITS]);
@@ -117,7 +117,16 @@ static uint32_t insert(hd_strings *strings, hd_string_slots *slots, uint64_t has
     if (size) memcpy(copy, data, size);
     segment[at - ((uint64_t)1 << top)] = (hd_string){copy, size};
     atomic_store_explicit(&strings->count, id + 1, memory_order_release);
-    place(slots, hash, id);
+    return id;
+}
+
+/* Under the lock: a new string, or NONE when memory ran out. */
+static uint32_t insert(hd_strings *strings, hd_string_slots *slots, uint64_t hash, const char *data, size_t size)
+{
+    uint32_t id = atomic_load_explicit(&strings->count, memory_order_relaxed);
+    if ((uint64_t)id * 3 > slots->mask * 2 && !(slots = grow(strings, slots))) return HD_STRING_NONE;
+    id = append(strings, data, size);
+    if (id != HD_STRING_NONE) place(slots, hash, id);
     return id;
 }
 
@@ -135,6 +144,14 @@ uint32_t hd_strings_intern(hd_strings *strings, const char *data, size_t size)
     pthread_mutex_unlock(&strings->lock);
     if (id == HD_STRING_NONE) atomic_store(&strings->failed, true);
     return id;
+}
+
+uint32_t hd_strings_reserve(hd_strings *strings)
+{
+    pthread_mutex_lock(&strings->lock);
+    if (strings->reserved == HD_STRING_NONE) strings->reserved = append(strings, "", 0);
+    pthread_mutex_unlock(&strings->lock);
+    return strings->reserved;
 }
 
 uint32_t hd_strings_find(const hd_strings *strings, const char *data, size_t size)

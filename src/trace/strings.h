@@ -20,6 +20,7 @@ typedef struct hd_strings {
     hd_string_slots *retired; /* smaller tables that a reader may still be probing */
     _Atomic uint32_t count;   /* ids 0 … count - 1; id 0 is HD_STRING_NONE */
     hd_arena arena;
+    uint32_t reserved;  /* the id that no text has, HD_STRING_NONE: there is none */
     atomic_bool failed; /* memory ran out once */
 } hd_strings;
 
@@ -28,6 +29,8 @@ void hd_strings_deinit(hd_strings *strings);
 uint32_t hd_strings_intern(hd_strings *strings, const char *data, size_t size);
 /* HD_STRING_NONE if it was never interned. */
 uint32_t hd_strings_find(const hd_strings *strings, const char *data, size_t size);
+/* An id that is the same for all who reserve one. Its text is "", but it is not found by that. */
+uint32_t hd_strings_reserve(hd_strings *strings);
 /* No more insertions will follow: give back what only they needed. */
 void hd_strings_freeze(hd_strings *strings);
 

@@ -107,6 +107,8 @@ void hd_block_event(hd_event *out, const hd_block *block, uint32_t row)
 
 hd_string hd_trace_string(const hd_trace *trace, uint32_t id)
 {
+    hd_string text;
+    if (trace->kept && hd_kept_stacks_text(&text, trace->kept, id)) return text;
     return hd_strings_at(&trace->strings, id);
 }
 uint32_t hd_trace_string_count(const hd_trace *trace)
@@ -262,6 +264,7 @@ void hd_trace_free(hd_trace *trace)
         chunk = next;
     }
     hd_lazy_free(trace->lazy);
+    hd_kept_stacks_free(trace->kept);
     hd_spill_deinit(&trace->spill);
     free(trace->chunk_list);
     free(trace->metadata);

@@ -30,6 +30,9 @@ typedef struct hd_table {
 /* lazy.c: a trace of a source. */
 typedef struct hd_lazy hd_lazy;
 
+/* trace_stacks_save.c: a tree of stacks that the trace owns. */
+typedef struct hd_kept_stacks hd_kept_stacks;
+
 struct hd_trace {
     hd_strings strings;
     hd_tracks tracks;
@@ -47,9 +50,10 @@ struct hd_trace {
     hd_trace_facts facts;
     hd_arena arena; /* columns that finish made anew */
     hd_spill spill;
-    hd_lazy *lazy;   /* NULL: all blocks lie in chunks */
-    hd_index *index; /* owned, NULL: none */
-    bool failed;     /* an allocation failed where no error could be returned */
+    hd_lazy *lazy;        /* NULL: all blocks lie in chunks */
+    hd_index *index;      /* owned, NULL: none */
+    hd_kept_stacks *kept; /* NULL: none */
+    bool failed;          /* an allocation failed where no error could be returned */
 };
 
 /* A builder is a trace that still may change. */
@@ -61,6 +65,11 @@ struct hd_builder {
 void hd_lazy_load_block(const hd_trace *trace, const hd_block *block);
 void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run);
 void hd_lazy_free(hd_lazy *lazy);
+
+/* If the string is the text of the tree: made when it is first asked for. Any thread. */
+bool hd_kept_stacks_text(hd_string *out, hd_kept_stacks *kept, uint32_t id);
+bool hd_kept_stacks_failed(const hd_kept_stacks *kept); /* its text was asked for, and there was no memory */
+void hd_kept_stacks_free(hd_kept_stacks *kept);
 
 /* finish.c */
 hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err);

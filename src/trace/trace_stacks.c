@@ -1,4 +1,4 @@
-/* trace_stacks.c - the tree of frames as a trace's stackFrames, and back
+/* trace_stacks.c - the tree of frames of a trace, from its stackFrames
  *
  * Reads    {"ID": {"name": …, "category": …, "parent": ID}, …}; ids are strings or numbers, "7" and 7 the same. What
  *          else stands in a frame is passed over. Of frames under one id the last counts.
@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/json_write.h"
 #include "heddle/stacks.h"
 #include "trace/trace_impl.h"
 #include "trace/trace_stacks.h"
@@ -20,6 +19,7 @@
 /* An id as a number: twice itself if it is written as one of up to 18 digits, else an odd one of its text. */
 typedef uint64_t frame_id;
 enum { ID_DIGITS = 18 };
+static const int64_t ID_LIMIT = 1000000000000000000; /* numbers from here on have more digits */
 #define NO_ID UINT64_MAX
 
 typedef struct raw_frame {
@@ -38,6 +38,7 @@ typedef struct id_slot {
 
 struct hd_trace_stacks {
     const hd_trace *trace;
+    const hd_stacks *lent; /* the trace's own tree, whose ids are its nodes; else NULL, and all below is in use */
     hd_stacks *tree;
     hd_strings texts; /* ids that are no numbers */
     bool has_texts;
@@ -357,18 +358,25 @@ static bool find_sf_keys(hd_trace_stacks *s)
     return true;
 }
 
+static hd_status read_own(hd_trace_stacks *s, hd_error *err)
+{
+    HD_TRY(hd_stacks_new(&s->tree, err));
+    HD_TRY(hd_strings_init(&s->texts, err));
+    s->has_texts = true;
+    if (!grow_slots(s)) return HD_NOMEM(err);
+    hd_string json = hd_trace_metadata_find(s->trace, "stackFrames");
+    return json.size ? read_tree(s, json, err) : HD_OK;
+}
+
 hd_status hd_trace_stacks_open(hd_trace_stacks **out, const hd_trace *trace, hd_error *err)
 {
     *out = NULL;
     hd_trace_stacks *s = calloc(1, sizeof *s);
     if (!s) return HD_NOMEM(err);
     s->trace = trace;
-    hd_status status = hd_stacks_new(&s->tree, err);
-    if (status == HD_OK) status = hd_strings_init(&s->texts, err);
-    s->has_texts = status == HD_OK;
-    if (status == HD_OK && (!find_sf_keys(s) || !grow_slots(s))) status = HD_NOMEM(err);
-    hd_string json = hd_trace_metadata_find(trace, "stackFrames");
-    if (status == HD_OK && json.size) status = read_tree(s, json, err);
+    s->lent = hd_kept_stacks_tree(trace);
+    hd_status status = find_sf_keys(s) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK && !s->lent) status = read_own(s, err);
     if (status == HD_OK)
         *out = s;
     else
@@ -388,12 +396,13 @@ void hd_trace_stacks_free(hd_trace_stacks *stacks)
 
 const hd_stacks *hd_trace_stacks_tree(const hd_trace_stacks *stacks)
 {
-    return stacks->tree;
+    return stacks->lent ? stacks->lent : stacks->tree;
 }
 
 uint64_t hd_trace_stacks_last_id(const hd_trace_stacks *stacks)
 {
     uint64_t last = 0;
+    if (stacks->lent) return hd_stacks_count(stacks->lent) - 1;
     for (size_t i = 0; stacks->slots && i <= stacks->slot_mask; i++) {
         frame_id id = stacks->slots[i].id;
         if (id != NO_ID && id % 2 == 0 && id / 2 > last) last = id / 2;
@@ -401,10 +410,16 @@ uint64_t hd_trace_stacks_last_id(const hd_trace_stacks *stacks)
     return last;
 }
 
+bool hd_trace_stacks_has_id(const hd_trace_stacks *stacks, uint64_t id)
+{
+    if (stacks->lent) return id > 0 && id < hd_stacks_count(stacks->lent);
+    return stacks->slots && slot_of(stacks, id * 2)->id != NO_ID;
+}
+
 void hd_trace_stacks_ids(uint64_t *out, const hd_trace_stacks *stacks)
 {
-    uint32_t count = hd_stacks_count(stacks->tree);
-    for (uint32_t i = 0; i < count; i++) out[i] = UINT64_MAX;
+    uint32_t count = hd_stacks_count(hd_trace_stacks_tree(stacks));
+    for (uint32_t i = 0; i < count; i++) out[i] = stacks->lent && i > 0 ? i : UINT64_MAX;
     for (size_t i = 0; stacks->slots && i <= stacks->slot_mask; i++) {
         frame_id id = stacks->slots[i].id;
         uint32_t node = stacks->slots[i].frame;
@@ -417,25 +432,30 @@ uint64_t hd_trace_stacks_damaged(const hd_trace_stacks *stacks)
     return stacks->damaged;
 }
 
+static uint32_t node_of_id(const hd_trace_stacks *s, frame_id id)
+{
+    if (s->lent) return id % 2 == 0 && id / 2 < hd_stacks_count(s->lent) ? (uint32_t)(id / 2) : HD_STACK_NONE;
+    const id_slot *slot = slot_of(s, id);
+    return slot->id == NO_ID ? HD_STACK_NONE : slot->frame;
+}
+
 static uint32_t node_of_text(const hd_trace_stacks *s, hd_string text)
 {
     frame_id id;
     if (!number_id(&id, text.data, text.size)) {
-        uint32_t known = hd_strings_find(&s->texts, text.data, text.size);
+        uint32_t known = s->lent ? HD_STRING_NONE : hd_strings_find(&s->texts, text.data, text.size);
         if (known == HD_STRING_NONE) return HD_STACK_NONE;
         id = text_id(known);
     }
-    const id_slot *slot = slot_of(s, id);
-    return slot->id == NO_ID ? HD_STACK_NONE : slot->frame;
+    return node_of_id(s, id);
 }
 
 static uint32_t node_of_int(const hd_trace_stacks *s, int64_t number)
 {
     char digits[24];
+    if (number >= 0 && number < ID_LIMIT) return node_of_id(s, (uint64_t)number * 2);
     int size = snprintf(digits, sizeof digits, "%lld", (long long)number);
-    if (number < 0 || size > ID_DIGITS) return node_of_text(s, (hd_string){digits, (size_t)size});
-    const id_slot *slot = slot_of(s, (uint64_t)number * 2);
-    return slot->id == NO_ID ? HD_STACK_NONE : slot->frame;
+    return node_of_text(s, (hd_string){digits, (size_t)size});
 }
 
 uint32_t hd_trace_stacks_of(const hd_trace_stacks *stacks, const hd_event *event)
@@ -457,83 +477,4 @@ uint32_t hd_trace_stacks_of(const hd_trace_stacks *stacks, const hd_event *event
     }
     default: return HD_STACK_NONE;
     }
-}
-
-/* ---- saving ---------------------------------------------------------------------------------------------- */
-
-static void put_frame(hd_json_out *out, const hd_stacks *stacks, uint32_t node, uint64_t base)
-{
-    hd_frame frame = hd_stacks_at(stacks, node);
-    hd_string name = hd_stacks_text(stacks, frame.name);
-    hd_json_put_text(out, out->size > 1 ? ",\"" : "\"");
-    hd_json_put_int(out, (int64_t)(base + node));
-    hd_json_put_text(out, "\":{\"name\":");
-    hd_json_put_string(out, name.data, name.size);
-    if (frame.kind != HD_FRAME_UNKNOWN) {
-        hd_json_put_text(out, ",\"category\":\"");
-        hd_json_put_text(out, hd_frame_kind_name(frame.kind));
-        hd_json_put_text(out, "\"");
-    }
-    if (frame.caller != HD_STACK_NONE) {
-        hd_json_put_text(out, ",\"parent\":");
-        hd_json_put_int(out, (int64_t)(base + frame.caller));
-    }
-    hd_json_put_text(out, "}");
-}
-
-/* The trace's entry for the key, NULL: it has none. */
-static hd_metadata *find_metadata(hd_builder *builder, uint32_t key)
-{
-    hd_metadata *known = builder->trace.metadata;
-    size_t at = builder->trace.metadata_count;
-    while (at > 0 && known[at - 1].key != key) at--;
-    return at ? &known[at - 1] : NULL;
-}
-
-static hd_status put_metadata(hd_builder *builder, const hd_json_out *text, hd_error *err)
-{
-    if (text->failed) return HD_NOMEM(err);
-    if (text->size > UINT32_MAX)
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 4 GiB of stack frames");
-    uint32_t key = hd_builder_intern_text(builder, "stackFrames");
-    uint32_t value = hd_builder_intern(builder, text->data, text->size);
-    if (key == HD_STRING_NONE || value == HD_STRING_NONE) return HD_NOMEM(err);
-    hd_metadata *known = find_metadata(builder, key);
-    if (known)
-        known->value = value;
-    else
-        hd_builder_metadata(builder, key, value, true);
-    return HD_OK;
-}
-
-static hd_status save(const hd_stacks *stacks, uint64_t base, hd_string beside, hd_builder *builder, hd_error *err)
-{
-    hd_json_out out = {0};
-    uint32_t count = hd_stacks_count(stacks);
-    if (count <= 1) return HD_OK;
-    if (beside.size)
-        hd_json_put(&out, beside.data, beside.size);
-    else
-        hd_json_put_text(&out, "{");
-    for (uint32_t node = 1; node < count && !out.failed; node++) put_frame(&out, stacks, node, base);
-    hd_json_put_text(&out, "}");
-    hd_status status = put_metadata(builder, &out, err);
-    free(out.data);
-    return status;
-}
-
-hd_status hd_stacks_save(const hd_stacks *stacks, hd_builder *builder, hd_error *err)
-{
-    return save(stacks, 0, (hd_string){"", 0}, builder, err);
-}
-
-hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err)
-{
-    uint32_t key = hd_builder_intern_text(builder, "stackFrames");
-    const hd_metadata *known = beside && key != HD_STRING_NONE ? find_metadata(builder, key) : NULL;
-    hd_string text = known ? hd_builder_string(builder, known->value) : (hd_string){"", 0};
-    while (text.size && text.data[text.size - 1] != '}') text.size--; /* its frames without the brace that ends them */
-    if (text.size) text.size--;
-    while (text.size > 1 && (unsigned char)text.data[text.size - 1] <= ' ') text.size--;
-    return save(stacks, base, text, builder, err);
 }

@@ -1,4 +1,4 @@
-/* trace_stacks.h - stackFrames that get more frames */
+/* trace_stacks.h - stackFrames that get more frames; trees that a trace keeps; for src/trace, src/pass and readers */
 #ifndef HD_TRACE_TRACE_STACKS_H
 #define HD_TRACE_TRACE_STACKS_H
 
@@ -6,12 +6,23 @@
 
 /* The largest id of the trace's frames that is a number, 0: there is none. */
 uint64_t hd_trace_stacks_last_id(const hd_trace_stacks *stacks);
+bool hd_trace_stacks_has_id(const hd_trace_stacks *stacks, uint64_t id);
 
 /* The id of each node (out has room for hd_stacks_count of the tree), UINT64_MAX for those whose ids are no numbers. Of
  * several ids the smallest. */
 void hd_trace_stacks_ids(uint64_t *out, const hd_trace_stacks *stacks);
+
 /* As hd_stacks_save, with node n under the key base + n. `beside`: the frames that the builder's stackFrames holds
  * already stay, which must be a JSON object. */
 hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err);
+
+/* Hardly more frames will come: give back what only finding them needs; the next push makes it anew. */
+void hd_stacks_freeze(hd_stacks *stacks);
+
+/* The nodes of another tree, under the same numbers, in one that has none. */
+hd_status hd_stacks_copy(hd_stacks *to, const hd_stacks *from, hd_error *err);
+
+/* The tree that the trace keeps and that its stackFrames are, else NULL. */
+const hd_stacks *hd_kept_stacks_tree(const hd_trace *trace);
 
 #endif

@@ -79,8 +79,10 @@ static void assert_flame(const hd_flame_options *options, int64_t total, const c
 
 /* ---- what is counted -------------------------------------------------------------------------------------------- */
 
-#define MM "ProfilerStep#5;aten::mm;cudaLaunchKernel"
-#define COPY "ProfilerStep#5;cudaMemcpyAsync;[GPU_Memcpy]Memcpy HtoD (Pageable -> Device)"
+#define MM "ProfilerStep;aten::mm;cudaLaunchKernel"
+#define COPY "ProfilerStep;cudaMemcpyAsync;[GPU_Memcpy]Memcpy HtoD (Pageable -> Device)"
+#define STEP_MM "ProfilerStep#5;ProfilerStep#5;aten::mm;cudaLaunchKernel"
+#define STEP_COPY "ProfilerStep#5;ProfilerStep#5;cudaMemcpyAsync;[GPU_Memcpy]Memcpy HtoD (Pageable -> Device)"
 #define GRAPH "autograd;cudaGraphLaunch"
 
 static void test_flame_add__gpu_time_is_that_of_work_under_its_launch(void **state)
@@ -135,7 +137,7 @@ static void test_flame_add__weightless_shows_launches_whose_work_is_not_there(vo
     const hd_flame_options options = {.of = HD_FLAME_GPU_TIME, .weightless = true, .names = NULL};
     assert_flame(&options, 181500,
                  MM ";[GPU_Kernel]gemm 100500\n"
-                    "ProfilerStep#5;cudaLaunchKernel;[GPU_Launch_Pending] 0\n" COPY " 20000\n"
+                    "ProfilerStep;cudaLaunchKernel;[GPU_Launch_Pending] 0\n" COPY " 20000\n"
                     "[no stack];[GPU_Kernel]lost 50000\n" GRAPH ";[GPU_Kernel]gemm 3000\n" GRAPH
                     ";[GPU_Kernel]relu 7000\n"
                     "autograd;cudaMemsetAsync;[GPU_Memset]Memset (Device) 1000\n");
@@ -147,7 +149,7 @@ static void test_flame_add__launches_count_one_each_a_graph_too(void **state)
     const hd_flame_options options = {.of = HD_FLAME_LAUNCHES};
     assert_flame(&options, 6,
                  MM ";[GPU_Kernel]gemm 1\n"
-                    "ProfilerStep#5;cudaLaunchKernel;[GPU_Launch_Pending] 1\n" COPY " 1\n"
+                    "ProfilerStep;cudaLaunchKernel;[GPU_Launch_Pending] 1\n" COPY " 1\n"
                     "[no stack];[GPU_Kernel]lost 1\n" GRAPH ";[GPU_Graph]cudaGraphLaunch 1\n"
                     "autograd;cudaMemsetAsync;[GPU_Memset]Memset (Device) 1\n");
 }
@@ -164,11 +166,11 @@ static void test_flame_add__cpu_time_is_each_slice_s_own_under_those_around_it(v
     (void)state;
     const hd_flame_options options = {.of = HD_FLAME_CPU_TIME};
     assert_flame(&options, 150000,
-                 "ProfilerStep#5 60000\n"
-                 "ProfilerStep#5;aten::mm 25000\n"
-                 "ProfilerStep#5;aten::mm;cudaLaunchKernel 5000\n"
-                 "ProfilerStep#5;cudaLaunchKernel 5000\n"
-                 "ProfilerStep#5;cudaMemcpyAsync 5000\n"
+                 "ProfilerStep 60000\n"
+                 "ProfilerStep;aten::mm 25000\n"
+                 "ProfilerStep;aten::mm;cudaLaunchKernel 5000\n"
+                 "ProfilerStep;cudaLaunchKernel 5000\n"
+                 "ProfilerStep;cudaMemcpyAsync 5000\n"
                  "autograd 38000\n"
                  "autograd;cudaGraphLaunch 10000\n"
                  "autograd;cudaMemsetAsync 2000\n");
@@ -179,7 +181,7 @@ static void test_flame_add__cpu_self_is_by_name_alone(void **state)
     (void)state;
     const hd_flame_options options = {.of = HD_FLAME_CPU_SELF};
     assert_flame(&options, 150000,
-                 "ProfilerStep#5 60000\n"
+                 "ProfilerStep 60000\n"
                  "aten::mm 25000\n"
                  "autograd 38000\n"
                  "cudaGraphLaunch 10000\n"
@@ -295,7 +297,8 @@ static void test_flame_add__by_step_is_by_the_time_of_the_launch(void **state)
     (void)state;
     const hd_flame_options options = {.of = HD_FLAME_GPU_TIME, .by = HD_FLAME_BY_STEP};
     /* the kernel of the step's launch runs on behind its end; the launches of the other thread begin behind it */
-    assert_flame(&options, 181500, ON_ZERO("ProfilerStep#5;") LOST("[no step];") ON_ONE("[no step];"));
+    assert_flame(&options, 181500,
+                 STEP_MM ";[GPU_Kernel]gemm 100500\n" STEP_COPY " 20000\n" LOST("[no step];") ON_ONE("[no step];"));
 }
 
 static void test_flame_add__by_step_asks_other_threads_where_the_own_has_none(void **state)
@@ -317,6 +320,48 @@ static void test_flame_add__by_step_asks_other_threads_where_the_own_has_none(vo
     scene_done(&s);
 }
 
+static void test_flame_add__steps_are_one_frame_where_they_are_not_the_groups(void **state)
+{
+    (void)state;
+    static const char steps[] =
+        "[{\"ph\":\"X\",\"name\":\"ProfilerStep#8\",\"cat\":\"user_annotation\",\"pid\":1,\"tid\":1,"
+        "\"ts\":0,\"dur\":10},"
+        "{\"ph\":\"X\",\"name\":\"f\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2},"
+        "{\"ph\":\"X\",\"name\":\"ProfilerStep#9\",\"cat\":\"user_annotation\",\"pid\":1,\"tid\":1,"
+        "\"ts\":10,\"dur\":20},"
+        "{\"ph\":\"X\",\"name\":\"f\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,\"ts\":11,\"dur\":3}]";
+    static const struct {
+        hd_flame_options options;
+        const char *text;
+    } cases[] = {
+        {{.of = HD_FLAME_CPU_TIME}, "ProfilerStep 25000\nProfilerStep;f 5000\n"},
+        {{.of = HD_FLAME_CPU_SELF}, "ProfilerStep 25000\nf 5000\n"},
+        {{.of = HD_FLAME_CPU_TIME, .reverse = true}, "ProfilerStep 25000\nf;ProfilerStep 5000\n"},
+        {{.of = HD_FLAME_CPU_TIME, .names = "ProfilerStep#9"}, "ProfilerStep 17000\n"},
+        {{.of = HD_FLAME_CPU_TIME, .names = "ProfilerStep"}, "ProfilerStep 25000\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scene s = scene_of(steps, &cases[i].options);
+        char *text = flame_folded(&s.flame);
+        assert_string_equal(text, cases[i].text);
+        free(text);
+        scene_done(&s);
+    }
+}
+
+static void test_flame_add__decimal_weights_are_rounded(void **state)
+{
+    (void)state;
+    hd_trace *trace = trace_of_text("a;b 3.5\na;c 0.5\na;d 2.49\na;e 7.000\na;f 12\n");
+    hd_flame flame = {0};
+    assert_int_equal(hd_flame_add(&flame, trace, NULL, NULL, NULL, NULL), HD_OK);
+    char *text = flame_folded(&flame);
+    assert_string_equal(text, "a;b 4\na;c 1\na;d 2\na;e 7\na;f 12\n");
+    free(text);
+    hd_flame_deinit(&flame);
+    hd_trace_free(trace);
+}
+
 static void test_flame_add__by_name_the_work_stands_first(void **state)
 {
     (void)state;
@@ -326,7 +371,7 @@ static void test_flame_add__by_name_the_work_stands_first(void **state)
                  "[GPU_Kernel]gemm;" GRAPH " 3000\n"
                  "[GPU_Kernel]lost;[no stack] 50000\n"
                  "[GPU_Kernel]relu;" GRAPH " 7000\n"
-                 "[GPU_Memcpy]Memcpy HtoD (Pageable -> Device);ProfilerStep#5;cudaMemcpyAsync 20000\n"
+                 "[GPU_Memcpy]Memcpy HtoD (Pageable -> Device);ProfilerStep;cudaMemcpyAsync 20000\n"
                  "[GPU_Memset]Memset (Device);autograd;cudaMemsetAsync 1000\n");
 }
 
@@ -335,13 +380,13 @@ static void test_flame_add__by_name_of_cpu_time_callers_follow(void **state)
     (void)state;
     const hd_flame_options options = {.of = HD_FLAME_CPU_TIME, .by = HD_FLAME_BY_NAME};
     assert_flame(&options, 150000,
-                 "ProfilerStep#5 60000\n"
-                 "aten::mm;ProfilerStep#5 25000\n"
+                 "ProfilerStep 60000\n"
+                 "aten::mm;ProfilerStep 25000\n"
                  "autograd 38000\n"
                  "cudaGraphLaunch;autograd 10000\n"
-                 "cudaLaunchKernel;ProfilerStep#5 5000\n"
-                 "cudaLaunchKernel;ProfilerStep#5;aten::mm 5000\n"
-                 "cudaMemcpyAsync;ProfilerStep#5 5000\n"
+                 "cudaLaunchKernel;ProfilerStep 5000\n"
+                 "cudaLaunchKernel;ProfilerStep;aten::mm 5000\n"
+                 "cudaMemcpyAsync;ProfilerStep 5000\n"
                  "cudaMemsetAsync;autograd 2000\n");
 }
 
@@ -351,17 +396,17 @@ static void test_flame_add__reverse_is_from_the_leaf_to_the_root(void **state)
     const hd_flame_options gpu = {.of = HD_FLAME_GPU_TIME, .reverse = true, .by = HD_FLAME_BY_DEVICE};
     const hd_flame_options cpu = {.of = HD_FLAME_CPU_TIME, .reverse = true, .names = "cuda*"};
     assert_flame(&gpu, 181500,
-                 "device 0;[GPU_Kernel]gemm;cudaLaunchKernel;aten::mm;ProfilerStep#5 100500\n"
-                 "device 0;[GPU_Memcpy]Memcpy HtoD (Pageable -> Device);cudaMemcpyAsync;ProfilerStep#5 20000\n"
+                 "device 0;[GPU_Kernel]gemm;cudaLaunchKernel;aten::mm;ProfilerStep 100500\n"
+                 "device 0;[GPU_Memcpy]Memcpy HtoD (Pageable -> Device);cudaMemcpyAsync;ProfilerStep 20000\n"
                  "device 1;[GPU_Kernel]gemm;cudaGraphLaunch;autograd 3000\n"
                  "device 1;[GPU_Kernel]lost;[no stack] 50000\n"
                  "device 1;[GPU_Kernel]relu;cudaGraphLaunch;autograd 7000\n"
                  "device 1;[GPU_Memset]Memset (Device);cudaMemsetAsync;autograd 1000\n");
     assert_flame(&cpu, 27000,
                  "cudaGraphLaunch;autograd 10000\n"
-                 "cudaLaunchKernel;ProfilerStep#5 5000\n"
-                 "cudaLaunchKernel;aten::mm;ProfilerStep#5 5000\n"
-                 "cudaMemcpyAsync;ProfilerStep#5 5000\n"
+                 "cudaLaunchKernel;ProfilerStep 5000\n"
+                 "cudaLaunchKernel;aten::mm;ProfilerStep 5000\n"
+                 "cudaMemcpyAsync;ProfilerStep 5000\n"
                  "cudaMemsetAsync;autograd 2000\n");
 }
 
@@ -463,8 +508,8 @@ static void test_flame_add__work_is_cut_at_the_window_s_ends(void **state)
                  GRAPH ";[GPU_Graph]cudaGraphLaunch 1\nautograd;cudaMemsetAsync;[GPU_Memset]Memset (Device) 1\n");
     assert_flame(&bytes, 4196, COPY " 4096\nautograd;cudaMemsetAsync;[GPU_Memset]Memset (Device) 100\n");
     assert_flame(&cpu, 112000,
-                 "ProfilerStep#5 60000\nProfilerStep#5;aten::mm 25000\nProfilerStep#5;aten::mm;cudaLaunchKernel 5000\n"
-                 "ProfilerStep#5;cudaLaunchKernel 5000\nProfilerStep#5;cudaMemcpyAsync 5000\nautograd 10000\n"
+                 "ProfilerStep 60000\nProfilerStep;aten::mm 25000\nProfilerStep;aten::mm;cudaLaunchKernel 5000\n"
+                 "ProfilerStep;cudaLaunchKernel 5000\nProfilerStep;cudaMemcpyAsync 5000\nautograd 10000\n"
                  "autograd;cudaGraphLaunch 2000\n");
     scene s = scene_of(train, &cpu);
     assert_int_equal(s.flame.removed, 150000 - 112000);
@@ -589,6 +634,8 @@ int main(void)
         cmocka_unit_test(test_flame_add__streams_of_one_device_have_no_device),
         cmocka_unit_test(test_flame_add__by_step_is_by_the_time_of_the_launch),
         cmocka_unit_test(test_flame_add__by_step_asks_other_threads_where_the_own_has_none),
+        cmocka_unit_test(test_flame_add__steps_are_one_frame_where_they_are_not_the_groups),
+        cmocka_unit_test(test_flame_add__decimal_weights_are_rounded),
         cmocka_unit_test(test_flame_add__by_name_the_work_stands_first),
         cmocka_unit_test(test_flame_add__by_name_of_cpu_time_callers_follow),
         cmocka_unit_test(test_flame_add__reverse_is_from_the_leaf_to_the_root),

@@ -249,6 +249,23 @@ static void test_perfetto__a_process_tree_names_what_has_events(void **state)
            "  0 instant i pid=10 tid=11 start=5 name=\"i\"\n");
 }
 
+static void test_perfetto__a_clock_of_steps_goes_on_with_packets_that_are_not_read(void **state)
+{
+    (void)state;
+    expect(THREAD "1{ 10:1 13:1 6{ 1{ 1:64 2:1000 3:1 } 1{ 1:6 2:1000 } } 59{ 58:64 11{ 11:7 } } }"
+                  "1{ 10:1 8:10 11{ 9:3 23'a' } }"
+                  "1{ 10:1 8:5 37{ 1:0 } } 1{ 10:1 8:200 58:6 37{ 1:0 } }"
+                  "1{ 10:1 8:7 11{ 9:3 23'b' } }",
+           "ledger\n"
+           "  loss perfetto perfetto.packet-profile 2 at 69\n"
+           "tracks\n"
+           "  process pid=10\n"
+           "  thread pid=10 tid=11 name=\"worker\" instant:2\n"
+           "events\n"
+           "  0 instant i pid=10 tid=11 start=1010 name=\"a\"\n"
+           "  1 instant i pid=10 tid=11 start=1022 name=\"b\"\n");
+}
+
 static void test_perfetto__times_of_the_old_form_count_from_the_thread(void **state)
 {
     (void)state;
@@ -681,6 +698,7 @@ int main(void)
         cmocka_unit_test(test_perfetto__phases_of_chrome_keep_their_kind),
         cmocka_unit_test(test_perfetto__locations_and_messages_are_found_by_their_iid),
         cmocka_unit_test(test_perfetto__a_process_tree_names_what_has_events),
+        cmocka_unit_test(test_perfetto__a_clock_of_steps_goes_on_with_packets_that_are_not_read),
         cmocka_unit_test(test_perfetto__times_of_the_old_form_count_from_the_thread),
         cmocka_unit_test(test_perfetto__values_beside_an_event_are_samples_of_its_counters),
         cmocka_unit_test(test_perfetto__annotations_keep_their_type_and_nest),

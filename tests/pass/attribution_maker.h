@@ -87,17 +87,30 @@ static inline uint32_t maker_stack(maker *m, const char *frames)
     return node;
 }
 
-static inline void maker_event(maker *m, const char *event, int64_t pid, int64_t tid, int64_t time, const char *frames,
-                               int64_t id)
+static inline void maker_event_on(maker *m, const char *event, uint32_t track, int64_t time, const char *frames,
+                                  int64_t id)
 {
     static const char *const names[] = {"sf", "correlation"};
     static const hd_arg_scope scopes[] = {HD_SCOPE_EVENT, HD_SCOPE_ARGS};
     int64_t values[] = {maker_stack(m, frames), id};
     hd_row row = hd_row_of(HD_KIND_SAMPLE, 'P');
     row.name = hd_builder_intern_text(m->builder, event);
-    row.track = hd_builder_thread(m->builder, pid, tid);
+    row.track = track;
     row.start_ns = time;
     maker_add(m, &row, names, scopes, values, id ? 2 : 1);
+}
+
+static inline void maker_event(maker *m, const char *event, int64_t pid, int64_t tid, int64_t time, const char *frames,
+                               int64_t id)
+{
+    maker_event_on(m, event, hd_builder_thread(m->builder, pid, tid), time, frames, id);
+}
+
+/* The track of a thread whose process is not known, as `perf script` has it. */
+static inline uint32_t maker_lone_thread(maker *m, const char *tid)
+{
+    const hd_ident none = {0}, known = {HD_IDENT_NUMBER, hd_builder_intern_text(m->builder, tid)};
+    return hd_builder_track(m->builder, none, known, false);
 }
 
 static inline void maker_sample(maker *m, int64_t pid, int64_t tid, int64_t time, const char *frames, int64_t id)

@@ -318,7 +318,7 @@ static void test_attribution__samples_and_launches_may_be_missing(NO_STATE)
 {
     maker gpu = maker_new(), cpu = maker_new();
     hd_attribution a;
-    unsigned joined = 0;
+    unsigned joined = 0, lost = 0;
     for (unsigned i = 0; i < 300; i++) {
         char frames[64];
         int64_t at = UNIX + time_of(1, i);
@@ -336,12 +336,16 @@ static void test_attribution__samples_and_launches_may_be_missing(NO_STATE)
         if (i % 40 == 11 || (i >= 100 && i < 120)) continue;
         if (i % 50 == 33) {
             assert_no_sample(&a, 1000 + i);
+            lost++;
         } else {
             assert_work(&a, 1000 + i, HD_RULE_THREAD, frames);
             joined++;
         }
     }
     assert_int_equal(a.pending_count, a.sample_count - joined);
+    /* the call alone is no stack where stacks were recorded */
+    assert_int_equal(a.works_by[HD_RULE_NONE], lost);
+    assert_int_equal(a.works_by[HD_RULE_SLICES], 0);
     hd_attribution_deinit(&a);
 }
 
@@ -522,6 +526,145 @@ static void test_attribution__the_clocks_zeros_settle_what_the_rhythm_cannot(NO_
     hd_attribution_deinit(&a);
 }
 
+/* ---- threads without a process ------------------------------------------------------------------------------------
+ */
+
+/* Samples of make_samples, of a thread whose process is not told. */
+static void make_lone_samples(maker *cpu, const char *tid, unsigned seed, unsigned count, int64_t offset,
+                              const char *who)
+{
+    for (unsigned i = 0; i < count; i++) {
+        char frames[64];
+        snprintf(frames, sizeof frames, "%s;f%u;cudaLaunchKernel", who, i);
+        maker_event_on(cpu, "probe:cudaLaunchKernel", maker_lone_thread(cpu, tid),
+                       UNIX + time_of(seed, i) - offset - 800, frames, 0);
+    }
+}
+
+/* `perf script` as it is by default. The threads are alike, so that nothing but their ids tells them apart. */
+static void test_attribution__a_tid_without_a_pid_is_a_thread_where_only_one_has_it(NO_STATE)
+{
+    maker gpu = maker_new(), cpu = maker_new();
+    hd_attribution a;
+    make_thread(&gpu, PID, 11, 1, 20, 1000);
+    make_thread(&gpu, PID, 12, 1, 20, 2000);
+    make_thread(&gpu, PID + 1, 13, 1, 20, 3000);
+    make_lone_samples(&cpu, "13", 1, 20, 5 * (int64_t)MS, "third");
+    make_lone_samples(&cpu, "12", 1, 20, 5 * (int64_t)MS, "second");
+    make_lone_samples(&cpu, "11", 1, 20, 5 * (int64_t)MS, "first");
+    attribute_well(&a, &gpu, &cpu, NULL);
+    assert_thread(&a, 1000, 20, HD_RULE_THREAD, "first");
+    assert_thread(&a, 2000, 20, HD_RULE_THREAD, "second");
+    assert_thread(&a, 3000, 20, HD_RULE_THREAD, "third");
+    assert_int_equal(a.threads_by_id, 3);
+    assert_int_equal(a.threads_unmatched, 0);
+    hd_attribution_deinit(&a);
+}
+
+static void test_attribution__a_tid_without_a_pid_says_nothing_where_two_processes_have_it(NO_STATE)
+{
+    maker gpu = maker_new(), cpu = maker_new();
+    hd_attribution a;
+    make_thread(&gpu, PID, 11, 1, 20, 1000);
+    make_thread(&gpu, PID + 1, 11, 1, 20, 2000);
+    make_lone_samples(&cpu, "11", 1, 20, 0, "first");
+    attribute_well(&a, &gpu, &cpu, NULL);
+    for (int i = 0; i < 20; i++) {
+        assert_no_sample(&a, 1000 + i);
+        assert_no_sample(&a, 2000 + i);
+    }
+    assert_int_equal(a.threads_by_id, 0);
+    assert_int_equal(a.threads_unmatched, 1);
+    hd_attribution_deinit(&a);
+}
+
+/* The thread with the pid is the one. */
+static void test_attribution__a_tid_without_a_pid_does_not_displace_one_with_it(NO_STATE)
+{
+    maker gpu = maker_new(), cpu = maker_new();
+    hd_attribution a;
+    make_thread(&gpu, PID, 11, 1, 20, 1000);
+    make_lone_samples(&cpu, "11", 7, 20, 0, "lone");
+    make_samples(&cpu, PID, 11, 1, 20, 0, "main");
+    attribute_well(&a, &gpu, &cpu, NULL);
+    assert_thread(&a, 1000, 20, HD_RULE_THREAD, "main");
+    assert_int_equal(a.threads_by_id, 1);
+    assert_int_equal(a.threads_unmatched, 1);
+    assert_int_equal(a.pending_count, 20);
+    hd_attribution_deinit(&a);
+}
+
+static void test_attribution__launches_without_a_pid_find_their_samples_too(NO_STATE)
+{
+    maker gpu = maker_new(), cpu = maker_new();
+    hd_attribution a;
+    hd_row row = hd_row_of(HD_KIND_SLICE, 'X');
+    row.category = hd_builder_intern_text(gpu.builder, "cuda_runtime");
+    row.name = hd_builder_intern_text(gpu.builder, "cudaLaunchKernel");
+    row.duration_ns = 2000;
+    for (int i = 0; i < 20; i++) {
+        static const char *const names[] = {"correlation"};
+        static const hd_arg_scope scopes[] = {HD_SCOPE_ARGS};
+        const int64_t id = 1000 + i;
+        row.track = maker_lone_thread(&gpu, "11");
+        row.start_ns = UNIX + time_of(1, (unsigned)i);
+        maker_add(&gpu, &row, names, scopes, &id, 1);
+        maker_kernel(&gpu, "k", row.start_ns + 20 * US, id);
+    }
+    make_thread(&gpu, PID, 12, 1, 20, 2000);
+    make_samples(&cpu, PID, 12, 1, 20, 0, "second");
+    make_samples(&cpu, PID, 11, 1, 20, 0, "first");
+    attribute_well(&a, &gpu, &cpu, NULL);
+    assert_thread(&a, 1000, 20, HD_RULE_THREAD, "first");
+    assert_thread(&a, 2000, 20, HD_RULE_THREAD, "second");
+    hd_attribution_deinit(&a);
+}
+
+/* ---- ranks ---------------------------------------------------------------------------------------------------------
+ */
+
+static void set_rank(maker *m, int64_t pid, int64_t tid, int64_t rank)
+{
+    hd_builder_set_rank(m->builder, hd_builder_thread(m->builder, pid, tid), rank);
+}
+
+/* Two containers with the same pid, merged: which of them a sample is of nothing tells. */
+static void test_attribution__equal_ids_and_pids_of_two_ranks_are_left_alone(NO_STATE)
+{
+    maker gpu = maker_new(), cpu = maker_new();
+    hd_attribution a;
+    for (int rank = 0; rank < 2; rank++) {
+        maker_slice(&gpu, "cuda_runtime", "cudaLaunchKernel", PID, 1 + rank, UNIX, 2000, 5, 0);
+        maker_slice(&gpu, "kernel", "k", rank, 7, UNIX + 10 * US, 1000, 5, 0);
+        set_rank(&gpu, PID, 1 + rank, rank);
+        set_rank(&gpu, rank, 7, rank);
+    }
+    maker_sample(&cpu, PID, 9, HD_NO_TIME, "main;cudaLaunchKernel", 5);
+    attribute_well(&a, &gpu, &cpu, NULL);
+    assert_int_equal(a.works_by[HD_RULE_ID], 0);
+    assert_int_equal(a.pending_count, 1);
+    hd_attribution_deinit(&a);
+}
+
+static void test_attribution__work_without_calls_of_two_ranks_is_no_graph(NO_STATE)
+{
+    for (int by_id = 0; by_id < 2; by_id++) {
+        maker gpu = maker_new(), cpu = maker_new();
+        hd_attribution a;
+        for (int i = 1; i <= 4; i++) {
+            for (int rank = 0; rank < 2; rank++) {
+                maker_slice(&gpu, "kernel", "k", rank, 7, UNIX + i * MS, 1000, i, 0);
+                set_rank(&gpu, rank, 7, rank);
+            }
+            maker_sample(&cpu, PID, 1, UNIX + i * MS, "main;unknown", by_id ? i : 0);
+        }
+        attribute_well(&a, &gpu, &cpu, NULL);
+        assert_int_equal(a.works_by[HD_RULE_NONE], 8);
+        assert_int_equal(a.pending_count, 4);
+        hd_attribution_deinit(&a);
+    }
+}
+
 /* ---- nothing there ----------------------------------------------------------------------------------------------- */
 
 static void test_attribution__empty_sides_are_no_errors(NO_STATE)
@@ -553,6 +696,56 @@ static void test_attribution__samples_of_the_trace_itself_never_refuse(NO_STATE)
     assert_int_equal(a.works_by[HD_RULE_THREAD], 0);
     assert_int_equal(a.pending_count, 0);
     hd_attribution_deinit(&a);
+}
+
+/* stackFrames that cannot be read are no reason to do without the slices. */
+static void test_attribution__samples_of_the_trace_itself_may_have_lost_their_frames(NO_STATE)
+{
+    maker gpu = maker_new();
+    hd_attribution a;
+    make_thread(&gpu, PID, 1, 1, 3, 1000);
+    for (int i = 0; i < 5; i++) maker_sample(&gpu, PID, 1, UNIX + i, "", 1000 + i);
+    hd_builder_metadata(gpu.builder, hd_builder_intern_text(gpu.builder, "stackFrames"),
+                        hd_builder_intern_text(gpu.builder, "[1]"), true);
+    attribute_well(&a, &gpu, NULL, NULL);
+    assert_int_equal(a.works_by[HD_RULE_SLICES], 3);
+    assert_int_equal(a.without_stack, 5);
+    assert_int_equal(a.sample_count, 0);
+    hd_attribution_deinit(&a);
+}
+
+/* Of a file of samples that is all there is. */
+static void test_attribution__samples_of_another_trace_must_have_frames_that_can_be_read(NO_STATE)
+{
+    maker gpu = maker_new(), cpu = maker_new();
+    hd_attribution a;
+    hd_error err = {0};
+    make_thread(&gpu, PID, 1, 1, 3, 1000);
+    maker_sample(&cpu, PID, 1, UNIX, "", 1000);
+    hd_builder_metadata(cpu.builder, hd_builder_intern_text(cpu.builder, "stackFrames"),
+                        hd_builder_intern_text(cpu.builder, "[1]"), true);
+    assert_int_equal(attribute(&a, &gpu, &cpu, NULL, &err), HD_ERR_DAMAGED);
+    hd_attribution_deinit(&a);
+}
+
+/* Also where no sample needs it. */
+static void test_attribution__a_clock_offset_that_was_given_is_known(NO_STATE)
+{
+    for (int ticks = 0; ticks < 2; ticks++) {
+        maker gpu = maker_new(), cpu = maker_new();
+        hd_attribution a;
+        const hd_attribution_options options = {.has_offset = true, .clock_offset_ns = 77};
+        make_thread(&gpu, PID, 1, 1, 3, 1000);
+        if (ticks)
+            maker_event(&cpu, "cycles", PID, 1, UNIX, "main", 0);
+        else
+            maker_sample(&cpu, PID, 1, UNIX, "main;cudaLaunchKernel", 1000);
+        attribute_well(&a, &gpu, &cpu, &options);
+        assert_int_equal(a.launches_by[HD_RULE_ID], !ticks);
+        assert_true(a.clock.known);
+        assert_int_equal(a.clock.offset_ns, 77);
+        hd_attribution_deinit(&a);
+    }
 }
 
 static void test_attribution__times_at_the_ends_of_the_range_are_safe(NO_STATE)
@@ -602,8 +795,17 @@ int main(void)
         cmocka_unit_test(test_attribution__a_clock_that_fits_nowhere_is_refused_and_forced),
         cmocka_unit_test(test_attribution__a_loop_recorded_in_part_is_ambiguous),
         cmocka_unit_test(test_attribution__the_clocks_zeros_settle_what_the_rhythm_cannot),
+        cmocka_unit_test(test_attribution__a_tid_without_a_pid_is_a_thread_where_only_one_has_it),
+        cmocka_unit_test(test_attribution__a_tid_without_a_pid_says_nothing_where_two_processes_have_it),
+        cmocka_unit_test(test_attribution__a_tid_without_a_pid_does_not_displace_one_with_it),
+        cmocka_unit_test(test_attribution__launches_without_a_pid_find_their_samples_too),
+        cmocka_unit_test(test_attribution__equal_ids_and_pids_of_two_ranks_are_left_alone),
+        cmocka_unit_test(test_attribution__work_without_calls_of_two_ranks_is_no_graph),
         cmocka_unit_test(test_attribution__empty_sides_are_no_errors),
         cmocka_unit_test(test_attribution__samples_of_the_trace_itself_never_refuse),
+        cmocka_unit_test(test_attribution__samples_of_the_trace_itself_may_have_lost_their_frames),
+        cmocka_unit_test(test_attribution__samples_of_another_trace_must_have_frames_that_can_be_read),
+        cmocka_unit_test(test_attribution__a_clock_offset_that_was_given_is_known),
         cmocka_unit_test(test_attribution__times_at_the_ends_of_the_range_are_safe),
         cmocka_unit_test(test_attribution__rules_have_names),
     };

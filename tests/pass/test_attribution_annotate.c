@@ -262,6 +262,32 @@ static void test_attribution_annotate__samples_come_to_the_clock_and_thread_of_t
     hd_trace_free(out);
 }
 
+/* The GPU trace may have a frame of that number. */
+static void test_attribution_annotate__a_sample_without_a_stack_gets_none(NO_STATE)
+{
+    hd_trace *gpu = trace_of(
+        "{\"traceEvents\":[" CALL(1, 20, 5, 7) "," WORK("k", 40, 30, 7) "],\"stackFrames\":{\"0\":{\"name\":\"x\"}}}");
+    hd_trace *cpu = trace_of("{\"traceEvents\":[" CPU_SAMPLE(1, 19, "77", 7) "," CPU_SAMPLE(
+        1, 29, "3", 9) "],\"stackFrames\":{\"3\":{\"name\":\"main\"}}}");
+    hd_attribution a = attribute(gpu, cpu, NULL);
+    hd_trace *out;
+    assert_int_equal(hd_attribution_annotate(&out, &a, gpu, cpu, NULL), HD_OK);
+    hd_trace_stacks *stacks;
+    assert_int_equal(hd_trace_stacks_open(&stacks, out, NULL), HD_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        hd_event event;
+        hd_block_event(&event, hd_trace_block_at(out, HD_KIND_SAMPLE, 0), i);
+        char *stack = stack_text(hd_trace_stacks_tree(stacks), hd_trace_stacks_of(stacks, &event));
+        assert_string_equal(stack, i ? "main" : "");
+        free(stack);
+    }
+    hd_trace_stacks_free(stacks);
+    hd_attribution_deinit(&a);
+    hd_trace_free(gpu);
+    hd_trace_free(cpu);
+    hd_trace_free(out);
+}
+
 static void test_attribution_annotate__samples_of_an_unknown_clock_keep_their_times(NO_STATE)
 {
     hd_trace *gpu = trace_of("[" CALL(1, 20, 5, 7) "," WORK("k", 40, 30, 7) "]");
@@ -536,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_attribution_annotate__ids_of_flows_are_new),
         cmocka_unit_test(test_attribution_annotate__no_flow_runs_backward),
         cmocka_unit_test(test_attribution_annotate__samples_come_to_the_clock_and_thread_of_their_launch),
+        cmocka_unit_test(test_attribution_annotate__a_sample_without_a_stack_gets_none),
         cmocka_unit_test(test_attribution_annotate__samples_of_an_unknown_clock_keep_their_times),
         cmocka_unit_test(test_attribution_annotate__all_else_stays_as_it_is),
         cmocka_unit_test(test_attribution_annotate__too_many_shapes_make_text_of_the_arguments),

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <pthread.h>
+
 #include <cmocka.h>
 
 #include "base/json_write.h"
@@ -15,6 +17,7 @@
 #include "heddle/stacks.h"
 #include "random_trace.h"
 #include "read_text.h"
+#include "trace/trace_stacks.h"
 
 static uint32_t name_of(hd_stacks *stacks, const char *text)
 {
@@ -350,8 +353,16 @@ static void test_trace_stacks__a_million_frames_deep_is_fine(void **state)
 /* ---- saving
  * ---------------------------------------------------------------------------------------------------------- */
 
-/* A trace with a random tree and a sample per node; the tree stays with the caller. */
-static hd_trace *random_samples(hd_stacks *tree, uint64_t *seed)
+static hd_stacks *copy_of(const hd_stacks *tree)
+{
+    hd_stacks *copy;
+    assert_int_equal(hd_stacks_new(&copy, NULL), HD_OK);
+    assert_int_equal(hd_stacks_copy(copy, tree, NULL), HD_OK);
+    return copy;
+}
+
+/* A trace with a random tree and a sample per node; the tree stays with the caller, the trace may keep a copy of it. */
+static hd_trace *random_samples(hd_stacks *tree, bool keep, uint64_t *seed)
 {
     hd_builder *b;
     hd_batch *batch;
@@ -379,6 +390,7 @@ static hd_trace *random_samples(hd_stacks *tree, uint64_t *seed)
     hd_batch_free(batch);
     assert_int_equal(hd_stacks_save(tree, b, NULL), HD_OK);
     assert_int_equal(hd_stacks_save(tree, b, NULL), HD_OK); /* in place of the first */
+    if (keep) assert_int_equal(hd_stacks_give(copy_of(tree), b, NULL), HD_OK);
     assert_int_equal(hd_builder_finish(&trace, b, NULL), HD_OK);
     return trace;
 }
@@ -424,8 +436,8 @@ static void test_trace_stacks__json_and_store_keep_them(void **state)
     for (int round = 0; round < 20; round++) {
         hd_stacks *tree;
         assert_int_equal(hd_stacks_new(&tree, NULL), HD_OK);
-        hd_trace *first = random_samples(tree, &seed), *second = through(first, json), *third = through(second, store),
-                 *fourth = through(third, json);
+        hd_trace *first = random_samples(tree, round % 2, &seed), *second = through(first, json),
+                 *third = through(second, store), *fourth = through(third, json);
         check_samples(first, tree);
         check_samples(second, tree);
         check_samples(third, tree);
@@ -437,6 +449,184 @@ static void test_trace_stacks__json_and_store_keep_them(void **state)
         hd_trace_free(second);
         hd_trace_free(third);
         hd_trace_free(fourth);
+        hd_stacks_free(tree);
+    }
+}
+
+static void test_stacks__a_copy_grows_on_its_own(void **state)
+{
+    (void)state;
+    hd_stacks *tree;
+    assert_int_equal(hd_stacks_new(&tree, NULL), HD_OK);
+    for (uint32_t i = 0; i < 5000; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "f%u", i % 70);
+        push(tree, i / 10, text);
+    }
+    uint32_t count = hd_stacks_count(tree);
+    hd_stacks *copy;
+    assert_int_equal(hd_stacks_new(&copy, NULL), HD_OK);
+    name_of(copy, "other"); /* names may be there before */
+    assert_int_equal(hd_stacks_copy(copy, tree, NULL), HD_OK);
+    hd_stacks_freeze(tree); /* may be pushed to again */
+    hd_stacks *both[] = {tree, copy};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hd_stacks_count(both[i]), count);
+        for (uint32_t n = 1; n < count; n++) {
+            hd_frame frame = hd_stacks_at(both[i], n);
+            assert_int_equal(hd_stacks_push(both[i], frame.caller, frame.name, HD_FRAME_OS), n);
+            assert_int_equal(hd_stacks_at(both[i], n).kind, HD_FRAME_NATIVE);
+            assert_int_equal(frame.depth, hd_stacks_at(both[i], frame.caller).depth + 1);
+            hd_string a = hd_stacks_text(tree, hd_stacks_at(tree, n).name), b = hd_stacks_text(both[i], frame.name);
+            assert_int_equal(a.size, b.size);
+            assert_memory_equal(a.data, b.data, a.size);
+        }
+        assert_int_equal(push(both[i], count - 1, "new"), count);
+    }
+    hd_stacks_free(tree);
+    hd_stacks_free(copy);
+}
+
+/* ---- kept by the trace --------------------------------------------------------------------------------------------
+ */
+
+/* Trees whose text says something else than they: of a name that is none, and of bytes that are no UTF-8. */
+static hd_stacks *odd_tree(int which)
+{
+    hd_stacks *tree;
+    assert_int_equal(hd_stacks_new(&tree, NULL), HD_OK);
+    uint32_t f = push(tree, HD_STACK_NONE, "f");
+    push(tree, push(tree, f, which ? "b\xff" : ""), "leaf");
+    return tree;
+}
+
+static hd_trace *trace_with(hd_stacks *tree, bool keep)
+{
+    hd_builder *b;
+    hd_trace *trace;
+    assert_int_equal(hd_builder_new(&b, NULL), HD_OK);
+    hd_builder_metadata(b, hd_builder_intern_text(b, "first"), hd_builder_intern_text(b, "1"), false);
+    if (keep)
+        assert_int_equal(hd_stacks_give(copy_of(tree), b, NULL), HD_OK);
+    else
+        assert_int_equal(hd_stacks_save(tree, b, NULL), HD_OK);
+    for (int i = 0; i < 3000; i++) { /* the table of strings grows */
+        char text[16];
+        snprintf(text, sizeof text, "s%d", i);
+        hd_builder_intern_text(b, text);
+    }
+    hd_builder_metadata(b, hd_builder_intern_text(b, "last"), hd_builder_intern(b, "", 0), true);
+    assert_int_equal(hd_builder_finish(&trace, b, NULL), HD_OK);
+    return trace;
+}
+
+static void test_kept_stacks__metadata_is_as_if_it_were_saved(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (int round = 0; round < 30; round++) {
+        hd_stacks *tree = round < 2 ? odd_tree(round) : NULL;
+        if (!tree) {
+            assert_int_equal(hd_stacks_new(&tree, NULL), HD_OK);
+            hd_trace_free(random_samples(tree, false, &seed));
+        }
+        hd_trace *saved = trace_with(tree, false), *kept = trace_with(tree, true);
+        hd_trace_stacks *x, *y;
+        assert_int_equal(hd_trace_stacks_open(&x, saved, NULL), HD_OK);
+        assert_int_equal(hd_trace_stacks_open(&y, kept, NULL), HD_OK);
+        assert_int_equal(hd_trace_stacks_damaged(x), hd_trace_stacks_damaged(y));
+        assert_int_equal(hd_trace_stacks_last_id(x), hd_trace_stacks_last_id(y));
+        const hd_stacks *a = hd_trace_stacks_tree(x), *b = hd_trace_stacks_tree(y);
+        assert_int_equal(hd_stacks_count(a), hd_stacks_count(b));
+        for (uint32_t n = 1; n < hd_stacks_count(a); n++) {
+            char path[512];
+            snprintf(path, sizeof path, "%s", path_of(a, n));
+            assert_string_equal(path, path_of(b, n));
+            assert_int_equal(hd_stacks_at(a, n).kind, hd_stacks_at(b, n).kind);
+        }
+        assert_int_equal(hd_trace_string_count(saved), hd_trace_string_count(kept));
+        assert_int_equal(hd_trace_metadata_count(saved), hd_trace_metadata_count(kept));
+        for (size_t i = 0; i < hd_trace_metadata_count(saved); i++) {
+            const hd_metadata *m = hd_trace_metadata_at(saved, i), *n = hd_trace_metadata_at(kept, i);
+            hd_string s = hd_trace_string(saved, m->value), t = hd_trace_string(kept, n->value);
+            assert_int_equal(m->key, n->key);
+            assert_int_equal(m->after_events, n->after_events);
+            assert_int_equal(s.size, t.size);
+            assert_memory_equal(s.data, t.data, s.size);
+            if (s.size == 0) assert_int_equal(n->value, hd_trace_find_string(kept, "", 0));
+        }
+        hd_trace_stacks_free(x);
+        hd_trace_stacks_free(y);
+        hd_trace_free(saved);
+        hd_trace_free(kept);
+        hd_stacks_free(tree);
+    }
+}
+
+static void test_kept_stacks__text_that_takes_their_place_counts(void **state)
+{
+    (void)state;
+    hd_builder *b;
+    hd_trace *trace;
+    hd_trace_stacks *stacks;
+    for (int way = 0; way < 3; way++) {
+        hd_stacks *tree, *more;
+        assert_int_equal(hd_builder_new(&b, NULL), HD_OK);
+        assert_int_equal(hd_stacks_new(&tree, NULL), HD_OK);
+        assert_int_equal(hd_stacks_new(&more, NULL), HD_OK);
+        push(tree, HD_STACK_NONE, "old");
+        push(more, HD_STACK_NONE, "new");
+        assert_int_equal(hd_stacks_give(tree, b, NULL), HD_OK);
+        if (way == 0) assert_int_equal(hd_stacks_save(more, b, NULL), HD_OK);
+        if (way == 1) assert_int_equal(hd_stacks_save_from(more, 1, true, b, NULL), HD_OK);
+        if (way == 2) assert_int_equal(hd_stacks_give(copy_of(more), b, NULL), HD_OK);
+        hd_stacks_free(more);
+        assert_int_equal(hd_builder_finish(&trace, b, NULL), HD_OK);
+        assert_int_equal(hd_trace_metadata_count(trace), 1);
+        assert_int_equal(hd_trace_stacks_open(&stacks, trace, NULL), HD_OK);
+        assert_int_equal(hd_stacks_count(hd_trace_stacks_tree(stacks)), way == 1 ? 3 : 2);
+        assert_string_equal(path_of(hd_trace_stacks_tree(stacks), 1), way == 1 ? "old" : "new");
+        if (way == 1) assert_string_equal(path_of(hd_trace_stacks_tree(stacks), 2), "new");
+        hd_trace_stacks_free(stacks);
+        hd_trace_free(trace);
+    }
+}
+
+typedef struct asker {
+    const hd_trace *trace;
+    hd_string text;
+} asker;
+
+static void *ask(void *user)
+{
+    asker *a = user;
+    a->text = hd_trace_metadata_find(a->trace, "stackFrames");
+    return NULL;
+}
+
+static void test_kept_stacks__threads_that_ask_get_one_text(void **state)
+{
+    (void)state;
+    enum { THREADS = 8 };
+    for (int round = 0; round < 20; round++) {
+        hd_stacks *tree;
+        assert_int_equal(hd_stacks_new(&tree, NULL), HD_OK);
+        uint32_t node = HD_STACK_NONE;
+        for (int i = 0; i < 2000; i++) node = push(tree, node, i % 3 ? "f" : "g");
+        hd_trace *trace = trace_with(tree, true);
+        asker askers[THREADS];
+        pthread_t threads[THREADS];
+        for (int i = 0; i < THREADS; i++) {
+            askers[i] = (asker){trace, {NULL, 0}};
+            assert_int_equal(pthread_create(&threads[i], NULL, ask, &askers[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+        for (int i = 0; i < THREADS; i++) {
+            assert_ptr_equal(askers[i].text.data, askers[0].text.data);
+            assert_int_equal(askers[i].text.size, askers[0].text.size);
+        }
+        assert_memory_equal(askers[0].text.data, "{\"1\":{\"name\":\"g\",\"category\":\"native\"},", 38);
+        hd_trace_free(trace);
         hd_stacks_free(tree);
     }
 }
@@ -504,6 +694,10 @@ int main(void)
         cmocka_unit_test(test_trace_stacks__a_trace_without_frames_has_the_empty_stack),
         cmocka_unit_test(test_trace_stacks__a_million_frames_deep_is_fine),
         cmocka_unit_test(test_trace_stacks__json_and_store_keep_them),
+        cmocka_unit_test(test_stacks__a_copy_grows_on_its_own),
+        cmocka_unit_test(test_kept_stacks__metadata_is_as_if_it_were_saved),
+        cmocka_unit_test(test_kept_stacks__text_that_takes_their_place_counts),
+        cmocka_unit_test(test_kept_stacks__threads_that_ask_get_one_text),
         cmocka_unit_test(test_trace_stacks__damaged_text_never_hangs),
         cmocka_unit_test(test_trace_stacks__real_frames_are_read),
     };

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/vector.h"
 #include "format/folded/folded.h"
 #include "format/stack_samples.h"
 
@@ -31,12 +32,27 @@ static const hd_stack_code codes[] = {
     [COMM_CHANGED] = {"folded.comm-changed", HD_LEDGER_NOTE, " gives a thread another name"},
 };
 
+/* What a frame does to its stack. */
+enum { FRAME_PLAIN, FRAME_LAUNCH, FRAME_DROPPED };
+
+/* A stack up to one of its frames. */
+typedef struct stack_step {
+    size_t end; /* in the text, behind the ';' */
+    uint32_t node, dropped;
+    bool launched;
+} stack_step;
+
 typedef struct reader {
     hd_stack_samples samples;
     hd_input *input;
     hd_error *err;
     hd_memo stacks[2]; /* text of plain and extended stacks -> node, repairs, dropped frames */
-    hd_bytes plain;    /* a line without escape sequences */
+    hd_memo frames[2]; /* text of their frames -> name, kind, what it does */
+    hd_bytes last;     /* text of the stack made last, and its frames but for the leaf */
+    stack_step *steps;
+    size_t step_count, step_capacity;
+    bool last_extended;
+    hd_bytes plain; /* a line without escape sequences */
     folded_kind prefer;
     uint32_t name;
     uint64_t extended;
@@ -82,27 +98,82 @@ static bool is_dropped(const char *data, size_t size)
     return false;
 }
 
-/* The node of a stack; value->c counts the frames that are left out. */
-static void make_stack(reader *r, hd_memo_value *value, hd_string frames, bool extended)
+/* What a frame's text says, found once per text. */
+static bool find_frame(reader *r, hd_memo_value *out, hd_string frame, bool extended)
 {
-    const char *at = frames.data, *end = at + frames.size;
-    bool launched = false;
-    while (at < end && value->a != HD_NONE) {
-        const char *stop = memchr(at, ';', (size_t)(end - at));
-        if (!stop) stop = end;
-        hd_string frame = hd_text_trim(at, (size_t)(stop - at));
-        at = stop + 1;
-        bool launch = extended && is_launch(frame.data, frame.size);
-        if (!frame.size || (extended && is_dropped(frame.data, frame.size)) || (launch && launched)) {
-            value->c++;
-            continue;
-        }
-        if (launch) frame = (hd_string){"cudaLaunchKernel", 16};
-        launched |= launch;
-        hd_frame_kind kind = HD_FRAME_NATIVE;
-        uint32_t name = hd_stack_samples_frame(&r->samples, &kind, frame.data, frame.size);
-        value->a = hd_stacks_push(r->samples.stacks, value->a, name, kind);
+    uint64_t hash;
+    const hd_memo_value *known = hd_memo_find(&hash, &r->frames[extended], frame.data, frame.size);
+    if (known) {
+        *out = *known;
+        return true;
     }
+    hd_frame_kind kind = HD_FRAME_NATIVE;
+    *out = (hd_memo_value){.c = FRAME_DROPPED};
+    if (!extended || !is_dropped(frame.data, frame.size)) {
+        out->c = extended && is_launch(frame.data, frame.size) ? FRAME_LAUNCH : FRAME_PLAIN;
+        hd_string name = out->c == FRAME_LAUNCH ? (hd_string){"cudaLaunchKernel", 16} : frame;
+        out->a = hd_stack_samples_frame(&r->samples, &kind, name.data, name.size);
+        out->b = kind;
+        if (out->a == HD_NONE) return false;
+    }
+    hd_memo_add(&r->frames[extended], hash, frame.data, frame.size, *out);
+    return true;
+}
+
+/* Keep the text and frames of a stack for the next one. */
+static bool keep_stack(reader *r, hd_string text, bool extended)
+{
+    r->last.size = 0;
+    hd_bytes_put(&r->last, text.data, text.size);
+    r->last_extended = extended;
+    return !r->last.failed;
+}
+
+/* How many frames of the stack before stand in this one, whole and in front. */
+static size_t shared_frames(const reader *r, hd_string text, bool extended)
+{
+    size_t shared = 0, end = text.size < r->last.size ? text.size : r->last.size, low = 0, high = r->step_count;
+    if (extended != r->last_extended) return 0;
+    while (shared + 8 <= end && memcmp(r->last.data + shared, text.data + shared, 8) == 0) shared += 8;
+    while (shared < end && (char)r->last.data[shared] == text.data[shared]) shared++;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->steps[middle].end <= shared)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The node of a stack; value->c counts the frames that are left out. Lines that follow each other mostly differ in
+ * their last frames. */
+static bool make_stack(reader *r, hd_memo_value *value, hd_string frames, bool extended)
+{
+    stack_step step = {.node = HD_STACK_NONE};
+    r->step_count = shared_frames(r, frames, extended);
+    if (r->step_count) step = r->steps[r->step_count - 1];
+    while (step.end < frames.size) {
+        const char *at = frames.data + step.end, *stop = memchr(at, ';', frames.size - step.end);
+        hd_string frame = hd_text_trim(at, stop ? (size_t)(stop - at) : frames.size - step.end);
+        hd_memo_value known = {.c = FRAME_DROPPED};
+        if (frame.size && !find_frame(r, &known, frame, extended)) return false;
+        bool launch = known.c == FRAME_LAUNCH;
+        if (known.c == FRAME_DROPPED || (launch && step.launched)) {
+            step.dropped++;
+        } else {
+            step.node = hd_stacks_push(r->samples.stacks, step.node, known.a, (hd_frame_kind)known.b);
+            if (step.node == HD_NONE) return false;
+        }
+        step.launched |= launch;
+        step.end = stop ? (size_t)(stop - frames.data) + 1 : frames.size;
+        if (!stop) break; /* what comes behind it in the next stack may belong to it */
+        if (!hd_grow((void **)&r->steps, &r->step_capacity, r->step_count, sizeof *r->steps)) return false;
+        r->steps[r->step_count++] = step;
+    }
+    value->a = step.node;
+    value->c = step.dropped;
+    return keep_stack(r, frames, extended);
 }
 
 static hd_status find_stack(reader *r, uint32_t *out, const hd_line *line, hd_string frames, bool extended)
@@ -116,8 +187,7 @@ static hd_status find_stack(reader *r, uint32_t *out, const hd_line *line, hd_st
         size_t repaired;
         hd_string text = hd_stack_samples_utf8(&r->samples, &repaired, frames);
         value.b = repaired > UINT32_MAX ? UINT32_MAX : (uint32_t)repaired;
-        make_stack(r, &value, text, extended);
-        if (value.a == HD_NONE) return HD_NOMEM(r->err);
+        if (!make_stack(r, &value, text, extended)) return HD_NOMEM(r->err);
         hd_memo_add(&r->stacks[extended], hash, frames.data, frames.size, value);
     }
     *out = value.a;
@@ -229,6 +299,10 @@ hd_status folded_read(hd_builder *builder, hd_input *input, const hd_read_option
     hd_stack_samples_close(&r.samples);
     hd_memo_deinit(&r.stacks[0]);
     hd_memo_deinit(&r.stacks[1]);
+    hd_memo_deinit(&r.frames[0]);
+    hd_memo_deinit(&r.frames[1]);
+    hd_bytes_deinit(&r.last);
+    free(r.steps);
     hd_bytes_deinit(&r.plain);
     hd_lines_deinit(&lines);
     return status;

@@ -241,6 +241,17 @@ bool perfetto_trace_time(int64_t *out, perfetto_reader *reader, const perfetto_s
     return *out > INT64_MIN || out_of_range(reader);
 }
 
+void perfetto_pass_time(perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t clock_id, uint64_t time)
+{
+    perfetto_clocks *c = &reader->clocks;
+    uint32_t index, of = is_of_sequence(clock_id) ? sequence->id : 0;
+    if (!perfetto_map_get(&index, &c->index, clock_id, of)) return;
+    perfetto_clock *clock = &c->list[index];
+    if (!clock->incremental || __builtin_mul_overflow(time, clock->unit_ns, &time)) return;
+    if (!__builtin_add_overflow((uint64_t)clock->last_ns, time, &time) && time <= INT64_MAX)
+        clock->last_ns = (int64_t)time;
+}
+
 void perfetto_find_base(perfetto_reader *reader)
 {
     perfetto_clocks *c = &reader->clocks;

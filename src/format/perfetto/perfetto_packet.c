@@ -259,6 +259,9 @@ hd_status perfetto_read_packet(perfetto_reader *reader, const uint8_t *data, siz
     case HD_PROTO_BYTES(PF_PACKET_THREAD_DESCRIPTOR): return perfetto_read_thread_descriptor(reader, s, &p.data);
     case HD_PROTO_BYTES(PF_PACKET_COMPRESSED_PACKETS):
     case HD_PROTO_BYTES(PF_PACKET_ZSTD_COMPRESSED_PACKETS): return read_compressed(reader, &p.data);
-    default: count_cargo(reader, hd_proto_number(&p.data)); return HD_OK;
+    default:
+        if (p.has_time) perfetto_pass_time(reader, s, p.has_clock ? p.clock_id : s->clock_id, p.time);
+        count_cargo(reader, hd_proto_number(&p.data));
+        return HD_OK;
     }
 }

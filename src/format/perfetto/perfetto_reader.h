@@ -295,6 +295,8 @@ hd_status perfetto_read_snapshot(perfetto_reader *reader, const perfetto_sequenc
 /* A time of a clock as nanoseconds of the trace's clock. false: out of range, and counted. */
 bool perfetto_trace_time(int64_t *out, perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t clock_id,
                          uint64_t time);
+/* The time of a packet that is not read: a clock that tells times since the last packet goes on with each of them. */
+void perfetto_pass_time(perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t clock_id, uint64_t time);
 /* Fills facts.base_ns. */
 void perfetto_find_base(perfetto_reader *reader);
 void perfetto_clocks_free(perfetto_clocks *clocks);
