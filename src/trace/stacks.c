@@ -5,7 +5,6 @@
  */
 #include "heddle/stacks.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,18 +125,6 @@ uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_fr
     stacks->slots[at] = id;
     if (stacks->count * 2 > stacks->slot_mask && !make_slots(stacks)) return HD_NONE;
     return id;
-}
-
-uint32_t hd_stacks_find(const hd_stacks *stacks, uint32_t caller, const char *name, size_t size)
-{
-    assert(stacks->slots);
-    uint32_t id = size ? hd_strings_find(&stacks->names, name, size) : 0;
-    size_t at = slot_of(caller, id) & stacks->slot_mask;
-    if (size && id == HD_STRING_NONE) return HD_NONE;
-    for (uint32_t found; (found = stacks->slots[at]) != 0; at = (at + 1) & stacks->slot_mask) {
-        if (stacks->nodes[found].caller == caller && stacks->nodes[found].name == id) return found;
-    }
-    return HD_NONE;
 }
 
 void hd_stacks_freeze(hd_stacks *stacks)

@@ -1,4 +1,4 @@
-/* trace_stacks.h - stackFrames that get more frames; trees that a trace keeps; for src/trace and src/pass */
+/* trace_stacks.h - stackFrames that get more frames; trees that a trace keeps; for src/trace, src/pass and readers */
 #ifndef HD_TRACE_TRACE_STACKS_H
 #define HD_TRACE_TRACE_STACKS_H
 
@@ -11,8 +11,6 @@ bool hd_trace_stacks_has_id(const hd_trace_stacks *stacks, uint64_t id);
 /* The id of each node (out has room for hd_stacks_count of the tree), UINT64_MAX for those whose ids are no numbers. Of
  * several ids the smallest. */
 void hd_trace_stacks_ids(uint64_t *out, const hd_trace_stacks *stacks);
-/* The node that hd_stacks_push would find; HD_NONE: there is none yet. Not of a tree that was frozen or copied. */
-uint32_t hd_stacks_find(const hd_stacks *stacks, uint32_t caller, const char *name, size_t size);
 
 /* As hd_stacks_save, with node n under the key base + n. `beside`: the frames that the builder's stackFrames holds
  * already stay, which must be a JSON object. */

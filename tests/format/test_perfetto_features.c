@@ -254,10 +254,10 @@ static void test_perfetto__a_clock_of_steps_goes_on_with_packets_that_are_not_re
     (void)state;
     expect(THREAD "1{ 10:1 13:1 6{ 1{ 1:64 2:1000 3:1 } 1{ 1:6 2:1000 } } 59{ 58:64 11{ 11:7 } } }"
                   "1{ 10:1 8:10 11{ 9:3 23'a' } }"
-                  "1{ 10:1 8:5 66{ 1:0 } } 1{ 10:1 8:200 58:6 66{ 1:0 } }"
+                  "1{ 10:1 8:5 37{ 1:0 } } 1{ 10:1 8:200 58:6 37{ 1:0 } }"
                   "1{ 10:1 8:7 11{ 9:3 23'b' } }",
            "ledger\n"
-           "  loss perfetto perfetto.packet-perf-sample 2 at 69\n"
+           "  loss perfetto perfetto.packet-profile 2 at 69\n"
            "tracks\n"
            "  process pid=10\n"
            "  thread pid=10 tid=11 name=\"worker\" instant:2\n"

@@ -222,25 +222,45 @@ typedef struct frame_ids {
     uint32_t count;
 } frame_ids;
 
-/* The ids of frames that the trace has already; *out_all: of all of them. */
+/* A frame of one tree, called from `caller`, in another. */
+static uint32_t push_frame(hd_stacks *to, uint32_t caller, const hd_stacks *from, uint32_t node)
+{
+    hd_frame frame = hd_stacks_at(from, node);
+    hd_string text = hd_stacks_text(from, frame.name);
+    return hd_stacks_push(to, caller, hd_stacks_name(to, text.data, text.size), frame.kind);
+}
+
+/* The ids of frames that the trace has already; *out_all: of all of them. `ids` and `nodes` are scratch. A copy of the
+ * trace's tree, in which frames have the same numbers, tells what else has to be made. */
+static hd_status match(bool *out_all, frame_ids *out, const hd_stacks *tree, const hd_stacks *frames,
+                       const uint64_t *ids, uint32_t *nodes)
+{
+    hd_stacks *copy;
+    uint32_t count = hd_stacks_count(frames);
+    hd_status status = hd_stacks_new(&copy, NULL);
+    if (status != HD_OK) return status;
+    status = hd_stacks_copy(copy, frames, NULL);
+    nodes[0] = HD_STACK_NONE;
+    *out_all = status == HD_OK;
+    for (uint32_t i = 1; i < out->count && *out_all; i++) {
+        nodes[i] = push_frame(copy, nodes[hd_stacks_at(tree, i).caller], tree, i);
+        *out_all = nodes[i] < count && ids[nodes[i]] != UINT64_MAX;
+        if (!*out_all) break;
+        out->ids[i] = ids[nodes[i]];
+        out->kinds[i] = (uint8_t)hd_stacks_at(frames, nodes[i]).kind;
+    }
+    hd_stacks_free(copy);
+    return status;
+}
+
 static hd_status find_known(bool *out_all, frame_ids *out, const hd_stacks *tree, const hd_trace_stacks *known)
 {
     const hd_stacks *frames = hd_trace_stacks_tree(known);
     uint64_t *ids = malloc((size_t)hd_stacks_count(frames) * sizeof *ids);
     uint32_t *nodes = malloc((size_t)out->count * sizeof *nodes);
-    *out_all = ids && nodes;
-    if (ids) hd_trace_stacks_ids(ids, known);
-    if (nodes) nodes[0] = HD_STACK_NONE;
-    for (uint32_t i = 1; i < out->count && *out_all; i++) {
-        hd_frame frame = hd_stacks_at(tree, i);
-        hd_string text = hd_stacks_text(tree, frame.name);
-        nodes[i] = hd_stacks_find(frames, nodes[frame.caller], text.data, text.size);
-        *out_all = nodes[i] != HD_NONE && ids[nodes[i]] != UINT64_MAX;
-        if (!*out_all) break;
-        out->ids[i] = ids[nodes[i]];
-        out->kinds[i] = (uint8_t)hd_stacks_at(frames, nodes[i]).kind;
-    }
     hd_status status = ids && nodes ? HD_OK : HD_ERR_MEMORY;
+    if (status == HD_OK) hd_trace_stacks_ids(ids, known);
+    if (status == HD_OK) status = match(out_all, out, tree, frames, ids, nodes);
     free(ids);
     free(nodes);
     return status;
