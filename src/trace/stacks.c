@@ -109,15 +109,20 @@ static node *node_at(const hd_stacks *stacks, size_t id)
     return id < stacks->base_count ? &stacks->base->nodes[id] : &stacks->nodes[id - stacks->base_count];
 }
 
+static size_t free_slot(const uint32_t *slots, size_t mask, uint32_t caller, uint32_t name)
+{
+    size_t at = slot_of(caller, name) & mask;
+    while (slots[at]) at = (at + 1) & mask;
+    return at;
+}
+
 static bool make_slots(hd_stacks *stacks, size_t mask)
 {
     uint32_t *slots = calloc(mask + 1, sizeof *slots);
     if (!slots) return false;
     for (size_t i = stacks->base ? stacks->base_count : 1; i < stacks->count; i++) {
         const node *n = &stacks->nodes[i - stacks->base_count];
-        size_t at = slot_of(n->caller, n->name) & mask;
-        while (slots[at]) at = (at + 1) & mask;
-        slots[at] = (uint32_t)i;
+        slots[free_slot(slots, mask, n->caller, n->name)] = (uint32_t)i;
     }
     free(stacks->slots);
     stacks->slots = slots;
@@ -143,9 +148,13 @@ uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_fr
     assert(!stacks->frozen);
     if (!stacks->slots && !make_slots(stacks, stacks->slot_mask)) return HD_NONE;
     size_t at;
-    uint32_t found = caller < stacks->base_count ? find(&at, stacks->base, stacks->base, caller, name) : 0;
-    if (!found) found = find(&at, stacks, stacks, caller, name);
-    if (found) return found;
+    if (caller + 1 == stacks->count) { /* the newest node has no callees: there is nothing to be compared */
+        at = free_slot(stacks->slots, stacks->slot_mask, caller, name);
+    } else {
+        uint32_t found = caller < stacks->base_count ? find(&at, stacks->base, stacks->base, caller, name) : 0;
+        if (!found) found = find(&at, stacks, stacks, caller, name);
+        if (found) return found;
+    }
     uint32_t depth = node_at(stacks, caller)->depth + 1;
     size_t own = stacks->count - stacks->base_count;
     if (stacks->count >= HD_NONE - 1 || depth >> DEPTH_BITS ||
