@@ -54,8 +54,9 @@ void hd_stacks_free(hd_stacks *stacks);
 /* The id of a frame's name (copied in), 1 and up; "" is 0. Any bytes; equal texts have equal ids. HD_NONE: no memory.
  */
 uint32_t hd_stacks_name(hd_stacks *stacks, const char *data, size_t size);
-/* The node of a frame called from `caller`. HD_NONE: no memory, or 2^32 - 1 nodes. A node's kind is that of its first
- * call. caller and name may be HD_NONE, which is then returned: only the last of a row of calls needs a look. */
+/* The node of a frame called from `caller`. HD_NONE: no memory, 2^32 - 1 nodes, or 2^28 above each other. A node's kind
+ * is that of its first call. caller and name may be HD_NONE, which is then returned: only the last of a row of calls
+ * needs a look. */
 uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_frame_kind kind);
 
 uint32_t hd_stacks_count(const hd_stacks *stacks); /* nodes, the empty stack included: from 1 */

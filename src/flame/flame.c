@@ -62,31 +62,37 @@ bool hd_flame_format_of(hd_flame_format *out, const char *path)
     return false;
 }
 
-static void *widen(void *list, size_t size, size_t old_size)
+/* Memory that is not used yet stays untouched. */
+static void *widen(void *list, size_t capacity, size_t old_capacity)
 {
-    char *wider = realloc(list, size);
-    if (wider) memset(wider + old_size, 0, size - old_size);
+    int64_t *wider = calloc(capacity, sizeof *wider);
+    if (!wider) return NULL;
+    if (old_capacity) memcpy(wider, list, old_capacity * sizeof *wider);
+    free(list);
     return wider;
 }
 
 /* Three arrays that grow together: the capacity is theirs once all have it. */
-hd_status flame_make_room(hd_flame *flame, hd_error *err)
+hd_status flame_reserve(hd_flame *flame, size_t capacity, hd_error *err)
 {
-    if (!flame->stacks) HD_TRY(hd_stacks_new(&flame->stacks, err));
-    size_t count = hd_stacks_count(flame->stacks), capacity = flame->capacity ? flame->capacity : 1024;
-    if (count <= flame->capacity) return HD_OK;
-    while (capacity < count) capacity += capacity / 4;
-    size_t size = capacity * sizeof(int64_t), old_size = flame->capacity * sizeof(int64_t);
-    int64_t *self = widen(flame->self, size, old_size);
+    if (capacity <= flame->capacity) return HD_OK;
+    int64_t *self = widen(flame->self, capacity, flame->capacity);
     if (self) flame->self = self;
-    int64_t *total = realloc(flame->total, size); /* flame_total fills it, but for an empty flame */
+    int64_t *total = widen(flame->total, capacity, flame->capacity);
     if (total) flame->total = total;
-    if (total && !flame->capacity) memset(total, 0, size);
-    uint64_t *counts = widen(flame->count, size, old_size);
+    uint64_t *counts = widen(flame->count, capacity, flame->capacity);
     if (counts) flame->count = counts;
     if (!self || !total || !counts) return HD_NOMEM(err);
     flame->capacity = capacity;
     return HD_OK;
+}
+
+hd_status flame_make_room(hd_flame *flame, hd_error *err)
+{
+    if (!flame->stacks) HD_TRY(hd_stacks_new(&flame->stacks, err));
+    size_t count = hd_stacks_count(flame->stacks), capacity = flame->capacity ? flame->capacity : 1024;
+    while (capacity < count) capacity *= 2;
+    return flame_reserve(flame, capacity, err);
 }
 
 void flame_total(int64_t *total, const int64_t *self, const hd_stacks *stacks)

@@ -21,6 +21,8 @@ static inline int64_t flame_sum(int64_t a, int64_t b)
 
 /* A tree and room for a weight of each of its nodes; fine to call again whenever nodes came. */
 hd_status flame_make_room(hd_flame *flame, hd_error *err);
+/* For so many nodes, which are expected. */
+hd_status flame_reserve(hd_flame *flame, size_t capacity, hd_error *err);
 /* total[] from self[]: callers have smaller numbers than their callees, so one pass from the last node to the first
  * does. */
 void flame_total(int64_t *total, const int64_t *self, const hd_stacks *stacks);

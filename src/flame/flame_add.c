@@ -7,6 +7,7 @@
 
 #include "convert/convert_window.h"
 #include "flame/flame_add.h"
+#include "trace/trace_stacks.h"
 
 bool flame_clip(int64_t *out_ns, const flame_adder *adder, int64_t start_ns, int64_t duration_ns)
 {
@@ -142,6 +143,7 @@ hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *c
     flame_paths_deinit(&a);
     flame->traces++;
     if (status != HD_OK) return status;
+    hd_stacks_rest(flame->stacks);
     flame_total(flame->total, flame->self, flame->stacks);
     return count_cut_names(flame, err);
 }

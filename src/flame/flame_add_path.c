@@ -98,7 +98,9 @@ hd_status flame_source(flame_adder *adder, const hd_stacks *stacks)
     adder->under_root_count = 0;
     adder->no_stack = hd_stacks_name(adder->flame->stacks, FLAME_NO_STACK, strlen(FLAME_NO_STACK));
     bool fine = adder->no_stack != HD_NONE && (adder->memo.slots || grow_memo(&adder->memo));
-    return fine ? HD_OK : HD_NOMEM(adder->err);
+    size_t expected = hd_stacks_count(stacks) + (size_t)hd_stacks_count(stacks) / 2; /* the same, and leaves */
+    return fine ? flame_reserve(adder->flame, expected < FLAME_NODES ? expected : FLAME_NODES, adder->err)
+                : HD_NOMEM(adder->err);
 }
 
 /* Names that came to the source since. */

@@ -177,12 +177,11 @@ hd_status attribution_copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stac
 {
     uint32_t count = hd_stacks_count(from), names = hd_stacks_name_count(from);
     uint32_t *map = malloc((size_t)count * sizeof *map), *name_map = calloc((size_t)names + 1, sizeof *name_map);
-    if (map && name_map && hd_stacks_count(to) == 1) {
-        hd_status status = hd_stacks_copy(to, from, err);
+    if (map && hd_stacks_stand_upon(to, from)) {
         for (uint32_t i = 0; i < count; i++) map[i] = i;
         free(name_map);
         *out_map = map;
-        return status;
+        return HD_OK;
     }
     bool done = map && name_map;
     for (uint32_t i = 1; i < names && done; i++) {

@@ -1,10 +1,13 @@
 /* stacks.c - the tree of frames
  *
  * Nodes are found by (caller, name) in an open-addressed table of node numbers; 0, the root, is never looked up there
- * and marks a free slot. A tree that was frozen or copied has no table until a frame is looked up.
+ * and marks a free slot. A tree may stand upon another that does not change any more, whose nodes it has without a
+ * copy: they are looked up there, and only what is more is its own.
  */
 #include "heddle/stacks.h"
 
+#include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +17,23 @@
 #include "trace/strings.h"
 #include "trace/trace_stacks.h"
 
+enum { DEPTH_BITS = 28 };
+
 typedef struct node {
-    uint32_t caller, name, depth;
-    uint32_t kind; /* hd_frame_kind */
+    uint32_t caller, name;
+    uint32_t depth : DEPTH_BITS, kind : 32 - DEPTH_BITS; /* hd_frame_kind */
 } node;
 
+static_assert(HD_FRAME_KINDS <= 1 << (32 - DEPTH_BITS), "kinds fit");
+
 struct hd_stacks {
+    atomic_uint holders;
+    bool frozen;
+    hd_stacks *base; /* frozen, NULL: none; its nodes are the first here, and its names have the same ids */
+    size_t base_count;
     hd_strings names;
-    node *nodes;
-    size_t count, capacity;
+    node *nodes;            /* from base_count on */
+    size_t count, capacity; /* with those of the base; of `nodes` */
     uint32_t *slots;
     size_t slot_mask;
 };
@@ -55,6 +66,7 @@ hd_status hd_stacks_new(hd_stacks **out, hd_error *err)
     hd_stacks *stacks = calloc(1, sizeof *stacks);
     *out = NULL;
     if (!stacks) return HD_NOMEM(err);
+    atomic_init(&stacks->holders, 1);
     hd_status status = hd_strings_init(&stacks->names, err);
     stacks->slot_mask = 1023;
     stacks->slots = calloc(stacks->slot_mask + 1, sizeof *stacks->slots);
@@ -72,7 +84,8 @@ hd_status hd_stacks_new(hd_stacks **out, hd_error *err)
 
 void hd_stacks_free(hd_stacks *stacks)
 {
-    if (!stacks) return;
+    if (!stacks || atomic_fetch_sub(&stacks->holders, 1) > 1) return;
+    hd_stacks_free(stacks->base);
     hd_strings_deinit(&stacks->names);
     free(stacks->nodes);
     free(stacks->slots);
@@ -91,17 +104,25 @@ static size_t slot_of(uint32_t caller, uint32_t name)
     return (size_t)hd_fold((uint64_t)caller << 32 | name, 0x9e3779b97f4a7c15u);
 }
 
-/* Room for the nodes there are, half of the slots free. */
-static bool make_slots(hd_stacks *stacks)
+static node *node_at(const hd_stacks *stacks, size_t id)
 {
-    size_t mask = stacks->slot_mask;
-    while (stacks->count * 2 > mask) mask = mask * 2 + 1;
+    return id < stacks->base_count ? &stacks->base->nodes[id] : &stacks->nodes[id - stacks->base_count];
+}
+
+static size_t free_slot(const uint32_t *slots, size_t mask, uint32_t caller, uint32_t name)
+{
+    size_t at = slot_of(caller, name) & mask;
+    while (slots[at]) at = (at + 1) & mask;
+    return at;
+}
+
+static bool make_slots(hd_stacks *stacks, size_t mask)
+{
     uint32_t *slots = calloc(mask + 1, sizeof *slots);
     if (!slots) return false;
-    for (size_t i = 1; i < stacks->count; i++) {
-        size_t at = slot_of(stacks->nodes[i].caller, stacks->nodes[i].name) & mask;
-        while (slots[at]) at = (at + 1) & mask;
-        slots[at] = (uint32_t)i;
+    for (size_t i = stacks->base ? stacks->base_count : 1; i < stacks->count; i++) {
+        const node *n = &stacks->nodes[i - stacks->base_count];
+        slots[free_slot(slots, mask, n->caller, n->name)] = (uint32_t)i;
     }
     free(stacks->slots);
     stacks->slots = slots;
@@ -109,61 +130,75 @@ static bool make_slots(hd_stacks *stacks)
     return true;
 }
 
+/* The node, or 0 and the slot where it belongs. `of` has `in` among its nodes: itself or its base. */
+static uint32_t find(size_t *out_slot, const hd_stacks *in, const hd_stacks *of, uint32_t caller, uint32_t name)
+{
+    size_t at = slot_of(caller, name) & in->slot_mask;
+    for (uint32_t found; (found = in->slots[at]) != 0; at = (at + 1) & in->slot_mask) {
+        const node *n = node_at(of, found);
+        if (n->caller == caller && n->name == name) return found;
+    }
+    *out_slot = at;
+    return 0;
+}
+
 uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_frame_kind kind)
 {
     if (caller == HD_NONE || name == HD_NONE) return HD_NONE;
-    if (!stacks->slots && !make_slots(stacks)) return HD_NONE;
-    size_t at = slot_of(caller, name) & stacks->slot_mask;
-    for (uint32_t found; (found = stacks->slots[at]) != 0; at = (at + 1) & stacks->slot_mask) {
-        if (stacks->nodes[found].caller == caller && stacks->nodes[found].name == name) return found;
+    assert(!stacks->frozen);
+    if (!stacks->slots && !make_slots(stacks, stacks->slot_mask)) return HD_NONE;
+    size_t at;
+    if (caller + 1 == stacks->count) { /* the newest node has no callees: there is nothing to be compared */
+        at = free_slot(stacks->slots, stacks->slot_mask, caller, name);
+    } else {
+        uint32_t found = caller < stacks->base_count ? find(&at, stacks->base, stacks->base, caller, name) : 0;
+        if (!found) found = find(&at, stacks, stacks, caller, name);
+        if (found) return found;
     }
-    if (stacks->count >= HD_NONE - 1 ||
-        !hd_grow((void **)&stacks->nodes, &stacks->capacity, stacks->count, sizeof *stacks->nodes))
+    uint32_t depth = node_at(stacks, caller)->depth + 1;
+    size_t own = stacks->count - stacks->base_count;
+    if (stacks->count >= HD_NONE - 1 || depth >> DEPTH_BITS ||
+        !hd_grow((void **)&stacks->nodes, &stacks->capacity, own, sizeof *stacks->nodes))
         return HD_NONE;
     uint32_t id = (uint32_t)stacks->count++;
-    stacks->nodes[id] = (node){caller, name, stacks->nodes[caller].depth + 1, kind};
+    stacks->nodes[own] = (node){caller, name, depth, kind};
     stacks->slots[at] = id;
-    if (stacks->count * 2 > stacks->slot_mask && !make_slots(stacks)) return HD_NONE;
+    if ((own + 1) * 3 > stacks->slot_mask * 2 && !make_slots(stacks, stacks->slot_mask * 2 + 1)) return HD_NONE;
     return id;
+}
+
+void hd_stacks_rest(hd_stacks *stacks)
+{
+    assert(!stacks->frozen); /* trees upon it look into the table */
+    free(stacks->slots);
+    stacks->slots = NULL;
 }
 
 void hd_stacks_freeze(hd_stacks *stacks)
 {
-    node *nodes = realloc(stacks->nodes, stacks->count * sizeof *nodes);
+    size_t own = stacks->count - stacks->base_count;
+    node *nodes = own ? realloc(stacks->nodes, own * sizeof *nodes) : NULL;
     if (nodes) {
         stacks->nodes = nodes;
-        stacks->capacity = stacks->count;
+        stacks->capacity = own;
     }
-    free(stacks->slots);
-    stacks->slots = NULL;
     hd_strings_freeze(&stacks->names);
+    stacks->frozen = true;
 }
 
-hd_status hd_stacks_copy(hd_stacks *to, const hd_stacks *from, hd_error *err)
+bool hd_stacks_stand_upon(hd_stacks *stacks, const hd_stacks *base)
 {
-    uint32_t names = hd_stacks_name_count(from), *name_of = calloc(names, sizeof *name_of);
-    node *nodes = malloc(from->count * sizeof *nodes);
-    bool done = name_of && nodes;
-    for (uint32_t i = 1; i < names && done; i++) {
-        hd_string text = hd_stacks_text(from, i);
-        name_of[i] = hd_stacks_name(to, text.data, text.size);
-        done = name_of[i] != HD_NONE;
+    uint32_t names = hd_stacks_name_count(base);
+    if (!base->frozen || base->base || stacks->base || stacks->count > 1) return false;
+    for (uint32_t i = 1; i < names; i++) {
+        hd_string text = hd_stacks_text(base, i);
+        if (hd_stacks_name(stacks, text.data, text.size) != i) return false; /* other names were there before */
     }
-    if (done) {
-        for (size_t i = 0; i < from->count; i++) {
-            nodes[i] = from->nodes[i];
-            nodes[i].name = name_of[nodes[i].name];
-        }
-        free(to->nodes);
-        free(to->slots);
-        to->nodes = nodes;
-        to->slots = NULL;
-        to->count = to->capacity = from->count;
-    } else {
-        free(nodes);
-    }
-    free(name_of);
-    return done ? HD_OK : HD_NOMEM(err);
+    hd_stacks *held = (hd_stacks *)(uintptr_t)base; /* only its holders change */
+    atomic_fetch_add(&held->holders, 1);
+    stacks->base = held;
+    stacks->count = stacks->base_count = base->count;
+    return true;
 }
 
 uint32_t hd_stacks_count(const hd_stacks *stacks)
@@ -173,7 +208,7 @@ uint32_t hd_stacks_count(const hd_stacks *stacks)
 
 hd_frame hd_stacks_at(const hd_stacks *stacks, uint32_t id)
 {
-    const node *n = &stacks->nodes[id];
+    const node *n = node_at(stacks, id);
     return (hd_frame){n->caller, n->name, (hd_frame_kind)n->kind, n->depth};
 }
 

@@ -365,7 +365,9 @@ static hd_status read_own(hd_trace_stacks *s, hd_error *err)
     s->has_texts = true;
     if (!grow_slots(s)) return HD_NOMEM(err);
     hd_string json = hd_trace_metadata_find(s->trace, "stackFrames");
-    return json.size ? read_tree(s, json, err) : HD_OK;
+    if (json.size) HD_TRY(read_tree(s, json, err));
+    hd_stacks_freeze(s->tree);
+    return HD_OK;
 }
 
 hd_status hd_trace_stacks_open(hd_trace_stacks **out, const hd_trace *trace, hd_error *err)

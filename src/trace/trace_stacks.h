@@ -16,11 +16,16 @@ void hd_trace_stacks_ids(uint64_t *out, const hd_trace_stacks *stacks);
  * already stay, which must be a JSON object. */
 hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err);
 
-/* Hardly more frames will come: give back what only finding them needs; the next push makes it anew. */
+/* No more frames will come for a while: the memory that only finding them needs is given back until then. */
+void hd_stacks_rest(hd_stacks *stacks);
+
+/* No more frames will come, and no more memory is held than they need. */
 void hd_stacks_freeze(hd_stacks *stacks);
 
-/* The nodes of another tree, under the same numbers, in one that has none. */
-hd_status hd_stacks_copy(hd_stacks *to, const hd_stacks *from, hd_error *err);
+/* An empty tree gets all nodes and names of a frozen one, under the same numbers and without a copy: both hold them
+ * until they are freed. false: it cannot, since it has names already, or there is no memory. Some names may then be in
+ * it. */
+bool hd_stacks_stand_upon(hd_stacks *stacks, const hd_stacks *base);
 
 /* The tree that the trace keeps and that its stackFrames are, else NULL. */
 const hd_stacks *hd_kept_stacks_tree(const hd_trace *trace);

@@ -357,7 +357,11 @@ static hd_stacks *copy_of(const hd_stacks *tree)
 {
     hd_stacks *copy;
     assert_int_equal(hd_stacks_new(&copy, NULL), HD_OK);
-    assert_int_equal(hd_stacks_copy(copy, tree, NULL), HD_OK);
+    for (uint32_t i = 1; i < hd_stacks_count(tree); i++) {
+        hd_frame frame = hd_stacks_at(tree, i);
+        hd_string name = hd_stacks_text(tree, frame.name);
+        assert_int_equal(hd_stacks_push(copy, frame.caller, hd_stacks_name(copy, name.data, name.size), frame.kind), i);
+    }
     return copy;
 }
 
@@ -453,10 +457,10 @@ static void test_trace_stacks__json_and_store_keep_them(void **state)
     }
 }
 
-static void test_stacks__a_copy_grows_on_its_own(void **state)
+static void test_stacks__a_tree_upon_another_grows_on_its_own(void **state)
 {
     (void)state;
-    hd_stacks *tree;
+    hd_stacks *tree, *upon[2], *other;
     assert_int_equal(hd_stacks_new(&tree, NULL), HD_OK);
     for (uint32_t i = 0; i < 5000; i++) {
         char text[16];
@@ -464,27 +468,42 @@ static void test_stacks__a_copy_grows_on_its_own(void **state)
         push(tree, i / 10, text);
     }
     uint32_t count = hd_stacks_count(tree);
-    hd_stacks *copy;
-    assert_int_equal(hd_stacks_new(&copy, NULL), HD_OK);
-    name_of(copy, "other"); /* names may be there before */
-    assert_int_equal(hd_stacks_copy(copy, tree, NULL), HD_OK);
-    hd_stacks_freeze(tree); /* may be pushed to again */
-    hd_stacks *both[] = {tree, copy};
+    hd_stacks *whole = copy_of(tree);
+    assert_int_equal(hd_stacks_new(&other, NULL), HD_OK);
+    assert_false(hd_stacks_stand_upon(other, tree)); /* which may still grow */
+    hd_stacks_freeze(tree);
+    name_of(other, "other");
+    assert_false(hd_stacks_stand_upon(other, tree)); /* its ids are taken */
+    hd_stacks_free(other);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(hd_stacks_count(both[i]), count);
-        for (uint32_t n = 1; n < count; n++) {
-            hd_frame frame = hd_stacks_at(both[i], n);
-            assert_int_equal(hd_stacks_push(both[i], frame.caller, frame.name, HD_FRAME_OS), n);
-            assert_int_equal(hd_stacks_at(both[i], n).kind, HD_FRAME_NATIVE);
-            assert_int_equal(frame.depth, hd_stacks_at(both[i], frame.caller).depth + 1);
-            hd_string a = hd_stacks_text(tree, hd_stacks_at(tree, n).name), b = hd_stacks_text(both[i], frame.name);
-            assert_int_equal(a.size, b.size);
-            assert_memory_equal(a.data, b.data, a.size);
-        }
-        assert_int_equal(push(both[i], count - 1, "new"), count);
+        assert_int_equal(hd_stacks_new(&upon[i], NULL), HD_OK);
+        assert_true(hd_stacks_stand_upon(upon[i], tree));
+        assert_false(hd_stacks_stand_upon(upon[i], tree));
     }
-    hd_stacks_free(tree);
-    hd_stacks_free(copy);
+    hd_stacks_free(tree); /* the others hold it */
+    uint64_t seed = 11;
+    for (int i = 0; i < 20000; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "f%u", random_next(&seed) % 75); /* old frames and new ones */
+        uint32_t caller = random_next(&seed) % hd_stacks_count(whole), expected = push(whole, caller, text);
+        assert_int_equal(push(upon[0], caller, text), expected);
+        if (i % 500 == 0) hd_stacks_rest(upon[0]); /* and goes on */
+        if (i % 500 == 0) hd_stacks_rest(whole);
+        assert_int_equal(hd_stacks_count(upon[1]), count);
+    }
+    assert_int_equal(hd_stacks_count(upon[0]), hd_stacks_count(whole));
+    assert_true(hd_stacks_count(whole) > count + 4000);
+    for (uint32_t n = 0; n < hd_stacks_count(whole); n++) {
+        hd_frame a = hd_stacks_at(whole, n), b = hd_stacks_at(upon[0], n);
+        assert_int_equal(a.caller, b.caller);
+        assert_int_equal(a.depth, b.depth);
+        assert_int_equal(a.kind, b.kind);
+        hd_string x = hd_stacks_text(whole, a.name), y = hd_stacks_text(upon[0], b.name);
+        assert_int_equal(x.size, y.size);
+        assert_memory_equal(x.data, y.data, x.size);
+    }
+    for (int i = 0; i < 2; i++) hd_stacks_free(upon[i]);
+    hd_stacks_free(whole);
 }
 
 /* ---- kept by the trace --------------------------------------------------------------------------------------------
@@ -694,7 +713,7 @@ int main(void)
         cmocka_unit_test(test_trace_stacks__a_trace_without_frames_has_the_empty_stack),
         cmocka_unit_test(test_trace_stacks__a_million_frames_deep_is_fine),
         cmocka_unit_test(test_trace_stacks__json_and_store_keep_them),
-        cmocka_unit_test(test_stacks__a_copy_grows_on_its_own),
+        cmocka_unit_test(test_stacks__a_tree_upon_another_grows_on_its_own),
         cmocka_unit_test(test_kept_stacks__metadata_is_as_if_it_were_saved),
         cmocka_unit_test(test_kept_stacks__text_that_takes_their_place_counts),
         cmocka_unit_test(test_kept_stacks__threads_that_ask_get_one_text),
