@@ -372,6 +372,8 @@ test("hostile names are text and nothing else", async page => {
   }
   assert.equal(await page.evaluate(() => window.hacked), undefined);
   await page.setViewportSize({width: 900, height: 500});
+  await page.waitForFunction(() => document.documentElement.clientWidth <= 900 &&
+    document.querySelector("svg").getBoundingClientRect().width <= 900);
   await hover(page, (await labels(page)).find(text => text.startsWith("longest")));
   const tip = await page.$eval(".tip div", e => e.getBoundingClientRect().toJSON());
   assert.ok(tip.left >= 0 && tip.right <= 900 && tip.top >= 0 && tip.bottom <= 500, JSON.stringify(tip));

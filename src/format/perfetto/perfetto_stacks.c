@@ -239,7 +239,9 @@ static hd_status match(bool *out_all, frame_ids *out, const hd_stacks *tree, con
     uint32_t count = hd_stacks_count(frames);
     hd_status status = hd_stacks_new(&copy, NULL);
     if (status != HD_OK) return status;
-    status = hd_stacks_copy(copy, frames, NULL);
+    for (uint32_t i = 1; i < count && status == HD_OK; i++) {
+        if (push_frame(copy, hd_stacks_at(frames, i).caller, frames, i) != i) status = HD_ERR_MEMORY;
+    }
     nodes[0] = HD_STACK_NONE;
     *out_all = status == HD_OK;
     for (uint32_t i = 1; i < out->count && *out_all; i++) {
