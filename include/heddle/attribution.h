@@ -8,7 +8,7 @@
  *   SEQUENCE  the same for a thread whose ids the GPU side does not know, assigned by agreement of the whole sequence
  *   ORDER     the same where the GPU side has no launches, only kernels with ids that tell their order
  *   SLICES    the slices around the launch on its thread: Kineto's python_function, cpu_op, user_annotation. A launch
- *             that none encloses has itself for a stack, but not where samples are given: there its sample is missing
+ *             that none encloses has itself for a stack, but not where stacks were recorded: there its own is missing
  * One sample belongs to one launch, one launch to one sample; all work of a graph belongs to the graph's launch.
  */
 #ifndef HEDDLE_ATTRIBUTION_H

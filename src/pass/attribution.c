@@ -107,10 +107,19 @@ static void sum_up(hd_attribution *a)
     }
 }
 
-/* Where stacks were recorded, the call alone is none: its sample is missing, and that is to be seen. */
-static void drop_bare_calls(hd_attribution *a)
+static bool is_recorded(uint8_t rule)
 {
-    for (size_t i = 0; i < a->launches.launch_count; i++) {
+    return rule != HD_RULE_NONE && rule != HD_RULE_SLICES;
+}
+
+/* Where stacks were recorded, also by who made this trace, the call alone is none: its sample is missing, and that is
+ * to be seen. */
+static void drop_bare_calls(hd_attribution *a, bool has_samples)
+{
+    size_t launches = a->launches.launch_count, works = a->launches.work_count;
+    for (size_t i = 0; i < launches && !has_samples; i++) has_samples = is_recorded(a->launch_rule[i]);
+    for (size_t i = 0; i < works && !has_samples; i++) has_samples = is_recorded(a->work_rule[i]);
+    for (size_t i = 0; i < launches && has_samples; i++) {
         if (a->launch_rule[i] != HD_RULE_SLICES || hd_stacks_at(a->stacks, a->launch_stack[i]).depth > 1) continue;
         a->launch_rule[i] = HD_RULE_NONE;
         a->launch_stack[i] = HD_STACK_NONE;
@@ -144,7 +153,7 @@ hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace 
     HD_TRY(attribution_from_given(out, gpu, options, err));
     HD_TRY(attribution_from_samples(out, gpu, cpu, options, err));
     HD_TRY(attribution_from_slices(out, gpu, options, err));
-    if (cpu && cpu != gpu) drop_bare_calls(out);
+    drop_bare_calls(out, cpu && cpu != gpu);
     HD_TRY(spread(out, err));
     sum_up(out);
     return HD_OK;
