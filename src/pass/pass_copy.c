@@ -76,11 +76,6 @@ uint32_t hd_copy_track(hd_copy *copy, uint32_t source_track)
     return *id;
 }
 
-void hd_copy_use_track(hd_copy *copy, uint32_t source_track, uint32_t builder_track)
-{
-    if (source_track < copy->tracks.count) copy->tracks.ids[source_track] = builder_track;
-}
-
 hd_status hd_copy_tracks(hd_copy *copy, const uint8_t *keep, const hd_ident *pids, hd_error *err)
 {
     copy->pids = pids;

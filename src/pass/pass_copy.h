@@ -67,8 +67,6 @@ void hd_copy_free(hd_copy *copy);
 hd_status hd_copy_tracks(hd_copy *copy, const uint8_t *keep, const hd_ident *pids, hd_error *err);
 /* The builder's track and string for one of the source. */
 uint32_t hd_copy_track(hd_copy *copy, uint32_t source_track);
-/* What hd_copy_track says of it from now on. */
-void hd_copy_use_track(hd_copy *copy, uint32_t source_track, uint32_t builder_track);
 uint32_t hd_copy_string(hd_copy *copy, uint32_t source_string);
 /* Ids for hd_copy_change that stand for a track, a string of the builder; HD_NONE when memory runs out. */
 uint32_t hd_copy_add_track(hd_copy *copy, uint32_t builder_track);

@@ -103,7 +103,7 @@ static void test_align__one_lost_on_either_side_is_no_shift_of_all_between(NO_ST
 
 static void test_align__names_decide_where_time_does_not(NO_STATE)
 {
-    expect((int64_t[]){5, 5, 5, 5}, "1323", (int64_t[]){5, 5, 5, 5, 5}, "12323", "0234" + 0);
+    expect((int64_t[]){5, 5, 5, 5}, "1323", (int64_t[]){5, 5, 5, 5, 5}, "12323", "0234");
     expect((int64_t[]){0, 10, 20}, "123", (int64_t[]){0, 10, 20}, "134", "0-1");
 }
 
