@@ -15,4 +15,7 @@ char *stack_dump_text(const char *text, size_t size, const hd_read_options *opti
 void stack_cut_everywhere(const char *text, size_t size);
 void stack_flip_everywhere(const char *text, size_t size);
 
+/* For fuzz targets: reads the text; what comes of it as `format` must survive JSON, sample by sample, or it aborts. */
+void stack_fuzz(const char *text, size_t size, const char *format);
+
 #endif

@@ -156,6 +156,9 @@ typedef struct hd_event {
     uint32_t args_row;
 } hd_event;
 
+/* The arguments of the rows of a shape; NULL: no row has it, or it has no keys. */
+const hd_arg_group *hd_block_group(const hd_block *block, uint32_t shape);
+
 void hd_block_event(hd_event *out, const hd_block *block, uint32_t row);
 
 /* ---- strings --------------------------------------------------------------------------------------- */

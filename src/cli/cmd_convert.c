@@ -218,18 +218,6 @@ static void say_text(cli_printer *p, const hd_convert_report *r, const char *out
             hd_text_count(b, r->events_out), r->losses ? hd_text_count(c, r->losses) : "nothing");
 }
 
-static void say_output(cli_printer *p, const char *out)
-{
-    hd_table_builder *b;
-    hd_table *table;
-    if (hd_table_builder_new(&b, "output", &p->run->err) != HD_OK) return;
-    hd_table_add_column(b, "output", HD_VALUE_STRING);
-    hd_table_add_text(b, out);
-    if (hd_table_finish(&table, b, &p->run->err) != HD_OK) return;
-    hd_table_write_members(table, 0, (hd_sink){cli_printer_write, p}, &p->run->err);
-    hd_table_free(table);
-}
-
 static void say_json(cli_printer *p, const hd_convert_report *r, const char *out)
 {
     hd_error *err = &p->run->err;
@@ -250,7 +238,7 @@ static void say_json(cli_printer *p, const hd_convert_report *r, const char *out
         {"snapped_crossings", r->snapped_crossings},
     };
     cli_say(p, "{\n  ");
-    say_output(p, out);
+    cli_say_text_json(p, "output", out);
     cli_say(p, ",\n  \"format\": \"%s\",\n  \"written\": %s,\n  \"ranks_by_place\": %s", r->format,
             r->written ? "true" : "false", r->ranks_by_place ? "true" : "false");
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)

@@ -226,7 +226,7 @@ static void say_json(cli_printer *p, const flame_out *out, const hd_report *repo
     const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
     cli_say(p, "{\n  ");
     if (out->is_trace) {
-        flame_out_json_text(p, "output", out->path);
+        cli_say_text_json(p, "output", out->path);
         cli_say(p, ",\n  \"format\": \"%s\"", out->format_name);
     } else {
         flame_out_say_json(p, out, flame, written);

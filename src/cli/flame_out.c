@@ -196,23 +196,10 @@ void flame_out_say_damage(cli_run *run, const char *path, const hd_trace *trace)
             hd_text_count(a, repaired), hd_text_count(b, lost));
 }
 
-void flame_out_json_text(cli_printer *printer, const char *key, const char *text)
-{
-    hd_table_builder *b;
-    hd_table *table;
-    hd_error *err = &printer->run->err;
-    if (hd_table_builder_new(&b, key, err) != HD_OK) return;
-    hd_table_add_column(b, key, HD_VALUE_STRING);
-    hd_table_add_text(b, text);
-    if (hd_table_finish(&table, b, err) != HD_OK) return;
-    hd_table_write_members(table, 0, (hd_sink){cli_printer_write, printer}, err);
-    hd_table_free(table);
-}
-
 void flame_out_say_json(cli_printer *printer, const flame_out *out, const hd_flame *flame,
                         const hd_flame_written *written)
 {
-    flame_out_json_text(printer, "output", out->path);
+    cli_say_text_json(printer, "output", out->path);
     cli_say(printer,
             ",\n  \"format\": \"%s\",\n  \"of\": \"%s\",\n  \"unit\": \"%s\",\n  \"total\": %" PRId64
             ",\n  \"no_stack\": %" PRId64 ",\n  \"no_stack_count\": %" PRIu64 ",\n  \"pending\": %" PRIu64

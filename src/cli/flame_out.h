@@ -38,7 +38,4 @@ void flame_out_say_damage(cli_run *run, const char *path, const hd_trace *trace)
 void flame_out_say_json(cli_printer *printer, const flame_out *out, const hd_flame *flame,
                         const hd_flame_written *written);
 
-/* One member, escaped. */
-void flame_out_json_text(cli_printer *printer, const char *key, const char *text);
-
 #endif

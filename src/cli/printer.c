@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 
+#include "heddle/report.h"
+
 hd_status cli_printer_write(void *user, const char *data, size_t size)
 {
     cli_printer *p = user;
@@ -41,4 +43,17 @@ hd_status cli_say_table_json(cli_printer *printer, const char *key, hd_status st
     status = hd_table_write(*table, (hd_sink){cli_printer_write, printer}, &style, &printer->run->err);
     hd_table_free(*table);
     return status;
+}
+
+void cli_say_text_json(cli_printer *printer, const char *key, const char *text)
+{
+    hd_table_builder *b;
+    hd_table *table;
+    hd_error *err = &printer->run->err;
+    if (hd_table_builder_new(&b, key, err) != HD_OK) return;
+    hd_table_add_column(b, key, HD_VALUE_STRING);
+    hd_table_add_text(b, text);
+    if (hd_table_finish(&table, b, err) != HD_OK) return;
+    hd_table_write_members(table, 0, (hd_sink){cli_printer_write, printer}, err);
+    hd_table_free(table);
 }

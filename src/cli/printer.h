@@ -16,6 +16,8 @@ hd_status cli_printer_write(void *user, const char *data, size_t size);
 void cli_say(cli_printer *printer, const char *format, ...) HD_PRINTF(2, 3);
 /* Names come from the input: any length, and control characters do not reach the terminal. */
 void cli_say_name(cli_printer *printer, const char *name);
+/* `"key": "text"`, escaped. */
+void cli_say_text_json(cli_printer *printer, const char *key, const char *text);
 /* What `key` is in JSON: the table's rows. `status` is how making it went; it is freed. */
 hd_status cli_say_table_json(cli_printer *printer, const char *key, hd_status status, hd_table **table);
 

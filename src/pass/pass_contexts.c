@@ -117,9 +117,11 @@ static void count_chunk(walk_worker *me, const hd_block *block, uint32_t first, 
     }
 }
 
-static void count_rows(void *state)
+typedef void chunk_step(walk_worker *me, const hd_block *block, uint32_t first, uint32_t count, size_t *next_wanted);
+
+/* The blocks of a worker, piece by piece. */
+static void each_chunk(walk_worker *me, chunk_step *step)
 {
-    walk_worker *me = state;
     const hd_trace *trace = me->w->trace;
     size_t wanted = 0;
     for (size_t i = me->block_from; i < me->block_until; i++) {
@@ -127,10 +129,15 @@ static void count_rows(void *state)
         if (i == me->block_from) wanted = wanted_from(me->w->options, block->first_row);
         for (uint32_t first = 0, n; first < block->row_count; first += n) {
             n = chunk_rows(block, first);
-            count_chunk(me, block, first, n, &wanted);
+            step(me, block, first, n, &wanted);
         }
         hd_trace_release(trace, block);
     }
+}
+
+static void count_rows(void *state)
+{
+    each_chunk(state, count_chunk);
 }
 
 /* GPU rows are left out: queues, and what has GPU work, unless ops or calls stand on them too. */
@@ -191,18 +198,7 @@ static void gather_chunk(walk_worker *me, const hd_block *block, uint32_t first,
 
 static void gather(void *state)
 {
-    walk_worker *me = state;
-    const hd_trace *trace = me->w->trace;
-    size_t wanted = 0;
-    for (size_t i = me->block_from; i < me->block_until; i++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, i);
-        if (i == me->block_from) wanted = wanted_from(me->w->options, block->first_row);
-        for (uint32_t first = 0, n; first < block->row_count; first += n) {
-            n = chunk_rows(block, first);
-            gather_chunk(me, block, first, n, &wanted);
-        }
-        hd_trace_release(trace, block);
-    }
+    each_chunk(state, gather_chunk);
 }
 
 /* Lanes from lane_from on, as many as fit; their spans' places. */

@@ -97,23 +97,10 @@ static uint32_t *variant_slot(hd_copy *copy, int64_t shape, uint32_t row)
     return &copy->variant_of[(size_t)shape * (HD_COPY_ADDED + 1) + copy->added[row]];
 }
 
-static const hd_arg_group *group_of(const hd_block *block, uint32_t shape)
-{
-    uint32_t low = 0, high = block->group_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (block->groups[middle].shape < shape)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < block->group_count && block->groups[low].shape == shape ? &block->groups[low] : NULL;
-}
-
 static bool make_variant(variant *out, hd_copy *copy, uint32_t source, uint32_t added)
 {
     const hd_shape *shape = hd_trace_shape_at(copy->trace, source);
-    *out = (variant){.source = source, .added = added, .group = group_of(copy->rows.block, source)};
+    *out = (variant){.source = source, .added = added, .group = hd_block_group(copy->rows.block, source)};
     out->kept = malloc(((size_t)shape->key_count + 1) * sizeof *out->kept);
     if (!out->kept) return false;
     for (uint32_t i = 0; i < shape->key_count; i++) {

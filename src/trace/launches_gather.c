@@ -89,18 +89,11 @@ static hd_launch_sort sort_at(const gatherer *g, uint32_t name)
 static const hd_arg_group *group_of(gatherer *g, const hd_block *block, uint32_t shape)
 {
     if (g->last && g->last_of == block && g->last->shape == shape) return g->last;
-    uint32_t low = 0, high = block->group_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (block->groups[middle].shape < shape)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == block->group_count || block->groups[low].shape != shape) return NULL;
-    g->last = &block->groups[low];
+    const hd_arg_group *found = hd_block_group(block, shape);
+    if (!found) return NULL;
+    g->last = found;
     g->last_of = block;
-    return g->last;
+    return found;
 }
 
 /* The number of a row that `places` tells; 0: none. */

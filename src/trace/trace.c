@@ -63,7 +63,7 @@ const uint8_t *hd_trace_order_at(const hd_trace *trace, size_t index, size_t *ou
     return trace->chunk_list[index]->order;
 }
 
-static const hd_arg_group *group_of(const hd_block *block, uint32_t shape)
+const hd_arg_group *hd_block_group(const hd_block *block, uint32_t shape)
 {
     uint32_t low = 0, high = block->group_count;
     while (low < high) {
@@ -100,7 +100,7 @@ void hd_block_event(hd_event *out, const hd_block *block, uint32_t row)
         .shape = (uint32_t)hd_column_at(&c[HD_COL_SHAPE], row),
         .args_row = (uint32_t)hd_column_at(&c[HD_COL_ARGS_ROW], row),
     };
-    out->args = group_of(block, out->shape);
+    out->args = hd_block_group(block, out->shape);
 }
 
 /* ---- strings, shapes, values ------------------------------------------------------------------------ */
