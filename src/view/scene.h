@@ -1,0 +1,101 @@
+/* scene.h - a trace as the page shows it: tracks, and on each track rows of slices that do not overlap
+ *
+ * A scene is made in steps, by one worker thread, while any number of threads read it: the tracks of the trace are
+ * there at once; their rows are laid out one track after the other (view_track.ready); derived tracks come last
+ * (view_scene_add). What was published never changes and lives as long as the scene.
+ */
+#ifndef HD_VIEW_SCENE_H
+#define HD_VIEW_SCENE_H
+
+#include <stdatomic.h>
+
+#include "heddle/index.h"
+#include "heddle/launches.h"
+#include "heddle/trace.h"
+#include "view/rows.h"
+
+typedef enum view_track_kind {
+    VIEW_SECTION, /* a process, device, rank: has tracks below it, no events of its own */
+    VIEW_SLICES,  /* slices, async slices, instants and samples (those two without length), derived ones */
+    VIEW_COUNTER,
+} view_track_kind;
+
+/* Samples of one counter, in order of time. */
+typedef struct view_series {
+    uint32_t name; /* as view_scene_text */
+    const char *unit;
+    size_t count;
+    int64_t *times_ns; /* absolute */
+    double *values;
+    uint32_t *rows; /* of the counter table; NULL: derived */
+    double min, max;
+} view_series;
+
+typedef struct view_track {
+    uint32_t id, parent; /* HD_NONE: none */
+    view_track_kind kind;
+    const char *role; /* as in docs/view-protocol.md; static */
+    char *name;       /* malloc'ed, with its size: may hold NUL */
+    size_t name_size;
+    char *detail;    /* malloc'ed, NULL: none */
+    uint32_t source; /* track of the trace, HD_NONE: none */
+    hd_kind events;  /* table that the rows of its slices are of */
+    bool derived;    /* made of other events: its slices' `row` is the first event that they stand for */
+    bool collapsed;  /* at first */
+    int64_t rank, device, stream, order; /* HD_NO_NUMBER: unknown; `order` sorts tracks of one parent */
+    uint64_t event_count, on_lanes;
+    int64_t start_ns, end_ns, busy_ns; /* HD_NO_TIME: no events */
+    view_rows rows;                    /* VIEW_SLICES, once ready: by depth */
+    view_row summary;                  /* once ready: the union of all rows, of a section: of all slices below it */
+    view_series *series;               /* VIEW_COUNTER */
+    uint32_t series_count;
+    _Atomic(int) ready; /* set with release order when rows, series and summary may be read */
+} view_track;
+
+typedef struct view_scene view_scene;
+
+/* What a scene is called with when something new can be seen, from its worker; `what` is for people, "" when done. */
+typedef void view_scene_news(void *user, const char *what);
+
+/* Takes the trace, which is freed with the scene, also after an error. Tracks are there when this returns; no layout.
+ */
+hd_status view_scene_new(view_scene **out, hd_trace *trace, hd_error *err);
+void view_scene_free(view_scene *scene);
+/* Do the rest: lay out all tracks, find launches, derive. On a thread of the caller's; returns early once *stop. */
+hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene_news *news, void *user, hd_error *err);
+
+const hd_trace *view_scene_trace(const view_scene *scene);
+const hd_index *view_scene_index(const view_scene *scene); /* NULL: not built yet */
+int64_t view_scene_start(const view_scene *scene);         /* ns: the zero of the page's times */
+int64_t view_scene_span(const view_scene *scene);          /* ns, at least 1 */
+uint32_t view_scene_revision(const view_scene *scene);     /* of the tracks */
+uint32_t view_scene_track_count(const view_scene *scene);
+view_track *view_scene_track(const view_scene *scene, uint32_t track);
+/* Track ids in the order in which they are shown; `out` has room for track_count. */
+uint32_t view_scene_order(const view_scene *scene, uint32_t *out);
+/* The track of the scene on which events of a track of the trace stand (its twins share one), HD_NONE: none. */
+uint32_t view_scene_track_of(const view_scene *scene, uint32_t source, hd_kind kind);
+/* NULL: not found yet. */
+const hd_launches *view_scene_launches(const view_scene *scene);
+
+/* Names: string ids of the trace, and behind those texts of the scene's own. */
+uint32_t view_scene_name(view_scene *scene, const char *data, size_t size); /* worker only; HD_NONE: no memory */
+hd_string view_scene_text(const view_scene *scene, uint32_t name);
+uint32_t view_scene_name_count(const view_scene *scene);
+
+/* Worker only: takes tracks[0 … count) as they are (ready), gives them ids and publishes them. `parent` may name
+ * another of the same call as HD_NONE - 1 - its place. */
+hd_status view_scene_add(view_scene *scene, view_track *tracks, size_t count, hd_error *err);
+void view_track_deinit(view_track *track);
+
+/* scene_derive*.c, scene_counters.c …: the steps of view_scene_work, each looks at what those before it published. */
+hd_status view_derive_device(view_scene *scene, const atomic_bool *stop,
+                             hd_error *err); /* compute, communication, copy, idle, exposed */
+hd_status view_derive_steps(view_scene *scene, const atomic_bool *stop, hd_error *err);
+hd_status view_derive_ops(view_scene *scene, const atomic_bool *stop, hd_error *err); /* framework ops, name scopes */
+hd_status view_derive_launches(view_scene *scene, const atomic_bool *stop,
+                               hd_error *err); /* latency, mean and max, as counters */
+hd_status view_derive_memory(view_scene *scene, const atomic_bool *stop,
+                             hd_error *err); /* live bytes from memory instants */
+
+#endif

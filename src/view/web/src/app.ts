@@ -1,0 +1,18 @@
+// What every part of the page gets: the data, the state, the commands, and the two things that are worked out of them.
+import type { Commands } from "./commands";
+import type { Layout } from "./layout";
+import type { Source } from "./source";
+import type { State } from "./state";
+import type { Names } from "./names";
+import type { TileCache } from "./tiles";
+
+export interface App {
+  source: Source;
+  state: State;
+  commands: Commands;
+  names: Names; // texts of name numbers, asked for as needed (names.ts)
+  tiles: TileCache; // tiles.ts
+  layout(): Layout; // where each track stands, as of now (layout.ts)
+  redraw(): void; // draw at the next frame
+  // The tests' way in: window.heddle = { app, drawList(): … }.
+}

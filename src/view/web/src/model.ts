@@ -1,0 +1,264 @@
+// What the server says (docs/view-protocol.md), as types. Times are ns; "global" ones are trace time + offset of the
+// trace, the axis that the page shows.
+
+export type TraceId = number;
+export type TrackId = number;
+
+export interface TraceInfo {
+  id: TraceId;
+  name: string;
+  format: string;
+  state: "reading" | "ready" | "failed";
+  done: number;
+  total: number;
+  error?: string;
+  start_ns: string;
+  span_ns: number;
+  offset_ns: number;
+  rank: number | null;
+  unix_ns: string | null;
+  tracks: number;
+  busy: string;
+}
+
+export interface Session {
+  version: string;
+  session: string;
+  revision: number;
+  traces: TraceInfo[];
+}
+
+export interface SeriesInfo {
+  name: string;
+  unit: string;
+  min: number;
+  max: number;
+}
+
+export type TrackKind = "section" | "slices" | "counter";
+
+export interface TrackInfo {
+  trace: TraceId; // put in by the page
+  id: TrackId;
+  parent: TrackId | null;
+  kind: TrackKind;
+  role: string;
+  name: string;
+  detail?: string;
+  derived?: boolean;
+  pid?: string;
+  tid?: string;
+  rank?: number;
+  device?: number;
+  stream?: number;
+  rows: number;
+  exact: boolean;
+  events: number;
+  on_lanes: number;
+  start: number | null;
+  end: number | null;
+  busy: number;
+  events_kind?: string;
+  series?: SeriesInfo[];
+  collapsed: boolean;
+}
+
+// One row of a tile. Aggregates stand in columns of their own, exact events in start order.
+export interface SliceRow {
+  columns: number;
+  events: number;
+  starting: number;
+  busy: Uint32Array | Float64Array;
+  longest: Uint32Array | Float64Array;
+  count: Uint32Array;
+  name: Uint32Array;
+  row: Uint32Array;
+  column: Uint16Array;
+  start: Int32Array | Float64Array; // relative to the tile's start
+  duration: Uint32Array | Float64Array;
+  eventName: Uint32Array;
+  eventRow: Uint32Array;
+  eventFlags: Uint8Array; // 1: no end, 2: no length
+}
+
+export interface CounterRow {
+  columns: number;
+  starting: number;
+  min: Float64Array;
+  max: Float64Array;
+  first: Float64Array;
+  last: Float64Array;
+  count: Uint32Array;
+  column: Uint16Array; // 65535: the last sample before the tile
+}
+
+export const TILE_COLUMNS = 512;
+
+export interface Tile {
+  track: TrackId;
+  z: number;
+  i: number;
+  exact: boolean;
+  counter: boolean;
+  absent: boolean;
+  rows: SliceRow[]; // unless counter
+  series: CounterRow[]; // of a counter
+  bytes: number;
+}
+
+export interface NameInfo {
+  id: number;
+  text: string;
+  short?: string;
+  category: string;
+  role: string;
+}
+
+// What names an event: enough to select it, to put it into the URL and to ask for its details.
+export interface EventRef {
+  trace: TraceId;
+  track: TrackId;
+  kind: string;
+  row: number;
+  depth: number;
+  start: number; // trace time
+  duration: number;
+  name: number;
+}
+
+export interface FrameInfo {
+  name: string;
+  kind: string;
+  file?: string;
+  line?: number;
+}
+
+export interface LinkInfo {
+  row: number;
+  track: TrackId;
+  name: string;
+  start: number;
+  duration?: number;
+  latency?: number;
+}
+
+export interface FlowInfo extends LinkInfo {
+  id: string;
+  category: string;
+  direction: "in" | "out";
+  backward: boolean;
+}
+
+export interface EventDetail {
+  kind: string;
+  row: number;
+  track: TrackId;
+  depth: number;
+  name: string;
+  short?: string;
+  demangled?: string;
+  category: string;
+  start: number;
+  duration: number | null;
+  start_ps?: number;
+  self?: number;
+  phase?: string;
+  args?: unknown;
+  stack?: FrameInfo[];
+  stack_from?: string;
+  launch?: LinkInfo;
+  works?: LinkInfo[];
+  works_count?: number;
+  flows?: FlowInfo[];
+  flows_count?: number;
+  parent?: { row: number; name: string };
+  occupancy?: number;
+  bandwidth?: number;
+  bytes?: number;
+  source?: string;
+  offset?: number;
+}
+
+export interface SelectRow {
+  name: number;
+  text: string;
+  short?: string;
+  count: number;
+  total: number;
+  mean: number;
+  p50: number;
+  p99: number;
+  min: number;
+  max: number;
+  share: number;
+  self: number;
+  longest_row: number;
+}
+
+export interface SelectResult {
+  span: number;
+  busy: number;
+  idle: number;
+  events: number;
+  names: number;
+  gaps: { count: number; total: number; longest: { start: number; duration: number }[] };
+  table: SelectRow[];
+  counters: { track: TrackId; series: string; min: number; max: number; mean: number; first: number; last: number }[];
+}
+
+export interface SearchQuery {
+  q: string;
+  mode: "text" | "regex" | "glob";
+  in: "names" | "args" | "all";
+  case: boolean;
+}
+
+export interface SearchResult {
+  count: number;
+  more: boolean;
+  buckets: number[];
+  tracks: [TrackId, number][];
+  names: number[];
+  names_count: number;
+  next?: EventRef;
+  previous?: EventRef;
+  index: number;
+  ms: number;
+}
+
+// [from_track, from_depth, from_time, to_track, to_depth, to_time, backward, from_row, to_row]
+export type FlowLine = [number, number, number, number, number, number, number, number, number];
+
+export interface FlowResult {
+  flows: FlowLine[];
+  count: number;
+  categories: [string, number][];
+}
+
+export interface FlameResult {
+  of: string;
+  unit: string;
+  total: number;
+  no_stack: number;
+  nodes: [number, number, number, number, string][]; // parent, name, self, total, kind
+  names: string[];
+  left_out: number;
+}
+
+export interface Fidelity {
+  slices: { read: number; shown: number; dropped: number };
+  on_lanes: number;
+  before_launch: number;
+  events: number;
+  lost: number;
+  repaired: number;
+  instants: number;
+  counters: number;
+  flows: { count: number; bound: number; unbound: number; backward: number };
+  ledger: { stage: string; code: string; level: string; count: number; text: string }[];
+}
+
+export interface FidelityList {
+  count: number;
+  events: (EventRef & { name_text?: string; note: string })[];
+}

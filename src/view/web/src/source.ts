@@ -1,0 +1,24 @@
+// Where the page gets its data. source_http.ts asks the server; tests have one of their own.
+import type {
+  EventDetail, EventRef, Fidelity, FidelityList, FlameResult, FlowResult, NameInfo, SearchQuery, SearchResult,
+  SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
+} from "./model";
+
+// All but close() reject with an Error whose message is for people; an aborted one with a DOMException AbortError.
+export interface Source {
+  session(after?: number, signal?: AbortSignal): Promise<Session>;
+  tracks(trace: TraceId): Promise<{ revision: number; names: number; tracks: TrackInfo[] }>;
+  tiles(trace: TraceId, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal): Promise<Tile[]>;
+  names(trace: TraceId, ids: number[]): Promise<NameInfo[]>;
+  event(trace: TraceId, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail>;
+  step(trace: TraceId, track: TrackId, depth: number | null, time: number, go: "next" | "previous" | "first" | "last"): Promise<EventRef | null>;
+  snap(trace: TraceId, time: number, within: number, tracks: TrackId[]): Promise<{ time: number; track: TrackId; row: number; edge: string } | null>;
+  search(trace: TraceId, query: SearchQuery, from: number, signal?: AbortSignal): Promise<SearchResult>;
+  select(trace: TraceId, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal): Promise<SelectResult>;
+  flows(trace: TraceId, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult>;
+  flame(trace: TraceId, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult>;
+  fidelity(trace: TraceId): Promise<Fidelity>;
+  fidelityList(trace: TraceId, what: string, at: number): Promise<FidelityList>;
+  cropUrl(trace: TraceId, from: number, until: number, format: string): string;
+  open(file: File, progress: (done: number, total: number) => void): Promise<TraceId>;
+}

@@ -1,0 +1,94 @@
+// What the page shows, as signals: everything else (drawing, panels, the URL) follows from these. No DOM in here.
+import { signal, type Signal } from "@preact/signals";
+import type { EventRef, Fidelity, SearchQuery, SearchResult, Session, TraceId, TrackId, TrackInfo } from "./model";
+
+// Global ns relative to `origin`: the earliest start of the traces, so that doubles are exact.
+export interface Range {
+  from: number;
+  until: number;
+}
+
+export type Tool = "select" | "pan" | "zoom" | "time";
+export type ColorBy = "name" | "category";
+export type FlowMode = { mode: "off" } | { mode: "selection" } | { mode: "category"; category: string } | { mode: "all" };
+export type TrackKey = string; // `${trace}.${track}`
+
+export const trackKey = (trace: TraceId, track: TrackId): TrackKey => `${trace}.${track}`;
+
+// A box dragged over tracks: tracks null means all.
+export interface Area extends Range {
+  tracks: TrackKey[] | null;
+}
+
+export interface Mark extends Range {
+  id: number;
+  name: string;
+}
+
+export type Tab = "details" | "selection" | "flame" | "fidelity" | "search";
+
+export interface State {
+  session: Signal<Session | null>;
+  tracks: Signal<TrackInfo[]>; // of all traces, in the order of the server
+  origin: Signal<bigint>; // absolute ns of global time 0
+  whole: Signal<Range>;
+  range: Signal<Range>; // what is in view
+  scroll: Signal<number>; // px from the top of all tracks
+  pointer: Signal<{ x: number; y: number; time: number } | null>; // on the tracks, px and global ns
+  tool: Signal<Tool>;
+  selected: Signal<EventRef[]>; // clicked; the last is the one of the details
+  hovered: Signal<EventRef | null>;
+  area: Signal<Area | null>;
+  timing: Signal<Range | null>; // between the two edges of the timing tool
+  marks: Signal<Mark[]>;
+  query: Signal<SearchQuery>;
+  filter: Signal<"none" | "dim" | "hide">; // what becomes of events that the search does not find
+  results: Signal<Map<TraceId, SearchResult>>;
+  flows: Signal<FlowMode>;
+  colorBy: Signal<ColorBy>;
+  axis: Signal<"relative" | "absolute">;
+  theme: Signal<"auto" | "light" | "dark">;
+  collapsed: Signal<Map<TrackKey, boolean>>; // where the user changed it
+  hidden: Signal<Set<TrackKey>>;
+  pinned: Signal<TrackKey[]>;
+  moved: Signal<Map<TrackKey, number>>; // places among the tracks of one parent that the user chose
+  trackFilter: Signal<string>;
+  tab: Signal<Tab | null>; // of the pane at the bottom; null: closed
+  fidelity: Signal<Map<TraceId, Fidelity>>;
+  dialog: Signal<"help" | "palette" | "marks" | null>;
+  message: Signal<{ text: string; error: boolean } | null>; // one line, also read to screen readers
+}
+
+export function newState(): State {
+  return {
+    session: signal(null),
+    tracks: signal([]),
+    origin: signal(0n),
+    whole: signal({ from: 0, until: 1 }),
+    range: signal({ from: 0, until: 1 }),
+    scroll: signal(0),
+    pointer: signal(null),
+    tool: signal("select"),
+    selected: signal([]),
+    hovered: signal(null),
+    area: signal(null),
+    timing: signal(null),
+    marks: signal([]),
+    query: signal({ q: "", mode: "text", in: "names", case: false }),
+    filter: signal("none"),
+    results: signal(new Map()),
+    flows: signal({ mode: "selection" }),
+    colorBy: signal("name"),
+    axis: signal("relative"),
+    theme: signal("auto"),
+    collapsed: signal(new Map()),
+    hidden: signal(new Set()),
+    pinned: signal([]),
+    moved: signal(new Map()),
+    trackFilter: signal(""),
+    tab: signal(null),
+    fidelity: signal(new Map()),
+    dialog: signal(null),
+    message: signal(null),
+  };
+}
