@@ -62,11 +62,12 @@ function start(source: Source): void {
   );
   let view: View | null = null;
   const redraw = (): void => view?.redraw();
+  const changed = (): void => view?.changed();
   const app: App = {
     source, state, redraw,
     commands: new Commands(),
-    names: new Names(source, redraw),
-    tiles: new TileCache(source, redraw),
+    names: new Names(source, changed),
+    tiles: new TileCache(source, changed),
     layout: () => layout.value,
   };
   view = new View(app, element("tracks"), element("axis"), element("overview"));
