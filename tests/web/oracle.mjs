@@ -12,8 +12,18 @@ export function readChrome(file) {
   const json = JSON.parse(fs.readFileSync(file, "utf8"));
   const events = Array.isArray(json) ? json : json.traceEvents;
   const trace = {slices: [], counters: [], instants: [], flows: [], events: events.length};
+  const open = new Map();
   events.forEach((e, index) => {
-    if (e.ph === "X") {
+    const track = `${e.pid}/${e.tid}`;
+    if (e.ph === "B") {
+      const slice = {name: e.name, category: e.cat, pid: String(e.pid), tid: String(e.tid), start: toNs(e.ts), end: null,
+        args: e.args, index};
+      trace.slices.push(slice);
+      open.set(track, [...(open.get(track) ?? []), slice]);
+    } else if (e.ph === "E") {
+      const slice = open.get(track)?.pop();
+      if (slice) slice.end = toNs(e.ts);
+    } else if (e.ph === "X") {
       const start = toNs(e.ts);
       trace.slices.push({name: e.name, category: e.cat, pid: String(e.pid), tid: String(e.tid), start,
         end: Math.max(start, toNs(e.ts + e.dur)), args: e.args, index});
@@ -25,6 +35,7 @@ export function readChrome(file) {
       trace.flows.push({id: e.id, category: e.cat, phase: e.ph, pid: String(e.pid), tid: String(e.tid), time: toNs(e.ts)});
     }
   });
+  for (const s of trace.slices.filter(s => s.end === null)) Object.assign(s, {end: s.start, unended: true});
   trace.slices.sort((a, b) => a.start - b.start || b.end - a.end || a.index - b.index);
   const all = [...trace.slices.flatMap(s => [s.start, s.end]), ...trace.counters.map(c => c.time),
     ...trace.instants.map(i => i.time), ...trace.flows.map(f => f.time)];

@@ -129,7 +129,7 @@ async function check(name, zooms, pids = null) {
 const tests = [
   ["small", [0, 6, 10, 12, 13, 20, 54], ["100/100", "100/101", "0/7", "0/20"]],
   ["busy37", [2, 8, 11, 14, 17, 18, 30]],
-  ["negative_times", [4, 10, 13, 14, 30], ["none/none"]],
+  ["negative_times", [4, 10, 13, 14, 30]],
   ["one_event", [0, 3, 10, 54]],
   ["deep", [5, 10, 12, 16]],
   ["right_to_left", [5, 7, 12]],
