@@ -37,7 +37,7 @@ export async function run(options = {}) {
       }
     };
   }
-  let good = await runTests(tests, {program, only, allowed: url => /^(http:\/\/127\.0\.0\.1:\d+\/|data:|blob:|about:)/.test(url),
+  let good = await runTests(tests, {program, only, allowed: url => /^(http:\/\/(127\.0\.0\.1|localhost):\d+\/|data:|blob:|about:)/.test(url),
     ...options});
   for (const server of servers.values()) {
     try {

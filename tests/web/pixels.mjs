@@ -55,17 +55,17 @@ export const pixelAt = ({width, data}, x, y) => [...data.subarray((y * width + x
 
 const apart = (a, b) => Math.abs(a[0] - b[0]) + Math.abs(a[1] - b[1]) + Math.abs(a[2] - b[2]);
 
-// How much of each pixel column is not background: for edges that are smoothed, by how far the colour has gone from the
-// background to the one below it (bars stand on their ground).
-export function coverageOf(picture, background) {
-  const {width, height} = picture, columns = [];
+// Of each pixel column how high the bar is that stands on the bottom line of the picture; the top line of the picture is
+// what the ground looks like (with grid lines, where there are any).
+export function barHeights(picture) {
+  const {width, height} = picture, heights = [];
   for (let x = 0; x < width; x++) {
-    let covered = 0;
-    const full = Math.max(...Array.from({length: height}, (_, y) => apart(pixelAt(picture, x, y), background)));
-    if (full > 12) for (let y = 0; y < height; y++) covered += Math.min(1, apart(pixelAt(picture, x, y), background) / full);
-    columns.push(covered);
+    const ground = pixelAt(picture, x, 0);
+    let y = height;
+    while (y > 1 && apart(pixelAt(picture, x, y - 1), ground) > 12) y--;
+    heights.push(height - y);
   }
-  return columns;
+  return heights;
 }
 
 // WCAG 2 contrast of two colours.
