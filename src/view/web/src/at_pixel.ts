@@ -1,5 +1,5 @@
 // What lies under a pixel of the tracks: the place, the row, the time, and from the tiles the event.
-import type { App } from "./app";
+import type { Core } from "./app";
 import { hitRow, nearestEdge, touchesAggregate, type RowHit } from "./hit";
 import type { Place } from "./layout";
 import type { EventRef, SliceRow, TraceId } from "./model";
@@ -14,11 +14,11 @@ export interface Spot {
   depth: number; // row of the place; 0 of a summary
 }
 
-export const offsetOf = (app: App, trace: TraceId): number =>
+export const offsetOf = (app: Core, trace: TraceId): number =>
   app.state.session.value?.traces.find((info) => info.id === trace)?.offset_ns ?? 0;
 
 // The place at y px below the top of the canvas: pinned tracks stand above the others.
-export function placeAt(app: App, y: number): { place: Place; top: number } | null {
+export function placeAt(app: Core, y: number): { place: Place; top: number } | null {
   const layout = app.layout();
   if (y < layout.pinnedHeight) {
     const place = layout.pinned.find((one) => y >= one.y && y < one.y + one.height);
@@ -28,7 +28,7 @@ export function placeAt(app: App, y: number): { place: Place; top: number } | nu
   return place ? { place, top: place.y - app.state.scroll.value + layout.pinnedHeight } : null;
 }
 
-export function spotAt(app: App, canvas: HTMLElement, x: number, y: number): Spot {
+export function spotAt(app: Core, canvas: HTMLElement, x: number, y: number): Spot {
   const time = timeAt(app.state.range.value, canvas.clientWidth, x);
   const found = placeAt(app, y);
   if (!found) return { x, y, time, place: null, depth: 0 };
@@ -43,7 +43,7 @@ interface LoadedRow {
 }
 
 // The row of the loaded tile that tells most about a time, looking first at the zoom that is drawn.
-function loadedRow(app: App, spot: Spot, time: number, nsPerPx: number): LoadedRow | null {
+function loadedRow(app: Core, spot: Spot, time: number, nsPerPx: number): LoadedRow | null {
   const place = spot.place;
   if (!place || place.track.kind === "counter") return null;
   const { trace, id } = place.track;
@@ -65,7 +65,7 @@ export type Hit =
   | { exact: false; row: number; longest: number; count: number; from: number; until: number }; // global ns
 
 // What the picture shows at a spot. Null: nothing, or it is not loaded.
-export function hitAt(app: App, spot: Spot, width: number): Hit | null {
+export function hitAt(app: Core, spot: Spot, width: number): Hit | null {
   const place = spot.place;
   if (!place) return null;
   const nsPerPx = spanOf(app.state.range.value) / Math.max(width, 1);
@@ -90,7 +90,7 @@ export interface Snapped {
 
 // The nearest edge of a loaded event on the row under the pointer, else on any row near it; `server`: some of what is
 // near is not known exactly here.
-export function snapLoaded(app: App, spot: Spot, width: number, withinPx: number): { edge: Snapped | null; server: boolean } {
+export function snapLoaded(app: Core, spot: Spot, width: number, withinPx: number): { edge: Snapped | null; server: boolean } {
   const nsPerPx = spanOf(app.state.range.value) / Math.max(width, 1);
   const within = nsPerPx * withinPx;
   const near = placesNear(app, spot);
@@ -120,7 +120,7 @@ export function snapLoaded(app: App, spot: Spot, width: number, withinPx: number
 
 const NEAR_PX = 40; // above and below the pointer
 
-function placesNear(app: App, spot: Spot): { place: Place; depth: number; away: number }[] {
+function placesNear(app: Core, spot: Spot): { place: Place; depth: number; away: number }[] {
   const out: { place: Place; depth: number; away: number }[] = [];
   const seen = new Set<string>();
   for (let dy = 0; dy <= NEAR_PX; dy += 6) {

@@ -1,6 +1,5 @@
-// Keys to commands. Held keys (Command.held) move the view a little with every frame, see motion.ts.
+// Keys to commands. Held keys (Command.held) move the view a little with every frame, see hands.ts.
 import type { App } from "./app";
-import type { Motions } from "./motion";
 
 // What is needed of a KeyboardEvent, so that node can test the spelling.
 export interface KeyPress {
@@ -74,7 +73,7 @@ const FIELD_OWN = /^Ctrl\+(Shift\+)?([acvxzyACVXZY]|Arrow\w+|Home|End|Backspace|
 const worksInField = (key: string): boolean => key.startsWith("Ctrl+") && !FIELD_OWN.test(key);
 
 // Returns what takes it off again.
-export function attachKeyboard(app: App, motions: Motions): () => void {
+export function attachKeyboard(app: App): () => void {
   const down = new Map<string, string>(); // code of the physical key → command that it holds
 
   const onDown = (event: KeyboardEvent): void => {
@@ -92,7 +91,7 @@ export function attachKeyboard(app: App, motions: Motions): () => void {
     if (command.held) {
       if (!event.repeat) {
         down.set(event.code, command.id);
-        motions.hold(command.id);
+        app.hands.hold(command.id);
       }
       return;
     }
@@ -103,14 +102,14 @@ export function attachKeyboard(app: App, motions: Motions): () => void {
     const id = down.get(event.code);
     if (id !== undefined) {
       down.delete(event.code);
-      motions.release(id);
+      app.hands.release(id);
     }
     // Letting go of Shift makes of a fast key a slow one: what is held stops, as its name has changed.
     if (event.key === "Shift" || event.key === "Meta") releaseAll();
   };
 
   const releaseAll = (): void => {
-    for (const id of down.values()) motions.release(id);
+    for (const id of down.values()) app.hands.release(id);
     down.clear();
   };
 

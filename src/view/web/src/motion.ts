@@ -1,5 +1,5 @@
 // What moves the view over several frames: held keys, and the way from one view to another.
-import type { App } from "./app";
+import type { Core } from "./app";
 import {
   addMotions, ANIMATION_MS, between, clampRange, isStill, moved, sameRange, spanOf, STILL, type Motion,
 } from "./nav";
@@ -18,7 +18,7 @@ export class Motions {
   private frame = 0;
 
   // `size`: of the canvas, px.
-  constructor(private readonly app: App, private readonly size: () => { width: number; height: number }) {}
+  constructor(private readonly app: Core, private readonly size: () => { width: number; height: number }) {}
 
   define(id: string, motion: Partial<Motion>): void {
     this.of.set(id, { ...STILL, ...motion });

@@ -1,6 +1,6 @@
 // What is done with selected events: find them again, step to the next one, follow flows, fit, mark, let go.
 import { formatDuration, plural } from "./format";
-import type { App } from "./app";
+import type { Core } from "./app";
 import { offsetOf, type Hit, type Spot } from "./at_pixel";
 import { addMark, neighbourMark } from "./marks";
 import type { EventDetail, EventRef, FlowInfo, TraceId } from "./model";
@@ -13,12 +13,12 @@ const MOST_SELECTED = 1000;
 export const sameEvent = (a: EventRef, b: EventRef): boolean =>
   a.trace === b.trace && a.kind === b.kind && a.row === b.row && a.track === b.track;
 
-export const rangeOf = (app: App, event: EventRef): Range => {
+export const rangeOf = (app: Core, event: EventRef): Range => {
   const from = event.start + offsetOf(app, event.trace);
   return { from, until: from + event.duration };
 };
 
-export function say(app: App, text: string, error = false): void {
+export function say(app: Core, text: string, error = false): void {
   app.state.message.value = { text, error };
 }
 
@@ -28,7 +28,7 @@ const isAbort = (error: unknown): boolean => error instanceof DOMException && er
 export class Asker {
   private number = 0;
 
-  constructor(private readonly app: App) {}
+  constructor(private readonly app: Core) {}
 
   async ask<T>(question: () => Promise<T>): Promise<T | undefined> {
     const mine = ++this.number;
@@ -43,7 +43,7 @@ export class Asker {
 }
 
 // The whole of an event of which only kind and row are known. `near`: an event or link that says more.
-export async function findEvent(app: App, trace: TraceId, kind: string, row: number): Promise<EventRef> {
+export async function findEvent(app: Core, trace: TraceId, kind: string, row: number): Promise<EventRef> {
   const detail = await app.source.event(trace, kind, row);
   const found = await app.source.step(trace, detail.track, detail.depth, detail.start + 1, "previous");
   if (found && found.row === row) return { ...found, trace };
@@ -53,7 +53,7 @@ export async function findEvent(app: App, trace: TraceId, kind: string, row: num
 
 // What a link of the URL says, completed; null if there is no such event (any more).
 export async function findStepped(
-  app: App, trace: TraceId, track: number, depth: number, row: number, start: number,
+  app: Core, trace: TraceId, track: number, depth: number, row: number, start: number,
 ): Promise<EventRef | null> {
   const found = await app.source.step(trace, track, depth, start + 1, "previous");
   if (found && found.start === start && found.row === row) return { ...found, trace };
@@ -65,7 +65,7 @@ export async function findStepped(
 }
 
 // The event that a click means: on an aggregate the longest of the column.
-export async function eventOf(app: App, hit: Hit, spot: Spot): Promise<EventRef | null> {
+export async function eventOf(app: Core, hit: Hit, spot: Spot): Promise<EventRef | null> {
   const track = spot.place?.track;
   if (!track) return null;
   const { trace } = track;
@@ -89,7 +89,7 @@ export class SelectActions {
   private readonly asker: Asker;
   private flowAt: { of: EventRef; at: EventRef; direction: "in" | "out"; index: number; partners: Partner[] } | null = null;
 
-  constructor(private readonly app: App, private readonly motions: Motions, private readonly width: () => number) {
+  constructor(private readonly app: Core, private readonly motions: Motions, private readonly width: () => number) {
     this.asker = new Asker(app);
   }
 
