@@ -55,11 +55,12 @@ function start(source: Source): void {
   );
   let view: View | null = null;
   const redraw = (): void => view?.redraw();
+  const changed = (): void => view?.changed();
   const core: Core = {
     source, state, redraw,
     commands: new Commands(),
-    names: new Names(source, redraw),
-    tiles: new TileCache(source, redraw),
+    names: new Names(source, changed),
+    tiles: new TileCache(source, changed),
     layout: () => layout.value,
   };
   const tracks = element("tracks");

@@ -54,7 +54,7 @@ export class TileCache {
   readonly health: Signal<Health> = signal({ state: "ok", text: "" });
   bytes = 0;
   requests = 0;
-  private readonly tracks = new Map<string, Map<number, Entry>>();
+  private readonly tracks = new Map<number, Map<number, Entry>>();
   private readonly flights = new Map<string, Flight>();
   private failures = 0; // in a row
   private again = 0; // ms, nothing is asked before that
@@ -86,7 +86,7 @@ export class TileCache {
 
   // Tiles of a track by i * 64 + z, for those who look for many at a time (each says touch()).
   ofTrack(trace: TraceId, track: TrackId, summary: boolean): ReadonlyMap<number, Entry> | undefined {
-    return this.tracks.get(`${trace}.${track}${summary ? "s" : ""}`);
+    return this.tracks.get(numberOf(trace, track, summary));
   }
 
   touch(entry: Entry): void {
@@ -202,7 +202,7 @@ export class TileCache {
   }
 
   private put(want: Want, tile: Tile, revision: number): void {
-    const key = `${want.trace}.${tile.track}${want.summary ? "s" : ""}`;
+    const key = numberOf(want.trace, tile.track, want.summary);
     let entries = this.tracks.get(key);
     if (!entries) this.tracks.set(key, (entries = new Map()));
     const place = want.i * 64 + want.z;
@@ -261,4 +261,9 @@ function flightId(want: Want): string {
 
 function absentTile(want: Want, track: TrackId): Tile {
   return { track, z: want.z, i: want.i, exact: false, counter: false, absent: true, rows: [], series: [], bytes: 0 };
+}
+
+// Tracks and traces as one number: a Map finds those faster than texts.
+function numberOf(trace: TraceId, track: TrackId, summary: boolean): number {
+  return trace * 2 ** 33 + track * 2 + (summary ? 1 : 0);
 }
