@@ -1,6 +1,7 @@
 /* stand_in.c - what scene.c, params.c and reply.c will hold, as far as the server cannot be linked without it; goes
  * when they come */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "view/route.h"
@@ -9,6 +10,7 @@ void view_reply_deinit(view_reply *reply)
 {
     hd_bytes_deinit(&reply->bytes);
     free(reply->json.data);
+    if (reply->file) close(reply->file - 1);
     free(reply->file_name);
     *reply = (view_reply){0};
 }
