@@ -59,3 +59,12 @@ hd_status view_tiles_of(view_reply *reply, const view_request *request, view_sce
     reply->type = "application/octet-stream";
     return status;
 }
+
+view_route_run view_route_tiles;
+
+hd_status view_route_tiles(view_reply *reply, const view_request *request, hd_error *err)
+{
+    view_scene *scene;
+    HD_TRY(view_param_scene(&scene, reply, request, err));
+    return view_tiles_of(reply, request, scene, err);
+}
