@@ -2,13 +2,16 @@
 import "./page.css";
 import { computed, effect } from "@preact/signals";
 import { attachA11y } from "./a11y";
-import type { App } from "./app";
+import type { App, Core } from "./app";
 import { Commands } from "./commands";
 import { mountDialogs } from "./dialogs";
 import { View } from "./draw/view";
 import { mountFidelity } from "./fidelity";
 import { attachFlows } from "./flows";
 import { Follower } from "./follow";
+import { attachDrop } from "./drop";
+import { addHandCommands } from "./hand_commands";
+import { Hands } from "./hands";
 import { attachInput } from "./input";
 import { makeLayout } from "./layout";
 import { Names } from "./names";
@@ -16,8 +19,10 @@ import { mountPane } from "./pane";
 import { mountSearchBox } from "./searchbox";
 import { HttpSource } from "./source_http";
 import type { Source } from "./source";
+import { attachReading } from "./reading";
 import { newState } from "./state";
 import { TileCache } from "./tiles";
+import { attachTheme } from "./theme";
 import { mountToolbar } from "./toolbar";
 import { mountTrackList } from "./tracklist";
 import { attachUrl } from "./url";
@@ -26,18 +31,6 @@ function element(id: string): HTMLElement {
   const found = document.getElementById(id);
   if (!found) throw new Error(`the page has no #${id}`);
   return found;
-}
-
-// The colours of the page follow the system unless the user chose.
-function attachTheme(app: App): void {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const apply = (): void => {
-    const theme = app.state.theme.value;
-    document.documentElement.dataset.theme = theme === "auto" ? (dark.matches ? "dark" : "light") : theme;
-    app.redraw();
-  };
-  dark.addEventListener("change", apply);
-  effect(apply);
 }
 
 // One line for people and screen readers; the server's health takes its place while there is something to say.
@@ -63,14 +56,20 @@ function start(source: Source): void {
   let view: View | null = null;
   const redraw = (): void => view?.redraw();
   const changed = (): void => view?.changed();
-  const app: App = {
+  const core: Core = {
     source, state, redraw,
     commands: new Commands(),
     names: new Names(source, changed),
     tiles: new TileCache(source, changed),
     layout: () => layout.value,
   };
-  view = new View(app, element("tracks"), element("axis"), element("overview"));
+  const tracks = element("tracks");
+  const app: App = Object.assign(core, {
+    hands: new Hands(core, () => ({ width: tracks.clientWidth, height: tracks.clientHeight })),
+  });
+  addHandCommands(app);
+  attachDrop(app);
+  view = new View(app, tracks, element("axis"), element("overview"));
   view.flows = attachFlows(app);
   mountToolbar(element("toolbar"), app);
   mountSearchBox(element("search"), app);
@@ -81,6 +80,7 @@ function start(source: Source): void {
   attachInput(view.canvas, app);
   attachA11y(app);
   attachTheme(app);
+  attachReading(app, element("main"));
   attachStatus(app);
   attachUrl(app);
   const follower = new Follower(app, () => {

@@ -1,6 +1,7 @@
 // Asks the server (docs/view-protocol.md).
 import type { EventRef, NameInfo, Session, Tile, TrackId, TrackInfo } from "./model";
 import type { EventDetail, Fidelity, FidelityList, FlameResult, FlowResult, SearchQuery, SearchResult, SelectResult } from "./model";
+import { parseKeeping } from "./json_digits";
 import type { Source } from "./source";
 import { decodeTiles } from "./tile_decode";
 
@@ -96,8 +97,10 @@ export class HttpSource implements Source {
     return (await this.json<{ names: NameInfo[] }>("names", { trace, ids: listOf(ids) })).names;
   }
 
-  event(trace: number, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail> {
-    return this.json("event", { trace, kind, row }, signal);
+  // Arguments keep their digits (json_digits.ts).
+  async event(trace: number, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail> {
+    const response = await this.ask("event", { trace, kind, row }, signal);
+    return parseKeeping(await response.text(), "args") as EventDetail;
   }
 
   async step(trace: number, track: TrackId, depth: number | null, time: number, go: string): Promise<EventRef | null> {
@@ -111,8 +114,8 @@ export class HttpSource implements Source {
     return found.time === undefined ? null : { ...found, time: found.time };
   }
 
-  async search(trace: number, query: SearchQuery, from: number, signal?: AbortSignal): Promise<SearchResult> {
-    const params = { trace, q: query.q, mode: query.mode, in: query.in, case: query.case ? 1 : undefined, from: whole(from) };
+  async search(trace: number, query: SearchQuery, from: number, signal?: AbortSignal, behind?: { track: TrackId; row: number }): Promise<SearchResult> {
+    const params = { trace, q: query.q, mode: query.mode, in: query.in, case: query.case ? 1 : undefined, from: whole(from), ...behind };
     const result = await this.json<SearchResult>("search", params, signal);
     for (const hit of [result.next, result.previous]) if (hit) hit.trace = trace;
     if (result.next?.row === undefined) delete result.next;
