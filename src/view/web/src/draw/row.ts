@@ -38,11 +38,19 @@ const NO_END = 1; // flag of an event
 export class RowPainter {
   labelWidth = 30; // px a slice needs for a label
   edgeWidth = 5; // px from which a slice shows where it starts
-  private busy = new Float64Array(0);
-  private best = new Float64Array(0);
-  private tone = new Uint32Array(0);
+  // The pixel that is being summed up: parts of time come in order.
+  private at = -1;
+  private sum = 0;
+  private best = 0;
+  private tone: Rgba = 0;
+  // Pixels of one height and colour: one rectangle.
+  private runFrom = 0;
+  private runUntil = -1;
+  private runHeight = 0;
+  private runTone: Rgba = 0;
+  private flags = new Uint8Array(0); // by pixel: HIT, MARK
   private markTone = new Uint32Array(0);
-  private flags = new Uint8Array(0); // HIT, MARK
+  private flagged = false;
   private lastRow = -1; // the slice that has its label already
   private lastStart = 0;
 
@@ -53,19 +61,15 @@ export class RowPainter {
   ) {}
 
   begin(width: number): void {
-    if (this.busy.length < width + 2) {
-      this.busy = new Float64Array(width + 2);
-      this.best = new Float64Array(width + 2);
-      this.tone = new Uint32Array(width + 2);
+    if (this.flags.length < width + 2) {
       this.flags = new Uint8Array(width + 2);
       this.markTone = new Uint32Array(width + 2);
-    } else {
-      this.busy.fill(0, 0, width + 2);
-      this.best.fill(0, 0, width + 2);
-      this.tone.fill(0, 0, width + 2);
+    } else if (this.flagged) {
       this.flags.fill(0, 0, width + 2);
     }
-    this.lastRow = -1;
+    this.flagged = false;
+    this.at = this.runUntil = this.lastRow = -1;
+    this.sum = this.best = this.runHeight = 0;
   }
 
   piece(row: SliceRow, piece: Piece, tileStart: number, columnNs: number, box: RowBox, tones: Tones): void {
@@ -82,10 +86,10 @@ export class RowPainter {
   // The inner loop of the page: what is in it runs for each column and slice in view, in each frame.
   private shares(segments: Segments, x0: number, low: number, high: number, box: RowBox, tones: Tones): void {
     const { from, until, share, name, count } = segments;
-    const { busy, best, tone: tonesAt, flags } = this;
     const { scale } = box;
     const { table } = tones;
     const searching = tones.searching();
+    let { at, sum, best, tone } = this;
     for (let k = firstBehind(segments, (low - x0) / scale); k < count; k++) {
       let a = x0 + from[k] * scale;
       if (a >= high) break;
@@ -94,40 +98,57 @@ export class RowPainter {
       if (b > high) b = high;
       if (b <= a) continue;
       const id = name[k];
-      let tone = id < table.length ? table[id] : 0;
-      if (tone === 0) tone = tones.of(id);
-      if (tone === HIDDEN) continue;
-      let p = a | 0;
-      if (searching && tones.isHit(id)) flags[p] |= HIT;
+      let own = id < table.length ? table[id] : 0;
+      if (own === 0) own = tones.of(id);
+      if (own === HIDDEN) continue;
+      const p = a | 0;
+      if (searching && tones.isHit(id)) {
+        this.flags[p] |= HIT;
+        this.flagged = true;
+      }
+      if (p !== at) {
+        if (sum > 0) this.run(at, at + 1, heightOf(sum, box.height), tone, box);
+        at = p;
+        sum = best = 0;
+      }
       const part = share[k];
-      if (b > p + 1) {
-        if (part === 1 && b >= p + 2) {
-          this.span(a, b, tone, box);
-          continue;
-        }
-        for (; p + 1 < b; p++) {
-          this.give(p, (p + 1 - a) * part, tone);
-          a = p + 1;
-        }
+      const given = ((b < p + 1 ? b : p + 1) - a) * part;
+      sum += given;
+      if (own === tone) best += given;
+      else if (given > best) {
+        best = given;
+        tone = own;
       }
-      const given = (b - a) * part;
-      busy[p] += given;
-      if (tonesAt[p] === tone) best[p] += given;
-      else if (given > best[p]) {
-        tonesAt[p] = tone;
-        best[p] = given;
-      }
+      if (b <= p + 1) continue;
+      this.run(at, at + 1, heightOf(sum, box.height), tone, box);
+      at = b | 0;
+      if (at > p + 1) this.run(p + 1, at, heightOf(part, box.height), own, box);
+      sum = best = (b - at) * part;
+      tone = own;
     }
+    this.at = at;
+    this.sum = sum;
+    this.best = best;
+    this.tone = tone;
   }
 
-  private give(p: number, part: number, tone: Rgba): void {
-    this.busy[p] += part;
-    if (this.tone[p] === tone) {
-      this.best[p] += part;
-    } else if (part > this.best[p]) {
-      this.tone[p] = tone;
-      this.best[p] = part;
+  private run(from: number, until: number, height: number, tone: Rgba, box: RowBox): void {
+    if (from === this.runUntil && height === this.runHeight && tone === this.runTone) {
+      this.runUntil = until;
+      return;
     }
+    this.flush(box);
+    this.runFrom = from;
+    this.runUntil = until;
+    this.runHeight = height;
+    this.runTone = tone;
+  }
+
+  private flush(box: RowBox): void {
+    const base = box.y + box.height;
+    const height = Math.min(this.runHeight, base - box.top);
+    if (height > 0) this.bars.add(this.runFrom, base - height, this.runUntil - this.runFrom, height, this.runTone);
+    this.runHeight = 0;
   }
 
   private instants(segments: Segments, x0: number, low: number, high: number, scale: number, tones: Tones): void {
@@ -140,6 +161,7 @@ export class RowPainter {
       const p = x | 0;
       this.flags[p] |= tones.searching() && tones.isHit(instantName[k]) ? MARK | HIT : MARK;
       this.markTone[p] = tone;
+      this.flagged = true;
     }
   }
 
@@ -157,21 +179,6 @@ export class RowPainter {
       const hit = tones.searching() && tones.isHit(eventName[e]);
       this.wide(row, e, xs, xe, tone, hit, low, high, box, eventFlags[e]);
     }
-  }
-
-  // A part of a slice: whole pixels as one rectangle, the rest as shares.
-  private span(a: number, b: number, tone: Rgba, box: RowBox): void {
-    let p = Math.floor(a);
-    if (a > p) {
-      this.give(p, p + 1 - a, tone);
-      p++;
-    }
-    const q = Math.floor(b);
-    if (q > p) {
-      const y = Math.max(box.y, box.top);
-      if (box.y + box.height > y) this.bars.add(p, y, q - p, box.y + box.height - y, tone);
-    }
-    if (b > q) this.give(q, b - q, tone);
   }
 
   // What a slice of some width has besides its bar: an edge where it starts, a label, fading where its end is not known.
@@ -196,28 +203,11 @@ export class RowPainter {
     if (box.y >= box.top) this.labels.push({ x: left, width, y: box.y, height: box.height, name: row.eventName[e], tone });
   }
 
-  // Bars of what was summed up: runs of one height and colour are one rectangle.
   end(box: RowBox): void {
-    const { busy, tone, flags } = this;
-    const base = box.y + box.height;
-    const most = box.height;
-    const room = base - box.top;
-    if (room <= 0) return;
-    let runAt = 0;
-    let runHeight = 0;
-    let runTone = 0;
-    for (let p = 0; p <= box.width; p++) {
-      const share = p < box.width ? busy[p] : 0;
-      let height = 0;
-      if (share > 0) height = share >= FULL ? most : Math.max(1, Math.min(most - 1, Math.round(share * most)));
-      if (height !== runHeight || (height > 0 && tone[p] !== runTone)) {
-        if (runHeight > 0) this.bars.add(runAt, base - Math.min(runHeight, room), p - runAt, Math.min(runHeight, room), runTone);
-        runAt = p;
-        runHeight = height;
-        runTone = tone[p];
-      }
-      if (p < box.width && flags[p] !== 0) this.flag(p, flags[p], this.markTone[p], box);
-    }
+    if (this.sum > 0) this.run(this.at, this.at + 1, heightOf(this.sum, box.height), this.tone, box);
+    this.flush(box);
+    if (!this.flagged) return;
+    for (let p = 0; p < box.width; p++) if (this.flags[p] !== 0) this.flag(p, this.flags[p], this.markTone[p], box);
   }
 
   private flag(p: number, flags: number, tone: Rgba, box: RowBox): void {
@@ -230,6 +220,13 @@ export class RowPainter {
     }
     if ((flags & HIT) !== 0 && bottom > y) this.marks.add(p, y, 1, Math.min(2, bottom - y), box.hit);
   }
+}
+
+// A share of a row's height in whole pixels: something is seen of whatever is there, and nothing is full that is not.
+function heightOf(share: number, height: number): number {
+  if (share >= FULL) return height;
+  const rounded = (share * height + 0.5) | 0;
+  return rounded < 1 ? 1 : rounded < height || height < 2 ? rounded : height - 1;
 }
 
 function darker(tone: Rgba): Rgba {
