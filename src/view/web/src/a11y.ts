@@ -11,6 +11,7 @@ import { spanOf } from "./nav";
 import { say } from "./select_actions";
 import { trackKey } from "./state";
 
+const SHOWN_MS = 8000;
 const AROUND = 12; // tracks on both sides of the focused one that are in the document
 
 export function trackText(place: Place): string {
@@ -228,7 +229,21 @@ class TrackTree {
   }
 }
 
+// What was said goes after a while; errors stay until something else is said or Escape is pressed.
+function attachMessages(app: App): void {
+  const { message } = app.state;
+  effect(() => {
+    const said = message.value;
+    if (!said || said.error) return;
+    const timer = setTimeout(() => {
+      if (message.peek() === said) message.value = null;
+    }, SHOWN_MS);
+    return () => clearTimeout(timer);
+  });
+}
+
 export function attachA11y(app: App): void {
+  attachMessages(app);
   const tracks = document.getElementById("tracks");
   if (!tracks) return;
   const tree = new TrackTree(app, tracks);

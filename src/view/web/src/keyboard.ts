@@ -96,7 +96,7 @@ export function attachKeyboard(app: App): () => void {
     if (command.held) {
       if (!event.repeat) {
         down.set(event.code, command.id);
-        app.hands.motions.hold(command.id);
+        app.hands.motions.hold(command.id, event.timeStamp);
       }
       return;
     }
@@ -107,7 +107,7 @@ export function attachKeyboard(app: App): () => void {
     const id = down.get(event.code);
     if (id !== undefined) {
       down.delete(event.code);
-      app.hands.motions.release(id);
+      app.hands.motions.release(id, event.timeStamp);
     }
     if (event.code === "Space") app.hands.panHeld.value = false;
     // Letting go of Shift makes of a fast key a slow one: what is held stops, as its name has changed.
