@@ -222,7 +222,7 @@ export interface SearchResult {
   names_count: number;
   next?: EventRef;
   previous?: EventRef;
-  index: number;
+  index?: number; // how many hits lie before `next`
   ms: number;
 }
 

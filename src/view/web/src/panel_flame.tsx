@@ -53,7 +53,7 @@ export function FlamePanel({ app }: { app: App }): JSX.Element {
         <Choice label="Split by" value={by} options={BY} onChange={(value) => { chosenBy.value = value; }} />
         <ScopeBar app={app} scope={{ ...scope, tracks: null }} />
       </div>
-      {traces.length === 0 ? <p class="note">No trace is ready yet.</p>
+      {traces.length === 0 ? <p class="hint">No trace is ready yet.</p>
         : asked.error || !asked.value ? <Waiting asked={asked} what="the flame graph" />
         : <Flame app={app} result={asked.value} />}
     </div>
@@ -79,14 +79,14 @@ function Flame({ app, result }: { app: App; result: FlameResult }): JSX.Element 
   const needle = find.toLowerCase();
   const matches = useMemo(() => (needle ? (name: string) => name.toLowerCase().includes(needle) : null), [needle]);
   const zoom = (node: FlameNode): void => setPath(flamePath(node).slice(1).map((each) => each.name));
-  if (result.total === 0) return <p class="note">Nothing of that is in this stretch.</p>;
+  if (result.total === 0) return <p class="hint">Nothing of that is in this stretch.</p>;
   const part = (value: number): string => `${formatWeight(value, result.unit)} (${formatPercent(value / result.total)})`;
   return (
     <div class="split half">
       <div class="main">
         <div class="bar">
-          <label class="choice"><span>Find</span>
-            <input type="search" value={find} spellcheck={false} onInput={(event) => setFind(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
+          <label class="pick"><span>Find</span>
+            <input type="search" value={find} spellcheck={false} onInput={(event) => setFind(event.currentTarget.value)} />
           </label>
           {matches && <span>{part(flameMatched(root, matches))}</span>}
           <span class="dim">
