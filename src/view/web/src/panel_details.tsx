@@ -95,7 +95,11 @@ function EventFacts({ app, trace, detail }: { app: App; trace: TraceId; detail: 
         <Fact title="Demangled"><LongText text={detail.demangled} /> <Copy app={app} text={detail.demangled} what="the demangled name" /></Fact>
       )}
       <Times app={app} trace={trace} detail={detail} />
-      <Fact title="Track"><bdi>{trackPath(app, trackKey(trace, detail.track))}</bdi>{detail.depth > 0 && <span class="dim"> row {detail.depth + 1}</span>}</Fact>
+      {detail.track !== undefined && (
+        <Fact title="Track">
+          <bdi>{trackPath(app, trackKey(trace, detail.track))}</bdi>{detail.depth ? <span class="dim"> row {detail.depth + 1}</span> : null}
+        </Fact>
+      )}
       {several && <Fact title="Trace"><bdi>{traceName(app, trace)}</bdi></Fact>}
       {detail.category !== "" && <Fact title="Category"><bdi>{detail.category}</bdi></Fact>}
       <Fact title="Kind">{detail.kind}{detail.phase ? ` (phase ${detail.phase})` : ""}, row {formatCount(detail.row)}</Fact>

@@ -6,7 +6,7 @@ import type { App } from "./app";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { flameMatched, flamePath, flameTable, flameTree, type FlameNode, type FlameRow } from "./flame_layout";
 import { FlamePicture } from "./flame_picture";
-import { formatBytesExact, formatCount, formatDuration, formatMicros, formatPercent } from "./format";
+import { formatBytesExact, formatCount, formatDuration, formatMicros, formatPercent, plural } from "./format";
 import type { FlameResult, TraceId } from "./model";
 import { offsetOf, traceName } from "./navigate";
 import { Choice, Waiting } from "./parts";
@@ -92,7 +92,7 @@ function Flame({ app, result }: { app: App; result: FlameResult }): JSX.Element 
           <span class="dim">
             {result.of}: {formatWeight(result.total, result.unit)}
             {result.no_stack > 0 && `, ${part(result.no_stack)} has no stack`}
-            {result.left_out > 0 && `, ${part(result.left_out)} in frames too small to be sent`}
+            {result.left_out > 0 && `, ${plural(result.left_out, "frame")} too small to be shown`}
           </span>
           {zoomed !== root && <button type="button" class="small" onClick={() => setPath([])}>Whole picture</button>}
         </div>

@@ -41,7 +41,7 @@ function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; alone: 
   const offset = offsetOf(app, trace);
   const [from, until] = [scope.from - offset, scope.until - offset];
   const nothing = tracks !== null && tracks.length === 0;
-  const serverSort = sort.id === "name" ? "name" : sort.id;
+  const serverSort = sort.id === "share" ? "total" : sort.id;
   const key = nothing ? null : `${trace}/${from}/${until}/${tracks ? tracks.join() : "all"}/${serverSort}`;
   const asked = useRequest<Shown>(key, async (signal) => ({
     result: await app.source.select(trace, from, until, tracks, serverSort, signal), from, until,
@@ -186,6 +186,12 @@ function searchName(app: App, text: string): void {
   app.state.query.value = { q: text, mode: "text", in: "names", case: true };
 }
 
+// The table that the longest one's row is a row of.
+function kindOf(app: App, trace: TraceId, row: SelectRow): string {
+  const track = row.longest_track === undefined ? undefined : findTrack(app, trackKey(trace, row.longest_track));
+  return track?.events_kind ?? "slice";
+}
+
 function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
   const time = (id: "total" | "self" | "mean" | "p50" | "p99" | "min" | "max", title: string, hint: string, width: number): Column<SelectRow> => ({
     id, title, hint, width, right: true, value: (row) => row[id], cell: (row) => formatMicros(row[id]),
@@ -194,7 +200,7 @@ function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
     { id: "name", title: "Name", right: false, value: (row) => row.short ?? row.text, cell: (row) => (
       <>
         <button type="button" class="icon" title="Search this name" aria-label={`Search ${row.short ?? row.text}`} onClick={() => searchName(app, row.text)}><SearchIcon /></button>
-        <button type="button" class="link" title={`${row.text}\nClick: to the longest one`} onClick={() => void goTo(app, trace, "slice", row.longest_row)}>
+        <button type="button" class="link" title={`${row.text}\nClick: to the longest one`} onClick={() => void goTo(app, trace, kindOf(app, trace, row), row.longest_row)}>
           <bdi>{row.short ?? row.text}</bdi>
         </button>
       </>
