@@ -61,7 +61,7 @@ test("every key in the table runs its command, and the help has all of them", as
         await still(page);
         const after = JSON.stringify([await state(page, "range"), await state(page, "scroll")]);
         const fits = await page.evaluate(() => window.heddle.app.layout().height <= document.querySelector("#tracks").clientHeight);
-        if (!(fits && /scroll|up|down/.test(id))) assert.notEqual(after, before, `${key} (${id}) moves the view`);
+        if (!(fits && /scroll/.test(id)) && key !== "Space") assert.notEqual(after, before, `${key} (${id}) moves the view`);
       } else {
         await page.evaluate(() => { window.ran = []; document.activeElement?.blur?.(); });
         await page.keyboard.press(pressed(key));
@@ -230,16 +230,10 @@ test("tools are chosen by 1 to 4, !, @, # and $, and by their buttons", async pa
       await page.keyboard.press(key);
       assert.equal(await state(page, "tool"), tool, key);
     }
-    const title = await page.evaluate(key => window.heddle.app.commands.ofKey(key).title, keys[0]);
     await setState(page, "tool", tool === "select" ? "pan" : "select");
-    const clicked = await page.evaluate(title => {
-      const button = [...document.querySelectorAll("#toolbar button")].find(b =>
-        [b.title, b.getAttribute("aria-label"), b.textContent].some(t => t && t.includes(title)));
-      button?.click();
-      return !!button;
-    }, title);
-    assert.ok(clicked, `no button is called ${title}`);
+    await page.click(`#toolbar [data-command=tool-${tool}]`);
     assert.equal(await state(page, "tool"), tool);
+    assert.equal(await page.getAttribute(`#toolbar [data-command=tool-${tool}]`, "aria-pressed"), "true");
   }
 });
 
