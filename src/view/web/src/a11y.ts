@@ -62,7 +62,7 @@ class TrackTree {
     this.root.className = "visually-hidden";
     this.root.tabIndex = 0;
     this.root.setAttribute("role", "tree");
-    this.root.setAttribute("aria-label", "Tracks. Arrows walk the tracks, full stop and comma the events.");
+    this.root.setAttribute("aria-label", "Picture of the tracks. Arrows walk the tracks, full stop and comma the events.");
     this.frame.className = "track-focus";
     this.frame.hidden = true;
     this.frame.setAttribute("aria-hidden", "true");
@@ -244,7 +244,12 @@ export function attachA11y(app: App): void {
     command("focus-tracks", "Put the focus on the tracks", ["Alt+t"], () => tree.root.focus()),
     command("tell-view", "Tell what is in view", ["Alt+v"], () => tree.tellView()),
   );
-  // The selected event takes the walk to its track.
+  // A header that gets the focus takes the walk to its track, so does the selected event.
+  document.getElementById("headers")?.addEventListener("focusin", (event) => {
+    const row = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-track]") : null;
+    if (row?.dataset.track) app.hands.focusTrack.value = row.dataset.track;
+  });
+
   effect(() => {
     const event = app.state.selected.value[app.state.selected.value.length - 1];
     if (event) app.hands.focusTrack.value = trackKey(event.trace, event.track);

@@ -110,7 +110,6 @@ export class SelectActions {
     else if (old.some((one) => sameEvent(one, event))) state.selected.value = old.filter((one) => !sameEvent(one, event));
     else state.selected.value = [...old, event].slice(-MOST_SELECTED);
     if (!add) state.area.value = null;
-    if (state.selected.value.length > 0 && state.tab.value === null) state.tab.value = "details";
     this.app.redraw();
   }
 

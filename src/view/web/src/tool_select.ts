@@ -100,7 +100,6 @@ function boxDrag(place: ToolPlace, from: Spot): Drag {
       if (tracks.length === 0 || time.until <= time.from) return;
       app.state.selected.value = [];
       app.state.area.value = { ...time, tracks };
-      if (app.state.tab.value === null || app.state.tab.value === "details") app.state.tab.value = "selection";
       say(app, `${formatShort(time.until - time.from)} on ${tracks.length === 1 ? "1 track" : `${tracks.length} tracks`}`);
       app.redraw();
     },
