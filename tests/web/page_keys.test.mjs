@@ -19,10 +19,12 @@ async function still(page) {
   }
   throw new Error("the range does not come to rest");
 }
+// Holds "Shift+W" and the like down for a while.
 async function hold(page, key, ms = 250) {
-  await page.keyboard.down(key);
+  const parts = key === "+" ? [key] : key.split("+");
+  for (const part of parts) await page.keyboard.down(part);
   await page.waitForTimeout(ms);
-  await page.keyboard.up(key);
+  for (const part of parts.reverse()) await page.keyboard.up(part);
   return still(page);
 }
 async function middle(page, share = 0.5) {
@@ -55,10 +57,7 @@ test("every key in the table runs its command, and the help has all of them", as
         await setState(page, "range", {from: 1000000, until: 2000000});
         await page.evaluate(() => { window.ran = []; });
         const before = JSON.stringify([await state(page, "range"), await state(page, "scroll")]);
-        await page.keyboard.down(pressed(key));
-        await page.waitForTimeout(80);
-        await page.keyboard.up(pressed(key));
-        await still(page);
+        await hold(page, pressed(key), 80);
         const after = JSON.stringify([await state(page, "range"), await state(page, "scroll")]);
         const fits = await page.evaluate(() => window.heddle.app.layout().height <= document.querySelector("#tracks").clientHeight);
         if (!(fits && /scroll/.test(id)) && key !== "Space") assert.notEqual(after, before, `${key} (${id}) moves the view`);
