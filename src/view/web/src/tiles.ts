@@ -1,6 +1,7 @@
 // Tiles that were loaded, and the asking for those that are not. A picture is drawn of what is here (draw/cover.ts);
 // after each one the drawing says what it would have liked to have, most urgent first, and that is what is asked for.
 import { signal, type Signal } from "@preact/signals";
+import { segmentsOf } from "./draw/segments";
 import type { Tile, TraceId, TrackId } from "./model";
 import type { Source } from "./source";
 
@@ -48,7 +49,8 @@ const SLOW_MS = 3000;
 const RETRY_MS = 400;
 const RETRY_MAX_MS = 10000;
 const AGAIN = [401, 408, 409, 425, 429]; // statuses below 500 that pass
-const OVERHEAD = 600; // bytes of the objects around a tile's arrays, about
+// Bytes that a tile takes: its arrays, what is made of them to draw them (draw/segments.ts), objects around them.
+const sizeOf = (tile: Tile): number => tile.bytes * 2.5 + 600;
 
 export class TileCache {
   readonly health: Signal<Health> = signal({ state: "ok", text: "" });
@@ -202,23 +204,24 @@ export class TileCache {
   }
 
   private put(want: Want, tile: Tile, revision: number): void {
+    for (const row of tile.rows) segmentsOf(row, 2 ** tile.z); // now, not in the frame that draws it
     const key = numberOf(want.trace, tile.track, want.summary);
     let entries = this.tracks.get(key);
     if (!entries) this.tracks.set(key, (entries = new Map()));
     const place = want.i * 64 + want.z;
     const old = entries.get(place);
-    if (old) this.bytes -= old.tile.bytes + OVERHEAD;
+    if (old) this.bytes -= sizeOf(old.tile);
     // An estimate that was drawn so far stays until there is better.
     const keep = old && tile.absent && !old.tile.absent ? old.tile : tile;
     entries.set(place, { tile: keep, used: this.tick, revision });
-    this.bytes += keep.bytes + OVERHEAD;
+    this.bytes += sizeOf(keep);
   }
 
   private evict(): void {
     if (this.bytes <= this.limitBytes) return;
     const all: { used: number; entries: Map<number, Entry>; place: number; bytes: number }[] = [];
     for (const entries of this.tracks.values()) {
-      for (const [place, entry] of entries) all.push({ used: entry.used, entries, place, bytes: entry.tile.bytes + OVERHEAD });
+      for (const [place, entry] of entries) all.push({ used: entry.used, entries, place, bytes: sizeOf(entry.tile) });
     }
     all.sort((a, b) => a.used - b.used);
     for (const old of all) {

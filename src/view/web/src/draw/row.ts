@@ -6,6 +6,7 @@ import type { SliceRow } from "../model";
 import type { Piece } from "./cover";
 import { withAlpha, type Rgba } from "./color";
 import type { Rects } from "./rects";
+import { firstBehind, segmentsOf, type Segments } from "./segments";
 import { HIDDEN, type Tones } from "./tones";
 
 export interface LabelSpot {
@@ -30,14 +31,26 @@ export interface RowBox {
 
 const FULL = 0.999; // what is more is a full pixel
 const DARKER = 0.82;
+const HIT = 1;
+const MARK = 2;
+const NO_END = 1; // flag of an event
 
 export class RowPainter {
   labelWidth = 30; // px a slice needs for a label
   edgeWidth = 5; // px from which a slice shows where it starts
-  private busy = new Float64Array(0);
-  private best = new Float64Array(0);
-  private tone = new Uint32Array(0);
-  private flags = new Uint8Array(0); // HIT, MARK
+  // The pixel that is being summed up: parts of time come in order.
+  private at = -1;
+  private sum = 0;
+  private best = 0;
+  private tone: Rgba = 0;
+  // Pixels of one height and colour: one rectangle.
+  private runFrom = 0;
+  private runUntil = -1;
+  private runHeight = 0;
+  private runTone: Rgba = 0;
+  private flags = new Uint8Array(0); // by pixel: HIT, MARK
+  private markTone = new Uint32Array(0);
+  private flagged = false;
   private lastRow = -1; // the slice that has its label already
   private lastStart = 0;
 
@@ -48,17 +61,15 @@ export class RowPainter {
   ) {}
 
   begin(width: number): void {
-    if (this.busy.length < width + 2) {
-      this.busy = new Float64Array(width + 2);
-      this.best = new Float64Array(width + 2);
-      this.tone = new Uint32Array(width + 2);
+    if (this.flags.length < width + 2) {
       this.flags = new Uint8Array(width + 2);
-    } else {
-      this.busy.fill(0, 0, width + 2);
-      this.best.fill(0, 0, width + 2);
+      this.markTone = new Uint32Array(width + 2);
+    } else if (this.flagged) {
       this.flags.fill(0, 0, width + 2);
     }
-    this.lastRow = -1;
+    this.flagged = false;
+    this.at = this.runUntil = this.lastRow = -1;
+    this.sum = this.best = this.runHeight = 0;
   }
 
   piece(row: SliceRow, piece: Piece, tileStart: number, columnNs: number, box: RowBox, tones: Tones): void {
@@ -66,103 +77,108 @@ export class RowPainter {
     const high = Math.min(box.width, (piece.until - box.from) * box.scale);
     if (high <= low) return;
     const x0 = (tileStart - box.from) * box.scale;
-    this.aggregates(row, x0, columnNs * box.scale, 1 / columnNs, low, high, tones);
-    if (row.events > 0) this.events(row, x0, columnNs * box.scale, low, high, box, tones);
+    const segments = segmentsOf(row, columnNs);
+    this.shares(segments, x0, low, high, box, tones);
+    if (segments.instants.length > 0) this.instants(segments, x0, low, high, box.scale, tones);
+    if (segments.longest * box.scale >= this.edgeWidth) this.slices(row, x0, low, high, box, tones);
   }
 
-  private aggregates(row: SliceRow, x0: number, columnWidth: number, perNs: number, low: number, high: number, tones: Tones): void {
-    const { column, busy, name, count } = row;
+  // The inner loop of the page: what is in it runs for each column and slice in view, in each frame.
+  private shares(segments: Segments, x0: number, low: number, high: number, box: RowBox, tones: Tones): void {
+    const { from, until, share, name, count } = segments;
+    const { scale } = box;
+    const { table } = tones;
     const searching = tones.searching();
-    for (let k = firstColumn(column, (low - x0) / columnWidth); k < column.length; k++) {
-      let a = x0 + column[k] * columnWidth;
+    let { at, sum, best, tone } = this;
+    for (let k = firstBehind(segments, (low - x0) / scale); k < count; k++) {
+      let a = x0 + from[k] * scale;
       if (a >= high) break;
-      let b = a + columnWidth;
+      let b = x0 + until[k] * scale;
       if (a < low) a = low;
       if (b > high) b = high;
-      const share = busy[k] * perNs;
-      const tone = tones.of(name[k]);
-      if (tone === HIDDEN || b <= a) continue;
-      let p = Math.floor(a);
-      if (share <= 0) {
-        if (count[k] > 0) this.instant(p, tone);
-        continue;
+      if (b <= a) continue;
+      const id = name[k];
+      let own = id < table.length ? table[id] : 0;
+      if (own === 0) own = tones.of(id);
+      if (own === HIDDEN) continue;
+      const p = a | 0;
+      if (searching && tones.isHit(id)) {
+        this.flags[p] |= HIT;
+        this.flagged = true;
       }
-      if (searching && tones.isHit(name[k])) this.flags[p] |= 1;
-      for (; p + 1 < b; p++) {
-        this.give(p, (p + 1 - a) * share, tone);
-        a = p + 1;
+      if (p !== at) {
+        if (sum > 0) this.run(at, at + 1, heightOf(sum, box.height), tone, box);
+        at = p;
+        sum = best = 0;
       }
-      this.give(p, (b - a) * share, tone);
+      const part = share[k];
+      const given = ((b < p + 1 ? b : p + 1) - a) * part;
+      sum += given;
+      if (own === tone) best += given;
+      else if (given > best) {
+        best = given;
+        tone = own;
+      }
+      if (b <= p + 1) continue;
+      this.run(at, at + 1, heightOf(sum, box.height), tone, box);
+      at = b | 0;
+      if (at > p + 1) this.run(p + 1, at, heightOf(part, box.height), own, box);
+      sum = best = (b - at) * part;
+      tone = own;
+    }
+    this.at = at;
+    this.sum = sum;
+    this.best = best;
+    this.tone = tone;
+  }
+
+  private run(from: number, until: number, height: number, tone: Rgba, box: RowBox): void {
+    if (from === this.runUntil && height === this.runHeight && tone === this.runTone) {
+      this.runUntil = until;
+      return;
+    }
+    this.flush(box);
+    this.runFrom = from;
+    this.runUntil = until;
+    this.runHeight = height;
+    this.runTone = tone;
+  }
+
+  private flush(box: RowBox): void {
+    const base = box.y + box.height;
+    const height = Math.min(this.runHeight, base - box.top);
+    if (height > 0) this.bars.add(this.runFrom, base - height, this.runUntil - this.runFrom, height, this.runTone);
+    this.runHeight = 0;
+  }
+
+  private instants(segments: Segments, x0: number, low: number, high: number, scale: number, tones: Tones): void {
+    const { instants, instantName } = segments;
+    for (let k = 0; k < instants.length; k++) {
+      const x = x0 + instants[k] * scale;
+      if (x < low || x >= high) continue;
+      const tone = tones.of(instantName[k]);
+      if (tone === HIDDEN) continue;
+      const p = x | 0;
+      this.flags[p] |= tones.searching() && tones.isHit(instantName[k]) ? MARK | HIT : MARK;
+      this.markTone[p] = tone;
+      this.flagged = true;
     }
   }
 
-  private give(p: number, part: number, tone: Rgba): void {
-    this.busy[p] += part;
-    if (this.best[p] === 0 || (this.tone[p] !== tone && part > this.best[p])) {
-      this.tone[p] = tone;
-      this.best[p] = part;
-    } else if (this.tone[p] === tone) {
-      this.best[p] += part;
-    }
-  }
-
-  private instant(p: number, tone: Rgba): void {
-    if (this.busy[p] === 0) this.tone[p] = tone;
-    this.flags[p] |= 2;
-  }
-
-  // Events in start order, and the aggregate columns among them, which count those parts of events already.
-  private events(row: SliceRow, x0: number, columnWidth: number, low: number, high: number, box: RowBox, tones: Tones): void {
-    const { start, duration, eventName, eventFlags, column } = row;
+  // Slices that are wide enough to be told apart.
+  private slices(row: SliceRow, x0: number, low: number, high: number, box: RowBox, tones: Tones): void {
+    const { start, duration, eventName, eventFlags } = row;
     const { scale } = box;
-    const columns = column.length;
-    let k = 0;
     for (let e = 0; e < start.length; e++) {
       const xs = x0 + start[e] * scale;
       if (xs >= high) break;
       const xe = xs + duration[e] * scale;
-      if (duration[e] === 0) {
-        if (xs < low) continue;
-        const tone = tones.of(eventName[e]);
-        if (tone !== HIDDEN) this.instant(Math.floor(xs), tone);
-        continue;
-      }
-      if (xe <= low) continue;
+      if (xe <= low || xe - xs < this.edgeWidth) continue;
       const tone = tones.of(eventName[e]);
       if (tone === HIDDEN) continue;
       const hit = tones.searching() && tones.isHit(eventName[e]);
-      let a = xs < low ? low : xs;
-      const b = xe > high ? high : xe;
-      while (k < columns && x0 + (column[k] + 1) * columnWidth <= a) k++;
-      for (let j = k; j < columns; j++) {
-        const left = x0 + column[j] * columnWidth;
-        if (left >= b) break;
-        if (left > a) this.span(a, left, tone, box);
-        a = Math.max(a, left + columnWidth);
-      }
-      if (a < b) this.span(a, b, tone, box);
-      if (hit) this.flags[Math.floor(Math.max(low, xs))] |= 1;
-      if (xe - xs >= this.edgeWidth) this.wide(row, e, xs, xe, tone, hit, low, high, box, eventFlags[e]);
+      this.wide(row, e, xs, xe, tone, hit, low, high, box, eventFlags[e]);
     }
-  }
-
-  // A part of a slice: whole pixels as one rectangle, the rest as shares.
-  private span(a: number, b: number, tone: Rgba, box: RowBox): void {
-    let p = Math.floor(a);
-    if (b <= p + 1) {
-      this.give(p, b - a, tone);
-      return;
-    }
-    if (a > p) {
-      this.give(p, p + 1 - a, tone);
-      p++;
-    }
-    const q = Math.floor(b);
-    if (q > p) {
-      const y = Math.max(box.y, box.top);
-      if (box.y + box.height > y) this.bars.add(p, y, q - p, box.y + box.height - y, tone);
-    }
-    if (b > q) this.give(q, b - q, tone);
   }
 
   // What a slice of some width has besides its bar: an edge where it starts, a label, fading where its end is not known.
@@ -175,7 +191,7 @@ export class RowPainter {
       const from = Math.floor(Math.max(low, xs));
       this.marks.add(from, y, Math.ceil(Math.min(high, xe)) - from, Math.min(2, height), box.hit);
     }
-    if ((flags & 1) !== 0 && xe <= high) {
+    if ((flags & NO_END) !== 0 && xe <= high) {
       for (let s = 0; s < 6; s++) this.marks.add(Math.floor(xe) - 2 - 2 * s, y, 1, height, withAlpha(0xffffff, 200 - 30 * s));
     }
     if (row.eventRow[e] === this.lastRow && Math.abs(xs - this.lastStart) < 0.01) return;
@@ -187,55 +203,33 @@ export class RowPainter {
     if (box.y >= box.top) this.labels.push({ x: left, width, y: box.y, height: box.height, name: row.eventName[e], tone });
   }
 
-  // Bars of what was summed up: runs of one height and colour are one rectangle.
   end(box: RowBox): void {
-    const { busy, tone, flags } = this;
-    const base = box.y + box.height;
-    const most = box.height;
-    const room = base - box.top;
-    if (room <= 0) return;
-    let runAt = 0;
-    let runHeight = 0;
-    let runTone = 0;
-    for (let p = 0; p <= box.width; p++) {
-      const share = p < box.width ? busy[p] : 0;
-      let height = 0;
-      if (share > 0) height = share >= FULL ? most : Math.max(1, Math.min(most - 1, Math.round(share * most)));
-      if (height !== runHeight || (height > 0 && tone[p] !== runTone)) {
-        if (runHeight > 0) this.bars.add(runAt, base - Math.min(runHeight, room), p - runAt, Math.min(runHeight, room), runTone);
-        runAt = p;
-        runHeight = height;
-        runTone = tone[p];
-      }
-      if (p < box.width && flags[p] !== 0) this.flag(p, flags[p], tone[p], box);
-    }
+    if (this.sum > 0) this.run(this.at, this.at + 1, heightOf(this.sum, box.height), this.tone, box);
+    this.flush(box);
+    if (!this.flagged) return;
+    for (let p = 0; p < box.width; p++) if (this.flags[p] !== 0) this.flag(p, this.flags[p], this.markTone[p], box);
   }
 
   private flag(p: number, flags: number, tone: Rgba, box: RowBox): void {
     const y = Math.max(box.y, box.top);
     const bottom = box.y + box.height;
-    if ((flags & 2) !== 0) {
+    if ((flags & MARK) !== 0) {
       const length = Math.min(bottom, box.y + Math.ceil(box.height * 0.55)) - y;
       if (length > 0) this.marks.add(p, y, 1, length, tone);
       if (box.y >= box.top) this.marks.add(p - 1, box.y, 3, Math.min(3, box.height), tone);
     }
-    if ((flags & 1) !== 0 && bottom > y) this.marks.add(p, y, 1, Math.min(2, bottom - y), box.hit);
+    if ((flags & HIT) !== 0 && bottom > y) this.marks.add(p, y, 1, Math.min(2, bottom - y), box.hit);
   }
+}
+
+// A share of a row's height in whole pixels: something is seen of whatever is there, and nothing is full that is not.
+function heightOf(share: number, height: number): number {
+  if (share >= FULL) return height;
+  const rounded = (share * height + 0.5) | 0;
+  return rounded < 1 ? 1 : rounded < height || height < 2 ? rounded : height - 1;
 }
 
 function darker(tone: Rgba): Rgba {
   const part = (shift: number): number => Math.round(((tone >>> shift) & 255) * DARKER) << shift;
   return ((tone & 0xff000000) | part(16) | part(8) | part(0)) >>> 0;
-}
-
-// Place of the first column that ends behind `at`, in columns from the tile's start.
-function firstColumn(column: Uint16Array, at: number): number {
-  let low = 0;
-  let high = column.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (column[middle] + 1 <= at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -8,7 +8,7 @@ export const HIDDEN: Rgba = pack(1, 0, 0, 0);
 const LIMIT = 1 << 22; // numbers above it are worked out each time
 
 export class Tones {
-  private table = new Uint32Array(1024);
+  table = new Uint32Array(1024); // 0: not worked out yet, of() does that
 
   constructor(
     private readonly trace: TraceId,

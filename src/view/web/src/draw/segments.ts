@@ -1,0 +1,111 @@
+// A row of a tile made ready to be drawn many times: parts of time with the share of it that is busy, in order, which do
+// not overlap. An aggregate's column is one; a slice is one, less the aggregate columns that count it already.
+import type { SliceRow } from "../model";
+
+export interface Segments {
+  count: number;
+  from: Float64Array; // ns from the tile's start
+  until: Float64Array;
+  share: Float64Array; // 0 < share <= 1
+  name: Uint32Array;
+  instants: Float64Array; // what has no length: ns from the tile's start
+  instantName: Uint32Array;
+  longest: number; // duration of the longest of the exact slices
+}
+
+const made = new WeakMap<SliceRow, Segments>();
+
+export function segmentsOf(row: SliceRow, columnNs: number): Segments {
+  let found = made.get(row);
+  if (!found) made.set(row, (found = make(row, columnNs)));
+  return found;
+}
+
+// Place of the first segment that ends behind a time.
+export function firstBehind(segments: Segments, time: number): number {
+  let low = 0;
+  let high = segments.count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (segments.until[middle] <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// Fills the arrays, which have room for the most that there can be.
+class Maker {
+  count = 0;
+  marks = 0;
+  readonly from: Float64Array;
+  readonly until: Float64Array;
+  readonly share: Float64Array;
+  readonly name: Uint32Array;
+  readonly instants: Float64Array;
+  readonly instantName: Uint32Array;
+
+  constructor(most: number) {
+    this.from = new Float64Array(most);
+    this.until = new Float64Array(most);
+    this.share = new Float64Array(most);
+    this.name = new Uint32Array(most);
+    this.instants = new Float64Array(most);
+    this.instantName = new Uint32Array(most);
+  }
+
+  add(from: number, until: number, share: number, name: number): void {
+    const n = this.count++;
+    this.from[n] = from;
+    this.until[n] = until;
+    this.share[n] = share;
+    this.name[n] = name;
+  }
+
+  mark(time: number, name: number): void {
+    const n = this.marks++;
+    this.instants[n] = time;
+    this.instantName[n] = name;
+  }
+
+  aggregate(row: SliceRow, k: number, columnNs: number): void {
+    const at = row.column[k] * columnNs;
+    if (row.busy[k] > 0) this.add(at, at + columnNs, Math.min(1, row.busy[k] / columnNs), row.name[k]);
+    else if (row.count[k] > 0) this.mark(at, row.name[k]);
+  }
+}
+
+// Room that is used again for each row while it grows.
+let maker = new Maker(4096);
+
+function make(row: SliceRow, columnNs: number): Segments {
+  const { column, columns, start, duration, eventName } = row;
+  const most = 2 * columns + row.events;
+  if (most > maker.from.length) maker = new Maker(2 * most);
+  maker.count = 0;
+  maker.marks = 0;
+  let longest = 0;
+  let k = 0;
+  for (let e = 0; e < row.events; e++) {
+    if (duration[e] === 0) {
+      maker.mark(start[e], eventName[e]);
+      continue;
+    }
+    const end = start[e] + duration[e];
+    if (duration[e] > longest) longest = duration[e];
+    let a = start[e];
+    // The slice up to each aggregate column, then that column.
+    for (; k < columns && column[k] * columnNs < end; k++) {
+      const left = column[k] * columnNs;
+      if (left > a) maker.add(a, left, 1, eventName[e]);
+      maker.aggregate(row, k, columnNs);
+      a = Math.max(a, left + columnNs);
+    }
+    if (a < end) maker.add(a, end, 1, eventName[e]);
+  }
+  for (; k < columns; k++) maker.aggregate(row, k, columnNs);
+  const { count, marks } = maker;
+  return {
+    count, from: maker.from.slice(0, count), until: maker.until.slice(0, count), share: maker.share.slice(0, count),
+    name: maker.name.slice(0, count), instants: maker.instants.slice(0, marks), instantName: maker.instantName.slice(0, marks), longest,
+  };
+}
