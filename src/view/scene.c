@@ -325,7 +325,8 @@ uint32_t view_scene_name(view_scene *scene, const char *data, size_t size)
     if (!grow_slots(scene) || piece >= SCENE_PIECES || count >= HD_NONE - 1 - strings) return HD_NONE;
     uint32_t *slot = find_slot(scene, data, size);
     if (*slot) return strings + *slot - 1;
-    if (!scene->texts[piece]) scene->texts[piece] = calloc((size_t)1 << (piece + SCENE_PIECE_BITS), sizeof **scene->texts);
+    if (!scene->texts[piece])
+        scene->texts[piece] = calloc((size_t)1 << (piece + SCENE_PIECE_BITS), sizeof **scene->texts);
     char *copy = scene->texts[piece] ? malloc(size + 1) : NULL;
     if (!copy) return HD_NONE;
     memcpy(copy, data, size);

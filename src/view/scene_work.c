@@ -164,12 +164,9 @@ typedef struct scene_step {
 } scene_step;
 
 static const scene_step steps[] = {
-    {"laying out rows", lay_out_slices},
-    {"laying out instants and samples", lay_out_points},
-    {"reading counters", add_counters},
-    {"pairing async slices", add_async},
-    {"indexing lanes", build_index},
-    {"finding launches", find_launches},
+    {"laying out rows", lay_out_slices}, {"laying out instants and samples", lay_out_points},
+    {"reading counters", add_counters},  {"pairing async slices", add_async},
+    {"indexing lanes", build_index},     {"finding launches", find_launches},
 };
 
 hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene_news *news, void *user, hd_error *err)

@@ -5,7 +5,7 @@
 
 view_tile_range view_tile_range_of(unsigned z, int64_t i)
 {
-    int64_t most = VIEW_FARTHEST >> z;             /* the last column that there is */
+    int64_t most = VIEW_FARTHEST >> z; /* the last column that there is */
     if (i > most / VIEW_TILE_COLUMNS || i < -most / VIEW_TILE_COLUMNS - 2)
         return (view_tile_range){.from = 1, .last = 0};
     int64_t first = i * VIEW_TILE_COLUMNS, last = first + VIEW_TILE_COLUMNS - 1;
