@@ -46,7 +46,7 @@ static hd_status measure_tiles(view_scene *scene, const char *when, hd_error *er
 {
     uint32_t count = view_scene_track_count(scene);
     uint32_t *tracks = malloc((count + 1) * sizeof *tracks);
-    count = view_scene_order(scene, tracks);
+    count = view_scene_order(scene, tracks, count);
     if (count > BATCH_TRACKS) count = BATCH_TRACKS;
     double all[64 * POSITIONS];
     size_t all_count = 0;
@@ -91,7 +91,8 @@ typedef struct step_times {
 static void tell(void *user, const char *what)
 {
     step_times *times = user;
-    printf("at_s=%.3f %s\n", bench_seconds() - times->begin, *what ? what : "done");
+    printf("at_s=%.3f rss_anon_mb=%ld %s\n", bench_seconds() - times->begin, status_kb("RssAnon:") / 1024,
+           *what ? what : "done");
 }
 
 static hd_status measure(hd_trace *trace, hd_error *err)

@@ -76,8 +76,9 @@ int64_t view_scene_span(const view_scene *scene);          /* ns, at least 1 */
 uint32_t view_scene_revision(const view_scene *scene);     /* of the tracks */
 uint32_t view_scene_track_count(const view_scene *scene);
 view_track *view_scene_track(const view_scene *scene, uint32_t track);
-/* Track ids in the order in which they are shown; `out` has room for track_count. */
-uint32_t view_scene_order(const view_scene *scene, uint32_t *out);
+/* Ids of the first `room` tracks (view_scene_track_count may grow meanwhile) in the order in which they are shown;
+ * returns how many. */
+uint32_t view_scene_order(const view_scene *scene, uint32_t *out, uint32_t room);
 /* The track of the scene on which events of a track of the trace stand (its twins share one), HD_NONE: none. */
 uint32_t view_scene_track_of(const view_scene *scene, uint32_t source, hd_kind kind);
 /* The track on which an event stands, also for async points and samples of counters; HD_NONE: none (other kinds, no

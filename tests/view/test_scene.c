@@ -147,7 +147,7 @@ static void test_scene__every_event_stands_on_one_track_and_rows_do_not_overlap(
         uint32_t count = view_scene_track_count(scene);
         uint32_t *order = malloc(count * sizeof *order);
         uint8_t *shown = calloc(count, 1);
-        assert_int_equal(view_scene_order(scene, order), count);
+        assert_int_equal(view_scene_order(scene, order, count), count);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t parent = view_scene_track(scene, order[i])->parent;
             assert_true(parent == HD_NONE || shown[parent]);
@@ -252,8 +252,8 @@ static void *read_on(void *argument)
 {
     reader_state *r = argument;
     for (unsigned n = 0; !atomic_load(&r->done) || n < 20; n++) {
-        uint32_t count = view_scene_track_count(r->scene), *order = malloc((count + 64) * sizeof *order);
-        if (view_scene_order(r->scene, order) < count) abort();
+        uint32_t count = view_scene_track_count(r->scene), *order = malloc((count + 1) * sizeof *order);
+        if (view_scene_order(r->scene, order, count) != count) abort();
         for (uint32_t t = 0; t < count; t++) {
             hd_bytes bytes = {0};
             bool exact;
