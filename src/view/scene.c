@@ -248,9 +248,11 @@ static uint32_t first_child(const shown_track *list, uint32_t count, uint32_t pa
     return low;
 }
 
-uint32_t view_scene_order(const view_scene *scene, uint32_t *out)
+uint32_t view_scene_order(const view_scene *scene, uint32_t *out, uint32_t room)
 {
     uint32_t count = view_scene_track_count(scene), done = 0, depth = 0;
+    if (count > room) count = room; /* there are more by now */
+    if (count > room) count = room; /* there are more by now */
     shown_track *list = malloc((count + 1) * sizeof *list);
     uint32_t *stack = malloc((count + 1) * sizeof *stack); /* places in the list */
     for (uint32_t i = 0; i < count && list && stack; i++) {
@@ -325,7 +327,8 @@ uint32_t view_scene_name(view_scene *scene, const char *data, size_t size)
     if (!grow_slots(scene) || piece >= SCENE_PIECES || count >= HD_NONE - 1 - strings) return HD_NONE;
     uint32_t *slot = find_slot(scene, data, size);
     if (*slot) return strings + *slot - 1;
-    if (!scene->texts[piece]) scene->texts[piece] = calloc((size_t)1 << (piece + SCENE_PIECE_BITS), sizeof **scene->texts);
+    if (!scene->texts[piece])
+        scene->texts[piece] = calloc((size_t)1 << (piece + SCENE_PIECE_BITS), sizeof **scene->texts);
     char *copy = scene->texts[piece] ? malloc(size + 1) : NULL;
     if (!copy) return HD_NONE;
     memcpy(copy, data, size);
