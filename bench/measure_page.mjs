@@ -38,8 +38,8 @@ async function firstPicture(browser, url) {
     window.measured = {};
     const look = () => {
       const list = window.heddle?.drawList();
-      if (list && list.bars > 0) window.measured.first ??= performance.now();
-      if (list && list.bars > 0 && list.hatched === 0 && window.heddle.app.tiles.idle()) window.measured.whole ??= performance.now();
+      if (list && list.rects.bars > 0) window.measured.first ??= performance.now();
+      if (list && list.rects.bars > 0 && list.rects.hatches === 0 && window.heddle.app.tiles.idle()) window.measured.whole ??= performance.now();
       if (!window.measured.whole) requestAnimationFrame(look);
     };
     requestAnimationFrame(look);
@@ -58,7 +58,7 @@ async function firstPicture(browser, url) {
 async function frames(browser, url) {
   const context = await browser.newContext({viewport: {width: 1600, height: 900}}), page = await context.newPage();
   await page.goto(url);
-  await page.waitForFunction(() => window.heddle?.drawList().bars > 0 && window.heddle.app.tiles.idle());
+  await page.waitForFunction(() => window.heddle?.drawList().rects.bars > 0 && window.heddle.app.tiles.idle());
   const box = await page.locator("#tracks").boundingBox();
   const before = await page.evaluate(() => { window.measuredFrames = []; return window.heddle.frames().length; });
   await page.evaluate(() => {

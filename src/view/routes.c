@@ -4,10 +4,12 @@
 #include "view/route_session.h"
 
 view_route_run view_route_open;
+view_route_run view_route_tiles;
 
 const view_route view_routes[] = {
     {"/api/session", "GET", view_route_session, .waits = view_route_session_waits},
     {"/api/open", "POST", view_route_open},
+    {"/api/tiles", "GET", view_route_tiles},
     {0},
 };
 

@@ -125,7 +125,7 @@ export const placeOf = async (page, track) => {
   await drawn(page);
   return page.evaluate(key => {
     const {app} = window.heddle, layout = app.layout(), place = layout.find(key);
-    const box = document.querySelector("#tracks").getBoundingClientRect();
+    const box = document.querySelector("#tracks canvas").getBoundingClientRect();
     const y = box.y + place.y + (place.pinned ? 0 : layout.pinnedHeight - app.state.scroll.value);
     return {x: box.x, y, width: box.width, height: place.height, rowHeight: place.rowHeight, rows: place.rows};
   }, key);

@@ -17,7 +17,7 @@ async function exercise(page) {
     await drawn(page);
   }
   await settled(page);
-  await command(page, "fit-all").catch(() => setState(page, "range", whole));
+  await command(page, "fit-whole");
   await settled(page);
   await page.evaluate(() => {
     const {state} = window.heddle.app;

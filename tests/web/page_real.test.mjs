@@ -19,7 +19,7 @@ async function zoomAbout(page) {
     await drawn(page);
   }
   await settled(page);
-  await command(page, "fit-all").catch(() => setState(page, "range", whole));
+  await command(page, "fit-whole");
   await settled(page);
 }
 

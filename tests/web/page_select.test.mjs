@@ -206,7 +206,7 @@ test("arrows are drawn for the selection, a category, all in view, or not", asyn
     await settled(page);
     await page.waitForTimeout(300);
     await drawn(page);
-    return (await page.evaluate(() => window.heddle.drawList())).flows;
+    return (await page.evaluate(() => window.heddle.drawList())).curves;
   };
   assert.equal(await arrows({mode: "all"}), 19);
   assert.equal(await arrows({mode: "category", category: "fwdbwd"}), 3);

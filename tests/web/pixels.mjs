@@ -61,8 +61,8 @@ export function barHeights(picture) {
   const {width, height} = picture, heights = [];
   for (let x = 0; x < width; x++) {
     const ground = pixelAt(picture, x, 0);
-    let y = height;
-    while (y > 1 && apart(pixelAt(picture, x, y - 1), ground) > 12) y--;
+    let y = 1;
+    while (y < height && apart(pixelAt(picture, x, y), ground) <= 12) y++;
     heights.push(height - y);
   }
   return heights;

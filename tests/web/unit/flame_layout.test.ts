@@ -21,6 +21,12 @@ test("a parent that comes after its child, or is none, is the root", () => {
   assert.equal(root.children.length, 2);
 });
 
+test("a first node without a name that has all is the root itself", () => {
+  const root = flameTree({ ...RESULT, names: ["", "main"], nodes: [[-1, 0, 20, 120, "native"], [0, 1, 100, 100, "cpp"]] });
+  assert.deepEqual([root.self, root.total, root.children.map((each) => each.name)], [20, 120, ["main"]]);
+  assert.equal(root.children[0]?.depth, 1);
+});
+
 test("boxes of one row do not overlap and none is wider than what it stands in", () => {
   const root = flameTree(RESULT);
   const boxes = flameBoxes(root, 0);

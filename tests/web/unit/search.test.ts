@@ -5,7 +5,7 @@ import { Commands } from "../../../src/view/web/src/commands";
 import { makeLayout } from "../../../src/view/web/src/layout";
 import type { EventRef, SearchQuery, SearchResult, Session, TraceInfo } from "../../../src/view/web/src/model";
 import { attachSearch, countText, placeIn, searchStatus, searchStep } from "../../../src/view/web/src/search";
-import type { Source } from "../../../src/view/web/src/source";
+import type { SearchPlace, Source } from "../../../src/view/web/src/source";
 import { newState } from "../../../src/view/web/src/state";
 
 interface Known {
@@ -24,22 +24,22 @@ function trace(id: number): TraceInfo {
 }
 
 // A server's search as docs/view-protocol.md has it, over a list.
-function searchIn(events: readonly Known[], id: number, query: SearchQuery, from: number, behind?: { track: number; row: number }): SearchResult {
+function searchIn(events: readonly Known[], id: number, query: SearchQuery, from: number, behind?: SearchPlace): SearchResult {
   if (query.mode === "regex") new RegExp(query.q);
-  const order = (each: Known): [number, number, number] => [each.start, each.track, each.row];
+  const order = (each: Known): [number, number] => [each.start, each.row];
   const less = (a: readonly number[], b: readonly number[]): boolean => {
     for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return (a[at] ?? 0) < (b[at] ?? 0);
     return false;
   };
   const hits = events.filter((each) => each.trace === id).sort((a, b) => (less(order(a), order(b)) ? -1 : 1));
-  const place = behind ? [from, behind.track, behind.row] : [from, -1, -1];
+  const place = behind ? [from, behind.row ?? -1] : [from, -1];
   const after = hits.filter((each) => less(place, order(each)));
   const before = hits.filter((each) => less(order(each), place));
   const ref = (each: Known): EventRef => ({ ...each, kind: "slice", depth: 0, duration: 10, name: 1 });
   const result: SearchResult = {
-    count: hits.length, more: false, buckets: [], tracks: [], names: [], names_count: 0, index: hits.length - after.length, ms: 1,
+    count: hits.length, more: false, buckets: [], tracks: [], names: [], names_count: 0, ms: 1,
   };
-  if (after[0]) result.next = ref(after[0]);
+  if (after[0]) Object.assign(result, { next: ref(after[0]), index: hits.length - after.length });
   const last = before[before.length - 1];
   if (last) result.previous = ref(last);
   return result;
@@ -153,6 +153,6 @@ test("an expression that is none is said, and the next query forgets it", async 
 test("traces with a smaller number come first at one time", () => {
   const event: EventRef = { trace: 1, track: 5, row: 6, kind: "slice", depth: 0, start: 100, duration: 1, name: 0 };
   assert.deepEqual(placeIn(0, 10, { time: 100, event }), { from: 91 });
-  assert.deepEqual(placeIn(1, 0, { time: 100, event }), { from: 100, behind: { track: 5, row: 6 } });
+  assert.deepEqual(placeIn(1, 0, { time: 100, event }), { from: 100, behind: { kind: "slice", row: 6 } });
   assert.deepEqual(placeIn(2, 0, { time: 100, event }), { from: 100 });
 });

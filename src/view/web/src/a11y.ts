@@ -11,6 +11,7 @@ import { spanOf } from "./nav";
 import { say } from "./select_actions";
 import { trackKey } from "./state";
 
+const SHOWN_MS = 8000;
 const AROUND = 12; // tracks on both sides of the focused one that are in the document
 
 export function trackText(place: Place): string {
@@ -62,7 +63,7 @@ class TrackTree {
     this.root.className = "visually-hidden";
     this.root.tabIndex = 0;
     this.root.setAttribute("role", "tree");
-    this.root.setAttribute("aria-label", "Tracks. Arrows walk the tracks, full stop and comma the events.");
+    this.root.setAttribute("aria-label", "Picture of the tracks. Arrows walk the tracks, full stop and comma the events.");
     this.frame.className = "track-focus";
     this.frame.hidden = true;
     this.frame.setAttribute("aria-hidden", "true");
@@ -228,7 +229,21 @@ class TrackTree {
   }
 }
 
+// What was said goes after a while; errors stay until something else is said or Escape is pressed.
+function attachMessages(app: App): void {
+  const { message } = app.state;
+  effect(() => {
+    const said = message.value;
+    if (!said || said.error) return;
+    const timer = setTimeout(() => {
+      if (message.peek() === said) message.value = null;
+    }, SHOWN_MS);
+    return () => clearTimeout(timer);
+  });
+}
+
 export function attachA11y(app: App): void {
+  attachMessages(app);
   const tracks = document.getElementById("tracks");
   if (!tracks) return;
   const tree = new TrackTree(app, tracks);
@@ -244,7 +259,12 @@ export function attachA11y(app: App): void {
     command("focus-tracks", "Put the focus on the tracks", ["Alt+t"], () => tree.root.focus()),
     command("tell-view", "Tell what is in view", ["Alt+v"], () => tree.tellView()),
   );
-  // The selected event takes the walk to its track.
+  // A header that gets the focus takes the walk to its track, so does the selected event.
+  document.getElementById("headers")?.addEventListener("focusin", (event) => {
+    const row = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-track]") : null;
+    if (row?.dataset.track) app.hands.focusTrack.value = row.dataset.track;
+  });
+
   effect(() => {
     const event = app.state.selected.value[app.state.selected.value.length - 1];
     if (event) app.hands.focusTrack.value = trackKey(event.trace, event.track);

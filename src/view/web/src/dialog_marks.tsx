@@ -20,11 +20,11 @@ function Row({ app, mark }: { app: App; mark: Mark }): JSX.Element {
       <td class="number">{formatDuration(mark.from)}</td>
       <td class="number">{formatDuration(mark.until - mark.from)}</td>
       <td class="buttons">
-        <button type="button" class="plain" onClick={() => {
+        <button type="button" class="dialog-button" onClick={() => {
           dialog.value = null;
           app.hands.actions.showMark(mark);
         }}>Go to</button>
-        <button type="button" class="plain" aria-label={`Remove ${mark.name}`} onClick={() => {
+        <button type="button" class="dialog-button" aria-label={`Remove ${mark.name}`} onClick={() => {
           marks.value = removeMark(marks.value, mark.id);
           say(app, `${mark.name} is removed.`);
           app.redraw();
@@ -37,7 +37,7 @@ function Row({ app, mark }: { app: App; mark: Mark }): JSX.Element {
 export function MarkList({ app }: { app: App }): JSX.Element {
   const marks = [...app.state.marks.value].sort((a, b) => a.from - b.from || a.id - b.id);
   if (marks.length === 0) {
-    return <p class="note">There are no marks yet. <kbd>M</kbd> marks what is selected, or what the timing tool measured.</p>;
+    return <p class="dialog-note">There are no marks yet. <kbd>M</kbd> marks what is selected, or what the timing tool measured.</p>;
   }
   return (
     <div class="marks">

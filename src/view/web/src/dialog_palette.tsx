@@ -87,14 +87,14 @@ export function Palette({ app }: { app: App }): JSX.Element {
         }} />
       <div class="palette-list" id="palette-list" role="listbox" aria-label="What was found" ref={list}>
         {found.map(({ item, match }, k) => (
-          <div class="choice" role="option" id={`palette-${k}`} key={item.id} aria-selected={k === at} onClick={() => run(item)}>
+          <div class="found" role="option" id={`palette-${k}`} key={item.id} aria-selected={k === at} onClick={() => run(item)}>
             <span>{marked(item.text, match.at)}</span>
-            <span class="choice-kind">{item.kind}</span>
-            <span class="choice-keys"><Keys keys={item.keys} /></span>
+            <span class="found-kind">{item.kind}</span>
+            <span class="found-keys"><Keys keys={item.keys} /></span>
           </div>
         ))}
       </div>
-      {found.length === 0 && <p class="note" role="status">Nothing of that name.</p>}
+      {found.length === 0 && <p class="dialog-note" role="status">Nothing of that name.</p>}
     </div>
   );
 }

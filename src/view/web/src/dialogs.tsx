@@ -36,7 +36,7 @@ function Modal({ app, name, children }: { app: App; name: DialogName; children: 
         {name !== "palette" && (
           <header class="dialog-head">
             <h2>{TITLES[name]}</h2>
-            <button type="button" class="plain" onClick={close}>Close</button>
+            <button type="button" class="dialog-button" onClick={close}>Close</button>
           </header>
         )}
         {children}

@@ -26,10 +26,15 @@ export interface FlameRow {
   count: number; // nodes
 }
 
+// The server's first node is the root; where it is none, there is one all the same.
 export function flameTree(result: FlameResult): FlameNode {
   const root: FlameNode = { index: -1, name: "all", kind: "", self: 0, total: result.total, parent: null, children: [], depth: 0 };
   const nodes: FlameNode[] = [];
   result.nodes.forEach(([parent, name, self, total, kind], index) => {
+    if (index === 0 && parent < 0 && !result.names[name] && total === result.total) {
+      nodes.push(root);
+      return;
+    }
     const above = (parent < index ? nodes[parent] : undefined) ?? root; // parents come first
     const node: FlameNode = {
       index, name: result.names[name] ?? "", kind, self, total, parent: above, children: [], depth: above.depth + 1,
@@ -37,7 +42,7 @@ export function flameTree(result: FlameResult): FlameNode {
     above.children.push(node);
     nodes.push(node);
   });
-  for (const node of [root, ...nodes]) node.children.sort((a, b) => b.total - a.total || a.index - b.index);
+  for (const node of new Set([root, ...nodes])) node.children.sort((a, b) => b.total - a.total || a.index - b.index);
   root.self = Math.max(0, result.total - root.children.reduce((sum, each) => sum + each.total, 0));
   return root;
 }

@@ -59,7 +59,7 @@ export function FlowMenu({ app, close }: { app: App; close: (refocus: boolean) =
   };
   const found = categories.value;
   return (
-    <div class="menu" role="menu" aria-label="Flow arrows" ref={menu} onKeyDown={(event) => {
+    <div class="flow-menu" role="menu" aria-label="Flow arrows" ref={menu} onKeyDown={(event) => {
       if (event.key === "Escape" || event.key === "Tab") {
         event.preventDefault();
         event.stopPropagation();

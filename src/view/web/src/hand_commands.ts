@@ -1,7 +1,6 @@
 // The commands of moving, tools, selection, marks and the look of the page. Titles are what help and palette show.
 import type { App } from "./app";
 import type { Command, CommandGroup } from "./commands";
-import { PAN_WHILE_HELD } from "./hands";
 import type { Motion } from "./nav";
 import { spanOf } from "./nav";
 import { say } from "./select_actions";
@@ -74,15 +73,10 @@ function moveCommands(app: App): Command[] {
 }
 
 function toolCommands(app: App): Command[] {
-  const out: Command[] = TOOLS.map(({ tool, title, keys }) =>
+  return TOOLS.map(({ tool, title, keys }) =>
     command(`tool-${tool}`, title, "Tools", keys, () => {
       app.state.tool.value = tool;
     }));
-  out.push({ id: PAN_WHILE_HELD, title: "Pan with the pointer while held (the middle button always pans)", group: "Tools", keys: ["Space"], held: true,
-    run: () => {
-      app.state.tool.value = "pan";
-    } });
-  return out;
 }
 
 function selectCommands(app: App): Command[] {

@@ -24,16 +24,4 @@ export class Hands {
   }
 
   readonly nsPerPx: () => number;
-
-  hold(id: string): void {
-    if (id === PAN_WHILE_HELD) this.panHeld.value = true;
-    else this.motions.hold(id);
-  }
-
-  release(id: string): void {
-    if (id === PAN_WHILE_HELD) this.panHeld.value = false;
-    else this.motions.release(id);
-  }
 }
-
-export const PAN_WHILE_HELD = "pan-while-held";

@@ -1,7 +1,7 @@
 // What the pointer is over: state.hovered, and a small text beside it. Follows the pointer frame by frame.
 import type { App } from "./app";
 import { hitAt, offsetOf, type Hit, type Spot } from "./at_pixel";
-import { formatDuration, formatShort, formatValue } from "./format";
+import { formatCount, formatDuration, formatShort, formatValue } from "./format";
 import { lastNotAbove } from "./hit";
 import type { EventRef, SeriesInfo } from "./model";
 import { TILE_COLUMNS } from "./model";
@@ -53,7 +53,7 @@ function seriesText(samples: Samples | undefined, info: SeriesInfo | undefined, 
 
 function hitText(app: App, hit: Hit, spot: Spot): string {
   if (!hit.exact) {
-    const events = hit.count === 0 ? "" : hit.count === 1 ? "1 event starts here, " : `${hit.count.toLocaleString("en")} events start here, `;
+    const events = hit.count === 0 ? "" : hit.count === 1 ? "1 event starts here, " : `${formatCount(hit.count)} events start here, `;
     return `${events}the longest ${formatDuration(hit.longest)}`;
   }
   const label = app.names.label(hit.event.trace, hit.event.name) || (hit.event.name === 0 ? "without a name" : "…");

@@ -1,4 +1,4 @@
-// Keys to commands. Held keys (Command.held) move the view a little with every frame, see hands.ts.
+// Keys to commands. Held keys (Command.held) move the view a little with every frame, see motion.ts.
 import type { App } from "./app";
 
 // What is needed of a KeyboardEvent, so that node can test the spelling.
@@ -85,13 +85,18 @@ export function attachKeyboard(app: App): () => void {
       return;
     }
     if (isControl(event.target) && CONTROL_KEYS.test(key)) return;
+    if (key === "Space") { // no command: it is of use with the pointer only
+      event.preventDefault();
+      app.hands.panHeld.value = true;
+      return;
+    }
     const command = app.commands.ofKey(key);
     if (!command || !(command.enabled?.() ?? true)) return;
     event.preventDefault();
     if (command.held) {
       if (!event.repeat) {
         down.set(event.code, command.id);
-        app.hands.hold(command.id);
+        app.hands.motions.hold(command.id, event.timeStamp);
       }
       return;
     }
@@ -102,15 +107,17 @@ export function attachKeyboard(app: App): () => void {
     const id = down.get(event.code);
     if (id !== undefined) {
       down.delete(event.code);
-      app.hands.release(id);
+      app.hands.motions.release(id, event.timeStamp);
     }
+    if (event.code === "Space") app.hands.panHeld.value = false;
     // Letting go of Shift makes of a fast key a slow one: what is held stops, as its name has changed.
     if (event.key === "Shift" || event.key === "Meta") releaseAll();
   };
 
   const releaseAll = (): void => {
-    for (const id of down.values()) app.hands.release(id);
+    for (const id of down.values()) app.hands.motions.release(id);
     down.clear();
+    app.hands.panHeld.value = false;
   };
 
   window.addEventListener("keydown", onDown);

@@ -152,7 +152,7 @@ export interface FlowInfo extends LinkInfo {
 export interface EventDetail {
   kind: string;
   row: number;
-  track: TrackId;
+  track: TrackId; // absent, and depth, while its track is still being laid out
   depth: number;
   name: string;
   short?: string;
@@ -193,6 +193,7 @@ export interface SelectRow {
   share: number;
   self: number;
   longest_row: number;
+  longest_track?: TrackId;
 }
 
 export interface SelectResult {
@@ -222,7 +223,7 @@ export interface SearchResult {
   names_count: number;
   next?: EventRef;
   previous?: EventRef;
-  index: number;
+  index?: number; // how many hits lie before `next`
   ms: number;
 }
 

@@ -7,14 +7,22 @@ import type { Range } from "./state";
 
 const LEAST_MS = 90; // a key that is only touched moves as if it had been held that long
 
+const MOST_MS = 250; // of one frame: after a hang the view is not flung away
+
+interface Held {
+  since: number;
+  until: number; // Infinity while it is down
+  done: number; // up to where it has moved
+}
+
 export const reducedMotion = (): boolean =>
   typeof matchMedia === "function" && matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class Motions {
   private readonly of = new Map<string, Motion>();
-  private readonly held = new Map<string, { since: number; until: number }>(); // until: Infinity while it is down
+  private readonly held = new Map<string, Held>();
   private way: { from: Range; until: Range; since: number } | null = null;
-  private last = 0;
+  jumps = 0; // how often the view was sent elsewhere: a step of the history each
   private frame = 0;
 
   // `size`: of the canvas, px.
@@ -24,16 +32,17 @@ export class Motions {
     this.of.set(id, { ...STILL, ...motion });
   }
 
-  hold(id: string): void {
+  // Times are those of the events, so that a slow page moves as far as a quick one.
+  hold(id: string, now = performance.now()): void {
     if (!this.of.has(id)) return;
     this.way = null;
-    this.held.set(id, { since: performance.now(), until: Infinity });
+    this.held.set(id, { since: now, until: Infinity, done: now });
     this.start();
   }
 
-  release(id: string): void {
+  release(id: string, now = performance.now()): void {
     const held = this.held.get(id);
-    if (held) held.until = Math.max(performance.now(), held.since + LEAST_MS);
+    if (held) held.until = Math.max(now, held.since + LEAST_MS);
   }
 
   // As if the key had been touched: from the palette.
@@ -48,6 +57,7 @@ export class Motions {
     const until = clampRange(target, state.whole.value, this.size().width);
     this.held.clear();
     if (sameRange(state.range.value, until)) return;
+    this.jumps++;
     if (reducedMotion() || document.hidden || !(spanOf(state.range.value) > 0)) {
       this.way = null;
       state.range.value = until;
@@ -70,7 +80,6 @@ export class Motions {
 
   private start(): void {
     if (this.frame !== 0) return;
-    this.last = performance.now();
     this.frame = requestAnimationFrame((now) => this.step(now));
   }
 
@@ -85,7 +94,9 @@ export class Motions {
     }
     const motions: Motion[] = [];
     for (const [id, held] of this.held) {
-      const seconds = Math.max(0, Math.min(now, held.until) - Math.max(this.last, held.since)) / 1000;
+      const ms = Math.max(0, Math.min(now, held.until) - Math.max(held.done, held.since));
+      held.done = now;
+      const seconds = Math.min(ms, MOST_MS) / 1000;
       const motion = this.of.get(id);
       if (motion && seconds > 0) {
         motions.push({ zoom: motion.zoom * seconds, pan: motion.pan * seconds, scroll: motion.scroll * seconds });
@@ -101,7 +112,6 @@ export class Motions {
       state.range.value = moved(range, state.whole.value, width, anchor, sum, 1);
       if (sum.scroll !== 0) this.scrollBy(sum.scroll);
     }
-    this.last = now;
     this.app.redraw();
     if (this.way || this.held.size > 0) this.frame = requestAnimationFrame((next) => this.step(next));
   }

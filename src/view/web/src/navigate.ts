@@ -99,8 +99,9 @@ export async function goTo(app: App, trace: TraceId, kind: string, row: number):
   try {
     const found = await app.source.event(trace, kind, row, abort.signal);
     if (abort.signal.aborted) return;
+    if (found.track === undefined) throw new Error(`The track of ${kind} ${row} is still being laid out.`);
     selectEvent(app, {
-      trace, kind, row, track: found.track, depth: found.depth, start: found.start, duration: found.duration ?? 0, name: 0,
+      trace, kind, row, track: found.track, depth: found.depth ?? 0, start: found.start, duration: found.duration ?? 0, name: 0,
     });
   } catch (error) {
     if (!isAbort(error)) app.state.message.value = { text: messageOf(error), error: true };

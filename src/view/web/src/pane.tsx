@@ -87,7 +87,7 @@ function Guard({ children }: { children: JSX.Element }): JSX.Element {
   const [error, reset] = useErrorBoundary();
   if (error === undefined) return children;
   return (
-    <p class="note bad" role="alert">
+    <p class="hint bad" role="alert">
       <span aria-hidden="true">⚠ </span>This panel failed: {error instanceof Error ? error.message : String(error)}{" "}
       <button type="button" class="small" onClick={reset}>Try again</button>
     </p>

@@ -1,6 +1,6 @@
 // Details: all that is known of the selected event, and a table where several are.
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { App } from "./app";
 import { DataTable, type Column, type Sort } from "./datatable";
 import {
@@ -27,7 +27,7 @@ export function DetailsPanel({ app }: { app: App }): JSX.Element {
     if (!ref) throw new Error("nothing is selected");
     return { ref, detail: await app.source.event(ref.trace, ref.kind, ref.row, signal) };
   });
-  if (!ref) return <p class="note">Click an event to see what is known of it. Ctrl+click adds to the selection.</p>;
+  if (!ref) return <p class="hint">Click an event to see what is known of it. Ctrl+click adds to the selection.</p>;
   return (
     <div class="columns" aria-busy={asked.loading}>
       {selected.length > 1 && <SelectedTable app={app} selected={selected} />}
@@ -95,7 +95,11 @@ function EventFacts({ app, trace, detail }: { app: App; trace: TraceId; detail: 
         <Fact title="Demangled"><LongText text={detail.demangled} /> <Copy app={app} text={detail.demangled} what="the demangled name" /></Fact>
       )}
       <Times app={app} trace={trace} detail={detail} />
-      <Fact title="Track"><bdi>{trackPath(app, trackKey(trace, detail.track))}</bdi>{detail.depth > 0 && <span class="dim"> row {detail.depth + 1}</span>}</Fact>
+      {detail.track !== undefined && (
+        <Fact title="Track">
+          <bdi>{trackPath(app, trackKey(trace, detail.track))}</bdi>{detail.depth ? <span class="dim"> row {detail.depth + 1}</span> : null}
+        </Fact>
+      )}
       {several && <Fact title="Trace"><bdi>{traceName(app, trace)}</bdi></Fact>}
       {detail.category !== "" && <Fact title="Category"><bdi>{detail.category}</bdi></Fact>}
       <Fact title="Kind">{detail.kind}{detail.phase ? ` (phase ${detail.phase})` : ""}, row {formatCount(detail.row)}</Fact>
@@ -217,8 +221,20 @@ interface SelectedRow {
   start: number;
 }
 
+// Draws again, now and then, as long as names of the selected events are on their way.
+function useNames(app: App, selected: EventRef[]): void {
+  const [tick, setTick] = useState(0);
+  const missing = selected.some((ref) => ref.name !== 0 && !app.names.get(ref.trace, ref.name));
+  useEffect(() => {
+    if (!missing || tick > 100) return undefined;
+    const timer = setTimeout(() => setTick(tick + 1), 100);
+    return () => clearTimeout(timer);
+  }, [missing, tick]);
+}
+
 function SelectedTable({ app, selected }: { app: App; selected: EventRef[] }): JSX.Element {
   const [sort, setSort] = useState<Sort>({ id: "start", down: false });
+  useNames(app, selected);
   const rows: SelectedRow[] = selected.map((ref) => ({
     ref,
     name: app.names.label(ref.trace, ref.name) || `${ref.kind} ${ref.row}`,

@@ -25,7 +25,7 @@ export function FidelityPanel({ app }: { app: App }): JSX.Element {
   const [chosen, setChosen] = useState(traces[0]?.id ?? 0);
   const trace = traces.find((each) => each.id === chosen) ?? traces[0];
   const fidelity = trace && app.state.fidelity.value.get(trace.id);
-  if (!trace || !fidelity) return <p class="note">No trace has been counted yet.</p>;
+  if (!trace || !fidelity) return <p class="hint">No trace has been counted yet.</p>;
   return (
     <div class="split">
       <div class="side">
@@ -65,11 +65,11 @@ function Account({ fidelity }: { fidelity: Fidelity }): JSX.Element {
 }
 
 function Ledger({ fidelity }: { fidelity: Fidelity }): JSX.Element {
-  if (!fidelity.ledger.length) return <p class="note">The ledger is empty: nothing was repaired or lost.</p>;
+  if (!fidelity.ledger.length) return <p class="hint">The ledger is empty: nothing was repaired or lost.</p>;
   return (
     <>
       <h4>Ledger</h4>
-      <table class="plain ledger">
+      <table class="sheet ledger">
         <thead><tr><th>Level</th><th>Stage</th><th>What</th><th class="right">Count</th></tr></thead>
         <tbody>
           {fidelity.ledger.map((row, at) => (
@@ -158,7 +158,7 @@ function Listed({ app, trace, fidelity }: { app: App; trace: TraceId; fidelity: 
           ? `${formatCount(paged.events.length)} of ${formatCount(paged.count)} so far` : plural(paged.count, "event")}</span>
         {paged.error && <span class="bad" role="alert"><span aria-hidden="true">⚠ </span>{paged.error} <button type="button" class="small" onClick={more}>Try again</button></span>}
       </div>
-      {paged.count === 0 && <p class="note"><span class="good" aria-hidden="true">✓ </span>None.</p>}
+      {paged.count === 0 && <p class="hint"><span class="good" aria-hidden="true">✓ </span>None.</p>}
       {paged.events.length > 0 && <DataTable label={what} columns={columns} rows={paged.events} sort={sort} onSort={setSort} onEnd={more} />}
     </div>
   );

@@ -6,7 +6,7 @@ import type { App } from "./app";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { flameMatched, flamePath, flameTable, flameTree, type FlameNode, type FlameRow } from "./flame_layout";
 import { FlamePicture } from "./flame_picture";
-import { formatBytesExact, formatCount, formatDuration, formatMicros, formatPercent } from "./format";
+import { formatBytesExact, formatCount, formatDuration, formatMicros, formatPercent, plural } from "./format";
 import type { FlameResult, TraceId } from "./model";
 import { offsetOf, traceName } from "./navigate";
 import { Choice, Waiting } from "./parts";
@@ -53,7 +53,7 @@ export function FlamePanel({ app }: { app: App }): JSX.Element {
         <Choice label="Split by" value={by} options={BY} onChange={(value) => { chosenBy.value = value; }} />
         <ScopeBar app={app} scope={{ ...scope, tracks: null }} />
       </div>
-      {traces.length === 0 ? <p class="note">No trace is ready yet.</p>
+      {traces.length === 0 ? <p class="hint">No trace is ready yet.</p>
         : asked.error || !asked.value ? <Waiting asked={asked} what="the flame graph" />
         : <Flame app={app} result={asked.value} />}
     </div>
@@ -79,20 +79,20 @@ function Flame({ app, result }: { app: App; result: FlameResult }): JSX.Element 
   const needle = find.toLowerCase();
   const matches = useMemo(() => (needle ? (name: string) => name.toLowerCase().includes(needle) : null), [needle]);
   const zoom = (node: FlameNode): void => setPath(flamePath(node).slice(1).map((each) => each.name));
-  if (result.total === 0) return <p class="note">Nothing of that is in this stretch.</p>;
+  if (result.total === 0) return <p class="hint">Nothing of that is in this stretch.</p>;
   const part = (value: number): string => `${formatWeight(value, result.unit)} (${formatPercent(value / result.total)})`;
   return (
     <div class="split half">
       <div class="main">
         <div class="bar">
-          <label class="choice"><span>Find</span>
-            <input type="search" value={find} spellcheck={false} onInput={(event) => setFind(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
+          <label class="pick"><span>Find</span>
+            <input type="search" value={find} spellcheck={false} onInput={(event) => setFind(event.currentTarget.value)} />
           </label>
           {matches && <span>{part(flameMatched(root, matches))}</span>}
           <span class="dim">
             {result.of}: {formatWeight(result.total, result.unit)}
             {result.no_stack > 0 && `, ${part(result.no_stack)} has no stack`}
-            {result.left_out > 0 && `, ${part(result.left_out)} in frames too small to be sent`}
+            {result.left_out > 0 && `, ${plural(result.left_out, "frame")} too small to be shown`}
           </span>
           {zoomed !== root && <button type="button" class="small" onClick={() => setPath([])}>Whole picture</button>}
         </div>

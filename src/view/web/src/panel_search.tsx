@@ -4,8 +4,8 @@ import { useMemo, useState } from "preact/hooks";
 import type { App } from "./app";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { formatCount, formatPercent, plural } from "./format";
-import type { NameInfo, TraceId, TrackId } from "./model";
-import { selectEvent, traceName, trackPath } from "./navigate";
+import type { NameInfo, SearchResult, TraceId, TrackId } from "./model";
+import { offsetOf, selectEvent, traceName, trackPath } from "./navigate";
 import { Waiting } from "./parts";
 import { isAbort, messageOf, useRequest } from "./request";
 import { countText, searchStatus, totalCount } from "./search";
@@ -23,9 +23,9 @@ export function SearchPanel({ app }: { app: App }): JSX.Element {
   const query = app.state.query.value;
   const results = app.state.results.value;
   const status = searchStatus.value;
-  if (query.q === "") return <p class="note">Type into the search box above: all events of all traces are searched.</p>;
-  if (status.error) return <p class="note bad" role="alert"><span aria-hidden="true">⚠ </span>{status.error}</p>;
-  if (!results.size) return <p class="note">Searching …</p>;
+  if (query.q === "") return <p class="hint">Type into the search box above: all events of all traces are searched.</p>;
+  if (status.error) return <p class="hint bad" role="alert"><span aria-hidden="true">⚠ </span>{status.error}</p>;
+  if (!results.size) return <p class="hint">Searching …</p>;
   const { count } = totalCount(results);
   return (
     <div class="stacked" aria-busy={status.running}>
@@ -52,17 +52,11 @@ async function goToHit(app: App, row: TrackRow): Promise<void> {
   jumping?.abort();
   const abort = new AbortController();
   jumping = abort;
+  const ask = (from: number): Promise<SearchResult> => app.source.search(row.trace, app.state.query.peek(), from, abort.signal, { track: row.track });
   try {
-    const track = app.state.tracks.value.find((each) => each.trace === row.trace && each.id === row.track);
-    let from = (track?.start ?? 0) - 1;
-    // Hits of other tracks may come first: they are stepped over.
-    for (let tries = 0; tries < 64; tries++) {
-      const { next } = await app.source.search(row.trace, app.state.query.peek(), from, abort.signal, { track: row.track, row: -1 });
-      if (abort.signal.aborted || !next) return;
-      if (next.track === row.track) return selectEvent(app, { ...next, trace: row.trace });
-      from = next.start + 1;
-    }
-    app.state.message.value = { text: "Its first hit lies behind many hits on other tracks. Step with Enter.", error: false };
+    const there = await ask(app.state.range.peek().from - offsetOf(app, row.trace));
+    const event = there.next ?? (await ask(app.state.whole.peek().from - offsetOf(app, row.trace) - 1)).next;
+    if (event && !abort.signal.aborted) selectEvent(app, { ...event, trace: row.trace });
   } catch (error) {
     if (!isAbort(error)) app.state.message.value = { text: messageOf(error), error: true };
   }
@@ -81,7 +75,7 @@ function TrackHits({ app, total }: { app: App; total: number }): JSX.Element {
   ), [results, tracks]);
   const columns = useMemo<Column<TrackRow>[]>(() => [
     { id: "path", title: "Track", right: false, value: (row) => row.path, cell: (row) => (
-      <button type="button" class="link" title={`${row.path}\nClick: to its first hit`} onClick={() => void goToHit(app, row)}><bdi>{row.path}</bdi></button>
+      <button type="button" class="link" title={`${row.path}\nClick: to its next hit from the left edge of the view`} onClick={() => void goToHit(app, row)}><bdi>{row.path}</bdi></button>
     ) },
     { id: "count", title: "Hits", width: 90, right: true, value: (row) => row.count, cell: (row) => formatCount(row.count) },
     { id: "share", title: "Share", width: 80, right: true, value: (row) => row.count, cell: (row) => formatPercent(row.share) },
@@ -104,7 +98,7 @@ function NameHits(props: { app: App; trace: TraceId; ids: number[]; count: numbe
   return (
     <section class="fill">
       {titled && <h4><bdi>{traceName(app, trace)}</bdi></h4>}
-      {count > ids.length && <p class="note">{formatCount(ids.length)} of {plural(count, "name")}</p>}
+      {count > ids.length && <p class="hint">{formatCount(ids.length)} of {plural(count, "name")}</p>}
       {asked.value ? <DataTable label="Names that are found" columns={columns} rows={asked.value} sort={sort} onSort={setSort} /> : <Waiting asked={asked} what="names" />}
     </section>
   );

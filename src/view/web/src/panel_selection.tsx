@@ -7,7 +7,7 @@ import { DataTable, sortRows, type Column, type Sort } from "./datatable";
 import { formatCount, formatDuration, formatMicros, formatPercent, formatValue, plural } from "./format";
 import type { SelectResult, SelectRow, TraceId } from "./model";
 import { findTrack, goTo, offsetOf, showRange, traceName } from "./navigate";
-import { Choice, Fact, Facts, Waiting } from "./parts";
+import { Choice, Fact, Facts, SearchIcon, Waiting } from "./parts";
 import { useRequest } from "./request";
 import { tracksOf, type Scope } from "./scope";
 import { ScopeBar, currentScope } from "./scope_bar";
@@ -22,7 +22,7 @@ export function SelectionPanel({ app }: { app: App }): JSX.Element {
   return (
     <div class="stacked">
       <div class="bar"><ScopeBar app={app} scope={scope} /></div>
-      {traces.length === 0 && <p class="note">No trace is ready yet.</p>}
+      {traces.length === 0 && <p class="hint">No trace is ready yet.</p>}
       {traces.map((trace) => <TraceSelection key={trace.id} app={app} trace={trace.id} scope={scope} alone={traces.length === 1} />)}
     </div>
   );
@@ -41,12 +41,12 @@ function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; alone: 
   const offset = offsetOf(app, trace);
   const [from, until] = [scope.from - offset, scope.until - offset];
   const nothing = tracks !== null && tracks.length === 0;
-  const serverSort = sort.id === "name" ? "name" : sort.id;
+  const serverSort = sort.id === "share" ? "total" : sort.id;
   const key = nothing ? null : `${trace}/${from}/${until}/${tracks ? tracks.join() : "all"}/${serverSort}`;
   const asked = useRequest<Shown>(key, async (signal) => ({
     result: await app.source.select(trace, from, until, tracks, serverSort, signal), from, until,
   }), WAIT_MS);
-  if (nothing) return alone ? <p class="note">The box has no tracks of events.</p> : null;
+  if (nothing) return alone ? <p class="hint">The box has no tracks of events.</p> : null;
   return (
     <section class={alone ? "fill" : "part"} aria-busy={asked.loading} aria-label={`Selection in ${traceName(app, trace)}`}>
       {!alone && <h3><bdi>{traceName(app, trace)}</bdi></h3>}
@@ -78,10 +78,10 @@ function Result({ app, trace, shown, sort, onSort }: ResultProps): JSX.Element {
       </div>
       <div class="main">
         {result.table.length < result.names && (
-          <p class="note">The first {formatCount(result.table.length)} of {plural(result.names, "name")} by {sort.id}; the sums at the left are of all.</p>
+          <p class="hint">The first {formatCount(result.table.length)} of {plural(result.names, "name")} by {sort.id}; the sums at the left are of all.</p>
         )}
         {result.table.length === 0
-          ? <p class="note">No slices here.</p>
+          ? <p class="hint">No slices here.</p>
           : <DataTable label="Names in the selection" columns={columns} rows={result.table} sort={sort} onSort={onSort} />}
       </div>
     </div>
@@ -127,7 +127,7 @@ function Counters({ app, trace, result }: { app: App; trace: TraceId; result: Se
   return (
     <>
       <h4>Counters</h4>
-      <table class="plain">
+      <table class="sheet">
         <thead><tr><th>Counter</th><th class="right">min</th><th class="right">mean</th><th class="right">max</th><th class="right">first</th><th class="right">last</th></tr></thead>
         <tbody>
           {result.counters.map((each) => {
@@ -186,6 +186,12 @@ function searchName(app: App, text: string): void {
   app.state.query.value = { q: text, mode: "text", in: "names", case: true };
 }
 
+// The table that the longest one's row is a row of.
+function kindOf(app: App, trace: TraceId, row: SelectRow): string {
+  const track = row.longest_track === undefined ? undefined : findTrack(app, trackKey(trace, row.longest_track));
+  return track?.events_kind ?? "slice";
+}
+
 function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
   const time = (id: "total" | "self" | "mean" | "p50" | "p99" | "min" | "max", title: string, hint: string, width: number): Column<SelectRow> => ({
     id, title, hint, width, right: true, value: (row) => row[id], cell: (row) => formatMicros(row[id]),
@@ -193,20 +199,20 @@ function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
   return [
     { id: "name", title: "Name", right: false, value: (row) => row.short ?? row.text, cell: (row) => (
       <>
-        <button type="button" class="icon" title="Search this name" aria-label={`Search ${row.short ?? row.text}`} onClick={() => searchName(app, row.text)}>⌕</button>
-        <button type="button" class="link" title={`${row.text}\nClick: to the longest one`} onClick={() => void goTo(app, trace, "slice", row.longest_row)}>
+        <button type="button" class="icon" title="Search this name" aria-label={`Search ${row.short ?? row.text}`} onClick={() => searchName(app, row.text)}><SearchIcon /></button>
+        <button type="button" class="link" title={`${row.text}\nClick: to the longest one`} onClick={() => void goTo(app, trace, kindOf(app, trace, row), row.longest_row)}>
           <bdi>{row.short ?? row.text}</bdi>
         </button>
       </>
     ) },
     { id: "count", title: "Count", width: 72, right: true, value: (row) => row.count, cell: (row) => formatCount(row.count) },
     time("total", "Total µs", "Time in the stretch, of all of them", 112),
-    { id: "share", title: "Share", hint: "Total by the span of the stretch; above 100 % where they run at the same time", width: 72, right: true, value: (row) => row.share, cell: (row) => formatPercent(row.share) },
+    { id: "share", title: "Share", hint: "Total by the span of the stretch; above 100 % where they run at the same time", width: 82, right: true, value: (row) => row.share, cell: (row) => formatPercent(row.share) },
     time("self", "Self µs", "Time in the stretch without what is nested in them", 112),
     time("mean", "Mean µs", "Of whole durations", 96),
     time("p50", "p50 µs", "Half of them are no longer", 96),
     time("p99", "p99 µs", "99 of 100 are no longer", 96),
-    time("min", "Min µs", "The shortest", 90),
+    time("min", "Min µs", "The shortest", 100),
     time("max", "Max µs", "The longest", 100),
   ];
 }

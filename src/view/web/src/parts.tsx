@@ -15,8 +15,18 @@ export function Name({ text, full }: { text: string; full?: string | undefined }
 export function Copy({ app, text, what }: { app: App; text: string; what: string }): JSX.Element {
   return (
     <button type="button" class="icon" title={`Copy ${what}`} aria-label={`Copy ${what}`} onClick={() => void copyText(app, text, what)}>
-      ⧉
+      <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true" focusable="false" fill="none" stroke="currentColor" stroke-width="1.1">
+        <path d="M4 4h6.5v6.5H4zM2.5 8H1.5V1.5H8v1" />
+      </svg>
     </button>
+  );
+}
+
+export function SearchIcon(): JSX.Element {
+  return (
+    <svg viewBox="0 0 12 12" width="11" height="11" aria-hidden="true" focusable="false" fill="none" stroke="currentColor" stroke-width="1.3">
+      <circle cx="5" cy="5" r="3.3" /><path d="M7.5 7.5l3 3" />
+    </svg>
   );
 }
 
@@ -33,12 +43,12 @@ export function EventLink(props: { app: App; trace: TraceId; kind?: string; row:
 export function Waiting<T>({ asked, what }: { asked: Asked<T>; what: string }): JSX.Element | null {
   if (asked.error) {
     return (
-      <p class="note bad" role="alert">
+      <p class="hint bad" role="alert">
         <span aria-hidden="true">⚠ </span>{asked.error} <button type="button" class="small" onClick={asked.again}>Try again</button>
       </p>
     );
   }
-  if (!asked.value) return <p class="note">Asking for {what} …</p>;
+  if (!asked.value) return <p class="hint">Asking for {what} …</p>;
   return null;
 }
 
@@ -59,7 +69,7 @@ export function Choice<T extends string>(props: {
   label: string; value: T; options: readonly (readonly [T, string])[]; onChange: (value: T) => void;
 }): JSX.Element {
   return (
-    <label class="choice">
+    <label class="pick">
       <span>{props.label}</span>
       <select value={props.value} onChange={(event) => {
         const found = props.options.find(([value]) => value === event.currentTarget.value);

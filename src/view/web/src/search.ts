@@ -22,9 +22,9 @@ export interface Hit {
   time: number; // global
 }
 
-// Hits in the order in which they are stepped through: time, trace, track, row.
+// Hits of several traces in the order in which they are stepped through. A trace tells only one at a time.
 export function compareHits(a: Hit, b: Hit): number {
-  return a.time - b.time || a.event.trace - b.event.trace || a.event.track - b.event.track || a.event.row - b.event.row;
+  return a.time - b.time || a.event.trace - b.event.trace;
 }
 
 export function totalCount(results: ReadonlyMap<TraceId, SearchResult>): { count: number; traces: number; more: boolean } {
@@ -61,11 +61,11 @@ export interface Place {
 }
 
 // The same place as one trace is asked for it. Traces with a smaller number come first at one time.
-export function placeIn(trace: TraceId, offset: number, place: Place): { from: number; behind?: { track: number; row: number } } {
+export function placeIn(trace: TraceId, offset: number, place: Place): { from: number; behind?: { kind: string; row: number } } {
   const from = place.time - offset;
   if (!place.event || trace > place.event.trace) return { from };
   if (trace < place.event.trace) return { from: from + 1 };
-  return { from, behind: { track: place.event.track, row: place.event.row } };
+  return { from, behind: { kind: place.event.kind, row: place.event.row } };
 }
 
 async function searchAll(app: App, place: Place, query: SearchQuery, signal: AbortSignal): Promise<Map<TraceId, SearchResult>> {
@@ -164,7 +164,7 @@ export async function searchStep(app: App, way: 1 | -1): Promise<void> {
     // Behind the hit, as many lie before the next ones as its number is.
     if (way < 0) results = await searchAll(app, hit, query, abort.signal);
     if (abort.signal.aborted) return;
-    const before = [...results.values()].reduce((sum, each) => sum + each.index, 0);
+    const before = [...results.values()].reduce((sum, each) => sum + (each.next ? each.index ?? 0 : each.count), 0);
     searchStatus.value = { ...searchStatus.value, at: way > 0 ? before + 1 : before };
   } catch (error) {
     if (abort.signal.aborted || isAbort(error)) return;

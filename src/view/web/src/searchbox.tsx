@@ -14,6 +14,16 @@ const FILTERS = [["none", "show all"], ["dim", "dim the rest"], ["hide", "hide t
 export function mountSearchBox(el: HTMLElement, app: App): void {
   render(<SearchBox app={app} />, el);
   attachSearch(app);
+  const some = (): boolean => app.state.query.value.q !== "";
+  app.commands.add(
+    { id: "search", title: "Search events", group: "Search", keys: ["/", "Ctrl+f"], run: focusSearch },
+    { id: "search-next", title: "Next hit (Enter in the search box)", group: "Search", keys: ["n"], run: () => void searchStep(app, 1), enabled: some },
+    { id: "search-previous", title: "Previous hit (Shift+Enter in the search box)", group: "Search", keys: ["Shift+N"], run: () => void searchStep(app, -1), enabled: some },
+    { id: "search-clear", title: "Clear the search", group: "Search", run: () => set(app, { q: "" }), enabled: some },
+    ...FILTERS.map(([filter, text]) => ({
+      id: `filter-${filter}`, title: `Events that are not found: ${text}`, group: "Search" as const, run: () => { app.state.filter.value = filter; },
+    })),
+  );
 }
 
 export function focusSearch(): void {
@@ -29,13 +39,13 @@ function set(app: App, change: Partial<SearchQuery>): void {
 }
 
 function onKey(app: App, event: TargetedKeyboardEvent<HTMLInputElement>): void {
-  event.stopPropagation(); // keys of the page do not reach into a text
   if (event.key === "Enter") {
     event.preventDefault();
     void searchStep(app, event.shiftKey ? -1 : 1);
   } else if (event.key === "Escape") {
-    if (app.state.query.value.q === "") event.currentTarget.blur();
-    else set(app, { q: "" });
+    if (app.state.query.value.q === "") return; // the page takes the focus away
+    event.preventDefault();
+    set(app, { q: "" });
   }
 }
 

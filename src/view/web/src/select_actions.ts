@@ -18,6 +18,7 @@ export const rangeOf = (app: Core, event: EventRef): Range => {
   return { from, until: from + event.duration };
 };
 
+// A line for people, and for screen readers (see attachMessages).
 export function say(app: Core, text: string, error = false): void {
   app.state.message.value = { text, error };
 }
@@ -110,17 +111,16 @@ export class SelectActions {
     else if (old.some((one) => sameEvent(one, event))) state.selected.value = old.filter((one) => !sameEvent(one, event));
     else state.selected.value = [...old, event].slice(-MOST_SELECTED);
     if (!add) state.area.value = null;
-    if (state.selected.value.length > 0 && state.tab.value === null) state.tab.value = "details";
     this.app.redraw();
   }
 
   // Select it and bring it into view, in time and in height.
-  goTo(event: EventRef): void {
+  goTo(event: EventRef, note = ""): void {
     this.select(event);
     this.showTrack(event);
     const { state } = this.app;
     this.motions.go(reveal(this.motions.target(), rangeOf(this.app, event), state.whole.value, this.width()));
-    void this.announce(event);
+    void this.announce(event, note);
   }
 
   // Open what hides the track of an event and scroll to its row.
@@ -150,10 +150,11 @@ export class SelectActions {
     if (place) this.motions.show(place.y + (place.summary ? 0 : event.depth * place.rowHeight), place.rowHeight);
   }
 
-  async announce(event: EventRef): Promise<void> {
+  // `note`: what else there is to say of it.
+  async announce(event: EventRef, note = ""): Promise<void> {
     const name = await this.nameOf(event);
     const track = this.app.state.tracks.value.find((one) => one.trace === event.trace && one.id === event.track);
-    say(this.app, `${name}, ${formatDuration(event.duration)}, ${track?.name ?? ""}, starts at ${formatDuration(rangeOf(this.app, event).from)}`);
+    say(this.app, `${name}, ${formatDuration(event.duration)}, ${track?.name ?? ""}, starts at ${formatDuration(rangeOf(this.app, event).from)}${note && `. ${note}`}`);
   }
 
   async nameOf(event: EventRef): Promise<string> {
@@ -242,8 +243,7 @@ export class SelectActions {
     const event = await this.ask(() => findEvent(this.app, of.trace, partner.kind, partner.row));
     if (!event) return;
     this.flowAt = { of, at: event, direction, index, partners };
-    this.goTo(event);
-    if (partners.length > 1) say(this.app, `${index + 1} of ${plural(partners.length, "partner")}: ${partner.name}`);
+    this.goTo(event, partners.length > 1 ? `${index + 1} of ${plural(partners.length, "partner")}` : "");
   }
 
   // ---- ranges --------------------------------------------------------------------------------------------------------

@@ -4,6 +4,12 @@ import type {
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
 } from "./model";
 
+export interface SearchPlace {
+  kind?: string;
+  row?: number;
+  track?: TrackId;
+}
+
 // All but close() reject with an Error whose message is for people; an aborted one with a DOMException AbortError.
 export interface Source {
   session(after?: number, signal?: AbortSignal): Promise<Session>;
@@ -13,8 +19,8 @@ export interface Source {
   event(trace: TraceId, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail>;
   step(trace: TraceId, track: TrackId, depth: number | null, time: number, go: "next" | "previous" | "first" | "last"): Promise<EventRef | null>;
   snap(trace: TraceId, time: number, within: number, tracks: TrackId[]): Promise<{ time: number; track: TrackId; row: number; edge: string } | null>;
-  // next and previous as seen from a time, or from an event that starts then.
-  search(trace: TraceId, query: SearchQuery, from: number, signal?: AbortSignal, behind?: { track: TrackId; row: number }): Promise<SearchResult>;
+  // next and previous as seen from a time, or from an event (kind, row) that starts then; of one track only, or of all.
+  search(trace: TraceId, query: SearchQuery, from: number, signal?: AbortSignal, more?: SearchPlace): Promise<SearchResult>;
   select(trace: TraceId, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal): Promise<SelectResult>;
   flows(trace: TraceId, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult>;
   flame(trace: TraceId, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult>;

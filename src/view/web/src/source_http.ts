@@ -2,7 +2,7 @@
 import type { EventRef, NameInfo, Session, Tile, TrackId, TrackInfo } from "./model";
 import type { EventDetail, Fidelity, FidelityList, FlameResult, FlowResult, SearchQuery, SearchResult, SelectResult } from "./model";
 import { parseKeeping } from "./json_digits";
-import type { Source } from "./source";
+import type { SearchPlace, Source } from "./source";
 import { decodeTiles } from "./tile_decode";
 
 // An answer of 400 and above; status 0: no answer at all.
@@ -114,8 +114,8 @@ export class HttpSource implements Source {
     return found.time === undefined ? null : { ...found, time: found.time };
   }
 
-  async search(trace: number, query: SearchQuery, from: number, signal?: AbortSignal, behind?: { track: TrackId; row: number }): Promise<SearchResult> {
-    const params = { trace, q: query.q, mode: query.mode, in: query.in, case: query.case ? 1 : undefined, from: whole(from), ...behind };
+  async search(trace: number, query: SearchQuery, from: number, signal?: AbortSignal, more?: SearchPlace): Promise<SearchResult> {
+    const params = { trace, q: query.q, mode: query.mode, in: query.in, case: query.case ? 1 : undefined, from: whole(from), ...more };
     const result = await this.json<SearchResult>("search", params, signal);
     for (const hit of [result.next, result.previous]) if (hit) hit.trace = trace;
     if (result.next?.row === undefined) delete result.next;

@@ -1,7 +1,7 @@
 // The selection tool: a click selects an event, a drag a box of time and tracks.
 import type { App } from "./app";
 import { hitAt, placeAt, type Spot } from "./at_pixel";
-import { formatShort } from "./format";
+import { formatCount, formatShort } from "./format";
 import { firstBelow, type Layout, type Place } from "./layout";
 import type { TrackInfo } from "./model";
 import { timeAt } from "./nav";
@@ -60,8 +60,7 @@ export function clickSelects(place: ToolPlace, spot: Spot, modifiers: Modifiers)
     if (event === null) say(app, "There is no event of its own here: zoom in or open the section.");
     else if (event) {
       app.hands.actions.select(event, add);
-      void app.hands.actions.announce(event);
-      if (!hit.exact && hit.count > 1) say(app, `The longest of ${hit.count.toLocaleString("en")} events here: zoom in to see each.`);
+      void app.hands.actions.announce(event, !hit.exact && hit.count > 1 ? `The longest of ${formatCount(hit.count)} that start here` : "");
     }
   });
 }
@@ -100,7 +99,6 @@ function boxDrag(place: ToolPlace, from: Spot): Drag {
       if (tracks.length === 0 || time.until <= time.from) return;
       app.state.selected.value = [];
       app.state.area.value = { ...time, tracks };
-      if (app.state.tab.value === null || app.state.tab.value === "details") app.state.tab.value = "selection";
       say(app, `${formatShort(time.until - time.from)} on ${tracks.length === 1 ? "1 track" : `${tracks.length} tracks`}`);
       app.redraw();
     },

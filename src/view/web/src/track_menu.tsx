@@ -88,7 +88,7 @@ export function TrackMenu({ app }: { app: App }): JSX.Element | null {
   }, [open]);
   if (!open) return null;
   return (
-    <div ref={box} class="menu" role="menu" aria-label={`Actions for ${open.track.name}`} onKeyDown={onKey}>
+    <div ref={box} class="trackmenu" role="menu" aria-label={`Actions for ${open.track.name}`} onKeyDown={onKey}>
       {itemsOf(app, open.track).map((item) => (
         <button key={item.text} type="button" role="menuitem" tabIndex={-1} onClick={() => { close(); item.run(); }}>
           <span>{item.text}</span><span class="dim">{item.keys ?? ""}</span>

@@ -56,11 +56,9 @@ function TrackFilter({ app }: { app: App }): JSX.Element {
         title="Words that must be in the name of a track or of its section; -word must not"
         onInput={(event) => { state.trackFilter.value = event.currentTarget.value; state.scroll.value = 0; }}
         onKeyDown={(event) => {
-          event.stopPropagation();
-          if (event.key === "Escape") {
-            if (state.trackFilter.value) state.trackFilter.value = "";
-            else event.currentTarget.blur();
-          }
+          if (event.key !== "Escape" || !state.trackFilter.value) return;
+          event.preventDefault();
+          state.trackFilter.value = "";
         }} />
       <div class="cornerbar">
         <span class="dim" aria-live="polite">{state.trackFilter.value ? `${formatCount(shown)} of ${formatCount(tracks)}` : `${formatCount(tracks)} tracks`}</span>

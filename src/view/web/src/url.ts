@@ -64,6 +64,7 @@ class Address {
   private asked = 0;
   private checked = false; // the range against the whole
   private timer = 0;
+  private jumps = 0; // of the motions, when the address was written last
   private written: ViewText;
   private text: string;
 
@@ -142,7 +143,9 @@ class Address {
     const text = viewText(view);
     if (text === this.text) return;
     const whole = this.app.state.whole.value;
-    const jumped = isJump({ range: whole, ...this.written }, { range: whole, ...view });
+    const { jumps } = this.app.hands.motions;
+    const jumped = jumps !== this.jumps || isJump({ range: whole, ...this.written }, { range: whole, ...view });
+    this.jumps = jumps;
     const address = text === "" ? location.pathname + location.search : `#${text}`;
     if (jumped) history.pushState(null, "", address);
     else history.replaceState(null, "", address);
@@ -159,6 +162,7 @@ class Address {
     this.text = text;
     this.written = view;
     this.app.hands.motions.stop();
+    this.jumps = this.app.hands.motions.jumps;
     this.restore(view);
   }
 }
