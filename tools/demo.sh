@@ -1,6 +1,8 @@
 #!/bin/sh
 # A damaged trace, repaired: makes one, checks it, fixes it, checks it again, and converts it.
 #   tools/demo.sh [HEDDLE]      files go to build/demo/
+# At the end the page shows it, until a key is pressed, or for DEMO_SECONDS; without a terminal it only shows that it
+# answers.
 set -eu
 cd "$(dirname "$0")/.."
 heddle=${1:-build/release/src/cli/heddle}
@@ -51,3 +53,40 @@ Open each in a viewer to see the difference: drag the file into https://ui.perfe
 into chrome://tracing. Before the repair slices that cross are dropped or drawn over others; after it, each stands in
 its lane.
 END
+
+# The page. DEMO_SECONDS=0 leaves it out.
+if [ "${DEMO_SECONDS:-}" = 0 ]; then exit 0; fi
+printf '\n== The page\n$ heddle view %s\n' "$store"
+address=$out/address
+rm -f "$address"
+"$heddle" view -q "$store" >"$address" &
+page=$!
+trap 'kill "$page" 2>/dev/null || true' EXIT
+tries=100
+while [ ! -s "$address" ]; do
+    tries=$((tries - 1))
+    if [ "$tries" = 0 ] || ! kill -0 "$page" 2>/dev/null; then
+        echo "The page could not be started; the files above are complete." >&2
+        exit 1
+    fi
+    sleep 0.1
+done
+url=$(cat "$address")
+echo "It is at $url"
+if [ -n "${DEMO_SECONDS:-}" ]; then
+    echo "It stops after $DEMO_SECONDS seconds (DEMO_SECONDS)."
+    sleep "$DEMO_SECONDS"
+elif [ -t 0 ]; then
+    echo "Any key stops it."
+    before=$(stty -g)
+    stty -icanon -echo
+    dd bs=1 count=1 >/dev/null 2>&1 || true
+    stty "$before"
+else
+    /usr/bin/python3 - "$url" <<'END'
+import sys, urllib.request
+page = urllib.request.urlopen(sys.argv[1]).read()
+session = urllib.request.urlopen(sys.argv[1] + "api/session").read()
+print(f"It answers: the page has {len(page)} bytes, the session {len(session)}. Without a terminal it stops here.")
+END
+fi

@@ -47,12 +47,13 @@ static hd_status copy_names(hd_view *view, const hd_view_options *options, hd_er
 }
 
 /* Files that this process may have open are also those of traces and of the page's connections. */
-static unsigned connection_limit(void)
+static unsigned connection_limit(const hd_view *view)
 {
+    rlim_t most = view->limits.connections;
     struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return VIEW_CONNECTIONS;
-    unsigned half = (unsigned)(files.rlim_cur / 2 < VIEW_CONNECTIONS ? files.rlim_cur / 2 : VIEW_CONNECTIONS);
-    return half < 8 ? 8 : half;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY && files.rlim_cur / 2 < most)
+        most = files.rlim_cur / 2;
+    return most < 8 ? 8 : (unsigned)most;
 }
 
 /* Leaves the escapes of an address as they are: view_target_parse reads them. */
@@ -65,11 +66,12 @@ static size_t keep_escapes(void *user, struct MHD_Connection *connection, char *
 
 static hd_status start_daemons(hd_view *view, hd_error *err)
 {
-    const unsigned flags = MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    /* Not epoll: libmicrohttpd 0.9.75 then misses the end of a connection that came together with its last bytes. */
+    const unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     for (unsigned i = 0; i < view->socket_count; i++) {
         view->daemons[i] = MHD_start_daemon(
             flags, 0, NULL, NULL, view_answer, view, MHD_OPTION_LISTEN_SOCKET, view->sockets[i],
-            MHD_OPTION_CONNECTION_LIMIT, connection_limit(), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+            MHD_OPTION_CONNECTION_LIMIT, connection_limit(view), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
             (size_t)VIEW_CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
             MHD_OPTION_URI_LOG_CALLBACK, view_answer_begin, view, MHD_OPTION_NOTIFY_COMPLETED, view_answer_end, view,
             MHD_OPTION_NOTIFY_CONNECTION, view_answer_connection, view, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
@@ -104,14 +106,15 @@ static hd_status start(hd_view *view, const char *const *paths, size_t count, co
 }
 
 /* The threads of the view get no signals: they are for the program. */
-hd_status hd_view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,
-                        hd_error *err)
+hd_status view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,
+                     const view_limits *limits, hd_error *err)
 {
     const hd_view_options none = {0};
     sigset_t all, before;
     hd_view *view = calloc(1, sizeof *view);
     *out = NULL;
     if (!view) return HD_NOMEM(err);
+    view->limits = *limits;
     view->sockets[0] = view->sockets[1] = -1;
     pthread_mutex_init(&view->lock, NULL);
     pthread_cond_init(&view->work, NULL);
@@ -127,6 +130,13 @@ hd_status hd_view_start(hd_view **out, const char *const *paths, size_t count, c
     }
     *out = view;
     return HD_OK;
+}
+
+hd_status hd_view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,
+                        hd_error *err)
+{
+    const view_limits limits = VIEW_LIMITS;
+    return view_start(out, paths, count, options, &limits, err);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */

@@ -25,7 +25,7 @@ void view_answer_connection(void *user, struct MHD_Connection *connection, void 
         if (!client) return; /* without one every request is refused */
         client->view = view;
         client->fd = info->connect_fd;
-        client->deadline_ms = view_now_ms() + VIEW_SLOW_MS;
+        client->deadline_ms = view_now_ms() + view->limits.slow_ms;
         pthread_mutex_lock(&view->lock);
         client->next = view->clients;
         if (client->next) client->next->previous = client;
@@ -63,7 +63,7 @@ void view_answer_end(void *user, struct MHD_Connection *connection, void **slot,
     (void)connection;
     (void)why;
     if (!job) return;
-    view_client_deadline(job->client, view_now_ms() + VIEW_SLOW_MS);
+    view_client_deadline(job->client, view_now_ms() + job->view->limits.slow_ms);
     view_reply_deinit(&job->reply);
     view_target_deinit(&job->target);
     if (job->body >= 0) close(job->body);
@@ -86,7 +86,8 @@ static enum MHD_Result send_response(view_job *job, unsigned status, struct MHD_
     if (status == 405) MHD_add_response_header(response, "Allow", job->route ? job->route->method : "GET, HEAD");
     if (job->state == VIEW_JOB_BODY) MHD_add_response_header(response, "Connection", "close");
     job->state = VIEW_JOB_SENT;
-    view_client_deadline(job->client, view_now_ms() + VIEW_SLOW_MS + (int64_t)(size / VIEW_SLOW_BYTES_A_MS));
+    view_client_deadline(job->client,
+                         view_now_ms() + job->view->limits.slow_ms + (int64_t)(size / VIEW_SLOW_BYTES_A_MS));
     enum MHD_Result result = MHD_queue_response(job->connection, status, response);
     MHD_destroy_response(response);
     return result;
@@ -153,6 +154,12 @@ static unsigned look_at_client(const view_job *job, const char **why)
     return 0;
 }
 
+static const view_route *find_route(const view_route *route, const char *path)
+{
+    while (route->path && strcmp(route->path, path) != 0) route++;
+    return route->path ? route : NULL;
+}
+
 /* Whether the method fits what is asked for; 0, or a status, and why. */
 static unsigned look_at_request(view_job *job, const char *method, const char **why)
 {
@@ -160,7 +167,7 @@ static unsigned look_at_request(view_job *job, const char *method, const char **
         *why = job->err.message;
         return job->err.status == HD_ERR_MEMORY ? 503 : 400;
     }
-    job->route = view_route_find(job->target.path);
+    job->route = find_route(job->view->limits.routes, job->target.path);
     bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     bool wants_get = !job->route || strcmp(job->route->method, "GET") == 0;
     if (wants_get ? !is_get : strcmp(method, job->route->method) != 0) {
@@ -206,25 +213,37 @@ static enum MHD_Result begin_body(view_job *job)
         return refuse(job, 503, job->err.message);
     }
     job->body_room = room_at(job->body);
+    if (job->body_room > job->view->limits.body_room) job->body_room = job->view->limits.body_room;
     if (length && strtoull(length, NULL, 10) > job->body_room) return too_large(job);
     return MHD_YES;
+}
+
+/* How much of a piece could be written. */
+static size_t write_body(const view_job *job, const char *data, size_t size)
+{
+    size_t done = 0;
+    if (job->body_size + size > job->body_room) return 0;
+    while (done < size) {
+        ssize_t now = write(job->body, data + done, size - done);
+        if (now < 0 && errno == EINTR) continue;
+        if (now <= 0) break;
+        done += (size_t)now;
+    }
+    return done;
 }
 
 /* A piece of the body. Whoever sends less than 16 kB/s is not waited for. */
 static enum MHD_Result take_body(view_job *job, const char *data, size_t *size)
 {
-    int64_t now = view_now_ms(), late;
-    if (job->body_size + *size > job->body_room) return too_large(job);
-    while (*size) {
-        ssize_t done = write(job->body, data, *size);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return too_large(job);
-        data += done;
-        *size -= (size_t)done;
-        job->body_size += (uint64_t)done;
-    }
-    late = job->started_ms + VIEW_SLOW_MS + (int64_t)(job->body_size / VIEW_SLOW_BYTES_A_MS);
-    view_client_deadline(job->client, late < now + VIEW_SLOW_MS ? late : now + VIEW_SLOW_MS);
+    int64_t soon = view_now_ms() + job->view->limits.slow_ms;
+    size_t done = job->body_lost ? 0 : write_body(job, data, *size);
+    job->body_size += done;
+    job->body_lost += *size - done;
+    *size = 0;
+    if (job->body_lost > VIEW_LOST_BYTES) return MHD_NO;
+    int64_t late = job->started_ms + job->view->limits.slow_ms +
+                   (int64_t)((job->body_size + job->body_lost) / VIEW_SLOW_BYTES_A_MS);
+    view_client_deadline(job->client, late < soon ? late : soon);
     return MHD_YES;
 }
 
@@ -248,6 +267,7 @@ static enum MHD_Result begin(view_job *job, const char *method)
 static enum MHD_Result run(view_job *job)
 {
     if (!job->route) return send_page(job);
+    if (job->body_lost) return too_large(job);
     job->request = (view_request){.session = job->view->session,
                                   .path = job->target.path,
                                   .params = job->target.params,

@@ -20,14 +20,23 @@
 
 enum {
     VIEW_WORKERS_MAX = 18,
-    VIEW_CONNECTIONS = 1024,
     VIEW_CONNECTION_MEMORY = 64 << 10, /* the head of a request must fit */
-    VIEW_SLOW_MS = 30000,              /* without progress a connection ends */
     VIEW_SLOW_BYTES_A_MS = 16,         /* what is progress of bodies and answers: 16 kB/s */
-    VIEW_POLL_MS = 20000,              /* a long poll is answered */
-    VIEW_TICK_MS = 50,                 /* while jobs run, their clients are looked at */
+    VIEW_LOST_BYTES = 64 << 20,
+    VIEW_POLL_MS = 20000, /* a long poll is answered */
+    VIEW_TICK_MS = 50,    /* while jobs run, their clients are looked at */
     VIEW_IDLE_TICK_MS = 250,
 };
+
+/* What tests set otherwise. */
+typedef struct view_limits {
+    const view_route *routes;
+    unsigned connections;
+    int64_t slow_ms;    /* without progress a connection ends */
+    uint64_t body_room; /* largest body, if the disk has room for it */
+} view_limits;
+
+#define VIEW_LIMITS ((view_limits){view_routes, 1024, 30000, UINT64_MAX})
 
 /* A connection. In the list of the view. */
 typedef struct view_client {
@@ -67,9 +76,12 @@ typedef struct view_job {
     int64_t parked_until_ms, started_ms;
     int body; /* file of the request's body, -1: none */
     uint64_t body_size, body_room;
+    uint64_t
+        body_lost; /* bytes that there was no room for, of which some are awaited: there is no answer before the end */
 } view_job;
 
 struct hd_view {
+    view_limits limits;
     view_session *session;
     view_names names;
     char *listen, *hostname;
@@ -93,6 +105,10 @@ struct hd_view {
 };
 
 int64_t view_now_ms(void);
+
+/* server.c: hd_view_start with other limits. */
+hd_status view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,
+                     const view_limits *limits, hd_error *err);
 
 /* server_listen.c: fills sockets, port, url. */
 hd_status view_listen(hd_view *view, const hd_view_options *options, hd_error *err);

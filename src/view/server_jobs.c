@@ -156,7 +156,7 @@ static void watch_clients(hd_view *view, int64_t now)
     for (view_client *client = view->clients; client; client = client->next) {
         if (client->deadline_ms == 0 || now < client->deadline_ms) continue;
         shutdown(client->fd, SHUT_RDWR);
-        client->deadline_ms = now + VIEW_SLOW_MS;
+        client->deadline_ms = now + view->limits.slow_ms;
     }
 }
 

@@ -119,6 +119,7 @@ export function FlamePicture({ root, zoomed, matches, theme, onZoom, describe }:
   };
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLCanvasElement>): void => {
     const node = focus ?? zoomed;
+    setHover(null); // the picture tells of the node that keys walk on
     const next = flameStep(node, event.key);
     if (next) setFocus(next);
     else if (event.key === "Enter" || event.key === " ") zoomTo(node);

@@ -63,7 +63,7 @@ export class TileCache {
   private wants: Want[] = [];
   private revision = 0;
   private tick = 0;
-  private timer = false;
+  private wakeAt = Infinity; // ms
   private readonly limitBytes: number;
   private readonly now: () => number;
   private readonly later: (run: () => void, ms: number) => void;
@@ -241,14 +241,15 @@ export class TileCache {
   }
 
   private wakeIn(ms: number): void {
-    if (this.timer) return;
-    this.timer = true;
+    const at = this.now() + Math.max(20, ms);
+    if (at >= this.wakeAt) return;
+    this.wakeAt = at;
     this.later(() => {
-      this.timer = false;
+      if (this.wakeAt === at) this.wakeAt = Infinity;
       this.dispatch();
       this.assess();
       if (this.flights.size > 0) this.wakeIn(1000);
-    }, Math.max(20, Math.min(ms, 1000)));
+    }, at - this.now());
   }
 }
 

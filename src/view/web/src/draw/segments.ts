@@ -85,6 +85,7 @@ function make(row: SliceRow, columnNs: number): Segments {
   maker.marks = 0;
   let longest = 0;
   let k = 0;
+  let counted = -Infinity; // end of the last aggregate column: it counts what starts before that
   for (let e = 0; e < row.events; e++) {
     if (duration[e] === 0) {
       maker.mark(start[e], eventName[e]);
@@ -92,13 +93,14 @@ function make(row: SliceRow, columnNs: number): Segments {
     }
     const end = start[e] + duration[e];
     if (duration[e] > longest) longest = duration[e];
-    let a = start[e];
+    let a = Math.max(start[e], counted);
     // The slice up to each aggregate column, then that column.
     for (; k < columns && column[k] * columnNs < end; k++) {
       const left = column[k] * columnNs;
       if (left > a) maker.add(a, left, 1, eventName[e]);
       maker.aggregate(row, k, columnNs);
-      a = Math.max(a, left + columnNs);
+      counted = left + columnNs;
+      a = Math.max(a, counted);
     }
     if (a < end) maker.add(a, end, 1, eventName[e]);
   }

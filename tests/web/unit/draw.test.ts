@@ -1,0 +1,162 @@
+// draw.test.ts - what is drawn, against the slices of a synthetic trace
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { themeOf, lightness } from "../../../src/view/web/src/draw/color";
+import { Composer, wantsOf, type Scene } from "../../../src/view/web/src/draw/compose";
+import { cover, zoomOf, type Piece } from "../../../src/view/web/src/draw/cover";
+import { DrawList } from "../../../src/view/web/src/draw/list";
+import { Tones } from "../../../src/view/web/src/draw/tones";
+import { makeLayout } from "../../../src/view/web/src/layout";
+import { Names } from "../../../src/view/web/src/names";
+import { decodeTiles } from "../../../src/view/web/src/tile_decode";
+import { TileCache } from "../../../src/view/web/src/tiles";
+import { busyOf, fakeRow, FakeTrace, randomRow, type FakeRow } from "../../../src/view/web/test/fake_trace";
+
+const WIDTH = 700;
+const NOTHING = { collapsed: new Map(), hidden: new Set<string>(), pinned: [], moved: new Map(), trackFilter: "" };
+
+function traceOf(...rows: FakeRow[]): FakeTrace {
+  const trace = new FakeTrace();
+  trace.add(null, "slices", "stream", "stream 7", rows);
+  return trace;
+}
+
+class Bench {
+  readonly list = new DrawList();
+  readonly tiles: TileCache;
+  readonly names: Names;
+  private readonly composer = new Composer(this.list);
+  constructor(readonly trace: FakeTrace) {
+    this.names = new Names({ names: async (_t, ids) => ids.map((id) => ({ id, text: `name ${id}`, category: "", role: "" })) }, () => {});
+    this.tiles = new TileCache({ tiles: async (_t, z, i, ids, summary) => decodeTiles(trace.tiles(z, i, ids, summary).buffer as ArrayBuffer, z, i) },
+      () => {}, { later: () => {} });
+  }
+
+  scene(from: number, until: number): Scene {
+    const theme = themeOf(false);
+    const tones = new Tones(0, this.names, theme, false, null, "none");
+    const layout = makeLayout(this.trace.tracks.map((track) => track.info), NOTHING);
+    return { layout, range: { from, until }, scroll: 0, theme, tiles: this.tiles, offset: () => 0, tones: () => tones };
+  }
+
+  draw(from: number, until: number): void {
+    this.list.clear(WIDTH, 400, 1);
+    this.composer.tracks(this.scene(from, until));
+  }
+
+  async load(from: number, until: number): Promise<void> {
+    const scene = this.scene(from, until);
+    this.tiles.want(wantsOf(scene.layout.places, scene, WIDTH).filter((want) => !want.ahead));
+    for (let k = 0; k < 1000 && !this.tiles.idle(); k++) await new Promise((wake) => setTimeout(wake, 0));
+    assert.ok(this.tiles.idle());
+  }
+
+  // Height of each pixel's bar in rows' heights.
+  heights(): Float64Array {
+    const out = new Float64Array(WIDTH);
+    const { bars } = this.list;
+    for (let n = 0; n < bars.count; n++) {
+      const [x, , w, h] = bars.shorts.subarray(n * 6, n * 6 + 4);
+      for (let p = x; p < x + w; p++) {
+        assert.equal(out[p], 0, `pixel ${p} has two bars`);
+        out[p] = h;
+      }
+    }
+    return out;
+  }
+}
+
+const ROW = 21; // px of a track with one row
+
+// A bar is within a pixel of the true share where columns end with pixels, else within what a straddling column leaves open.
+test("each pixel's bar is as high as its time is busy", async () => {
+  const row = randomRow(20000, 7, 3000, 5000, 20);
+  const bench = new Bench(traceOf(row));
+  for (const [from, z] of [[0, 14], [2 ** 20, 12], [3 * 2 ** 18, 8], [2 ** 22, 5]] as const) {
+    const until = from + WIDTH * 2 ** z;
+    await bench.load(from, until);
+    bench.draw(from, until);
+    const heights = bench.heights();
+    for (let p = 0; p < WIDTH; p++) {
+      const share = busyOf(row, from + p * 2 ** z, from + (p + 1) * 2 ** z) / 2 ** z;
+      const want = share === 0 ? 0 : share >= 0.999 ? ROW : Math.max(1, Math.min(ROW - 1, share * ROW));
+      assert.ok(Math.abs(heights[p] - want) <= 0.51, `zoom ${z}, pixel ${p}: ${heights[p]} instead of ${want}`);
+    }
+  }
+});
+
+test("bars of any zoom have the area of the busy time", async () => {
+  const row = randomRow(30000, 3, 3000, 5000, 20);
+  const bench = new Bench(traceOf(row));
+  for (const [from, until] of [[0, 9e7], [1.1e6, 5.77e7], [-3e6, 2.2e7]] as const) {
+    await bench.load(from, until);
+    bench.draw(from, until);
+    const heights = bench.heights();
+    const area = heights.reduce((sum, h) => sum + h, 0) / ROW / WIDTH;
+    const busy = busyOf(row, from, until) / (until - from);
+    assert.ok(Math.abs(area - busy) < 0.01, `${area} of the picture, ${busy} of the time`);
+  }
+});
+
+test("a slice of 2 ns in a pixel of 1 us is one pixel high, and what has no length hangs from the top", async () => {
+  const bench = new Bench(traceOf(fakeRow([[100000, 2, 1], [300000, 0, 2]])));
+  await bench.load(0, WIDTH * 1000);
+  bench.draw(0, WIDTH * 1000);
+  const heights = bench.heights();
+  assert.equal(heights[100], 1);
+  assert.equal(heights.reduce((sum, h) => sum + h, 0), 1);
+  const marks = [...Array(bench.list.marks.count).keys()].map((n) => [...bench.list.marks.shorts.subarray(n * 6, n * 6 + 4)]);
+  assert.ok(marks.some(([x, y, w]) => x === 300 && y === 1 && w === 1));
+  assert.ok(!marks.some(([x]) => Math.abs(x - 100) < 3));
+});
+
+test("what is not loaded is hatched, never blank, and drawn from what there is", async () => {
+  const row = randomRow(20000, 5, 3000, 5000, 20);
+  const bench = new Bench(traceOf(row));
+  bench.draw(0, 2e7);
+  assert.equal(bench.list.hatches.count, 1);
+  assert.deepEqual([...bench.list.hatches.shorts.subarray(0, 4)].filter((_, k) => k !== 1 && k !== 3), [0, WIDTH]);
+  await bench.load(0, 2e7);
+  bench.draw(4e6, 6e6); // the parent's
+  assert.equal(bench.list.hatches.count, 0);
+  const area = bench.heights().reduce((sum, h) => sum + h, 0) / ROW / WIDTH;
+  assert.ok(Math.abs(area - busyOf(row, 4e6, 6e6) / 2e6) < 0.02);
+  bench.draw(0, 4e7); // its children for a half, nothing for the other
+  assert.ok(bench.list.hatches.count > 0);
+});
+
+test("labels stand once on a slice that several tiles have", async () => {
+  const bench = new Bench(traceOf(fakeRow([[0, 10, 1], [1000, 5e6, 2], [6e6, 10, 3]])));
+  await bench.load(0, 5e6);
+  bench.draw(0, 5e6);
+  assert.equal(bench.list.labels.get(0)?.length, 1);
+});
+
+test("a column is at most a pixel wide and at least half of one", () => {
+  for (let k = 0; k < 2000; k++) {
+    const perPixel = 1.03 ** k * 1e-3;
+    const z = zoomOf(perPixel);
+    assert.ok(z === 54 || z === 0 || (2 ** z <= perPixel && 2 ** (z + 1) > perPixel), `${perPixel} ns: ${z}`);
+  }
+  assert.equal(zoomOf(NaN), 0);
+  assert.equal(zoomOf(Infinity), 54);
+});
+
+test("pieces cover a span without gaps, whatever is loaded", async () => {
+  const bench = new Bench(traceOf(randomRow(2000, 9, 3000, 5000, 5)));
+  await bench.load(1e6, 3e6);
+  await bench.load(5e5, 8e5);
+  const pieces: Piece[] = [];
+  for (const [z, from, until] of [[12, -5e6, 9e6], [3, 1e6, 1.2e6], [16, 0, 1e9], [0, 7e5, 7.01e5]] as const) {
+    cover(pieces, bench.tiles.ofTrack(0, 0, false), z, from, until, () => {});
+    assert.equal(pieces[0].from, from);
+    assert.equal(pieces[pieces.length - 1].until, until);
+    for (let k = 1; k < pieces.length; k++) assert.equal(pieces[k].from, pieces[k - 1].until);
+  }
+});
+
+test("tones of both themes stand off the ground", () => {
+  for (const theme of [themeOf(false), themeOf(true)]) {
+    for (const tone of theme.tones) assert.ok(Math.abs(lightness(tone) - lightness(theme.background)) > 0.12);
+  }
+});

@@ -1,0 +1,32 @@
+// ticks.test.ts - where the axis has its ticks
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatDuration, formatTime, stepOf, ticksOf } from "../../../src/view/web/src/draw/ticks";
+
+test("steps are of 1, 2, 5, and never below what was asked", () => {
+  for (let k = 0; k < 600; k++) {
+    const least = 1.08 ** k;
+    const step = stepOf(least);
+    assert.ok(step >= least * (1 - 1e-9), `${least}: ${step}`);
+    assert.ok(step <= 30e9 ? [1, 2, 3, 5].includes(Number(String(step)[0])) : step % 60e9 === 0, `${step}`);
+  }
+});
+
+test("ticks of a clock stand on round times of the clock", () => {
+  const zero = 1700000000123456789n;
+  for (const least of [7, 3e3, 2e7, 1e9, 4e10]) {
+    const { step, ticks } = ticksOf(1e9, 1e9 + least * 10, least, zero, (time) => String(time));
+    assert.ok(ticks.length >= 1 && ticks.length <= 11);
+    for (const tick of ticks) assert.equal((zero + BigInt(tick.time)) % BigInt(step), 0n);
+  }
+});
+
+test("times are as fine as their step and no finer", () => {
+  assert.equal(formatTime(1234567890, 1e6), "1.235 s");
+  assert.equal(formatTime(1500, 500), "1.5 \u00b5s");
+  assert.equal(formatTime(0, 5e6, 2e7), "0 ms");
+  assert.equal(formatTime(61.5e9, 5e8), "1:01.5");
+  assert.equal(formatTime(-1500, 500), "-1.5 \u00b5s");
+  assert.equal(formatDuration(0), "0 ns");
+  assert.equal(formatDuration(1234567), "1.235 ms");
+});
