@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "view/queries.h"
 #include "view/scene_impl.h"
 
 /* ---- made and freed ---------------------------------------------------------------------------------------------- */
@@ -35,7 +36,8 @@ hd_status view_scene_new(view_scene **out, hd_trace *trace, hd_error *err)
     scene->source_count = hd_trace_track_count(trace);
     atomic_store(&scene->index, hd_trace_index(trace));
     find_span(scene);
-    hd_status status = scene_make_tracks(scene, err);
+    scene->queries = view_queries_new();
+    hd_status status = scene->queries ? scene_make_tracks(scene, err) : HD_NOMEM(err);
     if (status != HD_OK) {
         view_scene_free(scene);
         return status;
@@ -81,6 +83,7 @@ void view_scene_free(view_scene *scene)
     }
     free(scene->section_of);
     free(scene->text_slots);
+    view_queries_free(scene->queries); /* before what they speak of */
     hd_launches_deinit(&scene->own_launches);
     hd_index_free(scene->own_index);
     hd_trace_free(scene->trace);
@@ -89,6 +92,11 @@ void view_scene_free(view_scene *scene)
 }
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
+
+struct view_queries *view_scene_queries(const view_scene *scene)
+{
+    return scene->queries;
+}
 
 const hd_trace *view_scene_trace(const view_scene *scene)
 {

@@ -90,6 +90,9 @@ hd_status view_scene_summary(const view_row **out, view_scene *scene, uint32_t t
 /* NULL: not found yet. */
 const hd_launches *view_scene_launches(const view_scene *scene);
 
+/* What routes work out once and keep with the scene (view/queries.h). Any thread. */
+struct view_queries *view_scene_queries(const view_scene *scene);
+
 /* Names: string ids of the trace, and behind those texts of the scene's own. */
 uint32_t view_scene_name(view_scene *scene, const char *data, size_t size); /* worker only; HD_NONE: no memory */
 hd_string view_scene_text(const view_scene *scene, uint32_t name);

@@ -34,7 +34,8 @@ struct view_scene {
     uint32_t *lane_tracks[HD_KIND_COUNT]; /* [source, source_count: of events without one]: slices, instants, samples */
     uint32_t *section_of;                 /* [source]: the section that its tracks stand below */
     _Atomic(uint32_t *) event_tracks[HD_KIND_COUNT]; /* [row]: async points, samples of counters */
-    pthread_mutex_t lock;                            /* of the summaries of sections */
+    struct view_queries *queries;
+    pthread_mutex_t lock; /* of the summaries of sections */
 };
 
 /* Place n of a list of pieces. */
