@@ -250,7 +250,7 @@ static int parse_port(cli_run *run, hd_view_options *out)
 
 static int serve(cli_run *run, const char *const *paths, size_t count, view_errors *errors)
 {
-    enum { STOP_MS = 2000 };
+    enum { STOP_MS = 500 };
     const struct view_options *chosen = run->options;
     hd_view_options start = {.listen = chosen->listen,
                              .token = chosen->token,

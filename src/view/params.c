@@ -39,8 +39,9 @@ hd_status view_param_int(int64_t *out, const view_request *request, const char *
     const char *text = view_param_text(request, name), *at = text;
     if (!text || !take_int(out, &at) || *at) return refuse(err, name, text, "an integer");
     if (*out >= min && *out <= max) return HD_OK;
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "parameter %s is %lld; it must be from %lld to %lld",
-                        name, (long long)*out, (long long)min, (long long)max);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "parameter %s is %lld; it must be from %lld to %lld", name, (long long)*out, (long long)min,
+                        (long long)max);
 }
 
 hd_status view_param_int_or(int64_t *out, const view_request *request, const char *name, int64_t min, int64_t max,

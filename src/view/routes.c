@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "view/route_session.h"
+#include "view/routes_query.h"
 
 view_route_run view_route_open;
 view_route_run view_route_tiles;
@@ -10,6 +11,14 @@ const view_route view_routes[] = {
     {"/api/session", "GET", view_route_session, .waits = view_route_session_waits},
     {"/api/open", "POST", view_route_open},
     {"/api/tiles", "GET", view_route_tiles},
+    {"/api/event", "GET", view_route_event},
+    {"/api/step", "GET", view_route_step},
+    {"/api/snap", "GET", view_route_snap},
+    {"/api/search", "GET", view_route_search, .is_long = true},
+    {"/api/select", "GET", view_route_select, .is_long = true},
+    {"/api/flows", "GET", view_route_flows, .is_long = true},
+    {"/api/flame", "GET", view_route_flame, .is_long = true},
+    {"/api/crop", "GET", view_route_crop, .is_long = true},
     {0},
 };
 

@@ -10,8 +10,8 @@
 
 static hd_status out_of_order(uint64_t at, hd_error *err)
 {
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "slice %llu of a row starts before the one ahead ends",
-                        (unsigned long long)at);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "slice %llu of a row starts before the one ahead ends", (unsigned long long)at);
 }
 
 hd_status view_row_of_slices(view_row *out, view_slice *slices, uint64_t count, hd_error *err)

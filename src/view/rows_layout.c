@@ -140,8 +140,7 @@ hd_status view_rows_lay_out(view_rows *out, uint64_t *out_moved, const view_slic
     row_stacker *stacker = row_stacker_new();
     *out = (view_rows){0};
     *out_moved = 0;
-    hd_status status =
-        stacker ? place_all(&lists, &list_count, out_moved, stacker, slices, count, err) : HD_NOMEM(err);
+    hd_status status = stacker ? place_all(&lists, &list_count, out_moved, stacker, slices, count, err) : HD_NOMEM(err);
     row_stacker_free(stacker);
     if (status == HD_OK && list_count) {
         out->rows = calloc(list_count, sizeof *out->rows);

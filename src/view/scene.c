@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "view/queries.h"
 #include "view/scene_impl.h"
 
 /* ---- made and freed ---------------------------------------------------------------------------------------------- */
@@ -35,7 +36,8 @@ hd_status view_scene_new(view_scene **out, hd_trace *trace, hd_error *err)
     scene->source_count = hd_trace_track_count(trace);
     atomic_store(&scene->index, hd_trace_index(trace));
     find_span(scene);
-    hd_status status = scene_make_tracks(scene, err);
+    scene->queries = view_queries_new();
+    hd_status status = scene->queries ? scene_make_tracks(scene, err) : HD_NOMEM(err);
     if (status != HD_OK) {
         view_scene_free(scene);
         return status;
@@ -81,6 +83,7 @@ void view_scene_free(view_scene *scene)
     }
     free(scene->section_of);
     free(scene->text_slots);
+    view_queries_free(scene->queries); /* before what they speak of */
     hd_launches_deinit(&scene->own_launches);
     hd_index_free(scene->own_index);
     hd_trace_free(scene->trace);
@@ -89,6 +92,11 @@ void view_scene_free(view_scene *scene)
 }
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
+
+struct view_queries *view_scene_queries(const view_scene *scene)
+{
+    return scene->queries;
+}
 
 const hd_trace *view_scene_trace(const view_scene *scene)
 {
@@ -248,9 +256,11 @@ static uint32_t first_child(const shown_track *list, uint32_t count, uint32_t pa
     return low;
 }
 
-uint32_t view_scene_order(const view_scene *scene, uint32_t *out)
+uint32_t view_scene_order(const view_scene *scene, uint32_t *out, uint32_t room)
 {
     uint32_t count = view_scene_track_count(scene), done = 0, depth = 0;
+    if (count > room) count = room; /* there are more by now */
+    if (count > room) count = room; /* there are more by now */
     shown_track *list = malloc((count + 1) * sizeof *list);
     uint32_t *stack = malloc((count + 1) * sizeof *stack); /* places in the list */
     for (uint32_t i = 0; i < count && list && stack; i++) {
@@ -325,7 +335,8 @@ uint32_t view_scene_name(view_scene *scene, const char *data, size_t size)
     if (!grow_slots(scene) || piece >= SCENE_PIECES || count >= HD_NONE - 1 - strings) return HD_NONE;
     uint32_t *slot = find_slot(scene, data, size);
     if (*slot) return strings + *slot - 1;
-    if (!scene->texts[piece]) scene->texts[piece] = calloc((size_t)1 << (piece + SCENE_PIECE_BITS), sizeof **scene->texts);
+    if (!scene->texts[piece])
+        scene->texts[piece] = calloc((size_t)1 << (piece + SCENE_PIECE_BITS), sizeof **scene->texts);
     char *copy = scene->texts[piece] ? malloc(size + 1) : NULL;
     if (!copy) return HD_NONE;
     memcpy(copy, data, size);

@@ -50,9 +50,9 @@ typedef struct view_track {
     /* Of tracks of the trace these are what its tables say, and become exact when the track gets ready. */
     _Atomic(uint64_t) event_count, untimed_count, on_lanes; /* untimed: events without a time, which are not drawn */
     _Atomic(int64_t) start_ns, end_ns, busy_ns;             /* HD_NO_TIME: no events, not known yet */
-    view_rows rows;                    /* VIEW_SLICES, once ready: by depth */
-    view_row summary;                  /* once ready: the union of all rows; of a section see view_scene_summary */
-    view_series *series;               /* VIEW_COUNTER */
+    view_rows rows;                                         /* VIEW_SLICES, once ready: by depth */
+    view_row summary;    /* once ready: the union of all rows; of a section see view_scene_summary */
+    view_series *series; /* VIEW_COUNTER */
     uint32_t series_count;
     _Atomic(int) ready; /* set with release order when rows, series and summary may be read */
 } view_track;
@@ -76,18 +76,22 @@ int64_t view_scene_span(const view_scene *scene);          /* ns, at least 1 */
 uint32_t view_scene_revision(const view_scene *scene);     /* of the tracks */
 uint32_t view_scene_track_count(const view_scene *scene);
 view_track *view_scene_track(const view_scene *scene, uint32_t track);
-/* Track ids in the order in which they are shown; `out` has room for track_count. */
-uint32_t view_scene_order(const view_scene *scene, uint32_t *out);
+/* Ids of the first `room` tracks (view_scene_track_count may grow meanwhile) in the order in which they are shown;
+ * returns how many. */
+uint32_t view_scene_order(const view_scene *scene, uint32_t *out, uint32_t room);
 /* The track of the scene on which events of a track of the trace stand (its twins share one), HD_NONE: none. */
 uint32_t view_scene_track_of(const view_scene *scene, uint32_t source, hd_kind kind);
-/* The track on which an event stands, also for async points and samples of counters; HD_NONE: none (other kinds, no time)
- * or not known yet. */
+/* The track on which an event stands, also for async points and samples of counters; HD_NONE: none (other kinds, no
+ * time) or not known yet. */
 uint32_t view_scene_track_of_event(const view_scene *scene, hd_kind kind, uint64_t row);
 /* The union of a track's rows, of a section: of all slices of the trace below it; NULL: not laid out yet. That of a
  * section is made when it is first asked for. Any thread. Errors: MEMORY. */
 hd_status view_scene_summary(const view_row **out, view_scene *scene, uint32_t track, hd_error *err);
 /* NULL: not found yet. */
 const hd_launches *view_scene_launches(const view_scene *scene);
+
+/* What routes work out once and keep with the scene (view/queries.h). Any thread. */
+struct view_queries *view_scene_queries(const view_scene *scene);
 
 /* Names: string ids of the trace, and behind those texts of the scene's own. */
 uint32_t view_scene_name(view_scene *scene, const char *data, size_t size); /* worker only; HD_NONE: no memory */

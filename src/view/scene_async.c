@@ -215,8 +215,8 @@ static hd_status make_tracks(async_maker *m, hd_error *err)
 {
     for (size_t i = 0, next; i < m->slice_count; i = next) {
         const async_slice *s = &m->slices[i];
-        for (next = i + 1; next < m->slice_count && m->slices[next].process == s->process &&
-                           m->slices[next].group == s->group;)
+        for (next = i + 1;
+             next < m->slice_count && m->slices[next].process == s->process && m->slices[next].group == s->group;)
             next++;
         HD_TRY(add_track(m, s, next - i, err));
     }

@@ -1,7 +1,7 @@
 /* scene_counters.c - counter tracks: samples of one process, name and id; each argument that is a number is a series
  *
- * A sample without such an argument stands on the track as well, but in no series. Beyond TRACK_LIMIT tracks the samples
- * of each process that are left share one.
+ * A sample without such an argument stands on the track as well, but in no series. Beyond TRACK_LIMIT tracks the
+ * samples of each process that are left share one.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -26,8 +26,8 @@ static void each_chunk(gather_worker *w, void (*chunk)(gather_worker *w, uint64_
             hd_column_decode(w->track, &block->columns[HD_COL_TRACK], at, n);
             for (uint32_t i = 0; i < n; i++) {
                 uint32_t track = (uint32_t)w->track[i];
-                w->track[i] = track < w->scene->source_count ? scene_leader(w->scene->trace, track)
-                                                             : w->scene->source_count;
+                w->track[i] =
+                    track < w->scene->source_count ? scene_leader(w->scene->trace, track) : w->scene->source_count;
             }
             chunk(w, block->first_row + at, n);
         }

@@ -30,10 +30,11 @@ struct view_scene {
     atomic_uint text_count;
     uint32_t *text_slots; /* hash table of texts: number + 1 */
     uint32_t text_slot_count;
-    uint32_t source_count;             /* tracks of the trace */
+    uint32_t source_count;                /* tracks of the trace */
     uint32_t *lane_tracks[HD_KIND_COUNT]; /* [source, source_count: of events without one]: slices, instants, samples */
-    uint32_t *section_of;              /* [source]: the section that its tracks stand below */
+    uint32_t *section_of;                 /* [source]: the section that its tracks stand below */
     _Atomic(uint32_t *) event_tracks[HD_KIND_COUNT]; /* [row]: async points, samples of counters */
+    struct view_queries *queries;
     pthread_mutex_t lock; /* of the summaries of sections */
 };
 

@@ -121,8 +121,8 @@ static hd_status make_rows(view_rows *out, lane_layout *l, hd_error *err)
         uint32_t *trimmed = realloc(list->rows, list->count * sizeof *trimmed);
         if (!trimmed) trimmed = list->rows;
         list->rows = NULL;
-        HD_TRY(row_of_table(&out->rows[out->count++], trimmed, list->count, l->events.kind, l->events.open_end_ns,
-                            err));
+        HD_TRY(
+            row_of_table(&out->rows[out->count++], trimmed, list->count, l->events.kind, l->events.open_end_ns, err));
     }
     return HD_OK;
 }

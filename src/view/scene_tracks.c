@@ -167,7 +167,10 @@ static bool fill_lane(track_maker *m, view_track *track, const source_track *s, 
         if (lane) track->busy_ns = lane->busy_ns;
     }
     m->scene->lane_tracks[kind][s->source] = track->id;
-    return name_track(track, trace, s->name, is_stream ? "stream" : is_process ? "process" : "thread",
+    return name_track(track, trace, s->name,
+                      is_stream    ? "stream"
+                      : is_process ? "process"
+                                   : "thread",
                       is_process ? own->pid : own->tid);
 }
 
@@ -220,7 +223,8 @@ static bool device_section(uint32_t *out, track_maker *m, const source_track *la
     return section->name != NULL;
 }
 
-static bool add_process(track_maker *m, source_track *process, source_track *const *lanes, uint32_t count, int64_t order)
+static bool add_process(track_maker *m, source_track *process, source_track *const *lanes, uint32_t count,
+                        int64_t order)
 {
     uint32_t parent = HD_NONE, first = m->count + 1;
     bool devices = needs_devices(lanes, count), all_streams = count > 0;

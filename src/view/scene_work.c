@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/error.h"
 #include "view/scene_impl.h"
@@ -164,12 +167,9 @@ typedef struct scene_step {
 } scene_step;
 
 static const scene_step steps[] = {
-    {"laying out rows", lay_out_slices},
-    {"laying out instants and samples", lay_out_points},
-    {"reading counters", add_counters},
-    {"pairing async slices", add_async},
-    {"indexing lanes", build_index},
-    {"finding launches", find_launches},
+    {"laying out rows", lay_out_slices}, {"laying out instants and samples", lay_out_points},
+    {"reading counters", add_counters},  {"pairing async slices", add_async},
+    {"indexing lanes", build_index},     {"finding launches", find_launches},
 };
 
 hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene_news *news, void *user, hd_error *err)
@@ -179,6 +179,9 @@ hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == HD_OK && !stopped(&w); i++) {
         tell(&w, steps[i].what);
         status = steps[i].run(&w, err);
+#ifdef __GLIBC__
+        malloc_trim(0); /* steps free much that they need for a moment only */
+#endif
     }
     tell(&w, "");
     return status;

@@ -83,6 +83,7 @@ static void read_entry(view_entry *entry)
     hd_error err = {0};
     hd_trace *trace = NULL;
     view_scene *scene = NULL;
+    hd_trace_facts facts = entry->facts;
     hd_read_options options = {.lazy = true,
                                .threads = s->options.threads,
                                .memory_limit = s->memory_of_one,
@@ -93,12 +94,13 @@ static void read_entry(view_entry *entry)
     hd_status status = hd_trace_read(&trace, entry->fd >= 0 ? opened : entry->path, &options, &err);
     if (status != HD_OK && entry->fd >= 0) snprintf(err.path, sizeof err.path, "%s", entry->name);
     if (status == HD_OK) {
-        entry->facts = *hd_trace_facts_of(trace);
+        facts = *hd_trace_facts_of(trace);
         status = view_scene_new(&scene, trace, &err);
     }
     pthread_mutex_lock(&s->lock);
     entry->state = status == HD_OK ? VIEW_READY : VIEW_FAILED;
     entry->error = err;
+    entry->facts = facts;
     entry->scene = scene;
     entry->is_waiting = status == HD_OK;
     if (status == HD_OK) entry->done = entry->total;

@@ -6,8 +6,8 @@
 
 enum { VIEW_TILE_EXACT = 1, VIEW_TILE_COUNTER = 2, VIEW_TILE_ABSENT = 4 };
 
-/* Append a tile of a track; *out_exact: nothing in it is an estimate. `summary`: one row, the union of all; of a section
- * that of all tracks below. Errors: MEMORY, LIMIT (a tile of 1 GiB). */
+/* Append a tile of a track; *out_exact: nothing in it is an estimate. `summary`: one row, the union of all; of a
+ * section that of all tracks below. Errors: MEMORY, LIMIT (a tile of 1 GiB). */
 hd_status view_tile_track(hd_bytes *out, bool *out_exact, view_scene *scene, uint32_t track, unsigned z, int64_t i,
                           bool summary, hd_error *err);
 

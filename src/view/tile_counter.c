@@ -113,8 +113,12 @@ typedef struct sample_column {
 static sample_column column_of(const view_series *series, size_t from, size_t until, uint16_t column)
 {
     bounds b = bounds_of(series, from, until);
-    return (sample_column){b.min, b.max, series->values[from], series->values[until - 1],
-                           until - from < UINT32_MAX ? (uint32_t)(until - from) : UINT32_MAX, column};
+    return (sample_column){b.min,
+                           b.max,
+                           series->values[from],
+                           series->values[until - 1],
+                           until - from < UINT32_MAX ? (uint32_t)(until - from) : UINT32_MAX,
+                           column};
 }
 
 static void put_f64(hd_bytes *out, double value)
@@ -124,7 +128,8 @@ static void put_f64(hd_bytes *out, double value)
     hd_bytes_put_le(out, bits, 8);
 }
 
-static hd_status put_samples(hd_bytes *out, const sample_column *columns, uint32_t count, size_t starting, hd_error *err)
+static hd_status put_samples(hd_bytes *out, const sample_column *columns, uint32_t count, size_t starting,
+                             hd_error *err)
 {
     hd_bytes_put_le(out, count, 4);
     hd_bytes_put_le(out, 0, 8);

@@ -5,7 +5,7 @@
 
 view_tile_range view_tile_range_of(unsigned z, int64_t i)
 {
-    int64_t most = VIEW_FARTHEST >> z;             /* the last column that there is */
+    int64_t most = VIEW_FARTHEST >> z; /* the last column that there is */
     if (i > most / VIEW_TILE_COLUMNS || i < -most / VIEW_TILE_COLUMNS - 2)
         return (view_tile_range){.from = 1, .last = 0};
     int64_t first = i * VIEW_TILE_COLUMNS, last = first + VIEW_TILE_COLUMNS - 1;
@@ -150,6 +150,7 @@ typedef struct tile_maker {
     view_tile_column columns[VIEW_TILE_COLUMNS];
     uint32_t column_count;
     uint64_t is_aggregate[VIEW_TILE_COLUMNS / 64];
+    int64_t reached; /* column that the last slice of the aggregate before it touches, and no other; -1: none */
     /* Slices that may touch an exact column, ascending. At most two touch one, one reaches in, and of a slice that
      * starts in an aggregate only the last may leave it. */
     uint64_t positions[3 * VIEW_TILE_COLUMNS + 1];
@@ -176,6 +177,9 @@ static void add_aggregate(tile_maker *m, const row_aggregate *a)
         .column = (uint16_t)column,
     };
     m->is_aggregate[column / 64] |= (uint64_t)1 << column % 64;
+    if (m->reached == column && m->positions[m->position_count - 1] == a->first - 1)
+        m->position_count--; /* it touches aggregates only: no need to look at it */
+    m->reached = a->reaches == 1 ? (int64_t)column + 1 : -1;
     if (a->reaches) add_position(m, a->first + a->count - 1);
 }
 
@@ -255,6 +259,7 @@ hd_status view_tile_row(hd_bytes *out, const view_row *row, const hd_trace *trac
     if (row->count == 0 || m.range.from > m.range.last)
         return view_tile_put_row(out, NULL, 0, NULL, 0, 0, &m.range, z, err);
     memset(m.is_aggregate, 0, sizeof m.is_aggregate);
+    m.reached = -1;
     m.reader = row_reader_of(row->data, trace);
     if (row->data->zero_ns != zero_ns) { /* its levels are for another zero */
         unmarked = *row->data;

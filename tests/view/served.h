@@ -21,7 +21,10 @@ static hd_status route_bytes(view_reply *reply, const view_request *request, hd_
     HD_TRY(view_param_int(&size, request, "size", 0, BIG_BYTES, err));
     uint8_t *room = hd_bytes_room(&reply->bytes, (size_t)size + 1);
     if (!room) return HD_NOMEM(err);
-    for (int64_t i = 0; i < size; i++) room[i] = (uint8_t)(i * 7 + i / 256);
+    for (int64_t i = 0; i < size; i++) {
+        if (i % 65536 == 0 && atomic_load(request->gone)) return HD_OK;
+        room[i] = (uint8_t)(i * 7 + i / 256);
+    }
     reply->bytes.size = (size_t)size;
     reply->type = "application/octet-stream";
     reply->immutable = view_param_text(request, "immutable") != NULL;

@@ -55,6 +55,7 @@ test("bytes and rates", () => {
   assert.equal(formatBandwidth(1.5554e12), "1.555 TB/s");
   assert.equal(formatValue(2048, "bytes"), "2 KiB");
   assert.equal(formatValue(1234, "W"), "1,234 W");
+  assert.equal(formatValue(42890000, "ns"), "42.89 ms");
 });
 
 test("a share that is not nothing is not shown as nothing, nor as all", () => {

@@ -125,6 +125,7 @@ export function formatPercent(share: number): string {
 // A value of a counter, with its unit.
 export function formatValue(value: number, unit: string): string {
   if (unit === "bytes") return formatBytes(value);
+  if (unit === "ns") return formatShort(value);
   const text = Number.isInteger(value) ? formatCount(value) : String(Number(value.toPrecision(6)));
   return unit ? `${text} ${unit}` : text;
 }

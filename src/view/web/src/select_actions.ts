@@ -74,7 +74,10 @@ export async function eventOf(app: Core, hit: Hit, spot: Spot): Promise<EventRef
   const plain = !spot.place?.summary && track.events_kind !== undefined;
   if (hit.exact) {
     if (plain) return hit.event;
-    const found = await app.source.step(trace, track.id, spot.place?.summary ? null : spot.depth, hit.event.start + 1, "previous");
+    // Of a summary the one that starts last before the pointer, on whatever row.
+    const found = spot.place?.summary
+      ? await app.source.step(trace, track.id, null, Math.max(Math.floor(spot.time - offset), hit.event.start) + 1, "previous")
+      : await app.source.step(trace, track.id, spot.depth, hit.event.start + 1, "previous");
     return found ? { ...found, trace } : null;
   }
   if (track.events_kind !== undefined) return findEvent(app, trace, track.events_kind, hit.row);
@@ -176,7 +179,7 @@ export class SelectActions {
       return;
     }
     const found = await this.ask(() =>
-      this.app.source.step(event.trace, event.track, event.depth, event.start, forward ? "next" : "previous"));
+      this.app.source.step(event.trace, event.track, event.depth, event.start, forward ? "next" : "previous", event.row));
     if (found === undefined) return;
     if (found) this.goTo({ ...found, trace: event.trace });
     else say(this.app, forward ? "This was the last event of its row." : "This was the first event of its row.");

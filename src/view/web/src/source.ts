@@ -17,7 +17,7 @@ export interface Source {
   tiles(trace: TraceId, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal): Promise<Tile[]>;
   names(trace: TraceId, ids: number[]): Promise<NameInfo[]>;
   event(trace: TraceId, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail>;
-  step(trace: TraceId, track: TrackId, depth: number | null, time: number, go: "next" | "previous" | "first" | "last"): Promise<EventRef | null>;
+  step(trace: TraceId, track: TrackId, depth: number | null, time: number, go: "next" | "previous" | "first" | "last", row?: number): Promise<EventRef | null>;
   snap(trace: TraceId, time: number, within: number, tracks: TrackId[]): Promise<{ time: number; track: TrackId; row: number; edge: string } | null>;
   // next and previous as seen from a time, or from an event (kind, row) that starts then; of one track only, or of all.
   search(trace: TraceId, query: SearchQuery, from: number, signal?: AbortSignal, more?: SearchPlace): Promise<SearchResult>;

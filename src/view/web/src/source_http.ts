@@ -103,8 +103,8 @@ export class HttpSource implements Source {
     return parseKeeping(await response.text(), "args") as EventDetail;
   }
 
-  async step(trace: number, track: TrackId, depth: number | null, time: number, go: string): Promise<EventRef | null> {
-    const found = await this.json<Partial<EventRef>>("step", { trace, track, depth: depth ?? undefined, time: whole(time), go });
+  async step(trace: number, track: TrackId, depth: number | null, time: number, go: string, row?: number): Promise<EventRef | null> {
+    const found = await this.json<Partial<EventRef>>("step", { trace, track, depth: depth ?? undefined, time: whole(time), go, row });
     return found.row === undefined ? null : ({ ...found, trace } as EventRef);
   }
 

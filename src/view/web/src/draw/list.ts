@@ -40,6 +40,7 @@ export class DrawList {
   readonly texts: Text[] = [];
   readonly curves: Curve[] = [];
   rows = 0; // rows of tracks that are in view
+  private kept = 0; // texts of the picture, without those that lie over it
 
   clear(width: number, height: number, ratio: number): void {
     this.width = width;
@@ -49,7 +50,18 @@ export class DrawList {
     for (const spots of this.labels.values()) spots.length = 0;
     this.texts.length = 0;
     this.curves.length = 0;
-    this.rows = 0;
+    this.rows = this.kept = 0;
+  }
+
+  // The picture is done: what follows lies over it and is cleared on its own.
+  keep(): void {
+    this.kept = this.texts.length;
+  }
+
+  clearOver(): void {
+    this.overlay.clear();
+    this.texts.length = this.kept;
+    this.curves.length = 0;
   }
 
   layers(): Rects[] {

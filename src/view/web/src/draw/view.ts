@@ -3,7 +3,7 @@
 import { effect, type ReadonlySignal } from "@preact/signals";
 import type { App } from "../app";
 import type { DrawnFlow, FlowEnd } from "../flows";
-import type { Place } from "../layout";
+import type { Layout, Place } from "../layout";
 import type { TraceId } from "../model";
 import { Axis, axisTicks } from "./axis";
 import { Canvas2dBackend } from "./canvas2d";
@@ -12,7 +12,7 @@ import { Composer, paintRange, spotOf, wantsOf, type Scene, type Spot } from "./
 import { DrawList } from "./list";
 import { Overview } from "./overview";
 import { TextPainter } from "./text";
-import { formatDuration, formatTime } from "./ticks";
+import { formatDuration, formatTime, type Tick } from "./ticks";
 import { Tones } from "./tones";
 import { WebGlBackend, type Backend } from "./webgl";
 
@@ -45,6 +45,10 @@ export class View {
   private readonly tones = new Map<TraceId, Tones>();
   private readonly times: number[] = [];
   private tonesOf = ""; // what the tones were made of
+  private madeOf = ""; // what the picture in the list was made of
+  private madeTones: Tones | null = null;
+  private layout: Layout | null = null;
+  private seen: Place[] = [];
   private colors: Theme = themeOf(false);
   private version = 0; // grows when tiles or names came
   private asked = false;
@@ -115,7 +119,7 @@ export class View {
     const { state } = app;
     const dark = document.documentElement.dataset.theme === "dark";
     if (dark !== this.colors.dark) this.colors = themeOf(dark);
-    const searching = [...state.results.value.values()].some((result) => result.count > 0) || state.query.value.q !== "";
+    const searching = state.query.value.q !== "" && state.results.value.size > 0;
     const made = `${dark} ${state.colorBy.value} ${state.filter.value} ${app.names.revision} ${searching}`;
     if (made !== this.tonesOf || this.results !== state.results.value) {
       this.tonesOf = made;
@@ -136,7 +140,8 @@ export class View {
     let tones = this.tones.get(trace);
     if (!tones) {
       const { state, names } = this.app;
-      const hits = searching ? new Set(state.results.value.get(trace)?.names ?? []) : null;
+      const result = searching ? state.results.value.get(trace) : undefined;
+      const hits = result ? new Set(result.names) : null; // not searched yet: nothing is dimmed
       tones = new Tones(trace, names, this.colors, state.colorBy.value === "category", hits, state.filter.value);
       this.tones.set(trace, tones);
     }
@@ -151,14 +156,16 @@ export class View {
     const height = Math.min(16384, Math.round(canvas.clientHeight * ratio));
     if (width <= 0 || height <= 0) return;
     const scene = this.scene();
-    list.clear(width, height, ratio);
-    const seen = this.composer.tracks(scene);
     const { ticks, note } = axisTicks(state, canvas.clientWidth);
-    const scale = width / (scene.range.until - scene.range.from);
-    for (const tick of ticks) {
-      const x = Math.round((tick.time - scene.range.from) * scale);
-      list.background.add(x, 0, 1, height, scene.theme.grid);
+    const made = `${width} ${height} ${ratio} ${scene.range.from} ${scene.range.until} ${scene.scroll} ${state.axis.value} ${this.version} ${state.session.value?.revision} ${state.whole.value.until}`;
+    const anew = made !== this.madeOf || scene.layout !== this.layout || scene.tones(0) !== this.madeTones;
+    if (anew) {
+      this.madeOf = made;
+      this.layout = scene.layout;
+      this.madeTones = scene.tones(0);
+      this.picture(scene, ticks, width, height, ratio);
     }
+    list.clearOver();
     this.overlays(scene);
     this.curves(scene);
     this.backend.draw(list, scene.theme.background);
@@ -168,9 +175,19 @@ export class View {
     const label = pointer ? formatTime(pointer.time, 10 ** Math.floor(Math.log10(Math.max(1, perPixel))), Math.max(1, Math.abs(pointer.time))) : "";
     this.axis.draw(ticks, note, scene.range, pointer ? { time: pointer.time, label } : null, scene.theme, ratio);
     const strip = this.overview.draw(scene, ratio, `${this.version} ${this.tonesOf}`);
-    const wants = wantsOf(seen, scene, width);
-    const now = wants.filter((want) => !want.ahead);
-    app.tiles.want([...now, ...strip, ...wants.filter((want) => want.ahead)]);
+    if (!anew) return;
+    const wants = wantsOf(this.seen, scene, width);
+    app.tiles.want([...wants.filter((want) => !want.ahead), ...strip, ...wants.filter((want) => want.ahead)]);
+  }
+
+  // Tracks and grid: what stays while the pointer moves.
+  private picture(scene: Scene, ticks: readonly Tick[], width: number, height: number, ratio: number): void {
+    const { list } = this;
+    list.clear(width, height, ratio);
+    this.seen = this.composer.tracks(scene);
+    const scale = width / (scene.range.until - scene.range.from);
+    for (const tick of ticks) list.background.add(Math.round((tick.time - scene.range.from) * scale), 0, 1, height, scene.theme.grid);
+    list.keep();
   }
 
   // What lies over the bars: areas, marks, timing, the pointer, what is selected and hovered.

@@ -1,0 +1,208 @@
+/* flows.c - lines from slice to slice */
+#include "view/flows.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "trace/flow_bind.h"
+#include "view/queries.h"
+
+/* ---- making them ------------------------------------------------------------------------------------------------- */
+
+static int by_from(const void *a, const void *b)
+{
+    const view_line *x = a, *y = b;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    if (x->to_ns != y->to_ns) return x->to_ns < y->to_ns ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+/* Lines of the flows of the trace. */
+static hd_status add_flows(view_flows *f, const hd_trace *trace, hd_error *err)
+{
+    hd_flow_point *points;
+    uint32_t *bound = NULL;
+    size_t count, lines = 0;
+    HD_TRY(hd_flow_points(&points, &count, trace, err));
+    hd_flow_points_join(points, count);
+    hd_status status = hd_flows_bind(&bound, trace, err);
+    for (size_t i = 0; i < count; i++) lines += points[i].from != HD_NONE;
+    f->lines = malloc((lines + 1) * sizeof *f->lines);
+    if (status == HD_OK && !f->lines) status = HD_NOMEM(err);
+    for (size_t i = 0; status == HD_OK && i < count; i++) {
+        if (points[i].from == HD_NONE) continue;
+        const hd_flow_point *from = &points[points[i].from], *to = &points[i];
+        if (bound[from->row] == UINT32_MAX || bound[to->row] == UINT32_MAX) continue;
+        f->lines[f->count++] = (view_line){.from_ns = from->start_ns,
+                                           .to_ns = to->start_ns,
+                                           .from = bound[from->row],
+                                           .to = bound[to->row],
+                                           .from_flow = from->row,
+                                           .to_flow = to->row};
+    }
+    free(points);
+    free(bound);
+    if (status == HD_OK) qsort(f->lines, f->count, sizeof *f->lines, by_from);
+    return status;
+}
+
+/* The work that a line ends at, if it comes from its launch. */
+static void mark_work(uint8_t *marks, const hd_launches *launches, const view_line *line)
+{
+    size_t low = 0, high = launches->work_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (launches->works[middle].row < line->to)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == launches->work_count || launches->works[low].row != line->to) return;
+    uint32_t launch = launches->works[low].launch;
+    if (launch != HD_NONE && launches->launches[launch].row == line->from) marks[low] = 1;
+}
+
+/* Lines of launches that no flow leads from. Works are marked by the lines that end at them from their launch. */
+static hd_status add_launches(view_flows *f, const hd_launches *launches, hd_error *err)
+{
+    view_line *more = malloc((launches->work_count + 1) * sizeof *more);
+    uint8_t *has_line = calloc(launches->work_count + 1, 1);
+    size_t count = 0;
+    if (!more || !has_line) {
+        free(more);
+        free(has_line);
+        return HD_NOMEM(err);
+    }
+    for (size_t i = 0; i < f->count; i++) mark_work(has_line, launches, &f->lines[i]);
+    for (size_t i = 0; i < launches->work_count; i++) {
+        const hd_work *work = &launches->works[i];
+        if (work->launch == HD_NONE || has_line[i]) continue;
+        const hd_launch *launch = &launches->launches[work->launch];
+        more[count++] = (view_line){.from_ns = launch->start_ns,
+                                    .to_ns = work->start_ns,
+                                    .from = (uint32_t)launch->row,
+                                    .to = (uint32_t)work->row,
+                                    .from_flow = HD_NONE,
+                                    .to_flow = HD_NONE};
+    }
+    free(has_line);
+    view_line *all = count ? realloc(f->lines, (f->count + count) * sizeof *all) : f->lines;
+    if (!all) {
+        free(more);
+        return HD_NOMEM(err);
+    }
+    f->lines = all;
+    if (count) memcpy(all + f->count, more, count * sizeof *more);
+    f->count += count;
+    f->launch_count = count;
+    free(more);
+    if (count) qsort(f->lines, f->count, sizeof *f->lines, by_from);
+    return HD_OK;
+}
+
+/* by_to: a radix sort of 2 × 16 bits; equal ones stay in order. */
+static hd_status index_ends(view_flows *f, hd_error *err)
+{
+    enum { RADIX = 1 << 16 };
+    uint32_t *other = malloc((f->count + 1) * sizeof *other), *counts = malloc((RADIX + 1) * sizeof *counts);
+    f->by_to = malloc((f->count + 1) * sizeof *f->by_to);
+    bool fine = other && counts && f->by_to;
+    for (size_t i = 0; fine && i < f->count; i++) f->by_to[i] = (uint32_t)i;
+    for (int shift = 0; fine && shift < 32; shift += 16) {
+        memset(counts, 0, (RADIX + 1) * sizeof *counts);
+        for (size_t i = 0; i < f->count; i++) counts[(f->lines[f->by_to[i]].to >> shift & (RADIX - 1)) + 1]++;
+        for (int i = 0; i < RADIX; i++) counts[i + 1] += counts[i];
+        for (size_t i = 0; i < f->count; i++)
+            other[counts[f->lines[f->by_to[i]].to >> shift & (RADIX - 1)]++] = f->by_to[i];
+        uint32_t *swap = f->by_to;
+        f->by_to = other;
+        other = swap;
+    }
+    free(other);
+    free(counts);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+hd_status view_flows_new(view_flows **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
+{
+    view_flows *f = calloc(1, sizeof *f);
+    *out = NULL;
+    if (!f) return HD_NOMEM(err);
+    hd_status status = add_flows(f, trace, err);
+    if (status == HD_OK && launches) status = add_launches(f, launches, err);
+    if (status == HD_OK && f->count >= UINT32_MAX)
+        status = hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 flows");
+    if (status == HD_OK) status = index_ends(f, err);
+    if (status == HD_OK)
+        *out = f;
+    else
+        view_flows_free(f);
+    return status;
+}
+
+void view_flows_free(view_flows *flows)
+{
+    if (!flows) return;
+    free(flows->lines);
+    free(flows->by_to);
+    free(flows);
+}
+
+/* ---- asking them ------------------------------------------------------------------------------------------------- */
+
+hd_status view_flows_get(const view_flows **out, const view_scene *scene, hd_error *err)
+{
+    view_queries *q = view_scene_queries(scene);
+    hd_status status = HD_OK;
+    *out = NULL;
+    pthread_mutex_lock(&q->lock_flows);
+    const hd_launches *launches = view_scene_launches(scene);
+    if (!launches && !q->flows) {
+        pthread_mutex_unlock(&q->lock_flows);
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                            "the launches of the trace are still being found: ask again in a moment");
+    }
+    if (!q->flows) status = view_flows_new(&q->flows, view_scene_trace(scene), launches, err);
+    *out = q->flows;
+    pthread_mutex_unlock(&q->lock_flows);
+    return status;
+}
+
+size_t view_flows_from(size_t *out_first, const view_flows *flows, uint32_t slice)
+{
+    size_t low = 0, high = flows->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (flows->lines[middle].from < slice)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *out_first = low;
+    size_t count = 0;
+    while (low + count < flows->count && flows->lines[low + count].from == slice) count++;
+    return count;
+}
+
+size_t view_flows_to(size_t *out_first, const view_flows *flows, uint32_t slice)
+{
+    size_t low = 0, high = flows->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (flows->lines[flows->by_to[middle]].to < slice)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *out_first = low;
+    size_t count = 0;
+    while (low + count < flows->count && flows->lines[flows->by_to[low + count]].to == slice) count++;
+    return count;
+}
+
+uint32_t view_line_category(const view_line *line, const hd_trace *trace)
+{
+    uint32_t at;
+    const hd_block *block = hd_trace_block_of(trace, HD_KIND_FLOW, line->to_flow, &at);
+    return (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], at);
+}

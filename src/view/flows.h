@@ -1,0 +1,46 @@
+/* flows.h - lines from slice to slice: flows of the trace, and launches that no flow leads from
+ *
+ * A line goes from a point of a flow to the one that follows it (src/trace/flow_bind.h), where both are bound to
+ * slices. GPU work whose launch is known, but to which no line leads from it, has one of category "launch", which goes
+ * from the launch's start to the work's.
+ *
+ * Made when first asked for, then immutable; 36 bytes a line.
+ */
+#ifndef HD_VIEW_FLOWS_H
+#define HD_VIEW_FLOWS_H
+
+#include "heddle/launches.h"
+#include "view/scene.h"
+
+typedef struct view_line {
+    int64_t from_ns, to_ns;      /* of the points; of launches: of the slices */
+    uint32_t from, to;           /* slices */
+    uint32_t from_flow, to_flow; /* rows of the flow table; HD_NONE: a launch */
+} view_line;
+
+typedef struct view_flows {
+    view_line *lines; /* by `from`, then time */
+    size_t count;
+    uint32_t *by_to;       /* lines by `to` */
+    uint64_t launch_count; /* of them: of category "launch" */
+} view_flows;
+
+/* Borrowed from the scene. Errors: MEMORY; LIMIT, also while the scene has not found its launches yet. */
+hd_status view_flows_get(const view_flows **out, const view_scene *scene, hd_error *err);
+/* launches may be NULL. */
+hd_status view_flows_new(view_flows **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
+void view_flows_free(view_flows *flows);
+
+/* Lines that begin at a slice: lines[*out_first … + count). */
+size_t view_flows_from(size_t *out_first, const view_flows *flows, uint32_t slice);
+/* Lines that end at a slice: lines[by_to[*out_first … + count)]. */
+size_t view_flows_to(size_t *out_first, const view_flows *flows, uint32_t slice);
+
+/* String id of the category, HD_STRING_NONE: none. Not for launches. */
+uint32_t view_line_category(const view_line *line, const hd_trace *trace);
+static inline bool view_line_backward(const view_line *line)
+{
+    return line->to_ns < line->from_ns;
+}
+
+#endif

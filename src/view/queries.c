@@ -1,0 +1,90 @@
+/* queries.c - what routes work out once and keep with the scene */
+#include "view/queries.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+enum { KEPT_BYTES = 16 << 20 }; /* longer answers are worked out anew */
+
+view_queries *view_queries_new(void)
+{
+    view_queries *q = calloc(1, sizeof *q);
+    if (!q) return NULL;
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_mutex_init(&q->lock_flows, NULL);
+    pthread_mutex_init(&q->lock_stacks, NULL);
+    pthread_mutex_init(&q->lock_flame, NULL);
+    return q;
+}
+
+static void forget(view_kept_answer *kept)
+{
+    free(kept->question);
+    free(kept->json.data);
+    *kept = (view_kept_answer){0};
+}
+
+void view_queries_free(view_queries *queries)
+{
+    if (!queries) return;
+    for (int i = 0; i < VIEW_KEPT_SEARCHES; i++) view_search_free(queries->searches[i].search);
+    for (int i = 0; i < VIEW_KEPT_FLAMES; i++) forget(&queries->flames[i]);
+    view_flows_free(queries->flows);
+    hd_trace_stacks_free(queries->stacks);
+    pthread_mutex_destroy(&queries->lock);
+    pthread_mutex_destroy(&queries->lock_flows);
+    pthread_mutex_destroy(&queries->lock_stacks);
+    pthread_mutex_destroy(&queries->lock_flame);
+    free(queries);
+}
+
+hd_status view_queries_stacks(const hd_trace_stacks **out, const view_scene *scene, hd_error *err)
+{
+    view_queries *q = view_scene_queries(scene);
+    hd_error problem = {0};
+    hd_status status = HD_OK;
+    pthread_mutex_lock(&q->lock_stacks);
+    if (!q->stacks) status = hd_trace_stacks_open(&q->stacks, view_scene_trace(scene), &problem);
+    *out = status == HD_OK ? q->stacks : NULL;
+    pthread_mutex_unlock(&q->lock_stacks);
+    return status == HD_ERR_MEMORY ? HD_NOMEM(err) : HD_OK;
+}
+
+bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *question)
+{
+    bool found = false;
+    pthread_mutex_lock(&queries->lock);
+    for (int i = 0; i < VIEW_KEPT_FLAMES && !found; i++) {
+        view_kept_answer *kept = &queries->flames[i];
+        if (!kept->question || strcmp(kept->question, question) != 0) continue;
+        hd_json_put(json, kept->json.data, kept->json.size);
+        kept->used = ++queries->clock;
+        found = true;
+    }
+    pthread_mutex_unlock(&queries->lock);
+    return found;
+}
+
+void view_queries_keep(view_queries *queries, const char *question, const hd_json_out *json)
+{
+    view_kept_answer made = {.question = strdup(question)};
+    if (json->failed || json->size > KEPT_BYTES) {
+        free(made.question);
+        return;
+    }
+    hd_json_put(&made.json, json->data, json->size);
+    if (!made.question || made.json.failed) {
+        forget(&made);
+        return;
+    }
+    pthread_mutex_lock(&queries->lock);
+    view_kept_answer *oldest = &queries->flames[0];
+    for (int i = 1; i < VIEW_KEPT_FLAMES; i++) {
+        if (queries->flames[i].used < oldest->used) oldest = &queries->flames[i];
+    }
+    forget(oldest);
+    made.used = ++queries->clock;
+    *oldest = made;
+    pthread_mutex_unlock(&queries->lock);
+}

@@ -1,0 +1,56 @@
+/* queries.h - what routes work out once and keep with the scene
+ *
+ * One per scene (view_scene_queries). Nothing is made before it is asked for; then it lives as long as the scene, or,
+ * for answers to questions that were asked, until others were asked since. Any thread.
+ */
+#ifndef HD_VIEW_QUERIES_H
+#define HD_VIEW_QUERIES_H
+
+#include <pthread.h>
+
+#include "base/json_write.h"
+#include "heddle/stacks.h"
+#include "view/flows.h"
+#include "view/scene.h"
+#include "view/search.h"
+
+enum { VIEW_KEPT_SEARCHES = 4, VIEW_KEPT_FLAMES = 4 };
+
+/* An answer and the question, by which it is found again. */
+typedef struct view_kept_answer {
+    char *question; /* NULL: none */
+    hd_json_out json;
+    uint64_t used; /* when, as queries.clock */
+} view_kept_answer;
+
+typedef struct view_kept_search {
+    view_search *search; /* NULL: none */
+    uint64_t used;
+    unsigned users; /* not to be freed now */
+} view_kept_search;
+
+typedef struct view_queries {
+    pthread_mutex_t lock;       /* of the lists of searches and answers, held shortly */
+    pthread_mutex_t lock_flows; /* while flows are made */
+    pthread_mutex_t lock_stacks;
+    pthread_mutex_t lock_flame; /* one at a time: they take memory */
+    view_flows *flows;
+    hd_trace_stacks *stacks;
+    view_kept_search searches[VIEW_KEPT_SEARCHES];
+    view_kept_answer flames[VIEW_KEPT_FLAMES];
+    uint64_t clock;
+} view_queries;
+
+/* NULL: no memory. */
+view_queries *view_queries_new(void);
+void view_queries_free(view_queries *queries);
+
+/* The stacks of the trace, NULL in *out if it has none that can be read. Borrowed. */
+hd_status view_queries_stacks(const hd_trace_stacks **out, const view_scene *scene, hd_error *err);
+
+/* An answer given before, copied into `json`; false: none. */
+bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *question);
+/* Keep a copy of an answer in place of the one that was used the longest time ago. Does nothing without memory. */
+void view_queries_keep(view_queries *queries, const char *question, const hd_json_out *json);
+
+#endif

@@ -1,0 +1,118 @@
+/* route_crop.c - a piece of a trace as a download
+ *
+ * The cropped trace is written by the formats' own writers, which need a path: a folder of our own, which is gone
+ * before the first byte is sent; the open file is the answer.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "heddle/format.h"
+#include "pass/crop.h"
+#include "view/place.h"
+#include "view/routes_query.h"
+
+enum { NAME_BYTES = 100 };
+
+static const char *const formats[] = {"heddle", "json", "json.gz", "pftrace", NULL};
+
+/* A folder that nobody else may look into. */
+static hd_status make_folder(char **out, hd_error *err)
+{
+    const char *parent = getenv("TMPDIR");
+    if (!parent || !*parent) parent = "/var/tmp";
+    *out = NULL;
+    if (asprintf(out, "%s/heddle-crop-XXXXXX", parent) < 0) {
+        *out = NULL;
+        return HD_NOMEM(err);
+    }
+    if (mkdtemp(*out)) return HD_OK;
+    int problem = errno;
+    free(*out);
+    *out = NULL;
+    return hd_error_set(err, HD_ERR_IO, parent, HD_OFFSET_NONE,
+                        "cannot make a temporary folder: %s; set TMPDIR to one with space", strerror(problem));
+}
+
+/* Write it, open it, and take its name away. */
+static hd_status write_nameless(int *out_fd, const hd_trace *trace, const char *extension, hd_error *err)
+{
+    char *folder, *path = NULL;
+    HD_TRY(make_folder(&folder, err));
+    hd_status status = asprintf(&path, "%s/crop.%s", folder, extension) < 0 ? HD_NOMEM(err) : HD_OK;
+    *out_fd = -1;
+    if (status == HD_OK) status = hd_trace_write(trace, path, NULL, err);
+    if (status == HD_OK) *out_fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (status == HD_OK && *out_fd < 0)
+        status = hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be opened again: %s", strerror(errno));
+    if (path) unlink(path);
+    rmdir(folder);
+    free(folder);
+    free(path);
+    return status;
+}
+
+/* "mtia_rank_0.json.gz" -> "mtia_rank_0", without what has no place in a file's name. */
+static void plain_name(char out[NAME_BYTES], const char *name)
+{
+    static const char *const extensions[] = {".gz", ".zst", ".json", ".heddle", ".pftrace", NULL};
+    const char *slash = strrchr(name, '/');
+    size_t size = 0;
+    for (const char *p = slash ? slash + 1 : name; *p && size + 1 < NAME_BYTES; p++) {
+        bool fine = (*p >= '0' && *p <= '9') || (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') ||
+                    (strchr("._-", *p) && size > 0);
+        out[size++] = fine ? *p : '_';
+    }
+    for (int i = 0; extensions[i]; i++) {
+        size_t length = strlen(extensions[i]);
+        if (size > length && memcmp(out + size - length, extensions[i], length) == 0) size -= length;
+    }
+    out[size] = '\0';
+    if (size == 0) snprintf(out, NAME_BYTES, "trace");
+}
+
+static hd_status answer(view_reply *reply, const view_scene *scene, const hd_crop_window *window, const char *name,
+                        const char *extension, hd_error *err)
+{
+    hd_trace *cropped;
+    hd_pass_result result;
+    char plain[NAME_BYTES];
+    int fd;
+    HD_TRY(hd_crop(&cropped, &result, view_scene_trace(scene), window, err));
+    hd_status status = write_nameless(&fd, cropped, extension, err);
+    hd_trace_free(cropped);
+    if (status != HD_OK) return status;
+    plain_name(plain, name);
+    if (asprintf(&reply->file_name, "%s-crop-%" PRId64 "-%" PRId64 ".%s", plain,
+                 view_length(view_scene_start(scene), window->from_ns),
+                 view_length(view_scene_start(scene), window->until_ns), extension) < 0) {
+        reply->file_name = NULL;
+        close(fd);
+        return HD_NOMEM(err);
+    }
+    reply->file = fd + 1;
+    reply->is_packed = strcmp(extension, "json") != 0;
+    reply->type = strcmp(extension, "json") == 0 ? "application/json" : "application/octet-stream";
+    return HD_OK;
+}
+
+hd_status view_route_crop(view_reply *reply, const view_request *request, hd_error *err)
+{
+    view_scene *scene;
+    hd_crop_window window = {0};
+    unsigned format;
+    int64_t clip;
+    HD_TRY(view_param_scene(&scene, reply, request, err));
+    HD_TRY(view_param_word(&format, request, "format", formats, err));
+    HD_TRY(view_param_int_or(&clip, request, "clip", 0, 1, 0, err));
+    HD_TRY(view_param_range(&window.from_ns, &window.until_ns, request, scene, err));
+    if (window.from_ns >= window.until_ns)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "until: is not behind from, so there is nothing to crop");
+    window.clip = clip == 1;
+    return answer(reply, scene, &window, "trace", formats[format], err);
+}

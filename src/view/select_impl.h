@@ -1,0 +1,74 @@
+/* select_impl.h - one thread's part of a selection; for select*.c only */
+#ifndef HD_VIEW_SELECT_IMPL_H
+#define HD_VIEW_SELECT_IMPL_H
+
+#include "view/place.h"
+#include "view/select.h"
+
+enum { SELECT_CHUNK = 1 << 15, SELECT_LONG = 0xffffffff };
+
+/* Durations as they come; those of 2^32 - 1 ns and more have SELECT_LONG here and stand in select_long as well. */
+typedef struct select_chunk {
+    struct select_chunk *next;
+    uint32_t count;
+    struct {
+        uint32_t slot, duration;
+    } entries[SELECT_CHUNK];
+} select_chunk;
+
+typedef struct select_long {
+    uint32_t slot;
+    int64_t duration;
+} select_long;
+
+typedef struct select_sum {
+    uint32_t name, longest_row, longest_track;
+    uint64_t count;
+    int64_t total, self, min, max;
+    double whole; /* sum of whole durations */
+} select_sum;
+
+/* A slice that is open. */
+typedef struct select_open {
+    int64_t end;
+    uint32_t slot;
+} select_open;
+
+typedef struct select_worker {
+    struct selector *selector;
+    uint32_t *slot_of; /* by name: place in sums + 1 */
+    select_sum *sums;
+    size_t sum_count, sum_capacity;
+    select_chunk *chunks; /* newest first */
+    select_long *longs;
+    size_t long_count, long_capacity;
+    select_open *open;
+    size_t open_count, open_capacity;
+    uint64_t events;
+    hd_status status;
+    hd_error error;
+} select_worker;
+
+/* A piece of the time of a track. */
+typedef struct select_piece {
+    uint32_t track;
+    bool is_first;
+    int64_t from, until;
+} select_piece;
+
+typedef struct selector {
+    const view_scene *scene;
+    int64_t from, until;
+    uint32_t names; /* ids below this have a slot of their own, others that of no name */
+    const atomic_bool *gone;
+    select_piece *pieces;
+    size_t piece_count, piece_capacity;
+    atomic_size_t next;
+    select_worker *workers;
+    unsigned worker_count;
+} selector;
+
+/* select_names.c: what the workers found, by name. */
+hd_status select_names(view_selection *out, selector *s, hd_error *err);
+
+#endif
