@@ -62,8 +62,8 @@ test("after a click on an event the pane has all that the file says of it", asyn
   await page.waitForFunction(() => document.querySelector("#pane").textContent.includes("registers per thread"));
   const text = await page.textContent("#pane");
   for (const part of [/sgemm/, /150[.,]?0* ?[µu]s/, /stream 7/, /cudaLaunchKernel/, /64/, /31/]) assert.match(text, part);
-  // aten::linear is around the launch: its stack is the kernel's.
-  assert.match(text, /nn\/linear\.py/);
+  // What was around the launch is the kernel's stack.
+  for (const part of [/ProfilerStep#1/, /aten::linear/]) assert.match(text, part);
 });
 
 test("one event fills the window", async page => {
@@ -189,7 +189,7 @@ test("garbage in the address makes a view all the same", async page => {
     assert.ok(range.from < range.until && range.until - range.from <= 1.2 * (whole.until - whole.from), `${hash.slice(0, 60)}: ${JSON.stringify(range)}`);
     assert.ok(await page.evaluate(() => window.heddle.app.layout().height > 0), hash.slice(0, 60));
   }
-});
+}, {expects: [/status of 400/]});
 
 // ---- looks ----
 
