@@ -98,6 +98,15 @@ uint64_t check_count_spilled(int64_t *stack, const slice_span *spans, uint64_t c
 
 /* How long work started before the call that launched it; 0: it did not, or nothing tells (check_launches.c). */
 int64_t check_launch_lead(const hd_launches *launches, const hd_work *work);
+/* A stack of open slices by their ends, as viewers keep one per track: whether the next slice nests in them, and is
+ * open now. If not it spills, and crosses the last of those that are left. `ends` has room for one more. */
+static inline bool check_nests(int64_t *ends, uint64_t *depth, int64_t start, int64_t end)
+{
+    while (*depth && ends[*depth - 1] <= start) --*depth;
+    if (*depth && end > ends[*depth - 1]) return false;
+    ends[(*depth)++] = end;
+    return true;
+}
 /* A begin that nothing ends. */
 static inline bool check_is_unfinished(int64_t duration_ns, int64_t phase)
 {

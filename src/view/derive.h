@@ -91,7 +91,7 @@ static inline int64_t view_end_of(int64_t start_ns, int64_t duration_ns)
     return __builtin_add_overflow(start_ns, duration_ns, &end) ? INT64_MAX : end;
 }
 
-/* Where derived tracks stand in their section: all before what the trace has. */
+/* Where derived tracks stand in their section (view_track.order): before all that the trace has. */
 enum {
     VIEW_PLACE_STEPS,
     VIEW_PLACE_COMPUTE = 10,
@@ -111,6 +111,6 @@ bool view_derived_track(view_track *out, view_track_kind kind, const char *role,
 /* Its one row out of slices that do not overlap, and all that follows from it. Takes them, also after an error. */
 hd_status view_derived_row(view_track *track, view_slices *slices, hd_error *err);
 /* Its rows by depth out of slices in start order, the longer first, which may overlap. Takes them likewise. */
-hd_status view_derived_rows(view_track *track, view_slices *slices, const hd_trace *trace, hd_error *err);
+hd_status view_derived_rows(view_track *track, view_slices *slices, hd_error *err);
 
 #endif

@@ -180,6 +180,7 @@ hd_status view_device_section(uint32_t *out, view_scene *scene, const view_devic
     if (device->device != HD_NO_NUMBER) snprintf(name, sizeof name, "GPU %lld", (long long)device->device);
     if (!view_derived_track(&track, VIEW_SECTION, "device", name, NULL, 0)) return HD_NOMEM(err);
     track.parent = device->section;
+    track.order = device->device < 0 ? 0 : device->device < VIEW_ORDER_ASYNC ? device->device : VIEW_ORDER_ASYNC - 1;
     track.device = device->device;
     track.rank = device->rank;
     hd_status status = view_scene_add(scene, &track, 1, err);
@@ -230,7 +231,7 @@ bool view_derived_track(view_track *out, view_track_kind kind, const char *role,
                         .rank = HD_NO_NUMBER,
                         .device = HD_NO_NUMBER,
                         .stream = HD_NO_NUMBER,
-                        .order = INT64_MIN + 1 + place,
+                        .order = place,
                         .start_ns = HD_NO_TIME,
                         .end_ns = HD_NO_TIME,
                         .busy_ns = HD_NO_TIME};
@@ -266,7 +267,6 @@ hd_status view_derived_row(view_track *track, view_slices *slices, hd_error *err
         free(slices->list);
     }
     *slices = (view_slices){0};
-    if (status == HD_OK) track->summary = view_row_share(&track->rows.rows[0]);
     return status;
 }
 
@@ -284,27 +284,14 @@ static int64_t busy_of(const view_slices *slices)
     return busy;
 }
 
-static hd_status sum_up(view_track *track, const hd_trace *trace, hd_error *err)
-{
-    const view_rows *rows = &track->rows;
-    if (rows->count == 1) {
-        track->summary = view_row_share(&rows->rows[0]);
-        return HD_OK;
-    }
-    const view_row **list = malloc(((size_t)rows->count + 1) * sizeof *list);
-    if (!list) return HD_NOMEM(err);
-    for (uint32_t i = 0; i < rows->count; i++) list[i] = &rows->rows[i];
-    hd_status status = view_rows_union(&track->summary, list, rows->count, trace, err);
-    free(list);
-    return status;
-}
-
-hd_status view_derived_rows(view_track *track, view_slices *slices, const hd_trace *trace, hd_error *err)
+hd_status view_derived_rows(view_track *track, view_slices *slices, hd_error *err)
 {
     measure(track, slices);
     track->busy_ns = slices->count ? busy_of(slices) : HD_NO_TIME;
-    hd_status status = view_rows_lay_out(&track->rows, &track->on_lanes, slices->list, slices->count, err);
+    uint64_t moved;
+    hd_status status = view_rows_lay_out(&track->rows, &moved, slices->list, slices->count, err);
     free(slices->list);
     *slices = (view_slices){0};
-    return status == HD_OK ? sum_up(track, trace, err) : status;
+    track->on_lanes = moved;
+    return status;
 }

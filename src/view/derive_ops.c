@@ -179,7 +179,7 @@ static hd_status add_stream(projector *p, const view_device *device, const view_
             fine = name_track(&tracks[count], p, device, stream, (view_context_sort)sort);
             if (fine) {
                 tracks[count].parent = section;
-                status = view_derived_rows(&tracks[count++], &projected.slices, view_scene_trace(p->scene), err);
+                status = view_derived_rows(&tracks[count++], &projected.slices, err);
             }
         }
         free(projected.slices.list);

@@ -226,7 +226,7 @@ static hd_status add_tracks(view_scene *scene, const view_device *device, step_r
         tracks[count].parent = section;
         tracks[count].device = device->device;
         tracks[count].rank = device->rank;
-        status = view_derived_rows(&tracks[count++], slices[i], view_scene_trace(scene), err);
+        status = view_derived_rows(&tracks[count++], slices[i], err);
     }
     if (status == HD_OK) return count ? view_scene_add(scene, tracks, count, err) : HD_OK;
     while (count) view_track_deinit(&tracks[--count]);

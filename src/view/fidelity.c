@@ -1,5 +1,5 @@
 /* fidelity.c - how much of the trace the page shows, and every event of which something must be said */
-#include "view/fidelity.h"
+#include "view/fidelity_impl.h"
 
 #include <stdlib.h>
 
@@ -42,7 +42,6 @@ static bool look_at_slice(view_fidelity *fidelity, const hd_block *block, uint32
     return fine;
 }
 
-/* Most blocks have none: their bases and widths say so at once for starts, not for durations. */
 static bool look_at_slices(view_fidelity *fidelity, const hd_block *block)
 {
     enum { CHUNK = 1024 };
@@ -84,19 +83,15 @@ static bool look_at_events(view_fidelity *fidelity, const hd_trace *trace, const
 
 /* ---- tracks, launches, ledger ------------------------------------------------------------------------------------ */
 
-static hd_status look_at_tracks(view_fidelity *fidelity, const view_scene *scene, const atomic_bool *stop,
-                                hd_error *err)
+static void look_at_tracks(view_fidelity *fidelity, const view_scene *scene)
 {
     uint32_t count = view_scene_track_count(scene);
-    for (uint32_t i = 0; i < count && !atomic_load(stop); i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const view_track *track = view_scene_track(scene, i);
         if (track->derived || track->kind != VIEW_SLICES || track->events != HD_KIND_SLICE) continue;
         if (!atomic_load_explicit(&track->ready, memory_order_acquire)) continue;
         for (uint32_t r = 0; r < track->rows.count; r++) fidelity->shown += track->rows.rows[r].count;
-        fidelity->on_lanes += track->on_lanes;
-        if (track->on_lanes) HD_TRY(view_fidelity_lanes(fidelity, scene, track, err));
     }
-    return HD_OK;
 }
 
 static bool look_at_launches(view_fidelity *fidelity, const hd_launches *launches)
@@ -120,17 +115,18 @@ static void look_at_ledger(view_fidelity *fidelity, const hd_trace *trace)
     }
 }
 
-static hd_status find_all(view_fidelity *fidelity, const view_scene *scene, const atomic_bool *stop, hd_error *err)
+static hd_status find_all(view_fidelity *fidelity, view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
     const hd_trace *trace = view_scene_trace(scene);
     look_at_ledger(fidelity, trace);
-    HD_TRY(look_at_tracks(fidelity, scene, stop, err));
+    look_at_tracks(fidelity, scene);
+    HD_TRY(view_fidelity_lanes(fidelity, scene, stop, err));
     if (!look_at_launches(fidelity, view_scene_launches(scene)) || !look_at_events(fidelity, trace, stop))
         return HD_NOMEM(err);
     return atomic_load(stop) ? HD_OK : view_fidelity_flows(fidelity, scene, err);
 }
 
-hd_status view_fidelity_find(view_fidelity **out, const view_scene *scene, const atomic_bool *stop, hd_error *err)
+hd_status view_fidelity_find(view_fidelity **out, view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
     view_fidelity *fidelity = calloc(1, sizeof *fidelity);
     *out = NULL;

@@ -9,7 +9,8 @@
 #include "view/scene.h"
 
 typedef enum view_doubt {
-    VIEW_ON_LANES,      /* slices that cross another on their track; other: the row of that */
+    VIEW_ON_LANES,      /* slices that do not nest on their track, and stand on another lane of it; other: the row of
+                           the slice that each crosses */
     VIEW_BEFORE_LAUNCH, /* GPU work that starts before its launch; other: the row of the call */
     VIEW_NO_END,        /* slices that nothing ends */
     VIEW_NEGATIVE,      /* slices that end before they start */
@@ -24,7 +25,6 @@ typedef struct view_doubtful {
 
 typedef struct view_fidelity {
     uint64_t read, shown; /* slices */
-    uint64_t on_lanes;    /* as laid out: the length of that list */
     uint64_t lost, repaired, flow_points, flows_backward;
     struct {
         view_doubtful *list; /* track by track, or by row */
@@ -35,14 +35,9 @@ typedef struct view_fidelity {
 /* What a list is called in the protocol: "on-lanes". Static. */
 const char *view_doubt_name(view_doubt doubt);
 
-/* Of a scene whose tracks are laid out and whose launches are found; view_fidelity_free frees it. *out is NULL if it
- * was stopped. Errors: MEMORY, LIMIT. */
-hd_status view_fidelity_find(view_fidelity **out, const view_scene *scene, const atomic_bool *stop, hd_error *err);
+/* Worker only, as it makes on_lanes of the tracks say what the check does. Of a scene whose tracks are laid out and
+ * whose launches are found; view_fidelity_free frees it. *out is NULL if it was stopped. Errors: MEMORY, LIMIT. */
+hd_status view_fidelity_find(view_fidelity **out, view_scene *scene, const atomic_bool *stop, hd_error *err);
 void view_fidelity_free(void *fidelity);
-
-/* fidelity_lanes.c, fidelity_flows.c: parts of it */
-bool view_doubt_add(view_fidelity *fidelity, view_doubt doubt, uint64_t row, uint64_t other);
-hd_status view_fidelity_lanes(view_fidelity *fidelity, const view_scene *scene, const view_track *track, hd_error *err);
-hd_status view_fidelity_flows(view_fidelity *fidelity, const view_scene *scene, hd_error *err);
 
 #endif

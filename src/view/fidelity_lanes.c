@@ -1,124 +1,102 @@
-/* fidelity_lanes.c - which slices of a track cross others, and which they cross
- *
- * The rows of a track hold its slices apart; here they come together in start order again, and whoever ends behind an
- * open one crosses it, as when they were laid out (rows.h).
- */
+/* fidelity_lanes.c - which slices do not nest on their track, and which they cross: as the check finds them */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/vector.h"
-#include "view/fidelity.h"
+#include "report/check.h"
+#include "trace/lane_index.h"
+#include "view/fidelity_impl.h"
 
-enum { READ_AHEAD = 64, BUFFERED = 1 << 16 };
+/* ---- the slices of a lane ---------------------------------------------------------------------------------------- */
 
-/* One row on its way. */
-typedef struct lane_cursor {
-    const view_row *row;
-    uint32_t depth;
-    uint64_t next; /* position behind the buffer */
-    size_t at, count;
-    view_slice *buffer;
-} lane_cursor;
-
-typedef struct lane_walk {
-    const hd_trace *trace;
-    lane_cursor *heap; /* the earliest slice first */
-    size_t count, read_ahead;
-    view_slice *buffers;
-} lane_walk;
-
-static bool fill(lane_walk *walk, lane_cursor *cursor)
+void view_lane_begin(view_lane_walk *walk, const hd_lane *lane)
 {
-    cursor->at = 0;
-    cursor->count = view_row_read(cursor->buffer, cursor->row, walk->trace, cursor->next, walk->read_ahead);
-    cursor->next += cursor->count;
-    return cursor->count > 0;
+    walk->lane = lane;
+    walk->next = walk->at = walk->count = 0;
 }
 
-static bool before(const lane_cursor *a, const lane_cursor *b)
+/* false: it takes no part. */
+static bool read_slice(view_lane_slice *out, const view_lane_walk *walk, uint64_t row)
 {
-    const view_slice *x = &a->buffer[a->at], *y = &b->buffer[b->at];
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns;
-    if (x->end_ns != y->end_ns) return x->end_ns > y->end_ns;
-    return a->depth < b->depth;
-}
-
-static void sift_down(lane_walk *walk, size_t at)
-{
-    for (size_t child; (child = 2 * at + 1) < walk->count; at = child) {
-        if (child + 1 < walk->count && before(&walk->heap[child + 1], &walk->heap[child])) child++;
-        if (!before(&walk->heap[child], &walk->heap[at])) return;
-        lane_cursor swap = walk->heap[at];
-        walk->heap[at] = walk->heap[child];
-        walk->heap[child] = swap;
-    }
-}
-
-static bool begin(lane_walk *walk, const view_rows *rows, const hd_trace *trace)
-{
-    size_t ahead = rows->count ? BUFFERED / rows->count : READ_AHEAD;
-    *walk = (lane_walk){.trace = trace, .read_ahead = ahead > READ_AHEAD ? READ_AHEAD : ahead ? ahead : 1};
-    walk->heap = malloc(((size_t)rows->count + 1) * sizeof *walk->heap);
-    walk->buffers = malloc(((size_t)rows->count + 1) * walk->read_ahead * sizeof *walk->buffers);
-    if (!walk->heap || !walk->buffers) return false;
-    for (uint32_t i = 0; i < rows->count; i++) {
-        lane_cursor *cursor = &walk->heap[walk->count];
-        *cursor = (lane_cursor){.row = &rows->rows[i], .depth = i, .buffer = walk->buffers + i * walk->read_ahead};
-        if (fill(walk, cursor)) walk->count++;
-    }
-    for (size_t i = walk->count / 2; i-- > 0;) sift_down(walk, i);
-    return true;
-}
-
-static bool next_slice(lane_walk *walk, view_slice *out)
-{
-    if (!walk->count) return false;
-    lane_cursor *first = &walk->heap[0];
-    *out = first->buffer[first->at++];
-    if (first->at == first->count && !fill(walk, first)) walk->heap[0] = walk->heap[--walk->count];
-    sift_down(walk, 0);
-    return true;
-}
-
-typedef struct open_slice {
+    uint32_t i;
     int64_t end_ns;
-    uint32_t row;
-} open_slice;
+    const hd_column *columns = hd_trace_block_of(walk->trace, HD_KIND_SLICE, row, &i)->columns;
+    int64_t start_ns = hd_column_at(&columns[HD_COL_START], i), duration = hd_column_at(&columns[HD_COL_DURATION], i);
+    if (!span_takes_part(&end_ns, start_ns, duration, hd_column_at(&columns[HD_COL_PHASE], i))) return false;
+    out->start = lane_units(walk->index, start_ns, hd_column_at(&columns[HD_COL_START_PS], i));
+    out->end = lane_units(walk->index, end_ns, hd_column_at(&columns[HD_COL_END_PS], i));
+    if (duration == HD_NO_TIME || out->end < out->start) out->end = out->start;
+    out->row = (uint32_t)row;
+    out->track = (uint32_t)hd_column_at(&columns[HD_COL_TRACK], i);
+    return true;
+}
 
+hd_status view_lane_next(view_lane_slice *out, view_lane_walk *walk, hd_error *err)
+{
+    while (walk->lane) {
+        if (walk->at == walk->count) {
+            HD_TRY(hd_lane_rows(walk->rows, &walk->count, walk->index, walk->lane, walk->trace, walk->next,
+                                VIEW_LANE_READ_AHEAD, err));
+            walk->next += walk->count;
+            walk->at = 0;
+            if (!walk->count) break;
+        }
+        if (read_slice(out, walk, walk->rows[walk->at++])) return HD_OK;
+    }
+    return HD_END;
+}
+
+/* ---- those that do not nest -------------------------------------------------------------------------------------- */
+
+/* Ends and rows of the open slices. */
 typedef struct open_slices {
-    open_slice *list;
-    size_t count, capacity;
+    int64_t *ends;
+    uint32_t *rows;
+    uint64_t depth;
+    size_t ends_capacity, rows_capacity;
 } open_slices;
 
-/* Opens a slice; the row of the outermost that it crosses, HD_NONE: of none. */
-static bool open_one(open_slices *open, const view_slice *slice, uint32_t *out_crossed)
+static hd_status look_at_lane(view_fidelity *fidelity, view_lane_walk *walk, open_slices *open, hd_error *err)
 {
-    bool long_one = slice->end_ns > slice->start_ns || slice->start_ns == INT64_MAX;
-    int64_t least = long_one ? slice->end_ns : slice->start_ns + 1;
-    *out_crossed = HD_NONE;
-    while (open->count && open->list[open->count - 1].end_ns < least) {
-        const open_slice *top = &open->list[--open->count];
-        if (top->end_ns > slice->start_ns) *out_crossed = top->row;
+    view_lane_slice slice;
+    hd_status status;
+    open->depth = 0;
+    while ((status = view_lane_next(&slice, walk, err)) == HD_OK) {
+        if (!hd_grow((void **)&open->ends, &open->ends_capacity, open->depth, sizeof *open->ends) ||
+            !hd_grow((void **)&open->rows, &open->rows_capacity, open->depth, sizeof *open->rows))
+            return HD_NOMEM(err);
+        if (check_nests(open->ends, &open->depth, slice.start, slice.end))
+            open->rows[open->depth - 1] = slice.row;
+        else if (!view_doubt_add(fidelity, VIEW_ON_LANES, slice.row, open->rows[open->depth - 1]))
+            return HD_NOMEM(err);
     }
-    if (slice->end_ns == slice->start_ns) return true;
-    if (!hd_grow((void **)&open->list, &open->capacity, open->count, sizeof *open->list)) return false;
-    open->list[open->count++] = (open_slice){slice->end_ns, slice->row};
-    return true;
+    return status == HD_END ? HD_OK : status;
 }
 
-hd_status view_fidelity_lanes(view_fidelity *fidelity, const view_scene *scene, const view_track *track, hd_error *err)
+/* The layout knows which tracks have none. Where there are picoseconds it does not look at them, but the check does. */
+static bool may_cross(const view_track *track, const hd_index *index)
 {
-    lane_walk walk;
+    return track->on_lanes || index->units_per_ns > 1;
+}
+
+hd_status view_fidelity_lanes(view_fidelity *fidelity, view_scene *scene, const atomic_bool *stop, hd_error *err)
+{
+    const hd_index *index = view_scene_index(scene);
+    view_lane_walk *walk = malloc(sizeof *walk);
     open_slices open = {0};
-    view_slice slice;
-    bool fine = begin(&walk, &track->rows, view_scene_trace(scene));
-    while (fine && next_slice(&walk, &slice)) {
-        uint32_t crossed;
-        fine = open_one(&open, &slice, &crossed);
-        if (fine && crossed != HD_NONE) fine = view_doubt_add(fidelity, VIEW_ON_LANES, slice.row, crossed);
+    hd_status status = walk ? HD_OK : HD_NOMEM(err);
+    if (walk) *walk = (view_lane_walk){.trace = view_scene_trace(scene), .index = index};
+    for (size_t i = 0; index && i < hd_index_lane_count(index) && status == HD_OK && !atomic_load(stop); i++) {
+        const hd_lane *lane = hd_index_lane_at(index, i);
+        uint32_t shown = view_scene_track_of(scene, lane->track, HD_KIND_SLICE);
+        if (shown == HD_NONE || !may_cross(view_scene_track(scene, shown), index)) continue;
+        size_t before = fidelity->doubts[VIEW_ON_LANES].count;
+        view_lane_begin(walk, lane);
+        status = look_at_lane(fidelity, walk, &open, err);
+        view_scene_track(scene, shown)->on_lanes = fidelity->doubts[VIEW_ON_LANES].count - before;
     }
-    free(walk.heap);
-    free(walk.buffers);
-    free(open.list);
-    return fine ? HD_OK : HD_NOMEM(err);
+    free(walk);
+    free(open.ends);
+    free(open.rows);
+    return status;
 }

@@ -92,7 +92,7 @@ hd_status view_route_fidelity(view_reply *reply, const view_request *request, hd
     put_count(json, "shown", fidelity->shown);
     view_json_int(json, "dropped", (int64_t)(fidelity->read - fidelity->shown));
     hd_json_put_text(json, "}");
-    put_count(json, "on_lanes", fidelity->on_lanes);
+    put_count(json, "on_lanes", fidelity->doubts[VIEW_ON_LANES].count);
     put_count(json, "before_launch", fidelity->doubts[VIEW_BEFORE_LAUNCH].count);
     put_count(json, "no_end", fidelity->doubts[VIEW_NO_END].count);
     put_count(json, "negative", fidelity->doubts[VIEW_NEGATIVE].count);
