@@ -18,6 +18,7 @@ import time
 
 import measure_convert
 import measure_flame
+import measure_page
 from measure_run import RUNS, THREADS, Load, alternate, memory, warm
 
 ONLY = [w for w in os.environ.get("BENCH_ONLY", "").split(",") if w]
@@ -233,7 +234,7 @@ def main(build, folder, small, *inputs):
         if not ONLY or part in ONLY:
             getattr(bench, part)()
     for part in (measure_convert.store, measure_convert.perfetto, measure_convert.otf2, measure_convert.sizes,
-                 measure_flame.join, measure_flame.flame, measure_flame.svg):
+                 measure_flame.join, measure_flame.flame, measure_flame.svg, measure_page.page):
         if not ONLY or part.__name__ in ONLY:
             part(bench)
     about = (f"{machine()}; {THREADS} thread{'s' * (THREADS > 1)}, medians of {RUNS} runs in turn with the peer, "

@@ -1,18 +1,19 @@
 #!/bin/sh
 # Installs what Heddle's build and tests need and this machine lacks (Debian and Ubuntu).
 # Quiet and without the network when nothing is missing.
-#   tools/setup.sh          what `make` and `make demo` need
+#   tools/setup.sh          what `make` and `make demo` need; the modules that the page is built with (in src/view/web)
 #   tools/setup.sh test     and what `make test` needs besides: a browser, and what drives it (in tests/web)
 #   tools/setup.sh bench    and what `make bench` needs besides
 set -eu
 
 packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
-          libotf2-trace-dev libmicrohttpd-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev"
+          libotf2-trace-dev libmicrohttpd-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
+          nodejs npm"
 case "${1:-}" in
-test) packages="$packages chromium nodejs npm" ;;
+test) packages="$packages chromium" ;;
 bench) packages="$packages libsimdjson-dev isal time python3-otf2" ;;
 esac
-web=$(dirname "$0")/../tests/web
+root=$(dirname "$0")/..
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     echo "setup: this is not a Debian system; please see to it that these are installed:" >&2
@@ -43,18 +44,21 @@ for package in $packages; do
     missing="$missing $package"
 done
 
-# The modules of the lock file, no browser among them. Without the network the tests that need them are skipped.
+# The modules of a folder's lock file, no browser among them. Without the network the rest goes on without them.
+#   install_modules FOLDER WHAT-IS-MISSING-WITHOUT
 install_modules() {
-    if cmp -s "$web/package-lock.json" "$web/node_modules/.heddle-lock"; then return; fi
-    echo "setup: installing the modules of tests/web"
-    if PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --prefix "$web" --ignore-scripts --no-audit --no-fund --silent; then
-        cp "$web/package-lock.json" "$web/node_modules/.heddle-lock"
+    folder=$root/$1
+    if cmp -s "$folder/package-lock.json" "$folder/node_modules/.heddle-lock"; then return; fi
+    echo "setup: installing the modules of $1"
+    if PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --silent; then
+        cp "$folder/package-lock.json" "$folder/node_modules/.heddle-lock"
     else
-        echo "setup: npm ci failed in tests/web: the tests in a browser are skipped" >&2
+        echo "setup: npm ci failed in $1: $2" >&2
     fi
 }
 finish() {
-    if [ "${1:-}" = test ]; then install_modules; fi
+    install_modules src/view/web "heddle view has no page"
+    if [ "${1:-}" = test ]; then install_modules tests/web "the tests in a browser are skipped"; fi
     exit 0
 }
 if [ -z "$missing" ]; then finish "$@"; fi

@@ -74,15 +74,14 @@ void hd_decompressor_free(hd_decompressor *decompressor)
     free(decompressor);
 }
 
-/* ---- zlib ------------------------------------------------------------------------------------------- */
+/* ---- zlib and gzip ------------------------------------------------------------------------------------------- */
 
 enum { ZLIB_CHUNK = 1 << 30, INFLATE_STEP = 1 << 16 };
 
-hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_error *err)
+static hd_status deflate(hd_bytes *out, const void *data, size_t size, uint16_t wrapping, unsigned level, hd_error *err)
 {
-    enum { LEVEL = 3 };
     if (size > ZLIB_CHUNK)
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 1 GiB for one zlib stream");
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 1 GiB for one compressed stream");
     struct isal_zstream *stream = calloc(1, sizeof *stream);
     uint8_t *level_buffer = malloc(ISAL_DEF_LVL3_DEFAULT);
     size_t bound = size + size / 8 + 1024;
@@ -90,10 +89,10 @@ hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_erro
     int result = -1;
     if (stream && level_buffer && room) {
         isal_deflate_init(stream);
-        stream->level = LEVEL;
+        stream->level = level;
         stream->level_buf = level_buffer;
         stream->level_buf_size = ISAL_DEF_LVL3_DEFAULT;
-        stream->gzip_flag = IGZIP_ZLIB;
+        stream->gzip_flag = wrapping;
         stream->end_of_stream = 1;
         stream->next_in = (uint8_t *)(uintptr_t)data; /* ISA-L does not write there */
         stream->avail_in = (uint32_t)size;
@@ -108,13 +107,23 @@ hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_erro
     return result == COMP_OK ? HD_OK : HD_NOMEM(err);
 }
 
-bool hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit)
+hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_error *err)
+{
+    return deflate(out, data, size, IGZIP_ZLIB, 3, err);
+}
+
+hd_status hd_gzip_compress(hd_bytes *out, const void *data, size_t size, hd_error *err)
+{
+    return deflate(out, data, size, IGZIP_GZIP, 1, err);
+}
+
+static bool inflate(hd_bytes *out, const void *data, size_t size, size_t limit, uint32_t wrapping)
 {
     if (size > ZLIB_CHUNK) return false;
     struct inflate_state *state = malloc(sizeof *state);
     if (!state) return false;
     isal_inflate_init(state);
-    state->crc_flag = ISAL_ZLIB;
+    state->crc_flag = wrapping;
     state->next_in = (uint8_t *)(uintptr_t)data;
     state->avail_in = (uint32_t)size;
     size_t start = out->size;
@@ -134,4 +143,14 @@ bool hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t lim
     fine = fine && state->block_state == ISAL_BLOCK_FINISH;
     free(state);
     return fine;
+}
+
+bool hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit)
+{
+    return inflate(out, data, size, limit, ISAL_ZLIB);
+}
+
+bool hd_gzip_decompress(hd_bytes *out, const void *data, size_t size, size_t limit)
+{
+    return inflate(out, data, size, limit, ISAL_GZIP);
 }

@@ -31,4 +31,8 @@ hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_erro
 /* Append what the stream holds, at most `limit` bytes; false: damaged, more than that, or no memory. */
 bool hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit);
 
+/* The same for one gzip member (RFC 1952), compressed as fast as can be. */
+hd_status hd_gzip_compress(hd_bytes *out, const void *data, size_t size, hd_error *err);
+bool hd_gzip_decompress(hd_bytes *out, const void *data, size_t size, size_t limit);
+
 #endif

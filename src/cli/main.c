@@ -11,10 +11,11 @@
 #define CLI_COMMAND(name) extern const cli_command cmd_##name
 CLI_COMMAND(info);
 CLI_COMMAND(check);
+CLI_COMMAND(flame);
+CLI_COMMAND(view);
 CLI_COMMAND(fix);
 CLI_COMMAND(convert);
 CLI_COMMAND(merge);
-CLI_COMMAND(flame);
 CLI_COMMAND(formats);
 CLI_COMMAND(synth);
 CLI_COMMAND(help);
@@ -27,6 +28,12 @@ const cli_command *const cli_commands[] = {
 #ifdef CLI_HAS_CHECK
     &cmd_check,
 #endif
+#ifdef CLI_HAS_FLAME
+    &cmd_flame,
+#endif
+#ifdef CLI_HAS_VIEW
+    &cmd_view,
+#endif
 #ifdef CLI_HAS_FIX
     &cmd_fix,
 #endif
@@ -35,9 +42,6 @@ const cli_command *const cli_commands[] = {
 #endif
 #ifdef CLI_HAS_MERGE
     &cmd_merge,
-#endif
-#ifdef CLI_HAS_FLAME
-    &cmd_flame,
 #endif
 #ifdef CLI_HAS_FORMATS
     &cmd_formats,

@@ -22,6 +22,7 @@ typedef struct view_request {
     const view_param *params;
     size_t param_count;
     const atomic_bool *gone; /* the client went away: long work looks at it now and then; NULL: never */
+    int body;                /* file descriptor + 1 of what a POST sent, 0: nothing; borrowed */
 } view_request;
 
 /* Zero-initialised is an empty answer with status 200. */
@@ -46,6 +47,10 @@ typedef struct view_route {
     const char *path;   /* "/api/tiles" */
     const char *method; /* "GET" */
     view_route_run *run;
+    bool is_long; /* may take more than some milliseconds: some threads are kept for what does not */
+    /* True: the answer is to wait (20 s at most) for news of the session, after which this is asked again. NULL: never.
+     */
+    bool (*waits)(const view_request *request);
 } view_route;
 
 extern const view_route view_routes[]; /* ends with {0} */

@@ -114,9 +114,10 @@ hd_status view_route_tracks(view_reply *reply, const view_request *request, hd_e
     hd_json_out *json = &reply->json;
     HD_TRY(view_param_scene(&scene, reply, request, err));
     uint32_t revision = view_scene_revision(scene); /* first: what comes later has a higher one */
-    uint32_t *order = malloc(((size_t)view_scene_track_count(scene) + 1) * sizeof *order);
+    uint32_t count = view_scene_track_count(scene);
+    uint32_t *order = malloc(((size_t)count + 1) * sizeof *order);
     if (!order) return HD_NOMEM(err);
-    uint32_t count = view_scene_order(scene, order);
+    count = view_scene_order(scene, order, count);
     hd_json_put_text(json, "{");
     view_json_int(json, "revision", revision);
     view_json_int(json, "names", view_scene_name_count(scene));

@@ -1,9 +1,12 @@
 /* rows.h - slices that do not overlap, in start order, and what a tile draws of them
  *
  * A row's slices lie in a table of the trace, of which it keeps row numbers, or (derived rows) in an array of its own.
- * Over them stand levels by time: columns of 2^z ns from some z up, each with exact busy time, count, dominant name and
- * longest slice; and summaries by count, so that neither many slices at one time nor a long span costs more than
- * O(log n).
+ * Over them stand marks (every 64th slice: its start, and the busy time before it) and levels by time: for many z the
+ * columns of 2^z ns that three or more slices touch, each with exact busy time, count, dominant name and longest slice.
+ * So neither many slices at one time nor a long span makes a tile slow.
+ *
+ * Times are drawn relative to a zero, the start of the scene. What lies further than VIEW_FARTHEST from it (146 years)
+ * is drawn there.
  */
 #ifndef HD_VIEW_ROWS_H
 #define HD_VIEW_ROWS_H
@@ -11,8 +14,11 @@
 #include "base/bytes.h"
 #include "heddle/trace.h"
 
+#define VIEW_FARTHEST (((int64_t)1 << 62) - 1)
+enum { VIEW_ZOOM_MAX = 54, VIEW_TILE_COLUMNS = 512 };
+
 typedef struct view_slice {
-    int64_t start_ns, end_ns; /* end >= start */
+    int64_t start_ns, end_ns; /* absolute; end >= start */
     uint32_t name;
     uint32_t row;   /* in the table of its kind */
     uint32_t flags; /* VIEW_SLICE_… */
@@ -28,13 +34,19 @@ typedef struct view_row {
 
 typedef struct view_rows {
     uint32_t count;
-    view_row *rows;
+    view_row *rows; /* malloc'ed */
 } view_rows;
 
-/* Takes slices (malloc'ed), which start in order and do not overlap, except where they have no length. */
+/* Takes slices (malloc'ed), also when it fails: they start in order and do not overlap (at the time of one without
+ * length others may end or begin). Errors: ARGUMENT, MEMORY. */
 hd_status view_row_of_slices(view_row *out, view_slice *slices, uint64_t count, hd_error *err);
 void view_row_deinit(view_row *row);
 void view_rows_deinit(view_rows *rows);
+/* The same slices once more; both are to be freed, by one thread. */
+view_row view_row_share(const view_row *row);
+/* Marks and levels of all rows, before anybody else sees them; view_scene_add does it. Times will be drawn relative to
+ * zero_ns. Errors: MEMORY. */
+hd_status view_row_index(view_row *row, const hd_trace *trace, int64_t zero_ns, hd_error *err);
 
 /* Slices [first, first + count) of the row; `trace` as for all that follow is the row's own. Returns how many there
  * were. */
@@ -43,14 +55,21 @@ size_t view_row_read(view_slice *out, const view_row *row, const hd_trace *trace
 uint64_t view_row_find(const view_row *row, const hd_trace *trace, int64_t time_ns);
 /* Exact ns that slices cover of [from, until). */
 int64_t view_row_busy(const view_row *row, const hd_trace *trace, int64_t from_ns, int64_t until_ns);
+/* Bytes of memory that the row keeps. */
+size_t view_row_bytes(const view_row *row);
 
 /* Any slices in start order (longer first), which may nest and cross, onto rows: each stands below the slice around it,
- * one that crosses another on the first row below where it is free. *out_moved: those that crossed. Takes `slices`? No:
- * borrows. */
+ * one that crosses another on the first row below where it is free. *out_moved: those that crossed. Slices are copied.
+ * Rows are as many as it takes. Errors: ARGUMENT (the order), MEMORY. */
 hd_status view_rows_lay_out(view_rows *out, uint64_t *out_moved, const view_slice *slices, uint64_t count,
                             hd_error *err);
+/* The union of some rows as one: slices that touch or overlap are one, with name and row of the longest of them.
+ * Errors: MEMORY. */
+hd_status view_rows_union(view_row *out, const view_row *const *rows, size_t count, const hd_trace *trace,
+                          hd_error *err);
 
-/* Append the row part of a tile (docs/view-protocol.md); times relative to `zero_ns`. */
+/* Append the row part of a tile (docs/view-protocol.md); times relative to `zero_ns`, that of view_row_index if that
+ * was called. Any z and i. Errors: MEMORY. */
 hd_status view_tile_row(hd_bytes *out, const view_row *row, const hd_trace *trace, int64_t zero_ns, unsigned z,
                         int64_t i, hd_error *err);
 

@@ -29,7 +29,11 @@ typedef struct view_series {
     double *values;
     uint32_t *rows; /* of the counter table; NULL: derived */
     double min, max;
+    struct view_series_marks *marks; /* NULL: few samples; view_scene_add makes them */
 } view_series;
+
+/* view_track.order of tracks of one parent: derived ones of a section may have any below VIEW_ORDER_ASYNC. */
+enum { VIEW_ORDER_ASYNC = 1 << 20, VIEW_ORDER_COUNTERS = 2 << 20, VIEW_ORDER_THREADS = 3 << 20 };
 
 typedef struct view_track {
     uint32_t id, parent; /* HD_NONE: none */
@@ -43,11 +47,12 @@ typedef struct view_track {
     bool derived;    /* made of other events: its slices' `row` is the first event that they stand for */
     bool collapsed;  /* at first */
     int64_t rank, device, stream, order; /* HD_NO_NUMBER: unknown; `order` sorts tracks of one parent */
-    uint64_t event_count, on_lanes;
-    int64_t start_ns, end_ns, busy_ns; /* HD_NO_TIME: no events */
-    view_rows rows;                    /* VIEW_SLICES, once ready: by depth */
-    view_row summary;                  /* once ready: the union of all rows, of a section: of all slices below it */
-    view_series *series;               /* VIEW_COUNTER */
+    /* Of tracks of the trace these are what its tables say, and become exact when the track gets ready. */
+    _Atomic(uint64_t) event_count, untimed_count, on_lanes; /* untimed: events without a time, which are not drawn */
+    _Atomic(int64_t) start_ns, end_ns, busy_ns;             /* HD_NO_TIME: no events, not known yet */
+    view_rows rows;                                         /* VIEW_SLICES, once ready: by depth */
+    view_row summary;    /* once ready: the union of all rows; of a section see view_scene_summary */
+    view_series *series; /* VIEW_COUNTER */
     uint32_t series_count;
     _Atomic(int) ready; /* set with release order when rows, series and summary may be read */
 } view_track;
@@ -71,10 +76,17 @@ int64_t view_scene_span(const view_scene *scene);          /* ns, at least 1 */
 uint32_t view_scene_revision(const view_scene *scene);     /* of the tracks */
 uint32_t view_scene_track_count(const view_scene *scene);
 view_track *view_scene_track(const view_scene *scene, uint32_t track);
-/* Track ids in the order in which they are shown; `out` has room for track_count. */
-uint32_t view_scene_order(const view_scene *scene, uint32_t *out);
+/* Ids of the first `room` tracks (view_scene_track_count may grow meanwhile) in the order in which they are shown;
+ * returns how many. */
+uint32_t view_scene_order(const view_scene *scene, uint32_t *out, uint32_t room);
 /* The track of the scene on which events of a track of the trace stand (its twins share one), HD_NONE: none. */
 uint32_t view_scene_track_of(const view_scene *scene, uint32_t source, hd_kind kind);
+/* The track on which an event stands, also for async points and samples of counters; HD_NONE: none (other kinds, no
+ * time) or not known yet. */
+uint32_t view_scene_track_of_event(const view_scene *scene, hd_kind kind, uint64_t row);
+/* The union of a track's rows, of a section: of all slices of the trace below it; NULL: not laid out yet. That of a
+ * section is made when it is first asked for. Any thread. Errors: MEMORY. */
+hd_status view_scene_summary(const view_row **out, view_scene *scene, uint32_t track, hd_error *err);
 /* NULL: not found yet. */
 const hd_launches *view_scene_launches(const view_scene *scene);
 
@@ -83,8 +95,9 @@ uint32_t view_scene_name(view_scene *scene, const char *data, size_t size); /* w
 hd_string view_scene_text(const view_scene *scene, uint32_t name);
 uint32_t view_scene_name_count(const view_scene *scene);
 
-/* Worker only: takes tracks[0 … count) as they are (ready), gives them ids and publishes them. `parent` may name
- * another of the same call as HD_NONE - 1 - its place. */
+/* Worker only: takes tracks[0 … count) as they are (also when it fails), gives them ids, makes what their rows and
+ * series are drawn from, and publishes them as ready. `parent` may name another of the same call as HD_NONE - 1 - its
+ * place. */
 hd_status view_scene_add(view_scene *scene, view_track *tracks, size_t count, hd_error *err);
 void view_track_deinit(view_track *track);
 

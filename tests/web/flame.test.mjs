@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import {chromium} from "playwright-core";
+import {runTests} from "./browser.mjs";
 
 const [program, folder, ...only] = process.argv.slice(2);
 const tests = [];
@@ -139,7 +139,7 @@ test("callees fit into their callers and do not overlap", async page => {
   }
 });
 
-test("without scripts the picture is there, with its words", async (page, browser) => {
+test("without scripts the picture is there, with its words", async (page, {browser}) => {
   const context = await browser.newContext({javaScriptEnabled: false});
   const still = await context.newPage();
   await still.goto(address("small.svg"));
@@ -525,28 +525,5 @@ test("compared: what is gone is counted, marked and listed", async page => {
 
 // ---- run them ----
 
-const browser = await chromium.launch({executablePath: program, args: process.getuid() === 0 ? ["--no-sandbox"] : []});
-let failed = 0, passed = 0;
-for (const {name, body} of tests.filter(t => !only.length || only.some(o => t.name.includes(o)))) {
-  const context = await browser.newContext({viewport: {width: 1400, height: 800}});
-  const page = await context.newPage(), troubles = [];
-  page.setDefaultTimeout(15000);
-  page.on("console", m => { if (["error", "warning"].includes(m.type())) troubles.push("console: " + m.text()); });
-  page.on("pageerror", e => troubles.push("error: " + e.stack));
-  context.on("request", r => {
-    if (!r.url().startsWith("file://" + folder + "/")) troubles.push("request: " + r.url());
-  });
-  try {
-    await body(page, browser);
-    assert.deepEqual(troubles, []);
-    passed++;
-    console.log("ok: " + name);
-  } catch (e) {
-    failed++;
-    console.log(`failed: ${name}\n${e.stack}\n${troubles.join("\n")}`);
-  }
-  await context.close();
-}
-await browser.close();
-console.log(`${passed} passed, ${failed} failed, 0 skipped`);
-process.exit(failed ? 1 : 0);
+const allGood = await runTests(tests, {program, only, allowed: url => url.startsWith("file://" + folder + "/")});
+process.exit(allGood ? 0 : 1);

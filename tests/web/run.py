@@ -2,9 +2,11 @@
 """The tests of what heddle writes for browsers, in Debian's Chromium.
 
 usage: tests/web/run.py --make-flames PROGRAM [--keep DIR] [NAME...]
+       tests/web/run.py --heddle PROGRAM --test SCRIPT [--keep DIR] [NAME...]
 
-Writes the pictures, then runs flame.test.mjs over them (NAME: only tests with that in their names). Exits with 77, and
-says why, where Chromium, node or tests/web/node_modules (npm ci, which tools/setup.sh runs) is missing.
+Writes the pictures or the traces, then runs flame.test.mjs or SCRIPT over them (NAME: only tests with that in their
+names). Exits with 77, and says why, where Chromium, node or tests/web/node_modules (npm ci, which tools/setup.sh runs) is
+missing, or where heddle was built without its page.
 """
 import argparse
 import os
@@ -16,31 +18,52 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SKIP = 77
+# What each script opens, of make_views.py; all where it says nothing.
+VIEWS = {"page_open": ["small", "ranks", "busy37", "one_event"], "page_draw": ["small", "busy37", "crossings", "zero_durations"],
+         "page_keys": ["small"], "page_select": ["small", "busy37"], "page_tracks": ["small", "only_counters"],
+         "page_trouble": ["small", "busy37"], "page_real": ["one_event"]}
 
 
 def first_of(*names):
     return next((path for path in map(shutil.which, names) if path), None)
 
 
+def has_view(heddle):
+    done = subprocess.run([heddle, "view", "--help"], capture_output=True, text=True)
+    return done.returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--make-flames", type=Path, required=True)
-    parser.add_argument("--keep", type=Path, help="write the pictures there, and leave them")
+    parser.add_argument("--make-flames", type=Path)
+    parser.add_argument("--heddle", type=Path)
+    parser.add_argument("--test", help="page_NAME: runs page_NAME.test.mjs")
+    parser.add_argument("--keep", type=Path, help="write the pictures or traces there, and leave them")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
+    if not args.make_flames and not (args.heddle and args.test):
+        parser.error("--make-flames, or --heddle and --test")
     node, chromium = first_of("node", "nodejs"), first_of("chromium", "chromium-browser")
     for what, there in (("node", node), ("chromium", chromium),
                         ("tests/web/node_modules", (HERE / "node_modules" / "playwright-core").is_dir())):
         if not there:
             print(f"skipped: there is no {what}; tools/setup.sh sees to it")
             return SKIP
+    if args.heddle and not has_view(args.heddle):
+        print("skipped: this heddle was built without the page (libmicrohttpd, node and npm are needed)")
+        return SKIP
     with tempfile.TemporaryDirectory(prefix="heddle-web-") as folder:
-        pictures = args.keep or Path(folder)
-        pictures.mkdir(parents=True, exist_ok=True)
-        subprocess.run([args.make_flames.resolve(), pictures], check=True)
+        inputs = (args.keep or Path(folder)).resolve()
+        inputs.mkdir(parents=True, exist_ok=True)
         # The profile and caches of the browser stay in the folder, too.
         env = {**os.environ, "HOME": folder, "TMPDIR": folder}
-        return subprocess.run([node, HERE / "flame.test.mjs", chromium, pictures.resolve(), *args.names],
+        if args.make_flames:
+            subprocess.run([args.make_flames.resolve(), inputs], check=True)
+            return subprocess.run([node, HERE / "flame.test.mjs", chromium, inputs, *args.names], env=env).returncode
+        heddle = args.heddle.resolve()
+        subprocess.run([sys.executable, HERE / "make_views.py", inputs, "--heddle", heddle, *VIEWS.get(args.test, [])],
+                       check=True)
+        return subprocess.run([node, HERE / f"{args.test}.test.mjs", chromium, inputs, heddle, *args.names],
                               env=env).returncode
 
 

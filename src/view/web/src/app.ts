@@ -1,12 +1,13 @@
 // What every part of the page gets: the data, the state, the commands, and the two things that are worked out of them.
 import type { Commands } from "./commands";
+import type { Hands } from "./hands";
 import type { Layout } from "./layout";
 import type { Source } from "./source";
 import type { State } from "./state";
 import type { Names } from "./names";
 import type { TileCache } from "./tiles";
 
-export interface App {
+export interface Core {
   source: Source;
   state: State;
   commands: Commands;
@@ -15,4 +16,8 @@ export interface App {
   layout(): Layout; // where each track stands, as of now (layout.ts)
   redraw(): void; // draw at the next frame
   // The tests' way in: window.heddle = { app, drawList(): … }.
+}
+
+export interface App extends Core {
+  hands: Hands; // how the view is moved and events are selected (hands.ts)
 }

@@ -1,7 +1,7 @@
 // Where each track stands on the page: sections, collapse, hiding, pins, filter and order put together.
 // Pure: tracks and state in, places out.
 import type { TrackInfo } from "./model";
-import type { TrackKey } from "./state";
+import { trackKey, type TrackKey } from "./state";
 
 export interface Place {
   key: TrackKey;
@@ -23,4 +23,146 @@ export interface Layout {
   height: number; // of all that is not pinned
   find(key: TrackKey): Place | undefined;
   at(y: number): Place | undefined; // among those not pinned
+}
+
+// What the user said of tracks.
+export interface LayoutChoices {
+  collapsed: ReadonlyMap<TrackKey, boolean>;
+  hidden: ReadonlySet<TrackKey>;
+  pinned: readonly TrackKey[];
+  moved: ReadonlyMap<TrackKey, number>;
+  trackFilter: string;
+}
+
+export const ROW_HEIGHT = 18;
+export const SECTION_HEIGHT = 26;
+export const SUMMARY_HEIGHT = 22;
+export const SERIES_HEIGHT = 40;
+export const GAP = 3; // below each track
+
+interface Node {
+  track: TrackInfo;
+  key: TrackKey;
+  order: number;
+  children: Node[];
+}
+
+export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices): Layout {
+  const places: Place[] = [];
+  const matches = filterOf(choices.trackFilter);
+  let y = 0;
+  const visit = (node: Node, depth: number): void => {
+    if (choices.hidden.has(node.key)) return;
+    const place = placeOf(node, depth, choices, false);
+    place.y = y;
+    y += place.height;
+    places.push(place);
+    // What a filter finds is shown, also in a section that is collapsed.
+    if (place.collapsed && !matches) return;
+    for (const child of node.children) visit(child, depth + 1);
+  };
+  for (const root of matches ? filtered(tree(tracks, choices.moved), matches) : tree(tracks, choices.moved)) visit(root, 0);
+
+  const byKey = new Map(tracks.map((track) => [trackKey(track.trace, track.id), track]));
+  const pinned: Place[] = [];
+  let pinnedHeight = 0;
+  for (const key of choices.pinned) {
+    const track = byKey.get(key);
+    if (!track) continue;
+    const place = placeOf({ track, key, order: 0, children: [] }, 0, choices, true);
+    place.y = pinnedHeight;
+    pinnedHeight += place.height;
+    pinned.push(place);
+  }
+
+  const found = new Map(places.map((place) => [place.key, place]));
+  return {
+    pinned, places, pinnedHeight, height: y,
+    find: (key) => found.get(key),
+    at: (at) => {
+      const k = firstBelow(places, at);
+      return k < places.length && places[k].y <= at ? places[k] : undefined;
+    },
+  };
+}
+
+// Number of the first place that ends below y.
+export function firstBelow(places: readonly Place[], y: number): number {
+  let low = 0;
+  let high = places.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (places[middle].y + places[middle].height <= y) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function placeOf(node: Node, depth: number, choices: LayoutChoices, pinned: boolean): Place {
+  const { track, key } = node;
+  const collapsed = choices.collapsed.get(key) ?? track.collapsed;
+  const place: Place = {
+    key, track, depth, y: 0, height: 0, rowHeight: ROW_HEIGHT, rows: Math.max(1, track.rows), summary: false, collapsed, pinned,
+  };
+  if (track.kind === "section") {
+    Object.assign(place, { rows: 1, summary: true, rowHeight: SECTION_HEIGHT - GAP });
+  } else if (track.kind === "counter") {
+    place.rows = collapsed ? 1 : Math.max(1, track.series?.length ?? 1);
+    place.rowHeight = collapsed ? SUMMARY_HEIGHT : SERIES_HEIGHT;
+  } else if (collapsed) {
+    Object.assign(place, { rows: 1, summary: true, rowHeight: SUMMARY_HEIGHT });
+  } else if (place.rows === 1) {
+    place.rowHeight = SUMMARY_HEIGHT;
+  }
+  place.height = place.rows * place.rowHeight + GAP;
+  return place;
+}
+
+// Tracks by parent, in the server's order, but where the user moved them.
+function tree(tracks: readonly TrackInfo[], moved: ReadonlyMap<TrackKey, number>): Node[] {
+  const nodes = new Map<TrackKey, Node>();
+  for (const track of tracks) {
+    const key = trackKey(track.trace, track.id);
+    nodes.set(key, { track, key, order: 0, children: [] });
+  }
+  const roots: Node[] = [];
+  for (const node of nodes.values()) {
+    const { trace, parent } = node.track;
+    const above = parent === null ? undefined : nodes.get(trackKey(trace, parent));
+    const siblings = above && above !== node ? above.children : roots;
+    node.order = siblings.length;
+    siblings.push(node);
+  }
+  if (moved.size > 0) {
+    reorder(roots, moved);
+    for (const node of nodes.values()) reorder(node.children, moved);
+  }
+  return roots;
+}
+
+function reorder(nodes: Node[], moved: ReadonlyMap<TrackKey, number>): void {
+  if (!nodes.some((node) => moved.has(node.key))) return;
+  // A moved track stands at its place, the others fill the rest in their order.
+  const rest = nodes.filter((node) => !moved.has(node.key));
+  const chosen = nodes.filter((node) => moved.has(node.key)).sort((a, b) => (moved.get(a.key) ?? 0) - (moved.get(b.key) ?? 0));
+  for (const node of chosen) rest.splice(Math.max(0, Math.min(rest.length, moved.get(node.key) ?? 0)), 0, node);
+  nodes.splice(0, nodes.length, ...rest);
+}
+
+// Words, all of which must be in the track's name (or in that of a section above it); "-word" must not.
+function filterOf(text: string): ((name: string) => boolean) | null {
+  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "" && word !== "-");
+  if (words.length === 0) return null;
+  return (name) => words.every((word) => (word.startsWith("-") ? !name.includes(word.slice(1)) : name.includes(word)));
+}
+
+function filtered(nodes: Node[], matches: (name: string) => boolean, above = ""): Node[] {
+  const kept: Node[] = [];
+  for (const node of nodes) {
+    const name = `${above} ${node.track.name.toLowerCase()}`;
+    const children = filtered(node.children, matches, name);
+    const own = node.track.kind !== "section" && matches(name);
+    if (own || children.length > 0) kept.push({ ...node, children });
+  }
+  return kept;
 }

@@ -13,7 +13,8 @@ export interface Source {
   event(trace: TraceId, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail>;
   step(trace: TraceId, track: TrackId, depth: number | null, time: number, go: "next" | "previous" | "first" | "last"): Promise<EventRef | null>;
   snap(trace: TraceId, time: number, within: number, tracks: TrackId[]): Promise<{ time: number; track: TrackId; row: number; edge: string } | null>;
-  search(trace: TraceId, query: SearchQuery, from: number, signal?: AbortSignal): Promise<SearchResult>;
+  // next and previous as seen from a time, or from an event that starts then.
+  search(trace: TraceId, query: SearchQuery, from: number, signal?: AbortSignal, behind?: { track: TrackId; row: number }): Promise<SearchResult>;
   select(trace: TraceId, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal): Promise<SelectResult>;
   flows(trace: TraceId, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult>;
   flame(trace: TraceId, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult>;

@@ -1,0 +1,64 @@
+"""The row of `heddle view`: a store of ten million events in a browser; see measure.py and measure_page.mjs."""
+import json
+import os
+import shutil
+import subprocess
+
+EVENTS = 10_000_000
+FIRST_PICTURE_MS, BATCH_MS, FRAME_MS, SEARCH_MS, MEMORY_MB = 300, 5, 8, 50, 200
+
+
+def store(bench):
+    path = os.path.join(bench.folder, "page_10m.heddle")
+    if not os.path.exists(path):
+        print("bench: making page_10m.heddle (once)", flush=True)
+        made = subprocess.Popen([bench.heddle, "synth", "-q", "--events", str(EVENTS), "--crossings", "1000",
+                                 "-o", "-"], stdout=subprocess.PIPE)
+        part = os.path.join(bench.folder, "part_page_10m.heddle")
+        subprocess.run([bench.heddle, "convert", "-q", "-", part], stdin=made.stdout, check=True)
+        if made.wait():
+            raise SystemExit("bench: heddle synth failed")
+        os.rename(part, path)
+    return path
+
+
+def missing(bench):
+    if not (shutil.which("chromium") or shutil.which("chromium-browser")):
+        return "there is no Chromium"
+    if not shutil.which("node") or not os.path.isdir(os.path.join(bench.here, "../tests/web/node_modules")):
+        return "node and tests/web/node_modules are needed (tools/setup.sh test)"
+    if subprocess.run([bench.heddle, "view", "--help"], capture_output=True).returncode:
+        return "this heddle was built without heddle view"
+    return None
+
+
+def page(bench):
+    """One run: what it tells are distributions of hundreds of frames and answers."""
+    why = missing(bench)
+    if why:
+        print(f"page: {why}")
+        return
+    path = store(bench)
+    script = os.path.join(bench.here, "measure_page.mjs")
+    done = subprocess.run(["node", script, bench.heddle, path, "--json"], stdout=subprocess.PIPE, text=True, check=True)
+    m, size = json.loads(done.stdout), os.path.getsize(path)
+    one, many, frames = m["batch_one_client"], m["batch_many_clients"], m["frames"]
+
+    def row(what, figure, beside, value, limit, unit):
+        met = value <= limit
+        bench.missed += not met
+        bench.add(what, "store", size, None, figure, beside, f"{limit} {unit}: {'met' if met else 'NOT MET'}", whole=False)
+
+    warm = m["first_warm"]
+    row("page: first picture", f"{warm['from_first_request']:.0f} ms",
+        f"of the navigation: {warm['from_navigation']:.0f} ms; while it is laid out: "
+        f"{m['first_cold']['from_first_request']:.0f} ms", warm["from_first_request"], FIRST_PICTURE_MS, "ms")
+    row("page: frame, p95", f"{frames['own']['p95']:.1f} ms",
+        f"{frames['own']['n']} frames, p50 {frames['own']['p50']:.1f}, max {frames['own']['max']:.1f} ms; between two: "
+        f"p50 {frames['between']['p50']:.1f} ms", frames["own"]["p95"], FRAME_MS, "ms")
+    row(f"page: {one['tracks']} tracks, p95", f"{one['p95']:.1f} ms",
+        f"p50 {one['p50']:.1f} ms; {many['clients']} clients at once: p95 {many['p95']:.1f} ms", one["p95"], BATCH_MS, "ms")
+    row("page: search", f"{m['search_names']['max']:.1f} ms", f"p50 {m['search_names']['p50']:.1f} ms",
+        m["search_names"]["max"], SEARCH_MS, "ms")
+    row("page: memory", f"{m['memory_end']['anonymous']:.0f} MB", f"of the file: {m['memory_end']['file']:.0f} MB",
+        m["memory_end"]["anonymous"] + m["memory_end"]["shared_memory"], MEMORY_MB, "MB")

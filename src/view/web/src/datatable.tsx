@@ -1,0 +1,111 @@
+// A table whose columns sort and of which only the rows in view are in the document.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+export interface Column<R> {
+  id: string;
+  title: string;
+  hint?: string;
+  width?: number; // px; without it the column takes what is left
+  right: boolean; // numbers
+  value(row: R): number | string; // what it sorts by
+  cell(row: R): ComponentChildren;
+}
+
+export interface Sort {
+  id: string;
+  down: boolean;
+}
+
+const ROW = 22; // px, as .grid td in panels.css
+const SPARE = 8; // rows above and below the view
+
+export function sortRows<R>(rows: readonly R[], columns: readonly Column<R>[], sort: Sort): R[] {
+  const column = columns.find((each) => each.id === sort.id);
+  if (!column) return [...rows];
+  const way = sort.down ? -1 : 1;
+  const keyed = rows.map((row, at) => ({ row, at, key: column.value(row) }));
+  keyed.sort((a, b) => {
+    if (a.key === b.key) return a.at - b.at; // equal ones stay in order
+    return (a.key < b.key ? -1 : 1) * way;
+  });
+  return keyed.map((each) => each.row);
+}
+
+// The first row and the row behind the last of those to draw.
+export function rowsInView(count: number, top: number, height: number): [number, number] {
+  const first = Math.max(0, Math.min(count, Math.floor(top / ROW) - SPARE));
+  return [first, Math.min(count, first + Math.ceil(height / ROW) + 2 * SPARE)];
+}
+
+function Head<R>(props: { columns: readonly Column<R>[]; sort: Sort; onSort: (sort: Sort) => void }): JSX.Element {
+  return (
+    <thead>
+      <tr>
+        {props.columns.map((column) => {
+          const on = props.sort.id === column.id;
+          const next = { id: column.id, down: on ? !props.sort.down : column.right };
+          return (
+            <th key={column.id} scope="col" class={column.right ? "right" : ""}
+                aria-sort={on ? (props.sort.down ? "descending" : "ascending") : "none"}>
+              <button type="button" title={column.hint ?? `Sort by ${column.title}`} onClick={() => props.onSort(next)}>
+                {column.title}<span class="arrow" aria-hidden="true">{on ? (props.sort.down ? "▼" : "▲") : ""}</span>
+              </button>
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
+  );
+}
+
+export function DataTable<R>(props: {
+  label: string;
+  columns: readonly Column<R>[];
+  rows: readonly R[];
+  sort: Sort;
+  onSort: (sort: Sort) => void;
+  onEnd?: () => void; // its end came into view
+  marked?: (row: R) => boolean;
+}): JSX.Element {
+  const { columns, rows, sort } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ top: 0, height: 400 });
+  const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort.id, sort.down]);
+  const measure = (): void => {
+    const element = box.current;
+    if (!element) return;
+    setView((last) => (last.top === element.scrollTop && last.height === element.clientHeight
+      ? last : { top: element.scrollTop, height: element.clientHeight }));
+  };
+  useEffect(() => {
+    const observer = new ResizeObserver(measure);
+    if (box.current) observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+  const [first, end] = rowsInView(sorted.length, view.top, view.height);
+  useEffect(() => {
+    if (end >= sorted.length && sorted.length) props.onEnd?.();
+  }, [end, sorted.length]);
+  return (
+    <div class="grid" ref={box} onScroll={measure} tabIndex={0} role="region" aria-label={props.label}>
+      <table aria-rowcount={sorted.length + 1} aria-label={props.label}>
+        <colgroup>
+          {columns.map((column) => <col key={column.id} style={column.width ? { width: `${column.width}px` } : {}} />)}
+        </colgroup>
+        <Head columns={columns} sort={sort} onSort={props.onSort} />
+        <tbody>
+          {first > 0 && <tr class="space" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${first * ROW}px` }} /></tr>}
+          {sorted.slice(first, end).map((row, at) => (
+            <tr key={first + at} aria-rowindex={first + at + 2} class={props.marked?.(row) ? "marked" : ""}>
+              {columns.map((column) => <td key={column.id} class={column.right ? "right" : ""}>{column.cell(row)}</td>)}
+            </tr>
+          ))}
+          {end < sorted.length && (
+            <tr class="space" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${(sorted.length - end) * ROW}px` }} /></tr>
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+// What is to be drawn: layers of rectangles, from the back to the front, and texts. Made anew for each frame from the
+// state, the layout and what is loaded (compose.ts); a backend puts it on the screen.
+import type { TraceId } from "../model";
+import { Rects } from "./rects";
+import type { LabelSpot } from "./row";
+
+export interface Text {
+  text: string;
+  x: number;
+  y: number; // of the middle
+  tone: number;
+  align: "left" | "right" | "center";
+  boxed: boolean; // on a ground of the page's colour
+}
+
+// The labels of the slices of one trace; names become texts when they are drawn.
+export interface Labels {
+  trace: TraceId;
+  spots: LabelSpot[];
+}
+
+export interface Curve {
+  x0: number;
+  y0: number;
+  x1: number;
+  y1: number;
+  backward: boolean;
+}
+
+export class DrawList {
+  width = 0;
+  height = 0;
+  ratio = 1; // device px a CSS px
+  readonly background = new Rects(256);
+  readonly bars = new Rects(1 << 15);
+  readonly marks = new Rects(1 << 13);
+  readonly hatches = new Rects(64);
+  readonly overlay = new Rects(256);
+  readonly labels = new Map<TraceId, LabelSpot[]>();
+  readonly texts: Text[] = [];
+  readonly curves: Curve[] = [];
+  rows = 0; // rows of tracks that are in view
+
+  clear(width: number, height: number, ratio: number): void {
+    this.width = width;
+    this.height = height;
+    this.ratio = ratio;
+    for (const layer of this.layers()) layer.clear();
+    for (const spots of this.labels.values()) spots.length = 0;
+    this.texts.length = 0;
+    this.curves.length = 0;
+    this.rows = 0;
+  }
+
+  layers(): Rects[] {
+    return [this.background, this.bars, this.marks, this.hatches, this.overlay];
+  }
+
+  labelsOf(trace: TraceId): LabelSpot[] {
+    let spots = this.labels.get(trace);
+    if (!spots) this.labels.set(trace, (spots = []));
+    return spots;
+  }
+}

@@ -1,0 +1,98 @@
+// Where a time axis has its ticks, and how times are written. Times are ns.
+
+export interface Tick {
+  time: number;
+  label: string;
+}
+
+const MINUTE = 60e9;
+const LONG_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440, 2880, 7200, 14400].map((minutes) => minutes * MINUTE);
+
+// A step of 1, 2 or 5 times a power of ten, of 10, 20, 30 s, or of minutes and hours, not below `least`.
+export function stepOf(least: number): number {
+  if (!(least > 1)) return 1;
+  if (least > 30e9) return LONG_STEPS.find((step) => step >= least) ?? Math.ceil(least / (1440 * MINUTE)) * 1440 * MINUTE;
+  if (least > 20e9) return 30e9;
+  const power = 10 ** Math.floor(Math.log10(least));
+  for (const times of [1, 2, 5, 10]) if (times * power >= least * (1 - 1e-12)) return Math.round(times * power);
+  return 10 * power;
+}
+
+const UNITS: readonly [string, number][] = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+
+// Digits behind the point that a step needs.
+function digitsOf(step: number, unit: number): number {
+  let digits = 0;
+  for (let v = step / unit; digits < 9 && Math.abs(v - Math.round(v)) > 1e-6; v *= 10) digits++;
+  return digits;
+}
+
+// Groups of three behind the point, narrow spaces between them.
+function grouped(fixed: string): string {
+  const [whole, part] = fixed.split(".");
+  return part && part.length > 3 ? `${whole}.${part.replace(/(\d{3})(?=\d)/g, "$1\u2009")}` : fixed;
+}
+
+// A duration with about `significant` digits: "1.234 ms".
+export function formatDuration(ns: number, significant = 4): string {
+  if (ns === 0) return "0 ns";
+  const size = Math.abs(ns);
+  if (size >= MINUTE) {
+    const minutes = Math.floor(size / MINUTE);
+    return `${ns < 0 ? "-" : ""}${minutes} min ${((size - minutes * MINUTE) / 1e9).toFixed(minutes < 10 ? 1 : 0)} s`;
+  }
+  const [name, unit] = UNITS.find(([, u]) => size >= u) ?? UNITS[3];
+  const value = ns / unit;
+  const digits = unit === 1 ? (Number.isInteger(ns) ? 0 : 1) : Math.max(0, significant - String(Math.floor(Math.abs(value))).length);
+  return `${value.toFixed(digits)} ${name}`;
+}
+
+// A time since the start, as fine as a step.
+export function formatTime(ns: number, step: number, largest = Math.abs(ns)): string {
+  const sign = ns < 0 ? "-" : "";
+  const size = Math.abs(ns);
+  if (largest >= MINUTE) {
+    const minutes = Math.floor(size / MINUTE);
+    const digits = digitsOf(step, 1e9);
+    const seconds = ((size - minutes * MINUTE) / 1e9).toFixed(digits).padStart(digits ? digits + 3 : 2, "0");
+    return minutes >= 60
+      ? `${sign}${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${grouped(seconds)}`
+      : `${sign}${minutes}:${grouped(seconds)}`;
+  }
+  const [name, unit] = UNITS.find(([, u]) => largest >= u) ?? UNITS[3];
+  return `${sign}${grouped((size / unit).toFixed(digitsOf(step, unit)))} ${name}`;
+}
+
+const two = (v: number): string => String(v).padStart(2, "0");
+
+// Wall-clock time of the reader's zone, as fine as a step.
+export function formatClock(unixNs: bigint, step: number): string {
+  let seconds = unixNs / 1000000000n;
+  let rest = Number(unixNs % 1000000000n);
+  if (rest < 0) {
+    seconds -= 1n;
+    rest += 1e9;
+  }
+  const date = new Date(Number(seconds) * 1000);
+  if (Number.isNaN(date.getTime())) return `${unixNs} ns`;
+  const clock = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  const digits = digitsOf(step, 1e9);
+  return digits === 0 ? clock : `${clock}${grouped(`.${String(rest).padStart(9, "0").slice(0, digits)}`)}`;
+}
+
+export function formatDate(unixNs: bigint): string {
+  const date = new Date(Number(unixNs / 1000000n));
+  return Number.isNaN(date.getTime()) ? "" : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+// Ticks of [from, until) that stand `least` ns apart or more, where time + zero is a multiple of the step.
+export function ticksOf(from: number, until: number, least: number, zero: bigint, label: (time: number, step: number) => string): { step: number; ticks: Tick[] } {
+  const step = stepOf(least);
+  const behind = Number(((zero % BigInt(step)) + BigInt(step)) % BigInt(step));
+  const ticks: Tick[] = [];
+  for (let k = Math.ceil((from + behind) / step); k * step - behind < until && ticks.length < 1000; k++) {
+    const time = k * step - behind;
+    ticks.push({ time, label: label(time, step) });
+  }
+  return { step, ticks };
+}

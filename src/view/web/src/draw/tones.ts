@@ -1,0 +1,55 @@
+// The colour of each name number of a trace as of now: with what the search dims and hides. Filled as names are drawn;
+// made anew when names arrive, or the search, the theme or the way of colouring change.
+import type { TraceId } from "../model";
+import type { Names } from "../names";
+import { mix, pack, toneOf, type Rgba, type Theme } from "./color";
+
+export const HIDDEN: Rgba = pack(1, 0, 0, 0);
+const LIMIT = 1 << 22; // numbers above it are worked out each time
+
+export class Tones {
+  private table = new Uint32Array(1024);
+
+  constructor(
+    private readonly trace: TraceId,
+    private readonly names: Names,
+    readonly theme: Theme,
+    private readonly byCategory: boolean,
+    private readonly hits: ReadonlySet<number> | null, // null: no search
+    private readonly filter: "none" | "dim" | "hide",
+  ) {}
+
+  of(name: number): Rgba {
+    if (name < this.table.length) {
+      const tone = this.table[name];
+      if (tone !== 0) return tone;
+    }
+    return this.make(name);
+  }
+
+  isHit(name: number): boolean {
+    return this.hits !== null && this.hits.has(name);
+  }
+
+  searching(): boolean {
+    return this.hits !== null;
+  }
+
+  private make(name: number): Rgba {
+    const info = this.names.get(this.trace, name);
+    let tone = info ? toneOf(info, this.byCategory, this.theme.tones) : this.theme.unknown;
+    if (this.hits && this.filter !== "none" && !this.hits.has(name)) {
+      tone = this.filter === "hide" ? HIDDEN : mix(tone, this.theme.background, 0.78);
+    }
+    // An unknown name is asked for by get(): it is looked up again in the next frame, when the table is new.
+    if (name < LIMIT) {
+      if (name >= this.table.length) {
+        const table = new Uint32Array(Math.min(LIMIT, Math.max(name + 1, this.table.length * 2)));
+        table.set(this.table);
+        this.table = table;
+      }
+      this.table[name] = tone;
+    }
+    return tone;
+  }
+}

@@ -1,0 +1,271 @@
+// The canvases of the page and the frame in which they are drawn: state, layout and tiles become a draw list, a backend
+// draws it, and what was missing is asked for.
+import { effect, type ReadonlySignal } from "@preact/signals";
+import type { App } from "../app";
+import type { DrawnFlow, FlowEnd } from "../flows";
+import type { Place } from "../layout";
+import type { TraceId } from "../model";
+import { Axis, axisTicks } from "./axis";
+import { Canvas2dBackend } from "./canvas2d";
+import { themeOf, withAlpha, type Theme } from "./color";
+import { Composer, paintRange, spotOf, wantsOf, type Scene, type Spot } from "./compose";
+import { DrawList } from "./list";
+import { Overview } from "./overview";
+import { TextPainter } from "./text";
+import { formatDuration, formatTime } from "./ticks";
+import { Tones } from "./tones";
+import { WebGlBackend, type Backend } from "./webgl";
+
+const FRAMES = 2000; // times that are kept
+
+export interface DrawSummary {
+  backend: string;
+  lost: boolean;
+  width: number;
+  height: number;
+  rows: number;
+  rects: { background: number; bars: number; marks: number; hatches: number; overlay: number };
+  labels: number;
+  curves: number;
+  bars: [number, number, number, number, number][]; // x, y, w, h, colour
+  hatched: [number, number, number, number][];
+  texts: string[];
+}
+
+export class View {
+  readonly canvas = document.createElement("canvas"); // on top: has the texts, and takes the pointer
+  flows: ReadonlySignal<DrawnFlow[]> | null = null;
+  private readonly bars = document.createElement("canvas");
+  private readonly backend: Backend;
+  private readonly text: TextPainter;
+  private readonly axis: Axis;
+  private readonly overview: Overview;
+  private readonly list = new DrawList();
+  private readonly composer = new Composer(this.list);
+  private readonly tones = new Map<TraceId, Tones>();
+  private readonly times: number[] = [];
+  private tonesOf = ""; // what the tones were made of
+  private colors: Theme = themeOf(false);
+  private version = 0; // grows when tiles or names came
+  private asked = false;
+
+  constructor(
+    private readonly app: App,
+    tracks: HTMLElement,
+    axis: HTMLElement,
+    overview: HTMLElement,
+  ) {
+    tracks.append(this.bars, this.canvas);
+    this.backend = this.choose();
+    this.text = new TextPainter(this.canvas);
+    this.axis = new Axis(axis);
+    this.overview = new Overview(app, overview);
+    const resized = new ResizeObserver(() => this.redraw());
+    for (const element of [tracks, axis, overview]) resized.observe(element);
+  }
+
+  private choose(): Backend {
+    if (new URLSearchParams(location.search).get("webgl") !== "0") {
+      try {
+        return new WebGlBackend(this.bars, () => this.redraw());
+      } catch {
+        // A canvas that was asked for one kind of context may give no other.
+        const fresh = document.createElement("canvas");
+        this.bars.replaceWith(fresh);
+        return new Canvas2dBackend(fresh);
+      }
+    }
+    return new Canvas2dBackend(this.bars);
+  }
+
+  // Something changed that the signals do not tell: tiles, names, the theme.
+  changed(): void {
+    this.version++;
+    this.redraw();
+  }
+
+  redraw(): void {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => {
+      this.asked = false;
+      const before = performance.now();
+      this.frame();
+      this.times.push(performance.now() - before);
+      if (this.times.length > FRAMES) this.times.splice(0, this.times.length - FRAMES);
+    });
+  }
+
+  // Draws whenever something changed that can be seen.
+  follow(): void {
+    const { state } = this.app;
+    effect(() => {
+      const signals = [
+        state.range, state.whole, state.scroll, state.tracks, state.session, state.pointer, state.selected, state.hovered, state.area,
+        state.timing, state.marks, state.results, state.filter, state.colorBy, state.axis, state.collapsed, state.hidden, state.pinned,
+        state.moved, state.trackFilter, state.tool, this.flows,
+      ];
+      for (const signal of signals) void signal?.value;
+      this.redraw();
+    });
+  }
+
+  private scene(): Scene {
+    const { app } = this;
+    const { state } = app;
+    const dark = document.documentElement.dataset.theme === "dark";
+    if (dark !== this.colors.dark) this.colors = themeOf(dark);
+    const searching = [...state.results.value.values()].some((result) => result.count > 0) || state.query.value.q !== "";
+    const made = `${dark} ${state.colorBy.value} ${state.filter.value} ${app.names.revision} ${searching}`;
+    if (made !== this.tonesOf || this.results !== state.results.value) {
+      this.tonesOf = made;
+      this.results = state.results.value;
+      this.tones.clear();
+    }
+    const offsets = new Map(state.session.value?.traces.map((trace) => [trace.id, trace.offset_ns]) ?? []);
+    return {
+      layout: app.layout(), range: state.range.value, scroll: state.scroll.value, theme: this.colors, tiles: app.tiles,
+      offset: (trace) => offsets.get(trace) ?? 0,
+      tones: (trace) => this.tonesFor(trace, searching),
+    };
+  }
+
+  private results: unknown = null;
+
+  private tonesFor(trace: TraceId, searching: boolean): Tones {
+    let tones = this.tones.get(trace);
+    if (!tones) {
+      const { state, names } = this.app;
+      const hits = searching ? new Set(state.results.value.get(trace)?.names ?? []) : null;
+      tones = new Tones(trace, names, this.colors, state.colorBy.value === "category", hits, state.filter.value);
+      this.tones.set(trace, tones);
+    }
+    return tones;
+  }
+
+  private frame(): void {
+    const { app, list, canvas } = this;
+    const { state } = app;
+    const ratio = Math.min(4, window.devicePixelRatio || 1);
+    const width = Math.min(16384, Math.round(canvas.clientWidth * ratio));
+    const height = Math.min(16384, Math.round(canvas.clientHeight * ratio));
+    if (width <= 0 || height <= 0) return;
+    const scene = this.scene();
+    list.clear(width, height, ratio);
+    const seen = this.composer.tracks(scene);
+    const { ticks, note } = axisTicks(state, canvas.clientWidth);
+    const scale = width / (scene.range.until - scene.range.from);
+    for (const tick of ticks) {
+      const x = Math.round((tick.time - scene.range.from) * scale);
+      list.background.add(x, 0, 1, height, scene.theme.grid);
+    }
+    this.overlays(scene);
+    this.curves(scene);
+    this.backend.draw(list, scene.theme.background);
+    this.text.draw(list, scene.theme, app.names);
+    const pointer = state.pointer.value;
+    const perPixel = (scene.range.until - scene.range.from) / canvas.clientWidth;
+    const label = pointer ? formatTime(pointer.time, 10 ** Math.floor(Math.log10(Math.max(1, perPixel))), Math.max(1, Math.abs(pointer.time))) : "";
+    this.axis.draw(ticks, note, scene.range, pointer ? { time: pointer.time, label } : null, scene.theme, ratio);
+    const strip = this.overview.draw(scene, ratio, `${this.version} ${this.tonesOf}`);
+    const wants = wantsOf(seen, scene, width);
+    const now = wants.filter((want) => !want.ahead);
+    app.tiles.want([...now, ...strip, ...wants.filter((want) => want.ahead)]);
+  }
+
+  // What lies over the bars: areas, marks, timing, the pointer, what is selected and hovered.
+  private overlays(scene: Scene): void {
+    const { list } = this;
+    const { state } = this.app;
+    const { theme } = scene;
+    const { ratio, width } = list;
+    const thick = Math.max(1, Math.round(ratio));
+    const scale = width / (scene.range.until - scene.range.from);
+    for (const mark of state.marks.value) {
+      paintRange(list, scene, mark, null, theme.mark, 26);
+      const middle = ((mark.from + mark.until) / 2 - scene.range.from) * scale;
+      const name = mark.name ? `${mark.name}: ` : "";
+      const text = mark.until > mark.from ? `${name}${formatDuration(mark.until - mark.from)}` : mark.name;
+      if (middle > -100 && middle < width + 100) list.texts.push({ text, x: middle, y: 9 * ratio, tone: theme.mark, align: "center", boxed: true });
+    }
+    const area = state.area.value;
+    if (area) paintRange(list, scene, area, area.tracks ? this.bands(scene, new Set(area.tracks)) : null, theme.accent, 34);
+    const timing = state.timing.value;
+    if (timing) {
+      const ordered = { from: Math.min(timing.from, timing.until), until: Math.max(timing.from, timing.until) };
+      paintRange(list, scene, ordered, null, theme.text, 14);
+      const middle = Math.max(40 * ratio, Math.min(width - 40 * ratio, ((ordered.from + ordered.until) / 2 - scene.range.from) * scale));
+      const y = Math.max(26 * ratio, list.height / 2);
+      list.texts.push({ text: formatDuration(ordered.until - ordered.from, 6), x: middle, y, tone: theme.text, align: "center", boxed: true });
+    }
+    const pointer = state.pointer.value;
+    if (pointer) list.overlay.add(Math.floor(pointer.x * ratio), 0, 1, list.height, withAlpha(theme.pointer, 120));
+    const hovered = state.hovered.value;
+    if (hovered) {
+      for (const spot of spotOf(list, scene, hovered)) list.overlay.outline(spot.x, spot.y, spot.width, spot.height, thick, theme.hover, width);
+    }
+    for (const event of state.selected.value.slice(-2000)) {
+      for (const spot of spotOf(list, scene, event)) list.overlay.outline(spot.x, spot.y, spot.width, spot.height, 2 * thick, theme.accent, width);
+    }
+  }
+
+  // Where tracks stand now, in px.
+  private bands(scene: Scene, keys: ReadonlySet<string>): Spot[] {
+    const { list } = this;
+    const base = scene.layout.pinnedHeight - scene.scroll;
+    const band = (place: Place, top: number): Spot => ({
+      x: 0, y: Math.round((top + place.y) * list.ratio), width: list.width, height: Math.round(place.height * list.ratio),
+    });
+    const spots = scene.layout.places.filter((place) => keys.has(place.key)).map((place) => band(place, base));
+    for (const place of scene.layout.pinned) if (keys.has(place.key)) spots.push(band(place, 0));
+    return spots.filter((spot) => spot.y < list.height && spot.y + spot.height > 0);
+  }
+
+  private curves(scene: Scene): void {
+    const { list } = this;
+    const scale = list.width / (scene.range.until - scene.range.from);
+    const place = (end: FlowEnd): { x: number; y: number } | null => {
+      const found = scene.layout.find(end.key);
+      if (!found) return null;
+      const row = found.rows === 1 ? 0 : Math.min(end.depth, found.rows - 1);
+      const y = (scene.layout.pinnedHeight - scene.scroll + found.y + (row + 0.5) * found.rowHeight) * list.ratio;
+      return { x: Math.max(-1e5, Math.min(1e5, (end.time - scene.range.from) * scale)), y };
+    };
+    for (const flow of this.flows?.value ?? []) {
+      const from = place(flow.from);
+      const to = place(flow.to);
+      if (!from || !to || Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > list.width) continue;
+      list.curves.push({ x0: from.x, y0: from.y, x1: to.x, y1: to.y, backward: flow.backward });
+    }
+  }
+
+  // Times of the last frames in ms: the page's own work, without what the browser does with it.
+  frames(): number[] {
+    return [...this.times];
+  }
+
+  // What the last frame drew, for tests.
+  summary(): DrawSummary {
+    const { list, backend } = this;
+    const bars: DrawSummary["bars"] = [];
+    for (let n = 0; n < list.bars.count; n++) {
+      const [x, y, w, h] = list.bars.shorts.subarray(n * 6, n * 6 + 4);
+      bars.push([x, y, w, h, list.bars.words[n * 3 + 2]]);
+    }
+    const hatched: DrawSummary["hatched"] = [];
+    for (let n = 0; n < list.hatches.count; n++) {
+      const [x, y, w, h] = list.hatches.shorts.subarray(n * 6, n * 6 + 4);
+      hatched.push([x, y, w, h]);
+    }
+    const texts = list.texts.map((text) => text.text);
+    for (const [trace, spots] of list.labels) for (const spot of spots) texts.push(this.app.names.label(trace, spot.name));
+    return {
+      backend: backend.name, lost: backend instanceof WebGlBackend && backend.lost, width: list.width, height: list.height, rows: list.rows,
+      rects: {
+        background: list.background.count, bars: list.bars.count, marks: list.marks.count, hatches: list.hatches.count,
+        overlay: list.overlay.count,
+      },
+      labels: texts.length - list.texts.length, curves: list.curves.length, bars, hatched, texts,
+    };
+  }
+}

@@ -1,0 +1,44 @@
+// The account of a trace in words: what was read, what is shown, what is odd. Pure.
+import { formatCount, plural } from "./format";
+import type { Fidelity } from "./model";
+
+export interface Fact {
+  text: string;
+  problem: boolean;
+  list: string | null; // what fidelityList has of it
+}
+
+// One line: "138,373 of 138,373 slices, 0 dropped, 3,551 on lanes, 88 kernels before their launch".
+export function factsOf(fidelity: Fidelity): Fact[] {
+  const { slices, flows } = fidelity;
+  const facts: Fact[] = [
+    { text: `${formatCount(slices.shown)} of ${plural(slices.read, "slice")}`, problem: slices.shown !== slices.read, list: null },
+    { text: `${formatCount(slices.dropped)} dropped`, problem: slices.dropped > 0, list: null },
+    { text: `${formatCount(fidelity.on_lanes)} on lanes`, problem: false, list: fidelity.on_lanes ? "on-lanes" : null },
+    {
+      text: `${plural(fidelity.before_launch, "kernel")} before ${fidelity.before_launch === 1 ? "its" : "their"} launch`,
+      problem: fidelity.before_launch > 0, list: fidelity.before_launch ? "before-launch" : null,
+    },
+  ];
+  if (fidelity.lost) facts.push({ text: `${plural(fidelity.lost, "event")} lost in reading`, problem: true, list: null });
+  if (fidelity.repaired) facts.push({ text: `${formatCount(fidelity.repaired)} repaired`, problem: true, list: null });
+  if (flows.unbound) facts.push({ text: `${plural(flows.unbound, "flow")} without an end`, problem: true, list: "unbound-flows" });
+  if (flows.backward) facts.push({ text: `${plural(flows.backward, "flow")} backward in time`, problem: true, list: null });
+  return facts;
+}
+
+// Several traces: all of them added up.
+export function sumFidelity(all: readonly Fidelity[]): Fidelity {
+  const sum = (pick: (each: Fidelity) => number): number => all.reduce((total, each) => total + pick(each), 0);
+  return {
+    slices: { read: sum((each) => each.slices.read), shown: sum((each) => each.slices.shown), dropped: sum((each) => each.slices.dropped) },
+    on_lanes: sum((each) => each.on_lanes), before_launch: sum((each) => each.before_launch), events: sum((each) => each.events),
+    lost: sum((each) => each.lost), repaired: sum((each) => each.repaired), instants: sum((each) => each.instants),
+    counters: sum((each) => each.counters),
+    flows: {
+      count: sum((each) => each.flows.count), bound: sum((each) => each.flows.bound), unbound: sum((each) => each.flows.unbound),
+      backward: sum((each) => each.flows.backward),
+    },
+    ledger: all.flatMap((each) => each.ledger),
+  };
+}

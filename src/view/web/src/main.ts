@@ -1,0 +1,102 @@
+// The page: makes the parts and puts them where index.html has a place for them.
+import "./page.css";
+import { computed, effect } from "@preact/signals";
+import { attachA11y } from "./a11y";
+import type { App, Core } from "./app";
+import { Commands } from "./commands";
+import { mountDialogs } from "./dialogs";
+import { View } from "./draw/view";
+import { mountFidelity } from "./fidelity";
+import { attachFlows } from "./flows";
+import { Follower } from "./follow";
+import { attachDrop } from "./drop";
+import { addHandCommands } from "./hand_commands";
+import { Hands } from "./hands";
+import { attachInput } from "./input";
+import { makeLayout } from "./layout";
+import { Names } from "./names";
+import { mountPane } from "./pane";
+import { mountSearchBox } from "./searchbox";
+import { HttpSource } from "./source_http";
+import type { Source } from "./source";
+import { attachReading } from "./reading";
+import { newState } from "./state";
+import { TileCache } from "./tiles";
+import { attachTheme } from "./theme";
+import { mountToolbar } from "./toolbar";
+import { mountTrackList } from "./tracklist";
+import { attachUrl } from "./url";
+
+function element(id: string): HTMLElement {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no #${id}`);
+  return found;
+}
+
+// One line for people and screen readers; the server's health takes its place while there is something to say.
+function attachStatus(app: App): void {
+  const status = element("status");
+  effect(() => {
+    const health = app.tiles.health.value;
+    const message = app.state.message.value;
+    const shown = message?.error ? message : health.state !== "ok" ? { text: health.text, error: health.state === "failing" } : message;
+    status.textContent = shown?.text ?? "";
+    status.classList.toggle("error", shown?.error ?? false);
+  });
+}
+
+function start(source: Source): void {
+  const state = newState();
+  const layout = computed(() =>
+    makeLayout(state.tracks.value, {
+      collapsed: state.collapsed.value, hidden: state.hidden.value, pinned: state.pinned.value, moved: state.moved.value,
+      trackFilter: state.trackFilter.value,
+    }),
+  );
+  let view: View | null = null;
+  const redraw = (): void => view?.redraw();
+  const changed = (): void => view?.changed();
+  const core: Core = {
+    source, state, redraw,
+    commands: new Commands(),
+    names: new Names(source, changed),
+    tiles: new TileCache(source, changed),
+    layout: () => layout.value,
+  };
+  const tracks = element("tracks");
+  const app: App = Object.assign(core, {
+    hands: new Hands(core, () => ({ width: tracks.clientWidth, height: tracks.clientHeight })),
+  });
+  addHandCommands(app);
+  attachDrop(app);
+  view = new View(app, tracks, element("axis"), element("overview"));
+  view.flows = attachFlows(app);
+  mountToolbar(element("toolbar"), app);
+  mountSearchBox(element("search"), app);
+  mountTrackList(element("headers"), app);
+  mountPane(element("pane"), app);
+  mountFidelity(element("fidelity"), app);
+  mountDialogs(element("dialogs"), app);
+  attachInput(view.canvas, app);
+  attachA11y(app);
+  attachTheme(app);
+  attachReading(app, element("main"));
+  attachStatus(app);
+  attachUrl(app);
+  const follower = new Follower(app, () => {
+    app.tiles.clear();
+    app.names.clear();
+  });
+  void follower.run();
+  view.follow();
+  const shown = view;
+  window.heddle = { app, frames: () => shown.frames(), drawList: () => shown.summary() };
+}
+
+declare global {
+  interface Window {
+    heddle?: { app: App; frames(): number[]; drawList(): ReturnType<View["summary"]> };
+  }
+}
+
+start(new HttpSource());

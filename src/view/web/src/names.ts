@@ -1,0 +1,77 @@
+// Texts of name numbers: what is not known yet is asked for, many at a time; what is known never changes.
+import type { NameInfo, TraceId } from "./model";
+import type { Source } from "./source";
+
+const BATCH = 500; // ids a request
+const WAIT_MS = 15; // for more ids to come together
+
+interface TraceNames {
+  known: Map<number, NameInfo>;
+  wanted: Set<number>;
+  asking: boolean;
+  failures: number;
+}
+
+export class Names {
+  private readonly traces = new Map<TraceId, TraceNames>();
+  revision = 0; // grows when texts arrive
+
+  constructor(
+    private readonly source: Pick<Source, "names">,
+    private readonly onChange: () => void,
+  ) {}
+
+  // Undefined: not known yet, and asked for. 0 is no name.
+  get(trace: TraceId, id: number): NameInfo | undefined {
+    const names = this.of(trace);
+    const info = names.known.get(id);
+    if (!info && id !== 0 && !names.wanted.has(id)) this.want(trace, names, id);
+    return info;
+  }
+
+  // What to show of a name: its short form, "" as long as it is not known.
+  label(trace: TraceId, id: number): string {
+    const info = this.get(trace, id);
+    return info ? (info.short ?? info.text) : "";
+  }
+
+  // Another session: its numbers mean other texts.
+  clear(): void {
+    this.traces.clear();
+    this.revision++;
+  }
+
+  private of(trace: TraceId): TraceNames {
+    let names = this.traces.get(trace);
+    if (!names) {
+      names = { known: new Map(), wanted: new Set(), asking: false, failures: 0 };
+      this.traces.set(trace, names);
+    }
+    return names;
+  }
+
+  private want(trace: TraceId, names: TraceNames, id: number): void {
+    names.wanted.add(id);
+    if (names.asking) return;
+    names.asking = true;
+    setTimeout(() => void this.ask(trace, names), WAIT_MS);
+  }
+
+  private async ask(trace: TraceId, names: TraceNames): Promise<void> {
+    const ids = [...names.wanted].slice(0, BATCH).sort((a, b) => a - b);
+    try {
+      for (const info of await this.source.names(trace, ids)) names.known.set(info.id, info);
+      for (const id of ids) {
+        names.wanted.delete(id);
+        if (!names.known.has(id)) names.known.set(id, { id, text: "", category: "", role: "" });
+      }
+      names.failures = 0;
+      this.revision++;
+      if (this.traces.get(trace) === names) this.onChange();
+    } catch {
+      names.failures++; // tiles.ts tells people that the server fails; here it is asked again
+    }
+    if (names.wanted.size === 0) names.asking = false;
+    else setTimeout(() => void this.ask(trace, names), names.failures ? Math.min(8000, 250 << names.failures) : 0);
+  }
+}

@@ -1,0 +1,114 @@
+// From an event's number to the event in view: what every link of the panels does.
+import { signal } from "@preact/signals";
+import type { App } from "./app";
+import type { EventRef, TraceId, TrackInfo } from "./model";
+import { isAbort, messageOf } from "./request";
+import { trackKey, type Range, type TrackKey } from "./state";
+
+// px of the tracks that are in view; the list beside them knows (tracklist.tsx).
+export const viewHeight = signal(0);
+
+const LEAST_SHARE = 1 / 300; // of the view: an event narrower than this is zoomed to
+const ZOOMED_SHARE = 1 / 12;
+
+export function offsetOf(app: App, trace: TraceId): number {
+  return app.state.session.value?.traces.find((each) => each.id === trace)?.offset_ns ?? 0;
+}
+
+export function traceName(app: App, trace: TraceId): string {
+  const info = app.state.session.value?.traces.find((each) => each.id === trace);
+  if (!info) return `trace ${trace}`;
+  return info.rank === null || info.rank === undefined ? info.name : `rank ${info.rank}: ${info.name}`;
+}
+
+export function findTrack(app: App, key: TrackKey): TrackInfo | undefined {
+  return app.state.tracks.value.find((each) => trackKey(each.trace, each.id) === key);
+}
+
+// "python 1234 / stream 7"
+export function trackPath(app: App, key: TrackKey): string {
+  const names: string[] = [];
+  let track = findTrack(app, key);
+  for (let depth = 0; track && depth < 16; depth++) {
+    names.unshift(track.name);
+    track = track.parent === null ? undefined : findTrack(app, trackKey(track.trace, track.parent));
+  }
+  return names.join(" / ");
+}
+
+// The range in which an event can be seen, starting from one that is in view.
+export function rangeShowing(view: Range, start: number, duration: number): Range {
+  const span = Math.max(1, view.until - view.from);
+  const end = start + duration;
+  const wide = duration > span;
+  const narrow = duration > 0 && duration < span * LEAST_SHARE;
+  if (!wide && !narrow && start >= view.from && end <= view.until) return view;
+  const next = wide ? duration * 1.25 : narrow ? duration / ZOOMED_SHARE : span;
+  const middle = start + duration / 2;
+  return { from: middle - next / 2, until: middle + next / 2 };
+}
+
+// Opens what hides the track: sections above it, hiding, the filter of names.
+export function uncover(app: App, key: TrackKey): void {
+  const { state } = app;
+  const collapsed = new Map(state.collapsed.value);
+  const hidden = new Set(state.hidden.value);
+  let track = findTrack(app, key);
+  for (let depth = 0; track && depth < 16; depth++) {
+    const at = trackKey(track.trace, track.id);
+    hidden.delete(at);
+    if (collapsed.get(at) ?? track.collapsed) collapsed.set(at, false);
+    track = track.parent === null ? undefined : findTrack(app, trackKey(track.trace, track.parent));
+  }
+  if (hidden.size !== state.hidden.value.size) state.hidden.value = hidden;
+  if ([...collapsed].some(([at, value]) => state.collapsed.value.get(at) !== value)) state.collapsed.value = collapsed;
+  if (!app.layout().find(key) && state.trackFilter.value) state.trackFilter.value = "";
+}
+
+export function scrollTo(app: App, key: TrackKey, depth: number): void {
+  const layout = app.layout();
+  const place = layout.find(key);
+  if (!place || place.pinned) return;
+  const room = Math.max(place.rowHeight, viewHeight.value - layout.pinnedHeight);
+  const top = place.y + (place.summary ? 0 : Math.min(depth, place.rows - 1) * place.rowHeight);
+  const scroll = app.state.scroll.value;
+  if (top >= scroll && top + place.rowHeight <= scroll + room) return;
+  app.state.scroll.value = Math.max(0, Math.min(layout.height - room, top - room / 2));
+}
+
+export function reveal(app: App, ref: EventRef): void {
+  const key = trackKey(ref.trace, ref.track);
+  uncover(app, key);
+  const range = rangeShowing(app.state.range.value, ref.start + offsetOf(app, ref.trace), ref.duration);
+  if (range !== app.state.range.value) app.state.range.value = range;
+  scrollTo(app, key, ref.depth);
+}
+
+export function selectEvent(app: App, ref: EventRef): void {
+  app.state.selected.value = [ref];
+  reveal(app, ref);
+}
+
+let going: AbortController | null = null;
+
+// Selects an event of which only its row is known. The last of several calls wins.
+export async function goTo(app: App, trace: TraceId, kind: string, row: number): Promise<void> {
+  going?.abort();
+  const abort = new AbortController();
+  going = abort;
+  try {
+    const found = await app.source.event(trace, kind, row, abort.signal);
+    if (abort.signal.aborted) return;
+    selectEvent(app, {
+      trace, kind, row, track: found.track, depth: found.depth, start: found.start, duration: found.duration ?? 0, name: 0,
+    });
+  } catch (error) {
+    if (!isAbort(error)) app.state.message.value = { text: messageOf(error), error: true };
+  }
+}
+
+// A range of global time, in view with some room around it.
+export function showRange(app: App, from: number, until: number): void {
+  const room = Math.max(1, (until - from) * 0.25);
+  app.state.range.value = { from: from - room, until: until + room };
+}

@@ -1,0 +1,111 @@
+// Search: where the hits are, by track and by name.
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { App } from "./app";
+import { DataTable, type Column, type Sort } from "./datatable";
+import { formatCount, formatPercent, plural } from "./format";
+import type { NameInfo, TraceId, TrackId } from "./model";
+import { selectEvent, traceName, trackPath } from "./navigate";
+import { Waiting } from "./parts";
+import { isAbort, messageOf, useRequest } from "./request";
+import { countText, searchStatus, totalCount } from "./search";
+import { trackKey } from "./state";
+
+interface TrackRow {
+  trace: TraceId;
+  track: TrackId;
+  path: string;
+  count: number;
+  share: number;
+}
+
+export function SearchPanel({ app }: { app: App }): JSX.Element {
+  const query = app.state.query.value;
+  const results = app.state.results.value;
+  const status = searchStatus.value;
+  if (query.q === "") return <p class="note">Type into the search box above: all events of all traces are searched.</p>;
+  if (status.error) return <p class="note bad" role="alert"><span aria-hidden="true">⚠ </span>{status.error}</p>;
+  if (!results.size) return <p class="note">Searching …</p>;
+  const { count } = totalCount(results);
+  return (
+    <div class="stacked" aria-busy={status.running}>
+      <div class="bar">
+        <span>{countText(results)} {count === 1 ? "hit" : "hits"} of <bdi class="mono">{query.q}</bdi></span>
+        <span class="dim">in {query.in === "all" ? "names and arguments" : query.in === "args" ? "arguments" : "names"}, {status.ms.toFixed(1)} ms</span>
+      </div>
+      {count > 0 && (
+        <div class="split half">
+          <TrackHits app={app} total={count} />
+          <div class="main">{[...results].map(([trace, result]) => (
+            <NameHits key={trace} app={app} trace={trace} ids={result.names} count={result.names_count} titled={results.size > 1} />
+          ))}</div>
+        </div>
+      )}
+    </div>
+  );
+}
+
+let jumping: AbortController | null = null;
+
+// The first hit on a track at or after the left edge of the view, else the first one.
+async function goToHit(app: App, row: TrackRow): Promise<void> {
+  jumping?.abort();
+  const abort = new AbortController();
+  jumping = abort;
+  try {
+    const track = app.state.tracks.value.find((each) => each.trace === row.trace && each.id === row.track);
+    let from = (track?.start ?? 0) - 1;
+    // Hits of other tracks may come first: they are stepped over.
+    for (let tries = 0; tries < 64; tries++) {
+      const { next } = await app.source.search(row.trace, app.state.query.peek(), from, abort.signal, { track: row.track, row: -1 });
+      if (abort.signal.aborted || !next) return;
+      if (next.track === row.track) return selectEvent(app, { ...next, trace: row.trace });
+      from = next.start + 1;
+    }
+    app.state.message.value = { text: "Its first hit lies behind many hits on other tracks. Step with Enter.", error: false };
+  } catch (error) {
+    if (!isAbort(error)) app.state.message.value = { text: messageOf(error), error: true };
+  }
+}
+
+function TrackHits({ app, total }: { app: App; total: number }): JSX.Element {
+  const [sort, setSort] = useState<Sort>({ id: "count", down: true });
+  const results = app.state.results.value;
+  const several = results.size > 1;
+  const tracks = app.state.tracks.value;
+  const rows = useMemo<TrackRow[]>(() => [...results].flatMap(([trace, result]) =>
+    result.tracks.map(([track, count]) => ({
+      trace, track, count, share: count / total,
+      path: (several ? `${traceName(app, trace)} / ` : "") + trackPath(app, trackKey(trace, track)),
+    })),
+  ), [results, tracks]);
+  const columns = useMemo<Column<TrackRow>[]>(() => [
+    { id: "path", title: "Track", right: false, value: (row) => row.path, cell: (row) => (
+      <button type="button" class="link" title={`${row.path}\nClick: to its first hit`} onClick={() => void goToHit(app, row)}><bdi>{row.path}</bdi></button>
+    ) },
+    { id: "count", title: "Hits", width: 90, right: true, value: (row) => row.count, cell: (row) => formatCount(row.count) },
+    { id: "share", title: "Share", width: 80, right: true, value: (row) => row.count, cell: (row) => formatPercent(row.share) },
+  ], [app]);
+  return <div class="main"><DataTable label="Hits by track" columns={columns} rows={rows} sort={sort} onSort={setSort} /></div>;
+}
+
+function NameHits(props: { app: App; trace: TraceId; ids: number[]; count: number; titled: boolean }): JSX.Element | null {
+  const { app, trace, ids, count, titled } = props;
+  const [sort, setSort] = useState<Sort>({ id: "name", down: false });
+  const asked = useRequest<NameInfo[]>(ids.length ? `${trace}/${ids.join()}` : null, () => app.source.names(trace, [...ids].sort((a, b) => a - b)));
+  const columns = useMemo<Column<NameInfo>[]>(() => [
+    { id: "name", title: "Names that are found", right: false, value: (row) => row.text, cell: (row) => (
+      <button type="button" class="link" title={`${row.text}\nClick: search exactly this name`}
+        onClick={() => { app.state.query.value = { q: row.text, mode: "text", in: "names", case: true }; }}><bdi>{row.short ?? row.text}</bdi></button>
+    ) },
+    { id: "category", title: "Category", width: 130, right: false, value: (row) => row.category, cell: (row) => <bdi>{row.category}</bdi> },
+  ], [app]);
+  if (!ids.length) return null;
+  return (
+    <section class="fill">
+      {titled && <h4><bdi>{traceName(app, trace)}</bdi></h4>}
+      {count > ids.length && <p class="note">{formatCount(ids.length)} of {plural(count, "name")}</p>}
+      {asked.value ? <DataTable label="Names that are found" columns={columns} rows={asked.value} sort={sort} onSort={setSort} /> : <Waiting asked={asked} what="names" />}
+    </section>
+  );
+}

@@ -1,0 +1,68 @@
+// Questions to the server from a component: asked when their key changes, aborted when it changes again or the
+// component goes. The last answer stays until the next is there, so that nothing jumps.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+export interface Asked<T> {
+  value: T | null;
+  key: string | null; // what the value answers
+  error: string;
+  loading: boolean;
+  again(): void;
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+interface Answer<T> {
+  value: T | null;
+  key: string | null;
+  error: string;
+  errorKey: string | null;
+}
+
+// `key` null: nothing is asked, and there is no value. `wait`: ms that the key must not change before it is asked.
+export function useRequest<T>(key: string | null, ask: (signal: AbortSignal) => Promise<T>, wait = 0): Asked<T> {
+  const [answer, setAnswer] = useState<Answer<T>>({ value: null, key: null, error: "", errorKey: null });
+  const [attempt, setAttempt] = useState(0);
+  const question = useRef(ask);
+  question.current = ask;
+  useEffect(() => {
+    if (key === null) {
+      setAnswer({ value: null, key: null, error: "", errorKey: null });
+      return undefined;
+    }
+    const abort = new AbortController();
+    const start = (): void => {
+      question.current(abort.signal).then(
+        (value) => {
+          if (!abort.signal.aborted) setAnswer({ value, key, error: "", errorKey: null });
+        },
+        (error: unknown) => {
+          if (abort.signal.aborted || isAbort(error)) return;
+          setAnswer((last) => ({ ...last, error: messageOf(error), errorKey: key }));
+        },
+      );
+    };
+    const timer = setTimeout(start, wait);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [key, attempt, wait]);
+  const failed = answer.errorKey === key && key !== null;
+  return {
+    value: key === null ? null : answer.value,
+    key: answer.key,
+    error: failed ? answer.error : "",
+    loading: key !== null && answer.key !== key && !failed,
+    again: () => {
+      setAnswer((last) => ({ ...last, key: null, error: "", errorKey: null }));
+      setAttempt((count) => count + 1);
+    },
+  };
+}

@@ -1,0 +1,336 @@
+// What is done with selected events: find them again, step to the next one, follow flows, fit, mark, let go.
+import { formatDuration, plural } from "./format";
+import type { Core } from "./app";
+import { offsetOf, type Hit, type Spot } from "./at_pixel";
+import { addMark, neighbourMark } from "./marks";
+import type { EventDetail, EventRef, FlowInfo, TraceId } from "./model";
+import type { Motions } from "./motion";
+import { fitRange, middleOf, reveal } from "./nav";
+import { trackKey, type Range } from "./state";
+
+const MOST_SELECTED = 1000;
+
+export const sameEvent = (a: EventRef, b: EventRef): boolean =>
+  a.trace === b.trace && a.kind === b.kind && a.row === b.row && a.track === b.track;
+
+export const rangeOf = (app: Core, event: EventRef): Range => {
+  const from = event.start + offsetOf(app, event.trace);
+  return { from, until: from + event.duration };
+};
+
+export function say(app: Core, text: string, error = false): void {
+  app.state.message.value = { text, error };
+}
+
+const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
+
+// Runs something that asks the server; what goes wrong is told, and the answer of an older question is dropped.
+export class Asker {
+  private number = 0;
+
+  constructor(private readonly app: Core) {}
+
+  async ask<T>(question: () => Promise<T>): Promise<T | undefined> {
+    const mine = ++this.number;
+    try {
+      const answer = await question();
+      return mine === this.number ? answer : undefined;
+    } catch (error) {
+      if (mine === this.number && !isAbort(error)) say(this.app, error instanceof Error ? error.message : String(error), true);
+      return undefined;
+    }
+  }
+}
+
+// The whole of an event of which only kind and row are known. `near`: an event or link that says more.
+export async function findEvent(app: Core, trace: TraceId, kind: string, row: number): Promise<EventRef> {
+  const detail = await app.source.event(trace, kind, row);
+  const found = await app.source.step(trace, detail.track, detail.depth, detail.start + 1, "previous");
+  if (found && found.row === row) return { ...found, trace };
+  return { trace, track: detail.track, kind: detail.kind, row, depth: detail.depth, start: detail.start,
+    duration: detail.duration ?? 0, name: 0 };
+}
+
+// What a link of the URL says, completed; null if there is no such event (any more).
+export async function findStepped(
+  app: Core, trace: TraceId, track: number, depth: number, row: number, start: number,
+): Promise<EventRef | null> {
+  const found = await app.source.step(trace, track, depth, start + 1, "previous");
+  if (found && found.start === start && found.row === row) return { ...found, trace };
+  // Several without length may stand at one time: the server gives one of them, the table has all.
+  const info = app.state.tracks.value.find((one) => one.trace === trace && one.id === track);
+  if (!info?.events_kind) return null;
+  const event = await findEvent(app, trace, info.events_kind, row);
+  return event.start === start ? event : null;
+}
+
+// The event that a click means: on an aggregate the longest of the column.
+export async function eventOf(app: Core, hit: Hit, spot: Spot): Promise<EventRef | null> {
+  const track = spot.place?.track;
+  if (!track) return null;
+  const { trace } = track;
+  const offset = offsetOf(app, trace);
+  const plain = !spot.place?.summary && track.events_kind !== undefined;
+  if (hit.exact) {
+    if (plain) return hit.event;
+    const found = await app.source.step(trace, track.id, spot.place?.summary ? null : spot.depth, hit.event.start + 1, "previous");
+    return found ? { ...found, trace } : null;
+  }
+  if (track.events_kind !== undefined) return findEvent(app, trace, track.events_kind, hit.row);
+  // Rows of derived tracks and of sections are not of one table: the event there in order of time.
+  const depth = spot.place?.summary ? null : spot.depth;
+  const at = Math.floor(spot.time - offset);
+  const found = (await app.source.step(trace, track.id, depth, at + 1, "previous"))
+    ?? (await app.source.step(trace, track.id, depth, at, "next"));
+  return found ? { ...found, trace } : null;
+}
+
+export class SelectActions {
+  private readonly asker: Asker;
+  private flowAt: { of: EventRef; at: EventRef; direction: "in" | "out"; index: number; partners: Partner[] } | null = null;
+
+  constructor(private readonly app: Core, private readonly motions: Motions, private readonly width: () => number) {
+    this.asker = new Asker(app);
+  }
+
+  ask<T>(question: () => Promise<T>): Promise<T | undefined> {
+    return this.asker.ask(question);
+  }
+
+  current(): EventRef | null {
+    const { selected } = this.app.state;
+    return selected.value[selected.value.length - 1] ?? null;
+  }
+
+  // `add`: to what is selected, or away from it if it was.
+  select(event: EventRef, add = false): void {
+    const { state } = this.app;
+    const old = state.selected.value;
+    if (!add) state.selected.value = [event];
+    else if (old.some((one) => sameEvent(one, event))) state.selected.value = old.filter((one) => !sameEvent(one, event));
+    else state.selected.value = [...old, event].slice(-MOST_SELECTED);
+    if (!add) state.area.value = null;
+    if (state.selected.value.length > 0 && state.tab.value === null) state.tab.value = "details";
+    this.app.redraw();
+  }
+
+  // Select it and bring it into view, in time and in height.
+  goTo(event: EventRef): void {
+    this.select(event);
+    this.showTrack(event);
+    const { state } = this.app;
+    this.motions.go(reveal(this.motions.target(), rangeOf(this.app, event), state.whole.value, this.width()));
+    void this.announce(event);
+  }
+
+  // Open what hides the track of an event and scroll to its row.
+  showTrack(event: EventRef): void {
+    const { state } = this.app;
+    const info = state.tracks.value.find((one) => one.trace === event.trace && one.id === event.track);
+    if (!info) return;
+    let parent = info.parent;
+    const collapsed = new Map(state.collapsed.value);
+    const hidden = new Set(state.hidden.value);
+    const key = trackKey(info.trace, info.id);
+    hidden.delete(key);
+    // A collapsed track shows all its rows as one: only what is not on it has to be opened.
+    while (parent !== null) {
+      const above = state.tracks.value.find((one) => one.trace === event.trace && one.id === parent);
+      if (!above) break;
+      const aboveKey = trackKey(above.trace, above.id);
+      if (collapsed.get(aboveKey) ?? above.collapsed) collapsed.set(aboveKey, false);
+      hidden.delete(aboveKey);
+      parent = above.parent;
+    }
+    if (hidden.size !== state.hidden.value.size) state.hidden.value = hidden;
+    if ([...collapsed].some(([one, is]) => state.collapsed.value.get(one) !== is)) state.collapsed.value = collapsed;
+    const layout = this.app.layout();
+    if (layout.pinned.some((place) => place.key === key)) return;
+    const place = layout.find(key);
+    if (place) this.motions.show(place.y + (place.summary ? 0 : event.depth * place.rowHeight), place.rowHeight);
+  }
+
+  async announce(event: EventRef): Promise<void> {
+    const name = await this.nameOf(event);
+    const track = this.app.state.tracks.value.find((one) => one.trace === event.trace && one.id === event.track);
+    say(this.app, `${name}, ${formatDuration(event.duration)}, ${track?.name ?? ""}, starts at ${formatDuration(rangeOf(this.app, event).from)}`);
+  }
+
+  async nameOf(event: EventRef): Promise<string> {
+    const known = event.name === 0 ? undefined : this.app.names.get(event.trace, event.name);
+    if (known) return known.short ?? known.text;
+    try {
+      const asked = event.name === 0 ? [] : await this.app.source.names(event.trace, [event.name]);
+      return asked[0] ? (asked[0].short ?? asked[0].text) : "event";
+    } catch {
+      return "event"; // what is said is a help, its failure none of its own
+    }
+  }
+
+  // The next or previous event of the row; without a selection the first one in view, on the track that has the focus.
+  async step(forward: boolean): Promise<void> {
+    const event = this.current();
+    if (!event) {
+      await this.firstInView();
+      return;
+    }
+    const found = await this.ask(() =>
+      this.app.source.step(event.trace, event.track, event.depth, event.start, forward ? "next" : "previous"));
+    if (found === undefined) return;
+    if (found) this.goTo({ ...found, trace: event.trace });
+    else say(this.app, forward ? "This was the last event of its row." : "This was the first event of its row.");
+  }
+
+  async ends(last: boolean): Promise<void> {
+    const event = this.current();
+    if (!event) return;
+    const found = await this.ask(() => this.app.source.step(event.trace, event.track, event.depth, 0, last ? "last" : "first"));
+    if (found) this.goTo({ ...found, trace: event.trace });
+  }
+
+  async firstInView(track: { trace: TraceId; id: number } | null = null): Promise<void> {
+    const { state } = this.app;
+    const layout = this.app.layout();
+    const place = layout.at(state.scroll.value) ?? layout.places[0];
+    const chosen = track
+      ?? layout.places.slice(place ? layout.places.indexOf(place) : 0).find((one) => one.track.kind === "slices" && one.track.events > 0)?.track;
+    if (!chosen) return;
+    const from = Math.floor(state.range.value.from - offsetOf(this.app, chosen.trace));
+    const found = await this.ask(() => this.app.source.step(chosen.trace, chosen.id, null, from - 1, "next"));
+    if (found) this.goTo({ ...found, trace: chosen.trace });
+    else if (found === null) say(this.app, "No event of this track starts in view or later.");
+  }
+
+  // Events around and within the selected one: one row up or down, at its middle.
+  async moveDepth(down: boolean): Promise<void> {
+    const event = this.current();
+    if (!event) return;
+    const depth = event.depth + (down ? 1 : -1);
+    if (depth < 0) return;
+    const found = await this.ask(() => down
+      ? this.app.source.step(event.trace, event.track, depth, event.start - 1, "next")
+      : this.app.source.step(event.trace, event.track, depth, event.start + 1, "previous"));
+    if (found === undefined) return;
+    const inside = found && (down ? found.start < event.start + Math.max(event.duration, 1) : found.start + found.duration >= event.start);
+    if (found && inside) this.goTo({ ...found, trace: event.trace });
+    else say(this.app, down ? "Nothing lies below this event." : "Nothing lies above this event.");
+  }
+
+  // The next flow partner in a direction; a second press goes to the next of several.
+  async follow(direction: "in" | "out"): Promise<void> {
+    const selected = this.current();
+    if (!selected) {
+      say(this.app, "Select an event first: [ and ] follow its flows.");
+      return;
+    }
+    const back = this.flowAt;
+    const again = back !== null && back.direction === direction && sameEvent(back.at, selected) && back.partners.length > 1;
+    if (again) {
+      await this.visit(back.of, direction, back.partners, (back.index + 1) % back.partners.length);
+      return;
+    }
+    const detail = await this.ask(() => this.app.source.event(selected.trace, selected.kind, selected.row));
+    if (detail) await this.visit(selected, direction, partnersOf(detail, direction), 0);
+  }
+
+  private async visit(of: EventRef, direction: "in" | "out", partners: Partner[], index: number): Promise<void> {
+    const partner = partners[index];
+    if (!partner) {
+      say(this.app, direction === "out" ? "No flow leaves this event." : "No flow comes to this event.");
+      return;
+    }
+    const event = await this.ask(() => findEvent(this.app, of.trace, partner.kind, partner.row));
+    if (!event) return;
+    this.flowAt = { of, at: event, direction, index, partners };
+    this.goTo(event);
+    if (partners.length > 1) say(this.app, `${index + 1} of ${plural(partners.length, "partner")}: ${partner.name}`);
+  }
+
+  // ---- ranges --------------------------------------------------------------------------------------------------------
+
+  // What fitting and marking are about: the area, the selected events together, else what the timing tool measured.
+  range(): Range | null {
+    const { state } = this.app;
+    if (state.area.value) return { from: state.area.value.from, until: state.area.value.until };
+    const events = state.selected.value.map((event) => rangeOf(this.app, event));
+    if (events.length > 0) {
+      return { from: Math.min(...events.map((r) => r.from)), until: Math.max(...events.map((r) => r.until)) };
+    }
+    return state.timing.value;
+  }
+
+  fit(): void {
+    const range = this.range();
+    if (!range) {
+      say(this.app, "Nothing is selected to fit.");
+      return;
+    }
+    this.motions.go(fitRange(range, this.app.state.whole.value, this.width()));
+  }
+
+  fitWhole(): void {
+    this.motions.go(this.app.state.whole.value);
+  }
+
+  async mark(): Promise<void> {
+    const { state } = this.app;
+    // The timing tool's range first, if it is the tool: it was made to be marked.
+    const range = (state.tool.value === "time" ? state.timing.value : null) ?? this.range();
+    if (!range) {
+      say(this.app, "Nothing is selected to mark.");
+      return;
+    }
+    const only = state.selected.value.length === 1 && !state.area.value && range !== state.timing.value ? this.current() : null;
+    const name = only ? await this.nameOf(only) : "";
+    const { marks, mark } = addMark(state.marks.value, range, name);
+    if (!mark) {
+      say(this.app, "There are too many marks: remove some first.", true);
+      return;
+    }
+    state.marks.value = marks;
+    say(this.app, `${mark.name}: ${formatDuration(mark.until - mark.from)}`);
+    this.app.redraw();
+  }
+
+  goToMark(forward: boolean): void {
+    const { state } = this.app;
+    const mark = neighbourMark(state.marks.value, middleOf(this.motions.target()), forward);
+    if (mark) this.showMark(mark);
+    else say(this.app, "There are no marks. M makes one of what is selected.");
+  }
+
+  showMark(mark: Range & { name: string }): void {
+    this.motions.go(fitRange(mark, this.app.state.whole.value, this.width()));
+    say(this.app, `${mark.name}: ${formatDuration(mark.until - mark.from)}`);
+  }
+
+  // One thing a press: message, timing, area, selection, pane.
+  clear(): void {
+    const { state } = this.app;
+    if (state.message.value?.error) state.message.value = null;
+    else if (state.timing.value) state.timing.value = null;
+    else if (state.area.value) state.area.value = null;
+    else if (state.selected.value.length > 0) state.selected.value = [];
+    else if (state.tab.value !== null) state.tab.value = null;
+    else if (state.filter.value !== "none") state.filter.value = "none";
+    else state.message.value = null;
+    this.app.redraw();
+  }
+}
+
+interface Partner {
+  kind: string;
+  row: number;
+  name: string;
+}
+
+// Flows in a direction; a launch and its work count as a flow, too. Each event once.
+export function partnersOf(detail: EventDetail, direction: "in" | "out"): Partner[] {
+  const flows: Partner[] = (detail.flows ?? [])
+    .filter((flow: FlowInfo) => flow.direction === direction)
+    .map((flow) => ({ kind: "slice", row: flow.row, name: flow.name }));
+  const links = direction === "out" ? (detail.works ?? []) : detail.launch ? [detail.launch] : [];
+  for (const link of links) flows.push({ kind: "slice", row: link.row, name: link.name });
+  const seen = new Set<number>();
+  return flows.filter((flow) => !seen.has(flow.row) && seen.add(flow.row));
+}

@@ -1,0 +1,183 @@
+// Asks the server (docs/view-protocol.md).
+import type { EventRef, NameInfo, Session, Tile, TrackId, TrackInfo } from "./model";
+import type { EventDetail, Fidelity, FidelityList, FlameResult, FlowResult, SearchQuery, SearchResult, SelectResult } from "./model";
+import { parseKeeping } from "./json_digits";
+import type { Source } from "./source";
+import { decodeTiles } from "./tile_decode";
+
+// An answer of 400 and above; status 0: no answer at all.
+export class ServerError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+    this.name = "ServerError";
+  }
+}
+
+type Param = string | number | undefined;
+
+// "4,5,9-12": sorted numbers where three or more follow each other become a range.
+export function listOf(ids: readonly number[]): string {
+  const parts: string[] = [];
+  for (let k = 0; k < ids.length; ) {
+    let end = k;
+    while (end + 1 < ids.length && ids[end + 1] === ids[end] + 1) end++;
+    if (end - k >= 2) parts.push(`${ids[k]}-${ids[end]}`);
+    else for (let j = k; j <= end; j++) parts.push(String(ids[j]));
+    k = end + 1;
+  }
+  return parts.join(",");
+}
+
+const whole = (time: number): number => Math.round(time);
+
+export class HttpSource implements Source {
+  constructor(private readonly base: string = "api/") {}
+
+  private url(path: string, params: Record<string, Param>): string {
+    const query: string[] = [];
+    for (const [key, value] of Object.entries(params)) {
+      if (value !== undefined) query.push(`${key}=${encodeURIComponent(value).replace(/%2C/g, ",")}`);
+    }
+    return this.base + path + (query.length ? `?${query.join("&")}` : "");
+  }
+
+  private async ask(path: string, params: Record<string, Param>, signal?: AbortSignal): Promise<Response> {
+    let response: Response;
+    try {
+      response = await fetch(this.url(path, params), { signal, credentials: "same-origin" });
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new ServerError("The server does not answer. Is `heddle view` still running?", 0);
+    }
+    if (!response.ok) throw new ServerError(await messageOf(response), response.status);
+    return response;
+  }
+
+  private async json<T>(path: string, params: Record<string, Param>, signal?: AbortSignal): Promise<T> {
+    const response = await this.ask(path, params, signal);
+    try {
+      return (await response.json()) as T;
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new ServerError("The server's answer broke off.", 0);
+    }
+  }
+
+  session(after?: number, signal?: AbortSignal): Promise<Session> {
+    return this.json("session", { after }, signal);
+  }
+
+  async tracks(trace: number): Promise<{ revision: number; names: number; tracks: TrackInfo[] }> {
+    const answer = await this.json<{ revision: number; names: number; tracks: TrackInfo[] }>("tracks", { trace });
+    for (const track of answer.tracks) {
+      track.trace = trace;
+      track.parent = track.parent ?? null;
+      track.collapsed = track.collapsed ?? false;
+    }
+    return answer;
+  }
+
+  async tiles(trace: number, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal): Promise<Tile[]> {
+    const detail = summary ? "summary" : "rows";
+    const response = await this.ask("tiles", { trace, z, i, tracks: listOf(tracks), detail }, signal);
+    let bytes: ArrayBuffer;
+    try {
+      bytes = await response.arrayBuffer();
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new ServerError("The server's answer broke off.", 0);
+    }
+    return decodeTiles(bytes, z, i);
+  }
+
+  async names(trace: number, ids: number[]): Promise<NameInfo[]> {
+    return (await this.json<{ names: NameInfo[] }>("names", { trace, ids: listOf(ids) })).names;
+  }
+
+  // Arguments keep their digits (json_digits.ts).
+  async event(trace: number, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail> {
+    const response = await this.ask("event", { trace, kind, row }, signal);
+    return parseKeeping(await response.text(), "args") as EventDetail;
+  }
+
+  async step(trace: number, track: TrackId, depth: number | null, time: number, go: string): Promise<EventRef | null> {
+    const found = await this.json<Partial<EventRef>>("step", { trace, track, depth: depth ?? undefined, time: whole(time), go });
+    return found.row === undefined ? null : ({ ...found, trace } as EventRef);
+  }
+
+  async snap(trace: number, time: number, within: number, tracks: TrackId[]): Promise<{ time: number; track: TrackId; row: number; edge: string } | null> {
+    const params = { trace, time: whole(time), within: Math.max(1, Math.ceil(within)), tracks: tracks.length ? listOf(tracks) : undefined };
+    const found = await this.json<{ time?: number; track: TrackId; row: number; edge: string }>("snap", params);
+    return found.time === undefined ? null : { ...found, time: found.time };
+  }
+
+  async search(trace: number, query: SearchQuery, from: number, signal?: AbortSignal, behind?: { track: TrackId; row: number }): Promise<SearchResult> {
+    const params = { trace, q: query.q, mode: query.mode, in: query.in, case: query.case ? 1 : undefined, from: whole(from), ...behind };
+    const result = await this.json<SearchResult>("search", params, signal);
+    for (const hit of [result.next, result.previous]) if (hit) hit.trace = trace;
+    if (result.next?.row === undefined) delete result.next;
+    if (result.previous?.row === undefined) delete result.previous;
+    return result;
+  }
+
+  select(trace: number, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal): Promise<SelectResult> {
+    const params = { trace, from: whole(from), until: whole(until), tracks: tracks ? listOf(tracks) : undefined, sort };
+    return this.json("select", params, signal);
+  }
+
+  flows(trace: number, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult> {
+    const params = {
+      trace, from: whole(from), until: whole(until), row: what.row, category: what.category, all: what.all ? 1 : undefined,
+      tracks: tracks ? listOf(tracks) : undefined,
+    };
+    return this.json("flows", params, signal);
+  }
+
+  flame(trace: number, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult> {
+    return this.json("flame", { trace, from: whole(from), until: whole(until), of, by }, signal);
+  }
+
+  fidelity(trace: number): Promise<Fidelity> {
+    return this.json("fidelity", { trace });
+  }
+
+  async fidelityList(trace: number, what: string, at: number): Promise<FidelityList> {
+    const list = await this.json<FidelityList & { events: { name_text?: string; name: number | string }[] }>("fidelity/list", { trace, what, at });
+    for (const event of list.events) event.trace = trace;
+    return list;
+  }
+
+  cropUrl(trace: number, from: number, until: number, format: string): string {
+    return this.url("crop", { trace, from: whole(from), until: whole(until), format });
+  }
+
+  // fetch tells nothing of what was sent; XMLHttpRequest does.
+  open(file: File, progress: (done: number, total: number) => void): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      request.open("POST", this.url("open", { name: file.name }));
+      request.responseType = "json";
+      request.upload.onprogress = (event) => progress(event.loaded, event.total);
+      request.onerror = () => reject(new ServerError("The server does not take the file.", 0));
+      request.onload = () => {
+        const answer = request.response as { trace?: number; error?: string } | null;
+        if (request.status < 400 && answer && typeof answer.trace === "number") resolve(answer.trace);
+        else reject(new ServerError(answer?.error ?? `The server says ${request.status}.`, request.status));
+      };
+      request.send(file);
+    });
+  }
+}
+
+async function messageOf(response: Response): Promise<string> {
+  try {
+    const body = (await response.json()) as { error?: unknown };
+    if (typeof body.error === "string") return body.error;
+  } catch {
+    // not JSON: something between the page and the server
+  }
+  return `The server says ${response.status}.`;
+}

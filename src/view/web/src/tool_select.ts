@@ -1,0 +1,134 @@
+// The selection tool: a click selects an event, a drag a box of time and tracks.
+import type { App } from "./app";
+import { hitAt, placeAt, type Spot } from "./at_pixel";
+import { formatShort } from "./format";
+import { firstBelow, type Layout, type Place } from "./layout";
+import type { TrackInfo } from "./model";
+import { timeAt } from "./nav";
+import { eventOf, say } from "./select_actions";
+import { trackKey, type TrackKey } from "./state";
+import type { Drag, Modifiers, ToolHandler, ToolPlace } from "./tools";
+
+// Places that px [top, bottom] of the canvas touch.
+export function placesBetween(layout: Layout, scroll: number, top: number, bottom: number): Place[] {
+  const out = layout.pinned.filter((place) => place.y < bottom && place.y + place.height > top);
+  if (bottom <= layout.pinnedHeight) return out;
+  const from = Math.max(top, layout.pinnedHeight) - layout.pinnedHeight + scroll;
+  const until = bottom - layout.pinnedHeight + scroll;
+  for (let k = firstBelow(layout.places, from); k < layout.places.length; k++) {
+    const place = layout.places[k] as Place;
+    if (place.y >= until) break;
+    out.push(place);
+  }
+  return out;
+}
+
+// The tracks with events that a box means: a collapsed section stands for all below it, an open one only if nothing
+// else was met.
+export function tracksOf(places: readonly Place[], tracks: readonly TrackInfo[]): TrackKey[] {
+  const keys = new Set<TrackKey>();
+  const sections: Place[] = [];
+  for (const place of places) {
+    if (place.track.kind !== "section") keys.add(place.key);
+    else if (place.collapsed) sections.push(place);
+  }
+  if (keys.size === 0 && sections.length === 0) sections.push(...places);
+  if (sections.length > 0) {
+    const inside = new Set(sections.map((place) => place.key));
+    for (const track of tracks) { // parents come before children
+      const key = trackKey(track.trace, track.id);
+      if (track.parent !== null && inside.has(trackKey(track.trace, track.parent))) inside.add(key);
+      if (inside.has(key) && track.kind !== "section") keys.add(key);
+    }
+  }
+  return [...keys];
+}
+
+export function clickSelects(place: ToolPlace, spot: Spot, modifiers: Modifiers): void {
+  const { app, canvas } = place;
+  const add = modifiers.ctrl || modifiers.shift;
+  const hit = hitAt(app, spot, canvas.clientWidth);
+  if (!hit) {
+    if (!add) {
+      app.state.selected.value = [];
+      app.state.area.value = null;
+      app.redraw();
+    }
+    return;
+  }
+  void app.hands.actions.ask(() => eventOf(app, hit, spot)).then((event) => {
+    if (event === null) say(app, "There is no event of its own here: zoom in or open the section.");
+    else if (event) {
+      app.hands.actions.select(event, add);
+      void app.hands.actions.announce(event);
+      if (!hit.exact && hit.count > 1) say(app, `The longest of ${hit.count.toLocaleString("en")} events here: zoom in to see each.`);
+    }
+  });
+}
+
+function boxDrag(place: ToolPlace, from: Spot): Drag {
+  const { app, canvas, rubber } = place;
+  const startTime = from.time;
+  const startScroll = app.state.scroll.value;
+  const bounds = (spot: Spot): { top: number; bottom: number } => {
+    // The start stays on its track while the tracks scroll, unless it is a pinned one.
+    const startY = from.y < app.layout().pinnedHeight ? from.y : from.y - (app.state.scroll.value - startScroll);
+    return { top: Math.min(startY, spot.y), bottom: Math.max(startY, spot.y) };
+  };
+  const times = (spot: Spot): { from: number; until: number } => {
+    const time = timeAt(app.state.range.value, canvas.clientWidth, Math.max(0, Math.min(canvas.clientWidth, spot.x)));
+    const { whole } = app.state;
+    const clamp = (t: number): number => Math.max(whole.value.from, Math.min(whole.value.until, t));
+    return { from: Math.floor(clamp(Math.min(startTime, time))), until: Math.ceil(clamp(Math.max(startTime, time))) };
+  };
+  return {
+    move(spot) {
+      const range = app.state.range.value;
+      const width = canvas.clientWidth;
+      const { top, bottom } = bounds(spot);
+      const x = ((startTime - range.from) / (range.until - range.from)) * width;
+      const box = { left: Math.min(x, spot.x), top, width: Math.abs(spot.x - x), height: bottom - top };
+      const time = times(spot);
+      rubber.show(box, formatShort(time.until - time.from));
+    },
+    end(spot) {
+      rubber.hide();
+      const { top, bottom } = bounds(spot);
+      const time = times(spot);
+      const places = placesBetween(app.layout(), app.state.scroll.value, top, bottom);
+      const tracks = tracksOf(places, app.state.tracks.value);
+      if (tracks.length === 0 || time.until <= time.from) return;
+      app.state.selected.value = [];
+      app.state.area.value = { ...time, tracks };
+      if (app.state.tab.value === null || app.state.tab.value === "details") app.state.tab.value = "selection";
+      say(app, `${formatShort(time.until - time.from)} on ${tracks.length === 1 ? "1 track" : `${tracks.length} tracks`}`);
+      app.redraw();
+    },
+    cancel() {
+      rubber.hide();
+    },
+  };
+}
+
+// Two clicks: fit the event, or open and close a section.
+export function doubleClick(app: App, canvas: HTMLElement, spot: Spot): void {
+  const hit = hitAt(app, spot, canvas.clientWidth);
+  const found = placeAt(app, spot.y);
+  if (found && found.place.track.kind === "section") {
+    const collapsed = new Map(app.state.collapsed.value);
+    collapsed.set(found.place.key, !found.place.collapsed);
+    app.state.collapsed.value = collapsed;
+  } else if (hit && !hit.exact) {
+    app.hands.motions.go({ from: spot.time - app.hands.nsPerPx() * 20, until: spot.time + app.hands.nsPerPx() * 20 });
+  } else if (hit) {
+    app.hands.actions.fit();
+  }
+}
+
+export function selectTool(place: ToolPlace): ToolHandler {
+  return {
+    cursor: "default",
+    drag: (from) => boxDrag(place, from),
+    click: (spot, modifiers) => clickSelects(place, spot, modifiers),
+  };
+}

@@ -1,0 +1,240 @@
+// page_select.test.mjs - the exact table of what is selected, search, flows, fidelity and flame, against the file
+import assert from "node:assert/strict";
+import {busyTime, gapsOf, onTrack, readChrome, tableOf} from "./oracle.mjs";
+import {drawn, file, open, pointAt, placeOf, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
+
+const small = readChrome(file("small.json")), busy = readChrome(file("busy37.json"));
+const near = (a, b, what) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${what}: ${a}, not ${b}`);
+
+// What the server says of a range in trace time, held against the events of the file.
+function assertSelected(result, tracks, from, end) {
+  const all = tracks.flat().sort((a, b) => a.start - b.start || b.end - a.end);
+  const table = tableOf(tracks, from, end);
+  assert.equal(result.span, end - from);
+  assert.equal(result.busy, busyTime(all, from, end), "busy");
+  assert.equal(result.idle, end - from - busyTime(all, from, end), "idle");
+  assert.equal(result.events, table.reduce((a, row) => a + row.count, 0), "events");
+  assert.equal(result.names, table.length, "names");
+  const gaps = gapsOf(all, from, end);
+  assert.equal(result.gaps.count, gaps.length, "gaps");
+  assert.equal(result.gaps.total, gaps.reduce((a, g) => a + g.duration, 0), "time of gaps");
+  assert.deepEqual(result.gaps.longest.map(g => g.duration), gaps.map(g => g.duration).sort((a, b) => b - a).slice(0, 10));
+  assert.equal(result.table.length, table.length);
+  for (const wanted of table) {
+    const row = result.table.find(r => r.text === wanted.text);
+    assert.ok(row, `no row of ${wanted.text}`);
+    for (const key of ["count", "total", "self", "p50", "p99", "min", "max"]) assert.equal(row[key], wanted[key], `${wanted.text}: ${key}`);
+    near(row.mean, wanted.mean, `${wanted.text}: mean`);
+    near(row.share, wanted.share, `${wanted.text}: share`);
+  }
+}
+const select = (page, from, end, ids) => page.evaluate(([from, end, ids]) =>
+  window.heddle.app.source.select(0, from, end, ids, "total"), [from, end, ids]);
+
+test("the table is that of the file: whole, cut, one track, several, nothing", async page => {
+  await open(page, "small.json");
+  const tracks = {main: [100, 100], autograd: [100, 101], "stream 7": [0, 7], "stream 20": [0, 20]}, ids = {};
+  for (const name of Object.keys(tracks)) ids[name] = (await trackOf(page, name)).id;
+  for (const names of [["main"], ["stream 7"], ["stream 7", "stream 20"], Object.keys(tracks)]) {
+    for (const [from, end] of [[0, 3000000], [123456, 1234567], [210000, 210001], [430000, 690000], [2999999, 3000000], [350000, 351000]]) {
+      const result = await select(page, from, end, names.map(name => ids[name]));
+      assertSelected({...result, gaps: {...result.gaps, longest: result.gaps.longest}},
+        names.map(name => onTrack(small, ...tracks[name]).map(s => ({...s, start: s.start - small.start, end: s.end - small.start}))), from, end);
+    }
+  }
+});
+
+test("the table of 20,000 kernels has exact percentiles", async page => {
+  await open(page, "busy37.json");
+  const stream = await trackOf(page, "stream 7"), slices = onTrack(busy, 0, 7);
+  for (const [from, end] of [[0, 100000000], [33333333, 66666666], [50000000, 50100000]]) {
+    assertSelected(await select(page, from, end, [stream.id]), [slices], from, end);
+  }
+});
+
+test("a box dragged over two streams selects them, and the pane has their table", async page => {
+  await open(page, "small.json");
+  const seven = await trackOf(page, "stream 7"), twenty = await trackOf(page, "stream 20");
+  await show(page, 0, 3000000);
+  const a = await placeOf(page, seven), b = await placeOf(page, twenty);
+  const from = {x: a.x + a.width * 0.2, y: a.y + 2}, to = {x: a.x + a.width * 0.8, y: b.y + b.height - 2};
+  await page.mouse.move(from.x, from.y);
+  await page.mouse.down();
+  await page.mouse.move((from.x + to.x) / 2, (from.y + to.y) / 2, {steps: 3});
+  await page.mouse.move(to.x, to.y, {steps: 3});
+  await page.mouse.up();
+  await until(page, () => window.heddle.app.state.area.value !== null, null, "an area is selected");
+  const area = await state(page, "area");
+  assert.ok(area.tracks.includes(`0.${seven.id}`) && area.tracks.includes(`0.${twenty.id}`), JSON.stringify(area));
+  // Within two pixels.
+  assert.ok(Math.abs(area.from - 600000) < 6000 && Math.abs(area.until - 2400000) < 6000, JSON.stringify(area));
+  await setState(page, "tab", "selection");
+  await page.waitForFunction(() => /AllReduce/.test(document.querySelector("#pane").textContent));
+  const text = await page.textContent("#pane");
+  const count = small.slices.filter(s => s.pid === "0" && s.start - small.start < area.until && s.end - small.start > area.from
+    && /sgemm/.test(s.name)).length;
+  const cells = await page.evaluate(() => {
+    const row = [...document.querySelectorAll("#pane [role=row], #pane tr")].find(r => /sgemm/.test(r.textContent));
+    return row ? [...row.children].map(c => c.textContent.trim()) : null;
+  });
+  assert.ok(cells && cells.includes(String(count)), `${cells} has no ${count}: ${text.slice(0, 300)}`);
+});
+
+test("Ctrl+click adds an event to the selection and takes it away", async page => {
+  await open(page, "small.json");
+  const stream = await trackOf(page, "stream 7");
+  await show(page, 150000, 700000);
+  const one = await pointAt(page, stream, 275000), two = await pointAt(page, stream, 550000);
+  await page.mouse.click(one.x, one.y);
+  await until(page, () => window.heddle.app.state.selected.value.length === 1);
+  await page.keyboard.down("Control");
+  await page.mouse.click(two.x, two.y);
+  await until(page, () => window.heddle.app.state.selected.value.length === 2, null, "two are selected");
+  await page.mouse.click(two.x, two.y);
+  await page.keyboard.up("Control");
+  await until(page, () => window.heddle.app.state.selected.value.length === 1, null, "one is left");
+  assert.equal((await state(page, "selected"))[0].start, 200000);
+});
+
+// ---- search ----
+
+async function search(page, q, more = {}) {
+  await setState(page, "query", {q, mode: "text", in: "names", case: false, ...more});
+  await until(page, () => window.heddle.app.state.results.value.get(0) !== undefined, null, "there is a result");
+  return page.evaluate(query => window.heddle.app.source.search(0, query, -1e15), {q, mode: "text", in: "names", case: false, ...more});
+}
+const hits = match => small.slices.filter(s => match(s.name)).length;
+
+test("a search counts what the file has", async page => {
+  await open(page, "small.json");
+  const isOf = tracks => tracks.reduce((a, [, n]) => a + n, 0);
+  for (const [q, more, match] of [
+    ["sgemm", {}, n => n.includes("sgemm")], ["SGEMM", {}, n => n.includes("sgemm")], ["SGEMM", {case: true}, () => false],
+    ["^aten::(linear|relu)$", {mode: "regex"}, n => /^aten::(linear|relu)$/.test(n)],
+    ["cuda*Kernel", {mode: "glob"}, n => /^cuda.*Kernel$/.test(n)],
+    ["(", {}, n => n.includes("(")], ["nothing has this", {}, () => false], ["\u00fc", {}, () => false]]) {
+    const result = await search(page, q, more);
+    assert.equal(result.count, hits(match), `${q} ${JSON.stringify(more)}`);
+    assert.equal(isOf(result.tracks), result.count, "and by track");
+    assert.equal(result.buckets.reduce((a, b) => a + b, 0), result.count, "and by time");
+    assert.equal(result.buckets.length, 512);
+  }
+});
+
+test("a search in the arguments finds what is written there", async page => {
+  await open(page, "small.json");
+  const count = small.slices.filter(s => JSON.stringify(s.args ?? {}).includes("allreduce")).length;
+  assert.equal((await search(page, "allreduce", {in: "args"})).count, count);
+});
+
+test("a regex that is none is a message, not an exception", async page => {
+  await open(page, "small.json");
+  await setState(page, "query", {q: "(((", mode: "regex", in: "names", case: false});
+  await page.waitForFunction(() => /regex|expression|parenthes|bracket|\(\(\(/i.test(document.querySelector("#search").textContent
+    + document.querySelector("#status").textContent), null, {timeout: 8000});
+  await setState(page, "query", {q: "sgemm", mode: "text", in: "names", case: false});
+  await until(page, () => window.heddle.app.state.results.value.get(0)?.count > 0, null, "the next search works");
+}, {expects: [/400/]});
+
+test("/ goes to the search box, Enter steps through the hits in time, Shift+Enter back", async page => {
+  await open(page, "small.json");
+  await page.keyboard.press("/");
+  await page.keyboard.type("AllReduce");
+  await until(page, () => window.heddle.app.state.results.value.get(0)?.count === 3, null, "three hits");
+  assert.match(await page.textContent("#search"), /3/);
+  const starts = [];
+  for (const key of ["Enter", "Enter", "Enter", "Shift+Enter"]) {
+    const before = JSON.stringify(await state(page, "selected"));
+    await page.keyboard.press(key);
+    await until(page, before => JSON.stringify(window.heddle.app.state.selected.value) !== before, before, `${key} goes on`);
+    starts.push((await state(page, "selected")).at(-1).start);
+  }
+  assert.deepEqual(starts, [500000, 1500000, 2500000, 1500000]);
+  const range = await state(page, "range");
+  assert.ok(range.from <= 1500000 && range.until >= 1500000, "the hit is in view");
+});
+
+test("the filter dims or hides what the search does not find", async page => {
+  await open(page, "small.json");
+  await setState(page, "query", {q: "sgemm", mode: "text", in: "names", case: false});
+  await until(page, () => window.heddle.app.state.results.value.get(0)?.count > 0);
+  const summary = async filter => {
+    await setState(page, "filter", filter);
+    await settled(page);
+    await drawn(page);
+    return page.evaluate(() => window.heddle.drawList());
+  };
+  const none = await summary("none"), dim = await summary("dim"), hide = await summary("hide");
+  assert.notDeepEqual(dim, none, "dimmed is seen");
+  assert.notDeepEqual(hide, none, "hidden is seen");
+  assert.deepEqual(await summary("none"), none, "and it is as before");
+});
+
+// ---- flows ----
+
+test("the arrows of a launch end at its kernel", async page => {
+  await open(page, "small.json");
+  const result = await page.evaluate(() => window.heddle.app.source.flows(0, {all: true}, 0, 3000000, null));
+  const starts = small.flows.filter(f => f.phase === "s").length;
+  assert.equal(result.count, starts);
+  assert.deepEqual(new Map(result.categories), new Map([["ac2g", 15], ["fwdbwd", 3], ["dataflow", 1]]));
+  const backward = result.flows.filter(f => f[6]);
+  assert.deepEqual(backward.map(f => [f[2], f[5]]).sort((a, b) => a[0] - b[0]), [[2400000, 2395000], [2500000, 200000]]);
+});
+
+test("[ and ] follow the arrows of the selected event", async page => {
+  await open(page, "small.json");
+  const stream = await trackOf(page, "stream 7"), main = await trackOf(page, "main");
+  await show(page, 0, 700000);
+  const at = await pointAt(page, stream, 275000);
+  await page.mouse.click(at.x, at.y);
+  await until(page, () => window.heddle.app.state.selected.value.length === 1);
+  const go = async (key, track) => {
+    await page.keyboard.press(key);
+    await until(page, track => window.heddle.app.state.selected.value.at(-1)?.track === track, track, `${key} goes to track ${track}`);
+  };
+  await go("[", main.id);
+  assert.equal((await state(page, "selected")).at(-1).start, 120000);
+  await go("]", stream.id);
+  assert.equal((await state(page, "selected")).at(-1).start, 200000);
+});
+
+test("arrows are drawn for the selection, a category, all in view, or not", async page => {
+  await open(page, "small.json");
+  const arrows = async mode => {
+    await setState(page, "flows", mode);
+    await settled(page);
+    await page.waitForTimeout(300);
+    await drawn(page);
+    return (await page.evaluate(() => window.heddle.drawList())).flows;
+  };
+  assert.equal(await arrows({mode: "all"}), 19);
+  assert.equal(await arrows({mode: "category", category: "fwdbwd"}), 3);
+  assert.equal(await arrows({mode: "off"}), 0);
+});
+
+// ---- fidelity and flame ----
+
+test("the fidelity line counts, a click lists", async page => {
+  await open(page, "small.json");
+  await page.waitForFunction(() => /51 of 51 slices/.test(document.querySelector("#fidelity").textContent));
+  const text = await page.textContent("#fidelity");
+  assert.match(text, /0 dropped/);
+  assert.match(text, /1 on lanes/);
+  assert.match(text, /1 kernel before its launch|1 kernels before their launch/);
+  await page.click("#fidelity >> text=/before/");
+  await page.waitForFunction(() => /vectorized_elementwise|Relu/.test(document.querySelector("#pane").textContent));
+});
+
+test("the flame graph of the range has the GPU time of the file", async page => {
+  await open(page, "small.json");
+  const flame = await page.evaluate(() => window.heddle.app.source.flame(0, 0, 3000000, "gpu-time", "nothing"));
+  const total = onTrack(small, 0).reduce((a, s) => a + s.end - s.start, 0);
+  assert.equal(flame.total, total);
+  await setState(page, "area", {from: 0, until: 3000000, tracks: null});
+  await setState(page, "tab", "flame");
+  await page.waitForFunction(() => /sgemm|forward/.test(document.querySelector("#pane").textContent
+    + [...document.querySelectorAll("#pane [aria-label]")].map(e => e.getAttribute("aria-label")).join()));
+});
+
+await run();

@@ -1,0 +1,181 @@
+// page_trouble.test.mjs - a server that is slow, fails, goes away, comes back as another; a browser without WebGL
+import assert from "node:assert/strict";
+import {launch, watch} from "./browser.mjs";
+import {drawn, file, folder, heddle, open, program, run, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
+import {startProxy, startView} from "./server.mjs";
+
+const isTiles = path => path.startsWith("/api/tiles");
+
+// A page behind a proxy that follows `rule`; what the browser itself says of answers that fail is no trouble.
+async function withProxy(page, troubles, names, rule, body) {
+  const proxy = await startProxy((await view(...names)).url);
+  try {
+    if (rule) proxy.rule = rule;
+    await page.goto(proxy.url);
+    await body(proxy);
+  } finally {
+    troubles.splice(0, troubles.length, ...troubles.filter(t => !/Failed to load resource|net::ERR_/.test(t)));
+    await proxy.stop();
+  }
+}
+const ready = page => page.waitForFunction(() => window.heddle?.app.state.tracks.value.length > 0
+  && window.heddle.app.state.session.value.traces.every(t => t.state === "ready"));
+
+test("while a server is slow, what is not there is hatched, never idle", async (page, {troubles}) => {
+  await withProxy(page, troubles, ["busy37.json"], path => isTiles(path) ? {delay: 2000} : undefined, async () => {
+    await ready(page);
+    await drawn(page);
+    const list = await page.evaluate(() => window.heddle.drawList());
+    assert.ok(list.hatched > 0, `hatched at first: ${JSON.stringify(list).slice(0, 300)}`);
+    await settled(page);
+    assert.equal((await page.evaluate(() => window.heddle.drawList())).hatched, 0, "and loaded at last");
+    // What was loaded stands in for what is not, when zooming in.
+    const whole = await state(page, "whole"), quarter = (whole.until - whole.from) / 4;
+    await setState(page, "range", {from: whole.from + quarter, until: whole.from + 2 * quarter});
+    await drawn(page);
+    const zoomed = await page.evaluate(() => window.heddle.drawList());
+    assert.equal(zoomed.hatched, 0, "nothing is hatched: the tiles above stand in");
+    assert.ok(zoomed.bars > 0, "and are drawn");
+    await settled(page);
+  });
+});
+
+test("a slow server is said to be slow", async (page, {troubles}) => {
+  await withProxy(page, troubles, ["small.json"], path => isTiles(path) ? {delay: 5000} : undefined, async proxy => {
+    await page.waitForFunction(() => /slow/i.test(document.querySelector("#status").textContent), null, {timeout: 8000});
+    proxy.rule = () => undefined;
+    await settled(page);
+    await page.waitForFunction(() => document.querySelector("#status").textContent === "");
+  });
+});
+
+for (const [what, rule] of [["says 500", {status: 500}], ["says 503", {status: 503}], ["cuts the line", {cut: "before"}],
+  ["cuts the line within an answer", {cut: "within"}]]) {
+  test(`a server that ${what} is reported, and asked again until it is well`, async (page, {troubles}) => {
+    await withProxy(page, troubles, ["small.json"], path => isTiles(path) ? rule : undefined, async proxy => {
+      await ready(page);
+      await page.waitForFunction(() => document.querySelector("#status").textContent.length > 10, null, {timeout: 8000});
+      assert.ok((await page.evaluate(() => window.heddle.drawList())).hatched > 0, "what is missing is hatched");
+      const asked = proxy.asked.filter(isTiles).length;
+      await page.waitForTimeout(1500);
+      assert.ok(proxy.asked.filter(isTiles).length - asked < 10, "it is not hammered");
+      proxy.rule = () => undefined;
+      await settled(page);
+      await page.waitForFunction(() => document.querySelector("#status").textContent === "");
+      assert.equal((await page.evaluate(() => window.heddle.drawList())).hatched, 0);
+    });
+  });
+}
+
+test("a session that fails at first is asked for again", async (page, {troubles}) => {
+  let left = 3;
+  await withProxy(page, troubles, ["small.json"], path => path.startsWith("/api/session") && left-- > 0 ? {status: 500} : undefined,
+    () => settled(page));
+});
+
+test("details, selection and search that fail leave a page that works", async (page, {troubles}) => {
+  await withProxy(page, troubles, ["small.json"], undefined, async proxy => {
+    await settled(page);
+    proxy.rule = path => /\/api\/(event|select|search|flows|flame|snap|step)/.test(path) ? {status: 500} : undefined;
+    const stream = await trackOf(page, "stream 7");
+    await page.evaluate(([key]) => {
+      const {state} = window.heddle.app;
+      state.area.value = {from: 0, until: 1000000, tracks: [key]};
+      state.tab.value = "selection";
+      state.query.value = {q: "gemm", mode: "text", in: "names", case: false};
+    }, [`0.${stream.id}`]);
+    await page.waitForFunction(() => /proxy of the test|500/.test(document.body.textContent), null, {timeout: 8000});
+    proxy.rule = () => undefined;
+    await page.evaluate(([key]) => { window.heddle.app.state.area.value = {from: 0, until: 2000000, tracks: [key]}; }, [`0.${stream.id}`]);
+    await page.waitForFunction(() => /sgemm/.test(document.querySelector("#pane").textContent));
+  });
+});
+
+test("a server that was started again is a new session: nothing of the old one stays", async (page, {troubles}) => {
+  const first = await startView(heddle, [file("small.json")]), proxy = await startProxy(first.url);
+  let second = null;
+  try {
+    await page.goto(proxy.url);
+    await settled(page);
+    const old = (await state(page, "session")).session;
+    await first.kill();
+    await page.waitForFunction(() => document.querySelector("#status").textContent.length > 10, null, {timeout: 30000});
+    second = await startView(heddle, [file("busy37.json")]);
+    proxy.target = second.url;
+    await page.waitForFunction(old => window.heddle.app.state.session.value.session !== old, old, {timeout: 30000});
+    await settled(page);
+    const tracks = await state(page, "tracks");
+    assert.equal(tracks.filter(t => t.name === "stream 7" && !t.derived).length, 1);
+    assert.ok(tracks.every(t => t.name !== "autograd"));
+    await page.waitForFunction(() => document.querySelector("#status").textContent === "");
+  } finally {
+    troubles.splice(0, troubles.length, ...troubles.filter(t => !/Failed to load resource|net::ERR_/.test(t)));
+    await proxy.stop();
+    if (second) await second.stop();
+  }
+});
+
+test("what is no longer in view is no longer waited for", async (page, {troubles}) => {
+  await withProxy(page, troubles, ["busy37.json"], undefined, async proxy => {
+    await settled(page);
+    proxy.rule = path => isTiles(path) ? {delay: 1000} : undefined;
+    const whole = await state(page, "whole"), span = whole.until - whole.from, begin = Date.now();
+    for (let k = 1; k <= 20; k++) {
+      await setState(page, "range", {from: whole.from + span * k / 40, until: whole.from + span * k / 40 + span / 2 ** (3 + k / 3)});
+      await drawn(page);
+    }
+    await settled(page);
+    assert.ok(Date.now() - begin < 8000, `20 views took ${Date.now() - begin} ms`);
+  });
+});
+
+// ---- drawing without WebGL, and with one that goes away ----
+
+async function barsOf(page) {
+  return page.evaluate(() => { const {bars, hatched} = window.heddle.drawList(); return {bars, hatched}; });
+}
+
+test("?webgl=0 draws the same on a 2D canvas", async page => {
+  await open(page, "small.json");
+  const wanted = await barsOf(page);
+  await open(page, "small.json", {query: "?webgl=0"});
+  assert.equal(await page.evaluate(() => window.heddle.drawList().renderer), "canvas2d");
+  assert.deepEqual(await barsOf(page), wanted);
+});
+
+test("a browser without WebGL has the same picture", async () => {
+  const browser = await launch(program, ["--disable-gpu", "--disable-3d-apis", "--disable-webgl", "--disable-webgl2"]);
+  try {
+    const context = await browser.newContext({viewport: {width: 1400, height: 800}}), page = await context.newPage();
+    const troubles = watch(context, page, () => true);
+    await open(page, "small.json");
+    assert.equal(await page.evaluate(() => window.heddle.drawList().renderer), "canvas2d");
+    assert.ok((await barsOf(page)).bars > 10);
+    await show(page, 1000000, 2000000);
+    assert.ok((await barsOf(page)).bars > 5);
+    assert.deepEqual(troubles, []);
+  } finally {
+    await browser.close();
+  }
+});
+
+test("a lost WebGL context is drawn again when it is restored", async page => {
+  await open(page, "small.json");
+  assert.equal(await page.evaluate(() => window.heddle.drawList().renderer), "webgl2");
+  const {pixelsOf} = await import("./pixels.mjs");
+  const before = await pixelsOf(page);
+  await page.evaluate(() => {
+    const canvas = [...document.querySelectorAll("#tracks canvas")].find(c => c.getContext("webgl2"));
+    window.lost = canvas.getContext("webgl2").getExtension("WEBGL_lose_context");
+    window.lost.loseContext();
+  });
+  await drawn(page);
+  await page.evaluate(() => window.lost.restoreContext());
+  await page.waitForTimeout(200);
+  await settled(page);
+  const after = await pixelsOf(page);
+  assert.equal(Buffer.compare(before.data, after.data), 0, "the same picture");
+});
+
+
+await run();

@@ -1,0 +1,95 @@
+// server.mjs - a `heddle view` for a test, and a proxy before it that is slow or fails on demand
+import assert from "node:assert/strict";
+import {spawn} from "node:child_process";
+import http from "node:http";
+
+// Starts `heddle view FILES`; {url, port, pid, stop()}. stop() sees to it that the program ends well: with status 0, and
+// without a word of a sanitizer.
+export async function startView(heddle, files, {args = [], env = {}} = {}) {
+  const child = spawn(heddle, ["view", "--no-open", "--port", "0", "--json", ...args, ...files],
+    {stdio: ["ignore", "pipe", "pipe"], env: {...process.env, ...env}});
+  let out = "", errors = "", ended = null;
+  child.stderr.on("data", data => { errors += data; });
+  const exit = new Promise(resolve => child.on("exit", (code, signal) => { ended = {code, signal}; resolve(ended); }));
+  const url = await new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`heddle view said no address in 60 s: ${out}${errors}`)), 60000);
+    child.stdout.on("data", data => {
+      out += data;
+      const found = out.match(/http:\/\/[^\s"]+/);
+      if (found) { clearTimeout(timer); resolve(found[0]); }
+    });
+    exit.then(({code}) => { clearTimeout(timer); reject(new Error(`heddle view ended with ${code}: ${out}${errors}`)); });
+  });
+  return {
+    url, pid: child.pid, port: Number(new URL(url).port), said: () => out + errors,
+    kill: async () => { child.kill("SIGKILL"); await exit; },
+    stop: async () => {
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGABRT"), 30000);
+      await exit;
+      clearTimeout(timer);
+      assert.ok(!/Sanitizer|runtime error/.test(errors), errors);
+      assert.ok(ended.code === 0 || ended.signal === "SIGTERM", `ended with ${JSON.stringify(ended)}: ${errors}`);
+    },
+  };
+}
+
+export async function getJson(url) {
+  const answer = await fetch(url);
+  const body = await answer.json();
+  assert.equal(answer.status, 200, `${url}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+// Waits until each trace is ready or failed, and nothing is being worked out; the session then.
+export async function waitReady(url, timeout = 60000) {
+  const end = Date.now() + timeout;
+  for (;;) {
+    const session = await getJson(new URL("/api/session", url));
+    if (session.traces.every(t => t.state === "failed" || (t.state === "ready" && !t.busy))) return session;
+    assert.ok(Date.now() < end, `not ready after ${timeout} ms: ${JSON.stringify(session)}`);
+    await new Promise(resolve => setTimeout(resolve, 50));
+  }
+}
+
+// A proxy before a server. `rule(path)` says what becomes of a request: undefined (pass), {delay: ms}, {status: 500},
+// {cut: "before" | "within"}; rule and target may change at any time.
+export async function startProxy(target) {
+  const sockets = new Set();
+  const proxy = {target, rule: () => undefined, asked: []};
+  const server = http.createServer((request, response) => {
+    const what = proxy.rule(request.url) ?? {};
+    proxy.asked.push(request.url);
+    if (what.cut === "before") { request.socket.destroy(); return; }
+    if (what.status) {
+      response.writeHead(what.status, {"Content-Type": "application/json"});
+      response.end(JSON.stringify({error: "the proxy of the test says no"}));
+      return;
+    }
+    setTimeout(() => {
+      if (response.destroyed) return;
+      const to = new URL(proxy.target);
+      const on = http.request({host: to.hostname, port: to.port, method: request.method, path: request.url,
+        headers: {...request.headers, host: to.host, ...(request.headers.origin ? {origin: to.origin} : {})}}, answer => {
+        response.writeHead(answer.statusCode, answer.headers);
+        if (what.cut === "within") {
+          answer.once("data", data => { response.write(data.subarray(0, data.length >> 1), () => request.socket.destroy()); });
+          return;
+        }
+        answer.pipe(response);
+        answer.on("error", () => response.destroy());
+      });
+      on.on("error", () => request.socket.destroy());
+      response.on("close", () => on.destroy());
+      request.pipe(on);
+    }, what.delay ?? 0);
+  });
+  server.on("connection", socket => { sockets.add(socket); socket.on("close", () => sockets.delete(socket)); });
+  await new Promise(resolve => server.listen(0, "127.0.0.1", resolve));
+  proxy.url = `http://127.0.0.1:${server.address().port}/`;
+  proxy.stop = async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise(resolve => server.close(resolve));
+  };
+  return proxy;
+}

@@ -1,0 +1,93 @@
+// hands.test.ts - boxes over tracks, partners of flows, progress of reading, the walk through the tracks
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { neighbour, placeAmongSiblings, trackText } from "../../../src/view/web/src/a11y";
+import { makeLayout } from "../../../src/view/web/src/layout";
+import type { EventDetail, TraceInfo, TrackInfo } from "../../../src/view/web/src/model";
+import { readingOf } from "../../../src/view/web/src/reading";
+import { partnersOf } from "../../../src/view/web/src/select_actions";
+import { parseTheme, shownTheme } from "../../../src/view/web/src/theme";
+import { placesBetween, tracksOf } from "../../../src/view/web/src/tool_select";
+
+const track = (id: number, parent: number | null, more: Partial<TrackInfo> = {}): TrackInfo => ({
+  trace: 0, id, parent, kind: "slices", role: "thread", name: `track ${id}`, rows: 1, exact: true, events: 10, on_lanes: 0,
+  start: 0, end: 100, busy: 37, collapsed: false, ...more,
+});
+const section = (id: number, parent: number | null, collapsed: boolean): TrackInfo =>
+  track(id, parent, { kind: "section", role: "process", collapsed, name: `section ${id}` });
+const tracks = [section(0, null, false), track(1, 0), track(2, 0), section(3, null, true), track(4, 3), section(5, 3, false), track(6, 5)];
+const choices = { collapsed: new Map(), hidden: new Set<string>(), pinned: [] as string[], moved: new Map(), trackFilter: "" };
+
+test("a box means the tracks that it touches", () => {
+  const layout = makeLayout(tracks, choices);
+  const one = layout.find("0.1"), two = layout.find("0.2");
+  assert.ok(one && two);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, one.y + 1, one.y + 2), tracks), ["0.1"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, one.y + 1, two.y + 1), tracks), ["0.1", "0.2"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, two.y, 1, 2), tracks), ["0.2"], "scrolled");
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, -50, -10), tracks), []);
+});
+
+test("a section that is collapsed, or alone in the box, stands for all below it", () => {
+  const layout = makeLayout(tracks, choices);
+  const three = layout.find("0.3");
+  assert.ok(three);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, three.y + 1, three.y + 2), tracks), ["0.4", "0.6"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, 1, 2), tracks), ["0.1", "0.2"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, 0, 1000), tracks), ["0.1", "0.2", "0.4", "0.6"]);
+});
+
+test("pinned tracks are met at the top, whatever is scrolled", () => {
+  const layout = makeLayout(tracks, { ...choices, pinned: ["0.6"] });
+  assert.deepEqual(tracksOf(placesBetween(layout, 500, 1, 2), tracks), ["0.6"]);
+  const one = layout.find("0.1");
+  assert.ok(one);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, layout.pinnedHeight + one.y + 1, layout.pinnedHeight + one.y + 2), tracks), ["0.1"]);
+});
+
+test("the walk goes through what is shown and stops at both ends", () => {
+  const layout = makeLayout(tracks, choices);
+  assert.equal(neighbour(layout, null, 1)?.key, "0.0");
+  assert.equal(neighbour(layout, "0.0", 1)?.key, "0.1");
+  assert.equal(neighbour(layout, "0.0", -1)?.key, "0.0");
+  assert.equal(neighbour(layout, "0.3", 1)?.key, "0.3");
+  assert.equal(neighbour(layout, "0.4", 1)?.key, "0.0", "a track that is not shown any more");
+  assert.equal(neighbour(makeLayout([], choices), null, 1), undefined);
+  assert.deepEqual(placeAmongSiblings(layout.places, 2), { position: 2, size: 2 });
+  assert.deepEqual(placeAmongSiblings(layout.places, 3), { position: 2, size: 2 });
+});
+
+test("a track is told with what it holds", () => {
+  const place = makeLayout(tracks, choices).find("0.1");
+  assert.ok(place);
+  assert.equal(trackText(place), "track 1, 10 events, busy 37.00 % of its time");
+});
+
+test("partners of flows: one direction, launches and works, each event once", () => {
+  const detail = {
+    flows: [
+      { row: 5, name: "k", direction: "out" }, { row: 5, name: "k", direction: "out" }, { row: 7, name: "i", direction: "in" },
+    ],
+    works: [{ row: 5, name: "k" }, { row: 6, name: "l" }], launch: { row: 9, name: "m" },
+  } as unknown as EventDetail;
+  assert.deepEqual(partnersOf(detail, "out").map((one) => one.row), [5, 6]);
+  assert.deepEqual(partnersOf(detail, "in").map((one) => one.row), [7, 9]);
+  assert.deepEqual(partnersOf({} as EventDetail, "in"), []);
+});
+
+test("what is told of a trace that is read, was read, could not be read", () => {
+  const trace = { id: 0, name: "a.json", state: "reading", done: 512 * 1024, total: 2048 * 1024 } as TraceInfo;
+  assert.deepEqual(readingOf(trace), { name: "a.json", text: "512 KiB of 2 MiB read, 25 %", share: 0.25, failed: false });
+  assert.equal(readingOf({ ...trace, total: 0 })?.share, null);
+  assert.equal(readingOf({ ...trace, done: 9e9 })?.share, 1);
+  assert.equal(readingOf({ ...trace, state: "ready" }), null);
+  assert.deepEqual(readingOf({ ...trace, state: "failed", error: "no JSON at byte 3" })?.text, "no JSON at byte 3");
+});
+
+test("the theme follows the system unless one was chosen", () => {
+  assert.equal(parseTheme("dark"), "dark");
+  assert.equal(parseTheme("<script>"), "auto");
+  assert.equal(parseTheme(null), "auto");
+  assert.equal(shownTheme("auto", true), "dark");
+  assert.equal(shownTheme("light", true), "light");
+});

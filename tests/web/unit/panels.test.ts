@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { rowsInView, sortRows, type Column } from "../../../src/view/web/src/datatable";
+import { factsOf, sumFidelity } from "../../../src/view/web/src/fidelity_facts";
+import { drawnFlow, flowQuestions, flowText, sumCategories } from "../../../src/view/web/src/flows";
+import type { EventRef, Fidelity } from "../../../src/view/web/src/model";
+import { rangeShowing } from "../../../src/view/web/src/navigate";
+
+const FIDELITY: Fidelity = {
+  slices: { read: 138373, shown: 138373, dropped: 0 }, on_lanes: 3551, before_launch: 88, events: 455739, lost: 0, repaired: 0, instants: 1, counters: 2,
+  flows: { count: 5, bound: 5, unbound: 0, backward: 0 }, ledger: [],
+};
+
+test("the fidelity line of a trace that is whole", () => {
+  const facts = factsOf(FIDELITY);
+  assert.equal(facts.map((fact) => fact.text).join(", "), "138,373 of 138,373 slices, 0 dropped, 3,551 on lanes, 88 kernels before their launch");
+  assert.deepEqual(facts.map((fact) => fact.problem), [false, false, false, true]);
+});
+
+test("what is not shown is a problem, and traces add up", () => {
+  const bad = { ...FIDELITY, slices: { read: 10, shown: 9, dropped: 1 }, before_launch: 1, lost: 2, repaired: 3 };
+  assert.deepEqual(factsOf(bad).filter((fact) => fact.problem).map((fact) => fact.text),
+    ["9 of 10 slices", "1 dropped", "1 kernel before its launch", "2 events lost in reading", "3 repaired"]);
+  const sum = sumFidelity([FIDELITY, bad]);
+  assert.deepEqual([sum.slices.read, sum.slices.shown, sum.on_lanes, sum.before_launch, sum.flows.count], [138383, 138382, 7102, 89, 10]);
+});
+
+const COLUMNS: Column<{ name: string; n: number }>[] = [
+  { id: "name", title: "", right: false, value: (row) => row.name, cell: (row) => row.name },
+  { id: "n", title: "", right: true, value: (row) => row.n, cell: (row) => row.n },
+];
+
+test("columns sort as numbers or as text, and equal rows stay in order", () => {
+  const rows = [{ name: "b", n: 9 }, { name: "a", n: 10 }, { name: "c", n: 9 }];
+  assert.equal(sortRows(rows, COLUMNS, { id: "n", down: true }).map((row) => row.name).join(""), "abc");
+  assert.equal(sortRows(rows, COLUMNS, { id: "n", down: false }).map((row) => row.name).join(""), "bca");
+  assert.equal(sortRows(rows, COLUMNS, { id: "name", down: true }).map((row) => row.name).join(""), "cba");
+  assert.equal(sortRows(rows, COLUMNS, { id: "", down: false }).map((row) => row.name).join(""), "bac");
+});
+
+test("of a long table only what is in view is drawn", () => {
+  assert.deepEqual(rowsInView(5, 0, 400), [0, 5]);
+  const [first, end] = rowsInView(100000, 22 * 5000, 220);
+  assert.ok(first <= 5000 && end >= 5010 && end - first < 40);
+  assert.deepEqual(rowsInView(10, 1e9, 220), [10, 10]);
+});
+
+test("an event in view stays where it is, others are brought into it", () => {
+  const view = { from: 0, until: 1000 };
+  assert.equal(rangeShowing(view, 100, 50), view);
+  assert.equal(rangeShowing(view, 100, 0), view);
+  assert.deepEqual(rangeShowing(view, 5000, 100), { from: 4550, until: 5550 });
+  const wide = rangeShowing(view, 0, 8000);
+  assert.ok(wide.from < 0 && wide.until > 8000);
+  const narrow = rangeShowing({ from: 0, until: 1e9 }, 500, 10);
+  assert.ok(narrow.from < 500 && narrow.until > 510 && narrow.until - narrow.from < 1000);
+});
+
+test("arrows are asked for where they are wanted", () => {
+  const traces = [{ id: 0, offset_ns: 0, span_ns: 900 }, { id: 1, offset_ns: 100, span_ns: 900 }];
+  const ref: EventRef = { trace: 1, track: 0, kind: "slice", row: 7, depth: 0, start: 0, duration: 1, name: 0 };
+  const view = { from: 200.4, until: 300.4 };
+  assert.deepEqual(flowQuestions({ mode: "off" }, [ref], view, traces), []);
+  assert.deepEqual(flowQuestions({ mode: "selection" }, [ref, { ...ref, kind: "instant" }], view, traces), [{ trace: 1, what: { row: 7 }, from: 0, until: 900 }]);
+  assert.deepEqual(flowQuestions({ mode: "all" }, [], view, traces).map((each) => [each.trace, each.from, each.until]), [[0, 200, 301], [1, 100, 201]]);
+  assert.deepEqual(flowQuestions({ mode: "category", category: "ac2g" }, [], view, traces)[0]?.what, { category: "ac2g" });
+});
+
+test("an arrow's ends are put on the axis of all traces", () => {
+  assert.deepEqual(drawnFlow(2, 1000, [3, 0, 50, 4, 1, 20, 1, 7, 8]), {
+    from: { key: "2.3", depth: 0, time: 1050 }, to: { key: "2.4", depth: 1, time: 1020 }, backward: true,
+  });
+  assert.equal(flowText({ loading: false, error: "", shown: 2000, count: 12345, categories: [] }), "showing 2,000 of 12,345 arrows");
+  assert.deepEqual(sumCategories([
+    { flows: [], count: 0, categories: [["a", 1], ["b", 2]] }, { flows: [], count: 0, categories: [["a", 3]] },
+  ]), [["a", 4], ["b", 2]]);
+});
