@@ -7,7 +7,7 @@ export const launch = (program, args = []) => chromium.launch({executablePath: p
 
 // Everything that a page says, throws or asks for and should not; `allowed` sees the address of each request.
 export function watch(context, page, allowed, troubles = []) {
-  page.on("console", m => { if (["error", "warning"].includes(m.type())) troubles.push("console: " + m.text()); });
+  page.on("console", m => { if (["error", "warning"].includes(m.type())) troubles.push(`console: ${m.text()} ${m.location()?.url ?? ""}`); });
   page.on("pageerror", e => troubles.push("error: " + (e.stack ?? e)));
   page.on("crash", () => troubles.push("the page crashed"));
   context.on("request", r => { if (!allowed(r.url())) troubles.push("request: " + r.url()); });

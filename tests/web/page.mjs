@@ -22,8 +22,8 @@ export async function view(...names) {
   return servers.get(key);
 }
 
-// What Chromium says about its software renderer is nothing of ours.
-const HARMLESS = /GPU stall due to ReadPixels|Automatic fallback to software WebGL|GroupMarkerNotSet/;
+// What Chromium says about its software renderer is nothing of ours; 409 is the answer while a trace is being read.
+const HARMLESS = /status of 409|GPU stall due to ReadPixels|Automatic fallback to software WebGL|GroupMarkerNotSet/;
 
 export async function run(options = {}) {
   for (const t of tests) {
@@ -106,7 +106,7 @@ export const command = (page, id) => page.evaluate(id => {
 // A track by its name and the name of the section that it is in.
 export const trackOf = (page, name, parent) => page.evaluate(([name, parent]) => {
   const tracks = window.heddle.app.state.tracks.value;
-  const found = tracks.filter(t => t.name === name
+  const found = tracks.filter(t => t.name === name && t.role !== "instants" && !t.derived
     && (!parent || tracks.some(p => p.trace === t.trace && p.id === t.parent && p.name.includes(parent))));
   if (found.length !== 1) throw new Error(`${found.length} tracks are named ${name}: ${tracks.map(t => t.name).join(", ")}`);
   return found[0];

@@ -84,9 +84,11 @@ test("Ctrl+click adds an event to the selection and takes it away", async page =
   await open(page, "small.json");
   const stream = await trackOf(page, "stream 7");
   await show(page, 150000, 700000);
-  const one = await pointAt(page, stream, 275000), two = await pointAt(page, stream, 550000);
+  const one = await pointAt(page, stream, 275000);
   await page.mouse.click(one.x, one.y);
   await until(page, () => window.heddle.app.state.selected.value.length === 1);
+  await settled(page); // the pane that opens takes room
+  const two = await pointAt(page, stream, 550000);
   await page.keyboard.down("Control");
   await page.mouse.click(two.x, two.y);
   await until(page, () => window.heddle.app.state.selected.value.length === 2, null, "two are selected");

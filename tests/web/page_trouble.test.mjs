@@ -4,25 +4,26 @@ import {launch, watch} from "./browser.mjs";
 import {drawn, file, folder, heddle, open, program, run, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
 import {startProxy, startView} from "./server.mjs";
 
+// What the browser itself says of answers that fail is no trouble here.
+const FAILS = {expects: [/Failed to load resource|net::ERR_/]};
 const isTiles = path => path.startsWith("/api/tiles");
 
-// A page behind a proxy that follows `rule`; what the browser itself says of answers that fail is no trouble.
-async function withProxy(page, troubles, names, rule, body) {
+// A page behind a proxy that follows `rule`.
+async function withProxy(page, names, rule, body) {
   const proxy = await startProxy((await view(...names)).url);
   try {
     if (rule) proxy.rule = rule;
     await page.goto(proxy.url);
     await body(proxy);
   } finally {
-    troubles.splice(0, troubles.length, ...troubles.filter(t => !/Failed to load resource|net::ERR_/.test(t)));
     await proxy.stop();
   }
 }
 const ready = page => page.waitForFunction(() => window.heddle?.app.state.tracks.value.length > 0
   && window.heddle.app.state.session.value.traces.every(t => t.state === "ready"));
 
-test("while a server is slow, what is not there is hatched, never idle", async (page, {troubles}) => {
-  await withProxy(page, troubles, ["busy37.json"], path => isTiles(path) ? {delay: 2000} : undefined, async () => {
+test("while a server is slow, what is not there is hatched, never idle", async page => {
+  await withProxy(page, ["busy37.json"], path => isTiles(path) ? {delay: 2000} : undefined, async () => {
     await ready(page);
     await drawn(page);
     const list = await page.evaluate(() => window.heddle.drawList());
@@ -38,21 +39,21 @@ test("while a server is slow, what is not there is hatched, never idle", async (
     assert.ok(zoomed.bars.length > 0, "and are drawn");
     await settled(page);
   });
-});
+}, FAILS);
 
-test("a slow server is said to be slow", async (page, {troubles}) => {
-  await withProxy(page, troubles, ["small.json"], path => isTiles(path) ? {delay: 5000} : undefined, async proxy => {
+test("a slow server is said to be slow", async page => {
+  await withProxy(page, ["small.json"], path => isTiles(path) ? {delay: 5000} : undefined, async proxy => {
     await page.waitForFunction(() => /slow/i.test(document.querySelector("#status").textContent), null, {timeout: 8000});
     proxy.rule = () => undefined;
     await settled(page);
     await page.waitForFunction(() => document.querySelector("#status").textContent === "");
   });
-});
+}, FAILS);
 
 for (const [what, rule] of [["says 500", {status: 500}], ["says 503", {status: 503}], ["cuts the line", {cut: "before"}],
   ["cuts the line within an answer", {cut: "within"}]]) {
-  test(`a server that ${what} is reported, and asked again until it is well`, async (page, {troubles}) => {
-    await withProxy(page, troubles, ["small.json"], path => isTiles(path) ? rule : undefined, async proxy => {
+  test(`a server that ${what} is reported, and asked again until it is well`, async page => {
+    await withProxy(page, ["small.json"], path => isTiles(path) ? rule : undefined, async proxy => {
       await ready(page);
       await page.waitForFunction(() => document.querySelector("#status").textContent.length > 10, null, {timeout: 8000});
       assert.ok((await page.evaluate(() => window.heddle.drawList())).hatched.length > 0, "what is missing is hatched");
@@ -64,17 +65,17 @@ for (const [what, rule] of [["says 500", {status: 500}], ["says 503", {status: 5
       await page.waitForFunction(() => document.querySelector("#status").textContent === "");
       assert.equal((await page.evaluate(() => window.heddle.drawList())).hatched.length, 0);
     });
-  });
+  }, FAILS);
 }
 
-test("a session that fails at first is asked for again", async (page, {troubles}) => {
+test("a session that fails at first is asked for again", async page => {
   let left = 3;
-  await withProxy(page, troubles, ["small.json"], path => path.startsWith("/api/session") && left-- > 0 ? {status: 500} : undefined,
+  await withProxy(page, ["small.json"], path => path.startsWith("/api/session") && left-- > 0 ? {status: 500} : undefined,
     () => settled(page));
-});
+}, FAILS);
 
-test("details, selection and search that fail leave a page that works", async (page, {troubles}) => {
-  await withProxy(page, troubles, ["small.json"], undefined, async proxy => {
+test("details, selection and search that fail leave a page that works", async page => {
+  await withProxy(page, ["small.json"], undefined, async proxy => {
     await settled(page);
     proxy.rule = path => /\/api\/(event|select|search|flows|flame|snap|step)/.test(path) ? {status: 500} : undefined;
     const stream = await trackOf(page, "stream 7");
@@ -89,9 +90,9 @@ test("details, selection and search that fail leave a page that works", async (p
     await page.evaluate(([key]) => { window.heddle.app.state.area.value = {from: 0, until: 2000000, tracks: [key]}; }, [`0.${stream.id}`]);
     await page.waitForFunction(() => /sgemm/.test(document.querySelector("#pane").textContent));
   });
-});
+}, FAILS);
 
-test("a server that was started again is a new session: nothing of the old one stays", async (page, {troubles}) => {
+test("a server that was started again is a new session: nothing of the old one stays", async page => {
   const first = await startView(heddle, [file("small.json")]), proxy = await startProxy(first.url);
   let second = null;
   try {
@@ -109,14 +110,13 @@ test("a server that was started again is a new session: nothing of the old one s
     assert.ok(tracks.every(t => t.name !== "autograd"));
     await page.waitForFunction(() => document.querySelector("#status").textContent === "");
   } finally {
-    troubles.splice(0, troubles.length, ...troubles.filter(t => !/Failed to load resource|net::ERR_/.test(t)));
     await proxy.stop();
     if (second) await second.stop();
   }
-});
+}, FAILS);
 
-test("what is no longer in view is no longer waited for", async (page, {troubles}) => {
-  await withProxy(page, troubles, ["busy37.json"], undefined, async proxy => {
+test("what is no longer in view is no longer waited for", async page => {
+  await withProxy(page, ["busy37.json"], undefined, async proxy => {
     await settled(page);
     proxy.rule = path => isTiles(path) ? {delay: 1000} : undefined;
     const whole = await state(page, "whole"), span = whole.until - whole.from, begin = Date.now();
@@ -127,7 +127,7 @@ test("what is no longer in view is no longer waited for", async (page, {troubles
     await settled(page);
     assert.ok(Date.now() - begin < 8000, `20 views took ${Date.now() - begin} ms`);
   });
-});
+}, FAILS);
 
 // ---- drawing without WebGL, and with one that goes away ----
 
