@@ -6,6 +6,7 @@
 #ifndef HD_REPORT_CHECK_H
 #define HD_REPORT_CHECK_H
 
+#include "heddle/launches.h"
 #include "heddle/report.h"
 #include "report/report_spans.h"
 
@@ -92,6 +93,34 @@ void check_clock(check *c);
 
 /* Slices of a lane that do not nest in those before them; *out_first is the row of the first, HD_NONE if none. */
 uint64_t check_count_spilled(int64_t *stack, const slice_span *spans, uint64_t count, uint32_t *out_first);
+
+/* ---- what the page counts as well -------------------------------------------------------------------------------- */
+
+/* How long work started before the call that launched it; 0: it did not, or nothing tells (check_launches.c). */
+int64_t check_launch_lead(const hd_launches *launches, const hd_work *work);
+/* A stack of open slices by their ends, as viewers keep one per track: whether the next slice nests in them, and is
+ * open now. If not it spills, and crosses the last of those that are left. `ends` has room for one more. */
+static inline bool check_nests(int64_t *ends, uint64_t *depth, int64_t start, int64_t end)
+{
+    while (*depth && ends[*depth - 1] <= start) --*depth;
+    if (*depth && end > ends[*depth - 1]) return false;
+    ends[(*depth)++] = end;
+    return true;
+}
+/* A begin that nothing ends. */
+static inline bool check_is_unfinished(int64_t duration_ns, int64_t phase)
+{
+    return duration_ns == HD_NO_TIME && (phase & HD_PHASE_MASK) == 'B';
+}
+static inline bool check_is_negative(int64_t duration_ns)
+{
+    return duration_ns < 0 && duration_ns != HD_NO_TIME;
+}
+/* An event of the table of others that should have a time. */
+static inline bool check_is_without_time(int64_t start_ns, int64_t phase)
+{
+    return start_ns == HD_NO_TIME && (phase & HD_PHASE_MASK);
+}
 
 /* check_codes.c */
 extern const hd_check_code check_codes[CHECK_CODES];

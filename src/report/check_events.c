@@ -22,9 +22,9 @@ static void check_slice_block(check *c, const hd_block *block, last_slice *lasts
         uint64_t row = block->first_row + i;
         int64_t start = hd_column_at(&columns[HD_COL_START], i), duration = hd_column_at(&columns[HD_COL_DURATION], i);
         if (duration == HD_NO_TIME) {
-            bool begin = (hd_column_at(&columns[HD_COL_PHASE], i) & HD_PHASE_MASK) == 'B';
+            bool begin = check_is_unfinished(duration, hd_column_at(&columns[HD_COL_PHASE], i));
             check_found(c, begin ? CHECK_BEGIN_WITHOUT_END : CHECK_NO_DURATION, track, CHECK_EVENT(HD_KIND_SLICE, row));
-        } else if (duration < 0) {
+        } else if (check_is_negative(duration)) {
             check_example example = CHECK_EVENT(HD_KIND_SLICE, row);
             example.value_ns = duration;
             check_found(c, CHECK_NEGATIVE_DURATION, track, example);
@@ -69,8 +69,8 @@ static void check_others(check *c)
     for (size_t b = 0; b < hd_trace_block_count(c->trace, HD_KIND_OTHER); b++) {
         const hd_block *block = hd_trace_block_at(c->trace, HD_KIND_OTHER, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
-            if (!(hd_column_at(&block->columns[HD_COL_PHASE], i) & HD_PHASE_MASK)) continue;
-            if (hd_column_at(&block->columns[HD_COL_START], i) != HD_NO_TIME) continue;
+            int64_t start = hd_column_at(&block->columns[HD_COL_START], i);
+            if (!check_is_without_time(start, hd_column_at(&block->columns[HD_COL_PHASE], i))) continue;
             uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], i);
             check_found(c, CHECK_NO_TIME, track, CHECK_EVENT(HD_KIND_OTHER, block->first_row + i));
         }

@@ -211,12 +211,7 @@ uint64_t check_count_spilled(int64_t *stack, const slice_span *spans, uint64_t c
     uint64_t depth = 0, spilled = 0;
     *out_first = HD_NONE;
     for (uint64_t i = 0; i < count; i++) {
-        while (depth && stack[depth - 1] <= spans[i].start) depth--;
-        if (depth && spans[i].end > stack[depth - 1]) {
-            if (!spilled++) *out_first = spans[i].row;
-        } else {
-            stack[depth++] = spans[i].end;
-        }
+        if (!check_nests(stack, &depth, spans[i].start, spans[i].end) && !spilled++) *out_first = spans[i].row;
     }
     return spilled;
 }

@@ -18,6 +18,15 @@ static bool is_recorded_on_both_sides(const hd_launches *l)
     return calls && works;
 }
 
+int64_t check_launch_lead(const hd_launches *l, const hd_work *work)
+{
+    int64_t lead;
+    if (work->id == 0 || work->track == HD_NONE || work->launch == HD_NONE) return 0;
+    const hd_launch *launch = &l->launches[work->launch];
+    if (work->start_ns >= launch->start_ns || launch->id != work->id) return 0;
+    return __builtin_sub_overflow(launch->start_ns, work->start_ns, &lead) ? INT64_MAX : lead;
+}
+
 static void check_work(check *c, const hd_launches *l, const hd_work *work)
 {
     if (work->id == 0 || work->track == HD_NONE) return;
@@ -25,12 +34,10 @@ static void check_work(check *c, const hd_launches *l, const hd_work *work)
         check_found(c, CHECK_GPU_WITHOUT_LAUNCH, work->track, CHECK_EVENT(HD_KIND_SLICE, work->row));
         return;
     }
-    const hd_launch *launch = &l->launches[work->launch];
-    int64_t lead;
-    if (work->start_ns >= launch->start_ns || launch->id != work->id) return;
-    if (__builtin_sub_overflow(launch->start_ns, work->start_ns, &lead)) lead = INT64_MAX;
+    int64_t lead = check_launch_lead(l, work);
+    if (!lead) return;
     check_found(c, CHECK_GPU_BEFORE_LAUNCH, work->track,
-                CHECK_PAIR(HD_KIND_SLICE, work->row, HD_KIND_SLICE, launch->row, lead));
+                CHECK_PAIR(HD_KIND_SLICE, work->row, HD_KIND_SLICE, l->launches[work->launch].row, lead));
 }
 
 hd_status check_launches(check *c, hd_error *err)

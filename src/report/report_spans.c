@@ -137,14 +137,7 @@ static uint32_t load(chunk *c, const hd_block *block, uint32_t first)
 /* Whether row i stands in the index. Its end is in *end_ns. */
 static inline bool counts(const chunk *c, uint32_t i, int64_t *end_ns)
 {
-    if (c->start[i] == HD_NO_TIME || c->track[i] == HD_NONE) return false;
-    int64_t duration = c->duration[i];
-    if (duration == HD_NO_TIME) {
-        if ((c->phase[i] & HD_PHASE_MASK) == 'B') return false;
-        *end_ns = c->start[i];
-        return true;
-    }
-    return duration >= 0 && !__builtin_add_overflow(c->start[i], duration, end_ns);
+    return c->track[i] != HD_NONE && span_takes_part(end_ns, c->start[i], c->duration[i], c->phase[i]);
 }
 
 static void count_lanes(span_index *index, chunk *c)

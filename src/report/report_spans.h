@@ -23,6 +23,17 @@ typedef struct span_index {
     int64_t base_ns, units_per_ns;
 } span_index;
 
+/* Whether a slice with such columns takes part; *out_end_ns is then its end. */
+static inline bool span_takes_part(int64_t *out_end_ns, int64_t start_ns, int64_t duration_ns, int64_t phase)
+{
+    if (start_ns == HD_NO_TIME) return false;
+    if (duration_ns == HD_NO_TIME) {
+        *out_end_ns = start_ns;
+        return (phase & HD_PHASE_MASK) != 'B';
+    }
+    return duration_ns >= 0 && !__builtin_add_overflow(start_ns, duration_ns, out_end_ns);
+}
+
 /* Left out: slices without start, begins that never end, negative durations. A missing duration is zero. */
 hd_status span_index_init(span_index *index, const hd_trace *trace, hd_error *err);
 void span_index_deinit(span_index *index);

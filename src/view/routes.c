@@ -3,6 +3,7 @@
 
 #include "view/route_session.h"
 #include "view/routes_query.h"
+#include "view/routes_derive.h"
 
 view_route_run view_route_open;
 view_route_run view_route_tiles;
@@ -10,6 +11,10 @@ view_route_run view_route_tiles;
 const view_route view_routes[] = {
     {"/api/session", "GET", view_route_session, .waits = view_route_session_waits},
     {"/api/open", "POST", view_route_open},
+    {"/api/tracks", "GET", view_route_tracks},
+    {"/api/names", "GET", view_route_names},
+    {"/api/fidelity", "GET", view_route_fidelity},
+    {"/api/fidelity/list", "GET", view_route_fidelity_list},
     {"/api/tiles", "GET", view_route_tiles},
     {"/api/event", "GET", view_route_event},
     {"/api/step", "GET", view_route_step},

@@ -1,8 +1,9 @@
 /* rows_levels.c - the columns that three or more slices touch, for each z
  *
  * All of them are kept from the z on where the lists of this and all wider columns hold at most a quarter as many
- * entries as there are slices. They come out of one pass, in which each cell, once complete, is added to that of twice
- * the width. Below it only columns in which THIN_SLICES or more start are kept; between those a tile walks.
+ * entries as there are slices (in short rows three quarters). They come out of one pass, in which each cell, once
+ * complete, is added to that of twice the width. Below it only columns in which THIN_SLICES or more start are kept;
+ * between those a tile walks.
  */
 #include <stdlib.h>
 
@@ -135,9 +136,10 @@ static void count_cells(uint64_t out[VIEW_ZOOM_MAX + 1], level_maker *maker)
 
 static unsigned finest_full_level(const uint64_t cells[VIEW_ZOOM_MAX + 1], uint64_t slices)
 {
-    uint64_t sum = 0;
+    enum { GENEROUS = 8192 }; /* rows are more often short than long */
+    uint64_t sum = 0, more = slices / 2 < GENEROUS ? slices / 2 : GENEROUS;
     unsigned z = VIEW_ZOOM_MAX + 1;
-    while (z > 0 && sum + cells[z - 1] <= slices / 4 + 3 * (VIEW_ZOOM_MAX + 1)) sum += cells[--z];
+    while (z > 0 && sum + cells[z - 1] <= slices / 4 + more + 3 * (VIEW_ZOOM_MAX + 1)) sum += cells[--z];
     return z;
 }
 

@@ -81,6 +81,9 @@ void view_scene_free(view_scene *scene)
         free(scene->lane_tracks[kind]);
         free(atomic_load(&scene->event_tracks[kind]));
     }
+    for (int note = 0; note < VIEW_NOTES; note++) {
+        if (scene->note_releases[note]) scene->note_releases[note](atomic_load(&scene->notes[note]));
+    }
     free(scene->section_of);
     free(scene->text_slots);
     view_queries_free(scene->queries); /* before what they speak of */
@@ -126,6 +129,19 @@ int64_t view_scene_span(const view_scene *scene)
 uint32_t view_scene_revision(const view_scene *scene)
 {
     return atomic_load(&scene->revision);
+}
+
+/* ---- notes ------------------------------------------------------------------------------------------------------- */
+
+const void *view_scene_note(const view_scene *scene, view_note note)
+{
+    return atomic_load_explicit(&scene->notes[note], memory_order_acquire);
+}
+
+void view_scene_set_note(view_scene *scene, view_note note, void *data, void (*release)(void *data))
+{
+    scene->note_releases[note] = release;
+    atomic_store_explicit(&scene->notes[note], data, memory_order_release);
 }
 
 /* ---- tracks ------------------------------------------------------------------------------------------------------ */

@@ -104,6 +104,16 @@ uint32_t view_scene_name_count(const view_scene *scene);
 hd_status view_scene_add(view_scene *scene, view_track *tracks, size_t count, hd_error *err);
 void view_track_deinit(view_track *track);
 
+/* What steps of the work leave for routes, in memory of their own. NULL: not there yet. */
+typedef enum view_note {
+    VIEW_NOTE_CATEGORIES, /* uint32_t by string id: view/name_categories.h */
+    VIEW_NOTE_FIDELITY,   /* view_fidelity: view/fidelity.h */
+    VIEW_NOTES
+} view_note;
+const void *view_scene_note(const view_scene *scene, view_note note);
+/* Worker only, once for each: the scene takes it and calls `release` on it when it is freed. */
+void view_scene_set_note(view_scene *scene, view_note note, void *data, void (*release)(void *data));
+
 /* scene_derive*.c, scene_counters.c …: the steps of view_scene_work, each looks at what those before it published. */
 hd_status view_derive_device(view_scene *scene, const atomic_bool *stop,
                              hd_error *err); /* compute, communication, copy, idle, exposed */
@@ -113,5 +123,7 @@ hd_status view_derive_launches(view_scene *scene, const atomic_bool *stop,
                                hd_error *err); /* latency, mean and max, as counters */
 hd_status view_derive_memory(view_scene *scene, const atomic_bool *stop,
                              hd_error *err); /* live bytes from memory instants */
+hd_status view_derive_categories(view_scene *scene, const atomic_bool *stop, hd_error *err); /* a note; early */
+hd_status view_derive_fidelity(view_scene *scene, const atomic_bool *stop, hd_error *err);   /* a note; last of all */
 
 #endif

@@ -35,7 +35,9 @@ struct view_scene {
     uint32_t *section_of;                 /* [source]: the section that its tracks stand below */
     _Atomic(uint32_t *) event_tracks[HD_KIND_COUNT]; /* [row]: async points, samples of counters */
     struct view_queries *queries;
-    pthread_mutex_t lock; /* of the summaries of sections */
+    pthread_mutex_t lock;                            /* of the summaries of sections */
+    _Atomic(void *) notes[VIEW_NOTES];
+    void (*note_releases[VIEW_NOTES])(void *data);
 };
 
 /* Place n of a list of pieces. */

@@ -161,15 +161,68 @@ static hd_status find_launches(const scene_worker *w, hd_error *err)
     return HD_OK;
 }
 
+/* Steps of derive_*.c, route_names.c, fidelity.c. */
+static hd_status run_derived(const scene_worker *w, hd_status (*derive)(view_scene *, const atomic_bool *, hd_error *),
+                             hd_error *err)
+{
+    static const atomic_bool never = false;
+    return derive(w->scene, w->stop ? w->stop : &never, err);
+}
+
+static hd_status find_categories(const scene_worker *w, hd_error *err)
+{
+    return run_derived(w, view_derive_categories, err);
+}
+
+static hd_status derive_device(const scene_worker *w, hd_error *err)
+{
+    return run_derived(w, view_derive_device, err);
+}
+
+static hd_status derive_steps(const scene_worker *w, hd_error *err)
+{
+    return run_derived(w, view_derive_steps, err);
+}
+
+static hd_status derive_ops(const scene_worker *w, hd_error *err)
+{
+    return run_derived(w, view_derive_ops, err);
+}
+
+static hd_status derive_launches(const scene_worker *w, hd_error *err)
+{
+    return run_derived(w, view_derive_launches, err);
+}
+
+static hd_status derive_memory(const scene_worker *w, hd_error *err)
+{
+    return run_derived(w, view_derive_memory, err);
+}
+
+static hd_status find_fidelity(const scene_worker *w, hd_error *err)
+{
+    return run_derived(w, view_derive_fidelity, err);
+}
+
 typedef struct scene_step {
     const char *what; /* for people */
     hd_status (*run)(const scene_worker *w, hd_error *err);
 } scene_step;
 
 static const scene_step steps[] = {
-    {"laying out rows", lay_out_slices}, {"laying out instants and samples", lay_out_points},
-    {"reading counters", add_counters},  {"pairing async slices", add_async},
-    {"indexing lanes", build_index},     {"finding launches", find_launches},
+    {"laying out rows", lay_out_slices},
+    {"reading categories", find_categories},
+    {"laying out instants and samples", lay_out_points},
+    {"reading counters", add_counters},
+    {"pairing async slices", add_async},
+    {"indexing lanes", build_index},
+    {"finding launches", find_launches},
+    {"adding up what devices do", derive_device},
+    {"finding steps", derive_steps},
+    {"projecting ops onto devices", derive_ops},
+    {"measuring launches", derive_launches},
+    {"adding up memory", derive_memory},
+    {"counting what is shown", find_fidelity},
 };
 
 hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene_news *news, void *user, hd_error *err)

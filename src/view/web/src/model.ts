@@ -250,6 +250,9 @@ export interface Fidelity {
   slices: { read: number; shown: number; dropped: number };
   on_lanes: number;
   before_launch: number;
+  no_end?: number;
+  negative?: number;
+  no_time?: number;
   events: number;
   lost: number;
   repaired: number;

@@ -1,0 +1,12 @@
+/* routes_derive.h - routes of what was worked out beforehand: tracks, names, fidelity */
+#ifndef HD_VIEW_ROUTES_DERIVE_H
+#define HD_VIEW_ROUTES_DERIVE_H
+
+#include "view/route.h"
+
+view_route_run view_route_tracks;        /* GET /api/tracks */
+view_route_run view_route_names;         /* GET /api/names */
+view_route_run view_route_fidelity;      /* GET /api/fidelity */
+view_route_run view_route_fidelity_list; /* GET /api/fidelity/list */
+
+#endif

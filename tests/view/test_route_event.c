@@ -1,0 +1,161 @@
+/* test_route_event.c - one event with all that hangs on it; steps, snaps, flows, flame graphs and pieces of a trace */
+#include "query_maker.h"
+
+#include <unistd.h>
+
+static const char small[] =
+    "[{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"train.py(12): "
+    "step\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":100},"
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":5,"
+    "\"args\":{\"correlation\":7}},"
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"_ZN2at6native3addIfEEvPT_\",\"pid\":0,\"tid\":7,\"ts\":40,\"dur\":20,"
+    "\"args\":{\"z\":1.500,\"correlation\":7,\"big\":18446744073709551615,\"est. achieved occupancy %\":31,"
+    "\"list\":[1, {\"a\":2}],\"device\":0,\"stream\":7}},"
+    "{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"id\":5,\"name\":\"f\",\"pid\":0,\"tid\":7,\"ts\":41},"
+    "{\"ph\":\"f\",\"cat\":\"fwdbwd\",\"id\":5,\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":5,\"bp\":\"e\"},"
+    "{\"ph\":\"i\",\"name\":\"mark\",\"pid\":1,\"tid\":1,\"ts\":12}]";
+
+static void test_event__a_kernel_has_its_arguments_launch_and_stack(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, small);
+    const char *answer = maker_ask(&m, view_route_event, "kind=slice&row=2");
+    has(answer, "\"args\":{\"z\":1.500,\"correlation\":7,\"big\":18446744073709551615,");
+    has(answer, "\"list\":[1, {\"a\":2}]");
+    has(answer, "\"digits\":{\"big\":\"18446744073709551615\"}");
+    has(answer, "\"occupancy\":31");
+    has(answer, "\"demangled\":\"void at::native::add<float>(float*)\"");
+    has(answer, "\"short\":\"at::native::add\"");
+    has(answer, "\"start\":40000,\"duration\":20000");
+    has(answer, "\"latency\":30000");
+    has(answer, "\"stack_from\":\"launch\",\"source\":\"train.py:12\"");
+    has(answer, "\"direction\":\"out\",\"backward\":true");
+    has(answer, "\"category\":\"launch\",\"direction\":\"in\",\"backward\":false");
+    has(answer, "\"flows_count\":2");
+    has(answer, "\"self\":20000");
+    maker_close(&m);
+}
+
+static void test_event__a_launch_has_its_works_and_its_parent(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, small);
+    const char *answer = maker_ask(&m, view_route_event, "row=1");
+    has(answer, "\"works_count\":1");
+    has(answer, "\"parent\":{\"row\":0,\"name\":\"train.py(12): step\"}");
+    has(maker_ask(&m, view_route_event, "row=0"), "\"self\":95000");
+    has(maker_ask(&m, view_route_event, "kind=instant&row=0"), "\"stack_from\":\"slices\"");
+    has(m.reply.json.data, "cudaLaunchKernel");
+    assert_null(maker_ask(&m, view_route_event, "row=99"));
+    assert_int_equal(m.reply.status, 404);
+    assert_null(maker_ask(&m, view_route_event, "kind=cow&row=0"));
+    maker_close(&m);
+}
+
+static void test_flows__lines_of_launches_and_flows_are_counted_and_limited(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, small);
+    has(maker_ask(&m, view_route_flows, "all=1"), "\"count\":2,\"categories\":[[\"fwdbwd\",1],[\"launch\",1]]");
+    has(maker_ask(&m, view_route_flows, "category=launch"), ",0,1,2]],\"count\":1");
+    has(maker_ask(&m, view_route_flows, "row=0"), ",1,2,0]],\"count\":1");
+    has(maker_ask(&m, view_route_flows, "all=1&limit=0"), "\"flows\":[],\"count\":2");
+    has(maker_ask(&m, view_route_flows, "all=1&from=90000&until=99000"), "\"count\":0");
+    has(maker_ask(&m, view_route_flows, "from=0"), "\"flows\":[],\"count\":0");
+    maker_close(&m);
+}
+
+static void test_step__every_event_of_random_tracks_is_met_once_in_order(void **state)
+{
+    uint64_t seed = 21;
+    char query[128];
+    (void)state;
+    random_shape shape = {.events = 150, .threads = 2, .names = 4, .span = 300, .longest = 50};
+    char *text = random_text(&seed, shape);
+    maker m;
+    maker_open(&m, text);
+    for (uint32_t t = 0; t < view_scene_track_count(m.scene); t++) {
+        if (view_scene_track(m.scene, t)->kind != VIEW_SLICES || view_scene_track(m.scene, t)->derived) continue;
+        size_t count;
+        view_slice *slices = slices_of(m.scene, t, &count);
+        snprintf(query, sizeof query, "track=%u&go=first", t);
+        const char *answer = maker_ask(&m, view_route_step, query);
+        for (size_t i = 0; i < count; i++) {
+            assert_int_equal(number_of(answer, "row"), slices[i].row);
+            snprintf(query, sizeof query, "track=%u&go=next&time=%lld&row=%u", t,
+                     (long long)(slices[i].start_ns - view_scene_start(m.scene)), slices[i].row);
+            answer = maker_ask(&m, view_route_step, query);
+        }
+        assert_string_equal(answer, "{}");
+        for (size_t i = count; i-- > 1;) {
+            snprintf(query, sizeof query, "track=%u&go=previous&time=%lld&row=%u", t,
+                     (long long)(slices[i].start_ns - view_scene_start(m.scene)), slices[i].row);
+            assert_int_equal(number_of(maker_ask(&m, view_route_step, query), "row"), slices[i - 1].row);
+        }
+        free(slices);
+    }
+    maker_close(&m);
+    free(text);
+}
+
+static void test_snap__the_nearest_edge_within_reach(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, small);
+    has(maker_ask(&m, view_route_snap, "time=58000&within=5000"), "\"time\":60000");
+    has(m.reply.json.data, "\"row\":2,\"edge\":\"end\"");
+    assert_string_equal(maker_ask(&m, view_route_snap, "time=50000&within=10"), "{}");
+    maker_close(&m);
+}
+
+static void test_flame__gpu_time_stands_under_its_stack_and_is_kept(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, small);
+    for (int i = 0; i < 2; i++) {
+        const char *answer = maker_ask(&m, view_route_flame, "of=gpu-time");
+        has(answer, "\"of\":\"gpu-time\",\"unit\":\"ns\",\"total\":20000");
+        has(answer, "\"train.py(12): step\"");
+        has(answer, "\"left_out\":0");
+    }
+    has(maker_ask(&m, view_route_flame, "of=gpu-time&from=50000"), "\"total\":10000");
+    assert_null(maker_ask(&m, view_route_flame, "of=love"));
+    maker_close(&m);
+}
+
+static void test_crop__a_piece_is_a_file_without_a_name_on_disk(void **state)
+{
+    maker m;
+    char text[4096] = "";
+    (void)state;
+    maker_open(&m, small);
+    maker_ask(&m, view_route_crop, "from=35000&until=70000&format=json");
+    assert_int_equal(m.status, HD_OK);
+    assert_true(m.reply.file > 0);
+    assert_true(read(m.reply.file - 1, text, sizeof text - 1) > 0);
+    has(text, "_ZN2at6native3addIfEEvPT_");
+    has_not(text, "cudaLaunchKernel");
+    assert_non_null(strstr(m.reply.file_name, "-crop-35000-70000.json"));
+    assert_null(maker_ask(&m, view_route_crop, "from=5&until=5&format=json"));
+    assert_int_equal(m.status, HD_ERR_ARGUMENT);
+    maker_close(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_event__a_kernel_has_its_arguments_launch_and_stack),
+        cmocka_unit_test(test_event__a_launch_has_its_works_and_its_parent),
+        cmocka_unit_test(test_flows__lines_of_launches_and_flows_are_counted_and_limited),
+        cmocka_unit_test(test_step__every_event_of_random_tracks_is_met_once_in_order),
+        cmocka_unit_test(test_snap__the_nearest_edge_within_reach),
+        cmocka_unit_test(test_flame__gpu_time_stands_under_its_stack_and_is_kept),
+        cmocka_unit_test(test_crop__a_piece_is_a_file_without_a_name_on_disk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
