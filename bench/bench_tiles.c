@@ -3,6 +3,8 @@
  * Usage    bench_tiles [-t THREADS] TRACE
  * Prints   per zoom: median and 95th percentile of batches of up to 100 tracks at positions all over the trace, in ms
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -30,11 +32,11 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of this thread, which a busy machine does not lengthen. */
-static double cpu_seconds(void)
+/* CLOCK_THREAD_CPUTIME_ID, CLOCK_PROCESS_CPUTIME_ID: what a busy machine lengthens less. */
+static double cpu_seconds(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
@@ -43,10 +45,10 @@ static hd_status batch(double *out_ms, double *out_cpu_ms, size_t *out_bytes, vi
 {
     hd_bytes bytes = {0};
     bool exact;
-    double begin = bench_seconds(), cpu_begin = cpu_seconds();
+    double begin = bench_seconds(), cpu_begin = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
     for (uint32_t t = 0; t < count; t++) HD_TRY(view_tile_track(&bytes, &exact, scene, tracks[t], z, i, false, err));
     *out_ms = (bench_seconds() - begin) * 1e3;
-    *out_cpu_ms = (cpu_seconds() - cpu_begin) * 1e3;
+    *out_cpu_ms = (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu_begin) * 1e3;
     *out_bytes = bytes.size;
     hd_bytes_deinit(&bytes);
     return HD_OK;
@@ -96,27 +98,59 @@ static void print_rows(const view_scene *scene)
 }
 
 typedef struct step_times {
-    double begin;
+    double begin, cpu_begin;
 } step_times;
 
 static void tell(void *user, const char *what)
 {
     step_times *times = user;
-    printf("at_s=%.3f rss_anon_mb=%ld %s\n", bench_seconds() - times->begin, status_kb("RssAnon:") / 1024,
+    printf("at_s=%.3f cpu_s=%.3f rss_anon_mb=%ld %s\n", bench_seconds() - times->begin,
+           cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - times->cpu_begin, status_kb("RssAnon:") / 1024,
            *what ? what : "done");
+}
+
+/* The most anonymous memory while the scene is worked on. */
+typedef struct memory_watch {
+    pthread_t thread;
+    atomic_bool stop;
+    long most_kb;
+} memory_watch;
+
+static void *watch(void *state)
+{
+    memory_watch *w = state;
+    const struct timespec pause = {0, 5000000};
+    while (!atomic_load(&w->stop)) {
+        long kb = status_kb("RssAnon:");
+        w->most_kb = kb > w->most_kb ? kb : w->most_kb;
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static hd_status work(view_scene *scene, step_times *times, long *out_most_kb, hd_error *err)
+{
+    memory_watch w = {0};
+    bool watched = pthread_create(&w.thread, NULL, watch, &w) == 0;
+    hd_status status = view_scene_work(scene, NULL, tell, times, err);
+    atomic_store(&w.stop, true);
+    if (watched) pthread_join(w.thread, NULL);
+    *out_most_kb = w.most_kb;
+    return status;
 }
 
 static hd_status measure(hd_trace *trace, hd_error *err)
 {
+    long most_kb = 0;
     view_scene *scene;
-    step_times times = {bench_seconds()};
+    step_times times = {bench_seconds(), 0};
     HD_TRY(view_scene_new(&scene, trace, err));
     printf("new_s=%.4f\n", bench_seconds() - times.begin);
     hd_status status = view_scene_index(scene) ? measure_tiles(scene, "first", err) : HD_OK;
-    times.begin = bench_seconds();
-    if (status == HD_OK) status = view_scene_work(scene, NULL, tell, &times, err);
-    printf("rss_anon_mb=%ld rss_file_mb=%ld peak_mb=%ld\n", status_kb("RssAnon:") / 1024, status_kb("RssFile:") / 1024,
-           status_kb("VmHWM:") / 1024);
+    times = (step_times){bench_seconds(), cpu_seconds(CLOCK_PROCESS_CPUTIME_ID)};
+    if (status == HD_OK) status = work(scene, &times, &most_kb, err);
+    printf("rss_anon_mb=%ld rss_file_mb=%ld anon_most_mb=%ld\n", status_kb("RssAnon:") / 1024,
+           status_kb("RssFile:") / 1024, most_kb / 1024);
     print_rows(scene);
     if (status == HD_OK) status = measure_tiles(scene, "laid_out", err);
     view_scene_free(scene);

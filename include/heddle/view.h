@@ -36,8 +36,7 @@ typedef struct hd_view_options {
     bool next_port;     /* where `port` is taken, the next free one above it will do */
     bool token;         /* demand the token also on this machine, where others may have accounts */
     unsigned threads;   /* of reading, 0: one per core */
-    uint64_t
-        memory_limit; /* of reading, as in hd_read_options, for all files together; 0: a quarter of the machine's */
+    uint64_t memory_limit; /* of reading, as in hd_read_options, for all files together; 0: 64 MiB */
     hd_view_failed *failed;
     void *failed_user;
 } hd_view_options;

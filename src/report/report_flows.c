@@ -36,6 +36,34 @@ static int by_track(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
+/* Tracks in the high bits, times in as many as are left. */
+typedef struct point_order {
+    int64_t least_ns;
+    unsigned track_shift, time_shift;
+} point_order;
+
+static uint64_t order_of(const void *user, const hd_flow_point *point)
+{
+    const point_order *order = user;
+    uint64_t time = (uint64_t)point->start_ns - (uint64_t)order->least_ns;
+    return (uint64_t)point->track << order->track_shift | time >> order->time_shift;
+}
+
+static void sort_by_track(hd_flow_point *points, size_t count)
+{
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    uint32_t last_track = 0;
+    for (size_t i = 0; i < count; i++) {
+        least = points[i].start_ns < least ? points[i].start_ns : least;
+        most = points[i].start_ns > most ? points[i].start_ns : most;
+        last_track = points[i].track > last_track ? points[i].track : last_track;
+    }
+    point_order order = {.least_ns = least, .track_shift = 63};
+    while (order.track_shift && (uint64_t)last_track >> (64 - order.track_shift)) order.track_shift--;
+    while (count && ((uint64_t)most - (uint64_t)least) >> order.time_shift >> order.track_shift) order.time_shift++;
+    hd_flow_points_sort(points, count, order_of, &order, by_track);
+}
+
 /* Walks the slices of a track in the order of time; of its lane only those that are its own. */
 typedef struct track_walk {
     const report_slices *slices;
@@ -117,7 +145,7 @@ hd_status report_flows_walk(uint64_t *out_points, const hd_trace *trace, const r
     hd_status status = starts ? HD_OK : HD_NOMEM(err);
     free(starts);
     if (status == HD_OK && slices) {
-        if (count) qsort(points, count, sizeof *points, by_track);
+        sort_by_track(points, count);
         status = look_at_binding(trace, slices, points, count, found, user, err);
     }
     free(points);

@@ -31,6 +31,10 @@ typedef struct hd_flow_point {
 
 /* The points that have a time, in the order of rows; the caller frees the list. Errors: MEMORY, LIMIT (2^32 points). */
 hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace *trace, hd_error *err);
+/* Sort by `compare`, which has to order them by `number` first: in place, into ever smaller buckets by number. */
+typedef uint64_t hd_flow_number(const void *user, const hd_flow_point *point);
+void hd_flow_points_sort(hd_flow_point *points, size_t count, hd_flow_number *number, const void *user,
+                         int (*compare)(const void *, const void *));
 /* Sort them by (key, time, starts first, row) and find where each comes from. The caller may have left some out. */
 void hd_flow_points_join(hd_flow_point *points, size_t count);
 

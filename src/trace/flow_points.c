@@ -85,6 +85,71 @@ hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace 
     return HD_OK;
 }
 
+/* ---- order ----------------------------------------------------------------------------------------------- */
+
+enum { BUCKETS_MOST = 1 << 12, BUCKET_POINTS = 16 };
+
+/* Every point to its bucket, by swaps: `next` holds where each bucket begins, and at last where it ends. */
+static void move_to_buckets(hd_flow_point *points, hd_flow_number *number, const void *user, uint64_t least,
+                            unsigned shift, size_t *next, size_t *ends, size_t buckets)
+{
+    for (size_t b = 0; b < buckets; b++) {
+        while (next[b] < ends[b]) {
+            hd_flow_point moving = points[next[b]];
+            for (size_t to; (to = (size_t)((number(user, &moving) - least) >> shift)) != b;) {
+                hd_flow_point other = points[next[to]];
+                points[next[to]++] = moving;
+                moving = other;
+            }
+            points[next[b]++] = moving;
+        }
+    }
+}
+
+static void sort_few(hd_flow_point *points, size_t count, int (*compare)(const void *, const void *))
+{
+    for (size_t i = 1; i < count; i++) {
+        hd_flow_point moving = points[i];
+        size_t at = i;
+        for (; at > 0 && compare(&moving, &points[at - 1]) < 0; at--) points[at] = points[at - 1];
+        points[at] = moving;
+    }
+}
+
+void hd_flow_points_sort(hd_flow_point *points, size_t count, hd_flow_number *number, const void *user,
+                         int (*compare)(const void *, const void *))
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    size_t buckets = 2;
+    unsigned shift = 0;
+    if (count <= 2 * BUCKET_POINTS) {
+        sort_few(points, count, compare);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t n = number(user, &points[i]);
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    while (buckets < BUCKETS_MOST && buckets * BUCKET_POINTS < count) buckets *= 2;
+    while ((most - least) >> shift >= buckets) shift++;
+    size_t *next = least == most ? NULL : calloc(2 * buckets, sizeof *next);
+    if (!next) {
+        qsort(points, count, sizeof *points, compare);
+        return;
+    }
+    size_t *ends = next + buckets;
+    for (size_t i = 0; i < count; i++) ends[(number(user, &points[i]) - least) >> shift]++;
+    for (size_t b = 1; b < buckets; b++) {
+        next[b] = ends[b - 1];
+        ends[b] += ends[b - 1];
+    }
+    move_to_buckets(points, number, user, least, shift, next, ends, buckets);
+    for (size_t b = 0, first = 0; b < buckets; first = ends[b++]) /* none holds both the least and the most */
+        hd_flow_points_sort(points + first, ends[b] - first, number, user, compare);
+    free(next);
+}
+
 /* ---- joining --------------------------------------------------------------------------------------------- */
 
 static int phase_rank(char phase)
@@ -130,9 +195,15 @@ static void join_flow(hd_flow_point *points, size_t begin, size_t end)
     }
 }
 
+static uint64_t key_of(const void *user, const hd_flow_point *point)
+{
+    (void)user;
+    return point->key;
+}
+
 void hd_flow_points_join(hd_flow_point *points, size_t count)
 {
-    qsort(points, count, sizeof *points, by_flow);
+    hd_flow_points_sort(points, count, key_of, NULL, by_flow);
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && points[next].key == points[i].key;) next++;
         join_flow(points, i, next);

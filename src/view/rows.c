@@ -68,10 +68,15 @@ void view_row_deinit(view_row *row)
         data->shares--;
         return;
     }
-    row_free_levels(data);
-    free(data->marks);
-    free(data->rows);
-    free(data->slices);
+    if (data->kept.data) {
+        free(data->levels);
+    } else {
+        row_free_levels(data);
+        free(data->marks);
+        free(data->rows);
+        free(data->slices);
+    }
+    view_kept_free(&data->kept);
     free(data);
 }
 
@@ -119,6 +124,7 @@ hd_status view_row_index(view_row *row, const hd_trace *trace, int64_t zero_ns, 
     data->zero_ns = zero_ns;
     if (data->count < ROW_MARK_SLICES) return HD_OK;
     if (!make_marks(data, trace) || !row_build_levels(data, trace)) return HD_NOMEM(err);
+    row_keep(data);
     return HD_OK;
 }
 

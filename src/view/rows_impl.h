@@ -5,6 +5,7 @@
 #ifndef HD_VIEW_ROWS_IMPL_H
 #define HD_VIEW_ROWS_IMPL_H
 
+#include "view/keep.h"
 #include "view/rows.h"
 
 enum {
@@ -52,6 +53,7 @@ typedef struct view_row_data {
     size_t mark_count;
     row_level *levels; /* [VIEW_ZOOM_MAX + 1], NULL: none */
     unsigned shares;   /* rows besides the first that hold it */
+    view_kept kept;    /* where all these arrays are; else each is malloc'ed */
 } view_row_data;
 
 static inline int64_t row_clamp(int64_t time)
@@ -169,6 +171,8 @@ bool row_walk_next(row_cell *out, row_walk *walk);
 
 bool row_build_levels(view_row_data *data, const hd_trace *trace);
 void row_free_levels(view_row_data *data);
+/* The arrays go to a mapped file, if they are large. */
+void row_keep(view_row_data *data);
 row_aggregate row_level_at(const row_level *level, uint32_t at);
 /* The first entry whose column is at or behind `column`. */
 uint32_t row_level_find(const row_level *level, int64_t column);

@@ -233,3 +233,20 @@ bool row_build_levels(view_row_data *data, const hd_trace *trace)
     free(maker);
     return fine;
 }
+
+void row_keep(view_row_data *data)
+{
+    view_array arrays[3 + 2 * (VIEW_ZOOM_MAX + 1)] = {
+        {(void **)&data->rows, data->rows ? (size_t)data->count * sizeof *data->rows : 0},
+        {(void **)&data->slices, data->slices ? (size_t)data->count * sizeof *data->slices : 0},
+        {(void **)&data->marks, data->mark_count * sizeof *data->marks},
+    };
+    size_t count = 3;
+    for (unsigned z = 0; z <= VIEW_ZOOM_MAX; z++) {
+        row_level *level = &data->levels[z];
+        if (level->narrow)
+            arrays[count++] = (view_array){(void **)&level->narrow, level->count * sizeof *level->narrow};
+        if (level->wide) arrays[count++] = (view_array){(void **)&level->wide, level->count * sizeof *level->wide};
+    }
+    view_keep(&data->kept, arrays, count);
+}

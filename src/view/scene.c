@@ -48,9 +48,12 @@ hd_status view_scene_new(view_scene **out, hd_trace *trace, hd_error *err)
 
 static void free_series(view_series *series)
 {
-    free(series->times_ns);
-    free(series->values);
-    free(series->rows);
+    if (!series->kept.data) {
+        free(series->times_ns);
+        free(series->values);
+        free(series->rows);
+    }
+    view_kept_free(&series->kept);
     free(series->marks);
 }
 
@@ -87,7 +90,8 @@ void view_scene_free(view_scene *scene)
     free(scene->section_of);
     free(scene->text_slots);
     view_queries_free(scene->queries); /* before what they speak of */
-    hd_launches_deinit(&scene->own_launches);
+    if (!scene->launches_kept.data) hd_launches_deinit(&scene->own_launches);
+    view_kept_free(&scene->launches_kept);
     hd_index_free(scene->own_index);
     hd_trace_free(scene->trace);
     pthread_mutex_destroy(&scene->lock);

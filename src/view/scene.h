@@ -12,6 +12,7 @@
 #include "heddle/index.h"
 #include "heddle/launches.h"
 #include "heddle/trace.h"
+#include "view/keep.h"
 #include "view/rows.h"
 
 typedef enum view_track_kind {
@@ -30,6 +31,7 @@ typedef struct view_series {
     uint32_t *rows; /* of the counter table; NULL: derived */
     double min, max;
     struct view_series_marks *marks; /* NULL: few samples; view_scene_add makes them */
+    view_kept kept; /* where times, values and rows are; else each is malloc'ed. view_scene_add moves them */
 } view_series;
 
 /* view_track.order of tracks of one parent: derived ones of a section may have any below VIEW_ORDER_ASYNC. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@
 #include "base/vector.h"
 #include "view/session_impl.h"
 
-enum { CORES_A_THREAD = 4, NEWS_EVERY_MS = 100 };
+enum { CORES_A_THREAD = 4, NEWS_EVERY_MS = 100, LAYOUT_NICE = 10 };
+static const uint64_t memory_default = (uint64_t)64 << 20; /* a server stands for hours beside what people work with */
 
 /* ---- news -------------------------------------------------------------------------------------------------------- */
 
@@ -161,8 +163,12 @@ static void *read_thread(void *session)
     return NULL;
 }
 
+/* Answers come first: on Linux niceness is that of the thread, and of those that it starts. */
 static void *layout_thread(void *session)
 {
+#ifdef __linux__
+    (void)setpriority(PRIO_PROCESS, 0, LAYOUT_NICE);
+#endif
     work_on(session, VIEW_READY);
     return NULL;
 }
@@ -194,7 +200,7 @@ hd_status view_session_new(view_session **out, const view_session_options *optio
         free(s);
         return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "the system gives no random numbers");
     }
-    uint64_t all = s->options.memory_limit ? s->options.memory_limit : hd_memory_default();
+    uint64_t all = s->options.memory_limit ? s->options.memory_limit : memory_default;
     s->memory_of_one = all / (s->options.expected ? s->options.expected : 1);
     if (!s->memory_of_one) s->memory_of_one = 1;
     pthread_mutex_init(&s->lock, NULL);

@@ -17,7 +17,7 @@ typedef enum view_trace_state { VIEW_READING, VIEW_READY, VIEW_FAILED } view_tra
 /* Zero-initialised is fine. */
 typedef struct view_session_options {
     unsigned threads;      /* of reading, 0: one per core */
-    uint64_t memory_limit; /* of all traces */
+    uint64_t memory_limit; /* of all traces; 0: 64 MiB */
     size_t expected;       /* how many will share it; 0: one */
     hd_view_failed *failed;
     void *failed_user;

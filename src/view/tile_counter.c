@@ -62,6 +62,12 @@ hd_status view_series_index(view_series *series, hd_error *err)
         fill_step(marks, step, series);
     }
     series->marks = marks;
+    const view_array arrays[] = {
+        {(void **)&series->times_ns, series->count * sizeof *series->times_ns},
+        {(void **)&series->values, series->count * sizeof *series->values},
+        {(void **)&series->rows, series->rows ? series->count * sizeof *series->rows : 0},
+    };
+    view_keep(&series->kept, arrays, sizeof arrays / sizeof *arrays);
     return HD_OK;
 }
 

@@ -116,7 +116,7 @@ static inline void coder_learn(uint16_t *odds, unsigned bit)
     /* 65536 / (n + 1.6) */
     static const uint16_t rates[16] = {40960, 25206, 18204, 14247, 11703, 9930, 8623, 7621,
                                        6827,  6183,  5650,  5201,  4819,  4489, 4201, 3500};
-    int32_t now = *odds >> 4, n = *odds & 15, goal = bit ? 4095 : 0;
+    int32_t now = *odds >> 4, n = *odds & 15, goal = (int32_t)(0 - bit) & 4095;
     now += ((goal - now) * (int32_t)rates[n] + 32768) >> 16;
     *odds = (uint16_t)(now << 4 | (n < 15 ? n + 1 : 15));
 }
@@ -155,7 +155,9 @@ static inline unsigned coder_take(store_coder *coder, uint16_t *wide, uint16_t *
 {
     uint32_t middle = coder_middle(coder, *wide, *narrow);
     unsigned bit = coder->code <= middle;
-    coder_narrow(coder, middle, bit);
+    uint32_t mask = 0 - (uint32_t)bit; /* bits are hard to foretell: no branch */
+    coder->high = (middle & mask) | (coder->high & ~mask);
+    coder->low = (coder->low & mask) | ((middle + 1) & ~mask);
     coder_learn(wide, bit);
     coder_learn(narrow, bit);
     while (((coder->low ^ coder->high) & 0xff000000) == 0) {
