@@ -84,6 +84,25 @@ static void put_hit(hd_json_out *json, const char *key, const view_scene *scene,
     hd_json_put_text(json, "}");
 }
 
+/* All names, also those that are not told one by one: "4,9-12". */
+static void put_ranges(hd_json_out *json, const view_search *search)
+{
+    view_json_key(json, "name_ranges");
+    hd_json_put_text(json, "\"");
+    for (uint32_t i = 0; i < search->name_count;) {
+        uint32_t first = i;
+        while (i + 1 < search->name_count && search->names[i + 1] == search->names[i] + 1) i++;
+        if (first) hd_json_put_text(json, ",");
+        hd_json_put_int(json, search->names[first]);
+        if (i > first) {
+            hd_json_put_text(json, "-");
+            hd_json_put_int(json, search->names[i]);
+        }
+        i++;
+    }
+    hd_json_put_text(json, "\"");
+}
+
 static void put_counts(hd_json_out *json, const view_search *search)
 {
     view_json_int(json, "count", (int64_t)search->count);
@@ -116,6 +135,7 @@ static void put_counts(hd_json_out *json, const view_search *search)
     }
     hd_json_put_text(json, "]");
     view_json_int(json, "names_count", search->name_count);
+    if (search->name_count > NAMES_TOLD) put_ranges(json, search);
 }
 
 /* ---- the route --------------------------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ typedef struct view_slice {
     uint32_t flags; /* VIEW_SLICE_… */
 } view_slice;
 
-enum { VIEW_SLICE_NO_END = 1, VIEW_SLICE_NO_LENGTH = 2 };
+enum { VIEW_SLICE_NO_END = 1, VIEW_SLICE_NO_LENGTH = 2, VIEW_SLICE_SEVERAL = 4 };
 
 /* Zero-initialised is empty. Filled by one thread, then only read. */
 typedef struct view_row {
@@ -64,7 +64,7 @@ size_t view_row_bytes(const view_row *row);
 hd_status view_rows_lay_out(view_rows *out, uint64_t *out_moved, const view_slice *slices, uint64_t count,
                             hd_error *err);
 /* The union of some rows as one: slices that touch or overlap are one, with name and row of the longest of them.
- * Errors: MEMORY. */
+ * SEVERAL where none of them is as long as all. Errors: MEMORY. */
 hd_status view_rows_union(view_row *out, const view_row *const *rows, size_t count, const hd_trace *trace,
                           hd_error *err);
 

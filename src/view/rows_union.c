@@ -61,8 +61,10 @@ static bool add_slice(union_maker *m, const view_slice *s)
         m->longest = length(s);
         last->name = s->name;
         last->row = s->row;
+        last->flags = (last->flags & ~(uint32_t)VIEW_SLICE_SEVERAL) | (s->flags & VIEW_SLICE_SEVERAL);
     }
     last->flags |= s->flags & VIEW_SLICE_NO_END;
+    if (length(last) > m->longest) last->flags |= VIEW_SLICE_SEVERAL;
     return true;
 }
 

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Tile } from "../../../src/view/web/src/model";
 import { decodeTiles } from "../../../src/view/web/src/tile_decode";
+import { Names } from "../../../src/view/web/src/names";
+import { namesFound } from "../../../src/view/web/src/search_names";
 import { TileCache, type Want } from "../../../src/view/web/src/tiles";
 import { FakeTrace, randomRow } from "../../../src/view/web/test/fake_trace";
 
@@ -126,4 +128,30 @@ test("answers that are cut, or of another kind, are errors", () => {
       assert.ok(error instanceof Error);
     }
   }
+});
+
+test("a name whose category is not final is asked for again when the session moves, and shown until then", async () => {
+  let final = false;
+  let asked = 0;
+  const names = new Names({ names: async (_t, ids) => {
+    asked++;
+    return { final, names: ids.map((id) => ({ id, text: "n", category: final ? "kernel" : "", role: "" })) };
+  } }, () => {});
+  const settle = (): Promise<void> => new Promise((wake) => setTimeout(wake, 60));
+  names.get(0, 5);
+  await settle();
+  assert.equal(names.get(0, 5)?.category, "");
+  final = true;
+  names.again();
+  assert.equal(names.label(0, 5), "n");
+  await settle();
+  assert.equal(names.get(0, 5)?.category, "kernel");
+  names.again();
+  await settle();
+  assert.equal(asked, 2);
+});
+
+test("all names of a search are found, also those told as ranges", () => {
+  assert.deepEqual([...namesFound({ names: [1, 4], name_ranges: "1,4-6,9" })].sort(), [1, 4, 5, 6, 9]);
+  assert.deepEqual([...namesFound({ names: [2] })], [2]);
 });

@@ -33,6 +33,7 @@ export class Follower {
   private id = ""; // of the server's run
   private stopped = false;
   private failures = 0;
+  private revision = -1;
 
   constructor(
     private readonly app: App,
@@ -91,6 +92,8 @@ export class Follower {
       if (range.from === before.from && range.until === before.until) state.range.value = whole;
     }
     if (changed) state.tracks.value = session.traces.flatMap((trace) => this.known.get(trace.id)?.tracks ?? []);
+    if (session.revision !== this.revision) this.app.names.again();
+    this.revision = session.revision;
     tiles.setRevision(session.revision);
     this.app.redraw();
   }

@@ -78,7 +78,7 @@ export interface SliceRow {
   duration: Uint32Array | Float64Array;
   eventName: Uint32Array;
   eventRow: Uint32Array;
-  eventFlags: Uint8Array; // 1: no end, 2: no length
+  eventFlags: Uint8Array; // 1: no end, 2: no length, 4: several events, of a summary
 }
 
 export interface CounterRow {
@@ -221,6 +221,7 @@ export interface SearchResult {
   tracks: [TrackId, number][];
   names: number[];
   names_count: number;
+  name_ranges?: string; // all of them, "4,9-12", where `names` has only the first
   next?: EventRef;
   previous?: EventRef;
   index?: number; // how many hits lie before `next`

@@ -1,4 +1,5 @@
-// Texts of name numbers: what is not known yet is asked for, many at a time; what is known never changes.
+// Texts of name numbers: what is not known yet is asked for, many at a time. A text never changes; categories that were
+// not final are asked for again when the session's revision moves.
 import type { NameInfo, TraceId } from "./model";
 import type { Source } from "./source";
 
@@ -10,6 +11,7 @@ interface TraceNames {
   wanted: Set<number>;
   asking: boolean;
   failures: number;
+  passing: Set<number>; // ids whose category is not final
 }
 
 export class Names {
@@ -35,6 +37,15 @@ export class Names {
     return info ? (info.short ?? info.text) : "";
   }
 
+  // The session moved on: what was not final is asked for again, and shown as it was until then.
+  again(): void {
+    for (const [trace, names] of this.traces) {
+      const ids = [...names.passing];
+      names.passing.clear();
+      for (const id of ids) this.want(trace, names, id);
+    }
+  }
+
   // Another session: its numbers mean other texts.
   clear(): void {
     this.traces.clear();
@@ -44,7 +55,7 @@ export class Names {
   private of(trace: TraceId): TraceNames {
     let names = this.traces.get(trace);
     if (!names) {
-      names = { known: new Map(), wanted: new Set(), asking: false, failures: 0 };
+      names = { known: new Map(), wanted: new Set(), asking: false, failures: 0, passing: new Set() };
       this.traces.set(trace, names);
     }
     return names;
@@ -60,8 +71,10 @@ export class Names {
   private async ask(trace: TraceId, names: TraceNames): Promise<void> {
     const ids = [...names.wanted].slice(0, BATCH).sort((a, b) => a - b);
     try {
-      for (const info of await this.source.names(trace, ids)) names.known.set(info.id, info);
+      const answer = await this.source.names(trace, ids);
+      for (const info of answer.names) names.known.set(info.id, info);
       for (const id of ids) {
+        if (!answer.final) names.passing.add(id);
         names.wanted.delete(id);
         if (!names.known.has(id)) names.known.set(id, { id, text: "", category: "", role: "" });
       }

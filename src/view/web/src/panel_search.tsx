@@ -86,7 +86,8 @@ function TrackHits({ app, total }: { app: App; total: number }): JSX.Element {
 function NameHits(props: { app: App; trace: TraceId; ids: number[]; count: number; titled: boolean }): JSX.Element | null {
   const { app, trace, ids, count, titled } = props;
   const [sort, setSort] = useState<Sort>({ id: "name", down: false });
-  const asked = useRequest<NameInfo[]>(ids.length ? `${trace}/${ids.join()}` : null, () => app.source.names(trace, [...ids].sort((a, b) => a - b)));
+  const asked = useRequest<NameInfo[]>(ids.length ? `${trace}/${ids.join()}` : null,
+    async () => (await app.source.names(trace, [...ids].sort((a, b) => a - b))).names);
   const columns = useMemo<Column<NameInfo>[]>(() => [
     { id: "name", title: "Names that are found", right: false, value: (row) => row.text, cell: (row) => (
       <button type="button" class="link" title={`${row.text}\nClick: search exactly this name`}

@@ -164,7 +164,7 @@ export class SelectActions {
     const known = event.name === 0 ? undefined : this.app.names.get(event.trace, event.name);
     if (known) return known.short ?? known.text;
     try {
-      const asked = event.name === 0 ? [] : await this.app.source.names(event.trace, [event.name]);
+      const asked = event.name === 0 ? [] : (await this.app.source.names(event.trace, [event.name])).names;
       return asked[0] ? (asked[0].short ?? asked[0].text) : "event";
     } catch {
       return "event"; // what is said is a help, its failure none of its own

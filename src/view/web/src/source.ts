@@ -15,7 +15,8 @@ export interface Source {
   session(after?: number, signal?: AbortSignal): Promise<Session>;
   tracks(trace: TraceId): Promise<{ revision: number; names: number; tracks: TrackInfo[] }>;
   tiles(trace: TraceId, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal): Promise<Tile[]>;
-  names(trace: TraceId, ids: number[]): Promise<NameInfo[]>;
+  // `final` false: categories may still change.
+  names(trace: TraceId, ids: number[]): Promise<{ final: boolean; names: NameInfo[] }>;
   event(trace: TraceId, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail>;
   step(trace: TraceId, track: TrackId, depth: number | null, time: number, go: "next" | "previous" | "first" | "last", row?: number): Promise<EventRef | null>;
   snap(trace: TraceId, time: number, within: number, tracks: TrackId[]): Promise<{ time: number; track: TrackId; row: number; edge: string } | null>;

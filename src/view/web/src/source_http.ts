@@ -93,8 +93,8 @@ export class HttpSource implements Source {
     return decodeTiles(bytes, z, i);
   }
 
-  async names(trace: number, ids: number[]): Promise<NameInfo[]> {
-    return (await this.json<{ names: NameInfo[] }>("names", { trace, ids: listOf(ids) })).names;
+  names(trace: number, ids: number[]): Promise<{ final: boolean; names: NameInfo[] }> {
+    return this.json("names", { trace, ids: listOf(ids) });
   }
 
   // Arguments keep their digits (json_digits.ts).

@@ -40,10 +40,12 @@ export interface TileOptions {
   limitBytes?: number;
   now?: () => number;
   later?: (run: () => void, ms: number) => void;
+  calmMs?: number; // for so long nothing must have been wanted before what nobody sees yet is asked for
 }
 
 const IN_FLIGHT = 4; // HTTP/1.1: browsers have six connections a host, one waits for the session
 const AHEAD_IN_FLIGHT = 2;
+const CALM_MS = 80;
 const TRACKS_A_BATCH = 100;
 const SLOW_MS = 3000;
 const RETRY_MS = 400;
@@ -61,10 +63,12 @@ export class TileCache {
   private failures = 0; // in a row
   private again = 0; // ms, nothing is asked before that
   private wants: Want[] = [];
+  private wantedAt = -Infinity; // ms
   private revision = 0;
   private tick = 0;
   private wakeAt = Infinity; // ms
   private readonly limitBytes: number;
+  private readonly calmMs: number;
   private readonly now: () => number;
   private readonly later: (run: () => void, ms: number) => void;
 
@@ -74,6 +78,7 @@ export class TileCache {
     options: TileOptions = {},
   ) {
     this.limitBytes = options.limitBytes ?? 192 * 2 ** 20;
+    this.calmMs = options.calmMs ?? CALM_MS;
     this.now = options.now ?? (() => performance.now());
     this.later = options.later ?? ((run, ms) => void setTimeout(run, ms));
   }
@@ -99,6 +104,7 @@ export class TileCache {
   want(wants: Want[]): void {
     this.tick++;
     this.wants = wants;
+    this.wantedAt = this.now();
     for (const flight of this.flights.values()) flight.wanted = false;
     for (const want of wants) {
       for (const flight of this.flights.values()) {
@@ -156,6 +162,11 @@ export class TileCache {
     for (const want of this.wants) {
       const limit = this.failures > 0 ? 1 : want.ahead ? AHEAD_IN_FLIGHT : IN_FLIGHT;
       if (this.flights.size >= limit || (want.ahead && missingInView)) break;
+      const calm = want.ahead ? this.calmMs - (this.now() - this.wantedAt) : 0;
+      if (calm > 0) {
+        this.wakeIn(calm);
+        break;
+      }
       const missing = this.missing(want);
       if (missing.length > 0 && !want.ahead) missingInView = true;
       for (let k = 0; k < missing.length && this.flights.size < limit; k += TRACKS_A_BATCH) {

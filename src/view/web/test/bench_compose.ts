@@ -12,7 +12,7 @@ import { demoTrace } from "./fake_trace";
 // `clock` in ms: the CPU's, where the machine is busy with other things.
 export async function bench(rowsOfEach: number, events: number, frames: number, clock: () => number): Promise<string> {
   const trace = demoTrace(rowsOfEach, events);
-  const names = new Names({ names: async (_t, ids) => ids.map((id) => ({ id, text: trace.names[id] ?? "", category: "kernel", role: "kernel" })) }, () => {});
+  const names = new Names({ names: async (_t, ids) => ({ final: true, names: ids.map((id) => ({ id, text: trace.names[id] ?? "", category: "kernel", role: "kernel" })) }) }, () => {});
   const tiles = new TileCache({
     tiles: async (_t, z, i, ids, summary) => {
       const bytes = trace.tiles(z, i, ids, summary);

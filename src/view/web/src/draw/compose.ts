@@ -1,7 +1,7 @@
 // State, layout and tiles in, draw list out. No DOM.
 import type { Layout, Place } from "../layout";
 import { firstBelow, GAP } from "../layout";
-import type { EventRef, TraceId } from "../model";
+import type { EventRef, SeriesInfo, TraceId } from "../model";
 import type { Range } from "../state";
 import type { TileCache, Want } from "../tiles";
 import type { Theme } from "./color";
@@ -85,7 +85,7 @@ export class Composer {
       if (rowY + rowHeight <= top) continue;
       list.rows++;
       const box: RowBox = { width, y: rowY, height: rowHeight, top, from, scale: 1 / nsPerPixel, hit: theme.hit };
-      if (track.kind === "counter" && !place.summary) this.counterRow(scene, place, r, box);
+      if (track.kind === "counter") this.counterRow(scene, place, r, box);
       else this.sliceRow(scene, place, r, box);
     }
     for (const piece of this.pieces) {
@@ -110,20 +110,30 @@ export class Composer {
   }
 
   private counterRow(scene: Scene, place: Place, r: number, box: RowBox): void {
-    const { counters, list } = this;
+    const { list } = this;
+    const all = place.track.series ?? [];
+    if (r >= all.length) return;
+    // A collapsed counter has all its series in one row, as lines, each on a scale of its own.
+    const together = place.collapsed && all.length > 1;
+    for (let s = together ? 0 : r; s < (together ? all.length : r + 1); s++) this.series(scene, all[s], s, box, !together);
+    const { theme } = scene;
+    const middle = box.y + Math.round(7 * list.ratio);
+    if (middle < box.top) return;
+    const series = all[r];
+    const text = together
+      ? `${all.length} series, each on its own scale`
+      : `${series.name ? `${series.name} ` : ""}${formatValue(Math.max(0, series.max), series.unit)}`;
+    list.texts.push({ text, x: list.width - 4 * list.ratio, y: middle, tone: theme.muted, align: "right", boxed: true });
+  }
+
+  private series(scene: Scene, series: SeriesInfo, s: number, box: RowBox, filled: boolean): void {
+    const { counters } = this;
     counters.begin(box.width);
     for (const piece of this.pieces) {
       const { tile } = piece;
-      if (tile && r < tile.series.length) counters.piece(tile.series[r], piece, tile.i * tileSpan(tile.z), 2 ** tile.z, box);
+      if (tile && s < tile.series.length) counters.piece(tile.series[s], piece, tile.i * tileSpan(tile.z), 2 ** tile.z, box);
     }
-    const series = place.track.series?.[r];
-    if (!series) return;
-    const { theme } = scene;
-    counters.end(box, series.min, series.max, theme.tones[[0, 1, 3, 5, 4, 2][r % 6]]);
-    const middle = box.y + Math.round(7 * list.ratio);
-    if (middle < box.top) return;
-    const text = `${series.name ? `${series.name} ` : ""}${formatValue(Math.max(0, series.max), series.unit)}`;
-    list.texts.push({ text, x: list.width - 4 * list.ratio, y: middle, tone: theme.muted, align: "right", boxed: true });
+    counters.end(box, series.min, series.max, scene.theme.tones[[0, 1, 3, 5, 4, 2][s % 6]], filled);
   }
 
   private painterOf(trace: TraceId): RowPainter {

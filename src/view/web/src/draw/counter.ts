@@ -57,7 +57,7 @@ export class CounterPainter {
   }
 
   // The scale always has zero in it: a height is the value.
-  end(box: RowBox, min: number, max: number, tone: Rgba): void {
+  end(box: RowBox, min: number, max: number, tone: Rgba, filled = true): void {
     const least = Math.min(0, min);
     const most = Math.max(0, max);
     const perValue = most > least ? (box.height - 1) / (most - least) : 0;
@@ -73,6 +73,7 @@ export class CounterPainter {
     const flush = (until: number): void => {
       if (runTop < 0 || until <= runAt) return;
       this.clipped(runAt, runTop, until - runAt, runBottom - runTop + 1, tone, box.top);
+      if (!filled) return;
       if (zero > runBottom) this.clipped(runAt, runBottom + 1, until - runAt, zero - runBottom, fill, box.top);
       else if (zero < runTop) this.clipped(runAt, zero, until - runAt, runTop - zero, fill, box.top);
     };

@@ -32,6 +32,7 @@ export class Overview {
   private readonly list = new DrawList();
   private readonly composer = new Composer(this.list);
   private readonly backend: Canvas2dBackend;
+  private made: { tracks: readonly TrackInfo[]; layout: Layout } | null = null;
   private drawn = ""; // of what the density was drawn last
   private drag: { kind: "move" | "from" | "until" | "new"; time: number; range: Range } | null = null;
 
@@ -45,6 +46,12 @@ export class Overview {
   }
 
   private layout(height: number): Layout {
+    const all = this.app.state.tracks.value;
+    if (!this.made || this.made.tracks !== all || this.made.layout.height !== height) this.made = { tracks: all, layout: this.make(height) };
+    return this.made.layout;
+  }
+
+  private make(height: number): Layout {
     const tracks = overviewTracks(this.app.state.tracks.value);
     const each = Math.max(3, Math.min(16, Math.floor((height - HITS - 2) / Math.max(1, tracks.length))));
     const top = Math.max(0, Math.floor((height - HITS - each * tracks.length) / 2));
@@ -63,7 +70,7 @@ export class Overview {
     const whole = this.app.state.whole.value;
     const layout = this.layout(this.window.clientHeight);
     const own: Scene = { ...scene, layout, range: whole, scroll: 0 };
-    const id = `${width}x${height} ${whole.from} ${whole.until} ${version}`;
+    const id = `${width}x${height} ${whole.from} ${whole.until} ${version} ${layout.places.length}`;
     if (id !== this.drawn) {
       this.drawn = id;
       this.list.clear(width, height, ratio);

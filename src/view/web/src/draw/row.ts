@@ -1,5 +1,5 @@
 // One row of slices as bars: of each device pixel the share of its time that a slice covers is the height of its bar,
-// from the bottom of the row up; its colour is the name with most of that time. A column of an aggregate gives each pixel
+// from the bottom of the row up (its topmost pixel is as strong as it is covered); its colour is the name with most of that time. A column of an aggregate gives each pixel
 // what it overlaps of it, so that the areas of all bars together are the busy time, whatever the zoom. Slices that cover
 // whole pixels are one rectangle. Whatever has no length hangs from the top of the row.
 import type { SliceRow } from "../model";
@@ -16,6 +16,7 @@ export interface LabelSpot {
   height: number;
   name: number;
   tone: Rgba;
+  dim: boolean; // a search found others
 }
 
 // Where a row stands and how time becomes pixels.
@@ -33,7 +34,10 @@ const FULL = 0.999; // what is more is a full pixel
 const DARKER = 0.82;
 const HIT = 1;
 const MARK = 2;
-const NO_END = 1; // flag of an event
+const NO_END = 1; // flags of an event
+const SEVERAL = 4;
+const PARTS = 16; // heights are counted in these of a pixel
+const FAINT = 4; // of the parts: less than that is not seen
 
 export class RowPainter {
   labelWidth = 30; // px a slice needs for a label
@@ -107,7 +111,7 @@ export class RowPainter {
         this.flagged = true;
       }
       if (p !== at) {
-        if (sum > 0) this.run(at, at + 1, heightOf(sum, box.height), tone, box);
+        if (sum > 0) this.run(at, at + 1, partsOf(sum, box.height), tone, box);
         at = p;
         sum = best = 0;
       }
@@ -120,9 +124,9 @@ export class RowPainter {
         tone = own;
       }
       if (b <= p + 1) continue;
-      this.run(at, at + 1, heightOf(sum, box.height), tone, box);
+      this.run(at, at + 1, partsOf(sum, box.height), tone, box);
       at = b | 0;
-      if (at > p + 1) this.run(p + 1, at, heightOf(part, box.height), own, box);
+      if (at > p + 1) this.run(p + 1, at, partsOf(part, box.height), own, box);
       sum = best = (b - at) * part;
       tone = own;
     }
@@ -145,10 +149,18 @@ export class RowPainter {
   }
 
   private flush(box: RowBox): void {
-    const base = box.y + box.height;
-    const height = Math.min(this.runHeight, base - box.top);
-    if (height > 0) this.bars.add(this.runFrom, base - height, this.runUntil - this.runFrom, height, this.runTone);
+    const parts = this.runHeight;
+    if (parts === 0) return;
     this.runHeight = 0;
+    const base = box.y + box.height;
+    const whole = (parts / PARTS) | 0;
+    const rest = parts - whole * PARTS;
+    const height = whole < base - box.top ? whole : base - box.top;
+    const width = this.runUntil - this.runFrom;
+    if (height > 0) this.bars.add(this.runFrom, base - height, width, height, this.runTone);
+    if (rest > 0 && base - whole - 1 >= box.top) {
+      this.bars.add(this.runFrom, base - whole - 1, width, 1, ((this.runTone & 0xffffff) | (((rest * 255) / PARTS) << 24)) >>> 0);
+    }
   }
 
   private instants(segments: Segments, x0: number, low: number, high: number, scale: number, tones: Tones): void {
@@ -176,35 +188,35 @@ export class RowPainter {
       if (xe <= low || xe - xs < this.edgeWidth) continue;
       const tone = tones.of(eventName[e]);
       if (tone === HIDDEN) continue;
-      const hit = tones.searching() && tones.isHit(eventName[e]);
-      this.wide(row, e, xs, xe, tone, hit, low, high, box, eventFlags[e]);
+      this.wide(row, e, xs, xe, tone, tones, low, high, box, eventFlags[e]);
     }
   }
 
   // What a slice of some width has besides its bar: an edge where it starts, a label, fading where its end is not known.
-  private wide(row: SliceRow, e: number, xs: number, xe: number, tone: Rgba, hit: boolean, low: number, high: number, box: RowBox, flags: number): void {
+  private wide(row: SliceRow, e: number, xs: number, xe: number, tone: Rgba, tones: Tones, low: number, high: number, box: RowBox, flags: number): void {
     const y = Math.max(box.y, box.top);
     const height = box.y + box.height - y;
     if (height <= 0) return;
     if (xs >= low) this.marks.add(Math.floor(xs), y, 1, height, darker(tone));
-    if (hit) {
+    if (tones.isHit(row.eventName[e])) {
       const from = Math.floor(Math.max(low, xs));
       this.marks.add(from, y, Math.ceil(Math.min(high, xe)) - from, Math.min(2, height), box.hit);
     }
     if ((flags & NO_END) !== 0 && xe <= high) {
       for (let s = 0; s < 6; s++) this.marks.add(Math.floor(xe) - 2 - 2 * s, y, 1, height, withAlpha(0xffffff, 200 - 30 * s));
     }
+    if ((flags & SEVERAL) !== 0) return; // its name is that of one of them
     if (row.eventRow[e] === this.lastRow && Math.abs(xs - this.lastStart) < 0.01) return;
     const left = Math.max(0, xs);
     const width = Math.min(box.width, xe) - left;
     if (width < this.labelWidth) return;
     this.lastRow = row.eventRow[e];
     this.lastStart = xs;
-    if (box.y >= box.top) this.labels.push({ x: left, width, y: box.y, height: box.height, name: row.eventName[e], tone });
+    if (box.y >= box.top) this.labels.push({ x: left, width, y: box.y, height: box.height, name: row.eventName[e], tone, dim: tones.dims(row.eventName[e]) });
   }
 
   end(box: RowBox): void {
-    if (this.sum > 0) this.run(this.at, this.at + 1, heightOf(this.sum, box.height), this.tone, box);
+    if (this.sum > 0) this.run(this.at, this.at + 1, partsOf(this.sum, box.height), this.tone, box);
     this.flush(box);
     if (!this.flagged) return;
     for (let p = 0; p < box.width; p++) if (this.flags[p] !== 0) this.flag(p, this.flags[p], this.markTone[p], box);
@@ -222,11 +234,12 @@ export class RowPainter {
   }
 }
 
-// A share of a row's height in whole pixels: something is seen of whatever is there, and nothing is full that is not.
-function heightOf(share: number, height: number): number {
-  if (share >= FULL) return height;
-  const rounded = (share * height + 0.5) | 0;
-  return rounded < 1 ? 1 : rounded < height || height < 2 ? rounded : height - 1;
+// A share of a row's height in parts of a pixel: something is seen of whatever is there, and nothing is full that is not.
+function partsOf(share: number, height: number): number {
+  const full = height * PARTS;
+  if (share >= FULL) return full;
+  const parts = (share * full + 0.5) | 0;
+  return parts < FAINT ? FAINT : parts > full - FAINT ? full - FAINT : parts;
 }
 
 function darker(tone: Rgba): Rgba {

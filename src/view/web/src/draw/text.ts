@@ -1,6 +1,6 @@
 // Texts on a 2D canvas above the bars: labels of slices, cut to fit, and curves of flows. Widths are measured once a text.
 import type { Names } from "../names";
-import { css, lightness, type Theme } from "./color";
+import { css, lightness, type Rgba, type Theme } from "./color";
 import type { Curve, DrawList, Text } from "./list";
 import type { LabelSpot } from "./row";
 
@@ -38,6 +38,7 @@ interface CutName {
 export class TextPainter {
   private readonly context: CanvasRenderingContext2D;
   private readonly cache = new Map<string, CutName>();
+  private readonly tones = new Map<Rgba, boolean>();
   private font = "";
 
   constructor(readonly canvas: HTMLCanvasElement) {
@@ -101,16 +102,26 @@ export class TextPainter {
     const light = css(theme.dark ? theme.text : theme.background);
     const dark = css(theme.dark ? theme.background : theme.text);
     // Those of one colour together: changing it costs.
-    for (const style of [dark, light]) {
+    for (const style of [dark, light, css(theme.muted)]) {
       context.fillStyle = style;
       for (const spot of spots) {
-        if ((lightness(spot.tone) > 0.6) !== (style === dark)) continue;
+        const own = spot.dim ? 2 : this.isLight(spot.tone) ? 0 : 1;
+        if (own !== (style === dark ? 0 : style === light ? 1 : 2)) continue;
         const text = names.label(trace, spot.name);
         if (text === "") continue;
         const fitted = this.fitted(text, spot.width - 2 * pad);
         if (fitted !== "") context.fillText(fitted, spot.x + pad, spot.y + spot.height / 2 + list.ratio / 2);
       }
     }
+  }
+
+  private isLight(tone: Rgba): boolean {
+    let light = this.tones.get(tone);
+    if (light === undefined) {
+      if (this.tones.size > 5000) this.tones.clear();
+      this.tones.set(tone, (light = lightness(tone) > 0.6));
+    }
+    return light;
   }
 
   private text(text: Text, list: DrawList, theme: Theme): void {

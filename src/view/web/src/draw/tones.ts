@@ -9,15 +9,18 @@ const LIMIT = 1 << 22; // numbers above it are worked out each time
 
 export class Tones {
   table = new Uint32Array(1024); // 0: not worked out yet, of() does that
+  private readonly hits: Uint8Array | null; // by name
 
   constructor(
     private readonly trace: TraceId,
     private readonly names: Names,
     readonly theme: Theme,
     private readonly byCategory: boolean,
-    private readonly hits: ReadonlySet<number> | null, // null: no search
+    hits: ReadonlySet<number> | null, // null: no search
     private readonly filter: "none" | "dim" | "hide",
-  ) {}
+  ) {
+    this.hits = hits && bytesOf(hits);
+  }
 
   of(name: number): Rgba {
     if (name < this.table.length) {
@@ -28,7 +31,11 @@ export class Tones {
   }
 
   isHit(name: number): boolean {
-    return this.hits !== null && this.hits.has(name);
+    return this.hits !== null && this.hits[name] === 1;
+  }
+
+  dims(name: number): boolean {
+    return this.hits !== null && this.filter === "dim" && this.hits[name] !== 1;
   }
 
   searching(): boolean {
@@ -38,7 +45,7 @@ export class Tones {
   private make(name: number): Rgba {
     const info = this.names.get(this.trace, name);
     let tone = info ? toneOf(info, this.byCategory, this.theme.tones) : this.theme.unknown;
-    if (this.hits && this.filter !== "none" && !this.hits.has(name)) {
+    if (this.hits && this.filter !== "none" && !this.isHit(name)) {
       tone = this.filter === "hide" ? HIDDEN : mix(tone, this.theme.background, 0.78);
     }
     // An unknown name is asked for by get(): it is looked up again in the next frame, when the table is new.
@@ -52,4 +59,12 @@ export class Tones {
     }
     return tone;
   }
+}
+
+function bytesOf(names: ReadonlySet<number>): Uint8Array {
+  let most = 0;
+  for (const name of names) if (name > most) most = name;
+  const bytes = new Uint8Array(most + 1);
+  for (const name of names) bytes[name] = 1;
+  return bytes;
 }

@@ -5,6 +5,7 @@ import type { App } from "../app";
 import type { DrawnFlow, FlowEnd } from "../flows";
 import type { Layout, Place } from "../layout";
 import type { TraceId } from "../model";
+import { namesFound } from "../search_names";
 import { Axis, axisTicks } from "./axis";
 import { Canvas2dBackend } from "./canvas2d";
 import { themeOf, withAlpha, type Theme } from "./color";
@@ -141,7 +142,7 @@ export class View {
     if (!tones) {
       const { state, names } = this.app;
       const result = searching ? state.results.value.get(trace) : undefined;
-      const hits = result ? new Set(result.names) : null; // not searched yet: nothing is dimmed
+      const hits = result ? namesFound(result) : null; // not searched yet: nothing is dimmed
       tones = new Tones(trace, names, this.colors, state.colorBy.value === "category", hits, state.filter.value);
       this.tones.set(trace, tones);
     }
