@@ -13,47 +13,47 @@ static const char kineto[] = "{\"deviceProperties\":[{\"id\":0}],\"traceEvents\"
     "\"Traces\"", "0", "process_sort_index", "\"sort_index\":-9") META("10", "0", "process_name", "\"name\":\"python\"")
     META("10", "0", "process_labels", "\"labels\":\"CPU\"") META("10", "0", "process_sort_index", "\"sort_index\":1")
         META("10", "12", "thread_name", "\"name\":\"main\"") META("10", "11", "thread_sort_index", "\"sort_index\":-1")
-            META("0", "0", "process_name", "\"name\":\"python\"") META("0", "0", "process_labels",
-                                                                       "\"labels\":\"GPU 0\"")
-                META("0", "0", "process_sort_index", "\"sort_index\":2") META(
-                    "0", "7",
-                    "thread_name", "\"name\":\"stream 7 \"") "{\"ph\":\"i\",\"pid\":\"Traces\",\"tid\":\"Trace PyTorch "
-                                                             "Profiler\",\"ts\":0,\"name\":\"start\",\"s\":\"g\"},"
-                                                             "{\"ph\":\"i\",\"pid\":\"\",\"tid\":\"\",\"ts\":0,"
-                                                             "\"name\":\"end\",\"s\":\"g\"}," SLICE(
-                                                                 "10", "12", "cudaLaunchKernel",
-                                                                 ",\"cat\":\"cuda_runtime\",\"args\":{\"correlation\":"
-                                                                 "5}") "," SLICE("10", "11", "op",
-                                                                                 ",\"cat\":\"cpu_op\"") ","
-                                                                                                        "{\"ph\":\"C\","
-                                                                                                        "\"pid\":10,"
-                                                                                                        "\"ts\":1,"
-                                                                                                        "\"name\":"
-                                                                                                        "\"Memory\","
-                                                                                                        "\"args\":{"
-                                                                                                        "\"used\":3}},"
-                                                                                                        "{\"ph\":\"C\","
-                                                                                                        "\"pid\":10,"
-                                                                                                        "\"ts\":9,"
-                                                                                                        "\"name\":"
-                                                                                                        "\"Memory\","
-                                                                                                        "\"args\":{"
-                                                                                                        "\"used\":-1.5}"
-                                                                                                        "},"
-                                                                                                        "{\"ph\":\"X\","
-                                                                                                        "\"pid\":0,"
-                                                                                                        "\"tid\":7,"
-                                                                                                        "\"ts\":5,"
-                                                                                                        "\"dur\":4,"
-                                                                                                        "\"name\":"
-                                                                                                        "\"k\",\"cat\":"
-                                                                                                        "\"kernel\","
-                                                                                                        "\"args\":{"
-                                                                                                        "\"correlation"
-                                                                                                        "\":5,"
-                                                                                                        "\"device\":0,"
-                                                                                                        "\"stream\":7}}"
-                                                                                                        "]}";
+            META("0", "0", "process_name", "\"name\":\"python\"")
+                META("0", "0", "process_labels", "\"labels\":\"GPU 0\"")
+                    META("0", "0", "process_sort_index", "\"sort_index\":2")
+                        META("0", "7", "thread_name",
+                             "\"name\":\"stream 7 \"") "{\"ph\":\"i\",\"pid\":\"Traces\",\"tid\":\"Trace PyTorch "
+                                                       "Profiler\",\"ts\":0,\"name\":\"start\",\"s\":\"g\"},"
+                                                       "{\"ph\":\"i\",\"pid\":\"\",\"tid\":\"\",\"ts\":0,"
+                                                       "\"name\":\"end\",\"s\":\"g\"}," SLICE(
+                                                           "10", "12", "cudaLaunchKernel",
+                                                           ",\"cat\":\"cuda_runtime\",\"args\":{\"correlation\":"
+                                                           "5}") "," SLICE("10", "11", "op",
+                                                                           ",\"cat\":\"cpu_op\"") ","
+                                                                                                  "{\"ph\":\"C\","
+                                                                                                  "\"pid\":10,"
+                                                                                                  "\"ts\":1,"
+                                                                                                  "\"name\":"
+                                                                                                  "\"Memory\","
+                                                                                                  "\"args\":{"
+                                                                                                  "\"used\":3}},"
+                                                                                                  "{\"ph\":\"C\","
+                                                                                                  "\"pid\":10,"
+                                                                                                  "\"ts\":9,"
+                                                                                                  "\"name\":"
+                                                                                                  "\"Memory\","
+                                                                                                  "\"args\":{"
+                                                                                                  "\"used\":-1.5}"
+                                                                                                  "},"
+                                                                                                  "{\"ph\":\"X\","
+                                                                                                  "\"pid\":0,"
+                                                                                                  "\"tid\":7,"
+                                                                                                  "\"ts\":5,"
+                                                                                                  "\"dur\":4,"
+                                                                                                  "\"name\":"
+                                                                                                  "\"k\",\"cat\":"
+                                                                                                  "\"kernel\","
+                                                                                                  "\"args\":{"
+                                                                                                  "\"correlation"
+                                                                                                  "\":5,"
+                                                                                                  "\"device\":0,"
+                                                                                                  "\"stream\":7}}"
+                                                                                                  "]}";
 
 /* The object of a track by its name, which ends at the line's end. */
 static const char *track_named(char out[2048], const char *answer, const char *name)
