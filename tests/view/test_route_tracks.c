@@ -158,6 +158,25 @@ static void test_tracks__of_instants_alone_are_not_collapsed_when_there_is_nothi
     maker_close(&m);
 }
 
+/* Ids of texts depend on which thread read what: "late" has a lower one here than what comes before it. */
+static void test_tracks__of_async_slices_and_counters_stand_as_they_first_come(void **state)
+{
+    (void)state;
+    maker m;
+    maker_open(&m, "[" SLICE("1", "1", "late", "") "," SLICE("1", "1", "2nd", "") "," SLICE(
+                       "1", "1", "id2",
+                       "") ","
+                           "{\"ph\":\"b\",\"pid\":1,\"tid\":1,\"ts\":9,\"id\":\"x\",\"cat\":\"a\",\"name\":\"early\"},"
+                           "{\"ph\":\"b\",\"pid\":1,\"tid\":1,\"ts\":5,\"id\":\"y\",\"cat\":\"a\",\"name\":\"late\"},"
+                           "{\"ph\":\"C\",\"pid\":1,\"ts\":9,\"name\":\"1st\",\"id\":\"id1\",\"args\":{\"v\":1}},"
+                           "{\"ph\":\"C\",\"pid\":1,\"ts\":5,\"name\":\"2nd\",\"args\":{\"v\":1}},"
+                           "{\"ph\":\"C\",\"pid\":1,\"ts\":1,\"name\":\"1st\",\"id\":\"id2\",\"args\":{\"v\":1}}]");
+    const char *answer = maker_ask(&m, view_route_tracks, "");
+    const char *const names[] = {"early", "late", "1st [id1]", "1st [id2]", "2nd"};
+    in_order(answer, names, sizeof names / sizeof *names);
+    maker_close(&m);
+}
+
 static void test_tracks__a_trace_without_events_has_none(void **state)
 {
     (void)state;
@@ -314,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_tracks__every_field_says_what_the_trace_does),
         cmocka_unit_test(test_tracks__processes_of_one_name_tell_their_numbers),
         cmocka_unit_test(test_tracks__of_instants_alone_are_not_collapsed_when_there_is_nothing_else),
+        cmocka_unit_test(test_tracks__of_async_slices_and_counters_stand_as_they_first_come),
         cmocka_unit_test(test_tracks__a_trace_without_events_has_none),
         cmocka_unit_test(test_tracks__hostile_names_stay_text),
         cmocka_unit_test(test_tracks__ten_thousand_are_told_quickly),
