@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "view/route_session.h"
-#include "view/routes_query.h"
 #include "view/routes_derive.h"
+#include "view/routes_query.h"
 
 view_route_run view_route_open;
 view_route_run view_route_tiles;

@@ -280,7 +280,6 @@ uint32_t view_scene_order(const view_scene *scene, uint32_t *out, uint32_t room)
 {
     uint32_t count = view_scene_track_count(scene), done = 0, depth = 0;
     if (count > room) count = room; /* there are more by now */
-    if (count > room) count = room; /* there are more by now */
     shown_track *list = malloc((count + 1) * sizeof *list);
     uint32_t *stack = malloc((count + 1) * sizeof *stack); /* places in the list */
     for (uint32_t i = 0; i < count && list && stack; i++) {

@@ -6,6 +6,7 @@
  * order in which they first come, at most TRACKS_OF_PROCESS; the rest shares one more.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -26,7 +27,8 @@ typedef struct async_point {
 typedef struct async_slice {
     view_slice slice;
     uint32_t process, group; /* group: name, then the number of its track */
-    uint32_t number;         /* as points know it */
+    uint32_t place;  /* of the group: row of the first slice of that name. (Ids of names differ from run to run.) */
+    uint32_t number; /* as points know it */
 } async_slice;
 
 typedef struct async_maker {
@@ -136,11 +138,27 @@ static void pair_points(async_maker *m)
     }
 }
 
+static bool place_groups(async_maker *m)
+{
+    uint32_t count = hd_trace_string_count(m->scene->trace);
+    uint32_t *first = malloc(((size_t)count + 1) * sizeof *first);
+    if (!first) return false;
+    memset(first, 0xff, ((size_t)count + 1) * sizeof *first);
+    for (size_t i = 0; i < m->slice_count; i++) {
+        const async_slice *s = &m->slices[i];
+        if (s->group < count && s->slice.row < first[s->group]) first[s->group] = s->slice.row;
+    }
+    for (size_t i = 0; i < m->slice_count; i++)
+        m->slices[i].place = first[m->slices[i].group < count ? m->slices[i].group : count];
+    free(first);
+    return true;
+}
+
 static int by_process_group_time(const void *a, const void *b)
 {
     const async_slice *x = a, *y = b;
     if (x->process != y->process) return x->process < y->process ? -1 : 1;
-    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
     if (x->slice.start_ns != y->slice.start_ns) return x->slice.start_ns < y->slice.start_ns ? -1 : 1;
     if (x->slice.end_ns != y->slice.end_ns) return x->slice.end_ns > y->slice.end_ns ? -1 : 1;
     return (x->slice.row > y->slice.row) - (x->slice.row < y->slice.row);
@@ -154,12 +172,9 @@ static void limit_groups(async_maker *m)
         const async_slice *before = i ? &m->slices[i - 1] : NULL;
         bool same_process = before && before->process == m->slices[i].process;
         if (!same_process) groups = 0;
-        if (groups > TRACKS_OF_PROCESS) {
-            m->slices[i].group = HD_NONE;
-            continue;
-        }
-        if (same_process && before->group == m->slices[i].group) continue;
-        if (++groups > TRACKS_OF_PROCESS) m->slices[i].group = HD_NONE;
+        bool same_group = same_process && before->group == m->slices[i].group;
+        if (groups <= TRACKS_OF_PROCESS && (same_group || ++groups <= TRACKS_OF_PROCESS)) continue;
+        m->slices[i].group = m->slices[i].place = HD_NONE;
     }
     qsort(m->slices, m->slice_count, sizeof *m->slices, by_process_group_time);
 }
@@ -250,6 +265,7 @@ static hd_status make_async(async_maker *m, size_t rows, hd_error *err)
     read_points(m);
     qsort(m->points, m->point_count, sizeof *m->points, by_key_and_time);
     pair_points(m);
+    if (!place_groups(m)) return HD_NOMEM(err);
     qsort(m->slices, m->slice_count, sizeof *m->slices, by_process_group_time);
     limit_groups(m);
     HD_TRY(make_tracks(m, err));

@@ -16,6 +16,8 @@ enum { TRACK_LIMIT = 16384 };
 typedef struct counter_point {
     int64_t id, start_ns;
     uint32_t process, name, id_type, row;
+    uint32_t name_place, id_place; /* rows of the first samples with that name, and with that text as id: ids of texts
+                                      differ from run to run */
 } counter_point;
 
 typedef struct counter_maker {
@@ -64,11 +66,31 @@ static void read_points(counter_maker *m)
     }
 }
 
+/* Points are in the order of their rows. */
+static bool place_points(counter_maker *m)
+{
+    uint32_t count = hd_trace_string_count(m->scene->trace);
+    uint32_t *names = calloc(2 * ((size_t)count + 1), sizeof *names), *ids = names + count + 1;
+    if (!names) return false;
+    for (size_t i = 0; i < m->point_count; i++) {
+        counter_point *p = &m->points[i];
+        uint32_t *name = &names[p->name < count ? p->name : count];
+        if (!*name) *name = p->row + 1;
+        p->name_place = *name;
+        if ((p->id_type & 3) != 2 || (uint64_t)p->id >= count) continue;
+        if (!ids[p->id]) ids[p->id] = p->row + 1;
+        p->id_place = ids[p->id];
+    }
+    free(names);
+    return true;
+}
+
 static int by_counter(const counter_point *x, const counter_point *y)
 {
     if (x->process != y->process) return x->process < y->process ? -1 : 1;
-    if (x->name != y->name) return x->name < y->name ? -1 : 1;
+    if (x->name_place != y->name_place) return x->name_place < y->name_place ? -1 : 1;
     if (x->id_type != y->id_type) return x->id_type < y->id_type ? -1 : 1;
+    if (x->id_place != y->id_place) return x->id_place < y->id_place ? -1 : 1;
     return (x->id > y->id) - (x->id < y->id);
 }
 
@@ -90,7 +112,8 @@ static void limit_tracks(counter_maker *m)
         if (i == 0 || by_counter(&before, p) != 0) tracks++;
         before = *p;
         if (tracks <= TRACK_LIMIT) continue;
-        p->name = HD_NONE;
+        p->name = p->name_place = HD_NONE;
+        p->id_place = 0;
         p->id = p->id_type = 0;
     }
     if (tracks > TRACK_LIMIT) qsort(m->points, m->point_count, sizeof *m->points, by_counter_and_time);
@@ -231,6 +254,7 @@ static hd_status make_counters(counter_maker *m, size_t rows, hd_error *err)
     if (!m->points || !m->event_tracks) return HD_NOMEM(err);
     for (size_t i = 0; i < rows; i++) m->event_tracks[i] = HD_NONE;
     read_points(m);
+    if (!place_points(m)) return HD_NOMEM(err);
     qsort(m->points, m->point_count, sizeof *m->points, by_counter_and_time);
     limit_tracks(m);
     for (size_t i = 0, next; i < m->point_count; i = next) {

@@ -36,7 +36,7 @@ struct view_scene {
     uint32_t *section_of;                 /* [source]: the section that its tracks stand below */
     _Atomic(uint32_t *) event_tracks[HD_KIND_COUNT]; /* [row]: async points, samples of counters */
     struct view_queries *queries;
-    pthread_mutex_t lock;                            /* of the summaries of sections */
+    pthread_mutex_t lock; /* of the summaries of sections */
     _Atomic(void *) notes[VIEW_NOTES];
     void (*note_releases[VIEW_NOTES])(void *data);
 };
@@ -63,6 +63,15 @@ void scene_publish(view_scene *scene, uint32_t count);
 hd_status scene_make_tracks(view_scene *scene, hd_error *err);
 /* The section of a process or of the process of a thread, HD_NONE: none. */
 uint32_t scene_section_of(const view_scene *scene, uint32_t source);
+
+/* scene_names.c: names of tracks, malloc'ed; false: no memory. */
+bool scene_name_lane(view_track *track, const hd_trace *trace, uint32_t name, const char *what, hd_ident ident);
+typedef struct scene_process_name {
+    uint32_t name, labels; /* string ids */
+    hd_ident pid;
+    bool is_device, tell_rank, tell_pid; /* where processes have several ranks; where others are called the same */
+} scene_process_name;
+bool scene_name_process(view_track *track, const hd_trace *trace, const scene_process_name *process);
 
 /* scene_gather.c: rows of a kind, lane by lane. */
 typedef struct scene_lane {

@@ -4,7 +4,8 @@
  *            stand beside threads
  * Tracks     for each lane (a track of the trace and its twins): its slices, its instants, its samples, as far as it
  *            has any. Counters and async slices come when their events are read (scene_counters.c, scene_async.c)
- * Order      processes by sort index, rank, pid; below them threads by sort index, stream, tid
+ * Order      processes by sort index, rank, pid, those of instants alone at last; below them threads by sort index,
+ *            stream, tid
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +17,20 @@
 typedef struct source_track {
     uint32_t source, process; /* process: leader, HD_NONE: none */
     hd_track_kind kind;
-    uint32_t name;
+    uint32_t name, labels;
     int64_t sort_index, rank, device, stream, number; /* number: pid or tid */
     int64_t start_ns, end_ns;
     uint64_t rows[HD_KIND_COUNT];
-    bool has_name, has_events;
+    bool has_events, has_more; /* more: than instants */
+    bool shares_name;          /* another process is called the same */
 } source_track;
 
 typedef struct track_maker {
     view_scene *scene;
     source_track *sources; /* [source_count] */
     uint32_t count;        /* tracks made so far */
+    bool has_ranks;        /* processes are of more than one rank */
+    bool has_more;         /* some process has more than instants */
 } track_maker;
 
 static const hd_kind lane_kinds[] = {HD_KIND_SLICE, HD_KIND_INSTANT, HD_KIND_SAMPLE};
@@ -48,7 +52,9 @@ static int64_t number_of(const hd_trace *trace, hd_ident ident)
 
 static void add_source(source_track *s, const hd_track *track)
 {
+    static const hd_kind more[] = {HD_KIND_SLICE, HD_KIND_SAMPLE, HD_KIND_COUNTER, HD_KIND_ASYNC};
     if (s->name == HD_STRING_NONE) s->name = track->name;
+    if (s->labels == HD_STRING_NONE) s->labels = track->labels;
     if (s->sort_index == HD_NO_NUMBER) s->sort_index = track->sort_index;
     if (s->rank == HD_NO_NUMBER) s->rank = track->rank;
     if (s->device == HD_NO_NUMBER) s->device = track->device;
@@ -57,6 +63,7 @@ static void add_source(source_track *s, const hd_track *track)
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) s->rows[kind] += track->rows[kind];
     for (int k = 0; k < LANE_KINDS; k++) s->has_events |= track->rows[lane_kinds[k]] > 0;
     s->has_events |= track->rows[HD_KIND_COUNTER] || track->rows[HD_KIND_ASYNC];
+    for (size_t k = 0; k < sizeof more / sizeof *more; k++) s->has_more |= track->rows[more[k]] > 0;
     if (track->start_ns == HD_NO_TIME) return;
     if (s->start_ns == HD_NO_TIME || track->start_ns < s->start_ns) s->start_ns = track->start_ns;
     if (s->end_ns == HD_NO_TIME || track->end_ns > s->end_ns) s->end_ns = track->end_ns;
@@ -82,6 +89,7 @@ static void read_sources(track_maker *m)
         source_track *s = &m->sources[i];
         if (hd_trace_track_at(trace, i)->same_as != i || s->kind == HD_TRACK_PROCESS || s->process == HD_NONE) continue;
         m->sources[s->process].has_events |= s->has_events;
+        m->sources[s->process].has_more |= s->has_more;
         if (s->rank == HD_NO_NUMBER) s->rank = m->sources[s->process].rank;
     }
 }
@@ -95,6 +103,7 @@ static int by_shown_order(const void *a, const void *b)
 {
     const source_track *x = *(const source_track *const *)a, *y = *(const source_track *const *)b;
     const int64_t keys[][2] = {
+        {x->kind == HD_TRACK_PROCESS && !x->has_more, y->kind == HD_TRACK_PROCESS && !y->has_more},
         {or_zero(x->sort_index), or_zero(y->sort_index)},
         {x->rank, y->rank},
         {x->kind == HD_TRACK_PROCESS ? INT64_MIN : x->stream, y->kind == HD_TRACK_PROCESS ? INT64_MIN : y->stream},
@@ -108,27 +117,6 @@ static int by_shown_order(const void *a, const void *b)
 }
 
 /* ---- tracks ------------------------------------------------------------------------------------------------------ */
-
-static bool name_track(view_track *track, const hd_trace *trace, uint32_t name, const char *what, hd_ident ident)
-{
-    hd_string text = hd_trace_string(trace, name);
-    if (name == HD_STRING_NONE || text.size == 0) {
-        hd_string number = hd_trace_string(trace, ident.text);
-        size_t size = strlen(what) + 1 + number.size;
-        track->name = malloc(size + 1);
-        if (!track->name) return false;
-        int written = snprintf(track->name, size + 1, "%s ", what);
-        memcpy(track->name + written, number.data, number.size);
-        track->name_size = number.size ? size : size - 1;
-    } else {
-        track->name = malloc(text.size + 1);
-        if (!track->name) return false;
-        memcpy(track->name, text.data, text.size);
-        track->name_size = text.size;
-    }
-    track->name[track->name_size] = '\0';
-    return true;
-}
 
 static view_track *new_section(track_maker *m, const source_track *s, uint32_t parent, int64_t order)
 {
@@ -167,11 +155,11 @@ static bool fill_lane(track_maker *m, view_track *track, const source_track *s, 
         if (lane) track->busy_ns = lane->busy_ns;
     }
     m->scene->lane_tracks[kind][s->source] = track->id;
-    return name_track(track, trace, s->name,
-                      is_stream    ? "stream"
-                      : is_process ? "process"
-                                   : "thread",
-                      is_process ? own->pid : own->tid);
+    return scene_name_lane(track, trace, s->name,
+                           is_stream    ? "stream"
+                           : is_process ? "process"
+                                        : "thread",
+                           is_process ? own->pid : own->tid);
 }
 
 static bool add_lane(track_maker *m, const source_track *s, uint32_t parent, int64_t order)
@@ -235,7 +223,14 @@ static bool add_process(track_maker *m, source_track *process, source_track *con
         for (uint32_t i = 0; i < count; i++) all_streams &= lanes[i]->kind == HD_TRACK_STREAM;
         section->role = all_streams && !devices ? "device" : "process";
         if (all_streams && !devices && section->device == HD_NO_NUMBER) section->device = lanes[0]->device;
-        if (!name_track(section, m->scene->trace, process->name, "process", own->pid)) return false;
+        section->collapsed = m->has_more && !process->has_more;
+        const scene_process_name name = {.name = process->name,
+                                         .labels = process->labels,
+                                         .pid = own->pid,
+                                         .is_device = all_streams && !devices,
+                                         .tell_rank = m->has_ranks,
+                                         .tell_pid = process->shares_name};
+        if (!scene_name_process(section, m->scene->trace, &name)) return false;
         parent = section->id;
         m->scene->section_of[process->source] = parent;
         if (!add_lane(m, process, parent, VIEW_ORDER_THREADS)) return false;
@@ -326,6 +321,26 @@ static bool make_maps(view_scene *scene)
     return true;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const source_track *x = *(const source_track *const *)a, *y = *(const source_track *const *)b;
+    if (x->name != y->name) return x->name < y->name ? -1 : 1;
+    if (x->labels != y->labels) return x->labels < y->labels ? -1 : 1;
+    return 0;
+}
+
+/* What the names of processes have to tell. Leaves the list in another order. */
+static void compare_processes(track_maker *m, source_track **processes, uint32_t count)
+{
+    qsort(processes, count, sizeof *processes, by_name);
+    for (uint32_t i = 0; i < count; i++) {
+        m->has_ranks |= processes[i]->rank != processes[0]->rank;
+        m->has_more |= processes[i]->has_more;
+        if (i == 0 || by_name(&processes[i - 1], &processes[i]) != 0) continue;
+        processes[i - 1]->shares_name = processes[i]->shares_name = true;
+    }
+}
+
 hd_status scene_make_tracks(view_scene *scene, hd_error *err)
 {
     size_t count = (size_t)scene->source_count + 1;
@@ -343,6 +358,7 @@ hd_status scene_make_tracks(view_scene *scene, hd_error *err)
             else
                 lanes[lane_count++] = s;
         }
+        compare_processes(&m, lists, process_count);
         qsort(lists, process_count, sizeof *lists, by_shown_order);
         qsort(lanes, lane_count, sizeof *lanes, by_process);
         fine = add_all(&m, lists, process_count, lanes, lane_count) && add_trackless(&m);
