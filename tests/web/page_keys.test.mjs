@@ -1,5 +1,6 @@
 // page_keys.test.mjs - each key, tool and command does what it says; the mouse, the wheel, two fingers
 import assert from "node:assert/strict";
+import {readFileSync} from "node:fs";
 import {onTrack, readChrome} from "./oracle.mjs";
 import {command, drawn, file, open, pointAt, placeOf, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 
@@ -83,6 +84,15 @@ test("the keys of the issue are there", async page => {
   const known = new Set(await page.evaluate(() => window.heddle.app.commands.all().flatMap(c => c.keys ?? [])));
   for (const key of ["w", "a", "s", "d", "Shift+W", "Shift+A", "Shift+S", "Shift+D", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "f", "0",
     "[", "]", ".", ",", "?", "1", "!", "2", "@", "3", "#", "4", "$", "m", "/"]) assert.ok(known.has(key), `no command has ${key}`);
+});
+
+test("the keys in docs/view.md are those of the page", async page => {
+  await open(page, "small.json");
+  const commands = await page.evaluate(() => window.heddle.app.commands.all().map(({title, keys = []}) => ({title, keys})));
+  const rows = commands.filter(({keys}) => keys.length).map(({title, keys}) => `| ${keys.map(key => `\`${key}\``).join(" ")} | ${title} |`);
+  const guide = readFileSync(new URL("../../docs/view.md", import.meta.url), "utf8");
+  const table = guide.split("## Keys")[1].split("\n## ")[0].split("\n").filter(line => line.startsWith("| `"));
+  assert.deepEqual(table.sort(), rows.sort());
 });
 
 test("no command throws, whatever is selected", async page => {

@@ -22,7 +22,7 @@ function attachFidelity(app: App): void {
   const { state, source } = app;
   effect(() => {
     for (const trace of state.session.value?.traces ?? []) {
-      if (trace.state !== "ready") continue;
+      if (trace.state !== "ready" || trace.busy !== "") continue; // until all is laid out the server answers 409
       const version = `${state.session.value?.session}/${trace.tracks}/${trace.busy}`;
       if (asked.get(trace.id) === version) continue;
       asked.set(trace.id, version);
@@ -72,6 +72,9 @@ function Line({ app }: { app: App }): JSX.Element {
       ))}
       {[...errors.value].map(([trace, text]) => <span key={trace} class="bad"><span role="img" aria-label="Error: ">⚠ </span>{text}</span>)}
       <span class="push" />
+      {state.selected.value.length === 0 && !state.area.value && flows.count === 0 && (
+        <span class="dim">W/S zoom · A/D move · drag: table of a range · [ ]: launch and kernel · / search · ? all keys</span>
+      )}
       {state.flows.value.mode !== "off" && (flows.count > 0 || flows.error) && (
         <span class={flows.error ? "bad" : "dim"} aria-live="polite">{flows.error && <span role="img" aria-label="Error: ">⚠ </span>}{flowText(flows)}</span>
       )}

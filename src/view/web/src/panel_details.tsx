@@ -27,7 +27,7 @@ export function DetailsPanel({ app }: { app: App }): JSX.Element {
     if (!ref) throw new Error("nothing is selected");
     return { ref, detail: await app.source.event(ref.trace, ref.kind, ref.row, signal) };
   });
-  if (!ref) return <p class="hint">Click an event to see what is known of it. Ctrl+click adds to the selection.</p>;
+  if (!ref) return <p class="hint">Click an event to see what is known of it, drag a box over tracks for a table. [ and ] follow a kernel to its launch and back, F fits what is selected, ? tells all keys.</p>;
   return (
     <div class="columns" aria-busy={asked.loading}>
       {selected.length > 1 && <SelectedTable app={app} selected={selected} />}

@@ -1,6 +1,6 @@
 // The selection tool: a click selects an event, a drag a box of time and tracks.
 import type { App } from "./app";
-import { hitAt, placeAt, type Spot } from "./at_pixel";
+import { hitAt, placeAt, type Hit, type Spot } from "./at_pixel";
 import { formatCount, formatShort } from "./format";
 import { firstBelow, type Layout, type Place } from "./layout";
 import type { TrackInfo } from "./model";
@@ -44,6 +44,13 @@ export function tracksOf(places: readonly Place[], tracks: readonly TrackInfo[])
   return [...keys];
 }
 
+// What a click on a block of many events took. Only of a track of one table the server names the longest (eventOf).
+function noteOf(hit: Hit, spot: Spot): string {
+  if (hit.exact || hit.count < 2) return "";
+  const longest = !spot.place?.summary && spot.place?.track.events_kind !== undefined;
+  return `${longest ? "The longest" : "One"} of ${formatCount(hit.count)} that start here, double click zooms in`;
+}
+
 export function clickSelects(place: ToolPlace, spot: Spot, modifiers: Modifiers): void {
   const { app, canvas } = place;
   const add = modifiers.ctrl || modifiers.shift;
@@ -57,10 +64,14 @@ export function clickSelects(place: ToolPlace, spot: Spot, modifiers: Modifiers)
     return;
   }
   void app.hands.actions.ask(() => eventOf(app, hit, spot)).then((event) => {
-    if (event === null) say(app, "There is no event of its own here: zoom in or open the section.");
+    if (event === null) {
+      const section = spot.place?.track.kind === "section";
+      say(app, section ? `${spot.place?.track.name}: double click ${spot.place?.collapsed ? "opens" : "collapses"} it, a drag over it gives the table of what is inside.`
+        : "There is no event of its own here: zoom in.");
+    }
     else if (event) {
       app.hands.actions.select(event, add);
-      void app.hands.actions.announce(event, !hit.exact && hit.count > 1 ? `The longest of ${formatCount(hit.count)} that start here` : "");
+      void app.hands.actions.announce(event, noteOf(hit, spot));
     }
   });
 }
