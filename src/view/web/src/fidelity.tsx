@@ -9,6 +9,8 @@ import type { TraceId, TraceInfo } from "./model";
 import { shownList } from "./panel_fidelity";
 import { messageOf } from "./request";
 
+const RETRY_MS = 1500;
+const attempt = signal(0); // grows where a question is to be asked again
 const errors = signal<Map<TraceId, string>>(new Map());
 
 export function mountFidelity(el: HTMLElement, app: App): void {
@@ -21,6 +23,7 @@ function attachFidelity(app: App): void {
   const asked = new Map<TraceId, string>();
   const { state, source } = app;
   effect(() => {
+    void attempt.value;
     for (const trace of state.session.value?.traces ?? []) {
       if (trace.state !== "ready" || trace.busy !== "") continue; // until all is laid out the server answers 409
       const version = `${state.session.value?.session}/${trace.tracks}/${trace.busy}`;
@@ -34,7 +37,11 @@ function attachFidelity(app: App): void {
           if (rest.delete(trace.id)) errors.value = rest;
         },
         (error: unknown) => {
+          if (asked.get(trace.id) !== version) return;
           asked.delete(trace.id);
+          setTimeout(() => { attempt.value++; }, RETRY_MS);
+          const now = state.session.peek()?.traces.find((each) => each.id === trace.id);
+          if (!now || now.busy) return; // it cannot be told yet, and what is being done stands in the line
           errors.value = new Map(errors.peek()).set(trace.id, messageOf(error));
         },
       );

@@ -21,8 +21,14 @@ export function traceName(app: App, trace: TraceId): string {
   return info.rank === null || info.rank === undefined ? info.name : `rank ${info.rank}: ${info.name}`;
 }
 
+// A table of ten thousand rows asks ten thousand times: the tracks by key, made once for each list of them.
+const byKey = new WeakMap<readonly TrackInfo[], Map<TrackKey, TrackInfo>>();
+
 export function findTrack(app: App, key: TrackKey): TrackInfo | undefined {
-  return app.state.tracks.value.find((each) => trackKey(each.trace, each.id) === key);
+  const tracks = app.state.tracks.value;
+  let found = byKey.get(tracks);
+  if (!found) byKey.set(tracks, (found = new Map(tracks.map((each) => [trackKey(each.trace, each.id), each]))));
+  return found.get(key);
 }
 
 // "python 1234 / stream 7"

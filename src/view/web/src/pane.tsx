@@ -17,7 +17,24 @@ const TABS: readonly (readonly [Tab, string])[] = [
 
 const LEAST = 90; // px
 const STEP = 24;
-const height = signal(260);
+const KEY = "heddle-pane-height";
+const height = signal(remembered());
+
+function remembered(): number {
+  try {
+    return Number(localStorage.getItem(KEY)) || 260;
+  } catch {
+    return 260; // no storage here
+  }
+}
+
+function remember(): void {
+  try {
+    localStorage.setItem(KEY, String(height.peek()));
+  } catch {
+    // as above: it is forgotten with the page
+  }
+}
 
 export function mountPane(el: HTMLElement, app: App): void {
   render(<Pane app={app} />, el);
@@ -129,6 +146,7 @@ function Resizer(): JSX.Element {
     const end = (): void => {
       bar.removeEventListener("pointermove", move);
       bar.removeEventListener("lostpointercapture", end);
+      remember();
     };
     bar.addEventListener("pointermove", move);
     bar.addEventListener("lostpointercapture", end);
@@ -137,6 +155,7 @@ function Resizer(): JSX.Element {
     const way = event.key === "ArrowUp" ? 1 : event.key === "ArrowDown" ? -1 : 0;
     if (!way) return;
     height.value = clampHeight(clampHeight(height.peek()) + way * STEP);
+    remember();
     event.preventDefault();
     event.stopPropagation();
   };

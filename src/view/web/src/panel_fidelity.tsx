@@ -128,6 +128,11 @@ function usePages(app: App, trace: TraceId, what: string): [Paged, () => void] {
     more(EMPTY);
     return () => { asking.current = null; };
   }, [what, trace]);
+  // What could not be told before may be by now.
+  const revision = app.state.session.value?.revision;
+  useEffect(() => {
+    if (paged.error) more(paged);
+  }, [revision]);
   return [paged, () => more(paged)];
 }
 

@@ -209,10 +209,10 @@ function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
     time("total", "Total µs", "Time in the stretch, of all of them", 112),
     { id: "share", title: "Share", hint: "Total by the span of the stretch; above 100 % where they run at the same time", width: 82, right: true, value: (row) => row.share, cell: (row) => formatPercent(row.share) },
     time("self", "Self µs", "Time in the stretch without what is nested in them", 112),
-    time("mean", "Mean µs", "Of whole durations", 96),
-    time("p50", "p50 µs", "Half of them are no longer", 96),
-    time("p99", "p99 µs", "99 of 100 are no longer", 96),
-    time("min", "Min µs", "The shortest", 100),
-    time("max", "Max µs", "The longest", 100),
+    time("mean", "Mean µs", "Of whole durations", 106),
+    time("p50", "p50 µs", "Half of them are no longer", 106),
+    time("p99", "p99 µs", "99 of 100 are no longer", 106),
+    time("min", "Min µs", "The shortest", 106),
+    time("max", "Max µs", "The longest", 106),
   ];
 }

@@ -16,6 +16,14 @@ const HITS = 5; // px at the bottom
 
 // What the overview has a row of: devices before sections before tracks, the busiest of them, in their order.
 export function overviewTracks(tracks: readonly TrackInfo[]): TrackInfo[] {
+  let found = chosen.get(tracks);
+  if (!found) chosen.set(tracks, (found = choose(tracks)));
+  return found;
+}
+
+const chosen = new WeakMap<readonly TrackInfo[], TrackInfo[]>(); // every frame asks, of up to ten thousand tracks
+
+function choose(tracks: readonly TrackInfo[]): TrackInfo[] {
   const sections = tracks.filter((track) => track.kind === "section" && track.events !== 0);
   const devices = sections.filter((track) => track.role === "device");
   const roots = sections.filter((track) => track.parent === null);
