@@ -10,6 +10,7 @@ import { CounterPainter } from "./counter";
 import { cover, tileSpan, zoomOf, type Piece } from "./cover";
 import type { DrawList } from "./list";
 import { RowPainter, type RowBox } from "./row";
+import { formatDuration } from "./ticks";
 import type { Tones } from "./tones";
 
 export interface Scene {
@@ -207,6 +208,7 @@ export function wantsOf(places: readonly Place[], scene: Scene, width: number): 
 const BYTES: readonly [string, number][] = [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
 
 export function formatValue(value: number, unit: string): string {
+  if (unit === "ns") return formatDuration(value);
   if (unit === "bytes") {
     const [name, size] = BYTES.find(([, s]) => Math.abs(value) >= s) ?? ["B", 1];
     return `${Number((value / size).toPrecision(4))} ${name}`;
