@@ -37,7 +37,7 @@ for (const [what, query] of [["WebGL", ""], ["a 2D canvas", "?webgl=0"]]) {
       const {picture, height} = await rowPicture(page, stream), heights = barHeights(picture);
       for (let x = 0; x < width; x++) {
         const exact = share(kernels, from + x * 2 ** z, from + (x + 1) * 2 ** z) * height;
-        const slack = exact > 0 && exact < 1 ? 1 : 0.501;
+        const slack = exact > 0 && exact < 1.05 ? 1 : 0.501; // one pixel alone does not tell how strong its colour is at most
         assert.ok(Math.abs(heights[x] - exact) <= slack, `z ${z}, pixel ${x}: ${heights[x]} px of ${height}, ${exact.toFixed(2)} are busy; ${heights.slice(x, x + 8)}`);
       }
     }

@@ -63,7 +63,10 @@ export function barHeights(picture) {
     const ground = pixelAt(picture, x, 0);
     let y = 1;
     while (y < height && apart(pixelAt(picture, x, y), ground) <= 12) y++;
-    heights.push(height - y);
+    // The topmost pixel of a bar is as strong as it is covered; alone, nothing tells its colour.
+    const strong = y < height - 1 ? apart(pixelAt(picture, x, y + 1), ground) : 0;
+    const part = y >= height ? 1 : strong > 0 ? Math.min(1, apart(pixelAt(picture, x, y), ground) / strong) : 0.5;
+    heights.push(height - y - 1 + part);
   }
   return heights;
 }
