@@ -97,23 +97,11 @@ static void print_rows(const view_scene *scene)
            (unsigned long long)events, bytes);
 }
 
-typedef struct step_times {
-    double begin, cpu_begin;
-} step_times;
-
-static void tell(void *user, const char *what)
-{
-    step_times *times = user;
-    printf("at_s=%.3f cpu_s=%.3f rss_anon_mb=%ld %s\n", bench_seconds() - times->begin,
-           cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - times->cpu_begin, status_kb("RssAnon:") / 1024,
-           *what ? what : "done");
-}
-
 /* The most anonymous memory while the scene is worked on. */
 typedef struct memory_watch {
     pthread_t thread;
     atomic_bool stop;
-    long most_kb;
+    atomic_long most_kb, step_kb; /* since it began; since the last step */
 } memory_watch;
 
 static void *watch(void *state)
@@ -122,35 +110,48 @@ static void *watch(void *state)
     const struct timespec pause = {0, 5000000};
     while (!atomic_load(&w->stop)) {
         long kb = status_kb("RssAnon:");
-        w->most_kb = kb > w->most_kb ? kb : w->most_kb;
+        if (kb > atomic_load(&w->most_kb)) atomic_store(&w->most_kb, kb);
+        if (kb > atomic_load(&w->step_kb)) atomic_store(&w->step_kb, kb);
         nanosleep(&pause, NULL);
     }
     return NULL;
 }
 
-static hd_status work(view_scene *scene, step_times *times, long *out_most_kb, hd_error *err)
+typedef struct step_times {
+    double begin, cpu_begin;
+    memory_watch watch;
+} step_times;
+
+static void tell(void *user, const char *what)
 {
-    memory_watch w = {0};
-    bool watched = pthread_create(&w.thread, NULL, watch, &w) == 0;
+    step_times *times = user;
+    printf("at_s=%.3f cpu_s=%.3f rss_anon_mb=%ld most_mb=%ld %s\n", bench_seconds() - times->begin,
+           cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - times->cpu_begin, status_kb("RssAnon:") / 1024,
+           atomic_exchange(&times->watch.step_kb, 0) / 1024, *what ? what : "done");
+}
+
+static hd_status work(view_scene *scene, step_times *times, hd_error *err)
+{
+    memory_watch *w = &times->watch;
+    times->begin = bench_seconds();
+    times->cpu_begin = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    bool watched = pthread_create(&w->thread, NULL, watch, w) == 0;
     hd_status status = view_scene_work(scene, NULL, tell, times, err);
-    atomic_store(&w.stop, true);
-    if (watched) pthread_join(w.thread, NULL);
-    *out_most_kb = w.most_kb;
+    atomic_store(&w->stop, true);
+    if (watched) pthread_join(w->thread, NULL);
     return status;
 }
 
 static hd_status measure(hd_trace *trace, hd_error *err)
 {
-    long most_kb = 0;
     view_scene *scene;
-    step_times times = {bench_seconds(), 0};
+    step_times times = {.begin = bench_seconds()};
     HD_TRY(view_scene_new(&scene, trace, err));
     printf("new_s=%.4f\n", bench_seconds() - times.begin);
     hd_status status = view_scene_index(scene) ? measure_tiles(scene, "first", err) : HD_OK;
-    times = (step_times){bench_seconds(), cpu_seconds(CLOCK_PROCESS_CPUTIME_ID)};
-    if (status == HD_OK) status = work(scene, &times, &most_kb, err);
+    if (status == HD_OK) status = work(scene, &times, err);
     printf("rss_anon_mb=%ld rss_file_mb=%ld anon_most_mb=%ld\n", status_kb("RssAnon:") / 1024,
-           status_kb("RssFile:") / 1024, most_kb / 1024);
+           status_kb("RssFile:") / 1024, atomic_load(&times.watch.most_kb) / 1024);
     print_rows(scene);
     if (status == HD_OK) status = measure_tiles(scene, "laid_out", err);
     view_scene_free(scene);

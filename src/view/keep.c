@@ -10,7 +10,7 @@
 
 #include "base/temporary.h"
 
-enum { ALIGNMENT = 16, KEEP_LEAST = 1 << 20 };
+enum { ALIGNMENT = 16, KEEP_LEAST = 1 << 17 };
 
 static size_t room_of(size_t size)
 {
