@@ -58,10 +58,10 @@ export async function settled(page, timeout = 30000) {
     const heddle = window.heddle, session = heddle?.app.state.session.value;
     return session && session.traces.every(t => t.state === "failed" || (t.state === "ready" && !t.busy))
       && (heddle.app.state.tracks.value.length > 0 || !session.traces.some(t => t.state === "ready" && t.span_ns > 1))
-      && heddle.app.tiles.idle();
+      && heddle.app.tiles.idle(false);
   }, null, {timeout, polling: 30});
   await drawn(page);
-  await page.waitForFunction(() => window.heddle.app.tiles.idle(), null, {timeout, polling: 30});
+  await page.waitForFunction(() => window.heddle.app.tiles.idle(false), null, {timeout, polling: 30});
   await drawn(page);
 }
 

@@ -56,12 +56,16 @@ test("every key in the table runs its command, and the help has all of them", as
       if (held) {
         // Held keys move the view itself; where the view is at its limit it cannot be seen, so begin within.
         await setState(page, "range", {from: 1000000, until: 2000000});
-        await page.evaluate(() => { window.ran = []; });
+        const room = await page.evaluate(() => {
+          const {app} = window.heddle, room = app.layout().height - document.querySelector("#tracks").clientHeight;
+          app.state.scroll.value = Math.max(0, room / 2);
+          return room;
+        });
+        await drawn(page);
         const before = JSON.stringify([await state(page, "range"), await state(page, "scroll")]);
         await hold(page, pressed(key), 80);
         const after = JSON.stringify([await state(page, "range"), await state(page, "scroll")]);
-        const fits = await page.evaluate(() => window.heddle.app.layout().height <= document.querySelector("#tracks").clientHeight);
-        if (!(fits && /scroll/.test(id)) && key !== "Space") assert.notEqual(after, before, `${key} (${id}) moves the view`);
+        if (!(room < 4 && /scroll/.test(id)) && key !== "Space") assert.notEqual(after, before, `${key} (${id}) moves the view`);
       } else {
         await page.evaluate(() => { window.ran = []; document.activeElement?.blur?.(); });
         await page.keyboard.press(pressed(key));
@@ -131,14 +135,16 @@ test("the palette finds a command by its words and runs it", async page => {
 
 test("w and s zoom at the pointer", async page => {
   await open(page, "small.json");
-  await setState(page, "range", WHOLE);
+  // Far from both limits, however long a busy machine holds the key.
+  const first = {from: 1500000, until: 1501000};
+  await setState(page, "range", first);
   await middle(page, 0.25);
-  const near = await hold(page, "w");
-  assert.ok(spanOf(near) < 0.9 * spanOf(WHOLE), JSON.stringify(near));
-  closeTo(near.from + spanOf(near) * 0.25, 750000, spanOf(WHOLE) * 0.002, "the time under the pointer stays");
-  const far = await hold(page, "s");
+  const near = await hold(page, "w", 150);
+  assert.ok(spanOf(near) < 0.9 * spanOf(first), JSON.stringify(near));
+  closeTo(near.from + spanOf(near) * 0.25, 1500250, 2, "the time under the pointer stays");
+  const far = await hold(page, "s", 150);
   assert.ok(spanOf(far) > 1.1 * spanOf(near));
-  closeTo(far.from + spanOf(far) * 0.25, 750000, spanOf(WHOLE) * 0.01, "and when zooming out");
+  closeTo(far.from + spanOf(far) * 0.25, 1500250, spanOf(far) * 0.002, "and when zooming out");
 });
 
 test("a, d and the arrows pan by the same span; Shift is faster", async page => {

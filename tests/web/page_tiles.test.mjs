@@ -7,7 +7,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import {fileURLToPath, pathToFileURL} from "node:url";
-import {columnsOf, depthsOf, onTrack, readChrome} from "./oracle.mjs";
+import {busyTime, columnsOf, depthsOf, gapsOf, onTrack, readChrome, unionOf} from "./oracle.mjs";
 import {getJson, startView, waitReady} from "./server.mjs";
 
 const [, folder, heddle, ...only] = process.argv.slice(2);
@@ -126,6 +126,67 @@ async function check(name, zooms, pids = null) {
   }
 }
 
+// What a device does: compute, communication, copies and idle time make up the span of its work, ns for ns.
+async function checkDerived() {
+  const trace = readChrome(path.join(folder, "small.json")), gpu = onTrack(trace, 0), zero = trace.start;
+  const server = await startView(heddle, [path.join(folder, "small.json")]);
+  try {
+    await waitReady(server.url);
+    const {tracks} = await getJson(new URL("/api/tracks?trace=0", server.url));
+    const track = role => tracks.find(t => t.role === role && t.derived && t.kind === "slices");
+    const isCopy = s => s.category !== "kernel", isTalk = s => s.category === "kernel" && /nccl/i.test(s.name);
+    const copies = gpu.filter(isCopy), talk = gpu.filter(isTalk), compute = gpu.filter(s => !isCopy(s) && !isTalk(s));
+    const from = Math.min(...gpu.map(s => s.start)), until = Math.max(...gpu.map(s => s.end));
+    const wanted = {compute: unionOf(compute), communication: unionOf(talk), copy: unionOf(copies),
+      idle: gapsOf(gpu, from, until).map(g => ({start: g.start, end: g.start + g.duration})),
+      exposed: unionOf(talk).flatMap(s => gapsOf(gpu.filter(k => !isTalk(k)), s.start, s.end)).map(g => ({start: g.start, end: g.start + g.duration}))};
+    const shown = {};
+    for (const [role, slices] of Object.entries(wanted)) {
+      const [tile] = await tilesOf(server, 13, 0, [track(role).id], "summary");
+      shown[role] = columnsOfRow(tile.rows[0], 8192).map(c => c.busy);
+      columnsOf(slices, zero, 8192, 512).forEach((column, c) => assert.equal(shown[role][c], column.busy, `${role}, column ${c}`));
+      assert.equal(shown[role].reduce((a, b) => a + b, 0), busyTime(slices), `${role}: all of it`);
+    }
+    assert.equal(busyTime(gpu) + busyTime(wanted.idle), until - from, "busy and idle make up the span");
+    const sum = shown.compute.reduce((a, b) => a + b, 0) + shown.copy.reduce((a, b) => a + b, 0)
+      + shown.communication.reduce((a, b) => a + b, 0) + shown.idle.reduce((a, b) => a + b, 0);
+    const twice = busyTime(compute) + busyTime(copies) + busyTime(talk) - busyTime(gpu);
+    assert.equal(sum - twice, until - from, "and so do the four rows, less what runs at once");
+  } finally {
+    await server.stop();
+  }
+}
+
+// Twenty clients ask for all at once, in different orders: each has the answers that one alone has.
+async function checkClients() {
+  const server = await startView(heddle, [path.join(folder, "busy37.json"), path.join(folder, "small.json")]);
+  try {
+    await waitReady(server.url);
+    const asks = [];
+    for (const trace of [0, 1]) {
+      const {tracks} = await getJson(new URL(`/api/tracks?trace=${trace}`, server.url)), ids = tracks.map(t => t.id).join();
+      for (const z of [10, 12, 14, 18]) asks.push(`tiles?trace=${trace}&z=${z}&i=0&tracks=${ids}`);
+      asks.push(`names?trace=${trace}&ids=1-20`, `fidelity?trace=${trace}`, `event?trace=${trace}&kind=slice&row=3`,
+        `flows?trace=${trace}&from=0&until=90000000&all=1`);
+    }
+    const answerOf = async ask => {
+      const answer = await fetch(new URL(`/api/${ask}`, server.url));
+      assert.equal(answer.status, 200, ask);
+      return Buffer.from(await answer.arrayBuffer());
+    };
+    const alone = [];
+    for (const ask of asks) alone.push(await answerOf(ask));
+    await Promise.all(Array.from({length: 20}, async (_, client) => {
+      for (let k = 0; k < asks.length; k++) {
+        const at = (k * (client % 2 ? 1 : asks.length - 1) + client) % asks.length;
+        assert.ok(alone[at].equals(await answerOf(asks[at])), `client ${client}: ${asks[at]}`);
+      }
+    }));
+  } finally {
+    await server.stop();
+  }
+}
+
 const tests = [
   ["small", [0, 6, 10, 12, 13, 20, 54], ["100/100", "100/101", "0/7", "0/20"]],
   ["busy37", [2, 8, 11, 14, 17, 18, 30]],
@@ -135,16 +196,19 @@ const tests = [
   ["right_to_left", [5, 7, 12]],
   ["long_names", [5, 9, 12]],
   ["many_tracks", [5, 14], ["0/0", "3/333", "99/9999"]],
-].filter(([name]) => !only.length || only.includes(name));
+].map(([name, zooms, pids]) => [`tiles of ${name} say what the file says`, () => check(name, zooms, pids)]).concat([
+  ["rows of what a device does add up to its span", checkDerived],
+  ["twenty clients at once have the answers that one has", checkClients],
+]).filter(([name]) => !only.length || only.some(o => name.includes(o)));
 
 let failed = 0;
-for (const [name, zooms, pids] of tests) {
+for (const [name, body] of tests) {
   try {
-    await check(name, zooms, pids);
-    console.log(`ok: tiles of ${name} say what the file says`);
+    await body();
+    console.log(`ok: ${name}`);
   } catch (e) {
     failed++;
-    console.log(`failed: tiles of ${name}\n${e.stack}`);
+    console.log(`failed: ${name}\n${e.stack}`);
   }
 }
 console.log(`${tests.length - failed} passed, ${failed} failed, 0 skipped`);

@@ -139,8 +139,8 @@ test("everything can be reached with Tab, and what has the focus is seen", async
       const e = document.activeElement;
       if (!e || e === document.body) return null;
       const style = getComputedStyle(e), area = e.closest("[id]")?.id ?? "";
-      const name = e.getAttribute("aria-label") ?? e.title ?? e.textContent ?? e.labels?.[0]?.textContent ?? "";
-      return {area, name: name.trim() || e.getAttribute("placeholder") || "", html: e.outerHTML.slice(0, 120),
+      const name = [e.getAttribute("aria-label"), e.title, e.textContent, e.labels?.[0]?.textContent].find(text => text?.trim()) ?? "";
+      return {area, name: name || e.getAttribute("placeholder") || "", html: e.outerHTML.slice(0, 120),
         ring: style.outlineStyle !== "none" || style.boxShadow !== "none" || e.matches("canvas, [role=tree], [role=grid], [role=application], [role=treegrid]")};
     });
     if (at === null) break;

@@ -1,7 +1,8 @@
 // page_trouble.test.mjs - a server that is slow, fails, goes away, comes back as another; a browser without WebGL
 import assert from "node:assert/strict";
 import {launch, watch} from "./browser.mjs";
-import {drawn, file, folder, heddle, open, program, run, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
+import {drawn, file, heddle, open, placeOf, program, run, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
+import {pixelAt, pixelsOf} from "./pixels.mjs";
 import {startProxy, startView} from "./server.mjs";
 
 // What the browser itself says of answers that fail is no trouble here.
@@ -23,12 +24,25 @@ const ready = page => page.waitForFunction(() => window.heddle?.app.state.tracks
   && window.heddle.app.state.session.value.traces.every(t => t.state === "ready"));
 
 test("while a server is slow, what is not there is hatched, never idle", async page => {
-  await withProxy(page, ["busy37.json"], path => isTiles(path) ? {delay: 2000} : undefined, async () => {
+  let release;
+  const released = new Promise(resolve => { release = resolve; });
+  await withProxy(page, ["busy37.json"], path => isTiles(path) ? {until: released} : undefined, async () => {
     await ready(page);
     await drawn(page);
     const list = await page.evaluate(() => window.heddle.drawList());
     assert.ok(list.hatched.length > 0, "hatched at first");
+    const place = await placeOf(page, await trackOf(page, "stream 7"));
+    const box = {x: place.x, y: Math.round(place.y), width: place.width, height: place.rowHeight};
+    await page.mouse.move(1, 1);
+    await drawn(page);
+    const loading = await pixelsOf(page, box);
+    release();
     await settled(page);
+    const loaded = await pixelsOf(page, box), ground = pixelAt(loaded, 5, 1).join();
+    for (let x = 0; x < loading.width; x++) {
+      const colors = new Set(Array.from({length: loading.height - 2}, (_, y) => pixelAt(loading, x, y + 1).join()));
+      assert.ok(colors.size > 1 || !colors.has(ground), `pixel ${x} is ground while nothing is known of it`);
+    }
     assert.equal((await page.evaluate(() => window.heddle.drawList())).hatched.length, 0, "and loaded at last");
     // What was loaded stands in for what is not, when zooming in.
     const whole = await state(page, "whole"), quarter = (whole.until - whole.from) / 4;
@@ -116,16 +130,23 @@ test("a server that was started again is a new session: nothing of the old one s
 }, FAILS);
 
 test("what is no longer in view is no longer waited for", async page => {
+  const never = new Promise(() => {});
   await withProxy(page, ["busy37.json"], undefined, async proxy => {
     await settled(page);
-    proxy.rule = path => isTiles(path) ? {delay: 1000} : undefined;
-    const whole = await state(page, "whole"), span = whole.until - whole.from, begin = Date.now();
+    proxy.rule = path => isTiles(path) ? {until: never} : undefined;
+    const whole = await state(page, "whole"), span = whole.until - whole.from;
+    const asked = proxy.asked.length, before = proxy.givenUp;
     for (let k = 1; k <= 20; k++) {
       await setState(page, "range", {from: whole.from + span * k / 40, until: whole.from + span * k / 40 + span / 2 ** (3 + k / 3)});
       await drawn(page);
     }
+    // Had any of the 19 views before kept its requests, there would be no room for those of the last.
+    proxy.rule = () => undefined;
+    await setState(page, "range", {from: 1000000, until: 1100000});
     await settled(page);
-    assert.ok(Date.now() - begin < 8000, `20 views took ${Date.now() - begin} ms`);
+    const tiles = proxy.asked.slice(asked).filter(isTiles).length;
+    assert.ok(tiles > 8, `${tiles} requests`);
+    assert.ok(proxy.givenUp - before >= tiles - 12, `${proxy.givenUp - before} of ${tiles} were given up`);
   });
 }, FAILS);
 
@@ -162,7 +183,6 @@ test("a browser without WebGL has the same picture", async () => {
 test("a lost WebGL context is drawn again when it is restored", async page => {
   await open(page, "small.json");
   assert.equal(await page.evaluate(() => window.heddle.drawList().backend), "webgl2");
-  const {pixelsOf} = await import("./pixels.mjs");
   const before = await pixelsOf(page);
   await page.evaluate(() => {
     const canvas = [...document.querySelectorAll("#tracks canvas")].find(c => c.getContext("webgl2"));

@@ -52,11 +52,12 @@ export async function waitReady(url, timeout = 60000) {
   }
 }
 
-// A proxy before a server. `rule(path)` says what becomes of a request: undefined (pass), {delay: ms}, {status: 500},
-// {cut: "before" | "within"}; rule and target may change at any time.
+// A proxy before a server. `rule(path)` says what becomes of a request: undefined (pass), {delay: ms}, {until: promise},
+// {status: 500}, {cut: "before" | "within"}; rule and target may change at any time. `givenUp` counts requests that whoever
+// asked did not wait for.
 export async function startProxy(target) {
   const sockets = new Set();
-  const proxy = {target, rule: () => undefined, asked: []};
+  const proxy = {target, rule: () => undefined, asked: [], givenUp: 0};
   const server = http.createServer((request, response) => {
     const what = proxy.rule(request.url) ?? {};
     proxy.asked.push(request.url);
@@ -66,7 +67,9 @@ export async function startProxy(target) {
       response.end(JSON.stringify({error: "the proxy of the test says no"}));
       return;
     }
-    setTimeout(() => {
+    response.on("close", () => { proxy.givenUp += response.writableFinished ? 0 : 1; });
+    const waited = what.until ?? new Promise(resolve => setTimeout(resolve, what.delay ?? 0));
+    waited.then(() => {
       if (response.destroyed) return;
       const to = new URL(proxy.target);
       const on = http.request({host: to.hostname, port: to.port, method: request.method, path: request.url,
@@ -82,7 +85,7 @@ export async function startProxy(target) {
       on.on("error", () => request.socket.destroy());
       response.on("close", () => on.destroy());
       request.pipe(on);
-    }, what.delay ?? 0);
+    });
   });
   server.on("connection", socket => { sockets.add(socket); socket.on("close", () => sockets.delete(socket)); });
   await new Promise(resolve => server.listen(0, "127.0.0.1", resolve));

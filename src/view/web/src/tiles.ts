@@ -138,9 +138,10 @@ export class TileCache {
     this.bytes = 0;
   }
 
-  // Nothing that is wanted is missing.
-  idle(): boolean {
-    return this.flights.size === 0 && this.wants.every((want) => this.missing(want).length === 0);
+  // Nothing that is wanted is missing; without `ahead`: of what is in view.
+  idle(ahead = true): boolean {
+    for (const flight of this.flights.values()) if (ahead || !flight.want.ahead) return false;
+    return this.wants.every((want) => (want.ahead && !ahead) || this.missing(want).length === 0);
   }
 
   private missing(want: Want): TrackId[] {

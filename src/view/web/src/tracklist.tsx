@@ -212,6 +212,7 @@ function onPress(app: App, place: Place, down: TargetedPointerEvent<HTMLDivEleme
   if (place.pinned) return;
   const row = down.currentTarget;
   const list = row.parentElement;
+  // The window is listened to, as the first step of a quick drag is beside the row already.
   const move = (event: PointerEvent): void => {
     if (!dropAt.peek() && Math.abs(event.clientY - down.clientY) < 5) return;
     dragged = true;
@@ -220,18 +221,18 @@ function onPress(app: App, place: Place, down: TargetedPointerEvent<HTMLDivEleme
     dropAt.value = dropPlace(app, place, event.clientY - top + app.state.scroll.value);
   };
   const end = (event: PointerEvent): void => {
-    row.removeEventListener("pointermove", move);
-    row.removeEventListener("pointerup", end);
-    row.removeEventListener("pointercancel", end);
+    window.removeEventListener("pointermove", move);
+    window.removeEventListener("pointerup", end);
+    window.removeEventListener("pointercancel", end);
     const drop = dropAt.value;
     dropAt.value = null;
     if (!drop || event.type !== "pointerup") return;
     const before = drop.before === null ? null : app.layout().find(drop.before)?.track ?? null;
     moveBefore(app.state, place.track, before);
   };
-  row.addEventListener("pointermove", move);
-  row.addEventListener("pointerup", end);
-  row.addEventListener("pointercancel", end);
+  window.addEventListener("pointermove", move);
+  window.addEventListener("pointerup", end);
+  window.addEventListener("pointercancel", end);
 }
 
 // Before which sibling a track would come if it were dropped at y, and where the line is to be drawn.

@@ -197,7 +197,8 @@ export class RowPainter {
     const y = Math.max(box.y, box.top);
     const height = box.y + box.height - y;
     if (height <= 0) return;
-    if (xs >= low) this.marks.add(Math.floor(xs), y, 1, height, darker(tone));
+    // On the first pixel that is all its own: one that it only begins in is no full bar.
+    if (xs >= low) this.marks.add(Math.ceil(xs), y, 1, height, darker(tone));
     if (tones.isHit(row.eventName[e])) {
       const from = Math.floor(Math.max(low, xs));
       this.marks.add(from, y, Math.ceil(Math.min(high, xe)) - from, Math.min(2, height), box.hit);
