@@ -199,6 +199,11 @@ static hd_status derive_memory(const scene_worker *w, hd_error *err)
     return run_derived(w, view_derive_memory, err);
 }
 
+static hd_status index_names(const scene_worker *w, hd_error *err)
+{
+    return run_derived(w, view_derive_search, err);
+}
+
 static hd_status find_fidelity(const scene_worker *w, hd_error *err)
 {
     return run_derived(w, view_derive_fidelity, err);
@@ -222,6 +227,7 @@ static const scene_step steps[] = {
     {"projecting ops onto devices", derive_ops},
     {"measuring launches", derive_launches},
     {"adding up memory", derive_memory},
+    {"counting names", index_names},
     {"counting what is shown", find_fidelity},
 };
 
