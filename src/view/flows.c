@@ -123,6 +123,31 @@ static hd_status index_ends(view_flows *f, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
+static int by_count(const void *a, const void *b)
+{
+    const view_flow_category *x = a, *y = b;
+    if (x->count != y->count) return x->count > y->count ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static void count_categories(view_flows *f, const hd_trace *trace)
+{
+    view_flow_category *found = f->categories;
+    size_t count = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->lines[i].from_flow == HD_NONE) continue;
+        uint32_t id = view_line_category(&f->lines[i], trace);
+        size_t at = 0;
+        while (at < count && found[at].id != id) at++;
+        if (at == VIEW_FLOW_CATEGORIES) continue;
+        if (at == count) found[count++] = (view_flow_category){.id = id};
+        found[at].count++;
+    }
+    if (f->launch_count) found[count++] = (view_flow_category){HD_NONE, f->launch_count};
+    qsort(found, count, sizeof *found, by_count);
+    f->category_count = count;
+}
+
 hd_status view_flows_new(view_flows **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
 {
     view_flows *f = calloc(1, sizeof *f);
@@ -133,6 +158,7 @@ hd_status view_flows_new(view_flows **out, const hd_trace *trace, const hd_launc
     if (status == HD_OK && f->count >= UINT32_MAX)
         status = hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 flows");
     if (status == HD_OK) status = index_ends(f, err);
+    if (status == HD_OK) count_categories(f, trace);
     if (status == HD_OK)
         *out = f;
     else

@@ -18,11 +18,20 @@ typedef struct view_line {
     uint32_t from_flow, to_flow; /* rows of the flow table; HD_NONE: a launch */
 } view_line;
 
+enum { VIEW_FLOW_CATEGORIES = 64 };
+
+typedef struct view_flow_category {
+    uint32_t id; /* string id; HD_NONE: launches */
+    uint64_t count;
+} view_flow_category;
+
 typedef struct view_flows {
     view_line *lines; /* by `from`, then time */
     size_t count;
-    uint32_t *by_to;       /* lines by `to` */
-    uint64_t launch_count; /* of them: of category "launch" */
+    uint32_t *by_to;                                         /* lines by `to` */
+    uint64_t launch_count;                                   /* of them: of category "launch" */
+    view_flow_category categories[VIEW_FLOW_CATEGORIES + 1]; /* most lines first; of very many the first seen */
+    size_t category_count;
 } view_flows;
 
 /* Borrowed from the scene. Errors: MEMORY; LIMIT, also while the scene has not found its launches yet. */

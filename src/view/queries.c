@@ -15,6 +15,8 @@ view_queries *view_queries_new(void)
     pthread_mutex_init(&q->lock_flows, NULL);
     pthread_mutex_init(&q->lock_stacks, NULL);
     pthread_mutex_init(&q->lock_flame, NULL);
+    pthread_mutex_init(&q->lock_crop, NULL);
+    pthread_mutex_init(&q->lock_select, NULL);
     return q;
 }
 
@@ -36,6 +38,8 @@ void view_queries_free(view_queries *queries)
     pthread_mutex_destroy(&queries->lock_flows);
     pthread_mutex_destroy(&queries->lock_stacks);
     pthread_mutex_destroy(&queries->lock_flame);
+    pthread_mutex_destroy(&queries->lock_crop);
+    pthread_mutex_destroy(&queries->lock_select);
     free(queries);
 }
 

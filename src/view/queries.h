@@ -33,7 +33,7 @@ typedef struct view_queries {
     pthread_mutex_t lock;       /* of the lists of searches and answers, held shortly */
     pthread_mutex_t lock_flows; /* while flows are made */
     pthread_mutex_t lock_stacks;
-    pthread_mutex_t lock_flame; /* one at a time: they take memory */
+    pthread_mutex_t lock_flame, lock_crop, lock_select; /* one at a time: they take memory */
     view_flows *flows;
     hd_trace_stacks *stacks;
     view_kept_search searches[VIEW_KEPT_SEARCHES];

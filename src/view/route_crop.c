@@ -14,7 +14,9 @@
 #include "heddle/format.h"
 #include "pass/crop.h"
 #include "view/place.h"
+#include "view/queries.h"
 #include "view/routes_query.h"
+#include "view/session.h"
 
 enum { NAME_BYTES = 100 };
 
@@ -75,16 +77,33 @@ static void plain_name(char out[NAME_BYTES], const char *name)
     if (size == 0) snprintf(out, NAME_BYTES, "trace");
 }
 
-static hd_status answer(view_reply *reply, const view_scene *scene, const hd_crop_window *window, const char *name,
-                        const char *extension, hd_error *err)
+static hd_status gone(hd_error *err)
+{
+    return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
+}
+
+/* Between the steps it is looked whether anybody still waits. */
+static hd_status crop(int *out_fd, const view_request *request, const view_scene *scene, const hd_crop_window *window,
+                      const char *extension, hd_error *err)
 {
     hd_trace *cropped;
     hd_pass_result result;
-    char plain[NAME_BYTES];
-    int fd;
+    if (view_request_gone(request)) return gone(err);
     HD_TRY(hd_crop(&cropped, &result, view_scene_trace(scene), window, err));
-    hd_status status = write_nameless(&fd, cropped, extension, err);
+    hd_status status = view_request_gone(request) ? gone(err) : write_nameless(out_fd, cropped, extension, err);
     hd_trace_free(cropped);
+    return status;
+}
+
+static hd_status answer(view_reply *reply, const view_request *request, const view_scene *scene,
+                        const hd_crop_window *window, const char *name, const char *extension, hd_error *err)
+{
+    view_queries *queries = view_scene_queries(scene);
+    char plain[NAME_BYTES];
+    int fd = -1;
+    pthread_mutex_lock(&queries->lock_crop);
+    hd_status status = crop(&fd, request, scene, window, extension, err);
+    pthread_mutex_unlock(&queries->lock_crop);
     if (status != HD_OK) return status;
     plain_name(plain, name);
     if (asprintf(&reply->file_name, "%s-crop-%" PRId64 "-%" PRId64 ".%s", plain,
@@ -105,8 +124,9 @@ hd_status view_route_crop(view_reply *reply, const view_request *request, hd_err
     view_scene *scene;
     hd_crop_window window = {0};
     unsigned format;
-    int64_t clip;
+    int64_t clip, trace;
     HD_TRY(view_param_scene(&scene, reply, request, err));
+    HD_TRY(view_param_int(&trace, request, "trace", 0, UINT32_MAX, err));
     HD_TRY(view_param_word(&format, request, "format", formats, err));
     HD_TRY(view_param_int_or(&clip, request, "clip", 0, 1, 0, err));
     HD_TRY(view_param_range(&window.from_ns, &window.until_ns, request, scene, err));
@@ -114,5 +134,6 @@ hd_status view_route_crop(view_reply *reply, const view_request *request, hd_err
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "until: is not behind from, so there is nothing to crop");
     window.clip = clip == 1;
-    return answer(reply, scene, &window, "trace", formats[format], err);
+    const char *name = view_session_name(request->session, (uint32_t)trace);
+    return answer(reply, request, scene, &window, name ? name : "trace", formats[format], err);
 }

@@ -141,6 +141,8 @@ static hd_status make(view_reply *reply, const view_request *request, const flam
     if (view_request_gone(request))
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
     hd_status status = hd_flame_add(&flame, view_scene_trace(q->scene), NULL, NULL, &q->options, err);
+    if (status == HD_OK && view_request_gone(request))
+        status = hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
     if (status == HD_OK) status = put_flame(&reply->json, &flame, err);
     hd_flame_deinit(&flame);
     if (status == HD_OK) view_queries_keep(queries, q->text, &reply->json);

@@ -95,38 +95,12 @@ static void put_line(hd_json_out *json, const line_filter *f, const view_line *l
 
 /* ---- categories -------------------------------------------------------------------------------------------------- */
 
-typedef struct category_count {
-    uint32_t id;
-    uint64_t count;
-} category_count;
-
-static int by_count(const void *a, const void *b)
-{
-    const category_count *x = a, *y = b;
-    if (x->count != y->count) return x->count > y->count ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-enum { CATEGORIES = 64 };
-
 /* Of all lines of the trace, not only those asked for. A trace with more categories than CATEGORIES has the first of
  * them. */
 static void put_categories(hd_json_out *json, const line_filter *f)
 {
-    category_count found[CATEGORIES + 1];
-    size_t count = 0;
-    for (size_t i = 0; i < f->flows->count; i++) {
-        const view_line *line = &f->flows->lines[i];
-        if (line->from_flow == HD_NONE) continue;
-        uint32_t id = view_line_category(line, f->trace);
-        size_t at = 0;
-        while (at < count && found[at].id != id) at++;
-        if (at == CATEGORIES) continue;
-        if (at == count) found[count++] = (category_count){.id = id};
-        found[at].count++;
-    }
-    if (f->flows->launch_count) found[count++] = (category_count){HD_NONE, f->flows->launch_count};
-    qsort(found, count, sizeof *found, by_count);
+    const view_flow_category *found = f->flows->categories;
+    size_t count = f->flows->category_count;
     view_json_key(json, "categories");
     hd_json_put_text(json, "[");
     for (size_t i = 0; i < count; i++) {

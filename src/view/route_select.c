@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "view/place.h"
+#include "view/queries.h"
 #include "view/routes_query.h"
 #include "view/select.h"
 
@@ -190,7 +191,10 @@ hd_status view_route_select(view_reply *reply, const view_request *request, hd_e
     HD_TRY(view_param_int_or(&q.limit, request, "limit", 0, MOST_NAMES, LIMIT_NAMES, err));
     HD_TRY(view_param_word(&q.sort, request, "sort", sorts, err));
     HD_TRY(view_param_tracks(&q.tracks, &q.track_count, reply, request, q.scene, err));
+    view_queries *queries = view_scene_queries(q.scene);
+    pthread_mutex_lock(&queries->lock_select); /* each uses all cores, and 8 bytes an event */
     hd_status status = answer(reply, request, &q, err);
+    pthread_mutex_unlock(&queries->lock_select);
     free(q.tracks);
     return status;
 }

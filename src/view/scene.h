@@ -110,6 +110,7 @@ void view_track_deinit(view_track *track);
 typedef enum view_note {
     VIEW_NOTE_CATEGORIES, /* uint32_t by string id: view/name_categories.h */
     VIEW_NOTE_FIDELITY,   /* view_fidelity: view/fidelity.h */
+    VIEW_NOTE_SEARCH,     /* view_search_index: view/search_index.h */
     VIEW_NOTES
 } view_note;
 const void *view_scene_note(const view_scene *scene, view_note note);
@@ -126,6 +127,7 @@ hd_status view_derive_launches(view_scene *scene, const atomic_bool *stop,
 hd_status view_derive_memory(view_scene *scene, const atomic_bool *stop,
                              hd_error *err); /* live bytes from memory instants */
 hd_status view_derive_categories(view_scene *scene, const atomic_bool *stop, hd_error *err); /* a note; early */
+hd_status view_derive_search(view_scene *scene, const atomic_bool *stop, hd_error *err);     /* a note */
 hd_status view_derive_fidelity(view_scene *scene, const atomic_bool *stop, hd_error *err);   /* a note; last of all */
 
 #endif

@@ -208,6 +208,11 @@ static hd_status derive_memory(const scene_worker *w, hd_error *err)
     return run_derived(w, view_derive_memory, err);
 }
 
+static hd_status index_names(const scene_worker *w, hd_error *err)
+{
+    return run_derived(w, view_derive_search, err);
+}
+
 static hd_status find_fidelity(const scene_worker *w, hd_error *err)
 {
     return run_derived(w, view_derive_fidelity, err);
@@ -233,6 +238,7 @@ static const scene_step steps[] = {
     {"projecting ops onto devices", derive_ops, false},
     {"measuring launches", derive_launches, false},
     {"adding up memory", derive_memory, false},
+    {"counting names", index_names, false},
 };
 
 /* A step on a thread of its own. */

@@ -71,24 +71,12 @@ uint32_t search_track(const view_search *search, const hd_block *block, uint32_t
     return track_of[track < tracks ? track : tracks];
 }
 
-/* What is an end of an async slice is no event of its own; what has no time, or stands where nobody asked, does not
- * count. */
 static uint32_t drop_others(search_worker *w, const hd_block *block, uint32_t count)
 {
     const view_search *s = w->run->search;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t row = w->rows[i];
-        if (hd_column_at(&block->columns[HD_COL_START], row) == HD_NO_TIME) continue;
-        if (s->wanted) {
-            uint32_t track = search_track(s, block, row);
-            if (track >= s->tracks || !s->wanted[track]) continue;
-        }
-        if (block->kind == HD_KIND_ASYNC) {
-            char phase = (char)(hd_column_at(&block->columns[HD_COL_PHASE], row) & HD_PHASE_MASK);
-            if (phase == 'e' || phase == 'F') continue;
-        }
-        w->rows[kept++] = row;
+        if (search_row_counts(s, block, w->rows[i])) w->rows[kept++] = w->rows[i];
     }
     return kept;
 }

@@ -27,51 +27,95 @@ static void offer(view_search_step *found, const view_hit *hit, bool before, boo
     }
 }
 
-static void walk(void *state)
+static void walk_block(stepper *s, uint32_t at)
 {
-    stepper *s = state;
     search_worker *w = &s->worker;
-    for (size_t i; (i = atomic_fetch_add(s->next, 1)) < s->count;) {
-        const view_search_block *found = &w->run->search->blocks[s->list[i]];
-        const hd_block *block = hd_trace_block_at(w->run->trace, (hd_kind)found->kind, found->index);
-        uint32_t count = search_block(w, block);
-        if (count == UINT32_MAX) {
-            w->status = HD_NOMEM(&w->error);
-            return;
-        }
-        for (uint32_t r = 0; r < count; r++) {
-            view_hit hit = {.start_ns = hd_column_at(&block->columns[HD_COL_START], w->rows[r]),
-                            .kind = (hd_kind)found->kind,
-                            .row = (uint32_t)(block->first_row + w->rows[r])};
-            bool at = s->behind && view_hit_compare(&hit, s->from) == 0;
-            bool before = view_hit_compare(&hit, s->from) < 0;
-            s->found.index += before || at;
-            offer(&s->found, &hit, before, at);
-        }
+    const view_search_block *found = &w->run->search->blocks[at];
+    const hd_block *block = hd_trace_block_at(w->run->trace, (hd_kind)found->kind, found->index);
+    uint32_t count = search_block(w, block);
+    if (count == UINT32_MAX) {
+        w->status = HD_NOMEM(&w->error);
+        return;
+    }
+    for (uint32_t r = 0; r < count; r++) {
+        view_hit hit = {.start_ns = hd_column_at(&block->columns[HD_COL_START], w->rows[r]),
+                        .kind = (hd_kind)found->kind,
+                        .row = (uint32_t)(block->first_row + w->rows[r])};
+        bool at_hit = s->behind && view_hit_compare(&hit, s->from) == 0;
+        bool before = view_hit_compare(&hit, s->from) < 0;
+        s->found.index += before || at_hit;
+        offer(&s->found, &hit, before, at_hit);
     }
 }
 
-/* Blocks that have to be walked: those with hits on both sides, and of the others the nearest ones. */
+static void walk(void *state)
+{
+    stepper *s = state;
+    for (size_t i; s->worker.status == HD_OK && (i = atomic_fetch_add(s->next, 1)) < s->count;)
+        walk_block(s, s->list[i]);
+}
+
+/* Blocks with hits on both sides, for all that is known. */
 static size_t list_blocks(uint32_t *list, uint64_t *out_before, const view_search *search, int64_t time_ns)
 {
-    int64_t next_ns = INT64_MAX, previous_ns = INT64_MIN;
     size_t count = 0;
     *out_before = 0;
     for (size_t i = 0; i < search->block_count; i++) {
         const view_search_block *b = &search->blocks[i];
-        if (b->hits && b->first_ns > time_ns && b->first_ns < next_ns) next_ns = b->first_ns;
-        if (b->hits && b->last_ns < time_ns && b->last_ns > previous_ns) previous_ns = b->last_ns;
-    }
-    for (size_t i = 0; i < search->block_count; i++) {
-        const view_search_block *b = &search->blocks[i];
         if (b->hits == 0) continue;
-        bool around = b->first_ns <= time_ns && b->last_ns >= time_ns;
-        if (around || b->first_ns == next_ns || b->last_ns == previous_ns)
+        if (b->first_ns <= time_ns && b->last_ns >= time_ns)
             list[count++] = (uint32_t)i;
         else if (b->last_ns < time_ns)
             *out_before += b->hits;
     }
     return count;
+}
+
+typedef struct near_block {
+    int64_t time_ns; /* nothing in it is nearer */
+    uint32_t at;
+} near_block;
+
+static int by_time(const void *a, const void *b)
+{
+    const near_block *x = a, *y = b;
+    if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Of the blocks on one side the nearest ones, until no other can have a nearer hit. */
+static hd_status walk_side(stepper *s, const view_search *search, bool forward, hd_error *err)
+{
+    near_block *list = malloc((search->block_count + 1) * sizeof *list);
+    size_t count = 0;
+    if (!list) return HD_NOMEM(err);
+    for (size_t i = 0; i < search->block_count; i++) {
+        const view_search_block *b = &search->blocks[i];
+        int64_t time = forward ? b->first_ns : b->last_ns;
+        if (b->hits && (forward ? time > s->from->start_ns : time < s->from->start_ns))
+            list[count++] = (near_block){time, (uint32_t)i};
+    }
+    qsort(list, count, sizeof *list, by_time);
+    for (size_t i = 0; i < count && s->worker.status == HD_OK; i++) {
+        const near_block *near = &list[forward ? i : count - 1 - i];
+        if (forward && s->found.has_next && s->found.next.start_ns < near->time_ns) break;
+        if (!forward && s->found.has_previous && s->found.previous.start_ns > near->time_ns) break;
+        walk_block(s, near->at);
+    }
+    free(list);
+    return s->worker.status == HD_OK ? HD_OK : HD_NOMEM(err);
+}
+
+/* Hits of blocks that lie on one side are counted already. */
+static hd_status walk_sides(stepper *s, view_search_step *out, const view_search *search, hd_error *err)
+{
+    uint64_t index = out->index;
+    s->found = *out;
+    hd_status status = walk_side(s, search, true, err);
+    if (status == HD_OK) status = walk_side(s, search, false, err);
+    *out = s->found;
+    out->index = index;
+    return status;
 }
 
 static hd_status step_init(stepper *s, search_run *run, hd_error *err)
@@ -113,10 +157,13 @@ hd_status view_search_step_from(view_search_step *out, const view_search *search
         status = step_init(&steppers[i], &run, err);
     }
     if (status == HD_OK) lane_run_threads(walk, steppers, sizeof *steppers, threads);
+    for (unsigned i = 0; i < threads && status == HD_OK; i++) {
+        if (steppers[i].worker.status != HD_OK) status = HD_NOMEM(err);
+        join(out, &steppers[i].found);
+    }
+    if (status == HD_OK) status = walk_sides(&steppers[0], out, search, err);
     for (unsigned i = 0; i < threads && steppers; i++) {
         search_worker *w = &steppers[i].worker;
-        if (status == HD_OK) status = w->status == HD_OK ? HD_OK : HD_NOMEM(err);
-        if (status == HD_OK) join(out, &steppers[i].found);
         view_matcher_deinit(&w->matcher);
         free(w->marks);
         free(w->mark_at);

@@ -12,13 +12,8 @@ enum { PIECE_EVENTS = 1 << 18, MOST_PIECES = 64, LOOK_UP = 4095 };
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-static void add_time(int64_t *sum, int64_t more)
-{
-    if (__builtin_add_overflow(*sum, more, sum)) *sum = INT64_MAX;
-}
-
 /* The sum of a name; HD_NONE: no memory. */
-static uint32_t slot_of(select_worker *w, uint32_t name)
+uint32_t select_slot(select_worker *w, uint32_t name)
 {
     if (name >= w->selector->names) name = 0;
     if (w->slot_of[name]) return w->slot_of[name] - 1;
@@ -46,7 +41,7 @@ static bool keep_duration(select_worker *w, uint32_t slot, int64_t duration)
     return true;
 }
 
-static bool count_slice(select_worker *w, uint32_t slot, const view_slice *slice, uint32_t track)
+bool select_count(select_worker *w, uint32_t slot, const view_slice *slice, uint32_t track)
 {
     select_sum *sum = &w->sums[slot];
     int64_t duration = view_length(slice->start_ns, slice->end_ns);
@@ -54,7 +49,7 @@ static bool count_slice(select_worker *w, uint32_t slot, const view_slice *slice
     int64_t until = slice->end_ns < w->selector->until ? slice->end_ns : w->selector->until;
     sum->count++;
     sum->whole += (double)duration;
-    if (until > from) add_time(&sum->total, view_length(from, until));
+    if (until > from) select_add_time(&sum->total, view_length(from, until));
     if (duration < sum->min) sum->min = duration;
     if (duration > sum->max) {
         sum->max = duration;
@@ -74,7 +69,7 @@ static void run(select_worker *w, int64_t now, int64_t until)
         select_open *top = &w->open[w->open_count - 1];
         int64_t stop = top->end < until ? top->end : until;
         if (stop > now) {
-            add_time(&w->sums[top->slot].self, view_length(now, stop));
+            select_add_time(&w->sums[top->slot].self, view_length(now, stop));
             now = stop;
         }
         if (top->end > until) return;
@@ -84,10 +79,10 @@ static void run(select_worker *w, int64_t now, int64_t until)
 
 static bool take_slice(select_worker *w, const select_piece *piece, const view_slice *slice)
 {
-    uint32_t slot = slot_of(w, slice->name);
+    uint32_t slot = select_slot(w, slice->name);
     if (slot == HD_NONE) return false;
     bool counts = slice->start_ns >= piece->from || (piece->is_first && slice->end_ns > piece->from);
-    if (counts && !count_slice(w, slot, slice, piece->track)) return false;
+    if (counts && !select_count(w, slot, slice, piece->track)) return false;
     if (slice->end_ns <= slice->start_ns || slice->end_ns <= piece->from) return true;
     if (!hd_grow((void **)&w->open, &w->open_capacity, w->open_count, sizeof *w->open)) return false;
     w->open[w->open_count++] = (select_open){slice->end_ns, slot};
@@ -131,7 +126,7 @@ static void work(void *state)
     select_worker *w = state;
     selector *s = w->selector;
     for (size_t at; w->status == HD_OK && (at = atomic_fetch_add(&s->next, 1)) < s->piece_count;)
-        w->status = sum_piece(w, &s->pieces[at]);
+        w->status = s->pieces[at].is_row ? select_sum_row(w, &s->pieces[at]) : sum_piece(w, &s->pieces[at]);
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
@@ -139,6 +134,7 @@ static void work(void *state)
 static bool cut_track(selector *s, const view_track *track)
 {
     if (track->kind != VIEW_SLICES || track->start_ns == HD_NO_TIME || track->rows.count == 0) return true;
+    if (track->on_lanes == 0 && !track->derived) return select_cut_rows(s, track);
     int64_t from = s->from > track->start_ns ? s->from : track->start_ns;
     int64_t last = track->end_ns < INT64_MAX ? track->end_ns + 1 : track->end_ns;
     int64_t until = s->until < last ? s->until : last;

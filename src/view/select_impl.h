@@ -49,11 +49,13 @@ typedef struct select_worker {
     hd_error error;
 } select_worker;
 
-/* A piece of the time of a track. */
+/* A piece of the time of a track; or, where all its slices nest, of one of its rows. */
 typedef struct select_piece {
     uint32_t track;
-    bool is_first;
+    bool is_first, is_row;
+    uint32_t depth;
     int64_t from, until;
+    uint64_t first, end; /* of a row: positions of the slices */
 } select_piece;
 
 typedef struct selector {
@@ -67,6 +69,18 @@ typedef struct selector {
     select_worker *workers;
     unsigned worker_count;
 } selector;
+
+/* select.c */
+uint32_t select_slot(select_worker *w, uint32_t name);
+bool select_count(select_worker *w, uint32_t slot, const view_slice *slice, uint32_t track);
+/* select_row.c: pieces of the rows of a track whose slices all nest, which need not be put in one order. false: no
+ * memory. */
+bool select_cut_rows(selector *s, const view_track *track);
+hd_status select_sum_row(select_worker *w, const select_piece *piece);
+static inline void select_add_time(int64_t *sum, int64_t more)
+{
+    if (__builtin_add_overflow(*sum, more, sum)) *sum = INT64_MAX;
+}
 
 /* select_names.c: what the workers found, by name. */
 hd_status select_names(view_selection *out, selector *s, hd_error *err);

@@ -355,6 +355,14 @@ size_t view_session_count_of(view_session *s, view_trace_state state)
     return count;
 }
 
+const char *view_session_name(view_session *s, uint32_t trace)
+{
+    pthread_mutex_lock(&s->lock);
+    const char *name = trace < s->count ? s->entries[trace]->name : NULL;
+    pthread_mutex_unlock(&s->lock);
+    return name;
+}
+
 view_trace_state view_session_scene(view_scene **out, view_session *s, uint32_t trace)
 {
     pthread_mutex_lock(&s->lock);

@@ -300,6 +300,41 @@ static void test_search__nonsense_is_refused(void **state)
     maker_close(&m);
 }
 
+/* Adding up what names have gives what a walk over the events of each track gives. */
+static void test_search__the_index_of_names_says_what_a_walk_says(void **state)
+{
+    uint64_t seed = 2024;
+    hd_error err = {0};
+    (void)state;
+    for (int round = 0; round < 6; round++) {
+        random_shape shape = {
+            .events = 1 + random_next(&seed) % 3000, .threads = 4, .names = 30, .span = 5000, .longest = 80};
+        char *text = random_text(&seed, shape);
+        maker m;
+        view_search *all, *part;
+        view_search_query query = {.text = "3", .track = HD_NONE};
+        uint32_t buckets[VIEW_BUCKETS] = {0};
+        uint64_t count = 0;
+        maker_open(&m, text);
+        assert_non_null(view_scene_note(m.scene, VIEW_NOTE_SEARCH));
+        assert_int_equal(view_search_new(&all, m.scene, &query, 2, NULL, &err), HD_OK);
+        for (uint32_t t = 0; t < view_scene_track_count(m.scene); t++) {
+            if (view_scene_track(m.scene, t)->kind == VIEW_SECTION || view_scene_track(m.scene, t)->derived) continue;
+            query.track = t; /* walks */
+            assert_int_equal(view_search_new(&part, m.scene, &query, 2, NULL, &err), HD_OK);
+            for (int i = 0; i < VIEW_BUCKETS; i++) buckets[i] += part->buckets[i];
+            assert_int_equal(part->count, all->track_hits[t]);
+            count += part->count;
+            view_search_free(part);
+        }
+        assert_int_equal(all->count, count);
+        assert_memory_equal(all->buckets, buckets, sizeof buckets);
+        view_search_free(all);
+        maker_close(&m);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_search__arguments_match_by_key_text_and_number),
         cmocka_unit_test(test_search__one_track_or_section_alone),
         cmocka_unit_test(test_search__nonsense_is_refused),
+        cmocka_unit_test(test_search__the_index_of_names_says_what_a_walk_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
