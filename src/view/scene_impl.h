@@ -35,6 +35,7 @@ struct view_scene {
     uint32_t *lane_tracks[HD_KIND_COUNT]; /* [source, source_count: of events without one]: slices, instants, samples */
     uint32_t *section_of;                 /* [source]: the section that its tracks stand below */
     _Atomic(uint32_t *) event_tracks[HD_KIND_COUNT]; /* [row]: async points, samples of counters */
+    atomic_bool devices_known;                       /* what they do was derived, as far as it could be */
     struct view_queries *queries;
     pthread_mutex_t lock; /* of the summaries of sections */
     _Atomic(void *) notes[VIEW_NOTES];

@@ -1,5 +1,10 @@
-/* scene_summary.c - one row for a section: the union of the slices of all tracks of the trace below it */
+/* scene_summary.c - one row for a section: the union of the slices of all tracks of the trace below it
+ *
+ * That of a device is the union of its work (the derived rows compute, communication and copy), as annotations on its
+ * streams cover what is idle.
+ */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "view/scene_impl.h"
@@ -14,15 +19,28 @@ static bool lies_below(const view_scene *scene, const view_track *track, uint32_
     return false;
 }
 
-/* Of the tracks of slices of the trace; false: one of them is not laid out yet. */
+static bool is_device_work(const view_track *track)
+{
+    static const char *const roles[] = {"compute", "communication", "copy"};
+    for (size_t i = 0; track->derived && i < sizeof roles / sizeof *roles; i++) {
+        if (strcmp(track->role, roles[i]) == 0) return true;
+    }
+    return false;
+}
+
+static bool is_of_trace(const view_track *track)
+{
+    return !track->derived && track->events == HD_KIND_SLICE;
+}
+
+/* Of the tracks of slices that count; false: one of them is not laid out yet. */
 static bool list_rows(const view_row **out, size_t *out_count, const view_scene *scene, uint32_t section,
-                      uint32_t count)
+                      uint32_t count, bool (*counts)(const view_track *track))
 {
     *out_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         const view_track *track = view_scene_track(scene, i);
-        if (track->kind != VIEW_SLICES || track->derived || track->events != HD_KIND_SLICE) continue;
-        if (!lies_below(scene, track, section, count)) continue;
+        if (track->kind != VIEW_SLICES || !counts(track) || !lies_below(scene, track, section, count)) continue;
         if (!atomic_load_explicit(&track->ready, memory_order_acquire)) return false;
         out[(*out_count)++] = &track->summary;
     }
@@ -31,11 +49,17 @@ static bool list_rows(const view_row **out, size_t *out_count, const view_scene 
 
 static hd_status make_summary(bool *out_ready, view_scene *scene, view_track *section, hd_error *err)
 {
+    bool is_device = strcmp(section->role, "device") == 0;
+    if (is_device && !atomic_load(&scene->devices_known)) {
+        *out_ready = false;
+        return HD_OK;
+    }
     uint32_t track_count = view_scene_track_count(scene);
     const view_row **rows = malloc((track_count + 1) * sizeof *rows);
-    size_t count;
+    size_t count = 0;
     if (!rows) return HD_NOMEM(err);
-    *out_ready = list_rows(rows, &count, scene, section->id, track_count);
+    *out_ready = is_device && list_rows(rows, &count, scene, section->id, track_count, is_device_work) && count;
+    if (!*out_ready) *out_ready = list_rows(rows, &count, scene, section->id, track_count, is_of_trace);
     hd_status status = HD_OK;
     view_row row = {0};
     if (*out_ready) status = view_rows_union(&row, rows, count, scene->trace, err);

@@ -185,7 +185,9 @@ static hd_status find_categories(const scene_worker *w, hd_error *err)
 
 static hd_status derive_device(const scene_worker *w, hd_error *err)
 {
-    return run_derived(w, view_derive_device, err);
+    hd_status status = run_derived(w, view_derive_device, err);
+    atomic_store(&w->scene->devices_known, true);
+    return status;
 }
 
 static hd_status derive_steps(const scene_worker *w, hd_error *err)

@@ -161,6 +161,24 @@ static void test_derive__the_profilers_own_steps_on_the_device_come_first(void *
     view_scene_free(scene);
 }
 
+static void test_derive__the_section_of_a_device_is_as_busy_as_its_work(void **state)
+{
+    hd_json_out text = {0};
+    const view_row *summary;
+    (void)state;
+    add_cpu(&text);
+    add_gpu(&text);
+    add_event(&text, "gpu_user_annotation", "ProfilerStep#1", STREAM7, 29, 60, "\"device\":0,\"stream\":7");
+    view_scene *scene = scene_of(&text);
+    uint32_t section = track_of(scene, "compute", 0)->parent;
+    assert_string_equal(view_scene_track(scene, section)->role, "device");
+    assert_int_equal(view_scene_summary(&summary, scene, section, NULL), HD_OK);
+    assert_non_null(summary);
+    int64_t start = view_scene_start(scene);
+    assert_int_equal(view_row_busy(summary, view_scene_trace(scene), start, start + 200000), 53000);
+    view_scene_free(scene);
+}
+
 static void test_derive__ops_and_scopes_are_projected_stream_by_stream(void **state)
 {
     (void)state;
@@ -310,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_derive__sorts_of_work_and_idle_time_of_a_device),
         cmocka_unit_test(test_derive__steps_stand_on_the_cpu_and_on_the_device),
         cmocka_unit_test(test_derive__the_profilers_own_steps_on_the_device_come_first),
+        cmocka_unit_test(test_derive__the_section_of_a_device_is_as_busy_as_its_work),
         cmocka_unit_test(test_derive__ops_and_scopes_are_projected_stream_by_stream),
         cmocka_unit_test(test_derive__works_of_one_op_that_another_interrupts_are_two_slices),
         cmocka_unit_test(test_derive__latency_is_from_launch_to_start),
