@@ -92,7 +92,7 @@ static void put_process(hd_bytes *out, const hd_trace *trace, const scene_proces
         put_text(out, has_labels ? " \xc2\xb7 " : "");
         if (has_labels) put(out, labels);
     } else {
-        put_ident(out, trace, "process", process->pid);
+        put_ident(out, trace, process->is_device ? "device" : "process", process->pid);
     }
     if (!process->tell_pid || !name.size || process->pid.type == HD_IDENT_NONE) return;
     put_text(out, " (");
