@@ -283,6 +283,7 @@ static hd_status write_stream(const hd_format *format, const hd_trace *trace, co
 {
     hd_output *output;
     hd_output_options output_options = {.level = options->level, .sync = options->sync};
+    if (options->gzip) output_options.compression = HD_OUTPUT_GZIP;
     HD_TRY(hd_output_create(&output, path, &output_options, err));
     hd_status status = format->write(trace, output, options, err);
     if (status == HD_OK) status = hd_write_refused(options, path, err);

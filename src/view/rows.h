@@ -63,8 +63,8 @@ size_t view_row_bytes(const view_row *row);
  * Rows are as many as it takes. Errors: ARGUMENT (the order), MEMORY. */
 hd_status view_rows_lay_out(view_rows *out, uint64_t *out_moved, const view_slice *slices, uint64_t count,
                             hd_error *err);
-/* The union of some rows as one: slices that touch or overlap are one, with name and row of the longest of them.
- * SEVERAL where none of them is as long as all. Errors: MEMORY. */
+/* The union of some rows as one: slices that overlap are one, with name and row of the longest event among them.
+ * SEVERAL where none is as long as all. Errors: MEMORY. */
 hd_status view_rows_union(view_row *out, const view_row *const *rows, size_t count, const hd_trace *trace,
                           hd_error *err);
 
