@@ -164,6 +164,7 @@ export interface EventDetail {
   self?: number;
   phase?: string;
   args?: unknown;
+  members?: unknown; // keys of the event itself: sf, id, tts …
   stack?: FrameInfo[];
   stack_from?: string;
   launch?: LinkInfo;

@@ -100,7 +100,7 @@ export class HttpSource implements Source {
   // Arguments keep their digits (json_digits.ts).
   async event(trace: number, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail> {
     const response = await this.ask("event", { trace, kind, row }, signal);
-    return parseKeeping(await response.text(), "args") as EventDetail;
+    return parseKeeping(await response.text(), "args", "members") as EventDetail;
   }
 
   async step(trace: number, track: TrackId, depth: number | null, time: number, go: string, row?: number): Promise<EventRef | null> {
