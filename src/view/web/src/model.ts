@@ -198,6 +198,8 @@ export interface SelectRow {
 }
 
 export interface SelectResult {
+  from: number; // trace time: what was asked for, as far as the trace reaches
+  until: number;
   span: number;
   busy: number;
   idle: number;
@@ -266,5 +268,5 @@ export interface Fidelity {
 
 export interface FidelityList {
   count: number;
-  events: (EventRef & { name_text?: string; note: string })[];
+  events: (Omit<EventRef, "track" | "start"> & { track: TrackId | null; start: number | null; name_text?: string; note: string })[];
 }

@@ -108,6 +108,11 @@ export class HttpSource implements Source {
     return found.row === undefined ? null : ({ ...found, trace } as EventRef);
   }
 
+  async longest(trace: number, track: TrackId, depth: number | null, z: number, column: number): Promise<EventRef | null> {
+    const found = await this.json<Partial<EventRef>>("step", { trace, track, depth: depth ?? undefined, go: "longest", z, column: whole(column) });
+    return found.row === undefined ? null : ({ ...found, trace } as EventRef);
+  }
+
   async snap(trace: number, time: number, within: number, tracks: TrackId[]): Promise<{ time: number; track: TrackId; row: number; edge: string } | null> {
     const params = { trace, time: whole(time), within: Math.max(1, Math.ceil(within)), tracks: tracks.length ? listOf(tracks) : undefined };
     const found = await this.json<{ time?: number; track: TrackId; row: number; edge: string }>("snap", params);
@@ -123,8 +128,8 @@ export class HttpSource implements Source {
     return result;
   }
 
-  select(trace: number, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal): Promise<SelectResult> {
-    const params = { trace, from: whole(from), until: whole(until), tracks: tracks ? listOf(tracks) : undefined, sort };
+  select(trace: number, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down"): Promise<SelectResult> {
+    const params = { trace, from: whole(from), until: whole(until), tracks: tracks ? listOf(tracks) : undefined, sort, order };
     return this.json("select", params, signal);
   }
 
