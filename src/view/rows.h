@@ -55,6 +55,10 @@ size_t view_row_read(view_slice *out, const view_row *row, const hd_trace *trace
 uint64_t view_row_find(const view_row *row, const hd_trace *trace, int64_t time_ns);
 /* Exact ns that slices cover of [from, until). */
 int64_t view_row_busy(const view_row *row, const hd_trace *trace, int64_t from_ns, int64_t until_ns);
+/* The longest slice that touches a column of 2^z ns (as of a tile, relative to the zero of view_row_index), of equals
+ * the first, and its position. O(log n). false: none touches it. */
+bool view_row_longest(view_slice *out, uint64_t *out_at, const view_row *row, const hd_trace *trace, unsigned z,
+                      int64_t column);
 /* Bytes of memory that the row keeps. */
 size_t view_row_bytes(const view_row *row);
 

@@ -106,6 +106,15 @@ static int column_of(wide_int ns, unsigned z)
     return column < VIEW_TILE_COLUMNS ? (int)column : VIEW_TILE_COLUMNS - 1;
 }
 
+/* The slice that an aggregate is about is found by its column, and is as long as the tile says. */
+static void check_longest(const view_row *row, unsigned z, int64_t column, double longest)
+{
+    view_slice slice;
+    uint64_t at;
+    assert_true(view_row_longest(&slice, &at, row, NULL, z, column));
+    assert_true((double)(slice.end_ns - slice.start_ns) == longest);
+}
+
 /* Compares one tile with the model; returns how many start in it, and what it covers. */
 static uint64_t check_tile(const view_row *row, const view_slice *slices, uint32_t count, int64_t zero, unsigned z,
                            int64_t i, wide_int *busy)
@@ -133,6 +142,7 @@ static uint64_t check_tile(const view_row *row, const view_slice *slices, uint32
         assert_true(r->longest == (double)m.longest);
         assert_int_equal(r->row, m.longest_row);
         assert_int_equal(r->name, m.name);
+        check_longest(row, z, i * VIEW_TILE_COLUMNS + c, r->longest);
     }
     assert_int_equal(column, tile.column_count);
     assert_int_equal(tile.starting, starting);
