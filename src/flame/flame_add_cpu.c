@@ -7,6 +7,8 @@
 
 #include "flame/flame_add.h"
 #include "pass/pass_contexts.h"
+#include "trace/spill.h"
+#include "trace/trace_stacks.h"
 
 /* ---- slices ----------------------------------------------------------------------------------------------------- */
 
@@ -58,6 +60,7 @@ static hd_status sum_outside(flame_adder *a, int64_t inside)
     const hd_context_options options = {.threads = a->options->attribution.threads};
     int64_t all = 0;
     HD_TRY(hd_stacks_new(&stacks, a->err));
+    hd_stacks_set_large(stacks, hd_trace_large_bytes(a->trace));
     hd_status status = hd_contexts_walk(stacks, a->trace, &options, sum_contexts, &all, a->err);
     hd_stacks_free(stacks);
     a->flame->removed = flame_sum(a->flame->removed, all - inside);
@@ -75,6 +78,7 @@ hd_status flame_add_cpu(flame_adder *adder)
         .threads = adder->options->attribution.threads,
     };
     HD_TRY(hd_stacks_new(&stacks, adder->err));
+    hd_stacks_set_large(stacks, hd_trace_large_bytes(adder->trace));
     hd_status status = flame_source(adder, stacks);
     if (status == HD_OK) status = hd_contexts_walk(stacks, adder->trace, &options, take_contexts, &walk, adder->err);
     if (status == HD_OK && adder->has_window) status = sum_outside(adder, walk.inside);

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "trace/spill.h"
+#include "trace/trace_stacks.h"
 
 static const char *const rule_names[HD_RULES] = {
     [HD_RULE_NONE] = "none",     [HD_RULE_GIVEN] = "given",       [HD_RULE_ID] = "id",
@@ -148,6 +150,7 @@ hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace 
     static const hd_attribution_options defaults;
     if (!options) options = &defaults;
     HD_TRY(hd_stacks_new(&out->stacks, err));
+    hd_stacks_set_large(out->stacks, hd_trace_large_bytes(gpu));
     HD_TRY(hd_launches_find(&out->launches, gpu, err));
     HD_TRY(make_arrays(out, err));
     HD_TRY(attribution_from_given(out, gpu, options, err));

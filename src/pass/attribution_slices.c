@@ -12,10 +12,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "base/vector.h"
 #include "pass/attribution.h"
 #include "pass/attribution_slices.h"
 #include "pass/pass_contexts.h"
+#include "trace/spill.h"
 
 /* A slice whose context is asked for. */
 typedef struct asked {
@@ -79,12 +81,12 @@ static void unite(slices_join *j)
     for (size_t i = 0; i < kept; i++) j->rows[i] = j->list[i].row;
 }
 
-static bool ask(slices_join *j)
+static bool ask(slices_join *j, uint64_t large)
 {
     const hd_launches *launches = &j->a->launches;
     size_t most = launches->launch_count + 2 * j->pair_count + 1;
-    j->list = malloc(most * sizeof *j->list);
-    j->rows = malloc(most * sizeof *j->rows);
+    j->list = hd_large_new(most, sizeof *j->list, large);
+    j->rows = hd_large_new(most, sizeof *j->rows, large);
     if (!j->list || !j->rows) return false;
     for (size_t i = 0; i < launches->launch_count; i++) {
         if (j->a->launch_rule[i] != HD_RULE_NONE) continue;
@@ -212,15 +214,15 @@ hd_status attribution_from_slices(hd_attribution *a, const hd_trace *gpu, const 
 {
     slices_join j = {.a = a, .track = HD_NONE};
     hd_status status = options->forward ? forward_pairs(&j.pairs, &j.pair_count, gpu, err) : HD_OK;
-    if (status == HD_OK && !ask(&j)) status = HD_NOMEM(err);
+    if (status == HD_OK && !ask(&j, hd_trace_large_bytes(gpu))) status = HD_NOMEM(err);
     if (status == HD_OK && j.count) {
         const hd_context_options wanted = {.rows = j.rows, .row_count = j.count, .threads = options->threads};
         status = hd_contexts_walk(a->stacks, gpu, &wanted, take, &j, err);
         if (status == HD_OK) status = settle(&j, err);
     }
     free(j.pairs);
-    free(j.list);
-    free(j.rows);
+    hd_large_free(j.list);
+    hd_large_free(j.rows);
     free(j.open);
     free(j.frames);
     return status;

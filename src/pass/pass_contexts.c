@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "heddle/names.h"
 #include "pass/pass_contexts_impl.h"
 #include "trace/lazy.h"
+#include "trace/spill.h"
+#include "trace/trace_stacks.h"
 
 enum { CHUNK_ROWS = 2048, BATCH_SLICES = 1 << 23, HANDED_OUT = 512 };
 
@@ -210,10 +213,10 @@ static bool begin_batch(walk *w)
         if (total && total + count > BATCH_SLICES) break;
         total += count;
     }
-    free(w->spans);
-    free(w->self);
-    w->spans = malloc((size_t)total * sizeof *w->spans);
-    w->self = malloc((size_t)total * sizeof *w->self);
+    hd_large_free(w->spans);
+    hd_large_free(w->self);
+    w->spans = hd_large_new((size_t)total, sizeof *w->spans, hd_trace_large_bytes(w->trace));
+    w->self = hd_large_new((size_t)total, sizeof *w->self, hd_trace_large_bytes(w->trace));
     if (!w->spans || !w->self) return false;
     uint64_t place = 0;
     for (size_t i = w->lane_from; i < w->lane_until; i++) {
@@ -237,9 +240,10 @@ static void sweep_lanes(void *state)
     while (me->status == HD_OK && (at = atomic_fetch_add(&w->next_lane, 1)) < w->lane_until) {
         walk_lane *lane = &w->lanes[at];
         me->status = hd_stacks_new(&lane->stacks, &me->error);
-        if (me->status == HD_OK)
-            me->status = context_sweep_lane(&me->sweep, lane->stacks, w->spans + lane->first, w->self + lane->first,
-                                            (uint32_t)lane->count, &me->error);
+        if (me->status != HD_OK) return;
+        hd_stacks_set_large(lane->stacks, hd_trace_large_bytes(w->trace));
+        me->status = context_sweep_lane(&me->sweep, lane->stacks, w->spans + lane->first, w->self + lane->first,
+                                        (uint32_t)lane->count, &me->error);
     }
 }
 
@@ -251,7 +255,7 @@ static hd_status add_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *fr
                           uint32_t *names, hd_error *err)
 {
     uint32_t count = hd_stacks_count(from);
-    uint32_t *map = malloc(count * sizeof *map);
+    uint32_t *map = hd_large_new(count, sizeof *map, hd_trace_large_bytes(trace));
     *out_map = map;
     if (!map) return HD_NOMEM(err);
     map[0] = HD_STACK_NONE;
@@ -311,7 +315,7 @@ static hd_status finish_batch(walk *w, hd_stacks *stacks, uint32_t *names, hd_co
         hd_stacks_free(w->lanes[i].stacks);
         w->lanes[i].stacks = NULL;
         if (status == HD_OK) status = hand_out(w, &w->lanes[i], map, sink, user, err);
-        free(map);
+        hd_large_free(map);
         HD_TRY(status);
     }
     return HD_OK;
@@ -370,8 +374,8 @@ static void free_walk(walk *w)
     free(w->lane_of);
     free(w->taken);
     free(w->lanes);
-    free(w->spans);
-    free(w->self);
+    hd_large_free(w->spans);
+    hd_large_free(w->self);
 }
 
 static hd_status walk_lanes(walk *w, hd_stacks *stacks, hd_context_sink *sink, void *user, hd_error *err)

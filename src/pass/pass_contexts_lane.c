@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "base/vector.h"
 #include "pass/pass_contexts_impl.h"
+#include "trace/spill.h"
 
 enum { CROSSING_STEPS = 16, CONTEXT_BY_NAME = UINT8_MAX };
 
@@ -215,8 +217,9 @@ hd_status context_sweep_lane(context_sweep *sweep, hd_stacks *stacks, lane_span 
                              hd_error *err)
 {
     if (count > sweep->capacity) {
-        free(sweep->scratch);
-        sweep->scratch = malloc(((size_t)count / 2 + 32) * sizeof *sweep->scratch);
+        hd_large_free(sweep->scratch);
+        sweep->scratch =
+            hd_large_new((size_t)count / 2 + 32, sizeof *sweep->scratch, hd_trace_large_bytes(sweep->trace));
         sweep->capacity = sweep->scratch ? count : 0;
         if (!sweep->scratch) return HD_NOMEM(err);
     }
@@ -235,7 +238,7 @@ hd_status context_sweep_lane(context_sweep *sweep, hd_stacks *stacks, lane_span 
 void context_sweep_deinit(context_sweep *sweep)
 {
     context_roles_deinit(&sweep->roles);
-    free(sweep->scratch);
+    hd_large_free(sweep->scratch);
     free(sweep->open);
     free(sweep->running);
 }

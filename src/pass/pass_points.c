@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
+#include "trace/spill.h"
 
 static uint32_t process_of(const hd_trace *trace, uint32_t track)
 {
@@ -55,7 +57,8 @@ static int by_key_and_row(const void *a, const void *b)
 hd_status hd_points_of(hd_points *out, const hd_trace *trace, hd_kind kind, hd_error *err)
 {
     *out = (hd_points){0};
-    out->list = malloc(((size_t)hd_trace_row_count(trace, kind) + 1) * sizeof *out->list);
+    out->list =
+        hd_large_new((size_t)hd_trace_row_count(trace, kind) + 1, sizeof *out->list, hd_trace_large_bytes(trace));
     if (!out->list) return HD_NOMEM(err);
     for (size_t i = 0; i < hd_trace_block_count(trace, kind); i++) {
         const hd_block *block = hd_trace_block_at(trace, kind, i);
@@ -67,7 +70,7 @@ hd_status hd_points_of(hd_points *out, const hd_trace *trace, hd_kind kind, hd_e
 
 void hd_points_deinit(hd_points *points)
 {
-    free(points->list);
+    hd_large_free(points->list);
     *points = (hd_points){0};
 }
 

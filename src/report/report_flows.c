@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 
 /* ---- flows ------------------------------------------------------------------------------------------------------- */
 
@@ -148,6 +149,6 @@ hd_status report_flows_walk(uint64_t *out_points, const hd_trace *trace, const r
         sort_by_track(points, count);
         status = look_at_binding(trace, slices, points, count, found, user, err);
     }
-    free(points);
+    hd_large_free(points);
     return status;
 }

@@ -2,8 +2,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "trace/flow_bind.h"
 #include "trace/flow_index.h"
+#include "trace/spill.h"
 
 /* Rows of one table by track: rows[first[track] … first[track + 1]). Twins are one track. */
 typedef struct by_track {
@@ -17,7 +19,7 @@ static hd_status group_rows(by_track *out, const hd_trace *trace, hd_kind kind, 
     uint64_t total = hd_trace_row_count(trace, kind);
     if (total >= UINT32_MAX)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 slices or flow points");
-    out->rows = malloc(((size_t)total + 1) * sizeof *out->rows);
+    out->rows = hd_large_new((size_t)total + 1, sizeof *out->rows, hd_trace_large_bytes(trace));
     out->first = calloc((size_t)tracks + 2, sizeof *out->first);
     if (!out->rows || !out->first) return HD_NOMEM(err);
     for (uint32_t t = 0; t < tracks; t++) {
@@ -39,7 +41,7 @@ static hd_status group_rows(by_track *out, const hd_trace *trace, hd_kind kind, 
 
 static void by_track_deinit(by_track *rows)
 {
-    free(rows->rows);
+    hd_large_free(rows->rows);
     free(rows->first);
 }
 
@@ -62,7 +64,7 @@ static hd_status bind_track(uint32_t *out, const hd_trace *trace, const uint32_t
                             const uint32_t *flows, size_t flow_count, hd_error *err)
 {
     hd_bind_index index;
-    hd_lane_slice *extents = malloc(((size_t)slice_count + 1) * sizeof *extents);
+    hd_lane_slice *extents = hd_large_new((size_t)slice_count + 1, sizeof *extents, hd_trace_large_bytes(trace));
     if (!extents) return HD_NOMEM(err);
     gather(extents, trace, slices, slice_count);
     hd_status status = hd_bind_index_init(&index, extents, slice_count, 1, err);
@@ -76,7 +78,7 @@ static hd_status bind_track(uint32_t *out, const hd_trace *trace, const uint32_t
         out[flows[i]] = found == UINT32_MAX ? UINT32_MAX : slices[found];
     }
     if (status == HD_OK) hd_bind_index_deinit(&index);
-    free(extents);
+    hd_large_free(extents);
     return status;
 }
 

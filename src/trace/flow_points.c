@@ -3,7 +3,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/large.h"
 #include "trace/flow_bind.h"
+#include "trace/spill.h"
 
 /* ---- ids ------------------------------------------------------------------------------------------------- */
 
@@ -71,7 +73,7 @@ hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace 
     *out = NULL;
     *out_count = 0;
     if (rows >= UINT32_MAX) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 flow points");
-    hd_flow_point *points = malloc((size_t)rows * sizeof *points + 1);
+    hd_flow_point *points = hd_large_new((size_t)rows + 1, sizeof *points, hd_trace_large_bytes(trace));
     if (!points) return HD_NOMEM(err);
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_FLOW); b++) {
         const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, b);

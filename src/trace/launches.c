@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "trace/launches_impl.h"
 #include "trace/ranks.h"
+#include "trace/spill.h"
 
 /* ---- ranks ----------------------------------------------------------------------------------------------- */
 
@@ -60,7 +61,7 @@ static bool list_launches(hd_launches *out, launch_finder *f)
         sum += here;
     }
     out->launch_count = sum;
-    out->launches = malloc((sum + 1) * sizeof *out->launches);
+    out->launches = hd_large_new(sum + 1, sizeof *out->launches, f->large);
     for (uint32_t i = 0; out->launches && i < f->call_count; i++) {
         const launch_call *call = &f->calls[i];
         if (!is_launch(f->calls, i)) continue;
@@ -125,7 +126,7 @@ static bool sort_works(uint32_t *order, size_t count, const hd_work *works)
     return true;
 }
 
-static bool order_works(hd_launches *out)
+static bool order_works(hd_launches *out, uint64_t large)
 {
     uint32_t sum = 0;
     for (size_t i = 0; i < out->work_count; i++) {
@@ -136,7 +137,7 @@ static bool order_works(hd_launches *out)
         sum += out->launches[i].work_count;
         out->launches[i].work_count = 0;
     }
-    out->work_order = malloc(((size_t)sum + 1) * sizeof *out->work_order);
+    out->work_order = hd_large_new((size_t)sum + 1, sizeof *out->work_order, large);
     if (!out->work_order) return false;
     for (size_t i = 0; i < out->work_count; i++) {
         if (out->works[i].launch == HD_NONE) continue;
@@ -176,28 +177,28 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
     out->works = f->works;
     out->work_count = f->work_count;
     f->works = NULL;
-    if (!order_works(out)) return HD_NOMEM(err);
+    if (!order_works(out, f->large)) return HD_NOMEM(err);
     sum_work(out);
     return HD_OK;
 }
 
 hd_status hd_launches_find(hd_launches *out, const hd_trace *trace, hd_error *err)
 {
-    launch_finder f = {.trace = trace};
+    launch_finder f = {.trace = trace, .large = hd_trace_large_bytes(trace)};
     *out = (hd_launches){0};
     hd_status status = find(out, &f, err);
     free(f.ranks);
-    free(f.calls);
-    free(f.works);
-    free(f.creators);
+    hd_large_free(f.calls);
+    hd_large_free(f.works);
+    hd_large_free(f.creators);
     if (status != HD_OK) hd_launches_deinit(out);
     return status;
 }
 
 void hd_launches_deinit(hd_launches *launches)
 {
-    free(launches->launches);
-    free(launches->works);
-    free(launches->work_order);
+    hd_large_free(launches->launches);
+    hd_large_free(launches->works);
+    hd_large_free(launches->work_order);
     *launches = (hd_launches){0};
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "trace/flow_bind.h"
 #include "trace/flow_index.h"
 #include "trace/launches_impl.h"
@@ -52,7 +53,7 @@ static bool list_works(hd_lane_slice **out, uint32_t **out_works, uint32_t *out_
                        const bool *lanes)
 {
     uint32_t count = 0;
-    hd_lane_slice *slices = malloc((f->work_count + 1) * sizeof *slices);
+    hd_lane_slice *slices = hd_large_new(f->work_count + 1, sizeof *slices, f->large);
     uint32_t *works = malloc((f->work_count + 1) * sizeof *works);
     for (size_t i = 0; slices && works && i < f->work_count; i++) {
         const hd_work *work = &f->works[i];
@@ -121,7 +122,7 @@ static hd_status find_ends(flow_joiner *j, const bool *lanes, hd_error *err)
         fine ? hd_bind_index_init(&index, slices, count, hd_trace_track_count(j->f->trace), err) : HD_NOMEM(err);
     if (status == HD_OK && !link_ends(j, lanes, &index, works)) status = HD_NOMEM(err);
     hd_bind_index_deinit(&index);
-    free(slices);
+    hd_large_free(slices);
     free(works);
     return status;
 }
@@ -173,8 +174,8 @@ static uint32_t make_call(bool *out_fine, launch_finder *f, uint32_t row)
     hd_role role = hd_role_of(hd_trace_string(f->trace, event.category), name);
     if (is_work(f, row) || role == HD_ROLE_SYNC || role == HD_ROLE_GPU_ANNOTATION || event.start_ns == HD_NO_TIME)
         return HD_NONE;
-    *out_fine =
-        f->call_count < HD_NONE - 1 && hd_grow((void **)&f->calls, &f->call_capacity, f->call_count, sizeof *f->calls);
+    *out_fine = f->call_count < HD_NONE - 1 &&
+                hd_large_grow((void **)&f->calls, &f->call_capacity, f->call_count, sizeof *f->calls, f->large);
     if (!*out_fine) return HD_NONE;
     uint32_t call = (uint32_t)f->call_count++;
     f->calls[call] = (launch_call){
@@ -238,7 +239,7 @@ hd_status launches_join_flows(launch_finder *f, hd_error *err)
     }
     free(bound);
     free(lanes);
-    free(j.points);
+    hd_large_free(j.points);
     free(j.links);
     return status;
 }

@@ -133,12 +133,14 @@ static bool add_work(gatherer *g, const hd_block *block, uint32_t row, hd_role r
     int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
     int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
     if (start == HD_NO_TIME) return true;
-    if (!hd_grow((void **)&found->works, &found->work_capacity, found->work_count, sizeof *found->works)) return false;
+    if (!hd_large_grow((void **)&found->works, &found->work_capacity, found->work_count, sizeof *found->works,
+                       g->shared->f->large))
+        return false;
     if (g->shared->has_creators) {
         int64_t creator = number_at(g, g->shared->creators, block, row);
         if (creator) {
-            if (!hd_grow((void **)&found->creators, &found->creator_capacity, found->creator_count,
-                         sizeof *found->creators))
+            if (!hd_large_grow((void **)&found->creators, &found->creator_capacity, found->creator_count,
+                               sizeof *found->creators, g->shared->f->large))
                 return false;
             found->creators[found->creator_count++] = (launch_creator){(uint32_t)found->work_count, creator};
         }
@@ -166,7 +168,9 @@ static bool add_call(gatherer *g, const hd_block *block, uint32_t row)
     uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);
     hd_launch_sort sort = sort_at(g, name);
     if (start == HD_NO_TIME) return true;
-    if (!hd_grow((void **)&found->calls, &found->call_capacity, found->call_count, sizeof *found->calls)) return false;
+    if (!hd_large_grow((void **)&found->calls, &found->call_capacity, found->call_count, sizeof *found->calls,
+                       g->shared->f->large))
+        return false;
     found->calls[found->call_count++] = (launch_call){
         .row = block->first_row + row,
         .id = id,
@@ -268,22 +272,21 @@ static void free_shared(gather_shared *s)
 }
 
 /* Append a thread's list to the whole; a list that nothing stands before is taken as it is. */
-static bool append(void **list, size_t *count, void *more, size_t more_count, size_t size)
+static bool append(void **list, size_t *count, void *more, size_t more_count, size_t size, uint64_t large)
 {
     if (*count == 0) {
-        free(*list);
+        hd_large_free(*list);
         *list = more;
         *count = more_count;
         return true;
     }
-    void *wider = more_count ? realloc(*list, (*count + more_count) * size) : *list;
-    if (wider) {
-        *list = wider;
-        if (more_count) memcpy((char *)wider + *count * size, more, more_count * size);
+    bool fine = more_count == 0 || hd_large_resize(list, *count, *count + more_count, size, large);
+    if (fine && more_count) {
+        memcpy((char *)*list + *count * size, more, more_count * size);
         *count += more_count;
     }
-    free(more);
-    return wider != NULL || more_count == 0;
+    hd_large_free(more);
+    return fine;
 }
 
 static bool collect(launch_finder *f, gatherer *gatherers, unsigned count)
@@ -294,9 +297,9 @@ static bool collect(launch_finder *f, gatherer *gatherers, unsigned count)
         fine = fine && !gatherers[i].failed;
         for (size_t c = 0; c < found->creator_count; c++) found->creators[c].work += (uint32_t)f->work_count;
         fine &= append((void **)&f->creators, &f->creator_count, found->creators, found->creator_count,
-                       sizeof *f->creators);
-        fine &= append((void **)&f->calls, &f->call_count, found->calls, found->call_count, sizeof *f->calls);
-        fine &= append((void **)&f->works, &f->work_count, found->works, found->work_count, sizeof *f->works);
+                       sizeof *f->creators, f->large);
+        fine &= append((void **)&f->calls, &f->call_count, found->calls, found->call_count, sizeof *f->calls, f->large);
+        fine &= append((void **)&f->works, &f->work_count, found->works, found->work_count, sizeof *f->works, f->large);
     }
     f->call_capacity = f->call_count;
     f->work_capacity = f->work_count;

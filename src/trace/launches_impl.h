@@ -2,6 +2,7 @@
 #ifndef HD_TRACE_LAUNCHES_IMPL_H
 #define HD_TRACE_LAUNCHES_IMPL_H
 
+#include "base/large.h"
 #include "base/vector.h"
 #include "heddle/launches.h"
 
@@ -30,6 +31,7 @@ typedef struct launch_creator {
 typedef struct launch_finder {
     const hd_trace *trace;
     int64_t *ranks;     /* by track, that of no track last: HD_NO_NUMBER if it has none or all have the same */
+    uint64_t large;     /* bytes from which on the lists below lie in files: base/large.h */
     launch_call *calls; /* by row */
     size_t call_count, call_capacity;
     hd_work *works; /* by row; launch is the index of a call until the result is made */

@@ -185,9 +185,9 @@ static bool join(joiner *j)
 {
     launch_finder *f = j->f;
     size_t most = f->call_count > f->work_count ? f->call_count : f->work_count;
-    j->calls = malloc((f->call_count + 1) * sizeof *j->calls);
-    j->works = malloc((f->work_count + 1) * sizeof *j->works);
-    j->scratch = malloc((most + 1) * sizeof *j->scratch);
+    j->calls = hd_large_new(f->call_count + 1, sizeof *j->calls, f->large);
+    j->works = hd_large_new(f->work_count + 1, sizeof *j->works, f->large);
+    j->scratch = hd_large_new(most + 1, sizeof *j->scratch, f->large);
     if (!j->calls || !j->works || !j->scratch) return false;
     for (size_t i = 0; i < f->call_count; i++) {
         if (f->calls[i].id) j->calls[j->call_count++] = (keyed){(uint64_t)f->calls[i].id, (uint32_t)i};
@@ -209,8 +209,8 @@ bool launches_join(launch_finder *f)
 {
     joiner j = {.f = f};
     bool fine = join(&j);
-    free(j.calls);
-    free(j.works);
-    free(j.scratch);
+    hd_large_free(j.calls);
+    hd_large_free(j.works);
+    hd_large_free(j.scratch);
     return fine;
 }

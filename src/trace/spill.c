@@ -178,6 +178,11 @@ hd_status hd_spill_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *chun
     return move_chunk(spill, shapes, chunk, err);
 }
 
+uint64_t hd_trace_large_bytes(const hd_trace *trace)
+{
+    return trace->spill.limit / 16;
+}
+
 /* ---- giving back ------------------------------------------------------------------------------------ */
 
 static bool in_window(const hd_spill *spill, const void *data)

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/vector.h"
+#include "base/large.h"
 #include "trace/strings.h"
 #include "trace/trace_stacks.h"
 
@@ -36,6 +36,7 @@ struct hd_stacks {
     size_t count, capacity; /* with those of the base; of `nodes` */
     uint32_t *slots;
     size_t slot_mask;
+    uint64_t large; /* bytes from which on nodes and slots lie in files */
 };
 
 static const char *const kind_names[HD_FRAME_KINDS] = {
@@ -61,44 +62,6 @@ hd_frame_kind hd_frame_kind_of(hd_string name)
     return HD_FRAME_UNKNOWN;
 }
 
-hd_status hd_stacks_new(hd_stacks **out, hd_error *err)
-{
-    hd_stacks *stacks = calloc(1, sizeof *stacks);
-    *out = NULL;
-    if (!stacks) return HD_NOMEM(err);
-    atomic_init(&stacks->holders, 1);
-    hd_status status = hd_strings_init(&stacks->names, err);
-    stacks->slot_mask = 1023;
-    stacks->slots = calloc(stacks->slot_mask + 1, sizeof *stacks->slots);
-    if (!status && (!stacks->slots || !hd_grow((void **)&stacks->nodes, &stacks->capacity, 0, sizeof *stacks->nodes)))
-        status = HD_NOMEM(err);
-    if (status) {
-        hd_stacks_free(stacks);
-        return status;
-    }
-    stacks->nodes[0] = (node){0};
-    stacks->count = 1;
-    *out = stacks;
-    return HD_OK;
-}
-
-void hd_stacks_free(hd_stacks *stacks)
-{
-    if (!stacks || atomic_fetch_sub(&stacks->holders, 1) > 1) return;
-    hd_stacks_free(stacks->base);
-    hd_strings_deinit(&stacks->names);
-    free(stacks->nodes);
-    free(stacks->slots);
-    free(stacks);
-}
-
-uint32_t hd_stacks_name(hd_stacks *stacks, const char *data, size_t size)
-{
-    if (size == 0) return 0;
-    uint32_t id = hd_strings_intern(&stacks->names, data, size);
-    return id == HD_STRING_NONE ? HD_NONE : id;
-}
-
 static size_t slot_of(uint32_t caller, uint32_t name)
 {
     return (size_t)hd_fold((uint64_t)caller << 32 | name, 0x9e3779b97f4a7c15u);
@@ -118,16 +81,55 @@ static size_t free_slot(const uint32_t *slots, size_t mask, uint32_t caller, uin
 
 static bool make_slots(hd_stacks *stacks, size_t mask)
 {
-    uint32_t *slots = calloc(mask + 1, sizeof *slots);
+    uint32_t *slots = hd_large_new(mask + 1, sizeof *slots, stacks->large);
     if (!slots) return false;
+    memset(slots, 0, (mask + 1) * sizeof *slots);
     for (size_t i = stacks->base ? stacks->base_count : 1; i < stacks->count; i++) {
         const node *n = &stacks->nodes[i - stacks->base_count];
         slots[free_slot(slots, mask, n->caller, n->name)] = (uint32_t)i;
     }
-    free(stacks->slots);
+    hd_large_free(stacks->slots);
     stacks->slots = slots;
     stacks->slot_mask = mask;
     return true;
+}
+
+hd_status hd_stacks_new(hd_stacks **out, hd_error *err)
+{
+    hd_stacks *stacks = calloc(1, sizeof *stacks);
+    *out = NULL;
+    if (!stacks) return HD_NOMEM(err);
+    atomic_init(&stacks->holders, 1);
+    hd_status status = hd_strings_init(&stacks->names, err);
+    stacks->large = UINT64_MAX;
+    if (!status && (!make_slots(stacks, 1023) ||
+                    !hd_large_grow((void **)&stacks->nodes, &stacks->capacity, 0, sizeof *stacks->nodes, UINT64_MAX)))
+        status = HD_NOMEM(err);
+    if (status) {
+        hd_stacks_free(stacks);
+        return status;
+    }
+    stacks->nodes[0] = (node){0};
+    stacks->count = 1;
+    *out = stacks;
+    return HD_OK;
+}
+
+void hd_stacks_free(hd_stacks *stacks)
+{
+    if (!stacks || atomic_fetch_sub(&stacks->holders, 1) > 1) return;
+    hd_stacks_free(stacks->base);
+    hd_strings_deinit(&stacks->names);
+    hd_large_free(stacks->nodes);
+    hd_large_free(stacks->slots);
+    free(stacks);
+}
+
+uint32_t hd_stacks_name(hd_stacks *stacks, const char *data, size_t size)
+{
+    if (size == 0) return 0;
+    uint32_t id = hd_strings_intern(&stacks->names, data, size);
+    return id == HD_STRING_NONE ? HD_NONE : id;
 }
 
 /* The node, or 0 and the slot where it belongs. `of` has `in` among its nodes: itself or its base. */
@@ -158,7 +160,7 @@ uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_fr
     uint32_t depth = node_at(stacks, caller)->depth + 1;
     size_t own = stacks->count - stacks->base_count;
     if (stacks->count >= HD_NONE - 1 || depth >> DEPTH_BITS ||
-        !hd_grow((void **)&stacks->nodes, &stacks->capacity, own, sizeof *stacks->nodes))
+        !hd_large_grow((void **)&stacks->nodes, &stacks->capacity, own, sizeof *stacks->nodes, stacks->large))
         return HD_NONE;
     uint32_t id = (uint32_t)stacks->count++;
     stacks->nodes[own] = (node){caller, name, depth, kind};
@@ -167,21 +169,23 @@ uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_fr
     return id;
 }
 
+void hd_stacks_set_large(hd_stacks *stacks, uint64_t bytes)
+{
+    stacks->large = bytes;
+}
+
 void hd_stacks_rest(hd_stacks *stacks)
 {
     assert(!stacks->frozen); /* trees upon it look into the table */
-    free(stacks->slots);
+    hd_large_free(stacks->slots);
     stacks->slots = NULL;
 }
 
 void hd_stacks_freeze(hd_stacks *stacks)
 {
     size_t own = stacks->count - stacks->base_count;
-    node *nodes = own ? realloc(stacks->nodes, own * sizeof *nodes) : NULL;
-    if (nodes) {
-        stacks->nodes = nodes;
+    if (own && hd_large_resize((void **)&stacks->nodes, own, own, sizeof *stacks->nodes, stacks->large))
         stacks->capacity = own;
-    }
     hd_strings_freeze(&stacks->names);
     stacks->frozen = true;
 }

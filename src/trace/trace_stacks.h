@@ -16,6 +16,9 @@ void hd_trace_stacks_ids(uint64_t *out, const hd_trace_stacks *stacks);
  * already stay, which must be a JSON object. */
 hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err);
 
+/* From so many bytes on the tree's lists lie in files (base/large.h); without this never. Before the first frame. */
+void hd_stacks_set_large(hd_stacks *stacks, uint64_t bytes);
+
 /* No more frames will come for a while: the memory that only finding them needs is given back until then. */
 void hd_stacks_rest(hd_stacks *stacks);
 

@@ -28,8 +28,9 @@ bool view_is_module(hd_string name);
 
 /* Slices that do not overlap, in start order. */
 typedef struct view_slices {
-    view_slice *list; /* malloc'ed */
+    view_slice *list; /* to be freed with hd_large_free */
     size_t count, capacity;
+    uint64_t large; /* bytes from which on the list lies in a file (hd_trace_large_bytes), 0: never */
 } view_slices;
 
 /* The time that spans (in start order, the longer first; ordinal is the row) cover: at every moment the one stands
@@ -67,6 +68,7 @@ typedef struct view_devices {
     uint32_t *works;    /* indices of works, stream by stream, by row */
     uint32_t *of_track; /* by track of the trace: index, HD_NONE: it is of no device that has GPU work */
     uint32_t track_count;
+    uint64_t large; /* as hd_trace_large_bytes */
 } view_devices;
 
 /* NULL launches, or none with work: no devices. */
@@ -80,7 +82,8 @@ static inline uint32_t view_devices_at(const view_devices *devices, uint32_t tra
 /* The section for a device's derived tracks, made if it shares that of others. */
 hd_status view_device_section(uint32_t *out, view_scene *scene, const view_device *device, hd_error *err);
 
-/* works[first … first + count) in start order, the longer first; ordinal is the index of the work. The caller frees. */
+/* works[first … first + count) in start order, the longer first; ordinal is the index of the work. To be freed with
+ * hd_large_free. */
 hd_status view_device_spans(lane_span **out, const hd_launches *launches, const view_devices *devices, uint32_t first,
                             uint32_t count, hd_error *err);
 

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/vector.h"
+#include "base/large.h"
+#include "trace/spill.h"
 
 enum { READ_AHEAD = 64, UNKNOWN_SORT = -2, NO_SORT = -1 };
 
@@ -30,6 +31,7 @@ typedef struct context_finder {
     view_contexts *out;
     row_cursor *cursors; /* VIEW_CONTEXT_DEPTH */
     uint32_t cursor_count;
+    uint64_t large;       /* as hd_trace_large_bytes */
     uint8_t *by_category; /* by string id: role + 1, 0: not asked yet */
 } context_finder;
 
@@ -105,7 +107,8 @@ static uint32_t node_of(context_finder *f, row_cursor *cursor, uint32_t parent)
     view_context_node *nodes = out->of[sort].nodes;
     if (cursor->node != HD_NONE && nodes[cursor->node].parent == parent) return cursor->node;
     uint32_t depth = parent == HD_NONE ? 1 : nodes[parent].depth + 1;
-    if (!hd_grow((void **)&out->of[sort].nodes, &out->of[sort].capacity, out->of[sort].count, sizeof *nodes))
+    if (!hd_large_grow((void **)&out->of[sort].nodes, &out->of[sort].capacity, out->of[sort].count, sizeof *nodes,
+                       f->large))
         return HD_NONE;
     cursor->node = (uint32_t)out->of[sort].count++;
     out->of[sort].nodes[cursor->node] =
@@ -155,11 +158,12 @@ hd_status view_contexts_find(view_contexts *out, const view_scene *scene, const 
     context_finder f = {.scene = scene, .trace = view_scene_trace(scene), .out = out};
     *out = (view_contexts){0};
     if (!launches) return HD_OK;
+    f.large = hd_trace_large_bytes(f.trace);
     f.cursors = malloc(VIEW_CONTEXT_DEPTH * sizeof *f.cursors);
     f.by_category = calloc((size_t)hd_trace_string_count(f.trace) + 1, 1);
     bool fine = f.cursors && f.by_category;
     for (int sort = 0; sort < VIEW_CONTEXT_SORTS && fine; sort++) {
-        uint32_t *nodes = malloc((launches->launch_count + 1) * sizeof *nodes);
+        uint32_t *nodes = hd_large_new(launches->launch_count + 1, sizeof *nodes, f.large);
         out->of[sort].of_launch = nodes;
         fine = nodes != NULL;
         for (size_t i = 0; fine && i < launches->launch_count; i++) nodes[i] = HD_NONE;
@@ -175,8 +179,8 @@ hd_status view_contexts_find(view_contexts *out, const view_scene *scene, const 
 void view_contexts_deinit(view_contexts *contexts)
 {
     for (int sort = 0; sort < VIEW_CONTEXT_SORTS; sort++) {
-        free(contexts->of[sort].nodes);
-        free(contexts->of[sort].of_launch);
+        hd_large_free(contexts->of[sort].nodes);
+        hd_large_free(contexts->of[sort].of_launch);
     }
     *contexts = (view_contexts){0};
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "view/derive.h"
 
 enum { EXPOSED = VIEW_WORK_SORTS, IDLE, ROWS };
@@ -85,7 +86,7 @@ static hd_status cover_device(view_slices rows[ROWS], view_scene *scene, const v
     to_rows(spans, device->count, launches);
     bool fine = sorts && cover_sorts(rows, spans, sorts, device->count, idle_name);
     free(sorts);
-    free(spans);
+    hd_large_free(spans);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
@@ -119,9 +120,10 @@ static hd_status derive_one(view_scene *scene, const view_devices *devices, cons
                             const sort_memo *memo, hd_error *err)
 {
     view_slices rows[ROWS] = {0};
+    for (int i = 0; i < ROWS; i++) rows[i].large = devices->large;
     hd_status status = cover_device(rows, scene, devices, device, memo, err);
     if (status == HD_OK) status = add_tracks(scene, device, rows, err);
-    for (int i = 0; i < ROWS; i++) free(rows[i].list);
+    for (int i = 0; i < ROWS; i++) hd_large_free(rows[i].list);
     return status;
 }
 

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "base/vector.h"
 #include "trace/ranks.h"
+#include "trace/spill.h"
 #include "view/derive.h"
 
 /* ---- which there are --------------------------------------------------------------------------------------------- */
@@ -104,7 +106,7 @@ static bool place_works(view_devices *out, const hd_launches *launches, uint32_t
         places[out->streams[i].track] = out->streams[i].first;
         total += out->streams[i].count;
     }
-    out->works = malloc(((size_t)total + 1) * sizeof *out->works);
+    out->works = hd_large_new((size_t)total + 1, sizeof *out->works, out->large);
     for (size_t i = 0; out->works && i < launches->work_count; i++) {
         uint32_t track = launches->works[i].track;
         if (track < out->track_count) out->works[places[track]++] = (uint32_t)i;
@@ -128,7 +130,7 @@ hd_status view_devices_find(view_devices *out, const view_scene *scene, hd_error
     const hd_trace *trace = view_scene_trace(scene);
     const hd_launches *launches = view_scene_launches(scene);
     uint32_t tracks = hd_trace_track_count(trace), *counts;
-    *out = (view_devices){.track_count = tracks};
+    *out = (view_devices){.track_count = tracks, .large = hd_trace_large_bytes(trace)};
     if (!launches || !launches->work_count) {
         out->track_count = 0;
         return HD_OK;
@@ -153,7 +155,7 @@ void view_devices_deinit(view_devices *devices)
 {
     free(devices->list);
     free(devices->streams);
-    free(devices->works);
+    hd_large_free(devices->works);
     free(devices->of_track);
     *devices = (view_devices){0};
 }
@@ -194,11 +196,11 @@ hd_status view_device_section(uint32_t *out, view_scene *scene, const view_devic
 hd_status view_device_spans(lane_span **out, const hd_launches *launches, const view_devices *devices, uint32_t first,
                             uint32_t count, hd_error *err)
 {
-    lane_span *spans = *out = malloc(((size_t)count + 1) * sizeof *spans);
-    lane_span *scratch = malloc(((size_t)count / 2 + 1) * sizeof *scratch);
+    lane_span *spans = *out = hd_large_new((size_t)count + 1, sizeof *spans, devices->large);
+    lane_span *scratch = hd_large_new((size_t)count / 2 + 1, sizeof *scratch, devices->large);
     if (!spans || !scratch) {
-        free(spans);
-        free(scratch);
+        hd_large_free(spans);
+        hd_large_free(scratch);
         *out = NULL;
         return HD_NOMEM(err);
     }
@@ -211,7 +213,7 @@ hd_status view_device_spans(lane_span **out, const hd_launches *launches, const 
                                .name = work->name};
     }
     lane_sort(spans, count, scratch);
-    free(scratch);
+    hd_large_free(scratch);
     return HD_OK;
 }
 
@@ -255,18 +257,19 @@ static void measure(view_track *track, const view_slices *slices)
 
 hd_status view_derived_row(view_track *track, view_slices *slices, hd_error *err)
 {
-    view_slice *list = slices->count ? realloc(slices->list, slices->count * sizeof *list) : slices->list;
-    if (list) slices->list = list;
+    view_slice *list = malloc((slices->count + 1) * sizeof *list);
     measure(track, slices);
     track->busy_ns = slices->count ? view_slices_busy(slices) : HD_NO_TIME;
     track->rows.rows = calloc(1, sizeof *track->rows.rows);
-    hd_status status = track->rows.rows ? HD_OK : HD_NOMEM(err);
+    hd_status status = track->rows.rows && list ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) {
         track->rows.count = 1;
-        status = view_row_of_slices(&track->rows.rows[0], slices->list, slices->count, err);
+        if (slices->count) memcpy(list, slices->list, slices->count * sizeof *list);
+        status = view_row_of_slices(&track->rows.rows[0], list, slices->count, err);
     } else {
-        free(slices->list);
+        free(list);
     }
+    hd_large_free(slices->list);
     *slices = (view_slices){0};
     return status;
 }
@@ -291,7 +294,7 @@ hd_status view_derived_rows(view_track *track, view_slices *slices, hd_error *er
     track->busy_ns = slices->count ? busy_of(slices) : HD_NO_TIME;
     uint64_t moved;
     hd_status status = view_rows_lay_out(&track->rows, &moved, slices->list, slices->count, err);
-    free(slices->list);
+    hd_large_free(slices->list);
     *slices = (view_slices){0};
     track->on_lanes = moved;
     return status;

@@ -1,12 +1,14 @@
 /* derive_intervals.c - times that spans cover, and what is left of them */
 #include <stdlib.h>
 
-#include "base/vector.h"
+#include "base/large.h"
 #include "view/derive.h"
 
 bool view_slices_add(view_slices *slices, view_slice slice)
 {
-    if (!hd_grow((void **)&slices->list, &slices->capacity, slices->count, sizeof *slices->list)) return false;
+    uint64_t large = slices->large ? slices->large : UINT64_MAX;
+    if (!hd_large_grow((void **)&slices->list, &slices->capacity, slices->count, sizeof *slices->list, large))
+        return false;
     slices->list[slices->count++] = slice;
     return true;
 }

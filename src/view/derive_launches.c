@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "view/derive.h"
 #include "view/duration_text.h"
 
@@ -107,11 +108,11 @@ static hd_status derive_one(view_scene *scene, const view_devices *devices, cons
     hd_status status = make_series(&samples, device->count) ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) {
         latency_sum sum = sample(&samples.series[0], launches, spans, device->count);
-        free(spans);
+        hd_large_free(spans);
         spans = NULL;
         if (sum.count) status = add_track(scene, device, &samples, &sum, err);
     }
-    free(spans);
+    hd_large_free(spans);
     view_track_deinit(&samples);
     return status;
 }

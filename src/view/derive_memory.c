@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/vector.h"
+#include "base/large.h"
 #include "trace/lazy.h"
 #include "trace/ranks.h"
+#include "trace/spill.h"
 #include "view/derive.h"
 
 typedef struct memory_point {
@@ -64,7 +65,9 @@ static bool add_point(memory_points *points, const hd_trace *trace, const memory
     int64_t bytes = number_of(trace, &event, keys->bytes);
     if (event.start_ns == HD_NO_TIME || bytes == HD_NO_NUMBER || event.track >= hd_trace_track_count(trace))
         return true;
-    if (!hd_grow((void **)&points->list, &points->capacity, points->count, sizeof *points->list)) return false;
+    if (!hd_large_grow((void **)&points->list, &points->capacity, points->count, sizeof *points->list,
+                       hd_trace_large_bytes(trace)))
+        return false;
     const hd_track *track = hd_trace_track_at(trace, event.track);
     uint32_t process = track->parent == HD_NONE ? event.track : track->parent;
     memory_point *point = &points->list[points->count++];
@@ -228,7 +231,7 @@ hd_status view_derive_memory(view_scene *scene, const atomic_bool *stop, hd_erro
         for (next = i + 1; next < points.count && by_pool(&points.list[i], &points.list[next]) == 0;) next++;
         status = add_pool(scene, &devices, points.list + i, next - i, err);
     }
-    free(points.list);
+    hd_large_free(points.list);
     view_devices_deinit(&devices);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "base/vector.h"
 #include "view/derive_contexts.h"
 
@@ -153,7 +154,7 @@ static bool name_track(view_track *out, const projector *p, const view_device *d
 
 static bool project(projection *out, const projector *p, const lane_span *spans, uint32_t count, view_context_sort sort)
 {
-    *out = (projection){.limit = p->levels[sort], .node = HD_NONE};
+    *out = (projection){.slices.large = p->devices->large, .limit = p->levels[sort], .node = HD_NONE};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t launch = p->launches->works[spans[i].ordinal].launch;
         uint32_t node = launch == HD_NONE ? HD_NONE : p->contexts->of[sort].of_launch[launch];
@@ -162,32 +163,37 @@ static bool project(projection *out, const projector *p, const lane_span *spans,
     return true;
 }
 
-static hd_status add_stream(projector *p, const view_device *device, const view_stream *stream, hd_error *err)
+/* One track at a time becomes rows, levels and files, so that only one takes memory. */
+static hd_status add_sort(projector *p, const view_device *device, const view_stream *stream, uint32_t section,
+                          const lane_span *spans, view_context_sort sort, hd_error *err)
 {
-    view_track tracks[VIEW_CONTEXT_SORTS];
-    size_t count = 0;
+    projection projected;
+    view_track track;
+    hd_status status = project(&projected, p, spans, stream->count, sort) ? HD_OK : HD_NOMEM(err);
+    bool any = projected.slices.count > 0;
+    if (status == HD_OK && any) {
+        settle(&projected.slices);
+        if (name_track(&track, p, device, stream, sort)) {
+            track.parent = section;
+            status = view_derived_rows(&track, &projected.slices, err);
+            if (status != HD_OK) view_track_deinit(&track);
+        } else {
+            status = HD_NOMEM(err);
+        }
+    }
+    hd_large_free(projected.slices.list);
+    return status == HD_OK && any ? view_scene_add(p->scene, &track, 1, err) : status;
+}
+
+static hd_status add_stream(projector *p, const view_device *device, const view_stream *stream, uint32_t section,
+                            hd_error *err)
+{
     lane_span *spans;
-    uint32_t section;
-    HD_TRY(view_device_section(&section, p->scene, device, err));
     HD_TRY(view_device_spans(&spans, p->launches, p->devices, stream->first, stream->count, err));
     hd_status status = HD_OK;
-    for (int sort = 0; sort < VIEW_CONTEXT_SORTS && status == HD_OK; sort++) {
-        projection projected;
-        bool fine = project(&projected, p, spans, stream->count, (view_context_sort)sort);
-        if (fine && projected.slices.count) {
-            settle(&projected.slices);
-            fine = name_track(&tracks[count], p, device, stream, (view_context_sort)sort);
-            if (fine) {
-                tracks[count].parent = section;
-                status = view_derived_rows(&tracks[count++], &projected.slices, err);
-            }
-        }
-        free(projected.slices.list);
-        if (!fine) status = HD_NOMEM(err);
-    }
-    free(spans);
-    if (status == HD_OK) return count ? view_scene_add(p->scene, tracks, count, err) : HD_OK;
-    while (count) view_track_deinit(&tracks[--count]);
+    for (int sort = 0; sort < VIEW_CONTEXT_SORTS && status == HD_OK; sort++)
+        status = add_sort(p, device, stream, section, spans, (view_context_sort)sort, err);
+    hd_large_free(spans);
     return status;
 }
 
@@ -195,8 +201,10 @@ static hd_status add_all(projector *p, const atomic_bool *stop, hd_error *err)
 {
     for (size_t i = 0; i < p->devices->count; i++) {
         const view_device *device = &p->devices->list[i];
+        uint32_t section;
+        HD_TRY(view_device_section(&section, p->scene, device, err));
         for (uint32_t k = 0; k < device->stream_count && !atomic_load(stop); k++)
-            HD_TRY(add_stream(p, device, &p->devices->streams[device->first_stream + k], err));
+            HD_TRY(add_stream(p, device, &p->devices->streams[device->first_stream + k], section, err));
     }
     return HD_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "base/vector.h"
 #include "trace/lazy.h"
 #include "view/derive.h"
@@ -250,8 +251,8 @@ static hd_status derive_one(view_scene *scene, const view_devices *devices, uint
     }
     hd_status status = fine ? add_tracks(scene, device, &rows, err) : HD_NOMEM(err);
     free(processes);
-    free(rows.cpu.list);
-    free(rows.gpu.list);
+    hd_large_free(rows.cpu.list);
+    hd_large_free(rows.gpu.list);
     return status;
 }
 

@@ -4,17 +4,52 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "trace/flow_bind.h"
+#include "trace/spill.h"
 #include "view/queries.h"
 
 /* ---- making them ------------------------------------------------------------------------------------------------- */
 
-static int by_from(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
     const view_line *x = a, *y = b;
-    if (x->from != y->from) return x->from < y->from ? -1 : 1;
     if (x->to_ns != y->to_ns) return x->to_ns < y->to_ns ? -1 : 1;
     return (x->to > y->to) - (x->to < y->to);
+}
+
+enum { RADIX = 1 << 16 };
+
+/* Those of one slice, which stand side by side. */
+static void sort_runs(view_flows *f)
+{
+    for (size_t i = 0, next; i < f->count; i = next) {
+        bool sorted = true;
+        for (next = i + 1; next < f->count && f->lines[next].from == f->lines[i].from; next++)
+            sorted = sorted && by_time(&f->lines[next - 1], &f->lines[next]) <= 0;
+        if (!sorted) qsort(f->lines + i, next - i, sizeof *f->lines, by_time);
+    }
+}
+
+/* By `from`, then time: a radix sort of 2 × 16 bits, then run by run. */
+static bool sort_lines(view_flows *f)
+{
+    view_line *other = hd_large_new(f->count + 1, sizeof *other, f->large);
+    size_t *counts = malloc((RADIX + 1) * sizeof *counts);
+    bool fine = other && counts;
+    for (int shift = 0; fine && shift < 32; shift += 16) {
+        memset(counts, 0, (RADIX + 1) * sizeof *counts);
+        for (size_t i = 0; i < f->count; i++) counts[(f->lines[i].from >> shift & (RADIX - 1)) + 1]++;
+        for (int i = 0; i < RADIX; i++) counts[i + 1] += counts[i];
+        for (size_t i = 0; i < f->count; i++) other[counts[f->lines[i].from >> shift & (RADIX - 1)]++] = f->lines[i];
+        view_line *swap = f->lines;
+        f->lines = other;
+        other = swap;
+    }
+    hd_large_free(other);
+    free(counts);
+    if (fine) sort_runs(f);
+    return fine;
 }
 
 /* Lines of the flows of the trace. */
@@ -27,7 +62,7 @@ static hd_status add_flows(view_flows *f, const hd_trace *trace, hd_error *err)
     hd_flow_points_join(points, count);
     hd_status status = hd_flows_bind(&bound, trace, err);
     for (size_t i = 0; i < count; i++) lines += points[i].from != HD_NONE;
-    f->lines = malloc((lines + 1) * sizeof *f->lines);
+    f->lines = hd_large_new(lines + 1, sizeof *f->lines, f->large);
     if (status == HD_OK && !f->lines) status = HD_NOMEM(err);
     for (size_t i = 0; status == HD_OK && i < count; i++) {
         if (points[i].from == HD_NONE) continue;
@@ -40,72 +75,18 @@ static hd_status add_flows(view_flows *f, const hd_trace *trace, hd_error *err)
                                            .from_flow = from->row,
                                            .to_flow = to->row};
     }
-    free(points);
+    hd_large_free(points);
     free(bound);
-    if (status == HD_OK) qsort(f->lines, f->count, sizeof *f->lines, by_from);
-    return status;
-}
-
-/* The work that a line ends at, if it comes from its launch. */
-static void mark_work(uint8_t *marks, const hd_launches *launches, const view_line *line)
-{
-    size_t low = 0, high = launches->work_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (launches->works[middle].row < line->to)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == launches->work_count || launches->works[low].row != line->to) return;
-    uint32_t launch = launches->works[low].launch;
-    if (launch != HD_NONE && launches->launches[launch].row == line->from) marks[low] = 1;
-}
-
-/* Lines of launches that no flow leads from. Works are marked by the lines that end at them from their launch. */
-static hd_status add_launches(view_flows *f, const hd_launches *launches, hd_error *err)
-{
-    view_line *more = malloc((launches->work_count + 1) * sizeof *more);
-    uint8_t *has_line = calloc(launches->work_count + 1, 1);
-    size_t count = 0;
-    if (!more || !has_line) {
-        free(more);
-        free(has_line);
-        return HD_NOMEM(err);
-    }
-    for (size_t i = 0; i < f->count; i++) mark_work(has_line, launches, &f->lines[i]);
-    for (size_t i = 0; i < launches->work_count; i++) {
-        const hd_work *work = &launches->works[i];
-        if (work->launch == HD_NONE || has_line[i]) continue;
-        const hd_launch *launch = &launches->launches[work->launch];
-        more[count++] = (view_line){.from_ns = launch->start_ns,
-                                    .to_ns = work->start_ns,
-                                    .from = (uint32_t)launch->row,
-                                    .to = (uint32_t)work->row,
-                                    .from_flow = HD_NONE,
-                                    .to_flow = HD_NONE};
-    }
-    free(has_line);
-    view_line *all = count ? realloc(f->lines, (f->count + count) * sizeof *all) : f->lines;
-    if (!all) {
-        free(more);
-        return HD_NOMEM(err);
-    }
-    f->lines = all;
-    if (count) memcpy(all + f->count, more, count * sizeof *more);
-    f->count += count;
-    f->launch_count = count;
-    free(more);
-    if (count) qsort(f->lines, f->count, sizeof *f->lines, by_from);
-    return HD_OK;
+    return status == HD_OK && !sort_lines(f) ? HD_NOMEM(err) : status;
 }
 
 /* by_to: a radix sort of 2 × 16 bits; equal ones stay in order. */
-static hd_status index_ends(view_flows *f, hd_error *err)
+static bool index_ends(view_flows *f)
 {
-    enum { RADIX = 1 << 16 };
-    uint32_t *other = malloc((f->count + 1) * sizeof *other), *counts = malloc((RADIX + 1) * sizeof *counts);
-    f->by_to = malloc((f->count + 1) * sizeof *f->by_to);
+    uint32_t *other = hd_large_new(f->count + 1, sizeof *other, f->large);
+    uint32_t *counts = malloc((RADIX + 1) * sizeof *counts);
+    hd_large_free(f->by_to);
+    f->by_to = hd_large_new(f->count + 1, sizeof *f->by_to, f->large);
     bool fine = other && counts && f->by_to;
     for (size_t i = 0; fine && i < f->count; i++) f->by_to[i] = (uint32_t)i;
     for (int shift = 0; fine && shift < 32; shift += 16) {
@@ -118,8 +99,48 @@ static hd_status index_ends(view_flows *f, hd_error *err)
         f->by_to = other;
         other = swap;
     }
-    free(other);
+    hd_large_free(other);
     free(counts);
+    return fine;
+}
+
+/* Works are marked to which a line leads from their launch: lines by their ends and works by row, side by side. */
+static void mark_works(uint8_t *marks, const view_flows *f, const hd_launches *launches)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const view_line *line = &f->lines[f->by_to[i]];
+        while (at < launches->work_count && launches->works[at].row < line->to) at++;
+        if (at == launches->work_count) return;
+        uint32_t launch = launches->works[at].launch;
+        if (launches->works[at].row == line->to && launch != HD_NONE && launches->launches[launch].row == line->from)
+            marks[at] = 1;
+    }
+}
+
+/* Lines of launches that no flow leads from. */
+static hd_status add_launches(view_flows *f, const hd_launches *launches, hd_error *err)
+{
+    uint8_t *has_line = calloc(launches->work_count + 1, 1);
+    size_t count = 0;
+    if (!has_line) return HD_NOMEM(err);
+    mark_works(has_line, f, launches);
+    for (size_t i = 0; i < launches->work_count; i++) count += launches->works[i].launch != HD_NONE && !has_line[i];
+    bool fine = !count || hd_large_resize((void **)&f->lines, f->count, f->count + count, sizeof *f->lines, f->large);
+    for (size_t i = 0; fine && count && i < launches->work_count; i++) {
+        const hd_work *work = &launches->works[i];
+        if (work->launch == HD_NONE || has_line[i]) continue;
+        const hd_launch *launch = &launches->launches[work->launch];
+        f->lines[f->count++] = (view_line){.from_ns = launch->start_ns,
+                                           .to_ns = work->start_ns,
+                                           .from = (uint32_t)launch->row,
+                                           .to = (uint32_t)work->row,
+                                           .from_flow = HD_NONE,
+                                           .to_flow = HD_NONE};
+    }
+    free(has_line);
+    f->launch_count = count;
+    if (fine && count) fine = sort_lines(f) && index_ends(f);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
@@ -153,11 +174,12 @@ hd_status view_flows_new(view_flows **out, const hd_trace *trace, const hd_launc
     view_flows *f = calloc(1, sizeof *f);
     *out = NULL;
     if (!f) return HD_NOMEM(err);
+    f->large = hd_trace_large_bytes(trace);
     hd_status status = add_flows(f, trace, err);
+    if (status == HD_OK && !index_ends(f)) status = HD_NOMEM(err);
     if (status == HD_OK && launches) status = add_launches(f, launches, err);
     if (status == HD_OK && f->count >= UINT32_MAX)
         status = hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 flows");
-    if (status == HD_OK) status = index_ends(f, err);
     if (status == HD_OK) count_categories(f, trace);
     if (status == HD_OK)
         *out = f;
@@ -169,8 +191,8 @@ hd_status view_flows_new(view_flows **out, const hd_trace *trace, const hd_launc
 void view_flows_free(view_flows *flows)
 {
     if (!flows) return;
-    free(flows->lines);
-    free(flows->by_to);
+    hd_large_free(flows->lines);
+    hd_large_free(flows->by_to);
     free(flows);
 }
 

@@ -29,6 +29,7 @@ typedef struct view_flows {
     view_line *lines; /* by `from`, then time */
     size_t count;
     uint32_t *by_to;                                         /* lines by `to` */
+    uint64_t large;                                          /* as hd_trace_large_bytes: both lie in files then */
     uint64_t launch_count;                                   /* of them: of category "launch" */
     view_flow_category categories[VIEW_FLOW_CATEGORIES + 1]; /* most lines first; of very many the first seen */
     size_t category_count;

@@ -90,8 +90,7 @@ void view_scene_free(view_scene *scene)
     free(scene->section_of);
     free(scene->text_slots);
     view_queries_free(scene->queries); /* before what they speak of */
-    if (!scene->launches_kept.data) hd_launches_deinit(&scene->own_launches);
-    view_kept_free(&scene->launches_kept);
+    hd_launches_deinit(&scene->own_launches);
     hd_index_free(scene->own_index);
     hd_trace_free(scene->trace);
     pthread_mutex_destroy(&scene->lock);

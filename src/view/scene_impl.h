@@ -21,7 +21,6 @@ struct view_scene {
     hd_index *own_index; /* NULL: the trace came with one */
     _Atomic(const hd_index *) index;
     hd_launches own_launches;
-    view_kept launches_kept; /* where their arrays are; else each is malloc'ed */
     _Atomic(const hd_launches *) launches;
     int64_t start_ns, span_ns;
     atomic_uint revision;

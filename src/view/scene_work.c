@@ -8,6 +8,7 @@
 #endif
 
 #include "base/error.h"
+#include "view/flows.h"
 #include "view/scene_impl.h"
 
 typedef struct scene_worker {
@@ -156,16 +157,7 @@ static hd_status find_launches(const scene_worker *w, hd_error *err)
 {
     view_scene *scene = w->scene;
     if (view_scene_launches(scene)) return HD_OK;
-    hd_launches *found = &scene->own_launches;
-    HD_TRY(hd_launches_find(found, scene->trace, err));
-    const hd_launch *last = found->launch_count ? &found->launches[found->launch_count - 1] : NULL;
-    size_t ordered = last ? (size_t)last->first_work + last->work_count : 0;
-    const view_array arrays[] = {
-        {(void **)&found->launches, found->launch_count * sizeof *found->launches},
-        {(void **)&found->works, found->work_count * sizeof *found->works},
-        {(void **)&found->work_order, ordered * sizeof *found->work_order},
-    };
-    view_keep(&scene->launches_kept, arrays, sizeof arrays / sizeof *arrays);
+    HD_TRY(hd_launches_find(&scene->own_launches, scene->trace, err));
     atomic_store(&scene->launches, &scene->own_launches);
     return HD_OK;
 }
@@ -225,81 +217,49 @@ static hd_status find_fidelity(const scene_worker *w, hd_error *err)
     return run_derived(w, view_derive_fidelity, err);
 }
 
+/* What an event shows of its flows is there at once then. */
+static hd_status join_flows(const scene_worker *w, hd_error *err)
+{
+    const view_flows *flows;
+    return view_flows_get(&flows, w->scene, err);
+}
+
 typedef struct scene_step {
     const char *what; /* for people */
     hd_status (*run)(const scene_worker *w, hd_error *err);
-    bool is_beside; /* the steps behind it need nothing of it: they run at the same time */
 } scene_step;
 
+/* One after the other, also those that need nothing of each other: each takes memory, and uses all threads by itself
+ * where it is long. */
 static const scene_step steps[] = {
-    {"laying out rows", lay_out_slices, false},
-    {"reading categories", find_categories, false},
-    {"laying out instants and samples", lay_out_points, false},
-    {"reading counters", add_counters, false},
-    {"pairing async slices", add_async, false},
-    {"indexing lanes", build_index, false},
-    {"finding launches", find_launches, false},
-    {"counting what is shown", find_fidelity, true},
-    {"adding up what devices do", derive_device, false},
-    {"adding up sections", sum_up_sections, false},
-    {"finding steps", derive_steps, false},
-    {"projecting ops onto devices", derive_ops, false},
-    {"measuring launches", derive_launches, false},
-    {"adding up memory", derive_memory, false},
-    {"counting names", index_names, false},
+    {"laying out rows", lay_out_slices},
+    {"reading categories", find_categories},
+    {"laying out instants and samples", lay_out_points},
+    {"reading counters", add_counters},
+    {"pairing async slices", add_async},
+    {"indexing lanes", build_index},
+    {"finding launches", find_launches},
+    {"adding up what devices do", derive_device},
+    {"adding up sections", sum_up_sections},
+    {"finding steps", derive_steps},
+    {"projecting ops onto devices", derive_ops},
+    {"measuring launches", derive_launches},
+    {"adding up memory", derive_memory},
+    {"counting names", index_names},
+    {"joining flows", join_flows},
+    {"counting what is shown", find_fidelity},
 };
-
-/* A step on a thread of its own. */
-typedef struct step_beside {
-    const scene_step *step; /* NULL: there is none */
-    const scene_worker *worker;
-    pthread_t thread;
-    bool has_thread;
-    hd_status status;
-    hd_error error;
-} step_beside;
-
-static void *run_beside(void *state)
-{
-    step_beside *b = state;
-    b->status = b->step->run(b->worker, &b->error);
-    return NULL;
-}
-
-static void begin_beside(step_beside *b, const scene_step *step, const scene_worker *w)
-{
-    b->step = step;
-    b->worker = w;
-    b->has_thread = pthread_create(&b->thread, NULL, run_beside, b) == 0;
-    if (!b->has_thread) run_beside(b);
-}
-
-static hd_status end_beside(step_beside *b, hd_error *err)
-{
-    if (b->has_thread) pthread_join(b->thread, NULL);
-    if (b->status != HD_OK && err && err->status == HD_OK) *err = b->error;
-    return b->status;
-}
 
 hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene_news *news, void *user, hd_error *err)
 {
     scene_worker w = {.scene = scene, .stop = stop, .news = news, .user = user};
-    step_beside beside = {0};
     hd_status status = HD_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == HD_OK && !stopped(&w); i++) {
         tell(&w, steps[i].what);
-        if (steps[i].is_beside)
-            begin_beside(&beside, &steps[i], &w);
-        else
-            status = steps[i].run(&w, err);
+        status = steps[i].run(&w, err);
 #ifdef __GLIBC__
         malloc_trim(0); /* steps free much that they need for a moment only */
 #endif
-    }
-    if (beside.step) {
-        tell(&w, beside.step->what);
-        hd_status ended = end_beside(&beside, err);
-        if (status == HD_OK) status = ended;
     }
     tell(&w, "");
     return status;

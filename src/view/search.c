@@ -18,6 +18,7 @@ static void worker_deinit(search_worker *w)
     free(w->mark_at);
     free(w->rows);
     free(w->track_hits);
+    free(w->number_memo);
 }
 
 static hd_status worker_init(search_worker *w, search_run *run, hd_error *err)
@@ -27,7 +28,8 @@ static hd_status worker_init(search_worker *w, search_run *run, hd_error *err)
     w->rows = malloc(HD_BLOCK_ROWS * sizeof *w->rows);
     w->mark_at = calloc((size_t)hd_trace_shape_count(run->trace) + 1, sizeof *w->mark_at);
     w->track_hits = calloc((size_t)s->tracks + 1, sizeof *w->track_hits);
-    if (!w->rows || !w->mark_at || !w->track_hits) return HD_NOMEM(err);
+    w->number_memo = malloc(SEARCH_MEMO);
+    if (!w->rows || !w->mark_at || !w->track_hits || !w->number_memo) return HD_NOMEM(err);
     return view_matcher_init(&w->matcher, s->query.text, s->query.mode, s->query.match_case, err);
 }
 

@@ -5,27 +5,40 @@
 #include "base/vector.h"
 #include "view/search_impl.h"
 
-/* A number's text, in scratch. */
-static void put_number(hd_json_out *scratch, hd_arg_type type, int64_t bits)
+static bool number_matches(search_worker *w, hd_arg_type type, int64_t bits)
 {
-    scratch->size = 0;
-    if (type == HD_ARG_DECIMAL)
-        hd_json_put_decimal(scratch, hd_decimal_mantissa(bits), hd_decimal_scale(bits));
-    else
-        hd_json_put_int(scratch, bits);
+    char buffer[64]; /* more than any number needs */
+    hd_json_out text = {.data = buffer, .capacity = sizeof buffer};
+    if (type == HD_ARG_INT) return view_matches_int(&w->matcher, bits);
+    hd_json_put_decimal(&text, hd_decimal_mantissa(bits), hd_decimal_scale(bits));
+    return view_matches(&w->matcher, text.data, text.size);
+}
+
+/* Columns of one or two bytes a value have few different ones: each is matched once. */
+static void mark_few_numbers(search_worker *w, uint8_t *marks, const hd_column *column, uint32_t rows, hd_arg_type type)
+{
+    uint8_t *memo = w->number_memo;
+    memset(memo, MEMO_UNKNOWN, (size_t)1 << 8 * column->width);
+    for (uint32_t i = 0; i < rows; i++) {
+        int64_t bits = hd_column_at(column, i);
+        uint8_t *known = &memo[(uint64_t)bits - (uint64_t)column->base];
+        if (*known == MEMO_UNKNOWN) *known = number_matches(w, type, bits) ? MEMO_YES : MEMO_NO;
+        marks[i] |= *known == MEMO_YES;
+    }
 }
 
 static void mark_numbers(search_worker *w, uint8_t *marks, const hd_column *column, uint32_t rows, hd_arg_type type)
 {
-    char buffer[64]; /* more than any number needs */
-    hd_json_out scratch = {.data = buffer, .capacity = sizeof buffer};
     bool known = false, found = false;
     int64_t last = 0;
+    if (column->width == 1 || column->width == 2) {
+        mark_few_numbers(w, marks, column, rows, type);
+        return;
+    }
     for (uint32_t i = 0; i < rows; i++) {
         int64_t bits = hd_column_at(column, i);
         if (!known || bits != last) {
-            put_number(&scratch, type, bits);
-            found = view_matches(&w->matcher, scratch.data, scratch.size);
+            found = number_matches(w, type, bits);
             last = bits;
             known = true;
         }

@@ -10,6 +10,8 @@
 /* Of a text. Threads may both find out; they find the same. */
 enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES, MEMO_HIT /* and an event has that name */ };
 
+enum { SEARCH_MEMO = 1 << 16 };
+
 typedef struct search_worker {
     struct search_run *run;
     view_matcher matcher;
@@ -18,6 +20,7 @@ typedef struct search_worker {
     uint32_t *mark_at; /* by shape: where its marks begin + 1, 0: it has none in this block */
     uint32_t *rows;    /* of the block that are hit: HD_BLOCK_ROWS */
     uint64_t *track_hits;
+    uint8_t *number_memo; /* SEARCH_MEMO of them: by value of a narrow column */
     uint32_t buckets[VIEW_BUCKETS];
     hd_status status;
     hd_error error;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json_write.h"
 
 enum { FOLD_BYTES = 2048, RENEW_AFTER = 1 << 14, REPEAT_LIMIT = 1000, EXPANDED_LIMIT = 20000 };
 
@@ -191,6 +192,48 @@ bool view_matches(view_matcher *matcher, const char *data, size_t size)
     }
 }
 
+/* ---- integers ---------------------------------------------------------------------------------------------------- */
+
+enum { DIGITS_MOST = 18 }; /* 10^18 fits */
+
+static void read_digits(view_matcher *m)
+{
+    if (m->mode != VIEW_SEARCH_TEXT || m->size > DIGITS_MOST || strspn(m->pattern, "0123456789") != m->size) return;
+    m->modulus = 1;
+    for (size_t i = 0; i < m->size; i++) {
+        m->digits = m->digits * 10 + (uint64_t)(m->pattern[i] - '0');
+        m->modulus *= 10;
+    }
+}
+
+/* Its last digits are compared with those looked for, then the last is dropped. Zeros in front are no digits. */
+static bool has_digits(const view_matcher *m, uint64_t number)
+{
+    bool zero_first = m->pattern[0] == '0';
+    if (number == 0) return m->size == 1 && zero_first;
+    for (; number >= UINT32_MAX; number /= 10) {
+        if (number % m->modulus == m->digits && (!zero_first || number >= m->modulus)) return true;
+    }
+    if (m->digits > number) return false;
+    uint32_t n = (uint32_t)number, digits = (uint32_t)m->digits;
+    if (m->modulus > UINT32_MAX) return n == digits && !zero_first;
+    uint32_t modulus = (uint32_t)m->modulus;
+    for (; n >= modulus; n /= 10) {
+        if (n % modulus == digits) return true;
+    }
+    return n == digits && !zero_first;
+}
+
+bool view_matches_int(view_matcher *m, int64_t number)
+{
+    char buffer[64];
+    hd_json_out text = {.data = buffer, .capacity = sizeof buffer};
+    if (m->modulus) return has_digits(m, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+    if (m->mode == VIEW_SEARCH_TEXT && (strpbrk(m->pattern, ".+eE") || strchr(m->pattern + 1, '-'))) return false;
+    hd_json_put_int(&text, number);
+    return view_matches(m, text.data, text.size);
+}
+
 bool view_may_match_numbers(const view_matcher *matcher)
 {
     return matcher->mode != VIEW_SEARCH_TEXT || strspn(matcher->pattern, "0123456789.+-eE") == matcher->size;
@@ -212,6 +255,7 @@ hd_status view_matcher_init(view_matcher *out, const char *pattern, view_search_
         memcpy(out->pattern, pattern, size);
     else
         fold(out->pattern, pattern, size);
+    read_digits(out);
     if (mode != VIEW_SEARCH_REGEX) return HD_OK;
     HD_TRY(check_regex(pattern, err));
     return compile(out, err);

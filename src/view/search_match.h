@@ -25,6 +25,8 @@ typedef struct view_matcher {
     bool has_regex;
     regex_t regex;
     uint32_t until_renewal; /* texts; what a regex remembers of texts is bounded so */
+    uint64_t digits;        /* of a text of at most 18 digits: its value … */
+    uint64_t modulus;       /* … and 10^size; 0: it is none */
 } view_matcher;
 
 /* Errors: ARGUMENT, with the reason. */
@@ -34,5 +36,7 @@ void view_matcher_deinit(view_matcher *matcher);
 bool view_matches(view_matcher *matcher, const char *data, size_t size);
 /* false: no number's text can match. */
 bool view_may_match_numbers(const view_matcher *matcher);
+/* Whether the decimal text of an integer matches, without making it where that can be. */
+bool view_matches_int(view_matcher *matcher, int64_t number);
 
 #endif

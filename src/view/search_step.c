@@ -125,7 +125,8 @@ static hd_status step_init(stepper *s, search_run *run, hd_error *err)
     w->run = run;
     w->rows = malloc(HD_BLOCK_ROWS * sizeof *w->rows);
     w->mark_at = calloc((size_t)hd_trace_shape_count(run->trace) + 1, sizeof *w->mark_at);
-    if (!w->rows || !w->mark_at) return HD_NOMEM(err);
+    w->number_memo = malloc(SEARCH_MEMO);
+    if (!w->rows || !w->mark_at || !w->number_memo) return HD_NOMEM(err);
     return view_matcher_init(&w->matcher, query->text, query->mode, query->match_case, err);
 }
 
@@ -168,6 +169,7 @@ hd_status view_search_step_from(view_search_step *out, const view_search *search
         free(w->marks);
         free(w->mark_at);
         free(w->rows);
+        free(w->number_memo);
     }
     free(steppers);
     free(list);

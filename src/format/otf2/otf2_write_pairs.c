@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/large.h"
 #include "base/vector.h"
 #include "format/otf2/otf2_write.h"
 #include "trace/flow_bind.h"
@@ -48,7 +49,7 @@ hd_status ow_find_messages(ow_writer *w)
     bool *used = calloc(count + 1, sizeof *used);
     hd_status status = used ? join_flows(w, points, count, used) : HD_NOMEM(w->err);
     free(used);
-    free(points);
+    hd_large_free(points);
     return status;
 }
 
