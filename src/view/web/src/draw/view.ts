@@ -36,8 +36,8 @@ export interface DrawSummary {
 export class View {
   readonly canvas = document.createElement("canvas"); // on top: has the texts, and takes the pointer
   flows: ReadonlySignal<DrawnFlow[]> | null = null;
-  private readonly bars = document.createElement("canvas");
-  private readonly backend: Backend;
+  private bars = document.createElement("canvas");
+  private backend: Backend;
   private readonly text: TextPainter;
   private readonly axis: Axis;
   private readonly overview: Overview;
@@ -70,17 +70,24 @@ export class View {
   }
 
   private choose(): Backend {
-    if (new URLSearchParams(location.search).get("webgl") !== "0") {
-      try {
-        return new WebGlBackend(this.bars, () => this.redraw());
-      } catch {
-        // A canvas that was asked for one kind of context may give no other.
-        const fresh = document.createElement("canvas");
-        this.bars.replaceWith(fresh);
-        return new Canvas2dBackend(fresh);
-      }
+    if (new URLSearchParams(location.search).get("webgl") === "0") return new Canvas2dBackend(this.bars);
+    try {
+      const broken = (): void => {
+        this.backend = this.withoutWebGl();
+        this.redraw();
+      };
+      return new WebGlBackend(this.bars, () => this.redraw(), broken);
+    } catch {
+      return this.withoutWebGl();
     }
-    return new Canvas2dBackend(this.bars);
+  }
+
+  // A canvas that was asked for one kind of context may give no other.
+  private withoutWebGl(): Backend {
+    const fresh = document.createElement("canvas");
+    this.bars.replaceWith(fresh);
+    this.bars = fresh;
+    return new Canvas2dBackend(fresh);
   }
 
   // Something changed that the signals do not tell: tiles, names, the theme.
