@@ -103,7 +103,7 @@ export class WebGlBackend implements Backend {
     const { gl } = this;
     let count = 0;
     for (const layer of list.layers()) count += layer.count;
-    if (this.words.length < count * 8) this.words = new Uint32Array(count * 12);
+    if (this.words.length < count * 8) this.words = new Uint32Array(Math.max(1 << 18, count * 16));
     let at = 0;
     for (const layer of list.layers()) at = corners(this.words, at, layer);
     gl.bufferData(gl.ARRAY_BUFFER, this.words, gl.STREAM_DRAW, 0, at); // a new one: the card may still read the last
@@ -148,7 +148,11 @@ function indices(count: number): Uint32Array {
   const found = new Uint32Array(count * 6);
   for (let n = 0; n < count; n++) {
     const corner = n * 4;
-    found.set([corner, corner + 1, corner + 2, corner + 2, corner + 1, corner + 3], n * 6);
+    const at = n * 6;
+    found[at] = corner;
+    found[at + 1] = found[at + 4] = corner + 1;
+    found[at + 2] = found[at + 3] = corner + 2;
+    found[at + 5] = corner + 3;
   }
   return found;
 }
