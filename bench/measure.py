@@ -49,7 +49,7 @@ class Bench:
         verdict = "" if met is None else "met" if met else "NOT MET"
         self.missed += met is False
         row = (what, f"{name} {size / 1e6:,.0f} MB", figure, f"{memory(outcome, size):.0f} %" if whole else "",
-               f"{statistics.median(outcome.cpus):.1f} s" if whole else "", peer, floor, verdict, f"{others:.1f}")
+               f"{statistics.median(outcome.cpus):.1f} s" if whole else "", peer, floor, verdict, "" if others is None else f"{others:.1f}")
         self.rows.append(row)
         print("  ".join(f"{c:<{w}}" for c, w in zip(row, WIDTHS)).rstrip(), flush=True)
 
@@ -234,7 +234,8 @@ def main(build, folder, small, *inputs):
         if not ONLY or part in ONLY:
             getattr(bench, part)()
     for part in (measure_convert.store, measure_convert.perfetto, measure_convert.otf2, measure_convert.sizes,
-                 measure_flame.join, measure_flame.flame, measure_flame.svg, measure_page.page):
+                 measure_flame.join, measure_flame.flame, measure_flame.svg, measure_page.tiles,
+                 measure_page.page):
         if not ONLY or part.__name__ in ONLY:
             part(bench)
     about = (f"{machine()}; {THREADS} thread{'s' * (THREADS > 1)}, medians of {RUNS} runs in turn with the peer, "

@@ -139,11 +139,8 @@ static void put_track(hd_json_out *json, const view_scene *scene, const view_tra
     hd_json_put_text(json, "}");
 }
 
-hd_status view_route_tracks(view_reply *reply, const view_request *request, hd_error *err)
+hd_status view_tracks_write(hd_json_out *json, const view_scene *scene, hd_error *err)
 {
-    view_scene *scene;
-    hd_json_out *json = &reply->json;
-    HD_TRY(view_param_scene(&scene, reply, request, err));
     uint32_t revision = view_scene_revision(scene); /* first: what comes later has a higher one */
     uint32_t count = view_scene_track_count(scene);
     uint32_t *order = malloc(((size_t)count + 1) * sizeof *order);
@@ -166,4 +163,11 @@ hd_status view_route_tracks(view_reply *reply, const view_request *request, hd_e
     free(order);
     free(sums);
     return json->failed ? HD_NOMEM(err) : HD_OK;
+}
+
+hd_status view_route_tracks(view_reply *reply, const view_request *request, hd_error *err)
+{
+    view_scene *scene;
+    HD_TRY(view_param_scene(&scene, reply, request, err));
+    return view_tracks_write(&reply->json, scene, err);
 }

@@ -9,4 +9,7 @@ view_route_run view_route_names;         /* GET /api/names */
 view_route_run view_route_fidelity;      /* GET /api/fidelity */
 view_route_run view_route_fidelity_list; /* GET /api/fidelity/list */
 
+/* What /api/tracks says of a trace. */
+hd_status view_tracks_write(hd_json_out *json, const view_scene *scene, hd_error *err);
+
 #endif

@@ -208,6 +208,17 @@ test("the page follows the system from light to dark", async page => {
   await becomes(200, 255, "light again, as it is told");
 });
 
+test("a page that starts asks once for what there is, before its script runs, and at once for tiles", async page => {
+  const asked = [];
+  page.on("request", r => { if (r.url().includes("/api/")) asked.push(new URL(r.url())); });
+  await open(page, "small.json");
+  assert.equal(asked[0].search, "?with=tracks");
+  assert.equal(asked.filter(u => u.search === "?with=tracks").length, 1, "what the browser asked for ahead is used");
+  assert.ok(asked.some(u => u.pathname === "/api/tiles"));
+  const marks = await page.evaluate(() => performance.getEntriesByType("mark").map(m => m.name));
+  assert.deepEqual(marks, ["heddle: first picture", "heddle: whole picture"]);
+});
+
 test("nothing is asked of anyone else, and the policy says so", async page => {
   const server = await open(page, "small.json");
   const answer = await fetch(server.url);

@@ -157,6 +157,26 @@ async function checkDerived() {
   }
 }
 
+// A page that starts has the tracks with its first answer: those that /api/tracks tells.
+async function checkStart() {
+  const server = await startView(heddle, [path.join(folder, "busy37.json"), path.join(folder, "small.json")]);
+  try {
+    await waitReady(server.url);
+    const session = await getJson(new URL("/api/session?with=tracks", server.url));
+    assert.equal(session.lists.length, 2);
+    for (const trace of [0, 1]) {
+      assert.deepEqual(session.lists[trace], await getJson(new URL(`/api/tracks?trace=${trace}`, server.url)));
+      assert.equal(session.lists[trace].revision, session.traces[trace].tracks);
+    }
+    assert.equal((await getJson(new URL("/api/session", server.url))).lists, undefined);
+    for (const with_ of ["", "names", "tracks,names"]) {
+      assert.equal((await fetch(new URL(`/api/session?with=${with_}`, server.url))).status, 400, with_);
+    }
+  } finally {
+    await server.stop();
+  }
+}
+
 // Twenty clients ask for all at once, in different orders: each has the answers that one alone has.
 async function checkClients() {
   const server = await startView(heddle, [path.join(folder, "busy37.json"), path.join(folder, "small.json")]);
@@ -198,6 +218,7 @@ const tests = [
   ["many_tracks", [5, 14], ["0/0", "3/333", "99/9999"]],
 ].map(([name, zooms, pids]) => [`tiles of ${name} say what the file says`, () => check(name, zooms, pids)]).concat([
   ["rows of what a device does add up to its span", checkDerived],
+  ["the first answer to a page has the tracks of all traces", checkStart],
   ["twenty clients at once have the answers that one has", checkClients],
 ]).filter(([name]) => !only.length || only.some(o => name.includes(o)));
 

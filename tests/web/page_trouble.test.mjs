@@ -180,6 +180,17 @@ test("a browser without WebGL has the same picture", async () => {
   }
 });
 
+test("a card that has WebGL2 but cannot link a program has the same picture", async page => {
+  await open(page, "small.json", {query: "?webgl=0"});
+  const wanted = await barsOf(page), pixels = await pixelsOf(page);
+  await page.addInitScript(() => { WebGL2RenderingContext.prototype.getProgramParameter = () => false; });
+  await open(page, "small.json");
+  await page.waitForFunction(() => window.heddle.drawList().backend === "canvas2d", null, {polling: 50});
+  await settled(page);
+  assert.deepEqual(await barsOf(page), wanted);
+  assert.equal(Buffer.compare((await pixelsOf(page)).data, pixels.data), 0, "the same picture");
+});
+
 test("a lost WebGL context is drawn again when it is restored", async page => {
   await open(page, "small.json");
   assert.equal(await page.evaluate(() => window.heddle.drawList().backend), "webgl2");

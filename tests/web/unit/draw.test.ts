@@ -4,6 +4,8 @@ import { test } from "node:test";
 import { themeOf, lightness } from "../../../src/view/web/src/draw/color";
 import { Composer, wantsOf, type Scene } from "../../../src/view/web/src/draw/compose";
 import { cover, zoomOf, type Piece } from "../../../src/view/web/src/draw/cover";
+import { paint } from "../../../src/view/web/src/draw/pixels";
+import { corners, Rects } from "../../../src/view/web/src/draw/rects";
 import { DrawList } from "../../../src/view/web/src/draw/list";
 import { Tones } from "../../../src/view/web/src/draw/tones";
 import { makeLayout } from "../../../src/view/web/src/layout";
@@ -164,4 +166,36 @@ test("tones of both themes stand off the ground", () => {
   for (const theme of [themeOf(false), themeOf(true)]) {
     for (const tone of theme.tones) assert.ok(Math.abs(lightness(tone) - lightness(theme.background)) > 0.12);
   }
+});
+
+test("the corners of a rectangle that the card gets are its own, also left of and above the canvas", () => {
+  const rects = new Rects(1);
+  const wanted: number[][] = [];
+  for (const [x, y, w, h] of [[0, 0, 1, 1], [-3, -4, 10, 6], [16383, 20, 1, 16000], [7, 9, 0, 5]]) {
+    rects.add(x, y, w, h, 0xff102030);
+    wanted.push([x, y], [x + w, y], [x, y + h], [x + w, y + h]);
+  }
+  const words = new Uint32Array(100);
+  const end = corners(words, 4, rects);
+  assert.equal(end, 4 + 8 * rects.count);
+  const shorts = new Int16Array(words.buffer);
+  const found = wanted.map((_, n) => [shorts[(4 + n * 2) * 2], shorts[(4 + n * 2) * 2 + 1]]);
+  assert.deepEqual(found, wanted);
+  for (let n = 0; n < wanted.length; n++) assert.equal(words[4 + n * 2 + 1], 0xff102030);
+});
+
+test("rectangles painted as pixels are cut at the edges, mixed by their alpha and hatched in stripes", () => {
+  const pixels = new Uint32Array(10 * 8).fill(0xffffffff);
+  const rects = new Rects(4);
+  rects.add(-2, -2, 5, 4, 0xff0000ff);
+  rects.add(8, 6, 50, 50, 0x80000000);
+  paint(pixels, 10, 8, rects, 0);
+  const at = (x: number, y: number): number => pixels[y * 10 + x];
+  assert.deepEqual([at(0, 0), at(2, 1), at(3, 0), at(0, 2)], [0xff0000ff, 0xff0000ff, 0xffffffff, 0xffffffff]);
+  assert.deepEqual([at(8, 6), at(9, 7), at(7, 6)], [0xff7f7f7f, 0xff7f7f7f, 0xffffffff]);
+  const stripes = new Rects(1);
+  stripes.add(0, 2, 10, 4, 0xff00ff00);
+  paint(pixels, 10, 8, stripes, 5);
+  const line = [...pixels.subarray(30, 40)].map((pixel) => pixel === 0xff00ff00);
+  assert.deepEqual(line, Array.from({ length: 10 }, (_, x) => (x + 3) % 5 <= 1));
 });

@@ -1,4 +1,5 @@
 // Follows the session: what traces there are, how far they are read, what tracks they have. Puts it into the state.
+import { batch } from "@preact/signals";
 import type { App } from "./app";
 import type { Session, TraceId, TraceInfo, TrackInfo } from "./model";
 import type { Range } from "./state";
@@ -38,6 +39,7 @@ export class Follower {
   constructor(
     private readonly app: App,
     private readonly onNewServer: () => void,
+    private readonly onTold: () => void = () => undefined, // after each answer
   ) {}
 
   async run(): Promise<void> {
@@ -53,6 +55,7 @@ export class Follower {
           this.id = session.session;
         }
         await this.take(session);
+        this.onTold();
         after = session.revision;
         if (this.failures > 0) this.app.state.message.value = null;
         this.failures = 0;
@@ -73,10 +76,11 @@ export class Follower {
     const { source, state, tiles } = this.app;
     let changed = this.known.size === 0;
     await Promise.all(
-      session.traces.map(async (trace) => {
+      session.traces.map(async (trace, k) => {
         const known = this.known.get(trace.id);
         if (trace.state === "failed" || trace.tracks === 0 || (known && known.revision >= trace.tracks)) return;
-        const answer = await source.tracks(trace.id);
+        const told = session.lists?.[k];
+        const answer = told && told.revision >= trace.tracks ? told : await source.tracks(trace.id);
         this.known.set(trace.id, { revision: answer.revision, tracks: answer.tracks });
         changed = true;
       }),
@@ -84,14 +88,17 @@ export class Follower {
     const before = state.whole.value;
     const range = state.range.value;
     const whole = wholeOf(session.traces);
-    state.session.value = session;
-    state.origin.value = originOf(session.traces);
-    if (whole.from !== before.from || whole.until !== before.until) {
-      state.whole.value = whole;
-      // A view of the whole stays one while the trace is being read.
-      if (range.from === before.from && range.until === before.until) state.range.value = whole;
-    }
-    if (changed) state.tracks.value = session.traces.flatMap((trace) => this.known.get(trace.id)?.tracks ?? []);
+    delete session.lists; // known now
+    batch(() => {
+      state.session.value = session;
+      state.origin.value = originOf(session.traces);
+      if (whole.from !== before.from || whole.until !== before.until) {
+        state.whole.value = whole;
+        // A view of the whole stays one while the trace is being read.
+        if (range.from === before.from && range.until === before.until) state.range.value = whole;
+      }
+      if (changed) state.tracks.value = session.traces.flatMap((trace) => this.known.get(trace.id)?.tracks ?? []);
+    });
     if (session.revision !== this.revision) this.app.names.again();
     this.revision = session.revision;
     tiles.setRevision(session.revision);

@@ -86,6 +86,14 @@ export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices)
   };
 }
 
+// Those that a view of `height` px shows, the pinned ones too.
+export function placesShown(layout: Layout, scroll: number, height: number): Place[] {
+  const { places, pinned, pinnedHeight } = layout;
+  const seen = pinned.filter((place) => place.y < height);
+  for (let k = firstBelow(places, scroll); k < places.length && places[k].y - scroll < height - pinnedHeight; k++) seen.push(places[k]);
+  return seen;
+}
+
 // Number of the first place that ends below y.
 export function firstBelow(places: readonly Place[], y: number): number {
   let low = 0;

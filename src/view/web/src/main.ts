@@ -33,6 +33,8 @@ function element(id: string): HTMLElement {
   return found;
 }
 
+const LATEST_MS = 150; // the page is all there then, also where the server does not answer
+
 // One line for people and screen readers; the server's health takes its place while there is something to say.
 function attachStatus(app: App): void {
   const status = element("status");
@@ -71,26 +73,34 @@ function start(source: Source): void {
   attachDrop(app);
   view = new View(app, tracks, element("axis"), element("overview"));
   view.flows = attachFlows(app);
-  mountToolbar(element("toolbar"), app);
-  mountSearchBox(element("search"), app);
-  mountTrackList(element("headers"), app);
-  mountPane(element("pane"), app);
-  mountFidelity(element("fidelity"), app);
-  mountDialogs(element("dialogs"), app);
   attachInput(view.canvas, app);
-  attachA11y(app);
   attachTheme(app);
   attachReading(app, element("main"));
   attachStatus(app);
   attachUrl(app);
-  const follower = new Follower(app, () => {
-    app.tiles.clear();
-    app.names.clear();
-  });
-  void follower.run();
   view.follow();
   const shown = view;
-  window.heddle = { app, frames: () => shown.frames(), drawList: () => shown.summary() };
+  // What stands around the picture is made while the first tiles are on their way.
+  let mounted = false;
+  const mount = (): void => {
+    if (mounted) return;
+    mounted = true;
+    shown.prepare();
+    mountToolbar(element("toolbar"), app);
+    mountSearchBox(element("search"), app);
+    mountTrackList(element("headers"), app);
+    mountPane(element("pane"), app);
+    mountFidelity(element("fidelity"), app);
+    mountDialogs(element("dialogs"), app);
+    attachA11y(app);
+    window.heddle = { app, frames: () => shown.frames(), drawList: () => shown.summary() };
+  };
+  const forget = (): void => {
+    app.tiles.clear();
+    app.names.clear();
+  };
+  void new Follower(app, forget, () => void setTimeout(mount)).run();
+  setTimeout(mount, LATEST_MS);
 }
 
 declare global {

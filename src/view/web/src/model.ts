@@ -26,6 +26,13 @@ export interface Session {
   session: string;
   revision: number;
   traces: TraceInfo[];
+  lists?: (TrackList | null)[]; // of the tracks of each trace, in the first answer
+}
+
+export interface TrackList {
+  revision: number;
+  names: number;
+  tracks: TrackInfo[];
 }
 
 export interface SeriesInfo {

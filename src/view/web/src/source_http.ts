@@ -1,5 +1,5 @@
 // Asks the server (docs/view-protocol.md).
-import type { EventRef, NameInfo, Session, Tile, TrackId, TrackInfo } from "./model";
+import type { EventRef, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
 import type { EventDetail, Fidelity, FidelityList, FlameResult, FlowResult, SearchQuery, SearchResult, SelectResult } from "./model";
 import { parseKeeping } from "./json_digits";
 import type { SearchPlace, Source } from "./source";
@@ -66,18 +66,15 @@ export class HttpSource implements Source {
     }
   }
 
-  session(after?: number, signal?: AbortSignal): Promise<Session> {
-    return this.json("session", { after }, signal);
+  // The first answer, whose address index.html names for the browser to ask at once, has the tracks as well.
+  async session(after?: number, signal?: AbortSignal): Promise<Session> {
+    const session = await this.json<Session>("session", { after, with: after === undefined ? "tracks" : undefined }, signal);
+    session.lists?.forEach((list, k) => list && completed(list, session.traces[k].id));
+    return session;
   }
 
-  async tracks(trace: number): Promise<{ revision: number; names: number; tracks: TrackInfo[] }> {
-    const answer = await this.json<{ revision: number; names: number; tracks: TrackInfo[] }>("tracks", { trace });
-    for (const track of answer.tracks) {
-      track.trace = trace;
-      track.parent = track.parent ?? null;
-      track.collapsed = track.collapsed ?? false;
-    }
-    return answer;
+  async tracks(trace: number): Promise<TrackList> {
+    return completed(await this.json<TrackList>("tracks", { trace }), trace);
   }
 
   async tiles(trace: number, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal): Promise<Tile[]> {
@@ -175,6 +172,15 @@ export class HttpSource implements Source {
       request.send(file);
     });
   }
+}
+
+function completed(list: TrackList, trace: number): TrackList {
+  for (const track of list.tracks) {
+    track.trace = trace;
+    track.parent = track.parent ?? null;
+    track.collapsed = track.collapsed ?? false;
+  }
+  return list;
 }
 
 async function messageOf(response: Response): Promise<string> {

@@ -4,11 +4,11 @@ import type { App } from "../app";
 import type { Layout, Place } from "../layout";
 import type { TrackInfo } from "../model";
 import { trackKey, type Range } from "../state";
-import type { Want } from "../tiles";
-import { Canvas2dBackend } from "./canvas2d";
+import type { TileCache, Want } from "../tiles";
 import { css, withAlpha } from "./color";
 import { Composer, wantsOf, type Scene } from "./compose";
 import { DrawList } from "./list";
+import { PixelBackend } from "./pixels";
 
 const ROWS = 8;
 const EDGE = 5; // px around an edge of the window where it is taken hold of
@@ -34,12 +34,16 @@ function choose(tracks: readonly TrackInfo[]): TrackInfo[] {
   return from.filter((track) => busiest.includes(track));
 }
 
+function isFinal(want: Want, tiles: TileCache): boolean {
+  return want.tracks.every((track) => tiles.get(want.trace, track, want.z, want.i, want.summary)?.exact === true);
+}
+
 export class Overview {
   private readonly density = document.createElement("canvas");
   private readonly window = document.createElement("canvas");
   private readonly list = new DrawList();
   private readonly composer = new Composer(this.list);
-  private readonly backend: Canvas2dBackend;
+  private readonly backend: PixelBackend;
   private made: { tracks: readonly TrackInfo[]; layout: Layout } | null = null;
   private drawn = ""; // of what the density was drawn last
   private drag: { kind: "move" | "from" | "until" | "new"; time: number; range: Range } | null = null;
@@ -49,7 +53,7 @@ export class Overview {
     parent: HTMLElement,
   ) {
     parent.append(this.density, this.window);
-    this.backend = new Canvas2dBackend(this.density);
+    this.backend = new PixelBackend(this.density);
     this.attach();
   }
 
@@ -70,15 +74,30 @@ export class Overview {
     return { pinned: [], places, pinnedHeight: 0, height, find: () => undefined, at: () => undefined };
   }
 
-  // Draws what changed; `version` is of the tiles and colours.
-  draw(scene: Scene, ratio: number, version: string): Want[] {
+  // Tiles that it shows.
+  wants(scene: Scene, ratio: number): Want[] {
+    const width = Math.round(this.window.clientWidth * ratio);
+    if (width === 0) return [];
+    const layout = this.layout(this.window.clientHeight);
+    return wantsOf(layout.places, this.ownScene(scene, layout), width).filter((want) => !want.ahead);
+  }
+
+  private ownScene(scene: Scene, layout: Layout): Scene {
+    return { ...scene, layout, range: this.app.state.whole.value, scroll: 0 };
+  }
+
+  // Draws what changed; `version` is of the tiles, `tones` of the colours. Once all its tiles are there and final, others
+  // that come change nothing here.
+  draw(scene: Scene, ratio: number, version: number, tones: string): Want[] {
     const width = Math.round(this.window.clientWidth * ratio);
     const height = Math.round(this.window.clientHeight * ratio);
     if (width === 0 || height === 0) return [];
     const whole = this.app.state.whole.value;
     const layout = this.layout(this.window.clientHeight);
-    const own: Scene = { ...scene, layout, range: whole, scroll: 0 };
-    const id = `${width}x${height} ${whole.from} ${whole.until} ${version} ${layout.places.length}`;
+    const own = this.ownScene(scene, layout);
+    const picture = `${width}x${height} ${whole.from} ${whole.until} ${tones} ${layout.places.length}`;
+    const wants = this.wants(scene, ratio);
+    const id = `${picture} ${wants.every((want) => isFinal(want, scene.tiles)) ? "final" : version}`;
     if (id !== this.drawn) {
       this.drawn = id;
       this.list.clear(width, height, ratio);
@@ -87,7 +106,7 @@ export class Overview {
       this.backend.draw(this.list, scene.theme.stripe);
     }
     this.drawWindow(scene, width, height, ratio);
-    return wantsOf(layout.places, own, width).filter((want) => !want.ahead);
+    return wants;
   }
 
   private drawWindow(scene: Scene, width: number, height: number, ratio: number): void {

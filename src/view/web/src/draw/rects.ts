@@ -1,7 +1,7 @@
 // Rectangles of whole device pixels in one buffer: x, y, width, height as int16, then red, green, blue, alpha. The
-// buffer is what goes to the graphics card; it is used again for each frame and grows as needed.
+// buffer is used again for each frame and grows as needed; the graphics card gets it as corners.
 
-export const RECT_BYTES = 12;
+const RECT_BYTES = 12;
 
 export class Rects {
   count = 0;
@@ -42,10 +42,6 @@ export class Rects {
     if (x + w <= width + thick) this.add(x + w - thick, y + thick, thick, h - 2 * thick, rgba);
   }
 
-  bytes(): Uint8Array {
-    return new Uint8Array(this.shorts.buffer, 0, this.count * RECT_BYTES);
-  }
-
   private grow(): void {
     this.room *= 2;
     const buffer = new ArrayBuffer(this.room * RECT_BYTES);
@@ -54,4 +50,29 @@ export class Rects {
     this.shorts = new Int16Array(buffer);
     this.words = words;
   }
+}
+
+// Writes the corners of the rectangles behind out[at], as the graphics card takes them: x and y as int16, then the colour,
+// eight words a rectangle. Returns the place behind them. (Low halves of words are first: no browser runs big endian.)
+export function corners(out: Uint32Array, at: number, rects: Rects): number {
+  const { words, count } = rects;
+  for (let n = 0; n < count; n++) {
+    const place = words[n * 3];
+    const size = words[n * 3 + 1];
+    const tone = words[n * 3 + 2];
+    const left = place & 0xffff;
+    const right = (left + size) & 0xffff;
+    const top = place & 0xffff0000;
+    const bottom = (top + (size & 0xffff0000)) & 0xffff0000;
+    out[at] = place;
+    out[at + 1] = tone;
+    out[at + 2] = top | right;
+    out[at + 3] = tone;
+    out[at + 4] = bottom | left;
+    out[at + 5] = tone;
+    out[at + 6] = bottom | right;
+    out[at + 7] = tone;
+    at += 8;
+  }
+  return at;
 }

@@ -1,9 +1,9 @@
 // The canvases of the page and the frame in which they are drawn: state, layout and tiles become a draw list, a backend
 // draws it, and what was missing is asked for.
-import { effect, type ReadonlySignal } from "@preact/signals";
+import { effect, untracked, type ReadonlySignal } from "@preact/signals";
 import type { App } from "../app";
 import type { DrawnFlow, FlowEnd } from "../flows";
-import type { Layout, Place } from "../layout";
+import { placesShown, type Layout, type Place } from "../layout";
 import type { TraceId } from "../model";
 import { namesFound } from "../search_names";
 import { Axis, axisTicks } from "./axis";
@@ -18,6 +18,8 @@ import { Tones } from "./tones";
 import { WebGlBackend, type Backend } from "./webgl";
 
 const FRAMES = 2000; // times that are kept
+const FIRST_MS = 400; // at most that long an empty picture is waited with for the server's first word
+const FIRST_TILES_MS = 150; // and then for the first tiles
 
 export interface DrawSummary {
   backend: string;
@@ -36,8 +38,8 @@ export interface DrawSummary {
 export class View {
   readonly canvas = document.createElement("canvas"); // on top: has the texts, and takes the pointer
   flows: ReadonlySignal<DrawnFlow[]> | null = null;
-  private readonly bars = document.createElement("canvas");
-  private readonly backend: Backend;
+  private bars = document.createElement("canvas");
+  private backend: Backend | null = null;
   private readonly text: TextPainter;
   private readonly axis: Axis;
   private readonly overview: Overview;
@@ -53,6 +55,9 @@ export class View {
   private colors: Theme = themeOf(false);
   private version = 0; // grows when tiles or names came
   private asked = false;
+  private began = false;
+  private heldUntil = 0; // ms; nothing is drawn before that, unless tiles come
+  private shown = 0; // 1: the first picture, 2: the first with nothing missing; each is marked for whoever measures
 
   constructor(
     private readonly app: App,
@@ -61,7 +66,6 @@ export class View {
     overview: HTMLElement,
   ) {
     tracks.append(this.bars, this.canvas);
-    this.backend = this.choose();
     this.text = new TextPainter(this.canvas);
     this.axis = new Axis(axis);
     this.overview = new Overview(app, overview);
@@ -69,28 +73,44 @@ export class View {
     for (const element of [tracks, axis, overview]) resized.observe(element);
   }
 
+  // Makes ready to draw. Not done before what the first picture needs is on its way: the browser waits for its graphics
+  // process here.
+  prepare(): Backend {
+    this.backend ??= this.choose();
+    return this.backend;
+  }
+
   private choose(): Backend {
-    if (new URLSearchParams(location.search).get("webgl") !== "0") {
-      try {
-        return new WebGlBackend(this.bars, () => this.redraw());
-      } catch {
-        // A canvas that was asked for one kind of context may give no other.
-        const fresh = document.createElement("canvas");
-        this.bars.replaceWith(fresh);
-        return new Canvas2dBackend(fresh);
-      }
+    if (new URLSearchParams(location.search).get("webgl") === "0") return new Canvas2dBackend(this.bars);
+    try {
+      const broken = (): void => {
+        this.backend = this.withoutWebGl();
+        this.redraw();
+      };
+      return new WebGlBackend(this.bars, () => this.redraw(), broken);
+    } catch {
+      return this.withoutWebGl();
     }
-    return new Canvas2dBackend(this.bars);
+  }
+
+  // A canvas that was asked for one kind of context may give no other.
+  private withoutWebGl(): Backend {
+    const fresh = document.createElement("canvas");
+    this.bars.replaceWith(fresh);
+    this.bars = fresh;
+    return new Canvas2dBackend(fresh);
   }
 
   // Something changed that the signals do not tell: tiles, names, the theme.
   changed(): void {
     this.version++;
+    this.heldUntil = 0;
     this.redraw();
   }
 
   redraw(): void {
-    if (this.asked) return;
+    if (!this.began) untracked(() => this.begin());
+    if (this.asked || performance.now() < this.heldUntil) return;
     this.asked = true;
     requestAnimationFrame(() => {
       this.asked = false;
@@ -99,6 +119,38 @@ export class View {
       this.times.push(performance.now() - before);
       if (this.times.length > FRAMES) this.times.splice(0, this.times.length - FRAMES);
     });
+  }
+
+  // Asks for what the first picture needs as soon as tracks are known, and waits a moment with drawing: the first frames
+  // of a canvas take long, and should not be empty ones.
+  private begin(): void {
+    const { app, canvas } = this;
+    if (app.state.session.peek() === null) {
+      this.hold(FIRST_MS);
+      return;
+    }
+    this.began = true;
+    this.heldUntil = 0;
+    const ratio = this.ratio();
+    const width = Math.round(canvas.clientWidth * ratio);
+    if (app.state.tracks.peek().length === 0 || width <= 0) return;
+    const scene = this.scene();
+    const wants = wantsOf(placesShown(scene.layout, scene.scroll, canvas.clientHeight), scene, width).filter((want) => !want.ahead);
+    app.tiles.want([...wants, ...this.overview.wants(scene, ratio)]);
+    if (!app.tiles.idle()) this.hold(FIRST_TILES_MS);
+  }
+
+  private hold(ms: number): void {
+    if (this.heldUntil > 0) return;
+    this.heldUntil = performance.now() + ms;
+    setTimeout(() => {
+      this.heldUntil = 0;
+      this.redraw();
+    }, ms + 1);
+  }
+
+  private ratio(): number {
+    return Math.min(4, window.devicePixelRatio || 1);
   }
 
   // Draws whenever something changed that can be seen.
@@ -152,7 +204,7 @@ export class View {
   private frame(): void {
     const { app, list, canvas } = this;
     const { state } = app;
-    const ratio = Math.min(4, window.devicePixelRatio || 1);
+    const ratio = this.ratio();
     const width = Math.min(16384, Math.round(canvas.clientWidth * ratio));
     const height = Math.min(16384, Math.round(canvas.clientHeight * ratio));
     if (width <= 0 || height <= 0) return;
@@ -169,16 +221,30 @@ export class View {
     list.clearOver();
     this.overlays(scene);
     this.curves(scene);
-    this.backend.draw(list, scene.theme.background);
+    this.prepare().draw(list, scene.theme.background);
     this.text.draw(list, scene.theme, app.names);
     const pointer = state.pointer.value;
     const perPixel = (scene.range.until - scene.range.from) / canvas.clientWidth;
     const label = pointer ? formatTime(pointer.time, 10 ** Math.floor(Math.log10(Math.max(1, perPixel))), Math.max(1, Math.abs(pointer.time))) : "";
     this.axis.draw(ticks, note, scene.range, pointer ? { time: pointer.time, label } : null, scene.theme, ratio);
-    const strip = this.overview.draw(scene, ratio, `${this.version} ${this.tonesOf}`);
+    const strip = this.overview.draw(scene, ratio, this.version, this.tonesOf);
+    this.tell();
     if (!anew) return;
     const wants = wantsOf(this.seen, scene, width);
     app.tiles.want([...wants.filter((want) => !want.ahead), ...strip, ...wants.filter((want) => want.ahead)]);
+  }
+
+  private tell(): void {
+    if (this.shown === 2) return;
+    const { list } = this;
+    if (this.shown === 0 && list.bars.count > 0) {
+      this.shown = 1;
+      performance.mark("heddle: first picture");
+    }
+    if (this.shown === 1 && list.hatches.count === 0) {
+      this.shown = 2;
+      performance.mark("heddle: whole picture");
+    }
   }
 
   // Tracks and grid: what stays while the pointer moves.
@@ -264,7 +330,8 @@ export class View {
 
   // What the last frame drew, for tests.
   summary(): DrawSummary {
-    const { list, backend } = this;
+    const { list } = this;
+    const backend = this.prepare();
     const bars: DrawSummary["bars"] = [];
     for (let n = 0; n < list.bars.count; n++) {
       const [x, y, w, h] = list.bars.shorts.subarray(n * 6, n * 6 + 4);

@@ -1,56 +1,71 @@
-// Draws layers of rectangles with WebGL2: one instanced draw call a layer. Positions are whole pixels that the CPU worked
-// out in doubles. After a lost context everything is made anew; until it is back nothing can be drawn, and the view says so.
+// Draws layers of rectangles with WebGL2: one upload a frame, one draw call a layer. Positions are whole pixels that the
+// CPU worked out in doubles. Each rectangle is four corners of a list of triangles, not an instance: software GL (and some
+// cards) take each instance as a draw of its own. Nothing here waits for the graphics process: what has to be asked of it
+// (did the program link?) is asked a while later. After a lost context everything is made anew; until it is back nothing
+// can be drawn, and the view says so.
 import type { DrawList } from "./list";
-import { RECT_BYTES, type Rects } from "./rects";
+import { corners } from "./rects";
 
 export interface Backend {
   readonly name: "webgl2" | "canvas2d";
   draw(list: DrawList, background: number): void;
 }
 
+// What is the same for a whole layer comes as an attribute without an array: no location has to be asked for.
 const VERTEX = `#version 300 es
-layout(location = 0) in vec4 rect;
+layout(location = 0) in vec2 corner;
 layout(location = 1) in vec4 color;
-uniform vec2 size;
+layout(location = 2) in vec4 layer;
 flat out vec4 tone;
+flat out float hatch;
 void main() {
-  vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);
-  vec2 at = (rect.xy + corner * rect.zw) / size * 2.0 - 1.0;
+  vec2 at = corner / layer.xy * 2.0 - 1.0;
   gl_Position = vec4(at.x, -at.y, 0.0, 1.0);
   tone = vec4(color.rgb * color.a, color.a);
+  hatch = layer.z;
 }`;
 
 const FRAGMENT = `#version 300 es
 precision highp float;
 flat in vec4 tone;
-uniform float hatch;
+flat in float hatch;
 out vec4 result;
 void main() {
   if (hatch > 0.0 && mod(gl_FragCoord.x + gl_FragCoord.y, hatch) > hatch * 0.3) discard;
   result = tone;
 }`;
 
-interface Program {
+const CORNER = 0;
+const COLOR = 1;
+const LAYER = 2;
+const CORNER_BYTES = 8;
+const ASKED_MS = 1500; // after which the program has long been linked
+
+interface Made {
   program: WebGLProgram;
-  size: WebGLUniformLocation | null;
-  hatch: WebGLUniformLocation | null;
   vertices: WebGLVertexArrayObject | null;
-  buffer: WebGLBuffer | null;
-  room: number; // bytes of the buffer
+  corners: WebGLBuffer | null;
+  room: number; // rectangles that the buffer of indices is for
 }
 
 export class WebGlBackend implements Backend {
   readonly name = "webgl2";
   lost = false;
-  private made: Program | null = null;
+  private made: Made | null = null;
+  private readonly gl: WebGL2RenderingContext;
+  private words = new Uint32Array(0);
 
-  // Throws where there is no WebGL2.
+  // Throws where there is no WebGL2. `onBroken`: there is, but it cannot be used.
   constructor(
     private readonly canvas: HTMLCanvasElement,
     onRestored: () => void,
+    onBroken: () => void,
   ) {
     this.gl = context(canvas);
     this.made = this.make();
+    setTimeout(() => {
+      if (!this.works()) onBroken();
+    }, ASKED_MS);
     canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault(); // without it, it never comes back
       this.lost = true;
@@ -63,8 +78,6 @@ export class WebGlBackend implements Backend {
     });
   }
 
-  private readonly gl: WebGL2RenderingContext;
-
   draw(list: DrawList, background: number): void {
     const { gl, canvas, made } = this;
     if (this.lost || !made) return;
@@ -75,25 +88,35 @@ export class WebGlBackend implements Backend {
     gl.viewport(0, 0, list.width, list.height);
     gl.clearColor((background & 255) / 255, ((background >>> 8) & 255) / 255, ((background >>> 16) & 255) / 255, 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    gl.useProgram(made.program);
-    gl.uniform2f(made.size, list.width, list.height);
-    gl.bindVertexArray(made.vertices);
-    gl.bindBuffer(gl.ARRAY_BUFFER, made.buffer);
-    for (const layer of list.layers()) this.layer(made, layer, layer === list.hatches ? 7 * list.ratio : 0);
+    this.upload(made, list);
+    let first = 0;
+    for (const layer of list.layers()) {
+      if (layer.count === 0) continue;
+      gl.vertexAttrib4f(LAYER, list.width, list.height, layer === list.hatches ? 7 * list.ratio : 0, 0);
+      gl.drawElements(gl.TRIANGLES, layer.count * 6, gl.UNSIGNED_INT, first * 24);
+      first += layer.count;
+    }
   }
 
-  private layer(made: Program, layer: Rects, hatch: number): void {
-    if (layer.count === 0) return;
+  // All layers, one behind the other.
+  private upload(made: Made, list: DrawList): void {
     const { gl } = this;
-    const bytes = layer.bytes();
-    if (bytes.length > made.room) made.room = Math.max(bytes.length * 2, 1 << 20);
-    gl.bufferData(gl.ARRAY_BUFFER, made.room, gl.STREAM_DRAW); // a new one: the card may still read the last
-    gl.bufferSubData(gl.ARRAY_BUFFER, 0, bytes);
-    gl.uniform1f(made.hatch, hatch);
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, layer.count);
+    let count = 0;
+    for (const layer of list.layers()) count += layer.count;
+    if (this.words.length < count * 8) this.words = new Uint32Array(Math.max(1 << 18, count * 16));
+    let at = 0;
+    for (const layer of list.layers()) at = corners(this.words, at, layer);
+    gl.bufferData(gl.ARRAY_BUFFER, this.words, gl.STREAM_DRAW, 0, at); // a new one: the card may still read the last
+    if (count <= made.room) return;
+    made.room = Math.max(1 << 15, 2 * count);
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, indices(made.room), gl.STATIC_DRAW);
   }
 
-  private make(): Program {
+  private works(): boolean {
+    return this.made === null || this.gl.isContextLost() || this.gl.getProgramParameter(this.made.program, this.gl.LINK_STATUS) === true;
+  }
+
+  private make(): Made {
     const { gl } = this;
     const program = gl.createProgram();
     for (const [type, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]] as const) {
@@ -104,23 +127,34 @@ export class WebGlBackend implements Backend {
       gl.attachShader(program, shader);
     }
     gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program) ?? "WebGL2 program");
+    gl.useProgram(program);
     const vertices = gl.createVertexArray();
     const buffer = gl.createBuffer();
     gl.bindVertexArray(vertices);
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    gl.enableVertexAttribArray(0);
-    gl.vertexAttribPointer(0, 4, gl.SHORT, false, RECT_BYTES, 0);
-    gl.vertexAttribDivisor(0, 1);
-    gl.enableVertexAttribArray(1);
-    gl.vertexAttribPointer(1, 4, gl.UNSIGNED_BYTE, true, RECT_BYTES, 8);
-    gl.vertexAttribDivisor(1, 1);
+    gl.enableVertexAttribArray(CORNER);
+    gl.vertexAttribPointer(CORNER, 2, gl.SHORT, false, CORNER_BYTES, 0);
+    gl.enableVertexAttribArray(COLOR);
+    gl.vertexAttribPointer(COLOR, 4, gl.UNSIGNED_BYTE, true, CORNER_BYTES, 4);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    return {
-      program, vertices, buffer, room: 0, size: gl.getUniformLocation(program, "size"), hatch: gl.getUniformLocation(program, "hatch"),
-    };
+    return { program, vertices, corners: buffer, room: 0 };
   }
+}
+
+// Two triangles a rectangle.
+function indices(count: number): Uint32Array {
+  const found = new Uint32Array(count * 6);
+  for (let n = 0; n < count; n++) {
+    const corner = n * 4;
+    const at = n * 6;
+    found[at] = corner;
+    found[at + 1] = found[at + 4] = corner + 1;
+    found[at + 2] = found[at + 3] = corner + 2;
+    found[at + 5] = corner + 3;
+  }
+  return found;
 }
 
 function context(canvas: HTMLCanvasElement): WebGL2RenderingContext {
