@@ -2,6 +2,7 @@
 import type { App } from "./app";
 import type { Session, TraceId, TraceInfo, TrackInfo } from "./model";
 import type { Range } from "./state";
+import { labelsOf, withLabel } from "./trace_names";
 
 const RETRY_MS = [300, 600, 1200, 2500, 5000];
 
@@ -34,6 +35,7 @@ export class Follower {
   private stopped = false;
   private failures = 0;
   private revision = -1;
+  private labels = ""; // of the traces, as the tracks have them
 
   constructor(
     private readonly app: App,
@@ -91,7 +93,11 @@ export class Follower {
       // A view of the whole stays one while the trace is being read.
       if (range.from === before.from && range.until === before.until) state.range.value = whole;
     }
-    if (changed) state.tracks.value = session.traces.flatMap((trace) => this.known.get(trace.id)?.tracks ?? []);
+    const labels = labelsOf(session.traces);
+    const labelled = JSON.stringify([...labels]);
+    if (changed || labelled !== this.labels)
+      state.tracks.value = session.traces.flatMap((trace) => withLabel(this.known.get(trace.id)?.tracks ?? [], labels.get(trace.id)));
+    this.labels = labelled;
     if (session.revision !== this.revision) this.app.names.again();
     this.revision = session.revision;
     tiles.setRevision(session.revision);

@@ -23,6 +23,7 @@ import { attachReading } from "./reading";
 import { newState } from "./state";
 import { TileCache } from "./tiles";
 import { attachTheme } from "./theme";
+import { attachTimeless } from "./timeless";
 import { mountToolbar } from "./toolbar";
 import { mountTrackList } from "./tracklist";
 import { attachUrl } from "./url";
@@ -82,6 +83,7 @@ function start(source: Source): void {
   attachTheme(app);
   attachReading(app, element("main"));
   attachStatus(app);
+  attachTimeless(app);
   attachUrl(app);
   const follower = new Follower(app, () => {
     app.tiles.clear();
