@@ -160,14 +160,30 @@ static bool add_sample(counter_maker *m, view_track *track, view_series *series,
     return true;
 }
 
-static const char *unit_of(hd_string text)
+static bool holds_any(hd_string text, const char *const *words)
 {
-    static const char *const words[] = {"bytes", "Bytes", "Memory", "memory", "Allocated", "allocated"};
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-        size_t size = strlen(words[w]);
+    for (; *words; words++) {
+        size_t size = strlen(*words);
         for (size_t i = 0; i + size <= text.size; i++) {
-            if (memcmp(text.data + i, words[w], size) == 0) return "bytes";
+            if (memcmp(text.data + i, *words, size) == 0) return true;
         }
+    }
+    return false;
+}
+
+/* A series "used" of a counter "Memory" is in bytes; "memory_busy_percent", or "clock" of "Memory", is not. */
+static const char *unit_of(hd_string series, hd_string counter)
+{
+    static const char *const bytes[] = {"bytes", "Bytes", NULL};
+    static const char *const sizes[] = {"Memory", "memory", "Allocated", "allocated", NULL};
+    static const char *const others[] = {"percent", "Percent", "%",     "util", "Util",        "clock",
+                                         "Clock",   "freq",    "Freq",  "Temp", "temperature", "ratio",
+                                         "Ratio",   "count",   "Count", "busy", "Busy",        NULL};
+    hd_string names[] = {series, counter};
+    for (size_t i = 0; i < 2; i++) {
+        if (holds_any(names[i], bytes)) return "bytes";
+        if (holds_any(names[i], others)) return "";
+        if (holds_any(names[i], sizes)) return "bytes";
     }
     return "";
 }
@@ -241,8 +257,7 @@ static hd_status add_track(counter_maker *m, const counter_point *points, size_t
     hd_string name = {track->name, track->name_size};
     for (uint32_t s = 0; s < track->series_count; s++) {
         view_series *series = &track->series[s];
-        series->unit = unit_of(hd_trace_string(trace, series->name));
-        if (!*series->unit) series->unit = unit_of(name);
+        series->unit = unit_of(hd_trace_string(trace, series->name), name);
     }
     return HD_OK;
 }

@@ -330,6 +330,34 @@ static void test_names__a_request_has_at_most_8192(void **state)
     maker_close(&m);
 }
 
+static void test_tracks__counters_of_a_memory_are_bytes_unless_they_measure_something_else(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *counter, *series, *unit;
+    } cases[] = {
+        {"Memory", "used", "bytes"},
+        {"memory_busy_percent:device=1", "#", ""},
+        {"Memory", "clock", ""},
+        {"Allocated Memory", "depth", "bytes"},
+        {"GPU memory utilization", "v", ""},
+        {"heap", "bytes in account", "bytes"},
+        {"allocated ratio", "bytes", "bytes"},
+        {"power", "W", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256], track[2048], must[64];
+        maker m;
+        snprintf(text, sizeof text, "[{\"ph\":\"C\",\"pid\":1,\"ts\":1,\"name\":\"%s\",\"args\":{\"%s\":3}}]",
+                 cases[i].counter, cases[i].series);
+        maker_open(&m, text);
+        const char *answer = maker_ask(&m, view_route_tracks, "");
+        snprintf(must, sizeof must, "\"unit\":\"%s\"", cases[i].unit);
+        has(track_named(track, answer, cases[i].counter), must);
+        maker_close(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_tracks__processes_of_one_name_tell_their_numbers),
         cmocka_unit_test(test_tracks__of_instants_alone_are_not_collapsed_when_there_is_nothing_else),
         cmocka_unit_test(test_tracks__of_async_slices_and_counters_stand_as_they_first_come),
+        cmocka_unit_test(test_tracks__counters_of_a_memory_are_bytes_unless_they_measure_something_else),
         cmocka_unit_test(test_tracks__a_trace_without_events_has_none),
         cmocka_unit_test(test_tracks__hostile_names_stay_text),
         cmocka_unit_test(test_tracks__ten_thousand_are_told_quickly),

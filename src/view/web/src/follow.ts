@@ -3,6 +3,7 @@ import { batch } from "@preact/signals";
 import type { App } from "./app";
 import type { Session, TraceId, TraceInfo, TrackInfo } from "./model";
 import type { Range } from "./state";
+import { labelsOf, withLabel } from "./trace_names";
 
 const RETRY_MS = [300, 600, 1200, 2500, 5000];
 
@@ -35,6 +36,7 @@ export class Follower {
   private stopped = false;
   private failures = 0;
   private revision = -1;
+  private labels = ""; // of the traces, as the tracks have them
 
   constructor(
     private readonly app: App,
@@ -89,6 +91,8 @@ export class Follower {
     const range = state.range.value;
     const whole = wholeOf(session.traces);
     delete session.lists; // known now
+    const labels = labelsOf(session.traces);
+    const labelled = JSON.stringify([...labels]);
     batch(() => {
       state.session.value = session;
       state.origin.value = originOf(session.traces);
@@ -97,8 +101,11 @@ export class Follower {
         // A view of the whole stays one while the trace is being read.
         if (range.from === before.from && range.until === before.until) state.range.value = whole;
       }
-      if (changed) state.tracks.value = session.traces.flatMap((trace) => this.known.get(trace.id)?.tracks ?? []);
+      if (changed || labelled !== this.labels) {
+        state.tracks.value = session.traces.flatMap((trace) => withLabel(this.known.get(trace.id)?.tracks ?? [], labels.get(trace.id)));
+      }
     });
+    this.labels = labelled;
     if (session.revision !== this.revision) this.app.names.again();
     this.revision = session.revision;
     tiles.setRevision(session.revision);

@@ -23,6 +23,7 @@ import { attachReading } from "./reading";
 import { newState } from "./state";
 import { TileCache } from "./tiles";
 import { attachTheme } from "./theme";
+import { attachTimeless } from "./timeless";
 import { mountToolbar } from "./toolbar";
 import { mountTrackList } from "./tracklist";
 import { attachUrl } from "./url";
@@ -77,6 +78,7 @@ function start(source: Source): void {
   attachTheme(app);
   attachReading(app, element("main"));
   attachStatus(app);
+  attachTimeless(app);
   attachUrl(app);
   view.follow();
   const shown = view;

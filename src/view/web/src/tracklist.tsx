@@ -3,13 +3,14 @@ import { signal } from "@preact/signals";
 import { render, type JSX, type TargetedKeyboardEvent, type TargetedPointerEvent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { App } from "./app";
-import { formatCount } from "./format";
+import { formatCount, plural } from "./format";
 import { firstBelow, type Layout, type Place } from "./layout";
 import { viewHeight } from "./navigate";
 import type { TrackKey } from "./state";
 import { addTrackCommands, canCollapse, hide, moveBefore, moveBy, siblingsOf, toggleCollapsed, keyOf } from "./track_actions";
 import { TrackMenu, openMenu } from "./track_menu";
 import { trackLabel, trackTitle } from "./track_text";
+import { cutName } from "./trace_names";
 
 const SPARE = 6; // rows above and below the view
 
@@ -61,7 +62,7 @@ function TrackFilter({ app }: { app: App }): JSX.Element {
           state.trackFilter.value = "";
         }} />
       <div class="cornerbar">
-        <span class="dim" aria-live="polite">{state.trackFilter.value ? `${formatCount(shown)} of ${formatCount(tracks)}` : `${formatCount(tracks)} tracks`}</span>
+        <span class="dim" aria-live="polite">{state.trackFilter.value ? `${formatCount(shown)} of ${formatCount(tracks)}` : plural(tracks, "track")}</span>
         {hidden > 0 && (
           <button type="button" class="small" onClick={() => app.commands.run("show-hidden")} title="Show hidden tracks">{formatCount(hidden)} hidden</button>
         )}
@@ -115,6 +116,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
     }
   });
   const folds = canCollapse(track);
+  const [head, tail] = cutName(track.name);
   const small = place.height < 30;
   const classes = ["track", track.kind, track.derived ? "derived" : "", place.collapsed ? "collapsed" : "", small ? "" : "tall"].join(" ");
   const tree = item === "treeitem" ? { "aria-level": place.depth + 1, "aria-expanded": folds ? !place.collapsed : undefined } : {};
@@ -129,7 +131,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
         ? <button type="button" class="fold" tabIndex={-1} aria-hidden="true" title={place.collapsed ? "Expand" : "Collapse"} onClick={() => toggleCollapsed(app.state, track)}>{place.collapsed ? "▸" : "▾"}</button>
         : <span class="fold" />}
       {track.derived && <span class="mark" title="Worked out of other events" aria-hidden="true">ƒ</span>}
-      <bdi class="trackname">{track.name}</bdi>
+      <bdi class="trackname"><span class="head">{head}</span>{tail && <span class="tail">{tail}</span>}</bdi>
       <span class="info">{track.events > 0 ? formatCount(track.events) : ""}{track.on_lanes > 0 ? ` ≡${formatCount(track.on_lanes)}` : ""}</span>
       <button type="button" class="more" tabIndex={-1} aria-label={`Actions for ${track.name}`} title="Actions" onClick={(event) => {
         const box = event.currentTarget.getBoundingClientRect();

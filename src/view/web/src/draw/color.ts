@@ -98,6 +98,7 @@ export interface Theme {
   text: Rgba;
   muted: Rgba;
   unknown: Rgba; // a bar whose name has not come yet
+  idle: Rgba; // time in which nothing ran: it must not look like work
   hatch: Rgba;
   accent: Rgba;
   hover: Rgba;
@@ -111,13 +112,13 @@ export function themeOf(dark: boolean): Theme {
   return dark
     ? {
         dark, tones, background: pack(20, 24, 29), stripe: pack(28, 33, 40), line: pack(39, 46, 54), grid: pack(33, 39, 46),
-        text: pack(223, 228, 234), muted: pack(150, 160, 173), unknown: pack(92, 101, 112), hatch: pack(70, 80, 92),
+        text: pack(223, 228, 234), muted: pack(150, 160, 173), unknown: pack(92, 101, 112), idle: pack(56, 63, 73), hatch: pack(70, 80, 92),
         accent: pack(108, 176, 255), hover: pack(223, 228, 234), hit: pack(255, 214, 82), mark: pack(180, 140, 255),
         pointer: pack(150, 160, 173),
       }
     : {
         dark, tones, background: pack(255, 255, 255), stripe: pack(243, 244, 247), line: pack(226, 229, 234), grid: pack(237, 239, 242),
-        text: pack(27, 32, 39), muted: pack(93, 102, 114), unknown: pack(178, 185, 194), hatch: pack(190, 197, 206),
+        text: pack(27, 32, 39), muted: pack(93, 102, 114), unknown: pack(178, 185, 194), idle: pack(212, 216, 222), hatch: pack(190, 197, 206),
         accent: pack(11, 99, 197), hover: pack(27, 32, 39), hit: pack(214, 40, 40), mark: pack(116, 66, 200),
         pointer: pack(93, 102, 114),
       };

@@ -1,0 +1,39 @@
+// What the page calls its traces and tracks: with several files the sections say which of them they are of.
+import type { TraceId, TraceInfo, TrackInfo } from "./model";
+
+const ENDING = /\.(json|pftrace|heddle|otf2|folded|txt|raw)$/i;
+
+const stemOf = (name: string): string => {
+  const stem = (name.split("/").pop() ?? name).replace(/\.(gz|zst)$/i, "").replace(ENDING, "");
+  return stem || name;
+};
+
+// "rank 3" where the ranks tell all traces apart, else the name of the file, with the trace's number where that is the same
+// twice; nothing for a trace that is alone.
+export function labelsOf(traces: readonly TraceInfo[]): Map<TraceId, string> {
+  const shown = traces.filter((trace) => trace.state !== "failed");
+  if (shown.length < 2) return new Map();
+  const ranks = new Set(shown.map((trace) => trace.rank));
+  const byRank = !ranks.has(null) && ranks.size === shown.length;
+  const stems = shown.map((trace) => stemOf(trace.name));
+  return new Map(shown.map((trace, at) => {
+    const twice = stems.filter((stem) => stem === stems[at]).length > 1;
+    return [trace.id, byRank ? `rank ${trace.rank}` : twice ? `${stems[at]} (${trace.id})` : stems[at]];
+  }));
+}
+
+// Tracks as they are shown: what stands below none has the label of its trace before its name.
+export function withLabel(tracks: readonly TrackInfo[], label: string | undefined): readonly TrackInfo[] {
+  if (!label) return tracks;
+  return tracks.map((track) => (track.parent === null ? { ...track, name: `${label} · ${track.name}` } : track));
+}
+
+const PLAIN = /^[\x20-\x7e]*$/;
+const LONG = 20; // characters from which a name may be cut
+const TAIL = 9; // "stream 24", ":device=3"
+
+// A name in two: what gives way where there is no room, and the end, which often is all that tells one from the next.
+export function cutName(name: string): [head: string, tail: string] {
+  if (name.length < LONG || !PLAIN.test(name)) return [name, ""];
+  return [name.slice(0, -TAIL), name.slice(-TAIL)];
+}
