@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/large.h"
 #include "heddle/builder.h"
 #include "random_trace.h"
 #include "trace/flow_bind.h"
@@ -175,7 +176,7 @@ static void test_flow_points__agree_with_a_model(void **state)
             assert_int_equal(from, model_from(&m, points[i].row));
             assert_int_equal(points[i].encloses, m.points[points[i].row].encloses);
         }
-        free(points);
+        hd_large_free(points);
         hd_trace_free(trace);
     }
 }

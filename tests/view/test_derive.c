@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "base/large.h"
 #include "random_trace.h"
 #include "view/derive.h"
 
@@ -179,9 +180,9 @@ static void check_model(const model *m)
     for (int s = 0; s < SORTS; s++) assert_int_equal(view_slices_busy(&sorts[s]), busy[s]);
     assert_int_equal(view_slices_busy(&idle), free_ns);
     assert_int_equal(view_slices_busy(&exposed), exposed_ns);
-    for (int s = 0; s < SORTS; s++) free(sorts[s].list);
-    free(idle.list);
-    free(exposed.list);
+    for (int s = 0; s < SORTS; s++) hd_large_free(sorts[s].list);
+    hd_large_free(idle.list);
+    hd_large_free(exposed.list);
 }
 
 static void test_derive__every_nanosecond_is_what_runs_in_it_or_idle(void **state)
@@ -206,8 +207,8 @@ static void test_derive__times_at_the_ends_of_int64_do_not_wrap(void **state)
     assert_int_equal(idle.count, 1);
     assert_int_equal(idle.list[0].end_ns - idle.list[0].start_ns, INT64_MAX - 5);
     assert_int_equal(view_end_of(INT64_MAX - 1, 5), INT64_MAX);
-    free(cover.list);
-    free(idle.list);
+    hd_large_free(cover.list);
+    hd_large_free(idle.list);
 }
 
 int main(void)
