@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import {command, drawn, open, run, settled, setState, state, test} from "./page.mjs";
+import {command, drawn, open, run, settled, setState, state, test, until} from "./page.mjs";
 
 const shared = path.resolve(process.env.HEDDLE_SHARED ?? path.join(process.env.HEDDLE_SOURCE_ROOT ?? ".", "../shared"), "data");
 const flat = process.env.HEDDLE_REAL_TRACES;
@@ -41,15 +41,52 @@ test("df_index_resolver: two GPUs, their streams and derived rows", async page =
   await zoomAbout(page);
 }, there("kineto/df_index_resolver.json.gz"));
 
-test("eight Megatron ranks side by side", async page => {
+// What a Python program says of the raw JSON of each rank (intervals of exact integers): time of kernels that compute, of
+// NCCL's, of those while nothing computes, of copies; idle time; the longest launch latency. 777 pieces of work, 1 step each.
+const MEGATRON = [
+  [131390000, 241191000, 241191000, 146000, 222514000, 26095000], [131923000, 481306000, 481306000, 178000, 7383000, 46347000],
+  [131474000, 413325000, 413325000, 170000, 65886000, 39498000], [132743000, 472390000, 472390000, 173000, 20297000, 50586000],
+  [131874000, 495240000, 495240000, 181000, 3329000, 54276000], [131544000, 490928000, 490928000, 181000, 7978000, 51905000],
+  [133554000, 263846000, 263846000, 151000, 208748000, 28648000], [132271000, 481865000, 481865000, 179000, 11015000, 47231000]];
+
+test("eight Megatron ranks: sections by rank, and the times of each device as Python counts them", async page => {
   const names = Array.from({length: 8}, (_, rank) => `ranks/megatron-tp8/rank${rank}.json.gz`).map(real);
   await open(page, names);
-  const session = await state(page, "session");
+  const session = await state(page, "session"), tracks = await state(page, "tracks");
   assert.equal(session.traces.length, 8);
   assert.ok(session.traces.every(t => t.state === "ready"));
   assert.deepEqual(session.traces.map(t => t.rank), [0, 1, 2, 3, 4, 5, 6, 7]);
+  for (const [rank, [compute, communication, exposed, copy, idle, latency]] of MEGATRON.entries()) {
+    const own = tracks.filter(t => t.trace === rank), device = own.find(t => t.role === "device");
+    assert.equal(device.name, `rank ${rank} · GPU ${rank}`);
+    const of = role => own.filter(t => t.role === role && t.parent === device.id);
+    assert.deepEqual(["compute", "communication", "exposed", "copy", "idle"].map(role => of(role).map(t => t.busy)),
+      [[compute], [communication], [exposed], [copy], [idle]], `rank ${rank}`);
+    assert.deepEqual(of("launch").map(t => [t.events, t.series[0].max]), [[777, latency]]);
+    assert.deepEqual(of("steps").map(t => [t.name, t.events]), [["Steps", 1], ["Steps on the device", 1]]);
+  }
+  await page.fill("#track-filter", "rank 3 · GPU");
+  await until(page, () => window.heddle.app.layout().places.length > 3 && window.heddle.app.layout().places.every(p => p.track.trace === 3),
+    null, "the filter leaves the GPU of rank 3");
+  await page.fill("#track-filter", "");
   await zoomAbout(page);
 }, there("ranks/megatron-tp8/rank0.json.gz"));
+
+test("mi300 (OTF2): counters of each device, none of percent in bytes", async page => {
+  await open(page, path.join(real("otf2/mi300"), "traces.otf2"));
+  const tracks = await state(page, "tracks");
+  const busy = tracks.filter(t => t.name.includes("memory_busy_percent"));
+  assert.deepEqual(busy.map(t => [t.events, t.series[0].unit, t.series[0].max]), [[1740, "", 0], [1740, "", 0], [1740, "", 49], [1740, "", 0]]);
+  assert.equal(tracks.filter(t => t.role === "device").length, 2);
+}, {skip: fs.existsSync(path.join(real("otf2/mi300"), "traces.otf2")) ? undefined : "otf2/mi300 is not there"});
+
+test("folded stacks have no times: the flame graph opens, with all samples", async page => {
+  await open(page, real("stacks/pytorch.folded"));
+  await until(page, () => window.heddle.app.state.tab.value === "flame", null, "the tab Flame is open");
+  await page.waitForFunction(() => /18 samples/.test(document.querySelector("#pane").textContent));
+  await page.click("#pane button[aria-label='Close the pane']");
+  await until(page, () => window.heddle.app.state.tab.value === null, null, "it can be closed, and stays so");
+}, there("stacks/pytorch.folded"));
 
 for (const name of ["kineto/b200_eager.json.gz", "kineto/mi250_minitoy.json.gz", "chrome/lthi_cats.json.gz", "otf2/mi300", "rocm/matmul_result.json",
   "cupti/cupti_trace.json", "stacks/gpu_trace.folded"]) {

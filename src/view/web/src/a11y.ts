@@ -19,9 +19,10 @@ export function trackText(place: Place): string {
   const parts = [track.name];
   if (track.kind === "counter") parts.push("counter");
   if (track.kind === "section") parts.push("section");
-  if (track.detail) parts.push(track.detail);
+  if (track.role === "instants") parts.push("instants");
+  if (track.detail) parts.push(track.detail.replace(/\.$/, ""));
   if (track.kind !== "section") parts.push(track.events === 1 ? "1 event" : `${formatCount(track.events)} events`);
-  if (track.kind === "slices" && track.start !== null && track.end !== null && track.end > track.start) {
+  if (track.kind === "slices" && track.role !== "instants" && track.start !== null && track.end !== null && track.end > track.start) {
     parts.push(`busy ${formatPercent(track.busy / (track.end - track.start))} of its time`);
   }
   if (track.on_lanes > 0) parts.push(`${formatCount(track.on_lanes)} on lanes`);

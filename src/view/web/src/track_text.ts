@@ -15,7 +15,7 @@ export function trackTitle(track: TrackInfo): string {
   if (track.events > 0) lines.push(plural(track.events, "event"));
   if (track.on_lanes > 0) lines.push(`${formatCount(track.on_lanes)} of them cross others and stand on rows of their own`);
   if (track.kind === "slices" && track.rows > 1) lines.push(plural(track.rows, "row"));
-  if (track.start !== null && track.end !== null && track.kind !== "counter") {
+  if (track.start !== null && track.end !== null && track.kind !== "counter" && track.role !== "instants") {
     const span = track.end - track.start;
     lines.push(`busy ${formatDuration(track.busy)} of ${formatDuration(span)}`);
   }
@@ -31,6 +31,7 @@ export function trackLabel(place: Place): string {
   if (track.derived) parts.push("derived");
   if (track.kind === "section") parts.push("section");
   if (track.kind === "counter") parts.push("counter");
+  if (track.role === "instants") parts.push("instants");
   if (track.events > 0) parts.push(plural(track.events, "event"));
   if (place.pinned) parts.push("pinned");
   return parts.join(", ");

@@ -131,8 +131,8 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
         ? <button type="button" class="fold" tabIndex={-1} aria-hidden="true" title={place.collapsed ? "Expand" : "Collapse"} onClick={() => toggleCollapsed(app.state, track)}>{place.collapsed ? "▸" : "▾"}</button>
         : <span class="fold" />}
       {track.derived && <span class="mark" title="Worked out of other events" aria-hidden="true">ƒ</span>}
-      <bdi class="trackname"><span class="head">{head}</span>{tail && <span class="tail">{tail}</span>}</bdi>
-      <span class="info">{track.events > 0 ? formatCount(track.events) : ""}{track.on_lanes > 0 ? ` ≡${formatCount(track.on_lanes)}` : ""}</span>
+      <bdi class="trackname" aria-hidden="true"><span class="head">{head}</span>{tail && <span class="tail">{tail}</span>}</bdi>
+      <span class="info">{track.role === "instants" && track.parent !== null ? "instants " : ""}{track.events > 0 ? formatCount(track.events) : ""}{track.on_lanes > 0 ? ` ≡${formatCount(track.on_lanes)}` : ""}</span>
       <button type="button" class="more" tabIndex={-1} aria-label={`Actions for ${track.name}`} title="Actions" onClick={(event) => {
         const box = event.currentTarget.getBoundingClientRect();
         openMenu(track, box.left, box.bottom);

@@ -112,7 +112,7 @@ export function themeOf(dark: boolean): Theme {
   return dark
     ? {
         dark, tones, background: pack(20, 24, 29), stripe: pack(28, 33, 40), line: pack(39, 46, 54), grid: pack(33, 39, 46),
-        text: pack(223, 228, 234), muted: pack(150, 160, 173), unknown: pack(92, 101, 112), idle: pack(56, 63, 73), hatch: pack(70, 80, 92),
+        text: pack(223, 228, 234), muted: pack(150, 160, 173), unknown: pack(92, 101, 112), idle: pack(72, 80, 91), hatch: pack(70, 80, 92),
         accent: pack(108, 176, 255), hover: pack(223, 228, 234), hit: pack(255, 214, 82), mark: pack(180, 140, 255),
         pointer: pack(150, 160, 173),
       }
