@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { themeOf, lightness } from "../../../src/view/web/src/draw/color";
 import { Composer, wantsOf, type Scene } from "../../../src/view/web/src/draw/compose";
-import { cover, zoomOf, type Piece } from "../../../src/view/web/src/draw/cover";
+import { cover, tileSpan, zoomOf, type Piece } from "../../../src/view/web/src/draw/cover";
+import type { Tile } from "../../../src/view/web/src/model";
+import { Pyramid } from "../../../src/view/web/src/pyramid";
 import { paint } from "../../../src/view/web/src/draw/pixels";
 import { corners, Rects } from "../../../src/view/web/src/draw/rects";
 import { DrawList } from "../../../src/view/web/src/draw/list";
@@ -11,7 +13,7 @@ import { Tones } from "../../../src/view/web/src/draw/tones";
 import { makeLayout } from "../../../src/view/web/src/layout";
 import { Names } from "../../../src/view/web/src/names";
 import { decodeTiles } from "../../../src/view/web/src/tile_decode";
-import { TileCache } from "../../../src/view/web/src/tiles";
+import { TileCache, type TileEntry } from "../../../src/view/web/src/tiles";
 import { busyOf, fakeRow, FakeTrace, randomRow, type FakeRow } from "../../../src/view/web/test/fake_trace";
 
 const WIDTH = 700;
@@ -160,6 +162,25 @@ test("pieces cover a span without gaps, whatever is loaded", async () => {
     assert.equal(pieces[pieces.length - 1].until, until);
     for (let k = 1; k < pieces.length; k++) assert.equal(pieces[k].from, pieces[k - 1].until);
   }
+});
+
+test("what is out of view is not looked for, however far the zoom", () => {
+  let asked = 0;
+  class Counted extends Pyramid<TileEntry> {
+    get(z: number, i: number): TileEntry | undefined {
+      asked++;
+      return super.get(z, i);
+    }
+  }
+  const tile: Tile = { track: 0, z: 39, i: 0, exact: true, counter: false, absent: false, rows: [], series: [], bytes: 0 };
+  const entries = new Counted();
+  entries.set(39, 0, { tile, used: 0, revision: 0 });
+  const pieces: Piece[] = [];
+  const span = tileSpan(40);
+  // The second half of the tile of zoom 40 is out of view: its first child covers all that is seen.
+  cover(pieces, entries, 40, 0, span / 2, () => {});
+  assert.deepEqual(pieces, [{ tile, from: 0, until: span / 2 }]);
+  assert.ok(asked < 100, `${asked} questions`);
 });
 
 test("tones of both themes stand off the ground", () => {

@@ -34,7 +34,7 @@ function element(id: string): HTMLElement {
   return found;
 }
 
-const LATEST_MS = 150; // the page is all there then, also where the server does not answer
+const LATEST_MS = 400; // the page is all there then, also where the server does not answer
 
 // One line for people and screen readers; the server's health takes its place while there is something to say.
 function attachStatus(app: App): void {
@@ -72,7 +72,7 @@ function start(source: Source): void {
   });
   addHandCommands(app);
   attachDrop(app);
-  view = new View(app, tracks, element("axis"), element("overview"));
+  view = new View(app, tracks, element("axis"), element("overview"), () => void setTimeout(mount));
   view.flows = attachFlows(app);
   attachInput(view.canvas, app);
   attachTheme(app);
@@ -82,12 +82,11 @@ function start(source: Source): void {
   attachUrl(app);
   view.follow();
   const shown = view;
-  // What stands around the picture is made while the first tiles are on their way.
+  // What stands around the picture is made when that is there.
   let mounted = false;
   const mount = (): void => {
     if (mounted) return;
     mounted = true;
-    shown.prepare();
     mountToolbar(element("toolbar"), app);
     mountSearchBox(element("search"), app);
     mountTrackList(element("headers"), app);
@@ -101,7 +100,7 @@ function start(source: Source): void {
     app.tiles.clear();
     app.names.clear();
   };
-  void new Follower(app, forget, () => void setTimeout(mount)).run();
+  void new Follower(app, forget, () => void setTimeout(() => shown.prepare())).run();
   setTimeout(mount, LATEST_MS);
 }
 

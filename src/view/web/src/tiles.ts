@@ -3,6 +3,7 @@
 import { signal, type Signal } from "@preact/signals";
 import { segmentsOf } from "./draw/segments";
 import type { Tile, TraceId, TrackId } from "./model";
+import { Pyramid } from "./pyramid";
 import type { Source } from "./source";
 
 // Tiles of one (trace, z, i), which one request brings.
@@ -58,7 +59,7 @@ export class TileCache {
   readonly health: Signal<Health> = signal({ state: "ok", text: "" });
   bytes = 0;
   requests = 0;
-  private readonly tracks = new Map<number, Map<number, Entry>>();
+  private readonly tracks = new Map<number, Pyramid<Entry>>();
   private readonly flights = new Map<string, Flight>();
   private failures = 0; // in a row
   private again = 0; // ms, nothing is asked before that
@@ -85,14 +86,14 @@ export class TileCache {
 
   // Undefined: not here. A tile that is not exact is the best there is until the session's revision moves.
   get(trace: TraceId, track: TrackId, z: number, i: number, summary: boolean): Tile | undefined {
-    const entry = this.ofTrack(trace, track, summary)?.get(i * 64 + z);
+    const entry = this.ofTrack(trace, track, summary)?.get(z, i);
     if (!entry || entry.tile.absent) return undefined;
     entry.used = this.tick;
     return entry.tile;
   }
 
-  // Tiles of a track by i * 64 + z, for those who look for many at a time (each says touch()).
-  ofTrack(trace: TraceId, track: TrackId, summary: boolean): ReadonlyMap<number, Entry> | undefined {
+  // Tiles of a track, for those who look for many at a time (each says touch()).
+  ofTrack(trace: TraceId, track: TrackId, summary: boolean): Pyramid<Entry> | undefined {
     return this.tracks.get(numberOf(trace, track, summary));
   }
 
@@ -145,9 +146,8 @@ export class TileCache {
   }
 
   private missing(want: Want): TrackId[] {
-    const key = want.i * 64 + want.z;
     return want.tracks.filter((track) => {
-      const entry = this.ofTrack(want.trace, track, want.summary)?.get(key);
+      const entry = this.ofTrack(want.trace, track, want.summary)?.get(want.z, want.i);
       if (entry && ((entry.tile.exact && !entry.tile.absent) || entry.revision === this.revision)) return false;
       for (const flight of this.flights.values()) if (flight.tracks.has(track) && sameTile(flight.want, want)) return false;
       return true;
@@ -219,26 +219,25 @@ export class TileCache {
     for (const row of tile.rows) segmentsOf(row, 2 ** tile.z); // now, not in the frame that draws it
     const key = numberOf(want.trace, tile.track, want.summary);
     let entries = this.tracks.get(key);
-    if (!entries) this.tracks.set(key, (entries = new Map()));
-    const place = want.i * 64 + want.z;
-    const old = entries.get(place);
+    if (!entries) this.tracks.set(key, (entries = new Pyramid()));
+    const old = entries.get(want.z, want.i);
     if (old) this.bytes -= sizeOf(old.tile);
     // An estimate that was drawn so far stays until there is better.
     const keep = old && tile.absent && !old.tile.absent ? old.tile : tile;
-    entries.set(place, { tile: keep, used: this.tick, revision });
+    entries.set(want.z, want.i, { tile: keep, used: this.tick, revision });
     this.bytes += sizeOf(keep);
   }
 
   private evict(): void {
     if (this.bytes <= this.limitBytes) return;
-    const all: { used: number; entries: Map<number, Entry>; place: number; bytes: number }[] = [];
+    const all: { used: number; forget: () => void; bytes: number }[] = [];
     for (const entries of this.tracks.values()) {
-      for (const [place, entry] of entries) all.push({ used: entry.used, entries, place, bytes: sizeOf(entry.tile) });
+      entries.each((entry, z, i) => all.push({ used: entry.used, forget: () => entries.delete(z, i), bytes: sizeOf(entry.tile) }));
     }
     all.sort((a, b) => a.used - b.used);
     for (const old of all) {
       if (this.bytes <= this.limitBytes * 0.8 || old.used >= this.tick) break;
-      old.entries.delete(old.place);
+      old.forget();
       this.bytes -= old.bytes;
     }
   }

@@ -1,6 +1,7 @@
 // Which loaded tiles a span of a track is drawn of: those of the zoom that it is shown at; where one is missing both its
 // children, else the nearest tile above it, else what there is of its children; nothing at all where nothing is loaded.
 import { TILE_COLUMNS, type Tile } from "../model";
+import type { Pyramid } from "../pyramid";
 import type { TileEntry } from "../tiles";
 
 export const MAX_ZOOM = 54;
@@ -11,7 +12,7 @@ export interface Piece {
   until: number;
 }
 
-type Entries = ReadonlyMap<number, TileEntry>;
+type Entries = Pyramid<TileEntry>;
 
 // The zoom whose columns are at most a device pixel wide (and at least half of one, unless they are 1 ns).
 export function zoomOf(nsPerPixel: number): number {
@@ -43,7 +44,7 @@ function add(out: Piece[], tile: Tile | null, from: number, until: number): void
 }
 
 function find(entries: Entries, z: number, i: number): TileEntry | undefined {
-  const entry = entries.get(i * 64 + z);
+  const entry = entries.get(z, i);
   return entry && !entry.tile.absent ? entry : undefined;
 }
 
@@ -51,6 +52,7 @@ function fill(out: Piece[], entries: Entries, z: number, i: number, from: number
   const span = tileSpan(z);
   const a = Math.max(from, i * span);
   const b = Math.min(until, (i + 1) * span);
+  if (b <= a) return; // out of view, where everything counts as complete, down to the last zoom
   const own = find(entries, z, i);
   if (own) {
     used(own);
@@ -62,9 +64,9 @@ function fill(out: Piece[], entries: Entries, z: number, i: number, from: number
     fill(out, entries, z - 1, 2 * i + 1, from, until, used);
     return;
   }
-  let above = Math.floor(i / 2);
-  for (let up = z + 1; up <= MAX_ZOOM; up++, above = Math.floor(above / 2)) {
-    const parent = find(entries, up, above);
+  for (const up of entries.zooms) {
+    if (up <= z) continue;
+    const parent = find(entries, up, Math.floor(i / 2 ** (up - z)));
     if (parent) {
       used(parent);
       add(out, parent.tile, a, b);

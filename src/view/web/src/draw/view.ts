@@ -64,6 +64,7 @@ export class View {
     tracks: HTMLElement,
     axis: HTMLElement,
     overview: HTMLElement,
+    private readonly onFirst: () => void = () => undefined, // there is a picture
   ) {
     tracks.append(this.bars, this.canvas);
     this.text = new TextPainter(this.canvas);
@@ -105,7 +106,9 @@ export class View {
   changed(): void {
     this.version++;
     this.heldUntil = 0;
-    this.redraw();
+    // Frames are far apart while a page is being made: the first picture does not wait for one.
+    if (this.began && this.shown === 0) this.frame();
+    else this.redraw();
   }
 
   redraw(): void {
@@ -239,6 +242,7 @@ export class View {
     const { list } = this;
     if (this.shown === 0 && list.bars.count > 0) {
       this.shown = 1;
+      this.onFirst();
       performance.mark("heddle: first picture");
     }
     if (this.shown === 1 && list.hatches.count === 0) {
