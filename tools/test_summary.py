@@ -2,7 +2,7 @@
 """Add up the test cases of Meson builds: cmocka's own cases, the cases of our scripts, else the test itself.
 
 usage: test_summary.py BUILD_DIR...
-Prints a line for each test that failed, and last of all `N passed, N failed, N skipped`.
+Prints a line for each test that failed, with what its log says of it, and last of all `N passed, N failed, N skipped`.
 Exit status 1 when anything failed or nothing ran.
 """
 import json
@@ -34,6 +34,14 @@ def cases(entry):
     return counts
 
 
+def reasons(entry, lines=12, most=40):
+    """The places of a failed test's output that tell of a failure; its last lines where none does."""
+    text = (entry.get("stdout", "") + "\n" + entry.get("stderr", "")).splitlines()
+    starts = [n for n, line in enumerate(text) if re.match(r"failed: |not ok|\[  (FAILED|ERROR)|.*(Sanitizer|runtime error):", line)]
+    wanted = sorted({n for start in starts for n in range(start, min(start + lines, len(text)))})
+    return [text[n] for n in wanted][:most] if wanted else text[-lines:]
+
+
 def main():
     total = [0, 0, 0]
     for build in sys.argv[1:]:
@@ -48,6 +56,8 @@ def main():
             total = [a + b for a, b in zip(total, counts)]
             if counts[1]:
                 print(f"failed: {build}: {entry['name']} ({entry['result']}); see {log.with_suffix('.txt')}")
+                for said in reasons(entry):
+                    print(f"    {said[:300]}")
     passed, failed, skipped = total
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0

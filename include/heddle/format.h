@@ -43,6 +43,7 @@ typedef void hd_ledger_sink(void *user, const hd_ledger_row *row);
 typedef struct hd_write_options {
     const char *format; /* name of the format, NULL: by the extension of the path, JSON for unknown ones */
     bool pretty;        /* JSON: two-space indentation */
+    bool gzip;          /* whatever the extension; for paths that have none, as /dev/fd/3 */
     bool raw;           /* Perfetto: no compressed packets */
     bool clean;         /* OTF2: replace an archive that is there */
     bool sync;          /* wait for the disk before the file gets its name */

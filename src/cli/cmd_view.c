@@ -327,8 +327,10 @@ const cli_command cmd_view = {
     .description =
         "Reads the files, prints an address, and opens it in a browser where there is a display. The page is there at "
         "once; a file of any format is read meanwhile, a store (heddle convert) opens in milliseconds. Several files "
-        "are the ranks of one run: they stand on one time axis, by Unix time where all of them know it. Files dropped "
-        "on the page are opened too.\n\n"
+        "are the ranks of one run: they stand on one time axis, by Unix time where all of them know it. A "
+        "folder is named by its files, FOLDER/*.json, or itself if it holds an OTF2 archive. Files dropped on the page "
+        "are "
+        "opened too.\n\n"
         "Nothing leaves the machine: the page is in this program, loads nothing else, and changes no file. It is "
         "served "
         "to this machine alone, and to nobody whom a web site sends. With --listen others can look too, who have the "

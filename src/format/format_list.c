@@ -154,16 +154,57 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     return status;
 }
 
+static bool ends_with(const char *path, size_t size, const char *extension);
+static bool has_extension(const hd_format *format, const char *path, size_t size);
+
+/* Whether a file of that name is likely to be a trace. */
+static bool is_named_as_a_trace(const char *name)
+{
+    size_t size = strlen(name);
+    if (ends_with(name, size, ".gz"))
+        size -= 3;
+    else if (ends_with(name, size, ".zst"))
+        size -= 4;
+    for (size_t i = 0; i < FORMAT_COUNT && name[0] != '.'; i++) {
+        if (has_extension(formats[i], name, size)) return true;
+    }
+    return false;
+}
+
+/* What a folder without an archive has, and what to write instead of its name. */
+static hd_status say_what_to_name(const char *folder, size_t traces, const char *example, hd_error *err)
+{
+    if (traces == 0)
+        return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
+                            "a folder is read if it holds an OTF2 archive; there is no *.otf2 in this one, and no file "
+                            "that is named as a trace");
+    if (traces == 1)
+        return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
+                            "a folder is read if it holds an OTF2 archive; there is no *.otf2 in this one. Name its "
+                            "trace: %s/%s",
+                            folder, example);
+    return hd_error_set(
+        err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
+        "a folder is read if it holds an OTF2 archive; there is no *.otf2 in this one. %zu of its files "
+        "are named as traces, as %s: name them, as %s/*%s",
+        traces, example, folder, strchr(example, '.') ? strchr(example, '.') : "");
+}
+
 /* The one file *.otf2 of a folder, as FOLDER/NAME; which is what a folder can be read as. */
 static hd_status find_anchor(char **out, const char *folder, hd_error *err)
 {
     DIR *entries = opendir(folder);
-    size_t count = 0;
+    size_t count = 0, traces = 0;
+    char example[256] = "";
     *out = NULL;
     if (!entries) return hd_error_set(err, HD_ERR_IO, folder, HD_OFFSET_NONE, "cannot be opened: %s", strerror(errno));
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         size_t size = strlen(entry->d_name);
-        if (size < 6 || strcmp(entry->d_name + size - 5, ".otf2") != 0) continue;
+        if (size < 6 || strcmp(entry->d_name + size - 5, ".otf2") != 0) {
+            if (size >= sizeof example || !is_named_as_a_trace(entry->d_name)) continue;
+            if (traces++ == 0 || strcmp(entry->d_name, example) < 0) memcpy(example, entry->d_name, size + 1);
+            continue;
+        }
         if (count++) continue;
         *out = malloc(strlen(folder) + size + 2);
         if (*out) sprintf(*out, "%s/%s", folder, entry->d_name);
@@ -175,8 +216,7 @@ static hd_status find_anchor(char **out, const char *folder, hd_error *err)
     if (count)
         return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
                             "%zu archives (*.otf2) are in this folder: name the one to read", count);
-    return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
-                        "a folder is read if it holds an OTF2 archive; there is no *.otf2 in this one");
+    return say_what_to_name(folder, traces, example, err);
 }
 
 static hd_status read_folder(hd_trace **out, const char *folder, const hd_read_options *options, hd_error *err)
@@ -286,6 +326,7 @@ static hd_status write_stream(const hd_format *format, const hd_trace *trace, co
 {
     hd_output *output;
     hd_output_options output_options = {.level = options->level, .sync = options->sync};
+    if (options->gzip) output_options.compression = HD_OUTPUT_GZIP;
     HD_TRY(hd_output_create(&output, path, &output_options, err));
     hd_status status = format->write(trace, output, options, err);
     if (status == HD_OK) status = hd_write_refused(options, path, err);

@@ -183,6 +183,7 @@ hd_status view_device_section(uint32_t *out, view_scene *scene, const view_devic
     track.order = device->device < 0 ? 0 : device->device < VIEW_ORDER_ASYNC ? device->device : VIEW_ORDER_ASYNC - 1;
     track.device = device->device;
     track.rank = device->rank;
+    track.event_count = device->count;
     hd_status status = view_scene_add(scene, &track, 1, err);
     *out = count;
     return status;

@@ -1,11 +1,13 @@
 /* event_stack.c - the stack of an event: its own, its launch's, or the slices around it
  *
- * Where several answer, the first of: `sf` of the event; `sf` of its launch; the slices around the launch on its
- * thread, with the launch; for what is no GPU work, the slices around it on its thread.
+ * Where several answer, the first of: `sf` of the event; its `stack`, an array of texts; `sf` of its launch; the slices
+ * around the launch on its thread, with the launch; for what is no GPU work, the slices around it on its thread.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "view/event.h"
 #include "view/queries.h"
 
@@ -70,6 +72,57 @@ static void read_slice(hd_event *out, const hd_trace *trace, uint64_t row)
     uint32_t at;
     const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
     hd_block_event(out, block, at);
+}
+
+/* ---- the event's own texts --------------------------------------------------------------------------------------- */
+
+typedef struct own_texts {
+    char *data; /* malloc'ed, NULL: there are none */
+    const char *at;
+    char *out; /* behind the text there is as much room, for what is decoded */
+} own_texts;
+
+/* Of its member `stack`, where that is an array of texts. */
+static own_texts find_texts(const view_event *e)
+{
+    own_texts texts = {NULL, NULL, NULL};
+    uint32_t key = hd_trace_find_string(e->trace, "stack", 5);
+    if (key == HD_STRING_NONE || e->event.shape >= hd_trace_shape_count(e->trace) || !e->event.args) return texts;
+    const hd_shape *shape = hd_trace_shape_at(e->trace, e->event.shape);
+    int at = hd_shape_find(shape, key, HD_SCOPE_EVENT);
+    if (at < 0 || shape->keys[at].type != HD_ARG_JSON) return texts;
+    hd_string text = hd_trace_string(e->trace, (uint32_t)hd_column_at(&e->event.args->columns[at], e->event.args_row));
+    char *copy = text.size && text.data[0] == '[' ? calloc(2, text.size + HD_JSON_PADDING) : NULL;
+    if (!copy) return texts;
+    memcpy(copy, text.data, text.size);
+    if (copy[1 + strspn(copy + 1, " \t\r\n")] == '"')
+        texts = (own_texts){copy, copy, copy + text.size + HD_JSON_PADDING};
+    else
+        free(copy);
+    return texts;
+}
+
+/* false: no more. */
+static bool next_text(hd_string *out, own_texts *texts)
+{
+    hd_json_text text;
+    const char *p = texts->at + strspn(texts->at, " \t\r\n");
+    if (*p != '[' && *p != ',') return false;
+    p++;
+    p += strspn(p, " \t\r\n");
+    if (*p != '"') return false;
+    texts->at = hd_json_string(&text, p + 1);
+    if (!texts->at || !hd_json_decode(texts->out, &out->size, &text)) return false;
+    out->data = texts->out;
+    texts->out += out->size;
+    return true;
+}
+
+/* Of very long ones, the first. */
+static void put_texts(hd_json_out *json, source_place *source, own_texts *texts)
+{
+    hd_string text;
+    for (int i = 0; i < FRAMES && next_text(&text, texts); i++) put_frame(json, source, text, "");
 }
 
 /* ---- slices around ----------------------------------------------------------------------------------------------- */
@@ -149,12 +202,21 @@ hd_status view_event_stack(hd_json_out *json, const view_event *e, hd_error *err
     bool fine = true;
     HD_TRY(view_queries_stacks(&stacks, e->scene, err));
     uint32_t node = own_stack(&from, stacks, e);
-    bool by_slices = node == HD_STACK_NONE && find_place(&place, e);
-    if (node == HD_STACK_NONE && !by_slices) return HD_OK;
+    bool is_own = node != HD_STACK_NONE && strcmp(from, "sf") == 0;
+    own_texts texts = {NULL, NULL, NULL};
+    if (!is_own) texts = find_texts(e);
+    bool by_slices = node == HD_STACK_NONE && !texts.data && find_place(&place, e);
+    if (node == HD_STACK_NONE && !by_slices && !texts.data) return HD_OK;
     view_json_key(json, "stack");
     hd_json_put_text(json, "[");
-    if (json->failed) return HD_NOMEM(err);
-    if (by_slices) {
+    if (json->failed) {
+        free(texts.data);
+        return HD_NOMEM(err);
+    }
+    if (texts.data) {
+        put_texts(json, &source, &texts);
+        from = "stack";
+    } else if (by_slices) {
         fine = put_slices(json, &source, e, &place);
         from = e->launch && e->work ? "launch" : "slices";
     } else {
@@ -163,5 +225,6 @@ hd_status view_event_stack(hd_json_out *json, const view_event *e, hd_error *err
     hd_json_put_text(json, "]");
     view_json_text(json, "stack_from", (hd_string){from, strlen(from)});
     if (source.file.size) put_source(json, &source);
+    free(texts.data);
     return fine ? HD_OK : HD_NOMEM(err);
 }

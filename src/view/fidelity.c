@@ -10,9 +10,13 @@
 
 const char *view_doubt_name(view_doubt doubt)
 {
-    static const char *const names[VIEW_DOUBTS] = {
-        [VIEW_ON_LANES] = "on-lanes", [VIEW_BEFORE_LAUNCH] = "before-launch", [VIEW_NO_END] = "no-end",
-        [VIEW_NEGATIVE] = "negative", [VIEW_UNBOUND_FLOWS] = "unbound-flows", [VIEW_NO_TIME] = "no-time"};
+    static const char *const names[VIEW_DOUBTS] = {[VIEW_ON_LANES] = "on-lanes",
+                                                   [VIEW_BEFORE_LAUNCH] = "before-launch",
+                                                   [VIEW_NO_END] = "no-end",
+                                                   [VIEW_NEGATIVE] = "negative",
+                                                   [VIEW_UNBOUND_FLOWS] = "unbound-flows",
+                                                   [VIEW_NO_TIME] = "no-time",
+                                                   [VIEW_BACKWARD_FLOWS] = "backward-flows"};
     return names[doubt];
 }
 

@@ -9,13 +9,14 @@
 #include "view/scene.h"
 
 typedef enum view_doubt {
-    VIEW_ON_LANES,      /* slices that do not nest on their track, and stand on another lane of it; other: the row of
-                           the slice that each crosses */
-    VIEW_BEFORE_LAUNCH, /* GPU work that starts before its launch; other: the row of the call */
-    VIEW_NO_END,        /* slices that nothing ends */
-    VIEW_NEGATIVE,      /* slices that end before they start */
-    VIEW_UNBOUND_FLOWS, /* flow points that no slice on their track is bound to */
-    VIEW_NO_TIME,       /* events without a time, which no viewer can show; other: their hd_kind */
+    VIEW_ON_LANES,       /* slices that do not nest on their track, and stand on another lane of it; other: the row of
+                            the slice that each crosses */
+    VIEW_BEFORE_LAUNCH,  /* GPU work that starts before its launch; other: the row of the call */
+    VIEW_NO_END,         /* slices that nothing ends */
+    VIEW_NEGATIVE,       /* slices that end before they start */
+    VIEW_UNBOUND_FLOWS,  /* flow points that no slice on their track is bound to */
+    VIEW_NO_TIME,        /* events without a time, which no viewer can show; other: their hd_kind */
+    VIEW_BACKWARD_FLOWS, /* ends of flows that come from later; other: the row of the point where each begins */
     VIEW_DOUBTS
 } view_doubt;
 
@@ -25,7 +26,7 @@ typedef struct view_doubtful {
 
 typedef struct view_fidelity {
     uint64_t read, shown; /* slices */
-    uint64_t lost, repaired, flow_points, flows_backward;
+    uint64_t lost, repaired, flow_points;
     struct {
         view_doubtful *list; /* track by track, or by row */
         size_t count, capacity;

@@ -38,8 +38,8 @@ typedef struct flow_count {
 static void found(void *user, report_flow_case what, const hd_flow_point *point, const hd_flow_point *other)
 {
     flow_count *count = user;
-    (void)other;
-    if (what == REPORT_FLOW_BACKWARD) count->fidelity->flows_backward++;
+    if (what == REPORT_FLOW_BACKWARD && !view_doubt_add(count->fidelity, VIEW_BACKWARD_FLOWS, point->row, other->row))
+        count->failed = true;
     if (what == REPORT_FLOW_UNBOUND && !view_doubt_add(count->fidelity, VIEW_UNBOUND_FLOWS, point->row, HD_NONE))
         count->failed = true;
 }

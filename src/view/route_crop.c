@@ -1,16 +1,16 @@
 /* route_crop.c - a piece of a trace as a download
  *
- * The cropped trace is written by the formats' own writers, which need a path: a folder of our own, which is gone
- * before the first byte is sent; the open file is the answer.
+ * The cropped trace is written by the formats' own writers, by way of /dev/fd, to a file without a name, which is the
+ * answer.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/temporary.h"
 #include "heddle/format.h"
 #include "pass/crop.h"
 #include "view/place.h"
@@ -22,39 +22,20 @@ enum { NAME_BYTES = 100 };
 
 static const char *const formats[] = {"heddle", "json", "json.gz", "pftrace", NULL};
 
-/* A folder that nobody else may look into. */
-static hd_status make_folder(char **out, hd_error *err)
+/* To a file that never has a name: so nothing is left on the disk when the server ends in the middle of it. */
+static hd_status write_nameless(int *out_fd, const hd_trace *trace, const char *format, hd_error *err)
 {
-    const char *parent = getenv("TMPDIR");
-    if (!parent || !*parent) parent = "/var/tmp";
-    *out = NULL;
-    if (asprintf(out, "%s/heddle-crop-XXXXXX", parent) < 0) {
-        *out = NULL;
-        return HD_NOMEM(err);
-    }
-    if (mkdtemp(*out)) return HD_OK;
-    int problem = errno;
-    free(*out);
-    *out = NULL;
-    return hd_error_set(err, HD_ERR_IO, parent, HD_OFFSET_NONE,
-                        "cannot make a temporary folder: %s; set TMPDIR to one with space", strerror(problem));
-}
-
-/* Write it, open it, and take its name away. */
-static hd_status write_nameless(int *out_fd, const hd_trace *trace, const char *extension, hd_error *err)
-{
-    char *folder, *path = NULL;
-    HD_TRY(make_folder(&folder, err));
-    hd_status status = asprintf(&path, "%s/crop.%s", folder, extension) < 0 ? HD_NOMEM(err) : HD_OK;
-    *out_fd = -1;
-    if (status == HD_OK) status = hd_trace_write(trace, path, NULL, err);
-    if (status == HD_OK) *out_fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (status == HD_OK && *out_fd < 0)
-        status = hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be opened again: %s", strerror(errno));
-    if (path) unlink(path);
-    rmdir(folder);
-    free(folder);
-    free(path);
+    char path[32];
+    hd_write_options options = {.gzip = strcmp(format, "json.gz") == 0};
+    options.format = strncmp(format, "json", 4) == 0 ? "chrome" : strcmp(format, "pftrace") == 0 ? "perfetto" : format;
+    HD_TRY(hd_temporary_nameless(out_fd, err));
+    snprintf(path, sizeof path, "/dev/fd/%d", *out_fd);
+    hd_status status = hd_trace_write(trace, path, &options, err);
+    if (status == HD_OK && lseek(*out_fd, 0, SEEK_SET) == 0) return HD_OK;
+    if (status == HD_OK)
+        status =
+            hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "cannot read what was written: %s", strerror(errno));
+    close(*out_fd);
     return status;
 }
 

@@ -76,7 +76,7 @@ static void put_flows(hd_json_out *json, const view_fidelity *fidelity)
     put_count(json, "count", fidelity->flow_points);
     put_count(json, "bound", fidelity->flow_points - unbound);
     put_count(json, "unbound", unbound);
-    put_count(json, "backward", fidelity->flows_backward);
+    put_count(json, "backward", fidelity->doubts[VIEW_BACKWARD_FLOWS].count);
     hd_json_put_text(json, "}");
 }
 
@@ -149,8 +149,8 @@ static void put_note(hd_json_out *json, const hd_trace *trace, view_doubt doubt,
 {
     char note[HD_NAME_BYTES + 200], name[HD_NAME_BYTES + 8], time[VIEW_DURATION_BYTES];
     hd_event partner = {0};
-    if (doubt == VIEW_ON_LANES || doubt == VIEW_BEFORE_LAUNCH) {
-        partner = event_at(trace, HD_KIND_SLICE, other);
+    if (doubt == VIEW_ON_LANES || doubt == VIEW_BEFORE_LAUNCH || doubt == VIEW_BACKWARD_FLOWS) {
+        partner = event_at(trace, doubt == VIEW_BACKWARD_FLOWS ? HD_KIND_FLOW : HD_KIND_SLICE, other);
         name_of(name, trace, partner.name);
     }
     switch (doubt) {
@@ -170,6 +170,10 @@ static void put_note(hd_json_out *json, const hd_trace *trace, view_doubt doubt,
     case VIEW_UNBOUND_FLOWS:
         snprintf(note, sizeof note, "no slice on its track %s it",
                  event->phase == 'f' && !(event->flags & HD_FLAG_BIND_ENCLOSING) ? "follows" : "is around");
+        break;
+    case VIEW_BACKWARD_FLOWS:
+        view_duration_text(time, between(event->start_ns, partner.start_ns));
+        snprintf(note, sizeof note, "ends %s before it starts", time);
         break;
     default: snprintf(note, sizeof note, "has no time"); break;
     }
@@ -209,7 +213,7 @@ static void put_event(hd_json_out *json, const view_scene *scene, view_doubt dou
 {
     const hd_trace *trace = view_scene_trace(scene);
     hd_kind kind = HD_KIND_SLICE;
-    if (doubt == VIEW_UNBOUND_FLOWS) kind = HD_KIND_FLOW;
+    if (doubt == VIEW_UNBOUND_FLOWS || doubt == VIEW_BACKWARD_FLOWS) kind = HD_KIND_FLOW;
     if (doubt == VIEW_NO_TIME) kind = (hd_kind)doubtful.other;
     hd_event event = event_at(trace, kind, doubtful.row);
     uint32_t track = HD_NONE;
@@ -242,7 +246,8 @@ static hd_status param_doubt(view_doubt *out, const view_request *request, hd_er
         if (strcmp(text, view_doubt_name(*out)) == 0) return HD_OK;
     }
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "parameter what must be on-lanes, before-launch, no-end, negative, unbound-flows or no-time");
+                        "parameter what must be on-lanes, before-launch, no-end, negative, unbound-flows, "
+                        "backward-flows or no-time");
 }
 
 hd_status view_route_fidelity_list(view_reply *reply, const view_request *request, hd_error *err)

@@ -1,7 +1,9 @@
 /* route_select.c - the table of a range of time, as JSON */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "heddle/names.h"
 #include "view/place.h"
 #include "view/queries.h"
 #include "view/routes_query.h"
@@ -25,10 +27,11 @@ typedef struct select_question {
     view_scene *scene;
     uint32_t *tracks;
     size_t track_count;
-    int64_t from, until;         /* what was asked for; of the whole: the span of the trace */
+    int64_t from, until;         /* what was asked for, as far as the trace reaches */
     int64_t all_from, all_until; /* what was asked for; of the whole: all of time */
     int64_t limit;
     unsigned sort;
+    bool up; /* the least first */
 } select_question;
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
@@ -37,7 +40,9 @@ typedef struct sort_key {
     double key;
     uint64_t count;
     const view_select_name *name;
-    hd_string text; /* by name only */
+    char *text; /* by name only: as it is shown */
+    size_t text_size;
+    bool up;
 } sort_key;
 
 static double key_of(const view_select_name *n, unsigned sort)
@@ -55,16 +60,48 @@ static double key_of(const view_select_name *n, unsigned sort)
     }
 }
 
+static int by_text(const sort_key *x, const sort_key *y)
+{
+    size_t size = x->text_size < y->text_size ? x->text_size : y->text_size;
+    int order = size ? memcmp(x->text, y->text, size) : 0;
+    return order ? order : (x->text_size > y->text_size) - (x->text_size < y->text_size);
+}
+
 static int by_key(const void *a, const void *b)
 {
     const sort_key *x = a, *y = b;
-    size_t size = x->text.size < y->text.size ? x->text.size : y->text.size;
-    if (x->key != y->key) return x->key > y->key ? -1 : 1;
-    int order = size ? memcmp(x->text.data, y->text.data, size) : 0;
-    if (order) return order;
-    if (x->text.size != y->text.size) return x->text.size < y->text.size ? -1 : 1;
+    int order = x->key != y->key ? (x->key < y->key ? -1 : 1) : by_text(x, y);
+    if (order) return x->up ? order : -order;
     if (x->count != y->count) return x->count > y->count ? -1 : 1;
     return (x->name->name > y->name->name) - (x->name->name < y->name->name);
+}
+
+static void free_keys(sort_key *keys, size_t count)
+{
+    for (size_t i = 0; keys && i < count; i++) free(keys[i].text);
+    free(keys);
+}
+
+/* NULL: no memory. */
+static sort_key *sorted_keys(const select_question *q, const view_selection *selection)
+{
+    sort_key *keys = malloc((selection->name_count + 1) * sizeof *keys);
+    if (!keys) return NULL;
+    for (size_t i = 0; i < selection->name_count; i++) {
+        const view_select_name *n = &selection->names[i];
+        keys[i] = (sort_key){.key = key_of(n, q->sort), .count = n->count, .name = n, .up = q->up};
+        if (q->sort != SORT_NAME) continue;
+        char text[HD_NAME_BYTES];
+        keys[i].text_size = hd_name_short(text, hd_name_plain(view_scene_text(q->scene, n->name)));
+        keys[i].text = malloc(keys[i].text_size + 1);
+        if (!keys[i].text) {
+            free_keys(keys, i);
+            return NULL;
+        }
+        memcpy(keys[i].text, text, keys[i].text_size);
+    }
+    qsort(keys, selection->name_count, sizeof *keys, by_key);
+    return keys;
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
@@ -93,14 +130,8 @@ static void put_name(hd_json_out *json, const select_question *q, const view_sel
 
 static hd_status put_table(hd_json_out *json, const select_question *q, const view_selection *selection, hd_error *err)
 {
-    sort_key *keys = malloc((selection->name_count + 1) * sizeof *keys);
+    sort_key *keys = sorted_keys(q, selection);
     if (!keys) return HD_NOMEM(err);
-    for (size_t i = 0; i < selection->name_count; i++) {
-        const view_select_name *n = &selection->names[i];
-        keys[i] = (sort_key){.key = key_of(n, q->sort), .count = n->count, .name = n};
-        if (q->sort == SORT_NAME) keys[i].text = view_scene_text(q->scene, n->name);
-    }
-    qsort(keys, selection->name_count, sizeof *keys, by_key);
     view_json_key(json, "table");
     hd_json_put_text(json, "[");
     for (size_t i = 0; i < selection->name_count && i < (size_t)q->limit; i++) {
@@ -108,7 +139,7 @@ static hd_status put_table(hd_json_out *json, const select_question *q, const vi
         put_name(json, q, keys[i].name);
     }
     hd_json_put_text(json, "]");
-    free(keys);
+    free_keys(keys, selection->name_count);
     return HD_OK;
 }
 
@@ -165,6 +196,8 @@ static hd_status answer(view_reply *reply, const view_request *request, const se
         view_select_union(&selection, q->scene, q->tracks, q->track_count, q->from, q->until, 0, request->gone, err);
     int64_t span = view_length(q->from, q->until);
     hd_json_put_text(json, "{");
+    view_json_time(json, "from", q->scene, q->from);
+    view_json_time(json, "until", q->scene, q->until);
     view_json_int(json, "span", span);
     view_json_int(json, "busy", selection.busy_ns);
     view_json_int(json, "idle", span - selection.busy_ns);
@@ -181,15 +214,20 @@ static hd_status answer(view_reply *reply, const view_request *request, const se
 hd_status view_route_select(view_reply *reply, const view_request *request, hd_error *err)
 {
     static const char *const sorts[] = {"total", "count", "mean", "p50", "p99", "min", "max", "self", "name", NULL};
+    static const char *const orders[] = {"usual", "up", "down", NULL};
+    enum { ORDER_USUAL, ORDER_UP };
     select_question q = {0};
+    unsigned order;
     HD_TRY(view_param_scene(&q.scene, reply, request, err));
     HD_TRY(view_param_range(&q.all_from, &q.all_until, request, q.scene, err));
     int64_t start = view_scene_start(q.scene), span = view_scene_span(q.scene);
-    q.from = view_param_text(request, "from") ? q.all_from : start;
-    q.until = view_param_text(request, "until") ? q.all_until : start > INT64_MAX - span ? INT64_MAX : start + span;
-    if (q.from > q.until) q.from = q.until; /* the half that was asked for lies outside of the trace */
+    int64_t end = start > INT64_MAX - span ? INT64_MAX : start + span;
+    q.from = q.all_from < start ? start : q.all_from > end ? end : q.all_from;
+    q.until = q.all_until < q.from ? q.from : q.all_until > end ? end : q.all_until;
     HD_TRY(view_param_int_or(&q.limit, request, "limit", 0, MOST_NAMES, LIMIT_NAMES, err));
     HD_TRY(view_param_word(&q.sort, request, "sort", sorts, err));
+    HD_TRY(view_param_word(&order, request, "order", orders, err));
+    q.up = order == ORDER_UP || (order == ORDER_USUAL && q.sort == SORT_NAME);
     HD_TRY(view_param_tracks(&q.tracks, &q.track_count, reply, request, q.scene, err));
     view_queries *queries = view_scene_queries(q.scene);
     pthread_mutex_lock(&queries->lock_select); /* each uses all cores, and 8 bytes an event */

@@ -2,6 +2,7 @@
  *
  * Step    on one row of a track, or on all: by start, the longer first, then by row, so that events at one time are
  * gone through one by one when `row` says at which of them one stands. Counters: from sample to sample.
+ * Longest the longest slice that touches a column of a tile: what an aggregate is about.
  * Snap    starts and ends of slices of the tracks that are given. Both cost O(log n) a row.
  */
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 enum { READ = 32, SNAP_TRACKS = 4096, SNAP_ROWS = 65536 };
 
-typedef enum step_go { GO_NEXT, GO_PREVIOUS, GO_FIRST, GO_LAST } step_go;
+typedef enum step_go { GO_NEXT, GO_PREVIOUS, GO_FIRST, GO_LAST, GO_LONGEST } step_go;
 
 /* Where to step from. */
 typedef struct stepper {
@@ -21,6 +22,8 @@ typedef struct stepper {
     step_go go;
     bool has_slice; /* `from` is the slice itself, else only its start counts */
     view_slice from;
+    unsigned z; /* of the longest */
+    int64_t column;
     bool found;
     view_place best;
 } stepper;
@@ -73,9 +76,26 @@ static void previous_on_row(stepper *s, const view_row *row, uint32_t depth)
     offer(s, depth, end - 1, &slices[0]);
 }
 
+/* Of equals the first that is met: the earliest of the uppermost row. */
+static void longest_on_row(stepper *s, const view_row *row, uint32_t depth)
+{
+    view_slice slice;
+    uint64_t at;
+    if (!view_row_longest(&slice, &at, row, s->trace, s->z, s->column)) return;
+    if (s->found &&
+        view_length(slice.start_ns, slice.end_ns) <= view_length(s->best.slice.start_ns, s->best.slice.end_ns))
+        return;
+    s->best = (view_place){.track = s->best.track, .depth = depth, .at = at, .slice = slice};
+    s->found = true;
+}
+
 static void step_on_row(stepper *s, const view_row *row, uint32_t depth)
 {
     if (row->count == 0) return;
+    if (s->go == GO_LONGEST) {
+        longest_on_row(s, row, depth);
+        return;
+    }
     if (s->go == GO_NEXT || s->go == GO_FIRST)
         next_on_row(s, row, depth);
     else
@@ -118,15 +138,15 @@ static void step_on_series(stepper *s, const view_series *series, uint32_t depth
 
 static hd_status go_of(step_go *out, const view_request *request, hd_error *err)
 {
-    static const char *const names[] = {"next", "previous", "first", "last"};
+    static const char *const names[] = {"next", "previous", "first", "last", "longest"};
     const char *go = view_param_text(request, "go");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (strcmp(go ? go : "next", names[i]) != 0) continue;
         *out = (step_go)i;
         return HD_OK;
     }
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "go: '%.40s' is none of next, previous, first and last", go);
+                        "go: '%.40s' is none of next, previous, first, last and longest", go);
 }
 
 static hd_status read_stepper(stepper *out, int64_t *out_depth, const view_request *request, const view_scene *scene,
@@ -138,6 +158,12 @@ static hd_status read_stepper(stepper *out, int64_t *out_depth, const view_reque
     HD_TRY(go_of(&out->go, request, err));
     HD_TRY(view_param_int_or(out_depth, request, "depth", 0, UINT32_MAX - 1, -1, err));
     HD_TRY(view_param_int_or(&row, request, "row", 0, UINT32_MAX - 1, -1, err));
+    if (out->go == GO_LONGEST) {
+        int64_t z;
+        HD_TRY(view_param_int(&z, request, "z", 0, VIEW_ZOOM_MAX, err));
+        HD_TRY(view_param_int(&out->column, request, "column", INT64_MIN, INT64_MAX, err));
+        out->z = (unsigned)z;
+    }
     bool needs_time = out->go == GO_NEXT || out->go == GO_PREVIOUS;
     out->best.track = (uint32_t)track;
     if (!needs_time) return HD_OK;
@@ -160,6 +186,9 @@ hd_status view_route_step(view_reply *reply, const view_request *request, hd_err
     const view_track *track = view_scene_track(scene, s.best.track);
     HD_TRY(view_need_ready(reply, track, err));
     if (track->kind == VIEW_COUNTER) {
+        if (s.go == GO_LONGEST)
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                                "go=longest: track %u is a counter, its samples have no length", track->id);
         for (uint32_t i = 0; i < track->series_count; i++) {
             if (depth < 0 || (uint32_t)depth == i) step_on_series(&s, &track->series[i], i);
         }

@@ -70,22 +70,53 @@ static void put_series(hd_json_out *json, const view_scene *scene, const view_tr
     hd_json_put_text(json, "]");
 }
 
-static void put_extent(hd_json_out *json, const view_scene *scene, const view_track *track, bool ready)
+/* What stands below a section: all events of the trace, and the time from the first to the last. */
+typedef struct section_sum {
+    uint64_t events;
+    int64_t start_ns, end_ns;
+} section_sum;
+
+static void add_to_section(section_sum *sum, uint64_t events, int64_t start_ns, int64_t end_ns)
 {
-    bool slices = track->kind == VIEW_SLICES;
+    sum->events += events;
+    if (start_ns == HD_NO_TIME) return;
+    if (sum->start_ns == HD_NO_TIME || start_ns < sum->start_ns) sum->start_ns = start_ns;
+    if (sum->end_ns == HD_NO_TIME || end_ns > sum->end_ns) sum->end_ns = end_ns;
+}
+
+/* [count], malloc'ed; of tracks that are no sections unused. A parent has a smaller id than what stands below it. */
+static section_sum *sum_sections(const view_scene *scene, uint32_t count)
+{
+    section_sum *sums = malloc(((size_t)count + 1) * sizeof *sums);
+    for (uint32_t i = 0; sums && i < count; i++) sums[i] = (section_sum){.start_ns = HD_NO_TIME, .end_ns = HD_NO_TIME};
+    for (uint32_t i = count; sums && i-- > 0;) {
+        const view_track *track = view_scene_track(scene, i);
+        if (track->kind != VIEW_SECTION && !track->derived)
+            add_to_section(&sums[i], track->event_count, track->start_ns, track->end_ns);
+        if (track->parent < i) add_to_section(&sums[track->parent], sums[i].events, sums[i].start_ns, sums[i].end_ns);
+        if (track->kind == VIEW_SECTION && track->derived) /* what it shows stands in other sections, too */
+            add_to_section(&sums[i], track->event_count, track->start_ns, track->end_ns);
+    }
+    return sums;
+}
+
+static void put_extent(hd_json_out *json, const view_scene *scene, const view_track *track, const section_sum *sum,
+                       bool ready)
+{
+    bool slices = track->kind == VIEW_SLICES, section = track->kind == VIEW_SECTION;
     view_json_int(json, "rows", ready && slices ? (int64_t)track->rows.count : 0);
     put_flag(json, "exact", ready);
-    view_json_int(json, "events", (int64_t)track->event_count);
+    view_json_int(json, "events", (int64_t)(section ? sum->events : track->event_count));
     view_json_int(json, "on_lanes", ready ? (int64_t)track->on_lanes : 0);
-    view_json_time(json, "start", scene, track->start_ns);
-    view_json_time(json, "end", scene, track->end_ns);
+    view_json_time(json, "start", scene, section ? sum->start_ns : track->start_ns);
+    view_json_time(json, "end", scene, section ? sum->end_ns : track->end_ns);
     view_json_int(json, "busy", track->busy_ns == HD_NO_TIME ? 0 : track->busy_ns);
     if (!track->derived && track->kind != VIEW_SECTION) put_string(json, "events_kind", hd_kind_name(track->events));
 }
 
-static void put_track(hd_json_out *json, const view_scene *scene, const view_track *track)
+static void put_track(hd_json_out *json, const view_scene *scene, const view_track *track, const section_sum *sum)
 {
-    bool ready = atomic_load_explicit(&track->ready, memory_order_acquire);
+    bool ready = atomic_load_explicit(&track->ready, memory_order_acquire) >= (track->kind == VIEW_SECTION ? 2 : 1);
     hd_json_put_text(json, "{");
     view_json_int(json, "id", track->id);
     view_json_key(json, "parent");
@@ -96,13 +127,13 @@ static void put_track(hd_json_out *json, const view_scene *scene, const view_tra
     put_string(json, "kind", kind_text(track->kind));
     put_string(json, "role", track->role);
     view_json_text(json, "name", (hd_string){track->name, track->name_size});
-    if (track->detail) put_string(json, "detail", track->detail);
+    if ((track->derived || ready) && track->detail) put_string(json, "detail", track->detail);
     if (track->derived) put_flag(json, "derived", true);
     put_source(json, view_scene_trace(scene), track);
     put_known(json, "rank", track->rank);
     put_known(json, "device", track->device);
     put_known(json, "stream", track->stream);
-    put_extent(json, scene, track, ready);
+    put_extent(json, scene, track, sum, ready);
     if (track->kind == VIEW_COUNTER && ready) put_series(json, scene, track);
     put_flag(json, "collapsed", track->collapsed);
     hd_json_put_text(json, "}");
@@ -116,7 +147,12 @@ hd_status view_route_tracks(view_reply *reply, const view_request *request, hd_e
     uint32_t revision = view_scene_revision(scene); /* first: what comes later has a higher one */
     uint32_t count = view_scene_track_count(scene);
     uint32_t *order = malloc(((size_t)count + 1) * sizeof *order);
-    if (!order) return HD_NOMEM(err);
+    section_sum *sums = sum_sections(scene, count);
+    if (!order || !sums) {
+        free(order);
+        free(sums);
+        return HD_NOMEM(err);
+    }
     count = view_scene_order(scene, order, count);
     hd_json_put_text(json, "{");
     view_json_int(json, "revision", revision);
@@ -124,9 +160,10 @@ hd_status view_route_tracks(view_reply *reply, const view_request *request, hd_e
     hd_json_put_text(json, ", \"tracks\": [");
     for (uint32_t i = 0; i < count; i++) {
         hd_json_put_text(json, i ? ",\n" : "\n");
-        put_track(json, scene, view_scene_track(scene, order[i]));
+        put_track(json, scene, view_scene_track(scene, order[i]), &sums[order[i]]);
     }
     hd_json_put_text(json, "]}");
     free(order);
+    free(sums);
     return json->failed ? HD_NOMEM(err) : HD_OK;
 }

@@ -55,6 +55,10 @@ size_t view_row_read(view_slice *out, const view_row *row, const hd_trace *trace
 uint64_t view_row_find(const view_row *row, const hd_trace *trace, int64_t time_ns);
 /* Exact ns that slices cover of [from, until). */
 int64_t view_row_busy(const view_row *row, const hd_trace *trace, int64_t from_ns, int64_t until_ns);
+/* The longest slice that touches a column of 2^z ns (as of a tile, relative to the zero of view_row_index), of equals
+ * the first, and its position. O(log n). false: none touches it. */
+bool view_row_longest(view_slice *out, uint64_t *out_at, const view_row *row, const hd_trace *trace, unsigned z,
+                      int64_t column);
 /* Bytes of memory that the row keeps. */
 size_t view_row_bytes(const view_row *row);
 
@@ -63,8 +67,8 @@ size_t view_row_bytes(const view_row *row);
  * Rows are as many as it takes. Errors: ARGUMENT (the order), MEMORY. */
 hd_status view_rows_lay_out(view_rows *out, uint64_t *out_moved, const view_slice *slices, uint64_t count,
                             hd_error *err);
-/* The union of some rows as one: slices that touch or overlap are one, with name and row of the longest of them.
- * SEVERAL where none of them is as long as all. Errors: MEMORY. */
+/* The union of some rows as one: slices that overlap are one, with name and row of the longest event among them.
+ * SEVERAL where none is as long as all. Errors: MEMORY. */
 hd_status view_rows_union(view_row *out, const view_row *const *rows, size_t count, const hd_trace *trace,
                           hd_error *err);
 

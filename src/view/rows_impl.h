@@ -46,6 +46,7 @@ typedef struct view_row_data {
     uint32_t *rows;     /* in the table of `kind`, in start order; NULL: slices */
     view_slice *slices; /* NULL: rows */
     hd_kind kind;
+    bool is_of_table;    /* of slices: their rows are those of the table of `kind` */
     int64_t open_end_ns; /* where slices that never end do so */
     int64_t zero_ns;
     uint64_t count;

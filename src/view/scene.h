@@ -53,10 +53,12 @@ typedef struct view_track {
     _Atomic(uint64_t) event_count, untimed_count, on_lanes; /* untimed: events without a time, which are not drawn */
     _Atomic(int64_t) start_ns, end_ns, busy_ns;             /* HD_NO_TIME: no events, not known yet */
     view_rows rows;                                         /* VIEW_SLICES, once ready: by depth */
-    view_row summary;    /* once ready: the union of all rows; of a section see view_scene_summary */
+    view_row summary;    /* once ready: the union of all rows, of a stream with works: of these; of a section see
+                            view_scene_summary */
     view_series *series; /* VIEW_COUNTER */
     uint32_t series_count;
-    _Atomic(int) ready; /* set with release order when rows, series and summary may be read */
+    _Atomic(int) ready; /* set with release order when rows, series and summary may be read; a section's are 1 at first,
+                           2 with summary and busy_ns */
 } view_track;
 
 typedef struct view_scene view_scene;

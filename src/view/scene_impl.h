@@ -87,6 +87,9 @@ void scene_free_lanes(scene_lane *lanes, const view_scene *scene);
 /* scene_layout.c: rows of a track, which become ready. Takes lane->rows. */
 hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *lane, hd_error *err);
 
+/* scene_summary.c: the summaries of all sections, of which busy_ns comes; once devices are known. */
+hd_status scene_sum_up_sections(view_scene *scene, const atomic_bool *stop, hd_error *err);
+
 /* scene_async.c, scene_counters.c */
 hd_status scene_add_async(view_scene *scene, hd_error *err);
 hd_status scene_add_counters(view_scene *scene, hd_error *err);

@@ -1,8 +1,15 @@
-/* scene_layout.c - the events of a lane, put into start order and onto rows */
+/* scene_layout.c - the events of a lane, put into start order and onto rows
+ *
+ * The summary of a stream on which works run is the union of these alone, as that of a device: annotations and waits
+ * that are shown there cover what is idle.
+ */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/vector.h"
+#include "heddle/launches.h"
+#include "trace/launches_impl.h"
 #include "view/scene_impl.h"
 
 typedef struct placed_row {
@@ -127,28 +134,106 @@ static hd_status make_rows(view_rows *out, lane_layout *l, hd_error *err)
     return HD_OK;
 }
 
-static hd_status index_rows(view_scene *scene, view_track *track, uint64_t crossing, hd_error *err)
+/* ---- works of a stream ------------------------------------------------------------------------------------------- */
+
+typedef struct role_memo {
+    struct {
+        uint32_t category, name;
+        bool is_work, is_known;
+    } places[1024];
+} role_memo;
+
+static bool is_work(role_memo *memo, const hd_trace *trace, uint32_t category, uint32_t name)
 {
-    view_rows *rows = &track->rows;
-    for (uint32_t i = 0; i < rows->count; i++)
-        HD_TRY(view_row_index(&rows->rows[i], scene->trace, scene->start_ns, err));
+    uint32_t at = (category * 0x9E3779B1u ^ name * 0x85EBCA6Bu) >> 22;
+    if (!memo->places[at].is_known || memo->places[at].category != category || memo->places[at].name != name) {
+        hd_string text = hd_trace_string(trace, category);
+        hd_role role = hd_role_of(text, hd_trace_string(trace, name));
+        memo->places[at].category = category;
+        memo->places[at].name = name;
+        memo->places[at].is_work = hd_role_is_work(role) || (role == HD_ROLE_OTHER && hd_role_is_unsaid(text));
+        memo->places[at].is_known = true;
+    }
+    return memo->places[at].is_work;
+}
+
+/* *out: a lane with the works of a stream among its events, in the same order; without rows if there is none, or
+ * nothing else. out->events.rows is malloc'ed. */
+static hd_status pick_works(lane_layout *out, const lane_layout *l, const view_track *track, hd_error *err)
+{
+    uint64_t count = 0;
+    *out = (lane_layout){.trace = l->trace, .events = l->events, .start_ns = HD_NO_TIME, .end_ns = HD_NO_TIME};
+    out->events.rows = NULL;
+    out->events.count = 0;
+    if (track->events != HD_KIND_SLICE || strcmp(track->role, "stream") != 0 || l->events.count == 0) return HD_OK;
+    uint32_t *rows = malloc((size_t)l->events.count * sizeof *rows);
+    role_memo *memo = calloc(1, sizeof *memo);
+    row_reader reader = row_reader_of(&l->events, l->trace);
+    for (uint64_t i = 0; rows && memo && i < l->events.count; i++) {
+        uint32_t within;
+        const hd_block *block = row_reader_block(&reader, l->events.rows[i], &within);
+        if (is_work(memo, l->trace, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], within),
+                    (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], within)))
+            rows[count++] = l->events.rows[i];
+    }
+    bool fine = rows && memo;
+    free(memo);
+    if (!fine || count == 0 || count == l->events.count) {
+        free(rows);
+        return fine ? HD_OK : HD_NOMEM(err);
+    }
+    out->events.rows = rows;
+    out->events.count = count;
+    return HD_OK;
+}
+
+/* ---- the summary ------------------------------------------------------------------------------------------------- */
+
+static hd_status sum_up(view_row *out, view_scene *scene, const view_rows *rows, uint64_t crossing, hd_error *err)
+{
     if (rows->count == 0) return HD_OK;
     if (crossing == 0) { /* all others stand below slices of the first */
-        track->summary = view_row_share(&rows->rows[0]);
+        *out = view_row_share(&rows->rows[0]);
         return HD_OK;
     }
     const view_row **list = malloc(rows->count * sizeof *list);
     if (!list) return HD_NOMEM(err);
     for (uint32_t i = 0; i < rows->count; i++) list[i] = &rows->rows[i];
-    hd_status status = view_rows_union(&track->summary, list, rows->count, scene->trace, err);
+    hd_status status = view_rows_union(out, list, rows->count, scene->trace, err);
     free(list);
     HD_TRY(status);
-    return view_row_index(&track->summary, scene->trace, scene->start_ns, err);
+    return view_row_index(out, scene->trace, scene->start_ns, err);
+}
+
+static hd_status sum_up_works(view_track *track, view_scene *scene, lane_layout *works, hd_error *err)
+{
+    static const char detail[] = "busy is what its kernels, copies and sets cover; annotations and waits are not work";
+    view_rows rows = {0};
+    hd_status status = place_rows(works, err);
+    if (status == HD_OK) status = make_rows(&rows, works, err);
+    if (status == HD_OK && works->crossing == 0)
+        status = view_row_index(&rows.rows[0], scene->trace, scene->start_ns, err);
+    if (status == HD_OK) status = sum_up(&track->summary, scene, &rows, works->crossing, err);
+    view_rows_deinit(&rows);
+    track->detail = strdup(detail);
+    return status == HD_OK && !track->detail ? HD_NOMEM(err) : status;
+}
+
+/* Rows with what a tile needs, and the summary. */
+static hd_status finish_rows(view_scene *scene, view_track *track, lane_layout *l, lane_layout *works, hd_error *err)
+{
+    HD_TRY(make_rows(&track->rows, l, err));
+    for (uint32_t i = 0; i < track->rows.count; i++)
+        HD_TRY(view_row_index(&track->rows.rows[i], scene->trace, scene->start_ns, err));
+    if (works->events.count == 0) return sum_up(&track->summary, scene, &track->rows, l->crossing, err);
+    HD_TRY(sum_up_works(track, scene, works, err));
+    l->busy_ns = works->busy_ns;
+    return HD_OK;
 }
 
 hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *lane, hd_error *err)
 {
-    lane_layout l = {.trace = scene->trace};
+    lane_layout l = {.trace = scene->trace}, works = {0};
     l.events = (view_row_data){.rows = lane->rows, .count = lane->count, .kind = track->events};
     l.events.open_end_ns = hd_trace_facts_of(scene->trace)->end_ns;
     l.start_ns = l.end_ns = HD_NO_TIME;
@@ -158,10 +243,10 @@ hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *l
         status = sort_rows(&l, err);
         if (status == HD_OK) status = place_rows(&l, err);
     }
+    if (status == HD_OK) status = pick_works(&works, &l, track, err);
     free(lane->rows);
     lane->rows = NULL;
-    if (status == HD_OK) status = make_rows(&track->rows, &l, err);
-    if (status == HD_OK) status = index_rows(scene, track, l.crossing, err);
+    if (status == HD_OK) status = finish_rows(scene, track, &l, &works, err);
     if (status == HD_OK) {
         track->event_count = lane->count;
         track->untimed_count = lane->untimed;
@@ -172,6 +257,9 @@ hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *l
         atomic_store_explicit(&track->ready, 1, memory_order_release);
     }
     forget(&l);
+    forget(&works);
     free(l.rows);
+    free(works.rows);
+    free(works.events.rows);
     return status;
 }

@@ -190,6 +190,11 @@ static hd_status derive_device(const scene_worker *w, hd_error *err)
     return status;
 }
 
+static hd_status sum_up_sections(const scene_worker *w, hd_error *err)
+{
+    return scene_sum_up_sections(w->scene, w->stop, err);
+}
+
 static hd_status derive_steps(const scene_worker *w, hd_error *err)
 {
     return run_derived(w, view_derive_steps, err);
@@ -236,6 +241,7 @@ static const scene_step steps[] = {
     {"finding launches", find_launches, false},
     {"counting what is shown", find_fidelity, true},
     {"adding up what devices do", derive_device, false},
+    {"adding up sections", sum_up_sections, false},
     {"finding steps", derive_steps, false},
     {"projecting ops onto devices", derive_ops, false},
     {"measuring launches", derive_launches, false},

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -268,7 +269,33 @@ static void test_otf2_read__a_folder_is_read_by_its_one_archive(void **state)
     snprintf(other, sizeof other, "%s/traces", a.folder);
     assert_int_equal(hd_trace_read(&trace, other, NULL, &err), HD_ERR_FORMAT);
     assert_non_null(strstr(err.message, "no *.otf2"));
+    assert_non_null(strstr(err.message, "no file that is named as a trace"));
     archive_remove(&a);
+}
+
+static void test_otf2_read__a_folder_of_other_traces_says_what_to_name(void **state)
+{
+    static const char *const names[] = {"rank1.json.gz", "rank0.json.gz", "notes.md", ".hidden.json"};
+    char folder[] = "/tmp/heddle-folder-XXXXXX", path[96];
+    hd_trace *trace;
+    hd_error err = {0};
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fclose(file);
+    }
+    assert_int_equal(hd_trace_read(&trace, folder, NULL, &err), HD_ERR_FORMAT);
+    assert_non_null(strstr(err.message, "2 of its files are named as traces, as rank0.json.gz"));
+    snprintf(path, sizeof path, "name them, as %s/*.json.gz", folder);
+    assert_non_null(strstr(err.message, path));
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    rmdir(folder);
 }
 
 static void test_otf2_read__arguments_can_be_left_out(void **state)
@@ -379,6 +406,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_otf2_read__ticks_become_nanoseconds_without_rounding_errors),
         cmocka_unit_test(test_otf2_read__clock_offsets_are_interpolated),
         cmocka_unit_test(test_otf2_read__a_folder_is_read_by_its_one_archive),
+        cmocka_unit_test(test_otf2_read__a_folder_of_other_traces_says_what_to_name),
         cmocka_unit_test(test_otf2_read__arguments_can_be_left_out),
         cmocka_unit_test(test_otf2_read__attributes_of_our_writer_get_their_types_back),
         cmocka_unit_test(test_otf2_read__more_sets_of_attributes_than_shapes_are_kept_as_json),

@@ -179,6 +179,52 @@ static void test_derive__the_section_of_a_device_is_as_busy_as_its_work(void **s
     view_scene_free(scene);
 }
 
+static const view_track *stream_of(const view_scene *scene, int64_t stream)
+{
+    for (uint32_t i = 0; i < view_scene_track_count(scene); i++) {
+        const view_track *track = view_scene_track(scene, i);
+        if (strcmp(track->role, "stream") == 0 && track->stream == stream && !track->derived) return track;
+    }
+    fail_msg("no stream %d", (int)stream);
+    return NULL;
+}
+
+static void test_derive__a_stream_is_as_busy_as_its_work(void **state)
+{
+    hd_json_out text = {0};
+    (void)state;
+    add_gpu(&text);
+    add_event(&text, "gpu_user_annotation", "ProfilerStep#1", STREAM7, 29, 60, "\"device\":0,\"stream\":7");
+    add_event(&text, "cuda_sync", "Stream Wait Event", STREAM7, 100, 20, "\"device\":0,\"stream\":7");
+    add_event(&text, "kernel", "beside", STREAM7, 35, 10, ON7(9)); /* overlaps gemm and splitk */
+    view_scene *scene = scene_of(&text);
+    const view_track *stream = stream_of(scene, 7);
+    view_slice slice;
+    int64_t start = view_scene_start(scene);
+    assert_int_equal(stream->event_count, 8);
+    assert_int_equal(stream->busy_ns, 40000); /* 30-50, 60-70, 130-140 */
+    assert_int_equal(view_row_busy(&stream->summary, view_scene_trace(scene), start, start + 200000), 40000);
+    assert_int_equal(stream->summary.count, 4);
+    assert_int_equal(view_row_read(&slice, &stream->summary, view_scene_trace(scene), 0, 1), 1);
+    assert_int_equal(slice.end_ns - slice.start_ns, 20000);
+    assert_non_null(strstr(stream->detail, "annotations"));
+    assert_null(stream_of(scene, 20)->detail);
+    assert_int_equal(stream_of(scene, 20)->busy_ns, 20000);
+    view_scene_free(scene);
+}
+
+static void test_derive__a_stream_of_annotations_alone_shows_them(void **state)
+{
+    hd_json_out text = {0};
+    (void)state;
+    add_gpu(&text);
+    add_event(&text, "gpu_user_annotation", "step", "\"pid\":0,\"tid\":9", 29, 60, "\"device\":0,\"stream\":9");
+    view_scene *scene = scene_of(&text);
+    assert_int_equal(stream_of(scene, 9)->busy_ns, 60000);
+    assert_int_equal(stream_of(scene, 9)->summary.count, 1);
+    view_scene_free(scene);
+}
+
 static void test_derive__ops_and_scopes_are_projected_stream_by_stream(void **state)
 {
     (void)state;
@@ -329,6 +375,8 @@ int main(void)
         cmocka_unit_test(test_derive__steps_stand_on_the_cpu_and_on_the_device),
         cmocka_unit_test(test_derive__the_profilers_own_steps_on_the_device_come_first),
         cmocka_unit_test(test_derive__the_section_of_a_device_is_as_busy_as_its_work),
+        cmocka_unit_test(test_derive__a_stream_is_as_busy_as_its_work),
+        cmocka_unit_test(test_derive__a_stream_of_annotations_alone_shows_them),
         cmocka_unit_test(test_derive__ops_and_scopes_are_projected_stream_by_stream),
         cmocka_unit_test(test_derive__works_of_one_op_that_another_interrupts_are_two_slices),
         cmocka_unit_test(test_derive__latency_is_from_launch_to_start),

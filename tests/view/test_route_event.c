@@ -37,6 +37,27 @@ static void test_event__a_kernel_has_its_arguments_launch_and_stack(void **state
     maker_close(&m);
 }
 
+static void test_event__frames_of_the_event_itself_are_its_stack(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":9,\"sf\":7},"
+                   "{\"ph\":\"X\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":20,\"dur\":9,"
+                   "\"stack\":[\"main\", \"a \\\"b\\\"\",\"m.py(4): f\"]},"
+                   "{\"ph\":\"X\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":40,\"dur\":9,\"stack\":[1,\"x\"]}],"
+                   "\"stackFrames\":{\"7\":{\"name\":\"leaf\",\"parent\":\"6\"},\"6\":{\"name\":\"root\"}}}");
+    const char *answer = maker_ask(&m, view_route_event, "kind=slice&row=0");
+    has(answer, "\"members\":{\"sf\":7}");
+    has(answer,
+        "\"stack\":[{\"name\":\"root\",\"kind\":\"\"},{\"name\":\"leaf\",\"kind\":\"\"}],\"stack_from\":\"sf\"");
+    answer = maker_ask(&m, view_route_event, "kind=slice&row=1");
+    has(answer, "\"stack\":[{\"name\":\"main\",\"kind\":\"\"},{\"name\":\"a \\\"b\\\"\",\"kind\":\"\"},"
+                "{\"name\":\"m.py(4): f\",\"kind\":\"\",\"file\":\"m.py\",\"line\":4}],\"stack_from\":\"stack\"");
+    has(answer, "\"source\":\"m.py:4\"");
+    has(maker_ask(&m, view_route_event, "kind=slice&row=2"), "\"stack_from\":\"slices\"");
+    maker_close(&m);
+}
+
 static void test_event__a_launch_has_its_works_and_its_parent(void **state)
 {
     maker m;
@@ -101,6 +122,54 @@ static void test_step__every_event_of_random_tracks_is_met_once_in_order(void **
     free(text);
 }
 
+/* The longest duration that touches a column, worked out slice by slice. */
+static int64_t longest_in(const view_slice *slices, size_t count, int64_t from, int64_t until)
+{
+    int64_t longest = -1;
+    for (size_t i = 0; i < count; i++) {
+        const view_slice *s = &slices[i];
+        bool touches = s->start_ns < until && (s->end_ns > from || (s->start_ns >= from && s->end_ns == s->start_ns));
+        if (touches && s->end_ns - s->start_ns > longest) longest = s->end_ns - s->start_ns;
+    }
+    return longest;
+}
+
+static void test_step__the_longest_of_a_column_is_that_of_all_rows(void **state)
+{
+    uint64_t seed = 4;
+    char query[128];
+    (void)state;
+    random_shape shape = {.events = 3000, .threads = 1, .names = 4, .span = 9000, .longest = 40};
+    char *text = random_text(&seed, shape);
+    maker m;
+    maker_open(&m, text);
+    for (uint32_t t = 0; t < view_scene_track_count(m.scene); t++) {
+        const view_track *track = view_scene_track(m.scene, t);
+        if (track->kind != VIEW_SLICES || track->derived) continue;
+        size_t count;
+        view_slice *slices = slices_of(m.scene, t, &count);
+        for (unsigned z = 8; z < 24; z++) {
+            for (int n = 0; n < 20; n++) {
+                const view_slice *s = &slices[random_next(&seed) % count];
+                int64_t column = (s->start_ns - view_scene_start(m.scene)) >> z;
+                int64_t from = view_scene_start(m.scene) + (int64_t)((uint64_t)column << z);
+                snprintf(query, sizeof query, "track=%u&go=longest&z=%u&column=%lld", t, z, (long long)column);
+                assert_int_equal(number_of(maker_ask(&m, view_route_step, query), "duration"),
+                                 longest_in(slices, count, from, from + ((int64_t)1 << z)));
+            }
+        }
+        snprintf(query, sizeof query, "track=%u&go=longest&z=10&column=-9000000000000000000", t);
+        assert_string_equal(maker_ask(&m, view_route_step, query), "{}");
+        snprintf(query, sizeof query, "track=%u&go=longest&z=55&column=0", t);
+        assert_null(maker_ask(&m, view_route_step, query));
+        snprintf(query, sizeof query, "track=%u&go=longest&column=0", t);
+        assert_null(maker_ask(&m, view_route_step, query));
+        free(slices);
+    }
+    maker_close(&m);
+    free(text);
+}
+
 static void test_snap__the_nearest_edge_within_reach(void **state)
 {
     maker m;
@@ -150,9 +219,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_event__a_kernel_has_its_arguments_launch_and_stack),
+        cmocka_unit_test(test_event__frames_of_the_event_itself_are_its_stack),
         cmocka_unit_test(test_event__a_launch_has_its_works_and_its_parent),
         cmocka_unit_test(test_flows__lines_of_launches_and_flows_are_counted_and_limited),
         cmocka_unit_test(test_step__every_event_of_random_tracks_is_met_once_in_order),
+        cmocka_unit_test(test_step__the_longest_of_a_column_is_that_of_all_rows),
         cmocka_unit_test(test_snap__the_nearest_edge_within_reach),
         cmocka_unit_test(test_flame__gpu_time_stands_under_its_stack_and_is_kept),
         cmocka_unit_test(test_crop__a_piece_is_a_file_without_a_name_on_disk),

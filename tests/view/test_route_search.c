@@ -335,6 +335,53 @@ static void test_search__the_index_of_names_says_what_a_walk_says(void **state)
     }
 }
 
+/* More names than are told one by one: the ranges have all of them, and no other. */
+static void test_search__ranges_of_names_have_all_that_match(void **state)
+{
+    (void)state;
+    enum { NAMES = 4000, TOLD = 1000 };
+    hd_json_out text = {0};
+    char line[160];
+    uint64_t seed = 6;
+    hd_json_put_text(&text, "[");
+    for (unsigned i = 0; i < NAMES; i++) {
+        snprintf(line, sizeof line, "%s{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%u,\"dur\":1,\"name\":\"%s %u\"}",
+                 i ? "," : "", 2 * i, random_next(&seed) % 3 ? "wanted" : "other", i);
+        hd_json_put_text(&text, line);
+    }
+    hd_json_put_text(&text, "]");
+    hd_json_put(&text, "", 1);
+    maker m;
+    maker_open(&m, text.data);
+    free(text.data);
+    const char *answer = maker_ask(&m, view_route_search, "q=wanted"), *at = strstr(answer, "\"name_ranges\":\"");
+    assert_non_null(at);
+    uint32_t end = view_scene_name_count(m.scene), matching = 0, told = 0;
+    uint8_t *in_ranges = calloc(end + 1, 1);
+    for (at += 15; *at != '"'; at += *at == ',') {
+        char *behind;
+        uint32_t first = (uint32_t)strtoul(at, &behind, 10), last = first;
+        if (*behind == '-') last = (uint32_t)strtoul(behind + 1, &behind, 10);
+        assert_true(behind > at && first <= last && last < end);
+        for (uint32_t name = first; name <= last; name++) in_ranges[name]++;
+        at = behind;
+    }
+    for (uint32_t name = 0; name < end; name++) {
+        hd_string of = view_scene_text(m.scene, name);
+        bool matches_it = of.size > 6 && memcmp(of.data, "wanted", 6) == 0;
+        assert_int_equal(in_ranges[name], matches_it);
+        matching += matches_it;
+    }
+    assert_true(matching > 2 * TOLD);
+    assert_int_equal(number_of(answer, "names_count"), matching);
+    assert_int_equal(number_of(answer, "count"), matching);
+    for (at = strstr(answer, "\"names\":["); at && *at && *at != ']'; at++) told += *at == ',' || *at == '[';
+    assert_int_equal(told, TOLD);
+    free(in_ranges);
+    has_not(maker_ask(&m, view_route_search, "q=wanted 12"), "name_ranges");
+    maker_close(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_search__one_track_or_section_alone),
         cmocka_unit_test(test_search__nonsense_is_refused),
         cmocka_unit_test(test_search__the_index_of_names_says_what_a_walk_says),
+        cmocka_unit_test(test_search__ranges_of_names_have_all_that_match),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,6 +224,36 @@ static void test_select__the_route_tells_span_gaps_and_self(void **state)
     maker_close(&m);
 }
 
+static void test_select__what_lies_outside_of_the_trace_is_not_idle(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, small);
+    const char *answer = maker_ask(&m, view_route_select, "from=-50000&until=150000");
+    has(answer, "\"from\":0,\"until\":150000,\"span\":150000,\"busy\":100000,\"idle\":50000");
+    has(answer, "\"gaps\":{\"count\":1,\"total\":50000");
+    answer = maker_ask(&m, view_route_select, "from=10000200000&until=20000000000");
+    has(answer, "\"from\":10000200000,\"until\":10000200000,\"span\":0,\"busy\":0,\"idle\":0");
+    answer = maker_ask(&m, view_route_select, "from=10000000000&until=20000000000");
+    has(answer, "\"span\":200000,\"busy\":200000,\"idle\":0");
+    has(answer, "\"share\":1,");
+    maker_close(&m);
+}
+
+static void test_select__tables_cut_at_their_limit_are_sorted_both_ways(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, small);
+    has(maker_ask(&m, view_route_select, "sort=total&order=up&limit=1"), "\"text\":\"inner\"");
+    has(maker_ask(&m, view_route_select, "sort=total&order=down&limit=1"), "\"text\":\"long\"");
+    has(maker_ask(&m, view_route_select, "sort=total&limit=1"), "\"text\":\"long\"");
+    has(maker_ask(&m, view_route_select, "sort=name&order=down&limit=1"), "\"text\":\"outer\"");
+    has(maker_ask(&m, view_route_select, "sort=name&limit=1"), "\"text\":\"inner\"");
+    assert_null(maker_ask(&m, view_route_select, "sort=name&order=left"));
+    maker_close(&m);
+}
+
 static void test_select__durations_beyond_32_bits_are_exact(void **state)
 {
     maker m;
@@ -267,6 +297,8 @@ int main(void)
         cmocka_unit_test(test_select__a_track_cut_into_many_pieces_says_the_same),
         cmocka_unit_test(test_select__ranks_are_those_of_sorted_values),
         cmocka_unit_test(test_select__the_route_tells_span_gaps_and_self),
+        cmocka_unit_test(test_select__what_lies_outside_of_the_trace_is_not_idle),
+        cmocka_unit_test(test_select__tables_cut_at_their_limit_are_sorted_both_ways),
         cmocka_unit_test(test_select__durations_beyond_32_bits_are_exact),
         cmocka_unit_test(test_select__nonsense_is_refused_with_a_reason),
         cmocka_unit_test(test_select__a_trace_without_events_has_an_empty_table),

@@ -108,6 +108,10 @@ static void test_tracks__every_field_says_what_the_trace_does(void **state)
     has(device, "\"parent\":null,\"kind\":\"section\",\"role\":\"device\"");
     has(device, "\"pid\":\"0\"");
     has(device, "\"device\":0");
+    has(device, "\"exact\":true,\"events\":1,\"on_lanes\":0,\"start\":4000,\"end\":8000,\"busy\":4000");
+    has(track_named(track, answer, "python \xc2\xb7 CPU"), "\"events\":4,\"on_lanes\":0,\"start\":0,");
+    has(track, "\"busy\":2000");
+    device = track_named(track, answer, "GPU 0");
     has_not(device, "\"events_kind\"");
     const char *stream = track_named(track, answer, "stream 7");
     has(stream, parent);

@@ -204,6 +204,23 @@ def crossings(path):
     write(path, [op(i * 10, 25, f"stair {i}") for i in range(500)])
 
 
+def names(path):
+    """More names than a table has room for; the longest has the last name."""
+    write(path, [op(i * 10000, 1 + i, f"name {i:04d}") for i in range(3000)])
+
+
+def doubts(path):
+    """One of everything that the fidelity line counts."""
+    def launch(number, at, **kernel):
+        return [op(at, 10, "cudaLaunchKernel", cat="cuda_runtime", args={"correlation": number}),
+                op(name="early", pid=0, tid=7, cat="kernel", args={"correlation": number, "device": 0, "stream": 7}, **kernel)]
+    write(path, launch(5, 100, ts=97, dur=4) + [
+        op(10, 10, "outer", tid=2), op(15, 10, "crossing", tid=2), op(50, -8, "negative", tid=3), op(300, 5, "last", tid=3),
+        {"ph": "B", "pid": 1, "tid": 4, "ts": 60, "name": "open"},
+        {"ph": "s", "pid": 1, "tid": 5, "ts": 70, "id": 1, "cat": "f", "name": "flow"},
+        {"ph": "f", "pid": 1, "tid": 2, "ts": 12, "id": 1, "cat": "f", "name": "flow", "bp": "e"}])
+
+
 def text(content):
     return lambda path: Path(path).write_bytes(content)
 
@@ -251,6 +268,10 @@ def main():
             formats(folder, args.heddle)
     if wanted("busy37"):
         busy37(folder / "busy37.json")
+    if wanted("names"):
+        names(folder / "names.json")
+    if wanted("doubts"):
+        doubts(folder / "doubts.json")
     if wanted("ranks"):
         for rank in range(8):
             small(folder / f"rank{rank}.json", rank, offset=rank * 5000, ranks=8)

@@ -52,8 +52,11 @@ export async function run(options = {}) {
 
 // ---- the page ----
 
+// How long what must come true may take. No test waits that long that passes: a shared machine under a sanitizer does.
+export const PATIENCE = 90000;
+
 // Until all traces are read and laid out, what is in view is loaded, and it is drawn.
-export async function settled(page, timeout = 30000) {
+export async function settled(page, timeout = PATIENCE) {
   await page.waitForFunction(() => {
     const heddle = window.heddle, session = heddle?.app.state.session.value;
     return session && session.traces.every(t => t.state === "failed" || (t.state === "ready" && !t.busy))
@@ -63,6 +66,19 @@ export async function settled(page, timeout = 30000) {
   await drawn(page);
   await page.waitForFunction(() => window.heddle.app.tiles.idle(false), null, {timeout, polling: 30});
   await drawn(page);
+}
+
+// Until the range stands still: it moves with the frames, so it is looked at two frames apart.
+export async function still(page) {
+  let last = null;
+  for (let k = 0; k < 200; k++) {
+    await page.evaluate(() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    const now = JSON.stringify(await state(page, "range"));
+    if (now === last) return JSON.parse(now);
+    last = now;
+    await page.waitForTimeout(30);
+  }
+  throw new Error("the range does not come to rest");
 }
 
 export const drawn = page => page.evaluate(() => new Promise(resolve => {
@@ -92,7 +108,7 @@ export const setState = (page, name, value) => page.evaluate(([name, value]) => 
 // Waits until a predicate of the state holds (`what` is for the message).
 export async function until(page, predicate, argument, what = predicate.toString()) {
   try {
-    await page.waitForFunction(predicate, argument, {timeout: 10000, polling: 30});
+    await page.waitForFunction(predicate, argument, {timeout: PATIENCE, polling: 30});
   } catch {
     throw new assert.AssertionError({message: `did not come true: ${what}`});
   }

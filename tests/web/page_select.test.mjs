@@ -1,7 +1,7 @@
 // page_select.test.mjs - the exact table of what is selected, search, flows, fidelity and flame, against the file
 import assert from "node:assert/strict";
 import {busyTime, gapsOf, onTrack, readChrome, tableOf} from "./oracle.mjs";
-import {drawn, file, open, pointAt, placeOf, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
+import {drawn, file, open, PATIENCE, pointAt, placeOf, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json")), busy = readChrome(file("busy37.json"));
 const near = (a, b, what) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${what}: ${a}, not ${b}`);
@@ -133,7 +133,7 @@ test("a regex that is none is a message, not an exception", async page => {
   await open(page, "small.json");
   await setState(page, "query", {q: "(((", mode: "regex", in: "names", case: false});
   await page.waitForFunction(() => /regex|expression|parenthes|bracket|\(\(\(/i.test(document.querySelector("#search").textContent
-    + document.querySelector("#status").textContent), null, {timeout: 8000});
+    + document.querySelector("#status").textContent), null, {timeout: PATIENCE});
   await setState(page, "query", {q: "sgemm", mode: "text", in: "names", case: false});
   await until(page, () => window.heddle.app.state.results.value.get(0)?.count > 0, null, "the next search works");
 }, {expects: [/400/]});
@@ -203,16 +203,14 @@ test("[ and ] follow the arrows of the selected event", async page => {
 
 test("arrows are drawn for the selection, a category, all in view, or not", async page => {
   await open(page, "small.json");
-  const arrows = async mode => {
+  const arrows = async (mode, count) => {
     await setState(page, "flows", mode);
     await settled(page);
-    await page.waitForTimeout(300);
-    await drawn(page);
-    return (await page.evaluate(() => window.heddle.drawList())).curves;
+    await until(page, count => window.heddle.drawList().curves === count, count, `${count} arrows for ${JSON.stringify(mode)}`);
   };
-  assert.equal(await arrows({mode: "all"}), 19);
-  assert.equal(await arrows({mode: "category", category: "fwdbwd"}), 3);
-  assert.equal(await arrows({mode: "off"}), 0);
+  await arrows({mode: "all"}, 19);
+  await arrows({mode: "category", category: "fwdbwd"}, 3);
+  await arrows({mode: "off"}, 0);
 });
 
 // ---- fidelity and flame ----

@@ -154,7 +154,8 @@ test("everything can be reached with Tab, and what has the focus is seen", async
 test("a screen reader finds tracks and events by name, with a spoken summary", async page => {
   await open(page, "small.json");
   await show(page, 0, 1000000);
-  await page.waitForTimeout(500);
+  await until(page, () => [...document.querySelectorAll("[aria-label], [role=treeitem], [role=row]")].some(e =>
+    /stream 7/.test(`${e.getAttribute("aria-label") ?? ""} ${e.textContent}`)), null, "the track is in the tree");
   const text = await page.evaluate(() => [...document.querySelectorAll("[aria-label], [aria-live], [role=treeitem], [role=row], [role=option]")]
     .map(e => `${e.getAttribute("aria-label") ?? ""} ${e.textContent}`).join("\n"));
   assert.match(text, /stream 7/);
@@ -165,9 +166,8 @@ test("a screen reader finds tracks and events by name, with a spoken summary", a
   await page.evaluate(track => { window.heddle.app.state.selected.value = [track]; },
     {trace: 0, track: stream.id, kind: "slice", row: 0, depth: 0, start: 200000, duration: 150000, name: 0});
   await page.keyboard.press(".");
-  await page.waitForTimeout(500);
-  const live = await page.evaluate(() => [...document.querySelectorAll("[aria-live]")].map(e => e.textContent).join(" "));
-  assert.match(live, /[µu]s|ms|micro/, `the event that is gone to is told: ${live}`);
+  await until(page, () => /[µu]s|ms|micro/.test([...document.querySelectorAll("[aria-live]")].map(e => e.textContent).join(" ")),
+    null, "the event that is gone to is told");
 });
 
 for (const scheme of ["light", "dark"]) {
@@ -175,7 +175,8 @@ for (const scheme of ["light", "dark"]) {
     await page.emulateMedia({colorScheme: scheme});
     await open(page, "small.json");
     await page.evaluate(() => { window.heddle.app.state.tab.value = "fidelity"; });
-    await page.waitForTimeout(300);
+    await until(page, () => document.querySelector("#pane").textContent.length > 100 && document.getAnimations().length === 0,
+      null, "the panel is there, and nothing fades");
     const texts = await page.evaluate(() => {
       const color = text => text.match(/[\d.]+/g).map(Number), out = [];
       const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

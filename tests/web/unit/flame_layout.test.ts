@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { mergeFlames } from "../../../src/view/web/src/flame_merge";
 import { flameAt, flameBoxes, flameHeight, flameMatched, flamePath, flameStep, flameTable, flameTree } from "../../../src/view/web/src/flame_layout";
 import type { FlameResult } from "../../../src/view/web/src/model";
 
@@ -88,4 +89,18 @@ test("arrow keys walk the tree", () => {
   assert.equal(a && flameStep(a, "ArrowLeft"), null);
   assert.equal(a && flameStep(a, "ArrowUp"), main);
   assert.equal(flameStep(root, "ArrowUp"), null);
+});
+
+test("flames of several traces stand side by side, each below a frame of its own", () => {
+  const of = (total: number, names: string[]): Parameters<typeof mergeFlames>[0][number]["result"] => ({
+    of: "gpu-time", unit: "ns", total, no_stack: 1, left_out: 2, names,
+    nodes: [[-1, 0, 0, total, ""], [0, 1, 1, total, "op"], [1, 2, total - 1, total - 1, "kernel"]],
+  });
+  const merged = mergeFlames([{ name: "rank 0", result: of(10, ["", "mm", "gemm"]) }, { name: "rank 1", result: of(30, ["", "add", "k"]) },
+    { name: "rank 2", result: { ...of(0, []), nodes: [] } }]);
+  const texts = merged.nodes.map(([parent, name, self, total]) => [parent, merged.names[name], self, total]);
+  assert.deepEqual(texts, [[-1, "", 0, 40], [0, "rank 0", 0, 10], [1, "mm", 1, 10], [2, "gemm", 9, 9],
+    [0, "rank 1", 0, 30], [4, "add", 1, 30], [5, "k", 29, 29], [0, "rank 2", 0, 0]]);
+  assert.deepEqual([merged.total, merged.no_stack, merged.left_out], [40, 3, 6]);
+  assert.throws(() => mergeFlames([{ name: "a", result: of(1, ["", "", ""]) }, { name: "b", result: { ...of(1, ["", "", ""]), unit: "bytes" } }]), /widths/);
 });

@@ -38,6 +38,9 @@ test("only the member asked for is kept, all else is as JSON.parse has it", () =
   assert.ok(value.args instanceof Members);
   assert.equal(jsonText(value.args), '{"id": 1234567890123456789}');
   assert.deepEqual(parseKeeping('{"row": 1}', "args"), { row: 1 });
+  const both = parseKeeping('{"args": {}, "members": {"sf": 12345678901234567890}}', "args", "members") as { args: unknown; members: unknown };
+  assert.ok(both.args instanceof Members && both.members instanceof Members);
+  assert.equal(jsonText(both.members), '{"sf": 12345678901234567890}');
 });
 
 test("plain values become the same tree", () => {

@@ -4,6 +4,7 @@ import { rowsInView, sortRows, type Column } from "../../../src/view/web/src/dat
 import { factsOf, sumFidelity } from "../../../src/view/web/src/fidelity_facts";
 import { drawnFlow, flowQuestions, flowText, sumCategories } from "../../../src/view/web/src/flows";
 import type { EventRef, Fidelity } from "../../../src/view/web/src/model";
+import { coveredNote } from "../../../src/view/web/src/selection_span";
 import { rangeShowing } from "../../../src/view/web/src/navigate";
 
 const FIDELITY: Fidelity = {
@@ -23,6 +24,21 @@ test("what is not shown is a problem, and traces add up", () => {
     ["9 of 10 slices", "1 dropped", "1 kernel before its launch", "2 events lost in reading", "3 repaired"]);
   const sum = sumFidelity([FIDELITY, bad]);
   assert.deepEqual([sum.slices.read, sum.slices.shown, sum.on_lanes, sum.before_launch, sum.flows.count], [138383, 138382, 7102, 89, 10]);
+});
+
+test("every count of what is odd leads to a list", () => {
+  const odd = {
+    ...FIDELITY, slices: { read: 10, shown: 9, dropped: 1 }, lost: 2, repaired: 3, no_end: 1, negative: 4,
+    flows: { count: 5, bound: 3, unbound: 2, backward: 1 },
+  };
+  assert.deepEqual(factsOf(odd).slice(1).map((fact) => fact.list),
+    ["no-time", "on-lanes", "before-launch", "ledger", "ledger", "no-end", "negative", "unbound-flows", "backward-flows"]);
+  assert.equal(sumFidelity([odd, odd, FIDELITY]).negative, 8);
+});
+
+test("a rank that does not reach over all of the selection says so", () => {
+  assert.equal(coveredNote({ from: 0, until: 1000, span: 1000 }, 0, 1000), "");
+  assert.equal(coveredNote({ from: 0, until: 1000, span: 1000 }, -500, 3000), "of 3.5 µs selected; the trace reaches no further");
 });
 
 const COLUMNS: Column<{ name: string; n: number }>[] = [

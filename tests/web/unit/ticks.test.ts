@@ -1,6 +1,7 @@
 // ticks.test.ts - where the axis has its ticks
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isTaken } from "../../../src/view/web/src/draw/axis";
 import { formatDuration, formatTime, stepOf, ticksOf } from "../../../src/view/web/src/draw/ticks";
 
 test("steps are of 1, 2, 5, and never below what was asked", () => {
@@ -29,4 +30,10 @@ test("times are as fine as their step and no finer", () => {
   assert.equal(formatTime(-1500, 500), "-1.5 \u00b5s");
   assert.equal(formatDuration(0), "0 ns");
   assert.equal(formatDuration(1234567), "1.235 ms");
+});
+
+test("labels of ticks beneath the pointer's label are left out, others are not", () => {
+  const taken = [[100, 160], [900, 1000]] as const;
+  assert.ok(isTaken(taken, 50, 101) && isTaken(taken, 120, 130) && isTaken(taken, 159, 200) && isTaken(taken, 90, 170));
+  assert.ok(!isTaken(taken, 50, 100) && !isTaken(taken, 160, 220) && !isTaken([], 0, 1000));
 });

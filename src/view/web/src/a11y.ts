@@ -242,8 +242,37 @@ function attachMessages(app: App): void {
   });
 }
 
+// The strip with the whole trace as a slider: where the view stands in it, moved by arrows, Home and End.
+const OVERVIEW_KEYS: Readonly<Record<string, string>> = { ArrowLeft: "pan-left", ArrowRight: "pan-right", Home: "to-start", End: "to-end" };
+
+function attachOverviewKeys(app: App): void {
+  const strip = document.getElementById("overview");
+  if (!strip) return;
+  strip.tabIndex = 0;
+  strip.setAttribute("role", "slider");
+  strip.setAttribute("aria-label", "Where the view stands in the whole trace");
+  strip.addEventListener("keydown", (event) => {
+    const id = OVERVIEW_KEYS[event.key];
+    if (id === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+    app.commands.run(id);
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  effect(() => {
+    const { from, until } = app.state.range.value;
+    const whole = app.state.whole.value;
+    const free = whole.until - whole.from - (until - from);
+    const share = free > 0 ? Math.max(0, Math.min(1, (from - whole.from) / free)) : 0;
+    strip.setAttribute("aria-valuemin", "0");
+    strip.setAttribute("aria-valuemax", "100");
+    strip.setAttribute("aria-valuenow", String(Math.round(share * 100)));
+    strip.setAttribute("aria-valuetext", `${formatDuration(until - from)} from ${formatDuration(from)}`);
+  });
+}
+
 export function attachA11y(app: App): void {
   attachMessages(app);
+  attachOverviewKeys(app);
   const tracks = document.getElementById("tracks");
   if (!tracks) return;
   const tree = new TrackTree(app, tracks);

@@ -65,13 +65,14 @@ export function DataTable<R>(props: {
   rows: readonly R[];
   sort: Sort;
   onSort: (sort: Sort) => void;
+  ordered?: boolean; // the rows are in order already
   onEnd?: () => void; // its end came into view
   marked?: (row: R) => boolean;
 }): JSX.Element {
   const { columns, rows, sort } = props;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 400 });
-  const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort.id, sort.down]);
+  const sorted = useMemo(() => (props.ordered ? rows : sortRows(rows, columns, sort)), [rows, columns, sort.id, sort.down, props.ordered]);
   const measure = (): void => {
     const element = box.current;
     if (!element) return;

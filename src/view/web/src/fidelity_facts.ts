@@ -5,25 +5,27 @@ import type { Fidelity } from "./model";
 export interface Fact {
   text: string;
   problem: boolean;
-  list: string | null; // what fidelityList has of it
+  list: string | null; // what fidelityList has of it; "ledger": rows were never made of these, the ledger says what they were
 }
 
-// One line: "138,373 of 138,373 slices, 0 dropped, 3,551 on lanes, 88 kernels before their launch".
+// One line: "138,373 of 138,373 slices, 0 dropped, 3,551 on lanes, 0 kernels before their launch" (of mtia_rank_0).
 export function factsOf(fidelity: Fidelity): Fact[] {
   const { slices, flows } = fidelity;
   const facts: Fact[] = [
     { text: `${formatCount(slices.shown)} of ${plural(slices.read, "slice")}`, problem: slices.shown !== slices.read, list: null },
-    { text: `${formatCount(slices.dropped)} dropped`, problem: slices.dropped > 0, list: null },
+    { text: `${formatCount(slices.dropped)} dropped`, problem: slices.dropped > 0, list: slices.dropped ? "no-time" : null },
     { text: `${formatCount(fidelity.on_lanes)} on lanes`, problem: false, list: fidelity.on_lanes ? "on-lanes" : null },
     {
       text: `${plural(fidelity.before_launch, "kernel")} before ${fidelity.before_launch === 1 ? "its" : "their"} launch`,
       problem: fidelity.before_launch > 0, list: fidelity.before_launch ? "before-launch" : null,
     },
   ];
-  if (fidelity.lost) facts.push({ text: `${plural(fidelity.lost, "event")} lost in reading`, problem: true, list: null });
-  if (fidelity.repaired) facts.push({ text: `${formatCount(fidelity.repaired)} repaired`, problem: true, list: null });
+  if (fidelity.lost) facts.push({ text: `${plural(fidelity.lost, "event")} lost in reading`, problem: true, list: "ledger" });
+  if (fidelity.repaired) facts.push({ text: `${formatCount(fidelity.repaired)} repaired`, problem: true, list: "ledger" });
+  if (fidelity.no_end) facts.push({ text: `${plural(fidelity.no_end, "slice")} without an end`, problem: true, list: "no-end" });
+  if (fidelity.negative) facts.push({ text: `${plural(fidelity.negative, "negative duration")}`, problem: true, list: "negative" });
   if (flows.unbound) facts.push({ text: `${plural(flows.unbound, "flow")} without an end`, problem: true, list: "unbound-flows" });
-  if (flows.backward) facts.push({ text: `${plural(flows.backward, "flow")} backward in time`, problem: true, list: null });
+  if (flows.backward) facts.push({ text: `${plural(flows.backward, "flow")} backward in time`, problem: true, list: "backward-flows" });
   return facts;
 }
 
@@ -32,7 +34,9 @@ export function sumFidelity(all: readonly Fidelity[]): Fidelity {
   const sum = (pick: (each: Fidelity) => number): number => all.reduce((total, each) => total + pick(each), 0);
   return {
     slices: { read: sum((each) => each.slices.read), shown: sum((each) => each.slices.shown), dropped: sum((each) => each.slices.dropped) },
-    on_lanes: sum((each) => each.on_lanes), before_launch: sum((each) => each.before_launch), events: sum((each) => each.events),
+    on_lanes: sum((each) => each.on_lanes), before_launch: sum((each) => each.before_launch),
+    no_end: sum((each) => each.no_end ?? 0), negative: sum((each) => each.negative ?? 0), no_time: sum((each) => each.no_time ?? 0),
+    events: sum((each) => each.events),
     lost: sum((each) => each.lost), repaired: sum((each) => each.repaired), instants: sum((each) => each.instants),
     counters: sum((each) => each.counters),
     flows: {

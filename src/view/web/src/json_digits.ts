@@ -113,11 +113,14 @@ export function member(value: Json, name: string): Json | undefined {
   return found;
 }
 
-// JSON.parse, but for the named member of the outermost object, which keeps its digits.
-export function parseKeeping(text: string, name: string): unknown {
+// JSON.parse, but for the named members of the outermost object, which keep their digits.
+export function parseKeeping(text: string, ...names: string[]): unknown {
   const value: unknown = JSON.parse(text);
-  if (typeof value !== "object" || value === null || !(name in value)) return value;
-  return { ...value, [name]: member(parseDigits(text), name) };
+  if (typeof value !== "object" || value === null) return value;
+  const there = names.filter((name) => name in value);
+  if (there.length === 0) return value;
+  const whole = parseDigits(text);
+  return { ...value, ...Object.fromEntries(there.map((name) => [name, member(whole, name)])) };
 }
 
 // What came through JSON.parse (tests have sources of their own) or through parseDigits.

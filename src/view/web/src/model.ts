@@ -164,6 +164,7 @@ export interface EventDetail {
   self?: number;
   phase?: string;
   args?: unknown;
+  members?: unknown; // keys of the event itself: sf, id, tts …
   stack?: FrameInfo[];
   stack_from?: string;
   launch?: LinkInfo;
@@ -197,6 +198,8 @@ export interface SelectRow {
 }
 
 export interface SelectResult {
+  from: number; // trace time: what was asked for, as far as the trace reaches
+  until: number;
   span: number;
   busy: number;
   idle: number;
@@ -265,5 +268,5 @@ export interface Fidelity {
 
 export interface FidelityList {
   count: number;
-  events: (EventRef & { name_text?: string; note: string })[];
+  events: (Omit<EventRef, "track" | "start"> & { track: TrackId | null; start: number | null; name_text?: string; note: string })[];
 }

@@ -114,6 +114,21 @@ export async function goTo(app: App, trace: TraceId, kind: string, row: number):
   }
 }
 
+// A time, on a track if it has one, where there is no event to select.
+export function showPlace(app: App, trace: TraceId, track: number | null, start: number, text: string): void {
+  const { range } = app.state;
+  const time = start + offsetOf(app, trace);
+  const span = range.value.until - range.value.from;
+  range.value = { from: time - span / 2, until: time + span / 2 };
+  if (track !== null) {
+    uncover(app, trackKey(trace, track));
+    scrollTo(app, trackKey(trace, track), 0);
+  }
+  app.state.timing.value = { from: time, until: time };
+  app.state.message.value = { text, error: false };
+  app.redraw();
+}
+
 // A range of global time, in view with some room around it.
 export function showRange(app: App, from: number, until: number): void {
   const room = Math.max(1, (until - from) * 0.25);

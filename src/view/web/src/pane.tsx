@@ -47,9 +47,10 @@ export function mountPane(el: HTMLElement, app: App): void {
   );
 }
 
-// What was just selected decides what the pane shows, unless it is shut or shows something that follows anyway.
+// What was just selected decides what the pane shows, unless it shows something that follows anyway. Who closed it is not
+// bothered by every click; a box is dragged to see its table.
 export function tabAfter(tab: Tab | null, shut: boolean, change: "event" | "area"): Tab | null {
-  if (shut || tab === "flame" || (tab === "search" && change === "event")) return tab;
+  if ((shut && change === "event") || tab === "flame" || (tab === "search" && change === "event")) return tab;
   return change === "event" ? "details" : "selection";
 }
 

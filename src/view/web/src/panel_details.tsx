@@ -46,16 +46,17 @@ function Event({ app, shown }: { app: App; shown: Shown }): JSX.Element {
       </section>
       <Links app={app} trace={ref.trace} detail={detail} />
       {detail.stack && detail.stack.length > 0 && <Stack app={app} stack={detail.stack} from={detail.stack_from} />}
-      {detail.args !== undefined && detail.args !== null && <Args app={app} value={toJson(detail.args)} />}
+      {detail.args !== undefined && detail.args !== null && <Args app={app} title="Arguments" value={toJson(detail.args)} />}
+      {detail.members !== undefined && detail.members !== null && <Args app={app} title="Further keys" value={toJson(detail.members)} />}
     </>
   );
 }
 
-function Args({ app, value }: { app: App; value: Json }): JSX.Element {
+function Args({ app, title, value }: { app: App; title: string; value: Json }): JSX.Element {
   const count = value instanceof Members ? value.entries.length : null;
   return (
-    <section aria-label="Arguments">
-      <h4>Arguments {count !== null && <span class="dim">{formatCount(count)}</span>} <Copy app={app} text={jsonText(value, 2)} what="the arguments as JSON" /></h4>
+    <section aria-label={title}>
+      <h4>{title} {count !== null && <span class="dim">{formatCount(count)}</span>} <Copy app={app} text={jsonText(value, 2)} what={`the ${title.toLowerCase()} as JSON`} /></h4>
       <JsonArgs key={jsonText(value)} value={value} />
     </section>
   );

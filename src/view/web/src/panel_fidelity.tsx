@@ -5,9 +5,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "./app";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { factsOf } from "./fidelity_facts";
-import { formatCount, formatDuration, formatMicros, plural } from "./format";
+import { formatCount, formatMicros, plural } from "./format";
 import type { Fidelity, FidelityList, TraceId } from "./model";
-import { goTo, offsetOf, traceName, trackPath } from "./navigate";
+import { goTo, offsetOf, showPlace, traceName, trackPath } from "./navigate";
 import { Choice, Fact, Facts } from "./parts";
 import { messageOf } from "./request";
 import { trackKey } from "./state";
@@ -16,7 +16,8 @@ export const shownList = signal<string | null>(null);
 
 const LISTS = [
   ["before-launch", "kernels before their launch"], ["on-lanes", "slices on lanes of their own"], ["no-end", "slices without an end"],
-  ["negative", "negative durations"], ["unbound-flows", "flows without an end"],
+  ["negative", "negative durations"], ["unbound-flows", "flow points bound to no slice"], ["backward-flows", "flows backward in time"],
+  ["no-time", "events without a time"], ["ledger", "the ledger: lost and repaired"],
 ] as const;
 type ListName = (typeof LISTS)[number][0];
 
@@ -34,9 +35,8 @@ export function FidelityPanel({ app }: { app: App }): JSX.Element {
             onChange={(value) => setChosen(Number(value))} />
         )}
         <Account fidelity={fidelity} />
-        <Ledger fidelity={fidelity} />
       </div>
-      <Listed key={trace.id} app={app} trace={trace.id} fidelity={fidelity} />
+      <Chosen key={trace.id} app={app} trace={trace.id} fidelity={fidelity} />
     </div>
   );
 }
@@ -138,27 +138,43 @@ function usePages(app: App, trace: TraceId, what: string): [Paged, () => void] {
 
 function firstList(fidelity: Fidelity): ListName {
   if (fidelity.before_launch) return "before-launch";
-  return fidelity.on_lanes ? "on-lanes" : "unbound-flows";
+  if (fidelity.on_lanes) return "on-lanes";
+  return fidelity.lost || fidelity.repaired ? "ledger" : "unbound-flows";
 }
 
-function Listed({ app, trace, fidelity }: { app: App; trace: TraceId; fidelity: Fidelity }): JSX.Element {
+interface ListProps {
+  app: App;
+  trace: TraceId;
+  fidelity: Fidelity;
+}
+
+function Chosen({ app, trace, fidelity }: ListProps): JSX.Element {
   const what: ListName = LISTS.find(([name]) => name === shownList.value)?.[0] ?? firstList(fidelity);
+  if (what !== "ledger") return <Listed app={app} trace={trace} what={what} />;
+  return <div class="main"><div class="bar"><ListChoice what={what} /></div><Ledger fidelity={fidelity} /></div>;
+}
+
+function ListChoice({ what }: { what: ListName }): JSX.Element {
+  return <Choice label="List" value={what} options={LISTS} onChange={(value) => { shownList.value = value; }} />;
+}
+
+function Listed({ app, trace, what }: { app: App; trace: TraceId; what: ListName }): JSX.Element {
   const [sort, setSort] = useState<Sort>({ id: "", down: false });
   const [paged, more] = usePages(app, trace, what);
   const offset = offsetOf(app, trace);
   const columns = useMemo<Column<Listed>[]>(() => [
     { id: "name", title: "Name", right: false, value: nameOf, cell: (row) => (
-      <button type="button" class="link" title={nameOf(row)} onClick={() => void goTo(app, trace, row.kind, row.row)}><bdi>{nameOf(row)}</bdi></button>
+      <button type="button" class="link" title={nameOf(row)} onClick={() => showListed(app, trace, row)}><bdi>{nameOf(row)}</bdi></button>
     ) },
-    { id: "start", title: "Start µs", width: 140, right: true, value: (row) => row.start, cell: (row) => formatMicros(row.start + offset) },
+    { id: "start", title: "Start µs", width: 140, right: true, value: (row) => row.start ?? -Infinity, cell: (row) => (row.start === null ? "–" : formatMicros(row.start + offset)) },
     { id: "duration", title: "Duration µs", width: 110, right: true, value: (row) => row.duration ?? 0, cell: (row) => (row.duration === null ? "–" : formatMicros(row.duration)) },
-    { id: "track", title: "Track", width: 180, right: false, value: (row) => row.track, cell: (row) => <bdi>{trackPath(app, trackKey(trace, row.track))}</bdi> },
+    { id: "track", title: "Track", width: 180, right: false, value: (row) => row.track ?? -1, cell: (row) => <bdi>{row.track === null ? "–" : trackPath(app, trackKey(trace, row.track))}</bdi> },
     { id: "note", title: "Note", width: 260, right: false, value: (row) => row.note, cell: (row) => <bdi title={row.note}>{row.note}</bdi> },
   ], [app, trace, offset]);
   return (
     <div class="main">
       <div class="bar">
-        <Choice label="List" value={what} options={LISTS} onChange={(value) => { shownList.value = value; }} />
+        <ListChoice what={what} />
         <span class="dim">{paged.count < 0 ? "Asking …" : paged.events.length < paged.count
           ? `${formatCount(paged.events.length)} of ${formatCount(paged.count)} so far` : plural(paged.count, "event")}</span>
         {paged.error && <span class="bad" role="alert"><span aria-hidden="true">⚠ </span>{paged.error} <button type="button" class="small" onClick={more}>Try again</button></span>}
@@ -169,6 +185,12 @@ function Listed({ app, trace, fidelity }: { app: App; trace: TraceId; fidelity: 
   );
 }
 
+// Flow points are no events that can be selected: their place is shown.
+function showListed(app: App, trace: TraceId, row: Listed): void {
+  if (row.kind !== "flow" || row.start === null) void goTo(app, trace, row.kind, row.row);
+  else showPlace(app, trace, row.track, row.start, `${nameOf(row)}: ${row.note}`);
+}
+
 function nameOf(row: Listed): string {
-  return row.name_text ?? (typeof row.name === "string" ? row.name : `${row.kind} ${row.row}`) ?? formatDuration(row.start);
+  return row.name_text ?? (typeof row.name === "string" ? row.name : `${row.kind} ${row.row}`);
 }

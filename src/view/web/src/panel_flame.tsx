@@ -8,6 +8,7 @@ import { flameMatched, flamePath, flameTable, flameTree, type FlameNode, type Fl
 import { FlamePicture } from "./flame_picture";
 import { formatBytesExact, formatCount, formatDuration, formatMicros, formatPercent, plural } from "./format";
 import type { FlameResult, TraceId } from "./model";
+import { mergeFlames } from "./flame_merge";
 import { offsetOf, traceName } from "./navigate";
 import { Choice, Waiting } from "./parts";
 import { useRequest } from "./request";
@@ -35,19 +36,26 @@ export function formatWeight(value: number, unit: string): string {
 
 export function FlamePanel({ app }: { app: App }): JSX.Element {
   const traces = (app.state.session.value?.traces ?? []).filter((each) => each.state === "ready");
-  const [chosen, setChosen] = useState<TraceId>(traces[0]?.id ?? 0);
-  const trace = (traces.find((each) => each.id === chosen) ?? traces[0])?.id;
+  const [chosen, setChosen] = useState<TraceId | "all">(traces[0]?.id ?? 0);
+  const one = traces.find((each) => each.id === chosen) ?? traces[0];
+  const shown = (chosen === "all" ? traces : one ? [one] : []).map((each) => each.id);
   const scope = currentScope(app);
-  const offset = trace === undefined ? 0 : offsetOf(app, trace);
-  const [from, until, of, by] = [scope.from - offset, scope.until - offset, chosenOf.value, chosenBy.value];
-  const key = trace === undefined ? null : `${trace}/${from}/${until}/${of}/${by}`;
-  const asked = useRequest<FlameResult>(key, (abort) => app.source.flame(trace ?? 0, from, until, of, by, abort), WAIT_MS);
+  const [of, by] = [chosenOf.value, chosenBy.value];
+  const key = shown.length === 0 ? null : `${shown.join()}/${scope.from}/${scope.until}/${of}/${by}`;
+  const asked = useRequest<FlameResult>(key, async (abort) => {
+    const results = await Promise.all(shown.map((trace) => {
+      const offset = offsetOf(app, trace);
+      return app.source.flame(trace, scope.from - offset, scope.until - offset, of, by, abort);
+    }));
+    return chosen === "all" || !results[0] ? mergeFlames(results.map((result, at) => ({ name: traceName(app, shown[at] as TraceId), result }))) : results[0];
+  }, WAIT_MS);
   return (
     <div class="stacked" aria-busy={asked.loading}>
       <div class="bar">
         {traces.length > 1 && (
-          <Choice label="Trace" value={String(trace)} options={traces.map((each) => [String(each.id), traceName(app, each.id)] as const)}
-            onChange={(value) => setChosen(Number(value))} />
+          <Choice label="Trace" value={chosen === "all" ? "all" : String(one?.id)}
+            options={[...traces.map((each) => [String(each.id), traceName(app, each.id)] as const), ["all", "all, a frame for each"] as const]}
+            onChange={(value) => setChosen(value === "all" ? "all" : Number(value))} />
         )}
         <Choice label="Widths" value={of} options={OF} onChange={(value) => { chosenOf.value = value; }} />
         <Choice label="Split by" value={by} options={BY} onChange={(value) => { chosenBy.value = value; }} />

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { App } from "./app";
 import { copyText } from "./clipboard";
-import { DataTable, sortRows, type Column, type Sort } from "./datatable";
+import { DataTable, type Column, type Sort } from "./datatable";
 import { formatCount, formatDuration, formatMicros, formatPercent, formatValue, plural } from "./format";
 import type { SelectResult, SelectRow, TraceId } from "./model";
 import { findTrack, goTo, offsetOf, showRange, traceName } from "./navigate";
@@ -11,6 +11,7 @@ import { Choice, Fact, Facts, SearchIcon, Waiting } from "./parts";
 import { useRequest } from "./request";
 import { tracksOf, type Scope } from "./scope";
 import { ScopeBar, currentScope } from "./scope_bar";
+import { coveredNote } from "./selection_span";
 import { trackKey } from "./state";
 import { csvTable, markdownTable, type TextColumn } from "./text_table";
 
@@ -42,9 +43,9 @@ function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; alone: 
   const [from, until] = [scope.from - offset, scope.until - offset];
   const nothing = tracks !== null && tracks.length === 0;
   const serverSort = sort.id === "share" ? "total" : sort.id;
-  const key = nothing ? null : `${trace}/${from}/${until}/${tracks ? tracks.join() : "all"}/${serverSort}`;
+  const key = nothing ? null : `${trace}/${from}/${until}/${tracks ? tracks.join() : "all"}/${serverSort}/${sort.down}`;
   const asked = useRequest<Shown>(key, async (signal) => ({
-    result: await app.source.select(trace, from, until, tracks, serverSort, signal), from, until,
+    result: await app.source.select(trace, from, until, tracks, serverSort, signal, sort.down ? "down" : "up"), from, until,
   }), WAIT_MS);
   if (nothing) return alone ? <p class="hint">The box has no tracks of events.</p> : null;
   return (
@@ -71,28 +72,30 @@ function Result({ app, trace, shown, sort, onSort }: ResultProps): JSX.Element {
   return (
     <div class="split">
       <div class="side">
-        <Sums result={result} />
+        <Sums shown={shown} />
         <Gaps app={app} trace={trace} result={result} />
         <Counters app={app} trace={trace} result={result} />
-        <Copies app={app} trace={trace} shown={shown} sort={sort} columns={columns} />
+        <Copies app={app} trace={trace} shown={shown} />
       </div>
       <div class="main">
         {result.table.length < result.names && (
-          <p class="hint">The first {formatCount(result.table.length)} of {plural(result.names, "name")} by {sort.id}; the sums at the left are of all.</p>
+          <p class="hint">The first {formatCount(result.table.length)} of {plural(result.names, "name")} by {sort.id}, {sort.id === "name" ? (sort.down ? "Z to A" : "A to Z") : sort.down ? "the largest first" : "the smallest first"}; the sums at the left are of all.</p>
         )}
         {result.table.length === 0
           ? <p class="hint">No slices here.</p>
-          : <DataTable label="Names in the selection" columns={columns} rows={result.table} sort={sort} onSort={onSort} />}
+          : <DataTable label="Names in the selection" columns={columns} rows={result.table} sort={sort} onSort={onSort} ordered />}
       </div>
     </div>
   );
 }
 
-function Sums({ result }: { result: SelectResult }): JSX.Element {
+function Sums({ shown }: { shown: Shown }): JSX.Element {
+  const { result } = shown;
+  const note = coveredNote(result, shown.from, shown.until);
   const share = result.span > 0 ? result.busy / result.span : 0;
   return (
     <Facts>
-      <Fact title="Span">{formatDuration(result.span)}</Fact>
+      <Fact title="Span">{formatDuration(result.span)} {note && <span class="dim">{note}</span>}</Fact>
       <Fact title="Busy">{formatDuration(result.busy)} <span class="dim">{formatPercent(share)}</span></Fact>
       <Fact title="Idle">{formatDuration(result.idle)} <span class="dim">{formatPercent(result.span > 0 ? result.idle / result.span : 0)}</span></Fact>
       <Fact title="Events">{formatCount(result.events)} <span class="dim">{plural(result.names, "name")}</span></Fact>
@@ -165,10 +168,9 @@ function textRows(rows: readonly SelectRow[]): (string | number)[][] {
 const FORMATS = [["heddle", ".heddle"], ["json.gz", "JSON, gzip"], ["json", "JSON"], ["pftrace", "Perfetto"]] as const;
 type CropFormat = (typeof FORMATS)[number][0];
 
-function Copies(props: { app: App; trace: TraceId; shown: Shown; sort: Sort; columns: readonly Column<SelectRow>[] }): JSX.Element {
-  const { app, trace, shown, sort, columns } = props;
+function Copies({ app, trace, shown }: { app: App; trace: TraceId; shown: Shown }): JSX.Element {
   const [format, setFormat] = useState<CropFormat>("json.gz");
-  const rows = (): (string | number)[][] => textRows(sortRows(shown.result.table, columns, sort));
+  const rows = (): (string | number)[][] => textRows(shown.result.table);
   return (
     <div class="actions">
       <button type="button" class="small" onClick={() => void copyText(app, markdownTable(TEXT_COLUMNS, rows()), "the table as Markdown")}>Copy Markdown</button>
@@ -207,7 +209,7 @@ function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
     ) },
     { id: "count", title: "Count", width: 72, right: true, value: (row) => row.count, cell: (row) => formatCount(row.count) },
     time("total", "Total µs", "Time in the stretch, of all of them", 112),
-    { id: "share", title: "Share", hint: "Total by the span of the stretch; above 100 % where they run at the same time", width: 82, right: true, value: (row) => row.share, cell: (row) => formatPercent(row.share) },
+    { id: "share", title: "Share", hint: "Total by the span, which is the stretch as far as this trace reaches; above 100 % where they run at the same time", width: 82, right: true, value: (row) => row.share, cell: (row) => formatPercent(row.share) },
     time("self", "Self µs", "Time in the stretch without what is nested in them", 112),
     time("mean", "Mean µs", "Of whole durations", 106),
     time("p50", "p50 µs", "Half of them are no longer", 106),

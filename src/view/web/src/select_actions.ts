@@ -9,6 +9,7 @@ import { fitRange, middleOf, reveal } from "./nav";
 import { trackKey, type Range } from "./state";
 
 const MOST_SELECTED = 1000;
+const NO_ROW = 4294967295; // of a column that is not exact yet
 
 export const sameEvent = (a: EventRef, b: EventRef): boolean =>
   a.trace === b.trace && a.kind === b.kind && a.row === b.row && a.track === b.track;
@@ -80,13 +81,11 @@ export async function eventOf(app: Core, hit: Hit, spot: Spot): Promise<EventRef
       : await app.source.step(trace, track.id, spot.depth, hit.event.start + 1, "previous");
     return found ? { ...found, trace } : null;
   }
-  if (track.events_kind !== undefined) return findEvent(app, trace, track.events_kind, hit.row);
-  // Rows of derived tracks and of sections are not of one table: the event there in order of time.
-  const depth = spot.place?.summary ? null : spot.depth;
-  const at = Math.floor(spot.time - offset);
-  const found = (await app.source.step(trace, track.id, depth, at + 1, "previous"))
-    ?? (await app.source.step(trace, track.id, depth, at, "next"));
-  return found ? { ...found, trace } : null;
+  if (track.events_kind !== undefined && hit.row !== NO_ROW) return findEvent(app, trace, track.events_kind, hit.row);
+  // Rows of derived tracks are not of one table, and estimates have none: the server looks for the longest.
+  const width = hit.until - hit.from; // of the column, 2^z ns
+  return app.source.longest(trace, track.id, spot.place?.summary ? null : spot.depth, Math.round(Math.log2(width)),
+    Math.round((hit.from - offset) / width));
 }
 
 export class SelectActions {

@@ -19,10 +19,12 @@ export interface Source {
   names(trace: TraceId, ids: number[]): Promise<{ final: boolean; names: NameInfo[] }>;
   event(trace: TraceId, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail>;
   step(trace: TraceId, track: TrackId, depth: number | null, time: number, go: "next" | "previous" | "first" | "last", row?: number): Promise<EventRef | null>;
+  // The longest event that touches a column of a tile (column 512 i + c of zoom z); without a depth of all rows.
+  longest(trace: TraceId, track: TrackId, depth: number | null, z: number, column: number): Promise<EventRef | null>;
   snap(trace: TraceId, time: number, within: number, tracks: TrackId[]): Promise<{ time: number; track: TrackId; row: number; edge: string } | null>;
   // next and previous as seen from a time, or from an event (kind, row) that starts then; of one track only, or of all.
   search(trace: TraceId, query: SearchQuery, from: number, signal?: AbortSignal, more?: SearchPlace): Promise<SearchResult>;
-  select(trace: TraceId, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal): Promise<SelectResult>;
+  select(trace: TraceId, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down"): Promise<SelectResult>;
   flows(trace: TraceId, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult>;
   flame(trace: TraceId, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult>;
   fidelity(trace: TraceId): Promise<Fidelity>;

@@ -100,11 +100,16 @@ export class HttpSource implements Source {
   // Arguments keep their digits (json_digits.ts).
   async event(trace: number, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail> {
     const response = await this.ask("event", { trace, kind, row }, signal);
-    return parseKeeping(await response.text(), "args") as EventDetail;
+    return parseKeeping(await response.text(), "args", "members") as EventDetail;
   }
 
   async step(trace: number, track: TrackId, depth: number | null, time: number, go: string, row?: number): Promise<EventRef | null> {
     const found = await this.json<Partial<EventRef>>("step", { trace, track, depth: depth ?? undefined, time: whole(time), go, row });
+    return found.row === undefined ? null : ({ ...found, trace } as EventRef);
+  }
+
+  async longest(trace: number, track: TrackId, depth: number | null, z: number, column: number): Promise<EventRef | null> {
+    const found = await this.json<Partial<EventRef>>("step", { trace, track, depth: depth ?? undefined, go: "longest", z, column: whole(column) });
     return found.row === undefined ? null : ({ ...found, trace } as EventRef);
   }
 
@@ -123,8 +128,8 @@ export class HttpSource implements Source {
     return result;
   }
 
-  select(trace: number, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal): Promise<SelectResult> {
-    const params = { trace, from: whole(from), until: whole(until), tracks: tracks ? listOf(tracks) : undefined, sort };
+  select(trace: number, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down"): Promise<SelectResult> {
+    const params = { trace, from: whole(from), until: whole(until), tracks: tracks ? listOf(tracks) : undefined, sort, order };
     return this.json("select", params, signal);
   }
 

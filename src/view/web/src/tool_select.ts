@@ -44,10 +44,11 @@ export function tracksOf(places: readonly Place[], tracks: readonly TrackInfo[])
   return [...keys];
 }
 
-// What a click on a block of many events took. Only of a track of one table the server names the longest (eventOf).
+// What a click on a block of many events took.
 function noteOf(hit: Hit, spot: Spot): string {
   if (hit.exact || hit.count < 2) return "";
-  const longest = !spot.place?.summary && spot.place?.track.events_kind !== undefined;
+  // Of a summary, in which those that overlap are one, the longest of the longest of these.
+  const longest = !spot.place?.summary || spot.place.track.events_kind === undefined;
   return `${longest ? "The longest" : "One"} of ${formatCount(hit.count)} that start here, double click zooms in`;
 }
 

@@ -28,6 +28,11 @@ export function axisTicks(state: State, width: number): { ticks: Tick[]; note: s
   return { ticks: ticksOf(from, until, least, 0n, (time, step) => formatTime(time, step, largest)).ticks, note: "" };
 }
 
+// Whether any part of [from, until] lies in one of some stretches.
+export function isTaken(taken: readonly (readonly [number, number])[], from: number, until: number): boolean {
+  return taken.some(([begin, end]) => from < end && until > begin);
+}
+
 export class Axis {
   readonly canvas = document.createElement("canvas");
 
@@ -52,23 +57,27 @@ export class Axis {
     const scale = width / (range.until - range.from);
     const place = (time: number): number => Math.round((time - range.from) * scale);
     const line = Math.max(1, Math.round(ratio));
+    const taken: [number, number][] = []; // by the note and the pointer's label: labels beneath them would be torn
+    if (note) taken.push([width - context.measureText(note).width - 12 * ratio, width]);
+    const labelWidth = pointer ? context.measureText(pointer.label).width + 8 * ratio : 0;
+    const left = pointer ? Math.max(0, Math.min(width - labelWidth, place(pointer.time) - labelWidth / 2)) : 0;
+    if (pointer) taken.push([left - 4 * ratio, left + labelWidth + 4 * ratio]);
     for (const tick of ticks) {
       const x = place(tick.time);
       context.fillStyle = css(theme.muted);
       context.fillRect(x, height - 5 * ratio, line, 5 * ratio);
+      const from = x + 4 * ratio;
+      if (isTaken(taken, from, from + context.measureText(tick.label).width)) continue;
       context.fillStyle = css(theme.text);
-      context.fillText(tick.label, x + 4 * ratio, height / 2);
+      context.fillText(tick.label, from, height / 2);
     }
     context.fillStyle = css(theme.muted);
-    if (note) {
+    if (note && !(pointer && left + labelWidth > width - context.measureText(note).width - 12 * ratio)) {
       context.textAlign = "right";
       context.fillText(note, width - 6 * ratio, height / 2);
       context.textAlign = "left";
     }
     if (!pointer) return;
-    const x = place(pointer.time);
-    const labelWidth = context.measureText(pointer.label).width + 8 * ratio;
-    const left = Math.max(0, Math.min(width - labelWidth, x - labelWidth / 2));
     context.fillStyle = css(theme.text);
     context.fillRect(left, 2 * ratio, labelWidth, height - 4 * ratio);
     context.fillStyle = css(theme.background);
