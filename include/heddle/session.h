@@ -12,20 +12,36 @@
  *
  * Part of libheddle-capture, which depends on libc alone and not on libheddle. Linux.
  *
- * How   Each thread writes its events into a ring of its own (ring.h), without locks and system calls. A thread of the
- *       session takes them out and appends them to the file in chunks with checksums, one write each. When the program
- * is killed, at whatever moment, the file holds every chunk that was written: of each thread at most what stood in its
- *       ring and one chunk are missing.
- * Loss  A full ring drops or waits, as the policy says. Whatever is dropped or could not be written is counted exactly
- *       and stands in the file as well as in hd_session_stats; a failing disk never stops the program.
- * Threads   Any thread may call anything at any time, but for stop and free. The first event of a thread makes its
- * ring, which is the only time that emitting takes a lock or memory. Signals   The session's thread has all signals
- * blocked, so that none of the program's arrives there. Events from a signal handler are taken, unless it interrupted
- * the emitting of another: then they are dropped and counted (nested). fork  The child has no thread of the session.
- * Its events are ignored, or go to a file of its own: hd_session_fork. The parent goes on. A session must not be used
- * in a child of vfork. exec  Ends the program: as if killed. The file's descriptor is closed by it. Descriptors   A
- * program that closes all descriptors, as daemons do, is noticed before the next write; the file is opened again by its
- * name.
+ * How
+ *   Each thread writes its events into a ring of its own (ring.h), without locks and system calls. A thread of
+ *   the session takes them out and appends them to the file in chunks with checksums, one write each. When the
+ *   program is killed, at whatever moment, the file holds every chunk that was written: of each thread at most
+ *   what stood in its ring and one chunk are missing.
+ *
+ * Loss
+ *   A full ring drops or waits, as the policy says. Whatever is dropped or could not be written is counted
+ *   exactly and stands in the file as well as in hd_session_stats; a failing disk never stops the program.
+ *
+ * Threads
+ *   Any thread may call anything at any time, but for stop and free. The first event of a thread makes its ring,
+ *   which is the only time that emitting takes a lock or memory. What destructors of thread-specific data emit
+ *   after the session's own is dropped and counted (nested).
+ *
+ * Signals
+ *   The session's thread has all signals blocked, so that none of the program's arrives there. Events from a
+ *   signal handler are taken, unless it interrupted the emitting of another: then they are dropped and counted
+ *   (nested).
+ *
+ * fork
+ *   The child has no thread of the session. Its events are ignored, or go to a file of its own: hd_session_fork.
+ *   The parent goes on. A session must not be used in a child of vfork.
+ *
+ * exec
+ *   Ends the program: as if killed. The file's descriptor is closed by it.
+ *
+ * Descriptors
+ *   A program that closes all descriptors, as daemons do, is noticed before the next write; the file is opened
+ *   again by its name.
  *
  * Every function takes a session that is NULL and does nothing: a program need not care whether start failed.
  */

@@ -1,20 +1,28 @@
 /* ring_core.h - the rings themselves, as inline code: for ring.c, for the session, and for the test that runs every
  * interleaving of it
  *
- * `tail` counts the places that pushes took, `head` those that are free again; place i is slot i & mask. Both only
- * grow, so a compare-and-swap of head cannot succeed by accident.
+ * `tail` counts the places that pushes took, `head` those that are free again; place i is slot i & mask. Both
+ * only grow, so a compare-and-swap of head cannot succeed by accident.
  *
- * One producer   owns tail; storing it publishes the event. It looks at head only when it reaches `limit`, which is at
- *                least half a ring further on each time, so that the lines of head and tail seldom travel.
- * Many producers take a place by a compare-and-swap of tail; seq[slot] = place + 1 publishes the event. A place is
- * taken only when head has passed the one before it in the slot, which was therefore published: no two producers write
- * one slot at once, and no slot is written while it is published. Drop oldest    is a second party that moves head. The
- * consumer copies events first and claims them afterwards, by a compare-and-swap of head: if it succeeds from head = h,
- * no place from h on had been freed, so none of them had been written over, and the copies from h on are whole. If a
- * producer came first, the consumer delivers what is left of its copies behind the new head. What is copied may be
- * written meanwhile, so it is copied in relaxed atomic words, and dropped unseen when the claim fails. A producer frees
- * an eighth of the ring at once: the consumer then has that much time to succeed. Else           only the consumer
- * moves head, and copies are plain.
+ * One producer
+ *   owns tail; storing it publishes the event. It looks at head only when it reaches `limit`, which moves on by
+ *   about half a ring each time, so that the lines of head and tail seldom travel.
+ *
+ * Many producers
+ *   take a place by a compare-and-swap of tail; seq[slot] = place + 1 publishes the event. A place is taken only
+ *   when head has passed the one before it in the slot, which was therefore published: no two producers write
+ *   one slot at once, and no slot is written while what is published in it may still be claimed.
+ *
+ * Drop oldest
+ *   is a second party that moves head. The consumer copies events first and claims them afterwards, by a
+ *   compare-and-swap of head: if it succeeds from head = h, no place from h on had been freed, so none of them
+ *   had been written over, and the copies from h on are whole. If a producer came first, the consumer delivers
+ *   what is left of its copies behind the new head. What is copied may be written meanwhile, so it is copied in
+ *   relaxed atomic words, and dropped unseen when the claim fails. A producer frees an eighth of the ring at
+ *   once: the consumer then has that much time to succeed.
+ *
+ * Else
+ *   only the consumer moves head, and copies are plain.
  *
  * Every access to shared memory goes through HD_RING_…, which tests/capture/test_ring_model.c defines otherwise.
  */

@@ -197,11 +197,12 @@ static void test_capture__sums_that_are_right_over_nonsense_lose_the_chunk(void 
               "a"); /* a name beyond what there may be */
     PUT_CHUNK(&m, 2, 1,
               "\x0b\x7f"
-              "ab"); /* a text beyond its chunk */
+              "ab");                         /* a text beyond its chunk */
+    PUT_CHUNK(&m, 4, 0, "\x00\x00\x00\x00"); /* of no thread */
     PUT_CHUNK(&m, 77, 1, "what");
     hd_trace *trace = read_made(&m, m.bytes.size);
     assert_int_equal(hd_trace_event_count(trace), 1);
-    assert_int_equal(count_of(trace, "capture.chunk-damaged"), 4);
+    assert_int_equal(count_of(trace, "capture.chunk-damaged"), 5);
     assert_int_equal(count_of(trace, "capture.chunk-unknown"), 1);
     assert_int_equal(count_of(trace, "capture.events-missing"), 1);
     hd_trace_free(trace);

@@ -5,8 +5,9 @@
  * Maps     slices -> X; begin, end -> B, E; instants; counters -> the argument "value"; flows; memory -> PyTorch's
  *          [memory] instants
  * Units    ns of CLOCK_MONOTONIC; facts.base_ns from the header       Shapes   n events -> n rows
- * Limits   names and threads of capture_wire.h, payloads of 16 MiB     Errors   UNSUPPORTED: another major version;
- *          DAMAGED: no whole header and no chunk
+ * Limits   names and threads of capture_wire.h, payloads of 16 MiB
+ * Errors   UNSUPPORTED: another major version;
+ *          DAMAGED: not even a whole header
  *
  * Chunks stand one behind the other, each with its checksums. A file that was cut has whole chunks up to the cut. Where
  * bytes are damaged, the reader goes on at the next whole chunk; the numbers of a thread's events say what is missing.
@@ -23,7 +24,6 @@
 
 /* A thread of the file. */
 typedef struct thread {
-    uint32_t number; /* of the file */
     uint32_t track;
     uint64_t next;             /* number of its next event */
     uint64_t refused, evicted; /* so far */
@@ -46,7 +46,11 @@ typedef struct reader {
     uint32_t *names; /* string ids, by id of the file; HD_STRING_NONE: not there */
     size_t name_count, name_capacity;
     uint32_t lost_name;
-    thread *threads; /* by number: mostly one more each time */
+    thread *threads;
+    uint32_t *by_number; /* index + 1 into threads, by the number in the file; 0: none */
+    size_t number_count;
+    uint32_t *track_owners; /* the thread of each track, 0: none */
+    size_t track_count;
     size_t thread_count, thread_capacity;
     uint64_t chunks, events;
     bool is_finished;
@@ -140,37 +144,46 @@ static hd_status read_process(reader *r, hd_byte_reader *b)
     return status;
 }
 
-/* The thread of a number; NULL: no memory. Until it is named, its number stands for its tid. */
+/* Make room for entry `index` of a list of numbers, which are 0 at first. */
+static bool widen(uint32_t **list, size_t *count, size_t index)
+{
+    if (index < *count) return true;
+    size_t wider = *count ? *count : 64;
+    while (wider <= index) wider *= 2;
+    uint32_t *p = realloc(*list, wider * sizeof *p);
+    if (!p) return false;
+    memset(p + *count, 0, (wider - *count) * sizeof *p);
+    *list = p;
+    *count = wider;
+    return true;
+}
+
+/* The thread of a number, which is at most CAPTURE_THREADS_MAX; NULL: no memory. */
 static thread *find_thread(reader *r, uint32_t number)
 {
-    size_t low = 0, high = r->thread_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (r->threads[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < r->thread_count && r->threads[low].number == number) return &r->threads[low];
+    if (!widen(&r->by_number, &r->number_count, number)) return NULL;
+    if (r->by_number[number]) return &r->threads[r->by_number[number] - 1];
     if (!hd_grow((void **)&r->threads, &r->thread_capacity, r->thread_count, sizeof *r->threads)) return NULL;
-    memmove(&r->threads[low + 1], &r->threads[low], (r->thread_count++ - low) * sizeof *r->threads);
-    r->threads[low] = (thread){.number = number, .track = HD_NONE};
-    return &r->threads[low];
+    r->threads[r->thread_count++] = (thread){.track = HD_NONE};
+    r->by_number[number] = (uint32_t)r->thread_count;
+    return &r->threads[r->thread_count - 1];
 }
 
 /* A tid that another thread had before is told apart by its number. */
-static uint32_t track_for(reader *r, uint64_t tid, uint32_t number)
+static hd_status give_track(reader *r, thread *t, uint64_t tid, uint32_t number)
 {
     char text[48];
     hd_ident pid = {HD_IDENT_NUMBER, number_text(r, r->pid)}, ident = {HD_IDENT_NUMBER, number_text(r, tid)};
-    uint32_t track = hd_builder_track(r->builder, pid, ident, false);
-    for (size_t i = 0; i < r->thread_count; i++) {
-        if (r->threads[i].track != track || r->threads[i].number == number) continue;
-        snprintf(text, sizeof text, "%llu (%u)", (unsigned long long)tid, number);
-        ident = (hd_ident){HD_IDENT_STRING, hd_builder_intern_text(r->builder, text)};
-        return hd_builder_track(r->builder, pid, ident, false);
+    t->track = hd_builder_track(r->builder, pid, ident, false);
+    if (t->track == HD_NONE || !widen(&r->track_owners, &r->track_count, t->track)) return HD_NOMEM(r->err);
+    if (r->track_owners[t->track] == 0) {
+        r->track_owners[t->track] = number;
+        return HD_OK;
     }
-    return track;
+    snprintf(text, sizeof text, "%llu (%u)", (unsigned long long)tid, number);
+    ident = (hd_ident){HD_IDENT_STRING, hd_builder_intern_text(r->builder, text)};
+    t->track = hd_builder_track(r->builder, pid, ident, false);
+    return t->track == HD_NONE ? HD_NOMEM(r->err) : HD_OK;
 }
 
 static hd_status read_thread(reader *r, const chunk *c, hd_byte_reader *b)
@@ -180,7 +193,7 @@ static hd_status read_thread(reader *r, const chunk *c, hd_byte_reader *b)
     thread *t = b->failed ? NULL : find_thread(r, c->thread);
     if (b->failed) return HD_OK;
     if (!t) return HD_NOMEM(r->err);
-    if (t->track == HD_NONE) t->track = track_for(r, tid, c->thread);
+    if (t->track == HD_NONE) HD_TRY(give_track(r, t, tid, c->thread));
     if (hd_builder_string(r->builder, name).size) hd_builder_name_track(r->builder, t->track, name);
     return HD_OK;
 }
@@ -243,7 +256,8 @@ static hd_status read_events(reader *r, const chunk *c, hd_byte_reader *b)
     capture_event event = {0};
     thread *t = find_thread(r, c->thread);
     if (!t) return HD_NOMEM(r->err);
-    if (t->track == HD_NONE) t->track = track_for(r, c->thread, c->thread);
+    /* Nobody said its tid: its number stands for it. */
+    if (t->track == HD_NONE) HD_TRY(give_track(r, t, c->thread, c->thread));
     if (!account(r, t, b, &count)) {
         b->failed = true;
         return HD_OK;
@@ -303,7 +317,9 @@ static hd_status read_chunk(reader *r, chunk *c)
     hd_byte_reader *b = &c->payload;
     hd_status status = HD_OK;
     r->chunks++;
-    if (c->thread > CAPTURE_THREADS_MAX) return damaged(r, c->offset, "a thread beyond what a capture may have");
+    bool is_of_thread = c->type == CAPTURE_THREAD || c->type == CAPTURE_EVENTS;
+    if (is_of_thread && (c->thread == 0 || c->thread > CAPTURE_THREADS_MAX))
+        return note(r, "capture.chunk-damaged", HD_LEDGER_LOSS, 1, c->offset);
     switch (c->type) {
     case CAPTURE_PROCESS: status = read_process(r, b); break;
     case CAPTURE_THREAD: status = read_thread(r, c, b); break;
@@ -361,6 +377,8 @@ hd_status capture_read(hd_builder *builder, hd_input *input, const hd_read_optio
     capture_rows_free(r.rows);
     free(r.names);
     free(r.threads);
+    free(r.by_number);
+    free(r.track_owners);
     hd_mapped_close(&mapped);
     return status;
 }
