@@ -1,17 +1,9 @@
-/* compress.c - zstd frames, zlib streams and checksums of pieces of memory */
+/* compress.c - zstd frames and zlib streams of pieces of memory */
 #include "base/compress.h"
 
 #include <isa-l/igzip_lib.h>
 #include <stdlib.h>
 #include <zstd.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-uint64_t hd_checksum(const void *data, size_t size)
-{
-    return XXH3_64bits(data, size);
-}
 
 /* ---- zstd ------------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* compress.h - compression and checksums of pieces of memory; streams are input.h and output.h
+/* compress.h - compression of pieces of memory; streams are input.h and output.h
  *
  * A compressor belongs to one thread at a time.
  */
@@ -6,10 +6,8 @@
 #define HD_BASE_COMPRESS_H
 
 #include "base/bytes.h"
+#include "base/checksum.h"
 #include "base/error.h"
-
-/* XXH3, 64 bits. */
-uint64_t hd_checksum(const void *data, size_t size);
 
 typedef struct hd_compressor hd_compressor;
 

@@ -23,7 +23,7 @@ typedef struct hd_format {
 } hd_format;
 
 extern const hd_format hd_chrome_format, hd_heddle_format, hd_perfetto_format, hd_otf2_format, hd_sbt_format,
-    hd_tfmemory_format, hd_folded_format, hd_perfscript_format, hd_cupti_format;
+    hd_tfmemory_format, hd_folded_format, hd_perfscript_format, hd_cupti_format, hd_capture_format;
 
 /* The same as hd_trace_read, from an input that is open; the caller closes it. */
 hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err);

@@ -38,6 +38,9 @@ static const hd_format *const formats[] = {
 #ifdef HD_HAS_CUPTI
     &hd_cupti_format,
 #endif
+#ifdef HD_HAS_CAPTURE
+    &hd_capture_format,
+#endif
 };
 
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats, SNIFF_BYTES = 4096 };

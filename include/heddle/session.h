@@ -1,0 +1,159 @@
+/* session.h - tracing a program from inside: events of its threads into a file, while it runs
+ *
+ *     hd_session *session;
+ *     hd_session_start(&session, "run.hdcap", NULL, &err);
+ *     uint32_t step = hd_session_intern(session, "step");
+ *     hd_session_begin(session, step, 0);   …   hd_session_end(session);
+ *     hd_session_stop(session, &stats, &err);
+ *     hd_session_free(session);
+ *
+ * Every command of heddle reads the file, and `heddle convert run.hdcap run.heddle` makes a store of it. mark.h has
+ * macros that cost nothing when they are off.
+ *
+ * Part of libheddle-capture, which depends on libc alone and not on libheddle. Linux.
+ *
+ * How
+ *   Each thread writes its events into a ring of its own (ring.h), without locks and system calls. A thread of
+ *   the session takes them out and appends them to the file in chunks with checksums, one write each. When the
+ *   program is killed, at whatever moment, the file holds every chunk that was written: of each thread at most
+ *   what stood in its ring and one chunk are missing.
+ *
+ * Loss
+ *   A full ring drops or waits, as the policy says. Whatever is dropped or could not be written is counted
+ *   exactly and stands in the file as well as in hd_session_stats; a failing disk never stops the program.
+ *
+ * Threads
+ *   Any thread may call anything at any time, but for stop and free. The first event of a thread makes its ring,
+ *   which is the only time that emitting takes a lock or memory. What destructors of thread-specific data emit
+ *   after the session's own is dropped and counted (nested).
+ *
+ * Signals
+ *   The session's thread has all signals blocked, so that none of the program's arrives there. Events from a
+ *   signal handler are taken, unless it interrupted the emitting of another: then they are dropped and counted
+ *   (nested).
+ *
+ * fork
+ *   The child has no thread of the session. Its events are ignored, or go to a file of its own: hd_session_fork.
+ *   The parent goes on. A session must not be used in a child of vfork.
+ *
+ * exec
+ *   Ends the program: as if killed. The file's descriptor is closed by it.
+ *
+ * Descriptors
+ *   A program that closes all descriptors, as daemons do, is noticed before the next write; the file is opened
+ *   again by its name.
+ *
+ * Every function takes a session that is NULL and does nothing: a program need not care whether start failed.
+ */
+#ifndef HEDDLE_SESSION_H
+#define HEDDLE_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "heddle/ring.h"
+#include "heddle/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hd_session hd_session;
+
+/* What a child of fork does with the session. */
+typedef enum hd_session_fork {
+    HD_SESSION_FORK_OFF, /* ignores events; the child makes its own session if it wants one */
+    HD_SESSION_FORK_FILE /* its first event opens NAME.PID.EXTENSION beside the parent's file and starts a thread */
+} hd_session_fork;
+
+enum {
+    HD_SESSION_LIMIT = 4,           /* sessions of a process at once */
+    HD_SESSION_NAME_BYTES = 4096,   /* longer names are cut there */
+    HD_SESSION_RING_EVENTS = 16384, /* the default */
+    HD_SESSION_FLUSH_MS = 20,       /* likewise */
+};
+
+/* Zero-initialised is the default: drop the newest, FORK_OFF. */
+typedef struct hd_session_options {
+    hd_ring_policy policy;
+    hd_session_fork fork;
+    uint32_t ring_events; /* of each thread, 64 bytes each: a power of two from 2 to 2^24; 0: HD_SESSION_RING_EVENTS */
+    uint32_t flush_ms;    /* events reach the file at most so much later, or when a ring is half full; 0: the default */
+} hd_session_options;
+
+/* emitted = written + dropped_newest + dropped_oldest + nested + lost + pending. */
+typedef struct hd_session_stats {
+    uint64_t emitted;
+    uint64_t written;        /* in the file */
+    uint64_t dropped_newest; /* refused by a full ring, or there was no memory for the thread's ring */
+    uint64_t dropped_oldest; /* pushed out of a full ring */
+    uint64_t nested;         /* from signal handlers that interrupted an event */
+    uint64_t lost;           /* taken out of the rings, and could not be written */
+    uint64_t pending;        /* in the rings; 0 after stop */
+    uint64_t waits;          /* events that waited for room (HD_RING_BLOCK) */
+    uint64_t bytes;          /* of the file */
+    uint32_t threads, names;
+    uint32_t names_lost; /* names that there was no memory for: events show none */
+    int64_t duration_ns; /* since start */
+    hd_status status;    /* the first failure to write, HD_OK if none */
+    char message[128];   /* of it */
+} hd_session_stats;
+
+/* Open `path`, which is replaced if it is there, and start the session's thread. options may be NULL. On failure *out
+ * is NULL, and nothing is left running. Errors: IO (no such folder, no permission, no room for the header; no thread);
+ * ARGUMENT; LIMIT for a session too many; MEMORY. */
+hd_status hd_session_start(hd_session **out, const char *path, const hd_session_options *options, hd_error *err);
+
+/* Write what is in the rings and finish the file. Events that other threads emit meanwhile or afterwards are ignored,
+ * which costs them next to nothing; producers that wait are let go. `out`, unless NULL, gets the final statistics.
+ * Called once. Errors: IO if anything could not be written; what could be is in the file all the same. */
+hd_status hd_session_stop(hd_session *session, hd_session_stats *out, hd_error *err);
+
+/* Stops the session if that was not done. Only when no thread can be inside a call with this session any more; a
+ * program that cannot know keeps the memory. */
+void hd_session_free(hd_session *session);
+
+/* Wait until all that this thread emitted before is in the file, or was lost. Errors: IO, the first there was. */
+hd_status hd_session_flush(hd_session *session, hd_error *err);
+
+/* Any time. */
+void hd_session_statistics(hd_session_stats *out, hd_session *session);
+
+/* The file of this process; in a child, until its first event, that of its parent. Until then, and until free. */
+const char *hd_session_path(const hd_session *session);
+
+/* The id of a name (UTF-8, copied), the same for equal texts; ids are valid in this session and in children of fork. 0,
+ * no name: `name` is NULL, memory ran out, or a signal handler interrupted the session. Takes a lock: once a name. */
+uint32_t hd_session_intern(hd_session *session, const char *name);
+
+/* ns on the clock of all events, CLOCK_MONOTONIC. */
+int64_t hd_session_now(void);
+
+/* The name of the calling thread in the trace, instead of the system's. Makes its ring, too. */
+void hd_session_name_thread(hd_session *session, const char *name);
+
+/* ---- events: name and category are ids of hd_session_intern, 0: none -------------------------------------- */
+
+/* Slices nest as the calls do; begin and end are of one thread. */
+void hd_session_begin(hd_session *session, uint32_t name, uint32_t category);
+void hd_session_end(hd_session *session);
+/* A slice whose times are known, of hd_session_now's clock. Any order. A duration below 0 counts as 0. */
+void hd_session_slice(hd_session *session, uint32_t name, uint32_t category, int64_t start_ns, int64_t duration_ns);
+
+void hd_session_instant(hd_session *session, uint32_t name, uint32_t category);
+void hd_session_counter(hd_session *session, uint32_t name, double value);
+
+/* Arrows between slices: points of equal id are one flow, bound to the slice around each. */
+void hd_session_flow_start(hd_session *session, uint32_t name, uint32_t category, uint64_t id);
+void hd_session_flow_step(hd_session *session, uint32_t name, uint32_t category, uint64_t id);
+void hd_session_flow_end(hd_session *session, uint32_t name, uint32_t category, uint64_t id);
+
+/* Memory. device: HD_SESSION_HOST or a GPU's number. release: bytes 0 if unknown. */
+#define HD_SESSION_HOST UINT32_MAX
+void hd_session_allocate(hd_session *session, uint32_t category, uint64_t address, uint64_t bytes, uint32_t device);
+void hd_session_release(hd_session *session, uint32_t category, uint64_t address, uint64_t bytes, uint32_t device);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,144 @@
+/* session_impl.h - the parts of a session
+ *
+ *     emitting threads ──> lanes (a ring each) ──> the session's thread: session_writer.c ──> file
+ *     names ──> session_names.c ──────────────────────────┘
+ *
+ * session.c          start, stop, lanes, statistics
+ * session_emit.c     the events
+ * session_fork.c     which sessions there are, fork, ends of threads
+ *
+ * This runs inside of programs that are not ours. It prints nothing, ends nothing, and installs nothing but handlers of
+ * fork and of the ends of threads, both at the first session.
+ */
+#ifndef HD_CAPTURE_SESSION_IMPL_H
+#define HD_CAPTURE_SESSION_IMPL_H
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/bytes.h"
+#include "capture/ring_core.h"
+#include "heddle/session.h"
+
+enum {
+    SESSION_EVENT_BYTES = 64,
+    SESSION_BATCH = 4096, /* events of a chunk */
+    SESSION_MESSAGE_BYTES = 128,
+    SESSION_THREAD_NAME_BYTES = 64,
+};
+
+/* What stands in the rings. */
+typedef struct session_event {
+    int64_t time_ns;
+    uint64_t value; /* duration, bits of a double, id of a flow, address */
+    uint64_t bytes;
+    uint32_t name, category;
+    uint32_t device;
+    uint8_t kind;         /* CAPTURE_… */
+    uint8_t reserved[27]; /* room for what GPU records need */
+} session_event;
+_Static_assert(sizeof(session_event) == SESSION_EVENT_BYTES, "one line of the cache");
+
+typedef enum lane_state { LANE_FREE, LANE_ACTIVE, LANE_ENDED } lane_state;
+
+/* A thread's part of the session. Lanes of threads that ended are used again. */
+typedef struct session_lane {
+    struct hd_ring ring;
+    struct session_lane *next; /* lanes are added, never removed */
+    _Atomic int state;         /* lane_state */
+    uint32_t number;           /* of the thread in the file, from 1 */
+    pid_t tid;
+    char name[SESSION_THREAD_NAME_BYTES]; /* under the lock */
+    atomic_bool unannounced;              /* the file does not know number, tid and name yet */
+    /* Of the session's thread; under the lock for statistics. */
+    uint64_t written, lost;
+} session_lane;
+
+/* Names that have been given ids, and those that the file has not got. Under the session's lock. */
+typedef struct session_names {
+    hd_bytes text;     /* one behind the other */
+    uint64_t *offsets; /* of id - 1; one more */
+    uint32_t count, capacity, lost;
+    uint32_t *slots; /* ids by hash, 0: free */
+    uint32_t slot_count;
+    uint32_t written; /* how many the file has */
+} session_names;
+
+/* The open file. Of the session's thread. */
+typedef struct session_file {
+    int fd;
+    char *path; /* absolute */
+    dev_t device;
+    ino_t inode;
+    atomic_uint_least64_t size; /* of whole chunks; statistics read it */
+    uint64_t chunks;
+} session_file;
+
+typedef enum session_state { SESSION_RUNNING, SESSION_STOPPED, SESSION_FORKED } session_state;
+
+struct hd_session {
+    /* Read by every event. 0: not running, or not in this process. */
+    _Atomic uint64_t generation;
+    unsigned slot;
+    uint32_t serial; /* the first generation; a child of fork has the same, as it has the same names */
+    alignas(HD_RING_LINE) pthread_mutex_t lock;
+    hd_session_options options;
+    session_state state; /* under the lock */
+    _Atomic(session_lane *) lanes;
+    uint32_t thread_count; /* under the lock */
+    session_names names;
+    hd_session_stats gone; /* of threads that ended; under the lock */
+    atomic_uint_least64_t nested, unplaced;
+    int64_t start_ns;
+
+    /* The session's thread. */
+    pthread_t thread;
+    session_file file;
+    atomic_uint wake, passes, asked; /* futexes; flush waits for `passes` to reach what it asked for */
+    atomic_bool asleep, ending;
+    atomic_bool may_revive; /* in a child of fork that gets a file of its own, until it has it */
+    hd_status status;       /* first failure; under the lock, as the message */
+    char message[SESSION_MESSAGE_BYTES];
+    hd_bytes chunk;
+    session_event batch[SESSION_BATCH];
+};
+
+/* What a thread knows. */
+typedef struct session_thread {
+    uint8_t busy; /* inside of a session's code */
+    struct {
+        uint64_t generation;
+        session_lane *lane;
+    } at[HD_SESSION_LIMIT];
+} session_thread;
+
+extern _Thread_local session_thread session_this_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* session.c: the lane of this thread where it is not known yet; NULL: the session does not run here. busy is set. */
+session_lane *session_attach(hd_session *session);
+void session_wake(void *session);
+
+/* session_names.c */
+hd_status session_names_init(session_names *names);
+void session_names_deinit(session_names *names);
+uint32_t session_names_add(session_names *names, const char *text, size_t size);
+
+/* session_writer.c */
+hd_status session_file_open(hd_session *session, hd_error *err); /* session->file.path, header and process */
+void session_file_close(hd_session *session);
+void session_file_discard(hd_session *session); /* of a session that did not start */
+void *session_write_all(void *session);         /* what the session's thread does until `ending` */
+int session_futex_wait(atomic_uint *word, unsigned value, unsigned milliseconds);
+void session_futex_wake(atomic_uint *word);
+
+/* session_fork.c */
+hd_status session_register(hd_session *session, hd_error *err); /* finds a slot and a generation */
+void session_unregister(hd_session *session);
+uint64_t session_new_generation(void);
+void session_expect_end(void);                 /* this thread has a lane: tell when it ends */
+hd_status session_revive(hd_session *session); /* in a child, under the lock */
+hd_status session_start_thread(hd_session *session);
+
+#endif

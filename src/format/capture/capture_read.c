@@ -1,0 +1,384 @@
+/* capture_read.c - a capture -> trace
+ *
+ * Format   docs/formats/capture.md, versions 1.x
+ * Sniffs   the magic
+ * Maps     slices -> X; begin, end -> B, E; instants; counters -> the argument "value"; flows; memory -> PyTorch's
+ *          [memory] instants
+ * Units    ns of CLOCK_MONOTONIC; facts.base_ns from the header       Shapes   n events -> n rows
+ * Limits   names and threads of capture_wire.h, payloads of 16 MiB
+ * Errors   UNSUPPORTED: another major version;
+ *          DAMAGED: not even a whole header
+ *
+ * Chunks stand one behind the other, each with its checksums. A file that was cut has whole chunks up to the cut. Where
+ * bytes are damaged, the reader goes on at the next whole chunk; the numbers of a thread's events say what is missing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/json_write.h"
+#include "base/mapped.h"
+#include "base/vector.h"
+#include "format/capture/capture.h"
+
+/* A thread of the file. */
+typedef struct thread {
+    uint32_t track;
+    uint64_t next;             /* number of its next event */
+    uint64_t refused, evicted; /* so far */
+} thread;
+
+typedef struct chunk {
+    uint64_t offset; /* of its header */
+    unsigned type;
+    uint32_t thread, number;
+    hd_byte_reader payload;
+} chunk;
+
+typedef struct reader {
+    hd_builder *builder;
+    const hd_read_options *options;
+    hd_error *err;
+    hd_byte_reader bytes; /* the whole file */
+    capture_rows *rows;
+    uint32_t pid;
+    uint32_t *names; /* string ids, by id of the file; HD_STRING_NONE: not there */
+    size_t name_count, name_capacity;
+    uint32_t lost_name;
+    thread *threads;
+    uint32_t *by_number; /* index + 1 into threads, by the number in the file; 0: none */
+    size_t number_count;
+    uint32_t *track_owners; /* the thread of each track, 0: none */
+    size_t track_count;
+    size_t thread_count, thread_capacity;
+    uint64_t chunks, events;
+    bool is_finished;
+    uint64_t missing, refused, evicted, skipped_bytes, skipped_at, unnamed;
+} reader;
+
+int capture_sniff(const unsigned char *head, size_t size)
+{
+    return size >= CAPTURE_MAGIC_BYTES && memcmp(head, CAPTURE_MAGIC, CAPTURE_MAGIC_BYTES) == 0 ? 100 : 0;
+}
+
+static hd_status damaged(const reader *r, uint64_t offset, const char *what)
+{
+    return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s", what);
+}
+
+static hd_status note(reader *r, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset)
+{
+    if (!count) return HD_OK;
+    if (r->options->strict && level != HD_LEDGER_NOTE)
+        return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s (%llu), and --strict refuses it", code,
+                            (unsigned long long)count);
+    hd_builder_ledger(r->builder, CAPTURE_STAGE, code, level, count, offset);
+    return HD_OK;
+}
+
+/* ---- header --------------------------------------------------------------------------------------------- */
+
+static uint64_t le_at(const reader *r, uint64_t at, unsigned width)
+{
+    hd_byte_reader b = r->bytes;
+    b.at = (size_t)at;
+    return hd_byte_reader_le(&b, width);
+}
+
+static hd_status read_header(reader *r)
+{
+    if (r->bytes.size < CAPTURE_HEADER_BYTES)
+        return damaged(r, r->bytes.size, "the file ends within the 64 bytes of its header");
+    unsigned major = (unsigned)le_at(r, 8, 2);
+    if (le_at(r, 56, 8) != hd_checksum(r->bytes.data, 56))
+        return note(r, "capture.header-damaged", HD_LEDGER_LOSS, 1, 0);
+    if (major != CAPTURE_MAJOR)
+        return hd_error_set(r->err, HD_ERR_UNSUPPORTED, NULL, 8,
+                            "a capture of version %u; this program reads version %d", major, (int)CAPTURE_MAJOR);
+    r->pid = (uint32_t)le_at(r, 12, 4);
+    hd_builder_facts(r->builder)->base_ns = (int64_t)le_at(r, 32, 8);
+    return HD_OK;
+}
+
+/* ---- process, threads, names ---------------------------------------------------------------------------- */
+
+static uint32_t take_text(reader *r, hd_byte_reader *b)
+{
+    uint64_t size = hd_byte_reader_varint(b);
+    const uint8_t *data = size <= hd_byte_reader_left(b) ? hd_byte_reader_take(b, (size_t)size) : NULL;
+    if (!data) {
+        b->failed = true;
+        return HD_STRING_NONE;
+    }
+    return hd_builder_intern(r->builder, (const char *)data, (size_t)size);
+}
+
+static uint32_t number_text(reader *r, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    return hd_builder_intern_text(r->builder, text);
+}
+
+static hd_status read_process(reader *r, hd_byte_reader *b)
+{
+    static const char *const keys[] = {"name", "executable", "host"};
+    hd_json_out json = {0};
+    hd_ident pid = {HD_IDENT_NUMBER, number_text(r, r->pid)}, none = {HD_IDENT_NONE, HD_STRING_NONE};
+    for (int i = 0; i < 3; i++) {
+        uint32_t text = take_text(r, b);
+        hd_string s = hd_builder_string(r->builder, text);
+        if (i == 0) hd_builder_name_track(r->builder, hd_builder_track(r->builder, pid, none, true), text);
+        hd_json_put_text(&json, i ? ", \"" : "{\"");
+        hd_json_put_text(&json, keys[i]);
+        hd_json_put_text(&json, "\": ");
+        hd_json_put_string(&json, s.data, s.size);
+    }
+    hd_json_put_text(&json, "}");
+    hd_status status = json.failed ? HD_NOMEM(r->err) : HD_OK;
+    if (status == HD_OK && !b->failed)
+        hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, "process"),
+                            hd_builder_intern(r->builder, json.data, json.size), false);
+    free(json.data);
+    return status;
+}
+
+/* Make room for entry `index` of a list of numbers, which are 0 at first. */
+static bool widen(uint32_t **list, size_t *count, size_t index)
+{
+    if (index < *count) return true;
+    size_t wider = *count ? *count : 64;
+    while (wider <= index) wider *= 2;
+    uint32_t *p = realloc(*list, wider * sizeof *p);
+    if (!p) return false;
+    memset(p + *count, 0, (wider - *count) * sizeof *p);
+    *list = p;
+    *count = wider;
+    return true;
+}
+
+/* The thread of a number, which is at most CAPTURE_THREADS_MAX; NULL: no memory. */
+static thread *find_thread(reader *r, uint32_t number)
+{
+    if (!widen(&r->by_number, &r->number_count, number)) return NULL;
+    if (r->by_number[number]) return &r->threads[r->by_number[number] - 1];
+    if (!hd_grow((void **)&r->threads, &r->thread_capacity, r->thread_count, sizeof *r->threads)) return NULL;
+    r->threads[r->thread_count++] = (thread){.track = HD_NONE};
+    r->by_number[number] = (uint32_t)r->thread_count;
+    return &r->threads[r->thread_count - 1];
+}
+
+/* A tid that another thread had before is told apart by its number. */
+static hd_status give_track(reader *r, thread *t, uint64_t tid, uint32_t number)
+{
+    char text[48];
+    hd_ident pid = {HD_IDENT_NUMBER, number_text(r, r->pid)}, ident = {HD_IDENT_NUMBER, number_text(r, tid)};
+    t->track = hd_builder_track(r->builder, pid, ident, false);
+    if (t->track == HD_NONE || !widen(&r->track_owners, &r->track_count, t->track)) return HD_NOMEM(r->err);
+    if (r->track_owners[t->track] == 0) {
+        r->track_owners[t->track] = number;
+        return HD_OK;
+    }
+    snprintf(text, sizeof text, "%llu (%u)", (unsigned long long)tid, number);
+    ident = (hd_ident){HD_IDENT_STRING, hd_builder_intern_text(r->builder, text)};
+    t->track = hd_builder_track(r->builder, pid, ident, false);
+    return t->track == HD_NONE ? HD_NOMEM(r->err) : HD_OK;
+}
+
+static hd_status read_thread(reader *r, const chunk *c, hd_byte_reader *b)
+{
+    uint64_t tid = hd_byte_reader_varint(b);
+    uint32_t name = take_text(r, b);
+    thread *t = b->failed ? NULL : find_thread(r, c->thread);
+    if (b->failed) return HD_OK;
+    if (!t) return HD_NOMEM(r->err);
+    if (t->track == HD_NONE) HD_TRY(give_track(r, t, tid, c->thread));
+    if (hd_builder_string(r->builder, name).size) hd_builder_name_track(r->builder, t->track, name);
+    return HD_OK;
+}
+
+static hd_status read_names(reader *r, hd_byte_reader *b)
+{
+    uint64_t first = hd_byte_reader_varint(b), count = hd_byte_reader_varint(b);
+    if (first == 0 || first > CAPTURE_NAMES_MAX || count > CAPTURE_NAMES_MAX || first + count - 1 > CAPTURE_NAMES_MAX ||
+        count > hd_byte_reader_left(b)) {
+        b->failed = true;
+        return HD_OK;
+    }
+    while (r->name_count < first + count) {
+        if (!hd_grow((void **)&r->names, &r->name_capacity, r->name_count, sizeof *r->names)) return HD_NOMEM(r->err);
+        r->names[r->name_count++] = HD_STRING_NONE;
+    }
+    for (uint64_t i = 0; i < count && !b->failed; i++) {
+        uint32_t id = take_text(r, b);
+        if (!b->failed) r->names[first + i] = id;
+    }
+    return HD_OK;
+}
+
+static uint32_t name_of(reader *r, uint64_t id)
+{
+    if (id == 0) return HD_STRING_NONE;
+    if (id < r->name_count && r->names[id] != HD_STRING_NONE) return r->names[id];
+    r->unnamed++;
+    if (!r->lost_name) r->lost_name = hd_builder_intern_text(r->builder, "(lost name)");
+    return r->lost_name;
+}
+
+/* ---- events --------------------------------------------------------------------------------------------- */
+
+/* What the numbers at the head of a chunk say: events between the last chunk of the thread and this one that were
+ * neither evicted nor are here. */
+static bool account(reader *r, thread *t, hd_byte_reader *b, uint64_t *count)
+{
+    uint64_t first = hd_byte_reader_varint(b);
+    *count = hd_byte_reader_varint(b);
+    uint64_t refused = hd_byte_reader_varint(b), evicted = hd_byte_reader_varint(b);
+    if (b->failed || first < t->next || refused < t->refused || evicted < t->evicted ||
+        *count > hd_byte_reader_left(b) || first > UINT64_MAX - *count)
+        return false;
+    /* The ring may have evicted more since this chunk's events were taken out: those are counted ahead. */
+    uint64_t gap = first - t->next, known = evicted - t->evicted;
+    uint64_t explained = gap < known ? gap : known;
+    r->missing += gap - explained;
+    t->evicted += explained;
+    r->evicted += explained;
+    r->refused += refused - t->refused;
+    t->refused = refused;
+    t->next = first + *count;
+    return true;
+}
+
+static hd_status read_events(reader *r, const chunk *c, hd_byte_reader *b)
+{
+    uint64_t count;
+    capture_event event = {0};
+    thread *t = find_thread(r, c->thread);
+    if (!t) return HD_NOMEM(r->err);
+    /* Nobody said its tid: its number stands for it. */
+    if (t->track == HD_NONE) HD_TRY(give_track(r, t, c->thread, c->thread));
+    if (!account(r, t, b, &count)) {
+        b->failed = true;
+        return HD_OK;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        if (!capture_next_event(&event, b)) {
+            r->missing += count - i;
+            b->failed = true;
+            return HD_OK;
+        }
+        uint32_t name = name_of(r, event.name), category = name_of(r, event.category);
+        HD_TRY(capture_rows_add(r->rows, t->track, &event, name, category, r->err));
+        r->events++;
+    }
+    return HD_OK;
+}
+
+/* ---- chunks --------------------------------------------------------------------------------------------- */
+
+static bool chunk_at(chunk *out, const reader *r, uint64_t at)
+{
+    uint64_t left = r->bytes.size - at;
+    if (left < CAPTURE_CHUNK_BYTES || le_at(r, at, 8) != CAPTURE_CHUNK_MAGIC) return false;
+    const uint8_t *p = r->bytes.data + at;
+    uint64_t size = le_at(r, at + 12, 4);
+    if (size > CAPTURE_PAYLOAD_MAX || size > left - CAPTURE_CHUNK_BYTES || le_at(r, at + 32, 8) != hd_checksum(p, 32) ||
+        le_at(r, at + 24, 8) != hd_checksum(p + CAPTURE_CHUNK_BYTES, (size_t)size))
+        return false;
+    *out = (chunk){.offset = at,
+                   .type = (unsigned)le_at(r, at + 8, 2),
+                   .thread = (uint32_t)le_at(r, at + 16, 4),
+                   .number = (uint32_t)le_at(r, at + 20, 4),
+                   .payload = hd_byte_reader_of(p + CAPTURE_CHUNK_BYTES, (size_t)size)};
+    return true;
+}
+
+/* The next whole chunk from `at` on; false: none. */
+static bool next_chunk(chunk *out, reader *r, uint64_t *at)
+{
+    uint64_t from = *at;
+    while (*at < r->bytes.size && !chunk_at(out, r, *at)) {
+        /* The magic's first byte cannot be far if there is one more chunk. */
+        const uint8_t *p = memchr(r->bytes.data + *at + 1, 'H', (size_t)(r->bytes.size - *at - 1));
+        *at = p ? (uint64_t)(p - r->bytes.data) : r->bytes.size;
+    }
+    if (*at > from) {
+        if (!r->skipped_bytes) r->skipped_at = from;
+        r->skipped_bytes += *at - from;
+    }
+    if (*at >= r->bytes.size) return false;
+    *at += CAPTURE_CHUNK_BYTES + out->payload.size;
+    return true;
+}
+
+static hd_status read_chunk(reader *r, chunk *c)
+{
+    hd_byte_reader *b = &c->payload;
+    hd_status status = HD_OK;
+    r->chunks++;
+    bool is_of_thread = c->type == CAPTURE_THREAD || c->type == CAPTURE_EVENTS;
+    if (is_of_thread && (c->thread == 0 || c->thread > CAPTURE_THREADS_MAX))
+        return note(r, "capture.chunk-damaged", HD_LEDGER_LOSS, 1, c->offset);
+    switch (c->type) {
+    case CAPTURE_PROCESS: status = read_process(r, b); break;
+    case CAPTURE_THREAD: status = read_thread(r, c, b); break;
+    case CAPTURE_NAMES: status = read_names(r, b); break;
+    case CAPTURE_EVENTS: status = read_events(r, c, b); break;
+    case CAPTURE_END: r->is_finished = true; break;
+    default: return note(r, "capture.chunk-unknown", HD_LEDGER_LOSS, 1, c->offset);
+    }
+    if (status == HD_OK && b->failed) return note(r, "capture.chunk-damaged", HD_LEDGER_LOSS, 1, c->offset);
+    return status;
+}
+
+static hd_status read_chunks(reader *r)
+{
+    chunk c = {0};
+    uint64_t at = CAPTURE_HEADER_BYTES;
+    while (next_chunk(&c, r, &at)) {
+        HD_TRY(read_chunk(r, &c));
+        if (r->options->progress) r->options->progress(r->options->progress_user, at, r->bytes.size);
+    }
+    HD_TRY(note(r, "capture.bytes-skipped", HD_LEDGER_REPAIR, r->skipped_bytes, r->skipped_at));
+    HD_TRY(note(r, "capture.events-missing", HD_LEDGER_LOSS, r->missing, HD_OFFSET_NONE));
+    HD_TRY(note(r, "capture.names-lost", HD_LEDGER_LOSS, r->unnamed, HD_OFFSET_NONE));
+    /* What a program chose to drop is no damage of the file. */
+    if (r->refused)
+        hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-newest", HD_LEDGER_LOSS, r->refused,
+                          HD_OFFSET_NONE);
+    if (r->evicted)
+        hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-oldest", HD_LEDGER_LOSS, r->evicted,
+                          HD_OFFSET_NONE);
+    if (!r->is_finished) HD_TRY(note(r, "capture.not-finished", HD_LEDGER_REPAIR, 1, r->bytes.size));
+    return HD_OK;
+}
+
+static hd_status read_all(reader *r)
+{
+    HD_TRY(read_header(r));
+    HD_TRY(capture_rows_new(&r->rows, r->builder, r->options->args == HD_ARGS_ALL, r->err));
+    HD_TRY(read_chunks(r));
+    hd_trace_facts *facts = hd_builder_facts(r->builder);
+    facts->input_bytes = r->bytes.size;
+    facts->has_args = r->options->args == HD_ARGS_ALL;
+    return capture_rows_finish(r->rows, r->err);
+}
+
+hd_status capture_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    hd_mapped mapped;
+    HD_TRY(hd_mapped_open(&mapped, input, err));
+    reader r = {.builder = builder,
+                .options = options,
+                .err = err,
+                .bytes = hd_byte_reader_of(mapped.data, (size_t)mapped.size)};
+    hd_status status = read_all(&r);
+    capture_rows_free(r.rows);
+    free(r.names);
+    free(r.threads);
+    free(r.by_number);
+    free(r.track_owners);
+    hd_mapped_close(&mapped);
+    return status;
+}
