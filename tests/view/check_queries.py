@@ -3,7 +3,8 @@
 
   check_queries.py --heddle HEDDLE [FILE.json[.gz] ...]
 
-Without files: one that `heddle synth` makes, and those of the folder that HEDDLE_QUERY_TRACES names.
+Without files: one that `heddle synth` makes, some of HEDDLE_SHARED or ../shared, and those of the folder that HEDDLE_QUERY_TRACES
+names.
 """
 import argparse
 import bisect
@@ -241,7 +242,7 @@ def bound_slice(threads, point):
 def expected_flows(slices, points):
     """Lines of ac2g that run forward, as (row, time, row, time), from a start to each end behind it; None: too odd."""
     threads = collections.defaultdict(list)
-    for row, (start, end, _, thread, _) in enumerate(slices):
+    for row, (start, end, _, thread, *_) in enumerate(slices):
         threads[thread].append((start, -end, row, end))
     for list_of in threads.values():
         list_of.sort()
@@ -309,6 +310,11 @@ def check(heddle, path):
     return fits
 
 
+SHARED = os.environ.get("HEDDLE_SHARED") or os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared")
+REAL = ("kineto/nccl_data", "kineto/mi250_minitoy", "kineto/particle_transformer_a100", "ranks/megatron-tp8/rank0",
+        "ranks/dlrm/rank3")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
@@ -325,6 +331,7 @@ def main():
             subprocess.run([args.heddle, "synth", "--quiet", "--events", "20000", "--crossings", "50", "-o", files[0]],
                            check=True, stdout=subprocess.DEVNULL)
             files += sorted(glob.glob(os.path.join(os.environ.get("HEDDLE_QUERY_TRACES", folder), "*.json")))
+            files += filter(os.path.exists, (os.path.join(SHARED, "data", name + ".json.gz") for name in REAL))
             files = list(dict.fromkeys(files))
         failed = 0
         for path in files:
