@@ -29,9 +29,8 @@ typedef struct hd_flow_point {
     bool encloses; /* bound to the slice around it, not to the next */
 } hd_flow_point;
 
-/* The points that have a time, in the order of rows; to be freed with hd_large_free. Errors: MEMORY, LIMIT (2^32
- * points).
- */
+/* The points that have a time, in the order of rows; to be freed with hd_large_free. Errors: MEMORY, LIMIT for more
+ * than 2^32 of them. */
 hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace *trace, hd_error *err);
 /* Sort by `compare`, which has to order them by `number` first: in place, into ever smaller buckets by number. */
 typedef uint64_t hd_flow_number(const void *user, const hd_flow_point *point);

@@ -1,7 +1,9 @@
 /* flows.c - lines from slice to slice */
 #include "view/flows.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/large.h"
@@ -31,25 +33,52 @@ static void sort_runs(view_flows *f)
     }
 }
 
-/* By `from`, then time: a radix sort of 2 × 16 bits, then run by run. */
-static bool sort_lines(view_flows *f)
+static uint32_t key_at(const char *keys, size_t line)
 {
-    view_line *other = hd_large_new(f->count + 1, sizeof *other, f->large);
-    size_t *counts = malloc((RADIX + 1) * sizeof *counts);
-    bool fine = other && counts;
+    uint32_t key;
+    memcpy(&key, keys + line * sizeof(view_line), sizeof key);
+    return key;
+}
+
+/* The numbers of the lines by their `from` or `to`, a uint32_t at `offset`: a radix sort of 2 × 16 bits; equal ones
+ * stay in order. To be freed with hd_large_free; NULL: no memory. */
+static uint32_t *order_lines(const view_flows *f, size_t offset)
+{
+    const char *keys = (const char *)f->lines + offset;
+    uint32_t *order = hd_large_new(f->count + 1, sizeof *order, f->large);
+    uint32_t *other = hd_large_new(f->count + 1, sizeof *other, f->large);
+    uint32_t *counts = malloc((RADIX + 1) * sizeof *counts);
+    bool fine = order && other && counts;
+    for (size_t i = 0; fine && i < f->count; i++) order[i] = (uint32_t)i;
     for (int shift = 0; fine && shift < 32; shift += 16) {
         memset(counts, 0, (RADIX + 1) * sizeof *counts);
-        for (size_t i = 0; i < f->count; i++) counts[(f->lines[i].from >> shift & (RADIX - 1)) + 1]++;
+        for (size_t i = 0; i < f->count; i++) counts[(key_at(keys, i) >> shift & (RADIX - 1)) + 1]++;
         for (int i = 0; i < RADIX; i++) counts[i + 1] += counts[i];
-        for (size_t i = 0; i < f->count; i++) other[counts[f->lines[i].from >> shift & (RADIX - 1)]++] = f->lines[i];
-        view_line *swap = f->lines;
-        f->lines = other;
+        for (size_t i = 0; i < f->count; i++) other[counts[key_at(keys, order[i]) >> shift & (RADIX - 1)]++] = order[i];
+        uint32_t *swap = order;
+        order = other;
         other = swap;
     }
     hd_large_free(other);
     free(counts);
-    if (fine) sort_runs(f);
-    return fine;
+    if (fine) return order;
+    hd_large_free(order);
+    return NULL;
+}
+
+/* By `from`, then time. */
+static bool sort_lines(view_flows *f)
+{
+    uint32_t *order = order_lines(f, offsetof(view_line, from));
+    view_line *sorted = hd_large_new(f->count + 1, sizeof *sorted, f->large);
+    bool fine = order && sorted;
+    for (size_t i = 0; fine && i < f->count; i++) sorted[i] = f->lines[order[i]];
+    hd_large_free(order);
+    hd_large_free(fine ? f->lines : sorted);
+    if (!fine) return false;
+    f->lines = sorted;
+    sort_runs(f);
+    return true;
 }
 
 /* Lines of the flows of the trace. */
@@ -80,28 +109,11 @@ static hd_status add_flows(view_flows *f, const hd_trace *trace, hd_error *err)
     return status == HD_OK && !sort_lines(f) ? HD_NOMEM(err) : status;
 }
 
-/* by_to: a radix sort of 2 × 16 bits; equal ones stay in order. */
 static bool index_ends(view_flows *f)
 {
-    uint32_t *other = hd_large_new(f->count + 1, sizeof *other, f->large);
-    uint32_t *counts = malloc((RADIX + 1) * sizeof *counts);
     hd_large_free(f->by_to);
-    f->by_to = hd_large_new(f->count + 1, sizeof *f->by_to, f->large);
-    bool fine = other && counts && f->by_to;
-    for (size_t i = 0; fine && i < f->count; i++) f->by_to[i] = (uint32_t)i;
-    for (int shift = 0; fine && shift < 32; shift += 16) {
-        memset(counts, 0, (RADIX + 1) * sizeof *counts);
-        for (size_t i = 0; i < f->count; i++) counts[(f->lines[f->by_to[i]].to >> shift & (RADIX - 1)) + 1]++;
-        for (int i = 0; i < RADIX; i++) counts[i + 1] += counts[i];
-        for (size_t i = 0; i < f->count; i++)
-            other[counts[f->lines[f->by_to[i]].to >> shift & (RADIX - 1)]++] = f->by_to[i];
-        uint32_t *swap = f->by_to;
-        f->by_to = other;
-        other = swap;
-    }
-    hd_large_free(other);
-    free(counts);
-    return fine;
+    f->by_to = order_lines(f, offsetof(view_line, to));
+    return f->by_to != NULL;
 }
 
 /* Works are marked to which a line leads from their launch: lines by their ends and works by row, side by side. */
