@@ -41,7 +41,6 @@ export class Follower {
   constructor(
     private readonly app: App,
     private readonly onNewServer: () => void,
-    private readonly onTold: () => void = () => undefined, // after each answer
   ) {}
 
   async run(): Promise<void> {
@@ -57,7 +56,6 @@ export class Follower {
           this.id = session.session;
         }
         await this.take(session);
-        this.onTold();
         after = session.revision;
         if (this.failures > 0) this.app.state.message.value = null;
         this.failures = 0;

@@ -100,7 +100,7 @@ function start(source: Source): void {
     app.tiles.clear();
     app.names.clear();
   };
-  void new Follower(app, forget, () => void setTimeout(() => shown.prepare())).run();
+  void new Follower(app, forget).run();
   setTimeout(mount, LATEST_MS);
 }
 

@@ -76,7 +76,7 @@ export class View {
 
   // Makes ready to draw. Not done before what the first picture needs is on its way: the browser waits for its graphics
   // process here.
-  prepare(): Backend {
+  private prepare(): Backend {
     this.backend ??= this.choose();
     return this.backend;
   }
@@ -140,6 +140,7 @@ export class View {
     const scene = this.scene();
     const wants = wantsOf(placesShown(scene.layout, scene.scroll, canvas.clientHeight), scene, width).filter((want) => !want.ahead);
     app.tiles.want([...wants, ...this.overview.wants(scene, ratio)]);
+    setTimeout(() => this.prepare());
     if (!app.tiles.idle()) this.hold(FIRST_TILES_MS);
   }
 
