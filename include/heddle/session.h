@@ -153,6 +153,110 @@ void hd_session_flow_end(hd_session *session, uint32_t name, uint32_t category, 
 void hd_session_allocate(hd_session *session, uint32_t category, uint64_t address, uint64_t bytes, uint32_t device);
 void hd_session_release(hd_session *session, uint32_t category, uint64_t address, uint64_t bytes, uint32_t device);
 
+/* ---- for tracers: events of any track, with arguments, stacks and correlation --------------------------------
+ *
+ * Lists that events refer to: each function gives an id from 1, the same for equal contents, and takes a lock: once for
+ * each thing that is new. 0: none (as hd_session_intern). Strings are copied. */
+
+typedef enum hd_session_track_kind {
+    HD_SESSION_TRACK_THREAD =
+        1,                   /* a thread of this process: number is its id of the system. The same as its own events' */
+    HD_SESSION_TRACK_STREAM, /* of a GPU: device, number is the stream's */
+    HD_SESSION_TRACK_DEVICE, /* a GPU itself: counters of it */
+} hd_session_track_kind;
+
+typedef struct hd_session_track_info {
+    hd_session_track_kind kind;
+    uint32_t device;
+    uint64_t number;
+    const char *name; /* NULL: none. Of equal tracks with several names the last is shown */
+} hd_session_track_info;
+
+uint32_t hd_session_track(hd_session *session, const hd_session_track_info *info);
+
+typedef enum hd_session_arg_type {
+    HD_SESSION_INT = 1,
+    HD_SESSION_DOUBLE,
+    HD_SESSION_TEXT,
+    HD_SESSION_JSON /* text that is valid JSON, an array for example */
+} hd_session_arg_type;
+
+typedef struct hd_session_arg {
+    const char *key;
+    hd_session_arg_type type;
+    int64_t integer;
+    double number;
+    const char *text;
+} hd_session_arg;
+
+enum { HD_SESSION_ARGS_MAX = 24 };
+
+/* Arguments that many events share, as a kernel's grid and block. */
+uint32_t hd_session_args(hd_session *session, const hd_session_arg *args, uint32_t count);
+
+/* A stack of `count` frames, innermost first; at most HD_SESSION_STACK_MAX, the outermost are left out. A frame is an
+ * address (of a call: the return address less 1), or HD_SESSION_FRAME(name) for one that has a name already. */
+#define HD_SESSION_FRAME(name) (UINT64_C(1) << 63 | (name))
+enum { HD_SESSION_STACK_MAX = 512 };
+uint32_t hd_session_stack(hd_session *session, const uint64_t *frames, uint32_t count);
+
+/* What is mapped at addresses, so that they can be named later. */
+typedef struct hd_session_module_info {
+    uint64_t start, end; /* addresses */
+    uint64_t offset;     /* in the file, of start */
+    uint64_t bias;       /* address less the address in the file's own symbols */
+    const char *path;    /* "[vdso]", "//anon" for what is no file */
+    const uint8_t *build_id;
+    uint32_t build_id_bytes; /* at most 64; 0: unknown */
+} hd_session_module_info;
+
+uint32_t hd_session_module(hd_session *session, const hd_session_module_info *info);
+
+/* A function at addresses that no file has (JIT, trampolines). */
+uint32_t hd_session_symbol(hd_session *session, uint64_t start, uint64_t bytes, const char *name);
+
+typedef enum hd_session_note_level { HD_SESSION_NOTE = 0, HD_SESSION_REPAIR, HD_SESSION_LOSS } hd_session_note_level;
+
+/* A row of the trace's ledger: count is what it is by now, the last call for a code holds. */
+void hd_session_note(hd_session *session, const char *code, hd_session_note_level level, uint64_t count);
+
+/* A top-level key of the trace; the last call for a key holds. */
+void hd_session_metadata(hd_session *session, const char *key, const char *json);
+
+typedef enum hd_session_kind {
+    HD_SESSION_SLICE = 1,
+    HD_SESSION_BEGIN,
+    HD_SESSION_END,
+    HD_SESSION_INSTANT,
+    HD_SESSION_COUNTER,
+    HD_SESSION_FLOW_START,
+    HD_SESSION_FLOW_STEP,
+    HD_SESSION_FLOW_END,
+    HD_SESSION_ALLOCATE,
+    HD_SESSION_RELEASE,
+    HD_SESSION_SAMPLE, /* a stack sample: stack; value is its weight, 0: 1 */
+    HD_SESSION_CALL,   /* no event: `stack` and `value` (an external id, 0: none) are those of the call `correlation` */
+    HD_SESSION_NODE    /* no event: `stack` is where the graph node `node` was made */
+} hd_session_kind;
+
+/* Fields that are 0 are not written. The reader shows correlation, node, bytes and value as PyTorch does:
+ * "correlation", "graph node id", "bytes", "External id". */
+typedef struct hd_session_record {
+    hd_session_kind kind;
+    uint32_t track;  /* 0: the calling thread's */
+    int64_t time_ns; /* on hd_session_now's clock */
+    uint64_t value;  /* duration of a slice, bits of a counter's double, id of a flow, address of memory */
+    uint64_t bytes;  /* of a copy, of memory */
+    uint64_t node;   /* of a graph */
+    uint32_t name, category;
+    uint32_t args;  /* hd_session_args */
+    uint32_t stack; /* hd_session_stack */
+    uint32_t correlation;
+    uint32_t device; /* of memory, as in hd_session_allocate */
+} hd_session_record;
+
+void hd_session_emit(hd_session *session, const hd_session_record *record);
+
 #ifdef __cplusplus
 }
 #endif
