@@ -27,9 +27,6 @@ typedef struct hd_convert_time {
 /* Called with each input once it is read; may put another trace of the same events in its place, and frees the old one
  * then. */
 typedef hd_status hd_convert_each(void *user, hd_trace **trace, size_t index, hd_error *err);
-/* Called with the result before it is written. */
-typedef hd_status hd_convert_look(void *user, const hd_trace *trace, hd_error *err);
-
 /* Zero-initialised copies a trace as it is. */
 typedef struct hd_convert_options {
     bool ranks;                /* put even one input under processes named by its rank; several always are, but for: */
@@ -47,8 +44,7 @@ typedef struct hd_convert_options {
     hd_read_options read;       /* threads, memory, progress; the rest is set by the call */
     hd_write_options write;     /* all but ledger and strict */
     hd_convert_each *each;      /* NULL: none */
-    hd_convert_look *look;      /* likewise */
-    void *user;                 /* of both */
+    void *user;                 /* of it */
 } hd_convert_options;
 
 /* One line of the way: read, memory (profiles joined), merge, filter, crop, fix, write. */

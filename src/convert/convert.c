@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/system.h"
@@ -44,6 +45,19 @@ static void advance(converter *c, const char *name, uint64_t in, hd_trace *made,
     c->trace = made;
 }
 
+/* Whether all inputs surely fit: thousands of small ones would each open a temporary file otherwise. */
+static bool are_small(const converter *c, uint64_t all)
+{
+    enum { GROWTH = 32 }; /* more than any format's events take in memory, by the bytes of its file */
+    uint64_t bytes = 0;
+    struct stat info;
+    for (size_t i = 0; i < c->count; i++) {
+        if (stat(c->inputs[i].path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+        bytes += (uint64_t)info.st_size;
+    }
+    return c->profiles == 0 && bytes < all / GROWTH;
+}
+
 /* The inputs are in memory at the same time, so each gets its part. */
 static uint64_t limit_of_one(const converter *c)
 {
@@ -51,6 +65,7 @@ static uint64_t limit_of_one(const converter *c)
     size_t count = c->count + c->profiles;
     if (count == 1) return all;
     all = all ? all : hd_memory_default();
+    if (are_small(c, all)) return all;
     return all > count ? all / count : 1;
 }
 
@@ -257,7 +272,6 @@ static hd_status convert(converter *c, const char *out)
     HD_TRY(crop_trace(c));
     HD_TRY(fix_trace(c));
     HD_TRY(gather_ledger(c));
-    if (c->options->look) HD_TRY(c->options->look(c->options->user, c->trace, c->err));
     return write_trace(c, out);
 }
 
