@@ -43,6 +43,12 @@ static bool is_elsewhere(const merger *m, hd_string key)
     return is_key(key, "stackFrames") || (m->processes && is_key(key, "modules"));
 }
 
+/* What a process measured of itself is of it alone, even if another measured the same. */
+static bool is_of_one(const merger *m, hd_string key)
+{
+    return m->processes && m->count > 1 && is_key(key, "heddle.capture");
+}
+
 static uint32_t intern(const merger *m, hd_string s)
 {
     return hd_builder_intern(m->builder, s.data, s.size);
@@ -68,7 +74,7 @@ static hd_status put_common(merger *m, hd_strings *common, hd_error *err)
     for (size_t i = 0; i < hd_trace_metadata_count(first); i++) {
         const hd_metadata *meta = hd_trace_metadata_at(first, i);
         hd_string key = hd_trace_string(first, meta->key);
-        if (is_elsewhere(m, key)) continue;
+        if (is_elsewhere(m, key) || is_of_one(m, key)) continue;
         hd_string value = hd_trace_string(first, meta->value);
         if (!is_common(m, key, value)) continue;
         base_stated |= is_key(key, "baseTimeNanoseconds");

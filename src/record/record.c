@@ -44,6 +44,15 @@ static hd_status check_options(const hd_record_options *o, hd_error *err)
     return HD_OK;
 }
 
+static hd_status check_format(const char *output, hd_error *err)
+{
+    const hd_format_info *info = output ? hd_format_for_path(output) : NULL;
+    if (!output || (info && info->writes)) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, output, HD_OFFSET_NONE,
+                        "has no extension of a format that can be written: use .heddle, or another that heddle formats "
+                        "lists");
+}
+
 static hd_status name_files(recording *r)
 {
     hd_record_result *result = r->result;
@@ -51,6 +60,7 @@ static hd_status name_files(recording *r)
     if (output && strcmp(output, "-") == 0)
         return hd_error_set(r->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "standard output is the command's: the trace needs a file");
+    HD_TRY(check_format(output, r->err));
     result->output = output ? strdup(output) : record_output_name(r->command[0]);
     if (!result->output || asprintf(&result->parts, "%s%s", result->output, PARTS) < 0) {
         result->parts = NULL;

@@ -63,11 +63,25 @@ static void restore_signals(child *c)
     pthread_sigmask(SIG_SETMASK, &c->old_mask, NULL);
 }
 
+/* As anybody else who gets SIGTSTP: not at all if the process group is an orphan, which has nobody to wake it. */
+static void stop(void)
+{
+    sigset_t set;
+    struct sigaction old, normal = {.sa_handler = SIG_DFL};
+    sigemptyset(&set);
+    sigaddset(&set, SIGTSTP);
+    sigaction(SIGTSTP, &normal, &old);
+    raise(SIGTSTP);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* here */
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    sigaction(SIGTSTP, &old, NULL);
+}
+
 static void pass_on(const child *c, const siginfo_t *info)
 {
     bool sent = info->si_code <= 0 && info->si_pid != c->pid;
     if (sent && !c->ended) kill(c->pid, info->si_signo);
-    if (info->si_signo == SIGTSTP) raise(SIGSTOP);
+    if (info->si_signo == SIGTSTP) stop();
 }
 
 /* ---- start ------------------------------------------------------------------------------------------------ */
