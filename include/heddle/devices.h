@@ -120,8 +120,8 @@ typedef struct hd_devices_options {
     bool ways_only;   /* leave out how GPUs are linked */
 } hd_devices_options;
 
-/* Look around. The caller frees the result with hd_devices_free. Loads NVML and CUPTI into this process where they are
- * found, and starts `python3` once to ask for its version. Thread-safe. Errors: MEMORY; IO: root is no folder;
+/* Look around. The caller frees the result with hd_devices_free. Loads NVML, libcuda and CUPTI into this process where
+ * they are found, and starts `python3` once to ask for its version. Thread-safe. Errors: MEMORY; IO: root is no folder;
  * LIMIT: more than HD_DEVICE_LIMIT GPUs. */
 hd_status hd_devices_find(hd_devices **out, const hd_devices_options *options, hd_error *err);
 void hd_devices_free(hd_devices *devices);
