@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     "record": BELOW_TOOLS | {"convert"},
     "cluster": BELOW_TOOLS,
     "capture": {"base"},
+    "devices": {"base"},
     "cli": set(),
 }
 # The public headers that base may include; every other layer may include any of them.
