@@ -16,6 +16,7 @@ CLI_COMMAND(view);
 CLI_COMMAND(fix);
 CLI_COMMAND(convert);
 CLI_COMMAND(merge);
+CLI_COMMAND(symbolize);
 CLI_COMMAND(formats);
 CLI_COMMAND(synth);
 CLI_COMMAND(help);
@@ -43,13 +44,16 @@ const cli_command *const cli_commands[] = {
 #ifdef CLI_HAS_MERGE
     &cmd_merge,
 #endif
+#ifdef CLI_HAS_SYMBOLIZE
+    &cmd_symbolize,
+#endif
 #ifdef CLI_HAS_FORMATS
     &cmd_formats,
 #endif
 #ifdef CLI_HAS_SYNTH
     &cmd_synth,
 #endif
-    &cmd_help,    &cmd_version, NULL,
+    &cmd_help,      &cmd_version, NULL,
 };
 
 const cli_command *cli_find_command(const char *name)
