@@ -16,6 +16,7 @@ CLI_COMMAND(view);
 CLI_COMMAND(fix);
 CLI_COMMAND(convert);
 CLI_COMMAND(merge);
+CLI_COMMAND(symbolize);
 CLI_COMMAND(record);
 CLI_COMMAND(formats);
 CLI_COMMAND(synth);
@@ -49,6 +50,9 @@ const cli_command *const cli_commands[] = {
 #ifdef CLI_HAS_MERGE
     &cmd_merge,
 #endif
+#ifdef CLI_HAS_SYMBOLIZE
+    &cmd_symbolize,
+#endif
 #ifdef CLI_HAS_RECORD
     &cmd_record,
 #endif
@@ -61,7 +65,7 @@ const cli_command *const cli_commands[] = {
 #ifdef CLI_HAS_DEVICES
     &cmd_devices,
 #endif
-    &cmd_help,    &cmd_version, NULL,
+    &cmd_help,      &cmd_version, NULL,
 };
 
 const cli_command *cli_find_command(const char *name)
