@@ -90,20 +90,20 @@ typedef struct hd_uprobe_options {
 
 /* hits = calls + foreign; calls = samples + nested + (without stacks) bare. */
 typedef struct hd_uprobe_stats {
-    uint64_t hits;      /* records that were read */
-    uint64_t foreign;   /* of other programs */
-    uint64_t calls;     /* of the program: instants, or slices */
-    uint64_t samples;   /* with a stack, as stack samples */
-    uint64_t nested;    /* within another probed function: no sample of their own */
-    uint64_t bare;      /* without a stack, as was asked for */
-    uint64_t lost;      /* records that no ring had room for, calls and returns */
-    uint64_t cut;       /* stacks deeper than stack_bytes; their outer frames are missing */
-    uint64_t broken;    /* stacks that ended where neither tables nor frame pointers led on */
-    uint64_t returned;  /* calls whose return was seen */
-    uint64_t processes; /* of the program, seen */
-    uint64_t threads;   /* that called */
-    uint32_t targets;   /* functions probed */
-    uint32_t late;      /* of these, found while the program ran */
+    uint64_t hits;       /* records that were read */
+    uint64_t foreign;    /* of other programs */
+    uint64_t calls;      /* of the program: instants, or slices */
+    uint64_t samples;    /* with a stack, as stack samples */
+    uint64_t nested;     /* within another probed function: no sample of their own */
+    uint64_t bare;       /* without a stack, as was asked for */
+    uint64_t lost;       /* records that no ring had room for, calls and returns */
+    uint64_t cut;        /* stacks deeper than stack_bytes; their outer frames are missing */
+    uint64_t broken;     /* stacks that ended where neither tables nor frame pointers led on */
+    uint64_t returned;   /* calls whose return was seen */
+    uint64_t processes;  /* of the program, seen */
+    uint64_t threads;    /* that called */
+    uint32_t targets;    /* functions probed */
+    uint32_t late;       /* of these, found while the program ran */
     uint32_t ring_bytes; /* what there was of each ring; less than asked for where memory may not be locked */
     int64_t helper_ns;   /* CPU time of the library's thread */
 } hd_uprobe_stats;
