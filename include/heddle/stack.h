@@ -70,24 +70,25 @@ uint32_t hd_session_stack_here(hd_session *session, const hd_stack_options *opti
 void hd_session_stack_refresh(hd_session *session);
 
 /* Before hd_session_stop: the mappings that no loader knows (JIT), the functions of CPython's perf trampolines
- * (/tmp/perf-PID.map), and the statistics below as notes "stack.taken", "stack.truncated" … */
+ * (/tmp/perf-PID.map), and the statistics below as notes: "stack.taken", "stack.truncated" … */
 void hd_session_stack_finish(hd_session *session);
 
 /* Give the session the functions of a perf map, lines "START SIZE NAME" in hexadecimal. The number of functions, 0 if
  * there is no such file or its owner is neither this process's nor root. */
 uint64_t hd_session_perf_map(hd_session *session, const char *path);
 
+/* Of this process since it began, or was forked. */
 typedef struct hd_stack_stats {
-    uint64_t taken;     /* calls of hd_session_stack_here with a session */
+    uint64_t taken;     /* stacks, by hd_session_stack_here with a session that runs */
     uint64_t cached;    /* of these, seen before by the thread */
     uint64_t truncated; /* more than HD_SESSION_STACK_MAX frames: the outermost are missing */
     uint64_t broken;    /* HD_STACK_BROKEN */
     uint64_t guessed;   /* stacks with guessed frames */
     uint64_t python;    /* stacks with Python frames */
-    uint64_t failed;    /* have no id */
+    uint64_t failed;    /* have no id: no memory, or in_signal and new */
 } hd_stack_stats;
 
-void hd_session_stack_statistics(hd_stack_stats *out, hd_session *session);
+void hd_stack_statistics(hd_stack_stats *out);
 
 #ifdef __cplusplus
 }

@@ -14,6 +14,7 @@
 #ifndef HD_CAPTURE_STACK_IMPL_H
 #define HD_CAPTURE_STACK_IMPL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -103,5 +104,67 @@ typedef struct stack_result {
  * NULL, gets the stack pointer at the outer end of each. */
 STACK_HIDDEN stack_result stack_walk(uint64_t *out, uint64_t *bounds, uint32_t capacity, unsigned skip,
                                      const void *anchor);
+
+/* ---- what a thread keeps -------------------------------------------------------------------------------- */
+
+enum {
+    STACK_SLOTS = 1024,           /* stacks that a thread knows */
+    STACK_SLOT_WORDS = 24 * 1024, /* frames of all of them */
+    STACK_NAMES = 1024,           /* places in Python code that it knows */
+};
+
+typedef struct stack_slot {
+    uint64_t hash;
+    uint32_t id, count; /* 0: free */
+    uint32_t at;        /* in words */
+} stack_slot;
+
+/* A place in Python code. `check` is of what the code's name was, as its memory may be another's by now. */
+typedef struct stack_name {
+    uint64_t code, place, check;
+    uint32_t id;
+} stack_name;
+
+/* Where a row of Python functions, innermost first, ends: their native frame holds `mark`. */
+typedef struct stack_run {
+    uint64_t mark;
+    uint32_t end; /* in stack_thread.python */
+} stack_run;
+
+typedef enum stack_count {
+    STACK_TAKEN,
+    STACK_CACHED,
+    STACK_TRUNCATED,
+    STACK_BROKEN,
+    STACK_GUESSED,
+    STACK_PYTHON,
+    STACK_FAILED,
+    STACK_COUNTS
+} stack_count;
+
+typedef struct stack_thread {
+    struct stack_thread *next; /* they are added, never removed */
+    atomic_int used;           /* by a thread */
+    bool busy;
+    uint32_t serial; /* of the session whose ids these are */
+    atomic_uint_least64_t counts[STACK_COUNTS];
+    uint32_t words_used;
+    uint64_t frames[HD_SESSION_STACK_MAX], bounds[HD_SESSION_STACK_MAX], merged[HD_SESSION_STACK_MAX];
+    uint64_t python[HD_SESSION_STACK_MAX];
+    stack_run runs[HD_SESSION_STACK_MAX];
+    stack_slot slots[STACK_SLOTS];
+    stack_name names[STACK_NAMES];
+    uint64_t words[STACK_SLOT_WORDS];
+} stack_thread;
+
+/* stack_python.c: put the interpreter's frames between the `count` ones of t->frames, into t->merged; returns how many
+ * there are then, 0: there are no Python frames. `truncated` is set if there was no room for all. */
+STACK_HIDDEN uint32_t stack_python_merge(stack_thread *t, hd_session *session, uint32_t count, bool *truncated);
+/* Look for an interpreter. When modules are new. */
+STACK_HIDDEN void stack_python_find(void);
+STACK_HIDDEN bool stack_python_unsupported(void);
+
+/* stack_take.c: in a child of fork; other threads are not here. */
+STACK_HIDDEN void stack_forked(void);
 
 #endif
