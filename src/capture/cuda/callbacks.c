@@ -8,6 +8,7 @@
 #include "capture/cuda/calls.h"
 #include "capture/cuda/cuda_impl.h"
 #include "capture/cuda/cupti_load.h"
+#include "heddle/stack.h"
 
 enum {
     TIMED = 16,               /* one callback of so many is timed */
@@ -32,8 +33,9 @@ static bool is_inside(cuda_tracer *t)
 
 uint32_t cuda_stack_here(cuda_tracer *t)
 {
+    hd_stack_options options = {.skip = 1, .python = t->options.python};
     if (is_inside(t)) return this_thread.stack;
-    return 0;
+    return hd_session_stack_here(t->session, &options);
 }
 
 static void begin_call(cuda_tracer *t, uint32_t domain, const cupti_call *call)

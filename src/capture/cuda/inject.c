@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "capture/cuda/activity.h"
+#include "heddle/stack.h"
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
@@ -105,6 +106,7 @@ static void end(void)
     atomic_compare_exchange_strong(&t->state, &running, CUDA_ENDED);
     cuda_helper_end(t);
     if (!t->has_helper && running == CUDA_RUNNING) cuda_describe(t);
+    if (t->options.stacks) hd_session_stack_finish(t->session);
     hd_session_stop(t->session, NULL, NULL);
 }
 
