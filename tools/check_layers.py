@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     "view": BELOW_TOOLS | {"query"},
     "cluster": BELOW_TOOLS,
     "capture": {"base"},
+    "devices": {"base"},
     "cli": set(),
 }
 # The public headers that base may include; every other layer may include any of them.

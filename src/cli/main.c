@@ -18,6 +18,8 @@ CLI_COMMAND(convert);
 CLI_COMMAND(merge);
 CLI_COMMAND(formats);
 CLI_COMMAND(synth);
+CLI_COMMAND(memory);
+CLI_COMMAND(devices);
 CLI_COMMAND(help);
 CLI_COMMAND(version);
 
@@ -27,6 +29,9 @@ const cli_command *const cli_commands[] = {
 #endif
 #ifdef CLI_HAS_CHECK
     &cmd_check,
+#endif
+#ifdef CLI_HAS_MEMORY
+    &cmd_memory,
 #endif
 #ifdef CLI_HAS_FLAME
     &cmd_flame,
@@ -48,6 +53,9 @@ const cli_command *const cli_commands[] = {
 #endif
 #ifdef CLI_HAS_SYNTH
     &cmd_synth,
+#endif
+#ifdef CLI_HAS_DEVICES
+    &cmd_devices,
 #endif
     &cmd_help,    &cmd_version, NULL,
 };
