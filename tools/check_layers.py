@@ -27,6 +27,7 @@ MAY_INCLUDE = {
     "query": BELOW_TOOLS,
     "replay": BELOW_TOOLS,
     "view": BELOW_TOOLS | {"query"},
+    "record": BELOW_TOOLS | {"convert"},
     "cluster": BELOW_TOOLS,
     "capture": {"base"},
     "devices": {"base"},

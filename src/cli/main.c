@@ -16,6 +16,7 @@ CLI_COMMAND(view);
 CLI_COMMAND(fix);
 CLI_COMMAND(convert);
 CLI_COMMAND(merge);
+CLI_COMMAND(record);
 CLI_COMMAND(formats);
 CLI_COMMAND(synth);
 CLI_COMMAND(memory);
@@ -47,6 +48,9 @@ const cli_command *const cli_commands[] = {
 #endif
 #ifdef CLI_HAS_MERGE
     &cmd_merge,
+#endif
+#ifdef CLI_HAS_RECORD
+    &cmd_record,
 #endif
 #ifdef CLI_HAS_FORMATS
     &cmd_formats,
@@ -144,7 +148,8 @@ static int finish_output(cli_run *run, int status)
 static int run_command(cli_run *run)
 {
     int status = run->command->run(run);
-    if (status == CLI_USAGE) return wrong_usage(run);
+    /* 2 without an error is the exit status of a command that was run. */
+    if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);
     /* A sink that failed is told by finish_output, not as the table's or the file's failure. */
     if (!run->out_error) cli_report(run);
     return status == CLI_OK && run->reported ? CLI_FAILED : status;
@@ -177,8 +182,9 @@ static int parse_and_run(cli_run *run, const char *const *argv, int count)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* so that a closed pipe is an error, after which outputs are cleaned up */
     cli_run run = {0};
+    /* So that a closed pipe is an error, after which outputs are cleaned up. */
+    run.sigpipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     const char *const *words = (const char *const *)argv + 1;
     int count = argc > 0 ? argc - 1 : 0;
 
