@@ -93,7 +93,7 @@ typedef struct hd_session_stats {
     uint64_t waits;          /* events that waited for room (HD_RING_BLOCK) */
     uint64_t bytes;          /* of the file */
     uint32_t threads, names;
-    uint32_t names_lost; /* names that there was no memory for: events show none */
+    uint32_t names_lost; /* names and other entries of lists that there was no memory for: events show none */
     int64_t duration_ns; /* since start */
     hd_status status;    /* the first failure to write, HD_OK if none */
     char message[128];   /* of it */
@@ -159,15 +159,16 @@ void hd_session_release(hd_session *session, uint32_t category, uint64_t address
  * each thing that is new. 0: none (as hd_session_intern). Strings are copied. */
 
 typedef enum hd_session_track_kind {
-    HD_SESSION_TRACK_THREAD =
-        1,                   /* a thread of this process: number is its id of the system. The same as its own events' */
-    HD_SESSION_TRACK_STREAM, /* of a GPU: device, number is the stream's */
-    HD_SESSION_TRACK_DEVICE, /* a GPU itself: counters of it */
+    HD_SESSION_TRACK_THREAD = 1, /* number: the id that the system gave it. The same track as of its own events */
+    HD_SESSION_TRACK_STREAM,     /* of a GPU: device, number is the stream's */
+    HD_SESSION_TRACK_DEVICE,     /* a GPU itself: counters of it */
+    HD_SESSION_TRACK_PROCESS     /* a process itself */
 } hd_session_track_kind;
 
 typedef struct hd_session_track_info {
     hd_session_track_kind kind;
     uint32_t device;
+    uint32_t process; /* of a thread or a process: its id; 0: this one */
     uint64_t number;
     const char *name; /* NULL: none. Of equal tracks with several names the last is shown */
 } hd_session_track_info;

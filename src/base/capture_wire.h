@@ -17,16 +17,31 @@ enum {
     CAPTURE_CHUNK_BYTES = 40, /* the header of a chunk */
     CAPTURE_PAYLOAD_MAX = 1 << 24,
     CAPTURE_NAME_BYTES_MAX = 4096,
-    CAPTURE_NAMES_MAX = 1 << 24,
+    CAPTURE_LIST_MAX = 1 << 24, /* entries of a list */
     CAPTURE_THREADS_MAX = 1 << 24,
+    CAPTURE_ARGS_MAX = 24, /* of an entry */
+    CAPTURE_BUILD_ID_MAX = 64,
 };
 
 #define CAPTURE_CHUNK_MAGIC 0xd7c50ee54b434448u /* "HDCK" and four bytes that text does not have */
 
-/* Types of chunks. */
-enum { CAPTURE_PROCESS = 1, CAPTURE_THREAD, CAPTURE_NAMES, CAPTURE_EVENTS, CAPTURE_END };
+/* Types of chunks. NAMES, ARGS … FRAMES are lists, whose entries have ids from 1. */
+enum {
+    CAPTURE_PROCESS = 1,
+    CAPTURE_THREAD,
+    CAPTURE_NAMES,
+    CAPTURE_EVENTS,
+    CAPTURE_END,
+    CAPTURE_ARGS,
+    CAPTURE_TRACKS,
+    CAPTURE_MODULES,
+    CAPTURE_SYMBOLS,
+    CAPTURE_FRAMES,
+    CAPTURE_NOTES,
+    CAPTURE_METADATA
+};
 
-/* Kinds of events: the low four bits of their first byte. */
+/* Kinds of events: the low four bits of their first byte. As hd_session_kind. */
 enum {
     CAPTURE_SLICE = 1,
     CAPTURE_BEGIN,
@@ -38,8 +53,30 @@ enum {
     CAPTURE_FLOW_END,
     CAPTURE_ALLOCATE,
     CAPTURE_RELEASE,
+    CAPTURE_SAMPLE,
+    CAPTURE_CALL, /* the last two are no events: what is known of a call, of a graph's node */
+    CAPTURE_NODE,
     CAPTURE_KINDS
 };
-enum { CAPTURE_KIND_MASK = 15, CAPTURE_SAME_NAME = 16, CAPTURE_SAME_CATEGORY = 32, CAPTURE_FLAGS_UNKNOWN = 192 };
+enum {
+    CAPTURE_KIND_MASK = 15,
+    CAPTURE_SAME_NAME = 16,
+    CAPTURE_SAME_CATEGORY = 32,
+    CAPTURE_MORE = 64, /* a varint of CAPTURE_HAS_… and those fields follow */
+    CAPTURE_FLAGS_UNKNOWN = 128
+};
+enum {
+    CAPTURE_HAS_TRACK = 1,
+    CAPTURE_HAS_ARGS = 2,
+    CAPTURE_HAS_STACK = 4,
+    CAPTURE_HAS_CORRELATION = 8,
+    CAPTURE_HAS_BYTES = 16,
+    CAPTURE_HAS_NODE = 32,
+    CAPTURE_HAS_UNKNOWN = ~63
+};
+
+/* Tracks and arguments: as hd_session_track_kind and hd_session_arg_type. */
+enum { CAPTURE_TRACK_THREAD = 1, CAPTURE_TRACK_STREAM, CAPTURE_TRACK_DEVICE, CAPTURE_TRACK_PROCESS };
+enum { CAPTURE_INT = 1, CAPTURE_DOUBLE, CAPTURE_TEXT, CAPTURE_JSON };
 
 #endif

@@ -150,7 +150,8 @@ static void destroy(hd_session *session)
         munmap(lane->ring.words, ring_bytes(session));
         free(lane);
     }
-    session_names_deinit(&session->names);
+    for (int i = 0; i < SESSION_LISTS; i++) session_list_deinit(&session->lists[i]);
+    session_facts_deinit(session);
     hd_bytes_deinit(&session->chunk);
     pthread_mutex_destroy(&session->lock);
     free(session->file.path);
@@ -168,7 +169,9 @@ static hd_status make(hd_session **out, const char *path, const hd_session_optio
     session->file.path = absolute_path(path);
     session->start_ns = hd_session_now();
     pthread_mutex_init(&session->lock, NULL);
-    if (session_names_init(&session->names) != HD_OK || !session->file.path) {
+    hd_status status = session->file.path ? HD_OK : HD_ERR_MEMORY;
+    for (int i = 0; i < SESSION_LISTS && status == HD_OK; i++) status = session_list_init(&session->lists[i]);
+    if (status != HD_OK) {
         destroy(session);
         return HD_NOMEM(err);
     }
@@ -300,8 +303,8 @@ void hd_session_statistics(hd_session_stats *out, hd_session *session)
     out->emitted = out->written + out->dropped_newest + out->dropped_oldest + out->nested + out->lost + out->pending;
     out->bytes = session->file.size;
     out->threads = session->thread_count;
-    out->names = session->names.count;
-    out->names_lost = session->names.lost;
+    out->names = session->lists[SESSION_NAMES].count;
+    for (int i = 0; i < SESSION_LISTS; i++) out->names_lost += session->lists[i].lost;
     if (!out->duration_ns) out->duration_ns = hd_session_now() - session->start_ns;
     out->status = session->status;
     memcpy(out->message, session->message, sizeof out->message);

@@ -12,7 +12,7 @@ int64_t hd_session_now(void)
 }
 
 /* The fences are for a signal handler on this thread: it sees `busy` whenever the ring is not whole. */
-static inline void emit(hd_session *session, const session_event *event)
+void session_emit(hd_session *session, const session_event *event)
 {
     if (!session) return;
     session_thread *here = &session_this_thread;
@@ -35,14 +35,14 @@ void hd_session_begin(hd_session *session, uint32_t name, uint32_t category)
 {
     if (!session) return;
     session_event event = {.kind = CAPTURE_BEGIN, .time_ns = hd_session_now(), .name = name, .category = category};
-    emit(session, &event);
+    session_emit(session, &event);
 }
 
 void hd_session_end(hd_session *session)
 {
     if (!session) return;
     session_event event = {.kind = CAPTURE_FINISH, .time_ns = hd_session_now()};
-    emit(session, &event);
+    session_emit(session, &event);
 }
 
 void hd_session_slice(hd_session *session, uint32_t name, uint32_t category, int64_t start_ns, int64_t duration_ns)
@@ -52,14 +52,14 @@ void hd_session_slice(hd_session *session, uint32_t name, uint32_t category, int
                            .value = duration_ns > 0 ? (uint64_t)duration_ns : 0,
                            .name = name,
                            .category = category};
-    emit(session, &event);
+    session_emit(session, &event);
 }
 
 void hd_session_instant(hd_session *session, uint32_t name, uint32_t category)
 {
     if (!session) return;
     session_event event = {.kind = CAPTURE_INSTANT, .time_ns = hd_session_now(), .name = name, .category = category};
-    emit(session, &event);
+    session_emit(session, &event);
 }
 
 void hd_session_counter(hd_session *session, uint32_t name, double value)
@@ -67,14 +67,14 @@ void hd_session_counter(hd_session *session, uint32_t name, double value)
     if (!session) return;
     session_event event = {.kind = CAPTURE_COUNTER, .time_ns = hd_session_now(), .name = name};
     memcpy(&event.value, &value, sizeof event.value);
-    emit(session, &event);
+    session_emit(session, &event);
 }
 
 static void emit_flow(hd_session *session, uint8_t kind, uint32_t name, uint32_t category, uint64_t id)
 {
     if (!session) return;
     session_event event = {.kind = kind, .time_ns = hd_session_now(), .value = id, .name = name, .category = category};
-    emit(session, &event);
+    session_emit(session, &event);
 }
 
 void hd_session_flow_start(hd_session *session, uint32_t name, uint32_t category, uint64_t id)
@@ -102,7 +102,7 @@ static void emit_memory(hd_session *session, uint8_t kind, uint32_t category, ui
                            .bytes = bytes,
                            .category = category,
                            .device = device};
-    emit(session, &event);
+    session_emit(session, &event);
 }
 
 void hd_session_allocate(hd_session *session, uint32_t category, uint64_t address, uint64_t bytes, uint32_t device)

@@ -75,8 +75,8 @@ static void forget_parent(hd_session *session)
         atomic_store(&lane->state, LANE_FREE);
     session->thread_count = 0;
     session->gone = (hd_session_stats){0};
-    session->names.written = 0;
-    session->names.lost = 0;
+    for (int i = 0; i < SESSION_LISTS; i++) session->lists[i].written = session->lists[i].lost = 0;
+    for (uint32_t i = 0; i < session->fact_count; i++) session->facts[i].is_written = false;
     atomic_store(&session->nested, 0);
     atomic_store(&session->unplaced, 0);
     atomic_store(&session->asleep, false);

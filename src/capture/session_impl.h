@@ -1,10 +1,12 @@
 /* session_impl.h - the parts of a session
  *
  *     emitting threads ──> lanes (a ring each) ──> the session's thread: session_writer.c ──> file
- *     names ──> session_names.c ──────────────────────────┘
+ *     names … ──> session_lists.c ─────────────────────────┘
  *
  * session.c          start, stop, lanes, statistics
  * session_emit.c     the events
+ * session_tracer.c   tracks, arguments, stacks … of events: the part of session.h for tracers
+ * session_file.c     the open file and its chunks
  * session_fork.c     which sessions there are, fork, ends of threads
  *
  * This runs inside of programs that are not ours. It prints nothing, ends nothing, and installs nothing but handlers of
@@ -32,11 +34,12 @@ enum {
 typedef struct session_event {
     int64_t time_ns;
     uint64_t value; /* duration, bits of a double, id of a flow, address */
-    uint64_t bytes;
+    uint64_t bytes, node;
     uint32_t name, category;
     uint32_t device;
-    uint8_t kind;         /* CAPTURE_… */
-    uint8_t reserved[27]; /* room for what GPU records need */
+    uint32_t track, args, stack, correlation;
+    uint8_t kind; /* CAPTURE_… */
+    uint8_t reserved[3];
 } session_event;
 _Static_assert(sizeof(session_event) == SESSION_EVENT_BYTES, "one line of the cache");
 
@@ -55,15 +58,26 @@ typedef struct session_lane {
     uint64_t written, lost;
 } session_lane;
 
-/* Names that have been given ids, and those that the file has not got. Under the session's lock. */
-typedef struct session_names {
+/* Entries that have been given ids, from 1. Under the session's lock. */
+typedef struct session_list {
     hd_bytes text;     /* one behind the other */
     uint64_t *offsets; /* of id - 1; one more */
     uint32_t count, capacity, lost;
     uint32_t *slots; /* ids by hash, 0: free */
     uint32_t slot_count;
-    uint32_t written; /* how many the file has */
-} session_names;
+    uint32_t written; /* how many the file has; of the session's thread */
+} session_list;
+
+/* Each list refers to those before it only. */
+enum { SESSION_NAMES, SESSION_ARGS, SESSION_TRACKS, SESSION_MODULES, SESSION_SYMBOLS, SESSION_FRAMES, SESSION_LISTS };
+
+/* A note or a piece of metadata: what it is now, and whether the file has that. Under the session's lock. */
+typedef struct session_fact {
+    unsigned type; /* CAPTURE_NOTES, CAPTURE_METADATA */
+    char *key;
+    hd_bytes value; /* all of its entry */
+    bool is_written;
+} session_fact;
 
 /* The open file. Of the session's thread. */
 typedef struct session_file {
@@ -87,7 +101,9 @@ struct hd_session {
     session_state state; /* under the lock */
     _Atomic(session_lane *) lanes;
     uint32_t thread_count; /* under the lock */
-    session_names names;
+    session_list lists[SESSION_LISTS];
+    session_fact *facts;
+    uint32_t fact_count;
     hd_session_stats gone; /* of threads that ended; under the lock */
     atomic_uint_least64_t nested, unplaced;
     int64_t start_ns;
@@ -120,16 +136,34 @@ extern _Thread_local session_thread session_this_thread
 session_lane *session_attach(hd_session *session);
 void session_wake(void *session);
 
-/* session_names.c */
-hd_status session_names_init(session_names *names);
-void session_names_deinit(session_names *names);
-uint32_t session_names_add(session_names *names, const char *text, size_t size);
+/* session_lists.c. All but enter under the lock. */
+hd_status session_list_init(session_list *list);
+void session_list_deinit(session_list *list);
+uint32_t session_list_add(session_list *list, const void *data, size_t size); /* 0: no memory, or too many */
+size_t session_text_size(const char *text);
+uint32_t session_name_id(hd_session *session, const char *name); /* 0 for NULL */
+/* Take the lock, unless this thread is inside of a session's code already, or there is no session: false. */
+bool session_enter(hd_session *session);
+void session_leave(hd_session *session);
 
-/* session_writer.c */
+/* session_emit.c */
+void session_emit(hd_session *session, const session_event *event);
+
+/* session_tracer.c */
+void session_facts_deinit(hd_session *session);
+void session_put_text(hd_bytes *out, const char *text, size_t size);
+
+/* session_file.c: chunks are made and written by the session's thread */
+void session_begin_chunk(hd_session *session);
+bool session_write_chunk(hd_session *session, unsigned type, uint32_t thread);
+void session_put_le(uint8_t *p, uint64_t value, unsigned width);
+
 hd_status session_file_open(hd_session *session, hd_error *err); /* session->file.path, header and process */
 void session_file_close(hd_session *session);
 void session_file_discard(hd_session *session); /* of a session that did not start */
-void *session_write_all(void *session);         /* what the session's thread does until `ending` */
+
+/* session_writer.c */
+void *session_write_all(void *session); /* what the session's thread does until `ending` */
 int session_futex_wait(atomic_uint *word, unsigned value, unsigned milliseconds);
 void session_futex_wake(atomic_uint *word);
 

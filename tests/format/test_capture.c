@@ -70,16 +70,16 @@ static made make(void)
               "cat");
     /* first 0, count 3, refused 3, evicted 0; slice at 2000 for 500, begin and end */
     PUT_CHUNK(&m, 4, 1,
-              "\x00\x03\x03\x00"
+              "\x00\x03\x03\x00\x0e"
               "\x01\xa0\x1f\x01\x02\xf4\x03"
               "\x32\x64"
               "\x33\x64");
     PUT_CHUNK(&m, 4, 2,
-              "\x00\x02\x00\x00"
+              "\x00\x02\x00\x00\x10"
               "\x24\xa0\x1f\x01"
               "\x34\x02");
     PUT_CHUNK(&m, 4, 2,
-              "\x04\x01\x00\x02"
+              "\x04\x01\x00\x02\x20"
               "\x25\xc8\x01\x01\x00\x00\x00\x00\x00\x00\xf8\x3f");
     PUT_CHUNK(&m, 5, 0, "\x06\x03\x02\x00\x00");
     return m;
@@ -190,8 +190,8 @@ static void test_capture__sums_that_are_right_over_nonsense_lose_the_chunk(void 
     (void)state;
     made m = {0};
     put_header(&m);
-    PUT_CHUNK(&m, 4, 1, "\x00\xff\xff\xff\xff\x0f\x00\x00");         /* more events than bytes */
-    PUT_CHUNK(&m, 4, 1, "\x00\x02\x00\x00\x04\x02\x00\x00\x0f\x00"); /* an unknown kind behind an instant */
+    PUT_CHUNK(&m, 4, 1, "\x00\xff\xff\xff\xff\x0f\x00\x00\x10");         /* more events than bytes */
+    PUT_CHUNK(&m, 4, 1, "\x00\x02\x00\x00\x10\x04\x02\x00\x00\x0f\x00"); /* an unknown kind behind an instant */
     PUT_CHUNK(&m, 3, 0,
               "\xff\xff\xff\xff\x0f\x01\x01"
               "a"); /* a name beyond what there may be */

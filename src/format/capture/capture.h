@@ -1,9 +1,12 @@
-/* capture.h - captures: chunks of events of threads (capture_read.c) into rows (capture_rows.c) */
+/* capture.h - captures: chunks (capture_read.c), what they refer to (capture_lists.c), events into rows
+ * (capture_rows.c)
+ */
 #ifndef HD_FORMAT_CAPTURE_CAPTURE_H
 #define HD_FORMAT_CAPTURE_CAPTURE_H
 
 #include "base/bytes.h"
 #include "base/capture_wire.h"
+#include "format/capture/capture_lists.h"
 #include "format/format.h"
 
 #define CAPTURE_STAGE "capture"
@@ -11,24 +14,51 @@
 int capture_sniff(const unsigned char *head, size_t size);
 hd_status capture_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 
-/* One event, decoded. */
+/* One event, decoded. Ids are those of the file. */
 typedef struct capture_event {
     unsigned kind;
     int64_t time_ns;
-    uint64_t name, category; /* ids of the file */
+    uint64_t name, category;
     uint64_t value, bytes, device;
+    uint64_t track, args, stack, correlation, node; /* 0: none */
 } capture_event;
 
 /* Decode the next; `event` holds the one before it (zero before the first). false: no event, b->failed or not. */
 bool capture_next_event(capture_event *event, hd_byte_reader *b);
 
+/* A double in the fewest digits that give it again. What is no number is text, as JSON has none for it. */
+hd_value capture_double(hd_builder *builder, double value);
+
+/* What was said of calls and of nodes of graphs, by correlation id and by node (capture_calls.c). */
+typedef struct capture_call {
+    uint64_t key;      /* 0: free */
+    uint64_t external; /* 0: none */
+    uint32_t stack;    /* id of the file, 0: none */
+} capture_call;
+
+typedef struct capture_calls {
+    capture_call *slots;
+    size_t count, slot_count;
+} capture_calls;
+
+/* Zero-initialised is empty. The last that was said of a key holds. false: no memory. */
+bool capture_calls_add(capture_calls *calls, uint64_t key, uint64_t stack, uint64_t external);
+const capture_call *capture_calls_find(const capture_calls *calls, uint64_t key); /* NULL: nothing is known */
+void capture_calls_deinit(capture_calls *calls);
+
+/* What rows look up. */
+typedef struct capture_context {
+    capture_lists *lists;
+    capture_calls calls, nodes;
+} capture_context;
+
 typedef struct capture_rows capture_rows;
 
-hd_status capture_rows_new(capture_rows **out, hd_builder *builder, bool want_args, hd_error *err);
+hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_context *context, bool want_args,
+                           hd_error *err);
 void capture_rows_free(capture_rows *rows);
-/* name, category: string ids of the trace. */
-hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_event *event, uint32_t name,
-                           uint32_t category, hd_error *err);
+/* track: that of the event's thread. */
+hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_event *event, hd_error *err);
 /* Hands the rows to the builder. */
 hd_status capture_rows_finish(capture_rows *rows, hd_error *err);
 

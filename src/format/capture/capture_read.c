@@ -41,20 +41,19 @@ typedef struct reader {
     const hd_read_options *options;
     hd_error *err;
     hd_byte_reader bytes; /* the whole file */
+    capture_context context;
     capture_rows *rows;
     uint32_t pid;
-    uint32_t *names; /* string ids, by id of the file; HD_STRING_NONE: not there */
-    size_t name_count, name_capacity;
-    uint32_t lost_name;
+    uint64_t *events; /* offsets of the chunks that are read last: threads and their events */
+    size_t event_count, event_capacity;
     thread *threads;
     uint32_t *by_number; /* index + 1 into threads, by the number in the file; 0: none */
     size_t number_count;
     uint32_t *track_owners; /* the thread of each track, 0: none */
     size_t track_count;
     size_t thread_count, thread_capacity;
-    uint64_t chunks, events;
     bool is_finished;
-    uint64_t missing, refused, evicted, skipped_bytes, skipped_at, unnamed;
+    uint64_t missing, refused, evicted, skipped_bytes, skipped_at;
 } reader;
 
 int capture_sniff(const unsigned char *head, size_t size)
@@ -103,31 +102,13 @@ static hd_status read_header(reader *r)
 
 /* ---- process, threads, names ---------------------------------------------------------------------------- */
 
-static uint32_t take_text(reader *r, hd_byte_reader *b)
-{
-    uint64_t size = hd_byte_reader_varint(b);
-    const uint8_t *data = size <= hd_byte_reader_left(b) ? hd_byte_reader_take(b, (size_t)size) : NULL;
-    if (!data) {
-        b->failed = true;
-        return HD_STRING_NONE;
-    }
-    return hd_builder_intern(r->builder, (const char *)data, (size_t)size);
-}
-
-static uint32_t number_text(reader *r, uint64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-    return hd_builder_intern_text(r->builder, text);
-}
-
 static hd_status read_process(reader *r, hd_byte_reader *b)
 {
     static const char *const keys[] = {"name", "executable", "host"};
     hd_json_out json = {0};
-    hd_ident pid = {HD_IDENT_NUMBER, number_text(r, r->pid)}, none = {HD_IDENT_NONE, HD_STRING_NONE};
+    hd_ident pid = {HD_IDENT_NUMBER, capture_number_text(r->builder, r->pid)}, none = {HD_IDENT_NONE, HD_STRING_NONE};
     for (int i = 0; i < 3; i++) {
-        uint32_t text = take_text(r, b);
+        uint32_t text = capture_take_text(b, r->builder);
         hd_string s = hd_builder_string(r->builder, text);
         if (i == 0) hd_builder_name_track(r->builder, hd_builder_track(r->builder, pid, none, true), text);
         hd_json_put_text(&json, i ? ", \"" : "{\"");
@@ -173,7 +154,8 @@ static thread *find_thread(reader *r, uint32_t number)
 static hd_status give_track(reader *r, thread *t, uint64_t tid, uint32_t number)
 {
     char text[48];
-    hd_ident pid = {HD_IDENT_NUMBER, number_text(r, r->pid)}, ident = {HD_IDENT_NUMBER, number_text(r, tid)};
+    hd_ident pid = {HD_IDENT_NUMBER, capture_number_text(r->builder, r->pid)},
+             ident = {HD_IDENT_NUMBER, capture_number_text(r->builder, tid)};
     t->track = hd_builder_track(r->builder, pid, ident, false);
     if (t->track == HD_NONE || !widen(&r->track_owners, &r->track_count, t->track)) return HD_NOMEM(r->err);
     if (r->track_owners[t->track] == 0) {
@@ -189,41 +171,13 @@ static hd_status give_track(reader *r, thread *t, uint64_t tid, uint32_t number)
 static hd_status read_thread(reader *r, const chunk *c, hd_byte_reader *b)
 {
     uint64_t tid = hd_byte_reader_varint(b);
-    uint32_t name = take_text(r, b);
+    uint32_t name = capture_take_text(b, r->builder);
     thread *t = b->failed ? NULL : find_thread(r, c->thread);
     if (b->failed) return HD_OK;
     if (!t) return HD_NOMEM(r->err);
     if (t->track == HD_NONE) HD_TRY(give_track(r, t, tid, c->thread));
     if (hd_builder_string(r->builder, name).size) hd_builder_name_track(r->builder, t->track, name);
     return HD_OK;
-}
-
-static hd_status read_names(reader *r, hd_byte_reader *b)
-{
-    uint64_t first = hd_byte_reader_varint(b), count = hd_byte_reader_varint(b);
-    if (first == 0 || first > CAPTURE_NAMES_MAX || count > CAPTURE_NAMES_MAX || first + count - 1 > CAPTURE_NAMES_MAX ||
-        count > hd_byte_reader_left(b)) {
-        b->failed = true;
-        return HD_OK;
-    }
-    while (r->name_count < first + count) {
-        if (!hd_grow((void **)&r->names, &r->name_capacity, r->name_count, sizeof *r->names)) return HD_NOMEM(r->err);
-        r->names[r->name_count++] = HD_STRING_NONE;
-    }
-    for (uint64_t i = 0; i < count && !b->failed; i++) {
-        uint32_t id = take_text(r, b);
-        if (!b->failed) r->names[first + i] = id;
-    }
-    return HD_OK;
-}
-
-static uint32_t name_of(reader *r, uint64_t id)
-{
-    if (id == 0) return HD_STRING_NONE;
-    if (id < r->name_count && r->names[id] != HD_STRING_NONE) return r->names[id];
-    r->unnamed++;
-    if (!r->lost_name) r->lost_name = hd_builder_intern_text(r->builder, "(lost name)");
-    return r->lost_name;
 }
 
 /* ---- events --------------------------------------------------------------------------------------------- */
@@ -235,6 +189,7 @@ static bool account(reader *r, thread *t, hd_byte_reader *b, uint64_t *count)
     uint64_t first = hd_byte_reader_varint(b);
     *count = hd_byte_reader_varint(b);
     uint64_t refused = hd_byte_reader_varint(b), evicted = hd_byte_reader_varint(b);
+    hd_byte_reader_varint(b); /* kinds */
     if (b->failed || first < t->next || refused < t->refused || evicted < t->evicted ||
         *count > hd_byte_reader_left(b) || first > UINT64_MAX - *count)
         return false;
@@ -268,9 +223,28 @@ static hd_status read_events(reader *r, const chunk *c, hd_byte_reader *b)
             b->failed = true;
             return HD_OK;
         }
-        uint32_t name = name_of(r, event.name), category = name_of(r, event.category);
-        HD_TRY(capture_rows_add(r->rows, t->track, &event, name, category, r->err));
-        r->events++;
+        if (event.kind == CAPTURE_CALL || event.kind == CAPTURE_NODE) continue; /* look_for_calls had them */
+        HD_TRY(capture_rows_add(r->rows, t->track, &event, r->err));
+    }
+    return HD_OK;
+}
+
+/* What is said of calls and nodes, which may stand behind the events that it is about. */
+static hd_status look_for_calls(reader *r, hd_byte_reader b)
+{
+    enum { HEAD = 4 };
+    capture_event event = {0};
+    hd_byte_reader_varint(&b);
+    uint64_t count = hd_byte_reader_varint(&b);
+    for (int i = 2; i < HEAD; i++) hd_byte_reader_varint(&b);
+    if (!(hd_byte_reader_varint(&b) & (1u << CAPTURE_CALL | 1u << CAPTURE_NODE))) return HD_OK;
+    for (uint64_t i = 0; i < count && !b.failed && capture_next_event(&event, &b); i++) {
+        bool fine = true;
+        if (event.kind == CAPTURE_CALL)
+            fine = capture_calls_add(&r->context.calls, event.correlation, event.stack, event.value);
+        else if (event.kind == CAPTURE_NODE)
+            fine = capture_calls_add(&r->context.nodes, event.node, event.stack, 0);
+        if (!fine) return HD_NOMEM(r->err);
     }
     return HD_OK;
 }
@@ -312,37 +286,59 @@ static bool next_chunk(chunk *out, reader *r, uint64_t *at)
     return true;
 }
 
+static hd_status damaged_chunk(reader *r, const chunk *c)
+{
+    return note(r, "capture.chunk-damaged", HD_LEDGER_LOSS, 1, c->offset);
+}
+
+static hd_status keep_for_later(reader *r, const chunk *c)
+{
+    if (c->thread == 0 || c->thread > CAPTURE_THREADS_MAX) return damaged_chunk(r, c);
+    if (!hd_grow((void **)&r->events, &r->event_capacity, r->event_count, sizeof *r->events)) return HD_NOMEM(r->err);
+    r->events[r->event_count++] = c->offset;
+    return c->type == CAPTURE_EVENTS ? look_for_calls(r, c->payload) : HD_OK;
+}
+
+/* The first time: all that events refer to. */
 static hd_status read_chunk(reader *r, chunk *c)
 {
     hd_byte_reader *b = &c->payload;
     hd_status status = HD_OK;
-    r->chunks++;
-    bool is_of_thread = c->type == CAPTURE_THREAD || c->type == CAPTURE_EVENTS;
-    if (is_of_thread && (c->thread == 0 || c->thread > CAPTURE_THREADS_MAX))
-        return note(r, "capture.chunk-damaged", HD_LEDGER_LOSS, 1, c->offset);
     switch (c->type) {
     case CAPTURE_PROCESS: status = read_process(r, b); break;
-    case CAPTURE_THREAD: status = read_thread(r, c, b); break;
-    case CAPTURE_NAMES: status = read_names(r, b); break;
-    case CAPTURE_EVENTS: status = read_events(r, c, b); break;
+    case CAPTURE_THREAD:
+    case CAPTURE_EVENTS: return keep_for_later(r, c);
     case CAPTURE_END: r->is_finished = true; break;
+    case CAPTURE_NAMES:
+    case CAPTURE_ARGS:
+    case CAPTURE_TRACKS:
+    case CAPTURE_MODULES:
+    case CAPTURE_SYMBOLS:
+    case CAPTURE_FRAMES:
+    case CAPTURE_NOTES:
+    case CAPTURE_METADATA: status = capture_lists_read(r->context.lists, c->type, b, r->err); break;
     default: return note(r, "capture.chunk-unknown", HD_LEDGER_LOSS, 1, c->offset);
     }
-    if (status == HD_OK && b->failed) return note(r, "capture.chunk-damaged", HD_LEDGER_LOSS, 1, c->offset);
-    return status;
+    return status == HD_OK && b->failed ? damaged_chunk(r, c) : status;
 }
 
-static hd_status read_chunks(reader *r)
+/* The second time: threads and events, whose checksums were right. */
+static hd_status read_kept(reader *r, uint64_t offset)
 {
-    chunk c = {0};
-    uint64_t at = CAPTURE_HEADER_BYTES;
-    while (next_chunk(&c, r, &at)) {
-        HD_TRY(read_chunk(r, &c));
-        if (r->options->progress) r->options->progress(r->options->progress_user, at, r->bytes.size);
-    }
+    chunk c = {.offset = offset,
+               .type = (unsigned)le_at(r, offset + 8, 2),
+               .thread = (uint32_t)le_at(r, offset + 16, 4),
+               .payload =
+                   hd_byte_reader_of(r->bytes.data + offset + CAPTURE_CHUNK_BYTES, (size_t)le_at(r, offset + 12, 4))};
+    hd_status status = c.type == CAPTURE_THREAD ? read_thread(r, &c, &c.payload) : read_events(r, &c, &c.payload);
+    return status == HD_OK && c.payload.failed ? damaged_chunk(r, &c) : status;
+}
+
+static hd_status tell(reader *r)
+{
     HD_TRY(note(r, "capture.bytes-skipped", HD_LEDGER_REPAIR, r->skipped_bytes, r->skipped_at));
     HD_TRY(note(r, "capture.events-missing", HD_LEDGER_LOSS, r->missing, HD_OFFSET_NONE));
-    HD_TRY(note(r, "capture.names-lost", HD_LEDGER_LOSS, r->unnamed, HD_OFFSET_NONE));
+    HD_TRY(note(r, "capture.names-lost", HD_LEDGER_LOSS, capture_lists_lost(r->context.lists), HD_OFFSET_NONE));
     /* What a program chose to drop is no damage of the file. */
     if (r->refused)
         hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-newest", HD_LEDGER_LOSS, r->refused,
@@ -350,19 +346,33 @@ static hd_status read_chunks(reader *r)
     if (r->evicted)
         hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-oldest", HD_LEDGER_LOSS, r->evicted,
                           HD_OFFSET_NONE);
-    if (!r->is_finished) HD_TRY(note(r, "capture.not-finished", HD_LEDGER_REPAIR, 1, r->bytes.size));
-    return HD_OK;
+    return r->is_finished ? HD_OK : note(r, "capture.not-finished", HD_LEDGER_REPAIR, 1, r->bytes.size);
+}
+
+static hd_status read_chunks(reader *r)
+{
+    chunk c = {0};
+    uint64_t at = CAPTURE_HEADER_BYTES;
+    while (next_chunk(&c, r, &at)) HD_TRY(read_chunk(r, &c));
+    HD_TRY(capture_lists_settle(r->context.lists, r->err));
+    for (size_t i = 0; i < r->event_count; i++) {
+        HD_TRY(read_kept(r, r->events[i]));
+        if (r->options->progress) r->options->progress(r->options->progress_user, r->events[i], r->bytes.size);
+    }
+    return tell(r);
 }
 
 static hd_status read_all(reader *r)
 {
     HD_TRY(read_header(r));
-    HD_TRY(capture_rows_new(&r->rows, r->builder, r->options->args == HD_ARGS_ALL, r->err));
+    HD_TRY(capture_lists_new(&r->context.lists, r->builder, r->pid, r->err));
+    HD_TRY(capture_rows_new(&r->rows, r->builder, &r->context, r->options->args == HD_ARGS_ALL, r->err));
     HD_TRY(read_chunks(r));
     hd_trace_facts *facts = hd_builder_facts(r->builder);
     facts->input_bytes = r->bytes.size;
     facts->has_args = r->options->args == HD_ARGS_ALL;
-    return capture_rows_finish(r->rows, r->err);
+    HD_TRY(capture_rows_finish(r->rows, r->err));
+    return capture_lists_finish(r->context.lists, r->err);
 }
 
 hd_status capture_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
@@ -375,7 +385,10 @@ hd_status capture_read(hd_builder *builder, hd_input *input, const hd_read_optio
                 .bytes = hd_byte_reader_of(mapped.data, (size_t)mapped.size)};
     hd_status status = read_all(&r);
     capture_rows_free(r.rows);
-    free(r.names);
+    capture_lists_free(r.context.lists);
+    capture_calls_deinit(&r.context.calls);
+    capture_calls_deinit(&r.context.nodes);
+    free(r.events);
     free(r.threads);
     free(r.by_number);
     free(r.track_owners);

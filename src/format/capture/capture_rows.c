@@ -6,21 +6,26 @@
 
 #include "base/error.h"
 #include "format/capture/capture.h"
+#include "heddle/stacks.h"
 
-enum { CHUNK_ROWS = 65536, ARGS_MAX = 5, HOST = 0 };
+enum { CHUNK_ROWS = 65536, ARGS_MAX = 12 + CAPTURE_ARGS_MAX, HOST = 0 };
 
 struct capture_rows {
     hd_builder *builder;
+    capture_context *context;
     hd_batch *batch;
     bool want_args;
     uint32_t key_value, key_scope, key_address, key_bytes, key_device_type, key_device;
+    uint32_t key_correlation, key_external, key_copied, key_node, key_weight, key_stack;
     uint32_t memory, memory_category, scope_thread;
     hd_arg_key keys[ARGS_MAX];
     int64_t values[ARGS_MAX];
     uint32_t count;
+    uint64_t left_out;
 };
 
-hd_status capture_rows_new(capture_rows **out, hd_builder *builder, bool want_args, hd_error *err)
+hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_context *context, bool want_args,
+                           hd_error *err)
 {
     capture_rows *rows = calloc(1, sizeof *rows);
     *out = NULL;
@@ -31,6 +36,7 @@ hd_status capture_rows_new(capture_rows **out, hd_builder *builder, bool want_ar
         return status;
     }
     rows->builder = builder;
+    rows->context = context;
     rows->want_args = want_args;
     rows->key_value = hd_builder_intern_text(builder, "value");
     rows->key_scope = hd_builder_intern_text(builder, "s");
@@ -38,6 +44,12 @@ hd_status capture_rows_new(capture_rows **out, hd_builder *builder, bool want_ar
     rows->key_bytes = hd_builder_intern_text(builder, "Bytes");
     rows->key_device_type = hd_builder_intern_text(builder, "Device Type");
     rows->key_device = hd_builder_intern_text(builder, "Device Id");
+    rows->key_correlation = hd_builder_intern_text(builder, "correlation");
+    rows->key_external = hd_builder_intern_text(builder, "External id");
+    rows->key_copied = hd_builder_intern_text(builder, "bytes");
+    rows->key_node = hd_builder_intern_text(builder, "graph node id");
+    rows->key_weight = hd_builder_intern_text(builder, "weight");
+    rows->key_stack = hd_builder_intern_text(builder, "sf");
     rows->memory = hd_builder_intern_text(builder, "[memory]");
     rows->memory_category = hd_builder_intern_text(builder, "memory");
     rows->scope_thread = hd_builder_intern_text(builder, "t");
@@ -92,27 +104,22 @@ static bool parse_decimal(int64_t *out, const char *text)
     return true;
 }
 
-/* A double in the fewest digits that give it again. What is no number is text, as JSON has none for it. */
-static void add_double(capture_rows *rows, uint32_t key, double value)
+hd_value capture_double(hd_builder *builder, double value)
 {
     char text[40];
     int64_t decimal;
-    if (fabs(value) < 9007199254740992.0 && value == (double)(int64_t)value) {
-        add_arg(rows, key, HD_SCOPE_ARGS, HD_ARG_INT, (int64_t)value);
-        return;
-    }
+    if (fabs(value) < 9007199254740992.0 && value == (double)(int64_t)value)
+        return (hd_value){HD_ARG_INT, (int64_t)value};
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value) break;
     }
     if (!isfinite(value)) {
         const char *name = isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
-        add_arg(rows, key, HD_SCOPE_ARGS, HD_ARG_STRING, hd_builder_intern_text(rows->builder, name));
-    } else if (parse_decimal(&decimal, text)) {
-        add_arg(rows, key, HD_SCOPE_ARGS, HD_ARG_DECIMAL, decimal);
-    } else {
-        add_arg(rows, key, HD_SCOPE_ARGS, HD_ARG_NUMBER, hd_builder_intern_text(rows->builder, text));
+        return (hd_value){HD_ARG_STRING, hd_builder_intern_text(builder, name)};
     }
+    if (parse_decimal(&decimal, text)) return (hd_value){HD_ARG_DECIMAL, decimal};
+    return (hd_value){HD_ARG_NUMBER, hd_builder_intern_text(builder, text)};
 }
 
 /* As PyTorch says it: bytes below 0 for a release, which are absent if they are not known. */
@@ -130,15 +137,29 @@ static void add_memory(capture_rows *rows, const capture_event *event)
 
 /* ---- events --------------------------------------------------------------------------------------------- */
 
+/* The fields that CAPTURE_MORE announces. */
+static bool next_fields(capture_event *event, hd_byte_reader *b)
+{
+    uint64_t has = hd_byte_reader_varint(b);
+    if (has & (uint64_t)CAPTURE_HAS_UNKNOWN) return false;
+    if (has & CAPTURE_HAS_TRACK) event->track = hd_byte_reader_varint(b);
+    if (has & CAPTURE_HAS_ARGS) event->args = hd_byte_reader_varint(b);
+    if (has & CAPTURE_HAS_STACK) event->stack = hd_byte_reader_varint(b);
+    if (has & CAPTURE_HAS_CORRELATION) event->correlation = hd_byte_reader_varint(b);
+    if (has & CAPTURE_HAS_BYTES) event->bytes = hd_byte_reader_varint(b);
+    if (has & CAPTURE_HAS_NODE) event->node = hd_byte_reader_varint(b);
+    return true;
+}
+
 bool capture_next_event(capture_event *event, hd_byte_reader *b)
 {
     uint8_t flags = hd_byte_reader_u8(b);
-    event->kind = flags & CAPTURE_KIND_MASK;
+    capture_event last = *event;
+    *event = (capture_event){.kind = flags & CAPTURE_KIND_MASK, .name = last.name, .category = last.category};
     if (event->kind == 0 || event->kind >= CAPTURE_KINDS || flags & CAPTURE_FLAGS_UNKNOWN) return false;
-    event->time_ns = (int64_t)((uint64_t)event->time_ns + (uint64_t)hd_byte_reader_zigzag(b));
+    event->time_ns = (int64_t)((uint64_t)last.time_ns + (uint64_t)hd_byte_reader_zigzag(b));
     if (!(flags & CAPTURE_SAME_NAME)) event->name = hd_byte_reader_varint(b);
     if (!(flags & CAPTURE_SAME_CATEGORY)) event->category = hd_byte_reader_varint(b);
-    event->value = event->bytes = event->device = 0;
     switch (event->kind) {
     case CAPTURE_COUNTER: event->value = hd_byte_reader_le(b, 8); break;
     case CAPTURE_ALLOCATE:
@@ -150,9 +171,11 @@ bool capture_next_event(capture_event *event, hd_byte_reader *b)
         break;
     case CAPTURE_BEGIN:
     case CAPTURE_FINISH:
-    case CAPTURE_INSTANT: break;
+    case CAPTURE_INSTANT:
+    case CAPTURE_NODE: break;
     default: event->value = hd_byte_reader_varint(b);
     }
+    if (flags & CAPTURE_MORE && !next_fields(event, b)) return false;
     return !b->failed;
 }
 
@@ -166,6 +189,7 @@ static hd_row row_of(const capture_event *event)
     case CAPTURE_FLOW_START: return hd_row_of(HD_KIND_FLOW, 's');
     case CAPTURE_FLOW_STEP: return hd_row_of(HD_KIND_FLOW, 't');
     case CAPTURE_FLOW_END: return hd_row_of(HD_KIND_FLOW, 'f');
+    case CAPTURE_SAMPLE: return hd_row_of(HD_KIND_SAMPLE, 'P');
     default: return hd_row_of(HD_KIND_INSTANT, 'i');
     }
 }
@@ -173,11 +197,16 @@ static hd_row row_of(const capture_event *event)
 static void add_args(capture_rows *rows, hd_row *row, const capture_event *event)
 {
     double value;
+    hd_value number;
     switch (event->kind) {
     case CAPTURE_SLICE: row->duration_ns = event->value <= INT64_MAX ? (int64_t)event->value : INT64_MAX; break;
     case CAPTURE_COUNTER:
         memcpy(&value, &event->value, sizeof value);
-        add_double(rows, rows->key_value, value);
+        number = capture_double(rows->builder, value);
+        add_arg(rows, rows->key_value, HD_SCOPE_ARGS, number.type, number.bits);
+        break;
+    case CAPTURE_SAMPLE:
+        if (event->value) add_unsigned(rows, rows->key_weight, event->value);
         break;
     case CAPTURE_FLOW_START:
     case CAPTURE_FLOW_STEP:
@@ -200,20 +229,64 @@ static hd_status take(capture_rows *rows, hd_error *err)
     return hd_builder_append(rows->builder, chunk, err);
 }
 
-hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_event *event, uint32_t name,
-                           uint32_t category, hd_error *err)
+/* The stack of an event: its own, that of its call, or where its graph's node was made. */
+static uint32_t stack_of(capture_rows *rows, const capture_event *event, const capture_call *call)
 {
+    if (event->stack) return capture_lists_stack(rows->context->lists, event->stack);
+    bool is_work = capture_lists_is_stream(rows->context->lists, event->track);
+    if (!is_work) return call && call->stack ? capture_lists_stack(rows->context->lists, call->stack) : HD_STACK_NONE;
+    const capture_call *node = capture_calls_find(&rows->context->nodes, event->node);
+    return node && node->stack ? capture_lists_stack(rows->context->lists, node->stack) : HD_STACK_NONE;
+}
+
+/* What tracers say of an event besides. */
+static void add_more(capture_rows *rows, const capture_event *event)
+{
+    const capture_call *call = capture_calls_find(&rows->context->calls, event->correlation);
+    const capture_args *args = capture_lists_args(rows->context->lists, event->args);
+    bool is_memory = event->kind == CAPTURE_ALLOCATE || event->kind == CAPTURE_RELEASE;
+    if (call && call->external) add_unsigned(rows, rows->key_external, call->external);
+    if (event->correlation) add_unsigned(rows, rows->key_correlation, event->correlation);
+    if (event->bytes && !is_memory) add_unsigned(rows, rows->key_copied, event->bytes);
+    if (event->node) add_unsigned(rows, rows->key_node, event->node);
+    for (uint32_t i = 0; args && i < args->count; i++)
+        add_arg(rows, args->keys[i].key, HD_SCOPE_ARGS, args->keys[i].type, args->values[i]);
+    uint32_t stack = stack_of(rows, event, call);
+    if (stack != HD_STACK_NONE && rows->want_args) add_arg(rows, rows->key_stack, HD_SCOPE_EVENT, HD_ARG_INT, stack);
+}
+
+/* The shape of the arguments. A trace has room for so many sets of keys: beyond it those of tracers are left out. */
+static uint32_t shape_of(capture_rows *rows, const capture_event *event)
+{
+    bool has_args = false;
+    for (uint32_t i = 0; i < rows->count; i++) has_args |= rows->keys[i].scope == HD_SCOPE_ARGS;
+    uint32_t shape = hd_builder_shape(rows->builder, rows->keys, rows->count, has_args);
+    if (shape != HD_NONE || !event->args) return shape;
+    capture_event bare = *event;
+    bare.args = 0;
+    rows->count = 0;
+    rows->left_out++;
+    add_args(rows, &(hd_row){0}, &bare);
+    add_more(rows, &bare);
+    return hd_builder_shape(rows->builder, rows->keys, rows->count, true);
+}
+
+hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_event *event, hd_error *err)
+{
+    capture_lists *lists = rows->context->lists;
     hd_row row = row_of(event);
     bool is_memory = event->kind == CAPTURE_ALLOCATE || event->kind == CAPTURE_RELEASE;
-    row.track = track;
+    uint32_t other = capture_lists_track(lists, event->track);
+    uint32_t name = capture_lists_name(lists, event->name), category = capture_lists_name(lists, event->category);
+    row.track = other == HD_NONE ? track : other;
     row.start_ns = event->time_ns;
     row.name = is_memory ? rows->memory : name;
     row.category = is_memory && !category ? rows->memory_category : category;
     rows->count = 0;
     add_args(rows, &row, event);
+    add_more(rows, event);
     if (rows->count) {
-        bool has_args = rows->keys[0].scope == HD_SCOPE_ARGS;
-        row.shape = hd_builder_shape(rows->builder, rows->keys, rows->count, has_args);
+        row.shape = shape_of(rows, event);
         if (row.shape == HD_NONE) return HD_NOMEM(err); /* there are not that many sets of keys */
     }
     HD_TRY(hd_batch_add(rows->batch, &row, rows->values, err));
@@ -222,5 +295,8 @@ hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_eve
 
 hd_status capture_rows_finish(capture_rows *rows, hd_error *err)
 {
+    if (rows->left_out)
+        hd_builder_ledger(rows->builder, CAPTURE_STAGE, "capture.args-left-out", HD_LEDGER_LOSS, rows->left_out,
+                          HD_OFFSET_NONE);
     return take(rows, err);
 }
