@@ -11,6 +11,7 @@
 #define CLI_COMMAND(name) extern const cli_command cmd_##name
 CLI_COMMAND(info);
 CLI_COMMAND(check);
+CLI_COMMAND(memory);
 CLI_COMMAND(flame);
 CLI_COMMAND(view);
 CLI_COMMAND(fix);
@@ -18,10 +19,10 @@ CLI_COMMAND(convert);
 CLI_COMMAND(merge);
 CLI_COMMAND(symbolize);
 CLI_COMMAND(record);
+CLI_COMMAND(trigger);
+CLI_COMMAND(devices);
 CLI_COMMAND(formats);
 CLI_COMMAND(synth);
-CLI_COMMAND(memory);
-CLI_COMMAND(devices);
 CLI_COMMAND(help);
 CLI_COMMAND(version);
 
@@ -56,14 +57,17 @@ const cli_command *const cli_commands[] = {
 #ifdef CLI_HAS_RECORD
     &cmd_record,
 #endif
+#ifdef CLI_HAS_TRIGGER
+    &cmd_trigger,
+#endif
+#ifdef CLI_HAS_DEVICES
+    &cmd_devices,
+#endif
 #ifdef CLI_HAS_FORMATS
     &cmd_formats,
 #endif
 #ifdef CLI_HAS_SYNTH
     &cmd_synth,
-#endif
-#ifdef CLI_HAS_DEVICES
-    &cmd_devices,
 #endif
     &cmd_help,      &cmd_version, NULL,
 };

@@ -5,6 +5,7 @@
  * the rest of the addresses have the names of the symbol table.
  */
 #include <dwarf.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,8 @@ typedef struct walker {
     uint32_t mine_count;
     Dwarf_Files *files;
     size_t file_count;
-    bool failed; /* no memory */
+    const char *folder; /* that paths of the unit are relative to, NULL: unknown */
+    bool failed;        /* no memory */
 } walker;
 
 static bool spend(walker *w)
@@ -134,9 +136,14 @@ static uint32_t name_of(walker *w, Dwarf_Die *die)
 
 static uint32_t file_text(walker *w, const char *path)
 {
+    char whole[PATH_MAX];
     const char *slash = path && !w->options->paths ? strrchr(path, '/') : NULL;
     if (slash && slash[1]) path = slash + 1;
     if (!path || !*path) return HD_STRING_NONE;
+    if (w->options->paths && path[0] != '/' && w->folder) {
+        int size = snprintf(whole, sizeof whole, "%s/%s", w->folder, path);
+        if (size > 0 && (size_t)size < sizeof whole) path = whole;
+    }
     uint32_t text = sym_answers_plain(&w->module->answers, path, strlen(path));
     w->failed |= text == HD_STRING_NONE;
     return text;
@@ -271,10 +278,12 @@ static void find_lines(walker *w, Dwarf_Die *die)
 static void look_at(walker *w, const unit *u)
 {
     Dwarf_Die die;
+    Dwarf_Attribute folder;
     if (!dwarf_offdie(w->dwarf, u->die, &die)) return;
     w->mine = w->picked + u->first;
     w->mine_count = u->count;
     w->files = NULL;
+    w->folder = dwarf_formstring(dwarf_attr(&die, DW_AT_comp_dir, &folder));
     if (w->options->lines && dwarf_getsrcfiles(&die, &w->files, &w->file_count) != 0) w->files = NULL;
     if (w->options->lines) find_lines(w, &die);
     if (!dwarf_hasattr(&die, DW_AT_dwo_name) && !dwarf_hasattr(&die, DW_AT_GNU_dwo_name)) walk(w, &die, 0, 0);

@@ -15,12 +15,13 @@ static bool is_mark(const char *name)
     return name[0] == '$' || (name[0] == '.' && name[1] == 'L');
 }
 
+/* mprotect rather than __mprotect, although the former is weak: it is what the program calls. */
 static uint8_t rank_of(const GElf_Sym *symbol, const char *name)
 {
     unsigned type = GELF_ST_TYPE(symbol->st_info), binding = GELF_ST_BIND(symbol->st_info), underscores = 0;
     while (underscores < 3 && name[underscores] == '_') underscores++;
-    unsigned bound = binding == STB_GLOBAL ? 2 : binding == STB_WEAK ? 1 : 0;
-    return (uint8_t)((symbol->st_size > 0) << 6 | (type != STT_NOTYPE) << 5 | bound << 3 | (3 - underscores));
+    return (uint8_t)((symbol->st_size > 0) << 6 | (type != STT_NOTYPE) << 5 | (binding != STB_LOCAL) << 4 |
+                     (3 - underscores) << 2 | (binding == STB_GLOBAL) << 1);
 }
 
 /* The section of a function; false: it is none. */
