@@ -9,6 +9,7 @@
 
 #include "capture/cuda/activity.h"
 #include "capture/session_impl.h"
+#include "heddle/stack.h"
 
 enum { FLUSH_MS = 50, CLOCK_MS = 1000, DESCRIBE_MS = 200, END_SECONDS = 10 };
 
@@ -84,6 +85,7 @@ static void work(cuda_tracer *t, schedule *s)
     int64_t now = hd_session_now();
     if (now >= s->clock) {
         sample_clock(t);
+        if (t->options.stacks) hd_session_stack_refresh(t->session); /* what was unloaded */
         s->clock = now + ms(CLOCK_MS);
     }
     s->has_news |= read_buffers(t);
