@@ -1,13 +1,8 @@
 /* stub_tracer.c - a stand-in for the CUDA tracer, for tests of NVTX and windows by themselves
  *
- * The session and the options as inject.c has them, and no CUPTI. Linked with the real nvtx*.c, window*.c and control.c
- * into a library that programs load as they load libheddle-cuda.so. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "capture/cuda/cuda_impl.h"
+ * The session and the options as inject.c has them, and no CUPTI. */
 #include "capture/stub_tracer.h"
+#include "capture/cuda/cuda_impl.h"
 
 cuda_tracer cuda_the_tracer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 unsigned stub_switches;
@@ -15,7 +10,19 @@ unsigned stub_switches;
 void cuda_capture_set(cuda_tracer *tracer, bool is_open)
 {
     stub_switches++;
+    atomic_store(is_open ? &tracer->opened_ns : &tracer->closed_ns, hd_session_now());
     atomic_store(&tracer->is_open, is_open);
+}
+
+bool cuda_capture_has(cuda_tracer *tracer, int64_t time_ns)
+{
+    int64_t opened = atomic_load(&tracer->opened_ns), closed = atomic_load(&tracer->closed_ns);
+    return opened && time_ns >= opened && (atomic_load(&tracer->is_open) || time_ns <= closed);
+}
+
+cuda_tracer *cuda_tracer_begin(void)
+{
+    return cuda_the_tracer.session ? &cuda_the_tracer : NULL;
 }
 
 void cuda_flush_soon(cuda_tracer *tracer)
@@ -37,7 +44,9 @@ void stub_begin(const char *path, const char *options)
     if (hd_session_start(&tracer->session, path, &how, NULL) != HD_OK) return;
     tracer->start_ns = hd_session_now();
     const cuda_options *o = &tracer->options;
-    atomic_store(&tracer->is_open, !o->trigger && !o->has_steps && !o->delay_ms);
+    bool is_open = !o->trigger && !o->has_steps && !o->delay_ms;
+    if (is_open) atomic_store(&tracer->opened_ns, tracer->start_ns);
+    atomic_store(&tracer->is_open, is_open);
     cuda_window_start(tracer);
 }
 
@@ -46,21 +55,4 @@ void stub_end(void)
     if (!cuda_the_tracer.session) return;
     cuda_window_end(&cuda_the_tracer);
     hd_session_stop(cuda_the_tracer.session, NULL, NULL);
-}
-
-static void begin_once(void)
-{
-    char path[4096];
-    const char *folder = getenv("HEDDLE_CAPTURE_DIR");
-    if (!folder) return;
-    snprintf(path, sizeof path, "%s/stub-%d.hdcap", folder, (int)getpid());
-    stub_begin(path, getenv("HEDDLE_CAPTURE_OPTIONS"));
-    atexit(stub_end);
-}
-
-cuda_tracer *cuda_tracer_begin(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, begin_once);
-    return cuda_the_tracer.session ? &cuda_the_tracer : NULL;
 }

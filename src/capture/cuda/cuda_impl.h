@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/cuda/buffers.h"
 #include "heddle/session.h"
 
 /* ---- options.c ------------------------------------------------------------------------------------------------- */
@@ -38,9 +39,9 @@ typedef struct cuda_options {
     uint64_t step_first, step_last;                 /* A:B, both included */
     char step_name[64];                             /* ranges of this name are steps; "": see window_steps.c */
     hd_ring_policy policy;
-    uint32_t unknown;   /* keys that we do not know */
-    uint32_t bad;       /* values that make no sense: the default is used */
-    char first_bad[64]; /* the first of either, as it was written, cut */
+    uint32_t unknown;                      /* keys that we do not know */
+    uint32_t bad;                          /* values that make no sense: the default is used */
+    char first_unknown[64], first_bad[64]; /* the first of each, as it was written, cut */
 } cuda_options;
 
 /* text may be NULL: the defaults. */
@@ -55,19 +56,50 @@ typedef enum cuda_state {
     CUDA_FORKED   /* in a child of a process with CUDA, where CUDA cannot be used: likewise */
 } cuda_state;
 
-struct cuda_cupti;   /* cupti_load.h */
-struct cuda_buffers; /* activity.h */
+struct cuda_cupti;    /* cupti_load.h */
+struct cuda_activity; /* activity.h */
+
+enum { CUDA_PROBLEMS = 16 };
+
+/* What `heddle record` tells the user. */
+typedef struct cuda_problem {
+    char code[48]; /* of the note */
+    char text[512];
+} cuda_problem;
+
+/* How long CUPTI's callbacks took us: of each thread some are timed. */
+typedef struct cuda_costs {
+    atomic_uint_least64_t callbacks, timed, timed_ns;
+} cuda_costs;
 
 typedef struct cuda_tracer {
     cuda_options options;
     hd_session *session; /* NULL: nothing is captured, and all functions here do nothing */
     _Atomic int state;   /* cuda_state */
     atomic_bool is_open; /* the capture window: what is not told apart by CUPTI (NVTX, stacks) looks here */
-    int64_t start_ns;    /* of the session */
+    _Atomic int64_t opened_ns, closed_ns;
+    atomic_uint openings;
+    int64_t start_ns; /* of the session */
 
     pthread_mutex_t lock;           /* switching kinds, and what follows */
     const struct cuda_cupti *cupti; /* NULL: none */
-    bool has_callbacks, has_activity;
+    struct cupti_subscriber_of_library *subscriber;
+    bool has_callbacks, has_activity, has_own_clock, has_calls; /* has_calls: CUPTI can leave out calls */
+    bool is_applied;                                            /* kinds are on */
+
+    cuda_buffers buffers;
+    struct cuda_activity *activity; /* of the tracer's thread */
+    pthread_t helper;
+    bool has_helper;
+    atomic_uint wake; /* a futex */
+    atomic_bool wants_flush, is_ending;
+    cuda_costs costs;
+    uint64_t helper_ns; /* CPU time of our threads; of the tracer's thread */
+
+    pthread_mutex_t text_lock; /* what follows */
+    cuda_problem problems[CUDA_PROBLEMS];
+    uint32_t problem_count;
+    char *window; /* JSON, or NULL */
 } cuda_tracer;
 
 /* The one of this process. Zero until cuda_tracer_begin. */
@@ -82,12 +114,38 @@ cuda_tracer *cuda_tracer_begin(void);
  * callbacks of buffers and resources, nor from a signal handler. Before CUDA is there it is remembered. */
 void cuda_capture_set(cuda_tracer *tracer, bool is_open);
 
-/* helper.c: the tracer's thread delivers what CUPTI has completed. The caller does not wait. Safe in signal handlers.
+/* Whether a time of the session's clock is in the window, as far as it goes by now. */
+bool cuda_capture_has(cuda_tracer *tracer, int64_t time_ns);
+/* Under tracer->lock: what is on as long as CUDA is there; then what the window switches. */
+void cuda_kinds_start(cuda_tracer *tracer);
+
+/* helper.c: the tracer's thread. */
+bool cuda_helper_start(cuda_tracer *tracer);
+/* All that is full is read; at most some seconds. */
+void cuda_helper_end(cuda_tracer *tracer);
+void cuda_helper_wake(cuda_tracer *tracer);
+
+/* The tracer's thread delivers what CUPTI has completed. The caller does not wait. Safe in signal handlers.
  */
 void cuda_flush_soon(cuda_tracer *tracer);
 
 /* describe.c: metadata `heddle.capture` has "window": json (an object), from now on. The text is copied. */
 void cuda_describe_window(cuda_tracer *tracer, const char *json);
+/* A note of the ledger, and a text for the user, who is told once: what is missing and how to get it. */
+void cuda_tell(cuda_tracer *tracer, const char *code, hd_session_note_level level, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Notes and metadata as they are now. By the tracer's thread, or when there is none. */
+void cuda_describe(cuda_tracer *tracer);
+
+/* callbacks.c, graph.c: under tracer->lock. */
+void cuda_callbacks_start(cuda_tracer *tracer);
+void cuda_callbacks_set(cuda_tracer *tracer, bool is_on);
+/* The stack of the calling thread; that of the call it is in, if that has one. 0: none. */
+uint32_t cuda_stack_here(cuda_tracer *tracer);
+/* What CUPTI calls: a cupti_callback. */
+void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data);
+void cuda_graph_on_node(cuda_tracer *tracer, uint32_t id, const void *data);
+uint64_t cuda_graph_lost(void); /* nodes whose clones will have no stack */
 
 /* ---- what window.c has, and inject.c calls if it is there ----------------------------------------------------- */
 

@@ -20,7 +20,7 @@ typedef struct search {
     cuda_cupti *out;
     cupti_accepts *accepts;
     void *user;
-    bool is_found;
+    bool is_found, wanted_fails;
     struct {
         dev_t device;
         ino_t inode;
@@ -104,6 +104,8 @@ static void try_path(search *s, const char *path, bool is_wanted)
         use_library(s, library, path);
     } else if (is_wanted || strchr(path, '/')) {
         const char *error = dlerror();
+        size_t size = strlen(path);
+        if (error && strncmp(error, path, size) == 0 && error[size] == ':') error += size + 2; /* it begins with it */
         remember(s, path, error ? error : "cannot be loaded");
     }
 }
@@ -176,6 +178,7 @@ static void try_all(search *s)
     const char *wanted = secure_getenv("HEDDLE_CUPTI");
     loaded list = {0};
     if (wanted && wanted[0]) try_path(s, wanted, true);
+    s->wanted_fails = wanted && wanted[0] && !s->is_found;
     dl_iterate_phdr(see_loaded, &list);
     if (list.cupti) try_path(s, list.cupti, false);
     for (unsigned i = 0; i < list.count; i++) try_folder(s, list.folders[i]);
@@ -192,6 +195,8 @@ bool cuda_cupti_load(cuda_cupti *out, cupti_accepts *accepts, void *user, char *
 {
     search s = {.out = out, .accepts = accepts, .user = user};
     try_all(&s);
+    why[0] = 0;
+    if (s.is_found && s.wanted_fails) snprintf(why, why_bytes, "HEDDLE_CUPTI: %s; another one is used.", s.why);
     if (s.is_found) return true;
     if (s.why[0])
         snprintf(why, why_bytes, "No CUPTI that works was found: %s.", s.why);

@@ -1,7 +1,7 @@
 /* cupti_load.h - libcupti, found at run time
  *
- * There may be several: that of the program (PyTorch brings one), those of installed toolkits. Looked for in this order,
- * and the first that is old enough for the driver and takes us is used:
+ * There may be several: that of the program (PyTorch brings one), those of installed toolkits. Looked for in this
+ * order, and the first that is old enough for the driver and takes us is used:
  *
  *   $HEDDLE_CUPTI, a path; what the program has loaded; beside libcudart, libtorch and what pip installs next to them;
  *   $CUDA_HOME, $CUDA_PATH; where the loader looks; /usr/local/cuda.
@@ -49,7 +49,8 @@ typedef struct cuda_cupti {
 /* What is asked of a library when it is loaded: false, why says what was wrong, and the next one is tried. */
 typedef bool cupti_accepts(const cuda_cupti *cupti, void *user, char *why, size_t why_bytes);
 
-/* false: none was found. `why` says what was tried: a sentence or two. */
+/* false: none was found, and `why` says what was tried. true: `why` is empty, or says what is wrong with $HEDDLE_CUPTI.
+ */
 bool cuda_cupti_load(cuda_cupti *out, cupti_accepts *accepts, void *user, char *why, size_t why_bytes);
 
 /* "CUPTI_ERROR_…", never NULL. */

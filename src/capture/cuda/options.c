@@ -104,9 +104,10 @@ static void parse_item(cuda_options *out, text item)
     text value = {equal ? equal + 1 : item.data, equal ? item.size - key.size - 1 : 0};
     bool is_known;
     if (parse_one(out, key, value, &is_known)) return;
-    if (!out->unknown && !out->bad)
-        snprintf(out->first_bad, sizeof out->first_bad, "%.*s", (int)(item.size < 60 ? item.size : 60), item.data);
-    *(is_known ? &out->bad : &out->unknown) += 1;
+    uint32_t *count = is_known ? &out->bad : &out->unknown;
+    char *first = is_known ? out->first_bad : out->first_unknown;
+    if ((*count)++ == 0)
+        snprintf(first, sizeof out->first_bad, "%.*s", (int)(item.size < 60 ? item.size : 60), item.data);
 }
 
 void cuda_options_parse(cuda_options *out, const char *options)

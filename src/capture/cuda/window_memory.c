@@ -234,8 +234,8 @@ static void note(const cuda_memory *memory, bool is_recorded)
 
 void cuda_window_memory(cuda_tracer *tracer, const cuda_memory *memory)
 {
-    bool is_recorded = atomic_load(&tracer->is_open);
     if (!live.session) return;
+    bool is_recorded = cuda_capture_has(tracer, memory->time_ns);
     pthread_mutex_lock(&live.lock);
     note(memory, is_recorded);
     pthread_mutex_unlock(&live.lock);
