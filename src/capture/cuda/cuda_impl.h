@@ -37,6 +37,7 @@ typedef struct cuda_options {
     uint64_t delay_ms;                              /* starts closed, opened after; 0: none */
     uint64_t duration_ms;                           /* closed so long after it was opened; 0: never */
     uint64_t step_first, step_last;                 /* A:B, both included */
+    char step_name[64];                             /* ranges of this name are steps; "": see window_steps.c */
     hd_ring_policy policy;
     uint32_t unknown;                      /* keys that we do not know */
     uint32_t bad;                          /* values that make no sense: the default is used */

@@ -96,6 +96,7 @@ void cuda_describe_window(cuda_tracer *t, const char *json)
     free(t->window);
     t->window = copy;
     pthread_mutex_unlock(&t->text_lock);
+    if (!t->has_helper) cuda_describe(t); /* which else does it, soon */
 }
 
 /* ---- heddle.capture -------------------------------------------------------------------------------------------- */
