@@ -18,6 +18,7 @@
 
 enum {
     PAGE = 4096,    /* or a part of one */
+    RED_ZONE = 128, /* below the stack pointer, which signals leave alone */
     OWN_MAX = 4096, /* pages that are asked for at once: deeper stacks are asked for in each walk */
 };
 
@@ -67,7 +68,8 @@ void stack_memory_at(stack_memory *out, uintptr_t sp)
 {
     if (here.high == 0) here.high = own_end();
     out->foreign = sp < here.low || sp >= here.high || here.low == 0 ? !grow(sp) : false;
-    out->low = sp;
+    /* A function that is about to return has popped what tables still say to be there. */
+    out->low = (sp & (PAGE - 1)) >= RED_ZONE || stack_readable(sp - RED_ZONE, 8) ? sp - RED_ZONE : sp;
     out->high = out->foreign ? (sp & ~(uintptr_t)(PAGE - 1)) + PAGE : here.high;
 }
 

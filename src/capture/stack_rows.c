@@ -165,6 +165,14 @@ static bool row_of_code(stack_row *out, const uint8_t *at)
 }
 #endif
 
+/* A function that the one before it "returns" to, as a stack is made by hand (makecontext): a call is never the last
+ * instruction before it, as there is no function. */
+static bool is_before_function(const stack_tables *tables, uint64_t pc)
+{
+    stack_row row;
+    return tables->header && stack_cfi_row(&row, tables, pc + 1);
+}
+
 static stack_row row_without_tables(uint64_t pc, bool in_module)
 {
     stack_row row = {.kind = STACK_ROW_GUESS};
@@ -191,7 +199,10 @@ static __attribute__((noinline)) stack_row learn(uint64_t pc, atomic_uint_least6
     uint64_t packed;
     unsigned generation = atomic_load(&table.generation), way = 0;
     bool in_module = find_tables(&tables, pc);
-    if (!in_module || !tables.header || !stack_cfi_row(&row, &tables, pc)) row = row_without_tables(pc, in_module);
+    if (!in_module || !tables.header || !stack_cfi_row(&row, &tables, pc)) {
+        row = row_without_tables(pc, in_module);
+        if (in_module && is_before_function(&tables, pc)) row.kind = STACK_ROW_END;
+    }
     if (!set || row.kind == STACK_ROW_NO_CODE || !pack(&packed, &row)) return row;
     while (way < WAYS && atomic_load_explicit(&set[way], memory_order_relaxed)) way++;
     if (way == WAYS) way = tag % WAYS;

@@ -37,14 +37,15 @@ typedef enum activity_category {
 /* What became of records. records = shown + facts + filtered + unknown + bad. */
 typedef struct activity_counts {
     uint64_t buffers, bytes, records;
-    uint64_t shown;     /* events, those with bad times too */
-    uint64_t facts;     /* devices, contexts, streams, names, external ids, memory outside of the window */
-    uint64_t filtered;  /* calls that are not traced, of a CUPTI that cannot leave them out */
-    uint64_t unknown;   /* of a kind that we did not ask for */
-    uint64_t bad;       /* cut off */
-    uint64_t bad_times; /* shown as instants */
-    uint64_t dropped;   /* by CUPTI */
-    uint64_t unmapped;  /* stood in contexts of an unknown device */
+    uint64_t shown;      /* events, those with bad times too */
+    uint64_t facts;      /* devices, contexts, streams, names, external ids, memory outside of the window */
+    uint64_t filtered;   /* calls that are not traced, of a CUPTI that cannot leave them out */
+    uint64_t unknown;    /* of a kind that we did not ask for */
+    uint64_t bad;        /* cut off */
+    uint64_t bad_times;  /* shown as instants */
+    uint64_t dropped;    /* by CUPTI */
+    uint64_t threadless; /* of threads whose id of the system is not known */
+    uint64_t unmapped;   /* stood in contexts of an unknown device */
 } activity_counts;
 
 /* What arguments are made of. All of it is compared. */

@@ -138,6 +138,17 @@ static uint32_t call_name(cuda_activity *a, uint32_t domain, uint32_t number)
     return id;
 }
 
+/* A thread whose id is not known has a track of its own all the same. */
+static uint32_t thread_track(cuda_activity *a, uint32_t thread)
+{
+    if (!a->tracer->has_system_ids) {
+        uint32_t id = cuda_thread_id(thread);
+        a->counts.threadless += id == 0;
+        if (id) thread = id;
+    }
+    return activity_track(a, HD_SESSION_TRACK_THREAD, 0, thread);
+}
+
 static void call_row(cuda_activity *a, const cupti_api *c)
 {
     uint32_t domain = c->kind == CUPTI_KIND_RUNTIME ? CUPTI_DOMAIN_RUNTIME : CUPTI_DOMAIN_DRIVER;
@@ -146,7 +157,7 @@ static void call_row(cuda_activity *a, const cupti_api *c)
         a->counts.filtered++;
         return;
     }
-    hd_session_record record = {.track = activity_track(a, HD_SESSION_TRACK_THREAD, 0, c->thread),
+    hd_session_record record = {.track = thread_track(a, c->thread),
                                 .name = call_name(a, domain, c->call),
                                 .category =
                                     a->categories[domain == CUPTI_DOMAIN_RUNTIME ? ACTIVITY_RUNTIME : ACTIVITY_DRIVER],
@@ -172,8 +183,8 @@ static void sync_row(cuda_activity *a, const cupti_sync *s)
 static void overhead_row(cuda_activity *a, const cupti_overhead *o)
 {
     bool is_of_thread = o->object_kind == CUPTI_OBJECT_THREAD;
-    hd_session_record record = {.track = activity_track(a, HD_SESSION_TRACK_THREAD, 0,
-                                                        is_of_thread ? o->object.cpu.thread : (uint32_t)getpid()),
+    hd_session_record record = {.track = is_of_thread ? thread_track(a, o->object.cpu.thread)
+                                                      : activity_track(a, HD_SESSION_TRACK_PROCESS, 0, 0),
                                 .name = activity_name(a, cuda_name_overhead(o->overhead)),
                                 .category = a->categories[ACTIVITY_OVERHEAD]};
     activity_emit(a, &record, o->start, o->end);

@@ -3,7 +3,9 @@
  * A call of the runtime makes calls of the driver. CUPTI calls us for both; the stack is taken once, and both have it.
  */
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "capture/cuda/calls.h"
 #include "capture/cuda/cuda_impl.h"
@@ -11,7 +13,7 @@
 #include "heddle/stack.h"
 
 enum {
-    TIMED = 16,               /* one callback of so many is timed */
+    TIMED = 16,               /* the first callbacks of a thread are timed, then one of so many */
     CALL_DEVICE_RESET = 164,  /* cudaDeviceReset, of the runtime */
     VERSION_WITH_STATES = 20, /* CUPTI_DOMAIN_STATE */
 };
@@ -86,17 +88,51 @@ static void dispatch(cuda_tracer *t, uint32_t domain, uint32_t id, const void *d
     }
 }
 
+/* ---- threads --------------------------------------------------------------------------------------------------- */
+
+/* A CUPTI that does not give the system's ids gives half of what pthread_self does. Callbacks know both. */
+enum { THREADS_MAX = 4096 };
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        uint32_t low_half, id;
+    } threads[THREADS_MAX]; /* a ring: the last of equal ones holds */
+    uint32_t count;
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void learn_thread(void)
+{
+    pthread_mutex_lock(&known.lock);
+    known.threads[known.count % THREADS_MAX].low_half = (uint32_t)(uintptr_t)pthread_self();
+    known.threads[known.count++ % THREADS_MAX].id = (uint32_t)syscall(SYS_gettid);
+    pthread_mutex_unlock(&known.lock);
+}
+
+uint32_t cuda_thread_id(uint32_t low_half)
+{
+    uint32_t id = 0;
+    pthread_mutex_lock(&known.lock);
+    for (uint32_t i = 0; i < known.count && i < THREADS_MAX && !id; i++) {
+        uint32_t at = (known.count - 1 - i) % THREADS_MAX;
+        if (known.threads[at].low_half == low_half) id = known.threads[at].id;
+    }
+    pthread_mutex_unlock(&known.lock);
+    return id;
+}
+
 void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data)
 {
     cuda_tracer *t = user;
     if (!data || atomic_load_explicit(&t->state, memory_order_relaxed) != CUDA_RUNNING) return;
-    bool is_timed = this_thread.callbacks++ % TIMED == 0;
+    uint32_t number = this_thread.callbacks++;
+    bool is_timed = number < TIMED || number % TIMED == 0;
     int64_t start = is_timed ? hd_session_now() : 0;
+    if (number == 0 && !t->has_system_ids) learn_thread();
     dispatch(t, domain, id, data);
     atomic_fetch_add_explicit(&t->costs.callbacks, 1, memory_order_relaxed);
     if (!is_timed) return;
-    atomic_fetch_add_explicit(&t->costs.timed, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&t->costs.timed_ns, (uint64_t)(hd_session_now() - start), memory_order_relaxed);
+    uint64_t took = (uint64_t)(hd_session_now() - start) * (number < TIMED ? 1 : TIMED);
+    atomic_fetch_add_explicit(&t->costs.callback_ns, took, memory_order_relaxed);
 }
 
 /* ---- switching ------------------------------------------------------------------------------------------------- */

@@ -67,9 +67,9 @@ typedef struct cuda_problem {
     char text[512];
 } cuda_problem;
 
-/* How long CUPTI's callbacks took us: of each thread some are timed. */
+/* How long CUPTI's callbacks took us. */
 typedef struct cuda_costs {
-    atomic_uint_least64_t callbacks, timed, timed_ns;
+    atomic_uint_least64_t callbacks, callback_ns; /* an estimate: some are timed */
 } cuda_costs;
 
 typedef struct cuda_tracer {
@@ -84,8 +84,10 @@ typedef struct cuda_tracer {
     pthread_mutex_t lock;           /* switching kinds, and what follows */
     const struct cuda_cupti *cupti; /* NULL: none */
     struct cupti_subscriber_of_library *subscriber;
-    bool has_callbacks, has_activity, has_own_clock, has_calls; /* has_calls: CUPTI can leave out calls */
-    bool is_applied;                                            /* kinds are on */
+    bool has_callbacks, has_activity;
+    bool has_own_clock;  /* CUPTI was told to use ours */
+    bool has_system_ids; /* of threads */
+    bool is_applied;     /* kinds are on */
 
     cuda_buffers buffers;
     struct cuda_activity *activity; /* of the tracer's thread */
@@ -142,6 +144,8 @@ void cuda_callbacks_start(cuda_tracer *tracer);
 void cuda_callbacks_set(cuda_tracer *tracer, bool is_on);
 /* The stack of the calling thread; that of the call it is in, if that has one. 0: none. */
 uint32_t cuda_stack_here(cuda_tracer *tracer);
+/* The system's id of a thread that CUPTI tells by its pthread_self: of those that had a callback. 0: unknown. */
+uint32_t cuda_thread_id(uint32_t low_half);
 /* What CUPTI calls: a cupti_callback. */
 void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data);
 void cuda_graph_on_node(cuda_tracer *tracer, uint32_t id, const void *data);

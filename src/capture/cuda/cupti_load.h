@@ -32,6 +32,7 @@
     X(ActivityEnableDriverApi)                                                                                         \
     X(ActivityRegisterTimestampCallback)                                                                               \
     X(SetThreadIdType)                                                                                                 \
+    X(GetThreadIdType)                                                                                                 \
     X(GetGraphNodeId)                                                                                                  \
     X(GetCallbackName)                                                                                                 \
     X(Subscribe_v2)

@@ -122,10 +122,9 @@ static void put_cupti(hd_bytes *out, const cuda_tracer *t)
 
 static void put_costs(hd_bytes *out, const cuda_tracer *t)
 {
-    uint64_t timed = atomic_load(&t->costs.timed), callbacks = atomic_load(&t->costs.callbacks);
-    uint64_t ns = timed ? (uint64_t)((double)atomic_load(&t->costs.timed_ns) / (double)timed * (double)callbacks) : 0;
-    put(out, "\"callbacks\":%llu,\"callbackNs\":%llu,\"helperCpuNs\":%llu", (unsigned long long)callbacks,
-        (unsigned long long)ns, (unsigned long long)t->helper_ns);
+    put(out, "\"callbacks\":%llu,\"callbackNs\":%llu,\"helperCpuNs\":%llu",
+        (unsigned long long)atomic_load(&t->costs.callbacks), (unsigned long long)atomic_load(&t->costs.callback_ns),
+        (unsigned long long)t->helper_ns);
 }
 
 static void put_counts(hd_bytes *out, cuda_tracer *t)
@@ -190,6 +189,7 @@ static void write_notes(cuda_tracer *t)
     hd_session_note(t->session, "cuda.record-damaged", HD_SESSION_LOSS, c->bad);
     hd_session_note(t->session, "cuda.record-unknown", HD_SESSION_LOSS, c->unknown);
     hd_session_note(t->session, "cuda.no-buffer", HD_SESSION_NOTE, buffers.refused);
+    hd_session_note(t->session, "cuda.thread-unknown", HD_SESSION_NOTE, c->threadless);
     hd_session_note(t->session, "cuda.context-unknown", HD_SESSION_NOTE, c->unmapped);
     hd_session_note(t->session, "cuda.graph-nodes-lost", HD_SESSION_LOSS, cuda_graph_lost());
     hd_session_note(t->session, "cuda.clock-paired", HD_SESSION_NOTE, t->activity->clock.has_broken);

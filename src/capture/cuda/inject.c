@@ -146,13 +146,19 @@ static bool accepts(const cuda_cupti *cupti, void *user, char *why, size_t why_b
     return false;
 }
 
+static bool asks_system_ids(const cuda_cupti *cupti)
+{
+    uint32_t type = CUPTI_THREAD_ID_SYSTEM;
+    if (!cupti->SetThreadIdType || cupti->SetThreadIdType(CUPTI_THREAD_ID_SYSTEM) != CUPTI_OK) return false;
+    if (cupti->GetThreadIdType && cupti->GetThreadIdType(&type) != CUPTI_OK) return false;
+    return type == CUPTI_THREAD_ID_SYSTEM;
+}
+
 static void start_activity(cuda_tracer *t)
 {
     const cuda_cupti *cupti = t->cupti;
     cuda_buffers_init(&t->buffers);
-    if (!cupti->SetThreadIdType || cupti->SetThreadIdType(CUPTI_THREAD_ID_SYSTEM) != CUPTI_OK)
-        cuda_tell(t, "cuda.thread-ids", HD_SESSION_NOTE,
-                  "This CUPTI does not give the system's ids of threads: calls stand on tracks of their own.");
+    t->has_system_ids = asks_system_ids(cupti);
     t->has_own_clock =
         cupti->ActivityRegisterTimestampCallback && cupti->ActivityRegisterTimestampCallback(read_clock) == CUPTI_OK;
     cupti_status status = cupti->ActivityRegisterCallbacks(buffer_wanted, buffer_done);

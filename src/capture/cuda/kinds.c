@@ -10,26 +10,28 @@
 typedef struct kind {
     uint32_t number;
     const char *name;
+    uint32_t since; /* version of CUPTI; 0: all that we take */
+    const char *since_name;
 } kind;
 
 /* Always: what other records refer to. */
 static const kind facts[] = {
-    {CUPTI_KIND_DEVICE, "devices"},
-    {CUPTI_KIND_CONTEXT, "contexts"},
-    {CUPTI_KIND_STREAM, "streams"},
-    {CUPTI_KIND_NAME, "names"},
+    {CUPTI_KIND_DEVICE, "devices", 0, NULL},
+    {CUPTI_KIND_CONTEXT, "contexts", 0, NULL},
+    {CUPTI_KIND_STREAM, "streams", 0, NULL},
+    {CUPTI_KIND_NAME, "names", 0, NULL},
 };
 
 static const kind switched[] = {
-    {CUPTI_KIND_CONCURRENT_KERNEL, "kernels"},         {CUPTI_KIND_MEMCPY, "copies"},
-    {CUPTI_KIND_MEMCPY2, "copies between GPUs"},       {CUPTI_KIND_MEMSET, "sets"},
-    {CUPTI_KIND_SYNCHRONIZATION, "synchronisation"},   {CUPTI_KIND_OVERHEAD, "overhead"},
-    {CUPTI_KIND_EXTERNAL_CORRELATION, "external ids"},
+    {CUPTI_KIND_CONCURRENT_KERNEL, "kernels", 0, NULL},         {CUPTI_KIND_MEMCPY, "copies"},
+    {CUPTI_KIND_MEMCPY2, "copies between GPUs", 0, NULL},       {CUPTI_KIND_MEMSET, "sets"},
+    {CUPTI_KIND_SYNCHRONIZATION, "synchronisation", 0, NULL},   {CUPTI_KIND_OVERHEAD, "overhead"},
+    {CUPTI_KIND_EXTERNAL_CORRELATION, "external ids", 0, NULL},
 };
 
-static const kind graphs = {CUPTI_KIND_GRAPH_TRACE, "graphs as a whole"};
-static const kind memory = {CUPTI_KIND_MEMORY2, "memory"};
-static const kind calls[] = {{CUPTI_KIND_RUNTIME, "runtime calls"}, {CUPTI_KIND_DRIVER, "driver calls"}};
+static const kind graphs = {CUPTI_KIND_GRAPH_TRACE, "graphs as a whole", 17, "11.6"};
+static const kind memory = {CUPTI_KIND_MEMORY2, "memory", 15, "11.2"};
+static const kind calls[] = {{CUPTI_KIND_RUNTIME, "runtime calls", 0, NULL}, {CUPTI_KIND_DRIVER, "driver calls"}};
 
 static const char *advice(cupti_status status)
 {
@@ -48,6 +50,12 @@ static const char *advice(cupti_status status)
 
 static void set_kind(cuda_tracer *t, const kind *k, bool is_on)
 {
+    if (t->cupti->version < k->since) {
+        if (is_on)
+            cuda_tell(t, "cuda.not-recorded", HD_SESSION_LOSS, "CUPTI does not record %s before CUDA %s.", k->name,
+                      k->since_name);
+        return;
+    }
     cupti_status status = is_on ? t->cupti->ActivityEnable(k->number) : t->cupti->ActivityDisable(k->number);
     if (status != CUPTI_OK && is_on)
         cuda_tell(t, "cuda.not-recorded", HD_SESSION_LOSS, "CUPTI does not record %s: %s%s.", k->name,
