@@ -94,7 +94,7 @@ typedef struct cuda_tracer {
     pthread_t helper;
     bool has_helper;
     atomic_uint wake; /* a futex */
-    atomic_bool wants_flush, is_ending;
+    atomic_bool wants_flush, wants_description, is_ending;
     cuda_costs costs;
     uint64_t helper_ns; /* CPU time of our threads; of the tracer's thread */
 
@@ -143,7 +143,7 @@ void cuda_describe(cuda_tracer *tracer);
 void cuda_callbacks_start(cuda_tracer *tracer);
 void cuda_callbacks_set(cuda_tracer *tracer, bool is_on);
 /* The stack of the calling thread; that of the call it is in, if that has one. 0: none. */
-uint32_t cuda_stack_here(cuda_tracer *tracer);
+uint32_t cuda_stack_here(cuda_tracer *tracer, unsigned own);
 /* The system's id of a thread that CUPTI tells by its pthread_self: of those that had a callback. 0: unknown. */
 uint32_t cuda_thread_id(uint32_t low_half);
 /* What CUPTI calls: a cupti_callback. */

@@ -105,7 +105,7 @@ static void end(void)
     cuda_buffers_close(&t->buffers);
     atomic_compare_exchange_strong(&t->state, &running, CUDA_ENDED);
     cuda_helper_end(t);
-    if (!t->has_helper && running == CUDA_RUNNING) cuda_describe(t);
+    if (!t->has_helper && running != CUDA_FORKED) cuda_describe(t);
     if (t->options.stacks) hd_session_stack_finish(t->session);
     hd_session_stop(t->session, NULL, NULL);
 }
@@ -161,6 +161,8 @@ static void start_activity(cuda_tracer *t)
     t->has_system_ids = asks_system_ids(cupti);
     t->has_own_clock =
         cupti->ActivityRegisterTimestampCallback && cupti->ActivityRegisterTimestampCallback(read_clock) == CUPTI_OK;
+    /* Queries of what is not done yet are no waits. */
+    if (cupti->ActivityEnableAllSyncRecords) cupti->ActivityEnableAllSyncRecords(0);
     cupti_status status = cupti->ActivityRegisterCallbacks(buffer_wanted, buffer_done);
     t->has_activity = status == CUPTI_OK && cuda_helper_start(t);
     if (!t->has_activity)
