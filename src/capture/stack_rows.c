@@ -92,11 +92,11 @@ static bool find_tables(stack_tables *out, uint64_t pc)
 extern const void *_Unwind_Find_FDE(void *pc, void *bases) __attribute__((weak));
 
 #if defined(__x86_64__)
-/* Whether the instruction before `at` may be a call. */
-static bool is_after_call(const uint8_t *at)
+/* Whether the instruction before `at` may be a call. `before` bytes there may be read. */
+static bool is_after_call(const uint8_t *at, int before)
 {
-    if (at[-5] == 0xe8) return true;
-    for (int size = 2; size <= 7; size++) { /* ff /2 with its operand */
+    if (before >= 5 && at[-5] == 0xe8) return true;
+    for (int size = 2; size <= 7 && size <= before; size++) { /* ff /2 with its operand */
         if (at[-size] == 0xff && (at[-size + 1] & 0x38) == 0x10) return true;
     }
     return false;
@@ -140,12 +140,13 @@ static stack_row row_without_tables(uint64_t pc, bool in_module)
     const uint8_t *fde = !in_module && &_Unwind_Find_FDE ? _Unwind_Find_FDE((void *)(uintptr_t)pc, bases) : NULL;
     stack_tables anywhere = {(const uint8_t *)8, (const uint8_t *)UINTPTR_MAX, NULL};
     if (fde && stack_cfi_row_of(&row, fde, &anywhere, pc)) return row;
-    if (!stack_readable((pc & ~UINT64_C(7)) - 8, 32))
-        return (stack_row){.kind = in_module ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
+    uint64_t start = pc & ~UINT64_C(7);
+    if (!stack_readable(start, 24)) return (stack_row){.kind = in_module ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
 #if defined(__x86_64__)
     const uint8_t *code = (const uint8_t *)(uintptr_t)(pc + 1);
+    int before = stack_readable(start - 8, 8) ? 8 : (int)(pc + 1 - start);
     if (row_of_code(&row, code)) return row;
-    row = (stack_row){.kind = in_module || is_after_call(code) ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
+    row = (stack_row){.kind = in_module || is_after_call(code, before) ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
 #endif
     return row;
 }
