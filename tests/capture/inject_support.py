@@ -97,6 +97,7 @@ class Place:
         self.fake = os.path.dirname(self.app)
         self.root = tempfile.mkdtemp(prefix="heddle-inject-")
         self.count = 0
+        self.functions = {}  # of the program, by offset
 
     def close(self):
         shutil.rmtree(self.root, ignore_errors=True)
@@ -170,16 +171,18 @@ class Place:
         check(done.returncode == 0, "heddle convert", path, done.returncode, done.stderr.decode())
         with open(out, encoding="utf-8") as file:
             trace = Trace(str(path), json.load(file))
-        trace.ledger = self.ledger(path)
+        trace.ledger, trace.losses = self.ledger(path)
         return trace
 
     def ledger(self, path):
         done = subprocess.run([self.heddle, "info", "--json", str(path)], capture_output=True, timeout=120)
         check(done.returncode in (0, 1), "heddle info", path, done.stderr.decode())
-        counts = collections.Counter()
+        counts, losses = collections.Counter(), collections.Counter()
         for row in find_ledger(json.loads(done.stdout)):
             counts[row["code"]] += row["count"]
-        return counts
+            if row["level"] != "note":
+                losses[row["code"]] += row["count"]
+        return counts, losses
 
 
 def find_ledger(data):

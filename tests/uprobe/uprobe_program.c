@@ -114,6 +114,12 @@ int main(int argc, char **argv)
     if (strcmp(what, "load") == 0 && argc > 4) return load(argv[2], argv[3], atoi(argv[4]));
     if (strcmp(what, "wait") == 0) getchar();
     for (int i = 0; i < calls; i++) {
+        if (strcmp(what, "slowly") == 0) {
+            usleep((useconds_t)(i * 37 % 1000));
+            way_one(i);
+            usleep((useconds_t)(i * 91 % 700));
+            way_two(i);
+        }
         if (strcmp(what, "nested") == 0) launch_outer(i);
         if (strcmp(what, "slow") == 0) launch_slow(2000);
         if (strcmp(what, "tail") == 0) launch_tail(i);

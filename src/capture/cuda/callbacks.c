@@ -33,18 +33,22 @@ static bool is_inside(cuda_tracer *t)
     return this_thread.is_inside && this_thread.opening == atomic_load_explicit(&t->openings, memory_order_relaxed);
 }
 
-uint32_t cuda_stack_here(cuda_tracer *t)
+/* The frames of this library are not shown: `own` is how many stand between the caller and CUPTI, with the caller. */
+__attribute__((noinline)) uint32_t cuda_stack_here(cuda_tracer *t, unsigned own)
 {
-    hd_stack_options options = {.skip = 1, .python = t->options.python};
+    hd_stack_options options = {.skip = 1 + own, .python = t->options.python};
     if (is_inside(t)) return this_thread.stack;
     return hd_session_stack_here(t->session, &options);
 }
 
-static void begin_call(cuda_tracer *t, uint32_t domain, const cupti_call *call)
+/* Parts of cuda_on_callback, as one function on the stack. */
+#define PART static inline __attribute__((always_inline))
+
+PART void begin_call(cuda_tracer *t, uint32_t domain, const cupti_call *call)
 {
     bool was_inside = is_inside(t);
     if (was_inside && this_thread.correlation == call->correlation) return;
-    uint32_t stack = cuda_stack_here(t);
+    uint32_t stack = cuda_stack_here(t, 1);
     if (stack)
         hd_session_emit(t->session, &(hd_session_record){.kind = HD_SESSION_CALL,
                                                          .time_ns = hd_session_now(),
@@ -57,7 +61,7 @@ static void begin_call(cuda_tracer *t, uint32_t domain, const cupti_call *call)
     this_thread.stack = stack;
 }
 
-static void on_call(cuda_tracer *t, uint32_t domain, uint32_t id, const cupti_call *call)
+PART void on_call(cuda_tracer *t, uint32_t domain, uint32_t id, const cupti_call *call)
 {
     if (call->site == CUPTI_SITE_EXIT) {
         if (domain == CUPTI_DOMAIN_RUNTIME) this_thread.is_inside = false;
@@ -77,7 +81,7 @@ static void on_state(cuda_tracer *t, uint32_t id, const cupti_state *state)
               state->message ? state->message : "it does not say why");
 }
 
-static void dispatch(cuda_tracer *t, uint32_t domain, uint32_t id, const void *data)
+PART void dispatch(cuda_tracer *t, uint32_t domain, uint32_t id, const void *data)
 {
     switch (domain) {
     case CUPTI_DOMAIN_RUNTIME:

@@ -83,7 +83,7 @@ static void begin(void)
     atomic_store(&t->is_open, is_open);
     pthread_atfork(NULL, NULL, in_child);
     tell_options(t);
-    if (cuda_window_start) cuda_window_start(t);
+    cuda_window_start(t);
     cuda_describe(t);
     atexit(end);
 }
@@ -100,12 +100,12 @@ static void end(void)
 {
     cuda_tracer *t = &cuda_the_tracer;
     int running = CUDA_RUNNING;
-    if (cuda_window_end) cuda_window_end(t);
+    cuda_window_end(t);
     if (atomic_load(&t->state) == CUDA_RUNNING && t->has_activity) t->cupti->ActivityFlushAll(CUPTI_FLUSH_FORCED);
     cuda_buffers_close(&t->buffers);
     atomic_compare_exchange_strong(&t->state, &running, CUDA_ENDED);
     cuda_helper_end(t);
-    if (!t->has_helper && running == CUDA_RUNNING) cuda_describe(t);
+    if (!t->has_helper && running != CUDA_FORKED) cuda_describe(t);
     if (t->options.stacks) hd_session_stack_finish(t->session);
     hd_session_stop(t->session, NULL, NULL);
 }
@@ -161,6 +161,8 @@ static void start_activity(cuda_tracer *t)
     t->has_system_ids = asks_system_ids(cupti);
     t->has_own_clock =
         cupti->ActivityRegisterTimestampCallback && cupti->ActivityRegisterTimestampCallback(read_clock) == CUPTI_OK;
+    /* Queries of what is not done yet are no waits. */
+    if (cupti->ActivityEnableAllSyncRecords) cupti->ActivityEnableAllSyncRecords(0);
     cupti_status status = cupti->ActivityRegisterCallbacks(buffer_wanted, buffer_done);
     t->has_activity = status == CUPTI_OK && cuda_helper_start(t);
     if (!t->has_activity)

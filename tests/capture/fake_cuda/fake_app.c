@@ -150,11 +150,12 @@ static void do_threads(unsigned count, unsigned launches)
     for (unsigned i = 0; i < count && i < 64; i++) pthread_join(threads[i], NULL);
 }
 
-static void do_forever(void)
+static void do_forever(unsigned pause_us)
 {
     for (unsigned i = 0;; i++) {
         launch(i, NULL);
         if (i % 8 == 7) check(cuCtxSynchronize(), "cuCtxSynchronize");
+        if (i % 8 == 7 && pause_us) usleep(pause_us);
     }
 }
 
@@ -283,7 +284,7 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "graph") == 0) return do_graph(a, second), true;
     if (strcmp(word, "threads") == 0) return do_threads(a, second), true;
     if (strcmp(word, "sync") == 0) return check(cuCtxSynchronize(), "cuCtxSynchronize"), true;
-    if (strcmp(word, "forever") == 0) return do_forever(), true;
+    if (strcmp(word, "forever") == 0) return do_forever(a), true;
     return false;
 }
 
