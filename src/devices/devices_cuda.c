@@ -25,8 +25,7 @@ typedef struct cuda_facts {
     bool admin_only; /* RmProfilingAdminOnly */
 } cuda_facts;
 
-/* ---- libraries
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- libraries ----------------------------------------------------------------------------------------------- */
 
 static bool load(void **out, char *path, size_t size, const char *name)
 {
@@ -125,14 +124,13 @@ static void find_libcupti(cuda_facts *facts, const char *root)
     facts->libcupti[0] = '\0';
 }
 
-/* ---- driver
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- driver -------------------------------------------------------------------------------------------------- */
 
 static bool admin_only(const char *root)
 {
     char path[DEVICES_PATH_BYTES], line[256];
     bool found = false;
-    FILE *file = devices_path(path, sizeof path, root, "/proc/driver/nvidia/params") ? fopen(path, "re") : NULL;
+    FILE *file = devices_path(path, sizeof path, root, "/proc/driver/nvidia/params") ? devices_open(path) : NULL;
     if (!file) return false;
     for (int i = 0; i < 1024 && fgets(line, sizeof line, file); i++)
         if (strncmp(line, "RmProfilingAdminOnly:", 21) == 0) found = strtol(line + 21, NULL, 10) == 1;
@@ -149,8 +147,7 @@ static void find_driver(cuda_facts *facts, const hd_devices *devices, const char
     facts->admin_only = admin_only(root);
 }
 
-/* ---- told
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- told ---------------------------------------------------------------------------------------------------- */
 
 /* "driver 580.95, CUDA 13.0; libcuda: /usr/…; CUPTI 13 (API 130000): /usr/…; tracer: /usr/…" */
 static void describe(char *out, size_t size, const cuda_facts *facts, const hd_devices *devices)
