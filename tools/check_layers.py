@@ -24,10 +24,13 @@ MAY_INCLUDE = {
     "fix": BELOW_TOOLS,
     "convert": BELOW_TOOLS,
     "flame": BELOW_TOOLS | {"convert"},
+    "symbolize": BELOW_TOOLS,
     "query": BELOW_TOOLS,
     "replay": BELOW_TOOLS,
     "view": BELOW_TOOLS | {"query"},
+    "record": BELOW_TOOLS | {"convert"},
     "cluster": BELOW_TOOLS,
+    "trigger": {"base"},
     "capture": {"base"},
     "devices": {"base"},
     "cli": set(),
@@ -35,7 +38,7 @@ MAY_INCLUDE = {
 # The public headers that base may include; every other layer may include any of them.
 BASE_PUBLIC = {"heddle/status.h"}
 
-THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|xxhash|simdjson|sqlite3|microhttpd|otf2/|elfutils/|dwarf|"
+THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|xxhash|simdjson|sqlite3|microhttpd|otf2/|elfutils/|dwarf|gelf\.h|libelf\.h|lzma|"
                          r"libunwind|bpf/|mpi\.h|cuda|cupti)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 

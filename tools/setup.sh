@@ -7,7 +7,7 @@
 set -eu
 
 packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
-          libotf2-trace-dev libmicrohttpd-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
+          libotf2-trace-dev libmicrohttpd-dev libdw-dev liblzma-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
           nodejs npm"
 case "${1:-}" in
 test) packages="$packages chromium" ;;

@@ -67,7 +67,8 @@ bool hd_ring_push(hd_ring *ring, const void *event);
 
 /* Copy up to `max` of the oldest events to `out`, in order and without gaps between them, and return how many.
  * *out_first, unless NULL, is the number of the first of them among all pushed: a gap to the pop before is what was
- * evicted. */
+ * evicted. A consumer that got fewer than it could take should rest (20 microseconds do): one that looks all the time
+ * asks for the line of memory that the producer writes, and makes a push three to five times as slow. */
 size_t hd_ring_pop(hd_ring *ring, void *out, size_t max, uint64_t *out_first);
 
 /* From now on no push waits: one that would is refused. */

@@ -54,12 +54,21 @@ enum {
 typedef enum cli_kind {
     CLI_FLAG = 1, /* bool           --dry-run */
     CLI_TEXT,     /* const char *   --report FILE; borrowed from argv */
+    CLI_TEXTS,    /* cli_texts      --debug-dir A --debug-dir B; borrowed likewise */
     CLI_INTEGER,  /* int64_t        --lane -3 */
     CLI_COUNT,    /* uint64_t       --events 10M; k, M, G are powers of 1000, Ki, Mi, Gi of 1024 */
     CLI_DECIMAL,  /* double         --snap-threshold-us 0.5 */
     CLI_CHOICE,   /* int            --color never; the index into choices */
     CLI_CHOICES,  /* uint64_t       --damage crossings,cut; bit N for choices[N]; `all` and `none` are understood */
 } cli_kind;
+
+enum { CLI_TEXTS_MAX = 32 };
+
+/* The values of an option that may be given several times. */
+typedef struct cli_texts {
+    const char *items[CLI_TEXTS_MAX];
+    size_t count;
+} cli_texts;
 
 /* One option. A table of them ends with {0}. */
 typedef struct cli_option {
@@ -92,6 +101,7 @@ typedef struct cli_command {
     size_t options_size;
     int operands_min, operands_max; /* max -1: any number */
     bool has_json;                  /* understands --json */
+    bool operands_are_command;      /* what follows the first operand is not ours, as the options of another program */
     int (*run)(cli_run *run);       /* returns an exit status */
 } cli_command;
 
@@ -115,8 +125,9 @@ struct cli_run {
     bool color;     /* whether standard output takes colour: ask cli_style */
     unsigned width; /* columns of the terminal on standard output, 0 when it is none: nothing is shortened */
     hd_error err;
-    bool reported; /* an error has been printed: the exit status is not 0 */
-    int out_error; /* errno of the first failure to write standard output, or 0 */
+    bool reported;        /* an error has been printed: the exit status is not 0 */
+    bool sigpipe_ignored; /* by who started us; we ignore it in any case */
+    int out_error;        /* errno of the first failure to write standard output, or 0 */
 };
 
 /* --- main.c ---------------------------------------------------------------------------------------- */

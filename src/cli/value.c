@@ -124,6 +124,16 @@ static bool parse_choices(const cli_option *option, uint64_t *out, const char *t
     return true;
 }
 
+static bool add_text(cli_texts *out, const char *text, char *problem, size_t size)
+{
+    if (out->count == CLI_TEXTS_MAX) {
+        snprintf(problem, size, "is one too many: %d are the most", CLI_TEXTS_MAX);
+        return false;
+    }
+    out->items[out->count++] = text;
+    return true;
+}
+
 bool cli_value_parse(const cli_option *option, void *options, const char *text, char *problem, size_t problem_size)
 {
     void *field = (char *)options + option->field;
@@ -131,6 +141,7 @@ bool cli_value_parse(const cli_option *option, void *options, const char *text, 
     switch (option->kind) {
     case CLI_FLAG: *(bool *)field = true; return true;
     case CLI_TEXT: *(const char **)field = text; return true;
+    case CLI_TEXTS: return add_text(field, text, problem, problem_size);
     case CLI_INTEGER: return parse_integer(option, field, text, problem, problem_size);
     case CLI_COUNT: return parse_count(option, field, text, problem, problem_size);
     case CLI_DECIMAL: return parse_decimal(option, field, text, problem, problem_size);
@@ -154,7 +165,8 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
     const void *field = (const char *)defaults + option->field;
     const char *text;
     switch (option->kind) {
-    case CLI_FLAG: break;
+    case CLI_FLAG:
+    case CLI_TEXTS: break;
     case CLI_TEXT:
         text = *(const char *const *)field;
         if (text) snprintf(out, out_size, "%s", text);

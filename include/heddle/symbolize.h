@@ -1,0 +1,107 @@
+/* symbolize.h - names for the addresses in the stacks of a trace
+ *
+ *     hd_symbolize_options options = {.lines = true};
+ *     hd_symbolize_report report = {0};
+ *     hd_symbolize(&named, &report, trace, &options, &err);
+ *     hd_symbolize_report_deinit(&report);
+ *
+ * What is named
+ *   A capture holds addresses, since looking up names takes too long while a program runs. Frames of stackFrames called
+ *       MODULE+0xOFFSET             OFFSET is an address as the symbols of the file have it
+ *       PATH(+0xOFFSET) [0xADDR]    likewise, as glibc's backtrace_symbols writes
+ *       0xADDRESS                   of the process
+ *   get the names of functions. The top-level key `modules` says what MODULE is: an array of objects with name, path,
+ *   buildId (hexadecimal), and start, end and bias (all addresses) where they are known. `symbols` is an array of
+ *   objects with start, size and name: functions that no file has. Numbers are JSON numbers, or text with 0x. All other
+ *   frames stay as they are, so that a second call, with more places to look, names what the first could not.
+ *
+ * Where names come from
+ *   A file counts only if its build-id is that of the module: one of another build gives wrong names that nobody would
+ *   notice. Looked at in this order, until one has a full symbol table: the module's own path; DIR/.build-id/xx/yyyy
+ *   .debug of debug_dirs and of /usr/lib/debug; what the file names as its .gnu_debuglink; debug_dirs by the file's
+ *   path and name; debuginfod, if asked. Functions that the compiler inlined become frames of their own where there is
+ *   DWARF. C++ is demangled. Frames of CPython's perf trampoline (py::NAME:FILE) become Python frames, NAME (FILE).
+ *
+ * What becomes of the stacks
+ *   Frames that get equal names under one caller become one, and `sf` of the events follows. Events stay as they are.
+ *   What could not be named keeps its name; how much that is, and why, stands in the ledger: stage "symbolize".
+ */
+#ifndef HEDDLE_SYMBOLIZE_H
+#define HEDDLE_SYMBOLIZE_H
+
+#include "heddle/format.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero-initialised: function names with inlined functions, from what is on this machine. Strings and lists are borrowed
+ * for the call. */
+typedef struct hd_symbolize_options {
+    bool no_inline;                /* only the function that the code stands in */
+    bool lines;                    /* "name (file.c:12)": frames of one function at several lines are not the same */
+    bool paths;                    /* with lines: whole paths of sources */
+    bool debuginfod;               /* ask the servers of $DEBUGINFOD_URLS; else nothing ever goes to the network */
+    const char *const *debug_dirs; /* folders with files of symbols */
+    size_t debug_dir_count;
+    const char *const *perf_maps; /* files as /tmp/perf-PID.map: "START SIZE NAME", hexadecimal, for 0xADDRESS */
+    size_t perf_map_count;
+    const char *root;      /* paths of modules are below it: /proc/PID/root of a container; NULL: they are paths here */
+    unsigned threads;      /* 0: one per core */
+    hd_progress *progress; /* units: addresses */
+    void *progress_user;
+} hd_symbolize_options;
+
+/* What became of a module. */
+typedef enum hd_symbolize_result {
+    HD_SYMBOLIZE_NAMED,      /* its symbols were read; some addresses may have none */
+    HD_SYMBOLIZE_NOT_FOUND,  /* no file there */
+    HD_SYMBOLIZE_OTHER,      /* there are files of it, of other builds */
+    HD_SYMBOLIZE_UNREADABLE, /* no permission, no regular file, no ELF, damaged */
+    HD_SYMBOLIZE_NO_SYMBOLS, /* the file is right and holds no symbols */
+    HD_SYMBOLIZE_AMBIGUOUS,  /* several modules have the name that its frames say */
+} hd_symbolize_result;
+
+/* Static: "named", "not-found", "other-build", "unreadable", "no-symbols", "ambiguous". */
+const char *hd_symbolize_result_name(hd_symbolize_result result);
+
+typedef struct hd_symbolize_module {
+    const char *name, *path, *build_id; /* as the trace has them; "" for what it does not say */
+    const char *symbols, *lines;        /* the files that were used for them, "" if none; equal where it is one */
+    const char *why;                    /* what was wrong with the file that was nearest, "" if nothing */
+    uint64_t addresses, named;          /* distinct ones */
+    hd_symbolize_result result;
+    bool unchecked; /* the trace has no build-id of it: the file at its path was taken as it is */
+} hd_symbolize_module;
+
+/* frames = named + unnamed + others. Strings and lists belong to the report. Zero-initialise it. */
+typedef struct hd_symbolize_report {
+    uint64_t frames;          /* different names of frames in the trace's stacks */
+    uint64_t named, unnamed;  /* of those that are addresses */
+    uint64_t others;          /* that are none */
+    uint64_t no_module;       /* of `unnamed`: addresses in no module, map or symbol that is known */
+    uint64_t by_maps;         /* of `named`: by `symbols` and perf_maps */
+    uint64_t inlined;         /* frames that were put in for inlined functions, by address */
+    uint64_t nodes_in, nodes; /* of the tree of stacks, before and after */
+    uint64_t texts;           /* arguments "stack" that were written anew */
+    size_t module_count;      /* those that frames lie in */
+    hd_symbolize_module *modules;
+    void *memory; /* internal */
+} hd_symbolize_report;
+
+void hd_symbolize_report_deinit(hd_symbolize_report *report);
+
+/* Whether this build can read symbols of files (libdw). Without, symbols and perf_maps still give names. */
+bool hd_symbolize_has_files(void);
+
+/* A trace with named frames. The caller frees both. options and report may be NULL. A trace without stacks is copied.
+ * Nothing that is wrong with a module is an error. Errors: MEMORY; DAMAGED if stackFrames or modules cannot be read;
+ * IO or FORMAT for a perf_map; ARGUMENT or UNSUPPORTED if debuginfod is asked and no server named, or its library is
+ * not there. */
+hd_status hd_symbolize(hd_trace **out, hd_symbolize_report *report, const hd_trace *trace,
+                       const hd_symbolize_options *options, hd_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

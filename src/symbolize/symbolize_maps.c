@@ -1,0 +1,185 @@
+/* symbolize_maps.c - functions that no file has: the trace's `symbols`, and maps that JIT compilers write for perf
+ *
+ * A line of a map is "START SIZE NAME", hexadecimal; the name may hold blanks. Addresses are used again when code is
+ * freed, and a map is only appended to: of each address the last line holds.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/lines.h"
+#include "base/vector.h"
+#include "symbolize/symbolize_impl.h"
+
+hd_status sym_range_add(symbolizer *s, uint64_t start, uint64_t size, const char *name, size_t name_size)
+{
+    uint64_t end = size > UINT64_MAX - start ? UINT64_MAX : start + size;
+    if (end == start) return HD_OK;
+    if (s->range_count >= HD_NONE ||
+        !hd_grow((void **)&s->ranges, &s->range_capacity, s->range_count, sizeof *s->ranges))
+        return HD_NOMEM(s->err);
+    uint32_t text = sym_answers_text(&s->process.answers, name, name_size);
+    if (text == HD_STRING_NONE) return HD_NOMEM(s->err);
+    s->ranges[s->range_count] = (sym_range){start, end, text, (uint32_t)s->range_count};
+    s->range_count++;
+    return HD_OK;
+}
+
+/* ---- maps of perf -------------------------------------------------------------------------------------------- */
+
+/* A hexadecimal number and the blanks behind it. */
+static bool take_hex(uint64_t *out, const char **at, const char *end)
+{
+    const char *p = *at;
+    *out = 0;
+    if (end - p > 2 && p[0] == '0' && p[1] == 'x') p += 2;
+    const char *first = p;
+    for (; p < end && p - first < 17; p++) {
+        char c = *p | 0x20;
+        if (*p >= '0' && *p <= '9')
+            *out = *out << 4 | (unsigned)(*p - '0');
+        else if (c >= 'a' && c <= 'f')
+            *out = *out << 4 | (unsigned)(c - 'a' + 10);
+        else
+            break;
+    }
+    if (p == first || p - first > 16 || p == end || (*p != ' ' && *p != '\t')) return false;
+    while (p < end && (*p == ' ' || *p == '\t')) p++;
+    *at = p;
+    return true;
+}
+
+static hd_status read_lines(symbolizer *s, hd_lines *lines, const char *path)
+{
+    hd_line line;
+    hd_status status;
+    bool is_map = false;
+    uint64_t start, size, first_bad = 0;
+    while ((status = hd_lines_next(&line, lines, s->err)) == HD_OK) {
+        const char *p = line.text, *end = p + line.size;
+        while (p < end && (end[-1] == ' ' || end[-1] == '\t')) end--;
+        if (p == end) continue;
+        if (take_hex(&start, &p, end) && take_hex(&size, &p, end)) {
+            is_map = true;
+            HD_TRY(sym_range_add(s, start, size, p, (size_t)(end - p)));
+        } else {
+            first_bad = first_bad ? first_bad : line.number;
+            s->bad_symbols++;
+            if (!is_map && s->bad_symbols > 64) break;
+        }
+    }
+    if (status != HD_END && status != HD_OK) return status;
+    if (first_bad && !is_map)
+        return hd_error_set(s->err, HD_ERR_FORMAT, path, HD_OFFSET_NONE,
+                            "line %llu is not START SIZE NAME in hexadecimal, as a map of perf has it",
+                            (unsigned long long)first_bad);
+    return HD_OK;
+}
+
+hd_status sym_maps_read(symbolizer *s)
+{
+    for (size_t i = 0; i < s->options->perf_map_count; i++) {
+        const char *path = s->options->perf_maps[i];
+        hd_input *input;
+        HD_TRY(hd_input_open(&input, path, NULL, s->err));
+        hd_lines lines = {.input = input};
+        hd_status status = read_lines(s, &lines, path);
+        hd_lines_deinit(&lines);
+        hd_input_close(input);
+        if (status != HD_OK) return status;
+    }
+    return HD_OK;
+}
+
+/* ---- ranges -------------------------------------------------------------------------------------------------- */
+
+static int by_start(const void *a, const void *b)
+{
+    const sym_range *x = a, *y = b;
+    if (x->start != y->start) return x->start < y->start ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+typedef struct settling {
+    sym_range *heap; /* ranges that have begun and may not have ended, the last added on top */
+    size_t heap_count;
+    sym_range *out;
+    size_t out_count;
+} settling;
+
+static void heap_push(settling *t, sym_range range)
+{
+    size_t at = t->heap_count++;
+    for (; at > 0 && t->heap[(at - 1) / 2].order < range.order; at = (at - 1) / 2) t->heap[at] = t->heap[(at - 1) / 2];
+    t->heap[at] = range;
+}
+
+static void heap_pop(settling *t)
+{
+    sym_range last = t->heap[--t->heap_count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= t->heap_count) break;
+        if (child + 1 < t->heap_count && t->heap[child + 1].order > t->heap[child].order) child++;
+        if (t->heap[child].order <= last.order) break;
+        t->heap[at] = t->heap[child];
+        at = child;
+    }
+    t->heap[at] = last;
+}
+
+/* What holds from `from` on up to `until`, where the next range begins. */
+static void settle_until(settling *t, uint64_t from, uint64_t until)
+{
+    while (from < until && t->heap_count) {
+        sym_range top = t->heap[0];
+        if (top.end <= from) {
+            heap_pop(t);
+            continue;
+        }
+        uint64_t end = top.end < until ? top.end : until;
+        sym_range *last = t->out_count ? &t->out[t->out_count - 1] : NULL;
+        if (last && last->order == top.order && last->end == from)
+            last->end = end;
+        else
+            t->out[t->out_count++] = (sym_range){from, end, top.text, top.order};
+        from = end;
+    }
+}
+
+/* A sweep. Every range begins one piece and ends one, so that there are at most twice as many. */
+hd_status sym_ranges_settle(symbolizer *s)
+{
+    size_t count = s->range_count;
+    if (!count) return HD_OK;
+    settling t = {.heap = malloc(count * sizeof *t.heap), .out = malloc(2 * count * sizeof *t.out)};
+    if (!t.heap || !t.out) {
+        free(t.heap);
+        free(t.out);
+        return HD_NOMEM(s->err);
+    }
+    qsort(s->ranges, count, sizeof *s->ranges, by_start);
+    for (size_t i = 0; i < count; i++) {
+        heap_push(&t, s->ranges[i]);
+        settle_until(&t, s->ranges[i].start, i + 1 < count ? s->ranges[i + 1].start : UINT64_MAX);
+    }
+    free(t.heap);
+    free(s->ranges);
+    s->ranges = t.out;
+    s->range_count = t.out_count;
+    return HD_OK;
+}
+
+const sym_range *sym_range_at(const symbolizer *s, uint64_t address)
+{
+    size_t low = 0, high = s->range_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->ranges[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && address < s->ranges[low - 1].end ? &s->ranges[low - 1] : NULL;
+}
