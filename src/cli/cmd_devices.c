@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/report_out.h"
 #include "cli/table_out.h"
+#include "cli/ways_out.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -126,24 +127,6 @@ static hd_status links_table(hd_table **out, const hd_devices *devices, hd_error
     return hd_table_finish(out, b, err);
 }
 
-static hd_status ways_table(hd_table **out, const hd_devices *devices, hd_error *err)
-{
-    hd_table_builder *b;
-    hd_status status = hd_table_builder_new(&b, "ways", err);
-    if (status != HD_OK) return status;
-    static const char *const names[] = {"way", "works", "summary", "why", "advice"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) hd_table_add_column(b, names[i], HD_VALUE_STRING);
-    for (size_t i = 0; i < devices->way_count; i++) {
-        const hd_way *way = &devices->ways[i];
-        hd_table_add_text(b, way->name);
-        hd_table_add_text(b, hd_way_state_name(way->state));
-        hd_table_add_text(b, way->summary);
-        hd_table_add_text(b, way->why);
-        cell_text(b, way->advice);
-    }
-    return hd_table_finish(out, b, err);
-}
-
 /* ---- JSON ---------------------------------------------------------------------------------------------------- */
 
 static void json_table(cli_run *run, const char *key, hd_status status, hd_table **table)
@@ -255,20 +238,6 @@ static void print_links(cli_run *run, const hd_devices *devices)
     print_legend(run, devices);
 }
 
-static void print_ways(cli_run *run, const hd_devices *devices)
-{
-    static const cli_look looks[] = {CLI_RED, CLI_YELLOW, CLI_GREEN};
-    cli_print(run, "\n");
-    title(run, "ways to capture");
-    for (size_t i = 0; i < devices->way_count; i++) {
-        const hd_way *way = &devices->ways[i];
-        cli_print(run, "  %-11s %s%-6s%s  %s\n", way->name, cli_style(run, looks[way->state]),
-                  hd_way_state_name(way->state), cli_style(run, CLI_PLAIN), way->summary);
-        cli_print(run, "  %-11s         %s\n", "", way->why);
-        if (way->advice[0]) cli_print(run, "  %-11s         %s\n", "", way->advice);
-    }
-}
-
 static int run(cli_run *run)
 {
     const struct devices_options *chosen = run->options;
@@ -280,7 +249,11 @@ static int run(cli_run *run)
     } else {
         print_gpus(run, devices);
         print_links(run, devices);
-        if (!run->global.quiet) print_ways(run, devices);
+        if (!run->global.quiet) {
+            cli_print(run, "\n");
+            title(run, "ways to capture");
+            ways_print(run, devices);
+        }
     }
     hd_devices_free(devices);
     return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;

@@ -1,9 +1,9 @@
 /* nvml_double.c - a test double of libnvidia-ml.so.1: what it answers is told by NVML_DOUBLE in the environment
  *
- * switched   three GPUs; 0 and 1 have 18 NVLinks each to switches, 2 has 12; the driver says that 0-1 and 0-2 are
- * joined direct     three GPUs: 4 NVLinks between 0 and 1, none to 2 broken     does not start many       says that it
- * has 4 billion GPUs hostile    one GPU with texts that do not end, a domain of 8 digits, no memory that can be, links
- * that all fail
+ * switched: three GPUs; 0 and 1 have 18 NVLinks each to switches, 2 has 12; the driver says that 0-1 and 0-2 are
+ * joined. direct: three GPUs, 4 NVLinks between 0 and 1, none to 2. older: as direct without links, of a driver for
+ * CUDA 12.4. broken: does not start. many: says that it has 4 billion GPUs. hostile: one GPU with texts that do not
+ * end, a domain of 8 digits, no memory that can be, links that all fail.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ int nvmlSystemGetNVMLVersion(char *out, unsigned size)
 
 int nvmlSystemGetCudaDriverVersion_v2(int *out)
 {
-    *out = 13000;
+    *out = scene("older") ? 12040 : 13000;
     return 0;
 }
 

@@ -55,14 +55,47 @@ static void test_ways__cuda_says_what_is_missing_one_after_the_other(void **stat
     }
     hd_devices_free(devices);
     put_file("/usr/local/cuda-13.0/lib64/libcupti.so.13", "");
-    put_file("/proc/driver/nvidia/params", "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n");
     devices = look(NULL);
     way = hd_devices_way(devices, "cuda");
     assert_non_null(strstr(way->why, "CUPTI 13: /usr/local/cuda-13.0/lib64/libcupti.so.13"));
+    if (devices->injection[0]) { /* the tracer does not look there */
+        assert_int_equal(way->state, HD_WAY_PARTLY);
+        assert_non_null(strstr(way->advice, "HEDDLE_CUPTI"));
+    }
+    hd_devices_free(devices);
+    put_file("/usr/local/cuda/lib64/libcupti.so.13", "");
+    put_file("/proc/driver/nvidia/params", "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n");
+    devices = look(NULL);
+    way = hd_devices_way(devices, "cuda");
+    assert_non_null(strstr(way->why, "CUPTI 13: /usr/local/cuda/lib64/libcupti.so.13"));
     if (devices->injection[0]) {
         assert_int_equal(way->state, HD_WAY_WORKS);
         assert_non_null(strstr(way->advice, "RmProfilingAdminOnly"));
     }
+    hd_devices_free(devices);
+}
+
+static void test_ways__a_cupti_that_is_newer_than_the_driver_is_passed_over(void **state)
+{
+    (void)state;
+    const char *nvml = getenv("HEDDLE_NVML_DOUBLE");
+    put_driver();
+    put_file("/usr/lib64/libcuda.so.1", "");
+    put_file("/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13", "");
+    setenv("NVML_DOUBLE", "older", 1); /* CUDA 12.4 */
+    hd_devices *devices = look(nvml);
+    const hd_way *way = hd_devices_way(devices, "cuda");
+    assert_non_null(strstr(way->why, "CUDA 12.4"));
+    if (devices->injection[0]) {
+        assert_int_equal(way->state, HD_WAY_PARTLY);
+        assert_non_null(strstr(way->why, "CUPTI is newer than the driver"));
+    }
+    hd_devices_free(devices);
+    put_file("/usr/local/cuda/lib64/libcupti.so.12", "");
+    devices = look(nvml);
+    way = hd_devices_way(devices, "cuda");
+    assert_non_null(strstr(way->why, "CUPTI 12: /usr/local/cuda/lib64/libcupti.so.12"));
+    if (devices->injection[0]) assert_int_equal(way->state, HD_WAY_WORKS);
     hd_devices_free(devices);
 }
 
@@ -174,6 +207,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ways__this_machine_is_tried_for_real), /* before PATH is changed */
         cmocka_unit_test_setup_teardown(test_ways__cuda_says_what_is_missing_one_after_the_other, make_tree,
+                                        remove_tree),
+        cmocka_unit_test_setup_teardown(test_ways__a_cupti_that_is_newer_than_the_driver_is_passed_over, make_tree,
                                         remove_tree),
         cmocka_unit_test_setup_teardown(test_ways__another_machines_kernel_is_read_and_not_tried, make_tree,
                                         remove_tree),
