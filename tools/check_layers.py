@@ -28,8 +28,11 @@ MAY_INCLUDE = {
     "query": BELOW_TOOLS,
     "replay": BELOW_TOOLS,
     "view": BELOW_TOOLS | {"query"},
+    "record": BELOW_TOOLS | {"convert"},
     "cluster": BELOW_TOOLS,
+    "trigger": {"base"},
     "capture": {"base"},
+    "devices": {"base"},
     "cli": set(),
 }
 # The public headers that base may include; every other layer may include any of them.

@@ -1,4 +1,4 @@
-/* convert.h - from trace files to a trace file: read, merge ranks, filter, crop, repair lanes, write
+/* convert.h - from trace files to a trace file: read, merge ranks or processes, filter, crop, repair lanes, write
  *
  * Every event is accounted for: in + added == out + removed + lost, where `removed` is what the options asked to leave
  * out, `lost` what went with it although nobody asked, and `added` are names of new processes and lanes. What readers
@@ -24,11 +24,15 @@ typedef struct hd_convert_time {
     int64_t value;
 } hd_convert_time;
 
+/* Called with each input once it is read; may put another trace of the same events in its place, and frees the old one
+ * then. */
+typedef hd_status hd_convert_each(void *user, hd_trace **trace, size_t index, hd_error *err);
 /* Zero-initialised copies a trace as it is. */
 typedef struct hd_convert_options {
-    bool ranks;                  /* put even one input under processes named by its rank; several always are */
-    bool fix;                    /* repair lanes, see fix.h */
-    int64_t snap_threshold_ps;   /* HD_FIX_SNAP_THRESHOLD_PS is a good one */
+    bool ranks;                /* put even one input under processes named by its rank; several always are, but for: */
+    bool processes;            /* inputs are processes of one run. So are several captures, unless `ranks` is set */
+    bool fix;                  /* repair lanes, see fix.h */
+    int64_t snap_threshold_ps; /* HD_FIX_SNAP_THRESHOLD_PS is a good one */
     hd_convert_time from, until; /* keep what touches [from, until) */
     bool clip;                   /* cut slices at those times, instead of keeping them whole */
     const char *tracks;          /* lists of patterns, parted by commas: globs, /regex/, !left out; NULL: everything */
@@ -39,6 +43,8 @@ typedef struct hd_convert_options {
     bool strict;                /* fail before the output gets its name if anything is lost; repairs are fine */
     hd_read_options read;       /* threads, memory, progress; the rest is set by the call */
     hd_write_options write;     /* all but ledger and strict */
+    hd_convert_each *each;      /* NULL: none */
+    void *user;                 /* of it */
 } hd_convert_options;
 
 /* One line of the way: read, memory (profiles joined), merge, filter, crop, fix, write. */
@@ -65,6 +71,7 @@ typedef struct hd_convert_report {
     size_t step_count;
     hd_convert_step steps[HD_CONVERT_STEPS];
     bool ranks_by_place; /* no input said its rank */
+    bool processes;      /* several inputs were taken as processes of one run */
     uint64_t new_lanes, moved_slices, snapped_crossings;
     size_t ledger_count; /* of reading, of the steps and of writing */
     hd_ledger_row *ledger;

@@ -8,6 +8,7 @@
 #define HEDDLE_REPORT_H
 
 #include "heddle/attribution.h"
+#include "heddle/memory.h"
 #include "heddle/table.h"
 #include "heddle/trace.h"
 
@@ -65,6 +66,22 @@ const hd_check_code *hd_check_loss(void);
  * alone, GPU time, the clocks), `rules` (what each rule of attribution.h joined), `kernels` (all work by short name,
  * most time first). gpu: the trace that was attributed. Errors: MEMORY. */
 hd_status hd_report_attribution(hd_report *out, const hd_attribution *attribution, const hd_trace *gpu, hd_error *err);
+
+typedef struct hd_memory_report_options {
+    uint64_t rows; /* of `peak` and of `leaks`: what is beyond them is summed up in one more row. 0: HD_MEMORY_ROWS */
+    bool series;   /* make the table `series` */
+} hd_memory_report_options;
+
+enum { HD_MEMORY_ROWS = 1000 };
+
+/* What was live when. Tables: `memory` (one row: sums), `devices` (a row per device, or allocator, of a process:
+ * counts, sums, the peak), `categories` (what a device holds of each), `peak` (what was live at the peak of each
+ * device, by category, size and stack, largest first; its sum is the peak), `leaks` (what was live at the end, by
+ * category and stack, largest first; its sum is what was live), `reserved` (of allocators that tell what they reserved:
+ * how much of that lay idle), `oddities` (events that do not fit), `series` (a row per event: what is live behind it).
+ * Bytes below 0 are null. options may be NULL. Errors: MEMORY. */
+hd_status hd_report_memory(hd_report *out, const hd_memory *memory, const hd_trace *trace,
+                           const hd_memory_report_options *options, hd_error *err);
 
 /* All analyses by name, for lists and generic callers. */
 typedef struct hd_report_about {

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "capture/session_impl.h"
+#include "capture/stack_impl.h"
 
 static struct {
     pthread_once_t once;
@@ -47,6 +48,7 @@ static void release(void)
 
 static void in_child(void)
 {
+    stack_forked();
     for (int i = 0; i < HD_SESSION_LIMIT; i++) {
         hd_session *session = all.sessions[i];
         if (!session || session->state != SESSION_RUNNING) continue;

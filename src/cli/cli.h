@@ -101,6 +101,7 @@ typedef struct cli_command {
     size_t options_size;
     int operands_min, operands_max; /* max -1: any number */
     bool has_json;                  /* understands --json */
+    bool operands_are_command;      /* what follows the first operand is not ours, as the options of another program */
     int (*run)(cli_run *run);       /* returns an exit status */
 } cli_command;
 
@@ -124,8 +125,9 @@ struct cli_run {
     bool color;     /* whether standard output takes colour: ask cli_style */
     unsigned width; /* columns of the terminal on standard output, 0 when it is none: nothing is shortened */
     hd_error err;
-    bool reported; /* an error has been printed: the exit status is not 0 */
-    int out_error; /* errno of the first failure to write standard output, or 0 */
+    bool reported;        /* an error has been printed: the exit status is not 0 */
+    bool sigpipe_ignored; /* by who started us; we ignore it in any case */
+    int out_error;        /* errno of the first failure to write standard output, or 0 */
 };
 
 /* --- main.c ---------------------------------------------------------------------------------------- */

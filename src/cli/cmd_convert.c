@@ -16,7 +16,7 @@ struct convert_options {
     const char *tracks, *names, *category;
     const char *memory_profile;
     double snap_threshold_us;
-    bool clip, fix, ranks, strict, pretty, raw, clean, sync;
+    bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync;
     uint64_t memory_limit, threads;
     int64_t level;
 };
@@ -90,6 +90,7 @@ static int fill_options(cli_run *run, hd_convert_options *out, const char *path)
     out->fix = o->fix;
     out->snap_threshold_ps = (int64_t)(o->snap_threshold_us * 1e6 + 0.5);
     out->ranks = o->ranks;
+    out->processes = o->processes;
     out->tracks = o->tracks;
     out->names = o->names;
     out->category = o->category;
@@ -205,6 +206,7 @@ static void say_text(cli_printer *p, const hd_convert_report *r, const char *out
     hd_table *table = NULL;
     hd_error *err = &p->run->err;
     if (r->input_count > 1) say_table(p, "inputs", inputs_table(&table, r, err), &table);
+    if (r->processes) cli_say(p, "the inputs are processes of one run\n");
     if (r->ranks_by_place) cli_say(p, "no input says its rank: they are numbered in the order they were named\n");
     if (r->step_count > 1) say_table(p, "events", steps_table(&table, r, err), &table);
     if (r->new_lanes || r->snapped_crossings)
@@ -239,8 +241,9 @@ static void say_json(cli_printer *p, const hd_convert_report *r, const char *out
     };
     cli_say(p, "{\n  ");
     cli_say_text_json(p, "output", out);
-    cli_say(p, ",\n  \"format\": \"%s\",\n  \"written\": %s,\n  \"ranks_by_place\": %s", r->format,
-            r->written ? "true" : "false", r->ranks_by_place ? "true" : "false");
+    cli_say(p, ",\n  \"format\": \"%s\",\n  \"written\": %s,\n  \"ranks_by_place\": %s,\n  \"processes\": %s",
+            r->format, r->written ? "true" : "false", r->ranks_by_place ? "true" : "false",
+            r->processes ? "true" : "false");
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         cli_say(p, ",\n  \"%s\": %" PRIu64, sums[i].key, sums[i].value);
     hd_status status = cli_say_table_json(p, "inputs", inputs_table(&table, r, err), &table);
@@ -336,6 +339,10 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      FIELD(ranks),
      .help = "name the processes by their rank even if there is one input only; with several it is always done"},
+    {.name = "processes",
+     .kind = CLI_FLAG,
+     FIELD(processes),
+     .help = "the inputs are processes of one run, not ranks; so are several captures (.hdcap)"},
     {.name = "memory-profile",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -391,6 +398,8 @@ const cli_command cmd_convert = {
         "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place. "
         "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
         "likewise, and times are put on one clock where the traces say what theirs counts from.\n\n"
+        "Several captures (.hdcap) are the processes of one run, as other inputs are with --processes: processes keep "
+        "their names, those of GPUs say which process used them, correlation ids are shifted apart.\n\n"
         "The memory profile that TensorFlow writes next to a trace (HOST.memory_profile.json.gz by "
         "HOST.trace.json.gz, or the only one by the only trace of a folder) is joined to it. IN may be such a folder, "
         "if it holds one trace.\n\n"

@@ -11,12 +11,16 @@
 #define CLI_COMMAND(name) extern const cli_command cmd_##name
 CLI_COMMAND(info);
 CLI_COMMAND(check);
+CLI_COMMAND(memory);
 CLI_COMMAND(flame);
 CLI_COMMAND(view);
 CLI_COMMAND(fix);
 CLI_COMMAND(convert);
 CLI_COMMAND(merge);
 CLI_COMMAND(symbolize);
+CLI_COMMAND(record);
+CLI_COMMAND(trigger);
+CLI_COMMAND(devices);
 CLI_COMMAND(formats);
 CLI_COMMAND(synth);
 CLI_COMMAND(help);
@@ -28,6 +32,9 @@ const cli_command *const cli_commands[] = {
 #endif
 #ifdef CLI_HAS_CHECK
     &cmd_check,
+#endif
+#ifdef CLI_HAS_MEMORY
+    &cmd_memory,
 #endif
 #ifdef CLI_HAS_FLAME
     &cmd_flame,
@@ -46,6 +53,15 @@ const cli_command *const cli_commands[] = {
 #endif
 #ifdef CLI_HAS_SYMBOLIZE
     &cmd_symbolize,
+#endif
+#ifdef CLI_HAS_RECORD
+    &cmd_record,
+#endif
+#ifdef CLI_HAS_TRIGGER
+    &cmd_trigger,
+#endif
+#ifdef CLI_HAS_DEVICES
+    &cmd_devices,
 #endif
 #ifdef CLI_HAS_FORMATS
     &cmd_formats,
@@ -140,7 +156,8 @@ static int finish_output(cli_run *run, int status)
 static int run_command(cli_run *run)
 {
     int status = run->command->run(run);
-    if (status == CLI_USAGE) return wrong_usage(run);
+    /* 2 without an error is the exit status of a command that was run. */
+    if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);
     /* A sink that failed is told by finish_output, not as the table's or the file's failure. */
     if (!run->out_error) cli_report(run);
     return status == CLI_OK && run->reported ? CLI_FAILED : status;
@@ -173,8 +190,9 @@ static int parse_and_run(cli_run *run, const char *const *argv, int count)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* so that a closed pipe is an error, after which outputs are cleaned up */
     cli_run run = {0};
+    /* So that a closed pipe is an error, after which outputs are cleaned up. */
+    run.sigpipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     const char *const *words = (const char *const *)argv + 1;
     int count = argc > 0 ? argc - 1 : 0;
 

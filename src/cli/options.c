@@ -179,6 +179,7 @@ int cli_parse(cli_run *run, void *options, const char *const *argv, int count)
         if (only_operands || word[0] != '-' || word[1] == '\0') {
             if (!run->command) return at;
             run->operands[run->operand_count++] = word;
+            only_operands = only_operands || run->command->operands_are_command;
         } else if (strcmp(word, "--") == 0) {
             only_operands = true;
         } else if (word[1] == '-') {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/system.h"
@@ -44,6 +45,19 @@ static void advance(converter *c, const char *name, uint64_t in, hd_trace *made,
     c->trace = made;
 }
 
+/* Whether all inputs surely fit: thousands of small ones would each open a temporary file otherwise. */
+static bool are_small(const converter *c, uint64_t all)
+{
+    enum { GROWTH = 32 }; /* more than any format's events take in memory, by the bytes of its file */
+    uint64_t bytes = 0;
+    struct stat info;
+    for (size_t i = 0; i < c->count; i++) {
+        if (stat(c->inputs[i].path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+        bytes += (uint64_t)info.st_size;
+    }
+    return c->profiles == 0 && bytes < all / GROWTH;
+}
+
 /* The inputs are in memory at the same time, so each gets its part. */
 static uint64_t limit_of_one(const converter *c)
 {
@@ -51,6 +65,7 @@ static uint64_t limit_of_one(const converter *c)
     size_t count = c->count + c->profiles;
     if (count == 1) return all;
     all = all ? all : hd_memory_default();
+    if (are_small(c, all)) return all;
     return all > count ? all / count : 1;
 }
 
@@ -116,12 +131,23 @@ static hd_status read_inputs(converter *c)
     for (size_t i = 0; i < c->count; i++) {
         HD_TRY(hd_trace_read(&c->inputs[i].trace, c->inputs[i].path, &read, c->err));
         if (!convert_report_input(c->report, c->inputs[i].path, c->inputs[i].trace)) return HD_NOMEM(c->err);
+        if (c->options->each) HD_TRY(c->options->each(c->options->user, &c->inputs[i].trace, i, c->err));
     }
     HD_TRY(join_profiles(c, &read, &added));
     uint64_t in = c->report->events_in;
     convert_report_step(c->report, "read", in, in, 0, 0, 0);
     if (c->profiles) convert_report_step(c->report, "memory", in, in + added, added, 0, 0);
     return HD_OK;
+}
+
+/* Captures are of the processes of a run, as nobody makes one for a rank. */
+static bool are_processes(const converter *c)
+{
+    if (c->options->processes || c->options->ranks) return c->options->processes;
+    for (size_t i = 0; i < c->count; i++) {
+        if (strcmp(hd_trace_facts_of(c->inputs[i].trace)->format, "capture") != 0) return false;
+    }
+    return true;
 }
 
 static hd_status merge_inputs(converter *c)
@@ -134,10 +160,15 @@ static hd_status merge_inputs(converter *c)
         c->inputs[0].trace = NULL;
         return HD_OK;
     }
-    HD_TRY(hd_merge_find_ranks(c->inputs, c->count, &c->report->ranks_by_place, c->err));
-    for (size_t i = 0; i < c->count; i++) c->report->inputs[i].rank = c->inputs[i].rank;
     for (size_t i = 0; i < c->count; i++) in += hd_trace_event_count(c->inputs[i].trace);
-    HD_TRY(hd_merge(&made, &result, c->inputs, c->count, c->err));
+    c->report->processes = are_processes(c);
+    if (c->report->processes) {
+        HD_TRY(hd_merge_processes(&made, &result, c->inputs, c->count, c->err));
+    } else {
+        HD_TRY(hd_merge_find_ranks(c->inputs, c->count, &c->report->ranks_by_place, c->err));
+        for (size_t i = 0; i < c->count; i++) c->report->inputs[i].rank = c->inputs[i].rank;
+        HD_TRY(hd_merge(&made, &result, c->inputs, c->count, c->err));
+    }
     advance(c, "merge", in, made, result);
     return HD_OK;
 }
@@ -248,6 +279,9 @@ hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *
 {
     const hd_filter filter = {options->tracks, options->names, options->category};
     const char *name = options->write.format;
+    if (options->ranks && options->processes)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "inputs are either ranks or processes of one run, not both");
     const hd_format_info *info = name ? hd_format_find(name) : NULL;
     if (name && (!info || !info->writes))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,

@@ -1,9 +1,12 @@
-/* merge.c - the traces of several ranks as one
+/* merge.c - the traces of several ranks, or of several processes, as one
  *
  * Tracks    each with its rank, under pids that only one rank has (merge_ids.c); processes are named by their rank
  * Ids       flow and async ids that ranks share are shifted apart; ids of id2.local stay, since they count within a
- * pid, and so do arguments, but bind_id Times     on the clock that counts from the earliest base time, if all inputs
- * state theirs Metadata  keys with one value in all inputs stay; the others stand by rank under "ranks"
+ *           pid, and so do arguments, but bind_id
+ * Times     on the clock that counts from the earliest base time, if all inputs state theirs
+ * Stacks    one tree of frames for all (merge_stacks.c)
+ * Metadata  keys with one value in all inputs stay; the others stand by rank under "ranks" (merge_metadata.c)
+ * Processes of one run: what differs is in merge_processes.c
  */
 #include "pass/merge.h"
 
@@ -16,45 +19,31 @@
 #include "pass/merge_impl.h"
 #include "trace/chunk.h"
 
-typedef struct merger {
-    hd_merge_input *inputs;
-    merge_rank *ranks;
-    size_t count;
-    hd_builder *builder;
-    hd_pass_result *result;
-    int64_t base_ns; /* HD_NO_TIME: clocks stay as they are */
-    uint64_t overflows;
-    /* the input at hand */
-    const hd_trace *trace;
-    const merge_rank *rank;
-    char prefix[48];           /* "rank 3: " */
-    uint32_t *new_ids;         /* by string: the id it becomes, for hd_copy_change; 0 not made yet */
-    uint32_t *process_strings; /* by track: its new name, likewise */
-    uint8_t *named;            /* by track of a process: an event names it */
-    uint32_t process_name, name_key, bind_key;
-} merger;
-
 /* ---- clocks -------------------------------------------------------------------------------------------------------
  */
 
-static void choose_base(merger *m)
+static hd_status choose_base(merger *m, hd_error *err)
 {
     bool all = true, differ = false;
-    int64_t first = hd_trace_facts_of(m->inputs[0].trace)->base_ns, low = first;
+    int64_t *bases = malloc((m->count + 1) * sizeof *bases);
+    if (!bases) return HD_NOMEM(err);
+    for (size_t i = 0; i < m->count; i++) bases[i] = hd_trace_facts_of(m->inputs[i].trace)->base_ns;
+    hd_status status = m->processes ? merge_process_bases(bases, m, err) : HD_OK;
+    int64_t low = bases[0];
     for (size_t i = 0; i < m->count; i++) {
-        int64_t base = hd_trace_facts_of(m->inputs[i].trace)->base_ns;
-        all = all && base != HD_NO_TIME;
-        differ = differ || base != first;
-        low = base < low ? base : low;
+        all = all && bases[i] != HD_NO_TIME;
+        differ = differ || bases[i] != bases[0];
+        low = bases[i] < low ? bases[i] : low;
     }
     m->base_ns = all ? low : HD_NO_TIME;
     for (size_t i = 0; all && i < m->count; i++) {
-        int64_t base = hd_trace_facts_of(m->inputs[i].trace)->base_ns;
-        if (__builtin_sub_overflow(base, low, &m->ranks[i].shift_ns)) m->base_ns = HD_NO_TIME;
+        if (__builtin_sub_overflow(bases[i], low, &m->ranks[i].shift_ns)) m->base_ns = HD_NO_TIME;
     }
+    free(bases);
     for (size_t i = 0; m->base_ns == HD_NO_TIME && i < m->count; i++) m->ranks[i].shift_ns = 0;
     if (differ && m->base_ns == HD_NO_TIME)
         hd_builder_ledger(m->builder, "merge", "merge.clocks-differ", HD_LEDGER_NOTE, 1, HD_OFFSET_NONE);
+    return status;
 }
 
 static void shift_times(merger *m, hd_copy_rows *rows)
@@ -155,14 +144,27 @@ static uint32_t process_of(const merger *m, uint32_t track)
     return t->parent == HD_NONE ? track : t->parent;
 }
 
-static hd_status name_tracks(merger *m, hd_copy *copy, int64_t rank, hd_error *err)
+/* What a process is called from now on; HD_STRING_NONE: as before. */
+static uint32_t new_process_text(const merger *m, size_t index, uint32_t track)
 {
+    const hd_track *process = hd_trace_track_at(m->trace, track);
+    if (!m->processes) return process_text(m, process);
+    hd_string now = hd_builder_string(m->builder, m->rank->pids[track].text);
+    hd_string was = hd_trace_string(m->trace, process->pid.text);
+    if (now.size == was.size && memcmp(now.data, was.data, was.size) == 0) return HD_STRING_NONE;
+    return merge_process_text(m, index, process);
+}
+
+static hd_status name_tracks(merger *m, hd_copy *copy, size_t index, hd_error *err)
+{
+    int64_t rank = m->processes ? hd_trace_facts_of(m->trace)->rank : m->inputs[index].rank;
     for (uint32_t t = 0; t < hd_trace_track_count(m->trace); t++) {
         const hd_track *track = hd_trace_track_at(m->trace, t);
         uint32_t made = hd_copy_track(copy, t);
-        hd_builder_set_rank(m->builder, made, rank);
+        if (rank != HD_NO_NUMBER) hd_builder_set_rank(m->builder, made, rank);
         if (track->kind != HD_TRACK_PROCESS) continue;
-        uint32_t text = process_text(m, track);
+        uint32_t text = new_process_text(m, index, t);
+        if (text == HD_STRING_NONE && m->processes) continue;
         hd_builder_name_track(m->builder, made, text);
         m->process_strings[t] = hd_copy_add_string(copy, text);
         if (text == HD_STRING_NONE || m->process_strings[t] == HD_NONE) return HD_NOMEM(err);
@@ -170,20 +172,35 @@ static hd_status name_tracks(merger *m, hd_copy *copy, int64_t rank, hd_error *e
     return HD_OK;
 }
 
+/* Ids of calls and their work, 0 being none. */
+static void shift_correlations(const merger *m, const hd_arg_key *key, int64_t *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && key->type == HD_ARG_INT; i++) {
+        if (values[i] > 0) values[i] += m->rank->correlation_shift;
+    }
+}
+
+static bool is_correlation(const merger *m, const hd_arg_key *key)
+{
+    return m->rank->correlation_shift && (key->key == m->correlation_keys[0] || key->key == m->correlation_keys[1]);
+}
+
 static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, const hd_arg_key *key, int64_t *values,
                                const uint32_t *row_of, uint32_t count, hd_error *err)
 {
     merger *m = user;
-    (void)err;
     if (rows->block->kind == HD_KIND_META && key->key == m->name_key && key->type == HD_ARG_STRING) {
         const int64_t *names = hd_copy_look(rows, HD_COL_NAME), *tracks = hd_copy_look(rows, HD_COL_TRACK);
         for (uint32_t i = 0; i < count; i++) {
             if (names[row_of[i]] != m->process_name || tracks[row_of[i]] == HD_NONE) continue;
             uint32_t process = process_of(m, (uint32_t)tracks[row_of[i]]);
-            values[i] = m->process_strings[process];
+            if (m->process_strings[process]) values[i] = m->process_strings[process];
             m->named[process] = 1;
         }
     }
+    if (is_correlation(m, key)) shift_correlations(m, key, values, count);
+    if (m->stacks.open && key->key == m->stacks.sf_key && key->scope == HD_SCOPE_EVENT)
+        return merge_stacks_values(m, copy, key->type, values, count, err);
     if (m->bind_key == HD_STRING_NONE || key->key != m->bind_key || key->scope != HD_SCOPE_EVENT) return HD_OK;
     for (uint32_t i = 0; i < count; i++) {
         if (key->type == HD_ARG_STRING) values[i] = new_id_text(m, copy, (uint32_t)values[i]);
@@ -199,7 +216,8 @@ static hd_status change_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_e
     (void)err;
     if (m->rank->shift_ns) shift_times(m, rows);
     if (kind == HD_KIND_FLOW || kind == HD_KIND_ASYNC) change_ids(m, copy, rows);
-    rows->changes_values = (kind == HD_KIND_META && m->process_name) || (m->bind_key && m->rank->ids.apart);
+    rows->changes_values = (kind == HD_KIND_META && m->process_name) || (m->bind_key && m->rank->ids.apart) ||
+                           m->stacks.open || m->rank->correlation_shift;
     return HD_OK;
 }
 
@@ -212,7 +230,7 @@ static hd_status add_process_names(merger *m, hd_copy *copy, hd_error *err)
     HD_TRY(hd_batch_new(&batch, m->builder, err));
     hd_status status = HD_OK;
     for (uint32_t t = 0; t < hd_trace_track_count(m->trace) && status == HD_OK; t++) {
-        if (hd_trace_track_at(m->trace, t)->kind != HD_TRACK_PROCESS || m->named[t]) continue;
+        if (hd_trace_track_at(m->trace, t)->kind != HD_TRACK_PROCESS || m->named[t] || !m->process_strings[t]) continue;
         hd_meta_event event = {.track = hd_copy_track(copy, t),
                                .name = "process_name",
                                .key = "name",
@@ -235,11 +253,11 @@ static uint32_t find(const hd_trace *trace, const char *text)
     return hd_trace_find_string(trace, text, strlen(text));
 }
 
-static hd_status copy_with(merger *m, hd_copy *copy, int64_t rank, hd_error *err)
+static hd_status copy_with(merger *m, hd_copy *copy, size_t index, hd_error *err)
 {
     hd_copy_hooks hooks = {.user = m, .rows = change_rows, .values = change_values};
     HD_TRY(hd_copy_tracks(copy, NULL, m->rank->pids, err));
-    HD_TRY(name_tracks(m, copy, rank, err));
+    HD_TRY(name_tracks(m, copy, index, err));
     HD_TRY(hd_copy_events(copy, &hooks, err));
     HD_TRY(add_process_names(m, copy, err));
     return hd_copy_ledger(copy, err);
@@ -249,129 +267,32 @@ static hd_status copy_input(merger *m, size_t index, hd_error *err)
 {
     hd_copy *copy;
     const hd_merge_input *input = &m->inputs[index];
+    m->at = index;
     m->trace = input->trace;
     m->rank = &m->ranks[index];
     m->process_name = find(m->trace, "process_name");
     m->name_key = find(m->trace, "name");
     m->bind_key = find(m->trace, "bind_id");
+    m->correlation_keys[0] = find(m->trace, "correlation");
+    m->correlation_keys[1] = find(m->trace, "graphNodeCreatorCorrelationId");
     snprintf(m->prefix, sizeof m->prefix, "rank %" PRId64 ": ", input->rank);
     size_t tracks = hd_trace_track_count(m->trace);
     m->new_ids = calloc((size_t)hd_trace_string_count(m->trace) + 1, sizeof *m->new_ids);
     m->process_strings = calloc(tracks + 1, sizeof *m->process_strings);
     m->named = calloc(tracks + 1, 1);
     hd_status status = m->new_ids && m->process_strings && m->named ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) status = merge_stacks_open(m, err);
     if (status == HD_OK) status = hd_copy_new(&copy, m->trace, m->builder, err);
     if (status == HD_OK) {
         hd_builder_limit_as(m->builder, m->trace, m->count);
-        status = copy_with(m, copy, input->rank, err);
+        status = copy_with(m, copy, index, err);
         hd_copy_free(copy);
     }
+    merge_stacks_close(m);
     free(m->new_ids);
     free(m->process_strings);
     free(m->named);
     return status;
-}
-
-/* ---- metadata and facts
- * --------------------------------------------------------------------------------------------------- */
-
-static hd_string metadata_of(const hd_trace *trace, hd_string key)
-{
-    for (size_t i = hd_trace_metadata_count(trace); i-- > 0;) {
-        const hd_metadata *m = hd_trace_metadata_at(trace, i);
-        hd_string name = hd_trace_string(trace, m->key);
-        if (name.size == key.size && memcmp(name.data, key.data, key.size) == 0)
-            return hd_trace_string(trace, m->value);
-    }
-    return (hd_string){NULL, 0};
-}
-
-static bool is_base_key(hd_string key)
-{
-    static const char name[] = "baseTimeNanoseconds";
-    return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0;
-}
-
-/* Whether all inputs have the same value for it. */
-static bool is_common(const merger *m, hd_string key, hd_string value)
-{
-    for (size_t i = 0; i < m->count; i++) {
-        hd_string other = metadata_of(m->inputs[i].trace, key);
-        if (!other.data || other.size != value.size || memcmp(other.data, value.data, value.size) != 0) return false;
-    }
-    return true;
-}
-
-static uint32_t intern(const merger *m, hd_string s)
-{
-    return hd_builder_intern(m->builder, s.data, s.size);
-}
-
-/* `"rank": {…}` with the keys that are not common; nothing if there are none. */
-static void put_rank_metadata(const merger *m, hd_json_out *out, size_t index)
-{
-    const hd_trace *trace = m->inputs[index].trace;
-    char rank[32];
-    bool first = true;
-    for (size_t i = 0; i < hd_trace_metadata_count(trace); i++) {
-        const hd_metadata *meta = hd_trace_metadata_at(trace, i);
-        hd_string key = hd_trace_string(trace, meta->key), value = hd_trace_string(trace, meta->value);
-        if (is_common(m, key, value)) continue;
-        if (first) snprintf(rank, sizeof rank, "%s\"%" PRId64 "\":{", out->size > 1 ? "," : "", m->inputs[index].rank);
-        hd_json_put_text(out, first ? rank : ",");
-        first = false;
-        hd_json_put_string(out, key.data, key.size);
-        hd_json_put_text(out, ":");
-        hd_json_put(out, value.data, value.size);
-    }
-    if (!first) hd_json_put_text(out, "}");
-}
-
-static hd_status merge_metadata(merger *m, hd_error *err)
-{
-    const hd_trace *first = m->inputs[0].trace;
-    hd_json_out ranks = {0};
-    char base[32];
-    bool base_stated = false;
-    for (size_t i = 0; i < hd_trace_metadata_count(first); i++) {
-        const hd_metadata *meta = hd_trace_metadata_at(first, i);
-        hd_string key = hd_trace_string(first, meta->key), value = hd_trace_string(first, meta->value);
-        if (!is_common(m, key, value)) continue;
-        base_stated |= is_base_key(key);
-        hd_builder_metadata(m->builder, intern(m, key), intern(m, value), meta->after_events);
-    }
-    if (!base_stated && m->base_ns != HD_NO_TIME && metadata_of(first, (hd_string){"baseTimeNanoseconds", 19}).data) {
-        snprintf(base, sizeof base, "%" PRId64, m->base_ns);
-        hd_builder_metadata(m->builder, hd_builder_intern_text(m->builder, "baseTimeNanoseconds"),
-                            hd_builder_intern_text(m->builder, base), false);
-    }
-    hd_json_put_text(&ranks, "{");
-    for (size_t i = 0; i < m->count; i++) put_rank_metadata(m, &ranks, i);
-    hd_json_put_text(&ranks, "}");
-    if (ranks.size > 2)
-        hd_builder_metadata(m->builder, hd_builder_intern_text(m->builder, "ranks"),
-                            hd_builder_intern(m->builder, ranks.data, ranks.size), false);
-    bool failed = ranks.failed;
-    free(ranks.data);
-    return failed ? HD_NOMEM(err) : HD_OK;
-}
-
-static void merge_facts(const merger *m)
-{
-    hd_trace_facts *facts = hd_builder_facts(m->builder);
-    *facts = *hd_trace_facts_of(m->inputs[0].trace);
-    facts->start_ns = facts->end_ns = HD_NO_TIME; /* found anew */
-    facts->has_sources = facts->needs_rewrite = facts->top_level_array = false;
-    facts->base_ns = m->base_ns;
-    facts->rank = m->count == 1 ? m->inputs[0].rank : HD_NO_NUMBER;
-    for (size_t i = 1; i < m->count; i++) {
-        const hd_trace_facts *other = hd_trace_facts_of(m->inputs[i].trace);
-        facts->stored_bytes += other->stored_bytes;
-        facts->input_bytes += other->input_bytes;
-        facts->has_args = facts->has_args && other->has_args;
-        if (facts->world_size != other->world_size) facts->world_size = HD_NO_NUMBER;
-        if (strcmp(facts->compression, other->compression) != 0) facts->compression = "none";
-    }
 }
 
 /* ---- the pass
@@ -379,9 +300,11 @@ static void merge_facts(const merger *m)
 
 static hd_status merge_all(merger *m, hd_error *err)
 {
-    choose_base(m);
+    const char *word = m->processes ? "process" : "rank";
+    HD_TRY(choose_base(m, err));
     HD_TRY(merge_choose_ids(m->ranks, m->inputs, m->count));
-    HD_TRY(merge_choose_pids(m->ranks, m->inputs, m->count, m->builder, err));
+    HD_TRY(merge_choose_pids(m->ranks, m->inputs, m->count, word, m->builder, err));
+    if (m->processes) HD_TRY(merge_choose_correlations(m, err));
     HD_TRY(merge_metadata(m, err));
     merge_facts(m);
     for (size_t i = 0; i < m->count; i++) {
@@ -391,21 +314,35 @@ static hd_status merge_all(merger *m, hd_error *err)
     }
     if (m->overflows)
         hd_builder_ledger(m->builder, "merge", "merge.time-not-shifted", HD_LEDGER_LOSS, m->overflows, HD_OFFSET_NONE);
-    return HD_OK;
+    return merge_stacks_finish(m, err);
+}
+
+static hd_status merge(hd_trace **out, merger *m, hd_error *err)
+{
+    *out = NULL;
+    *m->result = (hd_pass_result){0};
+    m->ranks = calloc(m->count + 1, sizeof *m->ranks);
+    if (!m->ranks) return HD_NOMEM(err);
+    hd_status status = hd_builder_new(&m->builder, err);
+    if (status == HD_OK) status = merge_all(m, err);
+    for (size_t i = 0; i < m->count; i++) free(m->ranks[i].pids);
+    free(m->ranks);
+    hd_stacks_free(m->stacks.tree);
+    if (status == HD_OK) return hd_builder_finish(out, m->builder, err);
+    hd_builder_free(m->builder);
+    return status;
 }
 
 hd_status hd_merge(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count, hd_error *err)
 {
     merger m = {.inputs = inputs, .count = count, .result = result};
-    *out = NULL;
-    *result = (hd_pass_result){0};
-    m.ranks = calloc(count + 1, sizeof *m.ranks);
-    if (!m.ranks) return HD_NOMEM(err);
-    hd_status status = hd_builder_new(&m.builder, err);
-    if (status == HD_OK) status = merge_all(&m, err);
-    for (size_t i = 0; i < count; i++) free(m.ranks[i].pids);
-    free(m.ranks);
-    if (status == HD_OK) return hd_builder_finish(out, m.builder, err);
-    hd_builder_free(m.builder);
-    return status;
+    return merge(out, &m, err);
+}
+
+hd_status hd_merge_processes(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count,
+                             hd_error *err)
+{
+    merger m = {.inputs = inputs, .count = count, .result = result, .processes = true};
+    for (size_t i = 0; i < count; i++) inputs[i].rank = (int64_t)i;
+    return merge(out, &m, err);
 }

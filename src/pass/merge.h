@@ -1,9 +1,13 @@
-/* merge.h - the traces of several ranks as one
+/* merge.h - the traces of several ranks, or of several processes of one run, as one
  *
  * Every rank stands under processes of its own, named by it ("rank 3: python"). A pid that only one rank has stays; of
  * those that several have, rank 3's pid 7 becomes 3000007 (the factor is the power of ten above all pids). Ids of flows
  * and async slices are shifted apart, so that ranks are not joined by chance; times are put on one clock where all
  * ranks say what theirs counts from.
+ *
+ * Processes of one run (captures of a program and its children) keep their names; a pid that several have, as the GPUs'
+ * are, becomes another for all but the first, and its process is named "GPU 0 (process 4711)". Correlation ids are
+ * shifted apart. Processes of one host have one clock: what they say of its base differs by noise only.
  */
 #ifndef HD_PASS_MERGE_H
 #define HD_PASS_MERGE_H
@@ -25,5 +29,9 @@ hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by
 
 /* The events of all inputs, one after the other. Ranks must be set. The caller frees the trace. */
 hd_status hd_merge(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count, hd_error *err);
+
+/* The same for processes of one run; ranks need not be set. */
+hd_status hd_merge_processes(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count,
+                             hd_error *err);
 
 #endif

@@ -6,8 +6,6 @@
 #include "base/error.h"
 #include "pass/merge_impl.h"
 
-#define EXACT_LIMIT ((int64_t)1 << 53) /* beyond, JSON readers with doubles round */
-
 /* ---- ids --------------------------------------------------------------------------------------------------------- */
 
 bool merge_id_number(int64_t *out, bool *out_hex, hd_string text)
@@ -69,8 +67,8 @@ static void shift_behind(merge_rank *ranks, size_t index)
         if (other->low <= other->high && !other->as_text && other->high + other->shift > top)
             top = other->high + other->shift;
     }
-    ids->as_text = top >= EXACT_LIMIT || ids->low < 0 || __builtin_add_overflow(ids->high - ids->low, top + 1, &end) ||
-                   end > EXACT_LIMIT;
+    ids->as_text = top >= MERGE_EXACT_LIMIT || ids->low < 0 ||
+                   __builtin_add_overflow(ids->high - ids->low, top + 1, &end) || end > MERGE_EXACT_LIMIT;
     if (!ids->as_text) ids->shift = top + 1 - ids->low;
 }
 
@@ -101,6 +99,7 @@ typedef struct owners {
     size_t count;
     uint32_t of_none; /* of tracks without pid */
     hd_builder *builder;
+    const char *word;     /* "rank" */
     int64_t factor, next; /* rank * factor + pid, or, if that grows too large, factor 0 and numbers from next on */
 } owners;
 
@@ -152,7 +151,7 @@ static void choose_factor(owners *o, const hd_merge_input *inputs, size_t count,
     int64_t top = 0, end;
     o->factor = 1000;
     while (o->factor <= most && o->factor < INT64_MAX / 10) o->factor *= 10;
-    o->next = most < EXACT_LIMIT ? o->factor : 0;
+    o->next = most < MERGE_EXACT_LIMIT ? o->factor : 0;
     for (size_t i = 0; i < count; i++) top = inputs[i].rank > top ? inputs[i].rank : top;
     if (__builtin_mul_overflow(top, o->factor, &end) || end > INT32_MAX - o->factor) o->factor = 0;
 }
@@ -163,7 +162,7 @@ static uint32_t free_text(owners *o, const char *before, hd_string pid, int64_t 
     for (unsigned n = 1;; n++) {
         char behind[64], again[16] = "";
         if (n > 1) snprintf(again, sizeof again, " #%u", n);
-        snprintf(behind, sizeof behind, "%srank %" PRId64 "%s%s", before, rank, pid.size ? ")" : "", again);
+        snprintf(behind, sizeof behind, "%s%s %" PRId64 "%s%s", before, o->word, rank, pid.size ? ")" : "", again);
         size_t size = pid.size + strlen(behind);
         char *text = malloc(size + 1);
         if (!text) return HD_STRING_NONE;
@@ -216,10 +215,10 @@ static bool map_pids(owners *o, merge_rank *rank, const hd_merge_input *input, u
     return true;
 }
 
-hd_status merge_choose_pids(merge_rank *ranks, const hd_merge_input *inputs, size_t count, hd_builder *builder,
-                            hd_error *err)
+hd_status merge_choose_pids(merge_rank *ranks, const hd_merge_input *inputs, size_t count, const char *word,
+                            hd_builder *builder, hd_error *err)
 {
-    owners o = {.builder = builder};
+    owners o = {.builder = builder, .word = word};
     int64_t most = 0;
     bool fine = find_owners(&o, inputs, count, &most);
     choose_factor(&o, inputs, count, most);

@@ -10,9 +10,19 @@ static hd_status run_check(hd_report *out, const hd_trace *trace, hd_error *err)
     return hd_report_check(out, trace, NULL, err);
 }
 
+static hd_status run_memory(hd_report *out, const hd_trace *trace, hd_error *err)
+{
+    hd_memory *memory;
+    HD_TRY(hd_memory_find(&memory, trace, NULL, err));
+    hd_status status = hd_report_memory(out, memory, trace, NULL, err);
+    hd_memory_free(memory);
+    return status;
+}
+
 static const report_entry entries[] = {
     {{"info", "what is in a trace"}, hd_report_info},
     {{"check", "what a viewer drops or misdraws, or an analysis gets wrong"}, run_check},
+    {{"memory", "what was allocated, live at the peak, and never freed"}, run_memory},
 };
 
 enum { ENTRY_COUNT = sizeof entries / sizeof *entries };

@@ -460,13 +460,9 @@ static uint32_t node_of_int(const hd_trace_stacks *s, int64_t number)
     return node_of_text(s, (hd_string){digits, (size_t)size});
 }
 
-uint32_t hd_trace_stacks_of(const hd_trace_stacks *stacks, const hd_event *event)
+uint32_t hd_trace_stacks_node(const hd_trace_stacks *stacks, hd_arg_type type, int64_t bits)
 {
-    if (event->shape >= stacks->shape_count || !event->args) return HD_STACK_NONE;
-    int index = stacks->sf_keys[event->shape];
-    if (index < 0) return HD_STACK_NONE;
-    int64_t bits = hd_column_at(&event->args->columns[index], event->args_row);
-    switch (hd_trace_shape_at(stacks->trace, event->shape)->keys[index].type) {
+    switch (type) {
     case HD_ARG_INT: return node_of_int(stacks, bits);
     case HD_ARG_STRING:
     case HD_ARG_NUMBER: return node_of_text(stacks, hd_trace_string(stacks->trace, (uint32_t)bits));
@@ -479,4 +475,13 @@ uint32_t hd_trace_stacks_of(const hd_trace_stacks *stacks, const hd_event *event
     }
     default: return HD_STACK_NONE;
     }
+}
+
+uint32_t hd_trace_stacks_of(const hd_trace_stacks *stacks, const hd_event *event)
+{
+    if (event->shape >= stacks->shape_count || !event->args) return HD_STACK_NONE;
+    int index = stacks->sf_keys[event->shape];
+    if (index < 0) return HD_STACK_NONE;
+    return hd_trace_stacks_node(stacks, hd_trace_shape_at(stacks->trace, event->shape)->keys[index].type,
+                                hd_column_at(&event->args->columns[index], event->args_row));
 }

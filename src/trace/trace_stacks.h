@@ -12,6 +12,9 @@ bool hd_trace_stacks_has_id(const hd_trace_stacks *stacks, uint64_t id);
  * several ids the smallest. */
 void hd_trace_stacks_ids(uint64_t *out, const hd_trace_stacks *stacks);
 
+/* The node that a value of `sf` names: type and bits as of hd_value. HD_STACK_NONE: none. Any thread. */
+uint32_t hd_trace_stacks_node(const hd_trace_stacks *stacks, hd_arg_type type, int64_t bits);
+
 /* As hd_stacks_save, with node n under the key base + n. `beside`: the frames that the builder's stackFrames holds
  * already stay, which must be a JSON object. */
 hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err);

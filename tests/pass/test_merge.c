@@ -1,6 +1,8 @@
 /* Traces of several ranks as one. */
 #include "pass/merge.h"
 
+#include "heddle/stacks.h"
+
 #include "pass_text.h"
 
 enum { MOST = 3 };
@@ -206,6 +208,116 @@ static void test_merge__twins_and_strangers_are_refused_by_name(NO_STATE)
     assert_string_equal(err.path, "two");
 }
 
+/* ---- processes of one run --------------------------------------------------------------------------------- */
+
+static hd_trace *merge_processes(const char *a, const char *b)
+{
+    hd_merge_input inputs[2] = {{.trace = trace_of(a), .path = "a.hdcap"}, {.trace = trace_of(b), .path = "b.hdcap"}};
+    hd_pass_result result;
+    hd_trace *out;
+    hd_error err = {0};
+    uint64_t in = hd_trace_event_count(inputs[0].trace) + hd_trace_event_count(inputs[1].trace);
+    if (hd_merge_processes(&out, &result, inputs, 2, &err) != HD_OK) fail_msg("%s", err.message);
+    assert_int_equal(in + result.added, hd_trace_event_count(out) + result.removed + result.lost);
+    return out;
+}
+
+#define C(name, pid, id, more)                                                                                         \
+    "{\"ph\":\"X\",\"name\":\"" name "\",\"pid\":" pid ",\"tid\":1,\"ts\":1,\"dur\":1" more                            \
+    ",\"args\":{\"correlation\":" id "}}"
+
+static void test_merge__processes_keep_their_names_and_gpus_say_whose_they_are(NO_STATE)
+{
+    assert_events(
+        merge_processes("[" X("a", "70", "1") "," N("70", "py") "," X("k", "0", "1") "," N("0", "GPU 0") "]",
+                        "[" X("b", "71", "1") "," N("71", "py") "," X("k", "0", "1") "," N("0", "GPU 0") "]"),
+        "[" X("a", "70", "1") "," N("70", "py") "," X("k", "0", "1") "," N("0", "GPU 0") "," X("b", "71", "1") "," N(
+            "71", "py") "," X("k", "1000", "1") "," N("1000", "GPU 0 (process 71)") "]");
+}
+
+static void test_merge__correlation_ids_of_processes_never_meet_and_0_stays_none(NO_STATE)
+{
+    assert_events(
+        merge_processes("[" C("a", "1", "5", "") "," C("b", "1", "0", "") "]",
+                        "[" C("c", "2", "5", "") "," C("d", "2", "0", "") "]"),
+        "[" C("a", "1", "5", "") "," C("b", "1", "0", "") "," C("c", "2", "10", "") "," C("d", "2", "0", "") "]");
+}
+
+#define FRAMES(list) "{\"stackFrames\":{" list "},\"traceEvents\":["
+
+static void assert_stack(const hd_trace *trace, uint64_t row, const char *leaf, const char *caller)
+{
+    hd_trace_stacks *stacks;
+    hd_error err = {0};
+    hd_event event;
+    uint32_t at;
+    if (hd_trace_stacks_open(&stacks, trace, &err) != HD_OK) fail_msg("%s", err.message);
+    const hd_stacks *tree = hd_trace_stacks_tree(stacks);
+    const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
+    hd_block_event(&event, block, at);
+    hd_frame frame = hd_stacks_at(tree, hd_trace_stacks_of(stacks, &event));
+    hd_string name = hd_stacks_text(tree, frame.name),
+              above = hd_stacks_text(tree, hd_stacks_at(tree, frame.caller).name);
+    assert_int_equal(name.size, strlen(leaf));
+    assert_memory_equal(name.data, leaf, name.size);
+    assert_int_equal(above.size, strlen(caller));
+    assert_memory_equal(above.data, caller, above.size);
+    hd_trace_stacks_free(stacks);
+}
+
+static void test_merge__stacks_of_all_inputs_become_one_tree(NO_STATE)
+{
+    static const char one[] =
+        FRAMES("\"1\":{\"name\":\"main\"},\"2\":{\"name\":\"f\",\"parent\":1}") C("a", "1", "5", ",\"sf\":2") "]}";
+    static const char two[] = FRAMES("\"1\":{\"name\":\"g\",\"parent\":\"x\"},\"x\":{\"name\":\"main\"}")
+        C("b", "2", "5", ",\"sf\":1") "," C("c", "2", "6", ",\"sf\":\"x\"") "," C("d", "2", "7", ",\"sf\":99") "]}";
+    for (int processes = 0; processes < 2; processes++) {
+        hd_trace *out = processes ? merge_processes(one, two) : merge_two(one, two);
+        assert_stack(out, 0, "f", "main");
+        assert_stack(out, 1, "g", "main");
+        assert_stack(out, 2, "main", "");
+        assert_stack(out, 3, "", "");
+        assert_int_equal(ledger_count(out, "merge.frames-missing"), 1);
+        assert_int_equal(hd_trace_metadata_find(out, "ranks").size, 0);
+        hd_trace_free(out);
+    }
+}
+
+#define P(host, base, more)                                                                                            \
+    "{\"process\":{\"host\":\"" host "\"},\"baseTimeNanoseconds\":" base more ",\"traceEvents\":["
+
+static void test_merge__processes_of_one_host_have_one_clock(NO_STATE)
+{
+    /* what they say of it differs by noise; another host's clock is its own */
+    assert_events(merge_processes(P("h", "5000", "") X("a", "1", "10") "]}", P("h", "2000", "") X("b", "2", "10") "]}"),
+                  "[" X("a", "1", "10") "," X("b", "2", "10") "]");
+    assert_events(merge_processes(P("h", "5000", "") X("a", "1", "10") "]}", P("i", "2000", "") X("b", "2", "10") "]}"),
+                  "[" X("a", "1", "13") "," X("b", "2", "10") "]");
+}
+
+static void assert_key(const hd_trace *trace, const char *key, const char *wanted)
+{
+    hd_string value = hd_trace_metadata_find(trace, key);
+    char *text = strndup(value.data, value.size);
+    assert_string_equal(text, wanted);
+    free(text);
+}
+
+static void test_merge__what_processes_differ_in_stands_by_pid_and_modules_become_one_list(NO_STATE)
+{
+    hd_trace *out = merge_processes(
+        P("h", "5", ",\"modules\":[{\"name\":\"a\"},{\"name\":\"b\"}],\"n\":1") X("a", "70", "1") "]}",
+        P("h", "5", ",\"modules\":[{\"name\":\"b\"}, {\"name\":\"c\"}],\"n\":2") X("b", "71", "1") "]}");
+    assert_key(out, "process", "{\"host\":\"h\"}");
+    assert_key(out, "processes", "{\"70\":{\"n\":1},\"71\":{\"n\":2}}");
+    assert_key(out, "modules", "[{\"name\":\"a\"},\n{\"name\":\"b\"},\n{\"name\":\"c\"}]");
+    hd_trace_free(out);
+    /* no array: passed over */
+    out = merge_processes(P("h", "5", ",\"modules\":7") X("a", "70", "1") "]}", P("h", "5", "") X("b", "71", "1") "]}");
+    assert_key(out, "modules", "");
+    hd_trace_free(out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +332,11 @@ int main(void)
         cmocka_unit_test(test_merge__ranks_from_file_names),
         cmocka_unit_test(test_merge__ranks_are_those_of_the_trace_then_of_the_name_then_of_the_place),
         cmocka_unit_test(test_merge__twins_and_strangers_are_refused_by_name),
+        cmocka_unit_test(test_merge__processes_keep_their_names_and_gpus_say_whose_they_are),
+        cmocka_unit_test(test_merge__correlation_ids_of_processes_never_meet_and_0_stays_none),
+        cmocka_unit_test(test_merge__stacks_of_all_inputs_become_one_tree),
+        cmocka_unit_test(test_merge__processes_of_one_host_have_one_clock),
+        cmocka_unit_test(test_merge__what_processes_differ_in_stands_by_pid_and_modules_become_one_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,10 @@
 
 #include "base/error.h"
 #include "format/capture/capture.h"
+#include "heddle/names.h"
 #include "heddle/stacks.h"
 
-enum { CHUNK_ROWS = 65536, ARGS_MAX = 12 + CAPTURE_ARGS_MAX, HOST = 0 };
+enum { CHUNK_ROWS = 65536, KERNEL_NAMES = 2048, ARGS_MAX = 12 + CAPTURE_ARGS_MAX, HOST = 0 };
 
 struct capture_rows {
     hd_builder *builder;
@@ -17,7 +18,10 @@ struct capture_rows {
     bool want_args;
     uint32_t key_value, key_scope, key_address, key_bytes, key_device_type, key_device;
     uint32_t key_correlation, key_external, key_copied, key_node, key_weight, key_stack;
-    uint32_t memory, memory_category, scope_thread;
+    uint32_t memory, memory_category, scope_thread, kernel;
+    struct {
+        uint32_t from, to;
+    } kernel_names[KERNEL_NAMES]; /* by name: how it is shown */
     hd_arg_key keys[ARGS_MAX];
     int64_t values[ARGS_MAX];
     uint32_t count;
@@ -53,6 +57,7 @@ hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_cont
     rows->memory = hd_builder_intern_text(builder, "[memory]");
     rows->memory_category = hd_builder_intern_text(builder, "memory");
     rows->scope_thread = hd_builder_intern_text(builder, "t");
+    rows->kernel = hd_builder_intern_text(builder, "kernel");
     *out = rows;
     return HD_OK;
 }
@@ -271,6 +276,22 @@ static uint32_t shape_of(capture_rows *rows, const capture_event *event)
     return hd_builder_shape(rows->builder, rows->keys, rows->count, true);
 }
 
+/* CUDA names kernels as the linker does. */
+static uint32_t shown_name(capture_rows *rows, uint32_t name, uint32_t category)
+{
+    char text[HD_NAME_BYTES];
+    if (category != rows->kernel || name == 0) return name;
+    hd_string raw = hd_builder_string(rows->builder, name);
+    if (raw.size < 3 || memcmp(raw.data, "_Z", 2) != 0) return name;
+    size_t slot = name % KERNEL_NAMES;
+    if (rows->kernel_names[slot].from != name) {
+        size_t size = hd_name_demangle(text, raw);
+        rows->kernel_names[slot].from = name;
+        rows->kernel_names[slot].to = hd_builder_intern(rows->builder, text, size);
+    }
+    return rows->kernel_names[slot].to;
+}
+
 hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_event *event, hd_error *err)
 {
     capture_lists *lists = rows->context->lists;
@@ -280,7 +301,7 @@ hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_eve
     uint32_t name = capture_lists_name(lists, event->name), category = capture_lists_name(lists, event->category);
     row.track = other == HD_NONE ? track : other;
     row.start_ns = event->time_ns;
-    row.name = is_memory ? rows->memory : name;
+    row.name = is_memory ? rows->memory : shown_name(rows, name, category);
     row.category = is_memory && !category ? rows->memory_category : category;
     rows->count = 0;
     add_args(rows, &row, event);

@@ -13,7 +13,7 @@
 
 enum { LOOK_BACK = 16, FRAME_BYTES = 4096 };
 
-/* Addresses with a name: a module, or a symbol of no module. */
+/* Addresses with a name: a module, or a symbol, which goes before. */
 typedef struct range {
     uint64_t start, end;
     uint64_t offset, bias;
@@ -206,6 +206,7 @@ static bool find_equal_names(capture_stacks *stacks)
 /* The text of a frame: at most FRAME_BYTES. */
 static size_t text_of(char out[FRAME_BYTES], const capture_stacks *stacks, uint64_t address)
 {
+    /* Code that was made at run time is in mappings that are modules, too. */
     const range *symbol = find(&stacks->symbols, address), *module = symbol ? NULL : find(&stacks->modules, address);
     int size;
     if (symbol) {

@@ -1,0 +1,143 @@
+/* devices.h - the GPUs of this machine, how they are linked, and which ways of capturing work here
+ *
+ * Devices come from NVIDIA's NVML, which is loaded at run time where it is installed, and from sysfs and procfs: PCI,
+ * drm, and amdgpu's kfd. Without any of them the list is empty, which is no error. Nothing is started on a GPU.
+ *
+ *     hd_devices *devices;
+ *     HD_TRY(hd_devices_find(&devices, NULL, err));
+ *     const hd_way *way = hd_devices_way(devices, "cuda");
+ *     if (way->state == HD_WAY_MISSING) printf("%s\n%s\n", way->why, way->advice);
+ *     hd_devices_free(devices);
+ *
+ * All text is terminated, of printable characters, and shortened where it is too long. Linux; elsewhere the lists hold
+ * what can be known: the tools on PATH.
+ */
+#ifndef HEDDLE_DEVICES_H
+#define HEDDLE_DEVICES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heddle/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { HD_DEVICE_TEXT_BYTES = 128, HD_WAY_TEXT_BYTES = 640, HD_DEVICE_LIMIT = 256 };
+
+typedef enum hd_gpu_vendor { HD_GPU_OTHER, HD_GPU_NVIDIA, HD_GPU_AMD, HD_GPU_INTEL } hd_gpu_vendor;
+
+/* One GPU. A number that is not known is -1, a text "". */
+typedef struct hd_gpu {
+    hd_gpu_vendor vendor;
+    int64_t index;                           /* NVML's or kfd's number among its vendor's; -1: only the bus knows it */
+    char name[HD_DEVICE_TEXT_BYTES];         /* "NVIDIA H100 80GB HBM3"; "10de:2330" where nothing tells a name */
+    char pci[HD_DEVICE_TEXT_BYTES];          /* "0000:3b:00.0"; "": on no PCI bus */
+    char uuid[HD_DEVICE_TEXT_BYTES];         /* "GPU-…" */
+    char driver[HD_DEVICE_TEXT_BYTES];       /* "nvidia 570.86.15", "amdgpu", "xe"; "": no driver is bound to it */
+    char cpus[HD_DEVICE_TEXT_BYTES];         /* of its NUMA node, as the kernel writes lists: "0-31,64-95" */
+    char architecture[HD_DEVICE_TEXT_BYTES]; /* "sm_90", "gfx942" */
+    int64_t memory_bytes;
+    int64_t multiprocessors; /* NVIDIA's SMs, AMD's compute units */
+    int64_t numa_node;
+    int64_t pci_vendor_id, pci_device_id;
+    int64_t pcie_lanes;                    /* that it runs with now … */
+    int64_t pcie_lanes_max;                /* … and could */
+    char pcie_speed[HD_DEVICE_TEXT_BYTES]; /* now: "32.0 GT/s PCIe" */
+    char source[HD_DEVICE_TEXT_BYTES];     /* where this was read: "nvml", "kfd", "pci", "drm" */
+    char problem[HD_DEVICE_TEXT_BYTES]; /* what keeps it from being used: "no driver is bound to it"; "": nothing known
+                                         */
+} hd_gpu;
+
+/* The nearest way between two GPUs, from near to far; the words of `nvidia-smi topo -m`. */
+typedef enum hd_gpu_link {
+    HD_LINK_UNKNOWN,
+    HD_LINK_SELF,   /* X: the same */
+    HD_LINK_NVLINK, /* NV#: # NVLinks, direct or through switches */
+    HD_LINK_XGMI,   /* XGMI: AMD's links */
+    HD_LINK_PIX,    /* at most one PCIe bridge */
+    HD_LINK_PXB,    /* several PCIe bridges, no host bridge */
+    HD_LINK_PHB,    /* a PCIe host bridge */
+    HD_LINK_NODE,   /* between host bridges of one NUMA node */
+    HD_LINK_SYS,    /* between NUMA nodes */
+} hd_gpu_link;
+
+/* "NV", "PIX", …; static. */
+const char *hd_gpu_link_name(hd_gpu_link link);
+const char *hd_gpu_vendor_name(hd_gpu_vendor vendor); /* "NVIDIA", "AMD", "Intel", "other" */
+
+typedef struct hd_gpu_path {
+    hd_gpu_link link;
+    uint32_t count;   /* of NVLinks or XGMI links; 0: not told */
+    int64_t mb_per_s; /* as kfd tells it; -1: not told */
+} hd_gpu_path;
+
+typedef enum hd_way_state {
+    HD_WAY_MISSING, /* does not work: why, and what to do */
+    HD_WAY_PARTLY,  /* works with what `why` says left out */
+    HD_WAY_WORKS,
+} hd_way_state;
+
+/* "no", "partly", "yes". Static. */
+const char *hd_way_state_name(hd_way_state state);
+
+/* A way to capture. All of them are always listed, in this order:
+ *   session     programs that use libheddle-capture themselves
+ *   cuda        libheddle-cuda.so, which the CUDA driver loads into every program: needs libcuda and CUPTI
+ *   uprobe      launch functions of any library through perf_event_open
+ *   stacks      CPU stacks of launches inside the program (frame pointers, DWARF)
+ *   perf-stacks CPU stacks by the kernel (perf callchains), as `uprobe` uses them
+ *   python      names of Python frames (CPython's perf trampoline, or its frames)
+ *   nsys rocprofv3 xctrace mctracer     that tool on PATH */
+typedef struct hd_way {
+    const char *name;    /* static */
+    const char *summary; /* one line, static */
+    hd_way_state state;
+    char why[HD_WAY_TEXT_BYTES];    /* what was found: "CUPTI 13.0 in /usr/…, driver 580.95" */
+    char advice[HD_WAY_TEXT_BYTES]; /* what to do, a sentence; "" when there is nothing */
+} hd_way;
+
+typedef struct hd_devices {
+    size_t gpu_count;
+    hd_gpu *gpus;       /* NVIDIA, AMD, Intel, others; each by index, then by PCI address */
+    hd_gpu_path *paths; /* gpu_count * gpu_count, by row */
+    size_t way_count;
+    hd_way *ways;
+    char driver[HD_DEVICE_TEXT_BYTES];      /* NVIDIA's: "570.86.15" */
+    char cuda_driver[HD_DEVICE_TEXT_BYTES]; /* the newest CUDA that it runs: "12.8" */
+    char nvml[HD_WAY_TEXT_BYTES];           /* where NVML was found and its version, or why it was not used */
+    char injection[HD_WAY_TEXT_BYTES];      /* absolute path of libheddle-cuda.so; "": not found */
+} hd_devices;
+
+/* Zero-initialised is this machine. */
+typedef struct hd_devices_options {
+    const char
+        *root; /* look at DIR/sys, DIR/proc, DIR/dev, such as those of the host in a container; "" or NULL: "/". NVML is
+                  then loaded only when it is named, and what the kernel must be asked for (perf events) is not tried */
+    const char *nvml; /* this library instead of libnvidia-ml.so.1; NULL: that */
+    bool ways_only;   /* leave out how GPUs are linked */
+} hd_devices_options;
+
+/* Look around. The caller frees the result with hd_devices_free. Loads NVML, libcuda and CUPTI into this process where
+ * they are found, and starts `python3` once to ask for its version. Thread-safe. Errors: MEMORY; IO: root is no folder;
+ * LIMIT: more than HD_DEVICE_LIMIT GPUs. */
+hd_status hd_devices_find(hd_devices **out, const hd_devices_options *options, hd_error *err);
+void hd_devices_free(hd_devices *devices);
+
+/* A way by its name; NULL: there is none of that name. */
+const hd_way *hd_devices_way(const hd_devices *devices, const char *name);
+
+/* Where a library of heddle's own lies (`name`: "libheddle-cuda.so"): beside the running program, in the lib folder
+ * next to its folder, in its build tree, or where heddle was installed. Writes the absolute path into `out`; false:
+ * nowhere. */
+bool hd_devices_library(char *out, size_t size, const char *name);
+
+/* Whether a program of that name is on PATH; its absolute path into `out`. */
+bool hd_devices_program(char *out, size_t size, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,132 @@
+/* uprobe.h - the calls of functions of any library, with their stacks, from outside of the program. Linux
+ *
+ *     hd_uprobe_plan *plan;   hd_uprobe *tracer;   hd_uprobe_stats stats;
+ *     hd_uprobe_plan_new(&plan, argv, &err);
+ *     hd_uprobe_plan_add(plan, "libcudart.so.12:cudaLaunchKernel", &err);      what, before there is a program
+ *     pid = fork();   …                                                        the child waits
+ *     hd_uprobe_start(&tracer, plan, pid, &options, &err);                     the child may exec now
+ *     waitpid(pid, …);
+ *     hd_uprobe_stop(tracer, &stats, &err);
+ *
+ * The system's kernel puts a breakpoint on each function (perf_event_open, PMU "uprobe"); whenever a thread of the
+ * program or of its descendants comes there, thread, time, registers and a piece of the stack stand in a ring. A thread
+ * of this library takes them out, unwinds them, and writes a capture (docs/formats/capture.md) or folded text. The
+ * program is not changed, needs no debug information and no frame pointers, and goes on at once.
+ *
+ * Rights: CAP_PERFMON (or CAP_SYS_ADMIN), that is root in most places. Breakpoints of the kernel belong to files: other
+ * programs that call the same functions of the same file meanwhile are slowed down as well; their calls are counted
+ * (foreign) and not kept.
+ *
+ * Loss: a full ring loses calls, which are counted (lost) and stand in the capture's ledger.
+ */
+#ifndef HEDDLE_UPROBE_H
+#define HEDDLE_UPROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "heddle/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- which functions -------------------------------------------------------------------------------------- */
+
+typedef struct hd_uprobe_plan hd_uprobe_plan;
+
+/* `command` is what will run, as for execvp: it says where libraries are searched (its own folder and RUNPATH). NULL:
+ * nothing is known of it. Borrowed until free. */
+hd_status hd_uprobe_plan_new(hd_uprobe_plan **out, const char *const *command, hd_error *err);
+void hd_uprobe_plan_free(hd_uprobe_plan *plan);
+
+/* What `spec` names:
+ *
+ *     LIB:SYMBOL   LIB is a path (with a '/'), the command itself (its name), or a name that is searched as the dynamic
+ *                  linker does: what the command is linked with, LD_LIBRARY_PATH, the command's own folder, ldconfig's
+ *                  cache, the system's folders. SYMBOL may have * ? and [ ].
+ *     cuda, hip    launches, graph launches and copies of libcudart and libcuda, or libamdhip64, also where they are
+ *                  linked into another library. What is not there yet is found when the program loads it.
+ *
+ * Errors: ARGUMENT, no such library or symbol (the message has near names), or no such preset; LIMIT, more than
+ * HD_UPROBE_TARGETS_MAX functions; FORMAT, no ELF file of this machine; IO; MEMORY. */
+hd_status hd_uprobe_plan_add(hd_uprobe_plan *plan, const char *spec, hd_error *err);
+
+enum { HD_UPROBE_TARGETS_MAX = 256 };
+
+/* A function. Strings belong to the plan. */
+typedef struct hd_uprobe_target {
+    const char *path;   /* the file, absolute */
+    const char *symbol; /* its name there */
+    uint64_t offset;    /* of the function in the file */
+} hd_uprobe_target;
+
+uint32_t hd_uprobe_plan_count(const hd_uprobe_plan *plan);
+hd_uprobe_target hd_uprobe_plan_at(const hd_uprobe_plan *plan, uint32_t index);
+
+/* ---- tracing ---------------------------------------------------------------------------------------------- */
+
+/* Can this process use uprobes? Errors: UNSUPPORTED (the kernel has none), IO (not allowed); the message says what to
+ * do. */
+hd_status hd_uprobe_check(hd_error *err);
+
+typedef enum hd_uprobe_stacks {
+    HD_UPROBE_UNWIND, /* by the unwind tables of the files (.eh_frame), frame pointers where there are none */
+    HD_UPROBE_FRAMES, /* by frame pointers alone: cheaper, and wrong in code that has none */
+    HD_UPROBE_NONE,   /* calls without stacks */
+} hd_uprobe_stacks;
+
+enum {
+    HD_UPROBE_STACK_BYTES = 16384,
+    HD_UPROBE_RINGS_BYTES = 256 << 20, /* of all CPUs together, each having from 2 to 32 MiB */
+};
+
+/* Zero-initialised is the default; one of capture and folded is needed. */
+typedef struct hd_uprobe_options {
+    const char *capture; /* file to write, replaced if there; NULL: none */
+    const char *folded;  /* the same, extended folded text: "timestamp_ns comm pid tid cpu frame;frame;frame" */
+    hd_uprobe_stacks stacks;
+    bool returns;         /* probe the returns as well: calls become slices */
+    uint32_t stack_bytes; /* of each stack that is looked at, 512 to 61440, in eights; 0: HD_UPROBE_STACK_BYTES */
+    uint32_t ring_bytes;  /* for each CPU, made a power of two of pages; 0: its part of HD_UPROBE_RINGS_BYTES */
+} hd_uprobe_options;
+
+/* hits = calls + foreign; calls = samples + nested + (without stacks) bare. */
+typedef struct hd_uprobe_stats {
+    uint64_t hits;       /* records that were read */
+    uint64_t foreign;    /* of other programs */
+    uint64_t calls;      /* of the program: instants, or slices */
+    uint64_t samples;    /* with a stack, as stack samples */
+    uint64_t nested;     /* within another probed function: no sample of their own */
+    uint64_t bare;       /* without a stack, as was asked for */
+    uint64_t lost;       /* records that no ring had room for, calls and returns */
+    uint64_t cut;        /* stacks deeper than stack_bytes; their outer frames are missing */
+    uint64_t broken;     /* stacks that ended where neither tables nor frame pointers led on */
+    uint64_t returned;   /* calls whose return was seen */
+    uint64_t processes;  /* of the program, seen */
+    uint64_t threads;    /* that called */
+    uint32_t targets;    /* functions probed */
+    uint32_t late;       /* of these, found while the program ran */
+    uint32_t ring_bytes; /* what there was of each ring; less than asked for where memory may not be locked */
+    int64_t helper_ns;   /* CPU time of the library's thread */
+} hd_uprobe_stats;
+
+typedef struct hd_uprobe hd_uprobe;
+
+/* Probe, and follow `pid`, a child of this process that has not called execve yet, and all its descendants. The plan
+ * must outlive the tracer; it gets what is found later. Errors: IO (not allowed, or a file cannot be written),
+ * UNSUPPORTED, ARGUMENT, MEMORY; then nothing is left behind, and the program can run without. */
+hd_status hd_uprobe_start(hd_uprobe **out, hd_uprobe_plan *plan, int pid, const hd_uprobe_options *options,
+                          hd_error *err);
+
+/* Take out what is left, finish the files. Called once. `out`, unless NULL, gets the statistics. Errors: IO, what could
+ * be written is there. */
+hd_status hd_uprobe_stop(hd_uprobe *tracer, hd_uprobe_stats *out, hd_error *err);
+
+/* Stops it if that was not done; NULL is fine. */
+void hd_uprobe_free(hd_uprobe *tracer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

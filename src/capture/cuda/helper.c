@@ -1,0 +1,152 @@
+/* helper.c - the tracer's thread: reads full buffers, and asks CUPTI for what is complete
+ *
+ * Every FLUSH_MS it asks, so that little is missing when the program is killed. It has all signals blocked, so that
+ * none of the program's arrives there.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "capture/cuda/activity.h"
+#include "capture/session_impl.h"
+#include "heddle/stack.h"
+
+enum { FLUSH_MS = 50, CLOCK_MS = 1000, DESCRIBE_MS = 200, END_SECONDS = 10 };
+
+static int64_t ms(int64_t count)
+{
+    return count * 1000000;
+}
+
+void cuda_helper_wake(cuda_tracer *t)
+{
+    atomic_fetch_add(&t->wake, 1);
+    session_futex_wake(&t->wake);
+}
+
+void cuda_flush_soon(cuda_tracer *t)
+{
+    atomic_store(&t->wants_flush, true);
+    cuda_helper_wake(t);
+}
+
+/* ---- what it does ---------------------------------------------------------------------------------------------- */
+
+static bool read_clock(int64_t *out, void *user)
+{
+    const cuda_cupti *cupti = user;
+    uint64_t time;
+    if (cupti->GetTimestamp(&time) != CUPTI_OK || time == 0 || time > INT64_MAX) return false;
+    *out = (int64_t)time;
+    return true;
+}
+
+static void sample_clock(cuda_tracer *t)
+{
+    cuda_clock_sample(&t->activity->clock, t->has_own_clock, read_clock, (void *)(uintptr_t)t->cupti);
+}
+
+static bool read_buffers(cuda_tracer *t)
+{
+    bool has_any = false;
+    cuda_buffer *buffer;
+    while ((buffer = cuda_buffers_next(&t->buffers))) {
+        cuda_activity_read(t->activity, cuda_buffer_data(buffer), buffer->valid);
+        cuda_buffers_give_back(&t->buffers, buffer);
+        has_any = true;
+    }
+    return has_any;
+}
+
+static uint64_t cpu_ns(clockid_t clock)
+{
+    struct timespec time;
+    if (clock_gettime(clock, &time) != 0) return 0;
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* This thread's and the session's. */
+static void measure(cuda_tracer *t)
+{
+    clockid_t clock;
+    uint64_t total = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    bool is_running = atomic_load(&t->session->generation) != 0;
+    if (is_running && pthread_getcpuclockid(t->session->thread, &clock) == 0) total += cpu_ns(clock);
+    t->helper_ns = total;
+}
+
+typedef struct schedule {
+    int64_t flush, clock, describe;
+    bool has_news;
+} schedule;
+
+static void work(cuda_tracer *t, schedule *s)
+{
+    int64_t now = hd_session_now();
+    if (now >= s->clock) {
+        sample_clock(t);
+        if (t->options.stacks) hd_session_stack_refresh(t->session); /* what was unloaded */
+        s->clock = now + ms(CLOCK_MS);
+    }
+    s->has_news |= read_buffers(t);
+    if (atomic_exchange(&t->wants_flush, false) || now >= s->flush) {
+        t->cupti->ActivityFlushAll(CUPTI_FLUSH_COMPLETED);
+        s->has_news |= read_buffers(t);
+        s->flush = hd_session_now() + ms(FLUSH_MS);
+    }
+    s->has_news |= atomic_exchange(&t->wants_description, false);
+    if (s->has_news && now >= s->describe) {
+        measure(t);
+        cuda_describe(t);
+        s->describe = now + ms(DESCRIBE_MS);
+        s->has_news = false;
+    }
+}
+
+static void *run(void *user)
+{
+    cuda_tracer *t = user;
+    int64_t now = hd_session_now();
+    schedule s = {.flush = now + ms(FLUSH_MS), .clock = now + ms(CLOCK_MS), .has_news = true};
+    pthread_setname_np(pthread_self(), "heddle-cuda");
+    hd_session_name_thread(t->session, "heddle-cuda"); /* in a child of fork this is what opens its file */
+    for (;;) {
+        unsigned wake = atomic_load(&t->wake);
+        bool is_ending = atomic_load(&t->is_ending);
+        work(t, &s);
+        if (is_ending) break;
+        int64_t left = (s.flush - hd_session_now()) / 1000000 + 1;
+        if (left > 0) session_futex_wait(&t->wake, wake, (unsigned)left);
+    }
+    sample_clock(t);
+    read_buffers(t);
+    measure(t);
+    return NULL;
+}
+
+/* ---- start and end --------------------------------------------------------------------------------------------- */
+
+bool cuda_helper_start(cuda_tracer *t)
+{
+    sigset_t all, before;
+    if (!(t->activity = malloc(sizeof *t->activity))) return false;
+    cuda_activity_init(t->activity, t);
+    sample_clock(t);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    t->has_helper = pthread_create(&t->helper, NULL, run, t) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return t->has_helper;
+}
+
+void cuda_helper_end(cuda_tracer *t)
+{
+    struct timespec limit;
+    if (!t->has_helper) return;
+    atomic_store(&t->is_ending, true);
+    cuda_helper_wake(t);
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += END_SECONDS;
+    /* If it hangs in CUPTI the program ends all the same; what it owns stays. */
+    if (pthread_timedjoin_np(t->helper, NULL, &limit) == 0) t->has_helper = false;
+}

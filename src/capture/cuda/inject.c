@@ -1,0 +1,216 @@
+/* inject.c - the beginning and the end: InitializeInjection, the session of the process
+ *
+ * The driver calls InitializeInjection within cuInit, in each process that uses CUDA and has $CUDA_INJECTION64_PATH.
+ *
+ * fork    CUDA cannot be used in a child of a process that uses it: there the tracer does nothing more. A child of a
+ *         process that does not use it yet is as any process, but that it may have inherited a session (of NVTX), which
+ *         gives it a file of its own.
+ * exit    What CUPTI still has is delivered, the session is finished. _exit, exec and signals that kill leave what was
+ *         written by then, at most some 50 ms of records less.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/cuda/activity.h"
+#include "heddle/stack.h"
+
+int InitializeInjection(void) __attribute__((visibility("default")));
+
+cuda_tracer cuda_the_tracer;
+
+static pthread_once_t begun = PTHREAD_ONCE_INIT;
+static cuda_cupti the_cupti; /* of cuda_the_tracer */
+
+/* ---- the session ----------------------------------------------------------------------------------------------- */
+
+static bool make_path(char *out, size_t capacity, const char *folder)
+{
+    char host[128] = "";
+    struct timespec now;
+    if (gethostname(host, sizeof host - 1) != 0 || !host[0]) strcpy(host, "host");
+    for (char *c = host; *c; c++) {
+        bool is_plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '-';
+        if (!is_plain) *c = '_';
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    int size = snprintf(out, capacity, "%s/%s-%d-%lld.hdcap", folder, host, (int)getpid(),
+                        (long long)now.tv_sec * 1000000000 + now.tv_nsec);
+    return size > 0 && (size_t)size < capacity;
+}
+
+static void in_child(void)
+{
+    cuda_tracer *t = &cuda_the_tracer;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_mutex_init(&t->text_lock, NULL);
+    t->has_helper = false; /* it is the parent's */
+    if (atomic_load(&t->state) != CUDA_OFF) atomic_store(&t->state, CUDA_FORKED);
+}
+
+static void tell_options(cuda_tracer *t)
+{
+    const cuda_options *o = &t->options;
+    if (o->unknown)
+        cuda_tell(t, "cuda.option-unknown", HD_SESSION_NOTE,
+                  "HEDDLE_CAPTURE_OPTIONS has %u options that are not known, of which the first is \"%s\".", o->unknown,
+                  o->first_unknown);
+    if (o->bad)
+        cuda_tell(t, "cuda.option-bad", HD_SESSION_NOTE,
+                  "HEDDLE_CAPTURE_OPTIONS has %u values that make no sense, of which the first is \"%s\".", o->bad,
+                  o->first_bad);
+}
+
+static void end(void);
+
+static void begin(void)
+{
+    cuda_tracer *t = &cuda_the_tracer;
+    const char *folder = getenv("HEDDLE_CAPTURE_DIR");
+    char path[4096];
+    if (!folder || !folder[0] || !make_path(path, sizeof path, folder)) return;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_mutex_init(&t->text_lock, NULL);
+    cuda_options_parse(&t->options, getenv("HEDDLE_CAPTURE_OPTIONS"));
+    hd_session_options options = {.policy = t->options.policy, .fork = HD_SESSION_FORK_FILE};
+    if (hd_session_start(&t->session, path, &options, NULL) != HD_OK) return;
+    t->start_ns = hd_session_now();
+    bool is_open = !t->options.delay_ms && !t->options.has_steps && !t->options.trigger;
+    if (is_open) atomic_store(&t->opened_ns, t->start_ns);
+    atomic_store(&t->is_open, is_open);
+    pthread_atfork(NULL, NULL, in_child);
+    tell_options(t);
+    cuda_window_start(t);
+    cuda_describe(t);
+    atexit(end);
+}
+
+cuda_tracer *cuda_tracer_begin(void)
+{
+    pthread_once(&begun, begin);
+    return cuda_the_tracer.session ? &cuda_the_tracer : NULL;
+}
+
+/* ---- the end --------------------------------------------------------------------------------------------------- */
+
+static void end(void)
+{
+    cuda_tracer *t = &cuda_the_tracer;
+    int running = CUDA_RUNNING;
+    cuda_window_end(t);
+    if (atomic_load(&t->state) == CUDA_RUNNING && t->has_activity) t->cupti->ActivityFlushAll(CUPTI_FLUSH_FORCED);
+    cuda_buffers_close(&t->buffers);
+    atomic_compare_exchange_strong(&t->state, &running, CUDA_ENDED);
+    cuda_helper_end(t);
+    if (!t->has_helper && running != CUDA_FORKED) cuda_describe(t);
+    if (t->options.stacks) hd_session_stack_finish(t->session);
+    hd_session_stop(t->session, NULL, NULL);
+}
+
+/* ---- CUPTI ----------------------------------------------------------------------------------------------------- */
+
+static void buffer_wanted(uint8_t **buffer, size_t *size, size_t *records)
+{
+    cuda_tracer *t = &cuda_the_tracer;
+    *buffer =
+        atomic_load_explicit(&t->state, memory_order_relaxed) == CUDA_RUNNING ? cuda_buffers_take(&t->buffers) : NULL;
+    *size = *buffer ? CUDA_BUFFER_BYTES : 0;
+    *records = 0;
+}
+
+static void buffer_done(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    cuda_tracer *t = &cuda_the_tracer;
+    (void)context, (void)stream, (void)size;
+    if (!buffer || atomic_load_explicit(&t->state, memory_order_relaxed) == CUDA_FORKED) return;
+    cuda_buffers_fill(&t->buffers, buffer, valid);
+    cuda_helper_wake(t);
+}
+
+static uint64_t read_clock(void)
+{
+    return (uint64_t)hd_session_now();
+}
+
+/* One subscriber for all: with a library that refuses us the next is tried, unless it is a matter of the process. */
+static bool accepts(const cuda_cupti *cupti, void *user, char *why, size_t why_bytes)
+{
+    cuda_tracer *t = user;
+    cupti_status status = cupti->Subscribe(&t->subscriber, cuda_on_callback, t);
+    t->has_callbacks = status == CUPTI_OK;
+    if (status == CUPTI_OK || status == CUPTI_OTHER_SUBSCRIBER) return true;
+    snprintf(why, why_bytes, "refuses (%s)", cuda_cupti_text(cupti, status));
+    return false;
+}
+
+static bool asks_system_ids(const cuda_cupti *cupti)
+{
+    uint32_t type = CUPTI_THREAD_ID_SYSTEM;
+    if (!cupti->SetThreadIdType || cupti->SetThreadIdType(CUPTI_THREAD_ID_SYSTEM) != CUPTI_OK) return false;
+    if (cupti->GetThreadIdType && cupti->GetThreadIdType(&type) != CUPTI_OK) return false;
+    return type == CUPTI_THREAD_ID_SYSTEM;
+}
+
+static void start_activity(cuda_tracer *t)
+{
+    const cuda_cupti *cupti = t->cupti;
+    cuda_buffers_init(&t->buffers);
+    t->has_system_ids = asks_system_ids(cupti);
+    t->has_own_clock =
+        cupti->ActivityRegisterTimestampCallback && cupti->ActivityRegisterTimestampCallback(read_clock) == CUPTI_OK;
+    /* Queries of what is not done yet are no waits. */
+    if (cupti->ActivityEnableAllSyncRecords) cupti->ActivityEnableAllSyncRecords(0);
+    cupti_status status = cupti->ActivityRegisterCallbacks(buffer_wanted, buffer_done);
+    t->has_activity = status == CUPTI_OK && cuda_helper_start(t);
+    if (!t->has_activity)
+        cuda_tell(t, "cuda.not-recorded", HD_SESSION_LOSS, "CUPTI records nothing: %s.",
+                  status == CUPTI_OK ? "the tracer's thread cannot be started" : cuda_cupti_text(cupti, status));
+}
+
+/* With all that is wrong the program goes on. */
+static void start_cuda(cuda_tracer *t)
+{
+    char why[400];
+    if (!cuda_cupti_load(&the_cupti, accepts, t, why, sizeof why)) {
+        cuda_tell(t, "cuda.no-cupti", HD_SESSION_LOSS,
+                  "%s No CUDA work is recorded. It comes with the CUDA toolkit and with \"pip install "
+                  "nvidia-cuda-cupti-cu12\" (or nvidia-cuda-cupti for CUDA 13), of the driver's major version or "
+                  "older; HEDDLE_CUPTI=/path/to/libcupti.so names it.",
+                  why);
+        cuda_describe(t);
+        return;
+    }
+    t->cupti = &the_cupti;
+    if (why[0]) cuda_tell(t, "cuda.other-cupti", HD_SESSION_NOTE, "%s", why);
+    if (!t->has_callbacks) {
+        /* To record would take the other's buffers away. */
+        cuda_tell(t, "cuda.other-subscriber", HD_SESSION_LOSS,
+                  "The program is being profiled by another tool already (CUPTI takes one, before CUDA 13.3): no CUDA "
+                  "work is recorded. End the other (nsys, ncu, PyTorch's profiler), or leave out heddle.");
+        cuda_describe(t);
+        return;
+    }
+    pthread_mutex_lock(&t->lock);
+    start_activity(t);
+    if (t->has_activity) {
+        atomic_store(&t->state, CUDA_RUNNING);
+        cuda_callbacks_start(t);
+        cuda_kinds_start(t);
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (!t->has_activity) cuda_describe(t);
+}
+
+int InitializeInjection(void)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    cuda_tracer *t = cuda_tracer_begin();
+    if (!t) return 1;
+    pthread_mutex_lock(&one_at_a_time);
+    if (atomic_load(&t->state) == CUDA_OFF && !t->cupti) start_cuda(t);
+    pthread_mutex_unlock(&one_at_a_time);
+    return 1;
+}

@@ -1,0 +1,103 @@
+/* devices_python.c - whether stacks can name Python functions: the python3 on PATH is asked for its version
+ *
+ * CPython 3.12 and newer write a perf map of Python functions when they are told to (PYTHONPERFSUPPORT=1).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "devices/devices_impl.h"
+
+extern char **environ;
+
+enum { WAIT_MS = 5000 };
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* All that comes through a pipe until its end or until we lose patience; false: the latter. */
+static bool read_answer(int fd, char *out, size_t size)
+{
+    size_t used = 0;
+    int64_t end = now_ms() + WAIT_MS;
+    for (;;) {
+        char beyond[256];
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        int64_t left = end - now_ms();
+        out[used] = '\0';
+        if (left <= 0) return false;
+        int ready = poll(&wait, 1, (int)left);
+        if (ready < 0 && errno != EINTR) return false;
+        if (ready <= 0) continue;
+        bool full = used == size - 1;
+        ssize_t got = read(fd, full ? beyond : out + used, full ? sizeof beyond : size - 1 - used);
+        if (got == 0) return true;
+        if (got < 0 && errno != EINTR) return false;
+        if (got > 0 && !full) used += (size_t)got;
+    }
+}
+
+static bool start(pid_t *child, const char *program, int write_end)
+{
+    static char flags[] = "-IS", command[] = "-c",
+                code[] = "import sys, sysconfig\n"
+                         "print(*sys.version_info[:2], int(bool(sysconfig.get_config_var('PY_HAVE_PERF_TRAMPOLINE'))))";
+    char *argv[] = {(char *)(uintptr_t)program, flags, command, code, NULL};
+    posix_spawn_file_actions_t actions;
+    if (posix_spawn_file_actions_init(&actions) != 0) return false;
+    bool fine = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0) == 0 &&
+                posix_spawn_file_actions_adddup2(&actions, write_end, 1) == 0 &&
+                posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) == 0 &&
+                posix_spawn(child, program, &actions, NULL, argv, environ) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    return fine;
+}
+
+static bool ask(char *out, size_t size, const char *program)
+{
+    int ends[2];
+    pid_t child;
+    out[0] = '\0';
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    bool fine = start(&child, program, ends[1]);
+    close(ends[1]);
+    if (fine) {
+        int status = 0;
+        if (!read_answer(ends[0], out, size)) kill(child, SIGKILL);
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+        fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    close(ends[0]);
+    return fine;
+}
+
+void devices_way_python(hd_way *way)
+{
+    static const char advice[] = "Use CPython 3.12 or newer, started with -X perf or PYTHONPERFSUPPORT=1.";
+    char path[HD_WAY_TEXT_BYTES - 256], answer[64];
+    int major, minor, trampoline;
+    if (!hd_devices_program(path, sizeof path, "python3"))
+        devices_say(way, HD_WAY_MISSING, "Only Python programs need it.", "python3 is not on PATH");
+    else if (!ask(answer, sizeof answer, path) || sscanf(answer, "%d %d %d", &major, &minor, &trampoline) != 3)
+        devices_say(way, HD_WAY_MISSING, advice, "%s does not tell its version", path);
+    else if (major == 3 && minor < 12)
+        devices_say(way, HD_WAY_MISSING, advice, "%s is Python %d.%d, which names no functions for stacks", path, major,
+                    minor);
+    else if (!trampoline)
+        devices_say(way, HD_WAY_MISSING, advice, "%s, Python %d.%d, was built without the perf trampoline", path, major,
+                    minor);
+    else
+        devices_say(way, HD_WAY_WORKS, "", "%s is Python %d.%d, with the perf trampoline", path, major, minor);
+}

@@ -1,0 +1,178 @@
+/* record.c - a command, run and captured */
+#include "heddle/record.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "record/record_impl.h"
+
+#define PARTS ".parts"
+
+void record_say(const recording *r, const char *format, ...)
+{
+    char message[1024];
+    va_list args;
+    if (!r->options->say) return;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    r->options->say(r->options->user, message);
+}
+
+void hd_record_result_deinit(hd_record_result *result)
+{
+    free(result->output);
+    free(result->parts);
+    hd_convert_report_deinit(&result->convert);
+    *result = (hd_record_result){0};
+}
+
+/* ---- before ----------------------------------------------------------------------------------------------- */
+
+static hd_status check_options(const hd_record_options *o, hd_error *err)
+{
+    if (o->delay_ns < 0 || o->duration_ns < 0)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "delay and duration are at least 0");
+    if (o->steps && strpbrk(o->steps, ",="))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "steps \"%.60s\" are not written A:B",
+                            o->steps);
+    if ((unsigned)o->policy > HD_RING_BLOCK)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no policy %d", (int)o->policy);
+    return HD_OK;
+}
+
+static hd_status check_format(const char *output, hd_error *err)
+{
+    const hd_format_info *info = output ? hd_format_for_path(output) : NULL;
+    if (!output || (info && info->writes)) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, output, HD_OFFSET_NONE,
+                        "has no extension of a format that can be written: use .heddle, or another that heddle formats "
+                        "lists");
+}
+
+static hd_status name_files(recording *r)
+{
+    hd_record_result *result = r->result;
+    const char *output = r->options->output;
+    if (output && strcmp(output, "-") == 0)
+        return hd_error_set(r->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "standard output is the command's: the trace needs a file");
+    HD_TRY(check_format(output, r->err));
+    result->output = output ? strdup(output) : record_output_name(r->command[0]);
+    if (!result->output || asprintf(&result->parts, "%s%s", result->output, PARTS) < 0) {
+        result->parts = NULL;
+        return HD_NOMEM(r->err);
+    }
+    return HD_OK;
+}
+
+/* The injection library, checked; what takes its place was said. */
+static hd_status find_library(recording *r, hd_error *err)
+{
+    const hd_record_options *o = r->options;
+    if (o->no_cuda) return HD_OK;
+    hd_status status = hd_record_library(&r->library, o->library, err);
+    if (status != HD_OK) return status;
+    const char *other = record_environment_other(r->library);
+    if (other)
+        record_say(r, "CUDA_INJECTION64_PATH was %s, of which there can be one: it is heddle's for this run", other);
+    return HD_OK;
+}
+
+static hd_status prepare(recording *r, hd_error *err)
+{
+    hd_error missing = {0};
+    HD_TRY(hd_trace_write_check(r->result->output, NULL, err));
+    hd_status status = find_library(r, &missing);
+    if (status != HD_OK && r->options->strict) {
+        if (err) *err = missing;
+        return status;
+    }
+    HD_TRY(record_parts_make(r, err));
+    if (status != HD_OK)
+        record_say(r, "CUDA is not captured: %s%s%s", missing.path, missing.path[0] ? ": " : "", missing.message);
+    if (status != HD_OK) r->missing = missing;
+    return record_environment(&r->environment, r->options, r->library, r->result->parts, err);
+}
+
+/* The command matters more than its trace: unless told otherwise it runs without. */
+static hd_status run_without(recording *r, const hd_error *why)
+{
+    r->without = r->result->without = true;
+    record_say(r, "%s%s%s: the command runs without being captured", why->path, why->path[0] ? ": " : "", why->message);
+    if (r->err && r->err->status == HD_OK) *r->err = *why;
+    hd_error err = {0}, *kept = r->err;
+    r->err = &err;
+    hd_status status = record_command(r);
+    r->err = kept;
+    if (status == HD_OK) return why->status;
+    if (r->err) *r->err = err;
+    return status;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------- */
+
+static hd_status run(recording *r)
+{
+    hd_error why = {0};
+    HD_TRY(check_options(r->options, r->err));
+    HD_TRY(name_files(r));
+    hd_status status = prepare(r, &why);
+    if (status != HD_OK && (r->options->strict || status == HD_ERR_ARGUMENT || status == HD_ERR_MEMORY)) {
+        if (r->err) *r->err = why;
+        return status;
+    }
+    if (status != HD_OK) return run_without(r, &why);
+    status = record_command(r);
+    if (r->result->started) {
+        hd_status collected = record_collect(r);
+        if (collected == HD_OK && r->missing.status != HD_OK && !r->result->written) {
+            r->result->without = true;
+            if (r->err) *r->err = r->missing;
+            collected = r->missing.status;
+        }
+        return status == HD_OK ? collected : status;
+    }
+    record_parts_remove(r->result->parts);
+    return status;
+}
+
+hd_status hd_record_run(hd_record_result *out, const char *const *command, const hd_record_options *options,
+                        hd_error *err)
+{
+    static const hd_record_options defaults = {0};
+    recording r = {.options = options ? options : &defaults, .result = out, .err = err, .command = command};
+    *out = (hd_record_result){0};
+    if (!command || !command[0])
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no command to record");
+    hd_status status = run(&r);
+    record_environment_free(r.environment);
+    free(r.library);
+    return status;
+}
+
+/* OUT.heddle.parts -> OUT.heddle */
+static char *output_of(const char *parts)
+{
+    size_t size = strlen(parts), extension = strlen(PARTS);
+    while (size > 1 && parts[size - 1] == '/') size--;
+    if (size > extension && memcmp(parts + size - extension, PARTS, extension) == 0)
+        return strndup(parts, size - extension);
+    char *name;
+    return asprintf(&name, "%.*s.heddle", (int)size, parts) < 0 ? NULL : name;
+}
+
+hd_status hd_record_recover(hd_record_result *out, const char *parts, const hd_record_options *options, hd_error *err)
+{
+    static const hd_record_options defaults = {0};
+    recording r = {.options = options ? options : &defaults, .result = out, .err = err};
+    *out = (hd_record_result){0};
+    out->parts = strdup(parts);
+    out->output = r.options->output ? strdup(r.options->output) : output_of(parts);
+    if (!out->parts || !out->output) return HD_NOMEM(err);
+    HD_TRY(hd_trace_write_check(out->output, NULL, err));
+    return record_collect(&r);
+}

@@ -1,0 +1,458 @@
+#!/usr/bin/python3
+"""heddle record, with record_child in the place of a CUDA program.
+
+usage: tests/record/record_test.py --heddle PROGRAM --child PROGRAM --library FILE [-v] [TEST...]
+
+Each test runs in a folder of its own.
+"""
+import argparse
+import json
+import os
+import pty
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+PATHS = argparse.Namespace()
+TIMEOUT_S = 120
+
+
+class Recording(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.dir = Path(tempfile.mkdtemp(prefix="heddle-record-"))
+        self.addCleanup(shutil.rmtree, self.dir, True)
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("HEDDLE_", "CUDA_", "NVTX_"))}
+        self.env["HEDDLE_CUDA_LIBRARY"] = str(PATHS.library)
+
+    def start(self, *words, **more):
+        more.setdefault("stdin", subprocess.DEVNULL)
+        more.setdefault("cwd", self.dir)
+        more.setdefault("env", self.env)
+        return subprocess.Popen([str(PATHS.heddle), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, **more)
+
+    def heddle(self, *words, **more):
+        text = more.pop("input", None)
+        if text is not None:
+            more["stdin"] = subprocess.PIPE
+        process = self.start(*words, **more)
+        out, err = process.communicate(text, timeout=TIMEOUT_S)
+        return process.returncode, out, err
+
+    def record(self, *child, options=(), **more):
+        """heddle record -o out.heddle OPTIONS -- record_child CHILD…"""
+        return self.heddle("record", "-o", "out.heddle", *options, "--", PATHS.child, *child, **more)
+
+    def trace(self, name="out.heddle"):
+        status, out, err = self.heddle("convert", name, "-")
+        self.assertEqual(status, 0, err)
+        return json.loads(out)
+
+    def kernels(self, name="out.heddle"):
+        return [e for e in self.trace(name)["traceEvents"] if e.get("cat") == "kernel"]
+
+    def files(self):
+        return sorted(str(p.relative_to(self.dir)) for p in self.dir.rglob("*"))
+
+    def ready(self, process):
+        self.assertEqual(process.stdout.readline(), "ready\n")
+
+    # ---- the command is as it would be alone ------------------------------------------------------------------
+
+    def test_exit_status_and_standard_streams_are_the_commands(self):
+        status, out, err = self.heddle("record", "-o", "out.heddle", "--", "sh", "-c",
+                                       "cat; echo to stderr >&2; exit 7", input="text\n")
+        self.assertEqual((status, out), (7, "text\n"))
+        self.assertIn("to stderr\n", err)
+
+    def test_exit_status_2_is_no_usage_error(self):
+        status, _, err = self.record("work", 1, "finish", "exit", 2)
+        self.assertEqual(status, 2)
+        self.assertNotIn("Try", err)
+
+    def test_a_killed_command_gives_128_and_the_signal(self):
+        self.assertEqual(self.record("work", 3, "die", 9)[0], 137)
+        self.assertEqual(len(self.kernels()), 3)
+
+    def test_arguments_behind_the_command_are_its_own(self):
+        status, out, err = self.heddle("record", "-o", "out.heddle", "echo", "--help", "-q", "--", "x")
+        self.assertEqual((status, out), (0, "--help -q -- x\n"), err)
+
+    def test_signals_of_the_command_are_as_they_were(self):
+        script = "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"
+        for ignored in ("", "trap '' HUP PIPE CHLD INT; "):
+            alone = subprocess.run(["sh", "-c", f"{ignored}exec {script}"], capture_output=True, text=True)
+            inside = subprocess.run(["sh", "-c", f"{ignored}exec {PATHS.heddle} record -o x.heddle -- {script}"
+                                     .replace("'^Sig(Blk|Ign|Cgt)'", "'^Sig(Blk|Ign|Cgt)'")],
+                                    capture_output=True, text=True, cwd=self.dir, env=self.env)
+            self.assertEqual(inside.stdout, alone.stdout, inside.stderr)
+
+    def test_no_descriptor_leaks_into_the_command(self):
+        alone = subprocess.run(["ls", "/proc/self/fd"], capture_output=True, text=True)
+        status, out, _ = self.heddle("record", "-o", "out.heddle", "--", "ls", "/proc/self/fd")
+        self.assertEqual(out, alone.stdout)
+
+    def test_a_command_that_is_not_there_gives_127_and_leaves_nothing(self):
+        for name in ("no-such-command-here", "./not/here"):
+            status, out, err = self.heddle("record", "-o", "out.heddle", "--", name)
+            self.assertEqual((status, out, self.files()), (127, "", []), err)
+            self.assertIn(name, err)
+
+    def test_a_command_that_cannot_be_executed_gives_126(self):
+        (self.dir / "data").write_text("x")
+        status, _, err = self.heddle("record", "-o", "out.heddle", "--", "./data")
+        self.assertEqual((status, self.files()), (126, ["data"]), err)
+        self.assertIn("Permission denied", err)
+
+    # ---- signals ----------------------------------------------------------------------------------------------
+
+    def test_a_signal_sent_to_heddle_reaches_the_command_and_the_trace_is_made(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = self.start("record", "-o", "out.heddle", "--", PATHS.child, "handler", "work", 4, "ready", "sleep",
+                                 60000)
+            self.ready(process)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=TIMEOUT_S)
+            self.assertEqual((process.returncode, out), (40 + number, f"caught {number:02}\n"), err)
+            self.assertEqual(len(self.kernels()), 4)
+
+    def test_sigusr2_goes_on_to_the_command_and_nobody_ends(self):
+        process = self.start("record", "-o", "out.heddle", "--", PATHS.child, "handler", "ready", "sleep", 700, "exit", 5)
+        self.ready(process)
+        process.send_signal(signal.SIGUSR2)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual((process.returncode, out), (5, "caught 12\n"), err)
+
+    def shell(self, after_stop):
+        """In the terminal, as a shell: heddle in a process group of its own. Never returns."""
+        words = ["record", "-o", "out.heddle", "--", str(PATHS.child), "handler", "work", "2", "ready", "sleep", "60000"]
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        job = os.fork()
+        if job == 0:
+            os.setpgid(0, 0)
+            os.tcsetpgrp(0, os.getpid())
+            signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+            os.chdir(self.dir)
+            os.execve(PATHS.heddle, ["heddle", *words], self.env)
+        while True:
+            status = os.waitpid(job, os.WUNTRACED)[1]
+            if not os.WIFSTOPPED(status):
+                os._exit(os.waitstatus_to_exitcode(status) & 0xff)
+            after_stop(job)
+            os.killpg(job, signal.SIGCONT)
+
+    def in_terminal(self, keys, after_stop=None):
+        """Run in a terminal, type each of `keys` when its text appears. The exit status and what was printed."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            self.shell(after_stop)
+        text, end = b"", time.monotonic() + TIMEOUT_S
+        while time.monotonic() < end:
+            if select.select([terminal], [], [], 0.1)[0]:
+                try:
+                    text += os.read(terminal, 4096)
+                except OSError:
+                    break
+            if keys and keys[0][0] in text:
+                os.write(terminal, keys.pop(0)[1])
+        status = os.waitpid(pid, 0)[1]
+        os.close(terminal)
+        return os.waitstatus_to_exitcode(status), text.decode()
+
+    def test_ctrl_c_reaches_the_command_once(self):
+        status, text = self.in_terminal([(b"ready", b"\x03")])
+        self.assertEqual(status, 42, text)
+        self.assertEqual(text.count("caught 02"), 1, text)
+        self.assertEqual(len(self.kernels()), 2)
+
+    def test_ctrl_z_stops_both_and_cont_goes_on(self):
+        def after_stop(job):
+            child = int(Path(f"/proc/{job}/task/{job}/children").read_text().split()[0])
+            for _ in range(200):
+                state = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[0]
+                if state == "T":
+                    break
+                time.sleep(0.02)
+            print(f"heddle stopped, the command is in {state}.", flush=True)
+
+        status, text = self.in_terminal([(b"ready", b"\x1a"), (b"stopped", b"\x03")], after_stop)
+        self.assertIn("heddle stopped, the command is in T.", text)
+        self.assertEqual((status, text.count("caught 02")), (42, 1), text)
+
+    def test_a_stop_that_is_sent_to_heddle_goes_on_to_the_command(self):
+        process = self.start("record", "-o", "out.heddle", "--", PATHS.child, "ready", "sleep", 700, process_group=0)
+        self.ready(process)
+        child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+        process.send_signal(signal.SIGTSTP)
+        states = []
+        for pid in (process.pid, child):
+            for _ in range(200):
+                states.append(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0])
+                if states[-1] == "T":
+                    break
+                time.sleep(0.02)
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(TIMEOUT_S), 0)
+        self.assertEqual(states.count("T"), 2)
+        process.communicate()
+
+    # ---- what is captured -------------------------------------------------------------------------------------
+
+    def test_children_stand_in_the_trace_each_with_its_own_work(self):
+        status, _, err = self.record("work", 10, "children", 3, "finish")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.files(), ["out.heddle"])
+        trace = self.trace()
+        kernels = [e for e in trace["traceEvents"] if e.get("cat") == "kernel"]
+        calls = {e["args"]["correlation"]: e for e in trace["traceEvents"] if e.get("cat") == "cuda_runtime"}
+        self.assertEqual(len(kernels), 13)
+        self.assertEqual(len(calls), 17)
+        of_gpu = {}
+        for kernel in kernels:
+            launcher = calls[kernel["args"]["correlation"]]["pid"]
+            self.assertEqual(of_gpu.setdefault(kernel["pid"], launcher), launcher)
+        self.assertEqual(len(set(of_gpu.values())), 4)
+        self.assertEqual(len(trace["processes"]), 4)
+        self.assertIn("4 processes, 13 kernels, 4 copies, 17 launches, 4 ranges, 38 events", err)
+        self.assertIn("40 calls of 500ns", err)
+
+    def test_the_summary_as_json_is_one_object(self):
+        status, _, err = self.record("work", 5, "finish", "exit", 3, options=["--json"])
+        summary = json.loads(err)
+        self.assertEqual(status, 3)
+        for key, value in {"kernels": 5, "copies": 1, "launches": 6, "events": 13, "processes": 1, "callbacks": 10,
+                           "callback_ns": 5000, "helper_cpu_ns": 7000, "exit_status": 3, "parts": None,
+                           "lost": 0}.items():
+            self.assertEqual(summary[key], value, key)
+        self.assertEqual(summary["output_bytes"], (self.dir / "out.heddle").stat().st_size)
+        self.assertGreater(summary["wall_ns"], 0)
+
+    def test_quiet_says_nothing_when_nothing_is_lost(self):
+        self.assertEqual(self.record("work", 5, "finish", options=["-q"]), (0, "", ""))
+
+    def test_the_environment_names_the_library_the_folder_and_the_options(self):
+        names = ["CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "HEDDLE_CAPTURE_DIR", "HEDDLE_CAPTURE_OPTIONS"]
+        words = [word for name in names for word in ("env", name)]
+        _, out, _ = self.record(*words)
+        library = str(PATHS.library.resolve())
+        plain = "stacks=1,python=0,memory=0,graph=node,nvtx=1,trigger=0,delay_ms=0,duration_ms=0,policy=newest"
+        self.assertEqual(out.split("\n")[:4], [library, library, str(self.dir / "out.heddle.parts"), plain])
+        _, out, _ = self.record("env", names[3], options=[
+            "--no-stacks", "--memory", "--graph", "whole", "--no-nvtx", "--trigger", "--delay", "1.5s", "--duration",
+            "20ms", "--steps", "3:5", "--policy", "block"])
+        self.assertEqual(out, "stacks=0,python=0,memory=1,graph=whole,nvtx=0,trigger=1,delay_ms=1500,duration_ms=20,"
+                              "policy=block,steps=3:5\n")
+        _, out, _ = self.record("env", names[3], options=["--python"])
+        self.assertIn("python=1", out)
+
+    def test_another_injected_tool_is_named_and_replaced(self):
+        self.env["CUDA_INJECTION64_PATH"] = "/opt/other.so"
+        _, out, err = self.record("env", "CUDA_INJECTION64_PATH")
+        self.assertEqual(out, str(PATHS.library.resolve()) + "\n")
+        self.assertIn("CUDA_INJECTION64_PATH was /opt/other.so", err)
+
+    def test_a_library_that_does_not_load_is_not_injected_and_said_once(self):
+        bad = self.dir / "bad.so"
+        bad.write_text("no ELF file")
+        self.env["HEDDLE_CUDA_LIBRARY"] = str(bad)
+        status, out, err = self.record("env", "CUDA_INJECTION64_PATH", "env", "NVTX_INJECTION64_PATH")
+        self.assertEqual((status, out), (1, "(unset)\n(unset)\n"), err)
+        self.assertEqual(err.count("does not load here"), 1, err)
+        status, out, err = self.record("env", "HOME", options=["--strict"])
+        self.assertEqual((status, out), (1, ""), err)
+        self.assertEqual(err.count("does not load here"), 1, err)
+        # what captures itself is captured all the same
+        self.assertEqual(self.record("work", 2, "finish")[0], 0)
+        self.assertEqual(len(self.kernels()), 2)
+
+    def test_a_command_without_cuda_keeps_its_status_and_is_told_plainly(self):
+        status, _, err = self.record("exit", 0)
+        self.assertEqual((status, self.files()), (0, []), err)
+        self.assertIn("nothing was captured, so out.heddle was not written: no process of the command used CUDA", err)
+
+    def test_the_default_name_is_command_and_date(self):
+        status, _, err = self.heddle("record", PATHS.child, "work", 1, "finish")
+        self.assertEqual(status, 0, err)
+        self.assertRegex("\n".join(self.files()), r"^record_child-\d{8}-\d{6}\.heddle$")
+
+    def test_the_extension_chooses_the_format(self):
+        status, _, err = self.heddle("record", "-o", "out.json", PATHS.child, "work", 4, "finish")
+        self.assertEqual(status, 0, err)
+        events = json.loads((self.dir / "out.json").read_text())["traceEvents"]
+        self.assertEqual(sum(e.get("cat") == "kernel" for e in events), 4)
+
+    # ---- faults -----------------------------------------------------------------------------------------------
+
+    def test_where_nothing_can_be_written_the_command_runs_and_strict_does_not(self):
+        words = ["record", "-o", "/proc/out.heddle"]
+        status, out, err = self.heddle(*words, "--", PATHS.child, "work", 1, "ready", "exit", 3)
+        self.assertEqual((status, out), (3, "ready\n"), err)
+        self.assertEqual(err.count("runs without being captured"), 1, err)
+        self.assertEqual(err.count("/proc/out.heddle"), 1, err)
+        self.assertEqual(self.heddle(*words, "true")[0], 1)
+        status, out, err = self.heddle(*words, "--strict", "--", PATHS.child, "ready")
+        self.assertEqual((status, out), (1, ""), err)
+
+    def test_an_output_that_is_there_is_replaced_and_kept_if_that_fails(self):
+        (self.dir / "out.heddle").write_text("old")
+        self.assertEqual(self.record("work", 1, "finish")[0], 0)
+        self.assertEqual(len(self.kernels()), 1)
+        before = (self.dir / "out.heddle").read_bytes()
+        self.record("exit", 0)
+        self.assertEqual((self.dir / "out.heddle").read_bytes(), before)
+
+    def test_parts_of_another_recording_are_never_touched(self):
+        (self.dir / "out.heddle.parts").mkdir()
+        (self.dir / "out.heddle.parts/a.hdcap").write_text("x")
+        status, out, err = self.record("ready", "exit", 4)
+        self.assertEqual((status, out), (4, "ready\n"), err)
+        self.assertIn("--recover", err)
+        self.assertEqual((self.dir / "out.heddle.parts/a.hdcap").read_text(), "x")
+
+    def test_when_heddle_is_killed_the_command_goes_on_and_the_parts_make_the_trace(self):
+        process = self.start("record", "-o", "out.heddle", "--", PATHS.child, "work", 20, "children", 2, "ready", "sleep",
+                             500, "work", 5, "finish", "ready")
+        self.ready(process)
+        process.kill()
+        self.assertEqual(process.wait(TIMEOUT_S), -9)
+        self.ready(process)  # the command
+        process.communicate()
+        parts = self.dir / "out.heddle.parts"
+        self.assertIn("heddle record --recover", (parts / "README").read_text())
+        status, _, err = self.heddle("convert", *sorted(parts.glob("*.hdcap")), "by-hand.heddle")
+        self.assertEqual(status, 0, err)
+        status, _, err = self.heddle("record", "--recover", "out.heddle.parts", "-k")
+        self.assertEqual(status, 0, err)
+        self.assertTrue(parts.exists())
+        status, _, err = self.heddle("record", "--recover", "out.heddle.parts/")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.files(), ["by-hand.heddle", "out.heddle"])
+        self.assertEqual(len(self.kernels()), 27)
+        self.assertEqual(len(self.kernels("by-hand.heddle")), 27)
+
+    def test_a_command_killed_at_any_moment_leaves_a_trace(self):
+        for ms in range(0, 200, 25):
+            process = self.start("record", "-o", f"{ms}.heddle", "--", PATHS.child, "work", 5, "ready", "fill", 100)
+            self.ready(process)
+            time.sleep(ms / 1000)
+            child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+            os.kill(child, signal.SIGKILL)
+            _, err = process.communicate(timeout=TIMEOUT_S)
+            self.assertEqual(process.returncode, 137, err)
+            self.assertIn("repaired: capture.not-finished 1", err)
+            self.assertEqual(len(self.kernels(f"{ms}.heddle")), 5)
+
+    def test_recovering_what_is_no_recording_is_an_error(self):
+        self.assertEqual(self.heddle("record", "--recover", "nothing")[0], 1)
+        (self.dir / "empty").mkdir()
+        status, _, err = self.heddle("record", "--recover", "empty")
+        self.assertEqual(status, 1)
+        self.assertIn("there are no captures in it", err)
+        self.assertEqual(self.files(), ["empty"])
+
+    def test_empty_and_foreign_files_do_not_spoil_the_trace(self):
+        status, _, err = self.record("work", 3, "empty", "cut.hdcap", "finish")
+        self.assertEqual((status, self.files()), (0, ["out.heddle"]), err)
+        self.assertIn("1 file(s)", err)
+        script = 'head -c 100 /dev/zero >"$HEDDLE_CAPTURE_DIR/zero.hdcap"; echo >"$HEDDLE_CAPTURE_DIR/mine"; exec "$@"'
+        status, _, err = self.heddle("record", "-o", "out.heddle", "sh", "-c", script, "-", PATHS.child, "work", 3, "finish")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(len(self.kernels()), 3)
+        # what may hold something stays
+        self.assertIn("out.heddle.parts/zero.hdcap", self.files())
+
+    def test_files_of_others_in_the_folder_are_not_removed(self):
+        script = 'echo >"$HEDDLE_CAPTURE_DIR/mine"; exec "$@"'
+        status, _, err = self.heddle("record", "-o", "out.heddle", "sh", "-c", script, "-", PATHS.child, "work", 3, "finish")
+        self.assertEqual((status, self.files()), (0, ["out.heddle", "out.heddle.parts", "out.heddle.parts/mine"]), err)
+        self.assertIn("out.heddle.parts", err)
+
+    def test_a_daemon_keeps_its_capture_until_it_has_ended(self):
+        status, _, err = self.record("work", 1, "daemon", 4000, "finish")
+        self.assertEqual(status, 0, err)
+        self.assertIn("1 process of the command still runs", err)
+        self.assertEqual(len(self.kernels()), 3)
+        time.sleep(3)
+        status, _, err = self.heddle("record", "--recover", "out.heddle.parts", "-o", "later.heddle")
+        self.assertEqual(status, 0, err)
+        self.assertEqual((len(self.kernels("later.heddle")), self.files()), (3, ["later.heddle", "out.heddle"]))
+
+    def test_waiting_for_all_waits_for_daemons(self):
+        status, _, err = self.record("work", 1, "daemon", 1000, "finish", "exit", 6, options=["--wait", "all"])
+        self.assertEqual((status, self.files()), (6, ["out.heddle"]), err)
+        self.assertEqual(len(self.kernels()), 3)
+        self.assertNotIn("not-finished", err)
+
+    def test_a_signal_ends_the_waiting_for_daemons(self):
+        process = self.start("record", "--wait", "all", "-o", "out.heddle", "--", PATHS.child, "daemon", 60000, "ready")
+        self.ready(process)
+        while "waiting" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(TIMEOUT_S), 0)
+        process.communicate()
+        readme, = (self.dir / "out.heddle.parts").glob("*.hdcap")
+        os.kill(int(readme.stem.split("-")[-2]), signal.SIGKILL)
+
+    def test_a_program_that_closes_its_descriptors_is_captured(self):
+        status, _, err = self.record("work", 2, "closeall", "work", 3, "finish")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(len(self.kernels()), 5)
+
+    def test_a_full_disk_loses_what_it_loses_and_keeps_the_rest(self):
+        def limited():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+        status, out, err = self.record("work", 5, "fill", 4, "ready", "finish", preexec_fn=limited)
+        self.assertEqual(out, "ready\n")
+        if status == 0:  # it fitted after all
+            self.assertIn("lost", err)
+        else:
+            self.assertEqual(status, 1, err)
+            self.assertIn("--recover", err)
+            status, _, err = self.heddle("record", "--recover", "out.heddle.parts")
+            self.assertEqual(status, 0, err)
+        self.assertEqual(len(self.kernels()), 5)
+        self.assertEqual(self.files(), ["out.heddle"])
+
+    def test_hundreds_of_children_make_one_trace(self):
+        status, _, err = self.record("work", 1, "children", 300, "finish")
+        self.assertEqual((status, self.files()), (0, ["out.heddle"]), err)
+        kernels = self.kernels()
+        self.assertEqual(len(kernels), 301)
+        self.assertEqual(len({k["pid"] for k in kernels}), 301)
+        self.assertEqual(len({k["args"]["correlation"] for k in kernels}), 301)
+
+    # ---- usage ------------------------------------------------------------------------------------------------
+
+    def test_wrong_usage_runs_nothing(self):
+        for words in (["--steps", "5:3"], ["--steps", "a"], ["--delay", "5%"], ["--duration", "5"], ["--graph", "x"],
+                      ["-o", "-"], ["-o", "out.hdcap"], ["-o", "out"], ["--python", "--no-stacks"]):
+            status, out, err = self.heddle("record", *words, "--", PATHS.child, "ready")
+            self.assertEqual((status, out), (2, ""), (words, err))
+        self.assertEqual(self.heddle("record")[0], 2)
+        self.assertEqual(self.files(), [])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", type=Path, required=True)
+    parser.add_argument("--child", type=Path, required=True)
+    parser.add_argument("--library", type=Path, required=True)
+    args, rest = parser.parse_known_args()
+    PATHS.heddle, PATHS.child, PATHS.library = args.heddle.resolve(), args.child.resolve(), args.library.resolve()
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
