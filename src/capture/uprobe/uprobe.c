@@ -33,6 +33,7 @@ struct hd_uprobe {
     atomic_bool ending;
     bool is_running;
     uprobe_stack stack;
+    uprobe_cfi_cache *cache; /* NULL: there was no memory for it */
     uint8_t record[UPROBE_RECORD_BYTES];
 };
 
@@ -137,7 +138,7 @@ static void sample(hd_uprobe *t, const uprobe_call *call, uprobe_hit *hit)
         uprobe_unwind_chain(&t->stack, process, call->thread, &hit->frame, &hit->stack, hit->chain, hit->chain_count);
     } else {
         uprobe_frame frame = hit->frame;
-        uprobe_unwind(&t->stack, process, call->thread, &frame, &hit->stack);
+        uprobe_unwind(&t->stack, t->cache, process, call->thread, &frame, &hit->stack);
     }
     t->stats.cut += t->stack.end == UPROBE_END_CUT;
     t->stats.broken += t->stack.end == UPROBE_END_BROKEN;
@@ -322,6 +323,7 @@ static hd_status start(hd_uprobe *t, int pid, hd_error *err)
     HD_TRY(check_options(&t->options, err));
     HD_TRY(uprobe_perf_open(&t->perf, pid, &t->options, err));
     HD_TRY(uprobe_writer_open(&t->writer, t->plan, &t->options, err));
+    t->cache = uprobe_cfi_cache_new();
     if (!uprobe_spaces_begin(&t->spaces, (uint32_t)pid)) return HD_NOMEM(err);
     for (uint32_t i = 0; i < t->plan->count; i++) HD_TRY(uprobe_perf_probe(&t->perf, &t->plan->targets[i], i, err));
     return start_thread(t, err);
@@ -333,6 +335,7 @@ static void close_all(hd_uprobe *t)
     uprobe_writer_abort(&t->writer);
     for (uint32_t i = 0; i < t->spaces.module_count; i++) uprobe_module_symbols_free(t->spaces.modules[i]);
     uprobe_spaces_deinit(&t->spaces);
+    uprobe_cfi_cache_free(t->cache);
 }
 
 hd_status hd_uprobe_start(hd_uprobe **out, hd_uprobe_plan *plan, int pid, const hd_uprobe_options *options,
