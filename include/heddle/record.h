@@ -74,16 +74,6 @@ typedef struct hd_record_options {
 } hd_record_options;
 
 /* Zero-initialise it; free it with hd_record_result_deinit. Strings belong to it. */
-enum { HD_RECORD_PROBLEMS = 16 };
-
-/* What a process could not capture and why, and how to get it: a sentence or two, of `problems` in its heddle.capture.
- */
-typedef struct hd_record_problem {
-    char code[48]; /* of the row in the ledger that counts it */
-    char text[512];
-    size_t processes; /* that say it; the text is the first one's */
-} hd_record_problem;
-
 typedef struct hd_record_result {
     /* the command */
     bool started;
@@ -106,11 +96,9 @@ typedef struct hd_record_result {
     /* what it cost: sums of what each process measured (`heddle.capture`) */
     size_t measured; /* processes that did */
     uint64_t callbacks;
-    int64_t callback_ns, helper_ns;                 /* in the program's threads; CPU time of the library's own */
-    hd_record_problem problems[HD_RECORD_PROBLEMS]; /* one of each code */
-    size_t problem_count;
-    hd_convert_report convert; /* steps and ledger */
-    void *memory;              /* internal */
+    int64_t callback_ns, helper_ns; /* in the program's threads; CPU time of the library's own */
+    hd_convert_report convert;      /* steps and ledger */
+    void *memory;                   /* internal */
 } hd_record_result;
 
 void hd_record_result_deinit(hd_record_result *result);

@@ -49,18 +49,6 @@ static void say_ledger(cli_printer *p, const hd_record_result *r, bool repairs)
                 r->unreadable);
 }
 
-/* What could not be captured, and what to do about it. */
-static void say_problems(cli_printer *p, const hd_record_result *r)
-{
-    for (size_t i = 0; i < r->problem_count; i++) {
-        const hd_record_problem *problem = &r->problems[i];
-        cli_say(p, "heddle: ");
-        cli_say_name(p, problem->text);
-        if (problem->processes > 1) cli_say(p, " (in %zu processes)", problem->processes);
-        cli_say(p, "\n");
-    }
-}
-
 /* "0.24 %" of a time; "" if that is unknown. */
 static const char *share(char out[32], int64_t part, int64_t whole, const char *of)
 {
@@ -88,7 +76,6 @@ static void say_text(cli_printer *p, const hd_record_result *r)
     bool quiet = p->run->global.quiet;
     if (!quiet) say_contents(p, r);
     say_ledger(p, r, !quiet);
-    say_problems(p, r);
     if (!quiet) say_cost(p, r);
     if (!quiet && r->parts_kept) {
         cli_say(p, "heddle: the captures of the processes are in ");
@@ -114,21 +101,6 @@ static hd_status ledger_table(hd_table **out, const hd_record_result *r, hd_erro
         hd_table_add_text(b, row->code);
         hd_table_add_text(b, levels[row->level]);
         hd_table_add_count(b, row->count);
-    }
-    return hd_table_finish(out, b, err);
-}
-
-static hd_status problem_table(hd_table **out, const hd_record_result *r, hd_error *err)
-{
-    hd_table_builder *b;
-    if (hd_table_builder_new(&b, "problems", err) != HD_OK) return err->status;
-    hd_table_add_column(b, "code", HD_VALUE_STRING);
-    hd_table_add_column(b, "message", HD_VALUE_STRING);
-    hd_table_add_column(b, "processes", HD_VALUE_COUNT);
-    for (size_t i = 0; i < r->problem_count; i++) {
-        hd_table_add_text(b, r->problems[i].code);
-        hd_table_add_text(b, r->problems[i].text);
-        hd_table_add_count(b, r->problems[i].processes);
     }
     return hd_table_finish(out, b, err);
 }
@@ -165,7 +137,6 @@ static void say_json(cli_printer *p, const hd_record_result *r)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         cli_say(p, ",\n  \"%s\": %" PRIu64, numbers[i].key, numbers[i].value);
     if (r->started) cli_say(p, ",\n  \"exit_status\": %d", r->exit_status);
-    cli_say_table_json(p, "problems", problem_table(&table, r, &p->run->err), &table);
     cli_say_table_json(p, "ledger", ledger_table(&table, r, &p->run->err), &table);
     cli_say(p, "\n}\n");
 }

@@ -1,5 +1,4 @@
 /* record_count.c - what a process did on the GPU, and what watching it cost */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,46 +58,6 @@ static int64_t number_of(const char *object, const char *key)
     return number.exact && number.scale == 0 && number.mantissa < INT64_MAX / 4096 ? (int64_t)number.mantissa : 0;
 }
 
-/* The text of a key of an object, cut to fit. */
-static bool text_of(char *out, size_t capacity, const char *object, const char *key)
-{
-    const char *value;
-    char decoded[2048];
-    size_t size;
-    hd_json_text text;
-    if (!hd_json_find(&value, &size, object, key) || *value != '"' || !hd_json_string(&text, value + 1)) return false;
-    if (text.size > sizeof decoded || !hd_json_decode(decoded, &size, &text)) return false;
-    snprintf(out, capacity, "%.*s", (int)size, decoded);
-    return true;
-}
-
-static void add_problem(hd_record_result *result, const char *object)
-{
-    hd_record_problem problem = {.processes = 1};
-    if (!text_of(problem.code, sizeof problem.code, object, "code")) return;
-    if (!text_of(problem.text, sizeof problem.text, object, "message")) return;
-    for (size_t i = 0; i < result->problem_count; i++) {
-        if (strcmp(result->problems[i].code, problem.code) != 0) continue;
-        result->problems[i].processes++;
-        return;
-    }
-    if (result->problem_count < HD_RECORD_PROBLEMS) result->problems[result->problem_count++] = problem;
-}
-
-/* [{"code": "cuda.no-cupti", "message": "…"}, …]; the whole is valid JSON. */
-static void add_problems(hd_record_result *result, const char *capture)
-{
-    const char *p;
-    size_t size;
-    if (!hd_json_find(&p, &size, capture, "problems") || *p != '[') return;
-    p = hd_json_skip_space(p + 1);
-    while (*p == '{') {
-        add_problem(result, p);
-        p = hd_json_skip_space(hd_json_skip_value(p));
-        if (*p == ',') p = hd_json_skip_space(p + 1);
-    }
-}
-
 /* {"tracer": "cuda", "callbacks": N, "callbackNs": ns, "helperCpuNs": ns, …} */
 static hd_status add_cost(hd_record_result *result, const hd_trace *trace, hd_error *err)
 {
@@ -112,7 +71,6 @@ static hd_status add_cost(hd_record_result *result, const hd_trace *trace, hd_er
         result->callbacks += (uint64_t)number_of(text, "callbacks");
         result->callback_ns += number_of(text, "callbackNs");
         result->helper_ns += number_of(text, "helperCpuNs");
-        add_problems(result, text);
     }
     free(text);
     return HD_OK;
