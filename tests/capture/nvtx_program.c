@@ -8,6 +8,7 @@
 #include "capture/nvtx_side.h"
 #endif
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -237,6 +238,33 @@ static void until_told(void)
     nvtxRangePop();
 }
 
+/* As daemons do; then the numbers are the program's own again. */
+static int without_descriptors(void)
+{
+    int fds[8];
+    nvtxMarkA("before");
+    for (int fd = 3; fd < 256; fd++) close(fd);
+    for (int i = 0; i < 8; i++) fds[i] = open("/dev/null", O_WRONLY);
+    until_told();
+    for (int i = 0; i < 8; i++) {
+        if (fds[i] != 3 + i || close(fds[i]) != 0) return 1;
+    }
+    return 0;
+}
+
+static int child_until_told(void)
+{
+    int status = 1;
+    nvtxMarkA("parent");
+    pid_t child = fork();
+    if (child == 0) {
+        until_told();
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    return status;
+}
+
 static int children(void)
 {
     nvtxRangePushA("parent");
@@ -297,6 +325,8 @@ int main(int argc, char **argv)
     if (strcmp(what, "own_handler_first") == 0) return own_handler(true);
     if (strcmp(what, "own_handler_later") == 0) return own_handler(false);
     if (strcmp(what, "until_told") == 0) until_told();
+    if (strcmp(what, "without_descriptors") == 0) return without_descriptors();
+    if (strcmp(what, "child_until_told") == 0) return child_until_told();
     if (strcmp(what, "children") == 0) return children();
     if (strcmp(what, "threads") == 0) many_threads(count);
     if (strcmp(what, "deep") == 0) deep(count);

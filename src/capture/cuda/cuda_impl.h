@@ -151,7 +151,7 @@ void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data
 void cuda_graph_on_node(cuda_tracer *tracer, uint32_t id, const void *data);
 uint64_t cuda_graph_lost(void); /* nodes whose clones will have no stack */
 
-/* ---- what window.c has, and inject.c calls if it is there ----------------------------------------------------- */
+/* ---- what window.c has, and inject.c calls ------------------------------------------------ */
 
 /* An allocation or a release that CUPTI told of (option memory): also while the capture is closed, so that what is live
  * is known when it opens. */
@@ -166,12 +166,12 @@ typedef struct cuda_memory {
 } cuda_memory;
 
 /* At the end of cuda_tracer_begin: is_open is false if an option says that the capture starts closed. */
-void cuda_window_start(cuda_tracer *tracer) __attribute__((weak, visibility("hidden")));
+void cuda_window_start(cuda_tracer *tracer);
 
 /* By the tracer's thread, for each record, before it is emitted (which happens if the capture is open). */
-void cuda_window_memory(cuda_tracer *tracer, const cuda_memory *memory) __attribute__((weak, visibility("hidden")));
+void cuda_window_memory(cuda_tracer *tracer, const cuda_memory *memory);
 
 /* Before the session stops. */
-void cuda_window_end(cuda_tracer *tracer) __attribute__((weak, visibility("hidden")));
+void cuda_window_end(cuda_tracer *tracer);
 
 #endif

@@ -83,7 +83,7 @@ static void begin(void)
     atomic_store(&t->is_open, is_open);
     pthread_atfork(NULL, NULL, in_child);
     tell_options(t);
-    if (cuda_window_start) cuda_window_start(t);
+    cuda_window_start(t);
     cuda_describe(t);
     atexit(end);
 }
@@ -100,7 +100,7 @@ static void end(void)
 {
     cuda_tracer *t = &cuda_the_tracer;
     int running = CUDA_RUNNING;
-    if (cuda_window_end) cuda_window_end(t);
+    cuda_window_end(t);
     if (atomic_load(&t->state) == CUDA_RUNNING && t->has_activity) t->cupti->ActivityFlushAll(CUPTI_FLUSH_FORCED);
     cuda_buffers_close(&t->buffers);
     atomic_compare_exchange_strong(&t->state, &running, CUDA_ENDED);
