@@ -76,7 +76,10 @@ typedef enum hd_uprobe_stacks {
     HD_UPROBE_NONE,   /* calls without stacks */
 } hd_uprobe_stacks;
 
-enum { HD_UPROBE_STACK_BYTES = 16384, HD_UPROBE_RING_BYTES = 8 << 20 };
+enum {
+    HD_UPROBE_STACK_BYTES = 16384,
+    HD_UPROBE_RINGS_BYTES = 256 << 20, /* of all CPUs together, each having from 2 to 32 MiB */
+};
 
 /* Zero-initialised is the default; one of capture and folded is needed. */
 typedef struct hd_uprobe_options {
@@ -85,7 +88,7 @@ typedef struct hd_uprobe_options {
     hd_uprobe_stacks stacks;
     bool returns;         /* probe the returns as well: calls become slices */
     uint32_t stack_bytes; /* of each stack that is looked at, 512 to 61440, in eights; 0: HD_UPROBE_STACK_BYTES */
-    uint32_t ring_bytes;  /* for each CPU, made a power of two of pages; 0: HD_UPROBE_RING_BYTES */
+    uint32_t ring_bytes;  /* for each CPU, made a power of two of pages; 0: its part of HD_UPROBE_RINGS_BYTES */
 } hd_uprobe_options;
 
 /* hits = calls + foreign; calls = samples + nested + (without stacks) bare. */

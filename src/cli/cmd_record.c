@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/record_out.h"
+#include "cli/record_uprobe.h"
 #include "cli/times.h"
 
 enum { GRAPH_NODE, GRAPH_WHOLE };
@@ -16,6 +17,17 @@ struct record_options {
     bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict;
     int graph, policy, wait;
     uint64_t memory_limit, threads;
+    cli_texts uprobes;
+    const char *folded;
+    bool uprobe_returns;
+    int uprobe_stacks;
+    uint64_t uprobe_stack_bytes;
+};
+
+/* What the callbacks of a recording get. */
+struct record_user {
+    cli_run *run;
+    record_uprobe uprobe;
 };
 
 /* ---- options ---------------------------------------------------------------------------------------------- */
@@ -79,12 +91,39 @@ static int fill_options(cli_run *run, hd_record_options *out)
 
 static void say(void *user, const char *message)
 {
-    cli_run *run = user;
-    cli_printer p = {.run = run, .to_stderr = true};
+    const struct record_user *u = user;
+    cli_printer p = {.run = u->run, .to_stderr = true};
     cli_say(&p, "heddle: ");
     cli_say_name(&p, message);
     cli_say(&p, "\n");
     fflush(stderr);
+}
+
+static hd_status attach(void *user, int pid, const char *parts, hd_error *err)
+{
+    struct record_user *u = user;
+    return record_uprobe_attach(&u->uprobe, pid, parts, err);
+}
+
+static hd_status detach(void *user, hd_error *err)
+{
+    struct record_user *u = user;
+    return record_uprobe_detach(&u->uprobe, err);
+}
+
+static int plan_uprobes(struct record_user *user, hd_record_options *options)
+{
+    const struct record_options *o = user->run->options;
+    hd_uprobe_options uprobe = {.folded = o->folded,
+                                .stacks = o->no_stacks ? HD_UPROBE_NONE : (hd_uprobe_stacks)o->uprobe_stacks,
+                                .returns = o->uprobe_returns,
+                                .stack_bytes = (uint32_t)o->uprobe_stack_bytes};
+    int status = record_uprobe_plan(&user->uprobe, user->run, &o->uprobes, &uprobe, o->strict);
+    if (status != CLI_OK || !user->uprobe.plan) return status;
+    options->attach = attach;
+    options->detach = detach;
+    options->no_cuda = !o->library;
+    return CLI_OK;
 }
 
 /* The command's, unless that is 0 and there is no trace although there should be one. */
@@ -101,14 +140,14 @@ static int run_command(cli_run *run, hd_record_options *options)
 {
     hd_record_result result = {0};
     cli_progress progress;
+    struct record_user *user = options->user;
     cli_progress_init_later(&progress, run, "reading");
-    options->say = say;
-    options->user = run;
     options->progress = cli_progress_update;
     options->progress_user = &progress;
     hd_status status = hd_record_run(&result, run->operands, options, &run->err);
     cli_progress_deinit(&progress);
     if (result.written) record_print(run, &result);
+    record_uprobe_print(&user->uprobe, run);
     int exit = exit_status(run, &result, status);
     hd_record_result_deinit(&result);
     return exit;
@@ -127,14 +166,19 @@ static int recover(cli_run *run, const hd_record_options *options, const char *f
 static int run(cli_run *run)
 {
     const struct record_options *o = run->options;
+    struct record_user user = {.run = run};
     hd_record_options options;
     int status = fill_options(run, &options);
     if (status != CLI_OK) return status;
     options.say = say;
-    options.user = run;
+    options.user = &user;
     if (o->recover) return recover(run, &options, o->recover);
-    if (run->operand_count == 0) return cli_usage_error(run, "record needs a command: heddle record -- COMMAND...");
-    return run_command(run, &options);
+    status = plan_uprobes(&user, &options);
+    if (status == CLI_OK && run->operand_count == 0)
+        status = cli_usage_error(run, "record needs a command: heddle record -- COMMAND...");
+    if (status == CLI_OK) status = run_command(run, &options);
+    record_uprobe_deinit(&user.uprobe);
+    return status;
 }
 
 #define FIELD(name) .field = offsetof(struct record_options, name)
@@ -142,6 +186,7 @@ static int run(cli_run *run)
 static const char *const graph_choices[] = {"node", "whole", NULL};
 static const char *const policy_choices[] = {"newest", "oldest", "block", NULL};
 static const char *const wait_choices[] = {"command", "all", NULL};
+static const char *const uprobe_stacks_choices[] = {"unwind", "frames", "none", NULL}; /* as hd_uprobe_stacks */
 static const struct record_options defaults = {0};
 
 static const cli_option options[] = {
@@ -211,6 +256,34 @@ static const cli_option options[] = {
      .value = "FILE",
      FIELD(library),
      .help = "libheddle-cuda.so; else $HEDDLE_CUDA_LIBRARY, or what lies beside heddle or in ../lib/heddle"},
+    {.name = "uprobe",
+     .kind = CLI_TEXTS,
+     .value = "LIB:SYMBOL",
+     FIELD(uprobes),
+     .help = "capture calls of this function (with * ?) by the system's kernel, without CUPTI; or cuda, or hip: all of "
+             "them that start GPU work. Repeat for more. libheddle-cuda.so is left out unless --library names it"},
+    {.name = "uprobe-stacks",
+     .kind = CLI_CHOICE,
+     .value = "HOW",
+     .choices = uprobe_stacks_choices,
+     FIELD(uprobe_stacks),
+     .help = "their stacks by unwind tables, by frame pointers alone, or none"},
+    {.name = "uprobe-stack-bytes",
+     .kind = CLI_COUNT,
+     .value = "BYTES",
+     .min = 512,
+     .max = 61440,
+     FIELD(uprobe_stack_bytes),
+     .help = "how much of a stack is looked at, a multiple of 8; else 16384"},
+    {.name = "uprobe-return",
+     .kind = CLI_FLAG,
+     FIELD(uprobe_returns),
+     .help = "their returns as well: how long they take"},
+    {.name = "folded",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(folded),
+     .help = "their stacks as extended folded text besides"},
     {.name = "memory-limit",
      .kind = CLI_COUNT,
      .value = "BYTES",
@@ -253,6 +326,7 @@ const cli_command cmd_record = {
             {"heddle record -o train.heddle -- python train.py", "a training run"},
             {"heddle record --steps 10:12 --python torchrun --nproc-per-node 8 train.py", "three steps of all ranks"},
             {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
+            {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
             {"heddle record --recover train.heddle.parts", "after a crash of the machine"},
             {0},
         },

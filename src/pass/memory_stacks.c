@@ -57,7 +57,8 @@ static hd_status take_own(memory_find *find, hd_error *err)
         fine = map[node] != HD_NONE;
     }
     for (size_t i = 0; i < m->event_count && fine; i++)
-        if (find->places[i].own < count) m->events[i].node = map[find->places[i].own];
+        if (find->places[i].own != HD_STACK_NONE && find->places[i].own < count)
+            m->events[i].node = map[find->places[i].own];
     hd_large_free(map);
     free(name_map);
     return fine ? HD_OK : HD_NOMEM(err);

@@ -196,7 +196,7 @@ static void cells_place(hd_table_builder *b, const hd_memory *m, const live_row 
 {
     if (row->note) {
         hd_table_add_text(b, row->note);
-        hd_table_add_null(b);
+        hd_table_add_text(b, row->note);
         return;
     }
     cell_where(b, m->stacks, row->node, text);
@@ -255,7 +255,7 @@ static void cells_others(hd_table_builder *b, const live_rows *rows, uint64_t fr
     if (!at_peak) hd_table_add_null(b);
     snprintf(text, sizeof text, "[%llu more]", (unsigned long long)(rows->count - from));
     hd_table_add_text(b, text);
-    hd_table_add_null(b);
+    hd_table_add_text(b, text);
 }
 
 static const report_column peak_columns[] = {{"process", HD_VALUE_STRING},  {"device", HD_VALUE_STRING},

@@ -1,4 +1,5 @@
 /* symbolize_answers.c - names as they are shown */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,21 @@ uint32_t sym_answers_plain(sym_answers *answers, const char *text, size_t size)
     return hd_strings_intern(&answers->texts, cleaned, clean(cleaned, text, size));
 }
 
+bool sym_is_python(const char *name, size_t size)
+{
+    const char *colon = size > 6 && memcmp(name, "py::", 4) == 0 ? memchr(name + 4, ':', size - 4) : NULL;
+    return colon && colon > name + 4 && colon + 1 < name + size;
+}
+
+static uint32_t python_text(sym_answers *answers, const char *name, size_t size)
+{
+    char text[NAME_BYTES + 8];
+    const char *function = name + 4, *colon = memchr(function, ':', size - 4);
+    int of_function = (int)(colon - function), of_file = (int)(size - 5) - of_function;
+    int made = snprintf(text, sizeof text, "%.*s (%.*s)", of_function, function, of_file, colon + 1);
+    return sym_answers_plain(answers, text, (size_t)made);
+}
+
 uint32_t sym_answers_text(sym_answers *answers, const char *name, size_t size)
 {
     char text[NAME_BYTES];
@@ -60,22 +76,6 @@ uint32_t sym_answers_text(sym_answers *answers, const char *name, size_t size)
     size_t made =
         size > 2 && size < NAME_BYTES && name[0] == '_' ? hd_demangle(text, sizeof text, &cut, name, size) : 0;
     if (made) return sym_answers_plain(answers, text, made);
-    made = size < NAME_BYTES - 3 ? sym_python_name(text, name, size) : 0;
-    return made ? sym_answers_plain(answers, text, made) : sym_answers_plain(answers, name, size);
-}
-
-size_t sym_python_name(char *out, const char *name, size_t size)
-{
-    if (size < 6 || memcmp(name, "py::", 4) != 0) return 0;
-    const char *function = name + 4, *colon = memchr(function, ':', size - 4);
-    if (!colon || colon == function || colon + 1 == name + size) return 0;
-    size_t of_function = (size_t)(colon - function), of_file = size - 4 - of_function - 1, at = 0;
-    memcpy(out, function, of_function);
-    at = of_function;
-    out[at++] = ' ';
-    out[at++] = '(';
-    memcpy(out + at, colon + 1, of_file);
-    at += of_file;
-    out[at++] = ')';
-    return at;
+    if (size < NAME_BYTES && sym_is_python(name, size)) return python_text(answers, name, size);
+    return sym_answers_plain(answers, name, size);
 }

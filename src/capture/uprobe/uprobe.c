@@ -292,7 +292,6 @@ static void *run(void *tracer)
 static hd_status check_options(hd_uprobe_options *options, hd_error *err)
 {
     if (!options->stack_bytes) options->stack_bytes = HD_UPROBE_STACK_BYTES;
-    if (!options->ring_bytes) options->ring_bytes = HD_UPROBE_RING_BYTES;
     if (!options->capture && !options->folded)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "uprobes have no file to write to");
     if (options->folded && options->stacks == HD_UPROBE_NONE)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,8 +19,16 @@
 #define PMU "/sys/bus/event_source/devices/uprobe/type"
 enum { SIDE_BYTES = 512 << 10, FRAMES_STACK_BYTES = 64 };
 
+/* Each function takes a descriptor for each CPU: more than the 1024 that most processes begin with. */
 static int open_event(const struct perf_event_attr *attr, int pid, int cpu)
 {
+    struct rlimit limit;
+    int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd >= 0 || errno != EMFILE) return fd;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -98,7 +107,7 @@ static hd_status map_ring(uprobe_perf *perf, uprobe_ring *ring, uint32_t bytes, 
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     ring->bytes = page;
-    while (ring->bytes < bytes) ring->bytes *= 2;
+    while (ring->bytes * 2 <= bytes) ring->bytes *= 2;
     for (;; ring->bytes /= 2) {
         ring->map_bytes = page + ring->bytes;
         ring->map = mmap(NULL, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
@@ -158,10 +167,17 @@ static hd_status find_cpus(uprobe_perf *perf, hd_error *err)
     return HD_OK;
 }
 
+static uint32_t ring_share(uint32_t cpus)
+{
+    uint32_t least = 2 << 20, most = 32 << 20, share = HD_UPROBE_RINGS_BYTES / (cpus ? cpus : 1);
+    return share < least ? least : share > most ? most : share;
+}
+
 static hd_status open_all(uprobe_perf *perf, int pid, hd_error *err)
 {
     HD_TRY(uprobe_perf_type(&perf->type, err));
     HD_TRY(find_cpus(perf, err));
+    if (!perf->options.ring_bytes) perf->options.ring_bytes = ring_share(perf->cpu_count);
     for (uint32_t i = 0; i < perf->cpu_count; i++) HD_TRY(open_rings(perf, i, pid, err));
     return HD_OK;
 }

@@ -129,12 +129,12 @@ static void tell(uprobe_writer *writer, const hd_uprobe_stats *stats, uint64_t s
     note(writer, "uprobe.found-late", HD_SESSION_NOTE, stats->late);
     note(writer, "uprobe.other-programs", HD_SESSION_NOTE, stats->foreign);
     snprintf(json, sizeof json,
-             "{\"tracer\":\"uprobe\",\"functions\":%u,\"calls\":%llu,\"samples\":%llu,\"lost\":%llu,"
+             "{\"functions\":%u,\"calls\":%llu,\"samples\":%llu,\"lost\":%llu,"
              "\"processes\":%llu,\"threads\":%llu,\"helperCpuNs\":%lld}",
              stats->targets, (unsigned long long)stats->calls, (unsigned long long)stats->samples,
              (unsigned long long)stats->lost, (unsigned long long)stats->processes, (unsigned long long)stats->threads,
              (long long)stats->helper_ns);
-    hd_session_metadata(writer->session, "heddle.capture", json);
+    hd_session_metadata(writer->session, "heddle.uprobe", json);
 }
 
 hd_status uprobe_writer_finish(uprobe_writer *writer, const hd_uprobe_stats *stats, uint64_t side_lost, hd_error *err)
