@@ -482,6 +482,75 @@ def test_killed_what_was_made_a_second_before_is_there(place):
         check(len(made) > 500 and max(missing, default=0) < 1e9, "missing, though made", max(missing, default=0), "ns before")
 
 
+# ---- NVTX, and by `heddle record` ------------------------------------------------------------------------------------
+
+def ranges_of(trace):
+    """Ranges of NVTX, which begin and end: {name: (start, end)}."""
+    out, open_ = {}, collections.defaultdict(list)
+    for event in trace.events:
+        if event.get("ph") == "B":
+            open_[event["tid"]].append((event["name"], ns(event["ts"])))
+        elif event.get("ph") == "E":
+            name, start = open_[event["tid"]].pop()
+            out[name] = (start, ns(event["ts"]))
+    check(not any(open_.values()), "open", dict(open_))
+    return out
+
+
+def test_ranges_of_nvtx_lie_around_their_calls(place):
+    run = place.run_both("launch:1", "push:outer", "launch:5", "push:inner", "launch:3", "pop", "pop", "launch:2", "sync")
+    trace = run.trace()
+    ranges = ranges_of(trace)
+    calls = [ns(e["ts"]) for e in trace.of("cuda_driver") if e["name"] == "cuLaunchKernel"]
+    check(set(ranges) == {"outer", "inner"} and len(calls) == 11, ranges, len(calls))
+    inside = {name: sum(start <= c < end for c in calls) for name, (start, end) in ranges.items()}
+    check(inside == {"outer": 8, "inner": 3}, inside)
+
+
+def times_of(events):
+    return collections.Counter((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])) for e in events)
+
+
+def test_recorded_with_children_everything_is_in_one_trace(place):
+    words = ["launch:40", "fork:print=child", "exec:runtime=30+graph=2:2+sync".replace("2:2", "2=2"), "threads:3:20",
+             "copy:2", "sync", "exit:5"]
+    alone = place.run(*words, inject=False)
+    run, trace = place.record(*words)
+    check((run.status, run.stdout) == (alone.status, alone.stdout), run.status, run.stdout, alone.stdout)
+    rows = [r for r in run.truth() if r.get("kind") == "kernel"]
+    check(times_of(trace.of("kernel")) == collections.Counter((r["start"], r["end"]) for r in rows), "kernels")
+    check(len(rows) == 40 + 30 + 4 + 60 and len({r["pid"] for r in rows}) == 2, len(rows))
+    check(f"{len(rows)} kernels" in run.stderr and "overhead" in run.stderr, run.stderr)
+    check(not os.path.exists(trace.path + ".parts"), "the parts are still there")
+
+
+def test_recorded_and_killed_the_trace_is_there(place):
+    run, trace = place.record("launch:300", "sync", "sleep:400", "abort")
+    check(run.status == 128 + signal.SIGABRT, run.status)
+    rows = [r for r in run.truth() if r.get("kind") == "kernel"]
+    check(times_of(trace.of("kernel")) == collections.Counter((r["start"], r["end"]) for r in rows), len(rows))
+
+
+def test_recorded_what_is_missing_is_said_once(place):
+    for script, words in (("subscriber-taken\n", "being profiled by another tool"), ("version 12\n", "older than CUDA"),
+                          ("fail cuptiActivityRegisterCallbacks 35\n", "records nothing"),
+                          ("drop-every 5\n", "lost: cuda.dropped 10")):
+        run, _ = place.record("launch:50", "exec:launch=2+sync", "sync", script=script)
+        said = [line for line in run.stderr.splitlines() if words in line]
+        check(run.status == 0 and len(said) == 1, script, run.stderr)
+
+
+def test_recorded_steps_are_those_asked_for(place):
+    words = []
+    for step in range(6):
+        words += [f"push:ProfilerStep#{step}", "launch:10", "sync", "pop"]
+    run, trace = place.record(*words, options=["--steps", "2:3"])
+    made = {e["args"]["correlation"] for e in trace.of("kernel")}
+    check(len(made) == 20, len(made))
+    names = set(ranges_of(trace))
+    check({"ProfilerStep#2", "ProfilerStep#3"} <= names and "ProfilerStep#5" not in names, names)
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("app", "library", "heddle"):
