@@ -300,11 +300,25 @@ def test_another_subscriber_keeps_its_buffers_and_is_told(place):
 
 
 def test_no_cupti_is_told_and_the_program_runs(place):
-    run = place.run_both("launch:10", "sync", env={"HEDDLE_CUPTI": os.path.join(place.root, "nothing.so")})
+    # The double's driver without its CUPTI. Where CUDA is installed, the real CUPTI is found, and refuses.
+    folder = place.folder()
+    for name in ("libcuda.so.1", "libcudart.so.13"):
+        os.symlink(os.path.join(place.fake, name), os.path.join(folder, name))
+    run = place.run_both("launch:10", "sync", env={"LD_LIBRARY_PATH": folder, "HEDDLE_CUPTI": None})
     trace = run.trace()
-    codes = [p["code"] for p in trace.capture["problems"]]
-    # Where the loader finds the double, that is used.
-    check(codes in (["cuda.no-cupti"], ["cuda.other-cupti"]) or found(trace), codes)
+    codes = {p["code"]: p["message"] for p in trace.capture["problems"]}
+    check(list(codes) == ["cuda.no-cupti"] and "HEDDLE_CUPTI=" in codes["cuda.no-cupti"], codes)
+    check(not found(trace) and trace.losses["cuda.no-cupti"] == 1, dict(trace.losses))
+
+
+def test_a_tracer_that_falls_behind_refuses_buffers_and_counts(place):
+    run = place.run_both("launch:400", "sync", "launch:400", "sync", "launch:400", "sync",
+                         script="buffer-records 2\nslow cuptiActivityGetNextRecord 400\n")
+    trace, truth = run.trace(), run.truth()
+    check_same(trace, truth)
+    refused = sum(r.get("fate") == "refused" for r in truth)
+    check(refused > 0 and trace.ledger["cuda.dropped"] == refused, refused, dict(trace.ledger))
+    check(trace.ledger["cuda.no-buffer"] > 0, dict(trace.ledger))
 
 
 FUNCTIONS = ["cuptiGetVersion", "cuptiSubscribe", "cuptiEnableCallback", "cuptiActivityRegisterCallbacks",
