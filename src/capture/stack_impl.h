@@ -55,6 +55,7 @@ typedef struct stack_row {
     stack_fp fp;
     bool ra_in_register;          /* aarch64: the link register still has it */
     int32_t cfa_offset;           /* from SP or FP; AT: of the place it is loaded from */
+    int32_t cfa_after;            /* added to what was loaded */
     int32_t fp_offset, ra_offset; /* of their places; from the CFA, or from FP */
 } stack_row;
 
@@ -69,8 +70,72 @@ STACK_HIDDEN bool stack_cfi_row(stack_row *out, const stack_tables *tables, uint
 /* The same from the description of one function. */
 STACK_HIDDEN bool stack_cfi_row_of(stack_row *out, const uint8_t *fde, const stack_tables *tables, uint64_t pc);
 
-/* The row of `pc`, worked out unless it is known. `learned` is set if it was not. */
-STACK_HIDDEN stack_row stack_row_of(uint64_t pc, bool *learned);
+/* Rows that are known: words, each what tells its address from others of its set, then the row in STACK_ROW_BITS. See
+ * stack_rows.c. */
+enum {
+    STACK_SET_BITS = 14,
+    STACK_WAYS = 4,
+    STACK_TAG_BITS = 48 - STACK_SET_BITS,
+    STACK_ROW_BITS = 64 - STACK_TAG_BITS
+};
+typedef struct stack_table {
+    _Alignas(64) atomic_uint_least64_t words[1 << STACK_SET_BITS][STACK_WAYS];
+    atomic_uint generation;
+} stack_table;
+extern stack_table stack_rows STACK_HIDDEN;
+
+static inline uint64_t stack_hash(uint64_t pc)
+{
+    return pc * UINT64_C(0x9e3779b97f4b) << (64 - 48) >> (64 - 48);
+}
+
+/* The row of `pc` in bits, 0: not known. */
+static inline uint64_t stack_row_bits(uint64_t pc)
+{
+    uint64_t hash = stack_hash(pc), tag = hash & ((UINT64_C(1) << STACK_TAG_BITS) - 1);
+    atomic_uint_least64_t *set = stack_rows.words[hash >> STACK_TAG_BITS];
+    for (int way = 0; way < STACK_WAYS; way++) {
+        uint64_t word = atomic_load_explicit(&set[way], memory_order_relaxed);
+        if (__builtin_expect(word >> STACK_ROW_BITS == tag, 1) && pc >> 48 == 0)
+            return word & ((UINT64_C(1) << STACK_ROW_BITS) - 1);
+    }
+    return 0;
+}
+
+/* From the lowest bit: kind 3, frame pointer's offset 7 and CFA's 14 in units of 8 bytes, return address in register 1,
+ * frame pointer 2, CFA 2. */
+enum { STACK_FP_AT = 3, STACK_FP_BITS = 7, STACK_CFA_AT = 10, STACK_CFA_BITS = 14, STACK_OFFSET_UNIT = 8 };
+
+static inline int32_t stack_signed_bits(uint64_t row, unsigned at, unsigned bits)
+{
+    return (int32_t)((int64_t)(row << (64 - at - bits)) >> (64 - bits)) * STACK_OFFSET_UNIT;
+}
+
+/* Where the return address is, in rows that have bits. */
+static inline int32_t stack_usual_ra(stack_fp fp, int32_t fp_offset)
+{
+#if defined(__aarch64__)
+    return fp == STACK_FP_AT_CFA ? fp_offset + 8 : -8;
+#else
+    (void)fp, (void)fp_offset;
+    return -8;
+#endif
+}
+
+static inline stack_row stack_row_of_bits(uint64_t row)
+{
+    stack_row out = {.kind = (stack_row_kind)(row & 7),
+                     .cfa = (stack_cfa)(row >> 27 & 3),
+                     .fp = (stack_fp)(row >> 25 & 3),
+                     .ra_in_register = row >> 24 & 1,
+                     .cfa_offset = stack_signed_bits(row, STACK_CFA_AT, STACK_CFA_BITS),
+                     .fp_offset = stack_signed_bits(row, STACK_FP_AT, STACK_FP_BITS)};
+    out.ra_offset = stack_usual_ra(out.fp, out.fp_offset);
+    return out;
+}
+
+/* Work the row of an unknown address out, and keep it if it has bits. */
+STACK_HIDDEN stack_row stack_row_learn(uint64_t pc);
 STACK_HIDDEN void stack_rows_forget(void);
 
 /* ---- memory --------------------------------------------------------------------------------------------- */

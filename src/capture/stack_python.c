@@ -23,18 +23,20 @@ typedef struct layout {
     uint8_t state_frame;  /* in the thread's state: the frame, or 3.11 and 3.12's _PyCFrame */
     uint8_t cframe_frame; /* in that: the frame. 0xff: there is none */
     uint8_t cframe_previous;
-    uint8_t code, previous, place, owner, is_entry;      /* in a frame. is_entry: 3.11, else 0 */
-    uint8_t first_line, file, name, lines, instructions; /* in code */
-    uint8_t ascii, compact;                              /* in a text: where its characters are */
+    uint8_t code, previous, place, owner, is_entry;                    /* in a frame. is_entry: 3.11, else 0 */
+    uint8_t first_line, file, name, lines, first_traced, instructions; /* in code */
+    uint8_t ascii, compact;                                            /* in a text: where its characters are */
 } layout;
 
 static const layout layouts[] = {
-    {56, 8, 16, 32, 48, 56, 69, 68, 72, 112, 128, 136, 184, 48, 72}, /* 3.11 */
-    {56, 0, 8, 0, 8, 56, 70, 0, 68, 112, 128, 136, 192, 40, 56},     /* 3.12 */
-    {72, 0xff, 0, 0, 8, 56, 70, 0, 68, 112, 128, 136, 200, 40, 56},  /* 3.13 */
+    {56, 8, 16, 32, 48, 56, 69, 68, 72, 112, 128, 136, 168, 184, 48, 72}, /* 3.11 */
+    {56, 0, 8, 0, 8, 56, 70, 0, 68, 112, 128, 136, 176, 192, 40, 56},     /* 3.12 */
+    {72, 0xff, 0, 0, 8, 56, 70, 0, 68, 112, 128, 136, 184, 200, 40, 56},  /* 3.13 */
 };
 enum {
     FIRST_MINOR = 11,
+    OWNED_BY_GENERATOR = 1,
+    UNIT = 2, /* bytes of an instruction */
     OWNED_BY_C = 3,
     NO_CFRAME = 0xff,
     TYPE = 8,
@@ -82,15 +84,15 @@ void stack_python_find(void)
     if (atomic_load(&python.state) != PYTHON_NONE) return;
     version = dlsym(RTLD_DEFAULT, "Py_Version"); /* from 3.11 on */
     *(void **)&version_text = dlsym(RTLD_DEFAULT, "Py_GetVersion");
-    if (!version || !version_text) return;
-    unsigned minor = *version >> 16 & 0xff;
+    if (!version_text) return;
+    unsigned minor = version ? *version >> 16 & 0xff : 0;
     *(void **)&python.this_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     *(void **)&python.line_of = dlsym(RTLD_DEFAULT, "PyCode_Addr2Line");
     *(void **)&python.is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     *(void **)&python.is_finalizing = dlsym(RTLD_DEFAULT, minor >= 13 ? "Py_IsFinalizing" : "_Py_IsFinalizing");
     python.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
     python.text_type = dlsym(RTLD_DEFAULT, "PyUnicode_Type");
-    bool is_known = *version >> 24 == 3 && minor >= FIRST_MINOR &&
+    bool is_known = version && *version >> 24 == 3 && minor >= FIRST_MINOR &&
                     minor - FIRST_MINOR < sizeof layouts / sizeof *layouts && !strstr(version_text(), "free-threading");
     bool has_all = python.this_state && python.line_of && python.is_initialized && python.is_finalizing &&
                    python.code_type && python.text_type;
@@ -225,7 +227,10 @@ static bool add(python_walk *w)
     if (!is_mapped(w, w->frame, 72)) return false;
     uint64_t code = word_at(w->frame, l->code), place = word_at(w->frame, l->place);
     if (!is_mapped(w, code, l->instructions) || word_at(code, TYPE) != (uintptr_t)python.code_type) return false;
-    if (place < code + l->instructions) return true; /* is being made */
+    /* Frames that are being made, and those that the interpreter puts between a class and its __init__. */
+    uint64_t first = code + l->instructions + UNIT * (uint64_t)half_at(code, l->first_traced);
+    if (place < code + l->instructions || (place < first && byte_at(w->frame, l->owner) != OWNED_BY_GENERATOR))
+        return true;
     uint32_t id = name_of(w->t, w->session, code, place);
     if (id) w->t->python[w->count++] = HD_SESSION_FRAME(id);
     return true;

@@ -14,65 +14,26 @@
 
 #include "capture/stack_impl.h"
 
-enum { SET_BITS = 14, WAYS = 4, TAG_BITS = 48 - SET_BITS, ROW_BITS = 64 - TAG_BITS };
+stack_table stack_rows;
 
-static struct {
-    atomic_uint_least64_t words[1 << SET_BITS][WAYS];
-    atomic_uint generation;
-} table;
+/* ---- bits ----------------------------------------------------------------------------------------------- */
 
-/* ---- packing: kind 3, CFA 2, frame pointer 2, return address 1, CFA's offset 14, frame pointer's 7 ------------ */
-
-enum { CFA_BITS = 14, FP_BITS = 7, OFFSET_UNIT = 8 };
-
-static bool pack_signed(uint64_t *out, int32_t offset, unsigned bits)
+static bool pack_signed(uint64_t *out, int32_t offset, unsigned at, unsigned bits)
 {
-    int32_t units = offset / OFFSET_UNIT, limit = 1 << (bits - 1);
-    *out = *out << bits | ((uint64_t)units & ((1u << bits) - 1));
-    return offset % OFFSET_UNIT == 0 && units >= -limit && units < limit;
-}
-
-static int32_t unpack_signed(uint64_t *row, unsigned bits)
-{
-    uint64_t units = *row & ((1u << bits) - 1);
-    *row >>= bits;
-    return (int32_t)(units << (32 - bits)) >> (32 - bits);
-}
-
-/* Where the return address is if not in a register. */
-static inline int32_t usual_ra(const stack_row *row)
-{
-#if defined(__aarch64__)
-    return row->fp == STACK_FP_AT_CFA ? row->fp_offset + 8 : -8;
-#else
-    (void)row;
-    return -8;
-#endif
+    int32_t units = offset / STACK_OFFSET_UNIT, limit = 1 << (bits - 1);
+    *out |= ((uint64_t)(int64_t)units & ((UINT64_C(1) << bits) - 1)) << at;
+    return offset % STACK_OFFSET_UNIT == 0 && units >= -limit && units < limit;
 }
 
 static bool pack(uint64_t *out, const stack_row *row)
 {
-    *out = 0;
-    if (row->kind == STACK_ROW_STEP) {
-        if (!row->ra_in_register && row->ra_offset != usual_ra(row)) return false;
-        *out = ((uint64_t)row->cfa << 2 | row->fp) << 1 | row->ra_in_register;
-        if (!pack_signed(out, row->cfa_offset, CFA_BITS) || !pack_signed(out, row->fp_offset, FP_BITS)) return false;
-    }
-    *out = *out << 3 | row->kind;
-    return true;
-}
-
-static inline stack_row unpack(uint64_t row)
-{
-    stack_row out = {.kind = row & 7};
-    row >>= 3;
-    out.fp_offset = unpack_signed(&row, FP_BITS) * OFFSET_UNIT;
-    out.cfa_offset = unpack_signed(&row, CFA_BITS) * OFFSET_UNIT;
-    out.ra_in_register = row & 1;
-    out.fp = row >> 1 & 3;
-    out.cfa = row >> 3 & 3;
-    out.ra_offset = usual_ra(&out);
-    return out;
+    *out = (uint64_t)row->kind;
+    if (row->kind != STACK_ROW_STEP) return true;
+    if (row->cfa_after || (!row->ra_in_register && row->ra_offset != stack_usual_ra(row->fp, row->fp_offset)))
+        return false;
+    *out |= (uint64_t)row->cfa << 27 | (uint64_t)row->fp << 25 | (uint64_t)row->ra_in_register << 24;
+    return pack_signed(out, row->cfa_offset, STACK_CFA_AT, STACK_CFA_BITS) &&
+           pack_signed(out, row->fp_offset, STACK_FP_AT, STACK_FP_BITS);
 }
 
 /* ---- tables by address ---------------------------------------------------------------------------------- */
@@ -132,14 +93,21 @@ static bool find_tables(stack_tables *out, uint64_t pc)
 extern const void *_Unwind_Find_FDE(void *pc, void *bases) __attribute__((weak));
 
 #if defined(__x86_64__)
-/* Whether the instruction before `at` may be a call. */
-static bool is_after_call(const uint8_t *at)
+/* Whether the instruction before `at` may be a call. `before` bytes there may be read. */
+static bool is_after_call(const uint8_t *at, int before)
 {
-    if (at[-5] == 0xe8) return true;
-    for (int size = 2; size <= 7; size++) { /* ff /2 with its operand */
+    if (before >= 5 && at[-5] == 0xe8) return true;
+    for (int size = 2; size <= 7 && size <= before; size++) { /* ff /2 with its operand */
         if (at[-size] == 0xff && (at[-size + 1] & 0x38) == 0x10) return true;
     }
     return false;
+}
+
+/* The frame pointer is saved right below the return address. */
+static stack_row by_frame(stack_cfa cfa)
+{
+    return (stack_row){
+        .kind = STACK_ROW_STEP, .cfa = cfa, .fp = STACK_FP_AT_CFA, .cfa_offset = 16, .fp_offset = -16, .ra_offset = -8};
 }
 
 /* What the code after a call does tells how its frame is made: the trampolines that CPython makes for perf, and the one
@@ -153,11 +121,11 @@ static bool row_of_code(stack_row *out, const uint8_t *at)
         return true;
     }
     if (at[0] == 0x5d && at[1] == 0xc3) { /* pop %rbp; ret */
-        *out = (stack_row){STACK_ROW_STEP, STACK_CFA_SP, STACK_FP_AT_CFA, false, 16, -16, -8};
+        *out = by_frame(STACK_CFA_SP);
         return true;
     }
     if (at[0] == 0xc9 && at[1] == 0xc3) { /* leave; ret */
-        *out = (stack_row){STACK_ROW_STEP, STACK_CFA_FP, STACK_FP_AT_CFA, false, 16, -16, -8};
+        *out = by_frame(STACK_CFA_FP);
         return true;
     }
     out->kind = STACK_ROW_SIGNAL;
@@ -180,62 +148,53 @@ static stack_row row_without_tables(uint64_t pc, bool in_module)
     const uint8_t *fde = !in_module && &_Unwind_Find_FDE ? _Unwind_Find_FDE((void *)(uintptr_t)pc, bases) : NULL;
     stack_tables anywhere = {(const uint8_t *)8, (const uint8_t *)UINTPTR_MAX, NULL};
     if (fde && stack_cfi_row_of(&row, fde, &anywhere, pc)) return row;
-    if (!stack_readable((pc & ~UINT64_C(7)) - 8, 32))
-        return (stack_row){.kind = in_module ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
+    uint64_t start = pc & ~UINT64_C(7);
+    if (!stack_readable(start, 24)) return (stack_row){.kind = in_module ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
 #if defined(__x86_64__)
     const uint8_t *code = (const uint8_t *)(uintptr_t)(pc + 1);
+    int before = stack_readable(start - 8, 8) ? 8 : (int)(pc + 1 - start);
     if (row_of_code(&row, code)) return row;
-    row = (stack_row){.kind = in_module || is_after_call(code) ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
+    row = (stack_row){.kind = in_module || is_after_call(code, before) ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
 #endif
     return row;
 }
 
 /* ---- rows by address ------------------------------------------------------------------------------------ */
 
-static __attribute__((noinline)) stack_row learn(uint64_t pc, atomic_uint_least64_t *set, uint64_t tag)
+static void keep(uint64_t pc, uint64_t bits, unsigned generation)
+{
+    uint64_t hash = stack_hash(pc), tag = hash & ((UINT64_C(1) << STACK_TAG_BITS) - 1);
+    atomic_uint_least64_t *set = stack_rows.words[hash >> STACK_TAG_BITS];
+    unsigned way = 0;
+    while (way < STACK_WAYS && atomic_load_explicit(&set[way], memory_order_relaxed)) way++;
+    if (way == STACK_WAYS) way = tag % STACK_WAYS;
+    atomic_store(&set[way], tag << STACK_ROW_BITS | bits);
+    /* If rows were forgotten meanwhile, this one may be of what is not there any more. */
+    if (atomic_load(&stack_rows.generation) != generation) atomic_store(&set[way], 0);
+}
+
+stack_row stack_row_learn(uint64_t pc)
 {
     stack_tables tables;
     stack_row row;
-    uint64_t packed;
-    unsigned generation = atomic_load(&table.generation), way = 0;
+    uint64_t bits;
+    unsigned generation = atomic_load(&stack_rows.generation);
     bool in_module = find_tables(&tables, pc);
     if (!in_module || !tables.header || !stack_cfi_row(&row, &tables, pc)) {
         row = row_without_tables(pc, in_module);
         if (in_module && is_before_function(&tables, pc)) row.kind = STACK_ROW_END;
     }
-    if (!set || row.kind == STACK_ROW_NO_CODE || !pack(&packed, &row)) return row;
-    while (way < WAYS && atomic_load_explicit(&set[way], memory_order_relaxed)) way++;
-    if (way == WAYS) way = tag % WAYS;
-    atomic_store(&set[way], tag << ROW_BITS | packed);
-    /* If rows were forgotten meanwhile, this one may be of what is not there any more. */
-    if (atomic_load(&table.generation) != generation) atomic_store(&set[way], 0);
+    if (pc >> 48 == 0 && row.kind != STACK_ROW_NO_CODE && pack(&bits, &row)) keep(pc, bits, generation);
     return row;
-}
-
-stack_row stack_row_of(uint64_t pc, bool *learned)
-{
-    const uint64_t mask = (UINT64_C(1) << 48) - 1;
-    uint64_t hash = pc * UINT64_C(0x9e3779b97f4b) & mask, tag = hash & ((UINT64_C(1) << TAG_BITS) - 1);
-    atomic_uint_least64_t *set = table.words[hash >> TAG_BITS];
-    if (__builtin_expect(pc > mask, 0)) {
-        *learned = true;
-        return learn(pc, NULL, 0);
-    }
-    for (int way = 0; way < WAYS; way++) {
-        uint64_t word = atomic_load_explicit(&set[way], memory_order_relaxed);
-        if (word >> ROW_BITS == tag && word) return unpack(word & ((UINT64_C(1) << ROW_BITS) - 1));
-    }
-    *learned = true;
-    return learn(pc, set, tag);
 }
 
 void stack_rows_forget(void)
 {
-    atomic_fetch_add(&table.generation, 1);
-    for (size_t set = 0; set < sizeof table.words / sizeof *table.words; set++) {
-        for (int way = 0; way < WAYS; way++) {
-            if (atomic_load_explicit(&table.words[set][way], memory_order_relaxed))
-                atomic_store_explicit(&table.words[set][way], 0, memory_order_relaxed);
+    atomic_fetch_add(&stack_rows.generation, 1);
+    for (size_t set = 0; set < sizeof stack_rows.words / sizeof *stack_rows.words; set++) {
+        for (int way = 0; way < STACK_WAYS; way++) {
+            if (atomic_load_explicit(&stack_rows.words[set][way], memory_order_relaxed))
+                atomic_store_explicit(&stack_rows.words[set][way], 0, memory_order_relaxed);
         }
     }
 }

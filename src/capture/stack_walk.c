@@ -16,7 +16,7 @@ typedef struct registers {
 typedef struct walker {
     registers at;
     stack_memory memory;
-    bool guessed;
+    bool guessed, no_code; /* in the last step */
 } walker;
 
 static inline STACK_RAW bool load(uint64_t *out, walker *w, uint64_t address)
@@ -53,6 +53,7 @@ static inline STACK_RAW bool step(walker *w, const stack_row *row)
     default:
         if (!load(&cfa, w, (row->cfa == STACK_CFA_AT_FP ? w->at.fp : w->at.sp) + (uint64_t)(int64_t)row->cfa_offset))
             return false;
+        cfa += (uint64_t)(int64_t)row->cfa_after;
     }
     if (cfa < w->at.sp || (cfa == w->at.sp && !row->ra_in_register)) return false;
     if (row->ra_in_register) {
@@ -125,39 +126,77 @@ static inline STACK_RAW int step_out(walker *w, const stack_row *row)
     case STACK_ROW_END: return HD_STACK_WHOLE;
     default: break;
     }
-    if (!found) return HD_STACK_BROKEN;
-    return w->at.pc == UINT64_MAX ? HD_STACK_WHOLE : 0; /* returns to 0: nowhere */
+    return found ? 0 : HD_STACK_BROKEN;
+}
+
+/* The steps that most code has: from SP or FP, with the frame pointer untouched or saved. False: nothing was done. */
+static inline __attribute__((always_inline)) STACK_RAW bool quick_step(registers *at, const stack_memory *memory,
+                                                                       uint64_t bits)
+{
+    enum { PLAIN = 7 | 1 << 24 | 1 << 26 | 1 << 28 };
+    if ((bits & PLAIN) != STACK_ROW_STEP) return false;
+    bool saved = bits >> 25 & 1;
+    int32_t fp_offset = stack_signed_bits(bits, STACK_FP_AT, STACK_FP_BITS);
+    uint64_t cfa =
+        (bits >> 27 & 1 ? at->fp : at->sp) + (uint64_t)(int64_t)stack_signed_bits(bits, STACK_CFA_AT, STACK_CFA_BITS);
+    uint64_t ra_at = cfa + (uint64_t)(int64_t)stack_usual_ra(saved ? STACK_FP_AT_CFA : STACK_FP_SAME, fp_offset);
+    uint64_t fp_at = saved ? cfa + (uint64_t)(int64_t)fp_offset : ra_at;
+    uint64_t least = ra_at < fp_at ? ra_at : fp_at, most = ra_at < fp_at ? fp_at : ra_at;
+    if (cfa <= at->sp || least < memory->low || most > memory->high - 8 || (cfa | at->sp) & 7) return false;
+    uint64_t fp = *(const volatile uint64_t *)(uintptr_t)fp_at;
+    at->pc = without_signature(*(const volatile uint64_t *)(uintptr_t)ra_at) - 1;
+    at->sp = cfa;
+    if (saved) at->fp = fp;
+    return true;
+}
+
+/* Any other step: 0 to go on, or how the walk ends. */
+static __attribute__((noinline)) STACK_RAW int slow_step(walker *w, uint64_t bits, stack_result *result)
+{
+    stack_row row;
+    w->no_code = w->at.pc == UINT64_MAX; /* returned to 0, which is nowhere */
+    if (w->no_code) return HD_STACK_WHOLE;
+    if (bits) {
+        row = stack_row_of_bits(bits);
+    } else {
+        row = stack_row_learn(w->at.pc);
+        result->learned = true;
+    }
+    w->no_code = row.kind == STACK_ROW_NO_CODE;
+    return step_out(w, &row);
 }
 
 STACK_RAW stack_result stack_walk(uint64_t *out, uint64_t *bounds, uint32_t capacity, unsigned skip, const void *anchor)
 {
     stack_result result = {.walked.end = 0};
-    walker w = {.at = registers_here()};
+    registers at = registers_here();
+    walker w = {.no_code = false};
     bool inside = true; /* of this library */
-    stack_memory_at(&w.memory, w.at.sp);
+    uint32_t count = 0;
+    stack_memory_at(&w.memory, at.sp);
     while (!result.walked.end) {
-        uint64_t pc = w.at.pc;
-        stack_row row = stack_row_of(pc, &result.learned);
-        if (row.kind == STACK_ROW_NO_CODE) {
-            result.walked.end = HD_STACK_BROKEN;
-            break;
-        }
-        if (!inside && !skip && result.count == capacity) {
-            result.walked.end = HD_STACK_TRUNCATED;
-            break;
-        }
+        uint64_t pc = at.pc, bits = stack_row_bits(pc);
+        bool full = !inside && !skip && count == capacity;
         w.guessed = false;
-        result.walked.end = (hd_stack_end)step_out(&w, &row);
-        if (inside) {
-            inside = w.at.sp <= (uintptr_t)anchor;
+        if (full || !quick_step(&at, &w.memory, bits)) {
+            w.at = at;
+            result.walked.end = (hd_stack_end)slow_step(&w, bits, &result);
+            at = w.at;
+            if (w.no_code) break; /* no frame */
+        }
+        if (full) {
+            result.walked.end = HD_STACK_TRUNCATED;
+        } else if (inside) {
+            inside = at.sp <= (uintptr_t)anchor;
         } else if (skip) {
             skip--;
         } else {
-            if (bounds) bounds[result.count] = w.at.sp;
-            out[result.count++] = pc;
+            if (bounds) bounds[count] = at.sp;
+            out[count++] = pc;
             result.walked.guessed += w.guessed;
         }
     }
+    result.count = count;
     return result;
 }
 #else
