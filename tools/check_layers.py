@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     "view": BELOW_TOOLS | {"query"},
     "record": BELOW_TOOLS | {"convert"},
     "cluster": BELOW_TOOLS,
+    "trigger": {"base"},
     "capture": {"base"},
     "devices": {"base"},
     "cli": set(),

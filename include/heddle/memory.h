@@ -81,7 +81,7 @@ typedef struct hd_memory_group {
 typedef struct hd_memory {
     hd_memory_event *events; /* in the order of time */
     size_t event_count;
-    hd_memory_pool *pools; /* in the order of their first event */
+    hd_memory_pool *pools; /* in the order of the input */
     size_t pool_count;
     hd_memory_group *groups;
     size_t group_count;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -181,19 +182,38 @@ static bool begin_file_quietly(hd_session *session)
     return fine;
 }
 
-hd_status session_file_open(hd_session *session, hd_error *err)
+/* A new file has its name only when its header is in it: whoever is killed before leaves no capture that cannot be
+ * read. What is there and is no file, a device or a pipe, is written as it is. */
+static bool open_new(hd_session *session, const char *path)
 {
     session_file *file = &session->file;
     struct stat info;
     file->chunks = 0;
     atomic_store(&file->size, 0);
-    file->fd = open(file->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-    if (file->fd < 0 || fstat(file->fd, &info) != 0)
-        return hd_error_set(err, HD_ERR_IO, file->path, HD_OFFSET_NONE, "cannot be created: %s", strerror(errno));
+    file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    if (file->fd < 0 || fstat(file->fd, &info) != 0) return false;
     file->device = info.st_dev;
     file->inode = info.st_ino;
-    if (begin_file_quietly(session)) return HD_OK;
-    return hd_error_set(err, HD_ERR_IO, file->path, HD_OFFSET_NONE, "cannot be written: %s", strerror(errno));
+    return begin_file_quietly(session);
+}
+
+hd_status session_file_open(hd_session *session, hd_error *err)
+{
+    session_file *file = &session->file;
+    struct stat info;
+    char *part = NULL;
+    bool is_special = stat(file->path, &info) == 0 && !S_ISREG(info.st_mode);
+    if (!is_special && asprintf(&part, "%s.part", file->path) < 0)
+        return hd_error_set(err, HD_ERR_MEMORY, file->path, HD_OFFSET_NONE, "out of memory");
+    bool fine = open_new(session, is_special ? file->path : part) && (is_special || rename(part, file->path) == 0);
+    int why = errno;
+    if (!fine) {
+        if (file->fd >= 0 && !is_special) unlink(part);
+        session_file_close(session);
+    }
+    free(part);
+    if (fine) return HD_OK;
+    return hd_error_set(err, HD_ERR_IO, file->path, HD_OFFSET_NONE, "cannot be written: %s", strerror(why));
 }
 
 void session_file_discard(hd_session *session)

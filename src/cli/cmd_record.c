@@ -5,17 +5,30 @@
 #include <string.h>
 
 #include "cli/record_out.h"
+#include "cli/record_uprobe.h"
 #include "cli/times.h"
+#include "cli/ways_out.h"
 
 enum { GRAPH_NODE, GRAPH_WHOLE };
 enum { WAIT_COMMAND, WAIT_ALL };
 
 struct record_options {
-    const char *output, *recover, *library;
+    const char *output, *recover, *library, *tool;
     const char *delay, *duration, *steps;
-    bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict;
+    bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check;
     int graph, policy, wait;
     uint64_t memory_limit, threads;
+    cli_texts uprobes;
+    const char *folded;
+    bool uprobe_returns;
+    int uprobe_stacks;
+    uint64_t uprobe_stack_bytes;
+};
+
+/* What the callbacks of a recording get. */
+struct record_user {
+    cli_run *run;
+    record_uprobe uprobe;
 };
 
 /* ---- options ---------------------------------------------------------------------------------------------- */
@@ -43,6 +56,45 @@ static int check_steps(cli_run *run, const char *steps)
     return cli_usage_error(run, "--steps: '%.40s' is not A:B, the numbers of the first and the last step", steps);
 }
 
+/* What nobody would look at is refused: options of libheddle-cuda where it is left out, and of heddle's own capture
+ * where another tool runs the command. */
+static int check_ignored(cli_run *run)
+{
+    const struct record_options *o = run->options;
+    const struct {
+        bool set, cuda;
+        const char *name;
+    } own[] = {
+        {o->python, true, "python"},
+        {o->memory, true, "memory"},
+        {o->no_nvtx, true, "no-nvtx"},
+        {o->trigger, true, "trigger"},
+        {o->graph != 0, true, "graph"},
+        {o->policy != 0, true, "policy"},
+        {o->delay, true, "delay"},
+        {o->duration, true, "duration"},
+        {o->steps, true, "steps"},
+        {o->no_stacks, false, "no-stacks"},
+        {o->no_symbolize, false, "no-symbolize"},
+        {o->keep, false, "keep"},
+        {o->strict, false, "strict"},
+        {o->wait != 0, false, "wait"},
+        {o->library, false, "library"},
+        {o->recover, false, "recover"},
+        {o->uprobes.count != 0, false, "uprobe"},
+    };
+    bool no_cuda = o->uprobes.count && !o->library;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (own[i].set && o->tool)
+            return cli_usage_error(run, "--%s is of heddle's own capture, and --with %.40s runs that tool", own[i].name,
+                                   o->tool);
+        if (own[i].set && own[i].cuda && no_cuda)
+            return cli_usage_error(
+                run, "--%s is of libheddle-cuda.so, which --uprobe leaves out unless --library names it", own[i].name);
+    }
+    return CLI_OK;
+}
+
 static int fill_options(cli_run *run, hd_record_options *out)
 {
     static const hd_ring_policy policies[] = {HD_RING_DROP_NEWEST, HD_RING_DROP_OLDEST, HD_RING_BLOCK};
@@ -50,6 +102,7 @@ static int fill_options(cli_run *run, hd_record_options *out)
     *out = (hd_record_options){
         .output = o->output,
         .library = o->library,
+        .tool = o->tool,
         .no_stacks = o->no_stacks,
         .python = o->python,
         .memory = o->memory,
@@ -66,7 +119,8 @@ static int fill_options(cli_run *run, hd_record_options *out)
         .threads = (unsigned)o->threads,
         .memory_limit = o->memory_limit,
     };
-    int status = parse_duration(run, &out->delay_ns, "--delay", o->delay);
+    int status = check_ignored(run);
+    if (status == CLI_OK) status = parse_duration(run, &out->delay_ns, "--delay", o->delay);
     if (status == CLI_OK) status = parse_duration(run, &out->duration_ns, "--duration", o->duration);
     if (status == CLI_OK) status = check_steps(run, o->steps);
     if (status != CLI_OK) return status;
@@ -79,12 +133,39 @@ static int fill_options(cli_run *run, hd_record_options *out)
 
 static void say(void *user, const char *message)
 {
-    cli_run *run = user;
-    cli_printer p = {.run = run, .to_stderr = true};
+    const struct record_user *u = user;
+    cli_printer p = {.run = u->run, .to_stderr = true};
     cli_say(&p, "heddle: ");
     cli_say_name(&p, message);
     cli_say(&p, "\n");
     fflush(stderr);
+}
+
+static hd_status attach(void *user, int pid, const char *parts, hd_error *err)
+{
+    struct record_user *u = user;
+    return record_uprobe_attach(&u->uprobe, pid, parts, err);
+}
+
+static hd_status detach(void *user, hd_error *err)
+{
+    struct record_user *u = user;
+    return record_uprobe_detach(&u->uprobe, err);
+}
+
+static int plan_uprobes(struct record_user *user, hd_record_options *options)
+{
+    const struct record_options *o = user->run->options;
+    hd_uprobe_options uprobe = {.folded = o->folded,
+                                .stacks = o->no_stacks ? HD_UPROBE_NONE : (hd_uprobe_stacks)o->uprobe_stacks,
+                                .returns = o->uprobe_returns,
+                                .stack_bytes = (uint32_t)o->uprobe_stack_bytes};
+    int status = record_uprobe_plan(&user->uprobe, user->run, &o->uprobes, &uprobe, o->strict);
+    if (status != CLI_OK || !user->uprobe.plan) return status;
+    options->attach = attach;
+    options->detach = detach;
+    options->no_cuda = !o->library;
+    return CLI_OK;
 }
 
 /* The command's, unless that is 0 and there is no trace although there should be one. */
@@ -101,14 +182,14 @@ static int run_command(cli_run *run, hd_record_options *options)
 {
     hd_record_result result = {0};
     cli_progress progress;
+    struct record_user *user = options->user;
     cli_progress_init_later(&progress, run, "reading");
-    options->say = say;
-    options->user = run;
     options->progress = cli_progress_update;
     options->progress_user = &progress;
     hd_status status = hd_record_run(&result, run->operands, options, &run->err);
     cli_progress_deinit(&progress);
     if (result.written) record_print(run, &result);
+    record_uprobe_print(&user->uprobe, run);
     int exit = exit_status(run, &result, status);
     hd_record_result_deinit(&result);
     return exit;
@@ -124,17 +205,46 @@ static int recover(cli_run *run, const hd_record_options *options, const char *f
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
+/* Exit status 1: the way that this command goes by default does not work here. */
+static int check_ways(cli_run *run)
+{
+    hd_devices *devices;
+    hd_table *table;
+    const hd_devices_options look = {.ways_only = true};
+    const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
+    if (run->operand_count) return cli_usage_error(run, "--check runs no command");
+    if (hd_devices_find(&devices, &look, &run->err) != HD_OK) return CLI_FAILED;
+    const hd_way *cuda = hd_devices_way(devices, "cuda");
+    int status = cuda && cuda->state == HD_WAY_MISSING ? CLI_FOUND : CLI_OK;
+    if (!run->global.json) {
+        ways_print(run, devices);
+    } else if (ways_table(&table, devices, &run->err) == HD_OK) {
+        cli_print(run, "{\n  \"ways\":");
+        hd_table_write(table, (hd_sink){cli_write, run}, &style, &run->err);
+        cli_print(run, "\n}\n");
+        hd_table_free(table);
+    }
+    hd_devices_free(devices);
+    return run->err.status == HD_OK ? status : CLI_FAILED;
+}
+
 static int run(cli_run *run)
 {
     const struct record_options *o = run->options;
+    struct record_user user = {.run = run};
     hd_record_options options;
+    if (o->check) return check_ways(run);
     int status = fill_options(run, &options);
     if (status != CLI_OK) return status;
     options.say = say;
-    options.user = run;
+    options.user = &user;
     if (o->recover) return recover(run, &options, o->recover);
-    if (run->operand_count == 0) return cli_usage_error(run, "record needs a command: heddle record -- COMMAND...");
-    return run_command(run, &options);
+    status = plan_uprobes(&user, &options);
+    if (status == CLI_OK && run->operand_count == 0)
+        status = cli_usage_error(run, "record needs a command: heddle record -- COMMAND...");
+    if (status == CLI_OK) status = run_command(run, &options);
+    record_uprobe_deinit(&user.uprobe);
+    return status;
 }
 
 #define FIELD(name) .field = offsetof(struct record_options, name)
@@ -142,6 +252,7 @@ static int run(cli_run *run)
 static const char *const graph_choices[] = {"node", "whole", NULL};
 static const char *const policy_choices[] = {"newest", "oldest", "block", NULL};
 static const char *const wait_choices[] = {"command", "all", NULL};
+static const char *const uprobe_stacks_choices[] = {"unwind", "frames", "none", NULL}; /* as hd_uprobe_stacks */
 static const struct record_options defaults = {0};
 
 static const cli_option options[] = {
@@ -211,6 +322,42 @@ static const cli_option options[] = {
      .value = "FILE",
      FIELD(library),
      .help = "libheddle-cuda.so; else $HEDDLE_CUDA_LIBRARY, or what lies beside heddle or in ../lib/heddle"},
+    {.name = "uprobe",
+     .kind = CLI_TEXTS,
+     .value = "LIB:SYMBOL",
+     FIELD(uprobes),
+     .help = "capture calls of this function (with * ?) by the system's kernel, without CUPTI; or cuda, or hip: all of "
+             "them that start GPU work. Repeat for more. libheddle-cuda.so is left out unless --library names it"},
+    {.name = "uprobe-stacks",
+     .kind = CLI_CHOICE,
+     .value = "HOW",
+     .choices = uprobe_stacks_choices,
+     FIELD(uprobe_stacks),
+     .help = "their stacks by unwind tables, by frame pointers alone, or none"},
+    {.name = "uprobe-stack-bytes",
+     .kind = CLI_COUNT,
+     .value = "BYTES",
+     .min = 512,
+     .max = 61440,
+     FIELD(uprobe_stack_bytes),
+     .help = "how much of a stack is looked at, a multiple of 8; else 16384"},
+    {.name = "uprobe-return",
+     .kind = CLI_FLAG,
+     FIELD(uprobe_returns),
+     .help = "their returns as well: how long they take"},
+    {.name = "folded",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(folded),
+     .help = "their stacks as extended folded text besides"},
+    {.name = "with",
+     .kind = CLI_TEXT,
+     .value = "TOOL",
+     FIELD(tool),
+     .help =
+         "let nsys, rocprofv3, xctrace or mctracer run the command, and convert what can be read of its output; all "
+         "of it stays in FILE.TOOL"},
+    {.name = "check", .kind = CLI_FLAG, FIELD(check), .help = "say which ways to capture work here, and run nothing"},
     {.name = "memory-limit",
      .kind = CLI_COUNT,
      .value = "BYTES",
@@ -253,6 +400,9 @@ const cli_command cmd_record = {
             {"heddle record -o train.heddle -- python train.py", "a training run"},
             {"heddle record --steps 10:12 --python torchrun --nproc-per-node 8 train.py", "three steps of all ranks"},
             {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
+            {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
+            {"heddle record --with rocprofv3 -o run.heddle ./simulation", "on an AMD GPU, by AMD's tool"},
+            {"heddle record --check", "which ways to capture work here, and what to do for the others"},
             {"heddle record --recover train.heddle.parts", "after a crash of the machine"},
             {0},
         },

@@ -118,11 +118,11 @@ static void say_text(cli_printer *p, const hd_symbolize_report *r)
     const struct symbolize_options *o = p->run->options;
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
     say_modules(p, r);
-    cli_say(p, "%s addresses in stacks: %s named, %s not\n", hd_text_count(a, r->named + r->unnamed),
+    cli_say(p, "addresses in stacks: %s, named %s, not %s\n", hd_text_count(a, r->named + r->unnamed),
             hd_text_count(b, r->named), hd_text_count(c, r->unnamed));
-    if (r->by_maps) cli_say(p, "%s of them by maps and symbols of the capture\n", hd_text_count(a, r->by_maps));
-    if (r->no_module) cli_say(p, "%s addresses lie in no module that is known\n", hd_text_count(a, r->no_module));
-    if (r->inlined) cli_say(p, "%s inlined functions became frames\n", hd_text_count(a, r->inlined));
+    if (r->by_maps) cli_say(p, "named by maps and symbols of the capture: %s\n", hd_text_count(a, r->by_maps));
+    if (r->no_module) cli_say(p, "in no module that is known: %s\n", hd_text_count(a, r->no_module));
+    if (r->inlined) cli_say(p, "frames of inlined functions: %s\n", hd_text_count(a, r->inlined));
     say_advice(p, r);
     if (!o->output) {
         cli_say(p, "nothing written: -o OUT writes the trace with these names\n");

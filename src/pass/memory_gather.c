@@ -4,7 +4,7 @@
  *          Captures write the same; a free of unknown size has no Bytes.
  * CUPTI    instants of category "gpu_memory", named "Allocate…" or "Release…": address, bytes, device, memoryKind
  * TF       slices of category "memory", named "allocation" or "deallocation": address, allocationBytes, regionType;
- *          the track is the allocator
+ *          the track is the allocator, and tfOpName stands for the stack
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ typedef struct memory_keys {
     uint32_t plain[3]; /* categories that say nothing */
     uint32_t address, bytes, type, device, allocated, reserved;
     uint32_t cupti_address, cupti_bytes, cupti_device, cupti_kind;
-    uint32_t tf_bytes, tf_region;
+    uint32_t tf_bytes, tf_region, tf_op;
 } memory_keys;
 
 static void find_keys(memory_keys *keys, const hd_trace *trace)
@@ -53,13 +53,13 @@ static void find_keys(memory_keys *keys, const hd_trace *trace)
                 {&keys->cupti_device, "device"},
                 {&keys->cupti_kind, "memoryKind"},
                 {&keys->tf_bytes, "allocationBytes"},
-                {&keys->tf_region, "regionType"}};
+                {&keys->tf_region, "regionType"},
+                {&keys->tf_op, "tfOpName"}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         *list[i].id = hd_trace_find_string(trace, list[i].text, strlen(list[i].text));
 }
 
-/* ---- values
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------------------------- */
 
 static bool int_of(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
 {
@@ -101,13 +101,12 @@ static uint32_t text_of(const hd_trace *trace, const hd_event *event, uint32_t k
     return found ? (uint32_t)value.bits : HD_STRING_NONE;
 }
 
-/* ---- what an event says
- * ---------------------------------------------------------------------------------------------- */
+/* ---- what an event says -------------------------------------------------------------------------------------- */
 
 typedef struct said {
     hd_memory_event event;
-    hd_memory_pool pool; /* its names only */
-    uint32_t category;
+    hd_memory_pool pool;    /* its names only */
+    uint32_t category, op;  /* string ids */
     bool has_bytes, is_bad; /* bad: the size is no number */
 } said;
 
@@ -172,11 +171,11 @@ static bool say_tf(said *out, const hd_trace *trace, const memory_keys *keys, co
     out->event.is_free = event->name == keys->deallocation;
     out->pool.allocator = hd_trace_track_at(trace, event->track)->name;
     out->category = text_of(trace, event, keys->tf_region);
+    out->op = text_of(trace, event, keys->tf_op);
     return true;
 }
 
-/* ---- pools and groups
- * -------------------------------------------------------------------------------------------------- */
+/* ---- pools and groups ---------------------------------------------------------------------------------------- */
 
 static bool same_pool(const hd_memory_pool *a, const hd_memory_pool *b)
 {
@@ -249,8 +248,7 @@ static uint32_t group_of(memory_find *find, uint32_t pool, uint32_t category)
     return (uint32_t)m->group_count - 1;
 }
 
-/* ---- gathering
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- gathering ----------------------------------------------------------------------------------------------- */
 
 static hd_status add_event(memory_find *find, said *what, const hd_event *event, hd_error *err)
 {
@@ -282,7 +280,15 @@ static hd_status add_event(memory_find *find, said *what, const hd_event *event,
     what->event.end = HD_NONE;
     uint32_t own = find->given ? hd_trace_stacks_of(find->given, event) : HD_STACK_NONE;
     find->any_own = find->any_own || own != HD_STACK_NONE;
-    find->places[m->event_count] = (memory_place){.lane = track->same_as, .own = own};
+    /* An activity of TensorFlow is a slice itself, which must not become its own stack. */
+    uint32_t lane = event->kind == HD_KIND_SLICE ? HD_NONE : track->same_as;
+    find->places[m->event_count] = (memory_place){.lane = lane, .own = own};
+    if (what->op != HD_STRING_NONE) {
+        hd_string op = hd_trace_string(find->trace, what->op);
+        uint32_t name = hd_stacks_name(m->stacks, op.data, op.size);
+        what->event.node = hd_stacks_push(m->stacks, HD_STACK_NONE, name, HD_FRAME_OP);
+        if (what->event.node == HD_NONE) return HD_NOMEM(err);
+    }
     m->events[m->event_count++] = what->event;
     return HD_OK;
 }

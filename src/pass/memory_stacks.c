@@ -33,8 +33,7 @@ typedef struct sweep {
     size_t open_count, open_capacity;
 } sweep;
 
-/* ---- stacks of events themselves
- * ---------------------------------------------------------------------------------------- */
+/* ---- stacks of events themselves ----------------------------------------------------------------------------- */
 
 /* The trace's tree into ours. A caller's node is smaller than its frames', so one walk does. */
 static hd_status take_own(memory_find *find, hd_error *err)
@@ -57,14 +56,14 @@ static hd_status take_own(memory_find *find, hd_error *err)
         fine = map[node] != HD_NONE;
     }
     for (size_t i = 0; i < m->event_count && fine; i++)
-        if (find->places[i].own < count) m->events[i].node = map[find->places[i].own];
+        if (find->places[i].own != HD_STACK_NONE && find->places[i].own < count)
+            m->events[i].node = map[find->places[i].own];
     hd_large_free(map);
     free(name_map);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- slices around events
- * ----------------------------------------------------------------------------------------------- */
+/* ---- slices around events ------------------------------------------------------------------------------------ */
 
 static int by_lane(const void *a, const void *b)
 {

@@ -78,11 +78,25 @@ static hd_status ask_process(symbolizer *s, uint64_t value, uint32_t name)
     return sym_answers_add(&s->process.answers, range->text) ? HD_OK : HD_NOMEM(s->err);
 }
 
+/* "py::NAME:FILE", by which captures know code of Python's trampolines. */
+static hd_status answer_python(symbolizer *s, hd_string frame, uint32_t name)
+{
+    HD_TRY(add_request(s, &s->process, 0, name));
+    sym_request *request = &s->process.requests[s->process.request_count - 1];
+    request->first = (uint32_t)s->process.answers.count;
+    request->count = 1;
+    s->process.named++;
+    uint32_t text = sym_answers_text(&s->process.answers, frame.data, frame.size);
+    return sym_answers_add(&s->process.answers, text) ? HD_OK : HD_NOMEM(s->err);
+}
+
 static hd_status ask(symbolizer *s, uint32_t name)
 {
     address a;
     sym_module *module = NULL;
-    bool is_address = parse_frame(&a, hd_stacks_text(s->tree, name));
+    hd_string frame = hd_stacks_text(s->tree, name);
+    if (sym_is_python(frame.data, frame.size)) return answer_python(s, frame, name);
+    bool is_address = parse_frame(&a, frame);
     if (is_address && a.module.size) module = sym_module_find(s, a.module.data, a.module.size);
     if (!is_address || (a.module.size && !module)) { /* "foo+0x12" is a function's name where there is no module foo */
         s->others++;

@@ -109,8 +109,8 @@ uint32_t sym_answers_text(sym_answers *answers, const char *name, size_t size);
 /* The same of a text that is shown as it is. */
 uint32_t sym_answers_plain(sym_answers *answers, const char *text, size_t size);
 bool sym_answers_add(sym_answers *answers, uint32_t text);
-/* "py::NAME:FILE" -> "NAME (FILE)"; 0: it is none. out has room for size + 3. */
-size_t sym_python_name(char *out, const char *name, size_t size);
+/* Whether it is "py::NAME:FILE", as CPython's perf trampoline calls code. Shown as "NAME (FILE)". */
+bool sym_is_python(const char *name, size_t size);
 
 /* symbolize_resolve.c, or symbolize_absent.c in a build without libdw */
 hd_status sym_resolve(symbolizer *s);

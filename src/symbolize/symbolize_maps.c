@@ -80,11 +80,12 @@ hd_status sym_maps_read(symbolizer *s)
 {
     for (size_t i = 0; i < s->options->perf_map_count; i++) {
         const char *path = s->options->perf_maps[i];
-        hd_lines lines = {0};
-        HD_TRY(hd_input_open(&lines.input, path, NULL, s->err));
+        hd_input *input;
+        HD_TRY(hd_input_open(&input, path, NULL, s->err));
+        hd_lines lines = {.input = input};
         hd_status status = read_lines(s, &lines, path);
         hd_lines_deinit(&lines);
-        hd_input_close(lines.input);
+        hd_input_close(input);
         if (status != HD_OK) return status;
     }
     return HD_OK;

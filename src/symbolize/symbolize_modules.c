@@ -90,6 +90,7 @@ static bool is_file(const char *path)
 
 static bool is_same(const sym_module *a, const sym_module *b)
 {
+    if (!a->is_file && a->bias != b->bias) return false; /* what is no file has addresses of the process */
     return strcmp(a->path, b->path) == 0 && a->build_id_bytes == b->build_id_bytes &&
            memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
 }

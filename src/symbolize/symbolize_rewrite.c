@@ -59,7 +59,8 @@ static uint32_t push(rewriter *r, uint32_t caller, hd_frame frame)
     if (!request) return hd_stacks_push(r->tree, caller, hd_stacks_name(r->tree, text.data, text.size), frame.kind);
     for (uint32_t i = request->count; i-- > 0;) {
         text = answer_text(r->s, frame.name, request, i);
-        hd_frame_kind kind = frame.kind == HD_FRAME_OS ? frame.kind : hd_frame_kind_by_name(text.data, text.size);
+        bool is_known = frame.kind == HD_FRAME_OS || frame.kind == HD_FRAME_PYTHON;
+        hd_frame_kind kind = is_known ? frame.kind : hd_frame_kind_by_name(text.data, text.size);
         caller = hd_stacks_push(r->tree, caller, hd_stacks_name(r->tree, text.data, text.size), kind);
     }
     return caller;
@@ -139,6 +140,16 @@ static bool is_id_type(unsigned type)
     return type == HD_ARG_INT || type == HD_ARG_DECIMAL || type == HD_ARG_STRING || type == HD_ARG_NUMBER;
 }
 
+/* A text that can be no id of ours. */
+static bool is_no_number(const rewriter *r, unsigned type, int64_t value)
+{
+    hd_string text = type == HD_ARG_STRING ? hd_trace_string(r->s->trace, (uint32_t)value) : (hd_string){"0", 1};
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') return true;
+    }
+    return false;
+}
+
 static hd_status follow(rewriter *r, const hd_copy_rows *rows, unsigned type, int64_t *values, const uint32_t *row_of,
                         uint32_t count, hd_error *err)
 {
@@ -148,7 +159,7 @@ static hd_status follow(rewriter *r, const hd_copy_rows *rows, unsigned type, in
         uint32_t node = hd_trace_stacks_of(r->s->stacks, &event);
         if (node == HD_STACK_NONE) {
             r->dangling++;
-            if (r->beside || type == HD_ARG_STRING) continue; /* a text that is no id of ours stays none */
+            if (r->beside || is_no_number(r, type, values[i])) continue;
         }
         HD_TRY(put_id(r, &values[i], type, node == HD_STACK_NONE ? 0 : r->base + r->nodes[node], err));
     }

@@ -97,6 +97,7 @@ class Place:
         self.fake = os.path.dirname(self.app)
         self.root = tempfile.mkdtemp(prefix="heddle-inject-")
         self.count = 0
+        self.functions = {}  # of the program, by offset
 
     def close(self):
         shutil.rmtree(self.root, ignore_errors=True)
@@ -140,6 +141,17 @@ class Place:
         return Run(self, done.returncode, done.stdout.decode(), done.stderr.decode(), os.path.join(folder, "captures"),
                    os.path.join(folder, "truth"))
 
+    def record(self, *words, options=(), script="", before=None):
+        """By `heddle record`: (run, the trace it wrote, what it says)."""
+        folder, env = self.prepare(script, None, False, False, {"HEDDLE_CUPTI": os.path.join(self.fake, "libcupti.so.13")})
+        out = os.path.join(folder, "out.json")
+        done = subprocess.run([self.heddle, "record", "--library", self.library, "-o", out, *options, "--", self.app,
+                               *words], env=env, capture_output=True, timeout=120, cwd=folder, preexec_fn=before)
+        run = Run(self, done.returncode, done.stdout.decode(), done.stderr.decode(), folder, os.path.join(folder, "truth"))
+        check(os.path.exists(out), "no trace:", run.stderr)
+        with open(out, encoding="utf-8") as file:
+            return run, Trace(out, json.load(file))
+
     def run_both(self, *words, **named):
         """With the tracer and without: output and end must be the same."""
         with_us = self.run(*words, **named)
@@ -170,16 +182,18 @@ class Place:
         check(done.returncode == 0, "heddle convert", path, done.returncode, done.stderr.decode())
         with open(out, encoding="utf-8") as file:
             trace = Trace(str(path), json.load(file))
-        trace.ledger = self.ledger(path)
+        trace.ledger, trace.losses = self.ledger(path)
         return trace
 
     def ledger(self, path):
         done = subprocess.run([self.heddle, "info", "--json", str(path)], capture_output=True, timeout=120)
         check(done.returncode in (0, 1), "heddle info", path, done.stderr.decode())
-        counts = collections.Counter()
+        counts, losses = collections.Counter(), collections.Counter()
         for row in find_ledger(json.loads(done.stdout)):
             counts[row["code"]] += row["count"]
-        return counts
+            if row["level"] != "note":
+                losses[row["code"]] += row["count"]
+        return counts, losses
 
 
 def find_ledger(data):

@@ -4,8 +4,8 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <setjmp.h>
-#include <string.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include <cmocka.h>
 

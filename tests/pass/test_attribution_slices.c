@@ -74,6 +74,14 @@ static void test_attribution_slices__a_given_stack_stays(NO_STATE)
                "\"args\":{\"correlation\":7}}],\"stackFrames\":{\"12\":{\"name\":\"b\",\"parent\":\"x\"},"
                "\"x\":{\"name\":\"a\"}}}",
         false, HD_RULE_GIVEN, "a;b");
+    /* the call's own stack goes to all of its work, but not before what the work says */
+    assert_first_work(
+        "{\"traceEvents\":[" SLICE(
+            "cpu_op", 1, "op", 10,
+            50) ",{\"ph\":\"X\",\"cat\":\"cuda_runtime\","
+                "\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":20,\"dur\":5,\"sf\":3,\"args\":"
+                "{\"correlation\":7}}," WORK("k", 40, 30, 7) "],\"stackFrames\":{\"3\":{\"name\":\"main\"}}}",
+        false, HD_RULE_GIVEN, "main");
     /* frames that cannot be read give none */
     assert_first_work(
         "{\"traceEvents\":[" SLICE("cpu_op", 1, "op", 10, 50) "," CALL(

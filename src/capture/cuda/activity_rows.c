@@ -215,7 +215,7 @@ static void memory_row(cuda_activity *a, const cupti_memory2 *m)
         memory.time_ns = a->last_ns ? a->last_ns : a->now_ns;
         a->counts.bad_times++;
     }
-    if (cuda_window_memory) cuda_window_memory(a->tracer, &memory);
+    cuda_window_memory(a->tracer, &memory);
     if (!cuda_capture_has(a->tracer, memory.time_ns)) {
         a->counts.facts++;
         return;

@@ -13,7 +13,10 @@
 #include "heddle/stack.h"
 
 enum {
-    TIMED = 16,               /* the first callbacks of a thread are timed, then one of so many */
+    LONG_NS = 100000, /* what is longer was interrupted, or new code: it stands for itself alone */
+    /* The first callbacks of a thread are timed, then one of so many. A launch makes two or four, of which one takes a
+     * stack: a number that shares no divisor with them meets all alike. */
+    TIMED = 17,
     CALL_DEVICE_RESET = 164,  /* cudaDeviceReset, of the runtime */
     VERSION_WITH_STATES = 20, /* CUPTI_DOMAIN_STATE */
 };
@@ -33,18 +36,22 @@ static bool is_inside(cuda_tracer *t)
     return this_thread.is_inside && this_thread.opening == atomic_load_explicit(&t->openings, memory_order_relaxed);
 }
 
-uint32_t cuda_stack_here(cuda_tracer *t)
+/* The frames of this library are not shown: `own` is how many stand between the caller and CUPTI, with the caller. */
+__attribute__((noinline)) uint32_t cuda_stack_here(cuda_tracer *t, unsigned own)
 {
-    hd_stack_options options = {.skip = 1, .python = t->options.python};
+    hd_stack_options options = {.skip = 1 + own, .python = t->options.python};
     if (is_inside(t)) return this_thread.stack;
     return hd_session_stack_here(t->session, &options);
 }
 
-static void begin_call(cuda_tracer *t, uint32_t domain, const cupti_call *call)
+/* Parts of cuda_on_callback, as one function on the stack. */
+#define PART static inline __attribute__((always_inline))
+
+PART void begin_call(cuda_tracer *t, uint32_t domain, const cupti_call *call)
 {
     bool was_inside = is_inside(t);
     if (was_inside && this_thread.correlation == call->correlation) return;
-    uint32_t stack = cuda_stack_here(t);
+    uint32_t stack = cuda_stack_here(t, 1);
     if (stack)
         hd_session_emit(t->session, &(hd_session_record){.kind = HD_SESSION_CALL,
                                                          .time_ns = hd_session_now(),
@@ -57,7 +64,7 @@ static void begin_call(cuda_tracer *t, uint32_t domain, const cupti_call *call)
     this_thread.stack = stack;
 }
 
-static void on_call(cuda_tracer *t, uint32_t domain, uint32_t id, const cupti_call *call)
+PART void on_call(cuda_tracer *t, uint32_t domain, uint32_t id, const cupti_call *call)
 {
     if (call->site == CUPTI_SITE_EXIT) {
         if (domain == CUPTI_DOMAIN_RUNTIME) this_thread.is_inside = false;
@@ -77,7 +84,7 @@ static void on_state(cuda_tracer *t, uint32_t id, const cupti_state *state)
               state->message ? state->message : "it does not say why");
 }
 
-static void dispatch(cuda_tracer *t, uint32_t domain, uint32_t id, const void *data)
+PART void dispatch(cuda_tracer *t, uint32_t domain, uint32_t id, const void *data)
 {
     switch (domain) {
     case CUPTI_DOMAIN_RUNTIME:
@@ -131,7 +138,8 @@ void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data
     dispatch(t, domain, id, data);
     atomic_fetch_add_explicit(&t->costs.callbacks, 1, memory_order_relaxed);
     if (!is_timed) return;
-    uint64_t took = (uint64_t)(hd_session_now() - start) * (number < TIMED ? 1 : TIMED);
+    uint64_t took = (uint64_t)(hd_session_now() - start);
+    if (number >= TIMED && took < LONG_NS) took *= TIMED;
     atomic_fetch_add_explicit(&t->costs.callback_ns, took, memory_order_relaxed);
 }
 

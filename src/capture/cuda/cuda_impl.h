@@ -37,6 +37,7 @@ typedef struct cuda_options {
     uint64_t delay_ms;                              /* starts closed, opened after; 0: none */
     uint64_t duration_ms;                           /* closed so long after it was opened; 0: never */
     uint64_t step_first, step_last;                 /* A:B, both included */
+    char step_name[64];                             /* ranges of this name are steps; "": see window_steps.c */
     hd_ring_policy policy;
     uint32_t unknown;                      /* keys that we do not know */
     uint32_t bad;                          /* values that make no sense: the default is used */
@@ -93,7 +94,7 @@ typedef struct cuda_tracer {
     pthread_t helper;
     bool has_helper;
     atomic_uint wake; /* a futex */
-    atomic_bool wants_flush, is_ending;
+    atomic_bool wants_flush, wants_description, is_ending;
     cuda_costs costs;
     uint64_t helper_ns; /* CPU time of our threads; of the tracer's thread */
 
@@ -142,7 +143,7 @@ void cuda_describe(cuda_tracer *tracer);
 void cuda_callbacks_start(cuda_tracer *tracer);
 void cuda_callbacks_set(cuda_tracer *tracer, bool is_on);
 /* The stack of the calling thread; that of the call it is in, if that has one. 0: none. */
-uint32_t cuda_stack_here(cuda_tracer *tracer);
+uint32_t cuda_stack_here(cuda_tracer *tracer, unsigned own);
 /* The system's id of a thread that CUPTI tells by its pthread_self: of those that had a callback. 0: unknown. */
 uint32_t cuda_thread_id(uint32_t low_half);
 /* What CUPTI calls: a cupti_callback. */
@@ -150,7 +151,7 @@ void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data
 void cuda_graph_on_node(cuda_tracer *tracer, uint32_t id, const void *data);
 uint64_t cuda_graph_lost(void); /* nodes whose clones will have no stack */
 
-/* ---- what window.c has, and inject.c calls if it is there ----------------------------------------------------- */
+/* ---- what window.c has, and inject.c calls ------------------------------------------------ */
 
 /* An allocation or a release that CUPTI told of (option memory): also while the capture is closed, so that what is live
  * is known when it opens. */
@@ -165,12 +166,15 @@ typedef struct cuda_memory {
 } cuda_memory;
 
 /* At the end of cuda_tracer_begin: is_open is false if an option says that the capture starts closed. */
-void cuda_window_start(cuda_tracer *tracer) __attribute__((weak, visibility("hidden")));
+void cuda_window_start(cuda_tracer *tracer);
 
 /* By the tracer's thread, for each record, before it is emitted (which happens if the capture is open). */
-void cuda_window_memory(cuda_tracer *tracer, const cuda_memory *memory) __attribute__((weak, visibility("hidden")));
+void cuda_window_memory(cuda_tracer *tracer, const cuda_memory *memory);
 
 /* Before the session stops. */
-void cuda_window_end(cuda_tracer *tracer) __attribute__((weak, visibility("hidden")));
+void cuda_window_end(cuda_tracer *tracer);
+
+/* Behind the last record of memory, before the session stops. */
+void cuda_window_settle(cuda_tracer *tracer) __attribute__((weak, visibility("hidden")));
 
 #endif

@@ -74,6 +74,7 @@ typedef cupti_status (*cupti_fn_ActivityEnable)(uint32_t kind);
 typedef cupti_status (*cupti_fn_ActivityDisable)(uint32_t kind);
 typedef cupti_status (*cupti_fn_ActivityEnableRuntimeApi)(uint32_t call, uint8_t enable); /* since 18 or so */
 typedef cupti_status (*cupti_fn_ActivityEnableDriverApi)(uint32_t call, uint8_t enable);  /* likewise */
+typedef cupti_status (*cupti_fn_ActivityEnableAllSyncRecords)(uint8_t enable);            /* since 12.8 or so */
 typedef cupti_status (*cupti_fn_ActivityFlushAll)(uint32_t flag);
 typedef cupti_status (*cupti_fn_ActivityFlushPeriod)(uint32_t ms); /* since 14 */
 /* *record: NULL for the first, then the one before. CUPTI_LIMIT_REACHED: no more; CUPTI_BAD_KIND: damaged. */

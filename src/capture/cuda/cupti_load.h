@@ -30,6 +30,7 @@
 #define CUPTI_OPTIONAL(X)                                                                                              \
     X(ActivityEnableRuntimeApi)                                                                                        \
     X(ActivityEnableDriverApi)                                                                                         \
+    X(ActivityEnableAllSyncRecords)                                                                                    \
     X(ActivityRegisterTimestampCallback)                                                                               \
     X(SetThreadIdType)                                                                                                 \
     X(GetThreadIdType)                                                                                                 \

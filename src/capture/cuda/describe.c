@@ -96,6 +96,10 @@ void cuda_describe_window(cuda_tracer *t, const char *json)
     free(t->window);
     t->window = copy;
     pthread_mutex_unlock(&t->text_lock);
+    pthread_mutex_lock(&t->lock); /* CUDA may be starting */
+    if (!t->has_helper) cuda_describe(t);
+    pthread_mutex_unlock(&t->lock);
+    atomic_store(&t->wants_description, true);
 }
 
 /* ---- heddle.capture -------------------------------------------------------------------------------------------- */

@@ -76,7 +76,7 @@ uint64_t cuda_graph_lost(void)
     return lost;
 }
 
-void cuda_graph_on_node(cuda_tracer *t, uint32_t id, const void *data)
+__attribute__((noinline)) void cuda_graph_on_node(cuda_tracer *t, uint32_t id, const void *data)
 {
     const cupti_resource *resource = data;
     const cupti_graph *graph = resource->descriptor;
@@ -84,7 +84,7 @@ void cuda_graph_on_node(cuda_tracer *t, uint32_t id, const void *data)
     uint32_t stack = 0;
     if (!graph || !graph->node || t->cupti->GetGraphNodeId(graph->node, &node) != CUPTI_OK || node == 0) return;
     if (id == CUPTI_RESOURCE_NODE_CREATED)
-        stack = cuda_stack_here(t);
+        stack = cuda_stack_here(t, 2);
     else if (id == CUPTI_RESOURCE_NODE_CLONED && graph->original_node &&
              t->cupti->GetGraphNodeId(graph->original_node, &original) == CUPTI_OK)
         stack = stack_of(original);

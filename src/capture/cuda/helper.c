@@ -94,6 +94,7 @@ static void work(cuda_tracer *t, schedule *s)
         s->has_news |= read_buffers(t);
         s->flush = hd_session_now() + ms(FLUSH_MS);
     }
+    s->has_news |= atomic_exchange(&t->wants_description, false);
     if (s->has_news && now >= s->describe) {
         measure(t);
         cuda_describe(t);

@@ -16,22 +16,22 @@ typedef struct kind {
 
 /* Always: what other records refer to. */
 static const kind facts[] = {
-    {CUPTI_KIND_DEVICE, "devices", 0, NULL},
-    {CUPTI_KIND_CONTEXT, "contexts", 0, NULL},
-    {CUPTI_KIND_STREAM, "streams", 0, NULL},
-    {CUPTI_KIND_NAME, "names", 0, NULL},
+    {CUPTI_KIND_DEVICE, "devices"},
+    {CUPTI_KIND_CONTEXT, "contexts"},
+    {CUPTI_KIND_STREAM, "streams"},
+    {CUPTI_KIND_NAME, "names"},
 };
 
 static const kind switched[] = {
-    {CUPTI_KIND_CONCURRENT_KERNEL, "kernels", 0, NULL},         {CUPTI_KIND_MEMCPY, "copies"},
-    {CUPTI_KIND_MEMCPY2, "copies between GPUs", 0, NULL},       {CUPTI_KIND_MEMSET, "sets"},
-    {CUPTI_KIND_SYNCHRONIZATION, "synchronisation", 0, NULL},   {CUPTI_KIND_OVERHEAD, "overhead"},
-    {CUPTI_KIND_EXTERNAL_CORRELATION, "external ids", 0, NULL},
+    {CUPTI_KIND_CONCURRENT_KERNEL, "kernels"},         {CUPTI_KIND_MEMCPY, "copies"},
+    {CUPTI_KIND_MEMCPY2, "copies between GPUs"},       {CUPTI_KIND_MEMSET, "sets"},
+    {CUPTI_KIND_SYNCHRONIZATION, "synchronisation"},   {CUPTI_KIND_OVERHEAD, "overhead"},
+    {CUPTI_KIND_EXTERNAL_CORRELATION, "external ids"},
 };
 
 static const kind graphs = {CUPTI_KIND_GRAPH_TRACE, "graphs as a whole", 17, "11.6"};
 static const kind memory = {CUPTI_KIND_MEMORY2, "memory", 15, "11.2"};
-static const kind calls[] = {{CUPTI_KIND_RUNTIME, "runtime calls", 0, NULL}, {CUPTI_KIND_DRIVER, "driver calls"}};
+static const kind calls[] = {{CUPTI_KIND_RUNTIME, "runtime calls"}, {CUPTI_KIND_DRIVER, "driver calls"}};
 
 static const char *advice(cupti_status status)
 {

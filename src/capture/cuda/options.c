@@ -50,6 +50,14 @@ static bool parse_steps(cuda_options *out, text value)
     return true;
 }
 
+static bool parse_name(char *out, size_t room, text value)
+{
+    if (value.size == 0 || value.size >= room) return false;
+    memcpy(out, value.data, value.size);
+    out[value.size] = 0;
+    return true;
+}
+
 static bool parse_graph(cuda_options *out, text value)
 {
     if (!is_equal(value, "node") && !is_equal(value, "whole")) return false;
@@ -84,6 +92,7 @@ static bool parse_one(cuda_options *out, text key, text value, bool *is_known)
     if (is_equal(key, "delay_ms")) return parse_number(&out->delay_ms, value);
     if (is_equal(key, "duration_ms")) return parse_number(&out->duration_ms, value);
     if (is_equal(key, "steps")) return parse_steps(out, value);
+    if (is_equal(key, "step_name")) return parse_name(out->step_name, sizeof out->step_name, value);
     *is_known = false;
     return false;
 }

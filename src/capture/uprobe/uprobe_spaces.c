@@ -142,9 +142,8 @@ static bool put_mapping(uprobe_process *process, const uprobe_mapping *mapping)
         } else {
             memmove(old, old + 1, (process->count - at - 1) * sizeof *old);
             process->count--;
-            continue;
         }
-        break;
+        if (has_right) break;
     }
     insert(process, at, mapping);
     return true;

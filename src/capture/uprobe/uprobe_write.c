@@ -122,6 +122,7 @@ static void tell(uprobe_writer *writer, const hd_uprobe_stats *stats, uint64_t s
 {
     char json[512];
     note(writer, "uprobe.lost", HD_SESSION_LOSS, stats->lost);
+    note(writer, "uprobe.unknown", HD_SESSION_LOSS, stats->unknown);
     note(writer, "uprobe.mappings-lost", HD_SESSION_LOSS, side_lost);
     note(writer, "uprobe.stacks-cut", HD_SESSION_NOTE, stats->cut);
     note(writer, "uprobe.stacks-broken", HD_SESSION_NOTE, stats->broken);
@@ -129,12 +130,12 @@ static void tell(uprobe_writer *writer, const hd_uprobe_stats *stats, uint64_t s
     note(writer, "uprobe.found-late", HD_SESSION_NOTE, stats->late);
     note(writer, "uprobe.other-programs", HD_SESSION_NOTE, stats->foreign);
     snprintf(json, sizeof json,
-             "{\"tracer\":\"uprobe\",\"functions\":%u,\"calls\":%llu,\"samples\":%llu,\"lost\":%llu,"
+             "{\"functions\":%u,\"calls\":%llu,\"samples\":%llu,\"lost\":%llu,"
              "\"processes\":%llu,\"threads\":%llu,\"helperCpuNs\":%lld}",
              stats->targets, (unsigned long long)stats->calls, (unsigned long long)stats->samples,
              (unsigned long long)stats->lost, (unsigned long long)stats->processes, (unsigned long long)stats->threads,
              (long long)stats->helper_ns);
-    hd_session_metadata(writer->session, "heddle.capture", json);
+    hd_session_metadata(writer->session, "heddle.uprobe", json);
 }
 
 hd_status uprobe_writer_finish(uprobe_writer *writer, const hd_uprobe_stats *stats, uint64_t side_lost, hd_error *err)

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/json_write.h"
@@ -19,6 +20,7 @@ typedef struct range {
     uint32_t name; /* string id of a path or a symbol */
     uint32_t build_id;
     bool is_known;
+    bool by_path; /* another module has the same name: frames say the whole path */
 } range;
 
 typedef struct ranges {
@@ -164,6 +166,43 @@ static hd_string basename_of(hd_string path)
     return path;
 }
 
+typedef struct named_range {
+    hd_string name;
+    range *range;
+} named_range;
+
+static int by_name(const void *a, const void *b)
+{
+    const named_range *x = a, *y = b;
+    size_t size = x->name.size < y->name.size ? x->name.size : y->name.size;
+    int order = size ? memcmp(x->name.data, y->name.data, size) : 0;
+    if (order) return order;
+    if (x->name.size != y->name.size) return x->name.size < y->name.size ? -1 : 1;
+    return (x->range->name > y->range->name) - (x->range->name < y->range->name); /* paths are interned */
+}
+
+/* Packages of Python have their _C.so each. */
+static bool find_equal_names(capture_stacks *stacks)
+{
+    size_t count = 0;
+    named_range *list = malloc((stacks->modules.count + 1) * sizeof *list);
+    if (!list) return false;
+    for (size_t i = 0; i < stacks->modules.count; i++) {
+        range *r = &stacks->modules.items[i];
+        if (r->is_known) list[count++] = (named_range){basename_of(hd_builder_string(stacks->builder, r->name)), r};
+    }
+    qsort(list, count, sizeof *list, by_name);
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && list[end].name.size == list[first].name.size; end++) {
+            if (memcmp(list[end].name.data, list[first].name.data, list[first].name.size) != 0) break;
+        }
+        bool several = list[first].range->name != list[end - 1].range->name;
+        for (size_t i = first; i < end && several; i++) list[i].range->by_path = true;
+    }
+    free(list);
+    return true;
+}
+
 /* The text of a frame: at most FRAME_BYTES. */
 static size_t text_of(char out[FRAME_BYTES], const capture_stacks *stacks, uint64_t address)
 {
@@ -174,7 +213,8 @@ static size_t text_of(char out[FRAME_BYTES], const capture_stacks *stacks, uint6
         hd_string name = hd_builder_string(stacks->builder, symbol->name);
         size = snprintf(out, FRAME_BYTES, "%.*s", (int)name.size, name.data);
     } else if (module) {
-        hd_string name = basename_of(hd_builder_string(stacks->builder, module->name));
+        hd_string path = hd_builder_string(stacks->builder, module->name),
+                  name = module->by_path ? path : basename_of(path);
         size = snprintf(out, FRAME_BYTES, "%.*s+0x%llx", (int)(name.size < 1024 ? name.size : 1024), name.data,
                         (unsigned long long)(address - module->bias));
     } else {
@@ -210,6 +250,7 @@ hd_status capture_stacks_settle(capture_stacks *stacks, capture_lists *lists, hd
 {
     if (stacks->modules.count) qsort(stacks->modules.items, stacks->modules.count, sizeof(range), by_start);
     if (stacks->symbols.count) qsort(stacks->symbols.items, stacks->symbols.count, sizeof(range), by_start);
+    if (!find_equal_names(stacks)) return HD_NOMEM(err);
     for (size_t i = 0; i < stacks->frame_count; i++) {
         if (stacks->frames[i].is_known) HD_TRY(settle_frame(stacks, &stacks->frames[i], lists, err));
     }

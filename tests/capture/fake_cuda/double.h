@@ -71,6 +71,7 @@ typedef struct double_script {
 const double_script *double_script_get(void);
 bool double_truth_wanted(void);
 void double_truth(const char *format, ...) __attribute__((format(printf, 1, 2))); /* one object, without newline */
+void double_escape(char *out, size_t size, const char *text);                     /* as a string of JSON is */
 _Noreturn void double_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t double_now(void);
 

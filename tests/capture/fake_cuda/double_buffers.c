@@ -61,16 +61,6 @@ uint64_t double_clock(uint64_t true_ns)
 
 /* ---- the truth --------------------------------------------------------------------------------------------------- */
 
-static void escape(char *out, size_t size, const char *text)
-{
-    size_t used = 0;
-    for (; text && *text && used + 3 < size; text++) {
-        if (*text == '"' || *text == '\\') out[used++] = '\\';
-        out[used++] = *text;
-    }
-    out[used] = 0;
-}
-
 static const char *kind_name(uint32_t kind)
 {
     switch (kind) {
@@ -191,7 +181,7 @@ static void tell_record(const double_record *r, const char *fate)
     if (!double_truth_wanted()) return;
     char name[256];
     facts f = facts_of(r);
-    escape(name, sizeof name, r->name);
+    double_escape(name, sizeof name, r->name);
     double_truth(
         "{\"what\": \"record\", \"pid\": %d, \"kind\": \"%s\", \"name\": \"%s\", \"fate\": \"%s\", \"buffer\": "
         "%llu, \"index\": %zu, \"start\": %llu, \"end\": %llu, \"device\": %u, \"context\": %u, \"stream\": %u, "
@@ -429,6 +419,7 @@ DOUBLE_EXPORT cupti_status cuptiActivityRegisterCallbacks(cupti_buffer_wanted wa
     FUNCTION(false);
     if (!wanted || !returned) return CUPTI_BAD_PARAMETER;
     if (double_script_get()->subscriber_taken) double_misuse("the other profiler's buffers would be taken away");
+    double_attach();
     b.wanted = wanted;
     b.returned = returned;
     if (!b.base_ns) b.base_ns = double_now();

@@ -178,8 +178,13 @@ static bool whole_graphs(void)
 
 __attribute__((constructor)) static void loaded(void)
 {
-    static const double_hooks hooks = {enter, leave, resource, synchronized, record_of_driver, whole_graphs};
     cupti.pid = getpid();
+}
+
+/* From the first function on that does something: until then the library may be unloaded. */
+void double_attach(void)
+{
+    static const double_hooks hooks = {enter, leave, resource, synchronized, record_of_driver, whole_graphs};
     double_set_hooks(&hooks);
 }
 
@@ -196,6 +201,7 @@ DOUBLE_EXPORT cupti_status cuptiSubscribe(cupti_subscriber *out, cupti_callback 
     FUNCTION(false);
     if (!out || !callback) return CUPTI_BAD_PARAMETER;
     if (double_script_get()->subscriber_taken || cupti.callback) return CUPTI_OTHER_SUBSCRIBER;
+    double_attach();
     cupti.user = user;
     cupti.generation++;
     cupti.callback = callback;
@@ -278,6 +284,7 @@ DOUBLE_EXPORT cupti_status cuptiGetCallbackName(uint32_t domain, uint32_t id, co
 
 static cupti_status set_kind(uint32_t kind, bool enable)
 {
+    double_attach();
     if (kind == CUPTI_KIND_KERNEL) double_misuse("kind KERNEL makes kernels run one after another");
     if (kind >= KINDS || (kind != CUPTI_KIND_CUDA_EVENT && !double_record_length(kind))) return CUPTI_BAD_KIND;
     if (kind == CUPTI_KIND_RUNTIME || kind == CUPTI_KIND_DRIVER) {

@@ -22,6 +22,8 @@ cupti_status double_function_begin(const char *function, bool reads_buffers);
         if (scripted) return scripted;                                                                                 \
     } while (0)
 
+void double_attach(void); /* double_cupti.c: libcuda tells us from now on */
+
 /* double_buffers.c */
 void double_buffers_add(const double_record *record); /* times are true ones, converted later */
 size_t double_record_length(uint32_t kind);           /* as the real library of the script's version writes it */

@@ -45,6 +45,14 @@ uint32_t double_exec_id(const double_exec *exec)
     int failed = double_begin(&call);                                                                                  \
     if (failed) return failed
 
+static void tell_truth(uint64_t node_id, uint64_t original, const char *name)
+{
+    char text[256];
+    double_escape(text, sizeof text, name);
+    double_truth("{\"what\": \"node\", \"node\": %llu, \"original\": %llu, \"name\": \"%s\"}",
+                 (unsigned long long)node_id, (unsigned long long)original, text);
+}
+
 static void tell(uint32_t id, const cupti_graph *graph)
 {
     const double_hooks *hooks = double_get_hooks();
@@ -76,8 +84,7 @@ int cuGraphAddKernelNode(void **out_node, double_graph *graph, const double_kern
     node *made = new_node(kernel);
     graph->nodes[graph->count++] = made;
     *out_node = made;
-    double_truth("{\"what\": \"node\", \"node\": %llu, \"original\": 0, \"name\": \"%s\"}",
-                 (unsigned long long)made->id, kernel->name);
+    tell_truth(made->id, 0, kernel->name);
     tell(CUPTI_RESOURCE_NODE_CREATED, &(cupti_graph){.graph = graph, .node = made});
     return double_end(&call, 0);
 }
@@ -94,8 +101,7 @@ int cuGraphInstantiateWithFlags(double_exec **out, double_graph *graph, unsigned
     for (uint32_t i = 0; i < graph->count; i++) {
         node *original = graph->nodes[i], *made = new_node(&original->kernel);
         exec->nodes[exec->count++] = made;
-        double_truth("{\"what\": \"node\", \"node\": %llu, \"original\": %llu, \"name\": \"%s\"}",
-                     (unsigned long long)made->id, (unsigned long long)original->id, made->kernel.name);
+        tell_truth(made->id, original->id, made->kernel.name);
         tell(CUPTI_RESOURCE_NODE_CREATED, &(cupti_graph){.graph = clone, .node = made});
         tell(CUPTI_RESOURCE_NODE_CLONED,
              &(cupti_graph){.graph = clone, .original_graph = graph, .node = made, .original_node = original});

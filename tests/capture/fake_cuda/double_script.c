@@ -56,6 +56,16 @@ void double_truth(const char *format, ...)
     close(fd);
 }
 
+void double_escape(char *out, size_t size, const char *text)
+{
+    size_t used = 0;
+    for (; text && *text && used + 3 < size; text++) {
+        if (*text == '"' || *text == '\\') out[used++] = '\\';
+        out[used++] = *text;
+    }
+    out[used] = 0;
+}
+
 /* ---- the script ----------------------------------------------------------------------------------------------- */
 
 static void add_rule(double_rule *rules, unsigned *count, const char *function, int status, uint64_t value)

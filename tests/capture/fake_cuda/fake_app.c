@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/nvtx_side.h"
 #include "double_cuda.h"
 
 static const char *const kernels[] = {"vector_add", "_Z6matmulPKfS0_Pfi", "odd \"name\" \\ here"};
@@ -114,6 +115,21 @@ static void do_alloc(unsigned n)
     }
 }
 
+static uint64_t kept[1024];
+static unsigned kept_first, kept_end;
+
+/* Memory that stays, until `release` takes the oldest of it. */
+static void do_keep(unsigned n)
+{
+    for (unsigned i = 0; i < n && kept_end < 1024; i++)
+        check(cuMemAlloc_v2(&kept[kept_end], 1000 + 17 * kept_end), "cuMemAlloc"), kept_end++;
+}
+
+static void do_release(unsigned n)
+{
+    for (unsigned i = 0; i < n && kept_first < kept_end; i++) check(cuMemFree_v2(kept[kept_first++]), "cuMemFree");
+}
+
 static void do_graph(unsigned nodes, unsigned launches)
 {
     double_graph *graph;
@@ -150,11 +166,12 @@ static void do_threads(unsigned count, unsigned launches)
     for (unsigned i = 0; i < count && i < 64; i++) pthread_join(threads[i], NULL);
 }
 
-static void do_forever(void)
+static void do_forever(unsigned pause_us)
 {
     for (unsigned i = 0;; i++) {
         launch(i, NULL);
         if (i % 8 == 7) check(cuCtxSynchronize(), "cuCtxSynchronize");
+        if (i % 8 == 7 && pause_us) usleep(pause_us);
     }
 }
 
@@ -248,8 +265,20 @@ static void touch(const char *path)
     if (fd >= 0) close(fd);
 }
 
+/* Says that it is here, and waits to be told to go on. */
+static void do_wait(void)
+{
+    char c;
+    printf("waits\n");
+    fflush(stdout);
+    if (read(STDIN_FILENO, &c, 1) != 1) exit(95);
+}
+
 static bool do_process_word(const char *word, char *rest, unsigned a)
 {
+    if (strcmp(word, "wait") == 0) return do_wait(), true;
+    if (strcmp(word, "push") == 0) return nvtxRangePushA(rest), true;
+    if (strcmp(word, "pop") == 0) return nvtxRangePop(), true;
     if (strcmp(word, "fork") == 0) return do_fork(rest), true;
     if (strcmp(word, "exec") == 0) return do_exec(rest), true;
     if (strcmp(word, "daemon") == 0) return do_daemon(rest), true;
@@ -280,10 +309,12 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "peer") == 0) return do_peer(a), true;
     if (strcmp(word, "set") == 0) return do_set(a), true;
     if (strcmp(word, "alloc") == 0) return do_alloc(a), true;
+    if (strcmp(word, "keep") == 0) return do_keep(a), true;
+    if (strcmp(word, "release") == 0) return do_release(a), true;
     if (strcmp(word, "graph") == 0) return do_graph(a, second), true;
     if (strcmp(word, "threads") == 0) return do_threads(a, second), true;
     if (strcmp(word, "sync") == 0) return check(cuCtxSynchronize(), "cuCtxSynchronize"), true;
-    if (strcmp(word, "forever") == 0) return do_forever(), true;
+    if (strcmp(word, "forever") == 0) return do_forever(a), true;
     return false;
 }
 

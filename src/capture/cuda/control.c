@@ -1,0 +1,319 @@
+/* control.c - a thread that keeps the time of windows and answers `heddle trigger`; SIGUSR2
+ *
+ * The thread sleeps until a window is due, somebody connects, or a second passes: then it looks whether the socket is
+ * still ours, for a program may close all descriptors. All signals are blocked in it.
+ *
+ * Who may ask: processes of the same user, and root (SO_PEERCRED). The name of the socket is of the network namespace.
+ *
+ * The handler of SIGUSR2 counts, and wakes the thread by connecting to its socket: that needs no descriptor that the
+ * program might have closed, and socket, connect and close may be called by handlers. It is installed only with
+ * trigger=1, and only where the program has none; one that the program installs later takes its place.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/control_wire.h"
+#include "capture/cuda/window.h"
+
+enum { LOOK_MS = 1000, BLIND_MS = 50, CLIENT_MS = 500 };
+
+typedef enum signal_state { SIGNAL_OFF, SIGNAL_ON, SIGNAL_TAKEN, SIGNAL_REPLACED } signal_state;
+
+static struct {
+    cuda_tracer *tracer;
+    pthread_t thread;
+    bool is_running;
+    int fd; /* -1: none */
+    dev_t device;
+    ino_t inode;
+    struct sockaddr_un address;
+    socklen_t address_size; /* 0: nobody listens */
+    atomic_bool ending;
+    atomic_uint signals; /* that came */
+    unsigned signals_seen;
+    _Atomic int signal; /* signal_state */
+} control = {.fd = -1};
+
+atomic_bool control_is_missing;
+
+/* ---- the socket ---------------------------------------------------------------------------------------------------
+ */
+
+static bool is_ours(void)
+{
+    struct stat info;
+    return control.fd >= 0 && fstat(control.fd, &info) == 0 && info.st_dev == control.device &&
+           info.st_ino == control.inode;
+}
+
+static void let_go(void)
+{
+    if (is_ours()) close(control.fd); /* else the number is somebody else's by now */
+    control.fd = -1;
+}
+
+static bool listen_here(void)
+{
+    struct stat info;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int n = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, CONTROL_NAME, (long)getpid());
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    control.address_size = 0;
+    control.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (control.fd < 0) return false;
+    if (bind(control.fd, (const struct sockaddr *)&address, size) != 0 || listen(control.fd, 16) != 0 ||
+        fstat(control.fd, &info) != 0) {
+        close(control.fd);
+        control.fd = -1;
+        return false;
+    }
+    control.device = info.st_dev;
+    control.inode = info.st_ino;
+    control.address = address;
+    control.address_size = size;
+    return true;
+}
+
+void control_wake(void)
+{
+    int kept = errno;
+    int fd = control.address_size ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+    if (fd >= 0) {
+        if (connect(fd, (const struct sockaddr *)&control.address, control.address_size) != 0) errno = 0;
+        close(fd);
+    }
+    errno = kept;
+}
+
+/* ---- SIGUSR2 ------------------------------------------------------------------------------------------------------
+ */
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add(&control.signals, 1);
+    control_wake();
+}
+
+static void catch_signal(void)
+{
+    struct sigaction before, ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
+    sigemptyset(&ours.sa_mask);
+    bool is_free =
+        sigaction(SIGUSR2, NULL, &before) == 0 && !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL;
+    if (is_free && sigaction(SIGUSR2, &ours, NULL) == 0)
+        control.signal = SIGNAL_ON;
+    else
+        control.signal = SIGNAL_TAKEN;
+    if (control.signal == SIGNAL_TAKEN)
+        hd_session_note(control.tracer->session, "window.signal-taken", HD_SESSION_NOTE, 1);
+}
+
+/* The program may have installed its own since. */
+static void look_at_signal(void)
+{
+    struct sigaction now;
+    if (control.signal != SIGNAL_ON || sigaction(SIGUSR2, NULL, &now) != 0) return;
+    if (!(now.sa_flags & SA_SIGINFO) && now.sa_handler == on_signal) return;
+    control.signal = SIGNAL_REPLACED;
+    hd_session_note(control.tracer->session, "window.signal-replaced", HD_SESSION_NOTE, 1);
+}
+
+static void obey_signals(void)
+{
+    unsigned came = atomic_load(&control.signals);
+    for (; control.signals_seen != came; control.signals_seen++) {
+        if (!window_close("signal")) window_open("signal", 0);
+    }
+}
+
+/* ---- requests -----------------------------------------------------------------------------------------------------
+ */
+
+static void answer_state(char *out, size_t room, const char *error)
+{
+    static const char *const signals[] = {"off", "on", "taken", "replaced"};
+    hd_session_stats stats;
+    window_state *w = &window_all;
+    hd_session_statistics(&stats, control.tracer->session);
+    const char *path = hd_session_path(control.tracer->session);
+    pthread_mutex_lock(&w->lock);
+    uint64_t count = w->count;
+    const window_span *span = count ? &w->spans[(count - 1) % WINDOW_LOG] : NULL;
+    bool is_open = window_is_open();
+    long long since = span ? hd_session_now() - (is_open ? span->open_ns : span->close_ns) : 0;
+    long long left = is_open && w->close_at_ns ? w->close_at_ns - hd_session_now() : -1;
+    char why[WINDOW_WHY_BYTES] = "";
+    if (span) snprintf(why, sizeof why, "%s", is_open ? span->opened_by : span->closed_by);
+    pthread_mutex_unlock(&w->lock);
+    look_at_signal();
+    int n = snprintf(out, room,
+                     "%s\nstate %s\nwindows %llu\nby %s\nsince_ns %lld\nleft_ns %lld\nevents %llu\n"
+                     "dropped %llu\nbytes %llu\nsignal %s\n%s%s%sfile %s\n",
+                     CONTROL_HELLO, is_open ? "open" : "closed", (unsigned long long)count, why, since, left,
+                     (unsigned long long)stats.emitted,
+                     (unsigned long long)(stats.dropped_newest + stats.dropped_oldest + stats.lost),
+                     (unsigned long long)stats.bytes, signals[control.signal], error ? "error " : "",
+                     error ? error : "", error ? "\n" : "", path ? path : "");
+    if (n < 0 || (size_t)n >= room) snprintf(out, room, "%s\nerror the answer is too long\n", CONTROL_HELLO);
+}
+
+/* "WORD" or "WORD MS". */
+static bool is_request(const char *line, const char *word, uint64_t *ms)
+{
+    size_t size = strlen(word);
+    char *end;
+    *ms = 0;
+    if (strncmp(line, word, size) != 0) return false;
+    if (!line[size]) return true;
+    if (line[size] != ' ' || line[size + 1] < '0' || line[size + 1] > '9') return false;
+    errno = 0;
+    *ms = strtoull(line + size + 1, &end, 10);
+    return errno == 0 && !*end && *ms < UINT64_C(1000000000000);
+}
+
+static const char *obey(const char *line)
+{
+    uint64_t ms;
+    if (strcmp(line, "status") == 0) return NULL;
+    if (strcmp(line, "stop") == 0) return window_close("trigger") ? NULL : "the capture is closed already";
+    if (is_request(line, "start", &ms)) return window_open("trigger", ms) ? NULL : "the capture is open already";
+    if (!is_request(line, "toggle", &ms)) return "unknown request: this program has another version of Heddle in it";
+    if (!window_close("trigger")) window_open("trigger", ms);
+    return NULL;
+}
+
+/* A line without its end. false: none came. */
+static bool read_line(int fd, char *line, size_t room)
+{
+    size_t have = 0;
+    while (have < room - 1) {
+        ssize_t n = recv(fd, line + have, room - 1 - have, 0);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        char *end = memchr(line + have, '\n', (size_t)n);
+        have += (size_t)n;
+        if (!end) continue;
+        *end = 0;
+        return true;
+    }
+    return false;
+}
+
+static void send_all(int fd, const char *text)
+{
+    size_t left = strlen(text);
+    while (left) {
+        ssize_t n = send(fd, text, left, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return;
+        text += n;
+        left -= (size_t)n;
+    }
+}
+
+static void serve(int fd)
+{
+    char line[CONTROL_REQUEST_BYTES], answer[CONTROL_ANSWER_BYTES];
+    struct timeval limit = {.tv_usec = CLIENT_MS * 1000};
+    struct ucred peer = {.uid = (uid_t)-1};
+    socklen_t size = sizeof peer;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    bool is_known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    if (!read_line(fd, line, sizeof line)) return;
+    if (!is_known || (peer.uid != 0 && peer.uid != geteuid() && peer.uid != getuid()))
+        snprintf(answer, sizeof answer, "%s\nerror the program is of another user\n", CONTROL_HELLO);
+    else
+        answer_state(answer, sizeof answer, obey(line));
+    send_all(fd, answer);
+}
+
+static void serve_all(void)
+{
+    while (is_ours()) {
+        int fd = accept4(control.fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0 && errno == EINTR) continue;
+        if (fd < 0) return;
+        serve(fd);
+        close(fd);
+    }
+}
+
+/* ---- the thread ---------------------------------------------------------------------------------------------------
+ */
+
+static int wait_ms(int64_t due_ns)
+{
+    int most = control.fd < 0 && control.signal == SIGNAL_ON ? BLIND_MS : LOOK_MS;
+    if (due_ns == INT64_MAX) return most;
+    int64_t left = (due_ns - hd_session_now() + 999999) / 1000000;
+    return left < 0 ? 0 : left < most ? (int)left : most;
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "heddle-control");
+    while (!atomic_load(&control.ending)) {
+        int64_t due_ns = window_keep_time();
+        struct pollfd watched = {.fd = control.fd, .events = POLLIN};
+        int timeout = wait_ms(due_ns);
+        if (!is_ours() && control.fd >= 0) listen_here(); /* the program closed it: the number is not ours to close */
+        watched.fd = control.fd;
+        poll(&watched, 1, timeout);
+        serve_all();
+        obey_signals();
+        look_at_signal();
+    }
+    return NULL;
+}
+
+static void start_thread(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    atomic_store(&control.ending, false);
+    control.is_running = pthread_create(&control.thread, NULL, run, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!control.is_running) hd_session_note(control.tracer->session, "window.no-control", HD_SESSION_LOSS, 1);
+}
+
+void control_start(cuda_tracer *tracer)
+{
+    control.tracer = tracer;
+    /* Without it signals, times and steps work; `heddle trigger` does not. */
+    if (!listen_here()) hd_session_note(tracer->session, "window.no-socket", HD_SESSION_NOTE, 1);
+    if (tracer->options.trigger) catch_signal();
+    start_thread();
+}
+
+void control_revive(void)
+{
+    if (!atomic_exchange(&control_is_missing, false) || !control.tracer) return;
+    let_go(); /* the parent's */
+    control.is_running = false;
+    if (!listen_here()) hd_session_note(control.tracer->session, "window.no-socket", HD_SESSION_NOTE, 1);
+    start_thread();
+}
+
+void control_stop(void)
+{
+    look_at_signal();
+    if (!control.is_running || atomic_load(&control_is_missing)) return;
+    atomic_store(&control.ending, true);
+    control_wake();
+    pthread_join(control.thread, NULL);
+    control.is_running = false;
+    let_go();
+    control.address_size = 0;
+}

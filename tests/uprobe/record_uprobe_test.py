@@ -1,0 +1,141 @@
+#!/usr/bin/python3
+"""heddle record --uprobe, and the join of its stacks with a GPU trace of the same run.
+
+usage: tests/uprobe/record_uprobe_test.py --heddle PROGRAM --program PROGRAM [-v] [TEST...]
+
+The GPU trace is made here, of the calls that were traced: no GPU is needed. Tests of real probes are skipped where the
+machine allows none.
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PATHS = argparse.Namespace()
+LAUNCH = "libuprobe_library.so:launch_kernel"
+
+
+class Uprobe(unittest.TestCase):
+    def setUp(self):
+        self.dir = Path(tempfile.mkdtemp(prefix="heddle-uprobe-"))
+        self.addCleanup(shutil.rmtree, self.dir, True)
+
+    def heddle(self, *words):
+        done = subprocess.run([str(PATHS.heddle), *map(str, words)], cwd=self.dir, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=120)
+        return done.returncode, done.stdout, done.stderr
+
+    def record(self, *words, program=("run", 2, 1, 25)):
+        status, out, err = self.heddle("record", "-o", "out.heddle", *words, "--", PATHS.program, *program)
+        if "not allowed" in err or "kernel has no" in err:
+            self.assertEqual(status, 0, "the program runs all the same: " + err)
+            self.skipTest(err.strip())
+        self.assertEqual(status, 0, err)
+        return err
+
+    def trace(self, name):
+        status, out, err = self.heddle("convert", name, "-", "--to", "chrome")
+        self.assertEqual(status, 0, err)
+        return json.loads(out)
+
+    def test_the_trace_has_every_call_with_its_stack(self):
+        err = self.record("--uprobe", LAUNCH)
+        self.assertIn("300 calls of 1 function, 300 stacks", err)
+        events = self.trace("out.heddle")["traceEvents"]
+        samples = [e for e in events if e["ph"] == "P"]
+        self.assertEqual(len(samples), 300)
+        self.assertEqual(len([e for e in events if e["ph"] == "i" and e["name"] == "launch_kernel"]), 300)
+        threads = {(e["pid"], e["tid"]) for e in samples}
+        self.assertEqual(len(threads), 6)
+        self.assertEqual(len({pid for pid, _ in threads}), 2)
+        self.assertFalse((self.dir / "out.heddle.parts").exists())
+
+    def test_returns_make_slices(self):
+        self.record("--uprobe", LAUNCH, "--uprobe-return", "--uprobe-stacks", "none")
+        events = self.trace("out.heddle")["traceEvents"]
+        self.assertEqual(len([e for e in events if e["ph"] == "X" and e["name"] == "launch_kernel"]), 300)
+        self.assertEqual(len([e for e in events if e["ph"] == "P"]), 0)
+
+    def gpu_trace(self, lines):
+        """A kernel for each call, 5 us later, launched by a slice of the thread that called, on a clock of its own."""
+        events = []
+        for i, line in enumerate(lines):
+            time, _, pid, tid, _, _ = line.split(" ", 5)
+            us = (int(time) + 3_000_000_000) / 1000
+            name = "one" if "way_one" in line else "two"
+            events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": int(pid),
+                           "tid": int(tid), "ts": us - 0.2, "dur": 1.5, "args": {"correlation": i + 1}})
+            events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": us + 5, "dur": 1,
+                           "args": {"correlation": i + 1, "device": 0, "stream": 7}})
+        (self.dir / "gpu.json").write_text(json.dumps({"traceEvents": events}))
+
+    def joined(self, stacks):
+        status, out, err = self.heddle("merge", "--cpu", stacks, "--gpu", "gpu.json", "-o", "joined.folded", "-w", "count",
+                                       "--strict")
+        self.assertEqual(status, 0, err)
+        return [line.rsplit(" ", 1) for line in (self.dir / "joined.folded").read_text().splitlines()]
+
+    def test_stacks_join_the_kernels_that_their_calls_launched(self):
+        self.record("--uprobe", LAUNCH, "--folded", "calls.folded", "--keep", program=("slowly", 200))
+        lines = (self.dir / "calls.folded").read_text().splitlines()
+        self.assertEqual(len(lines), 400)
+        self.gpu_trace(lines)
+        for stacks in ("calls.folded", next((self.dir / "out.heddle.parts").glob("*.hdcap")), "out.heddle"):
+            found = {"one": 0, "two": 0}
+            for stack, count in self.joined(stacks):
+                kernel = stack.rsplit("]", 1)[1]
+                if stacks == "calls.folded":
+                    self.assertIn("way_" + kernel, stack)
+                self.assertIn("launch_kernel", stack)
+                found[kernel] += int(count)
+            self.assertEqual(found, {"one": 200, "two": 200}, stacks)
+
+    def test_a_name_that_is_wrong_is_told_before_the_program_runs(self):
+        for spec, part in (("libuprobe_library.so:launch_kernal", "near: launch_kernel"), ("coda", "cuda and hip"),
+                           ("libuprobe_librarx.so:f", "near: libuprobe_library.so")):
+            status, out, err = self.heddle("record", "--uprobe", spec, "--", "touch", "it-ran")
+            if "librar" in spec:
+                status, out, err = self.heddle("record", "--uprobe", spec, "--", PATHS.program, "run", 0, 0, 0)
+            self.assertEqual(status, 1, err)
+            self.assertIn(part, err)
+        self.assertEqual(list(self.dir.iterdir()), [])
+
+    def test_folded_text_needs_stacks_and_probes(self):
+        for words in (("--folded", "a.folded"), ("--uprobe", "cuda", "--folded", "a.folded", "--no-stacks")):
+            status, out, err = self.heddle("record", *words, "--", "true")
+            self.assertEqual(status, 2, err)
+
+    def test_as_nobody_the_program_runs_and_the_user_is_told_how(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can become nobody")
+        os.chmod(self.dir, 0o777)
+        words = [str(PATHS.heddle), "record", "-o", "out.heddle", "--uprobe", "libc.so.6:getpid", "--", "echo", "ran"]
+        done = subprocess.run(words, cwd=self.dir, capture_output=True, text=True, user=65534, group=65534,
+                              extra_groups=[], timeout=120)
+        self.assertEqual(done.stdout, "ran\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if "kernel has no" not in done.stderr:
+            self.assertIn("uprobes are not allowed here", done.stderr)
+            self.assertIn("setcap", done.stderr)
+        words.insert(2, "--strict")
+        done = subprocess.run(words, cwd=self.dir, capture_output=True, text=True, user=65534, group=65534,
+                              extra_groups=[], timeout=120)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", type=Path, required=True)
+    parser.add_argument("--program", type=Path, required=True)
+    args, rest = parser.parse_known_args()
+    PATHS.heddle, PATHS.program = args.heddle.resolve(), args.program.resolve()
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
