@@ -65,6 +65,13 @@ size_t record_list_running(const record_list *list);
 
 /* result->parts becomes result->output. */
 hd_status record_collect(recording *r);
+/* What the conversion says of the trace as a whole. */
+void record_sum_up(hd_record_result *result);
+
+/* --- record_tool.c ----------------------------------------------------------------------------------------- */
+
+/* The same as all other steps together, by options->tool. */
+hd_status record_with_tool(recording *r);
 
 /* --- record_count.c ---------------------------------------------------------------------------------------- */
 
