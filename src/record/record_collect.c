@@ -15,6 +15,7 @@ static hd_status each(void *user, hd_trace **trace, size_t index, hd_error *err)
 {
     recording *r = user;
     (void)index;
+    HD_TRY(record_problems(r, *trace, err));
     return record_count(r->result, *trace, err);
 }
 
@@ -118,5 +119,7 @@ hd_status record_collect(recording *r)
         hd_error_add_cause(r->err, "the captures are kept; try again with: heddle record --recover %.100s -o %.60s",
                            r->result->parts, r->result->output);
     record_list_deinit(&list);
+    for (size_t i = 0; i < r->said_count; i++) free(r->said[i]);
+    r->said_count = 0;
     return status;
 }

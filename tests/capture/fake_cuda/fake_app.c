@@ -5,6 +5,7 @@
  * Words are done one after another. In the arguments of fork, exec and daemon "+" stands for a blank and "=" for ":".
  * A program like any other: it knows nothing of tracing, and what it prints must not depend on it.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/cuda/nvtx_abi.h"
 #include "double_cuda.h"
 
 static const char *const kernels[] = {"vector_add", "_Z6matmulPKfS0_Pfi", "odd \"name\" \\ here"};
@@ -159,6 +161,50 @@ static void do_forever(unsigned pause_us)
     }
 }
 
+/* ---- NVTX, as its headers do it: the library is loaded at the first call ---------------------------------------- */
+
+static nvtx_fn_push_a nvtx_push;
+static nvtx_fn_pop nvtx_pop;
+static nvtx_function *nvtx_entries[16];
+
+static int nvtx_module(uint32_t module, nvtx_function ***out_table, unsigned *out_entries)
+{
+    static nvtx_function *table[16] = {
+        [NVTX_PUSH_A] = (nvtx_function *)(void *)&nvtx_push, [NVTX_POP] = (nvtx_function *)(void *)&nvtx_pop};
+    *out_table = module == NVTX_MODULE_CORE ? table : nvtx_entries;
+    *out_entries = 16;
+    return 1;
+}
+
+static const void *nvtx_table(uint32_t id)
+{
+    static const nvtx_callbacks_table callbacks = {sizeof callbacks, nvtx_module};
+    return id == NVTX_TABLE_CALLBACKS ? &callbacks : NULL;
+}
+
+static void start_nvtx(void)
+{
+    static bool is_started;
+    const char *path = getenv("NVTX_INJECTION64_PATH");
+    if (is_started) return;
+    is_started = true;
+    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+    nvtx_injection start = library ? (nvtx_injection)(uintptr_t)dlsym(library, "InitializeInjectionNvtx2") : NULL;
+    if (start) start(nvtx_table);
+}
+
+static void do_push(const char *name)
+{
+    start_nvtx();
+    if (nvtx_push) nvtx_push(name);
+}
+
+static void do_pop(void)
+{
+    start_nvtx();
+    if (nvtx_pop) nvtx_pop();
+}
+
 /* ---- words about processes --------------------------------------------------------------------------------------- */
 
 static void do_words(int count, char **words);
@@ -264,6 +310,8 @@ static bool do_process_word(const char *word, char *rest, unsigned a)
         fflush(stdout);
         abort();
     }
+    if (strcmp(word, "push") == 0) return do_push(rest), true;
+    if (strcmp(word, "pop") == 0) return do_pop(), true;
     if (strcmp(word, "print") == 0) return printf("%s\n", rest), true;
     if (strcmp(word, "sleep") == 0) return usleep(a * 1000), true;
     return false;
