@@ -141,6 +141,17 @@ class Place:
         return Run(self, done.returncode, done.stdout.decode(), done.stderr.decode(), os.path.join(folder, "captures"),
                    os.path.join(folder, "truth"))
 
+    def record(self, *words, options=(), script="", before=None):
+        """By `heddle record`: (run, the trace it wrote, what it says)."""
+        folder, env = self.prepare(script, None, False, False, {"HEDDLE_CUPTI": os.path.join(self.fake, "libcupti.so.13")})
+        out = os.path.join(folder, "out.json")
+        done = subprocess.run([self.heddle, "record", "--library", self.library, "-o", out, *options, "--", self.app,
+                               *words], env=env, capture_output=True, timeout=120, cwd=folder, preexec_fn=before)
+        run = Run(self, done.returncode, done.stdout.decode(), done.stderr.decode(), folder, os.path.join(folder, "truth"))
+        check(os.path.exists(out), "no trace:", run.stderr)
+        with open(out, encoding="utf-8") as file:
+            return run, Trace(out, json.load(file))
+
     def run_both(self, *words, **named):
         """With the tracer and without: output and end must be the same."""
         with_us = self.run(*words, **named)

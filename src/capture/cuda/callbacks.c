@@ -13,7 +13,10 @@
 #include "heddle/stack.h"
 
 enum {
-    TIMED = 16,               /* the first callbacks of a thread are timed, then one of so many */
+    LONG_NS = 100000, /* what is longer was interrupted, or new code: it stands for itself alone */
+    /* The first callbacks of a thread are timed, then one of so many. A launch makes two or four, of which one takes a
+     * stack: a number that shares no divisor with them meets all alike. */
+    TIMED = 17,
     CALL_DEVICE_RESET = 164,  /* cudaDeviceReset, of the runtime */
     VERSION_WITH_STATES = 20, /* CUPTI_DOMAIN_STATE */
 };
@@ -135,7 +138,8 @@ void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data
     dispatch(t, domain, id, data);
     atomic_fetch_add_explicit(&t->costs.callbacks, 1, memory_order_relaxed);
     if (!is_timed) return;
-    uint64_t took = (uint64_t)(hd_session_now() - start) * (number < TIMED ? 1 : TIMED);
+    uint64_t took = (uint64_t)(hd_session_now() - start);
+    if (number >= TIMED && took < LONG_NS) took *= TIMED;
     atomic_fetch_add_explicit(&t->costs.callback_ns, took, memory_order_relaxed);
 }
 

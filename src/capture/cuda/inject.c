@@ -23,7 +23,8 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 cuda_tracer cuda_the_tracer;
 
 static pthread_once_t begun = PTHREAD_ONCE_INIT;
-static cuda_cupti the_cupti; /* of cuda_the_tracer */
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER; /* in InitializeInjection */
+static cuda_cupti the_cupti;                                      /* of cuda_the_tracer */
 
 /* ---- the session ----------------------------------------------------------------------------------------------- */
 
@@ -47,6 +48,7 @@ static void in_child(void)
     cuda_tracer *t = &cuda_the_tracer;
     pthread_mutex_init(&t->lock, NULL);
     pthread_mutex_init(&t->text_lock, NULL);
+    pthread_mutex_init(&one_at_a_time, NULL);
     t->has_helper = false; /* it is the parent's */
     if (atomic_load(&t->state) != CUDA_OFF) atomic_store(&t->state, CUDA_FORKED);
 }
@@ -106,6 +108,7 @@ static void end(void)
     atomic_compare_exchange_strong(&t->state, &running, CUDA_ENDED);
     cuda_helper_end(t);
     if (!t->has_helper && running != CUDA_FORKED) cuda_describe(t);
+    if (cuda_window_settle) cuda_window_settle(t);
     if (t->options.stacks) hd_session_stack_finish(t->session);
     hd_session_stop(t->session, NULL, NULL);
 }
@@ -164,7 +167,8 @@ static void start_activity(cuda_tracer *t)
     /* Queries of what is not done yet are no waits. */
     if (cupti->ActivityEnableAllSyncRecords) cupti->ActivityEnableAllSyncRecords(0);
     cupti_status status = cupti->ActivityRegisterCallbacks(buffer_wanted, buffer_done);
-    t->has_activity = status == CUPTI_OK && cuda_helper_start(t);
+    t->has_activity = status == CUPTI_OK; /* the tracer's thread looks at it */
+    if (t->has_activity && !cuda_helper_start(t)) t->has_activity = false;
     if (!t->has_activity)
         cuda_tell(t, "cuda.not-recorded", HD_SESSION_LOSS, "CUPTI records nothing: %s.",
                   status == CUPTI_OK ? "the tracer's thread cannot be started" : cuda_cupti_text(cupti, status));
@@ -206,7 +210,6 @@ static void start_cuda(cuda_tracer *t)
 
 int InitializeInjection(void)
 {
-    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     cuda_tracer *t = cuda_tracer_begin();
     if (!t) return 1;
     pthread_mutex_lock(&one_at_a_time);

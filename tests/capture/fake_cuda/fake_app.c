@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/nvtx_side.h"
 #include "double_cuda.h"
 
 static const char *const kernels[] = {"vector_add", "_Z6matmulPKfS0_Pfi", "odd \"name\" \\ here"};
@@ -112,6 +113,21 @@ static void do_alloc(unsigned n)
         check(cuMemFreeAsync(c, NULL), "cuMemFreeAsync");
         if (i) check(cudaFree(managed), "cudaFree"); /* the first one leaks, as do all that are pinned */
     }
+}
+
+static uint64_t kept[1024];
+static unsigned kept_first, kept_end;
+
+/* Memory that stays, until `release` takes the oldest of it. */
+static void do_keep(unsigned n)
+{
+    for (unsigned i = 0; i < n && kept_end < 1024; i++)
+        check(cuMemAlloc_v2(&kept[kept_end], 1000 + 17 * kept_end), "cuMemAlloc"), kept_end++;
+}
+
+static void do_release(unsigned n)
+{
+    for (unsigned i = 0; i < n && kept_first < kept_end; i++) check(cuMemFree_v2(kept[kept_first++]), "cuMemFree");
 }
 
 static void do_graph(unsigned nodes, unsigned launches)
@@ -249,8 +265,20 @@ static void touch(const char *path)
     if (fd >= 0) close(fd);
 }
 
+/* Says that it is here, and waits to be told to go on. */
+static void do_wait(void)
+{
+    char c;
+    printf("waits\n");
+    fflush(stdout);
+    if (read(STDIN_FILENO, &c, 1) != 1) exit(95);
+}
+
 static bool do_process_word(const char *word, char *rest, unsigned a)
 {
+    if (strcmp(word, "wait") == 0) return do_wait(), true;
+    if (strcmp(word, "push") == 0) return nvtxRangePushA(rest), true;
+    if (strcmp(word, "pop") == 0) return nvtxRangePop(), true;
     if (strcmp(word, "fork") == 0) return do_fork(rest), true;
     if (strcmp(word, "exec") == 0) return do_exec(rest), true;
     if (strcmp(word, "daemon") == 0) return do_daemon(rest), true;
@@ -281,6 +309,8 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "peer") == 0) return do_peer(a), true;
     if (strcmp(word, "set") == 0) return do_set(a), true;
     if (strcmp(word, "alloc") == 0) return do_alloc(a), true;
+    if (strcmp(word, "keep") == 0) return do_keep(a), true;
+    if (strcmp(word, "release") == 0) return do_release(a), true;
     if (strcmp(word, "graph") == 0) return do_graph(a, second), true;
     if (strcmp(word, "threads") == 0) return do_threads(a, second), true;
     if (strcmp(word, "sync") == 0) return check(cuCtxSynchronize(), "cuCtxSynchronize"), true;
