@@ -86,6 +86,7 @@ typedef struct hd_memory {
     hd_memory_group *groups;
     size_t group_count;
     hd_stacks *stacks;
+    uint64_t large_bytes;                     /* from so many on, lists of events belong into files */
     uint64_t found;                           /* event_count and what was left out */
     uint64_t oddities[HD_MEMORY_ODDITIES];    /* how many events */
     uint64_t odd_bytes[HD_MEMORY_ODDITIES];   /* saturating */
@@ -103,6 +104,26 @@ typedef struct hd_memory_options {
  * slices), DAMAGED (stackFrames is no object). */
 hd_status hd_memory_find(hd_memory **out, const hd_trace *trace, const hd_memory_options *options, hd_error *err);
 void hd_memory_free(hd_memory *memory);
+
+/* What is live behind an event. */
+typedef struct hd_memory_step {
+    const hd_memory_event *event;
+    uint32_t group;
+    int64_t live_bytes, group_live_bytes; /* of its pool, of its group */
+    uint32_t replaced_group;              /* another group, of what its allocation replaced; HD_NONE: none */
+    int64_t replaced_live_bytes;
+} hd_memory_step;
+
+/* Anything but HD_OK stops the walk and is returned. */
+typedef hd_status hd_memory_sink(void *user, const hd_memory_step *step, hd_error *err);
+
+/* Hand every event to the sink, in the order of time. Errors: MEMORY, what the sink returns. */
+hd_status hd_memory_walk(const hd_memory *memory, hd_memory_sink *sink, void *user, hd_error *err);
+
+/* The trace again, with counters on the process of each device: "memory cuda:0" (live, and what the allocator tells:
+ * allocated, reserved), and "memory cuda:0, CATEGORY" (live). Nothing else changes. Free it with hd_trace_free. Errors:
+ * MEMORY, LIMIT. */
+hd_status hd_memory_annotate(hd_trace **out, const hd_memory *memory, const hd_trace *trace, hd_error *err);
 
 /* "cuda:0", "cpu", an allocator's name; into `out`, terminated, and cut where it is too long. Returns it. */
 enum { HD_MEMORY_NAME_BYTES = 96 };

@@ -58,6 +58,7 @@ typedef struct hd_record_options {
     int64_t delay_ns;      /* capture starts so long after the process; 0: at once */
     int64_t duration_ns;   /* and ends so much later; 0: with the process */
     const char *steps;     /* "A:B": from the start of step A to the end of step B; NULL: all */
+    const char *step_name; /* NVTX ranges of this name are steps; at most 63 bytes; NULL: as docs/windows.md says */
     hd_ring_policy policy; /* of a full ring */
 
     bool no_symbolize; /* leave addresses in stacks as they are */

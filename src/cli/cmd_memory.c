@@ -16,12 +16,19 @@ enum { NO_TABLE = -1, SERIES = 7 };
 struct memory_options {
     uint64_t top;
     int csv;
+    const char *output;
     bool series, stacks, no_stacks;
 };
 
 static const struct memory_options defaults = {.top = 20, .csv = NO_TABLE};
 
 static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .field = offsetof(struct memory_options, output),
+     .help = "write the trace with counters of what is live; the extension chooses the format"},
     {.name = "top",
      .letter = 'n',
      .kind = CLI_COUNT,
@@ -103,6 +110,7 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
     report_print_safe(run, path, strlen(path));
     cli_print(run, "%s\n", cli_style(run, CLI_PLAIN));
     print_sums(run, report);
+    if (run->global.quiet) return;
     print_table(run, report, "devices", "devices", "peak_is_total");
     if (named) print_table(run, report, "categories", "categories", "");
     print_table(run, report, "peak", "live at the peak", hidden);
@@ -136,6 +144,17 @@ static void print_csv(cli_run *run, const hd_report *report)
 
 /* ---- files --------------------------------------------------------------------------------------------------- */
 
+static hd_status write_counters(cli_run *run, const hd_memory *memory, const hd_trace *trace)
+{
+    const struct memory_options *chosen = run->options;
+    hd_trace *annotated;
+    hd_status status = hd_memory_annotate(&annotated, memory, trace, &run->err);
+    if (status != HD_OK) return status;
+    status = hd_trace_write(annotated, chosen->output, NULL, &run->err);
+    hd_trace_free(annotated);
+    return status;
+}
+
 static hd_status look_at(hd_report *out, cli_run *run, const char *path)
 {
     const struct memory_options *chosen = run->options;
@@ -147,6 +166,8 @@ static hd_status look_at(hd_report *out, cli_run *run, const char *path)
     if (status != HD_OK) return status;
     status = hd_memory_find(&memory, trace, &find, &run->err);
     if (status == HD_OK) status = hd_report_memory(out, memory, trace, &show, &run->err);
+    if (status == HD_OK && chosen->output) status = write_counters(run, memory, trace);
+    if (status != HD_OK) hd_report_free(out);
     hd_memory_free(memory);
     hd_trace_free(trace);
     return status;
@@ -160,6 +181,11 @@ static int run(cli_run *run)
     if (chosen->csv != NO_TABLE && run->global.json) return cli_usage_error(run, "--csv and --json exclude each other");
     if (chosen->csv != NO_TABLE && run->operand_count > 1)
         return cli_usage_error(run, "--csv prints the table of one file; %d were given", run->operand_count);
+    if (chosen->output && run->operand_count > 1)
+        return cli_usage_error(run, "-o writes the trace of one file; %d were given", run->operand_count);
+    if (chosen->output && strcmp(chosen->output, "-") == 0)
+        return cli_usage_error(run, "-o -: standard output is for the report; name a file");
+    if (chosen->output && hd_trace_write_check(chosen->output, NULL, &run->err) != HD_OK) return CLI_FAILED;
     if (run->global.json) cli_print(run, "[");
     for (int i = 0; i < run->operand_count; i++) {
         hd_report report = {0};
@@ -201,7 +227,8 @@ const cli_command cmd_memory = {
         "stack is its own, or the slices around it on its thread. What does not fit (frees of unknown addresses, "
         "addresses allocated twice, no size, no time) is counted and named under oddities, so that always "
         "allocated = freed + replaced + live at the end.\n\n"
-        "Live at the end is not always a leak: a program may still need it when the recording ends.",
+        "Live at the end is not always a leak: a program may still need it when the recording ends. With -q only the "
+        "sums.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,
@@ -212,5 +239,6 @@ const cli_command cmd_memory = {
     .examples = (const cli_example[]){{"heddle memory trace.json", "peak, leaks and fragmentation"},
                                       {"heddle memory --top 5 --stacks run.hdcap", "whole stacks of the five largest"},
                                       {"heddle memory --csv series trace.json >live.csv", "live bytes over time"},
+                                      {"heddle memory -o live.json.gz trace.json", "the trace with counters of them"},
                                       {0}},
 };

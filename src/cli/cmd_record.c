@@ -14,7 +14,7 @@ enum { WAIT_COMMAND, WAIT_ALL };
 
 struct record_options {
     const char *output, *recover, *library, *tool;
-    const char *delay, *duration, *steps;
+    const char *delay, *duration, *steps, *step_name;
     bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check;
     int graph, policy, wait;
     uint64_t memory_limit, threads;
@@ -110,6 +110,7 @@ static int fill_options(cli_run *run, hd_record_options *out)
         .no_nvtx = o->no_nvtx,
         .trigger = o->trigger,
         .steps = o->steps,
+        .step_name = o->step_name,
         .policy = policies[o->policy],
         .no_symbolize = o->no_symbolize,
         .keep = o->keep,
@@ -284,6 +285,11 @@ static const cli_option options[] = {
      .value = "A:B",
      FIELD(steps),
      .help = "only steps A to B, as ranges named ProfilerStep#N or step N mark them"},
+    {.name = "step-name",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     FIELD(step_name),
+     .help = "what the NVTX ranges that are steps are called"},
     {.name = "trigger",
      .kind = CLI_FLAG,
      FIELD(trigger),

@@ -136,6 +136,7 @@ hd_status hd_memory_find(hd_memory **out, const hd_trace *trace, const hd_memory
     memory_find find = {.memory = calloc(1, sizeof *find.memory), .trace = trace, .options = options ? options : &none};
     *out = NULL;
     if (!find.memory) return HD_NOMEM(err);
+    find.memory->large_bytes = hd_trace_large_bytes(trace);
     for (size_t i = 0; i < HD_MEMORY_ODDITIES; i++) find.memory->odd_first_ns[i] = HD_NO_TIME;
     hd_status status = find_all(&find, err);
     hd_trace_stacks_free(find.given);

@@ -41,6 +41,12 @@ static hd_status check_options(const hd_record_options *o, hd_error *err)
     if (o->steps && strpbrk(o->steps, ",="))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "steps \"%.60s\" are not written A:B",
                             o->steps);
+    if (o->step_name && (!o->step_name[0] || strlen(o->step_name) > 63 || strchr(o->step_name, ',')))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "the name of steps has 1 to 63 bytes, and no comma; not \"%.60s\"", o->step_name);
+    if (o->step_name && !o->steps)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "the name of steps makes no sense without --steps A:B");
     if ((unsigned)o->policy > HD_RING_BLOCK)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no policy %d", (int)o->policy);
     return HD_OK;

@@ -119,6 +119,28 @@ static void test_tracer__a_launch_and_its_kernel_come_back_joined(void **state)
     unlink(path);
 }
 
+static void test_tracer__kernels_are_demangled_and_nothing_else(void **state)
+{
+    static const char *const names[] = {"_Z6matmulPKfS0_Pfi", "_Z", "_Znot mangled", "ampere_sgemm_128x64_tn"};
+    static const char *const shown[] = {"matmul(float const*, float const*, float*, int)", "_Z", "_Znot mangled",
+                                        "ampere_sgemm_128x64_tn"};
+    char path[128];
+    (void)state;
+    hd_session *s = start_session(file_named(path, "kernels.hdcap"), NULL);
+    uint32_t kernel = hd_session_intern(s, "kernel"), other = hd_session_intern(s, "cpu_op");
+    for (int i = 0; i < 8; i++)
+        hd_session_slice(s, hd_session_intern(s, names[i % 4]), i < 4 ? kernel : other, 1000 + i, 1);
+    assert_int_equal(hd_session_stop(s, NULL, NULL), HD_OK);
+    hd_session_free(s);
+    hd_trace *trace = read_capture(path);
+    for (uint32_t i = 0; i < 8; i++) {
+        hd_event event = row_at(trace, HD_KIND_SLICE, i);
+        assert_true(text_is(trace, event.name, i < 4 ? shown[i % 4] : names[i % 4]));
+    }
+    hd_trace_free(trace);
+    unlink(path);
+}
+
 static void test_tracer__graph_nodes_have_the_stack_that_made_them(void **state)
 {
     char path[128];
@@ -253,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tracer__a_launch_and_its_kernel_come_back_joined),
+        cmocka_unit_test(test_tracer__kernels_are_demangled_and_nothing_else),
         cmocka_unit_test(test_tracer__graph_nodes_have_the_stack_that_made_them),
         cmocka_unit_test(test_tracer__notes_and_metadata_are_those_that_were_said_last),
         cmocka_unit_test(test_tracer__equal_stacks_of_many_threads_are_one),

@@ -444,6 +444,47 @@ static void test_memory__the_peak_is_that_of_the_allocators_totals(void **state)
     hd_trace_free(trace);
 }
 
+static void test_memory__counters_are_added_and_nothing_else_changes(void **state)
+{
+    (void)state;
+    maker m = make();
+    add_slice(&m, "step", 1, 0, 1000);
+    add_memory(&m, (memory_event){.at_ns = 5, .address = 1, .bytes = 100, .type = CUDA, .category = "weights"});
+    add_memory(&m, (memory_event){.at_ns = 6, .address = 1, .bytes = 30, .type = CUDA, .category = "cache"});
+    add_total(&m, 7, 2, 10, 500, 900);
+    hd_trace *trace = finish(&m), *counted;
+    hd_memory *memory = find(trace);
+    assert_int_equal(hd_memory_annotate(&counted, memory, trace, NULL), HD_OK);
+    assert_int_equal(hd_trace_row_count(counted, HD_KIND_SLICE), 1);
+    assert_int_equal(hd_trace_row_count(counted, HD_KIND_INSTANT), 3);
+    /* the device thrice; weights, cache, and weights again, which the second takes the place of */
+    static const struct {
+        const char *name;
+        int64_t at_ns, live;
+    } expected[] = {{"memory cuda:0", 5, 100},       {"memory cuda:0, weights", 5, 100}, {"memory cuda:0", 6, 30},
+                    {"memory cuda:0, cache", 6, 30}, {"memory cuda:0, weights", 6, 0},   {"memory cuda:0", 7, 40}};
+    assert_int_equal(hd_trace_row_count(counted, HD_KIND_COUNTER), 6);
+    const hd_block *block = hd_trace_block_at(counted, HD_KIND_COUNTER, 0);
+    for (uint32_t i = 0; i < 6; i++) {
+        hd_event event;
+        int64_t live = -1;
+        hd_block_event(&event, block, i);
+        hd_string name = hd_trace_string(counted, event.name);
+        assert_int_equal(name.size, strlen(expected[i].name));
+        assert_memory_equal(name.data, expected[i].name, name.size);
+        assert_int_equal(event.start_ns, expected[i].at_ns);
+        assert_true(hd_event_arg_int(&live, counted, &event, hd_trace_find_string(counted, "live", 4)));
+        assert_int_equal(live, expected[i].live);
+        assert_int_equal(hd_trace_track_at(counted, event.track)->kind, HD_TRACK_PROCESS);
+    }
+    hd_memory *again = find(counted); /* counters are no events of memory */
+    assert_int_equal(again->found, 3);
+    hd_memory_free(again);
+    hd_trace_free(counted);
+    hd_memory_free(memory);
+    hd_trace_free(trace);
+}
+
 static void test_memory__totals_of_zero_say_nothing(void **state)
 {
     (void)state;
@@ -493,6 +534,7 @@ int main(void)
         cmocka_unit_test(test_memory__a_stack_of_its_own_goes_before_slices),
         cmocka_unit_test(test_memory__a_free_counts_for_the_category_of_its_allocation),
         cmocka_unit_test(test_memory__the_peak_is_that_of_the_allocators_totals),
+        cmocka_unit_test(test_memory__counters_are_added_and_nothing_else_changes),
         cmocka_unit_test(test_memory__totals_of_zero_say_nothing),
         cmocka_unit_test(test_memory__rows_beyond_those_asked_for_are_summed_up),
     };
