@@ -239,6 +239,7 @@ static int run(cli_run *run)
     if (status != CLI_OK) return status;
     options.say = say;
     options.user = &user;
+    if (o->recover && o->uprobes.count) return cli_usage_error(run, "--recover runs no command, which --uprobe needs");
     if (o->recover) return recover(run, &options, o->recover);
     status = plan_uprobes(&user, &options);
     if (status == CLI_OK && run->operand_count == 0)

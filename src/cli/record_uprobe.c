@@ -13,7 +13,11 @@ int record_uprobe_plan(record_uprobe *uprobe, cli_run *run, const cli_texts *spe
                        bool strict)
 {
     uprobe->options = *options;
-    if (!specs->count) return options->folded ? cli_usage_error(run, "--folded is what --uprobe writes") : CLI_OK;
+    bool is_alone = options->returns || options->stacks == HD_UPROBE_FRAMES || options->stack_bytes;
+    if (!specs->count && options->folded) return cli_usage_error(run, "--folded is what --uprobe writes");
+    if (!specs->count && is_alone) return cli_usage_error(run, "--uprobe-… says how, and --uprobe which functions");
+    if (!specs->count) return CLI_OK;
+    if (options->stack_bytes % 8) return cli_usage_error(run, "--uprobe-stack-bytes: a multiple of 8");
     if (options->folded && options->stacks == HD_UPROBE_NONE)
         return cli_usage_error(run, "--folded is text of stacks, and --uprobe-stacks none takes none");
     if (run->operand_count == 0) return CLI_OK;

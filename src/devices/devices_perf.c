@@ -1,7 +1,7 @@
 /* devices_perf.c - whether the kernel lets us probe functions and take stacks: perf_event_open is tried for real
  *
- * A uprobe event needs CAP_PERFMON or CAP_SYS_ADMIN whatever perf_event_paranoid says; stacks of one's own processes
- * need perf_event_paranoid of at most 2. Containers often forbid the call as a whole (seccomp).
+ * A uprobe event needs CAP_SYS_ADMIN (before Linux 6.18 perhaps CAP_PERFMON) whatever perf_event_paranoid says; stacks
+ * of one's own processes need perf_event_paranoid of at most 2. Containers often forbid the call as a whole (seccomp).
  */
 #include <errno.h>
 #include <stdint.h>
@@ -161,7 +161,7 @@ void devices_way_uprobe(hd_way *way, const char *root)
         devices_say(way, HD_WAY_MISSING, ADVICE_CONTAINER, "opening a uprobe failed: %s; %s", strerror(failed), told);
     else if (failed == EACCES || failed == EPERM)
         devices_say(way, HD_WAY_MISSING,
-                    "Run heddle as root, or give it the right: sudo setcap cap_perfmon+ep \"$(command -v heddle)\".",
+                    "Run heddle as root, or give it the right: sudo setcap cap_sys_admin+ep \"$(command -v heddle)\".",
                     "opening a uprobe failed: %s; %s", strerror(failed), told);
     else
         devices_say(way, HD_WAY_MISSING, "The kernel may not support uprobes on this file system (overlay, FUSE).",

@@ -105,8 +105,10 @@ class Uprobe(unittest.TestCase):
             self.assertIn(part, err)
         self.assertEqual(list(self.dir.iterdir()), [])
 
-    def test_folded_text_needs_stacks_and_probes(self):
-        for words in (("--folded", "a.folded"), ("--uprobe", "cuda", "--folded", "a.folded", "--no-stacks")):
+    def test_options_that_would_do_nothing_are_refused(self):
+        for words in (("--folded", "a.folded"), ("--uprobe", "cuda", "--folded", "a.folded", "--no-stacks"),
+                      ("--uprobe-return",), ("--uprobe-stacks", "frames"), ("--uprobe-stack-bytes", 4096),
+                      ("--uprobe", "cuda", "--uprobe-stack-bytes", 4097), ("--uprobe", "cuda", "--recover", "a.parts")):
             status, out, err = self.heddle("record", *words, "--", "true")
             self.assertEqual(status, 2, err)
 
