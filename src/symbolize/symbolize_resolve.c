@@ -91,6 +91,8 @@ static bool name_all(namer *n, sym_files *files)
     const char *symbols = files->symbols_path ? files->symbols_path : n->table.count ? files->main.path : NULL;
     if (!keep_path(&m->symbols_path, symbols) || !keep_path(&m->lines_path, files->lines_path)) return false;
     m->result = n->table.count || files->lines_elf ? HD_SYMBOLIZE_NAMED : HD_SYMBOLIZE_NO_SYMBOLS;
+    if (m->result == HD_SYMBOLIZE_NO_SYMBOLS)
+        snprintf(m->why, sizeof m->why, "it is stripped, and its file of symbols is not here");
     for (size_t i = 0; i < m->request_count; i++) {
         if (!name_request(n, i)) return false;
     }

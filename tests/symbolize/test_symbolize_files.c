@@ -210,6 +210,7 @@ static void test_symbolize_files__what_is_no_elf_is_said(NO_STATE)
     elf_write("lib.so", &bare);
     assert_string_equal(names(in_folder("lib.so"), ID_TEXT, NULL), NONE);
     assert_int_equal(seen.result, HD_SYMBOLIZE_NO_SYMBOLS);
+    assert_non_null(strstr(seen_why, "stripped"));
     unlink("lib.so");
     assert_string_equal(names(in_folder("lib.so"), ID_TEXT, NULL), NONE);
     assert_int_equal(seen.result, HD_SYMBOLIZE_NOT_FOUND);
