@@ -77,6 +77,12 @@ typedef struct hd_record_options {
     void *progress_user;
 } hd_record_options;
 
+/* What a process could not capture, and what to do, in its tracer's words. */
+typedef struct hd_record_problem {
+    char *message;
+    size_t processes; /* that said so */
+} hd_record_problem;
+
 /* Zero-initialise it; free it with hd_record_result_deinit. Strings belong to it. */
 typedef struct hd_record_result {
     /* the command */
@@ -102,8 +108,10 @@ typedef struct hd_record_result {
     size_t measured; /* processes that did */
     uint64_t callbacks;
     int64_t callback_ns, helper_ns; /* in the program's threads; CPU time of the library's own */
-    hd_convert_report convert;      /* steps and ledger */
-    void *memory;                   /* internal */
+    hd_record_problem *problems;    /* each once; at most 64 */
+    size_t problem_count;
+    hd_convert_report convert; /* steps and ledger */
+    void *memory;              /* internal */
 } hd_record_result;
 
 void hd_record_result_deinit(hd_record_result *result);

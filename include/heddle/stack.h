@@ -19,6 +19,8 @@
  * Limits
  *   When an object is unloaded and another one takes its addresses, stacks taken before the next
  *   hd_session_stack_refresh may go wrong in it, as may those through JIT code that replaces other JIT code.
+ *   A walk that meets code whose frame is in a register other than the stack's and frame's pointers ends there: the
+ *   loader while it binds a function, and some hand-written assembler.
  */
 #ifndef HEDDLE_STACK_H
 #define HEDDLE_STACK_H

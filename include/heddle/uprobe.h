@@ -13,7 +13,7 @@
  * of this library takes them out, unwinds them, and writes a capture (docs/formats/capture.md) or folded text. The
  * program is not changed, needs no debug information and no frame pointers, and goes on at once.
  *
- * Rights: CAP_PERFMON (or CAP_SYS_ADMIN), that is root in most places. Breakpoints of the kernel belong to files: other
+ * Rights: CAP_SYS_ADMIN, that is root in most places. Breakpoints of the kernel belong to files: other
  * programs that call the same functions of the same file meanwhile are slowed down as well; their calls are counted
  * (foreign) and not kept.
  *

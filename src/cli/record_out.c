@@ -75,10 +75,21 @@ static void say_cost(cli_printer *p, const hd_record_result *r)
             share(of, r->helper_ns, program_ns, r->cpu_ns > r->wall_ns ? "its CPU time" : "its time"));
 }
 
+static void say_problems(cli_printer *p, const hd_record_result *r)
+{
+    for (size_t i = 0; i < r->problem_count; i++) {
+        cli_say(p, "heddle: ");
+        if (r->captures > 1) cli_say(p, "%zu of %zu processes: ", r->problems[i].processes, r->captures);
+        cli_say_name(p, r->problems[i].message);
+        cli_say(p, "\n");
+    }
+}
+
 static void say_text(cli_printer *p, const hd_record_result *r)
 {
     bool quiet = p->run->global.quiet;
     if (!quiet) say_contents(p, r);
+    say_problems(p, r);
     say_ledger(p, r, !quiet);
     if (!quiet) say_cost(p, r);
     if (!quiet && r->parts_kept) {
@@ -105,6 +116,19 @@ static hd_status ledger_table(hd_table **out, const hd_record_result *r, hd_erro
         hd_table_add_text(b, row->code);
         hd_table_add_text(b, levels[row->level]);
         hd_table_add_count(b, row->count);
+    }
+    return hd_table_finish(out, b, err);
+}
+
+static hd_status problems_table(hd_table **out, const hd_record_result *r, hd_error *err)
+{
+    hd_table_builder *b;
+    if (hd_table_builder_new(&b, "problems", err) != HD_OK) return err->status;
+    hd_table_add_column(b, "message", HD_VALUE_STRING);
+    hd_table_add_column(b, "processes", HD_VALUE_COUNT);
+    for (size_t i = 0; i < r->problem_count; i++) {
+        hd_table_add_text(b, r->problems[i].message);
+        hd_table_add_count(b, r->problems[i].processes);
     }
     return hd_table_finish(out, b, err);
 }
@@ -143,6 +167,7 @@ static void say_json(cli_printer *p, const hd_record_result *r)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         cli_say(p, ",\n  \"%s\": %" PRIu64, numbers[i].key, numbers[i].value);
     if (r->started) cli_say(p, ",\n  \"exit_status\": %d", r->exit_status);
+    cli_say_table_json(p, "problems", problems_table(&table, r, &p->run->err), &table);
     cli_say_table_json(p, "ledger", ledger_table(&table, r, &p->run->err), &table);
     cli_say(p, "\n}\n");
 }

@@ -57,7 +57,7 @@ void record_uprobe_print(const record_uprobe *uprobe, cli_run *run)
     }
     cli_say(&p, "heddle: uprobes: %s call%s of %s function%s", hd_text_count(a, s->calls), s->calls == 1 ? "" : "s",
             hd_text_count(b, s->targets), s->targets == 1 ? "" : "s");
-    cli_say(&p, ", %s stacks", hd_text_count(a, s->samples));
+    cli_say(&p, ", %s stack%s", hd_text_count(a, s->samples), s->samples == 1 ? "" : "s");
     if (s->nested) cli_say(&p, ", %s within another", hd_text_count(a, s->nested));
     if (s->cut) cli_say(&p, ", %s stacks cut: see --uprobe-stack-bytes", hd_text_count(a, s->cut));
     if (s->broken) cli_say(&p, ", %s stacks broken", hd_text_count(a, s->broken));

@@ -1,6 +1,8 @@
 /* devices_python.c - whether stacks can name Python functions: the python3 on PATH is asked for its version
  *
- * CPython 3.12 and newer write a perf map of Python functions when they are told to (PYTHONPERFSUPPORT=1).
+ * Stacks that are taken inside of the program read the interpreter's own frames (src/capture/stack_python.c knows those
+ * of 3.11 to 3.13 with the GIL). The kernel's stacks have addresses, which a perf map names: CPython from 3.12 on
+ * writes one when it is told to (PYTHONPERFSUPPORT=1), if it was built for that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +54,8 @@ static bool start(pid_t *child, const char *program, int write_end)
 {
     static char flags[] = "-IS", command[] = "-c",
                 code[] = "import sys, sysconfig\n"
-                         "print(*sys.version_info[:2], int(bool(sysconfig.get_config_var('PY_HAVE_PERF_TRAMPOLINE'))))";
+                         "print(*sys.version_info[:2], *(int(bool(sysconfig.get_config_var(name))) for name in "
+                         "('PY_HAVE_PERF_TRAMPOLINE', 'Py_GIL_DISABLED')))";
     char *argv[] = {(char *)(uintptr_t)program, flags, command, code, NULL};
     posix_spawn_file_actions_t actions;
     if (posix_spawn_file_actions_init(&actions) != 0) return false;
@@ -82,21 +85,34 @@ static bool ask(char *out, size_t size, const char *program)
     return fine;
 }
 
+static void judge(hd_way *way, const char *path, int minor, bool has_map, bool no_gil)
+{
+    static const char inside[] = "stacks taken inside of the program name its functions";
+    static const char kernel[] = "stacks taken by the kernel name them with PYTHONPERFSUPPORT=1";
+    static const char advice[] = "Use CPython 3.12 or 3.13 with the GIL, built with the perf trampoline.";
+    bool has_frames = minor >= 11 && minor <= 13 && !no_gil;
+    if (has_frames && has_map)
+        devices_say(way, HD_WAY_WORKS, "", "%s is Python 3.%d: %s, %s", path, minor, inside, kernel);
+    else if (has_frames)
+        devices_say(way, HD_WAY_PARTLY, advice,
+                    "%s is Python 3.%d: %s, those by the kernel do not (no perf trampoline)", path, minor, inside);
+    else if (has_map)
+        devices_say(way, HD_WAY_PARTLY, advice, "%s is Python 3.%d%s: only %s", path, minor,
+                    no_gil ? " without GIL" : "", kernel);
+    else
+        devices_say(way, HD_WAY_MISSING, advice, "%s is Python 3.%d%s, of which no stacks name functions", path, minor,
+                    no_gil ? " without GIL" : "");
+}
+
 void devices_way_python(hd_way *way)
 {
-    static const char advice[] = "Use CPython 3.12 or newer, started with -X perf or PYTHONPERFSUPPORT=1.";
     char path[HD_WAY_TEXT_BYTES - 256], answer[64];
-    int major, minor, trampoline;
+    int major, minor, map, no_gil;
     if (!hd_devices_program(path, sizeof path, "python3"))
         devices_say(way, HD_WAY_MISSING, "Only Python programs need it.", "python3 is not on PATH");
-    else if (!ask(answer, sizeof answer, path) || sscanf(answer, "%d %d %d", &major, &minor, &trampoline) != 3)
-        devices_say(way, HD_WAY_MISSING, advice, "%s does not tell its version", path);
-    else if (major == 3 && minor < 12)
-        devices_say(way, HD_WAY_MISSING, advice, "%s is Python %d.%d, which names no functions for stacks", path, major,
-                    minor);
-    else if (!trampoline)
-        devices_say(way, HD_WAY_MISSING, advice, "%s, Python %d.%d, was built without the perf trampoline", path, major,
-                    minor);
+    else if (!ask(answer, sizeof answer, path) || sscanf(answer, "%d %d %d %d", &major, &minor, &map, &no_gil) != 4 ||
+             major != 3)
+        devices_say(way, HD_WAY_MISSING, "Put a CPython on PATH that starts.", "%s does not tell its version", path);
     else
-        devices_say(way, HD_WAY_WORKS, "", "%s is Python %d.%d, with the perf trampoline", path, major, minor);
+        judge(way, path, minor, map, no_gil);
 }

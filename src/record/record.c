@@ -24,6 +24,8 @@ void record_say(const recording *r, const char *format, ...)
 
 void hd_record_result_deinit(hd_record_result *result)
 {
+    for (size_t i = 0; i < result->problem_count; i++) free(result->problems[i].message);
+    free(result->problems);
     free(result->output);
     free(result->parts);
     hd_convert_report_deinit(&result->convert);

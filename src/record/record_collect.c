@@ -161,7 +161,7 @@ hd_status record_collect(recording *r)
     record_list list = {0};
     r->result->parts_kept = true;
     hd_status status = collect(r, &list);
-    if (status != HD_OK)
+    if (status != HD_OK && list.count)
         hd_error_add_cause(r->err, "the captures are kept; try again with: heddle record --recover %.100s -o %.60s",
                            r->result->parts, r->result->output);
     record_list_deinit(&list);

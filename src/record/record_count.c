@@ -7,6 +7,8 @@
 #include "heddle/launches.h"
 #include "record/record_impl.h"
 
+enum { PROBLEMS = 64 };
+
 static bool is_annotation(const hd_trace *trace, uint32_t category)
 {
     hd_string name = hd_trace_string(trace, category);
@@ -58,6 +60,55 @@ static int64_t number_of(const char *object, const char *key)
     return number.exact && number.scale == 0 && number.mantissa < INT64_MAX / 4096 ? (int64_t)number.mantissa : 0;
 }
 
+/* ---- problems --------------------------------------------------------------------------------------------- */
+
+static hd_status add_problem(hd_record_result *result, const char *message, hd_error *err)
+{
+    for (size_t i = 0; i < result->problem_count; i++) {
+        if (strcmp(result->problems[i].message, message) != 0) continue;
+        result->problems[i].processes++;
+        return HD_OK;
+    }
+    if (result->problem_count == PROBLEMS) return HD_OK;
+    hd_record_problem *wider = realloc(result->problems, (result->problem_count + 1) * sizeof *wider);
+    if (!wider) return HD_NOMEM(err);
+    result->problems = wider;
+    wider[result->problem_count] = (hd_record_problem){strdup(message), 1};
+    if (!wider[result->problem_count].message) return HD_NOMEM(err);
+    result->problem_count++;
+    return HD_OK;
+}
+
+/* {"code": …, "message": "…"}; whatever else it may be is passed over. */
+static hd_status take_problem(hd_record_result *result, const char *object, hd_error *err)
+{
+    const char *value;
+    size_t size;
+    hd_json_text text;
+    char message[1024];
+    if (*object != '{' || !hd_json_find(&value, &size, object, "message")) return HD_OK;
+    if (*value != '"' || !hd_json_string(&text, value + 1) || text.size >= sizeof message) return HD_OK;
+    if (!hd_json_decode(message, &size, &text) || size == 0) return HD_OK;
+    message[size] = '\0';
+    return add_problem(result, message, err);
+}
+
+static hd_status take_problems(hd_record_result *result, const char *object, hd_error *err)
+{
+    const char *p;
+    size_t size;
+    if (!hd_json_find(&p, &size, object, "problems") || *p != '[') return HD_OK;
+    p = hd_json_skip_space(p + 1);
+    while (*p && *p != ']') {
+        HD_TRY(take_problem(result, p, err));
+        p = hd_json_skip_space(hd_json_skip_value(p));
+        if (*p == ',') p = hd_json_skip_space(p + 1);
+    }
+    return HD_OK;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------- */
+
 /* {"tracer": "cuda", "callbacks": N, "callbackNs": ns, "helperCpuNs": ns, …} */
 static hd_status add_cost(hd_record_result *result, const hd_trace *trace, hd_error *err)
 {
@@ -66,14 +117,16 @@ static hd_status add_cost(hd_record_result *result, const hd_trace *trace, hd_er
     char *text = calloc(1, json.size + HD_JSON_PADDING);
     if (!text) return HD_NOMEM(err);
     memcpy(text, json.data, json.size);
+    hd_status status = HD_OK;
     if (*text == '{' && hd_json_skip_value(text)) {
         result->measured++;
         result->callbacks += (uint64_t)number_of(text, "callbacks");
         result->callback_ns += number_of(text, "callbackNs");
         result->helper_ns += number_of(text, "helperCpuNs");
+        status = take_problems(result, text, err);
     }
     free(text);
-    return HD_OK;
+    return status;
 }
 
 hd_status record_count(hd_record_result *result, const hd_trace *trace, hd_error *err)

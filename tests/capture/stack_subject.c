@@ -4,7 +4,7 @@
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 #define NAMED(name) JOIN(name, SUBJECT)
-#define APART __attribute__((noinline, noclone))
+#define APART STACK_APART
 
 /* Nothing is moved over it: a call before it is no tail call. */
 #define KEEP(p) __asm__ volatile("" : : "r"(p) : "memory")

@@ -4,6 +4,13 @@
 
 #include <stddef.h>
 
+/* A function that stays one. */
+#if defined(__clang__)
+#define STACK_APART __attribute__((noinline, used))
+#else
+#define STACK_APART __attribute__((noinline, noclone, used))
+#endif
+
 typedef void stack_take(void *user);
 
 /* plain: a small frame. sized: of a size known at run time. aligned: more than the ABI promises. large: beyond what a

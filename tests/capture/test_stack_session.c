@@ -12,7 +12,7 @@
 #include "heddle/stack.h"
 #include "heddle/stacks.h"
 
-#define APART __attribute__((noinline, noclone, used))
+#define APART STACK_APART
 
 typedef struct taken {
     hd_session *session;

@@ -157,9 +157,14 @@ static void test_ways__python_is_asked_for_its_version(void **state)
         hd_way_state state;
         const char *why;
     } cases[] = {
-        {"3 12 1", HD_WAY_WORKS, "Python 3.12, with the perf trampoline"},
-        {"3 13 0", HD_WAY_MISSING, "without the perf trampoline"},
-        {"3 11 0", HD_WAY_MISSING, "names no functions"},
+        {"3 12 1 0", HD_WAY_WORKS, "Python 3.12: stacks taken inside"},
+        {"3 13 0 0", HD_WAY_PARTLY, "those by the kernel do not"},
+        {"3 13 1 1", HD_WAY_PARTLY, "Python 3.13 without GIL: only stacks taken by the kernel"},
+        {"3 11 0 0", HD_WAY_PARTLY, "Python 3.11: stacks taken inside"},
+        {"3 14 1 0", HD_WAY_PARTLY, "only stacks taken by the kernel"},
+        {"3 10 0 0", HD_WAY_MISSING, "no stacks name functions"},
+        {"2 7 0 0", HD_WAY_MISSING, "does not tell its version"},
+        {"3 12 1", HD_WAY_MISSING, "does not tell its version"},
         {"nonsense", HD_WAY_MISSING, "does not tell its version"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

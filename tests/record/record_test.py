@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""heddle record, with record_child in the place of a CUDA program.
+"""heddle record, with record_child in the place of a CUDA program, and with the injected tracer on fake_cuda.
 
-usage: tests/record/record_test.py --heddle PROGRAM --child PROGRAM --library FILE [-v] [TEST...]
+usage: tests/record/record_test.py --heddle PROGRAM --child PROGRAM --library FILE --tracer FILE --app PROGRAM [-v] [TEST...]
 
 Each test runs in a folder of its own.
 """
@@ -433,6 +433,51 @@ class Recording(unittest.TestCase):
         self.assertEqual(len({k["pid"] for k in kernels}), 301)
         self.assertEqual(len({k["args"]["correlation"] for k in kernels}), 301)
 
+    # ---- with the injected tracer, on the test double of CUDA ---------------------------------------------------
+
+    def record_cuda(self, *words, options=(), **env):
+        fake = PATHS.app.parent
+        self.env.update(HEDDLE_CUDA_LIBRARY=str(PATHS.tracer), LD_LIBRARY_PATH=str(fake),
+                        HEDDLE_CUPTI=str(fake / "libcupti.so.13"), FAKE_CUDA_TRUTH=str(self.dir / "truth"),
+                        ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1")
+        self.env.update(env)
+        return self.heddle("record", "-o", "out.heddle", *options, "--", PATHS.app, *words)
+
+    def truth(self):
+        """By process, the ids of the kernels that the double ran."""
+        kernels = {}
+        for line in (self.dir / "truth").read_text().splitlines():
+            row = json.loads(line)
+            if row.get("what") == "record" and row.get("kind") == "kernel":
+                kernels.setdefault(row["pid"], []).append(row["correlation"])
+        return kernels
+
+    def test_every_kernel_of_a_cuda_program_and_its_children_is_there(self):
+        status, out, err = self.record_cuda("launch:50", "runtime:20", "fork:launch=7", "exec:launch=5+threads=2=10")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.files(), ["out.heddle", "truth"])
+        truth = self.truth()
+        self.assertGreaterEqual(sum(map(len, truth.values())), 82)
+        trace = self.trace()
+        kernels = [e for e in trace["traceEvents"] if e.get("cat") == "kernel"]
+        self.assertEqual(len(kernels), sum(map(len, truth.values())), err)
+        calls = {e["args"]["correlation"]: e["pid"] for e in trace["traceEvents"]
+                 if e.get("cat") in ("cuda_runtime", "cuda_driver")}
+        of = {}
+        for kernel in kernels:
+            pid = calls[kernel["args"]["correlation"]]
+            of[pid] = of.get(pid, 0) + 1
+        self.assertEqual(of, {pid: len(ids) for pid, ids in truth.items()})
+        frames = [f["name"] for f in trace["stackFrames"].values()]
+        self.assertIn("do_launch", frames)
+        self.assertIn("overhead:", err)
+
+    def test_what_the_tracer_misses_is_told_once(self):
+        status, _, err = self.record_cuda("exec:launch=2+sync", "launch:3", "sync", HEDDLE_CUPTI="/nonexistent")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(err.count("/nonexistent"), 1, err)
+        self.assertIn("2 of 2 processes: ", err)
+
     # ---- by another tool --------------------------------------------------------------------------------------
 
     def double(self, name, script):
@@ -575,8 +620,11 @@ def main():
     parser.add_argument("--heddle", type=Path, required=True)
     parser.add_argument("--child", type=Path, required=True)
     parser.add_argument("--library", type=Path, required=True)
+    parser.add_argument("--tracer", type=Path, required=True)
+    parser.add_argument("--app", type=Path, required=True)
     args, rest = parser.parse_known_args()
     PATHS.heddle, PATHS.child, PATHS.library = args.heddle.resolve(), args.child.resolve(), args.library.resolve()
+    PATHS.tracer, PATHS.app = args.tracer.resolve(), args.app.resolve()
     unittest.main(argv=[sys.argv[0], *rest])
 
 

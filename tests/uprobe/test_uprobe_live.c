@@ -347,6 +347,13 @@ static void test_uprobe__a_file_that_cannot_be_written_is_an_error_before_the_pr
     run.err = (hd_error){0};
     run_with_probes(&run);
     assert_int_equal(run.status, HD_ERR_ARGUMENT);
+    name_files();
+    run.options.capture = capture;
+    run.options.folded = "/nonexistent/folder/calls.folded";
+    run.err = (hd_error){0};
+    run_with_probes(&run);
+    assert_int_equal(run.status, HD_ERR_IO);
+    assert_int_not_equal(access(capture, F_OK), 0);
 }
 
 int main(void)

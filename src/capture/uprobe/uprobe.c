@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/vector.h"
@@ -374,7 +375,9 @@ hd_status hd_uprobe_start(hd_uprobe **out, hd_uprobe_plan *plan, int pid, const 
         *out = t;
         return HD_OK;
     }
+    bool has_capture = t->writer.session != NULL;
     close_all(t);
+    if (has_capture) unlink(options->capture);
     free(t);
     return status;
 }

@@ -50,7 +50,7 @@ static hd_status refused(int why, hd_error *err)
     case EPERM:
         return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE,
                             "uprobes are not allowed here: %s. Run as root, or once: sudo setcap "
-                            "cap_perfmon,cap_ipc_lock+ep HEDDLE; in a container add the capability PERFMON",
+                            "cap_sys_admin+ep HEDDLE; in a container add the capability SYS_ADMIN",
                             strerror(why));
     case EMFILE:
         return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE,

@@ -2,7 +2,7 @@
  *
  * An event of the PMU "uprobe" is of one function, and each CPU's event is a probe of its own: closing one takes the
  * kernel 10 to 80 ms, and every hit runs the probes of all CPUs. tracefs makes one event of any number of functions,
- * which all CPUs share. It needs CAP_SYS_ADMIN, Linux 5.4; who may not goes on with the PMU.
+ * which all CPUs share. It needs root, Linux 5.4; who may not goes on with the PMU.
  *
  * tracefs need not be mounted, and is not: a mount of our own that no folder shows does. What a killed tracer leaves
  * there is a name without a breakpoint; the next one removes it.

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -23,9 +24,13 @@ hd_status uprobe_writer_open(uprobe_writer *out, const hd_uprobe_plan *plan, con
     *out = (uprobe_writer){.plan = plan};
     if (options->capture) HD_TRY(hd_session_start(&out->session, options->capture, &session, err));
     hd_status status = options->folded ? hd_output_create(&out->folded, options->folded, NULL, err) : HD_OK;
-    if (status != HD_OK) uprobe_writer_abort(out);
+    if (status != HD_OK) {
+        uprobe_writer_abort(out);
+        if (options->capture) unlink(options->capture);
+        return status;
+    }
     out->category = hd_session_intern(out->session, "uprobe");
-    return status;
+    return HD_OK;
 }
 
 static uint32_t track_of(uprobe_writer *writer, const uprobe_call *call)
