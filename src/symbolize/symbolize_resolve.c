@@ -34,6 +34,13 @@ static bool put(namer *n, uint32_t name, uint32_t file, uint32_t line)
     return sym_answers_add(answers, id);
 }
 
+/* Without the version that the linker puts behind it: "__libc_start_main@@GLIBC_2.34". */
+static size_t plain_size(const char *name)
+{
+    size_t size = strcspn(name, "@");
+    return size ? size : strlen(name);
+}
+
 /* The function that the code stands in: as the linker knows it, else as the compiler does. */
 static bool outer_name(uint32_t *out, namer *n, uint64_t address, const sym_scope *scope)
 {
@@ -41,7 +48,7 @@ static bool outer_name(uint32_t *out, namer *n, uint64_t address, const sym_scop
     *out = scope ? scope->name : HD_STRING_NONE;
     if (!symbol) return true;
     if (symbol->text == HD_STRING_NONE)
-        symbol->text = sym_answers_text(&n->module->answers, symbol->name, strlen(symbol->name));
+        symbol->text = sym_answers_text(&n->module->answers, symbol->name, plain_size(symbol->name));
     *out = symbol->text;
     return *out != HD_STRING_NONE;
 }
