@@ -34,6 +34,13 @@ static bool put(namer *n, uint32_t name, uint32_t file, uint32_t line)
     return sym_answers_add(answers, id);
 }
 
+/* Without the version that the linker puts behind it: "__libc_start_main@@GLIBC_2.34". */
+static size_t plain_size(const char *name)
+{
+    size_t size = strcspn(name, "@");
+    return size ? size : strlen(name);
+}
+
 /* The function that the code stands in: as the linker knows it, else as the compiler does. */
 static bool outer_name(uint32_t *out, namer *n, uint64_t address, const sym_scope *scope)
 {
@@ -41,7 +48,7 @@ static bool outer_name(uint32_t *out, namer *n, uint64_t address, const sym_scop
     *out = scope ? scope->name : HD_STRING_NONE;
     if (!symbol) return true;
     if (symbol->text == HD_STRING_NONE)
-        symbol->text = sym_answers_text(&n->module->answers, symbol->name, strlen(symbol->name));
+        symbol->text = sym_answers_text(&n->module->answers, symbol->name, plain_size(symbol->name));
     *out = symbol->text;
     return *out != HD_STRING_NONE;
 }
@@ -91,6 +98,8 @@ static bool name_all(namer *n, sym_files *files)
     const char *symbols = files->symbols_path ? files->symbols_path : n->table.count ? files->main.path : NULL;
     if (!keep_path(&m->symbols_path, symbols) || !keep_path(&m->lines_path, files->lines_path)) return false;
     m->result = n->table.count || files->lines_elf ? HD_SYMBOLIZE_NAMED : HD_SYMBOLIZE_NO_SYMBOLS;
+    if (m->result == HD_SYMBOLIZE_NO_SYMBOLS)
+        snprintf(m->why, sizeof m->why, "it is stripped, and its file of symbols is not here");
     for (size_t i = 0; i < m->request_count; i++) {
         if (!name_request(n, i)) return false;
     }

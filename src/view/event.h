@@ -24,7 +24,7 @@ void view_event_numbers(hd_json_out *json, const view_event *e);
 
 /* event_stack.c: "stack", "stack_from", "source". */
 hd_status view_event_stack(hd_json_out *json, const view_event *e, hd_error *err);
-/* "train.py(12): step" -> file, line. false: not such a name. */
+/* "train.py(12): step", "step (train.c:12)" -> file, line. false: not such a name. */
 bool view_python_name(hd_string *out_file, int64_t *out_line, hd_string name);
 
 /* event_links.c: "launch", "works", "flows", "parent", "self". */

@@ -15,9 +15,28 @@ enum { FRAMES = 4096 };
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* "file.py(12): name"; and "file.py:12" as some write it. */
+/* "name (file.c:12)", as heddle symbolize --lines and captures of Python write it. */
+static bool place_behind_name(hd_string *out_file, int64_t *out_line, hd_string name)
+{
+    if (!name.data || name.size < 7 || name.data[name.size - 1] != ')') return false;
+    const char *open = memrchr(name.data, '(', name.size);
+    if (!open || open < name.data + 2 || open[-1] != ' ') return false;
+    const char *end = name.data + name.size - 1, *colon = memrchr(open, ':', (size_t)(end - open));
+    int64_t line = 0;
+    if (!colon || colon == open + 1 || colon + 1 == end) return false;
+    for (const char *p = colon + 1; p < end; p++) {
+        if (*p < '0' || *p > '9' || line >= INT32_MAX) return false;
+        line = line * 10 + (*p - '0');
+    }
+    *out_file = (hd_string){open + 1, (size_t)(colon - open) - 1};
+    *out_line = line;
+    return true;
+}
+
+/* "file.py(12): name"; and the above. */
 bool view_python_name(hd_string *out_file, int64_t *out_line, hd_string name)
 {
+    if (place_behind_name(out_file, out_line, name)) return true;
     const char *open = name.size ? memchr(name.data, '(', name.size) : NULL;
     if (!open || open == name.data) return false;
     const char *p = open + 1, *end = name.data + name.size;

@@ -210,6 +210,7 @@ static void test_symbolize_files__what_is_no_elf_is_said(NO_STATE)
     elf_write("lib.so", &bare);
     assert_string_equal(names(in_folder("lib.so"), ID_TEXT, NULL), NONE);
     assert_int_equal(seen.result, HD_SYMBOLIZE_NO_SYMBOLS);
+    assert_non_null(strstr(seen_why, "stripped"));
     unlink("lib.so");
     assert_string_equal(names(in_folder("lib.so"), ID_TEXT, NULL), NONE);
     assert_int_equal(seen.result, HD_SYMBOLIZE_NOT_FOUND);
@@ -252,6 +253,11 @@ static void test_symbolize_files__of_several_symbols_the_one_that_programs_call_
                                  {.name = "label", .start = 0x1060},
                                  {0}};
     assert_string_equal(named_by(nested), "whole | part | whole | whole");
+    const elf_symbol versions[] = {{.name = "start@@LIB_2.34", .start = 0x1000, .size = 16},
+                                   {.name = "old@LIB_2.2", .start = 0x1020, .size = 16},
+                                   {.name = "@", .start = 0x1060, .size = 16},
+                                   {0}};
+    assert_string_equal(named_by(versions), "start | old | lib.so+0x1050 | @");
     const elf_symbol huge[] = {{.name = "huge", .start = 0x1000, .size = UINT64_MAX}, {0}};
     assert_string_equal(named_by(huge), "huge | huge | huge | huge");
     const elf_symbol outside[] = {

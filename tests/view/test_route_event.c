@@ -44,7 +44,9 @@ static void test_event__frames_of_the_event_itself_are_its_stack(void **state)
     maker_open(&m, "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":9,\"sf\":7},"
                    "{\"ph\":\"X\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":20,\"dur\":9,"
                    "\"stack\":[\"main\", \"a \\\"b\\\"\",\"m.py(4): f\"]},"
-                   "{\"ph\":\"X\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":40,\"dur\":9,\"stack\":[1,\"x\"]}],"
+                   "{\"ph\":\"X\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":40,\"dur\":9,\"stack\":[1,\"x\"]},"
+                   "{\"ph\":\"X\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":60,\"dur\":9,"
+                   "\"stack\":[\"f(int) (a b.cc:12)\",\"g (x.c:)\",\"h(a::b:1)\",\"i (:1)\"]}],"
                    "\"stackFrames\":{\"7\":{\"name\":\"leaf\",\"parent\":\"6\"},\"6\":{\"name\":\"root\"}}}");
     const char *answer = maker_ask(&m, view_route_event, "kind=slice&row=0");
     has(answer, "\"members\":{\"sf\":7}");
@@ -55,6 +57,10 @@ static void test_event__frames_of_the_event_itself_are_its_stack(void **state)
                 "{\"name\":\"m.py(4): f\",\"kind\":\"\",\"file\":\"m.py\",\"line\":4}],\"stack_from\":\"stack\"");
     has(answer, "\"source\":\"m.py:4\"");
     has(maker_ask(&m, view_route_event, "kind=slice&row=2"), "\"stack_from\":\"slices\"");
+    answer = maker_ask(&m, view_route_event, "kind=slice&row=3");
+    has(answer, "{\"name\":\"f(int) (a b.cc:12)\",\"kind\":\"\",\"file\":\"a b.cc\",\"line\":12},"
+                "{\"name\":\"g (x.c:)\",\"kind\":\"\"},{\"name\":\"h(a::b:1)\",\"kind\":\"\"},{\"name\":\"i "
+                "(:1)\",\"kind\":\"\"}");
     maker_close(&m);
 }
 
