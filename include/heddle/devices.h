@@ -129,8 +129,8 @@ void hd_devices_free(hd_devices *devices);
 /* A way by its name; NULL: there is none of that name. */
 const hd_way *hd_devices_way(const hd_devices *devices, const char *name);
 
-/* Where a library of heddle's own lies (`name`: "libheddle-cuda.so"): beside the running program, in the lib folder
- * next to its folder, in its build tree, or where heddle was installed. Writes the absolute path into `out`; false:
+/* Where a library of heddle's own lies (`name`: "libheddle-cuda.so"): beside the running program, in ../lib/heddle from
+ * there, in its build tree, or where heddle was installed. Writes the absolute path into `out`; false:
  * nowhere. */
 bool hd_devices_library(char *out, size_t size, const char *name);
 

@@ -45,6 +45,10 @@ typedef struct hd_record_options {
     const char *library; /* libheddle-cuda.so; NULL: $HEDDLE_CUDA_LIBRARY, else as hd_record_library finds it */
     bool no_cuda;        /* do not inject it: `attach`, or the program itself, captures */
 
+    const char *tool; /* "nsys", "rocprofv3", "xctrace" or "mctracer": that program of PATH runs the command, and
+                         nothing is injected. Its raw output stays in OUTPUT.TOOL; what of it can be read becomes the
+                         trace. Of all options below only threads and memory_limit count. NULL: none */
+
     bool no_stacks;   /* of launches */
     bool python;      /* Python frames in stacks */
     bool memory;      /* allocations */
@@ -92,6 +96,7 @@ typedef struct hd_record_result {
     /* what was captured */
     uint64_t events, kernels, copies, sets, launches; /* launches: calls that started GPU work, or were to */
     uint64_t annotations;                             /* ranges that the program named */
+    uint64_t addresses_named, addresses_unnamed;      /* of stacks, distinct ones of each process */
     uint64_t lost;                                    /* events that were dropped or could not be kept, by the ledger */
     /* what it cost: sums of what each process measured (`heddle.capture`) */
     size_t measured; /* processes that did */

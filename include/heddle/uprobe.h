@@ -86,15 +86,17 @@ typedef struct hd_uprobe_options {
     const char *capture; /* file to write, replaced if there; NULL: none */
     const char *folded;  /* the same, extended folded text: "timestamp_ns comm pid tid cpu frame;frame;frame" */
     hd_uprobe_stacks stacks;
+    bool no_tracefs;      /* an event of the PMU for each function and CPU, even where tracefs makes one of all */
     bool returns;         /* probe the returns as well: calls become slices */
     uint32_t stack_bytes; /* of each stack that is looked at, 512 to 61440, in eights; 0: HD_UPROBE_STACK_BYTES */
     uint32_t ring_bytes;  /* for each CPU, made a power of two of pages; 0: its part of HD_UPROBE_RINGS_BYTES */
 } hd_uprobe_options;
 
-/* hits = calls + foreign; calls = samples + nested + (without stacks) bare. */
+/* hits = calls + foreign + unknown; calls = samples + nested + (without stacks) bare. */
 typedef struct hd_uprobe_stats {
     uint64_t hits;       /* records that were read */
     uint64_t foreign;    /* of other programs */
+    uint64_t unknown;    /* where we do not know what is mapped at the address */
     uint64_t calls;      /* of the program: instants, or slices */
     uint64_t samples;    /* with a stack, as stack samples */
     uint64_t nested;     /* within another probed function: no sample of their own */

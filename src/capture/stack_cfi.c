@@ -335,23 +335,23 @@ static bool run(machine *m, reader program)
 
 /* ---- expressions ---------------------------------------------------------------------------------------- */
 
-/* offset + (a register); or what is in memory there. */
+/* A register or nothing, and the offset; or what is in memory there, and `after`. */
 typedef struct value {
     enum { VALUE_NUMBER, VALUE_SP, VALUE_FP } base;
     bool loaded;
-    int64_t offset;
+    int64_t offset, after;
 } value;
 
 static bool fold(value *a, const value *b, uint8_t code)
 {
-    if (code == 0x22 && b->base == VALUE_NUMBER && !a->loaded) { /* plus */
-        a->offset += b->offset;
+    if (code == 0x22 && a->base == VALUE_NUMBER) { /* plus */
+        value sum = *b;
+        *(sum.loaded ? &sum.after : &sum.offset) += a->offset;
+        *a = sum;
         return true;
     }
-    if (code == 0x22 && a->base == VALUE_NUMBER && !b->loaded) {
-        int64_t offset = a->offset;
-        *a = *b;
-        a->offset += offset;
+    if (code == 0x22 && b->base == VALUE_NUMBER) {
+        *(a->loaded ? &a->after : &a->offset) += b->offset;
         return true;
     }
     if (a->base != VALUE_NUMBER || b->base != VALUE_NUMBER) return false;
@@ -368,7 +368,7 @@ static bool fold(value *a, const value *b, uint8_t code)
 /* One operation that pushes a value; false: it is none. */
 static bool pushes(value *out, uint8_t code, reader *r, const machine *m)
 {
-    *out = (value){VALUE_NUMBER, false, 0};
+    *out = (value){.base = VALUE_NUMBER};
     if (code >= 0x30 && code <= 0x4f) { /* lit */
         out->offset = code - 0x30;
     } else if (code >= 0x70 && code <= 0x8f) { /* breg */
@@ -405,8 +405,8 @@ static bool evaluate(value *out, reader expression, const machine *m)
         value *top = depth ? &stack[depth - 1] : NULL;
         if (code == 0x06 && top && !top->loaded && top->base != VALUE_NUMBER) { /* deref */
             top->loaded = true;
-        } else if (code == 0x23 && top && !top->loaded) { /* plus_uconst */
-            top->offset += (int64_t)get_uleb(r);
+        } else if (code == 0x23 && top) { /* plus_uconst */
+            *(top->loaded ? &top->after : &top->offset) += (int64_t)get_uleb(r);
         } else if (depth < VALUES_MAX && pushes(&stack[depth], code, r, m)) {
             depth++;
         } else if (depth >= 2 && fold(&stack[depth - 2], &stack[depth - 1], code)) {
@@ -429,7 +429,7 @@ static bool fits(int64_t offset)
 
 static bool put_cfa(stack_row *out, const machine *m)
 {
-    value v = {VALUE_NUMBER, false, m->now.cfa_offset};
+    value v = {.base = VALUE_NUMBER, .offset = m->now.cfa_offset};
     if (m->now.cfa_is_expression) {
         if (!evaluate(&v, m->now.cfa_expression, m)) return false;
     } else if (m->now.cfa_column == COLUMN_SP) {
@@ -437,12 +437,13 @@ static bool put_cfa(stack_row *out, const machine *m)
     } else if (m->now.cfa_column == COLUMN_FP) {
         v.base = VALUE_FP;
     }
-    if (v.base == VALUE_NUMBER || !fits(v.offset)) return false;
+    if (v.base == VALUE_NUMBER || !fits(v.offset) || !fits(v.after)) return false;
     if (v.base == VALUE_SP)
         out->cfa = v.loaded ? STACK_CFA_AT_SP : STACK_CFA_SP;
     else
         out->cfa = v.loaded ? STACK_CFA_AT_FP : STACK_CFA_FP;
     out->cfa_offset = (int32_t)v.offset;
+    out->cfa_after = (int32_t)v.after;
     return true;
 }
 

@@ -55,6 +55,7 @@ typedef struct stack_row {
     stack_fp fp;
     bool ra_in_register;          /* aarch64: the link register still has it */
     int32_t cfa_offset;           /* from SP or FP; AT: of the place it is loaded from */
+    int32_t cfa_after;            /* added to what was loaded */
     int32_t fp_offset, ra_offset; /* of their places; from the CFA, or from FP */
 } stack_row;
 

@@ -29,7 +29,8 @@ static bool pack(uint64_t *out, const stack_row *row)
 {
     *out = (uint64_t)row->kind;
     if (row->kind != STACK_ROW_STEP) return true;
-    if (!row->ra_in_register && row->ra_offset != stack_usual_ra(row->fp, row->fp_offset)) return false;
+    if (row->cfa_after || (!row->ra_in_register && row->ra_offset != stack_usual_ra(row->fp, row->fp_offset)))
+        return false;
     *out |= (uint64_t)row->cfa << 27 | (uint64_t)row->fp << 25 | (uint64_t)row->ra_in_register << 24;
     return pack_signed(out, row->cfa_offset, STACK_CFA_AT, STACK_CFA_BITS) &&
            pack_signed(out, row->fp_offset, STACK_FP_AT, STACK_FP_BITS);
@@ -102,6 +103,13 @@ static bool is_after_call(const uint8_t *at, int before)
     return false;
 }
 
+/* The frame pointer is saved right below the return address. */
+static stack_row by_frame(stack_cfa cfa)
+{
+    return (stack_row){
+        .kind = STACK_ROW_STEP, .cfa = cfa, .fp = STACK_FP_AT_CFA, .cfa_offset = 16, .fp_offset = -16, .ra_offset = -8};
+}
+
 /* What the code after a call does tells how its frame is made: the trampolines that CPython makes for perf, and the one
  * that returns from signal handlers in libcs whose own has no table. */
 static bool row_of_code(stack_row *out, const uint8_t *at)
@@ -113,11 +121,11 @@ static bool row_of_code(stack_row *out, const uint8_t *at)
         return true;
     }
     if (at[0] == 0x5d && at[1] == 0xc3) { /* pop %rbp; ret */
-        *out = (stack_row){STACK_ROW_STEP, STACK_CFA_SP, STACK_FP_AT_CFA, false, 16, -16, -8};
+        *out = by_frame(STACK_CFA_SP);
         return true;
     }
     if (at[0] == 0xc9 && at[1] == 0xc3) { /* leave; ret */
-        *out = (stack_row){STACK_ROW_STEP, STACK_CFA_FP, STACK_FP_AT_CFA, false, 16, -16, -8};
+        *out = by_frame(STACK_CFA_FP);
         return true;
     }
     out->kind = STACK_ROW_SIGNAL;

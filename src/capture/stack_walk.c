@@ -53,6 +53,7 @@ static inline STACK_RAW bool step(walker *w, const stack_row *row)
     default:
         if (!load(&cfa, w, (row->cfa == STACK_CFA_AT_FP ? w->at.fp : w->at.sp) + (uint64_t)(int64_t)row->cfa_offset))
             return false;
+        cfa += (uint64_t)(int64_t)row->cfa_after;
     }
     if (cfa < w->at.sp || (cfa == w->at.sp && !row->ra_in_register)) return false;
     if (row->ra_in_register) {

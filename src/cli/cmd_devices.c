@@ -1,6 +1,8 @@
 /* cmd_devices.c - heddle devices: the GPUs of this machine, how they are linked, and which ways to capture work */
 #include "cli/cli.h"
 #include "cli/report_out.h"
+#include "cli/table_out.h"
+#include "cli/ways_out.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -25,8 +27,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- tables
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------------------------------------------- */
 
 static void cell_int(hd_table_builder *b, int64_t value)
 {
@@ -126,26 +127,7 @@ static hd_status links_table(hd_table **out, const hd_devices *devices, hd_error
     return hd_table_finish(out, b, err);
 }
 
-static hd_status ways_table(hd_table **out, const hd_devices *devices, hd_error *err)
-{
-    hd_table_builder *b;
-    hd_status status = hd_table_builder_new(&b, "ways", err);
-    if (status != HD_OK) return status;
-    static const char *const names[] = {"way", "works", "summary", "why", "advice"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) hd_table_add_column(b, names[i], HD_VALUE_STRING);
-    for (size_t i = 0; i < devices->way_count; i++) {
-        const hd_way *way = &devices->ways[i];
-        hd_table_add_text(b, way->name);
-        hd_table_add_text(b, hd_way_state_name(way->state));
-        hd_table_add_text(b, way->summary);
-        hd_table_add_text(b, way->why);
-        cell_text(b, way->advice);
-    }
-    return hd_table_finish(out, b, err);
-}
-
-/* ---- JSON
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------------------------- */
 
 static void json_table(cli_run *run, const char *key, hd_status status, hd_table **table)
 {
@@ -173,8 +155,7 @@ static void print_json(cli_run *run, const hd_devices *devices)
     cli_print(run, "\n}\n");
 }
 
-/* ---- text
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------------------------------------------- */
 
 static void title(cli_run *run, const char *text)
 {
@@ -183,20 +164,22 @@ static void title(cli_run *run, const char *text)
 
 static void print_gpus(cli_run *run, const hd_devices *devices)
 {
-    hd_table *table;
+    hd_table *table, *shown;
     if (devices->gpu_count == 0) {
-        cli_print(run, "no GPU was found: none on the PCI bus, in drm or kfd (%s)\n", devices->nvml);
+        cli_print(run, "no GPU was found: none on the PCI bus, in drm or kfd; NVML: %s\n", devices->nvml);
         return;
     }
     title(run, "GPUs");
     if (gpus_table(&table, devices, false, &run->err) == HD_OK) {
-        report_print_rows(run, table, devices->gpu_count);
+        if (cli_table_without(&shown, table, "", &run->err) == HD_OK) {
+            report_print_rows(run, shown, devices->gpu_count);
+            hd_table_free(shown);
+        }
         hd_table_free(table);
     }
     if (devices->cuda_driver[0])
-        cli_print(run, "  driver %s runs CUDA up to %s; %s\n", devices->driver, devices->cuda_driver, devices->nvml);
-    else
-        cli_print(run, "  %s\n", devices->nvml);
+        cli_print(run, "  driver %s runs CUDA up to %s\n", devices->driver, devices->cuda_driver);
+    cli_print(run, "  NVML: %s\n", devices->nvml);
 }
 
 static const char *path_text(char *out, size_t size, const hd_gpu_path *path)
@@ -241,31 +224,18 @@ static void print_links(cli_run *run, const hd_devices *devices)
     cli_print(run, "  %-6s", "");
     for (size_t i = 0; i < count; i++) {
         snprintf(text, sizeof text, "GPU%zu", i);
-        cli_print(run, " %-6s", text);
+        cli_print(run, i + 1 < count ? " %-6s" : " %s", text);
     }
     cli_print(run, "\n");
     for (size_t x = 0; x < count; x++) {
         snprintf(text, sizeof text, "GPU%zu", x);
         cli_print(run, "  %-6s", text);
         for (size_t y = 0; y < count; y++)
-            cli_print(run, " %-6s", path_text(text, sizeof text, &devices->paths[x * count + y]));
+            cli_print(run, y + 1 < count ? " %-6s" : " %s",
+                      path_text(text, sizeof text, &devices->paths[x * count + y]));
         cli_print(run, "\n");
     }
     print_legend(run, devices);
-}
-
-static void print_ways(cli_run *run, const hd_devices *devices)
-{
-    static const cli_look looks[] = {CLI_RED, CLI_YELLOW, CLI_GREEN};
-    cli_print(run, "\n");
-    title(run, "ways to capture");
-    for (size_t i = 0; i < devices->way_count; i++) {
-        const hd_way *way = &devices->ways[i];
-        cli_print(run, "  %-11s %s%-6s%s  %s\n", way->name, cli_style(run, looks[way->state]),
-                  hd_way_state_name(way->state), cli_style(run, CLI_PLAIN), way->summary);
-        cli_print(run, "  %-11s         %s\n", "", way->why);
-        if (way->advice[0]) cli_print(run, "  %-11s         %s\n", "", way->advice);
-    }
 }
 
 static int run(cli_run *run)
@@ -279,7 +249,11 @@ static int run(cli_run *run)
     } else {
         print_gpus(run, devices);
         print_links(run, devices);
-        if (!run->global.quiet) print_ways(run, devices);
+        if (!run->global.quiet) {
+            cli_print(run, "\n");
+            title(run, "ways to capture");
+            ways_print(run, devices);
+        }
     }
     hd_devices_free(devices);
     return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;

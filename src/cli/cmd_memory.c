@@ -1,6 +1,7 @@
 /* cmd_memory.c - heddle memory: what was allocated, what was live at the peak, what never was freed */
 #include "cli/cli.h"
 #include "cli/report_out.h"
+#include "cli/table_out.h"
 
 #include <string.h>
 
@@ -50,64 +51,14 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- a table without some columns
- * ------------------------------------------------------------------------------------- */
-
-static void copy_cell(hd_table_builder *b, const hd_table *table, size_t row, size_t column)
-{
-    size_t size;
-    if (hd_table_is_null(table, row, column)) {
-        hd_table_add_null(b);
-        return;
-    }
-    switch (hd_table_get_column(table, column)->type) {
-    case HD_VALUE_STRING: {
-        const char *text = hd_table_get_string(&size, table, row, column);
-        hd_table_add_string(b, text, size);
-        break;
-    }
-    case HD_VALUE_COUNT:
-    case HD_VALUE_BYTES: hd_table_add_count(b, hd_table_get_count(table, row, column)); break;
-    case HD_VALUE_DECIMAL: hd_table_add_decimal(b, hd_table_get_decimal(table, row, column)); break;
-    case HD_VALUE_BOOL: hd_table_add_bool(b, hd_table_get_bool(table, row, column)); break;
-    default: hd_table_add_int(b, hd_table_get_int(table, row, column)); break;
-    }
-}
-
-static bool is_empty(const hd_table *table, size_t column)
-{
-    size_t row = 0;
-    while (row < hd_table_row_count(table) && hd_table_is_null(table, row, column)) row++;
-    return row == hd_table_row_count(table);
-}
-
-/* Columns without any value are left out, and the one that is named. */
-static hd_status without(hd_table **out, const hd_table *table, const char *name, hd_error *err)
-{
-    hd_table_builder *b;
-    size_t columns = hd_table_column_count(table), kept[32], count = 0;
-    hd_status status = hd_table_builder_new(&b, hd_table_name(table), err);
-    if (status != HD_OK) return status;
-    for (size_t i = 0; i < columns && count < sizeof kept / sizeof *kept; i++) {
-        const hd_table_column *column = hd_table_get_column(table, i);
-        if (strcmp(column->name, name) == 0 || is_empty(table, i)) continue;
-        hd_table_add_column(b, column->name, column->type);
-        kept[count++] = i;
-    }
-    for (size_t row = 0; row < hd_table_row_count(table); row++)
-        for (size_t i = 0; i < count; i++) copy_cell(b, table, row, kept[i]);
-    return hd_table_finish(out, b, err);
-}
-
-/* ---- text
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------------------------------------------- */
 
 static void print_table(cli_run *run, const hd_report *report, const char *name, const char *title, const char *hidden)
 {
     const hd_table *table = hd_report_table(report, name);
     hd_table *shown;
     if (!table || hd_table_row_count(table) == 0) return;
-    if (without(&shown, table, hidden, &run->err) != HD_OK) return;
+    if (cli_table_without(&shown, table, hidden, &run->err) != HD_OK) return;
     cli_print(run, "\n%s%s%s\n", cli_style(run, CLI_BOLD), title, cli_style(run, CLI_PLAIN));
     report_print_rows(run, shown, hd_table_row_count(shown));
     hd_table_free(shown);
@@ -161,8 +112,7 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
     print_table(run, report, "series", "over time", "");
 }
 
-/* ---- JSON, CSV
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- JSON, CSV ----------------------------------------------------------------------------------------------- */
 
 static void print_json(cli_run *run, const char *path, const hd_report *report, bool more)
 {
@@ -184,8 +134,7 @@ static void print_csv(cli_run *run, const hd_report *report)
     if (table) hd_table_write(table, (hd_sink){cli_write, run}, &style, &run->err);
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- files --------------------------------------------------------------------------------------------------- */
 
 static hd_status look_at(hd_report *out, cli_run *run, const char *path)
 {

@@ -7,14 +7,15 @@
 #include "cli/record_out.h"
 #include "cli/record_uprobe.h"
 #include "cli/times.h"
+#include "cli/ways_out.h"
 
 enum { GRAPH_NODE, GRAPH_WHOLE };
 enum { WAIT_COMMAND, WAIT_ALL };
 
 struct record_options {
-    const char *output, *recover, *library;
+    const char *output, *recover, *library, *tool;
     const char *delay, *duration, *steps;
-    bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict;
+    bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check;
     int graph, policy, wait;
     uint64_t memory_limit, threads;
     cli_texts uprobes;
@@ -55,6 +56,45 @@ static int check_steps(cli_run *run, const char *steps)
     return cli_usage_error(run, "--steps: '%.40s' is not A:B, the numbers of the first and the last step", steps);
 }
 
+/* What nobody would look at is refused: options of libheddle-cuda where it is left out, and of heddle's own capture
+ * where another tool runs the command. */
+static int check_ignored(cli_run *run)
+{
+    const struct record_options *o = run->options;
+    const struct {
+        bool set, cuda;
+        const char *name;
+    } own[] = {
+        {o->python, true, "python"},
+        {o->memory, true, "memory"},
+        {o->no_nvtx, true, "no-nvtx"},
+        {o->trigger, true, "trigger"},
+        {o->graph != 0, true, "graph"},
+        {o->policy != 0, true, "policy"},
+        {o->delay, true, "delay"},
+        {o->duration, true, "duration"},
+        {o->steps, true, "steps"},
+        {o->no_stacks, false, "no-stacks"},
+        {o->no_symbolize, false, "no-symbolize"},
+        {o->keep, false, "keep"},
+        {o->strict, false, "strict"},
+        {o->wait != 0, false, "wait"},
+        {o->library, false, "library"},
+        {o->recover, false, "recover"},
+        {o->uprobes.count != 0, false, "uprobe"},
+    };
+    bool no_cuda = o->uprobes.count && !o->library;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (own[i].set && o->tool)
+            return cli_usage_error(run, "--%s is of heddle's own capture, and --with %.40s runs that tool", own[i].name,
+                                   o->tool);
+        if (own[i].set && own[i].cuda && no_cuda)
+            return cli_usage_error(
+                run, "--%s is of libheddle-cuda.so, which --uprobe leaves out unless --library names it", own[i].name);
+    }
+    return CLI_OK;
+}
+
 static int fill_options(cli_run *run, hd_record_options *out)
 {
     static const hd_ring_policy policies[] = {HD_RING_DROP_NEWEST, HD_RING_DROP_OLDEST, HD_RING_BLOCK};
@@ -62,6 +102,7 @@ static int fill_options(cli_run *run, hd_record_options *out)
     *out = (hd_record_options){
         .output = o->output,
         .library = o->library,
+        .tool = o->tool,
         .no_stacks = o->no_stacks,
         .python = o->python,
         .memory = o->memory,
@@ -78,7 +119,8 @@ static int fill_options(cli_run *run, hd_record_options *out)
         .threads = (unsigned)o->threads,
         .memory_limit = o->memory_limit,
     };
-    int status = parse_duration(run, &out->delay_ns, "--delay", o->delay);
+    int status = check_ignored(run);
+    if (status == CLI_OK) status = parse_duration(run, &out->delay_ns, "--delay", o->delay);
     if (status == CLI_OK) status = parse_duration(run, &out->duration_ns, "--duration", o->duration);
     if (status == CLI_OK) status = check_steps(run, o->steps);
     if (status != CLI_OK) return status;
@@ -163,11 +205,35 @@ static int recover(cli_run *run, const hd_record_options *options, const char *f
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
+/* Exit status 1: the way that this command goes by default does not work here. */
+static int check_ways(cli_run *run)
+{
+    hd_devices *devices;
+    hd_table *table;
+    const hd_devices_options look = {.ways_only = true};
+    const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
+    if (run->operand_count) return cli_usage_error(run, "--check runs no command");
+    if (hd_devices_find(&devices, &look, &run->err) != HD_OK) return CLI_FAILED;
+    const hd_way *cuda = hd_devices_way(devices, "cuda");
+    int status = cuda && cuda->state == HD_WAY_MISSING ? CLI_FOUND : CLI_OK;
+    if (!run->global.json) {
+        ways_print(run, devices);
+    } else if (ways_table(&table, devices, &run->err) == HD_OK) {
+        cli_print(run, "{\n  \"ways\":");
+        hd_table_write(table, (hd_sink){cli_write, run}, &style, &run->err);
+        cli_print(run, "\n}\n");
+        hd_table_free(table);
+    }
+    hd_devices_free(devices);
+    return run->err.status == HD_OK ? status : CLI_FAILED;
+}
+
 static int run(cli_run *run)
 {
     const struct record_options *o = run->options;
     struct record_user user = {.run = run};
     hd_record_options options;
+    if (o->check) return check_ways(run);
     int status = fill_options(run, &options);
     if (status != CLI_OK) return status;
     options.say = say;
@@ -284,6 +350,14 @@ static const cli_option options[] = {
      .value = "FILE",
      FIELD(folded),
      .help = "their stacks as extended folded text besides"},
+    {.name = "with",
+     .kind = CLI_TEXT,
+     .value = "TOOL",
+     FIELD(tool),
+     .help =
+         "let nsys, rocprofv3, xctrace or mctracer run the command, and convert what can be read of its output; all "
+         "of it stays in FILE.TOOL"},
+    {.name = "check", .kind = CLI_FLAG, FIELD(check), .help = "say which ways to capture work here, and run nothing"},
     {.name = "memory-limit",
      .kind = CLI_COUNT,
      .value = "BYTES",
@@ -327,6 +401,8 @@ const cli_command cmd_record = {
             {"heddle record --steps 10:12 --python torchrun --nproc-per-node 8 train.py", "three steps of all ranks"},
             {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
             {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
+            {"heddle record --with rocprofv3 -o run.heddle ./simulation", "on an AMD GPU, by AMD's tool"},
+            {"heddle record --check", "which ways to capture work here, and what to do for the others"},
             {"heddle record --recover train.heddle.parts", "after a crash of the machine"},
             {0},
         },

@@ -36,7 +36,7 @@ static void say_contents(cli_printer *p, const hd_record_result *r)
 /* Losses and repairs of the ledger, all processes together. */
 static void say_ledger(cli_printer *p, const hd_record_result *r, bool repairs)
 {
-    char text[HD_VALUE_TEXT_BYTES];
+    char text[HD_VALUE_TEXT_BYTES], all[HD_VALUE_TEXT_BYTES];
     for (size_t i = 0; i < r->convert.ledger_count; i++) {
         const hd_ledger_row *row = &r->convert.ledger[i];
         if (row->level != HD_LEDGER_LOSS && !(repairs && row->level == HD_LEDGER_REPAIR)) continue;
@@ -44,6 +44,10 @@ static void say_ledger(cli_printer *p, const hd_record_result *r, bool repairs)
         cli_say_name(p, row->code);
         cli_say(p, " %s\n", hd_text_count(text, row->count));
     }
+    if (repairs && r->addresses_unnamed)
+        cli_say(p, "heddle: %s of %s addresses in stacks have no name: heddle symbolize tells why\n",
+                hd_text_count(text, r->addresses_unnamed),
+                hd_text_count(all, r->addresses_named + r->addresses_unnamed));
     if (r->unreadable)
         cli_say(p, "heddle: %zu file(s) of processes that were killed before they wrote anything, or are no captures\n",
                 r->unreadable);
@@ -78,7 +82,7 @@ static void say_text(cli_printer *p, const hd_record_result *r)
     say_ledger(p, r, !quiet);
     if (!quiet) say_cost(p, r);
     if (!quiet && r->parts_kept) {
-        cli_say(p, "heddle: the captures of the processes are in ");
+        cli_say(p, "heddle: what it was made of is in ");
         cli_say_name(p, r->parts);
         cli_say(p, "\n");
     }
@@ -122,6 +126,8 @@ static void say_json(cli_printer *p, const hd_record_result *r)
         {"sets", r->sets},
         {"launches", r->launches},
         {"annotations", r->annotations},
+        {"addresses_named", r->addresses_named},
+        {"addresses_unnamed", r->addresses_unnamed},
         {"lost", r->lost},
         {"wall_ns", (uint64_t)r->wall_ns},
         {"cpu_ns", (uint64_t)r->cpu_ns},

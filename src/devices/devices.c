@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "devices/devices_impl.h"
 
-/* ---- names ---------------------------------------------------------------------------------------------------------
- */
+/* ---- names --------------------------------------------------------------------------------------------------- */
 
 const char *hd_gpu_link_name(hd_gpu_link link)
 {
@@ -28,8 +27,7 @@ const char *hd_way_state_name(hd_way_state state)
     return (unsigned)state < sizeof names / sizeof *names ? names[state] : "no";
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------------------
- */
+/* ---- the list ------------------------------------------------------------------------------------------------ */
 
 hd_status devices_add(device_entry **out, device_list *list, hd_error *err)
 {
@@ -69,8 +67,7 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->pci, y->pci);
 }
 
-/* ---- put together ---------------------------------------------------------------------------------------------------
- */
+/* ---- put together -------------------------------------------------------------------------------------------- */
 
 /* Without NVML the kernel's part of the driver still tells its version. */
 static void find_nvidia_driver(hd_devices *out, const char *root)
@@ -143,7 +140,8 @@ hd_status hd_devices_find(hd_devices **out, const hd_devices_options *options, h
         if (options->nvml || !root[0])
             status = devices_nvml_open(&nvml, devices->nvml, options->nvml ? options->nvml : "libnvidia-ml.so.1", err);
         else
-            devices_text(devices->nvml, sizeof devices->nvml, "not asked: the folder looked at is another machine's");
+            devices_text(devices->nvml, sizeof devices->nvml,
+                         "not asked, as the folder looked at may be another machine's");
     }
     if (status == HD_OK) status = fill(devices, list, nvml, options, err);
     devices_nvml_close(nvml);

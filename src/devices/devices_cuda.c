@@ -18,15 +18,15 @@
 typedef struct cuda_facts {
     char libcuda[DEVICES_PATH_BYTES / 4]; /* path, "": not found */
     char libcupti[DEVICES_PATH_BYTES / 4];
-    int cupti_major; /* of its name, 13; 0: none */
-    uint32_t cupti;  /* what cuptiGetVersion says; 0: it was not asked */
-    bool driver;     /* the kernel's part is loaded */
-    bool denied;     /* /dev/nvidiactl is not for us */
-    bool admin_only; /* RmProfilingAdminOnly */
+    int cupti_major;   /* of its name, 13; 0: none */
+    uint32_t cupti;    /* what cuptiGetVersion says; 0: it was not asked */
+    bool driver;       /* the kernel's part is loaded */
+    bool denied;       /* /dev/nvidiactl is not for us */
+    bool is_elsewhere; /* the tracer does not look there */
+    bool admin_only;   /* RmProfilingAdminOnly */
 } cuda_facts;
 
-/* ---- libraries
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- libraries ----------------------------------------------------------------------------------------------- */
 
 static bool load(void **out, char *path, size_t size, const char *name)
 {
@@ -79,60 +79,111 @@ static void find_libcuda(cuda_facts *facts, const char *root)
     if (library) dlclose(library);
 }
 
-/* The environment's own folders, where PyTorch's wheels put NVIDIA's libraries. Writes into `out`, "" for none. */
-static void environment_folder(char *out, size_t size, const char *variable, const char *below)
+typedef struct cupti_search {
+    cuda_facts *facts;
+    const char *root;
+    int newest; /* CUDA that the driver runs, its major number; 0: not known */
+} cupti_search;
+
+/* What a file of that name is: 13, 12, 11; 0: the name does not tell. */
+static int major_of(const char *name)
 {
-    const char *folder = getenv(variable);
-    out[0] = '\0';
-    if (folder && folder[0] == '/' && (size_t)snprintf(out, size, "%s/%s", folder, below) >= size) out[0] = '\0';
+    const char *number = strstr(name, ".so.");
+    return number ? atoi(number + 4) : 0;
 }
 
-static void find_libcupti(cuda_facts *facts, const char *root)
+/* Take it, if there is none yet, or only one that is newer than the driver. */
+static bool take_cupti(cupti_search *s, void *library, const char *path, int major)
 {
-    char home[2][PATH_MAX], environments[2][PATH_MAX];
-    environment_folder(home[0], sizeof home[0], "CUDA_HOME", "extras/CUPTI/lib64");
-    environment_folder(home[1], sizeof home[1], "CUDA_PATH", "extras/CUPTI/lib64");
-    environment_folder(environments[0], sizeof environments[0], "VIRTUAL_ENV",
-                       "lib/python3*/site-packages/nvidia/c*/lib");
-    environment_folder(environments[1], sizeof environments[1], "CONDA_PREFIX",
-                       "lib/python3*/site-packages/nvidia/c*/lib");
-    const char *folders[16];
-    size_t count = 0;
-    for (int i = 0; i < 2 && !root[0]; i++)
-        if (home[i][0]) folders[count++] = home[i];
-    static const char *const usual[] = {"/usr/local/cuda*/extras/CUPTI/lib64", "/usr/local/cuda*/lib64",
-                                        "/usr/local/cuda*/targets/*/lib",      "/usr/local/cuda*/lib",
-                                        "/usr/lib/x86_64-linux-gnu",           "/usr/lib/aarch64-linux-gnu",
-                                        "/opt/cuda/extras/CUPTI/lib64"};
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) folders[count++] = usual[i];
-    for (int i = 0; i < 2 && !root[0]; i++)
-        if (environments[i][0]) folders[count++] = environments[i];
-    folders[count++] = "/usr/local/lib/python3*/*-packages/nvidia/c*/lib";
-    folders[count] = NULL;
-    for (int major = 13; major >= 11; major--) {
-        char name[32];
+    cuda_facts *facts = s->facts;
+    bool too_new = s->newest && major > s->newest;
+    int (*version)(uint32_t *) = NULL;
+    uint32_t api = 0;
+    void *symbol = library ? dlsym(library, "cuptiGetVersion") : NULL;
+    if (symbol) memcpy(&version, &symbol, sizeof version);
+    if (version && version(&api) != 0) api = 0;
+    if (library) dlclose(library);
+    if (facts->libcupti[0] && too_new) return false;
+    devices_text(facts->libcupti, sizeof facts->libcupti, "%s", path);
+    facts->cupti_major = major;
+    facts->cupti = api;
+    return !too_new;
+}
+
+/* Any CUPTI in a folder, which may be a pattern; "" is where the loader looks. True: one that suits the driver. */
+static bool try_folder(cupti_search *s, const char *folder)
+{
+    static const char *const names[] = {"libcupti.so.13",   "libcupti.so.12",   "libcupti.so.11.8", "libcupti.so.11.7",
+                                        "libcupti.so.11.6", "libcupti.so.11.5", "libcupti.so.11.4", "libcupti.so.11.3",
+                                        "libcupti.so.11.2", "libcupti.so.11.1", "libcupti.so.11.0", "libcupti.so"};
+    char pattern[DEVICES_PATH_BYTES], path[sizeof s->facts->libcupti];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         void *library = NULL;
-        int (*version)(uint32_t *) = NULL;
-        snprintf(name, sizeof name, "libcupti.so.%d", major);
-        if (!load_somewhere(&library, facts->libcupti, sizeof facts->libcupti, root, name, folders)) continue;
-        facts->cupti_major = major;
-        void *symbol = library ? dlsym(library, "cuptiGetVersion") : NULL;
-        if (symbol) memcpy(&version, &symbol, sizeof version);
-        if (version && version(&facts->cupti) != 0) facts->cupti = 0;
-        if (library) dlclose(library);
-        return;
+        bool found = false;
+        if (!folder[0])
+            found = !s->root[0] && load(&library, path, sizeof path, names[i]);
+        else if ((size_t)snprintf(pattern, sizeof pattern, "%s/%s", folder, names[i]) < sizeof pattern)
+            found = load_pattern(&library, path, sizeof path, s->root, pattern);
+        if (found && take_cupti(s, library, path, major_of(names[i]))) return true;
     }
-    facts->libcupti[0] = '\0';
+    return false;
 }
 
-/* ---- driver
- * ---------------------------------------------------------------------------------------------------------- */
+static bool try_environment(cupti_search *s, const char *variable, const char *below)
+{
+    char folder[PATH_MAX];
+    const char *home = getenv(variable);
+    return !s->root[0] && home && home[0] == '/' &&
+           (size_t)snprintf(folder, sizeof folder, "%s/%s", home, below) < sizeof folder && try_folder(s, folder);
+}
+
+/* Where libheddle-cuda.so looks, in a program that has no CUPTI of its own: src/capture/cuda/cupti_load.c. */
+static bool find_as_tracer(cupti_search *s)
+{
+    const char *named = getenv("HEDDLE_CUPTI");
+    void *library = NULL;
+    char path[sizeof s->facts->libcupti];
+    if (!s->root[0] && named && named[0] && load(&library, path, sizeof path, named) &&
+        take_cupti(s, library, path, major_of(path)))
+        return true;
+    return try_environment(s, "CUDA_HOME", "extras/CUPTI/lib64") || try_environment(s, "CUDA_HOME", "lib64") ||
+           try_environment(s, "CUDA_PATH", "extras/CUPTI/lib64") || try_environment(s, "CUDA_PATH", "lib64") ||
+           try_folder(s, "") || try_folder(s, "/usr/local/cuda/extras/CUPTI/lib64") ||
+           try_folder(s, "/usr/local/cuda/lib64");
+}
+
+/* Where it does not look, but could be told to. */
+static bool find_elsewhere(cupti_search *s)
+{
+    static const char *const folders[] = {"/usr/local/cuda*/extras/CUPTI/lib64",
+                                          "/usr/local/cuda*/lib64",
+                                          "/usr/local/cuda*/targets/*/lib",
+                                          "/usr/local/cuda*/lib",
+                                          "/usr/lib/x86_64-linux-gnu",
+                                          "/usr/lib/aarch64-linux-gnu",
+                                          "/opt/cuda/extras/CUPTI/lib64",
+                                          "/usr/local/lib/python3*/*-packages/nvidia/c*/lib",
+                                          NULL};
+    static const char below[] = "lib/python3*/site-packages/nvidia/c*/lib";
+    for (const char *const *folder = folders; *folder; folder++)
+        if (try_folder(s, *folder)) return true;
+    return try_environment(s, "VIRTUAL_ENV", below) || try_environment(s, "CONDA_PREFIX", below);
+}
+
+static void find_libcupti(cuda_facts *facts, const hd_devices *devices, const char *root)
+{
+    cupti_search s = {.facts = facts, .root = root, .newest = atoi(devices->cuda_driver)};
+    if (find_as_tracer(&s) || facts->libcupti[0]) return;
+    facts->is_elsewhere = find_elsewhere(&s) || facts->libcupti[0];
+}
+
+/* ---- driver -------------------------------------------------------------------------------------------------- */
 
 static bool admin_only(const char *root)
 {
     char path[DEVICES_PATH_BYTES], line[256];
     bool found = false;
-    FILE *file = devices_path(path, sizeof path, root, "/proc/driver/nvidia/params") ? fopen(path, "re") : NULL;
+    FILE *file = devices_path(path, sizeof path, root, "/proc/driver/nvidia/params") ? devices_open(path) : NULL;
     if (!file) return false;
     for (int i = 0; i < 1024 && fgets(line, sizeof line, file); i++)
         if (strncmp(line, "RmProfilingAdminOnly:", 21) == 0) found = strtol(line + 21, NULL, 10) == 1;
@@ -149,8 +200,7 @@ static void find_driver(cuda_facts *facts, const hd_devices *devices, const char
     facts->admin_only = admin_only(root);
 }
 
-/* ---- told
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- told ---------------------------------------------------------------------------------------------------- */
 
 /* "driver 580.95, CUDA 13.0; libcuda: /usr/…; CUPTI 13 (API 130000): /usr/…; tracer: /usr/…" */
 static void describe(char *out, size_t size, const cuda_facts *facts, const hd_devices *devices)
@@ -193,6 +243,12 @@ static void judge(hd_way *way, const cuda_facts *facts, const hd_devices *device
             "Update the driver, or install the CUPTI of its CUDA version; a program that brings its own CUPTI is "
             "captured with that.",
             "CUPTI is newer than the driver: %s", found);
+    else if (facts->is_elsewhere)
+        devices_say(
+            way, HD_WAY_PARTLY,
+            "Set HEDDLE_CUPTI to that file, or CUDA_HOME to its toolkit: the tracer does not look there by itself. "
+            "Programs that bring their own CUPTI, as PyTorch does, need neither.",
+            "CUPTI lies where nobody looks: %s", found);
     else if (!facts->libcupti[0])
         devices_say(way, HD_WAY_PARTLY,
                     "Install CUPTI (cuda-cupti of NVIDIA's package source, or pip install nvidia-cuda-cupti).",
@@ -211,8 +267,11 @@ void devices_way_cuda(hd_way *way, hd_devices *devices, const char *root)
     char found[HD_WAY_TEXT_BYTES - 64];
     find_driver(&facts, devices, root);
     find_libcuda(&facts, root);
-    find_libcupti(&facts, root);
-    if (!hd_devices_library(devices->injection, sizeof devices->injection, "libheddle-cuda.so"))
+    find_libcupti(&facts, devices, root);
+    const char *named = root[0] ? NULL : getenv("HEDDLE_CUDA_LIBRARY");
+    if (named && named[0] && access(named, R_OK) == 0)
+        devices_text(devices->injection, sizeof devices->injection, "%s", named);
+    else if (!hd_devices_library(devices->injection, sizeof devices->injection, "libheddle-cuda.so"))
         devices->injection[0] = '\0';
     describe(found, sizeof found, &facts, devices);
     judge(way, &facts, devices, found);

@@ -42,14 +42,30 @@ bool devices_path(char *out, size_t size, const char *root, const char *format, 
     return more >= 0 && (size_t)more < size - used;
 }
 
+/* A fifo or a device in a tree that is not sysfs must not stop us. */
+static int open_regular(const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))) return fd;
+    close(fd);
+    return -1;
+}
+
+FILE *devices_open(const char *path)
+{
+    int fd = open_regular(path);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (fd >= 0 && !file) close(fd);
+    return file;
+}
+
 bool devices_line(char *out, size_t size, const char *path)
 {
     out[0] = '\0';
-    /* A fifo or a device in a tree that is not sysfs must not stop us. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open_regular(path);
     if (fd < 0) return false;
-    struct stat about;
-    ssize_t got = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? read(fd, out, size - 1) : -1;
+    ssize_t got = read(fd, out, size - 1);
     close(fd);
     out[got > 0 ? got : 0] = '\0';
     out[strcspn(out, "\n")] = '\0';

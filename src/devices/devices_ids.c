@@ -14,7 +14,7 @@ static FILE *open_ids(const char *root)
     char path[DEVICES_PATH_BYTES];
     FILE *file = NULL;
     for (const char *const *place = places; *place && !file; place++)
-        if (devices_path(path, sizeof path, root, "%s", *place)) file = fopen(path, "re");
+        if (devices_path(path, sizeof path, root, "%s", *place)) file = devices_open(path);
     return file;
 }
 

@@ -2,6 +2,8 @@
 #ifndef HD_DEVICES_DEVICES_IMPL_H
 #define HD_DEVICES_DEVICES_IMPL_H
 
+#include <stdio.h>
+
 #include "heddle/devices.h"
 
 enum { DEVICES_PATH_BYTES = 1024, DEVICES_NAME_BYTES = 64 };
@@ -19,7 +21,7 @@ typedef struct device_list {
     const char *root; /* "" is this machine's own */
 } device_list;
 
-/* ---- devices_files.c: every path is below list->root; nothing is trusted -------------------------------------- */
+/* ---- devices_files.c: every path is below list->root; nothing is trusted ------------------------------------- */
 
 /* printf into a text of fixed size: cut where it is too long, control characters become '?'. */
 void devices_text(char *out, size_t size, const char *format, ...) HD_PRINTF(3, 4);
@@ -27,6 +29,8 @@ void devices_text(char *out, size_t size, const char *format, ...) HD_PRINTF(3, 
 bool devices_path(char *out, size_t size, const char *root, const char *format, ...) HD_PRINTF(4, 5);
 /* The first line of a file without its end; false: no such file, or it is empty. */
 bool devices_line(char *out, size_t size, const char *path);
+/* A file of lines; NULL: none, or no file. */
+FILE *devices_open(const char *path);
 /* A number, decimal or 0x…, with nothing behind it; -1: none, or it does not fit. */
 int64_t devices_number(const char *path);
 int64_t devices_number_text(const char *text);
@@ -42,14 +46,14 @@ typedef struct device_names {
 hd_status devices_names_of(device_names *out, const char *path, hd_error *err);
 void devices_names_deinit(device_names *names);
 
-/* ---- devices.c ------------------------------------------------------------------------------------------------- */
+/* ---- devices.c ----------------------------------------------------------------------------------------------- */
 
 /* A new entry with everything unknown. LIMIT: there are too many. */
 hd_status devices_add(device_entry **out, device_list *list, hd_error *err);
 /* The entry at a PCI address; NULL: none. */
 device_entry *devices_at_pci(device_list *list, const char *pci);
 
-/* ---- where devices come from ----------------------------------------------------------------------------------- */
+/* ---- where devices come from --------------------------------------------------------------------------------- */
 
 hd_status devices_find_pci(device_list *list, hd_error *err); /* devices_pci.c: PCI and /proc/driver/nvidia */
 hd_status devices_find_drm(device_list *list, hd_error *err); /* devices_drm.c: Intel's memory, GPUs on no PCI bus */
@@ -65,7 +69,7 @@ void devices_nvml_close(devices_nvml *nvml);
 void devices_nvml_versions(const devices_nvml *nvml, hd_devices *out);
 hd_status devices_find_nvml(device_list *list, const devices_nvml *nvml, hd_error *err);
 
-/* ---- links: `paths` is count * count, all HD_LINK_UNKNOWN at first ----------------------------------------------- */
+/* ---- links: `paths` is count * count, all HD_LINK_UNKNOWN at first ------------------------------------------- */
 
 void devices_links_pci(hd_gpu_path *paths, const device_list *list); /* devices_links.c */
 void devices_links_nvml(hd_gpu_path *paths, const device_list *list, const devices_nvml *nvml);
@@ -73,7 +77,7 @@ hd_status devices_links_kfd(hd_gpu_path *paths, const device_list *list, hd_erro
 /* The way between two, in both directions; HD_LINK_UNKNOWN leaves what is there. */
 void devices_link(hd_gpu_path *paths, size_t count, size_t a, size_t b, hd_gpu_path path);
 
-/* ---- ways -------------------------------------------------------------------------------------------------------- */
+/* ---- ways ---------------------------------------------------------------------------------------------------- */
 
 hd_status devices_find_ways(hd_devices *devices, const char *root, hd_error *err); /* devices_ways.c */
 void devices_way_cuda(hd_way *way, hd_devices *devices, const char *root);         /* devices_cuda.c */

@@ -26,7 +26,7 @@ typedef struct property {
 static bool read_properties(property *properties, const char *path)
 {
     char line[256];
-    FILE *file = fopen(path, "re");
+    FILE *file = devices_open(path);
     if (!file) return false;
     for (int i = 0; i < 1024 && fgets(line, sizeof line, file); i++) {
         size_t key = strcspn(line, " \n");
@@ -139,8 +139,7 @@ hd_status devices_find_kfd(device_list *list, hd_error *err)
     return status;
 }
 
-/* ---- links ---------------------------------------------------------------------------------------------------------
- */
+/* ---- links --------------------------------------------------------------------------------------------------- */
 
 static size_t at_node(const device_list *list, int64_t node)
 {

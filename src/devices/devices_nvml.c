@@ -35,8 +35,7 @@ struct devices_nvml {
     int (*link_remote_type)(nvml_handle *, unsigned, unsigned *);
 };
 
-/* ---- loading -------------------------------------------------------------------------------------------------------
- */
+/* ---- loading ------------------------------------------------------------------------------------------------- */
 
 /* C has no conversion from an object's address to a function's, so the bytes are copied, as POSIX suggests. */
 static bool find(void *library, const char *name, void *function)
@@ -72,7 +71,7 @@ static bool find_all(devices_nvml *n)
 static void say_failure(char *told, const devices_nvml *n, int result)
 {
     const char *text = n->error_text ? n->error_text(result) : NULL;
-    devices_text(told, HD_WAY_TEXT_BYTES, "NVML does not start: %.200s (%d)", text ? text : "error", result);
+    devices_text(told, HD_WAY_TEXT_BYTES, "does not start: %.200s (%d)", text ? text : "error", result);
 }
 
 hd_status devices_nvml_open(devices_nvml **out, char *told, const char *library, hd_error *err)
@@ -83,7 +82,7 @@ hd_status devices_nvml_open(devices_nvml **out, char *told, const char *library,
     n->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (!n->library) {
         const char *why = dlerror();
-        devices_text(told, HD_WAY_TEXT_BYTES, "no NVML: %.300s", why ? why : library);
+        devices_text(told, HD_WAY_TEXT_BYTES, "not found: %.300s", why ? why : library);
     } else if (!find_all(n)) {
         devices_text(told, HD_WAY_TEXT_BYTES, "%.300s is no NVML that Heddle knows: a function is missing", library);
     } else {
@@ -107,8 +106,7 @@ void devices_nvml_close(devices_nvml *nvml)
     free(nvml);
 }
 
-/* ---- texts and versions --------------------------------------------------------------------------------------------
- */
+/* ---- texts and versions -------------------------------------------------------------------------------------- */
 
 static void take_text(char *out, size_t size, const char answer[NVML_TEXT + 1])
 {
@@ -123,15 +121,14 @@ void devices_nvml_versions(const devices_nvml *n, hd_devices *out)
         take_text(out->driver, sizeof out->driver, text);
     memset(text, 0, sizeof text);
     if (n->nvml_version && n->nvml_version(text, NVML_TEXT) == NVML_FINE)
-        devices_text(out->nvml, sizeof out->nvml, "NVML %.*s", NVML_TEXT, text);
+        devices_text(out->nvml, sizeof out->nvml, "version %.*s", NVML_TEXT, text);
     else
-        devices_text(out->nvml, sizeof out->nvml, "NVML");
+        devices_text(out->nvml, sizeof out->nvml, "of an unknown version");
     if (n->cuda_version && n->cuda_version(&cuda) == NVML_FINE && cuda > 0 && cuda < 1000000)
         devices_text(out->cuda_driver, sizeof out->cuda_driver, "%d.%d", cuda / 1000, cuda / 10 % 100);
 }
 
-/* ---- devices -------------------------------------------------------------------------------------------------------
- */
+/* ---- devices ------------------------------------------------------------------------------------------------- */
 
 /* NVML tells CUDA cores, not multiprocessors; how many cores one has follows from the architecture. 0: not known. */
 static unsigned cores_per_multiprocessor(int major, int minor)
@@ -214,8 +211,7 @@ hd_status devices_find_nvml(device_list *list, const devices_nvml *n, hd_error *
     return HD_OK;
 }
 
-/* ---- links ---------------------------------------------------------------------------------------------------------
- */
+/* ---- links --------------------------------------------------------------------------------------------------- */
 
 typedef struct link_ends {
     nvml_handle *handle;    /* NULL: not NVML's */

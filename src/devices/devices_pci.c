@@ -76,7 +76,7 @@ static hd_status add_device(device_list *list, const char *pci, int64_t vendor, 
     return HD_OK;
 }
 
-/* ---- /proc/driver/nvidia/gpus/0000:3b:00.0/information: "Model: \t\t NVIDIA H100" -------------------------------- */
+/* ---- /proc/driver/nvidia/gpus/0000:3b:00.0/information: "Model: \t\t NVIDIA H100" ---------------------------- */
 
 static void take_line(char *out, size_t size, const char *line, const char *key)
 {
@@ -91,7 +91,7 @@ static void read_information(hd_gpu *gpu, const device_list *list)
 {
     char path[DEVICES_PATH_BYTES], line[256];
     if (!devices_path(path, sizeof path, list->root, "/proc/driver/nvidia/gpus/%s/information", gpu->pci)) return;
-    FILE *file = fopen(path, "re");
+    FILE *file = devices_open(path);
     if (!file) return;
     for (int i = 0; i < 64 && fgets(line, sizeof line, file); i++) {
         take_line(gpu->name, sizeof gpu->name, line, "Model");

@@ -27,7 +27,7 @@ static bool is_capable(const char *root)
     enum { SYS_ADMIN_BIT = 21, PERFMON_BIT = 38 };
     char path[DEVICES_PATH_BYTES], line[256];
     unsigned long long bits = 0;
-    FILE *file = devices_path(path, sizeof path, root, "/proc/self/status") ? fopen(path, "re") : NULL;
+    FILE *file = devices_path(path, sizeof path, root, "/proc/self/status") ? devices_open(path) : NULL;
     if (!file) return false;
     for (int i = 0; i < 256 && fgets(line, sizeof line, file); i++)
         if (strncmp(line, "CapEff:", 7) == 0) bits = strtoull(line + 7, NULL, 16);

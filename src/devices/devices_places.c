@@ -44,18 +44,18 @@ bool hd_devices_program(char *out, size_t size, const char *name)
     }
 }
 
-/* ---- libraries of our own
- * -------------------------------------------------------------------------------------------- */
+/* ---- libraries of our own ------------------------------------------------------------------------------------ */
 
 static bool look_below(char *out, size_t size, const char *folder, const char *name)
 {
     static const char *const places[] = {".",
-                                         "../lib",
-                                         "../lib64",
-                                         "../lib/x86_64-linux-gnu",
-                                         "../lib/aarch64-linux-gnu",
-                                         "../capture/cuda",
+                                         "../capture/cuda", /* in a build tree */
                                          "capture/cuda",
+                                         "../lib/heddle",
+                                         "../lib64/heddle",
+                                         "../lib/x86_64-linux-gnu/heddle",
+                                         "../lib/aarch64-linux-gnu/heddle",
+                                         "heddle", /* from the folder of libheddle itself */
                                          NULL};
     char path[PATH_MAX];
     for (const char *const *place = places; *place; place++)
@@ -90,5 +90,6 @@ bool hd_devices_library(char *out, size_t size, const char *name)
         memcpy(path, here.dli_fname, strlen(here.dli_fname) + 1);
         if (beside(out, size, path, name)) return true;
     }
-    return (size_t)snprintf(path, sizeof path, "%s/%s", HD_LIBDIR, name) < sizeof path && take(out, size, path, R_OK);
+    return (size_t)snprintf(path, sizeof path, "%s/heddle/%s", HD_LIBDIR, name) < sizeof path &&
+           take(out, size, path, R_OK);
 }

@@ -27,13 +27,12 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* All that comes through a pipe until its end or until we lose patience; false: the latter. */
+/* All that comes through a pipe until its end; false: it is more than fits, or takes longer than our patience. */
 static bool read_answer(int fd, char *out, size_t size)
 {
     size_t used = 0;
     int64_t end = now_ms() + WAIT_MS;
-    for (;;) {
-        char beyond[256];
+    while (used < size - 1) {
         struct pollfd wait = {.fd = fd, .events = POLLIN};
         int64_t left = end - now_ms();
         out[used] = '\0';
@@ -41,12 +40,12 @@ static bool read_answer(int fd, char *out, size_t size)
         int ready = poll(&wait, 1, (int)left);
         if (ready < 0 && errno != EINTR) return false;
         if (ready <= 0) continue;
-        bool full = used == size - 1;
-        ssize_t got = read(fd, full ? beyond : out + used, full ? sizeof beyond : size - 1 - used);
+        ssize_t got = read(fd, out + used, size - 1 - used);
         if (got == 0) return true;
         if (got < 0 && errno != EINTR) return false;
-        if (got > 0 && !full) used += (size_t)got;
+        if (got > 0) used += (size_t)got;
     }
+    return false;
 }
 
 static bool start(pid_t *child, const char *program, int write_end)

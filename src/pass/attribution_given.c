@@ -56,11 +56,9 @@ static hd_status take_launches(hd_attribution *a, attribution_map *map, const hd
 static hd_status take_all(hd_attribution *a, const hd_trace *gpu, const hd_trace_stacks *stacks, hd_error *err)
 {
     attribution_map map;
-    hd_status status = HD_NOMEM(err);
-    if (attribution_map_init(&map, a->stacks, hd_trace_stacks_tree(stacks))) {
-        status = take_launches(a, &map, gpu, stacks, err);
-        if (status == HD_OK) status = take_works(a, &map, gpu, stacks, err);
-    }
+    bool made = attribution_map_init(&map, a->stacks, hd_trace_stacks_tree(stacks));
+    hd_status status = made ? take_launches(a, &map, gpu, stacks, err) : HD_NOMEM(err);
+    if (status == HD_OK) status = take_works(a, &map, gpu, stacks, err);
     attribution_map_deinit(&map);
     return status;
 }

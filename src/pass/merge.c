@@ -301,6 +301,7 @@ static hd_status copy_input(merger *m, size_t index, hd_error *err)
 static hd_status merge_all(merger *m, hd_error *err)
 {
     const char *word = m->processes ? "process" : "rank";
+    if (m->processes) HD_TRY(merge_process_hosts(m, err));
     HD_TRY(choose_base(m, err));
     HD_TRY(merge_choose_ids(m->ranks, m->inputs, m->count));
     HD_TRY(merge_choose_pids(m->ranks, m->inputs, m->count, word, m->builder, err));

@@ -7,7 +7,8 @@
  *
  * Processes of one run (captures of a program and its children) keep their names; a pid that several have, as the GPUs'
  * are, becomes another for all but the first, and its process is named "GPU 0 (process 4711)". Correlation ids are
- * shifted apart. Processes of one host have one clock: what they say of its base differs by noise only.
+ * shifted apart. Of one host, captures of one pid are of one process, and all have one clock: what they say of its base
+ * differs by noise only.
  */
 #ifndef HD_PASS_MERGE_H
 #define HD_PASS_MERGE_H

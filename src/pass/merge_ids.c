@@ -116,9 +116,20 @@ static uint32_t *owner_at(owners *o, uint32_t id)
     return &o->list[id];
 }
 
-static void own(uint32_t *owner, size_t input)
+static void own(uint32_t *owner, uint32_t claim)
 {
-    *owner = *owner == NOBODY || *owner == input + 1 ? (uint32_t)input + 1 : SEVERAL;
+    *owner = *owner == NOBODY || *owner == claim ? claim : SEVERAL;
+}
+
+/* Who has the pid of a track: the input, or for processes of the CPU their host, as two captures of one pid there are
+ * of one process: before and after it called execve, or by two tracers. */
+static uint32_t claim_of(const merge_rank *ranks, size_t count, size_t input, const hd_trace *trace,
+                         const hd_track *track)
+{
+    const hd_track *process = track->parent == HD_NONE ? track : hd_trace_track_at(trace, track->parent);
+    bool is_gpu = track->kind == HD_TRACK_STREAM || track->device != HD_NO_NUMBER || process->device != HD_NO_NUMBER;
+    uint32_t host = ranks[input].host;
+    return is_gpu || host == 0 ? (uint32_t)input + 1 : (uint32_t)count + host;
 }
 
 static bool is_number(int64_t *out, hd_string text)
@@ -127,19 +138,21 @@ static bool is_number(int64_t *out, hd_string text)
     return merge_id_number(out, &hex, text) && !hex;
 }
 
-static bool find_owners(owners *o, const hd_merge_input *inputs, size_t count, int64_t *out_most)
+static bool find_owners(owners *o, const merge_rank *ranks, const hd_merge_input *inputs, size_t count,
+                        int64_t *out_most)
 {
     for (size_t i = 0; i < count; i++) {
         const hd_trace *trace = inputs[i].trace;
         for (uint32_t t = 0; t < hd_trace_track_count(trace); t++) {
-            hd_ident pid = hd_trace_track_at(trace, t)->pid;
+            const hd_track *track = hd_trace_track_at(trace, t);
+            hd_ident pid = track->pid;
             hd_string text = hd_trace_string(trace, pid.text);
             int64_t number;
             uint32_t *owner = pid.type == HD_IDENT_NONE
                                   ? &o->of_none
                                   : owner_at(o, hd_builder_intern(o->builder, text.data, text.size));
             if (!owner) return false;
-            own(owner, i);
+            own(owner, claim_of(ranks, count, i, trace, track));
             if (pid.type != HD_IDENT_NONE && is_number(&number, text) && number > *out_most) *out_most = number;
         }
     }
@@ -220,7 +233,7 @@ hd_status merge_choose_pids(merge_rank *ranks, const hd_merge_input *inputs, siz
 {
     owners o = {.builder = builder, .word = word};
     int64_t most = 0;
-    bool fine = find_owners(&o, inputs, count, &most);
+    bool fine = find_owners(&o, ranks, inputs, count, &most);
     choose_factor(&o, inputs, count, most);
     for (size_t i = 0; i < count && fine; i++) {
         uint32_t *made = calloc((size_t)hd_trace_string_count(inputs[i].trace) + 1, sizeof *made);

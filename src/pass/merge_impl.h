@@ -19,6 +19,7 @@ typedef struct merge_rank {
     hd_ident *pids; /* by track of the input, in terms of the builder */
     merge_ids ids;
     int64_t shift_ns;          /* of the clock */
+    uint32_t host;             /* of a process, numbers from 1; 0: unknown, or ranks are merged */
     int64_t correlation_shift; /* of ids from 1 on; 0: they stay */
 } merge_rank;
 
@@ -72,7 +73,9 @@ void merge_facts(const merger *m);
 
 /* The pid of an input's own process as the merged trace has it, "" if it has none. */
 hd_string merge_process_label(const merger *m, size_t index);
-/* Clocks of one host are one clock: inputs of it get the base time of the first. Sets base_ns of each. */
+/* Finds the host of each input. */
+hd_status merge_process_hosts(merger *m, hd_error *err);
+/* Clocks of one host are one clock: inputs of it get the base time of the first. */
 hd_status merge_process_bases(int64_t *bases, const merger *m, hd_error *err);
 hd_status merge_choose_correlations(merger *m, hd_error *err);
 /* The name of a process whose pid became another, as a string of the builder. */

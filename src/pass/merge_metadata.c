@@ -91,19 +91,23 @@ static hd_status put_common(merger *m, hd_strings *common, hd_error *err)
 
 /* ---- what they differ in -------------------------------------------------------------------------------------- */
 
-static void put_label(const merger *m, hd_json_out *out, size_t index)
+/* Keys of an object, each once: two captures of one process are "70" and "70 #2". */
+static void put_label(const merger *m, hd_json_out *out, size_t index, hd_strings *labels)
 {
-    char rank[32];
-    hd_json_put_text(out, out->size > 1 ? "," : "");
-    snprintf(rank, sizeof rank, "%" PRId64, m->inputs[index].rank);
+    char text[64];
     hd_string label = m->processes ? merge_process_label(m, index) : (hd_string){"", 0};
-    if (label.size == 0) label = (hd_string){rank, strlen(rank)};
-    hd_json_put_string(out, label.data, label.size);
+    int size = snprintf(text, sizeof text, "%.*s", (int)(label.size < 32 ? label.size : 32), label.data);
+    if (size == 0) snprintf(text, sizeof text, "%" PRId64, m->inputs[index].rank);
+    for (unsigned n = 2; hd_strings_find(labels, text, strlen(text)) != HD_STRING_NONE; n++)
+        snprintf(text + size, sizeof text - (size_t)size, " #%u", n);
+    hd_strings_intern(labels, text, strlen(text));
+    hd_json_put_text(out, out->size > 1 ? "," : "");
+    hd_json_put_string(out, text, strlen(text));
     hd_json_put_text(out, ":{");
 }
 
 /* `"rank": {…}` with the keys that are not common; nothing if there are none. */
-static void put_others(const merger *m, hd_json_out *out, size_t index, const hd_strings *common)
+static void put_others(const merger *m, hd_json_out *out, size_t index, const hd_strings *common, hd_strings *labels)
 {
     const hd_trace *trace = m->inputs[index].trace;
     bool first = true;
@@ -113,7 +117,7 @@ static void put_others(const merger *m, hd_json_out *out, size_t index, const hd
         if (is_elsewhere(m, key) || hd_strings_find(common, key.data, key.size) != HD_STRING_NONE) continue;
         hd_string value = hd_trace_string(trace, meta->value);
         if (first)
-            put_label(m, out, index);
+            put_label(m, out, index, labels);
         else
             hd_json_put_text(out, ",");
         first = false;
@@ -182,17 +186,23 @@ static hd_status put_modules(merger *m, hd_error *err)
 
 hd_status merge_metadata(merger *m, hd_error *err)
 {
-    hd_strings common;
+    hd_strings common, labels;
     hd_json_out others = {0};
     HD_TRY(hd_strings_init(&common, err));
-    hd_status status = put_common(m, &common, err);
+    hd_status status = hd_strings_init(&labels, err);
+    if (status != HD_OK) {
+        hd_strings_deinit(&common);
+        return status;
+    }
+    status = put_common(m, &common, err);
     hd_json_put_text(&others, "{");
-    for (size_t i = 0; i < m->count && status == HD_OK; i++) put_others(m, &others, i, &common);
+    for (size_t i = 0; i < m->count && status == HD_OK; i++) put_others(m, &others, i, &common, &labels);
     hd_json_put_text(&others, "}");
     if (status == HD_OK && others.size > 2) status = add_key(m, m->processes ? "processes" : "ranks", &others, err);
     if (status == HD_OK && m->processes && m->count > 1) status = put_modules(m, err);
     free(others.data);
     hd_strings_deinit(&common);
+    hd_strings_deinit(&labels);
     return status;
 }
 

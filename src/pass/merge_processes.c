@@ -58,28 +58,34 @@ static hd_status host_of(uint32_t *out, hd_strings *hosts, const hd_trace *trace
     return HD_OK;
 }
 
-hd_status merge_process_bases(int64_t *bases, const merger *m, hd_error *err)
+hd_status merge_process_hosts(merger *m, hd_error *err)
 {
     hd_strings hosts;
-    int64_t *first = calloc(m->count + 2, sizeof *first);
-    hd_status status = first ? hd_strings_init(&hosts, err) : HD_NOMEM(err);
-    if (status != HD_OK) {
-        free(first);
-        return status;
-    }
-    for (size_t i = 0; i <= m->count; i++) first[i] = HD_NO_TIME;
-    for (size_t i = 0; i < m->count && status == HD_OK; i++) {
-        uint32_t host;
-        status = host_of(&host, &hosts, m->inputs[i].trace, err);
-        if (status != HD_OK || host == HD_STRING_NONE || host > m->count || bases[i] == HD_NO_TIME) continue;
-        if (first[host] == HD_NO_TIME) first[host] = bases[i];
+    HD_TRY(hd_strings_init(&hosts, err));
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < m->count && status == HD_OK; i++)
+        status = host_of(&m->ranks[i].host, &hosts, m->inputs[i].trace, err);
+    hd_strings_deinit(&hosts);
+    return status;
+}
+
+hd_status merge_process_bases(int64_t *bases, const merger *m, hd_error *err)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < m->count; i++) most = m->ranks[i].host > most ? m->ranks[i].host : most;
+    int64_t *first = malloc(((size_t)most + 1) * sizeof *first);
+    if (!first) return HD_NOMEM(err);
+    for (size_t h = 0; h <= most; h++) first[h] = HD_NO_TIME;
+    for (size_t i = 0; i < m->count; i++) {
+        uint32_t host = m->ranks[i].host;
         int64_t difference;
+        if (host == 0 || bases[i] == HD_NO_TIME) continue;
+        if (first[host] == HD_NO_TIME) first[host] = bases[i];
         bool apart = __builtin_sub_overflow(bases[i], first[host], &difference);
         if (!apart && difference < ONE_BOOT_NS && difference > -ONE_BOOT_NS) bases[i] = first[host];
     }
-    hd_strings_deinit(&hosts);
     free(first);
-    return status;
+    return HD_OK;
 }
 
 /* ---- correlation ids --------------------------------------------------------------------------------------- */

@@ -120,6 +120,7 @@ static hd_status run(recording *r)
     hd_error why = {0};
     HD_TRY(check_options(r->options, r->err));
     HD_TRY(name_files(r));
+    if (r->options->tool) return record_with_tool(r);
     hd_status status = prepare(r, &why);
     if (status != HD_OK && (r->options->strict || status == HD_ERR_ARGUMENT || status == HD_ERR_MEMORY)) {
         if (r->err) *r->err = why;

@@ -6,23 +6,74 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "heddle/symbolize.h"
 #include "record/record_impl.h"
 
 /* Processes that are just ending get so long to finish their files. */
-enum { GRACE_MS = 2000, GRACE_STEP_MS = 20 };
+enum { GRACE_MS = 2000, GRACE_STEP_MS = 20, MAP_AGE_S = 60 };
+
+typedef struct collector {
+    recording *r;
+    const record_list *list;
+} collector;
+
+/* The map that a process of now wrote, and not one that had its pid before. */
+static bool has_map(char path[64], const record_part *part)
+{
+    struct stat map, capture;
+    snprintf(path, 64, "/tmp/perf-%u.map", part->pid);
+    return lstat(path, &map) == 0 && S_ISREG(map.st_mode) && stat(part->path, &capture) == 0 &&
+           map.st_uid == capture.st_uid && map.st_mtime >= capture.st_ctime - MAP_AGE_S;
+}
+
+/* Names for addresses. Where that fails they stay, which is no reason to have no trace. */
+static hd_status name_frames(const collector *c, hd_trace **trace, const record_part *part, hd_error *err)
+{
+    hd_record_result *result = c->r->result;
+    hd_symbolize_report report = {0};
+    hd_error why = {0};
+    hd_trace *named;
+    char map[64];
+    const char *const maps[] = {map};
+    hd_symbolize_options options = {.threads = c->r->options->threads, .perf_maps = maps};
+    if (hd_trace_metadata_find(*trace, "stackFrames").size == 0) return HD_OK;
+    options.perf_map_count = has_map(map, part);
+    hd_status status = hd_symbolize(&named, &report, *trace, &options, &why);
+    if (status == HD_OK) {
+        result->addresses_named += report.named;
+        result->addresses_unnamed += report.unnamed;
+        hd_trace_free(*trace);
+        *trace = named;
+    }
+    hd_symbolize_report_deinit(&report);
+    if (status == HD_ERR_MEMORY) return HD_NOMEM(err);
+    if (status != HD_OK)
+        record_say(c->r, "addresses in stacks of process %u stay without names: %s", part->pid, why.message);
+    return HD_OK;
+}
 
 static hd_status each(void *user, hd_trace **trace, size_t index, hd_error *err)
 {
-    recording *r = user;
-    (void)index;
-    HD_TRY(record_problems(r, *trace, err));
-    return record_count(r->result, *trace, err);
+    const collector *c = user;
+    if (!c->r->options->no_symbolize) HD_TRY(name_frames(c, trace, &c->list->parts[index], err));
+    return record_count(c->r->result, *trace, err);
+}
+
+void record_sum_up(hd_record_result *result)
+{
+    result->written = result->convert.written;
+    result->events = result->convert.events_out;
+    for (size_t i = 0; i < result->convert.ledger_count; i++) {
+        const hd_ledger_row *row = &result->convert.ledger[i];
+        if (row->level == HD_LEDGER_LOSS) result->lost += row->count;
+    }
 }
 
 static hd_status make_trace(recording *r, const record_list *list)
 {
     hd_record_result *result = r->result;
     const hd_record_options *o = r->options;
+    collector c = {r, list};
     const char **paths = malloc((list->readable + 1) * sizeof *paths);
     if (!paths) return HD_NOMEM(r->err);
     for (size_t i = 0; i < list->readable; i++) paths[i] = list->parts[i].path;
@@ -34,16 +85,11 @@ static hd_status make_trace(recording *r, const record_list *list)
                  .progress_user = o->progress_user},
         .write = {.threads = o->threads},
         .each = each,
-        .user = r,
+        .user = &c,
     };
     hd_status status = hd_convert(paths, list->readable, result->output, &convert, &result->convert, r->err);
     free(paths);
-    result->written = result->convert.written;
-    result->events = result->convert.events_out;
-    for (size_t i = 0; i < result->convert.ledger_count; i++) {
-        const hd_ledger_row *row = &result->convert.ledger[i];
-        if (row->level == HD_LEDGER_LOSS) result->lost += row->count;
-    }
+    record_sum_up(result);
     return status;
 }
 
@@ -119,7 +165,5 @@ hd_status record_collect(recording *r)
         hd_error_add_cause(r->err, "the captures are kept; try again with: heddle record --recover %.100s -o %.60s",
                            r->result->parts, r->result->output);
     record_list_deinit(&list);
-    for (size_t i = 0; i < r->said_count; i++) free(r->said[i]);
-    r->said_count = 0;
     return status;
 }

@@ -10,28 +10,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "heddle/devices.h"
 #include "record/record_impl.h"
 
 #define LIBRARY "libheddle-cuda.so"
 enum { FINE = 'y', FAILED = 'n' };
-
-/* Beside the program, in its build tree, where it is installed. */
-static char *find_library(void)
-{
-    static const char *const places[] = {"", "../capture/cuda/", "../lib/heddle/", "../lib64/heddle/"};
-    char self[PATH_MAX], path[PATH_MAX + 64];
-    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (size <= 0) return NULL;
-    self[size] = '\0';
-    char *slash = strrchr(self, '/');
-    if (!slash) return NULL;
-    slash[1] = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, sizeof path, "%s%s%s", self, places[i], LIBRARY);
-        if (access(path, R_OK) == 0) return realpath(path, NULL);
-    }
-    return NULL;
-}
 
 /* In the helper: one byte, and why. */
 _Noreturn static void try_library(const char *path, int out)
@@ -78,7 +61,11 @@ static hd_status check_library(const char *path, hd_error *err)
 hd_status hd_record_library(char **out, const char *path, hd_error *err)
 {
     const char *named = path ? path : getenv("HEDDLE_CUDA_LIBRARY");
-    *out = named && *named ? realpath(named, NULL) : find_library();
+    char found[PATH_MAX];
+    if (named && *named)
+        *out = realpath(named, NULL);
+    else
+        *out = hd_devices_library(found, sizeof found, LIBRARY) ? realpath(found, NULL) : NULL;
     if (!*out && named && *named) return hd_error_set(err, HD_ERR_IO, named, HD_OFFSET_NONE, "%s", strerror(errno));
     if (!*out)
         return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE,

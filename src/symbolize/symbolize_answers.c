@@ -57,16 +57,58 @@ uint32_t sym_answers_plain(sym_answers *answers, const char *text, size_t size)
 bool sym_is_python(const char *name, size_t size)
 {
     const char *colon = size > 6 && memcmp(name, "py::", 4) == 0 ? memchr(name + 4, ':', size - 4) : NULL;
-    return colon && colon > name + 4 && colon + 1 < name + size;
+    if (!colon || colon == name + 4 || colon + 1 == name + size) return false;
+    return !memchr(name, '(', (size_t)(colon - name)); /* "py::f (<string>:1)" is how one is shown already */
 }
 
+/* As the frames that captures name themselves: what is in no file.py is known by its py:: alone. */
 static uint32_t python_text(sym_answers *answers, const char *name, size_t size)
 {
     char text[NAME_BYTES + 8];
     const char *function = name + 4, *colon = memchr(function, ':', size - 4);
     int of_function = (int)(colon - function), of_file = (int)(size - 5) - of_function;
-    int made = snprintf(text, sizeof text, "%.*s (%.*s)", of_function, function, of_file, colon + 1);
+    bool is_file = of_file > 3 && memcmp(name + size - 3, ".py", 3) == 0;
+    int made =
+        snprintf(text, sizeof text, "%s%.*s (%.*s)", is_file ? "" : "py::", of_function, function, of_file, colon + 1);
     return sym_answers_plain(answers, text, (size_t)made);
+}
+
+/* Rust's older mangling is that of C++, with a hash behind the name and escapes in it. */
+static size_t clean_rust(char *text, size_t size)
+{
+    static const struct {
+        const char *escape, *text;
+    } escapes[] = {{"$LT$", "<"},  {"$GT$", ">"},   {"$LP$", "("},  {"$RP$", ")"},  {"$C$", ","},
+                   {"$RF$", "&"},  {"$BP$", "*"},   {"$SP$", "@"},  {"$u20$", " "}, {"$u27$", "'"},
+                   {"$u5b$", "["}, {"$u5d$", "]"},  {"$u7b$", "{"}, {"$u7d$", "}"}, {"$u3b$", ";"},
+                   {"$u2b$", "+"}, {"$u22$", "\""}, {"$u7e$", "~"}, {"..", "::"}};
+    size_t out = 0;
+    for (size_t i = 0; i < size;) {
+        size_t used = 0, starts = out == 0 || text[out - 1] == ':';
+        if (text[i] == '_' && starts && i + 1 < size && text[i + 1] == '$')
+            i++; /* "_$LT$": a name begins with no '$' */
+        for (size_t k = 0; k < sizeof escapes / sizeof *escapes && !used; k++) {
+            size_t length = strlen(escapes[k].escape), made = strlen(escapes[k].text);
+            if (length > size - i || memcmp(text + i, escapes[k].escape, length) != 0) continue;
+            memcpy(text + out, escapes[k].text, made);
+            out += made;
+            used = length;
+        }
+        if (!used) text[out++] = text[i];
+        i += used ? used : 1;
+    }
+    return out;
+}
+
+/* "…17h" and sixteen digits, then "E"; `text` ends with "::h" and the digits. */
+static bool is_rust(const char *name, size_t size, const char *text, size_t made)
+{
+    if (size < 24 || name[size - 1] != 'E' || memcmp(name + size - 20, "17h", 3) != 0) return false;
+    if (made < 20 || memcmp(text + made - 19, "::h", 3) != 0) return false;
+    for (size_t i = made - 16; i < made; i++) {
+        if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f'))) return false;
+    }
+    return true;
 }
 
 uint32_t sym_answers_text(sym_answers *answers, const char *name, size_t size)
@@ -75,6 +117,7 @@ uint32_t sym_answers_text(sym_answers *answers, const char *name, size_t size)
     bool cut;
     size_t made =
         size > 2 && size < NAME_BYTES && name[0] == '_' ? hd_demangle(text, sizeof text, &cut, name, size) : 0;
+    if (made && is_rust(name, size, text, made)) made = clean_rust(text, made - 19);
     if (made) return sym_answers_plain(answers, text, made);
     if (size < NAME_BYTES && sym_is_python(name, size)) return python_text(answers, name, size);
     return sym_answers_plain(answers, name, size);

@@ -59,7 +59,8 @@ static uint32_t push(rewriter *r, uint32_t caller, hd_frame frame)
     if (!request) return hd_stacks_push(r->tree, caller, hd_stacks_name(r->tree, text.data, text.size), frame.kind);
     for (uint32_t i = request->count; i-- > 0;) {
         text = answer_text(r->s, frame.name, request, i);
-        hd_frame_kind kind = frame.kind == HD_FRAME_OS ? frame.kind : hd_frame_kind_by_name(text.data, text.size);
+        bool is_known = frame.kind == HD_FRAME_OS || frame.kind == HD_FRAME_PYTHON;
+        hd_frame_kind kind = is_known ? frame.kind : hd_frame_kind_by_name(text.data, text.size);
         caller = hd_stacks_push(r->tree, caller, hd_stacks_name(r->tree, text.data, text.size), kind);
     }
     return caller;

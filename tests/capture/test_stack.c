@@ -421,6 +421,60 @@ static void test_memory__what_cannot_be_read_is_known_without_a_fault(void **sta
     assert_false(stack_readable(at, 8));
 }
 
+/* ---- damaged tables ------------------------------------------------------------------------------------- */
+
+static int find_own_tables(struct dl_phdr_info *info, size_t size, void *user)
+{
+    stack_tables *out = user;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_GNU_EH_FRAME) continue;
+        out->header = (const uint8_t *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        for (int k = 0; k < info->dlpi_phnum; k++) {
+            const ElfW(Phdr) *segment = &info->dlpi_phdr[k];
+            const uint8_t *start = (const uint8_t *)(uintptr_t)(info->dlpi_addr + segment->p_vaddr);
+            if (segment->p_type == PT_LOAD && out->header >= start && out->header < start + segment->p_filesz)
+                out->high = start + segment->p_filesz;
+        }
+    }
+    out->low = out->header;
+    return 1; /* the first is the program itself */
+}
+
+/* A copy of this program's tables with some bytes changed, at the end of its memory: a sanitizer, or the page behind
+ * it, sees what is read beyond. */
+static void test_cfi__damaged_tables_are_not_read_beyond_their_end(void **state)
+{
+    stack_tables own = {0};
+    uint64_t seed = 1, known = 0, rows = 0;
+    (void)state;
+    dl_iterate_phdr(find_own_tables, &own);
+    assert_non_null(own.high);
+    size_t size = (size_t)(own.high - own.header);
+    uint8_t *copy = malloc(size);
+    stack_tables tables = {copy, copy + size, copy};
+    uint64_t moved = (uintptr_t)copy - (uintptr_t)own.header;
+    for (unsigned round = 0; round < 3000; round++) {
+        size_t used = round % 2 ? size : size - round % (size / 2);
+        memcpy(copy + size - used, own.header, used);
+        tables.low = tables.header = copy + size - used;
+        for (unsigned i = 0; round && i < 1 + round % 64; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            copy[size - used + (seed >> 33) % used] = (uint8_t)(seed >> 24);
+        }
+        for (unsigned i = 0; i < 40; i++) {
+            stack_row row;
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            uint64_t pc = (uintptr_t)plain_bare + (i ? (seed >> 40) % 4096 : 1);
+            rows += stack_cfi_row(&row, &tables, pc + moved + (size - used));
+            if (round == 0) known = rows;
+        }
+    }
+    free(copy);
+    assert_true(known > 10); /* undamaged, they are tables */
+    assert_true(rows > known && rows < 3000 * 40);
+}
+
 /* ---- code without tables -------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
@@ -499,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_walk__damaged_stacks_end_and_do_not_fault),
         cmocka_unit_test(test_walk__damaged_stacks_of_coroutines_do_not_fault),
         cmocka_unit_test(test_memory__what_cannot_be_read_is_known_without_a_fault),
+        cmocka_unit_test(test_cfi__damaged_tables_are_not_read_beyond_their_end),
 #if defined(__x86_64__)
         cmocka_unit_test(test_walk__is_whole_at_every_instruction),
         cmocka_unit_test(test_walk__trampolines_without_tables_and_frame_pointers),

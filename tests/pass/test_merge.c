@@ -295,6 +295,15 @@ static void test_merge__processes_of_one_host_have_one_clock(NO_STATE)
                   "[" X("a", "1", "13") "," X("b", "2", "10") "]");
 }
 
+static void test_merge__a_pid_of_one_host_is_one_process_whoever_captured_it(NO_STATE)
+{
+    assert_events(merge_processes(P("h", "5", "") X("a", "70", "1") "," N("70", "py") "]}",
+                                  P("h", "5", "") X("b", "70", "2") "," N("70", "py") "]}"),
+                  "[" X("a", "70", "1") "," N("70", "py") "," X("b", "70", "2") "," N("70", "py") "]");
+    assert_events(merge_processes(P("h", "5", "") X("a", "70", "1") "]}", P("i", "5", "") X("b", "70", "2") "]}"),
+                  "[" X("a", "70", "1") "," X("b", "1070", "2") "," ADDED("1070", "70 (process 1070)") "]");
+}
+
 static void assert_key(const hd_trace *trace, const char *key, const char *wanted)
 {
     hd_string value = hd_trace_metadata_find(trace, key);
@@ -311,6 +320,11 @@ static void test_merge__what_processes_differ_in_stands_by_pid_and_modules_becom
     assert_key(out, "process", "{\"host\":\"h\"}");
     assert_key(out, "processes", "{\"70\":{\"n\":1},\"71\":{\"n\":2}}");
     assert_key(out, "modules", "[{\"name\":\"a\"},\n{\"name\":\"b\"},\n{\"name\":\"c\"}]");
+    hd_trace_free(out);
+    /* two captures of one process */
+    out =
+        merge_processes(P("h", "5", ",\"n\":1") X("a", "70", "1") "]}", P("h", "5", ",\"n\":2") X("b", "70", "1") "]}");
+    assert_key(out, "processes", "{\"70\":{\"n\":1},\"70 #2\":{\"n\":2}}");
     hd_trace_free(out);
     /* no array: passed over */
     out = merge_processes(P("h", "5", ",\"modules\":7") X("a", "70", "1") "]}", P("h", "5", "") X("b", "71", "1") "]}");
@@ -336,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_merge__correlation_ids_of_processes_never_meet_and_0_stays_none),
         cmocka_unit_test(test_merge__stacks_of_all_inputs_become_one_tree),
         cmocka_unit_test(test_merge__processes_of_one_host_have_one_clock),
+        cmocka_unit_test(test_merge__a_pid_of_one_host_is_one_process_whoever_captured_it),
         cmocka_unit_test(test_merge__what_processes_differ_in_stands_by_pid_and_modules_become_one_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * usage: record_child WORD... - done one after the other; without HEDDLE_CAPTURE_DIR nothing is captured
  *
  * work N      open a capture if there is none, and write N launches with their kernels, one copy, one range
+ * native N    the same with stacks of addresses: of named_function, in this program
  * children N  fork N children one after the other, each with a capture of its own and one launch
  * finish      end the capture as a program should; else it has none, as after a crash
  * daemon N    leave a child in a session of its own that captures and ends after N ms
@@ -76,6 +77,41 @@ static void work(long count)
     emit(0, "cudaMemcpyAsync", "cuda_runtime", start + 2000 * count, correlation, stack);
     emit(stream, "Memcpy HtoD (Pageable -> Device)", "gpu_memcpy", start + 2000 * count + 1000, correlation, 0);
     hd_session_flush(session, NULL);
+}
+
+/* Where a stack of a launch could point to. */
+__attribute__((noinline)) int named_function(int n);
+int named_function(int n)
+{
+    __asm__ volatile("" : "+r"(n));
+    return n * 3;
+}
+
+/* The mapping that an address lies in, from /proc/self/maps. */
+static void add_module(uintptr_t address)
+{
+    char line[4400], path[4096] = "";
+    uint64_t start, end, offset, first = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %4095[^\n]", &start, &end, &offset, path) < 4)
+            continue;
+        if (offset == 0) first = start; /* of the file that follows */
+        if (address < start || address >= end) continue;
+        const hd_session_module_info info = {.start = start, .end = end, .offset = offset, .bias = first, .path = path};
+        hd_session_module(session, &info);
+        break;
+    }
+    if (maps) fclose(maps);
+}
+
+static void native(long count)
+{
+    open_capture();
+    uint64_t frames[1] = {(uint64_t)(uintptr_t)named_function + 1};
+    add_module((uintptr_t)named_function);
+    uint32_t stack = hd_session_stack(session, frames, 1);
+    for (long i = 0; i < count; i++) emit(0, "cudaLaunchKernel", "cuda_runtime", hd_session_now(), 0, stack);
 }
 
 static void finish(void)
@@ -161,6 +197,7 @@ static void act(const char *word, const char *value)
 {
     long number = strtol(value, NULL, 10);
     if (strcmp(word, "work") == 0) work(number);
+    if (strcmp(word, "native") == 0) native(number);
     if (strcmp(word, "children") == 0) children(number);
     if (strcmp(word, "daemon") == 0) leave_daemon(number);
     if (strcmp(word, "sleep") == 0) nap(number);

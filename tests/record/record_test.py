@@ -433,6 +433,132 @@ class Recording(unittest.TestCase):
         self.assertEqual(len({k["pid"] for k in kernels}), 301)
         self.assertEqual(len({k["args"]["correlation"] for k in kernels}), 301)
 
+    # ---- by another tool --------------------------------------------------------------------------------------
+
+    def double(self, name, script):
+        """A test double of a tool: a shell script on PATH that notes its words, one a line."""
+        folder = self.dir / "bin"
+        folder.mkdir(exist_ok=True)
+        tool = folder / name
+        tool.write_text(f'#!/bin/sh\nfor word in "$@"; do printf "%s\\n" "$word"; done >"{self.dir}/words"\n{script}\n')
+        tool.chmod(0o755)
+        self.env["PATH"] = f"{folder}:{os.environ['PATH']}"
+
+    def words(self):
+        return (self.dir / "words").read_text().replace(str(self.dir), "$DIR").splitlines()
+
+    GPU = ('{"traceEvents":[{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":1,"dur":1,'
+           '"args":{"correlation":1}},{"ph":"X","cat":"kernel","name":"k","pid":2,"tid":7,"ts":3,"dur":1,'
+           '"args":{"correlation":1}}')
+
+    def pftrace(self):
+        """What rocprofv3 writes, as far as its format goes."""
+        (self.dir / "gpu.json").write_text(self.GPU + "]}")
+        self.assertEqual(self.heddle("convert", "gpu.json", "gpu.pftrace")[0], 0)
+        return self.dir / "gpu.pftrace"
+
+    def test_rocprofv3_runs_the_command_and_its_files_become_the_trace(self):
+        trace = self.pftrace()
+        self.double("rocprofv3", f"""while [ "$1" != -- ]; do [ "$1" = --output-directory ] && dir=$2; shift; done
+shift
+cp {trace} "$dir/out-10_results.pftrace"; mkdir "$dir/host"; cp {trace} "$dir/host/out-11_results.pftrace"
+exec "$@" """)
+        status, out, err = self.heddle("record", "--with", "rocprofv3", "-o", "out.heddle", "--", "sh", "-c",
+                                       'echo "$0 $1"; exit 6', "a b", "-o")
+        self.assertEqual((status, out), (6, "a b -o\n"), err)
+        self.assertEqual(self.words(), ["--runtime-trace", "--output-format", "pftrace", "--output-directory",
+                                        "$DIR/out.heddle.rocprofv3", "--output-file", "out-%pid%", "--", "sh", "-c",
+                                        'echo "$0 $1"; exit 6', "a b", "-o"])
+        self.assertEqual(len(self.kernels()), 2)
+        self.assertIn("2 processes, 2 kernels, 2 launches", err)
+        self.assertTrue((self.dir / "out.heddle.rocprofv3/out-10_results.pftrace").exists())
+        self.assertIn("out.heddle.rocprofv3", err)
+
+    def test_mctracer_leaves_its_json_open_and_is_read_all_the_same(self):
+        (self.dir / "cut.json").write_text(self.GPU + ",\n")
+        self.double("mcTracer", f'cp {self.dir}/cut.json "$3/tracer_out-99.json"; shift 3; exec "$@"')
+        status, _, err = self.heddle("record", "--with", "mctracer", "-o", "out.heddle", "true")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.words(), ["--mctx", "--odname", "$DIR/out.heddle.mctracer", "true"])
+        self.assertEqual(len(self.kernels()), 1)
+
+    def test_nsys_output_is_kept_and_named(self):
+        self.double("nsys", """for word; do case $word in --output=*) echo raw >"${word#--output=}.nsys-rep";; esac; done
+while [ "$1" != env ]; do shift; done; exec "$@" """)
+        status, out, err = self.heddle("record", "--with", "nsys", "-o", "out.heddle", "env")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.words(), ["profile", "--trace=cuda,nvtx,osrt", "--force-overwrite=true",
+                                        "--output=$DIR/out.heddle.nsys/report", "env"])
+        self.assertNotIn("CUDA_INJECTION64_PATH", out)
+        self.assertNotIn("HEDDLE_CAPTURE", out)
+        self.assertIn(f"what nsys wrote is in {self.dir}/out.heddle.nsys, and heddle cannot read it", err)
+        self.assertEqual((self.dir / "out.heddle.nsys/report.nsys-rep").read_text(), "raw\n")
+        self.assertFalse((self.dir / "out.heddle").exists())
+
+    def test_xctrace_gets_its_words(self):
+        self.double("xctrace", 'mkdir "$5"; echo raw >"$5/x"; shift 9; exec "$@"')
+        status, out, err = self.heddle("record", "--with", "xctrace", "-o", "out.heddle", "echo", "hello")
+        self.assertEqual((status, out), (0, "hello\n"), err)
+        self.assertEqual(self.words(), ["record", "--template", "Metal System Trace", "--output",
+                                        "$DIR/out.heddle.xctrace/run.trace", "--target-stdout", "-", "--launch", "--",
+                                        "echo", "hello"])
+        self.assertIn("cannot read it", err)
+
+    def test_a_tool_that_is_missing_is_an_error_that_says_how_to_get_it(self):
+        self.env["PATH"] = str(self.dir)
+        for name, hint in (("nsys", "developer.nvidia.com"), ("rocprofv3", "/opt/rocm/bin"), ("xctrace", "macOS"),
+                           ("mctracer", "/opt/maca/bin")):
+            status, out, err = self.heddle("record", "--with", name, "-o", "out.heddle", "/bin/echo", "ran")
+            self.assertEqual((status, out, self.files()), (1, "", []), err)
+            self.assertIn("is not on PATH", err)
+            self.assertIn(hint, err)
+
+    def test_a_tool_that_fails_gives_its_status_and_its_output_is_kept(self):
+        self.double("nsys", 'echo "no permission" >&2; echo half >"${4#--output=}.qdstrm"; exit 9')
+        status, _, err = self.heddle("record", "--with", "nsys", "-o", "out.heddle", "true")
+        self.assertEqual(status, 9)
+        self.assertIn("no permission", err)
+        self.assertEqual((self.dir / "out.heddle.nsys/report.qdstrm").read_text(), "half\n")
+        # what looks as if it could be read, and cannot
+        self.double("rocprofv3", 'echo nonsense >"$5/a.pftrace"; exit 0')
+        status, _, err = self.heddle("record", "--with", "rocprofv3", "-o", "out.heddle", "true")
+        self.assertEqual(status, 1, err)
+        self.assertTrue((self.dir / "out.heddle.rocprofv3/a.pftrace").exists())
+        self.assertIn("out.heddle.rocprofv3", err)
+        # nothing at all
+        self.double("nsys", "exit 0")
+        status, _, err = self.heddle("record", "--with", "nsys", "-o", "other.heddle", "true")
+        self.assertEqual(status, 1, err)
+        self.assertIn("wrote nothing", err)
+        self.assertFalse((self.dir / "other.heddle.nsys").exists())
+
+    def test_options_that_a_tool_would_ignore_are_refused(self):
+        self.double("nsys", "exit 0")
+        for words in (["--python"], ["--delay", "1s"], ["--steps", "1:2"], ["--policy", "block"], ["--keep"]):
+            status, _, err = self.heddle("record", "--with", "nsys", *words, "true")
+            self.assertEqual(status, 2, err)
+        self.assertEqual(self.heddle("record", "--with", "nvprof", "true")[0], 2)
+        self.assertFalse((self.dir / "words").exists())
+
+    # ---- names for addresses, what works here -----------------------------------------------------------------
+
+    def test_addresses_in_stacks_get_names_unless_told_not_to(self):
+        self.assertEqual(self.record("native", 2, "finish")[0], 0)
+        frames = [f["name"] for f in self.trace()["stackFrames"].values()]
+        self.assertIn("named_function", frames)
+        status, _, err = self.record("native", 2, "finish", options=["--no-symbolize"])
+        frames = [f["name"] for f in self.trace()["stackFrames"].values()]
+        self.assertNotIn("named_function", frames)
+        self.assertRegex(frames[0], r"^record_child\+0x")
+
+    def test_check_lists_the_ways_and_runs_nothing(self):
+        status, out, _ = self.heddle("record", "--check", "--json")
+        ways = {way["way"]: way for way in json.loads(out)["ways"]}
+        self.assertIn("cuda", ways)
+        self.assertIn("uprobe", ways)
+        self.assertEqual(status, 1 if ways["cuda"]["works"] == "no" else 0)
+        self.assertEqual(self.heddle("record", "--check", "true")[0], 2)
+
     # ---- usage ------------------------------------------------------------------------------------------------
 
     def test_wrong_usage_runs_nothing(self):

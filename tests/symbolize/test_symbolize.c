@@ -33,6 +33,9 @@ static void test_symbolize__frames_of_pythons_trampoline_become_python_frames(NO
                               1, "py::Model.forward:/x/model.py") "}}"),
                           NULL, NULL);
     assert_string_equal(stacks_text(out, HD_KIND_SAMPLE), "Model.forward (/x/model.py)");
+    assert_named("{\"traceEvents\":[" SAMPLE(1, "1") "," SAMPLE(2, "2") "],\"stackFrames\":{" FRAME(
+                     1, "py::f (<string>:1)") "," FRAME(2, "py::f:<string>") "}}",
+                 "py::f (<string>:1) | py::f (<string>)");
     assert_int_equal(hd_trace_stacks_open(&stacks, out, NULL), HD_OK);
     assert_int_equal(hd_stacks_at(hd_trace_stacks_tree(stacks), 1).kind, HD_FRAME_PYTHON);
     hd_trace_stacks_free(stacks);

@@ -273,6 +273,19 @@ static void test_symbolize_files__names_of_any_bytes_are_text(NO_STATE)
     assert_true(strlen(text) < 4300);
 }
 
+static void test_symbolize_files__rusts_older_names_are_readable(NO_STATE)
+{
+    const elf_symbol rust[] = {
+        {.name = "_ZN61_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE",
+         .start = 0x1000,
+         .size = 16},
+        {.name = "_ZN3std2rt10lang_start17h0123456789abcdefE", .start = 0x1020, .size = 16},
+        {.name = "_ZN3std2rt10lang_start17h0123456789abcdeXE", .start = 0x1060, .size = 16},
+        {0}};
+    assert_string_equal(named_by(rust), "<alloc::vec::Vec<T> as core::fmt::Debug>::fmt | std::rt::lang_start | "
+                                        "lib.so+0x1050 | std::rt::lang_start::h0123456789abcdeX");
+}
+
 #ifdef HD_HAS_LZMA
 static void test_symbolize_files__the_table_within_a_stripped_file_is_read(NO_STATE)
 {
@@ -354,6 +367,7 @@ int main(void)
         TEST(test_symbolize_files__a_file_without_permission_is_said),
         TEST(test_symbolize_files__of_several_symbols_the_one_that_programs_call_is_shown),
         TEST(test_symbolize_files__names_of_any_bytes_are_text),
+        TEST(test_symbolize_files__rusts_older_names_are_readable),
 #ifdef HD_HAS_LZMA
         TEST(test_symbolize_files__the_table_within_a_stripped_file_is_read),
 #endif

@@ -31,7 +31,7 @@ static uint64_t rows(const hd_trace *trace, hd_kind kind)
 }
 
 /* Threads and children call by two ways; all of it must be there. */
-static void run_ways(const char *word, hd_uprobe_stacks stacks, bool returns, const char *main_way)
+static void run_ways(const char *word, bool no_tracefs, bool returns, const char *main_way)
 {
     const char *command[] = {program(), word, "3", "2", "50", NULL};
     enum { THREADS = 12, CALLS = THREADS * 100, PROCESSES = 3 };
@@ -39,7 +39,7 @@ static void run_ways(const char *word, hd_uprobe_stacks stacks, bool returns, co
     name_files();
     uprobe_run run = {.spec = "libuprobe_library.so:launch_kernel",
                       .command = command,
-                      .options = {.capture = capture, .folded = folded, .stacks = stacks, .returns = returns}};
+                      .options = {.capture = capture, .folded = folded, .no_tracefs = no_tracefs, .returns = returns}};
     run_with_probes(&run);
     assert_int_equal(run.status, HD_OK);
     assert_int_equal(run.exit_status, 0);
@@ -73,19 +73,26 @@ static void run_ways(const char *word, hd_uprobe_stacks stacks, bool returns, co
 static void test_uprobe__every_call_of_all_threads_and_children_has_its_stack(void **state)
 {
     (void)state;
-    run_ways("run", HD_UPROBE_UNWIND, false, "main;run;process;" WAY_ONE);
+    run_ways("run", false, false, "main;run;process;" WAY_ONE);
 }
 
 static void test_uprobe__returns_make_slices_and_leave_the_stacks_whole(void **state)
 {
     (void)state;
-    run_ways("run", HD_UPROBE_UNWIND, true, "main;run;process;" WAY_TWO);
+    run_ways("run", false, true, "main;run;process;" WAY_TWO);
+}
+
+static void test_uprobe__events_of_the_pmu_do_the_same_as_those_of_tracefs(void **state)
+{
+    (void)state;
+    run_ways("run", true, false, NULL);
+    run_ways("run", true, true, NULL);
 }
 
 static void test_uprobe__execve_is_followed(void **state)
 {
     (void)state;
-    run_ways("exec", HD_UPROBE_UNWIND, false, "main;run;process;" WAY_TWO);
+    run_ways("exec", false, false, "main;run;process;" WAY_TWO);
 }
 
 static void test_uprobe__frame_pointers_alone_do_for_code_that_has_them(void **state)
@@ -128,10 +135,12 @@ static void test_uprobe__a_call_within_a_probed_function_has_no_sample_of_its_ow
     (void)state;
     if (!uprobes_work()) skip();
     name_files();
-    for (int returns = 0; returns < 2; returns++) {
-        uprobe_run run = {.spec = "libuprobe_library.so:launch_[ko]*",
-                          .command = command,
-                          .options = {.capture = capture, .folded = folded, .returns = returns}};
+    for (int round = 0; round < 4; round++) {
+        bool returns = round & 1;
+        uprobe_run run = {
+            .spec = "libuprobe_library.so:launch_[ko]*",
+            .command = command,
+            .options = {.capture = capture, .folded = folded, .no_tracefs = round & 2, .returns = returns}};
         run_with_probes(&run);
         assert_int_equal(run.stats.targets, 2);
         assert_int_equal(run.stats.calls, 50);
@@ -345,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_uprobe__every_call_of_all_threads_and_children_has_its_stack),
         cmocka_unit_test(test_uprobe__returns_make_slices_and_leave_the_stacks_whole),
+        cmocka_unit_test(test_uprobe__events_of_the_pmu_do_the_same_as_those_of_tracefs),
         cmocka_unit_test(test_uprobe__execve_is_followed),
         cmocka_unit_test(test_uprobe__frame_pointers_alone_do_for_code_that_has_them),
         cmocka_unit_test(test_uprobe__without_stacks_there_are_calls_alone),

@@ -142,7 +142,7 @@ static uint64_t use_file(const uint8_t *data, size_t size, uint64_t seed)
         uprobe_memory memory = {stack, 0x7fff0000, sizeof stack};
         uprobe_frame frame = {.known = UINT64_MAX, .is_interrupted = true};
         for (unsigned i = 0; i < UPROBE_REGISTERS; i++) frame.at[i] = 0x7fff0000 + 8 * i;
-        uprobe_cfi_step(&elf, symbol.address + random_next(&seed) % 32, &frame, &memory);
+        uprobe_cfi_step(NULL, &elf, symbol.address + random_next(&seed) % 32, &frame, &memory);
     }
     for (at = 0; uprobe_elf_dynamic(&elf, 1, &at);) {}
     uprobe_elf_at(&elf, random_next(&seed), &bytes);

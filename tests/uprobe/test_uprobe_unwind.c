@@ -119,7 +119,7 @@ static void test_unwind__our_own_stack_has_the_callers_that_we_know(void **state
     (void)state;
     catch_all(&spaces, &c);
     uprobe_process *process = uprobe_spaces_process(&spaces, 1);
-    uprobe_unwind(&stack, process, NULL, &c.frame, &c.memory);
+    uprobe_unwind(&stack, NULL, process, NULL, &c.frame, &c.memory);
     assert_true(stack.count >= 4);
     for (unsigned i = 0; i < 3; i++) assert_int_equal(process_address(process, &stack.frames[i + 1]), c.returns[i] - 1);
     uprobe_spaces_deinit(&spaces);
@@ -137,7 +137,7 @@ static void test_unwind__a_copy_that_is_too_short_cuts_the_stack(void **state)
     for (uint64_t size = 0; size <= sizeof c.stack; size += 512) {
         uprobe_frame frame = c.frame;
         uprobe_memory memory = {c.stack, c.memory.address, size};
-        uprobe_unwind(&stack, process, NULL, &frame, &memory);
+        uprobe_unwind(&stack, NULL, process, NULL, &frame, &memory);
         if (size < 1024) assert_int_equal(stack.end, UPROBE_END_CUT);
         assert_true(stack.count >= before);
         before = stack.count;
@@ -164,7 +164,7 @@ static void test_unwind__wild_registers_and_stacks_end(void **state)
         }
         frame.at[(seed >> 30) % UPROBE_REGISTERS] ^= seed >> 40;
         frame.pc = process->mappings[(seed >> 13) % process->count].start + ((seed >> 33) & 0xfff);
-        uprobe_unwind(&stack, process, NULL, &frame, &memory);
+        uprobe_unwind(&stack, NULL, process, NULL, &frame, &memory);
         assert_true(stack.count >= 1 && stack.count <= UPROBE_FRAMES_MAX);
     }
     uprobe_spaces_deinit(&spaces);

@@ -13,10 +13,10 @@
 #include "heddle/stack.h"
 
 enum {
+    LONG_NS = 100000, /* what is longer was interrupted, or new code: it stands for itself alone */
     /* The first callbacks of a thread are timed, then one of so many. A launch makes two or four, of which one takes a
      * stack: a number that shares no divisor with them meets all alike. */
     TIMED = 17,
-    LONG_NS = 50000,          /* another program had the CPU meanwhile: no sample of what callbacks cost */
     CALL_DEVICE_RESET = 164,  /* cudaDeviceReset, of the runtime */
     VERSION_WITH_STATES = 20, /* CUPTI_DOMAIN_STATE */
 };

@@ -174,4 +174,7 @@ void cuda_window_memory(cuda_tracer *tracer, const cuda_memory *memory);
 /* Before the session stops. */
 void cuda_window_end(cuda_tracer *tracer);
 
+/* Behind the last record of memory, before the session stops. */
+void cuda_window_settle(cuda_tracer *tracer) __attribute__((weak, visibility("hidden")));
+
 #endif

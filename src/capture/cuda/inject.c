@@ -108,6 +108,7 @@ static void end(void)
     atomic_compare_exchange_strong(&t->state, &running, CUDA_ENDED);
     cuda_helper_end(t);
     if (!t->has_helper && running != CUDA_FORKED) cuda_describe(t);
+    if (cuda_window_settle) cuda_window_settle(t);
     if (t->options.stacks) hd_session_stack_finish(t->session);
     hd_session_stop(t->session, NULL, NULL);
 }

@@ -155,9 +155,9 @@ int64_t window_keep_time(void)
     pthread_mutex_unlock(&w->lock);
     if (open_at && open_at <= now) window_open("delay", 0);
     if (close_at && close_at <= now) window_close("duration");
+    int64_t next = window_memory_keep_time(now);
     pthread_mutex_lock(&w->lock);
-    int64_t next = INT64_MAX;
-    if (w->open_at_ns) next = w->open_at_ns;
+    if (w->open_at_ns && w->open_at_ns < next) next = w->open_at_ns;
     if (w->close_at_ns && w->close_at_ns < next) next = w->close_at_ns;
     pthread_mutex_unlock(&w->lock);
     return next;

@@ -66,7 +66,8 @@ void window_steps_fork(int phase); /* -1: before; 0: in the parent; 1: in the ch
 /* ---- window_memory.c ------------------------------------------------------------------------------------------ */
 
 void window_memory_start(cuda_tracer *tracer);
-void window_memory_opened(int64_t time_ns); /* records what is live and not in the trace */
+void window_memory_opened(int64_t time_ns); /* what is live and not in the trace will be recorded */
+int64_t window_memory_keep_time(int64_t now_ns); /* does what is due; when the next is, INT64_MAX: nothing is */
 void window_memory_closed(int64_t time_ns);
 void window_memory_fork(int phase);
 

@@ -5,8 +5,9 @@
  * meanwhile is released, both with the category "snapshot" and the time of the opening. So what is live according to
  * the trace is what is live, at every moment of every window.
  *
- * CUPTI tells late and out of order: what belongs to a time before a window that is open by now is put right there in
- * the same way, and what belongs to a window that is closed by now is recorded with its own time.
+ * CUPTI tells late and out of order. So the beginning of a window is written a moment later, when what happened before
+ * it is known; an address that something happens to meanwhile is written at once. What is told later still is put right
+ * in the same way, and what belongs to a window that is closed by now is recorded with its own time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "base/hash.h"
 #include "capture/cuda/window.h"
 
-enum { FIRST_SLOTS = 1024, SPANS = 256, BATCH = 4096 };
+enum { FIRST_SLOTS = 1024, SPANS = 256, BATCH = 4096, SETTLE_MS = 200 };
 
 typedef struct allocation {
     uint64_t address;
@@ -24,6 +25,7 @@ typedef struct allocation {
     uint64_t traced_bytes; /* as the trace has it */
     bool is_other;         /* what the trace has was released, and this is a later one at its address */
     bool is_early;         /* only its release was told so far */
+    bool is_settled;       /* the beginning of the last window is written of it, though not of all */
     int64_t time_ns;       /* of the last that was told of it */
 } allocation;
 
@@ -38,6 +40,8 @@ static struct {
         int64_t open_ns, close_ns;
     } spans[SPANS]; /* the last windows */
     uint64_t span_count;
+    int64_t open_ns;   /* of the window whose beginning is not written yet, 0: none */
+    int64_t settle_ns; /* when it will be */
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
@@ -139,16 +143,16 @@ static bool put_right(allocation *what, int64_t time_ns)
     return what->is_live;
 }
 
-void window_memory_opened(int64_t time_ns)
+/* Under the lock: writes the beginning of the last window. */
+static void settle(void)
 {
-    if (!live.session) return;
-    pthread_mutex_lock(&live.lock);
-    live.spans[live.span_count % SPANS].open_ns = time_ns;
-    live.spans[live.span_count++ % SPANS].close_ns = INT64_MAX;
+    int64_t time_ns = live.open_ns;
     size_t gone = 0, told = 0;
+    if (!time_ns) return;
+    live.open_ns = 0;
     for (size_t i = 0; i < live.slot_count; i++) {
         allocation *what = &live.slots[i];
-        if (!what->is_used) continue;
+        if (!what->is_used || what->is_settled) continue;
         bool differs = what->is_live != what->is_traced || what->is_other;
         /* A snapshot may be larger than a ring. */
         if (differs && told++ % BATCH == 0) hd_session_flush(live.session, NULL);
@@ -163,6 +167,39 @@ void window_memory_opened(int64_t time_ns)
         live.used = 0;
         hd_session_note(live.session, "window.memory-lost", HD_SESSION_LOSS, live.lost);
     }
+    for (size_t i = 0; i < live.slot_count; i++) live.slots[i].is_settled = false;
+}
+
+void window_memory_opened(int64_t time_ns)
+{
+    if (!live.session) return;
+    pthread_mutex_lock(&live.lock);
+    settle(); /* of a window that was that short */
+    live.spans[live.span_count % SPANS].open_ns = time_ns;
+    live.spans[live.span_count++ % SPANS].close_ns = INT64_MAX;
+    live.open_ns = time_ns;
+    live.settle_ns = time_ns + SETTLE_MS * INT64_C(1000000);
+    pthread_mutex_unlock(&live.lock);
+    control_wake(); /* which settles */
+}
+
+int64_t window_memory_keep_time(int64_t now_ns)
+{
+    int64_t next_ns = INT64_MAX;
+    if (!live.session) return next_ns;
+    pthread_mutex_lock(&live.lock);
+    if (live.open_ns && live.settle_ns <= now_ns) settle();
+    if (live.open_ns) next_ns = live.settle_ns;
+    pthread_mutex_unlock(&live.lock);
+    return next_ns;
+}
+
+void cuda_window_settle(cuda_tracer *tracer)
+{
+    (void)tracer;
+    if (!live.session) return;
+    pthread_mutex_lock(&live.lock);
+    settle();
     pthread_mutex_unlock(&live.lock);
 }
 
@@ -218,6 +255,11 @@ static void note(const cuda_memory *memory, bool is_recorded)
         return;
     }
     bool belongs = was_open(memory->time_ns, &next_ns);
+    if (live.open_ns && memory->time_ns >= live.open_ns && !what->is_settled) {
+        put_right(what, live.open_ns);
+        what->is_settled = true;
+    }
+    bool is_pending = live.open_ns && !what->is_settled && next_ns == live.open_ns;
     if (belongs && !is_recorded) {
         put(memory->is_release ? HD_SESSION_RELEASE : HD_SESSION_ALLOCATE, memory->category, memory->time_ns, what,
             memory->bytes);
@@ -228,7 +270,7 @@ static void note(const cuda_memory *memory, bool is_recorded)
     else
         note_allocation(what, memory, is_recorded);
     /* Told late, and a window opened since: what it began with was not right. */
-    if (!is_recorded && next_ns != INT64_MAX) put_right(what, next_ns);
+    if (!is_recorded && next_ns != INT64_MAX && !is_pending) put_right(what, next_ns);
     if (!what->is_live && !what->is_traced && !what->is_early) take_out(what);
 }
 

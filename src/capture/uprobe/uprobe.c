@@ -33,6 +33,7 @@ struct hd_uprobe {
     atomic_bool ending;
     bool is_running;
     uprobe_stack stack;
+    uprobe_cfi_cache *cache; /* NULL: there was no memory for it */
     uint8_t record[UPROBE_RECORD_BYTES];
 };
 
@@ -92,7 +93,8 @@ static void returned(hd_uprobe *t, const uprobe_event *event, const uprobe_hit *
     uint64_t entered = hit->frame.at[UPROBE_STACK_POINTER] - POPPED;
     for (uint32_t i = thread ? thread->open_count : 0; i-- > 0;) {
         const uprobe_open_call *open = &thread->open[i];
-        if (open->stack_pointer != entered || open->target != event->target) continue;
+        bool is_of = event->target == UPROBE_ANY_TARGET || open->target == event->target;
+        if (open->stack_pointer != entered || !is_of) continue;
         while (thread->open_count > i + 1) write_open(t, thread, &thread->open[--thread->open_count], -1);
         thread->open_count--;
         write_open(t, thread, open, hit->time_ns - open->time_ns);
@@ -137,7 +139,7 @@ static void sample(hd_uprobe *t, const uprobe_call *call, uprobe_hit *hit)
         uprobe_unwind_chain(&t->stack, process, call->thread, &hit->frame, &hit->stack, hit->chain, hit->chain_count);
     } else {
         uprobe_frame frame = hit->frame;
-        uprobe_unwind(&t->stack, process, call->thread, &frame, &hit->stack);
+        uprobe_unwind(&t->stack, t->cache, process, call->thread, &frame, &hit->stack);
     }
     t->stats.cut += t->stack.end == UPROBE_END_CUT;
     t->stats.broken += t->stack.end == UPROBE_END_BROKEN;
@@ -149,27 +151,48 @@ static void sample(hd_uprobe *t, const uprobe_call *call, uprobe_hit *hit)
     uprobe_write_sample(&t->writer, call, &t->stack);
 }
 
+/* The function that begins at the address that was hit; false: none that we probe. */
+static bool find_target(hd_uprobe *t, uprobe_process *process, uint64_t ip, uint32_t *out)
+{
+    const uprobe_mapping *mapping = uprobe_process_at(process, ip);
+    const uprobe_elf *elf = mapping && mapping->module ? uprobe_module_elf(mapping->module, process->pid) : NULL;
+    uint64_t offset = mapping ? ip - mapping->start + mapping->offset : 0;
+    for (uint32_t i = 0; i < t->plan->count && mapping; i++) {
+        const uprobe_target *target = &t->plan->targets[i];
+        /* A file that cannot be read here is told by the offset alone. */
+        if (target->offset != offset || (elf && elf->inode != target->inode)) continue;
+        *out = i;
+        return true;
+    }
+    return false;
+}
+
 static void entered(hd_uprobe *t, const uprobe_event *event, uprobe_hit *hit)
 {
+    uint32_t target = event->target;
     uprobe_process *process = uprobe_spaces_process(&t->spaces, hit->pid);
     t->stats.hits++;
     if (!process) {
         t->stats.foreign++;
         return;
     }
+    if (target == UPROBE_ANY_TARGET && !find_target(t, process, hit->ip, &target)) {
+        t->stats.unknown++;
+        return;
+    }
     t->stats.calls++;
     uprobe_thread *thread = uprobe_spaces_thread(&t->spaces, hit->pid, hit->tid);
     if (!thread) return;
     uint64_t stack_pointer = hit->frame.at[UPROBE_STACK_POINTER];
-    uprobe_call call = {process, thread, event->target, hit->cpu, hit->time_ns, -1};
+    uprobe_call call = {process, thread, target, hit->cpu, hit->time_ns, -1};
     t->stats.threads += !thread->has_called;
     thread->has_called = true;
-    if (t->options.returns) drop_dead(t, thread, stack_pointer, event->target);
+    if (t->options.returns) drop_dead(t, thread, stack_pointer, target);
     if (t->options.stacks == HD_UPROBE_NONE)
         t->stats.bare++;
     else
         sample(t, &call, hit);
-    uprobe_open_call open = {event->target, hit->cpu, stack_pointer, uprobe_return_address(&hit->frame, &hit->stack),
+    uprobe_open_call open = {target, hit->cpu, stack_pointer, uprobe_return_address(&hit->frame, &hit->stack),
                              hit->time_ns};
     if (!t->options.returns || !open_call(thread, &open)) uprobe_write_call(&t->writer, &call);
 }
@@ -186,12 +209,12 @@ static uint32_t u32_at(const uint8_t *record, size_t at)
 /* A file that no process had before: it may have what a preset wants. */
 static void look_into(hd_uprobe *t, const uprobe_module *module)
 {
-    uint32_t found = 0, first = t->plan->count;
+    uint32_t found = 0, probed = 0, first = t->plan->count;
     if (!t->plan->want_count || module->path[0] != '/') return;
     uprobe_plan_look(t->plan, module->path, &found, NULL);
-    for (uint32_t i = first; i < first + found; i++) {
-        if (uprobe_perf_probe(&t->perf, &t->plan->targets[i], i, NULL) == HD_OK) t->stats.late++;
-    }
+    if (found) uprobe_perf_probe(&t->perf, t->plan->targets, first, found, &probed, NULL);
+    t->stats.late += probed;
+    t->stats.targets += probed;
 }
 
 static void take_mapped(hd_uprobe *t, const uint8_t *record)
@@ -322,8 +345,10 @@ static hd_status start(hd_uprobe *t, int pid, hd_error *err)
     HD_TRY(check_options(&t->options, err));
     HD_TRY(uprobe_perf_open(&t->perf, pid, &t->options, err));
     HD_TRY(uprobe_writer_open(&t->writer, t->plan, &t->options, err));
+    t->cache = uprobe_cfi_cache_new();
     if (!uprobe_spaces_begin(&t->spaces, (uint32_t)pid)) return HD_NOMEM(err);
-    for (uint32_t i = 0; i < t->plan->count; i++) HD_TRY(uprobe_perf_probe(&t->perf, &t->plan->targets[i], i, err));
+    if (t->plan->count)
+        HD_TRY(uprobe_perf_probe(&t->perf, t->plan->targets, 0, t->plan->count, &t->stats.targets, err));
     return start_thread(t, err);
 }
 
@@ -333,6 +358,7 @@ static void close_all(hd_uprobe *t)
     uprobe_writer_abort(&t->writer);
     for (uint32_t i = 0; i < t->spaces.module_count; i++) uprobe_module_symbols_free(t->spaces.modules[i]);
     uprobe_spaces_deinit(&t->spaces);
+    uprobe_cfi_cache_free(t->cache);
 }
 
 hd_status hd_uprobe_start(hd_uprobe **out, hd_uprobe_plan *plan, int pid, const hd_uprobe_options *options,
@@ -361,7 +387,6 @@ hd_status hd_uprobe_stop(hd_uprobe *t, hd_uprobe_stats *out, hd_error *err)
     t->is_running = false;
     for (uprobe_thread *thread; (thread = uprobe_map_next(&t->spaces.threads, &at));) drop_all(t, thread);
     t->stats.lost = uprobe_perf_lost(&t->perf);
-    t->stats.targets = t->plan->count;
     t->stats.processes = t->spaces.process_count;
     t->stats.ring_bytes = t->perf.ring_bytes;
     if (out) *out = t->stats;
@@ -385,12 +410,13 @@ hd_status hd_uprobe_check(hd_error *err)
     uprobe_elf self;
     uprobe_symbol symbol;
     uint64_t at = 0;
+    uint32_t probed;
     HD_TRY(uprobe_perf_open(&perf, 0, &options, err));
     uprobe_target target = {.path = (char *)(uintptr_t) "/proc/self/exe", .symbol = (char *)(uintptr_t) "a function"};
     hd_status status = uprobe_elf_open(&self, target.path, err);
     bool has_one = status == HD_OK && uprobe_elf_next(&self, &at, &symbol) &&
                    uprobe_elf_offset(&self, symbol.address, &target.offset);
-    if (has_one) status = uprobe_perf_probe(&perf, &target, 0, err);
+    if (has_one) status = uprobe_perf_probe(&perf, &target, 0, 1, &probed, err);
     uprobe_elf_close(&self);
     uprobe_perf_close(&perf);
     return status;

@@ -1,8 +1,10 @@
 /* uprobe_cfi.c - the rules of an entry at an address, and the step that they make */
 #include "capture/uprobe/uprobe_cfi.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "capture/uprobe/uprobe_cfi_impl.h"
 
 enum {
@@ -222,21 +224,60 @@ static uprobe_step apply(const cfi_row *row, const cfi_entry *entry, uprobe_fram
     return UPROBE_STEP_OK;
 }
 
-uprobe_step uprobe_cfi_step(const uprobe_elf *elf, uint64_t pc, uprobe_frame *frame, const uprobe_memory *memory)
-{
+/* ---- rules of an address --------------------------------------------------------------------------------- */
+
+enum { CACHED = 2048 };
+
+typedef struct cfi_cached {
+    const uprobe_elf *elf; /* NULL: free */
+    uint64_t pc;
+    uprobe_step found; /* OK, or why there are no rules */
     cfi_entry entry;
+    cfi_row row;
+} cfi_cached;
+
+struct uprobe_cfi_cache {
+    cfi_cached at[CACHED];
+};
+
+uprobe_cfi_cache *uprobe_cfi_cache_new(void)
+{
+    return calloc(1, sizeof(uprobe_cfi_cache));
+}
+
+void uprobe_cfi_cache_free(uprobe_cfi_cache *cache)
+{
+    free(cache);
+}
+
+static uprobe_step find_rules(cfi_entry *entry, cfi_row *row, const uprobe_elf *elf, uint64_t pc)
+{
     program p;
-    uint64_t looked = frame->is_interrupted ? pc : pc - 1;
-    if (!cfi_find(elf, looked, &entry)) return UPROBE_STEP_NONE;
-    p.entry = &entry;
-    p.location = entry.begin;
+    if (!cfi_find(elf, pc, entry)) return UPROBE_STEP_NONE;
+    p.entry = entry;
+    p.location = entry->begin;
     p.kept_count = 0;
     p.failed = false;
     memset(&p.row, 0, sizeof p.row);
     memset(&p.first, 0, sizeof p.first);
-    if (!run(&p, entry.common, UINT64_MAX)) return UPROBE_STEP_BAD;
+    if (!run(&p, entry->common, UINT64_MAX)) return UPROBE_STEP_BAD;
     p.first = p.row;
-    p.location = entry.begin;
-    if (!run(&p, entry.own, looked)) return UPROBE_STEP_BAD;
-    return apply(&p.row, &entry, frame, memory);
+    p.location = entry->begin;
+    if (!run(&p, entry->own, pc)) return UPROBE_STEP_BAD;
+    *row = p.row;
+    return UPROBE_STEP_OK;
+}
+
+uprobe_step uprobe_cfi_step(uprobe_cfi_cache *cache, const uprobe_elf *elf, uint64_t pc, uprobe_frame *frame,
+                            const uprobe_memory *memory)
+{
+    cfi_cached alone, *place = &alone;
+    uint64_t looked = frame->is_interrupted ? pc : pc - 1;
+    if (cache) place = &cache->at[hd_fold(looked ^ (uintptr_t)elf, UINT64_C(0x9e3779b97f4a7c15)) % CACHED];
+    if (!cache || place->elf != elf || place->pc != looked) {
+        place->elf = elf;
+        place->pc = looked;
+        place->found = find_rules(&place->entry, &place->row, elf, looked);
+    }
+    return place->found == UPROBE_STEP_OK ? apply(&place->row, &place->entry, frame, memory) : place->found;
 }

@@ -40,7 +40,14 @@ typedef enum uprobe_step {
 /* false: not in the copy. */
 bool uprobe_memory_get(const uprobe_memory *memory, uint64_t address, uint64_t *out);
 
-/* `frame` becomes its caller's. `pc`: frame->pc as an address of the file. */
-uprobe_step uprobe_cfi_step(const uprobe_elf *elf, uint64_t pc, uprobe_frame *frame, const uprobe_memory *memory);
+/* Rules that were looked up before: a program's stacks go through few places. Of one thread. */
+typedef struct uprobe_cfi_cache uprobe_cfi_cache;
+uprobe_cfi_cache *uprobe_cfi_cache_new(void); /* NULL: no memory */
+void uprobe_cfi_cache_free(uprobe_cfi_cache *cache);
+
+/* `frame` becomes its caller's. `pc`: frame->pc as an address of the file. cache: NULL is none; otherwise the file
+ * stays open as long as the cache is used. */
+uprobe_step uprobe_cfi_step(uprobe_cfi_cache *cache, const uprobe_elf *elf, uint64_t pc, uprobe_frame *frame,
+                            const uprobe_memory *memory);
 
 #endif

@@ -176,6 +176,7 @@ static uint32_t ring_share(uint32_t cpus)
 static hd_status open_all(uprobe_perf *perf, int pid, hd_error *err)
 {
     HD_TRY(uprobe_perf_type(&perf->type, err));
+    if (!perf->options.no_tracefs) uprobe_tracefs_open(&perf->tracefs);
     HD_TRY(find_cpus(perf, err));
     if (!perf->options.ring_bytes) perf->options.ring_bytes = ring_share(perf->cpu_count);
     for (uint32_t i = 0; i < perf->cpu_count; i++) HD_TRY(open_rings(perf, i, pid, err));
@@ -184,7 +185,7 @@ static hd_status open_all(uprobe_perf *perf, int pid, hd_error *err)
 
 hd_status uprobe_perf_open(uprobe_perf *out, int pid, const hd_uprobe_options *options, hd_error *err)
 {
-    *out = (uprobe_perf){.options = *options, .hit_sample_type = UPROBE_SAMPLE_TYPE};
+    *out = (uprobe_perf){.options = *options, .hit_sample_type = UPROBE_SAMPLE_TYPE, .tracefs = {.folder = -1}};
     out->registers = uprobe_record_registers();
     if (options->stacks == HD_UPROBE_UNWIND) out->hit_sample_type |= PERF_SAMPLE_STACK_USER | PERF_SAMPLE_REGS_USER;
     if (options->stacks == HD_UPROBE_FRAMES)
@@ -203,13 +204,14 @@ void uprobe_perf_close(uprobe_perf *perf)
         free(event);
     }
     uprobe_map_deinit(&perf->events);
+    uprobe_tracefs_close(&perf->tracefs);
     for (uint32_t i = 0; perf->rings && i < perf->cpu_count * 2; i++) {
         if (perf->rings[i].map) munmap(perf->rings[i].map, perf->rings[i].map_bytes);
         if (perf->rings[i].fd >= 0) close(perf->rings[i].fd);
     }
     free(perf->rings);
     free(perf->cpus);
-    *perf = (uprobe_perf){0};
+    *perf = (uprobe_perf){.tracefs = {.folder = -1}};
 }
 
 /* ---- probes ---------------------------------------------------------------------------------------------- */
@@ -230,25 +232,59 @@ failed:
     return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "no memory for an event of perf");
 }
 
-hd_status uprobe_perf_probe(uprobe_perf *perf, const uprobe_target *target, uint32_t index, hd_error *err)
+/* The same event for each CPU, all into their rings. */
+static hd_status open_on_cpus(uprobe_perf *perf, const struct perf_event_attr *attr, uprobe_event event,
+                              const uprobe_target *target, hd_error *err)
 {
-    /* The return's before the entry's: what is entered is then seen to return. */
-    for (int is_return = perf->options.returns; is_return >= 0; is_return--) {
-        struct perf_event_attr attr = probe_attr(perf, target, is_return);
-        for (uint32_t i = 0; i < perf->cpu_count; i++) {
-            uprobe_event event = {.target = index, .is_return = is_return};
-            event.fd = open_event(&attr, -1, perf->cpus[i]);
-            if (event.fd < 0 && errno != EACCES && errno != EPERM && errno != EMFILE)
-                return hd_error_set(err, HD_ERR_IO, target->path, HD_OFFSET_NONE, "%.80s cannot be probed: %s",
-                                    target->symbol, strerror(errno));
-            if (event.fd < 0) return refused(errno, err);
-            if (ioctl(event.fd, PERF_EVENT_IOC_SET_OUTPUT, perf->rings[i * 2].fd)) {
-                int why = errno;
-                close(event.fd);
-                return refused(why, err);
-            }
-            HD_TRY(add_event(perf, event, err));
+    for (uint32_t i = 0; i < perf->cpu_count; i++) {
+        event.fd = open_event(attr, -1, perf->cpus[i]);
+        if (event.fd < 0 && errno != EACCES && errno != EPERM && errno != EMFILE)
+            return hd_error_set(err, HD_ERR_IO, target->path, HD_OFFSET_NONE, "%.80s cannot be probed: %s",
+                                target->symbol, strerror(errno));
+        if (event.fd < 0) return refused(errno, err);
+        if (ioctl(event.fd, PERF_EVENT_IOC_SET_OUTPUT, perf->rings[i * 2].fd)) {
+            int why = errno;
+            close(event.fd);
+            return refused(why, err);
         }
+        HD_TRY(add_event(perf, event, err));
+    }
+    return HD_OK;
+}
+
+/* The returns before the entries: what is entered is then seen to return. */
+static hd_status probe_together(uprobe_perf *perf, const uprobe_target *targets, uint32_t first, uint32_t count,
+                                bool *out_is_done, hd_error *err)
+{
+    uint64_t ids[2] = {0};
+    bool returns = perf->options.returns;
+    *out_is_done = (!returns || uprobe_tracefs_add(&perf->tracefs, targets + first, count, true, &ids[1])) &&
+                   uprobe_tracefs_add(&perf->tracefs, targets + first, count, false, &ids[0]);
+    for (int is_return = returns; is_return >= 0 && *out_is_done; is_return--) {
+        struct perf_event_attr attr = probe_attr(perf, &targets[first], is_return);
+        attr.type = PERF_TYPE_TRACEPOINT;
+        attr.config = ids[is_return];
+        attr.uprobe_path = attr.probe_offset = 0;
+        uprobe_event event = {.target = UPROBE_ANY_TARGET, .is_return = is_return};
+        HD_TRY(open_on_cpus(perf, &attr, event, &targets[first], err));
+    }
+    return HD_OK;
+}
+
+hd_status uprobe_perf_probe(uprobe_perf *perf, const uprobe_target *targets, uint32_t first, uint32_t count,
+                            uint32_t *out_probed, hd_error *err)
+{
+    bool is_done;
+    *out_probed = 0;
+    HD_TRY(probe_together(perf, targets, first, count, &is_done, err));
+    if (is_done) *out_probed = count;
+    for (uint32_t i = first; i < first + count && !is_done; i++) {
+        for (int is_return = perf->options.returns; is_return >= 0; is_return--) {
+            struct perf_event_attr attr = probe_attr(perf, &targets[i], is_return);
+            uprobe_event event = {.target = i, .is_return = is_return};
+            HD_TRY(open_on_cpus(perf, &attr, event, &targets[i], err));
+        }
+        ++*out_probed;
     }
     return HD_OK;
 }

@@ -1,7 +1,7 @@
 /* uprobe_perf.h - the events of the kernel, and the rings that it writes records into
  *
  *     each CPU:  side ring   what the program and its descendants map, fork, are named    a dummy event, inherited
- *                hit ring    the hits of all probes                                       an event for each probe
+ *                hit ring    the hits of all probes                                       events of tracefs or the PMU
  *
  * An event of a probe is of a CPU and not of the program: inherited, the kernel would read the probe's path again in
  * whatever program forks, from our address, and that fork would fail (seen on 6.18).
@@ -15,6 +15,7 @@
 
 #include "capture/uprobe/uprobe_map.h"
 #include "capture/uprobe/uprobe_plan.h"
+#include "capture/uprobe/uprobe_tracefs.h"
 
 enum { UPROBE_RECORD_BYTES = 65536 };
 
@@ -31,15 +32,18 @@ typedef struct uprobe_ring {
 /* An event of a probe. */
 typedef struct uprobe_event {
     uint64_t id;
-    uint64_t read; /* records of it that were taken out */
-    uint32_t target;
+    uint64_t read;   /* records of it that were taken out */
+    uint32_t target; /* UPROBE_ANY_TARGET: its address tells which */
     bool is_return;
     int fd;
 } uprobe_event;
 
+#define UPROBE_ANY_TARGET UINT32_MAX
+
 typedef struct uprobe_perf {
     hd_uprobe_options options;
     uint32_t type; /* of the PMU */
+    uprobe_tracefs tracefs;
     int *cpus;
     uint32_t cpu_count;
     uprobe_ring *rings; /* of CPU i: 2 * i hits, 2 * i + 1 side */
@@ -52,7 +56,9 @@ typedef struct uprobe_perf {
 /* Everything but probes; pid has not called execve yet. On failure all is closed. */
 hd_status uprobe_perf_open(uprobe_perf *out, int pid, const hd_uprobe_options *options, hd_error *err);
 void uprobe_perf_close(uprobe_perf *perf);
-hd_status uprobe_perf_probe(uprobe_perf *perf, const uprobe_target *target, uint32_t index, hd_error *err);
+/* Probe `count` targets from `first` on: at once if tracefs is at hand, else one by one; *out_probed: how many. */
+hd_status uprobe_perf_probe(uprobe_perf *perf, const uprobe_target *targets, uint32_t first, uint32_t count,
+                            uint32_t *out_probed, hd_error *err);
 
 /* Wait until a ring is a quarter full, or so long. */
 void uprobe_perf_wait(uprobe_perf *perf, int milliseconds);

@@ -104,8 +104,8 @@ static uprobe_end end_of(uprobe_step step)
     return step == UPROBE_STEP_END ? UPROBE_END_WHOLE : step == UPROBE_STEP_BEYOND ? UPROBE_END_CUT : UPROBE_END_BROKEN;
 }
 
-void uprobe_unwind(uprobe_stack *out, uprobe_process *process, const uprobe_thread *thread, uprobe_frame *frame,
-                   const uprobe_memory *memory)
+void uprobe_unwind(uprobe_stack *out, uprobe_cfi_cache *cache, uprobe_process *process, const uprobe_thread *thread,
+                   uprobe_frame *frame, const uprobe_memory *memory)
 {
     walk w = {out, process, thread, memory, thread ? thread->open_count : 0};
     out->count = 0;
@@ -115,7 +115,7 @@ void uprobe_unwind(uprobe_stack *out, uprobe_process *process, const uprobe_thre
         uint64_t address, before = frame->at[UPROBE_STACK_POINTER];
         bool is_first = !out->count;
         const uprobe_elf *elf = add(&w, frame->pc, !frame->is_interrupted, &address);
-        uprobe_step step = elf ? uprobe_cfi_step(elf, address, frame, memory) : UPROBE_STEP_NONE;
+        uprobe_step step = elf ? uprobe_cfi_step(cache, elf, address, frame, memory) : UPROBE_STEP_NONE;
         if (step == UPROBE_STEP_NONE) step = step_without_table(frame, memory, is_first);
         if (step != UPROBE_STEP_OK) {
             out->end = end_of(step);

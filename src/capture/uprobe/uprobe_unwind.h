@@ -25,9 +25,9 @@ typedef struct uprobe_stack {
 } uprobe_stack;
 
 /* `frame` is where the probe was hit: the first instruction of a function. It is changed. thread: whose, for returns
- * that are probed. */
-void uprobe_unwind(uprobe_stack *out, uprobe_process *process, const uprobe_thread *thread, uprobe_frame *frame,
-                   const uprobe_memory *memory);
+ * that are probed. cache may be NULL. */
+void uprobe_unwind(uprobe_stack *out, uprobe_cfi_cache *cache, uprobe_process *process, const uprobe_thread *thread,
+                   uprobe_frame *frame, const uprobe_memory *memory);
 
 /* The same of return addresses that the kernel found by frame pointers, innermost first, the function's itself being
  * the first. It skips the caller of a function that has no frame yet: `frame` and `memory` tell that one. */

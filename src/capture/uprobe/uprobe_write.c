@@ -122,6 +122,7 @@ static void tell(uprobe_writer *writer, const hd_uprobe_stats *stats, uint64_t s
 {
     char json[512];
     note(writer, "uprobe.lost", HD_SESSION_LOSS, stats->lost);
+    note(writer, "uprobe.unknown", HD_SESSION_LOSS, stats->unknown);
     note(writer, "uprobe.mappings-lost", HD_SESSION_LOSS, side_lost);
     note(writer, "uprobe.stacks-cut", HD_SESSION_NOTE, stats->cut);
     note(writer, "uprobe.stacks-broken", HD_SESSION_NOTE, stats->broken);

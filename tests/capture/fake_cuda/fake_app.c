@@ -5,7 +5,6 @@
  * Words are done one after another. In the arguments of fork, exec and daemon "+" stands for a blank and "=" for ":".
  * A program like any other: it knows nothing of tracing, and what it prints must not depend on it.
  */
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/cuda/nvtx_abi.h"
+#include "capture/nvtx_side.h"
 #include "double_cuda.h"
 
 static const char *const kernels[] = {"vector_add", "_Z6matmulPKfS0_Pfi", "odd \"name\" \\ here"};
@@ -116,6 +115,21 @@ static void do_alloc(unsigned n)
     }
 }
 
+static uint64_t kept[1024];
+static unsigned kept_first, kept_end;
+
+/* Memory that stays, until `release` takes the oldest of it. */
+static void do_keep(unsigned n)
+{
+    for (unsigned i = 0; i < n && kept_end < 1024; i++)
+        check(cuMemAlloc_v2(&kept[kept_end], 1000 + 17 * kept_end), "cuMemAlloc"), kept_end++;
+}
+
+static void do_release(unsigned n)
+{
+    for (unsigned i = 0; i < n && kept_first < kept_end; i++) check(cuMemFree_v2(kept[kept_first++]), "cuMemFree");
+}
+
 static void do_graph(unsigned nodes, unsigned launches)
 {
     double_graph *graph;
@@ -159,50 +173,6 @@ static void do_forever(unsigned pause_us)
         if (i % 8 == 7) check(cuCtxSynchronize(), "cuCtxSynchronize");
         if (i % 8 == 7 && pause_us) usleep(pause_us);
     }
-}
-
-/* ---- NVTX, as its headers do it: the library is loaded at the first call ---------------------------------------- */
-
-static nvtx_fn_push_a nvtx_push;
-static nvtx_fn_pop nvtx_pop;
-static nvtx_function *nvtx_entries[16];
-
-static int nvtx_module(uint32_t module, nvtx_function ***out_table, unsigned *out_entries)
-{
-    static nvtx_function *table[16] = {
-        [NVTX_PUSH_A] = (nvtx_function *)(void *)&nvtx_push, [NVTX_POP] = (nvtx_function *)(void *)&nvtx_pop};
-    *out_table = module == NVTX_MODULE_CORE ? table : nvtx_entries;
-    *out_entries = 16;
-    return 1;
-}
-
-static const void *nvtx_table(uint32_t id)
-{
-    static const nvtx_callbacks_table callbacks = {sizeof callbacks, nvtx_module};
-    return id == NVTX_TABLE_CALLBACKS ? &callbacks : NULL;
-}
-
-static void start_nvtx(void)
-{
-    static bool is_started;
-    const char *path = getenv("NVTX_INJECTION64_PATH");
-    if (is_started) return;
-    is_started = true;
-    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
-    nvtx_injection start = library ? (nvtx_injection)(uintptr_t)dlsym(library, "InitializeInjectionNvtx2") : NULL;
-    if (start) start(nvtx_table);
-}
-
-static void do_push(const char *name)
-{
-    start_nvtx();
-    if (nvtx_push) nvtx_push(name);
-}
-
-static void do_pop(void)
-{
-    start_nvtx();
-    if (nvtx_pop) nvtx_pop();
 }
 
 /* ---- words about processes --------------------------------------------------------------------------------------- */
@@ -295,8 +265,20 @@ static void touch(const char *path)
     if (fd >= 0) close(fd);
 }
 
+/* Says that it is here, and waits to be told to go on. */
+static void do_wait(void)
+{
+    char c;
+    printf("waits\n");
+    fflush(stdout);
+    if (read(STDIN_FILENO, &c, 1) != 1) exit(95);
+}
+
 static bool do_process_word(const char *word, char *rest, unsigned a)
 {
+    if (strcmp(word, "wait") == 0) return do_wait(), true;
+    if (strcmp(word, "push") == 0) return nvtxRangePushA(rest), true;
+    if (strcmp(word, "pop") == 0) return nvtxRangePop(), true;
     if (strcmp(word, "fork") == 0) return do_fork(rest), true;
     if (strcmp(word, "exec") == 0) return do_exec(rest), true;
     if (strcmp(word, "daemon") == 0) return do_daemon(rest), true;
@@ -310,8 +292,6 @@ static bool do_process_word(const char *word, char *rest, unsigned a)
         fflush(stdout);
         abort();
     }
-    if (strcmp(word, "push") == 0) return do_push(rest), true;
-    if (strcmp(word, "pop") == 0) return do_pop(), true;
     if (strcmp(word, "print") == 0) return printf("%s\n", rest), true;
     if (strcmp(word, "sleep") == 0) return usleep(a * 1000), true;
     return false;
@@ -329,6 +309,8 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "peer") == 0) return do_peer(a), true;
     if (strcmp(word, "set") == 0) return do_set(a), true;
     if (strcmp(word, "alloc") == 0) return do_alloc(a), true;
+    if (strcmp(word, "keep") == 0) return do_keep(a), true;
+    if (strcmp(word, "release") == 0) return do_release(a), true;
     if (strcmp(word, "graph") == 0) return do_graph(a, second), true;
     if (strcmp(word, "threads") == 0) return do_threads(a, second), true;
     if (strcmp(word, "sync") == 0) return check(cuCtxSynchronize(), "cuCtxSynchronize"), true;

@@ -1,0 +1,49 @@
+/* table_out.c - tables as text shows them */
+#include "cli/table_out.h"
+
+#include <string.h>
+
+static void copy_cell(hd_table_builder *b, const hd_table *table, size_t row, size_t column)
+{
+    size_t size;
+    if (hd_table_is_null(table, row, column)) {
+        hd_table_add_null(b);
+        return;
+    }
+    switch (hd_table_get_column(table, column)->type) {
+    case HD_VALUE_STRING: {
+        const char *text = hd_table_get_string(&size, table, row, column);
+        hd_table_add_string(b, text, size);
+        break;
+    }
+    case HD_VALUE_COUNT:
+    case HD_VALUE_BYTES: hd_table_add_count(b, hd_table_get_count(table, row, column)); break;
+    case HD_VALUE_DECIMAL: hd_table_add_decimal(b, hd_table_get_decimal(table, row, column)); break;
+    case HD_VALUE_BOOL: hd_table_add_bool(b, hd_table_get_bool(table, row, column)); break;
+    default: hd_table_add_int(b, hd_table_get_int(table, row, column)); break;
+    }
+}
+
+static bool is_empty(const hd_table *table, size_t column)
+{
+    size_t row = 0;
+    while (row < hd_table_row_count(table) && hd_table_is_null(table, row, column)) row++;
+    return row == hd_table_row_count(table);
+}
+
+hd_status cli_table_without(hd_table **out, const hd_table *table, const char *name, hd_error *err)
+{
+    hd_table_builder *b;
+    size_t columns = hd_table_column_count(table), kept[32], count = 0;
+    hd_status status = hd_table_builder_new(&b, hd_table_name(table), err);
+    if (status != HD_OK) return status;
+    for (size_t i = 0; i < columns && count < sizeof kept / sizeof *kept; i++) {
+        const hd_table_column *column = hd_table_get_column(table, i);
+        if (strcmp(column->name, name) == 0 || is_empty(table, i)) continue;
+        hd_table_add_column(b, column->name, column->type);
+        kept[count++] = i;
+    }
+    for (size_t row = 0; row < hd_table_row_count(table); row++)
+        for (size_t i = 0; i < count; i++) copy_cell(b, table, row, kept[i]);
+    return hd_table_finish(out, b, err);
+}

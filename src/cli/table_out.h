@@ -1,0 +1,11 @@
+/* table_out.h - tables as text shows them: without what says nothing */
+#ifndef HD_CLI_TABLE_OUT_H
+#define HD_CLI_TABLE_OUT_H
+
+#include "heddle/table.h"
+
+/* A copy without the column that is named ("": none), and without those that have no value in any row. The caller frees
+ * it. Errors: MEMORY. */
+hd_status cli_table_without(hd_table **out, const hd_table *table, const char *name, hd_error *err);
+
+#endif

@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Capture windows of programs that use CUDA, on the test double (fake_cuda/double.h).
+
+  test_windows.py --app FAKE_APP --library LIBHEDDLE_CUDA --heddle HEDDLE [TEST ...]
+
+As test_inject.py. Programs wait where the test tells them to, and `heddle trigger` opens and closes their capture.
+"""
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from inject_support import Failure, Place, Run, check, ns
+
+
+class Waiting:
+    """A program that stops at each word `wait`, until it is told to go on."""
+
+    def __init__(self, place, *words, options=None, script="", shell=None):
+        self.place = place
+        self.folder, environment = place.prepare(script, options, True, False, None)
+        command = ["/bin/sh", "-c", shell] if shell else [place.app, *words]
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, cwd=self.folder)
+        self.pid = self.process.pid
+
+    def until_it_waits(self):
+        line = self.process.stdout.readline()
+        check(line == b"waits\n", "instead of waiting:", line)
+
+    def go_on(self):
+        self.process.stdin.write(b"x")
+        self.process.stdin.flush()
+
+    def trigger(self, action, *more, status=0):
+        done = subprocess.run([self.place.heddle, "trigger", str(self.pid), action, "--json", *more],
+                              capture_output=True, timeout=60)
+        check(done.returncode == status, "heddle trigger", action, done.returncode, done.stderr.decode())
+        return json.loads(done.stdout)
+
+    def end(self):
+        out, err = self.process.communicate(timeout=60)
+        return Run(self.place, self.process.returncode, out.decode(), err.decode(),
+                   os.path.join(self.folder, "captures"), os.path.join(self.folder, "truth"))
+
+
+def launches(trace):
+    return sum(e["name"] == "cuLaunchKernel" for e in trace.of("cuda_driver"))
+
+
+def check_whole(run):
+    check(run.status == 0, "status", run.status, run.stderr)
+    trace = run.trace()
+    losses = {code: count for code, count in trace.losses.items() if count}
+    check(not losses, "ledger", losses)
+    return trace
+
+
+# ---- what is captured ------------------------------------------------------------------------------------------------
+
+def test_steps_bound_what_is_captured(place):
+    words = ["launch:1", "sync"]
+    for i in range(8):
+        words += ["push:step", f"launch:{i + 1}", "pop"] + ["sync"] * (i % 2)
+    run = place.run_both(*words, "sync", options="steps=2:4")
+    trace = check_whole(run)
+    check(len(trace.of("kernel")) == 3 + 4 + 5, len(trace.of("kernel")), "kernels")
+    check(launches(trace) == 12, launches(trace), "launches")
+    calls = {e["args"]["correlation"] for e in trace.of("cuda_driver") if e["name"] == "cuLaunchKernel"}
+    check({e["args"]["correlation"] for e in trace.of("kernel")} == calls, "work and calls are not of the same ids")
+    check(trace.capture["window"]["count"] == 1, trace.capture)
+    check(trace.capture["window"]["spans"][0]["opened_by"] == "step 2", trace.capture)
+
+
+def test_a_trigger_opens_and_closes_several_times(place):
+    words = ["launch:3", "sync", "wait"]
+    for count in (5, 7, 11, 13, 17, 19):
+        words += [f"launch:{count}", "sync", "wait"]
+    run = Waiting(place, *words, options="trigger=1")
+    run.until_it_waits()
+    for i in range(6):
+        answer = run.trigger("start" if i % 2 == 0 else "stop")
+        check(len(answer) == 1 and answer[0]["pid"] == run.pid, answer)
+        check(answer[0]["state"] == ("open" if i % 2 == 0 else "closed"), answer)
+        run.go_on()
+        run.until_it_waits()
+    run.go_on()
+    trace = check_whole(run.end())
+    check(len(trace.of("kernel")) == 5 + 11 + 17, len(trace.of("kernel")), "kernels")
+    check(launches(trace) == 33, launches(trace), "launches")
+    check(trace.capture["window"]["count"] == 3, trace.capture["window"])
+    # While it is closed there are no callbacks: what costs is off.
+    check(trace.capture["callbacks"] < 2 * (33 + 6) + 20, trace.capture["callbacks"], "callbacks")
+
+
+def test_what_is_captured_from_the_start_can_be_closed(place):
+    run = Waiting(place, "launch:4", "sync", "wait", "launch:8", "sync", "wait", "launch:16", "sync")
+    run.until_it_waits()
+    check(run.trigger("status")[0]["by"] == "start", "not open from the start")
+    run.trigger("stop")
+    run.trigger("stop", status=1)
+    run.go_on()
+    run.until_it_waits()
+    run.trigger("start")
+    run.trigger("start", status=1)
+    run.go_on()
+    trace = check_whole(run.end())
+    check(len(trace.of("kernel")) == 20, len(trace.of("kernel")), "kernels")
+
+
+def test_a_delay_and_a_duration_bound_what_is_captured(place):
+    words = ["init"]
+    for _ in range(40):
+        words += ["launch:1", "sync", "sleep:10"]
+    trace = check_whole(place.run_both(*words, options="delay_ms=100,duration_ms=100"))
+    kernels = trace.of("kernel")
+    span = trace.capture["window"]["spans"][0]
+    check(0 < len(kernels) < 40, len(kernels), "kernels")
+    check(span["opened_ns"] >= 100_000_000 and span["closed_ns"] - span["opened_ns"] >= 100_000_000, span)
+    first, last = (f([ns(e["ts"]) for e in kernels]) for f in (min, max))
+    check(last - first <= span["closed_ns"] - span["opened_ns"], first, last, span)
+
+
+def test_sigusr2_toggles(place):
+    run = Waiting(place, "launch:3", "sync", "wait", "launch:5", "sync", "wait", "launch:7", "sync",
+                  options="trigger=1")
+    for state in ("open", "closed"):
+        run.until_it_waits()
+        os.kill(run.pid, signal.SIGUSR2)
+        limit = time.monotonic() + 20
+        while run.trigger("status")[0]["state"] != state:
+            check(time.monotonic() < limit, "never", state)
+            time.sleep(0.01)
+        run.go_on()
+    trace = check_whole(run.end())
+    check(len(trace.of("kernel")) == 5, len(trace.of("kernel")), "kernels")
+
+
+def test_the_handlers_of_the_program_are_its_own(place):
+    run = place.run_both("init", "signals", "launch:3", "sync", options="trigger=1")
+    check("caught" in run.stdout, run.stdout)
+    run = place.run_both("signals", "launch:3", "sync", options="trigger=1")
+    check(run.trace().ledger["window.signal-taken"] == 1, dict(run.trace().ledger))
+
+
+def test_killed_within_a_window_the_file_has_it(place):
+    run = Waiting(place, "launch:3", "sync", "wait", "launch:50", "sync", "sleep:300", "wait", options="trigger=1")
+    run.until_it_waits()
+    run.trigger("start")
+    run.go_on()
+    run.until_it_waits()
+    os.kill(run.pid, signal.SIGKILL)
+    trace = run.end().trace()
+    check(len(trace.of("kernel")) == 50, len(trace.of("kernel")), "kernels")
+    check(trace.capture["window"]["count"] == 1, trace.capture["window"])
+
+
+def test_all_that_a_launcher_started_is_told(place):
+    app = place.app
+    run = Waiting(place, shell=f"exec 3<&0; {app} wait launch:5 sync <&3 & {app} wait launch:5 sync <&3 & wait",
+                  options="trigger=1")
+    # Neither has called CUDA yet: nobody is traced.
+    run.until_it_waits()
+    run.until_it_waits()
+    done = subprocess.run([place.heddle, "trigger", str(run.pid)], capture_output=True, timeout=60)
+    check(done.returncode == 1 and b"start it with heddle record" in done.stderr, done.stderr)
+    run.go_on()
+    run.go_on()
+    check(run.end().status == 0, "status")
+
+    run = Waiting(place, shell=f"exec 3<&0; {app} init wait launch:5 sync <&3 & {app} init wait launch:5 sync <&3 & "
+                               "wait", options="trigger=1")
+    run.until_it_waits()
+    run.until_it_waits()
+    answer = run.trigger("start")
+    check(len(answer) == 2 and all(row["state"] == "open" and not row["error"] for row in answer), answer)
+    run.go_on()
+    run.go_on()
+    traces = run.end().traces()
+    check(len(traces) == 2 and all(len(t.of("kernel")) == 5 for t in traces), [len(t.of("kernel")) for t in traces])
+
+
+# ---- live memory -----------------------------------------------------------------------------------------------------
+
+def memory_of(trace):
+    """(time, order, address, bytes, category) in the order of time; bytes 0: a release whose size CUPTI did not tell."""
+    rows = []
+    for i, event in enumerate(trace.instants):
+        if event["name"] == "[memory]":
+            rows.append((ns(event["ts"]), i, event["args"]["Addr"], event["args"].get("Bytes", 0), event["cat"]))
+    return sorted(rows)
+
+
+def live_at(truth, moment):
+    live = {}
+    for row in sorted((r for r in truth if r["what"] == "record" and r["kind"] == "memory"), key=lambda r: r["start"]):
+        if row["start"] > moment:
+            break
+        if row["bytes"]:
+            live[row["value"]] = row["bytes"]
+        else:
+            live.pop(row["value"], None)
+    return live
+
+
+def test_a_window_begins_with_what_is_live(place):
+    words = ["keep:50", "release:20", "wait", "keep:7", "release:11", "wait", "keep:5", "release:16", "wait", "keep:2",
+             "launch:1", "sync"]
+    for script in ("", "order shuffled\n", "buffer-records 3\n"):
+        run = Waiting(place, *words, options="trigger=1,memory=1", script=script)
+        for action in ("start", "stop", "start"):
+            run.until_it_waits()
+            run.trigger(action)
+            run.go_on()
+        done = run.end()
+        trace, truth = check_whole(done), done.truth()
+        rows, spans = memory_of(trace), trace.capture["window"]["spans"]
+        check(len(spans) == 2, spans)
+        first = [row for row in rows if row[4] == "snapshot" and row[0] == rows[0][0]]
+        snapshot = {address: size for _, _, address, size, _ in first}
+        want = live_at(truth, first[0][0])
+        check(len(want) == 30 and snapshot == want and len(first) == 30, len(first), len(want), script)
+        # In both windows, at every record: what the file says is live is what is live.
+        live, second = {}, max(row[0] for row in rows if row[4] == "snapshot")
+        for i, (moment, _, address, size, _) in enumerate(rows):
+            if size > 0:
+                check(address not in live, "allocated twice", address)
+                live[address] = size
+            else:
+                before = live.pop(address, None)
+                check(before and size in (0, -before), "released, and was not there:", address, size)
+            if i + 1 == len(rows) or rows[i + 1][0] > moment:
+                check(live == live_at(truth, moment), "at", moment, "of", second, len(live))
+        check(len(live) == 50 + 7 - 11 - 20 + 5 - 16 + 2, len(live))
+        report = json.loads(subprocess.run([place.heddle, "memory", "--json", str(done.files[0])], check=True,
+                                           capture_output=True, timeout=60).stdout)
+        check(sum(live.values()) in numbers_of(report), "heddle memory does not say", sum(live.values()))
+
+
+def numbers_of(data):
+    if isinstance(data, dict):
+        data = list(data.values())
+    if isinstance(data, list):
+        return set().union(*(numbers_of(item) for item in data))
+    return {data} if isinstance(data, int) else set()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("app", "library", "heddle"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("tests", nargs="*")
+    options = parser.parse_args()
+    tests = {name: test for name, test in sorted(globals().items()) if name.startswith("test_")}
+    failed = 0
+    for name in options.tests or tests:
+        place = Place(options)
+        try:
+            tests[name](place)
+            print("ok  ", name, flush=True)
+        except (Failure, subprocess.SubprocessError, KeyError, OSError) as problem:
+            failed += 1
+            print("FAIL", name, "-", type(problem).__name__, problem, flush=True)
+        finally:
+            place.close()
+    return failed != 0
+
+
+sys.exit(main())
