@@ -297,11 +297,18 @@ void control_start(cuda_tracer *tracer)
     start_thread();
 }
 
+/* In the child: the parent's socket is not kept alive by us, and our thread is started when it is first needed. */
+void control_forked(void)
+{
+    let_go();
+    control.address_size = 0;
+    control.is_running = false;
+    atomic_store(&control_is_missing, true);
+}
+
 void control_revive(void)
 {
     if (!atomic_exchange(&control_is_missing, false) || !control.tracer) return;
-    let_go(); /* the parent's */
-    control.is_running = false;
     if (!listen_here()) hd_session_note(control.tracer->session, "window.no-socket", HD_SESSION_NOTE, 1);
     start_thread();
 }

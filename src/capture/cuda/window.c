@@ -190,7 +190,7 @@ static void in_child(void)
     window_all.has_marker = false;
     if (window_all.count && last_span(&window_all)->close_ns == INT64_MAX)
         last_span(&window_all)->open_ns = hd_session_now();
-    atomic_store(&control_is_missing, true);
+    control_forked();
     pthread_mutex_unlock(&window_all.lock);
 }
 

@@ -79,6 +79,7 @@ void control_wake(void); /* times changed */
 /* In a child of fork: the thread is not there. Cheap, called by every call of NVTX. */
 extern atomic_bool control_is_missing __attribute__((visibility("hidden")));
 void control_revive(void);
+void control_forked(void);
 
 /* ---- nvtx.c --------------------------------------------------------------------------------------------------- */
 

@@ -59,6 +59,7 @@ static step_kind classify(uint64_t *number, const char *text)
 {
     const char *given = steps.options->step_name;
     bool has_number = false;
+    if (!given[0] && !strchr("PSsIi", text[0])) return STEP_NONE; /* what most ranges are */
     if (!given[0] && strncmp(text, PROFILER_STEP, sizeof PROFILER_STEP - 1) == 0)
         return read_number(number, text + sizeof PROFILER_STEP - 1) ? STEP_PROFILER : STEP_NONE;
     bool is_step =
@@ -98,7 +99,6 @@ static bool enter_step(const char *text)
 bool window_step_begins(const char *text)
 {
     char why[WINDOW_WHY_BYTES];
-    /* What most ranges are costs two comparisons. */
     uint64_t unused;
     if (!text || classify(&unused, text) == STEP_NONE) return false;
     pthread_mutex_lock(&steps.lock);
