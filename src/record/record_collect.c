@@ -56,7 +56,6 @@ static hd_status each(void *user, hd_trace **trace, size_t index, hd_error *err)
 {
     const collector *c = user;
     if (!c->r->options->no_symbolize) HD_TRY(name_frames(c, trace, &c->list->parts[index], err));
-    HD_TRY(record_problems(c->r, *trace, err));
     return record_count(c->r->result, *trace, err);
 }
 
@@ -166,7 +165,5 @@ hd_status record_collect(recording *r)
         hd_error_add_cause(r->err, "the captures are kept; try again with: heddle record --recover %.100s -o %.60s",
                            r->result->parts, r->result->output);
     record_list_deinit(&list);
-    for (size_t k = 0; k < r->said_count; k++) free(r->said[k]);
-    r->said_count = 0;
     return status;
 }

@@ -6,8 +6,6 @@
 
 #define RECORD_README "README"
 
-enum { RECORD_SAID = 16 }; /* different problems that are told */
-
 typedef struct recording {
     const hd_record_options *options;
     hd_record_result *result;
@@ -17,8 +15,6 @@ typedef struct recording {
     char **environment;         /* of the command; NULL: the caller's */
     hd_error missing;           /* why the library is not injected although it was asked for */
     bool without;               /* nothing can be captured: the command runs alone */
-    char *said[RECORD_SAID];    /* record_problems.c */
-    size_t said_count;
 } recording;
 
 /* Tell the user, if anybody listens. */
@@ -81,10 +77,5 @@ hd_status record_with_tool(recording *r);
 
 /* What a process did and what it cost, added to the result. */
 hd_status record_count(hd_record_result *result, const hd_trace *trace, hd_error *err);
-
-/* --- record_problems.c ------------------------------------------------------------------------------------- */
-
-/* Say what the process's tracer could not do, if that was not said of another. */
-hd_status record_problems(recording *r, const hd_trace *trace, hd_error *err);
 
 #endif
