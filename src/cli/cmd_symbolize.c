@@ -195,9 +195,9 @@ static int run(cli_run *run)
     if (result != CLI_OK) return result;
     hd_status status = report_read(&trace, run, run->operands[0], read);
     if (status == HD_OK) status = symbolize(&named, &report, run, trace, &options);
+    hd_trace_free(trace);
     if (status == HD_OK && o->output) status = write_out(run, named);
     hd_trace_free(named);
-    hd_trace_free(trace); /* what it says of its file is borrowed by the other */
     cli_printer p = {.run = run, .to_stderr = o->output && strcmp(o->output, "-") == 0};
     if (status == HD_OK && run->global.json)
         say_json(&p, &report);

@@ -1,5 +1,6 @@
 /* builder.c - a trace that still may change */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "trace/trace_impl.h"
@@ -234,11 +235,22 @@ hd_trace_facts *hd_builder_facts(hd_builder *builder)
     return &builder->trace.facts;
 }
 
+/* Passes copy facts from a trace that may be gone before this one. */
+static bool own_text(hd_trace *trace, const char **text)
+{
+    size_t size = *text ? strlen(*text) + 1 : 0;
+    char *own = size ? hd_arena_alloc(&trace->arena, size) : NULL;
+    if (own) *text = memcpy(own, *text, size);
+    return own || !size;
+}
+
 hd_status hd_builder_finish(hd_trace **out, hd_builder *builder, hd_error *err)
 {
     hd_trace *trace = &builder->trace;
     *out = NULL;
     hd_status status = HD_OK;
+    if (!own_text(trace, &trace->facts.origin) || !own_text(trace, &trace->facts.origin_compression))
+        trace->failed = true;
     if (trace->failed || atomic_load(&trace->strings.failed)) status = HD_NOMEM(err);
     if (status == HD_OK) status = hd_tracks_finish(&trace->tracks, err);
     if (status == HD_OK) status = hd_pair_begin_end(trace, err);
