@@ -420,7 +420,8 @@ def test_a_full_disk_does_not_stop_the_program(place):
     kernels = len(trace.of("kernel"))
     check(0 < kernels < 1600, kernels)
     check(run.files[0].stat().st_size <= 40000, run.files[0].stat().st_size)
-    check(trace.losses["capture.events-missing"] > 0, dict(trace.losses))
+    # By the chunks behind, or, if not even the end had room, by its absence.
+    check(trace.losses["capture.events-missing"] or trace.losses["capture.not-finished"], dict(trace.losses))
 
 
 def test_a_folder_that_cannot_be_written_is_no_matter_to_the_program(place):
