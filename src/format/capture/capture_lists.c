@@ -16,7 +16,7 @@ enum { FACTS_MAX = 4096, JSON_DEPTH = 512, DEVICE_SORT = 5000000 };
 
 typedef struct track {
     uint32_t track;
-    bool is_known, is_stream;
+    uint8_t kind; /* CAPTURE_TRACK_…, 0: not there */
 } track;
 
 typedef struct fact {
@@ -190,7 +190,7 @@ static hd_status read_track(capture_lists *lists, uint64_t id, hd_byte_reader *b
     default: b->failed = true; return HD_OK;
     }
     if (made == HD_NONE) return HD_NOMEM(err);
-    lists->tracks[id] = (track){made, true, kind == CAPTURE_TRACK_STREAM};
+    lists->tracks[id] = (track){made, (uint8_t)kind};
     if (kind == CAPTURE_TRACK_STREAM) hd_builder_set_stream(lists->builder, made, (int64_t)device, (int64_t)number);
     if (hd_builder_string(lists->builder, name).size) {
         hd_builder_name_track(lists->builder, made, name);
@@ -334,14 +334,14 @@ const capture_args *capture_lists_args(capture_lists *lists, uint64_t id)
 uint32_t capture_lists_track(capture_lists *lists, uint64_t id)
 {
     if (id == 0) return HD_NONE;
-    if (id < lists->track_count && lists->tracks[id].is_known) return lists->tracks[id].track;
+    if (id < lists->track_count && lists->tracks[id].kind) return lists->tracks[id].track;
     lists->lost++;
     return HD_NONE;
 }
 
-bool capture_lists_is_stream(const capture_lists *lists, uint64_t id)
+unsigned capture_lists_track_kind(const capture_lists *lists, uint64_t id)
 {
-    return id < lists->track_count && lists->tracks[id].is_stream;
+    return id < lists->track_count ? lists->tracks[id].kind : 0;
 }
 
 uint32_t capture_lists_stack(capture_lists *lists, uint64_t id)

@@ -28,11 +28,11 @@ hd_status capture_lists_read(capture_lists *lists, unsigned type, hd_byte_reader
 hd_status capture_lists_settle(capture_lists *lists, hd_error *err);
 
 /* Of an id in the file, 0: none. What is not in the file is counted as lost. */
-uint32_t capture_lists_name(capture_lists *lists, uint64_t id);            /* string id; "(lost name)" */
-const capture_args *capture_lists_args(capture_lists *lists, uint64_t id); /* NULL: none */
-uint32_t capture_lists_track(capture_lists *lists, uint64_t id);           /* HD_NONE: none */
-uint32_t capture_lists_stack(capture_lists *lists, uint64_t id);           /* HD_STACK_NONE: none */
-bool capture_lists_is_stream(const capture_lists *lists, uint64_t id);     /* a track of a GPU's queue */
+uint32_t capture_lists_name(capture_lists *lists, uint64_t id);             /* string id; "(lost name)" */
+const capture_args *capture_lists_args(capture_lists *lists, uint64_t id);  /* NULL: none */
+uint32_t capture_lists_track(capture_lists *lists, uint64_t id);            /* HD_NONE: none */
+uint32_t capture_lists_stack(capture_lists *lists, uint64_t id);            /* HD_STACK_NONE: none */
+unsigned capture_lists_track_kind(const capture_lists *lists, uint64_t id); /* CAPTURE_TRACK_…, 0: none */
 
 uint64_t capture_lists_lost(const capture_lists *lists); /* how often an id was not in the file */
 

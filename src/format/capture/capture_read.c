@@ -24,7 +24,10 @@
 
 /* A thread of the file. */
 typedef struct thread {
-    uint32_t track;
+    uint32_t track;            /* HD_NONE: not given yet */
+    uint32_t name;             /* string id */
+    uint64_t tid;              /* 0: not told */
+    bool has_elsewhere;        /* events on tracks of others */
     uint64_t next;             /* number of its next event */
     uint64_t refused, evicted; /* so far */
 } thread;
@@ -151,21 +154,24 @@ static thread *find_thread(reader *r, uint32_t number)
 }
 
 /* A tid that another thread had before is told apart by its number. */
-static hd_status give_track(reader *r, thread *t, uint64_t tid, uint32_t number)
+static hd_status give_track(reader *r, thread *t, uint32_t number)
 {
     char text[48];
+    uint64_t tid = t->tid ? t->tid : number; /* nobody said its tid: its number stands for it */
     hd_ident pid = {HD_IDENT_NUMBER, capture_number_text(r->builder, r->pid)},
              ident = {HD_IDENT_NUMBER, capture_number_text(r->builder, tid)};
     t->track = hd_builder_track(r->builder, pid, ident, false);
     if (t->track == HD_NONE || !widen(&r->track_owners, &r->track_count, t->track)) return HD_NOMEM(r->err);
     if (r->track_owners[t->track] == 0) {
         r->track_owners[t->track] = number;
-        return HD_OK;
+    } else {
+        snprintf(text, sizeof text, "%llu (%u)", (unsigned long long)tid, number);
+        ident = (hd_ident){HD_IDENT_STRING, hd_builder_intern_text(r->builder, text)};
+        t->track = hd_builder_track(r->builder, pid, ident, false);
+        if (t->track == HD_NONE) return HD_NOMEM(r->err);
     }
-    snprintf(text, sizeof text, "%llu (%u)", (unsigned long long)tid, number);
-    ident = (hd_ident){HD_IDENT_STRING, hd_builder_intern_text(r->builder, text)};
-    t->track = hd_builder_track(r->builder, pid, ident, false);
-    return t->track == HD_NONE ? HD_NOMEM(r->err) : HD_OK;
+    if (t->name) hd_builder_name_track(r->builder, t->track, t->name);
+    return HD_OK;
 }
 
 static hd_status read_thread(reader *r, const chunk *c, hd_byte_reader *b)
@@ -175,8 +181,19 @@ static hd_status read_thread(reader *r, const chunk *c, hd_byte_reader *b)
     thread *t = b->failed ? NULL : find_thread(r, c->thread);
     if (b->failed) return HD_OK;
     if (!t) return HD_NOMEM(r->err);
-    if (t->track == HD_NONE) HD_TRY(give_track(r, t, tid, c->thread));
-    if (hd_builder_string(r->builder, name).size) hd_builder_name_track(r->builder, t->track, name);
+    t->tid = tid;
+    if (hd_builder_string(r->builder, name).size) t->name = name;
+    if (t->track != HD_NONE && t->name) hd_builder_name_track(r->builder, t->track, t->name);
+    return HD_OK;
+}
+
+/* A thread whose events all stand on tracks of others, as that of a tracer, has none itself. */
+static hd_status give_silent_tracks(reader *r)
+{
+    for (size_t number = 0; number < r->number_count; number++) {
+        thread *t = r->by_number[number] ? &r->threads[r->by_number[number] - 1] : NULL;
+        if (t && t->track == HD_NONE && !t->has_elsewhere) HD_TRY(give_track(r, t, (uint32_t)number));
+    }
     return HD_OK;
 }
 
@@ -211,8 +228,6 @@ static hd_status read_events(reader *r, const chunk *c, hd_byte_reader *b)
     capture_event event = {0};
     thread *t = find_thread(r, c->thread);
     if (!t) return HD_NOMEM(r->err);
-    /* Nobody said its tid: its number stands for it. */
-    if (t->track == HD_NONE) HD_TRY(give_track(r, t, c->thread, c->thread));
     if (!account(r, t, b, &count)) {
         b->failed = true;
         return HD_OK;
@@ -224,6 +239,9 @@ static hd_status read_events(reader *r, const chunk *c, hd_byte_reader *b)
             return HD_OK;
         }
         if (event.kind == CAPTURE_CALL || event.kind == CAPTURE_NODE) continue; /* look_for_calls had them */
+        bool is_elsewhere = capture_lists_track_kind(r->context.lists, event.track) != 0;
+        t->has_elsewhere |= is_elsewhere;
+        if (!is_elsewhere && t->track == HD_NONE) HD_TRY(give_track(r, t, c->thread));
         HD_TRY(capture_rows_add(r->rows, t->track, &event, r->err));
     }
     return HD_OK;
@@ -359,6 +377,7 @@ static hd_status read_chunks(reader *r)
         HD_TRY(read_kept(r, r->events[i]));
         if (r->options->progress) r->options->progress(r->options->progress_user, r->events[i], r->bytes.size);
     }
+    HD_TRY(give_silent_tracks(r));
     return tell(r);
 }
 

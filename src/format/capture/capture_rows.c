@@ -5,11 +5,18 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/vector.h"
 #include "format/capture/capture.h"
 #include "heddle/names.h"
 #include "heddle/stacks.h"
 
 enum { CHUNK_ROWS = 65536, KERNEL_NAMES = 2048, ARGS_MAX = 12 + CAPTURE_ARGS_MAX, HOST = 0 };
+
+/* A wait of the host, and the GPU's track. */
+typedef struct held_wait {
+    capture_event event;
+    uint32_t track;
+} held_wait;
 
 struct capture_rows {
     hd_builder *builder;
@@ -26,6 +33,9 @@ struct capture_rows {
     int64_t values[ARGS_MAX];
     uint32_t count;
     uint64_t left_out;
+    held_wait *held;
+    size_t held_count, held_capacity;
+    capture_calls waiting; /* calls that wait: the track + 1 instead of a stack */
 };
 
 hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_context *context, bool want_args,
@@ -66,6 +76,8 @@ void capture_rows_free(capture_rows *rows)
 {
     if (!rows) return;
     hd_batch_free(rows->batch);
+    capture_calls_deinit(&rows->waiting);
+    free(rows->held);
     free(rows);
 }
 
@@ -238,7 +250,7 @@ static hd_status take(capture_rows *rows, hd_error *err)
 static uint32_t stack_of(capture_rows *rows, const capture_event *event, const capture_call *call)
 {
     if (event->stack) return capture_lists_stack(rows->context->lists, event->stack);
-    bool is_work = capture_lists_is_stream(rows->context->lists, event->track);
+    bool is_work = capture_lists_track_kind(rows->context->lists, event->track) == CAPTURE_TRACK_STREAM;
     if (!is_work) return call && call->stack ? capture_lists_stack(rows->context->lists, call->stack) : HD_STACK_NONE;
     const capture_call *node = capture_calls_find(&rows->context->nodes, event->node);
     return node && node->stack ? capture_lists_stack(rows->context->lists, node->stack) : HD_STACK_NONE;
@@ -292,14 +304,26 @@ static uint32_t shown_name(capture_rows *rows, uint32_t name, uint32_t category)
     return rows->kernel_names[slot].to;
 }
 
-hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_event *event, hd_error *err)
+/* A call that waits for the GPU: cudaStreamSynchronize, cuCtxSynchronize … */
+static bool is_wait(const capture_rows *rows, const capture_event *event, uint32_t name)
 {
-    capture_lists *lists = rows->context->lists;
+    static const char part[] = "Synchronize";
+    if (event->kind != CAPTURE_SLICE || !event->correlation) return false;
+    unsigned kind = capture_lists_track_kind(rows->context->lists, event->track);
+    if (kind == CAPTURE_TRACK_STREAM || kind == CAPTURE_TRACK_DEVICE) return false;
+    hd_string text = hd_builder_string(rows->builder, name);
+    return text.size > sizeof part && memmem(text.data, text.size, part, sizeof part - 1);
+}
+
+static hd_status add_row(capture_rows *rows, uint32_t track, const capture_event *event, hd_error *err)
+{
     hd_row row = row_of(event);
     bool is_memory = event->kind == CAPTURE_ALLOCATE || event->kind == CAPTURE_RELEASE;
-    uint32_t other = capture_lists_track(lists, event->track);
-    uint32_t name = capture_lists_name(lists, event->name), category = capture_lists_name(lists, event->category);
-    row.track = other == HD_NONE ? track : other;
+    uint32_t name = capture_lists_name(rows->context->lists, event->name);
+    uint32_t category = capture_lists_name(rows->context->lists, event->category);
+    if (is_wait(rows, event, name) && !capture_calls_add(&rows->waiting, event->correlation, (uint64_t)track + 1, 0))
+        return HD_NOMEM(err);
+    row.track = track;
     row.start_ns = event->time_ns;
     row.name = is_memory ? rows->memory : shown_name(rows, name, category);
     row.category = is_memory && !category ? rows->memory_category : category;
@@ -314,8 +338,42 @@ hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_eve
     return hd_batch_row_count(rows->batch) < CHUNK_ROWS ? HD_OK : take(rows, err);
 }
 
+/* ---- waits ---------------------------------------------------------------------------------------------- */
+
+/* A wait of the host for a GPU is told of as the GPU's, without its thread; those of several threads would cross. It
+ * belongs into the call that waits, which may stand behind it. */
+static hd_status hold(capture_rows *rows, const capture_event *event, uint32_t track, hd_error *err)
+{
+    if (!hd_grow((void **)&rows->held, &rows->held_capacity, rows->held_count, sizeof *rows->held))
+        return HD_NOMEM(err);
+    rows->held[rows->held_count++] = (held_wait){*event, track};
+    return HD_OK;
+}
+
+static hd_status release_waits(capture_rows *rows, hd_error *err)
+{
+    for (size_t i = 0; i < rows->held_count; i++) {
+        const held_wait *wait = &rows->held[i];
+        const capture_call *call = capture_calls_find(&rows->waiting, wait->event.correlation);
+        HD_TRY(add_row(rows, call ? call->stack - 1 : wait->track, &wait->event, err));
+    }
+    rows->held_count = 0;
+    return HD_OK;
+}
+
+hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_event *event, hd_error *err)
+{
+    unsigned kind = capture_lists_track_kind(rows->context->lists, event->track);
+    uint32_t other = capture_lists_track(rows->context->lists, event->track);
+    if (other != HD_NONE) track = other;
+    if (event->kind == CAPTURE_SLICE && event->correlation && kind == CAPTURE_TRACK_DEVICE)
+        return hold(rows, event, track, err);
+    return add_row(rows, track, event, err);
+}
+
 hd_status capture_rows_finish(capture_rows *rows, hd_error *err)
 {
+    HD_TRY(release_waits(rows, err));
     if (rows->left_out)
         hd_builder_ledger(rows->builder, CAPTURE_STAGE, "capture.args-left-out", HD_LEDGER_LOSS, rows->left_out,
                           HD_OFFSET_NONE);
