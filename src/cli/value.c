@@ -174,7 +174,10 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
     case CLI_INTEGER: snprintf(out, out_size, "%" PRId64, *(const int64_t *)field); break;
     case CLI_COUNT: snprintf(out, out_size, "%" PRIu64, *(const uint64_t *)field); break;
     case CLI_DECIMAL: snprintf(out, out_size, "%.15g", *(const double *)field); break;
-    case CLI_CHOICE: snprintf(out, out_size, "%s", option->choices[*(const int *)field]); break;
+    case CLI_CHOICE:
+        /* Below 0 there is none unless it is chosen. */
+        if (*(const int *)field >= 0) snprintf(out, out_size, "%s", option->choices[*(const int *)field]);
+        break;
     case CLI_CHOICES: break;
     }
 }
