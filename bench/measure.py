@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 
+import measure_capture
 import measure_convert
 import measure_flame
 import measure_page
@@ -51,6 +52,10 @@ class Bench:
         row = (what, f"{name} {size / 1e6:,.0f} MB", figure, f"{memory(outcome, size):.0f} %" if whole else "",
                f"{statistics.median(outcome.cpus):.1f} s" if whole else "", peer, floor, verdict, "" if others is None else f"{others:.1f}")
         self.rows.append(row)
+        self.print_row(row)
+
+    @staticmethod
+    def print_row(row):
         print("  ".join(f"{c:<{w}}" for c, w in zip(row, WIDTHS)).rstrip(), flush=True)
 
     # ---- the rows ------------------------------------------------------------------------------------------
@@ -235,7 +240,7 @@ def main(build, folder, small, *inputs):
             getattr(bench, part)()
     for part in (measure_convert.store, measure_convert.perfetto, measure_convert.otf2, measure_convert.sizes,
                  measure_flame.join, measure_flame.flame, measure_flame.svg, measure_page.tiles,
-                 measure_page.page):
+                 measure_page.page, measure_capture.capture):
         if not ONLY or part.__name__ in ONLY:
             part(bench)
     about = (f"{machine()}; {THREADS} thread{'s' * (THREADS > 1)}, medians of {RUNS} runs in turn with the peer, "

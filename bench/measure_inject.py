@@ -5,7 +5,7 @@
 
 Runs bench_inject in turn: without a tracer, with one that does nothing (what the double itself takes, which is no
 part of ours), with ours without stacks, and with stacks. Of each pair of runs the difference is taken; the median of
-all pairs is told. BUILD is a release build with tests and bench.
+all pairs is told. BUILD is a release build with bench.
 """
 import argparse
 import json
@@ -55,28 +55,36 @@ def measured(build, path, launches):
     return trace["heddle.capture"]["callbackNs"] / kernels
 
 
+def measure(build, runs, launches):
+    """Of each name: ns a launch; and of ours what it takes beyond a tracer that does nothing, and what it says itself."""
+    names = ["no tracer", "a tracer that does nothing", *GOALS]
+    times, said = {n: [] for n in names}, {n: [] for n in names}
+    with tempfile.TemporaryDirectory(prefix="heddle-bench-") as folder:
+        for _ in range(runs):
+            for name in names:
+                ns, own = run(os.path.abspath(build), name, launches, folder)
+                times[name].append(ns)
+                if own is not None:
+                    said[name].append(own)
+    out = {}
+    for name in names:
+        ours = [a - b for a, b in zip(times[name], times["a tracer that does nothing"])]
+        out[name] = (statistics.median(times[name]), statistics.median(ours),
+                     statistics.median(said[name]) if said[name] else None)
+    return out
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--launches", type=int, default=10000)
     options = parser.parse_args()
-    names = ["no tracer", "a tracer that does nothing", *GOALS]
-    times, said = {n: [] for n in names}, {n: [] for n in names}
-    with tempfile.TemporaryDirectory(prefix="heddle-bench-") as folder:
-        for _ in range(options.runs):
-            for name in names:
-                ns, own = run(os.path.abspath(options.build), name, options.launches, folder)
-                times[name].append(ns)
-                if own is not None:
-                    said[name].append(own)
     print(f"{options.launches} launches by the runtime, medians of {options.runs} runs in turn, ns a launch")
-    for name in names:
-        line = f"  {name:28} {statistics.median(times[name]):8.0f}"
+    for name, (whole, ours, said) in measure(options.build, options.runs, options.launches).items():
+        line = f"  {name:28} {whole:8.0f}"
         if name in GOALS:
-            ours = [a - b for a, b in zip(times[name], times["a tracer that does nothing"])]
-            line += (f"   ours: {statistics.median(ours):6.0f} (goal: under {GOALS[name]});"
-                     f" by its own account {statistics.median(said[name]):.0f}")
+            line += f"   ours: {ours:6.0f} (goal: under {GOALS[name]}); by its own account {said:.0f}"
         print(line)
     return 0
 

@@ -53,7 +53,7 @@ static void way_stacks(hd_way *way)
 {
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
     devices_say(way, HD_WAY_WORKS, "",
-                "needs no permission; best in programs that were compiled with -fno-omit-frame-pointer");
+                "needs no permission, and no frame pointers: unwind tables lead, which nearly all code has");
 #else
     devices_say(way, HD_WAY_MISSING, "Capture without stacks.", "not written for this processor or system");
 #endif
