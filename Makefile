@@ -5,6 +5,8 @@ FUZZ_SECONDS ?= 60
 # Debian's own tools first: a Python of the user's may shadow the one that Meson needs.
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
+# A command that says nothing unless it fails.
+quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := release
 .PHONY: help setup release demo test test-threads bench fuzz install format check-format clean
@@ -16,7 +18,7 @@ setup:                ## install what is missing (Debian and Ubuntu)
 	@tools/setup.sh
 
 build/release/build.ninja: | setup
-	@$(MESON) setup build/release -Dbuildtype=release -Dtests=false -Dprefix=$(abspath $(PREFIX)) >/dev/null
+	$(call quiet,$(MESON) setup build/release -Dbuildtype=release -Dtests=false -Dprefix=$(abspath $(PREFIX)))
 
 release: setup build/release/build.ninja  ## build the command and the library in build/release (the default)
 	@$(MESON) compile -C build/release
@@ -25,13 +27,13 @@ demo: release         ## build, then repair a damaged trace before your eyes
 	@tools/demo.sh build/release/src/cli/heddle
 
 build/asan/build.ninja: | setup
-	@CC=gcc $(MESON) setup build/asan -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false $(SANITIZE) >/dev/null
+	$(call quiet,CC=gcc $(MESON) setup build/asan -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false $(SANITIZE))
 
 build/clang/build.ninja: | setup
-	@CC=clang $(MESON) setup build/clang -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false >/dev/null
+	$(call quiet,CC=clang $(MESON) setup build/clang -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false)
 
 build/tsan/build.ninja: | setup
-	@CC=gcc $(MESON) setup build/tsan -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false >/dev/null
+	$(call quiet,CC=gcc $(MESON) setup build/tsan -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false)
 
 test: setup build/asan/build.ninja build/clang/build.ninja  ## all tests: gcc with ASan and UBSan, and clang
 	@tools/setup.sh test
@@ -54,8 +56,8 @@ bench:                ## the benchmarks, each beside its peer
 	@bench/run.sh build/release
 
 build/fuzz/build.ninja: | setup
-	@CC=clang $(MESON) setup build/fuzz -Dbuildtype=debugoptimized -Db_ndebug=false -Db_lundef=false \
-	    -Dfuzz=true -Dtests=false -Dbench=false -Dman=false >/dev/null
+	$(call quiet,CC=clang $(MESON) setup build/fuzz -Dbuildtype=debugoptimized -Db_ndebug=false -Db_lundef=false \
+	    -Dfuzz=true -Dtests=false -Dbench=false -Dman=false)
 
 fuzz: setup build/fuzz/build.ninja  ## each fuzz target for FUZZ_SECONDS (60) seconds
 	@$(MESON) compile -C build/fuzz

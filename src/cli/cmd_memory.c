@@ -1,5 +1,6 @@
 /* cmd_memory.c - heddle memory: what was allocated, what was live at the peak, what never was freed */
 #include "cli/cli.h"
+#include "cli/flame_out.h"
 #include "cli/report_out.h"
 #include "cli/table_out.h"
 
@@ -164,6 +165,7 @@ static hd_status look_at(hd_report *out, cli_run *run, const char *path)
     hd_memory *memory = NULL;
     hd_status status = report_read(&trace, run, path, (hd_read_options){0});
     if (status != HD_OK) return status;
+    flame_out_say_damage(run, path, trace); /* a free that was lost makes a leak that is none */
     status = hd_memory_find(&memory, trace, &find, &run->err);
     if (status == HD_OK) status = hd_report_memory(out, memory, trace, &show, &run->err);
     if (status == HD_OK && chosen->output) status = write_counters(run, memory, trace);

@@ -234,8 +234,8 @@ static void judge(hd_way *way, const cuda_facts *facts, const hd_devices *device
             "no libcuda.so.1: %s", found);
     else if (!devices->injection[0])
         devices_say(way, HD_WAY_MISSING,
-                    "Install heddle with its library, or build it on Linux: libheddle-cuda.so is looked for beside "
-                    "heddle and in the lib folder next to it.",
+                    "Install heddle with its library, or build it on Linux: libheddle-cuda.so is HEDDLE_CUDA_LIBRARY "
+                    "where that is set, else looked for beside heddle and in the lib folder next to it.",
                     "libheddle-cuda.so is missing: %s", found);
     else if (facts->cupti_major && newest && facts->cupti_major > newest)
         devices_say(
@@ -264,13 +264,13 @@ static void judge(hd_way *way, const cuda_facts *facts, const hd_devices *device
 void devices_way_cuda(hd_way *way, hd_devices *devices, const char *root)
 {
     cuda_facts facts = {0};
-    char found[HD_WAY_TEXT_BYTES - 64];
+    char found[HD_WAY_TEXT_BYTES - 64], real[PATH_MAX];
     find_driver(&facts, devices, root);
     find_libcuda(&facts, root);
     find_libcupti(&facts, devices, root);
     const char *named = root[0] ? NULL : getenv("HEDDLE_CUDA_LIBRARY");
-    if (named && named[0] && access(named, R_OK) == 0)
-        devices_text(devices->injection, sizeof devices->injection, "%s", named);
+    if (named && named[0]) /* as `heddle record`, which takes no other one then */
+        devices_text(devices->injection, sizeof devices->injection, "%s", realpath(named, real) ? real : "");
     else if (!hd_devices_library(devices->injection, sizeof devices->injection, "libheddle-cuda.so"))
         devices->injection[0] = '\0';
     describe(found, sizeof found, &facts, devices);

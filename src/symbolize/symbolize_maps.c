@@ -54,7 +54,7 @@ static hd_status read_lines(symbolizer *s, hd_lines *lines, const char *path)
     hd_line line;
     hd_status status;
     bool is_map = false;
-    uint64_t start, size, first_bad = 0;
+    uint64_t start, size, first_bad = 0, bad = 0;
     while ((status = hd_lines_next(&line, lines, s->err)) == HD_OK) {
         const char *p = line.text, *end = p + line.size;
         while (p < end && (end[-1] == ' ' || end[-1] == '\t')) end--;
@@ -65,7 +65,7 @@ static hd_status read_lines(symbolizer *s, hd_lines *lines, const char *path)
         } else {
             first_bad = first_bad ? first_bad : line.number;
             s->bad_symbols++;
-            if (!is_map && s->bad_symbols > 64) break;
+            if (!is_map && ++bad > 64) break;
         }
     }
     if (status != HD_END && status != HD_OK) return status;
