@@ -157,13 +157,33 @@ static size_t put(char *out, size_t at, size_t size, hd_string text)
     return at + n;
 }
 
-/* "aten::empty < aten::zeros < train": the innermost frames. */
+/* PyTorch's own operators call each other: which of them says less than who called the first. */
+static bool is_operator(hd_string name)
+{
+    return name.size > 6 && memcmp(name.data, "aten::", 6) == 0;
+}
+
+/* The next frame to be shown from `node` on: the innermost that is no operator, else the node itself. */
+static uint32_t next_shown(const hd_stacks *stacks, uint32_t node)
+{
+    uint32_t at = node;
+    for (int i = 0; i < FRAMES_LIMIT && at != HD_STACK_NONE; i++) {
+        hd_frame frame = hd_stacks_at(stacks, at);
+        if (!is_operator(hd_stacks_text(stacks, frame.name))) return at;
+        at = frame.caller;
+    }
+    return node;
+}
+
+/* "aten::empty < … < model.py(12): forward < train": the innermost frame, and the nearest that are no operators. */
 static void cell_where(hd_table_builder *b, const hd_stacks *stacks, uint32_t node, char *text)
 {
     size_t size = 0;
     for (int i = 0; i < FRAMES_SHOWN && node != HD_STACK_NONE; i++) {
-        hd_frame frame = hd_stacks_at(stacks, node);
+        uint32_t shown = i ? next_shown(stacks, node) : node;
+        hd_frame frame = hd_stacks_at(stacks, shown);
         if (i) size = put(text, size, TEXT_LIMIT, (hd_string){" < ", 3});
+        if (shown != node) size = put(text, size, TEXT_LIMIT, (hd_string){"… < ", strlen("… < ")});
         size = put(text, size, TEXT_LIMIT, hd_stacks_text(stacks, frame.name));
         node = frame.caller;
     }

@@ -139,6 +139,7 @@ static void deinit(symbolizer *s)
     hd_arena_deinit(&s->arena);
     free(s->modules);
     free(s->key_modules);
+    free(s->mapped);
     free(s->ranges);
     free(s->name_module);
     free(s->name_request);

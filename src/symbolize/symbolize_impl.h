@@ -62,6 +62,12 @@ typedef struct sym_range {
     uint32_t order; /* later ones win */
 } sym_range;
 
+/* Addresses of a module. */
+typedef struct sym_mapping {
+    uint64_t start;
+    uint32_t module;
+} sym_mapping;
+
 typedef struct symbolizer {
     const hd_trace *trace;
     const hd_symbolize_options *options;
@@ -74,6 +80,8 @@ typedef struct symbolizer {
     hd_strings keys; /* names and paths of modules */
     bool has_keys;
     uint32_t *key_modules; /* by key: module, HD_NONE: several */
+    sym_mapping *mapped;   /* modules with addresses, by start */
+    size_t mapped_count;
     size_t key_capacity;
     uint64_t bad_modules, bad_symbols; /* entries of the keys that are none */
     sym_module process;                /* answers by ranges */

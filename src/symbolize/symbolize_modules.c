@@ -162,16 +162,47 @@ sym_module *sym_module_find(const symbolizer *s, const char *text, size_t size)
     return key == HD_STRING_NONE ? NULL : &s->modules[s->key_modules[key]];
 }
 
-/* There are hundreds, and few frames without a module: no index. */
+static int by_start(const void *a, const void *b)
+{
+    const sym_mapping *x = a, *y = b;
+    if (x->start != y->start) return x->start < y->start ? -1 : 1;
+    return x->module < y->module ? -1 : x->module > y->module;
+}
+
+static bool sort_mapped(symbolizer *s)
+{
+    s->mapped = malloc((s->module_count + 1) * sizeof *s->mapped);
+    if (!s->mapped) return false;
+    for (size_t i = 0; i < s->module_count; i++) {
+        const sym_module *m = &s->modules[i];
+        if (m->has_range && m->is_file) s->mapped[s->mapped_count++] = (sym_mapping){m->start, (uint32_t)i};
+    }
+    qsort(s->mapped, s->mapped_count, sizeof *s->mapped, by_start);
+    return true;
+}
+
+/* Of several that hold the address, one that took the place of another, the first that the trace names among a few that
+ * begin last. */
 sym_module *sym_module_at(const symbolizer *s, uint64_t address)
 {
-    for (size_t i = 0; i < s->module_count; i++) {
-        sym_module *m = &s->modules[i];
-        if (!m->has_range || !m->is_file || address < m->start || address >= m->end) continue;
-        sym_module *first = sym_module_find(s, *m->path ? m->path : m->name, strlen(*m->path ? m->path : m->name));
-        return first && is_same(first, m) ? first : m;
+    enum { LOOK_BACK = 16 };
+    size_t low = 0, high = s->mapped_count;
+    uint32_t found = HD_NONE;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->mapped[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return NULL;
+    for (size_t i = low; i-- > 0 && low - i <= LOOK_BACK;) {
+        uint32_t module = s->mapped[i].module;
+        if (address < s->modules[module].end && module < found) found = module;
+    }
+    if (found == HD_NONE) return NULL;
+    sym_module *m = &s->modules[found];
+    sym_module *first = sym_module_find(s, *m->path ? m->path : m->name, strlen(*m->path ? m->path : m->name));
+    return first && is_same(first, m) ? first : m;
 }
 
 /* ---- symbols ------------------------------------------------------------------------------------------------- */
@@ -231,6 +262,6 @@ hd_status sym_modules_read(symbolizer *s)
     HD_TRY(hd_strings_init(&s->keys, s->err));
     s->has_keys = true;
     HD_TRY(read_key(s, "modules", add_module, &s->bad_modules));
-    if (!add_keys(s)) return HD_NOMEM(s->err);
+    if (!add_keys(s) || !sort_mapped(s)) return HD_NOMEM(s->err);
     return read_key(s, "symbols", add_symbol, &s->bad_symbols);
 }
