@@ -351,7 +351,7 @@ static const cli_option options[] = {
     {.name = "uprobe-return",
      .kind = CLI_FLAG,
      FIELD(uprobe_returns),
-     .help = "their returns as well: how long they take"},
+     .help = "their returns as well: how long they take. A C++ exception that leaves one of them ends the program"},
     {.name = "folded",
      .kind = CLI_TEXT,
      .value = "FILE",
