@@ -107,7 +107,8 @@ class Uprobe(unittest.TestCase):
 
     def test_options_that_would_do_nothing_are_refused(self):
         for words in (("--folded", "a.folded"), ("--uprobe", "cuda", "--folded", "a.folded", "--no-stacks"),
-                      ("--uprobe-return",), ("--uprobe-stacks", "frames"), ("--uprobe-stack-bytes", 4096),
+                      ("--uprobe-return",), ("--uprobe-stacks", "frames"), ("--uprobe-stacks", "none"),
+                      ("--uprobe-stack-bytes", 4096),
                       ("--uprobe", "cuda", "--uprobe-stack-bytes", 4097), ("--uprobe", "cuda", "--recover", "a.parts")):
             status, out, err = self.heddle("record", *words, "--", "true")
             self.assertEqual(status, 2, err)
