@@ -113,6 +113,12 @@ class Uprobe(unittest.TestCase):
             status, out, err = self.heddle("record", *words, "--", "true")
             self.assertEqual(status, 2, err)
 
+    def test_strict_runs_nothing_if_the_tracer_cannot_begin(self):
+        words = ("--strict", "--uprobe", "libc.so.6:getpid", "--folded", "missing/a.folded")
+        status, out, err = self.heddle("record", *words, "--", "touch", "it-ran")
+        self.assertEqual(status, 1, err)
+        self.assertEqual(list(self.dir.iterdir()), [])
+
     def test_as_nobody_the_program_runs_and_the_user_is_told_how(self):
         if os.geteuid() != 0:
             self.skipTest("only root can become nobody")
