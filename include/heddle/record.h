@@ -34,7 +34,7 @@ extern "C" {
 typedef void hd_record_say(void *user, const char *message);
 
 /* Called while the child that will become the command waits, before it calls execve: `pid`; captures of one's own go
- * to the folder `parts`. A failure is told by `say`, and the command runs. */
+ * to the folder `parts`. A failure is told by `say`, and the command runs; with `strict` it is the recording's. */
 typedef hd_status hd_record_attach(void *user, int pid, const char *parts, hd_error *err);
 /* Called when the command has ended, if attach was called and did not fail. */
 typedef hd_status hd_record_detach(void *user, hd_error *err);

@@ -87,7 +87,8 @@ typedef struct hd_uprobe_options {
     const char *folded;  /* the same, extended folded text: "timestamp_ns comm pid tid cpu frame;frame;frame" */
     hd_uprobe_stacks stacks;
     bool no_tracefs;      /* an event of the PMU for each function and CPU, even where tracefs makes one of all */
-    bool returns;         /* probe the returns as well: calls become slices */
+    bool returns;         /* probe the returns as well: calls become slices. A C++ exception that leaves such a
+                             function ends the program, as its unwinder does not know where the kernel lets it return */
     uint32_t stack_bytes; /* of each stack that is looked at, 512 to 61440, in eights; 0: HD_UPROBE_STACK_BYTES */
     uint32_t ring_bytes;  /* for each CPU, made a power of two of pages; 0: its part of HD_UPROBE_RINGS_BYTES */
 } hd_uprobe_options;

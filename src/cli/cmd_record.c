@@ -1,8 +1,10 @@
 /* cmd_record.c - heddle record: a command, and what it does on the GPU */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/record_out.h"
 #include "cli/record_uprobe.h"
@@ -57,38 +59,43 @@ static int check_steps(cli_run *run, const char *steps)
 }
 
 /* What nobody would look at is refused: options of libheddle-cuda where it is left out, and of heddle's own capture
- * where another tool runs the command. */
+ * where another tool runs the command. With --recover, nothing runs. */
 static int check_ignored(cli_run *run)
 {
     const struct record_options *o = run->options;
     const struct {
-        bool set, cuda;
+        bool set;
+        enum { CUDA, RUN, ALSO } of; /* libheddle-cuda, as part of a run; a run; a recovery as well */
         const char *name;
     } own[] = {
-        {o->python, true, "python"},
-        {o->memory, true, "memory"},
-        {o->no_nvtx, true, "no-nvtx"},
-        {o->trigger, true, "trigger"},
-        {o->graph != 0, true, "graph"},
-        {o->policy != 0, true, "policy"},
-        {o->delay, true, "delay"},
-        {o->duration, true, "duration"},
-        {o->steps, true, "steps"},
-        {o->no_stacks, false, "no-stacks"},
-        {o->no_symbolize, false, "no-symbolize"},
-        {o->keep, false, "keep"},
-        {o->strict, false, "strict"},
-        {o->wait != 0, false, "wait"},
-        {o->library, false, "library"},
-        {o->recover, false, "recover"},
-        {o->uprobes.count != 0, false, "uprobe"},
+        {o->python, CUDA, "python"},
+        {o->memory, CUDA, "memory"},
+        {o->no_nvtx, CUDA, "no-nvtx"},
+        {o->trigger, CUDA, "trigger"},
+        {o->graph != 0, CUDA, "graph"},
+        {o->policy != 0, CUDA, "policy"},
+        {o->delay, CUDA, "delay"},
+        {o->duration, CUDA, "duration"},
+        {o->steps || o->step_name, CUDA, "steps"},
+        {o->no_stacks, RUN, "no-stacks"},
+        {o->no_symbolize, ALSO, "no-symbolize"},
+        {o->keep, ALSO, "keep"},
+        {o->strict, RUN, "strict"},
+        {o->wait != 0, RUN, "wait"},
+        {o->library, RUN, "library"},
+        {o->recover, ALSO, "recover"},
+        {o->uprobes.count != 0, ALSO, "uprobe"},
     };
     bool no_cuda = o->uprobes.count && !o->library;
+    if (o->uprobe_stacks && !o->uprobes.count)
+        return cli_usage_error(run, "--uprobe-stacks says how, and --uprobe which functions");
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (own[i].set && o->tool)
             return cli_usage_error(run, "--%s is of heddle's own capture, and --with %.40s runs that tool", own[i].name,
                                    o->tool);
-        if (own[i].set && own[i].cuda && no_cuda)
+        if (own[i].set && own[i].of != ALSO && o->recover)
+            return cli_usage_error(run, "--%s is of running a command, and --recover runs none", own[i].name);
+        if (own[i].set && own[i].of == CUDA && no_cuda)
             return cli_usage_error(
                 run, "--%s is of libheddle-cuda.so, which --uprobe leaves out unless --library names it", own[i].name);
     }
@@ -179,11 +186,22 @@ static int exit_status(cli_run *run, const hd_record_result *result, hd_status s
     return result->exit_status == 0 && status != HD_OK ? CLI_FAILED : result->exit_status;
 }
 
+/* A file of ours that got the number of a closed standard descriptor would get what we say. The command finds it closed
+ * all the same. */
+static void fill_descriptors(void)
+{
+    int fd;
+    do fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) close(fd);
+}
+
 static int run_command(cli_run *run, hd_record_options *options)
 {
     hd_record_result result = {0};
     cli_progress progress;
     struct record_user *user = options->user;
+    fill_descriptors();
     cli_progress_init_later(&progress, run, "reading");
     options->progress = cli_progress_update;
     options->progress_user = &progress;
@@ -351,7 +369,7 @@ static const cli_option options[] = {
     {.name = "uprobe-return",
      .kind = CLI_FLAG,
      FIELD(uprobe_returns),
-     .help = "their returns as well: how long they take"},
+     .help = "their returns as well: how long they take. A C++ exception that leaves one of them ends the program"},
     {.name = "folded",
      .kind = CLI_TEXT,
      .value = "FILE",

@@ -23,7 +23,7 @@ static bool has_map(char path[64], const record_part *part)
     struct stat map, capture;
     snprintf(path, 64, "/tmp/perf-%u.map", part->pid);
     return lstat(path, &map) == 0 && S_ISREG(map.st_mode) && stat(part->path, &capture) == 0 &&
-           map.st_uid == capture.st_uid && map.st_mtime >= capture.st_ctime - MAP_AGE_S;
+           map.st_uid == capture.st_uid && map.st_mtime >= part->began_s - MAP_AGE_S;
 }
 
 /* Names for addresses. Where that fails they stay, which is no reason to have no trace. */
@@ -102,6 +102,8 @@ static hd_status read_list(recording *r, record_list *list)
         record_list_deinit(list);
         HD_TRY(record_list_read(list, r->result->parts, r->err));
     }
+    record_list_deinit(list); /* sizes from before the last of them ended */
+    HD_TRY(record_list_read(list, r->result->parts, r->err));
     r->result->running = record_list_running(list);
     r->result->unreadable = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -109,6 +111,25 @@ static hd_status read_list(recording *r, record_list *list)
         r->result->unreadable += !list->parts[i].readable;
     }
     return HD_OK;
+}
+
+/* A process that began to capture, or that we could not see writing, since the list was made: its file is not ours to
+ * remove. */
+static bool has_grown(const recording *r, const record_list *list)
+{
+    record_list now = {0};
+    hd_error ignored = {0};
+    uint64_t bytes = 0;
+    bool grown = record_list_read(&now, r->result->parts, &ignored) != HD_OK || now.count != list->count;
+    for (size_t i = 0; i < now.count; i++) bytes += now.parts[i].bytes;
+    for (size_t i = 0; i < list->count; i++) bytes -= list->parts[i].bytes;
+    record_list_deinit(&now);
+    if (!grown && bytes == 0) return false;
+    record_say(r,
+               "processes of the command wrote on while the trace was made; all of it is in %s. Once ended: heddle "
+               "record --recover %s -o %s",
+               r->result->parts, r->result->parts, r->result->output);
+    return true;
 }
 
 /* Files that are shorter than a header have nothing to lose; others might, so they stay. */
@@ -152,7 +173,7 @@ static hd_status collect(recording *r, record_list *list)
                    "--recover %s -o %s",
                    result->running, result->running == 1 ? "" : "es", result->running == 1 ? "s" : "",
                    result->running == 1 ? "it did" : "they did", result->output, result->parts, result->output);
-    if (may_remove(r, list)) result->parts_kept = !record_parts_remove(result->parts);
+    if (may_remove(r, list) && !has_grown(r, list)) result->parts_kept = !record_parts_remove(result->parts);
     return HD_OK;
 }
 

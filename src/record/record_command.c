@@ -201,23 +201,42 @@ static void note_end(recording *r, const child *c)
 
 /* ---- all of it -------------------------------------------------------------------------------------------- */
 
-static bool attach(recording *r, const child *c)
+/* Fails only if the command may not run without. */
+static hd_status attach(bool *out, recording *r, const child *c)
 {
     const hd_record_options *o = r->options;
     hd_error err = {0};
-    if (!o->attach || r->without) return false;
-    if (o->attach(o->user, c->pid, r->result->parts, &err) == HD_OK) return true;
+    *out = false;
+    if (!o->attach || r->without) return HD_OK;
+    hd_status status = o->attach(o->user, c->pid, r->result->parts, &err);
+    *out = status == HD_OK;
+    if (status == HD_OK) return HD_OK;
+    if (o->strict) {
+        if (r->err) *r->err = err;
+        return status;
+    }
     record_say(r, "%s%s%s", err.path, err.path[0] ? ": " : "", err.message);
-    return false;
+    return HD_OK;
+}
+
+/* It still waits, and is nothing but a copy of us. */
+static void end_child(const child *c)
+{
+    kill(c->pid, SIGKILL);
+    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
 static hd_status run(recording *r, child *c)
 {
     HD_TRY(start(r, c));
-    bool attached = attach(r, c);
+    bool attached;
+    hd_status status = attach(&attached, r, c);
+    if (status != HD_OK) {
+        end_child(c);
+        return status;
+    }
     c->started_ns = now_ns();
     int reason = let_go(c);
-    hd_status status = HD_OK;
     if (reason) {
         status = not_started(r, c, reason);
     } else {

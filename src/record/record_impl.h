@@ -46,6 +46,7 @@ typedef struct record_part {
     char *path;
     uint64_t bytes;
     int64_t start_ns;
+    int64_t began_s; /* Unix time */
     uint32_t pid;
     bool readable; /* has a capture's header */
 } record_part;

@@ -133,6 +133,7 @@ static void read_head(record_part *part, int folder, const char *name)
         part->readable = true;
         part->pid = (uint32_t)le(head + 12, 4);
         part->start_ns = (int64_t)le(head + 24, 8);
+        part->began_s = (int64_t)(le(head + 24, 8) + le(head + 32, 8)) / 1000000000;
     }
     close(fd);
 }

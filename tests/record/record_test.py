@@ -351,6 +351,10 @@ class Recording(unittest.TestCase):
             self.assertIn("repaired: capture.not-finished 1", err)
             self.assertEqual(len(self.kernels(f"{ms}.heddle")), 5)
 
+    def test_recovering_refuses_options_of_running_a_command(self):
+        for words in (("--python",), ("--steps", "1:2"), ("--no-stacks",), ("--strict",), ("--wait", "all")):
+            self.assertEqual(self.heddle("record", "--recover", "nothing", *words)[0], 2, words)
+
     def test_recovering_what_is_no_recording_is_an_error(self):
         self.assertEqual(self.heddle("record", "--recover", "nothing")[0], 1)
         (self.dir / "empty").mkdir()

@@ -110,10 +110,17 @@ class Uprobe(unittest.TestCase):
 
     def test_options_that_would_do_nothing_are_refused(self):
         for words in (("--folded", "a.folded"), ("--uprobe", "cuda", "--folded", "a.folded", "--no-stacks"),
-                      ("--uprobe-return",), ("--uprobe-stacks", "frames"), ("--uprobe-stack-bytes", 4096),
+                      ("--uprobe-return",), ("--uprobe-stacks", "frames"), ("--uprobe-stacks", "none"),
+                      ("--uprobe-stack-bytes", 4096),
                       ("--uprobe", "cuda", "--uprobe-stack-bytes", 4097), ("--uprobe", "cuda", "--recover", "a.parts")):
             status, out, err = self.heddle("record", *words, "--", "true")
             self.assertEqual(status, 2, err)
+
+    def test_strict_runs_nothing_if_the_tracer_cannot_begin(self):
+        words = ("--strict", "--uprobe", "libc.so.6:getpid", "--folded", "missing/a.folded")
+        status, out, err = self.heddle("record", *words, "--", "touch", "it-ran")
+        self.assertEqual(status, 1, err)
+        self.assertEqual(list(self.dir.iterdir()), [])
 
     def test_as_nobody_the_program_runs_and_the_user_is_told_how(self):
         if os.geteuid() != 0:

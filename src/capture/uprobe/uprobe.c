@@ -306,6 +306,7 @@ static void *run(void *tracer)
         uprobe_perf_wait(&t->perf, ROUND_MS);
         round_of(t);
     }
+    uprobe_perf_stop(&t->perf); /* a hit after the last look would count as lost */
     round_of(t);
     t->stats.helper_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
     return NULL;

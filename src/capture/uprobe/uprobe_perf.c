@@ -289,6 +289,13 @@ hd_status uprobe_perf_probe(uprobe_perf *perf, const uprobe_target *targets, uin
     return HD_OK;
 }
 
+void uprobe_perf_stop(uprobe_perf *perf)
+{
+    uint32_t at = 0;
+    for (uprobe_event *event; (event = uprobe_map_next(&perf->events, &at));)
+        ioctl(event->fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
 /* A tail of records may have been lost that no record tells of, but all hits are counted. */
 uint64_t uprobe_perf_lost(uprobe_perf *perf)
 {

@@ -69,6 +69,8 @@ void uprobe_perf_look(uprobe_perf *perf);
 const uint8_t *uprobe_perf_next(uprobe_perf *perf, int64_t until, uint8_t *buffer, uprobe_ring **out_ring);
 void uprobe_perf_done(uprobe_perf *perf, uprobe_ring *ring);
 
+/* No hit counts any more. */
+void uprobe_perf_stop(uprobe_perf *perf);
 /* Hits that were counted and are not in any ring. */
 uint64_t uprobe_perf_lost(uprobe_perf *perf);
 
