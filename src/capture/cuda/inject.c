@@ -100,8 +100,10 @@ cuda_tracer *cuda_tracer_begin(void)
 
 static void end(void)
 {
+    static atomic_bool has_ended; /* registered twice: begin, start_cuda */
     cuda_tracer *t = &cuda_the_tracer;
     int running = CUDA_RUNNING;
+    if (atomic_exchange(&has_ended, true)) return;
     cuda_window_end(t);
     if (atomic_load(&t->state) == CUDA_RUNNING && t->has_activity) t->cupti->ActivityFlushAll(CUPTI_FLUSH_FORCED);
     cuda_buffers_close(&t->buffers);
@@ -206,6 +208,9 @@ static void start_cuda(cuda_tracer *t)
     }
     pthread_mutex_unlock(&t->lock);
     if (!t->has_activity) cuda_describe(t);
+    /* Handlers run in the reverse order: those that CUPTI registered when it was loaded, which take it down, come behind
+     * this one. */
+    if (t->has_activity) atexit(end);
 }
 
 int InitializeInjection(void)
