@@ -49,7 +49,9 @@ static void in_child(void)
     pthread_mutex_init(&t->lock, NULL);
     pthread_mutex_init(&t->text_lock, NULL);
     pthread_mutex_init(&one_at_a_time, NULL);
+    pthread_mutex_init(&t->buffers.lock, NULL);
     t->has_helper = false; /* it is the parent's */
+    t->activity = NULL;    /* and so is what it counted */
     if (atomic_load(&t->state) != CUDA_OFF) atomic_store(&t->state, CUDA_FORKED);
 }
 
