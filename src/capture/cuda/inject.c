@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "capture/cuda/activity.h"
+#include "capture/cuda/window.h"
 #include "heddle/stack.h"
 
 int InitializeInjection(void) __attribute__((visibility("default")));
@@ -219,6 +220,7 @@ int InitializeInjection(void)
 {
     cuda_tracer *t = cuda_tracer_begin();
     if (!t) return 1;
+    if (atomic_load(&control_is_missing)) control_revive(); /* in a child of a process that used NVTX only */
     pthread_mutex_lock(&one_at_a_time);
     if (atomic_load(&t->state) == CUDA_OFF && !t->cupti) start_cuda(t);
     pthread_mutex_unlock(&one_at_a_time);
