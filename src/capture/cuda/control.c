@@ -191,11 +191,12 @@ static const char *obey(const char *line)
     return NULL;
 }
 
-/* A line without its end. false: none came. */
+/* A line without its end. false: none came, or it comes byte by byte to keep us busy. */
 static bool read_line(int fd, char *line, size_t room)
 {
     size_t have = 0;
-    while (have < room - 1) {
+    int64_t limit_ns = hd_session_now() + CLIENT_MS * INT64_C(1000000);
+    while (have < room - 1 && hd_session_now() < limit_ns) {
         ssize_t n = recv(fd, line + have, room - 1 - have, 0);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
@@ -239,7 +240,7 @@ static void serve(int fd)
 
 static void serve_all(void)
 {
-    while (is_ours()) {
+    while (is_ours() && !atomic_load(&control.ending)) { /* whoever ends waits for us */
         int fd = accept4(control.fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0 && errno == EINTR) continue;
         if (fd < 0) return;
