@@ -211,7 +211,7 @@ static void start_cuda(cuda_tracer *t)
     }
     pthread_mutex_unlock(&t->lock);
     if (!t->has_activity) cuda_describe(t);
-    /* Handlers run in the reverse order: those that CUPTI registered when it was loaded, which take it down, come behind
+    /* Handlers run in the reverse order: those that CUPTI registered when it was loaded, which take it down, come after
      * this one. */
     if (t->has_activity) atexit(end);
 }
