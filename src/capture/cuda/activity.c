@@ -79,7 +79,7 @@ static void read_record(cuda_activity *a, const uint8_t *end, const cupti_record
         a->counts.unknown++;
 }
 
-static void count_dropped(cuda_activity *a)
+void cuda_activity_count_dropped(cuda_activity *a)
 {
     size_t dropped = 0;
     if (a->cupti->ActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_OK) a->counts.dropped += dropped;
@@ -105,5 +105,5 @@ void cuda_activity_read(cuda_activity *a, uint8_t *data, size_t valid)
         read_record(a, end, record);
         next = at + 8;
     }
-    count_dropped(a);
+    cuda_activity_count_dropped(a);
 }

@@ -102,6 +102,8 @@ void cuda_activity_init(cuda_activity *activity, cuda_tracer *tracer);
 
 /* All records of a buffer. */
 void cuda_activity_read(cuda_activity *activity, uint8_t *data, size_t valid);
+/* What CUPTI dropped since it was last asked, as after each buffer. */
+void cuda_activity_count_dropped(cuda_activity *activity);
 
 /* ---- activity_rows.c: false: a kind that is not known. The record is whole. */
 bool activity_row(cuda_activity *activity, const cupti_record *record);

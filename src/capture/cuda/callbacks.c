@@ -24,7 +24,7 @@ enum {
 /* The call of the runtime that this thread is in. */
 typedef struct here {
     bool is_inside;
-    unsigned opening; /* of the window: an end that we were not told of is noticed */
+    unsigned opening; /* or closing of the window: an end that we were not told of is noticed */
     uint32_t correlation, stack;
     uint32_t callbacks;
 } here;

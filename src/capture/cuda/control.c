@@ -10,6 +10,7 @@
  * trigger=1, and only where the program has none; one that the program installs later takes its place.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 #include "base/control_wire.h"
 #include "capture/cuda/window.h"
 
-enum { LOOK_MS = 1000, BLIND_MS = 50, CLIENT_MS = 500 };
+enum { LOOK_MS = 1000, BLIND_MS = 50, CLIENT_MS = 500, LOW_FD = 64 };
 
 typedef enum signal_state { SIGNAL_OFF, SIGNAL_ON, SIGNAL_TAKEN, SIGNAL_REPLACED } signal_state;
 
@@ -60,6 +61,16 @@ static void let_go(void)
     control.fd = -1;
 }
 
+/* A program that closed 0, 1 and 2 opens the files that get these numbers: we are not to have them. */
+static int high_socket(void)
+{
+    int low = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, LOW_FD);
+    if (high < 0) return low; /* beyond the limit of descriptors */
+    close(low);
+    return high;
+}
+
 static bool listen_here(void)
 {
     struct stat info;
@@ -67,7 +78,7 @@ static bool listen_here(void)
     int n = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, CONTROL_NAME, (long)getpid());
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     control.address_size = 0;
-    control.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    control.fd = high_socket();
     if (control.fd < 0) return false;
     if (bind(control.fd, (const struct sockaddr *)&address, size) != 0 || listen(control.fd, 16) != 0 ||
         fstat(control.fd, &info) != 0) {
@@ -191,11 +202,12 @@ static const char *obey(const char *line)
     return NULL;
 }
 
-/* A line without its end. false: none came. */
+/* A line without its end. false: none came, or it comes byte by byte to keep us busy. */
 static bool read_line(int fd, char *line, size_t room)
 {
     size_t have = 0;
-    while (have < room - 1) {
+    int64_t limit_ns = hd_session_now() + CLIENT_MS * INT64_C(1000000);
+    while (have < room - 1 && hd_session_now() < limit_ns) {
         ssize_t n = recv(fd, line + have, room - 1 - have, 0);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
@@ -239,7 +251,7 @@ static void serve(int fd)
 
 static void serve_all(void)
 {
-    while (is_ours()) {
+    while (is_ours() && !atomic_load(&control.ending)) { /* whoever ends waits for us */
         int fd = accept4(control.fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0 && errno == EINTR) continue;
         if (fd < 0) return;

@@ -78,8 +78,8 @@ typedef struct cuda_tracer {
     _Atomic int state;   /* cuda_state */
     atomic_bool is_open; /* the capture window: what is not told apart by CUPTI (NVTX, stacks) looks here */
     _Atomic int64_t opened_ns, closed_ns;
-    atomic_uint openings;
-    int64_t start_ns; /* of the session */
+    atomic_uint openings; /* and closings */
+    int64_t start_ns;     /* of the session */
 
     pthread_mutex_t lock;           /* switching kinds, and what follows */
     const struct cuda_cupti *cupti; /* NULL: none */

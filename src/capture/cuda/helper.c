@@ -120,6 +120,7 @@ static void *run(void *user)
     }
     sample_clock(t);
     read_buffers(t);
+    cuda_activity_count_dropped(t->activity); /* where there was no memory no buffer came */
     measure(t);
     return NULL;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "capture/cuda/activity.h"
+#include "capture/cuda/window.h"
 #include "heddle/stack.h"
 
 int InitializeInjection(void) __attribute__((visibility("default")));
@@ -25,6 +26,7 @@ cuda_tracer cuda_the_tracer;
 static pthread_once_t begun = PTHREAD_ONCE_INIT;
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER; /* in InitializeInjection */
 static cuda_cupti the_cupti;                                      /* of cuda_the_tracer */
+static pid_t the_process;                                         /* that our threads are in */
 
 /* ---- the session ----------------------------------------------------------------------------------------------- */
 
@@ -49,7 +51,10 @@ static void in_child(void)
     pthread_mutex_init(&t->lock, NULL);
     pthread_mutex_init(&t->text_lock, NULL);
     pthread_mutex_init(&one_at_a_time, NULL);
+    pthread_mutex_init(&t->buffers.lock, NULL);
     t->has_helper = false; /* it is the parent's */
+    t->activity = NULL;    /* and so is what it counted */
+    the_process = getpid();
     if (atomic_load(&t->state) != CUDA_OFF) atomic_store(&t->state, CUDA_FORKED);
 }
 
@@ -80,6 +85,7 @@ static void begin(void)
     hd_session_options options = {.policy = t->options.policy, .fork = HD_SESSION_FORK_FILE};
     if (hd_session_start(&t->session, path, &options, NULL) != HD_OK) return;
     t->start_ns = hd_session_now();
+    the_process = getpid();
     bool is_open = !t->options.delay_ms && !t->options.has_steps && !t->options.trigger;
     if (is_open) atomic_store(&t->opened_ns, t->start_ns);
     atomic_store(&t->is_open, is_open);
@@ -100,8 +106,11 @@ cuda_tracer *cuda_tracer_begin(void)
 
 static void end(void)
 {
+    static atomic_bool has_ended; /* registered twice: begin, start_cuda */
     cuda_tracer *t = &cuda_the_tracer;
     int running = CUDA_RUNNING;
+    /* A child of clone or _Fork, which tell nobody, would wait for threads that it does not have. */
+    if (getpid() != the_process || atomic_exchange(&has_ended, true)) return;
     cuda_window_end(t);
     if (atomic_load(&t->state) == CUDA_RUNNING && t->has_activity) t->cupti->ActivityFlushAll(CUPTI_FLUSH_FORCED);
     cuda_buffers_close(&t->buffers);
@@ -206,12 +215,16 @@ static void start_cuda(cuda_tracer *t)
     }
     pthread_mutex_unlock(&t->lock);
     if (!t->has_activity) cuda_describe(t);
+    /* Handlers run in the reverse order: those that CUPTI registered when it was loaded, which take it down, come after
+     * this one. */
+    if (t->has_activity) atexit(end);
 }
 
 int InitializeInjection(void)
 {
     cuda_tracer *t = cuda_tracer_begin();
     if (!t) return 1;
+    if (atomic_load(&control_is_missing)) control_revive(); /* in a child of a process that used NVTX only */
     pthread_mutex_lock(&one_at_a_time);
     if (atomic_load(&t->state) == CUDA_OFF && !t->cupti) start_cuda(t);
     pthread_mutex_unlock(&one_at_a_time);

@@ -104,8 +104,8 @@ void cuda_capture_set(cuda_tracer *t, bool is_open)
 {
     pthread_mutex_lock(&t->lock);
     if (atomic_load(&t->is_open) != is_open) {
+        atomic_fetch_add(&t->openings, 1);
         if (is_open) {
-            atomic_fetch_add(&t->openings, 1);
             atomic_store(&t->opened_ns, hd_session_now());
         } else {
             atomic_store(&t->closed_ns, hd_session_now());

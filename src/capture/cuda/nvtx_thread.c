@@ -93,6 +93,21 @@ static void end(int64_t now)
     hd_session_emit(nvtx_tool.session, &(hd_session_record){.kind = HD_SESSION_END, .time_ns = now});
 }
 
+/* Leaves out what is popped though others stood above it: two domains that take turns would add to it for ever. */
+static void pack(nvtx_thread *here)
+{
+    uint32_t kept = 0;
+    memset(here->tops, 0, here->top_count * sizeof *here->tops);
+    for (uint32_t i = 0; i < here->count; i++) {
+        nvtx_open range = here->open[i];
+        if (range.is_closed) continue;
+        range.below = here->tops[range.domain];
+        here->open[kept++] = range;
+        here->tops[range.domain] = kept;
+    }
+    here->count = kept;
+}
+
 static bool make_room(nvtx_thread *here, uint32_t domain)
 {
     if (domain >= here->top_count) {
@@ -104,6 +119,8 @@ static bool make_room(nvtx_thread *here, uint32_t domain)
         here->top_count = count;
     }
     if (here->count < here->capacity) return true;
+    if (here->count) pack(here);
+    if (here->count < here->capacity / 2) return true; /* else soon again */
     uint32_t capacity = here->capacity ? here->capacity * 2 : 32;
     nvtx_open *open = here->count < NVTX_DEPTH_MAX ? realloc(here->open, capacity * sizeof *open) : NULL;
     if (!open) return false;

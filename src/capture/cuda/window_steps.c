@@ -26,6 +26,7 @@ static struct {
     int64_t from_ns; /* of the option delay_ms: steps before do not count */
     bool has_profiler, is_inside, is_ours;
     long thread;
+    long forking;     /* the thread that forks */
     uint64_t number;  /* of the present step */
     uint64_t counted; /* of those without a number */
     uint64_t seen;
@@ -131,10 +132,18 @@ void window_step_ends(void)
 
 void window_steps_fork(int phase)
 {
-    if (phase < 0)
+    if (phase < 0) {
         pthread_mutex_lock(&steps.lock);
-    else
-        pthread_mutex_unlock(&steps.lock);
+        steps.forking = syscall(SYS_gettid);
+        return;
+    }
+    if (phase > 0) {
+        /* The child has one thread, by a new number. If steps were another's, its first one makes them its own. */
+        bool is_same = steps.thread == steps.forking;
+        steps.thread = is_same ? syscall(SYS_gettid) : 0;
+        steps.is_inside = steps.is_inside && is_same;
+    }
+    pthread_mutex_unlock(&steps.lock);
 }
 
 uint64_t window_steps_seen(void)
