@@ -56,7 +56,9 @@ typedef struct reader {
     size_t track_count;
     size_t thread_count, thread_capacity;
     bool is_finished;
-    uint64_t missing, refused, evicted, skipped_bytes, skipped_at;
+    uint64_t missing, refused, evicted, nested, skipped_bytes, skipped_at;
+    uint64_t seen;                                            /* events of the chunks that are here */
+    uint64_t all_written, all_refused, all_evicted, all_lost; /* as the end says */
 } reader;
 
 int capture_sniff(const unsigned char *head, size_t size)
@@ -219,6 +221,7 @@ static bool account(reader *r, thread *t, hd_byte_reader *b, uint64_t *count)
     r->refused += refused - t->refused;
     t->refused = refused;
     t->next = first + *count;
+    r->seen += *count;
     return true;
 }
 
@@ -304,6 +307,18 @@ static bool next_chunk(chunk *out, reader *r, uint64_t *at)
     return true;
 }
 
+/* The totals. Not all stands in chunks of threads as well: events of signal handlers, of threads that there was no
+ * memory for, what a full disk had no room to say, and what stood in a thread's last chunks, if they are damaged. */
+static void read_end(reader *r, hd_byte_reader *b)
+{
+    r->is_finished = true;
+    r->all_written = hd_byte_reader_varint(b);
+    r->all_refused = hd_byte_reader_varint(b);
+    r->all_evicted = hd_byte_reader_varint(b);
+    r->nested = hd_byte_reader_varint(b);
+    r->all_lost = hd_byte_reader_varint(b);
+}
+
 static hd_status damaged_chunk(reader *r, const chunk *c)
 {
     return note(r, "capture.chunk-damaged", HD_LEDGER_LOSS, 1, c->offset);
@@ -326,7 +341,7 @@ static hd_status read_chunk(reader *r, chunk *c)
     case CAPTURE_PROCESS: status = read_process(r, b); break;
     case CAPTURE_THREAD:
     case CAPTURE_EVENTS: return keep_for_later(r, c);
-    case CAPTURE_END: r->is_finished = true; break;
+    case CAPTURE_END: read_end(r, b); break;
     case CAPTURE_NAMES:
     case CAPTURE_ARGS:
     case CAPTURE_TRACKS:
@@ -352,8 +367,17 @@ static hd_status read_kept(reader *r, uint64_t offset)
     return status == HD_OK && c.payload.failed ? damaged_chunk(r, &c) : status;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static hd_status tell(reader *r)
 {
+    r->missing = larger(r->missing, r->all_lost);
+    if (r->all_written > r->seen) r->missing = larger(r->missing, r->all_written - r->seen);
+    r->refused = larger(r->refused, r->all_refused);
+    r->evicted = larger(r->evicted, r->all_evicted);
     HD_TRY(note(r, "capture.bytes-skipped", HD_LEDGER_REPAIR, r->skipped_bytes, r->skipped_at));
     HD_TRY(note(r, "capture.events-missing", HD_LEDGER_LOSS, r->missing, HD_OFFSET_NONE));
     HD_TRY(note(r, "capture.names-lost", HD_LEDGER_LOSS, capture_lists_lost(r->context.lists), HD_OFFSET_NONE));
@@ -363,6 +387,9 @@ static hd_status tell(reader *r)
                           HD_OFFSET_NONE);
     if (r->evicted)
         hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-oldest", HD_LEDGER_LOSS, r->evicted,
+                          HD_OFFSET_NONE);
+    if (r->nested)
+        hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-nested", HD_LEDGER_LOSS, r->nested,
                           HD_OFFSET_NONE);
     return r->is_finished ? HD_OK : note(r, "capture.not-finished", HD_LEDGER_REPAIR, 1, r->bytes.size);
 }
