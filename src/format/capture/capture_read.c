@@ -57,6 +57,7 @@ typedef struct reader {
     size_t thread_count, thread_capacity;
     bool is_finished;
     uint64_t missing, refused, evicted, nested, skipped_bytes, skipped_at;
+    uint64_t bad_payload, wasted;                             /* see next_chunk */
     uint64_t seen;                                            /* events of the chunks that are here */
     uint64_t all_written, all_refused, all_evicted, all_lost; /* as the end says */
 } reader;
@@ -272,15 +273,19 @@ static hd_status look_for_calls(reader *r, hd_byte_reader b)
 
 /* ---- chunks --------------------------------------------------------------------------------------------- */
 
-static bool chunk_at(chunk *out, const reader *r, uint64_t at)
+static bool chunk_at(chunk *out, reader *r, uint64_t at)
 {
     uint64_t left = r->bytes.size - at;
+    r->bad_payload = 0;
     if (left < CAPTURE_CHUNK_BYTES || le_at(r, at, 8) != CAPTURE_CHUNK_MAGIC) return false;
     const uint8_t *p = r->bytes.data + at;
     uint64_t size = le_at(r, at + 12, 4);
-    if (size > CAPTURE_PAYLOAD_MAX || size > left - CAPTURE_CHUNK_BYTES || le_at(r, at + 32, 8) != hd_checksum(p, 32) ||
-        le_at(r, at + 24, 8) != hd_checksum(p + CAPTURE_CHUNK_BYTES, (size_t)size))
+    if (size > CAPTURE_PAYLOAD_MAX || size > left - CAPTURE_CHUNK_BYTES || le_at(r, at + 32, 8) != hd_checksum(p, 32))
         return false;
+    if (le_at(r, at + 24, 8) != hd_checksum(p + CAPTURE_CHUNK_BYTES, (size_t)size)) {
+        r->bad_payload = size;
+        return false;
+    }
     *out = (chunk){.offset = at,
                    .type = (unsigned)le_at(r, at + 8, 2),
                    .thread = (uint32_t)le_at(r, at + 16, 4),
@@ -289,13 +294,18 @@ static bool chunk_at(chunk *out, const reader *r, uint64_t at)
     return true;
 }
 
-/* The next whole chunk from `at` on; false: none. */
+/* The next whole chunk from `at` on; false: none. Whole chunks may stand within what a header that is right takes for
+ * its payload, so that the search goes on right behind it. No file of ours has such headers within each other, as they
+ * would be read for hours: once they claimed more than the whole file, their payloads are skipped. */
 static bool next_chunk(chunk *out, reader *r, uint64_t *at)
 {
     uint64_t from = *at;
     while (*at < r->bytes.size && !chunk_at(out, r, *at)) {
+        uint64_t next = *at + 1;
+        r->wasted += r->bad_payload;
+        if (r->bad_payload && r->wasted > r->bytes.size) next = *at + CAPTURE_CHUNK_BYTES + r->bad_payload;
         /* The magic's first byte cannot be far if there is one more chunk. */
-        const uint8_t *p = memchr(r->bytes.data + *at + 1, 'H', (size_t)(r->bytes.size - *at - 1));
+        const uint8_t *p = memchr(r->bytes.data + next, 'H', (size_t)(r->bytes.size - next));
         *at = p ? (uint64_t)(p - r->bytes.data) : r->bytes.size;
     }
     if (*at > from) {
@@ -411,7 +421,7 @@ static hd_status read_chunks(reader *r)
 static hd_status read_all(reader *r)
 {
     HD_TRY(read_header(r));
-    HD_TRY(capture_lists_new(&r->context.lists, r->builder, r->pid, r->err));
+    HD_TRY(capture_lists_new(&r->context.lists, r->builder, r->pid, r->bytes.size, r->err));
     HD_TRY(capture_rows_new(&r->rows, r->builder, &r->context, r->options->args == HD_ARGS_ALL, r->err));
     HD_TRY(read_chunks(r));
     hd_trace_facts *facts = hd_builder_facts(r->builder);
