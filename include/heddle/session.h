@@ -30,7 +30,8 @@
  * Signals
  *   The session's thread has all signals blocked, so that none of the program's arrives there. Events from a
  *   signal handler are taken, unless it interrupted the emitting of another: then they are dropped and counted
- *   (nested).
+ *   (nested). A thread's first event and names that are new take memory: not from a handler that may have interrupted
+ *   malloc.
  *
  * fork
  *   The child has no thread of the session. Its events are ignored, or go to a file of its own: hd_session_fork.
@@ -40,8 +41,8 @@
  *   Ends the program: as if killed. The file's descriptor is closed by it.
  *
  * Descriptors
- *   A program that closes all descriptors, as daemons do, is noticed before the next write; the file is opened
- *   again by its name.
+ *   The file's number is 512 or above, where the process may have that many. A program that closes all descriptors,
+ *   as daemons do, is noticed before the next write; the file is opened again by its name.
  *
  * Every function takes a session that is NULL and does nothing: a program need not care whether start failed.
  */

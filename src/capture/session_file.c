@@ -26,10 +26,21 @@ static bool is_ours(const session_file *file)
     return file->fd >= 0 && fstat(file->fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode;
 }
 
+/* Low numbers are the program's: a daemon that closes 0 to 2 and opens others counts on getting these. */
+static int out_of_the_way(int fd)
+{
+    enum { FIRST = 512 };
+    int why = errno, high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST);
+    if (high >= 0) close(fd);
+    errno = why;
+    return high >= 0 ? high : fd; /* it may not have that many */
+}
+
 static bool ensure_open(session_file *file)
 {
     if (is_ours(file)) return true;
-    file->fd = open(file->path, O_WRONLY | O_APPEND | O_CLOEXEC); /* what has our old number is not ours to close */
+    /* What has our old number is not ours to close. */
+    file->fd = out_of_the_way(open(file->path, O_WRONLY | O_APPEND | O_CLOEXEC));
     if (is_ours(file)) return true;
     if (file->fd >= 0) close(file->fd);
     file->fd = -1;
@@ -190,7 +201,7 @@ static bool open_new(hd_session *session, const char *path)
     struct stat info;
     file->chunks = 0;
     atomic_store(&file->size, 0);
-    file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    file->fd = out_of_the_way(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
     if (file->fd < 0 || fstat(file->fd, &info) != 0) return false;
     file->device = info.st_dev;
     file->inode = info.st_ino;

@@ -122,8 +122,9 @@ static void thread_ends(void *unused)
     for (int i = 0; i < HD_SESSION_LIMIT; i++) {
         hd_session *session = all.sessions[i];
         /* A session that is gone took its lanes along. */
+        int active = LANE_ACTIVE; /* one that is stopped just now may have retired it already */
         if (session && here->at[i].generation && atomic_load(&session->generation) == here->at[i].generation)
-            atomic_store_explicit(&here->at[i].lane->state, LANE_ENDED, memory_order_release);
+            atomic_compare_exchange_strong(&here->at[i].lane->state, &active, LANE_ENDED);
     }
     pthread_mutex_unlock(&all.lock);
 }

@@ -72,7 +72,7 @@ static bool write_lists(hd_session *session)
 }
 
 /* Take the value of a fact that the file does not have. */
-static unsigned next_fact(hd_session *session)
+static unsigned next_fact(hd_session *session, uint32_t *out)
 {
     unsigned type = 0;
     pthread_mutex_lock(&session->lock);
@@ -81,17 +81,26 @@ static unsigned next_fact(hd_session *session)
         if (fact->is_written) continue;
         session_begin_chunk(session);
         hd_bytes_put(&session->chunk, fact->value.data, fact->value.size);
-        fact->is_written = true; /* one that cannot be written waits for its next change */
+        fact->is_written = true; /* until it changes */
+        *out = i;
         type = fact->type;
     }
     pthread_mutex_unlock(&session->lock);
     return type;
 }
 
+/* One that cannot be written is tried again in the next pass: a full disk may have room later. */
 static void write_facts(hd_session *session)
 {
     unsigned type;
-    while ((type = next_fact(session)) != 0 && session_write_chunk(session, type, 0)) {}
+    uint32_t number;
+    while ((type = next_fact(session, &number)) != 0) {
+        if (session_write_chunk(session, type, 0)) continue;
+        pthread_mutex_lock(&session->lock);
+        session->facts[number].is_written = false;
+        pthread_mutex_unlock(&session->lock);
+        return;
+    }
 }
 
 static bool announce(hd_session *session, session_lane *lane)

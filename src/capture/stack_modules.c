@@ -123,7 +123,8 @@ static void tell(hd_session *session, const list *l)
 void hd_session_stack_refresh(hd_session *session)
 {
     counters now = {0};
-    if (!session) return;
+    /* Inside of a session's code it could be told nothing, and would not be told later. */
+    if (!session || session_this_thread.busy) return;
     dl_iterate_phdr(count_objects, &now);
     if (atomic_exchange(&removed_before, now.removed) != now.removed) stack_rows_forget();
     uint64_t mark = (((uint64_t)session->serial << 32) + now.added) * UINT64_C(0x9e3779b97f4a7c15) + now.removed + 1;

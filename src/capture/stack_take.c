@@ -5,6 +5,7 @@
  * one that is new goes to hd_session_stack, which takes the session's lock. When the room is full the thread forgets
  * all and begins again. The memory of threads that ended is used again, and its counts go on.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -196,10 +197,12 @@ __attribute__((noinline)) uint32_t hd_session_stack_here(hd_session *session, co
     stack_thread *t = here.mine;
     if (!t && !options->in_signal) t = attach();
     if (!t || t->busy) return 0;
+    int kept = errno; /* the program's: looking at new modules changes it */
     t->busy = true;
     atomic_signal_fence(memory_order_seq_cst);
     uint32_t id = take(t, session, options, __builtin_frame_address(0));
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = false;
+    errno = kept;
     return id;
 }

@@ -350,7 +350,7 @@ static void test_session__forks_while_others_emit_do_not_hang(void **state)
 static int descriptor_of(const char *path)
 {
     char link[64], target[256];
-    for (int fd = 3; fd < 256; fd++) {
+    for (int fd = 3; fd < 1024; fd++) {
         sprintf(link, "/proc/self/fd/%d", fd);
         ssize_t size = readlink(link, target, sizeof target - 1);
         if (size < 0) continue;
@@ -368,12 +368,17 @@ static void test_session__its_file_is_closed_by_exec_and_opened_again_when_close
     hd_session *session = start_session(file_named(path, "fd.hdcap"), NULL);
     int fd = descriptor_of(path);
     assert_true(fd >= 0);
+    if (sysconf(_SC_OPEN_MAX) > 600) assert_true(fd >= 512); /* low numbers are the program's */
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
     hd_session_instant(session, 0, 0);
     hd_session_flush(session, NULL);
     close(fd);
     /* The program's own file gets the number. */
-    assert_int_equal(open(file_named(other, "own"), O_WRONLY | O_CREAT, 0600), fd);
+    int own = open(file_named(other, "own"), O_WRONLY | O_CREAT, 0600);
+    if (own != fd) {
+        assert_int_equal(dup2(own, fd), fd);
+        close(own);
+    }
     hd_session_instant(session, 0, 0);
     assert_int_equal(hd_session_stop(session, NULL, NULL), HD_OK);
     hd_session_free(session);

@@ -30,6 +30,7 @@ struct capture_lists {
     hd_builder *builder;
     hd_arena arena;
     uint32_t pid;
+    uint64_t id_max;
     uint32_t *names; /* string ids, by id of the file; HD_STRING_NONE: not there */
     size_t name_count, name_capacity;
     capture_args *args;
@@ -43,12 +44,13 @@ struct capture_lists {
     uint64_t lost;
 };
 
-hd_status capture_lists_new(capture_lists **out, hd_builder *builder, uint32_t pid, hd_error *err)
+hd_status capture_lists_new(capture_lists **out, hd_builder *builder, uint32_t pid, uint64_t file_bytes, hd_error *err)
 {
     capture_lists *lists = *out = calloc(1, sizeof *lists);
     if (!lists) return HD_NOMEM(err);
     lists->builder = builder;
     lists->pid = pid;
+    lists->id_max = file_bytes < CAPTURE_LIST_MAX ? file_bytes : CAPTURE_LIST_MAX;
     hd_status status = capture_stacks_new(&lists->stacks, builder, err);
     if (status != HD_OK) {
         free(lists);
@@ -230,7 +232,7 @@ static bool make_room(capture_lists *lists, unsigned type, uint64_t end)
 static hd_status read_list(capture_lists *lists, unsigned type, hd_byte_reader *b, hd_error *err)
 {
     uint64_t first = hd_byte_reader_varint(b), count = hd_byte_reader_varint(b);
-    if (first == 0 || first > CAPTURE_LIST_MAX || count > CAPTURE_LIST_MAX || first + count - 1 > CAPTURE_LIST_MAX ||
+    if (first == 0 || first > lists->id_max || count > lists->id_max || first + count - 1 > lists->id_max ||
         count > hd_byte_reader_left(b)) {
         b->failed = true;
         return HD_OK;

@@ -19,7 +19,8 @@ typedef struct capture_args {
 
 typedef struct capture_lists capture_lists;
 
-hd_status capture_lists_new(capture_lists **out, hd_builder *builder, uint32_t pid, hd_error *err);
+/* An entry has a byte at least: ids beyond the size of the file are damage, and get no memory. */
+hd_status capture_lists_new(capture_lists **out, hd_builder *builder, uint32_t pid, uint64_t file_bytes, hd_error *err);
 void capture_lists_free(capture_lists *lists);
 
 /* A chunk of a list, of notes or of metadata. payload.failed: it makes no sense; what came before stays. */

@@ -56,7 +56,10 @@ typedef struct reader {
     size_t track_count;
     size_t thread_count, thread_capacity;
     bool is_finished;
-    uint64_t missing, refused, evicted, skipped_bytes, skipped_at;
+    uint64_t missing, refused, evicted, nested, skipped_bytes, skipped_at;
+    uint64_t bad_payload, wasted;                             /* see next_chunk */
+    uint64_t seen;                                            /* events of the chunks that are here */
+    uint64_t all_written, all_refused, all_evicted, all_lost; /* as the end says */
 } reader;
 
 int capture_sniff(const unsigned char *head, size_t size)
@@ -219,6 +222,7 @@ static bool account(reader *r, thread *t, hd_byte_reader *b, uint64_t *count)
     r->refused += refused - t->refused;
     t->refused = refused;
     t->next = first + *count;
+    r->seen += *count;
     return true;
 }
 
@@ -269,15 +273,19 @@ static hd_status look_for_calls(reader *r, hd_byte_reader b)
 
 /* ---- chunks --------------------------------------------------------------------------------------------- */
 
-static bool chunk_at(chunk *out, const reader *r, uint64_t at)
+static bool chunk_at(chunk *out, reader *r, uint64_t at)
 {
     uint64_t left = r->bytes.size - at;
+    r->bad_payload = 0;
     if (left < CAPTURE_CHUNK_BYTES || le_at(r, at, 8) != CAPTURE_CHUNK_MAGIC) return false;
     const uint8_t *p = r->bytes.data + at;
     uint64_t size = le_at(r, at + 12, 4);
-    if (size > CAPTURE_PAYLOAD_MAX || size > left - CAPTURE_CHUNK_BYTES || le_at(r, at + 32, 8) != hd_checksum(p, 32) ||
-        le_at(r, at + 24, 8) != hd_checksum(p + CAPTURE_CHUNK_BYTES, (size_t)size))
+    if (size > CAPTURE_PAYLOAD_MAX || size > left - CAPTURE_CHUNK_BYTES || le_at(r, at + 32, 8) != hd_checksum(p, 32))
         return false;
+    if (le_at(r, at + 24, 8) != hd_checksum(p + CAPTURE_CHUNK_BYTES, (size_t)size)) {
+        r->bad_payload = size;
+        return false;
+    }
     *out = (chunk){.offset = at,
                    .type = (unsigned)le_at(r, at + 8, 2),
                    .thread = (uint32_t)le_at(r, at + 16, 4),
@@ -286,13 +294,18 @@ static bool chunk_at(chunk *out, const reader *r, uint64_t at)
     return true;
 }
 
-/* The next whole chunk from `at` on; false: none. */
+/* The next whole chunk from `at` on; false: none. Whole chunks may stand within what a header that is right takes for
+ * its payload, so that the search goes on right behind it. No file of ours has such headers within each other, as they
+ * would be read for hours: once they claimed more than the whole file, their payloads are skipped. */
 static bool next_chunk(chunk *out, reader *r, uint64_t *at)
 {
     uint64_t from = *at;
     while (*at < r->bytes.size && !chunk_at(out, r, *at)) {
+        uint64_t next = *at + 1;
+        r->wasted += r->bad_payload;
+        if (r->bad_payload && r->wasted > r->bytes.size) next = *at + CAPTURE_CHUNK_BYTES + r->bad_payload;
         /* The magic's first byte cannot be far if there is one more chunk. */
-        const uint8_t *p = memchr(r->bytes.data + *at + 1, 'H', (size_t)(r->bytes.size - *at - 1));
+        const uint8_t *p = memchr(r->bytes.data + next, 'H', (size_t)(r->bytes.size - next));
         *at = p ? (uint64_t)(p - r->bytes.data) : r->bytes.size;
     }
     if (*at > from) {
@@ -302,6 +315,18 @@ static bool next_chunk(chunk *out, reader *r, uint64_t *at)
     if (*at >= r->bytes.size) return false;
     *at += CAPTURE_CHUNK_BYTES + out->payload.size;
     return true;
+}
+
+/* The totals. Not all stands in chunks of threads as well: events of signal handlers, of threads that there was no
+ * memory for, what a full disk had no room to say, and what stood in a thread's last chunks, if they are damaged. */
+static void read_end(reader *r, hd_byte_reader *b)
+{
+    r->is_finished = true;
+    r->all_written = hd_byte_reader_varint(b);
+    r->all_refused = hd_byte_reader_varint(b);
+    r->all_evicted = hd_byte_reader_varint(b);
+    r->nested = hd_byte_reader_varint(b);
+    r->all_lost = hd_byte_reader_varint(b);
 }
 
 static hd_status damaged_chunk(reader *r, const chunk *c)
@@ -326,7 +351,7 @@ static hd_status read_chunk(reader *r, chunk *c)
     case CAPTURE_PROCESS: status = read_process(r, b); break;
     case CAPTURE_THREAD:
     case CAPTURE_EVENTS: return keep_for_later(r, c);
-    case CAPTURE_END: r->is_finished = true; break;
+    case CAPTURE_END: read_end(r, b); break;
     case CAPTURE_NAMES:
     case CAPTURE_ARGS:
     case CAPTURE_TRACKS:
@@ -352,8 +377,17 @@ static hd_status read_kept(reader *r, uint64_t offset)
     return status == HD_OK && c.payload.failed ? damaged_chunk(r, &c) : status;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static hd_status tell(reader *r)
 {
+    r->missing = larger(r->missing, r->all_lost);
+    if (r->all_written > r->seen) r->missing = larger(r->missing, r->all_written - r->seen);
+    r->refused = larger(r->refused, r->all_refused);
+    r->evicted = larger(r->evicted, r->all_evicted);
     HD_TRY(note(r, "capture.bytes-skipped", HD_LEDGER_REPAIR, r->skipped_bytes, r->skipped_at));
     HD_TRY(note(r, "capture.events-missing", HD_LEDGER_LOSS, r->missing, HD_OFFSET_NONE));
     HD_TRY(note(r, "capture.names-lost", HD_LEDGER_LOSS, capture_lists_lost(r->context.lists), HD_OFFSET_NONE));
@@ -363,6 +397,9 @@ static hd_status tell(reader *r)
                           HD_OFFSET_NONE);
     if (r->evicted)
         hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-oldest", HD_LEDGER_LOSS, r->evicted,
+                          HD_OFFSET_NONE);
+    if (r->nested)
+        hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-nested", HD_LEDGER_LOSS, r->nested,
                           HD_OFFSET_NONE);
     return r->is_finished ? HD_OK : note(r, "capture.not-finished", HD_LEDGER_REPAIR, 1, r->bytes.size);
 }
@@ -384,7 +421,7 @@ static hd_status read_chunks(reader *r)
 static hd_status read_all(reader *r)
 {
     HD_TRY(read_header(r));
-    HD_TRY(capture_lists_new(&r->context.lists, r->builder, r->pid, r->err));
+    HD_TRY(capture_lists_new(&r->context.lists, r->builder, r->pid, r->bytes.size, r->err));
     HD_TRY(capture_rows_new(&r->rows, r->builder, &r->context, r->options->args == HD_ARGS_ALL, r->err));
     HD_TRY(read_chunks(r));
     hd_trace_facts *facts = hd_builder_facts(r->builder);

@@ -226,7 +226,7 @@ static void do_exec(char *text)
 
 static void close_all(void)
 {
-    for (int fd = 0; fd < 256; fd++) close(fd);
+    for (int fd = 0; fd < 1024; fd++) close(fd);
 }
 
 static void do_daemon(char *text)
