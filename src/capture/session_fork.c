@@ -46,6 +46,15 @@ static void release(void)
     session_this_thread.busy--;
 }
 
+/* Notes and metadata are of the parent, and would count twice: the child's file has what the child says. */
+static void forget_facts(hd_session *session)
+{
+    for (uint32_t i = 0; i < session->fact_count; i++) {
+        session->facts[i].value.size = 0;
+        session->facts[i].is_written = true;
+    }
+}
+
 static void in_child(void)
 {
     stack_forked();
@@ -56,6 +65,7 @@ static void in_child(void)
         atomic_store(&session->may_revive, session->options.fork == HD_SESSION_FORK_FILE);
         atomic_store_explicit(&session->generation, 0, memory_order_release);
         session_file_close(session);
+        forget_facts(session);
     }
     release();
 }
@@ -78,7 +88,6 @@ static void forget_parent(hd_session *session)
     session->thread_count = 0;
     session->gone = (hd_session_stats){0};
     for (int i = 0; i < SESSION_LISTS; i++) session->lists[i].written = session->lists[i].lost = 0;
-    for (uint32_t i = 0; i < session->fact_count; i++) session->facts[i].is_written = false;
     atomic_store(&session->nested, 0);
     atomic_store(&session->unplaced, 0);
     atomic_store(&session->asleep, false);

@@ -240,17 +240,19 @@ static void test_tracer__equal_stacks_of_many_threads_are_one(void **state)
     unlink(path);
 }
 
-static void test_tracer__a_forked_child_writes_the_lists_again(void **state)
+static void test_tracer__a_forked_child_writes_the_lists_again_and_its_own_facts(void **state)
 {
     char path[128], name[64], child_path[128];
     (void)state;
     const hd_session_options options = {.fork = HD_SESSION_FORK_FILE};
     hd_session *s = start_session(file_named(path, "fork.hdcap"), &options);
     emit_call(s, 9);
-    hd_session_metadata(s, "who", "\"both\"");
+    hd_session_metadata(s, "who", "\"parent\"");
+    hd_session_note(s, "test.parent", HD_SESSION_NOTE, 3);
     hd_session_flush(s, NULL);
     pid_t child = fork();
     if (child == 0) {
+        hd_session_metadata(s, "child", "\"alone\"");
         emit_call(s, 9);
         emit_launch(s, 9, 5000);
         add_module(s);
@@ -265,7 +267,8 @@ static void test_tracer__a_forked_child_writes_the_lists_again(void **state)
     assert_int_equal(hd_trace_ledger_count(trace), 0);
     hd_event launch = row_at(trace, HD_KIND_SLICE, 1);
     assert_stack(trace, &launch, "libwork.so+0x10010;train.py(12): step;libwork.so+0x10999");
-    assert_int_equal(hd_trace_metadata_find(trace, "who").size, 6);
+    assert_int_equal(hd_trace_metadata_find(trace, "who").size, 0); /* nor the note: the ledger is empty */
+    assert_int_equal(hd_trace_metadata_find(trace, "child").size, 7);
     hd_trace_free(trace);
     unlink(child_path);
     unlink(path);
@@ -279,7 +282,7 @@ int main(void)
         cmocka_unit_test(test_tracer__graph_nodes_have_the_stack_that_made_them),
         cmocka_unit_test(test_tracer__notes_and_metadata_are_those_that_were_said_last),
         cmocka_unit_test(test_tracer__equal_stacks_of_many_threads_are_one),
-        cmocka_unit_test(test_tracer__a_forked_child_writes_the_lists_again),
+        cmocka_unit_test(test_tracer__a_forked_child_writes_the_lists_again_and_its_own_facts),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
