@@ -110,6 +110,7 @@ typedef struct hd_uprobe_stats {
     uint64_t threads;    /* that called */
     uint32_t targets;    /* functions probed */
     uint32_t late;       /* of these, found while the program ran */
+    uint32_t unprobed;   /* found while it ran, and could not be probed: their calls are missing */
     uint32_t ring_bytes; /* what there was of each ring; less than asked for where memory may not be locked */
     int64_t helper_ns;   /* CPU time of the library's thread */
 } hd_uprobe_stats;

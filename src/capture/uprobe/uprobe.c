@@ -212,10 +212,11 @@ static void look_into(hd_uprobe *t, const uprobe_module *module)
 {
     uint32_t found = 0, probed = 0, first = t->plan->count;
     if (!t->plan->want_count || module->path[0] != '/') return;
-    uprobe_plan_look(t->plan, module->path, &found, NULL);
+    bool is_beyond = uprobe_plan_look(t->plan, module->path, &found, NULL) == HD_ERR_LIMIT;
     if (found) uprobe_perf_probe(&t->perf, t->plan->targets, first, found, &probed, NULL);
     t->stats.late += probed;
     t->stats.targets += probed;
+    t->stats.unprobed += found - probed + is_beyond;
 }
 
 static void take_mapped(hd_uprobe *t, const uint8_t *record)

@@ -133,6 +133,7 @@ static void tell(uprobe_writer *writer, const hd_uprobe_stats *stats, uint64_t s
     note(writer, "uprobe.stacks-broken", HD_SESSION_NOTE, stats->broken);
     note(writer, "uprobe.nested", HD_SESSION_NOTE, stats->nested);
     note(writer, "uprobe.found-late", HD_SESSION_NOTE, stats->late);
+    note(writer, "uprobe.not-probed", HD_SESSION_LOSS, stats->unprobed);
     note(writer, "uprobe.other-programs", HD_SESSION_NOTE, stats->foreign);
     snprintf(json, sizeof json,
              "{\"functions\":%u,\"calls\":%llu,\"samples\":%llu,\"lost\":%llu,"
