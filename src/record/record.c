@@ -182,6 +182,7 @@ hd_status hd_record_recover(hd_record_result *out, const char *parts, const hd_r
     out->parts = strdup(parts);
     out->output = r.options->output ? strdup(r.options->output) : output_of(parts);
     if (!out->parts || !out->output) return HD_NOMEM(err);
+    if (strcmp(out->output, "-") != 0) HD_TRY(check_format(out->output, err));
     HD_TRY(hd_trace_write_check(out->output, NULL, err));
     return record_collect(&r);
 }
