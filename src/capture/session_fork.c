@@ -57,6 +57,7 @@ static void forget_facts(hd_session *session)
 
 static void in_child(void)
 {
+    session_own_threads_in_child();
     stack_forked();
     for (int i = 0; i < HD_SESSION_LIMIT; i++) {
         hd_session *session = all.sessions[i];

@@ -7,6 +7,7 @@
  * session_emit.c     the events
  * session_tracer.c   tracks, arguments, stacks … of events: the part of session.h for tracers
  * session_file.c     the open file and its chunks
+ * session_alone.c    a program that has no thread left but ours
  * session_fork.c     which sessions there are, fork, ends of threads
  *
  * This runs inside of programs that are not ours. It prints nothing, ends nothing, and installs nothing but handlers of
@@ -161,6 +162,11 @@ void session_put_le(uint8_t *p, uint64_t value, unsigned width);
 hd_status session_file_open(hd_session *session, hd_error *err); /* session->file.path, header and process */
 void session_file_close(hd_session *session);
 void session_file_discard(hd_session *session); /* of a session that did not start */
+
+/* session_alone.c */
+void session_own_thread(int change); /* +1 at the begin of each thread of ours, -1 at its end */
+void session_own_threads_in_child(void);
+void session_look_around(void); /* by the session's thread, now and then: ends a program that has no thread left */
 
 /* session_writer.c */
 void *session_write_all(void *session); /* what the session's thread does until `ending` */

@@ -27,6 +27,8 @@ void session_futex_wake(atomic_uint *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
+enum { LOOK_AROUND_NS = 500000000 };
+
 /* ---- lists, facts and threads ---------------------------------------------------------------------------- */
 
 static const unsigned list_types[SESSION_LISTS] = {CAPTURE_NAMES,   CAPTURE_ARGS,    CAPTURE_TRACKS,
@@ -298,6 +300,8 @@ static bool is_pressed(const hd_session *session)
 void *session_write_all(void *user)
 {
     hd_session *session = user;
+    int64_t looked_ns = hd_session_now();
+    session_own_thread(1);
     session_this_thread.busy = 1; /* what this thread itself does is no event */
     pthread_setname_np(pthread_self(), "heddle-session");
     for (;;) {
@@ -309,6 +313,10 @@ void *session_write_all(void *user)
         atomic_store_explicit(&session->passes, asked, memory_order_release);
         session_futex_wake(&session->passes);
         if (ending) break;
+        if (hd_session_now() - looked_ns > LOOK_AROUND_NS) {
+            session_look_around();
+            looked_ns = hd_session_now();
+        }
         atomic_store_explicit(&session->asleep, true, memory_order_relaxed);
         atomic_thread_fence(memory_order_seq_cst); /* see session_wake */
         if (!is_pressed(session)) session_futex_wait(&session->wake, wake, session->options.flush_ms);
@@ -316,5 +324,6 @@ void *session_write_all(void *user)
     }
     session_this_thread.busy = 0; /* for hd_session_statistics */
     finish(session);
+    session_own_thread(-1);
     return NULL;
 }

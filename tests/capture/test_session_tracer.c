@@ -1,5 +1,6 @@
 /* test_session_tracer.c - what a tracer says comes back: tracks, arguments, stacks, calls, notes, metadata */
 #include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "capture/session_support.h"
@@ -274,6 +275,47 @@ static void test_tracer__a_forked_child_writes_the_lists_again_and_its_own_facts
     unlink(path);
 }
 
+/* ---- a program whose threads have all ended --------------------------------------------------------------------- */
+
+static void at_exit(void)
+{
+    _exit(42);
+}
+
+static void *work_a_while(void *s)
+{
+    for (int i = 0; i < 20; i++) {
+        hd_session_instant(s, 0, 0);
+        usleep(5000);
+    }
+    return NULL;
+}
+
+static void test_tracer__a_program_without_threads_of_its_own_ends_by_exit(void **state)
+{
+    char path[128];
+    int status = 0;
+    pthread_t worker;
+    (void)state;
+    file_named(path, "ended.hdcap");
+    pid_t child = fork();
+    if (child == 0) {
+        const hd_session_options options = {.flush_ms = 5};
+        hd_session *s = start_session(path, &options);
+        atexit(at_exit);
+        pthread_create(&worker, NULL, work_a_while, s);
+        pthread_exit(NULL); /* the worker goes on */
+    }
+    for (int i = 0; i < 6000 && waitpid(child, &status, WNOHANG) == 0; i++) usleep(10000);
+    kill(child, SIGKILL); /* if it still runs */
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 42);
+    hd_trace *trace = read_capture(path);
+    assert_int_equal(hd_trace_event_count(trace), 20);
+    hd_trace_free(trace);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_tracer__graph_nodes_have_the_stack_that_made_them),
         cmocka_unit_test(test_tracer__notes_and_metadata_are_those_that_were_said_last),
         cmocka_unit_test(test_tracer__equal_stacks_of_many_threads_are_one),
+        cmocka_unit_test(test_tracer__a_program_without_threads_of_its_own_ends_by_exit),
         cmocka_unit_test(test_tracer__a_forked_child_writes_the_lists_again_and_its_own_facts),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

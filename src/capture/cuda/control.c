@@ -23,6 +23,7 @@
 
 #include "base/control_wire.h"
 #include "capture/cuda/window.h"
+#include "capture/session_impl.h"
 
 enum { LOOK_MS = 1000, BLIND_MS = 50, CLIENT_MS = 500, LOW_FD = 64 };
 
@@ -274,6 +275,7 @@ static int wait_ms(int64_t due_ns)
 static void *run(void *unused)
 {
     (void)unused;
+    session_own_thread(1);
     pthread_setname_np(pthread_self(), "heddle-control");
     while (!atomic_load(&control.ending)) {
         int64_t due_ns = window_keep_time();
@@ -286,6 +288,7 @@ static void *run(void *unused)
         obey_signals();
         look_at_signal();
     }
+    session_own_thread(-1);
     return NULL;
 }
 

@@ -108,6 +108,7 @@ static void *run(void *user)
     cuda_tracer *t = user;
     int64_t now = hd_session_now();
     schedule s = {.flush = now + ms(FLUSH_MS), .clock = now + ms(CLOCK_MS), .has_news = true};
+    session_own_thread(1);
     pthread_setname_np(pthread_self(), "heddle-cuda");
     hd_session_name_thread(t->session, "heddle-cuda"); /* in a child of fork this is what opens its file */
     for (;;) {
@@ -122,6 +123,7 @@ static void *run(void *user)
     read_buffers(t);
     cuda_activity_count_dropped(t->activity); /* where there was no memory no buffer came */
     measure(t);
+    session_own_thread(-1);
     return NULL;
 }
 
