@@ -2,29 +2,9 @@
 #ifndef HD_TESTS_SYMBOLIZE_TEXT_H
 #define HD_TESTS_SYMBOLIZE_TEXT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "heddle/stacks.h"
 #include "heddle/symbolize.h"
-#include "read_text.h"
-
-#define NO_STATE void **state __attribute__((unused))
-
-static inline hd_trace *trace_of(const char *json)
-{
-    hd_trace *trace;
-    hd_error err = {0};
-    if (read_text(&trace, json, strlen(json), NULL, 0, &err) != HD_OK) fail_msg("%s", err.message);
-    return trace;
-}
+#include "pass/pass_text.h"
 
 /* With named frames; frees the trace. report may be NULL. */
 static inline hd_trace *named(hd_trace *trace, hd_symbolize_report *report, const hd_symbolize_options *options)
@@ -63,17 +43,6 @@ static inline const char *stacks_text(const hd_trace *trace, hd_kind kind)
     }
     hd_trace_stacks_free(stacks);
     return text;
-}
-
-/* How often the ledger has the code; 0: not. */
-static inline uint64_t ledger_count(const hd_trace *trace, const char *code)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
-        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
-        if (strcmp(row->code, code) == 0) count += row->count;
-    }
-    return count;
 }
 
 /* The tree's frames, and a sample of each of the ids. */
