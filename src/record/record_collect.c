@@ -135,7 +135,7 @@ static bool has_grown(const recording *r, const record_list *list)
 /* Files that are shorter than a header have nothing to lose; others might, so they stay. */
 static bool may_remove(const recording *r, const record_list *list)
 {
-    if (r->options->keep || r->result->running) return false;
+    if (r->options->keep || r->result->running || r->left) return false;
     for (size_t i = list->readable; i < list->count; i++) {
         if (list->parts[i].bytes >= 64) return false;
     }
@@ -173,6 +173,11 @@ static hd_status collect(recording *r, record_list *list)
                    "--recover %s -o %s",
                    result->running, result->running == 1 ? "" : "es", result->running == 1 ? "s" : "",
                    result->running == 1 ? "it did" : "they did", result->output, result->parts, result->output);
+    else if (r->left)
+        record_say(r,
+                   "processes of the command still run; what they capture goes to %s. Once ended: heddle record "
+                   "--recover %s -o %s",
+                   result->parts, result->parts, result->output);
     if (may_remove(r, list) && !has_grown(r, list)) result->parts_kept = !record_parts_remove(result->parts);
     return HD_OK;
 }

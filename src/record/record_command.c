@@ -172,7 +172,7 @@ static void wait_for_command(const recording *r, child *c)
 }
 
 /* Descendants whose parent ended became our children. A signal ends the waiting, and not them. */
-static void wait_for_others(const recording *r, child *c)
+static void wait_for_others(recording *r, child *c)
 {
     bool told = false;
     siginfo_t info = {0};
@@ -182,7 +182,8 @@ static void wait_for_others(const recording *r, child *c)
         if (pid != 0) continue;
         if (!told) record_say(r, "the command has ended; waiting for processes that it left (a signal ends that)");
         told = true;
-        if (sigwaitinfo(&c->waited, &info) >= 0 && info.si_signo != SIGCHLD && info.si_signo != SIGCONT) return;
+        r->left = sigwaitinfo(&c->waited, &info) >= 0 && info.si_signo != SIGCHLD && info.si_signo != SIGCONT;
+        if (r->left) return;
     }
 }
 

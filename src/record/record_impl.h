@@ -15,6 +15,7 @@ typedef struct recording {
     char **environment;         /* of the command; NULL: the caller's */
     hd_error missing;           /* why the library is not injected although it was asked for */
     bool without;               /* nothing can be captured: the command runs alone */
+    bool left;                  /* a signal ended the waiting for what the command left; it still runs */
 } recording;
 
 /* Tell the user, if anybody listens. */

@@ -6,7 +6,9 @@
  * native N    the same with stacks of addresses: of named_function, in this program
  * children N  fork N children one after the other, each with a capture of its own and one launch
  * finish      end the capture as a program should; else it has none, as after a crash
- * daemon N    leave a child in a session of its own that captures and ends after N ms
+ * daemon N    leave a child in a session of its own that captures, prints "daemon PID", closes the standard streams,
+ *             and ends after N ms or at SIGTERM
+ * late N      the same, but it captures only then
  * closeall    close all descriptors but the first three
  * handler     print "caught N" for SIGTERM, SIGINT, SIGUSR2 and end with status 40 + N at the first two
  * ready       print "ready" and flush
@@ -19,6 +21,7 @@
  */
 #include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,14 +145,36 @@ static void nap(long ms)
     while (nanosleep(&left, &left) != 0) continue;
 }
 
-static void leave_daemon(long ms)
+static void wake(int signal)
 {
-    if (fork() != 0) return;
+    (void)signal;
+}
+
+/* Returns when the daemon waits. */
+static void leave_daemon(long ms, bool late)
+{
+    int working[2];
+    char byte;
+    if (pipe(working) != 0) return;
+    if (fork() != 0) {
+        close(working[1]);
+        while (read(working[0], &byte, 1) < 0) continue;
+        close(working[0]);
+        return;
+    }
     setsid();
     if (fork() != 0) _exit(0);
     session = NULL;
-    work(2);
-    nap(ms);
+    signal(SIGTERM, wake);
+    const struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
+    if (!late) work(2);
+    printf("daemon %d\n", (int)getpid());
+    fflush(stdout);
+    for (int fd = 0; fd < 3; fd++) close(fd);
+    close(working[0]);
+    close(working[1]);
+    nanosleep(&pause, NULL);
+    if (late) work(2);
     finish();
     _exit(0);
 }
@@ -199,7 +224,8 @@ static void act(const char *word, const char *value)
     if (strcmp(word, "work") == 0) work(number);
     if (strcmp(word, "native") == 0) native(number);
     if (strcmp(word, "children") == 0) children(number);
-    if (strcmp(word, "daemon") == 0) leave_daemon(number);
+    if (strcmp(word, "daemon") == 0) leave_daemon(number, false);
+    if (strcmp(word, "late") == 0) leave_daemon(number, true);
     if (strcmp(word, "sleep") == 0) nap(number);
     if (strcmp(word, "fill") == 0) fill(number);
     if (strcmp(word, "die") == 0) kill(getpid(), (int)number);

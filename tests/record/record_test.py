@@ -380,12 +380,25 @@ class Recording(unittest.TestCase):
         self.assertEqual((status, self.files()), (0, ["out.heddle", "out.heddle.parts", "out.heddle.parts/mine"]), err)
         self.assertIn("out.heddle.parts", err)
 
+    def end_daemon(self, out):
+        """The one that said its pid finishes its capture."""
+        pid = int(out.split()[1])
+        os.kill(pid, signal.SIGTERM)
+        while self.runs(pid):
+            time.sleep(0.01)
+
+    def runs(self, pid):
+        try:
+            return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return False
+
     def test_a_daemon_keeps_its_capture_until_it_has_ended(self):
-        status, _, err = self.record("work", 1, "daemon", 4000, "finish")
+        status, out, err = self.record("work", 1, "finish", "daemon", 60000)
         self.assertEqual(status, 0, err)
         self.assertIn("1 process of the command still runs", err)
         self.assertEqual(len(self.kernels()), 3)
-        time.sleep(3)
+        self.end_daemon(out)
         status, _, err = self.heddle("record", "--recover", "out.heddle.parts", "-o", "later.heddle")
         self.assertEqual(status, 0, err)
         self.assertEqual((len(self.kernels("later.heddle")), self.files()), (3, ["later.heddle", "out.heddle"]))
@@ -396,16 +409,27 @@ class Recording(unittest.TestCase):
         self.assertEqual(len(self.kernels()), 3)
         self.assertNotIn("not-finished", err)
 
-    def test_a_signal_ends_the_waiting_for_daemons(self):
-        process = self.start("record", "--wait", "all", "-o", "out.heddle", "--", PATHS.child, "daemon", 60000, "ready")
-        self.ready(process)
+    def interrupt_waiting(self, *words):
+        process = self.start("record", "--wait", "all", "-o", "out.heddle", "--", PATHS.child, *words)
         while "waiting" not in process.stderr.readline():
             pass
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(TIMEOUT_S), 0)
-        process.communicate()
-        readme, = (self.dir / "out.heddle.parts").glob("*.hdcap")
-        os.kill(int(readme.stem.split("-")[-2]), signal.SIGKILL)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 0, err)
+        return out, err
+
+    def test_a_signal_ends_the_waiting_for_daemons(self):
+        out, err = self.interrupt_waiting("daemon", 60000)
+        self.assertIn("1 process of the command still runs", err)
+        self.assertEqual(len(self.kernels()), 2)
+        self.end_daemon(out)
+
+    def test_a_daemon_that_captures_after_the_waiting_finds_its_folder(self):
+        out, err = self.interrupt_waiting("late", 60000)
+        self.assertIn("processes of the command still run;", err)
+        self.end_daemon(out)
+        status, _, err = self.heddle("record", "--recover", "out.heddle.parts")
+        self.assertEqual((status, len(self.kernels()), self.files()), (0, 2, ["out.heddle"]), err)
 
     def test_a_program_that_closes_its_descriptors_is_captured(self):
         status, _, err = self.record("work", 2, "closeall", "work", 3, "finish")
