@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/lines.h"
 #include "base/perf_map.h"
+#include "base/sorted.h"
 #include "base/vector.h"
 #include "symbolize/symbolize_impl.h"
 
@@ -157,13 +158,6 @@ hd_status sym_ranges_settle(symbolizer *s)
 
 const sym_range *sym_range_at(const symbolizer *s, uint64_t address)
 {
-    size_t low = 0, high = s->range_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->ranges[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && address < s->ranges[low - 1].end ? &s->ranges[low - 1] : NULL;
+    size_t begun = hd_sorted_up_to(address, s->ranges, s->range_count, sizeof *s->ranges);
+    return begun && address < s->ranges[begun - 1].end ? &s->ranges[begun - 1] : NULL;
 }
