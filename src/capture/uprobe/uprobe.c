@@ -1,4 +1,4 @@
-/* uprobe.c - the tracer: its thread takes records out of the rings in the order of time, and makes calls of them
+/* uprobe.c - the tracer: its thread takes records out of the rings in the order of time
  *
  * A round takes the time first and looks at the rings afterwards, and goes up to that time: whatever happened before it
  * is then in some ring, so that a thread's records stay in order when it changes its CPU, and mappings come before what
@@ -6,196 +6,21 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/vector.h"
-#include "capture/uprobe/uprobe_perf.h"
-#include "capture/uprobe/uprobe_plan.h"
-#include "capture/uprobe/uprobe_record.h"
-#include "capture/uprobe/uprobe_unwind.h"
-#include "capture/uprobe/uprobe_write.h"
+#include "capture/uprobe/uprobe_impl.h"
 
-enum { ROUND_MS = 20, STACK_BYTES_MIN = 512, STACK_BYTES_MAX = 61440, OPEN_CALLS_MAX = 4096 };
-
-struct hd_uprobe {
-    hd_uprobe_plan *plan;
-    hd_uprobe_options options;
-    uprobe_perf perf;
-    uprobe_spaces spaces;
-    uprobe_writer writer;
-    hd_uprobe_stats stats;
-    uint64_t side_lost;
-    pthread_t thread;
-    atomic_bool ending;
-    bool is_running;
-    uprobe_stack stack;
-    uprobe_cfi_cache *cache; /* NULL: there was no memory for it */
-    uint8_t record[UPROBE_RECORD_BYTES];
-};
+enum { ROUND_MS = 20, STACK_BYTES_MIN = 512, STACK_BYTES_MAX = 61440 };
 
 static int64_t now_of(clockid_t clock)
 {
     struct timespec time;
     clock_gettime(clock, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-/* ---- calls ----------------------------------------------------------------------------------------------- */
-
-static void write_open(hd_uprobe *t, uprobe_thread *thread, const uprobe_open_call *open, int64_t duration_ns)
-{
-    uprobe_call call = {
-        uprobe_spaces_process(&t->spaces, thread->pid), thread, open->target, open->cpu, open->time_ns, duration_ns};
-    if (call.process) uprobe_write_call(&t->writer, &call);
-    t->stats.returned += duration_ns >= 0;
-}
-
-/* A call whose frame is gone did not return here: it was left by longjmp, an exception, the end of its thread; or the
- * record was lost. Of equal frames one jumped to the other (a tail call), and both return. */
-static void drop_dead(hd_uprobe *t, uprobe_thread *thread, uint64_t stack_pointer, uint32_t target)
-{
-    while (thread->open_count) {
-        const uprobe_open_call *open = &thread->open[thread->open_count - 1];
-        if (open->stack_pointer > stack_pointer) return;
-        if (open->stack_pointer == stack_pointer && open->target != target) return;
-        write_open(t, thread, open, -1);
-        thread->open_count--;
-    }
-}
-
-static void drop_all(hd_uprobe *t, uprobe_thread *thread)
-{
-    while (thread->open_count) write_open(t, thread, &thread->open[--thread->open_count], -1);
-}
-
-static bool open_call(uprobe_thread *thread, const uprobe_open_call *open)
-{
-    size_t capacity = thread->open_capacity;
-    if (thread->open_count == OPEN_CALLS_MAX) return false;
-    if (!hd_grow((void **)&thread->open, &capacity, thread->open_count, sizeof *thread->open)) return false;
-    thread->open_capacity = (uint32_t)capacity;
-    thread->open[thread->open_count++] = *open;
-    return true;
-}
-
-static void returned(hd_uprobe *t, const uprobe_event *event, const uprobe_hit *hit)
-{
-#if defined(__aarch64__)
-    enum { POPPED = 0 };
-#else
-    enum { POPPED = 8 };
-#endif
-    uprobe_thread *thread = uprobe_map_get(&t->spaces.threads, hit->tid);
-    uint64_t entered = hit->frame.at[UPROBE_STACK_POINTER] - POPPED;
-    for (uint32_t i = thread ? thread->open_count : 0; i-- > 0;) {
-        const uprobe_open_call *open = &thread->open[i];
-        bool is_of = event->target == UPROBE_ANY_TARGET || open->target == event->target;
-        if (open->stack_pointer != entered || !is_of) continue;
-        while (thread->open_count > i + 1) write_open(t, thread, &thread->open[--thread->open_count], -1);
-        thread->open_count--;
-        write_open(t, thread, open, hit->time_ns - open->time_ns);
-        return;
-    }
-}
-
-/* ---- stacks ---------------------------------------------------------------------------------------------- */
-
-static bool is_within_target(const hd_uprobe_plan *plan, const uprobe_stack_frame *frame)
-{
-    const uprobe_elf *elf = &frame->module->elf;
-    for (uint32_t i = 0; i < plan->count; i++) {
-        const uprobe_target *target = &plan->targets[i];
-        if (target->inode == elf->inode && target->device == elf->device && frame->address >= target->address &&
-            frame->address - target->address < target->bytes)
-            return true;
-    }
-    return false;
-}
-
-/* Is it called by another probed function, as a driver's by the runtime's? Then that one has the sample. */
-static bool is_nested(const hd_uprobe_plan *plan, const uprobe_stack *stack)
-{
-    const uprobe_module *without = NULL; /* a stack goes through few modules */
-    for (uint32_t i = 1; i < stack->count; i++) {
-        const uprobe_stack_frame *frame = &stack->frames[i];
-        if (!frame->module || frame->module == without) continue;
-        if (is_within_target(plan, frame)) return true;
-        bool has_targets = false;
-        for (uint32_t k = 0; k < plan->count && !has_targets; k++)
-            has_targets = plan->targets[k].inode == frame->module->elf.inode;
-        if (!has_targets) without = frame->module;
-    }
-    return false;
-}
-
-static void sample(hd_uprobe *t, const uprobe_call *call, uprobe_hit *hit)
-{
-    uprobe_process *process = uprobe_spaces_process(&t->spaces, call->thread->pid);
-    if (t->options.stacks == HD_UPROBE_FRAMES) {
-        uprobe_unwind_chain(&t->stack, process, call->thread, &hit->frame, &hit->stack, hit->chain, hit->chain_count);
-    } else {
-        uprobe_frame frame = hit->frame;
-        uprobe_unwind(&t->stack, t->cache, process, call->thread, &frame, &hit->stack);
-    }
-    t->stats.cut += t->stack.end == UPROBE_END_CUT;
-    t->stats.broken += t->stack.end == UPROBE_END_BROKEN;
-    if (is_nested(t->plan, &t->stack)) {
-        t->stats.nested++;
-        return;
-    }
-    t->stats.samples++;
-    uprobe_write_sample(&t->writer, call, &t->stack);
-}
-
-/* The function that begins at the address that was hit; false: none that we probe. */
-static bool find_target(hd_uprobe *t, uprobe_process *process, uint64_t ip, uint32_t *out)
-{
-    const uprobe_mapping *mapping = uprobe_process_at(process, ip);
-    const uprobe_elf *elf = mapping && mapping->module ? uprobe_module_elf(mapping->module, process->pid) : NULL;
-    uint64_t offset = mapping ? ip - mapping->start + mapping->offset : 0;
-    for (uint32_t i = 0; i < t->plan->count && mapping; i++) {
-        const uprobe_target *target = &t->plan->targets[i];
-        /* A file that cannot be read here is told by the offset alone. */
-        if (target->offset != offset || (elf && elf->inode != target->inode)) continue;
-        *out = i;
-        return true;
-    }
-    return false;
-}
-
-static void entered(hd_uprobe *t, const uprobe_event *event, uprobe_hit *hit)
-{
-    uint32_t target = event->target;
-    uprobe_process *process = uprobe_spaces_process(&t->spaces, hit->pid);
-    t->stats.hits++;
-    if (!process) {
-        t->stats.foreign++;
-        return;
-    }
-    if (target == UPROBE_ANY_TARGET && !find_target(t, process, hit->ip, &target)) {
-        t->stats.unknown++;
-        return;
-    }
-    t->stats.calls++;
-    uprobe_thread *thread = uprobe_spaces_thread(&t->spaces, hit->pid, hit->tid);
-    if (!thread) return;
-    uint64_t stack_pointer = hit->frame.at[UPROBE_STACK_POINTER];
-    uprobe_call call = {process, thread, target, hit->cpu, hit->time_ns, -1};
-    t->stats.threads += !thread->has_called;
-    thread->has_called = true;
-    if (t->options.returns) drop_dead(t, thread, stack_pointer, target);
-    if (t->options.stacks == HD_UPROBE_NONE)
-        t->stats.bare++;
-    else
-        sample(t, &call, hit);
-    uprobe_open_call open = {target, hit->cpu, stack_pointer, uprobe_return_address(&hit->frame, &hit->stack),
-                             hit->time_ns};
-    if (!t->options.returns || !open_call(thread, &open)) uprobe_write_call(&t->writer, &call);
 }
 
 /* ---- records --------------------------------------------------------------------------------------------- */
@@ -234,14 +59,14 @@ static void take_name(hd_uprobe *t, const uint8_t *record, const struct perf_eve
     memcpy(name, record + 16, size < sizeof name - 1 ? size : sizeof name - 1);
     bool is_exec = header->misc & PERF_RECORD_MISC_COMM_EXEC;
     uprobe_thread *thread = is_exec ? uprobe_map_get(&t->spaces.threads, u32_at(record, 12)) : NULL;
-    if (thread) drop_all(t, thread);
+    if (thread) uprobe_calls_drop(t, thread, 0);
     uprobe_spaces_name(&t->spaces, u32_at(record, 8), u32_at(record, 12), name, is_exec);
 }
 
 static void take_exit(hd_uprobe *t, const uint8_t *record)
 {
     uprobe_thread *thread = uprobe_map_get(&t->spaces.threads, u32_at(record, 16));
-    if (thread) drop_all(t, thread);
+    if (thread) uprobe_calls_drop(t, thread, 0);
     uprobe_spaces_exit(&t->spaces, u32_at(record, 8), u32_at(record, 16));
 }
 
@@ -256,9 +81,9 @@ static void take_sample(hd_uprobe *t, const uint8_t *record)
     event->read++;
     if (!uprobe_record_hit(&hit, record, type, t->perf.registers)) return;
     if (event->is_return)
-        returned(t, event, &hit);
+        uprobe_call_returned(t, event, &hit);
     else
-        entered(t, event, &hit);
+        uprobe_call_entered(t, event, &hit);
 }
 
 static void take(hd_uprobe *t, const uint8_t *record, const uprobe_ring *ring)
@@ -390,7 +215,7 @@ hd_status hd_uprobe_stop(hd_uprobe *t, hd_uprobe_stats *out, hd_error *err)
     atomic_store(&t->ending, true);
     pthread_join(t->thread, NULL);
     t->is_running = false;
-    for (uprobe_thread *thread; (thread = uprobe_map_next(&t->spaces.threads, &at));) drop_all(t, thread);
+    for (uprobe_thread *thread; (thread = uprobe_map_next(&t->spaces.threads, &at));) uprobe_calls_drop(t, thread, 0);
     t->stats.lost = uprobe_perf_lost(&t->perf);
     t->stats.processes = t->spaces.process_count;
     t->stats.ring_bytes = t->perf.ring_bytes;
