@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/perf_map.h"
 #include "capture/session_impl.h"
 #include "capture/stack_impl.h"
 
@@ -175,14 +176,12 @@ static void add_mappings(hd_session *session)
 
 /* ---- perf maps ------------------------------------------------------------------------------------------ */
 
-static bool perf_line(hd_session *session, char *line)
+static bool add_function(hd_session *session, char *line, size_t size)
 {
-    char *rest, *name;
-    uint64_t start = strtoull(line, &rest, 16);
-    if (rest == line || *rest != ' ') return false;
-    uint64_t size = strtoull(rest + 1, &name, 16);
-    if (name == rest + 1 || *name != ' ' || !name[1] || !size) return false;
-    return hd_session_symbol(session, start, size, name + 1) != 0;
+    hd_perf_symbol symbol;
+    if (!hd_perf_map_line(&symbol, line, size) || !symbol.size) return false;
+    line[symbol.name - line + symbol.name_size] = 0; /* at the most the zero behind the line again */
+    return hd_session_symbol(session, symbol.start, symbol.size, symbol.name) != 0;
 }
 
 uint64_t hd_session_perf_map(hd_session *session, const char *path)
@@ -201,10 +200,9 @@ uint64_t hd_session_perf_map(hd_session *session, const char *path)
     }
     bool is_start = true;
     while (count < PERF_SYMBOLS_MAX && fgets(line, sizeof line, file)) {
-        char *end = strchr(line, '\n');
-        bool is_whole = end || feof(file);
-        if (end) *end = 0;
-        if (is_start && is_whole) count += perf_line(session, line);
+        size_t size = strlen(line);
+        bool is_whole = size < sizeof line - 1 || line[size - 1] == '\n';
+        if (is_start && is_whole) count += add_function(session, line, size);
         is_start = is_whole; /* the rest of a line that is too long is no line */
     }
     fclose(file);

@@ -1,6 +1,7 @@
 /* cmd_check.c - heddle check: what a viewer drops or misdraws, or an analysis gets wrong */
 #include "cli/cli.h"
 #include "cli/report_out.h"
+#include "cli/shared_options.h"
 
 #include <string.h>
 
@@ -39,10 +40,7 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .field = offsetof(struct check_options, explain),
      .help = "say what every code means and what to do, and read no file"},
-    {.name = "strict",
-     .kind = CLI_FLAG,
-     .field = offsetof(struct check_options, strict),
-     .help = "refuse a file that needs repair"},
+    OPTION_STRICT(.field = offsetof(struct check_options, strict)),
     {0},
 };
 

@@ -6,6 +6,7 @@
 
 #include "cli/printer.h"
 #include "cli/report_out.h"
+#include "cli/shared_options.h"
 #include "cli/times.h"
 #include "heddle/convert.h"
 #include "heddle/fix.h"
@@ -364,21 +365,9 @@ static const cli_option options[] = {
      .max = 22,
      FIELD(level),
      .help = "of compression: gzip 1 to 9, zstd -100 to 22; 0 is the format's own choice"},
-    {.name = "memory-limit",
-     .kind = CLI_COUNT,
-     .value = "BYTES",
-     FIELD(memory_limit),
-     .help =
-         "memory to use for all inputs together, such as 512M or 2Gi, beyond which events lie in a file in $TMPDIR or "
-         "/var/tmp; 0 is a quarter of the machine's"},
-    {.name = "threads",
-     .letter = 'j',
-     .kind = CLI_COUNT,
-     .value = "N",
-     .max = 64,
-     FIELD(threads),
-     .help = "threads to use; 0 is one per core"},
-    {.name = "sync", .kind = CLI_FLAG, FIELD(sync), .help = "wait until the output is on the disk"},
+    OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
+    OPTION_THREADS(FIELD(threads), "threads to use"),
+    OPTION_SYNC(FIELD(sync)),
     {0},
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/printer.h"
+#include "cli/shared_options.h"
 #include "heddle/fix.h"
 #include "heddle/table.h"
 
@@ -322,18 +323,8 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .field = offsetof(struct fix_options, strict),
      .help = "fail on broken JSON instead of mending it"},
-    {.name = "sync",
-     .kind = CLI_FLAG,
-     .field = offsetof(struct fix_options, sync),
-     .help = "wait until the output is on the disk"},
-    {.name = "threads",
-     .letter = 'j',
-     .kind = CLI_COUNT,
-     .value = "N",
-     .min = 0,
-     .max = 64,
-     .field = offsetof(struct fix_options, threads),
-     .help = "threads that read; 0 is one per core"},
+    OPTION_SYNC(.field = offsetof(struct fix_options, sync)),
+    OPTION_THREADS(.field = offsetof(struct fix_options, threads), "threads that read"),
     {0},
 };
 

@@ -4,6 +4,7 @@
 
 #include "cli/flame_out.h"
 #include "cli/report_out.h"
+#include "cli/shared_options.h"
 #include "cli/times.h"
 
 struct flame_options {
@@ -155,38 +156,18 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      FIELD(reverse),
      .help = "an icicle: what ran first, who called it below"},
-    {.name = "forward",
-     .kind = CLI_FLAG,
-     FIELD(forward),
-     .help = "put the work of a backward pass under the forward operator it belongs to"},
+    OPTION_FORWARD(FIELD(forward)),
     {.name = "diff",
      .letter = 'd',
      .kind = CLI_FLAG,
      FIELD(diff),
      .help = "compare two files, OLD NEW: widths by NEW, red is slower, blue is faster"},
-    {.name = "min-percent",
-     .kind = CLI_DECIMAL,
-     .value = "P",
-     .max = 100,
-     FIELD(min_percent),
-     .help = "svg: leave out frames narrower than this share of the whole"},
-    {.name = "full-names",
-     .kind = CLI_FLAG,
-     FIELD(full_names),
-     .help = "kernels with their template arguments and parameters"},
-    {.name = "title", .kind = CLI_TEXT, .value = "TEXT", FIELD(title), .help = "stands above the picture"},
-    {.name = "strict",
-     .kind = CLI_FLAG,
-     FIELD(strict),
-     .help = "fail if an input is damaged, even where it could be read"},
-    {.name = "threads",
-     .letter = 'j',
-     .kind = CLI_COUNT,
-     .value = "N",
-     .max = 64,
-     FIELD(threads),
-     .help = "threads to use; 0 is one per core"},
-    {.name = "sync", .kind = CLI_FLAG, FIELD(sync), .help = "wait until the output is on the disk"},
+    OPTION_MIN_PERCENT(FIELD(min_percent)),
+    OPTION_FULL_NAMES(FIELD(full_names)),
+    OPTION_TITLE(FIELD(title)),
+    OPTION_STRICT(FIELD(strict)),
+    OPTION_THREADS(FIELD(threads), "threads to use"),
+    OPTION_SYNC(FIELD(sync)),
     {0},
 };
 

@@ -1,6 +1,7 @@
 /* cmd_info.c - heddle info: what is in a trace */
 #include "cli/cli.h"
 #include "cli/report_out.h"
+#include "cli/shared_options.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -26,10 +27,7 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .field = offsetof(struct info_options, all),
      .help = "show all of them"},
-    {.name = "strict",
-     .kind = CLI_FLAG,
-     .field = offsetof(struct info_options, strict),
-     .help = "refuse a file that needs repair"},
+    OPTION_STRICT(.field = offsetof(struct info_options, strict)),
     {0},
 };
 

@@ -8,6 +8,7 @@
 
 #include "cli/flame_out.h"
 #include "cli/report_out.h"
+#include "cli/shared_options.h"
 #include "cli/times.h"
 
 struct merge_options {
@@ -407,33 +408,16 @@ static const cli_option options[] = {
      FIELD(clock_offset),
      .help = "clock of the trace minus clock of the stacks, such as -1.5s, instead of estimating it"},
     {.name = "force", .kind = CLI_FLAG, FIELD(force), .help = "join by the best clock offset even if none really fits"},
-    {.name = "forward",
-     .kind = CLI_FLAG,
-     FIELD(forward),
-     .help = "put the work of a backward pass under the forward operator it belongs to"},
-    {.name = "full-names",
-     .kind = CLI_FLAG,
-     FIELD(full_names),
-     .help = "kernels with their template arguments and parameters"},
-    {.name = "min-percent",
-     .kind = CLI_DECIMAL,
-     .value = "P",
-     .max = 100,
-     FIELD(min_percent),
-     .help = "svg: leave out frames narrower than this share of the whole"},
-    {.name = "title", .kind = CLI_TEXT, .value = "TEXT", FIELD(title), .help = "stands above the picture"},
+    OPTION_FORWARD(FIELD(forward)),
+    OPTION_FULL_NAMES(FIELD(full_names)),
+    OPTION_MIN_PERCENT(FIELD(min_percent)),
+    OPTION_TITLE(FIELD(title)),
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),
      .help = "fail if an input is damaged, or a work or stack has no partner"},
-    {.name = "threads",
-     .letter = 'j',
-     .kind = CLI_COUNT,
-     .value = "N",
-     .max = 64,
-     FIELD(threads),
-     .help = "threads to use; 0 is one per core"},
-    {.name = "sync", .kind = CLI_FLAG, FIELD(sync), .help = "wait until the output is on the disk"},
+    OPTION_THREADS(FIELD(threads), "threads to use"),
+    OPTION_SYNC(FIELD(sync)),
     {0},
 };
 

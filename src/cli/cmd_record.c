@@ -8,6 +8,7 @@
 
 #include "cli/record_out.h"
 #include "cli/record_uprobe.h"
+#include "cli/shared_options.h"
 #include "cli/times.h"
 #include "cli/ways_out.h"
 
@@ -383,18 +384,8 @@ static const cli_option options[] = {
          "let nsys, rocprofv3, xctrace or mctracer run the command, and convert what can be read of its output; all "
          "of it stays in FILE.TOOL"},
     {.name = "check", .kind = CLI_FLAG, FIELD(check), .help = "say which ways to capture work here, and run nothing"},
-    {.name = "memory-limit",
-     .kind = CLI_COUNT,
-     .value = "BYTES",
-     FIELD(memory_limit),
-     .help = "memory to make the trace with, such as 512M or 2Gi; 0 is a quarter of the machine's"},
-    {.name = "threads",
-     .letter = 'j',
-     .kind = CLI_COUNT,
-     .value = "N",
-     .max = 64,
-     FIELD(threads),
-     .help = "threads that make the trace; 0 is one per core"},
+    OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
+    OPTION_THREADS(FIELD(threads), "threads that make the trace"),
     {0},
 };
 

@@ -5,6 +5,7 @@
 
 #include "cli/printer.h"
 #include "cli/report_out.h"
+#include "cli/shared_options.h"
 #include "heddle/symbolize.h"
 
 struct symbolize_options {
@@ -252,18 +253,9 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      FIELD(debuginfod),
      .help = "ask the servers of $DEBUGINFOD_URLS for what is not here; without it nothing goes to the network"},
-    {.name = "strict",
-     .kind = CLI_FLAG,
-     FIELD(strict),
-     .help = "fail if the input is damaged, even where it could be read"},
-    {.name = "threads",
-     .letter = 'j',
-     .kind = CLI_COUNT,
-     .value = "N",
-     .max = 64,
-     FIELD(threads),
-     .help = "threads to use; 0 is one per core"},
-    {.name = "sync", .kind = CLI_FLAG, FIELD(sync), .help = "wait until the output is on the disk"},
+    OPTION_STRICT(FIELD(strict)),
+    OPTION_THREADS(FIELD(threads), "threads to use"),
+    OPTION_SYNC(FIELD(sync)),
     {0},
 };
 

@@ -1,13 +1,14 @@
 /* symbolize_maps.c - functions that no file has: the trace's `symbols`, and maps that JIT compilers write for perf
  *
- * A line of a map is "START SIZE NAME", hexadecimal; the name may hold blanks. Addresses are used again when code is
- * freed, and a map is only appended to: of each address the last line holds.
+ * Addresses are used again when code is freed, and a map is only appended to: of each address the last line holds.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/lines.h"
+#include "base/perf_map.h"
+#include "base/sorted.h"
 #include "base/vector.h"
 #include "symbolize/symbolize_impl.h"
 
@@ -27,25 +28,11 @@ hd_status sym_range_add(symbolizer *s, uint64_t start, uint64_t size, const char
 
 /* ---- maps of perf -------------------------------------------------------------------------------------------- */
 
-/* A hexadecimal number and the blanks behind it. */
-static bool take_hex(uint64_t *out, const char **at, const char *end)
+static bool is_empty(const hd_line *line)
 {
-    const char *p = *at;
-    *out = 0;
-    if (end - p > 2 && p[0] == '0' && p[1] == 'x') p += 2;
-    const char *first = p;
-    for (; p < end && p - first < 17; p++) {
-        char c = *p | 0x20;
-        if (*p >= '0' && *p <= '9')
-            *out = *out << 4 | (unsigned)(*p - '0');
-        else if (c >= 'a' && c <= 'f')
-            *out = *out << 4 | (unsigned)(c - 'a' + 10);
-        else
-            break;
+    for (size_t i = 0; i < line->size; i++) {
+        if (line->text[i] != ' ' && line->text[i] != '\t') return false;
     }
-    if (p == first || p - first > 16 || p == end || (*p != ' ' && *p != '\t')) return false;
-    while (p < end && (*p == ' ' || *p == '\t')) p++;
-    *at = p;
     return true;
 }
 
@@ -54,15 +41,13 @@ static hd_status read_lines(symbolizer *s, hd_lines *lines, const char *path)
     hd_line line;
     hd_status status;
     bool is_map = false;
-    uint64_t start, size, first_bad = 0, bad = 0;
+    hd_perf_symbol symbol;
+    uint64_t first_bad = 0, bad = 0;
     while ((status = hd_lines_next(&line, lines, s->err)) == HD_OK) {
-        const char *p = line.text, *end = p + line.size;
-        while (p < end && (end[-1] == ' ' || end[-1] == '\t')) end--;
-        if (p == end) continue;
-        if (take_hex(&start, &p, end) && take_hex(&size, &p, end)) {
+        if (hd_perf_map_line(&symbol, line.text, line.size)) {
             is_map = true;
-            HD_TRY(sym_range_add(s, start, size, p, (size_t)(end - p)));
-        } else {
+            HD_TRY(sym_range_add(s, symbol.start, symbol.size, symbol.name, symbol.name_size));
+        } else if (!is_empty(&line)) {
             first_bad = first_bad ? first_bad : line.number;
             s->bad_symbols++;
             if (!is_map && ++bad > 64) break;
@@ -173,13 +158,6 @@ hd_status sym_ranges_settle(symbolizer *s)
 
 const sym_range *sym_range_at(const symbolizer *s, uint64_t address)
 {
-    size_t low = 0, high = s->range_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->ranges[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && address < s->ranges[low - 1].end ? &s->ranges[low - 1] : NULL;
+    size_t begun = hd_sorted_up_to(address, s->ranges, s->range_count, sizeof *s->ranges);
+    return begun && address < s->ranges[begun - 1].end ? &s->ranges[begun - 1] : NULL;
 }

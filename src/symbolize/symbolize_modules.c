@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/sorted.h"
 #include "base/vector.h"
 #include "symbolize/symbolize_impl.h"
 
@@ -186,16 +187,9 @@ static bool sort_mapped(symbolizer *s)
 sym_module *sym_module_at(const symbolizer *s, uint64_t address)
 {
     enum { LOOK_BACK = 16 };
-    size_t low = 0, high = s->mapped_count;
+    size_t begun = hd_sorted_up_to(address, s->mapped, s->mapped_count, sizeof *s->mapped);
     uint32_t found = HD_NONE;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->mapped[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t i = low; i-- > 0 && low - i <= LOOK_BACK;) {
+    for (size_t i = begun; i-- > 0 && begun - i <= LOOK_BACK;) {
         uint32_t module = s->mapped[i].module;
         if (address < s->modules[module].end && module < found) found = module;
     }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/vector.h"
 #include "symbolize/symbolize_elf.h"
 
@@ -120,17 +121,10 @@ void sym_table_deinit(sym_table *table)
  * marks in functions of assembly. */
 sym_symbol *sym_table_find(const sym_table *table, uint64_t address)
 {
-    size_t low = 0, high = table->count;
+    size_t at = hd_sorted_up_to(address, table->list, table->count, sizeof *table->list);
     sym_symbol *unsized = NULL;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (table->list[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t steps = 0; low-- > 0 && steps < STEPS_BACK && table->reach[low] > address; steps++) {
-        sym_symbol *s = &table->list[low];
+    for (size_t steps = 0; at-- > 0 && steps < STEPS_BACK && table->reach[at] > address; steps++) {
+        sym_symbol *s = &table->list[at];
         if (s->end <= address) continue;
         if (s->is_sized) return s;
         if (!unsized) unsized = s;

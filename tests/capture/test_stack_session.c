@@ -274,12 +274,15 @@ static void test_perf_map__functions_are_symbols_and_what_is_none_is_not(void **
     (void)state;
     assert_non_null(file);
     fputs("7f0012340000 40 py::work:/home/me/a b.py\nnonsense\n7f0012340040 zz\n7f0012340080 0 empty\n", file);
+    fputs("7f0012340000f0000 40 wide\n 7f0012340000 40 behind a blank\n", file);
+    fwrite("zero\0zero\n7f0012340080 20 after\n", 1, 33, file);
     fputs("7f00123400c0 20 py::", file);
     for (int i = 0; i < 9000; i++) fputc('x', file);
     fputs("\n7f0012340100 20 last", file); /* without an end: was being written */
     fclose(file);
-    assert_int_equal(hd_session_perf_map(session, map), 2);
+    assert_int_equal(hd_session_perf_map(session, map), 3);
     flush(session);
+    assert_true(trace_has_text(path, "after"));
     assert_true(trace_has_text(path, "py::work:/home/me/a b.py"));
     assert_true(trace_has_text(path, "last"));
     hd_session_free(session);

@@ -128,7 +128,7 @@ bool uprobe_elf_next(const uprobe_elf *elf, uint64_t *at, uprobe_symbol *out)
         if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || !symbol.st_value) continue;
         const char *name = text_at(table->strings, table->string_bytes, symbol.st_name);
         if (!name || !*name) continue;
-        *out = (uprobe_symbol){name, strcspn(name, "@"), symbol.st_value, symbol.st_size};
+        *out = (uprobe_symbol){symbol.st_value, symbol.st_size, name, strcspn(name, "@")};
         ++*at;
         return true;
     }

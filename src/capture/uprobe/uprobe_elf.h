@@ -55,9 +55,9 @@ bool uprobe_elf_offset(const uprobe_elf *elf, uint64_t address, uint64_t *out_of
 
 /* A function that the file defines. The name ends at its terminator or at the '@' of a version: size bytes. */
 typedef struct uprobe_symbol {
+    uint64_t address, bytes;
     const char *name;
     size_t name_bytes;
-    uint64_t address, bytes;
 } uprobe_symbol;
 
 /* The functions one after the other: *at begins at 0. false: no more. */

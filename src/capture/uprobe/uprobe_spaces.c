@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/vector.h"
 
 /* ---- modules --------------------------------------------------------------------------------------------- */
@@ -81,15 +82,9 @@ const uprobe_elf *uprobe_module_elf(uprobe_module *module, uint32_t pid)
 /* The first mapping that ends behind an address. */
 static uint32_t place_of(const uprobe_process *process, uint64_t address)
 {
-    uint32_t low = 0, high = process->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (process->mappings[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const uprobe_mapping *mappings = process->mappings;
+    uint32_t begun = (uint32_t)hd_sorted_up_to(address, mappings, process->count, sizeof *mappings);
+    return begun && mappings[begun - 1].end > address ? begun - 1 : begun;
 }
 
 const uprobe_mapping *uprobe_process_at(uprobe_process *process, uint64_t address)

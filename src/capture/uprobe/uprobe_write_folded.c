@@ -9,6 +9,7 @@
 
 #include "base/demangle.h"
 #include "base/error.h"
+#include "base/sorted.h"
 #include "capture/uprobe/uprobe_write.h"
 
 enum { TEXT_BYTES = 4096, TEXTS_MAX = 1 << 20 };
@@ -52,16 +53,9 @@ void uprobe_module_symbols_free(uprobe_module *module)
 static const uprobe_symbol *symbol_at(uprobe_module *module, uint64_t address)
 {
     const symbol_list *list = symbols_of(module);
-    uint64_t low = 0, high = list ? list->count : 0;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (list->symbols[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (!low) return NULL;
-    const uprobe_symbol *symbol = &list->symbols[low - 1];
+    size_t begun = list ? hd_sorted_up_to(address, list->symbols, list->count, sizeof *list->symbols) : 0;
+    if (!begun) return NULL;
+    const uprobe_symbol *symbol = &list->symbols[begun - 1];
     return !symbol->bytes || address - symbol->address < symbol->bytes ? symbol : NULL;
 }
 

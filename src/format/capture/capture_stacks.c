@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json_write.h"
+#include "base/sorted.h"
 #include "base/vector.h"
 #include "format/stack_text.h"
 #include "heddle/stacks.h"
@@ -144,15 +145,8 @@ static int by_start(const void *a, const void *b)
  * few are looked at. */
 static const range *find(const ranges *list, uint64_t address)
 {
-    size_t low = 0, high = list->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list->items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t i = low; i-- > 0 && low - i <= LOOK_BACK;) {
+    size_t begun = hd_sorted_up_to(address, list->items, list->count, sizeof *list->items);
+    for (size_t i = begun; i-- > 0 && begun - i <= LOOK_BACK;) {
         if (list->items[i].is_known && address < list->items[i].end) return &list->items[i];
     }
     return NULL;

@@ -1,0 +1,59 @@
+/* shared_options.h - options that several commands have, for their tables
+ *
+ * `at` is where the value goes: `.field = offsetof(…)`, which most commands write as FIELD(member).
+ */
+#ifndef HD_CLI_SHARED_OPTIONS_H
+#define HD_CLI_SHARED_OPTIONS_H
+
+#include "cli/cli.h"
+
+/* ---- reading and writing ------------------------------------------------------------------------------------ */
+
+#define OPTION_STRICT(at)                                                                                              \
+    {                                                                                                                  \
+        .name = "strict", .kind = CLI_FLAG, at, .help = "fail if an input is damaged, even where it could be read"     \
+    }
+
+#define OPTION_SYNC(at)                                                                                                \
+    {                                                                                                                  \
+        .name = "sync", .kind = CLI_FLAG, at, .help = "wait until the output is on the disk"                           \
+    }
+
+#define OPTION_THREADS(at, what)                                                                                       \
+    {                                                                                                                  \
+        .name = "threads", .letter = 'j', .kind = CLI_COUNT, .value = "N", .max = 64, at,                              \
+        .help = what "; 0 is one per core"                                                                             \
+    }
+
+#define OPTION_MEMORY_LIMIT(at)                                                                                        \
+    {                                                                                                                  \
+        .name = "memory-limit", .kind = CLI_COUNT, .value = "BYTES", at,                                               \
+        .help = "memory for all events, such as 512M or 2Gi, beyond which they lie in a file in $TMPDIR or /var/tmp; " \
+                "0 is a quarter of the machine's"                                                                      \
+    }
+
+/* ---- flame graphs ------------------------------------------------------------------------------------------- */
+
+#define OPTION_FORWARD(at)                                                                                             \
+    {                                                                                                                  \
+        .name = "forward", .kind = CLI_FLAG, at,                                                                       \
+        .help = "put the work of a backward pass under the forward operator it belongs to"                             \
+    }
+
+#define OPTION_FULL_NAMES(at)                                                                                          \
+    {                                                                                                                  \
+        .name = "full-names", .kind = CLI_FLAG, at, .help = "kernels with their template arguments and parameters"     \
+    }
+
+#define OPTION_MIN_PERCENT(at)                                                                                         \
+    {                                                                                                                  \
+        .name = "min-percent", .kind = CLI_DECIMAL, .value = "P", .max = 100, at,                                      \
+        .help = "svg: leave out frames narrower than this share of the whole"                                          \
+    }
+
+#define OPTION_TITLE(at)                                                                                               \
+    {                                                                                                                  \
+        .name = "title", .kind = CLI_TEXT, .value = "TEXT", at, .help = "stands above the picture"                     \
+    }
+
+#endif

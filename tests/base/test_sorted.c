@@ -1,0 +1,50 @@
+/* test_sorted.c - search in sorted lists */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/sorted.h"
+
+typedef struct range {
+    uint64_t start;
+    uint32_t other;
+} range;
+
+static void test_sorted__an_empty_list_has_none_up_to_any_key(void **state)
+{
+    (void)state;
+    assert_int_equal(hd_sorted_up_to(0, NULL, 0, sizeof(range)), 0);
+    assert_int_equal(hd_sorted_up_to(UINT64_MAX, NULL, 0, sizeof(range)), 0);
+}
+
+static void test_sorted__the_result_is_what_a_look_at_all_of_them_counts(void **state)
+{
+    const uint64_t keys[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX - 1, UINT64_MAX};
+    unsigned seed = 1;
+    (void)state;
+    for (size_t count = 1; count < 40; count++) {
+        range list[40] = {{0}};
+        uint64_t start = 0;
+        for (size_t i = 0; i < count; i++) {
+            start += (uint64_t)rand_r(&seed) % 2; /* many are equal */
+            list[i] = (range){start, (uint32_t)rand_r(&seed)};
+        }
+        if (count % 2) list[count - 1].start = UINT64_MAX;
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            size_t wanted = 0;
+            for (size_t i = 0; i < count; i++) wanted += list[i].start <= keys[k];
+            assert_int_equal(hd_sorted_up_to(keys[k], list, count, sizeof *list), wanted);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sorted__an_empty_list_has_none_up_to_any_key),
+        cmocka_unit_test(test_sorted__the_result_is_what_a_look_at_all_of_them_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
