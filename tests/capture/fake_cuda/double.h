@@ -5,11 +5,14 @@
  * stream until which it is busy. Clock of all truths: CLOCK_MONOTONIC.
  *
  *     double_script.c   $FAKE_CUDA_SCRIPT, the truth log, misuse      (libcuda)
- *     double_driver.c   contexts, streams, memory, launches, waits    (libcuda)
+ *     double_driver.c   contexts, streams, launches, waits            (libcuda)
+ *     double_memory.c   copies, sets, allocations                     (libcuda)
  *     double_graph.c    graphs and their nodes                        (libcuda)
  *     double_runtime.c  the calls of the runtime, over the driver's   (libcudart)
  *     double_cupti.c    subscriber, callbacks, kinds                  (libcupti)
- *     double_buffers.c  records, buffers, the thread that fills them  (libcupti)
+ *     double_ids.c      ids, and what has them                        (libcupti)
+ *     double_buffers.c  buffers, and the thread that fills them       (libcupti)
+ *     double_records.c  what a record is, and the truth about it      (libcupti)
  *
  * Strict: what the real CUPTI forbids, ends the program with "fake CUDA: misuse: …" and SIGABRT, so that the test
  * fails.
@@ -138,6 +141,14 @@ const double_hooks *double_get_hooks(void); /* NULL: no CUPTI, or a child of for
 /* Begins a call: 0, or an error with which it must return at once. End: gives `result` back. */
 int double_begin(double_call *call);
 int double_end(double_call *call, int result);
+
+/* Begins a function of the driver: `call` is its call. */
+#define DOUBLE_CALL(number, what)                                                                                      \
+    double_call call = {.domain = CUPTI_DOMAIN_DRIVER, .id = number, .function = what};                                \
+    int failed = double_begin(&call);                                                                                  \
+    if (failed) return failed
+
+void double_wait_until(uint64_t ns);
 
 double_context *double_current_context(void);
 double_stream *double_stream_of(void *handle); /* NULL: the context's null stream */
