@@ -28,6 +28,7 @@
  *     bad-times-every N zero|reversed   every N-th record of the GPU has such times
  *     unknown-every N           a record of a kind that nobody knows after every N-th
  *     damaged-every N           every N-th buffer has a part that cannot be read
+ *     hold-back                 a buffer is kept as long as something runs, but for a forced flush
  *     overhead-every N          an OVERHEAD record with every N-th call
  *     subscriber-taken          there is another subscriber
  *     pthread-ids               cuptiSetThreadIdType succeeds and changes nothing
@@ -64,7 +65,7 @@ typedef struct double_script {
     double_order order;
     double_bad bad;
     uint64_t buffer_records, drop_every, bad_every, unknown_every, damaged_every, overhead_every;
-    bool subscriber_taken, pthread_ids;
+    bool subscriber_taken, pthread_ids, hold_back;
     double_rule fails[DOUBLE_RULES], slows[DOUBLE_RULES];
     unsigned fail_count, slow_count;
 } double_script;

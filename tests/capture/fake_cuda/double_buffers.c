@@ -17,8 +17,9 @@ static struct {
     pthread_cond_t work, done;
     pthread_t thread;
     bool has_thread;
-    cupti_buffer_wanted wanted;
-    cupti_buffer_done returned;
+    cupti_buffer_wanted wanted, coming_wanted; /* coming: of who registers next; the thread changes over */
+    cupti_buffer_done returned, coming_returned;
+    bool is_taken; /* they are of the second who registered */
     cupti_clock clock;
     int64_t clock_offset_ns;
     uint64_t base_ns;
@@ -124,7 +125,7 @@ static void write_record(const double_record *record, bool is_complete)
     const char *fate = double_set_times(&made, is_complete, is_bad);
     size_t length = double_record_length(record->as.kind), known = cupti_record_bytes(record->as.kind, s->version);
     if (!put(&made.as, known < sizeof made.as ? known : sizeof made.as, length)) return drop(record, "refused");
-    double_tell_record(record, fate, b.buffers, b.records);
+    double_tell_record(record, b.is_taken ? "taken" : fate, b.buffers, b.records);
     b.records++;
     if (s->unknown_every && ++b.all_records % s->unknown_every == 0) {
         uint32_t unknown = DOUBLE_UNKNOWN_KIND;
@@ -187,16 +188,25 @@ static void *fill(void *unused)
         size_t count;
         double_record *taken = take_ready(&count, is_forced);
         uint32_t period = b.period_ms;
+        bool is_running = b.pending_count > 0;
         pthread_mutex_unlock(&b.lock);
         uint64_t now = double_now();
         arrange(taken, count);
         for (size_t i = 0; i < count; i++) write_record(&taken[i], taken[i].ready_ns <= now);
         free(taken);
-        if (is_flush || (period && now - last_period > period * UINT64_C(1000000))) {
+        bool is_due = is_flush || (period && now - last_period > period * UINT64_C(1000000));
+        bool is_held = double_script_get()->hold_back && is_running && !is_forced;
+        if (is_due && !is_held) {
             give_back();
             last_period = now;
         }
         pthread_mutex_lock(&b.lock);
+        if (is_flush && b.coming_wanted) {
+            b.wanted = b.coming_wanted;
+            b.returned = b.coming_returned;
+            b.coming_wanted = NULL;
+            b.is_taken = true;
+        }
         b.flushes_done = flushes;
         pthread_cond_broadcast(&b.done);
         pthread_mutex_unlock(&b.lock);
@@ -223,16 +233,38 @@ void double_buffers_add(const double_record *record)
     pthread_mutex_unlock(&b.lock);
 }
 
+static void flush_locked(bool is_forced)
+{
+    uint64_t mine = ++b.flushes_wanted;
+    b.is_forced = is_forced;
+    pthread_cond_signal(&b.work);
+    while (b.flushes_done < mine) pthread_cond_wait(&b.done, &b.lock);
+}
+
+/* What was complete goes to those who had the buffers, all that comes to the others. */
+static void take_over(cupti_buffer_wanted wanted, cupti_buffer_done returned)
+{
+    pthread_mutex_lock(&b.lock);
+    b.coming_wanted = wanted;
+    b.coming_returned = returned;
+    flush_locked(false);
+    pthread_mutex_unlock(&b.lock);
+}
+
 DOUBLE_EXPORT cupti_status cuptiActivityRegisterCallbacks(cupti_buffer_wanted wanted, cupti_buffer_done returned)
 {
     FUNCTION(false);
     if (!wanted || !returned) return CUPTI_BAD_PARAMETER;
     if (double_script_get()->subscriber_taken) double_misuse("the other profiler's buffers would be taken away");
     double_attach();
+    if (b.has_thread) {
+        take_over(wanted, returned);
+        return CUPTI_OK;
+    }
     b.wanted = wanted;
     b.returned = returned;
     if (!b.base_ns) b.base_ns = double_now();
-    if (!b.has_thread && pthread_create(&b.thread, NULL, fill, NULL) != 0) return CUPTI_NO_MEMORY;
+    if (pthread_create(&b.thread, NULL, fill, NULL) != 0) return CUPTI_NO_MEMORY;
     b.has_thread = true;
     return CUPTI_OK;
 }
@@ -246,10 +278,7 @@ DOUBLE_EXPORT cupti_status cuptiActivityFlushAll(uint32_t flag)
     if (flag > CUPTI_FLUSH_FORCED) return CUPTI_BAD_PARAMETER;
     if (!b.has_thread) return CUPTI_OK;
     pthread_mutex_lock(&b.lock);
-    uint64_t mine = ++b.flushes_wanted;
-    b.is_forced = flag == CUPTI_FLUSH_FORCED;
-    pthread_cond_signal(&b.work);
-    while (b.flushes_done < mine) pthread_cond_wait(&b.done, &b.lock);
+    flush_locked(flag == CUPTI_FLUSH_FORCED);
     pthread_mutex_unlock(&b.lock);
     return CUPTI_OK;
 }
