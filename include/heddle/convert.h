@@ -27,6 +27,10 @@ typedef struct hd_convert_time {
 /* Called with each input once it is read; may put another trace of the same events in its place, and frees the old one
  * then. */
 typedef hd_status hd_convert_each(void *user, hd_trace **trace, size_t index, hd_error *err);
+/* Called with an input that cannot be read, and why; true leaves it out, unless no other is left. The ledger counts it.
+ */
+typedef bool hd_convert_leave_out(void *user, size_t index, const hd_error *why);
+
 /* Zero-initialised copies a trace as it is. */
 typedef struct hd_convert_options {
     bool ranks;                /* put even one input under processes named by its rank; several always are, but for: */
@@ -38,13 +42,14 @@ typedef struct hd_convert_options {
     const char *tracks;          /* lists of patterns, parted by commas: globs, /regex/, !left out; NULL: everything */
     const char *names;
     const char *category;
-    const char *memory_profile; /* of TensorFlow: joined to the input, of which there is one then; NULL: none */
-    bool find_memory_profiles;  /* join those that lie next to the inputs, where TensorFlow writes them */
-    bool strict;                /* fail before the output gets its name if anything is lost; repairs are fine */
-    hd_read_options read;       /* threads, memory, progress; the rest is set by the call */
-    hd_write_options write;     /* all but ledger and strict */
-    hd_convert_each *each;      /* NULL: none */
-    void *user;                 /* of it */
+    const char *memory_profile;      /* of TensorFlow: joined to the input, of which there is one then; NULL: none */
+    bool find_memory_profiles;       /* join those that lie next to the inputs, where TensorFlow writes them */
+    bool strict;                     /* fail before the output gets its name if anything is lost; repairs are fine */
+    hd_read_options read;            /* threads, memory, progress; the rest is set by the call */
+    hd_write_options write;          /* all but ledger and strict */
+    hd_convert_each *each;           /* NULL: none */
+    hd_convert_leave_out *leave_out; /* NULL: an input that cannot be read is an error */
+    void *user;                      /* of both */
 } hd_convert_options;
 
 /* One line of the way: read, memory (profiles joined), merge, filter, crop, fix, write. */

@@ -97,8 +97,10 @@ typedef struct hd_record_result {
     bool written;    /* output is there */
     bool parts_kept; /* parts is there */
     uint64_t output_bytes, parts_bytes;
-    size_t captures;   /* files of processes, in the trace */
-    size_t unreadable; /* files that are no captures: cut within their header, or not ours */
+    size_t processes;  /* in the trace */
+    size_t captures;   /* files of theirs: a process has several where it calls execve */
+    size_t unreadable; /* files that are not in the trace: cut within their header, not readable, or not ours */
+    size_t damaged;    /* files that are in it as far as they could be read */
     size_t running;    /* processes that still wrote when the trace was made */
     /* what was captured */
     uint64_t events, kernels, copies, sets, launches; /* launches: calls that started GPU work, or were to */

@@ -61,7 +61,7 @@ typedef struct hd_stack_options {
 
 /* The stack of the calling thread as an id of hd_session_stack. 0: no session, no memory, or called within itself.
  *
- * python: CPython 3.11 to 3.13 in this process. Each native frame of the interpreter's loop is replaced by the Python
+ * python: CPython 3.11 to 3.15 in this process. Each native frame of the interpreter's loop is replaced by the Python
  * functions that it runs, "function (file.py:line)", or "py::function (file:line)" where the file's name does not end
  * in .py. Nothing of the interpreter is called that takes a reference, memory or the GIL, so that frames are there as
  * well in calls that released it, as those of PyTorch. */

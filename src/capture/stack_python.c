@@ -11,7 +11,7 @@
  * it is looked at, and the first frames are checked to be mapped. References are not taken: a name that is kept is
  * known to be still that of its code by what the names' own hashes are.
  *
- * Not      interpreters that end (Py_FinalizeEx), builds without GIL, 3.14 and later: noted as stack.python-unsupported
+ * Not      interpreters that end (Py_FinalizeEx), builds without GIL, 3.16 and later: noted as stack.python-unsupported
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -26,19 +26,24 @@ typedef struct layout {
     uint8_t code, previous, place, owner, is_entry;                    /* in a frame. is_entry: 3.11, else 0 */
     uint8_t first_line, file, name, lines, first_traced, instructions; /* in code */
     uint8_t ascii, compact;                                            /* in a text: where its characters are */
+    uint8_t outermost; /* in the thread's state: a frame below all others, which is no entry frame. 0: there is none */
 } layout;
 
 static const layout layouts[] = {
-    {56, 8, 16, 32, 48, 56, 69, 68, 72, 112, 128, 136, 168, 184, 48, 72}, /* 3.11 */
-    {56, 0, 8, 0, 8, 56, 70, 0, 68, 112, 128, 136, 176, 192, 40, 56},     /* 3.12 */
-    {72, 0xff, 0, 0, 8, 56, 70, 0, 68, 112, 128, 136, 184, 200, 40, 56},  /* 3.13 */
+    {56, 8, 16, 32, 48, 56, 69, 68, 72, 112, 128, 136, 168, 184, 48, 72, 0}, /* 3.11 */
+    {56, 0, 8, 0, 8, 56, 70, 0, 68, 112, 128, 136, 176, 192, 40, 56, 0},     /* 3.12 */
+    {72, 0xff, 0, 0, 8, 56, 70, 0, 68, 112, 128, 136, 184, 200, 40, 56, 0},  /* 3.13 */
+    {72, 0xff, 0, 0, 8, 56, 74, 0, 68, 112, 128, 136, 192, 208, 40, 56, 0},  /* 3.14 */
+    {72, 0xff, 0, 0, 8, 56, 74, 0, 68, 112, 128, 136, 192, 208, 40, 56, 80}, /* 3.15 */
 };
 enum {
     FIRST_MINOR = 11,
     OWNED_BY_GENERATOR = 1,
-    UNIT = 2, /* bytes of an instruction */
-    OWNED_BY_C = 3,
+    UNIT = 2,       /* bytes of an instruction */
+    OWNED_BY_C = 3, /* or more */
     NO_CFRAME = 0xff,
+    FRAME_BYTES = 80,  /* that are looked at */
+    REFERENCE_TAG = 7, /* bits of a reference to an object that are not its address, from 3.14 on */
     TYPE = 8,
     TEXT_LENGTH = 16,
     TEXT_HASH = 24,
@@ -199,6 +204,7 @@ typedef struct python_walk {
     hd_session *session;
     uint32_t count, run_count;
     uint64_t frame, cframe; /* cframe: 3.11, of the frames here */
+    uint64_t outermost;     /* 0: there is none */
     bool check;             /* whether frames are mapped */
 } python_walk;
 
@@ -213,6 +219,7 @@ static bool begin(python_walk *w)
     uint64_t state = (uintptr_t)python.this_state();
     if (!state || !is_mapped(w, state, 128)) return false;
     w->frame = word_at(state, l->state_frame);
+    w->outermost = l->outermost ? word_at(state, l->outermost) : 0;
     if (l->cframe_frame == NO_CFRAME) return true;
     w->cframe = w->frame;
     if (!w->cframe || !is_mapped(w, w->cframe, 24)) return false;
@@ -224,8 +231,8 @@ static bool begin(python_walk *w)
 static bool add(python_walk *w)
 {
     const layout *l = python.layout;
-    if (!is_mapped(w, w->frame, 72)) return false;
-    uint64_t code = word_at(w->frame, l->code), place = word_at(w->frame, l->place);
+    if (!is_mapped(w, w->frame, FRAME_BYTES)) return false;
+    uint64_t code = word_at(w->frame, l->code) & ~(uint64_t)REFERENCE_TAG, place = word_at(w->frame, l->place);
     if (!is_mapped(w, code, l->instructions) || word_at(code, TYPE) != (uintptr_t)python.code_type) return false;
     /* Frames that are being made, and those that the interpreter puts between a class and its __init__. */
     uint64_t first = code + l->instructions + UNIT * (uint64_t)half_at(code, l->first_traced);
@@ -245,8 +252,9 @@ static void end_run(python_walk *w, uint64_t mark)
 static bool walk(python_walk *w)
 {
     const layout *l = python.layout;
-    while (w->frame && w->count < HD_SESSION_STACK_MAX && w->run_count < HD_SESSION_STACK_MAX - 1) {
-        bool is_mark = !l->is_entry && byte_at(w->frame, l->owner) == OWNED_BY_C;
+    while (w->frame != w->outermost && w->frame && w->count < HD_SESSION_STACK_MAX &&
+           w->run_count < HD_SESSION_STACK_MAX - 1) {
+        bool is_mark = !l->is_entry && byte_at(w->frame, l->owner) >= OWNED_BY_C;
         if (!is_mark && !add(w)) return false;
         if (is_mark) end_run(w, w->frame);
         if (l->is_entry && byte_at(w->frame, l->is_entry)) {
@@ -255,8 +263,9 @@ static bool walk(python_walk *w)
             if (!w->cframe || !is_mapped(w, w->cframe, 24)) return false;
         }
         w->frame = word_at(w->frame, l->previous);
-        if (w->frame && !is_mapped(w, w->frame, 72)) return false;
+        if (w->frame && !is_mapped(w, w->frame, FRAME_BYTES)) return false;
     }
+    if (w->frame == w->outermost) w->frame = 0;
     if (!w->run_count || w->t->runs[w->run_count - 1].end < w->count) end_run(w, UINT64_MAX);
     return true;
 }

@@ -23,7 +23,7 @@ static void say_contents(cli_printer *p, const hd_record_result *r)
     cli_say(p, "heddle: wrote ");
     cli_say_name(p, r->output);
     cli_say(p, " (%s)", hd_text_bytes(text, r->output_bytes));
-    say_count(p, &between, r->captures, "process", "processes");
+    say_count(p, &between, r->processes, "process", "processes");
     say_count(p, &between, r->kernels, "kernel", "kernels");
     say_count(p, &between, r->copies, "copy", "copies");
     say_count(p, &between, r->sets, "memset", "memsets");
@@ -49,8 +49,8 @@ static void say_ledger(cli_printer *p, const hd_record_result *r, bool repairs)
                 hd_text_count(text, r->addresses_unnamed),
                 hd_text_count(all, r->addresses_named + r->addresses_unnamed));
     if (r->unreadable)
-        cli_say(p, "heddle: %zu file(s) of processes that were killed before they wrote anything, or are no captures\n",
-                r->unreadable);
+        cli_say(p, "heddle: %zu file%s not in the trace: cut before anything was written, or not readable\n",
+                r->unreadable, r->unreadable == 1 ? " is" : "s are");
 }
 
 /* "0.24 %" of a time; "" if that is unknown. */
@@ -79,7 +79,7 @@ static void say_problems(cli_printer *p, const hd_record_result *r)
 {
     for (size_t i = 0; i < r->problem_count; i++) {
         cli_say(p, "heddle: ");
-        if (r->captures > 1) cli_say(p, "%zu of %zu processes: ", r->problems[i].processes, r->captures);
+        if (r->processes > 1) cli_say(p, "%zu of %zu processes: ", r->problems[i].processes, r->processes);
         cli_say_name(p, r->problems[i].message);
         cli_say(p, "\n");
     }
@@ -141,8 +141,10 @@ static void say_json(cli_printer *p, const hd_record_result *r)
         uint64_t value;
     } numbers[] = {
         {"output_bytes", r->output_bytes},
-        {"processes", r->captures},
+        {"processes", r->processes},
+        {"captures", r->captures},
         {"unreadable", r->unreadable},
+        {"damaged", r->damaged},
         {"running", r->running},
         {"events", r->events},
         {"kernels", r->kernels},

@@ -16,6 +16,7 @@
 #include "pass/join.h"
 #include "pass/lanes_apply.h"
 #include "pass/merge.h"
+#include "trace/chunk.h"
 
 /* What belongs to an input, by its place. */
 typedef struct companion {
@@ -28,7 +29,7 @@ typedef struct converter {
     hd_convert_report *report;
     hd_merge_input *inputs;
     companion *companions;
-    size_t count, profiles;
+    size_t count, profiles, left_out;
     hd_trace *trace; /* as far as it has come */
     hd_error *err;
     uint64_t unwritten; /* events that the writer had no place for */
@@ -120,6 +121,40 @@ static hd_status join_profiles(converter *c, const hd_read_options *read, uint64
     return HD_OK;
 }
 
+static hd_status read_input(converter *c, size_t index, const hd_read_options *read)
+{
+    hd_error why = {0};
+    hd_merge_input *input = &c->inputs[index];
+    hd_status status = hd_trace_read(&input->trace, input->path, read, &why);
+    if (status != HD_OK) {
+        bool is_its_own = status != HD_ERR_MEMORY && status != HD_ERR_ARGUMENT;
+        if (is_its_own && c->options->leave_out && c->options->leave_out(c->options->user, index, &why)) return HD_OK;
+        if (c->err && c->err->status == HD_OK) *c->err = why;
+        return status;
+    }
+    if (!convert_report_input(c->report, input->path, input->trace)) return HD_NOMEM(c->err);
+    return c->options->each ? c->options->each(c->options->user, &input->trace, index, c->err) : HD_OK;
+}
+
+/* Those that were read, and what belongs to them, move to the front. */
+static hd_status leave_out(converter *c)
+{
+    size_t kept = 0, count = c->count;
+    for (size_t i = 0; i < count; i++) {
+        if (!c->inputs[i].trace) continue;
+        hd_merge_input input = c->inputs[i];
+        companion own = c->companions[i];
+        c->inputs[i] = c->inputs[kept];
+        c->companions[i] = c->companions[kept];
+        c->inputs[kept] = input;
+        c->companions[kept++] = own;
+    }
+    c->count = kept;
+    c->left_out = count - kept;
+    if (kept) return HD_OK;
+    return hd_error_set(c->err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "no input can be read");
+}
+
 static hd_status read_inputs(converter *c)
 {
     uint64_t added = 0;
@@ -128,11 +163,8 @@ static hd_status read_inputs(converter *c)
     read.memory_limit = limit_of_one(c);
     read.args = HD_ARGS_ALL;
     read.sources = read.strict = read.lazy = read.keep_input = false;
-    for (size_t i = 0; i < c->count; i++) {
-        HD_TRY(hd_trace_read(&c->inputs[i].trace, c->inputs[i].path, &read, c->err));
-        if (!convert_report_input(c->report, c->inputs[i].path, c->inputs[i].trace)) return HD_NOMEM(c->err);
-        if (c->options->each) HD_TRY(c->options->each(c->options->user, &c->inputs[i].trace, i, c->err));
-    }
+    for (size_t i = 0; i < c->count; i++) HD_TRY(read_input(c, i, &read));
+    HD_TRY(leave_out(c));
     HD_TRY(join_profiles(c, &read, &added));
     uint64_t in = c->report->events_in;
     convert_report_step(c->report, "read", in, in, 0, 0, 0);
@@ -221,6 +253,8 @@ static hd_status fix_trace(converter *c)
 static hd_status gather_ledger(converter *c)
 {
     const hd_ledger_row *loss = NULL;
+    if (c->left_out)
+        HD_TRY(hd_trace_add_ledger(c->trace, "convert", "convert.input-left-out", HD_LEDGER_LOSS, c->left_out, c->err));
     for (size_t i = 0; i < hd_trace_ledger_count(c->trace); i++) {
         const hd_ledger_row *row = hd_trace_ledger_at(c->trace, i);
         if (!convert_report_ledger(c->report, row)) return HD_NOMEM(c->err);

@@ -1,7 +1,7 @@
 /* devices_python.c - whether stacks can name Python functions: the python3 on PATH is asked for its version
  *
  * Stacks that are taken inside of the program read the interpreter's own frames (src/capture/stack_python.c knows those
- * of 3.11 to 3.13 with the GIL). The kernel's stacks have addresses, which a perf map names: CPython from 3.12 on
+ * of 3.11 to 3.15 with the GIL). The kernel's stacks have addresses, which a perf map names: CPython from 3.12 on
  * writes one when it is told to (PYTHONPERFSUPPORT=1), if it was built for that.
  */
 #include <errno.h>
@@ -89,8 +89,8 @@ static void judge(hd_way *way, const char *path, int minor, bool has_map, bool n
 {
     static const char inside[] = "stacks taken inside of the program name its functions";
     static const char kernel[] = "stacks taken by the kernel name them with PYTHONPERFSUPPORT=1";
-    static const char advice[] = "Use CPython 3.12 or 3.13 with the GIL, built with the perf trampoline.";
-    bool has_frames = minor >= 11 && minor <= 13 && !no_gil;
+    static const char advice[] = "Use CPython 3.12 to 3.15 with the GIL, built with the perf trampoline.";
+    bool has_frames = minor >= 11 && minor <= 15 && !no_gil;
     if (has_frames && has_map)
         devices_say(way, HD_WAY_WORKS, "", "%s is Python 3.%d: %s, %s", path, minor, inside, kernel);
     else if (has_frames)

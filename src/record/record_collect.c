@@ -15,6 +15,7 @@ enum { GRACE_MS = 2000, GRACE_STEP_MS = 20, MAP_AGE_S = 60 };
 typedef struct collector {
     recording *r;
     const record_list *list;
+    record_process *processes;
 } collector;
 
 /* The map that a process of now wrote, and not one that had its pid before. */
@@ -52,11 +53,44 @@ static hd_status name_frames(const collector *c, hd_trace **trace, const record_
     return HD_OK;
 }
 
+/* A code of the ledger that a program which is killed, or has no room to write, does not leave; NULL: none. */
+static const char *damage_of(const hd_trace *trace)
+{
+    static const char *const codes[] = {"capture.header-damaged", "capture.chunk-damaged", "capture.chunk-unknown",
+                                        "capture.bytes-skipped"};
+    enum { CODES = sizeof codes / sizeof *codes };
+    const char *found = NULL;
+    bool is_cut = false;
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        const char *code = hd_trace_ledger_at(trace, i)->code;
+        is_cut |= strcmp(code, "capture.not-finished") == 0;
+        for (size_t k = 0; k < CODES && !found; k++) {
+            if (strcmp(code, codes[k]) == 0) found = codes[k];
+        }
+    }
+    return is_cut && found == codes[CODES - 1] ? NULL : found; /* its last chunk was not written whole */
+}
+
 static hd_status each(void *user, hd_trace **trace, size_t index, hd_error *err)
 {
     const collector *c = user;
-    if (!c->r->options->no_symbolize) HD_TRY(name_frames(c, trace, &c->list->parts[index], err));
-    return record_count(c->r->result, *trace, err);
+    const record_part *part = &c->list->parts[index];
+    const char *damage = damage_of(*trace);
+    if (damage) {
+        c->r->result->damaged++;
+        record_say(c->r, "%s is damaged (%s): what can be read of it is in the trace", part->path, damage);
+    }
+    if (!c->r->options->no_symbolize) HD_TRY(name_frames(c, trace, part, err));
+    return record_count(c->r->result, &c->processes[part->process], *trace, err);
+}
+
+/* A process that cannot be read is no reason to have no trace of the others. */
+static bool leave_out(void *user, size_t index, const hd_error *why)
+{
+    const collector *c = user;
+    c->r->result->unreadable++;
+    record_say(c->r, "%s is left out of the trace: %s", c->list->parts[index].path, why->message);
+    return true;
 }
 
 void record_sum_up(hd_record_result *result)
@@ -73,10 +107,9 @@ static hd_status make_trace(recording *r, const record_list *list)
 {
     hd_record_result *result = r->result;
     const hd_record_options *o = r->options;
-    collector c = {r, list};
-    const char **paths = malloc((list->readable + 1) * sizeof *paths);
-    if (!paths) return HD_NOMEM(r->err);
-    for (size_t i = 0; i < list->readable; i++) paths[i] = list->parts[i].path;
+    collector c = {r, list, calloc(list->processes, sizeof *c.processes)};
+    const char **paths = malloc(list->full * sizeof *paths);
+    for (size_t i = 0; i < list->full && paths; i++) paths[i] = list->parts[i].path;
     hd_convert_options convert = {
         .processes = true,
         .read = {.threads = o->threads,
@@ -85,10 +118,14 @@ static hd_status make_trace(recording *r, const record_list *list)
                  .progress_user = o->progress_user},
         .write = {.threads = o->threads},
         .each = each,
+        .leave_out = leave_out,
         .user = &c,
     };
-    hd_status status = hd_convert(paths, list->readable, result->output, &convert, &result->convert, r->err);
+    hd_status status = c.processes && paths
+                           ? hd_convert(paths, list->full, result->output, &convert, &result->convert, r->err)
+                           : HD_NOMEM(r->err);
     free(paths);
+    free(c.processes);
     record_sum_up(result);
     return status;
 }
@@ -105,12 +142,9 @@ static hd_status read_list(recording *r, record_list *list)
     record_list_deinit(list); /* sizes from before the last of them ended */
     HD_TRY(record_list_read(list, r->result->parts, r->err));
     r->result->running = record_list_running(list);
-    r->result->unreadable = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        r->result->parts_bytes += list->parts[i].bytes;
-        r->result->unreadable += !list->parts[i].readable;
-    }
-    return HD_OK;
+    r->result->unreadable = list->count - list->full;
+    for (size_t i = 0; i < list->count; i++) r->result->parts_bytes += list->parts[i].bytes;
+    return record_list_number(list, r->err);
 }
 
 /* A process that began to capture, or that we could not see writing, since the list was made: its file is not ours to
@@ -132,14 +166,12 @@ static bool has_grown(const recording *r, const record_list *list)
     return true;
 }
 
-/* Files that are shorter than a header have nothing to lose; others might, so they stay. */
+/* Files that are shorter than a header have nothing to lose; others that are not whole in the trace might. */
 static bool may_remove(const recording *r, const record_list *list)
 {
-    if (r->options->keep || r->result->running || r->left) return false;
-    for (size_t i = list->readable; i < list->count; i++) {
-        if (list->parts[i].bytes >= 64) return false;
-    }
-    return true;
+    const hd_record_result *result = r->result;
+    return !r->options->keep && !result->running && !r->left && !result->damaged &&
+           result->unreadable == list->count - list->full;
 }
 
 static void nothing_captured(const recording *r)
@@ -159,9 +191,9 @@ static hd_status collect(recording *r, record_list *list)
     hd_record_result *result = r->result;
     struct stat info;
     HD_TRY(read_list(r, list));
-    if (list->readable == 0 && !r->command)
+    if (list->full == 0 && !r->command)
         return hd_error_set(r->err, HD_ERR_ARGUMENT, result->parts, HD_OFFSET_NONE, "there are no captures in it");
-    if (list->readable == 0) {
+    if (list->full == 0) {
         nothing_captured(r);
     } else {
         HD_TRY(make_trace(r, list));

@@ -7,8 +7,6 @@
 #include "heddle/launches.h"
 #include "record/record_impl.h"
 
-enum { PROBLEMS = 64 };
-
 static bool is_annotation(const hd_trace *trace, uint32_t category)
 {
     hd_string name = hd_trace_string(trace, category);
@@ -62,25 +60,26 @@ static int64_t number_of(const char *object, const char *key)
 
 /* ---- problems --------------------------------------------------------------------------------------------- */
 
-static hd_status add_problem(hd_record_result *result, const char *message, hd_error *err)
+static hd_status add_problem(hd_record_result *result, record_process *process, const char *message, hd_error *err)
 {
-    for (size_t i = 0; i < result->problem_count; i++) {
-        if (strcmp(result->problems[i].message, message) != 0) continue;
-        result->problems[i].processes++;
-        return HD_OK;
+    size_t at = 0;
+    while (at < result->problem_count && strcmp(result->problems[at].message, message) != 0) at++;
+    if (at == RECORD_PROBLEMS) return HD_OK;
+    if (at == result->problem_count) {
+        hd_record_problem *wider = realloc(result->problems, (at + 1) * sizeof *wider);
+        if (!wider) return HD_NOMEM(err);
+        result->problems = wider;
+        wider[at] = (hd_record_problem){strdup(message), 0};
+        if (!wider[at].message) return HD_NOMEM(err);
+        result->problem_count++;
     }
-    if (result->problem_count == PROBLEMS) return HD_OK;
-    hd_record_problem *wider = realloc(result->problems, (result->problem_count + 1) * sizeof *wider);
-    if (!wider) return HD_NOMEM(err);
-    result->problems = wider;
-    wider[result->problem_count] = (hd_record_problem){strdup(message), 1};
-    if (!wider[result->problem_count].message) return HD_NOMEM(err);
-    result->problem_count++;
+    result->problems[at].processes += !process->has[at];
+    process->has[at] = true;
     return HD_OK;
 }
 
 /* {"code": …, "message": "…"}; whatever else it may be is passed over. */
-static hd_status take_problem(hd_record_result *result, const char *object, hd_error *err)
+static hd_status take_problem(hd_record_result *result, record_process *process, const char *object, hd_error *err)
 {
     const char *value;
     size_t size;
@@ -90,17 +89,17 @@ static hd_status take_problem(hd_record_result *result, const char *object, hd_e
     if (*value != '"' || !hd_json_string(&text, value + 1) || text.size >= sizeof message) return HD_OK;
     if (!hd_json_decode(message, &size, &text) || size == 0) return HD_OK;
     message[size] = '\0';
-    return add_problem(result, message, err);
+    return add_problem(result, process, message, err);
 }
 
-static hd_status take_problems(hd_record_result *result, const char *object, hd_error *err)
+static hd_status take_problems(hd_record_result *result, record_process *process, const char *object, hd_error *err)
 {
     const char *p;
     size_t size;
     if (!hd_json_find(&p, &size, object, "problems") || *p != '[') return HD_OK;
     p = hd_json_skip_space(p + 1);
     while (*p && *p != ']') {
-        HD_TRY(take_problem(result, p, err));
+        HD_TRY(take_problem(result, process, p, err));
         p = hd_json_skip_space(hd_json_skip_value(p));
         if (*p == ',') p = hd_json_skip_space(p + 1);
     }
@@ -110,7 +109,7 @@ static hd_status take_problems(hd_record_result *result, const char *object, hd_
 /* ---- all of it -------------------------------------------------------------------------------------------- */
 
 /* {"tracer": "cuda", "callbacks": N, "callbackNs": ns, "helperCpuNs": ns, …} */
-static hd_status add_cost(hd_record_result *result, const hd_trace *trace, hd_error *err)
+static hd_status add_cost(hd_record_result *result, record_process *process, const hd_trace *trace, hd_error *err)
 {
     hd_string json = hd_trace_metadata_find(trace, "heddle.capture");
     if (json.size == 0) return HD_OK;
@@ -119,20 +118,23 @@ static hd_status add_cost(hd_record_result *result, const hd_trace *trace, hd_er
     memcpy(text, json.data, json.size);
     hd_status status = HD_OK;
     if (*text == '{' && hd_json_skip_value(text)) {
-        result->measured++;
+        result->measured += !process->is_measured;
+        process->is_measured = true;
         result->callbacks += (uint64_t)number_of(text, "callbacks");
         result->callback_ns += number_of(text, "callbackNs");
         result->helper_ns += number_of(text, "helperCpuNs");
-        status = take_problems(result, text, err);
+        status = take_problems(result, process, text, err);
     }
     free(text);
     return status;
 }
 
-hd_status record_count(hd_record_result *result, const hd_trace *trace, hd_error *err)
+hd_status record_count(hd_record_result *result, record_process *process, const hd_trace *trace, hd_error *err)
 {
     HD_TRY(count_work(result, trace, err));
     result->annotations += count_annotations(trace);
     result->captures++;
-    return add_cost(result, trace, err);
+    result->processes += !process->is_counted;
+    process->is_counted = true;
+    return add_cost(result, process, trace, err);
 }

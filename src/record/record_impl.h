@@ -48,18 +48,22 @@ typedef struct record_part {
     uint64_t bytes;
     int64_t start_ns;
     int64_t began_s; /* Unix time */
-    uint32_t pid;
-    bool readable; /* has a capture's header */
+    uint32_t pid;    /* 0: not known */
+    size_t process;  /* its number: captures of one pid are of one process */
+    bool full;       /* may have events: more than a header, or nobody knows */
 } record_part;
 
 typedef struct record_list {
-    record_part *parts; /* the readable ones first, by their start */
-    size_t count, readable, capacity;
+    record_part *parts; /* the full ones first, by their start */
+    size_t count, full, capacity;
+    size_t processes; /* of the full ones */
 } record_list;
 
 /* The captures of a folder. Zero-initialise it. Errors: IO, MEMORY. */
 hd_status record_list_read(record_list *list, const char *folder, hd_error *err);
 void record_list_deinit(record_list *list);
+/* Fill in who wrote which. Errors: MEMORY. */
+hd_status record_list_number(record_list *list, hd_error *err);
 /* How many of them a process has open. */
 size_t record_list_running(const record_list *list);
 
@@ -77,7 +81,14 @@ hd_status record_with_tool(recording *r);
 
 /* --- record_count.c ---------------------------------------------------------------------------------------- */
 
-/* What a process did and what it cost, added to the result. */
-hd_status record_count(hd_record_result *result, const hd_trace *trace, hd_error *err);
+enum { RECORD_PROBLEMS = 64 };
+
+/* What its captures before this one said. */
+typedef struct record_process {
+    bool is_counted, is_measured, has[RECORD_PROBLEMS];
+} record_process;
+
+/* What a capture says of what its process did and what it cost, added to the result. */
+hd_status record_count(hd_record_result *result, record_process *process, const hd_trace *trace, hd_error *err);
 
 #endif

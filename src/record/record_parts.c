@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/capture_wire.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/vector.h"
 #include "record/record_impl.h"
@@ -122,15 +123,15 @@ static uint64_t le(const unsigned char *p, int width)
     return value;
 }
 
-/* A file without a whole header has nothing in it. */
+/* What is damaged is read all the same, later, which tells why it cannot be. */
 static void read_head(record_part *part, int folder, const char *name)
 {
     unsigned char head[CAPTURE_HEADER_BYTES];
     int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return;
     if (pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
-        memcmp(head, CAPTURE_MAGIC, CAPTURE_MAGIC_BYTES) == 0) {
-        part->readable = true;
+        memcmp(head, CAPTURE_MAGIC, CAPTURE_MAGIC_BYTES) == 0 &&
+        le(head + CAPTURE_HEADER_BYTES - 8, 8) == hd_checksum(head, CAPTURE_HEADER_BYTES - 8)) {
         part->pid = (uint32_t)le(head + 12, 4);
         part->start_ns = (int64_t)le(head + 24, 8);
         part->began_s = (int64_t)(le(head + 24, 8) + le(head + 32, 8)) / 1000000000;
@@ -141,7 +142,7 @@ static void read_head(record_part *part, int folder, const char *name)
 static int by_start(const void *a, const void *b)
 {
     const record_part *x = a, *y = b;
-    if (x->readable != y->readable) return x->readable ? -1 : 1;
+    if (x->full != y->full) return x->full ? -1 : 1;
     if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
     return strcmp(x->path, y->path);
 }
@@ -150,11 +151,11 @@ static bool add_part(record_list *list, int folder, const char *parent, const ch
 {
     if (!hd_grow((void **)&list->parts, &list->capacity, list->count, sizeof *list->parts)) return false;
     record_part *part = &list->parts[list->count];
-    *part = (record_part){.bytes = (uint64_t)info->st_size};
+    *part = (record_part){.bytes = (uint64_t)info->st_size, .full = info->st_size >= CAPTURE_HEADER_BYTES};
     if (asprintf(&part->path, "%s/%s", parent, name) < 0) return false;
     list->count++;
     read_head(part, folder, name);
-    list->readable += part->readable;
+    list->full += part->full;
     return true;
 }
 
@@ -184,6 +185,32 @@ void record_list_deinit(record_list *list)
     *list = (record_list){0};
 }
 
+/* ---- who wrote it ------------------------------------------------------------------------------------------ */
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+hd_status record_list_number(record_list *list, hd_error *err)
+{
+    uint32_t *pids = malloc((list->full + 1) * sizeof *pids);
+    if (!pids) return HD_NOMEM(err);
+    for (size_t i = 0; i < list->full; i++) pids[i] = list->parts[i].pid;
+    qsort(pids, list->full, sizeof *pids, by_number);
+    list->processes = 0;
+    for (size_t i = 0; i < list->full; i++) {
+        if (i == 0 || pids[i] != pids[list->processes - 1]) pids[list->processes++] = pids[i];
+    }
+    for (size_t i = 0; i < list->full; i++) {
+        const uint32_t *found = bsearch(&list->parts[i].pid, pids, list->processes, sizeof *pids, by_number);
+        list->parts[i].process = (size_t)(found - pids);
+    }
+    free(pids);
+    return HD_OK;
+}
+
 /* ---- who still writes ------------------------------------------------------------------------------------- */
 
 static bool is_open_in(const record_part *part)
@@ -207,6 +234,6 @@ static bool is_open_in(const record_part *part)
 size_t record_list_running(const record_list *list)
 {
     size_t running = 0;
-    for (size_t i = 0; i < list->readable; i++) running += is_open_in(&list->parts[i]);
+    for (size_t i = 0; i < list->full; i++) running += is_open_in(&list->parts[i]);
     return running;
 }

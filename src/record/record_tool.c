@@ -180,8 +180,9 @@ static int by_name(const void *a, const void *b)
 static hd_status count_input(void *user, hd_trace **trace, size_t index, hd_error *err)
 {
     recording *r = user;
+    record_process process = {0};
     (void)index;
-    return record_count(r->result, *trace, err);
+    return record_count(r->result, &process, *trace, err);
 }
 
 static hd_status convert_outputs(recording *r, const outputs *o)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "trace/chunk.h"
 #include "trace/trace_impl.h"
 
 enum { PATCH_LIMIT = 1 << 22 };
@@ -163,10 +164,9 @@ hd_status hd_builder_append(hd_builder *builder, hd_chunk *chunk, hd_error *err)
     return append(trace, chunk, err);
 }
 
-void hd_builder_ledger_detail(hd_builder *builder, const char *stage, const char *code, hd_ledger_level level,
-                              uint64_t count, uint64_t offset, uint32_t detail)
+static bool add_ledger(hd_trace *trace, const char *stage, const char *code, hd_ledger_level level, uint64_t count,
+                       uint64_t offset, uint32_t detail)
 {
-    hd_trace *trace = &builder->trace;
     for (size_t i = 0; i < trace->ledger_count; i++) {
         hd_ledger_row *row = &trace->ledger[i];
         if (strcmp(row->stage, stage) != 0 || strcmp(row->code, code) != 0) continue;
@@ -175,14 +175,25 @@ void hd_builder_ledger_detail(hd_builder *builder, const char *stage, const char
             row->first_offset = offset;
             row->detail = detail;
         }
-        return;
+        return true;
     }
-    if (!hd_grow((void **)&trace->ledger, &trace->ledger_capacity, trace->ledger_count, sizeof *trace->ledger)) {
-        trace->failed = true;
-        return;
-    }
+    if (!hd_grow((void **)&trace->ledger, &trace->ledger_capacity, trace->ledger_count, sizeof *trace->ledger))
+        return false;
     trace->ledger[trace->ledger_count++] = (hd_ledger_row){
         .stage = stage, .code = code, .level = level, .count = count, .first_offset = offset, .detail = detail};
+    return true;
+}
+
+void hd_builder_ledger_detail(hd_builder *builder, const char *stage, const char *code, hd_ledger_level level,
+                              uint64_t count, uint64_t offset, uint32_t detail)
+{
+    if (!add_ledger(&builder->trace, stage, code, level, count, offset, detail)) builder->trace.failed = true;
+}
+
+hd_status hd_trace_add_ledger(hd_trace *trace, const char *stage, const char *code, hd_ledger_level level,
+                              uint64_t count, hd_error *err)
+{
+    return add_ledger(trace, stage, code, level, count, HD_OFFSET_NONE, HD_STRING_NONE) ? HD_OK : HD_NOMEM(err);
 }
 
 void hd_builder_ledger(hd_builder *builder, const char *stage, const char *code, hd_ledger_level level, uint64_t count,

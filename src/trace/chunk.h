@@ -19,6 +19,10 @@ size_t hd_chunk_order_count(const hd_chunk *chunk);
 /* A copy of the text that lives as long as the trace: for ledger rows of another trace. NULL when memory runs out. */
 const char *hd_builder_keep_text(hd_builder *builder, const char *text);
 
+/* A row of the ledger of a trace that is finished. `stage` and `code` are static. */
+hd_status hd_trace_add_ledger(hd_trace *trace, const char *stage, const char *code, hd_ledger_level level,
+                              uint64_t count, hd_error *err);
+
 /* What is appended may take as much memory as `count` such traces may. Before the first append. */
 void hd_builder_limit_as(hd_builder *builder, const hd_trace *other, size_t count);
 

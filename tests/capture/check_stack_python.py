@@ -40,6 +40,7 @@ def inside(taker, path):
 
     def outer(label):
         take(label)  # outer
+        free.taker_take_native(b"native")
 
     def holding():
         held.taker_take(b"holding")  # holding
@@ -193,7 +194,7 @@ def check(python, heddle, taker, folder):
     subprocess.run([heddle, "convert", "-f", capture, chrome], check=True, stdout=subprocess.DEVNULL)
     with open(chrome, encoding="utf-8") as file:
         stacks = stacks_of(json.load(file))
-    if not (3, 11) <= version <= (3, 13):
+    if not (3, 11) <= version <= (3, 15):
         wrong = [name for group in stacks.values() for stack in group for name, kind in stack if kind == "python"]
         info = subprocess.run([heddle, "info", capture], check=True, capture_output=True, text=True).stdout
         if "stack.python-unsupported" not in info:
@@ -216,6 +217,7 @@ def check(python, heddle, taker, folder):
                 problems += 1
                 print(f"{python}: {label}: the interpreter's loop is still there")
     problems += check_order(python, stacks["callback"][0])
+    problems += check_native(python, stacks["outer"][0], stacks["native"][0])
     if "trampoline" in stacks:
         trampolined = [name for name, _ in stacks["trampoline"][0] if name.startswith("py::trampolined:<string>")]
         if len(trampolined) != 1:
@@ -234,6 +236,18 @@ def check_order(python, stack):
     if len(between) == 1 and names[0].startswith("libstack_taker.so+0x"):
         return 0
     print(f"{python}: native frames are not where they belong: {json.dumps(names, indent=1)}")
+    return 1
+
+
+def check_native(python, both, native):
+    """Each run of Python's frames takes the place of one native frame: all others stay."""
+    kinds = [kind for _, kind in both]
+    runs = sum(a != "python" and b == "python" for a, b in zip(kinds, kinds[1:]))
+    left, native = [name for name, kind in both if kind != "python"][1:], [name for name, _ in native][1:]
+    rest = iter(native)
+    if len(left) + runs == len(native) and all(name in rest for name in left):
+        return 0
+    print(f"{python}: of the native frames {json.dumps(native, indent=1)}\n  {json.dumps(left, indent=1)} are left")
     return 1
 
 

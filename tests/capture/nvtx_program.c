@@ -159,12 +159,11 @@ static void trouble(void)
     nvtxRangePop();
 }
 
-static void steps(const char *name, int count, long ms)
+static void steps(const char *name, int count)
 {
     for (int i = 0; i < count; i++) {
         nvtxRangePushA(name);
         nvtxRangePushA("work");
-        if (ms) sleep_ms(ms);
         nvtxRangePop();
         nvtxRangePop();
     }
@@ -173,7 +172,7 @@ static void steps(const char *name, int count, long ms)
 static void profiler_steps(int count)
 {
     char text[64];
-    steps("step", 2, 0); /* before the profiler: these count no more */
+    steps("step", 2); /* before the profiler: these count no more */
     for (int i = 0; i < count; i++) {
         snprintf(text, sizeof text, "ProfilerStep#%d", i + 100);
         nvtxRangePushA(text);
@@ -325,9 +324,8 @@ int main(int argc, char **argv)
     has_tool = getenv("EXPECT_TOOL") != NULL;
     if (strcmp(what, "ranges") == 0) ranges();
     if (strcmp(what, "trouble") == 0) trouble();
-    if (strcmp(what, "steps") == 0) steps("step", count, 0);
-    if (strcmp(what, "slow_steps") == 0) steps("Iteration", count, 20);
-    if (strcmp(what, "named_steps") == 0) steps("my loop", count, 0);
+    if (strcmp(what, "steps") == 0) steps("step", count);
+    if (strcmp(what, "named_steps") == 0) steps("my loop", count);
     if (strcmp(what, "profiler_steps") == 0) profiler_steps(count);
     if (strcmp(what, "registered_steps") == 0) registered_steps(count);
     if (strcmp(what, "own_handler_first") == 0) return own_handler(true);

@@ -129,6 +129,26 @@ static inline int count_named(const hd_trace *trace, hd_kind kind, const char *n
     return count;
 }
 
+/* Until when to wait for what must come; machines that test are slow at times. */
+static inline int64_t patience_end(void)
+{
+    return hd_session_now() + INT64_C(120000000000);
+}
+
+/* Waits until the file of a program that still runs shows an event of that name. */
+static inline void wait_for_event(hd_kind kind, const char *name)
+{
+    char names[8][128];
+    int64_t limit_ns = patience_end();
+    for (int count = 0; count == 0; sleep_ms(10)) {
+        if (hd_session_now() > limit_ns) fail_msg("%s never reached the file", name);
+        assert_int_equal(list_files(names, 8), 1);
+        hd_trace *trace = read_capture(names[0]);
+        count = count_named(trace, kind, name);
+        hd_trace_free(trace);
+    }
+}
+
 static inline bool arg_is_text(const hd_trace *trace, const hd_event *event, const char *key, const char *text)
 {
     hd_value value;

@@ -5,6 +5,7 @@
 
 int taker_start(const char *path);
 uint32_t taker_take(const char *label);
+uint32_t taker_take_native(const char *label);
 uint32_t taker_call(uint32_t (*function)(void));
 double taker_cost(unsigned rounds);
 int taker_stop(void);
@@ -18,14 +19,25 @@ int taker_start(const char *path)
     return (int)hd_session_start(&session, path, NULL, NULL);
 }
 
-uint32_t taker_take(const char *label)
+static inline __attribute__((always_inline)) uint32_t take(const char *label, const hd_stack_options *options)
 {
-    uint32_t stack = hd_session_stack_here(session, &with_python);
+    uint32_t stack = hd_session_stack_here(session, options);
     hd_session_emit(session, &(hd_session_record){.kind = HD_SESSION_INSTANT,
                                                   .time_ns = hd_session_now(),
                                                   .name = hd_session_intern(session, label),
                                                   .stack = stack});
     return stack;
+}
+
+/* Without the interpreter's frames. */
+uint32_t taker_take_native(const char *label)
+{
+    return take(label, NULL);
+}
+
+uint32_t taker_take(const char *label)
+{
+    return take(label, &with_python);
 }
 
 /* A native function that calls back into the interpreter. */

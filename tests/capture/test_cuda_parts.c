@@ -328,6 +328,8 @@ static void test_calls__are_found_by_domain_and_number(void **state)
     (void)state;
     assert_string_equal(cuda_call_find(CUPTI_DOMAIN_RUNTIME, 211)->name, "cudaLaunchKernel");
     assert_string_equal(cuda_call_find(CUPTI_DOMAIN_DRIVER, 307)->name, "cuLaunchKernel");
+    assert_true(cuda_call_has_stack(cuda_call_find(CUPTI_DOMAIN_RUNTIME, 450)->kind, false)); /* cudaMemPrefetchAsync */
+    assert_string_equal(cuda_call_find(CUPTI_DOMAIN_DRIVER, 717)->name, "cuMemPrefetchAsync");
     assert_null(cuda_call_find(CUPTI_DOMAIN_RUNTIME, 3));
     assert_null(cuda_call_find(CUPTI_DOMAIN_RUNTIME, UINT32_MAX));
     assert_null(cuda_call_find(CUPTI_DOMAIN_RESOURCE, 1));

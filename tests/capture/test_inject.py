@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from inject_support import (GPU, Failure, Place, SLICES, UNTRACED, check, check_same, expected, found, ns)
+from inject_support import (GPU, Failure, Place, SLICES, UNTRACED, Waiting, check, check_same, expected, found, ns)
 
 EVERYTHING = ["launch:30", "runtime:20", "streams:30", "copy:5", "peer:3", "set:4", "alloc:3", "graph:5:6",
               "threads:4:40", "device:1", "launch:10", "sync"]
@@ -233,6 +233,41 @@ def test_work_that_still_runs_at_the_end_is_shown_and_counted(place):
     check(len(shown) == 3 and trace.ledger["cuda.bad-times"] == 3, len(shown), dict(trace.ledger))
 
 
+def codes_of(trace):
+    return [p["code"] for p in trace.capture["problems"]]
+
+
+def test_a_profiler_that_takes_the_buffers_later_is_noticed_at_the_end(place):
+    run = place.run_both("launch:20", "sync", "take-buffers", "launch:30", "runtime:5", "graph:3:2", "threads:2:10", "sync")
+    trace, truth = run.trace(), run.truth()
+    check_same(trace, truth)
+    taken = [r for r in truth if r.get("fate") == "taken" and r["name"] in ("cuLaunchKernel", "cuGraphLaunch")]
+    check(len(taken) == 30 + 5 + 2 + 20 and trace.ledger["cuda.buffers-taken"] == len(taken), len(taken), dict(trace.ledger))
+    check(codes_of(trace) == ["cuda.buffers-taken"], codes_of(trace))
+
+
+def test_a_profiler_that_takes_the_buffers_later_is_noticed_while_the_program_runs(place):
+    run = Waiting(place, "launch:20", "sync", "wait", "take-buffers", "launch:3000", "sync", "wait", "_exit:0")
+    run.until_it_waits()
+    run.go_on()
+    run.until_it_waits()
+    limit = time.monotonic() + 60
+    while (trace := run.so_far().trace()).ledger["cuda.buffers-taken"] < 3000 or not codes_of(trace):
+        check(time.monotonic() < limit, "never told", dict(trace.ledger))
+        time.sleep(0.05)
+    run.go_on()
+    trace = run.end().trace()
+    check(len(trace.of("kernel")) == 20 and trace.ledger["cuda.buffers-taken"] == 3000, dict(trace.ledger))
+    check(codes_of(trace) == ["cuda.buffers-taken"], codes_of(trace))
+
+
+def test_buffers_that_cupti_keeps_back_are_not_taken(place):
+    # While the first kernel runs, no buffer comes, however often the tracer asks.
+    run = place.run_both("launch:3000", "sleep:400", "launch:5", script="hold-back\nkernel 600000000000\n")
+    trace = run.trace()
+    check(trace.ledger["cuda.bad-times"] == 3005 and not codes_of(trace), dict(trace.ledger), codes_of(trace))
+
+
 # ---- clocks, threads, versions ---------------------------------------------------------------------------------------
 
 def check_near(trace, truth, tolerance_ns):
@@ -337,6 +372,7 @@ def test_a_failure_of_any_function_leaves_the_program_alone(place):
             # What is there is right; what is missing is told, where the function matters.
             more = found(trace) - expected(run.truth())
             check(not more or function == "cuptiActivityRegisterTimestampCallback", function, more)
+            check("cuda.buffers-taken" not in codes_of(trace), function, "failed, and another profiler is blamed")
             if function in ("cuptiSubscribe", "cuptiActivityRegisterCallbacks", "cuptiActivityEnable") and start == 1:
                 check(trace.capture["problems"], function, "failed, and nobody says so")
 
@@ -553,6 +589,11 @@ def test_recorded_what_is_missing_is_said_once(place):
         run, _ = place.record("launch:50", "exec:launch=2+sync", "sync", script=script)
         said = [line for line in run.stderr.splitlines() if words in line]
         check(run.status == 0 and len(said) == 1, script, run.stderr)
+
+
+def test_recorded_buffers_that_are_taken_are_said_once(place):
+    run, _ = place.record("launch:5", "take-buffers", "launch:7", "sync")
+    check(run.stderr.count("took CUPTI's buffers") == 1 and "lost: cuda.buffers-taken 7" in run.stderr, run.stderr)
 
 
 def test_recorded_steps_are_those_asked_for(place):

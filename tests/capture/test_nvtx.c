@@ -220,7 +220,7 @@ static void test_nvtx__a_program_that_is_killed_shows_what_was_open(void **state
     expect_line(&child, "ready");
     tell(&child, 'x');
     expect_line(&child, "done x");
-    sleep_ms(200); /* ten times the session's interval */
+    wait_for_event(HD_KIND_SLICE, "told");
     kill(child.pid, SIGKILL);
     assert_true(WIFSIGNALED(end_program(&child)));
     hd_trace *trace = take_capture();

@@ -13,38 +13,7 @@ import subprocess
 import sys
 import time
 
-from inject_support import Failure, Place, Run, check, ns
-
-
-class Waiting:
-    """A program that stops at each word `wait`, until it is told to go on."""
-
-    def __init__(self, place, *words, options=None, script="", shell=None):
-        self.place = place
-        self.folder, environment = place.prepare(script, options, True, False, None)
-        command = ["/bin/sh", "-c", shell] if shell else [place.app, *words]
-        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, cwd=self.folder)
-        self.pid = self.process.pid
-
-    def until_it_waits(self):
-        line = self.process.stdout.readline()
-        check(line == b"waits\n", "instead of waiting:", line)
-
-    def go_on(self):
-        self.process.stdin.write(b"x")
-        self.process.stdin.flush()
-
-    def trigger(self, action, *more, status=0):
-        done = subprocess.run([self.place.heddle, "trigger", str(self.pid), action, "--json", *more],
-                              capture_output=True, timeout=60)
-        check(done.returncode == status, "heddle trigger", action, done.returncode, done.stderr.decode())
-        return json.loads(done.stdout)
-
-    def end(self):
-        out, err = self.process.communicate(timeout=60)
-        return Run(self.place, self.process.returncode, out.decode(), err.decode(),
-                   os.path.join(self.folder, "captures"), os.path.join(self.folder, "truth"))
+from inject_support import Failure, Place, Waiting, check, ns
 
 
 def launches(trace):

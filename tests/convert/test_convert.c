@@ -134,6 +134,41 @@ static void test_convert__times_count_from_the_first_event(NO_STATE)
     free(got);
 }
 
+static bool leave_out(void *user, size_t index, const hd_error *why)
+{
+    assert_non_null(strstr(why->path, "rank0.json"));
+    *(size_t *)user = index + 1;
+    return true;
+}
+
+static void test_convert__an_input_that_cannot_be_read_is_left_out_and_counted(NO_STATE)
+{
+    hd_convert_report report;
+    size_t left_out = 0;
+    const hd_convert_options options = {.processes = true, .leave_out = leave_out, .user = &left_out};
+    put_file(in[0], "no trace");
+    put_file(in[1], "[" X("a", "1", "20", "10") "]");
+    convert_with(&report, 2, &options);
+    assert_int_equal(left_out, 1);
+    assert_int_equal(report.input_count, 1);
+    assert_int_equal(report.events_out, 1);
+    assert_int_equal(report.losses, 1);
+    assert_string_equal(report.ledger[0].code, "convert.input-left-out");
+    hd_convert_report_deinit(&report);
+}
+
+static void test_convert__no_input_that_can_be_read_is_an_error(NO_STATE)
+{
+    const char *const paths[] = {in[0]};
+    size_t left_out = 0;
+    hd_error err = {0};
+    const hd_convert_options options = {.leave_out = leave_out, .user = &left_out};
+    put_file(in[0], "no trace");
+    unlink(out);
+    assert_int_equal(hd_convert(paths, 1, out, &options, NULL, &err), HD_ERR_DAMAGED);
+    assert_int_not_equal(access(out, F_OK), 0);
+}
+
 static void test_convert__strict_leaves_an_older_file_as_it_was(NO_STATE)
 {
     const char *const paths[] = {in[0]};
@@ -421,6 +456,8 @@ int main(void)
         cmocka_unit_test_teardown(test_convert__a_trace_is_written_as_it_was_read, remove_files),
         cmocka_unit_test_teardown(test_convert__all_steps_account_for_every_event, remove_files),
         cmocka_unit_test_teardown(test_convert__times_count_from_the_first_event, remove_files),
+        cmocka_unit_test(test_convert__an_input_that_cannot_be_read_is_left_out_and_counted),
+        cmocka_unit_test(test_convert__no_input_that_can_be_read_is_an_error),
         cmocka_unit_test_teardown(test_convert__strict_leaves_an_older_file_as_it_was, remove_files),
         cmocka_unit_test_teardown(test_convert__strict_accepts_repairs_and_refuses_losses_of_reading, remove_files),
         cmocka_unit_test_teardown(test_convert__strict_refuses_what_the_format_cannot_hold, remove_files),

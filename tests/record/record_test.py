@@ -366,13 +366,89 @@ class Recording(unittest.TestCase):
     def test_empty_and_foreign_files_do_not_spoil_the_trace(self):
         status, _, err = self.record("work", 3, "empty", "cut.hdcap", "finish")
         self.assertEqual((status, self.files()), (0, ["out.heddle"]), err)
-        self.assertIn("1 file(s)", err)
+        self.assertIn("1 file is not in the trace", err)
         script = 'head -c 100 /dev/zero >"$HEDDLE_CAPTURE_DIR/zero.hdcap"; echo >"$HEDDLE_CAPTURE_DIR/mine"; exec "$@"'
         status, _, err = self.heddle("record", "-o", "out.heddle", "sh", "-c", script, "-", PATHS.child, "work", 3, "finish")
         self.assertEqual(status, 0, err)
         self.assertEqual(len(self.kernels()), 3)
         # what may hold something stays
         self.assertIn("out.heddle.parts/zero.hdcap", self.files())
+
+    def parts_of_three(self):
+        """What a recording of three processes left, with 1, 1 and 3 kernels; the last file is the parent's."""
+        status, _, err = self.record("work", 3, "children", 2, "finish", options=["--keep"])
+        self.assertEqual(status, 0, err)
+        (self.dir / "out.heddle").unlink()
+        return sorted((self.dir / "out.heddle.parts").glob("*.hdcap"), key=lambda part: part.stat().st_size)
+
+    def recover(self):
+        status, _, err = self.heddle("record", "--recover", "out.heddle.parts", "--json")
+        self.assertEqual(status, 0, err)
+        at = err.index("{\n")
+        return err[:at], json.loads(err[at:])
+
+    def test_a_capture_that_cannot_be_read_is_named_and_the_others_make_the_trace(self):
+        # a header of version 9, with the right checksum; what is no capture
+        later = bytes.fromhex("8948444341500d0a09000000" + "2a" + 43 * "00" + "66898e6521de6b14")
+        for bad, why in ((later, "version 9"), (b"damaged beyond its magic" * 9, "no reader knows")):
+            part = self.parts_of_three()[0]
+            part.write_bytes(bad)
+            said, summary = self.recover()
+            self.assertIn(f"{part.name} is left out of the trace: ", said)
+            self.assertIn(why, said)
+            self.assertEqual((summary["processes"], summary["unreadable"], summary["lost"]), (2, 1, 1))
+            self.assertEqual(len(self.kernels()), 4)
+            self.assertIn("convert.input-left-out", self.heddle("info", "out.heddle", "--json")[1])
+            self.assertTrue(part.exists())
+            shutil.rmtree(part.parent)
+
+    def test_a_capture_that_may_not_be_opened_is_named(self):
+        part = self.parts_of_three()[0]
+        part.chmod(0)
+        if os.access(part, os.R_OK):
+            self.skipTest("this user may read everything")
+        said, summary = self.recover()
+        self.assertIn("Permission denied", said)
+        self.assertEqual((summary["processes"], len(self.kernels())), (2, 4))
+        self.assertTrue(part.exists())
+
+    def test_when_no_capture_can_be_read_that_is_an_error_and_they_stay(self):
+        parts = self.parts_of_three()
+        for part in parts:
+            part.write_bytes(b"\0" * 100)
+        status, _, err = self.heddle("record", "--recover", "out.heddle.parts")
+        self.assertEqual((status, err.count("is left out of the trace")), (1, 3), err)
+        self.assertIn("no input can be read", err)
+        self.assertEqual([part.stat().st_size for part in parts], [100, 100, 100])
+        self.assertFalse((self.dir / "out.heddle").exists())
+
+    def test_what_is_left_of_a_damaged_capture_is_in_the_trace_and_the_file_stays(self):
+        for at, code in ((20, "capture.header-damaged"), (64 + 41, "capture.bytes-skipped")):
+            part = self.parts_of_three()[0]
+            damaged = bytearray(part.read_bytes())
+            damaged[at] ^= 255
+            part.write_bytes(damaged)
+            said, summary = self.recover()
+            self.assertIn(f"{part.name} is damaged ({code})", said)
+            self.assertEqual((summary["processes"], summary["damaged"], len(self.kernels())), (3, 1, 5))
+            self.assertTrue(part.exists())
+            shutil.rmtree(part.parent)
+
+    def test_a_cut_at_any_place_leaves_what_was_written_before_it(self):
+        for size in (0, 7, 63, 64, 65, 103, 104, 200, 600):
+            part = self.parts_of_three()[0]
+            os.truncate(part, size)
+            said, summary = self.recover()
+            self.assertEqual((said, summary["processes"], summary["unreadable"]),
+                             ("", 3, 0) if size >= 64 else ("", 2, 1))
+            self.assertGreaterEqual(len(self.kernels()), 4)
+            self.assertFalse(part.exists())
+
+    def test_several_captures_of_one_process_count_once(self):
+        status, _, err = self.record("work", 1, "finish", "work", 2, "finish", "children", 1, options=["--json"])
+        summary = json.loads(err)
+        self.assertEqual((status, summary["processes"], summary["captures"], summary["measured_processes"]), (0, 2, 3, 2))
+        self.assertEqual((summary["kernels"], summary["callbacks"]), (4, 30))
 
     def test_files_of_others_in_the_folder_are_not_removed(self):
         script = 'echo >"$HEDDLE_CAPTURE_DIR/mine"; exec "$@"'

@@ -39,6 +39,7 @@ typedef struct activity_counts {
     uint64_t buffers, bytes, records;
     uint64_t shown;      /* events, those with bad times too */
     uint64_t facts;      /* devices, contexts, streams, names, external ids, memory outside of the window */
+    uint64_t launches;   /* shown calls of the driver that launch */
     uint64_t filtered;   /* calls that are not traced, of a CUPTI that cannot leave them out */
     uint64_t unknown;    /* of a kind that we did not ask for */
     uint64_t bad;        /* cut off */

@@ -153,10 +153,12 @@ static void call_row(cuda_activity *a, const cupti_api *c)
 {
     uint32_t domain = c->kind == CUPTI_KIND_RUNTIME ? CUPTI_DOMAIN_RUNTIME : CUPTI_DOMAIN_DRIVER;
     activity_args args = {.what = c->kind, .words = {c->call, c->result}};
-    if (!cuda_call_find(domain, c->call)) {
+    const cuda_call *call = cuda_call_find(domain, c->call);
+    if (!call) {
         a->counts.filtered++;
         return;
     }
+    a->counts.launches += domain == CUPTI_DOMAIN_DRIVER && cuda_call_launches(call->kind);
     hd_session_record record = {.track = thread_track(a, c->thread),
                                 .name = call_name(a, domain, c->call),
                                 .category =

@@ -54,9 +54,11 @@ uint8_t *cuda_buffers_take(cuda_buffers *buffers)
     if (buffer) {
         buffers->free = buffer->next;
         buffers->free_count--;
+        buffers->lent++;
     } else if (!buffers->is_closed && buffers->count < CUDA_BUFFERS_MAX) {
         may_make = true;
         buffers->count++;
+        buffers->lent++;
         if (buffers->count > buffers->high) buffers->high = buffers->count;
     } else {
         buffers->refused++;
@@ -65,6 +67,7 @@ uint8_t *cuda_buffers_take(cuda_buffers *buffers)
     if (may_make && !(buffer = make())) {
         pthread_mutex_lock(&buffers->lock);
         buffers->count--;
+        buffers->lent--;
         buffers->refused++;
         pthread_mutex_unlock(&buffers->lock);
     }
@@ -79,6 +82,7 @@ void cuda_buffers_fill(cuda_buffers *buffers, uint8_t *data, size_t valid)
     pthread_mutex_lock(&buffers->lock);
     *buffers->full_end = buffer;
     buffers->full_end = &buffer->next;
+    buffers->lent--;
     pthread_mutex_unlock(&buffers->lock);
 }
 
@@ -110,6 +114,6 @@ void cuda_buffers_give_back(cuda_buffers *buffers, cuda_buffer *buffer)
 void cuda_buffers_statistics(cuda_buffers_stats *out, cuda_buffers *buffers)
 {
     pthread_mutex_lock(&buffers->lock);
-    *out = (cuda_buffers_stats){buffers->count, buffers->high, buffers->refused};
+    *out = (cuda_buffers_stats){buffers->count, buffers->high, buffers->lent, buffers->refused};
     pthread_mutex_unlock(&buffers->lock);
 }

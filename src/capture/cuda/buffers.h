@@ -26,6 +26,7 @@ typedef struct cuda_buffers {
     pthread_mutex_t lock;
     cuda_buffer *free, *full, **full_end;
     uint32_t count, free_count, high; /* all; in the pool; the most that there were */
+    uint32_t lent;                    /* CUPTI has */
     uint64_t refused;                 /* there was no room: CUPTI drops records */
     bool is_closed;
 } cuda_buffers;
@@ -46,6 +47,7 @@ void cuda_buffers_give_back(cuda_buffers *buffers, cuda_buffer *buffer);
 
 typedef struct cuda_buffers_stats {
     uint32_t count, high;
+    uint32_t lent; /* CUPTI asked for them, and did not give them back */
     uint64_t refused;
 } cuda_buffers_stats;
 

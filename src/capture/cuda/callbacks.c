@@ -26,6 +26,8 @@ typedef struct here {
     bool is_inside;
     unsigned opening; /* or closing of the window: an end that we were not told of is noticed */
     uint32_t correlation, stack;
+    uint32_t launch; /* correlation of the call of the driver that it is in, and that launches; 0: none */
+    unsigned launch_opening;
     uint32_t callbacks;
 } here;
 
@@ -64,22 +66,42 @@ PART void begin_call(cuda_tracer *t, uint32_t domain, const cupti_call *call)
     this_thread.stack = stack;
 }
 
+/* A launch counts if the capture was open from its beginning to its end: that one has records. */
+PART void begin_launch(cuda_tracer *t, uint32_t id, const cupti_call *call)
+{
+    const cuda_call *what = cuda_call_find(CUPTI_DOMAIN_DRIVER, id);
+    bool launches = what && cuda_call_launches(what->kind);
+    this_thread.launch = launches ? call->correlation : 0;
+    this_thread.launch_opening = atomic_load_explicit(&t->openings, memory_order_relaxed);
+}
+
+PART void end_launch(cuda_tracer *t, const cupti_call *call)
+{
+    bool is_same = this_thread.launch_opening == atomic_load_explicit(&t->openings, memory_order_relaxed);
+    if (this_thread.launch && this_thread.launch == call->correlation && is_same) cuda_taken_launched(t);
+    this_thread.launch = 0;
+}
+
 PART void on_call(cuda_tracer *t, uint32_t domain, uint32_t id, const cupti_call *call)
 {
     if (call->site == CUPTI_SITE_EXIT) {
         if (domain == CUPTI_DOMAIN_RUNTIME) this_thread.is_inside = false;
+        if (domain == CUPTI_DOMAIN_DRIVER) end_launch(t, call);
         return;
     }
     if (domain == CUPTI_DOMAIN_RUNTIME && id == CALL_DEVICE_RESET) {
         t->cupti->ActivityFlushAll(CUPTI_FLUSH_COMPLETED);
         return;
     }
-    if (atomic_load_explicit(&t->is_open, memory_order_relaxed)) begin_call(t, domain, call);
+    if (!atomic_load_explicit(&t->is_open, memory_order_relaxed)) return;
+    if (domain == CUPTI_DOMAIN_DRIVER) begin_launch(t, id, call);
+    begin_call(t, domain, call);
 }
 
 static void on_state(cuda_tracer *t, uint32_t id, const cupti_state *state)
 {
     if (id != CUPTI_STATE_FATAL) return;
+    atomic_store(&t->launches.are_recorded, false);
     cuda_tell(t, "cuda.cupti-ended", HD_SESSION_LOSS, "CUPTI gave up, and nothing is recorded from there on: %s.",
               state->message ? state->message : "it does not say why");
 }

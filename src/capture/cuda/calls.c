@@ -21,6 +21,11 @@ const cuda_call *cuda_call_find(uint32_t domain, uint32_t number)
     return call->name ? call : NULL;
 }
 
+bool cuda_call_launches(cuda_call_kind kind)
+{
+    return kind == CUDA_CALL_LAUNCH || kind == CUDA_CALL_GRAPH_LAUNCH;
+}
+
 bool cuda_call_has_stack(cuda_call_kind kind, bool with_memory)
 {
     switch (kind) {

@@ -30,6 +30,9 @@ const cuda_call *cuda_call_find(uint32_t domain, uint32_t number);
 /* Numbers are below this. */
 uint32_t cuda_call_limit(uint32_t domain);
 
+/* Whether it starts kernels. */
+bool cuda_call_launches(cuda_call_kind kind);
+
 /* Whether the stack of its callers is taken. */
 bool cuda_call_has_stack(cuda_call_kind kind, bool with_memory);
 

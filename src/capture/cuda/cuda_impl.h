@@ -9,6 +9,7 @@
  * kinds.c     what is traced, switched on and off                 clock.c     CUPTI's times on the session's clock
  * calls.c     which calls of CUDA, and their names                graph.c     where nodes of graphs were made
  * describe.c  metadata and notes                                  activity_names.c  names as Kineto writes them
+ * taken.c     whether somebody else has CUPTI's buffers
  *
  * This runs inside of programs that are not ours: nothing is printed, nothing ended, no function fails the program.
  * What is missing is told by notes and metadata of the session's file, which `heddle record` prints.
@@ -72,6 +73,15 @@ typedef struct cuda_costs {
     atomic_uint_least64_t callbacks, callback_ns; /* an estimate: some are timed */
 } cuda_costs;
 
+/* taken.c: calls of the driver that launch and returned while the capture was open */
+typedef struct cuda_launches {
+    atomic_uint_least64_t seen;
+    atomic_uint_least64_t answered; /* of these, when CUPTI last asked for a buffer or gave one back */
+    uint64_t looked;                /* of these, when the tracer's thread last looked */
+    atomic_bool are_recorded;       /* CUPTI took on to record them */
+    atomic_bool is_taken;           /* and somebody else gets the records */
+} cuda_launches;
+
 typedef struct cuda_tracer {
     cuda_options options;
     hd_session *session; /* NULL: nothing is captured, and all functions here do nothing */
@@ -95,6 +105,7 @@ typedef struct cuda_tracer {
     bool has_helper;
     atomic_uint wake; /* a futex */
     atomic_bool wants_flush, wants_description, is_ending;
+    cuda_launches launches;
     cuda_costs costs;
     uint64_t helper_ns; /* CPU time of our threads; of the tracer's thread */
 
@@ -138,6 +149,16 @@ void cuda_tell(cuda_tracer *tracer, const char *code, hd_session_note_level leve
     __attribute__((format(printf, 4, 5)));
 /* Notes and metadata as they are now. By the tracer's thread, or when there is none. */
 void cuda_describe(cuda_tracer *tracer);
+
+/* taken.c: a launch returned; CUPTI asked for a buffer, or gave one back. */
+void cuda_taken_launched(cuda_tracer *tracer);
+void cuda_taken_sign(cuda_tracer *tracer);
+/* Behind a flush, by the tracer's thread. */
+void cuda_taken_look(cuda_tracer *tracer);
+/* At the end: all that CUPTI has. */
+void cuda_taken_flush_all(cuda_tracer *tracer);
+/* Launches whose records somebody else has. By the tracer's thread, or when there is none. */
+uint64_t cuda_taken_count(cuda_tracer *tracer);
 
 /* callbacks.c, graph.c: under tracer->lock. */
 void cuda_callbacks_start(cuda_tracer *tracer);

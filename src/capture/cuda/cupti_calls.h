@@ -4,8 +4,8 @@
  * is the variant for per-thread default streams; "name" is what profilers show. Numbers never change: a library that is
  * older refuses those that it does not know. tests/capture/test_cupti_abi.c checks them against the real headers.
  *
- * Kinds: LAUNCH of kernels, GRAPH_LAUNCH, HOST functions, COPY, SET, SYNC (a thread waits), ORDER (a stream will wait),
- * ALLOC, FREE, GRAPH (made ready for launches).
+ * Kinds: LAUNCH of kernels, GRAPH_LAUNCH, HOST functions, COPY (also what moves, discards or unpacks memory), SET, SYNC (a
+ * thread waits), ORDER (a stream will wait, or tells), ALLOC, FREE, GRAPH (made ready for launches).
  */
 #ifndef HEDDLE_CUPTI_CALLS_H
 #define HEDDLE_CUPTI_CALLS_H
@@ -63,6 +63,7 @@
     X(165, cudaDeviceSynchronize_v3020, "cudaDeviceSynchronize", SYNC)                                                \
     X(192, cudaMallocMipmappedArray_v5000, "cudaMallocMipmappedArray", ALLOC)                                         \
     X(194, cudaFreeMipmappedArray_v5000, "cudaFreeMipmappedArray", FREE)                                              \
+    X(197, cudaStreamAddCallback_v5000, "cudaStreamAddCallback", HOST)                                                \
     X(206, cudaMallocManaged_v6000, "cudaMallocManaged", ALLOC)                                                       \
     X(211, cudaLaunchKernel_v7000, "cudaLaunchKernel", LAUNCH)                                                        \
     X(213, cudaLaunch_ptsz_v7000, "cudaLaunch", LAUNCH)                                                               \
@@ -96,16 +97,24 @@
     X(245, cudaMemcpy3D_ptds_v7000, "cudaMemcpy3D", COPY)                                                             \
     X(246, cudaMemcpy3DAsync_ptsz_v7000, "cudaMemcpy3DAsync", COPY)                                                   \
     X(247, cudaStreamWaitEvent_ptsz_v7000, "cudaStreamWaitEvent", ORDER)                                              \
+    X(248, cudaStreamAddCallback_ptsz_v7000, "cudaStreamAddCallback", HOST)                                           \
     X(249, cudaMemcpy3DPeer_ptds_v7000, "cudaMemcpy3DPeer", COPY)                                                     \
     X(250, cudaMemcpy3DPeerAsync_ptsz_v7000, "cudaMemcpy3DPeerAsync", COPY)                                           \
+    X(252, cudaMemPrefetchAsync_v8000, "cudaMemPrefetchAsync", COPY)                                                  \
+    X(253, cudaMemPrefetchAsync_ptsz_v8000, "cudaMemPrefetchAsync", COPY)                                             \
     X(269, cudaLaunchCooperativeKernel_v9000, "cudaLaunchCooperativeKernel", LAUNCH)                                  \
     X(270, cudaLaunchCooperativeKernel_ptsz_v9000, "cudaLaunchCooperativeKernel", LAUNCH)                             \
     X(272, cudaLaunchCooperativeKernelMultiDevice_v9000, "cudaLaunchCooperativeKernelMultiDevice", LAUNCH)            \
+    X(279, cudaSignalExternalSemaphoresAsync_v10000, "cudaSignalExternalSemaphoresAsync", ORDER)                      \
+    X(280, cudaSignalExternalSemaphoresAsync_ptsz_v10000, "cudaSignalExternalSemaphoresAsync", ORDER)                 \
+    X(281, cudaWaitExternalSemaphoresAsync_v10000, "cudaWaitExternalSemaphoresAsync", ORDER)                          \
+    X(282, cudaWaitExternalSemaphoresAsync_ptsz_v10000, "cudaWaitExternalSemaphoresAsync", ORDER)                     \
     X(284, cudaLaunchHostFunc_v10000, "cudaLaunchHostFunc", HOST)                                                     \
     X(285, cudaLaunchHostFunc_ptsz_v10000, "cudaLaunchHostFunc", HOST)                                                \
     X(310, cudaGraphInstantiate_v10000, "cudaGraphInstantiate", GRAPH)                                                \
     X(311, cudaGraphLaunch_v10000, "cudaGraphLaunch", GRAPH_LAUNCH)                                                   \
     X(312, cudaGraphLaunch_ptsz_v10000, "cudaGraphLaunch", GRAPH_LAUNCH)                                              \
+    X(335, cudaGraphExecUpdate_v10020, "cudaGraphExecUpdate", GRAPH)                                                  \
     X(348, cudaGraphUpload_v10000, "cudaGraphUpload", GRAPH)                                                          \
     X(349, cudaGraphUpload_ptsz_v10000, "cudaGraphUpload", GRAPH)                                                     \
     X(370, cudaEventRecordWithFlags_v11010, "cudaEventRecordWithFlags", ORDER)                                        \
@@ -116,16 +125,28 @@
     X(376, cudaFreeAsync_ptsz_v11020, "cudaFreeAsync", FREE)                                                          \
     X(391, cudaMallocFromPoolAsync_v11020, "cudaMallocFromPoolAsync", ALLOC)                                          \
     X(392, cudaMallocFromPoolAsync_ptsz_v11020, "cudaMallocFromPoolAsync", ALLOC)                                     \
+    X(393, cudaSignalExternalSemaphoresAsync_v11020, "cudaSignalExternalSemaphoresAsync", ORDER)                      \
+    X(394, cudaSignalExternalSemaphoresAsync_ptsz_v11020, "cudaSignalExternalSemaphoresAsync", ORDER)                 \
+    X(395, cudaWaitExternalSemaphoresAsync_v11020, "cudaWaitExternalSemaphoresAsync", ORDER)                          \
+    X(396, cudaWaitExternalSemaphoresAsync_ptsz_v11020, "cudaWaitExternalSemaphoresAsync", ORDER)                     \
     X(418, cudaGraphInstantiateWithFlags_v11040, "cudaGraphInstantiateWithFlags", GRAPH)                              \
     X(430, cudaLaunchKernelExC_v11060, "cudaLaunchKernelExC", LAUNCH)                                                 \
     X(431, cudaLaunchKernelExC_ptsz_v11060, "cudaLaunchKernelExC", LAUNCH)                                            \
     X(436, cudaGraphInstantiateWithParams_v12000, "cudaGraphInstantiateWithParams", GRAPH)                            \
     X(437, cudaGraphInstantiateWithParams_ptsz_v12000, "cudaGraphInstantiateWithParams", GRAPH)                       \
     X(443, cudaGraphInstantiate_v12000, "cudaGraphInstantiate", GRAPH)                                                \
+    X(449, cudaMemPrefetchAsync_v12020, "cudaMemPrefetchAsync", COPY)                                                 \
+    X(450, cudaMemPrefetchAsync_ptsz_v12020, "cudaMemPrefetchAsync", COPY)                                            \
     X(482, cudaMemcpyBatchAsync_v12080, "cudaMemcpyBatchAsync", COPY)                                                 \
     X(483, cudaMemcpyBatchAsync_ptsz_v12080, "cudaMemcpyBatchAsync", COPY)                                            \
     X(484, cudaMemcpy3DBatchAsync_v12080, "cudaMemcpy3DBatchAsync", COPY)                                             \
     X(485, cudaMemcpy3DBatchAsync_ptsz_v12080, "cudaMemcpy3DBatchAsync", COPY)                                        \
+    X(487, cudaMemPrefetchBatchAsync_v13000, "cudaMemPrefetchBatchAsync", COPY)                                       \
+    X(488, cudaMemPrefetchBatchAsync_ptsz_v13000, "cudaMemPrefetchBatchAsync", COPY)                                  \
+    X(489, cudaMemDiscardBatchAsync_v13000, "cudaMemDiscardBatchAsync", COPY)                                         \
+    X(490, cudaMemDiscardBatchAsync_ptsz_v13000, "cudaMemDiscardBatchAsync", COPY)                                    \
+    X(491, cudaMemDiscardAndPrefetchBatchAsync_v13000, "cudaMemDiscardAndPrefetchBatchAsync", COPY)                   \
+    X(492, cudaMemDiscardAndPrefetchBatchAsync_ptsz_v13000, "cudaMemDiscardAndPrefetchBatchAsync", COPY)              \
     X(505, __cudaLaunchKernel_v13000, "cudaLaunchKernel", LAUNCH)                                                     \
     X(506, __cudaLaunchKernel_ptsz_v13000, "cudaLaunchKernel", LAUNCH)                                                \
     X(509, cudaMemcpyBatchAsync_v13000, "cudaMemcpyBatchAsync", COPY)                                                 \
@@ -219,6 +240,7 @@
     X(319, cuMemcpyPeerAsync, "cuMemcpyPeerAsync", COPY)                                                              \
     X(320, cuMemcpy3DPeer, "cuMemcpy3DPeer", COPY)                                                                    \
     X(321, cuMemcpy3DPeerAsync, "cuMemcpy3DPeerAsync", COPY)                                                          \
+    X(346, cuStreamAddCallback, "cuStreamAddCallback", HOST)                                                          \
     X(371, cuMemAllocManaged, "cuMemAllocManaged", ALLOC)                                                             \
     X(379, cuMemHostRegister_v2, "cuMemHostRegister", ALLOC)                                                          \
     X(397, cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", COPY)                                                                \
@@ -258,12 +280,29 @@
     X(432, cuMemsetD2D16Async_ptsz, "cuMemsetD2D16Async", SET)                                                        \
     X(433, cuMemsetD2D32Async_ptsz, "cuMemsetD2D32Async", SET)                                                        \
     X(436, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", ORDER)                                                        \
+    X(437, cuStreamAddCallback_ptsz, "cuStreamAddCallback", HOST)                                                     \
     X(440, cuStreamSynchronize_ptsz, "cuStreamSynchronize", SYNC)                                                     \
     X(441, cuEventRecord_ptsz, "cuEventRecord", ORDER)                                                                \
     X(442, cuLaunchKernel_ptsz, "cuLaunchKernel", LAUNCH)                                                             \
+    X(458, cuStreamWaitValue32, "cuStreamWaitValue32", ORDER)                                                         \
+    X(459, cuStreamWaitValue32_ptsz, "cuStreamWaitValue32", ORDER)                                                    \
+    X(460, cuStreamWriteValue32, "cuStreamWriteValue32", ORDER)                                                       \
+    X(461, cuStreamWriteValue32_ptsz, "cuStreamWriteValue32", ORDER)                                                  \
+    X(462, cuStreamBatchMemOp, "cuStreamBatchMemOp", ORDER)                                                           \
+    X(463, cuStreamBatchMemOp_ptsz, "cuStreamBatchMemOp", ORDER)                                                      \
+    X(467, cuMemPrefetchAsync, "cuMemPrefetchAsync", COPY)                                                            \
+    X(468, cuMemPrefetchAsync_ptsz, "cuMemPrefetchAsync", COPY)                                                       \
+    X(473, cuStreamWaitValue64, "cuStreamWaitValue64", ORDER)                                                         \
+    X(474, cuStreamWaitValue64_ptsz, "cuStreamWaitValue64", ORDER)                                                    \
+    X(475, cuStreamWriteValue64, "cuStreamWriteValue64", ORDER)                                                       \
+    X(476, cuStreamWriteValue64_ptsz, "cuStreamWriteValue64", ORDER)                                                  \
     X(477, cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", LAUNCH)                                            \
     X(478, cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", LAUNCH)                                       \
     X(480, cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice", LAUNCH)                      \
+    X(490, cuSignalExternalSemaphoresAsync, "cuSignalExternalSemaphoresAsync", ORDER)                                 \
+    X(491, cuSignalExternalSemaphoresAsync_ptsz, "cuSignalExternalSemaphoresAsync", ORDER)                            \
+    X(492, cuWaitExternalSemaphoresAsync, "cuWaitExternalSemaphoresAsync", ORDER)                                     \
+    X(493, cuWaitExternalSemaphoresAsync_ptsz, "cuWaitExternalSemaphoresAsync", ORDER)                                \
     X(513, cuGraphInstantiate, "cuGraphInstantiate", GRAPH)                                                           \
     X(514, cuGraphLaunch, "cuGraphLaunch", GRAPH_LAUNCH)                                                              \
     X(515, cuGraphLaunch_ptsz, "cuGraphLaunch", GRAPH_LAUNCH)                                                         \
@@ -271,6 +310,7 @@
     X(528, cuLaunchHostFunc_ptsz, "cuLaunchHostFunc", HOST)                                                           \
     X(549, cuMemCreate, "cuMemCreate", ALLOC)                                                                         \
     X(550, cuMemRelease, "cuMemRelease", FREE)                                                                        \
+    X(561, cuGraphExecUpdate, "cuGraphExecUpdate", GRAPH)                                                             \
     X(578, cuGraphInstantiate_v2, "cuGraphInstantiate", GRAPH)                                                        \
     X(580, cuGraphUpload, "cuGraphUpload", GRAPH)                                                                     \
     X(581, cuGraphUpload_ptsz, "cuGraphUpload", GRAPH)                                                                \
@@ -287,10 +327,35 @@
     X(653, cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", LAUNCH)                                                         \
     X(656, cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams", GRAPH)                                       \
     X(657, cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams", GRAPH)                                  \
+    X(659, cuStreamWaitValue32_v2, "cuStreamWaitValue32", ORDER)                                                      \
+    X(660, cuStreamWaitValue32_v2_ptsz, "cuStreamWaitValue32", ORDER)                                                 \
+    X(661, cuStreamWaitValue64_v2, "cuStreamWaitValue64", ORDER)                                                      \
+    X(662, cuStreamWaitValue64_v2_ptsz, "cuStreamWaitValue64", ORDER)                                                 \
+    X(663, cuStreamWriteValue32_v2, "cuStreamWriteValue32", ORDER)                                                    \
+    X(664, cuStreamWriteValue32_v2_ptsz, "cuStreamWriteValue32", ORDER)                                               \
+    X(665, cuStreamWriteValue64_v2, "cuStreamWriteValue64", ORDER)                                                    \
+    X(666, cuStreamWriteValue64_v2_ptsz, "cuStreamWriteValue64", ORDER)                                               \
+    X(667, cuStreamBatchMemOp_v2, "cuStreamBatchMemOp", ORDER)                                                        \
+    X(668, cuStreamBatchMemOp_v2_ptsz, "cuStreamBatchMemOp", ORDER)                                                   \
+    X(696, cuGraphExecUpdate_v2, "cuGraphExecUpdate", GRAPH)                                                          \
+    X(716, cuMemPrefetchAsync_v2, "cuMemPrefetchAsync", COPY)                                                         \
+    X(717, cuMemPrefetchAsync_v2_ptsz, "cuMemPrefetchAsync", COPY)                                                    \
+    X(749, cuGreenCtxRecordEvent, "cuGreenCtxRecordEvent", ORDER)                                                     \
+    X(750, cuGreenCtxWaitEvent, "cuGreenCtxWaitEvent", ORDER)                                                         \
+    X(755, cuCtxRecordEvent, "cuCtxRecordEvent", ORDER)                                                               \
+    X(756, cuCtxWaitEvent, "cuCtxWaitEvent", ORDER)                                                                   \
+    X(761, cuMemBatchDecompressAsync, "cuMemBatchDecompressAsync", COPY)                                              \
+    X(762, cuMemBatchDecompressAsync_ptsz, "cuMemBatchDecompressAsync", COPY)                                         \
     X(776, cuMemcpyBatchAsync, "cuMemcpyBatchAsync", COPY)                                                            \
     X(777, cuMemcpyBatchAsync_ptsz, "cuMemcpyBatchAsync", COPY)                                                       \
     X(778, cuMemcpy3DBatchAsync, "cuMemcpy3DBatchAsync", COPY)                                                        \
     X(779, cuMemcpy3DBatchAsync_ptsz, "cuMemcpy3DBatchAsync", COPY)                                                   \
+    X(784, cuMemPrefetchBatchAsync, "cuMemPrefetchBatchAsync", COPY)                                                  \
+    X(785, cuMemPrefetchBatchAsync_ptsz, "cuMemPrefetchBatchAsync", COPY)                                             \
+    X(789, cuMemDiscardBatchAsync, "cuMemDiscardBatchAsync", COPY)                                                    \
+    X(790, cuMemDiscardBatchAsync_ptsz, "cuMemDiscardBatchAsync", COPY)                                               \
+    X(791, cuMemDiscardAndPrefetchBatchAsync, "cuMemDiscardAndPrefetchBatchAsync", COPY)                              \
+    X(792, cuMemDiscardAndPrefetchBatchAsync_ptsz, "cuMemDiscardAndPrefetchBatchAsync", COPY)                         \
     X(796, cuMemcpyBatchAsync_v2, "cuMemcpyBatchAsync", COPY)                                                         \
     X(797, cuMemcpyBatchAsync_v2_ptsz, "cuMemcpyBatchAsync", COPY)                                                    \
     X(798, cuMemcpy3DBatchAsync_v2, "cuMemcpy3DBatchAsync", COPY)                                                     \

@@ -92,6 +92,7 @@ static void work(cuda_tracer *t, schedule *s)
     if (atomic_exchange(&t->wants_flush, false) || now >= s->flush) {
         t->cupti->ActivityFlushAll(CUPTI_FLUSH_COMPLETED);
         s->has_news |= read_buffers(t);
+        cuda_taken_look(t);
         s->flush = hd_session_now() + ms(FLUSH_MS);
     }
     s->has_news |= atomic_exchange(&t->wants_description, false);

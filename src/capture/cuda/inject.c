@@ -112,7 +112,7 @@ static void end(void)
     /* A child of clone or _Fork, which tell nobody, would wait for threads that it does not have. */
     if (getpid() != the_process || atomic_exchange(&has_ended, true)) return;
     cuda_window_end(t);
-    if (atomic_load(&t->state) == CUDA_RUNNING && t->has_activity) t->cupti->ActivityFlushAll(CUPTI_FLUSH_FORCED);
+    if (atomic_load(&t->state) == CUDA_RUNNING && t->has_activity) cuda_taken_flush_all(t);
     cuda_buffers_close(&t->buffers);
     atomic_compare_exchange_strong(&t->state, &running, CUDA_ENDED);
     cuda_helper_end(t);
@@ -131,6 +131,7 @@ static void buffer_wanted(uint8_t **buffer, size_t *size, size_t *records)
         atomic_load_explicit(&t->state, memory_order_relaxed) == CUDA_RUNNING ? cuda_buffers_take(&t->buffers) : NULL;
     *size = *buffer ? CUDA_BUFFER_BYTES : 0;
     *records = 0;
+    cuda_taken_sign(t);
 }
 
 static void buffer_done(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
@@ -139,6 +140,7 @@ static void buffer_done(void *context, uint32_t stream, uint8_t *buffer, size_t 
     (void)context, (void)stream, (void)size;
     if (!buffer || atomic_load_explicit(&t->state, memory_order_relaxed) == CUDA_FORKED) return;
     cuda_buffers_fill(&t->buffers, buffer, valid);
+    cuda_taken_sign(t);
     cuda_helper_wake(t);
 }
 

@@ -48,18 +48,19 @@ static const char *advice(cupti_status status)
     }
 }
 
-static void set_kind(cuda_tracer *t, const kind *k, bool is_on)
+static bool set_kind(cuda_tracer *t, const kind *k, bool is_on)
 {
     if (t->cupti->version < k->since) {
         if (is_on)
             cuda_tell(t, "cuda.not-recorded", HD_SESSION_LOSS, "CUPTI does not record %s before CUDA %s.", k->name,
                       k->since_name);
-        return;
+        return false;
     }
     cupti_status status = is_on ? t->cupti->ActivityEnable(k->number) : t->cupti->ActivityDisable(k->number);
     if (status != CUPTI_OK && is_on)
         cuda_tell(t, "cuda.not-recorded", HD_SESSION_LOSS, "CUPTI does not record %s: %s%s.", k->name,
                   cuda_cupti_text(t->cupti, status), advice(status));
+    return status == CUPTI_OK;
 }
 
 /* false: CUPTI cannot switch this domain's calls one by one. A version that is older than a call refuses that one. */
@@ -74,12 +75,12 @@ static bool set_each_call(cuda_tracer *t, uint32_t domain, bool is_on)
     return has_any;
 }
 
-static void set_calls(cuda_tracer *t, bool is_on)
+static bool set_calls(cuda_tracer *t, bool is_on)
 {
     static const uint32_t domains[] = {CUPTI_DOMAIN_RUNTIME, CUPTI_DOMAIN_DRIVER};
-    for (int i = 0; i < 2; i++) {
-        if (!set_each_call(t, domains[i], is_on)) set_kind(t, &calls[i], is_on);
-    }
+    bool is_fine = true;
+    for (int i = 0; i < 2; i++) is_fine &= set_each_call(t, domains[i], is_on) || set_kind(t, &calls[i], is_on);
+    return is_fine;
 }
 
 /* Under the lock. */
@@ -87,8 +88,12 @@ static void apply(cuda_tracer *t, bool is_on)
 {
     if (!t->has_activity || t->is_applied == is_on) return;
     t->is_applied = is_on;
-    set_calls(t, is_on);
-    for (size_t i = 0; i < sizeof switched / sizeof *switched; i++) set_kind(t, &switched[i], is_on);
+    bool has_launches = set_calls(t, is_on);
+    for (size_t i = 0; i < sizeof switched / sizeof *switched; i++) {
+        bool is_fine = set_kind(t, &switched[i], is_on);
+        has_launches &= is_fine || switched[i].number != CUPTI_KIND_CONCURRENT_KERNEL;
+    }
+    if (is_on) atomic_store(&t->launches.are_recorded, has_launches);
     if (t->options.graph_whole) set_kind(t, &graphs, is_on);
     cuda_callbacks_set(t, is_on);
 }

@@ -5,11 +5,14 @@
  * stream until which it is busy. Clock of all truths: CLOCK_MONOTONIC.
  *
  *     double_script.c   $FAKE_CUDA_SCRIPT, the truth log, misuse      (libcuda)
- *     double_driver.c   contexts, streams, memory, launches, waits    (libcuda)
+ *     double_driver.c   contexts, streams, launches, waits            (libcuda)
+ *     double_memory.c   copies, sets, allocations                     (libcuda)
  *     double_graph.c    graphs and their nodes                        (libcuda)
  *     double_runtime.c  the calls of the runtime, over the driver's   (libcudart)
  *     double_cupti.c    subscriber, callbacks, kinds                  (libcupti)
- *     double_buffers.c  records, buffers, the thread that fills them  (libcupti)
+ *     double_ids.c      ids, and what has them                        (libcupti)
+ *     double_buffers.c  buffers, and the thread that fills them       (libcupti)
+ *     double_records.c  what a record is, and the truth about it      (libcupti)
  *
  * Strict: what the real CUPTI forbids, ends the program with "fake CUDA: misuse: …" and SIGABRT, so that the test
  * fails.
@@ -25,6 +28,7 @@
  *     bad-times-every N zero|reversed   every N-th record of the GPU has such times
  *     unknown-every N           a record of a kind that nobody knows after every N-th
  *     damaged-every N           every N-th buffer has a part that cannot be read
+ *     hold-back                 a buffer is kept as long as something runs, but for a forced flush
  *     overhead-every N          an OVERHEAD record with every N-th call
  *     subscriber-taken          there is another subscriber
  *     pthread-ids               cuptiSetThreadIdType succeeds and changes nothing
@@ -61,7 +65,7 @@ typedef struct double_script {
     double_order order;
     double_bad bad;
     uint64_t buffer_records, drop_every, bad_every, unknown_every, damaged_every, overhead_every;
-    bool subscriber_taken, pthread_ids;
+    bool subscriber_taken, pthread_ids, hold_back;
     double_rule fails[DOUBLE_RULES], slows[DOUBLE_RULES];
     unsigned fail_count, slow_count;
 } double_script;
@@ -138,6 +142,14 @@ const double_hooks *double_get_hooks(void); /* NULL: no CUPTI, or a child of for
 /* Begins a call: 0, or an error with which it must return at once. End: gives `result` back. */
 int double_begin(double_call *call);
 int double_end(double_call *call, int result);
+
+/* Begins a function of the driver: `call` is its call. */
+#define DOUBLE_CALL(number, what)                                                                                      \
+    double_call call = {.domain = CUPTI_DOMAIN_DRIVER, .id = number, .function = what};                                \
+    int failed = double_begin(&call);                                                                                  \
+    if (failed) return failed
+
+void double_wait_until(uint64_t ns);
 
 double_context *double_current_context(void);
 double_stream *double_stream_of(void *handle); /* NULL: the context's null stream */

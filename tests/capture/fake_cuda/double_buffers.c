@@ -1,5 +1,5 @@
-/* double_buffers.c - TEST DOUBLE: libcupti.so.13: records on their way, the buffers of the tracer, the thread that
- * fills them, and the truth about each record */
+/* double_buffers.c - TEST DOUBLE: libcupti.so.13: records on their way, the buffers of the tracer, and the thread that
+ * fills them */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,15 +10,16 @@
 
 #include "double_cupti.h"
 
-enum { UNKNOWN_KIND = 4711, UNKNOWN_BYTES = 32, DAMAGED_KIND = 0x7ffffffe, OUTSTANDING = 1024 };
+enum { DAMAGED_KIND = 0x7ffffffe };
 
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t work, done;
     pthread_t thread;
     bool has_thread;
-    cupti_buffer_wanted wanted;
-    cupti_buffer_done returned;
+    cupti_buffer_wanted wanted, coming_wanted; /* coming: of who registers next; the thread changes over */
+    cupti_buffer_done returned, coming_returned;
+    bool is_taken; /* they are of the second who registered */
     cupti_clock clock;
     int64_t clock_offset_ns;
     uint64_t base_ns;
@@ -38,18 +39,6 @@ static struct {
     size_t middle_index;
 } b = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
-size_t double_record_length(uint32_t kind)
-{
-    uint32_t version = double_script_get()->version;
-    if (kind == UNKNOWN_KIND) return UNKNOWN_BYTES;
-    size_t known = cupti_record_bytes(kind, version);
-    if (version < 130000) return known;
-    /* What is behind the fields that the tracer knows. */
-    return known + (kind == CUPTI_KIND_DEVICE || kind == CUPTI_KIND_GRAPH_TRACE || kind == CUPTI_KIND_OVERHEAD ? 8
-                    : kind == CUPTI_KIND_CONTEXT                                                               ? 16
-                                                                                                               : 0);
-}
-
 uint64_t double_clock(uint64_t true_ns)
 {
     const double_script *s = double_script_get();
@@ -57,140 +46,6 @@ uint64_t double_clock(uint64_t true_ns)
     if (b.clock) return true_ns + (uint64_t)b.clock_offset_ns;
     int64_t since = (int64_t)(true_ns - b.base_ns);
     return b.base_ns + (uint64_t)(since + (int64_t)((double)since * s->clock_ppm * 1e-6) + s->clock_offset_ns);
-}
-
-/* ---- the truth --------------------------------------------------------------------------------------------------- */
-
-static const char *kind_name(uint32_t kind)
-{
-    switch (kind) {
-    case CUPTI_KIND_DRIVER: return "driver";
-    case CUPTI_KIND_RUNTIME: return "runtime";
-    case CUPTI_KIND_CONCURRENT_KERNEL: return "kernel";
-    case CUPTI_KIND_MEMCPY: return "memcpy";
-    case CUPTI_KIND_MEMCPY2: return "memcpy2";
-    case CUPTI_KIND_MEMSET: return "memset";
-    case CUPTI_KIND_SYNCHRONIZATION: return "sync";
-    case CUPTI_KIND_OVERHEAD: return "overhead";
-    case CUPTI_KIND_EXTERNAL_CORRELATION: return "external";
-    case CUPTI_KIND_MEMORY2: return "memory";
-    case CUPTI_KIND_GRAPH_TRACE: return "graph";
-    case CUPTI_KIND_DEVICE: return "device";
-    case CUPTI_KIND_CONTEXT: return "context";
-    case CUPTI_KIND_STREAM: return "stream";
-    }
-    return "other";
-}
-
-/* What is in all records that tell of the same, in the words of the truth. */
-typedef struct facts {
-    uint64_t start_ns, end_ns, bytes, node, value;
-    uint32_t device, context, stream, correlation, thread, graph, detail;
-} facts;
-
-static facts facts_of(const double_record *r)
-{
-    switch (r->as.kind) {
-    case CUPTI_KIND_DRIVER:
-    case CUPTI_KIND_RUNTIME:
-        return (facts){.start_ns = r->as.api.start,
-                       .end_ns = r->as.api.end,
-                       .correlation = r->as.api.correlation,
-                       .thread = r->as.api.thread,
-                       .detail = r->as.api.call};
-    case CUPTI_KIND_CONCURRENT_KERNEL:
-        return (facts){r->as.kernel.start,
-                       r->as.kernel.end,
-                       0,
-                       r->as.kernel.graph_node,
-                       (uint64_t)r->as.kernel.grid[0],
-                       r->as.kernel.device,
-                       r->as.kernel.context,
-                       r->as.kernel.stream,
-                       r->as.kernel.correlation,
-                       0,
-                       r->as.kernel.graph,
-                       (uint32_t)r->as.kernel.block[0]};
-    case CUPTI_KIND_MEMCPY:
-        return (facts){r->as.copy.start,  r->as.copy.end,     r->as.copy.bytes,  r->as.copy.graph_node,  0,
-                       r->as.copy.device, r->as.copy.context, r->as.copy.stream, r->as.copy.correlation, 0,
-                       r->as.copy.graph,  r->as.copy.copy};
-    case CUPTI_KIND_MEMCPY2:
-        return (facts){r->as.peer.start,   r->as.peer.end,    r->as.peer.bytes,       0, 0, r->as.peer.device,
-                       r->as.peer.context, r->as.peer.stream, r->as.peer.correlation, 0, 0, r->as.peer.copy};
-    case CUPTI_KIND_MEMSET:
-        return (facts){r->as.set.start,
-                       r->as.set.end,
-                       r->as.set.bytes,
-                       0,
-                       r->as.set.value,
-                       r->as.set.device,
-                       r->as.set.context,
-                       r->as.set.stream,
-                       r->as.set.correlation,
-                       0,
-                       0,
-                       0};
-    case CUPTI_KIND_SYNCHRONIZATION:
-        return (facts){.start_ns = r->as.sync.start,
-                       .end_ns = r->as.sync.end,
-                       .context = r->as.sync.context,
-                       .stream = r->as.sync.stream,
-                       .correlation = r->as.sync.correlation,
-                       .detail = r->as.sync.type};
-    case CUPTI_KIND_OVERHEAD:
-        return (facts){.start_ns = r->as.overhead.start,
-                       .end_ns = r->as.overhead.end,
-                       .thread = r->as.overhead.object.cpu.thread,
-                       .detail = r->as.overhead.overhead};
-    case CUPTI_KIND_EXTERNAL_CORRELATION:
-        return (facts){
-            .value = r->as.external.id, .correlation = r->as.external.correlation, .detail = r->as.external.source};
-    case CUPTI_KIND_MEMORY2:
-        return (facts){r->as.memory.time,
-                       r->as.memory.time,
-                       r->as.memory.bytes,
-                       0,
-                       r->as.memory.address,
-                       r->as.memory.device,
-                       r->as.memory.context,
-                       r->as.memory.stream,
-                       r->as.memory.correlation,
-                       0,
-                       0,
-                       r->as.memory.operation};
-    case CUPTI_KIND_GRAPH_TRACE:
-        return (facts){r->as.graph.start,
-                       r->as.graph.end,
-                       0,
-                       0,
-                       0,
-                       r->as.graph.device,
-                       r->as.graph.context,
-                       r->as.graph.stream,
-                       r->as.graph.correlation,
-                       0,
-                       r->as.graph.graph,
-                       0};
-    }
-    return (facts){0};
-}
-
-static void tell_record(const double_record *r, const char *fate)
-{
-    if (!double_truth_wanted()) return;
-    char name[256];
-    facts f = facts_of(r);
-    double_escape(name, sizeof name, r->name);
-    double_truth(
-        "{\"what\": \"record\", \"pid\": %d, \"kind\": \"%s\", \"name\": \"%s\", \"fate\": \"%s\", \"buffer\": "
-        "%llu, \"index\": %zu, \"start\": %llu, \"end\": %llu, \"device\": %u, \"context\": %u, \"stream\": %u, "
-        "\"correlation\": %u, \"thread\": %u, \"bytes\": %llu, \"node\": %llu, \"graph\": %u, \"value\": %llu, "
-        "\"detail\": %u}",
-        getpid(), kind_name(r->as.kind), name, fate, (unsigned long long)b.buffers, b.records,
-        (unsigned long long)f.start_ns, (unsigned long long)f.end_ns, f.device, f.context, f.stream, f.correlation,
-        f.thread, (unsigned long long)f.bytes, (unsigned long long)f.node, f.graph, (unsigned long long)f.value,
-        f.detail);
 }
 
 /* ---- filling buffers: by the thread ------------------------------------------------------------------------------ */
@@ -236,7 +91,7 @@ static void drop(const double_record *record, const char *fate)
     pthread_mutex_lock(&b.lock);
     b.dropped++;
     pthread_mutex_unlock(&b.lock);
-    tell_record(record, fate);
+    double_tell_record(record, fate, b.buffers, b.records);
 }
 
 /* Puts `length` bytes into a buffer: false, there is none. */
@@ -257,69 +112,24 @@ static bool put(const void *data, size_t known, size_t length)
     return true;
 }
 
-static bool has_gpu_times(uint32_t kind)
-{
-    return kind == CUPTI_KIND_CONCURRENT_KERNEL || kind == CUPTI_KIND_MEMCPY || kind == CUPTI_KIND_MEMCPY2 ||
-           kind == CUPTI_KIND_MEMSET || kind == CUPTI_KIND_GRAPH_TRACE;
-}
-
-/* Where the times of a record are; false: it has none. *is_one: a moment. */
-static bool times_of(double_record *r, void **start, void **end)
-{
-    switch (r->as.kind) {
-    case CUPTI_KIND_DRIVER:
-    case CUPTI_KIND_RUNTIME: *start = &r->as.api.start, *end = &r->as.api.end; return true;
-    case CUPTI_KIND_CONCURRENT_KERNEL: *start = &r->as.kernel.start, *end = &r->as.kernel.end; return true;
-    case CUPTI_KIND_MEMCPY: *start = &r->as.copy.start, *end = &r->as.copy.end; return true;
-    case CUPTI_KIND_MEMCPY2: *start = &r->as.peer.start, *end = &r->as.peer.end; return true;
-    case CUPTI_KIND_MEMSET: *start = &r->as.set.start, *end = &r->as.set.end; return true;
-    case CUPTI_KIND_SYNCHRONIZATION: *start = &r->as.sync.start, *end = &r->as.sync.end; return true;
-    case CUPTI_KIND_OVERHEAD: *start = &r->as.overhead.start, *end = &r->as.overhead.end; return true;
-    case CUPTI_KIND_GRAPH_TRACE: *start = &r->as.graph.start, *end = &r->as.graph.end; return true;
-    case CUPTI_KIND_MEMORY2: *start = *end = &r->as.memory.time; return true;
-    }
-    return false;
-}
-
-static const char *set_times(double_record *r, bool is_complete, bool is_bad)
-{
-    const double_script *s = double_script_get();
-    void *start_at, *end_at;
-    if (!times_of(r, &start_at, &end_at)) return "delivered";
-    uint64_t start, end;
-    memcpy(&start, start_at, 8);
-    memcpy(&end, end_at, 8);
-    start = double_clock(start);
-    end = is_complete ? double_clock(end) : 0;
-    if (is_bad && s->bad == DOUBLE_ZERO) start = end = 0;
-    if (is_bad && s->bad == DOUBLE_REVERSED_TIMES) {
-        uint64_t t = start;
-        start = end;
-        end = t;
-    }
-    memcpy(start_at, &start, 8);
-    memcpy(end_at, &end, 8);
-    return is_bad ? "bad-times" : is_complete ? "delivered" : "incomplete";
-}
-
 static void write_record(const double_record *record, bool is_complete)
 {
     const double_script *s = double_script_get();
     double_record made = *record;
     bool is_bad = false;
-    if (has_gpu_times(record->as.kind)) {
+    if (double_has_gpu_times(record->as.kind)) {
         uint64_t n = ++b.gpu_records;
         if (s->drop_every && n % s->drop_every == 0) return drop(record, "dropped");
         is_bad = s->bad_every && n % s->bad_every == 0;
     }
-    const char *fate = set_times(&made, is_complete, is_bad);
+    const char *fate = double_set_times(&made, is_complete, is_bad);
     size_t length = double_record_length(record->as.kind), known = cupti_record_bytes(record->as.kind, s->version);
     if (!put(&made.as, known < sizeof made.as ? known : sizeof made.as, length)) return drop(record, "refused");
-    tell_record(record, fate);
+    double_tell_record(record, b.is_taken ? "taken" : fate, b.buffers, b.records);
     b.records++;
     if (s->unknown_every && ++b.all_records % s->unknown_every == 0) {
-        uint32_t unknown = UNKNOWN_KIND;
-        if (put(&unknown, sizeof unknown, UNKNOWN_BYTES)) b.records++;
+        uint32_t unknown = DOUBLE_UNKNOWN_KIND;
+        if (put(&unknown, sizeof unknown, DOUBLE_UNKNOWN_BYTES)) b.records++;
     }
 }
 
@@ -378,16 +188,25 @@ static void *fill(void *unused)
         size_t count;
         double_record *taken = take_ready(&count, is_forced);
         uint32_t period = b.period_ms;
+        bool is_running = b.pending_count > 0;
         pthread_mutex_unlock(&b.lock);
         uint64_t now = double_now();
         arrange(taken, count);
         for (size_t i = 0; i < count; i++) write_record(&taken[i], taken[i].ready_ns <= now);
         free(taken);
-        if (is_flush || (period && now - last_period > period * UINT64_C(1000000))) {
+        bool is_due = is_flush || (period && now - last_period > period * UINT64_C(1000000));
+        bool is_held = double_script_get()->hold_back && is_running && !is_forced;
+        if (is_due && !is_held) {
             give_back();
             last_period = now;
         }
         pthread_mutex_lock(&b.lock);
+        if (is_flush && b.coming_wanted) {
+            b.wanted = b.coming_wanted;
+            b.returned = b.coming_returned;
+            b.coming_wanted = NULL;
+            b.is_taken = true;
+        }
         b.flushes_done = flushes;
         pthread_cond_broadcast(&b.done);
         pthread_mutex_unlock(&b.lock);
@@ -414,16 +233,38 @@ void double_buffers_add(const double_record *record)
     pthread_mutex_unlock(&b.lock);
 }
 
+static void flush_locked(bool is_forced)
+{
+    uint64_t mine = ++b.flushes_wanted;
+    b.is_forced = is_forced;
+    pthread_cond_signal(&b.work);
+    while (b.flushes_done < mine) pthread_cond_wait(&b.done, &b.lock);
+}
+
+/* What was complete goes to those who had the buffers, all that comes to the others. */
+static void take_over(cupti_buffer_wanted wanted, cupti_buffer_done returned)
+{
+    pthread_mutex_lock(&b.lock);
+    b.coming_wanted = wanted;
+    b.coming_returned = returned;
+    flush_locked(false);
+    pthread_mutex_unlock(&b.lock);
+}
+
 DOUBLE_EXPORT cupti_status cuptiActivityRegisterCallbacks(cupti_buffer_wanted wanted, cupti_buffer_done returned)
 {
     FUNCTION(false);
     if (!wanted || !returned) return CUPTI_BAD_PARAMETER;
     if (double_script_get()->subscriber_taken) double_misuse("the other profiler's buffers would be taken away");
     double_attach();
+    if (b.has_thread) {
+        take_over(wanted, returned);
+        return CUPTI_OK;
+    }
     b.wanted = wanted;
     b.returned = returned;
     if (!b.base_ns) b.base_ns = double_now();
-    if (!b.has_thread && pthread_create(&b.thread, NULL, fill, NULL) != 0) return CUPTI_NO_MEMORY;
+    if (pthread_create(&b.thread, NULL, fill, NULL) != 0) return CUPTI_NO_MEMORY;
     b.has_thread = true;
     return CUPTI_OK;
 }
@@ -437,10 +278,7 @@ DOUBLE_EXPORT cupti_status cuptiActivityFlushAll(uint32_t flag)
     if (flag > CUPTI_FLUSH_FORCED) return CUPTI_BAD_PARAMETER;
     if (!b.has_thread) return CUPTI_OK;
     pthread_mutex_lock(&b.lock);
-    uint64_t mine = ++b.flushes_wanted;
-    b.is_forced = flag == CUPTI_FLUSH_FORCED;
-    pthread_cond_signal(&b.work);
-    while (b.flushes_done < mine) pthread_cond_wait(&b.done, &b.lock);
+    flush_locked(flag == CUPTI_FLUSH_FORCED);
     pthread_mutex_unlock(&b.lock);
     return CUPTI_OK;
 }

@@ -1,23 +1,16 @@
-/* double_cupti.c - TEST DOUBLE: libcupti.so.13: its subscriber, callbacks, kinds of records, ids */
+/* double_cupti.c - TEST DOUBLE: libcupti.so.13: its subscriber, callbacks, kinds of records */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "capture/cuda/cupti_calls.h"
 #include "double_cupti.h"
 
-enum { CALLS = 1024, DOMAINS = 7, KINDS = 64, EXTERNALS = 16 };
-
-typedef struct external_stack {
-    uint64_t ids[EXTERNALS];
-    uint32_t depth;
-} external_stack;
-
+enum { CALLS = 1024, DOMAINS = 7, KINDS = 64 };
 static struct {
     int pid; /* of the process that loaded us */
     pthread_mutex_t lock;
@@ -29,12 +22,10 @@ static struct {
     atomic_bool records[DOMAINS][CALLS]; /* RUNTIME and DRIVER: which calls */
     atomic_uint correlation;
     atomic_ullong calls;
-    atomic_uint thread_id_type;
     atomic_uint counts[DOUBLE_RULES];
 } cupti = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local double_place here;
-static _Thread_local external_stack externals[CUPTI_EXTERNAL_KINDS];
 
 double_place *double_here(void)
 {
@@ -109,37 +100,20 @@ static void add_overhead(uint32_t thread)
     double_buffers_add(&record);
 }
 
-static uint32_t this_thread(void)
-{
-    bool is_system = atomic_load(&cupti.thread_id_type) == CUPTI_THREAD_ID_SYSTEM && !double_script_get()->pthread_ids;
-    return is_system ? (uint32_t)syscall(SYS_gettid) : (uint32_t)(uintptr_t)pthread_self();
-}
-
-static void add_externals(uint32_t correlation)
-{
-    for (uint32_t i = 0; i < CUPTI_EXTERNAL_KINDS; i++) {
-        if (!externals[i].depth || !double_kind_is_on(CUPTI_KIND_EXTERNAL_CORRELATION)) continue;
-        double_record record = {.as.external = {CUPTI_KIND_EXTERNAL_CORRELATION, i,
-                                                externals[i].ids[externals[i].depth - 1], correlation, 0},
-                                .name = "external"};
-        double_buffers_add(&record);
-    }
-}
-
 static void leave(double_call *call)
 {
     uint64_t end = double_now();
-    if (!call->outer && call->correlation) add_externals(call->correlation);
+    if (!call->outer && call->correlation) double_add_externals(call->correlation);
     if (records_call(call)) {
         double_record record = {
             .as.api = {call->domain == CUPTI_DOMAIN_RUNTIME ? CUPTI_KIND_RUNTIME : CUPTI_KIND_DRIVER, call->id,
-                       call->start_ns, end, (uint32_t)getpid(), this_thread(), call->correlation,
+                       call->start_ns, end, (uint32_t)getpid(), double_this_thread(), call->correlation,
                        (uint32_t)call->result},
             .name = call->function};
         double_buffers_add(&record);
         uint64_t every = double_script_get()->overhead_every;
         if (every && atomic_fetch_add(&cupti.calls, 1) % every == every - 1 && double_kind_is_on(CUPTI_KIND_OVERHEAD))
-            add_overhead(this_thread());
+            add_overhead(double_this_thread());
     }
     call_back(call, CUPTI_SITE_EXIT);
 }
@@ -326,101 +300,5 @@ DOUBLE_EXPORT cupti_status cuptiActivityEnableDriverApi(uint32_t call, uint8_t e
 {
     FUNCTION(false);
     return set_call(CUPTI_KIND_DRIVER, CUPTI_DOMAIN_DRIVER, call, enable != 0);
-}
-#endif
-
-/* ---- ids and the rest -------------------------------------------------------------------------------------------- */
-
-DOUBLE_EXPORT cupti_status cuptiActivityPushExternalCorrelationId(uint32_t source, uint64_t id)
-{
-    FUNCTION(false);
-    if (source >= CUPTI_EXTERNAL_KINDS || externals[source].depth == EXTERNALS) return CUPTI_BAD_PARAMETER;
-    externals[source].ids[externals[source].depth++] = id;
-    return CUPTI_OK;
-}
-
-DOUBLE_EXPORT cupti_status cuptiActivityPopExternalCorrelationId(uint32_t source, uint64_t *id)
-{
-    FUNCTION(false);
-    if (source >= CUPTI_EXTERNAL_KINDS || !externals[source].depth) return 18; /* the queue is empty */
-    uint64_t last = externals[source].ids[--externals[source].depth];
-    if (id) *id = last;
-    return CUPTI_OK;
-}
-
-DOUBLE_EXPORT cupti_status cuptiSetThreadIdType(uint32_t type)
-{
-    FUNCTION(false);
-    if (type > CUPTI_THREAD_ID_SYSTEM) return CUPTI_BAD_PARAMETER;
-    atomic_store(&cupti.thread_id_type, type);
-    return CUPTI_OK;
-}
-
-DOUBLE_EXPORT cupti_status cuptiGetThreadIdType(uint32_t *type)
-{
-    FUNCTION(false);
-    *type = double_script_get()->pthread_ids ? CUPTI_THREAD_ID_PTHREAD : atomic_load(&cupti.thread_id_type);
-    return CUPTI_OK;
-}
-
-DOUBLE_EXPORT cupti_status cuptiGetVersion(uint32_t *version)
-{
-    FUNCTION(false);
-    *version = double_script_get()->version;
-    return CUPTI_OK;
-}
-
-DOUBLE_EXPORT cupti_status cuptiGetResultString(cupti_status status, const char **text)
-{
-    static const char *names[] = {"CUPTI_SUCCESS", "CUPTI_ERROR_INVALID_PARAMETER", "CUPTI_ERROR_INVALID_DEVICE"};
-    *text = status >= 0 && status < 3          ? names[status]
-            : status == CUPTI_OTHER_SUBSCRIBER ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
-            : status == CUPTI_NO_PRIVILEGES    ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
-                                               : "CUPTI_ERROR_UNKNOWN";
-    return CUPTI_OK;
-}
-
-DOUBLE_EXPORT cupti_status cuptiGetContextId(void *context, uint32_t *id)
-{
-    FUNCTION(false);
-    *id = ((double_context *)context)->id;
-    return CUPTI_OK;
-}
-
-DOUBLE_EXPORT cupti_status cuptiGetDeviceId(void *context, uint32_t *id)
-{
-    FUNCTION(false);
-    *id = ((double_context *)context)->device;
-    return CUPTI_OK;
-}
-
-DOUBLE_EXPORT cupti_status cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *id)
-{
-    FUNCTION(false);
-    (void)per_thread;
-    *id = stream ? ((double_stream *)stream)->id : ((double_context *)context)->null_stream->id;
-    return CUPTI_OK;
-}
-
-DOUBLE_EXPORT cupti_status cuptiGetGraphNodeId(void *node, uint64_t *id)
-{
-    FUNCTION(false);
-    *id = double_node_id(node);
-    return CUPTI_OK;
-}
-
-DOUBLE_EXPORT cupti_status cuptiGetGraphId(void *graph, uint32_t *id)
-{
-    FUNCTION(false);
-    *id = double_graph_id(graph);
-    return CUPTI_OK;
-}
-
-#ifndef DOUBLE_OLD
-DOUBLE_EXPORT cupti_status cuptiGetGraphExecId(void *exec, uint32_t *id)
-{
-    FUNCTION(false);
-    *id = double_exec_id(exec);
-    return CUPTI_OK;
 }
 #endif

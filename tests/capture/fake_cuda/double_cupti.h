@@ -1,4 +1,4 @@
-/* double_cupti.h - TEST DOUBLE: the two halves of libcupti.so.13 */
+/* double_cupti.h - TEST DOUBLE: the parts of libcupti.so.13 */
 #ifndef HEDDLE_TESTS_DOUBLE_CUPTI_H
 #define HEDDLE_TESTS_DOUBLE_CUPTI_H
 
@@ -22,13 +22,25 @@ cupti_status double_function_begin(const char *function, bool reads_buffers);
         if (scripted) return scripted;                                                                                 \
     } while (0)
 
-void double_attach(void); /* double_cupti.c: libcuda tells us from now on */
+/* double_cupti.c */
+void double_attach(void); /* libcuda tells us from now on */
+bool double_kind_is_on(uint32_t kind);
 
 /* double_buffers.c */
 void double_buffers_add(const double_record *record); /* times are true ones, converted later */
-size_t double_record_length(uint32_t kind);           /* as the real library of the script's version writes it */
 uint64_t double_clock(uint64_t true_ns);              /* CUPTI's */
-bool double_kind_is_on(uint32_t kind);                /* double_cupti.c */
+
+/* double_records.c */
+enum { DOUBLE_UNKNOWN_KIND = 4711, DOUBLE_UNKNOWN_BYTES = 32 };
+size_t double_record_length(uint32_t kind); /* as the real library of the script's version writes it */
+bool double_has_gpu_times(uint32_t kind);
+/* Makes true times CUPTI's, or bad ones: what becomes of the record, for the truth. */
+const char *double_set_times(double_record *record, bool is_complete, bool is_bad);
+void double_tell_record(const double_record *record, const char *fate, uint64_t buffer, size_t index);
+
+/* double_ids.c */
+uint32_t double_this_thread(void); /* its id, of the kind that the tracer asked for */
+void double_add_externals(uint32_t correlation);
 
 #define DOUBLE_EXPORT __attribute__((visibility("default")))
 

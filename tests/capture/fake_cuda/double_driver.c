@@ -1,4 +1,4 @@
-/* double_driver.c - TEST DOUBLE: libcuda.so.1: contexts, streams, memory, launches, waits */
+/* double_driver.c - TEST DOUBLE: libcuda.so.1: contexts, streams, launches, waits */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,10 +18,9 @@ static struct {
     _Atomic(const double_hooks *) hooks;
     double_context *primary[DOUBLE_DEVICES];
     uint32_t contexts, streams;
-    uint64_t next_address;
     double_stream *all[STREAMS];
     uint32_t all_count;
-} gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .streams = 13, .next_address = 0x7f0000000000};
+} gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .streams = 13};
 
 static _Thread_local double_call *innermost;
 static _Thread_local double_context *current;
@@ -64,11 +63,6 @@ void double_emit(const double_record *record)
     const double_hooks *hooks = double_get_hooks();
     if (hooks) hooks->record(record);
 }
-
-#define CALL(number, what)                                                                                             \
-    double_call call = {.domain = CUPTI_DOMAIN_DRIVER, .id = number, .function = what};                                \
-    int failed = double_begin(&call);                                                                                  \
-    if (failed) return failed
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
@@ -161,7 +155,7 @@ static double_context *new_context(uint32_t device, uint32_t correlation)
 
 int cuDevicePrimaryCtxRetain(double_context **out, int device)
 {
-    CALL(386, "cuDevicePrimaryCtxRetain");
+    DOUBLE_CALL(386, "cuDevicePrimaryCtxRetain");
     if (device < 0 || device >= (int)double_script_get()->devices) return double_end(&call, DOUBLE_INVALID_VALUE);
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
@@ -189,7 +183,7 @@ double_stream *double_stream_of(void *handle)
 
 int cuStreamCreate(double_stream **out, unsigned flags)
 {
-    CALL(124, "cuStreamCreate");
+    DOUBLE_CALL(124, "cuStreamCreate");
     pthread_mutex_lock(&gpu.lock);
     uint32_t id = gpu.streams++;
     pthread_mutex_unlock(&gpu.lock);
@@ -281,152 +275,10 @@ int cuLaunchKernel(double_function *function, unsigned grid_x, unsigned grid_y, 
     return double_end(&call, 0);
 }
 
-static void wait_until(uint64_t ns)
+void double_wait_until(uint64_t ns)
 {
     struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0) {}
-}
-
-int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
-{
-    CALL(276, "cuMemcpyHtoD_v2");
-    (void)to, (void)from;
-    double_stream *stream = current->null_stream;
-    double_run_copy(stream, CUPTI_COPY_HTOD, CUPTI_MEMORY_PAGEABLE, CUPTI_MEMORY_DEVICE, false, bytes, call.correlation,
-                    0, 0);
-    wait_until(stream->free_ns);
-    return double_end(&call, 0);
-}
-
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
-{
-    CALL(279, "cuMemcpyDtoHAsync_v2");
-    (void)to, (void)from;
-    double_run_copy(double_stream_of(stream), CUPTI_COPY_DTOH, CUPTI_MEMORY_DEVICE, CUPTI_MEMORY_PINNED, true, bytes,
-                    call.correlation, 0, 0);
-    return double_end(&call, 0);
-}
-
-int cuMemcpyPeerAsync(uint64_t to, double_context *to_context, uint64_t from, double_context *from_context,
-                      size_t bytes, void *handle)
-{
-    CALL(319, "cuMemcpyPeerAsync");
-    (void)to, (void)from;
-    double_stream *stream = double_stream_of(handle);
-    double_span span = double_occupy(stream, double_script_get()->copy_ns);
-    double_record record = {.as.peer = {.kind = CUPTI_KIND_MEMCPY2,
-                                        .copy = CUPTI_COPY_PTOP,
-                                        .from = CUPTI_MEMORY_DEVICE,
-                                        .to = CUPTI_MEMORY_DEVICE,
-                                        .flags = CUPTI_ASYNC,
-                                        .bytes = bytes,
-                                        .start = span.start_ns,
-                                        .end = span.end_ns,
-                                        .device = stream->context->device,
-                                        .context = stream->context->id,
-                                        .stream = stream->id,
-                                        .from_device = from_context->device,
-                                        .from_context = from_context->id,
-                                        .to_device = to_context->device,
-                                        .to_context = to_context->id,
-                                        .correlation = call.correlation},
-                            .ready_ns = span.end_ns,
-                            .name = "peer copy"};
-    double_emit(&record);
-    return double_end(&call, 0);
-}
-
-int cuMemsetD32Async(uint64_t to, unsigned value, size_t count, void *handle)
-{
-    CALL(220, "cuMemsetD32Async");
-    (void)to;
-    double_stream *stream = double_stream_of(handle);
-    double_span span = double_occupy(stream, double_script_get()->copy_ns);
-    double_record record = {.as.set = {.kind = CUPTI_KIND_MEMSET,
-                                       .value = value,
-                                       .bytes = count * 4,
-                                       .start = span.start_ns,
-                                       .end = span.end_ns,
-                                       .device = stream->context->device,
-                                       .context = stream->context->id,
-                                       .stream = stream->id,
-                                       .correlation = call.correlation,
-                                       .flags = CUPTI_ASYNC,
-                                       .memory = CUPTI_MEMORY_DEVICE},
-                            .ready_ns = span.end_ns,
-                            .name = "set"};
-    double_emit(&record);
-    return double_end(&call, 0);
-}
-
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
-
-static void emit_memory(uint32_t operation, uint32_t kind, uint64_t address, uint64_t bytes, double_stream *stream,
-                        uint32_t correlation)
-{
-    double_record record = {.as.memory = {.kind = CUPTI_KIND_MEMORY2,
-                                          .operation = operation,
-                                          .memory = kind,
-                                          .correlation = correlation,
-                                          .address = address,
-                                          .bytes = bytes,
-                                          .time = double_now(),
-                                          .process = (uint32_t)getpid(),
-                                          .device = kind == CUPTI_MEMORY_PINNED ? CUPTI_NONE : current->device,
-                                          .context = current->id,
-                                          .stream = stream ? stream->id : CUPTI_NONE,
-                                          .async = stream != NULL,
-                                          .pool_type = stream ? CUPTI_POOL_LOCAL : CUPTI_POOL_NONE},
-                            .name = "memory"};
-    double_emit(&record);
-}
-
-static uint64_t new_address(size_t bytes)
-{
-    pthread_mutex_lock(&gpu.lock);
-    uint64_t address = gpu.next_address;
-    gpu.next_address += (bytes + 511) / 512 * 512;
-    pthread_mutex_unlock(&gpu.lock);
-    return address;
-}
-
-int cuMemAlloc_v2(uint64_t *out, size_t bytes)
-{
-    CALL(243, "cuMemAlloc_v2");
-    *out = new_address(bytes);
-    emit_memory(CUPTI_MEMORY_ALLOCATED, CUPTI_MEMORY_DEVICE, *out, bytes, NULL, call.correlation);
-    return double_end(&call, 0);
-}
-
-int cuMemFree_v2(uint64_t address)
-{
-    CALL(245, "cuMemFree_v2");
-    emit_memory(CUPTI_MEMORY_RELEASED, CUPTI_MEMORY_DEVICE, address, 0, NULL, call.correlation);
-    return double_end(&call, 0);
-}
-
-int cuMemAllocAsync(uint64_t *out, size_t bytes, void *stream)
-{
-    CALL(598, "cuMemAllocAsync");
-    *out = new_address(bytes);
-    emit_memory(CUPTI_MEMORY_ALLOCATED, CUPTI_MEMORY_DEVICE, *out, bytes, double_stream_of(stream), call.correlation);
-    return double_end(&call, 0);
-}
-
-int cuMemFreeAsync(uint64_t address, void *stream)
-{
-    CALL(600, "cuMemFreeAsync");
-    emit_memory(CUPTI_MEMORY_RELEASED, CUPTI_MEMORY_DEVICE, address, 0, double_stream_of(stream), call.correlation);
-    return double_end(&call, 0);
-}
-
-int cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
-{
-    CALL(39, "cuMemHostAlloc");
-    (void)flags;
-    *out = (void *)(uintptr_t)new_address(bytes);
-    emit_memory(CUPTI_MEMORY_ALLOCATED, CUPTI_MEMORY_PINNED, (uintptr_t)*out, bytes, NULL, call.correlation);
-    return double_end(&call, 0);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -447,10 +299,10 @@ static void emit_sync(uint32_t type, double_stream *stream, uint64_t start_ns, u
 
 int cuStreamSynchronize(void *handle)
 {
-    CALL(126, "cuStreamSynchronize");
+    DOUBLE_CALL(126, "cuStreamSynchronize");
     double_stream *stream = double_stream_of(handle);
     uint64_t start = double_now();
-    wait_until(stream->free_ns);
+    double_wait_until(stream->free_ns);
     emit_sync(CUPTI_SYNC_STREAM, stream, start, call.correlation);
     const double_hooks *hooks = double_get_hooks();
     if (hooks) hooks->synchronized(1, stream->context, stream);
@@ -459,13 +311,13 @@ int cuStreamSynchronize(void *handle)
 
 int cuCtxSynchronize(void)
 {
-    CALL(17, "cuCtxSynchronize");
+    DOUBLE_CALL(17, "cuCtxSynchronize");
     uint64_t start = double_now(), last = 0;
     pthread_mutex_lock(&gpu.lock);
     for (uint32_t i = 0; i < gpu.all_count; i++)
         if (gpu.all[i]->context == current && gpu.all[i]->free_ns > last) last = gpu.all[i]->free_ns;
     pthread_mutex_unlock(&gpu.lock);
-    if (last > start) wait_until(last);
+    if (last > start) double_wait_until(last);
     emit_sync(CUPTI_SYNC_CONTEXT, NULL, start, call.correlation);
     const double_hooks *hooks = double_get_hooks();
     if (hooks) hooks->synchronized(2, current, NULL);

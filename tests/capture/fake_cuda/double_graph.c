@@ -40,11 +40,6 @@ uint32_t double_exec_id(const double_exec *exec)
     return exec->id;
 }
 
-#define CALL(number, what)                                                                                             \
-    double_call call = {.domain = CUPTI_DOMAIN_DRIVER, .id = number, .function = what};                                \
-    int failed = double_begin(&call);                                                                                  \
-    if (failed) return failed
-
 static void tell_truth(uint64_t node_id, uint64_t original, const char *name)
 {
     char text[256];
@@ -61,7 +56,7 @@ static void tell(uint32_t id, const cupti_graph *graph)
 
 int cuGraphCreate(double_graph **out, unsigned flags)
 {
-    CALL(501, "cuGraphCreate");
+    DOUBLE_CALL(501, "cuGraphCreate");
     (void)flags;
     *out = calloc(1, sizeof **out);
     (*out)->id = atomic_fetch_add(&graphs, 1);
@@ -79,7 +74,7 @@ static node *new_node(const double_kernel *kernel)
 
 int cuGraphAddKernelNode(void **out_node, double_graph *graph, const double_kernel *kernel)
 {
-    CALL(502, "cuGraphAddKernelNode");
+    DOUBLE_CALL(502, "cuGraphAddKernelNode");
     if (graph->count == NODES) return double_end(&call, DOUBLE_INVALID_VALUE);
     node *made = new_node(kernel);
     graph->nodes[graph->count++] = made;
@@ -91,7 +86,7 @@ int cuGraphAddKernelNode(void **out_node, double_graph *graph, const double_kern
 
 int cuGraphInstantiateWithFlags(double_exec **out, double_graph *graph, unsigned long long flags)
 {
-    CALL(643, "cuGraphInstantiateWithFlags");
+    DOUBLE_CALL(643, "cuGraphInstantiateWithFlags");
     (void)flags;
     double_exec *exec = calloc(1, sizeof *exec);
     double_graph *clone = calloc(1, sizeof *clone);
@@ -131,7 +126,7 @@ static void run_whole(double_exec *exec, double_stream *stream, uint32_t correla
 
 int cuGraphLaunch(double_exec *exec, void *handle)
 {
-    CALL(514, "cuGraphLaunch");
+    DOUBLE_CALL(514, "cuGraphLaunch");
     double_stream *stream = double_stream_of(handle);
     const double_hooks *hooks = double_get_hooks();
     if (hooks && hooks->whole_graphs())
@@ -144,7 +139,7 @@ int cuGraphLaunch(double_exec *exec, void *handle)
 
 int cuGraphDestroy(double_graph *graph)
 {
-    CALL(517, "cuGraphDestroy");
+    DOUBLE_CALL(517, "cuGraphDestroy");
     tell(CUPTI_RESOURCE_GRAPH_DESTROY, &(cupti_graph){.graph = graph});
     for (uint32_t i = 0; i < graph->count; i++) {
         tell(CUPTI_RESOURCE_NODE_DESTROY, &(cupti_graph){.graph = graph, .node = graph->nodes[i]});
@@ -156,7 +151,7 @@ int cuGraphDestroy(double_graph *graph)
 
 int cuGraphExecDestroy(double_exec *exec)
 {
-    CALL(516, "cuGraphExecDestroy");
+    DOUBLE_CALL(516, "cuGraphExecDestroy");
     tell(CUPTI_RESOURCE_EXEC_DESTROY, &(cupti_graph){.exec = exec});
     for (uint32_t i = 0; i < exec->count; i++) free(exec->nodes[i]);
     free(exec);

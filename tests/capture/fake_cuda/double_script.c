@@ -83,6 +83,8 @@ static bool read_flags(double_script *s, const char *line)
     unsigned long long n;
     if (strcmp(line, "subscriber-taken") == 0)
         s->subscriber_taken = true;
+    else if (strcmp(line, "hold-back") == 0)
+        s->hold_back = true;
     else if (strcmp(line, "pthread-ids") == 0)
         s->pthread_ids = true;
     else if (sscanf(line, "order %31s", how) == 1)

@@ -5,6 +5,7 @@
  * Words are done one after another. In the arguments of fork, exec and daemon "+" stands for a blank and "=" for ":".
  * A program like any other: it knows nothing of tracing, and what it prints must not depend on it.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -175,6 +176,30 @@ static void do_forever(unsigned pause_us)
     }
 }
 
+/* ---- another profiler -------------------------------------------------------------------------------------------- */
+
+static void other_wants(uint8_t **buffer, size_t *size, size_t *records)
+{
+    *size = 1 << 16;
+    *buffer = aligned_alloc(64, *size);
+    *records = 0;
+}
+
+static void other_has(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    (void)context, (void)stream, (void)size, (void)valid;
+    free(buffer);
+}
+
+/* As Kineto does, where there is a CUPTI in the process. */
+static void do_take_buffers(void)
+{
+    void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    cupti_fn_ActivityRegisterCallbacks take = NULL;
+    if (library) *(void **)&take = dlsym(library, "cuptiActivityRegisterCallbacks");
+    if (take) check(take(other_wants, other_has), "cuptiActivityRegisterCallbacks");
+}
+
 /* ---- words about processes --------------------------------------------------------------------------------------- */
 
 static void do_words(int count, char **words);
@@ -314,6 +339,7 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "graph") == 0) return do_graph(a, second), true;
     if (strcmp(word, "threads") == 0) return do_threads(a, second), true;
     if (strcmp(word, "sync") == 0) return check(cuCtxSynchronize(), "cuCtxSynchronize"), true;
+    if (strcmp(word, "take-buffers") == 0) return do_take_buffers(), true;
     if (strcmp(word, "forever") == 0) return do_forever(a), true;
     return false;
 }

@@ -1,0 +1,74 @@
+/* taken.c - whether the records of launches still come to us
+ *
+ * CUPTI has one pair of functions for buffers in a process. A profiler that starts later and registers its own, as
+ * Kineto does, gets all records from then on, and nobody tells us. But callbacks stay ours: launches are seen whose
+ * records never come. That alone says little, since CUPTI keeps a buffer back as long as something in it still runs.
+ * So there are two ways to be sure:
+ *
+ * at the end      a forced flush gives back what CUPTI has, complete or not. Launches returned before it, and neither
+ *                 it nor a second one, behind which the last record was surely written, brought any buffer.
+ * while it runs   each launch leaves at least the record of its call. More of them than fit into the buffers that CUPTI
+ *                 has of us, and it asked for none: they went elsewhere.
+ *
+ * A buffer that is asked for counts as a sign of life, also if there is none to give: what is dropped then is counted.
+ */
+#include "capture/cuda/activity.h"
+
+enum { MARGIN = 1024 }; /* launches whose records may not be written yet */
+
+void cuda_taken_launched(cuda_tracer *t)
+{
+    atomic_fetch_add_explicit(&t->launches.seen, 1, memory_order_relaxed);
+}
+
+void cuda_taken_sign(cuda_tracer *t)
+{
+    atomic_store(&t->launches.answered, atomic_load(&t->launches.seen));
+}
+
+/* Of those seen by then, how many returned since the last sign of life. */
+static uint64_t unanswered(cuda_tracer *t, uint64_t seen)
+{
+    uint64_t answered = atomic_load(&t->launches.answered);
+    return seen > answered ? seen - answered : 0;
+}
+
+static void tell(cuda_tracer *t)
+{
+    if (atomic_exchange(&t->launches.is_taken, true)) return;
+    cuda_tell(
+        t, "cuda.buffers-taken", HD_SESSION_LOSS,
+        "Another profiler in the program took CUPTI's buffers: launches since then have no kernel. Run it without "
+        "the other (torch.profiler, or what else uses CUPTI), or without heddle.");
+    atomic_store(&t->wants_description, true);
+}
+
+void cuda_taken_look(cuda_tracer *t)
+{
+    cuda_buffers_stats buffers;
+    cuda_buffers_statistics(&buffers, &t->buffers);
+    uint64_t seen = t->launches.looked;
+    uint64_t fit = buffers.lent * (CUDA_BUFFER_BYTES / sizeof(cupti_api)) + MARGIN;
+    t->launches.looked = atomic_load(&t->launches.seen);
+    if (atomic_load(&t->launches.are_recorded) && unanswered(t, seen) > fit) tell(t);
+}
+
+void cuda_taken_flush_all(cuda_tracer *t)
+{
+    uint64_t seen = atomic_load(&t->launches.seen);
+    for (int i = 0; i < 2; i++) {
+        if (t->cupti->ActivityFlushAll(CUPTI_FLUSH_FORCED) != CUPTI_OK) return;
+        if (!unanswered(t, seen) || !atomic_load(&t->launches.are_recorded)) return;
+    }
+    tell(t);
+}
+
+uint64_t cuda_taken_count(cuda_tracer *t)
+{
+    const activity_counts *counts = &t->activity->counts;
+    uint64_t seen = atomic_load(&t->launches.seen), sure = unanswered(t, seen);
+    if (!atomic_load(&t->launches.is_taken)) return 0;
+    /* Those whose records stood in a buffer that was not ours any more when it came back. */
+    uint64_t missing = seen > counts->launches && !counts->dropped ? seen - counts->launches : 0;
+    return missing > sure ? missing : sure;
+}
