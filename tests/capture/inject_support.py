@@ -1,13 +1,18 @@
 """What test_inject.py needs: runs of the test double's program, what was captured, and what the truth log says."""
 import collections
+import functools
 import json
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from decimal import Decimal
 from pathlib import Path
+
+# What a run or a wait may take, in seconds; machines that test are slow at times.
+PATIENCE = 300
 
 # Records of the truth that the trace shows as slices, and the category that they have there.
 SLICES = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memcpy2": "gpu_memcpy", "memset": "gpu_memset",
@@ -33,10 +38,27 @@ def ns(microseconds):
     return int(Decimal(str(microseconds)) * 1000)
 
 
+def until(condition, what):
+    """Wait for what must come; what `condition` returned then."""
+    end = time.monotonic() + PATIENCE
+    while not (got := condition()):
+        check(time.monotonic() < end, "never", what)
+        time.sleep(0.01)
+    return got
+
+
+def is_running(pid):
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
 class Trace:
     """A capture, as `heddle convert` writes it as JSON."""
 
-    def __init__(self, path, data):
+    def __init__(self, place, path, data):
+        self.place = place
         self.path = path
         self.data = data
         self.events = data["traceEvents"]
@@ -45,6 +67,13 @@ class Trace:
 
     def of(self, category):
         return [e for e in self.slices if e.get("cat") == category]
+
+    @functools.cached_property
+    def ledgers(self):
+        return self.place.ledger(self.path)
+
+    ledger = property(lambda self: self.ledgers[0])
+    losses = property(lambda self: self.ledgers[1])
 
     @property
     def capture(self):
@@ -134,23 +163,28 @@ class Place:
         os.mkdir(os.path.join(folder, "captures"))
         return folder, self.environment(folder, script, options, inject, old, more)
 
-    def run(self, *words, script="", options=None, inject=True, old=False, env=None, limit=120, before=None):
+    def run(self, *words, script="", options=None, inject=True, old=False, env=None, limit=PATIENCE, before=None):
         folder, environment = self.prepare(script, options, inject, old, env)
         done = subprocess.run([self.app, *words], env=environment, capture_output=True, timeout=limit, cwd=folder,
                               preexec_fn=before)
         return Run(self, done.returncode, done.stdout.decode(), done.stderr.decode(), os.path.join(folder, "captures"),
                    os.path.join(folder, "truth"))
 
-    def record(self, *words, options=(), script="", before=None):
-        """By `heddle record`: (run, the trace it wrote, what it says)."""
+    def record(self, *words, options=(), script="", before=None, meanwhile=None):
+        """By `heddle record`: (run, the trace it wrote, what it says). `meanwhile` gets the captures at the word `wait`."""
         folder, env = self.prepare(script, None, False, False, {"HEDDLE_CUPTI": os.path.join(self.fake, "libcupti.so.13")})
-        out = os.path.join(folder, "out.json")
-        done = subprocess.run([self.heddle, "record", "--library", self.library, "-o", out, *options, "--", self.app,
-                               *words], env=env, capture_output=True, timeout=120, cwd=folder, preexec_fn=before)
-        run = Run(self, done.returncode, done.stdout.decode(), done.stderr.decode(), folder, os.path.join(folder, "truth"))
+        out, truth = os.path.join(folder, "out.json"), os.path.join(folder, "truth")
+        process = subprocess.Popen([self.heddle, "record", "--library", self.library, "-o", out, *options, "--", self.app,
+                                    *words], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, cwd=folder, preexec_fn=before)
+        if meanwhile:
+            check(process.stdout.readline() == b"waits\n", "it does not wait")
+            meanwhile(Run(self, None, "", "", out + ".parts", truth))
+        stdout, stderr = process.communicate(b"x" if meanwhile else b"", timeout=PATIENCE)
+        run = Run(self, process.returncode, stdout.decode(), stderr.decode(), folder, truth)
         check(os.path.exists(out), "no trace:", run.stderr)
         with open(out, encoding="utf-8") as file:
-            return run, Trace(out, json.load(file))
+            return run, Trace(self, out, json.load(file))
 
     def run_both(self, *words, **named):
         """With the tracer and without: output and end must be the same."""
@@ -163,30 +197,30 @@ class Place:
         check(with_us.stderr == without.stderr, "errors", with_us.stderr, "instead of", without.stderr)
         return with_us
 
-    def run_killed(self, *words, after, script="", options=None):
-        """SIGKILL `after` seconds. (run, moment of the kill in ns)"""
-        import time
+    def run_killed(self, *words, when, script="", options=None):
+        """SIGKILL once `when(run)` returns. (run, moment of the kill in ns)"""
         folder, environment = self.prepare(script, options, True, False, None)
         process = subprocess.Popen([self.app, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    cwd=folder)
-        time.sleep(after)
-        moment = time.monotonic_ns()
-        process.send_signal(signal.SIGKILL)
-        out, err = process.communicate()
-        return Run(self, process.returncode, out.decode(), err.decode(), os.path.join(folder, "captures"),
-                   os.path.join(folder, "truth")), moment
+        run = Run(self, None, "", "", os.path.join(folder, "captures"), os.path.join(folder, "truth"))
+        try:
+            when(run)
+        finally:
+            moment = time.monotonic_ns()
+            process.send_signal(signal.SIGKILL)
+            out, err = process.communicate()
+        run.status, run.stdout, run.stderr = process.returncode, out.decode(), err.decode()
+        return run, moment
 
     def read(self, path):
         out = os.path.join(self.folder(), "trace.json")
-        done = subprocess.run([self.heddle, "convert", str(path), out], capture_output=True, timeout=120)
+        done = subprocess.run([self.heddle, "convert", str(path), out], capture_output=True, timeout=PATIENCE)
         check(done.returncode == 0, "heddle convert", path, done.returncode, done.stderr.decode())
         with open(out, encoding="utf-8") as file:
-            trace = Trace(str(path), json.load(file))
-        trace.ledger, trace.losses = self.ledger(path)
-        return trace
+            return Trace(self, str(path), json.load(file))
 
     def ledger(self, path):
-        done = subprocess.run([self.heddle, "info", "--json", str(path)], capture_output=True, timeout=120)
+        done = subprocess.run([self.heddle, "info", "--json", str(path)], capture_output=True, timeout=PATIENCE)
         check(done.returncode in (0, 1), "heddle info", path, done.stderr.decode())
         counts, losses = collections.Counter(), collections.Counter()
         for row in find_ledger(json.loads(done.stdout)):
@@ -217,7 +251,7 @@ class Waiting:
 
     def trigger(self, action, *more, status=0):
         done = subprocess.run([self.place.heddle, "trigger", str(self.pid), action, "--json", *more],
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=PATIENCE)
         check(done.returncode == status, "heddle trigger", action, done.returncode, done.stderr.decode())
         return json.loads(done.stdout)
 
@@ -226,7 +260,7 @@ class Waiting:
         return Run(self.place, None, "", "", os.path.join(self.folder, "captures"), os.path.join(self.folder, "truth"))
 
     def end(self):
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=PATIENCE)
         return Run(self.place, self.process.returncode, out.decode(), err.decode(),
                    os.path.join(self.folder, "captures"), os.path.join(self.folder, "truth"))
 

@@ -15,8 +15,10 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
-from inject_support import (GPU, Failure, Place, SLICES, UNTRACED, Waiting, check, check_same, expected, found, ns)
+from inject_support import (GPU, Failure, Place, SLICES, UNTRACED, Waiting, check, check_same, expected, found,
+                            is_running, key_of, ns, until)
 
 EVERYTHING = ["launch:30", "runtime:20", "streams:30", "copy:5", "peer:3", "set:4", "alloc:3", "graph:5:6",
               "threads:4:40", "device:1", "launch:10", "sync"]
@@ -174,7 +176,8 @@ def test_overhead_of_cupti_is_shown(place):
 
 
 def test_ten_thousand_launches(place):
-    run = place.run("threads:4:2500", script="order shuffled\nbuffer-records 500\n")
+    # What one thread writes is more than its ring holds, and the tracer's thread may have to wait for a processor.
+    run = place.run("threads:4:2500", script="order shuffled\nbuffer-records 500\n", options="policy=block")
     trace = run.trace()
     check_same(trace, run.truth())
     check(len(trace.of("kernel")) == 10000, len(trace.of("kernel")))
@@ -292,10 +295,10 @@ def check_near(trace, truth, tolerance_ns):
 
 def test_an_old_cupti_of_another_clock_is_mapped_to_ours(place):
     # 11.0 has no clock of ours, does not switch single calls, and its records are shorter.
-    run = place.run("launch:20", "sleep:3200", "launch:20", "copy:2", "sync", old=True,
+    run = place.run("launch:20", "sleep:4200", "launch:20", "copy:2", "sync", old=True,
                     script="version 13\nclock 123456789 200\n")
     trace = run.trace()
-    worst = check_near(trace, run.truth(), 400000)  # 200 ppm are 640 µs after 3.2 s, if nobody looked again
+    worst = check_near(trace, run.truth(), 700000)  # 200 ppm are 840 µs after 4.2 s, if nobody looked again
     check(trace.capture["cupti"] == 13 and trace.capture["clock"]["source"] == "pairs", trace.capture)
     print("   largest error of a time:", worst, "ns")
     check(not [e for e in trace.of("kernel") if any("cluster" in k for k in e["args"])], "fields of later versions")
@@ -348,7 +351,7 @@ def test_no_cupti_is_told_and_the_program_runs(place):
 
 def test_a_tracer_that_falls_behind_refuses_buffers_and_counts(place):
     run = place.run_both("launch:400", "sync", "launch:400", "sync", "launch:400", "sync",
-                         script="buffer-records 2\nslow cuptiActivityGetNextRecord 400\n")
+                         script="buffer-records 2\nslow cuptiActivityGetNextRecord 2000\n")
     trace, truth = run.trace(), run.truth()
     check_same(trace, truth)
     refused = sum(r.get("fate") == "refused" for r in truth)
@@ -365,9 +368,12 @@ FUNCTIONS = ["cuptiGetVersion", "cuptiSubscribe", "cuptiEnableCallback", "cuptiA
 
 
 def test_a_failure_of_any_function_leaves_the_program_alone(place):
+    words = ["launch:10", "graph:2:2", "sync"]
+    alone = place.run(*words, inject=False)
     for function in FUNCTIONS:
         for status, start in ((999, 1), (35, 1), (15, 3)):
-            run = place.run_both("launch:10", "graph:2:2", "sync", script=f"fail {function} {status} {start}\n")
+            run = place.run(*words, script=f"fail {function} {status} {start}\n")
+            check((run.status, run.stdout, run.stderr) == (alone.status, alone.stdout, alone.stderr), function, run.stderr)
             trace = run.trace()
             # What is there is right; what is missing is told, where the function matters.
             more = found(trace) - expected(run.truth())
@@ -425,22 +431,24 @@ def test_daemons_that_close_everything_are_recorded(place):
     done = os.path.join(place.root, "daemon-done")
     run = place.run("print:parent", f"daemon:launch=50+sync+sleep=200+launch=50+sync+touch={done}")
     check(run.status == 0 and run.stdout == "parent\nstarted\n", run.status, run.stdout)
-    for _ in range(300):
-        if os.path.exists(done) and run.files:
-            break
-        time.sleep(0.05)
-    time.sleep(0.7)
+    until(lambda: os.path.exists(done), "the daemon's end")
+    trace = run.trace()
+    until(lambda: not is_running(trace.pid), "the daemon's end")
     trace = run.trace()
     check_same(trace, run.truth())
     check(len(trace.of("kernel")) == 100, len(trace.of("kernel")))
 
 
 def test_closing_all_descriptors_in_the_middle_loses_nothing(place):
-    run = place.run_both("launch:50", "sync", "sleep:120", "close-all", "launch:50", "sync", "_exit:9")
-    trace = run.trace()
+    run = Waiting(place, "launch:50", "sync", "wait", "close-all", "launch:50", "sync", "_exit:9")
+    run.until_it_waits()
+    before = expected(run.so_far().truth())
+    until(lambda: not before - found(run.so_far().trace()), "all in the file")
+    run.go_on()
+    run = run.end()
     check(run.status == 9, run.status)
-    have, want = found(trace), expected(run.truth())
-    check(not have - want and sum(have.values()) >= sum(want.values()) / 2, sum(have.values()), sum(want.values()))
+    have = found(run.trace())
+    check(not have - expected(run.truth()) and not before - have, sum(have.values()), sum(before.values()))
     run = place.run_both("launch:50", "sync", "sleep:120", "close-all", "launch:50", "sync", "sleep:300", "exit:9")
     check_same(run.trace(), run.truth())
 
@@ -453,8 +461,7 @@ def test_a_full_disk_does_not_stop_the_program(place):
     words = ["launch:200", "sleep:80"] * 8
     run = place.run_both(*words, "sync", before=small, env={"FAKE_CUDA_TRUTH": None})
     trace = run.trace()
-    kernels = len(trace.of("kernel"))
-    check(0 < kernels < 1600, kernels)
+    check(trace.slices and len(trace.of("kernel")) < 1600, len(trace.slices), len(trace.of("kernel")))
     check(run.files[0].stat().st_size <= 40000, run.files[0].stat().st_size)
     # By the chunks behind, or, if not even the end had room, by its absence.
     check(trace.losses["capture.events-missing"] or trace.losses["capture.not-finished"], dict(trace.losses))
@@ -483,8 +490,13 @@ def order_of_delivery(truth):
     return [(r, moments[r["buffer"]]) for r in rows]
 
 
-def check_killed(place, after, words):
-    run, moment = place.run_killed(*words, after=after, script="buffer-records 200\n")
+def until_delivered(run):
+    until(lambda: any(b'"what": "buffer"' in line for line in Path(run.truth_path).read_bytes().splitlines()[-400:])
+          if os.path.exists(run.truth_path) else False, "a buffer delivered")
+
+
+def check_killed(place, when, words):
+    run, moment = place.run_killed(*words, when=when, script="buffer-records 200\n")
     if not run.files:  # before cuInit
         check(not any(r["what"] == "record" for r in run.truth()), "records, and no file")
         return 0, 0, 0
@@ -506,10 +518,15 @@ def test_killed_at_a_hundred_moments_the_file_opens_and_only_the_last_is_missing
     generator = random.Random(6)
     total = missing = longest = opened = 0
     for i in range(100):
-        # Paced programs, whose records the tracer keeps up with, and floods.
-        is_flood = i % 4 == 3
+        # Paced programs, whose records the tracer keeps up with, and floods; some from their first moment on.
+        is_flood, is_early, pause = i % 4 == 3, i % 5 == 4, generator.uniform(0.0, 0.2)
         words = ["streams:30", "threads:3:20000"] if is_flood else ["launch:20", "forever:400"]
-        count, delivered, late = check_killed(place, generator.uniform(0.0, 0.4), words)
+
+        def when(run):
+            if not is_early:
+                until_delivered(run)
+            time.sleep(pause)
+        count, delivered, late = check_killed(place, when, words)
         opened += delivered > 0
         total += count
         if not is_flood:
@@ -517,20 +534,26 @@ def test_killed_at_a_hundred_moments_the_file_opens_and_only_the_last_is_missing
             longest = max(longest, late)
     print(f"   {opened} files, {total} slices; of what CUPTI had delivered to programs at a steady pace, at most "
           f"{missing} were missing, delivered at most {longest / 1e6:.1f} ms before the end")
-    check(opened >= 50, "only", opened, "files had anything")
-    check(longest < 2.0e9, "missing, though delivered", longest / 1e6, "ms before the end")
+    check(opened >= 80, "only", opened, "files had anything")
 
 
-def test_killed_what_was_made_a_second_before_is_there(place):
+def test_what_was_made_is_in_the_file_while_the_program_runs(place):
     # Nothing but the tracer's asking makes the double give its buffer.
-    for i in range(3):
-        run, moment = place.run_killed("launch:20", "forever:20000", after=2.2 + 0.13 * i)
-        have = found(run.trace())
-        made = [r for r in run.truth() if r["what"] == "record" and r["kind"] in SLICES and r["name"] not in UNTRACED]
-        missing = [moment - r["end"] for r in made
-                   if not have[(SLICES[r["kind"]], r["correlation"], r["start"], r["end"])]]
-        print(f"   {len(made)} made, {len(missing)} missing, made at most {max(missing, default=0) / 1e6:.1f} ms before")
-        check(len(made) > 500 and max(missing, default=0) < 1e9, "missing, though made", max(missing, default=0), "ns before")
+    def made_by(run):
+        return collections.Counter(key_of(r) for r in run.truth() if r["what"] == "record" and r["kind"] in SLICES
+                                   and r["name"] not in UNTRACED)
+
+    for _ in range(3):
+        made = collections.Counter()
+
+        def when(run):
+            until(lambda: sum(made_by(run).values()) > 500, "500 records")
+            made.update(made_by(run))
+            start = time.monotonic()
+            until(lambda: not made - found(run.trace()), "all of them in the file")
+            print(f"   {sum(made.values())} made, and in the file {time.monotonic() - start:.1f} s later")
+        run, _ = place.run_killed("launch:20", "forever:20000", when=when)
+        check(not made - found(run.trace()), "were there, and are not")
 
 
 # ---- NVTX, and by `heddle record` ------------------------------------------------------------------------------------
@@ -576,7 +599,9 @@ def test_recorded_with_children_everything_is_in_one_trace(place):
 
 
 def test_recorded_and_killed_the_trace_is_there(place):
-    run, trace = place.record("launch:300", "sync", "sleep:400", "abort")
+    def until_captured(parts):
+        until(lambda: sum(len(t.of("kernel")) for t in parts.traces()) == 300, "all kernels in the file")
+    run, trace = place.record("launch:300", "sync", "wait", "abort", meanwhile=until_captured)
     check(run.status == 128 + signal.SIGABRT, run.status)
     rows = [r for r in run.truth() if r.get("kind") == "kernel"]
     check(times_of(trace.of("kernel")) == collections.Counter((r["start"], r["end"]) for r in rows), len(rows))
