@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-enum { HD_REPORT_TABLES = 8 };
+enum { HD_REPORT_TABLES = 9 };
 
 typedef struct hd_report {
     size_t table_count;
@@ -78,7 +78,8 @@ enum { HD_MEMORY_ROWS = 1000 };
  * counts, sums, the peak), `categories` (what a device holds of each), `peak` (what was live at the peak of each
  * device, by category, size and stack, largest first; its sum is the peak), `leaks` (what was live at the end, by
  * category and stack, largest first; its sum is what was live), `reserved` (of allocators that tell what they reserved:
- * how much of that lay idle), `oddities` (events that do not fit), `series` (a row per event: what is live behind it).
+ * how much of that lay idle), `oddities` (events that do not fit), `ledger` (as of hd_report_info: a free that was lost
+ * makes a leak that is none), `series` (a row per event: what is live behind it).
  * Bytes below 0 are null. options may be NULL. Errors: MEMORY. */
 hd_status hd_report_memory(hd_report *out, const hd_memory *memory, const hd_trace *trace,
                            const hd_memory_report_options *options, hd_error *err);

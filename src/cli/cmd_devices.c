@@ -171,7 +171,7 @@ static void print_gpus(cli_run *run, const hd_devices *devices)
     }
     title(run, "GPUs");
     if (gpus_table(&table, devices, false, &run->err) == HD_OK) {
-        if (cli_table_without(&shown, table, "", &run->err) == HD_OK) {
+        if (cli_table_without(&shown, table, "", 0, &run->err) == HD_OK) {
             report_print_rows(run, shown, devices->gpu_count);
             hd_table_free(shown);
         }

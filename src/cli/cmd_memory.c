@@ -10,9 +10,9 @@
 #include "heddle/memory.h"
 #include "heddle/report.h"
 
-static const char *const tables[] = {"memory",   "devices",  "categories", "peak", "leaks",
-                                     "reserved", "oddities", "series",     NULL};
-enum { NO_TABLE = -1, SERIES = 7 };
+static const char *const tables[] = {"memory",   "devices",  "categories", "peak",   "leaks",
+                                     "reserved", "oddities", "ledger",     "series", NULL};
+enum { NO_TABLE = -1, SERIES = 8 };
 
 struct memory_options {
     uint64_t top;
@@ -61,12 +61,18 @@ static const cli_option options[] = {
 
 /* ---- text ---------------------------------------------------------------------------------------------------- */
 
-static void print_table(cli_run *run, const hd_report *report, const char *name, const char *title, const char *hidden)
+/* What was found in a file. */
+typedef struct found {
+    hd_report report;
+    int64_t start_ns; /* of the trace: what times count from, as text shows them */
+} found;
+
+static void print_table(cli_run *run, const found *f, const char *name, const char *title, const char *hidden)
 {
-    const hd_table *table = hd_report_table(report, name);
+    const hd_table *table = hd_report_table(&f->report, name);
     hd_table *shown;
     if (!table || hd_table_row_count(table) == 0) return;
-    if (cli_table_without(&shown, table, hidden, &run->err) != HD_OK) return;
+    if (cli_table_without(&shown, table, hidden, f->start_ns, &run->err) != HD_OK) return;
     cli_print(run, "\n%s%s%s\n", cli_style(run, CLI_BOLD), title, cli_style(run, CLI_PLAIN));
     report_print_rows(run, shown, hd_table_row_count(shown));
     hd_table_free(shown);
@@ -100,25 +106,25 @@ static void print_sums(cli_run *run, const hd_report *report)
                   hd_text_count(b, count_of(sums, LIVE_COUNT)));
 }
 
-static void print_text(cli_run *run, const char *path, const hd_report *report)
+static void print_text(cli_run *run, const char *path, const found *f)
 {
     const struct memory_options *chosen = run->options;
     const char *hidden = chosen->stacks ? "where" : "stack";
-    const hd_table *categories = hd_report_table(report, "categories");
+    const hd_table *categories = hd_report_table(&f->report, "categories");
     bool named = false;
     for (size_t i = 0; i < hd_table_row_count(categories); i++) named = named || !hd_table_is_null(categories, i, 2);
     cli_print(run, "%s", cli_style(run, CLI_BOLD));
     report_print_safe(run, path, strlen(path));
     cli_print(run, "%s\n", cli_style(run, CLI_PLAIN));
-    print_sums(run, report);
+    print_sums(run, &f->report);
     if (run->global.quiet) return;
-    print_table(run, report, "devices", "devices", "peak_is_total");
-    if (named) print_table(run, report, "categories", "categories", "");
-    print_table(run, report, "peak", "live at the peak", hidden);
-    print_table(run, report, "leaks", "live at the end", hidden);
-    print_table(run, report, "reserved", "reserved by the allocator, and idle", "");
-    print_table(run, report, "oddities", "oddities", "");
-    print_table(run, report, "series", "over time", "");
+    print_table(run, f, "devices", "devices", "peak_is_total");
+    if (named) print_table(run, f, "categories", "categories", "");
+    print_table(run, f, "peak", "live at the peak", hidden);
+    print_table(run, f, "leaks", "live at the end", hidden);
+    print_table(run, f, "reserved", "reserved by the allocator, and idle", "");
+    print_table(run, f, "oddities", "oddities", "");
+    print_table(run, f, "series", "over time", "");
 }
 
 /* ---- JSON, CSV ----------------------------------------------------------------------------------------------- */
@@ -156,7 +162,7 @@ static hd_status write_counters(cli_run *run, const hd_memory *memory, const hd_
     return status;
 }
 
-static hd_status look_at(hd_report *out, cli_run *run, const char *path)
+static hd_status look_at(found *out, cli_run *run, const char *path)
 {
     const struct memory_options *chosen = run->options;
     const hd_memory_options find = {.no_stacks = chosen->no_stacks};
@@ -167,9 +173,10 @@ static hd_status look_at(hd_report *out, cli_run *run, const char *path)
     if (status != HD_OK) return status;
     flame_out_say_damage(run, path, trace); /* a free that was lost makes a leak that is none */
     status = hd_memory_find(&memory, trace, &find, &run->err);
-    if (status == HD_OK) status = hd_report_memory(out, memory, trace, &show, &run->err);
+    if (status == HD_OK) status = hd_report_memory(&out->report, memory, trace, &show, &run->err);
     if (status == HD_OK && chosen->output) status = write_counters(run, memory, trace);
-    if (status != HD_OK) hd_report_free(out);
+    if (status != HD_OK) hd_report_free(&out->report);
+    if (hd_trace_facts_of(trace)->start_ns != HD_NO_TIME) out->start_ns = hd_trace_facts_of(trace)->start_ns;
     hd_memory_free(memory);
     hd_trace_free(trace);
     return status;
@@ -190,22 +197,22 @@ static int run(cli_run *run)
     if (chosen->output && hd_trace_write_check(chosen->output, NULL, &run->err) != HD_OK) return CLI_FAILED;
     if (run->global.json) cli_print(run, "[");
     for (int i = 0; i < run->operand_count; i++) {
-        hd_report report = {0};
-        if (look_at(&report, run, run->operands[i]) != HD_OK) {
+        found f = {0};
+        if (look_at(&f, run, run->operands[i]) != HD_OK) {
             cli_report(run);
             failed = true;
             continue;
         }
         if (chosen->csv != NO_TABLE) {
-            print_csv(run, &report);
+            print_csv(run, &f.report);
         } else if (run->global.json) {
-            print_json(run, run->operands[i], &report, any);
+            print_json(run, run->operands[i], &f.report, any);
         } else {
             if (any) cli_print(run, "\n");
-            print_text(run, run->operands[i], &report);
+            print_text(run, run->operands[i], &f);
         }
         any = true;
-        hd_report_free(&report);
+        hd_report_free(&f.report);
     }
     if (run->global.json) cli_print(run, "]\n");
     return failed || run->err.status != HD_OK ? CLI_FAILED : CLI_OK;
@@ -229,8 +236,8 @@ const cli_command cmd_memory = {
         "stack is its own, or the slices around it on its thread. What does not fit (frees of unknown addresses, "
         "addresses allocated twice, no size, no time) is counted and named under oddities, so that always "
         "allocated = freed + replaced + live at the end.\n\n"
-        "Live at the end is not always a leak: a program may still need it when the recording ends. With -q only the "
-        "sums.",
+        "Live at the end is not always a leak: a program may still need it when the recording ends. Times count from "
+        "the trace's first event; in --json and --csv they are the trace's own, in ns. With -q only the sums.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,

@@ -3,7 +3,13 @@
 
 #include <string.h>
 
-static void copy_cell(hd_table_builder *b, const hd_table *table, size_t row, size_t column)
+static int64_t since(int64_t time_ns, int64_t start_ns)
+{
+    int64_t difference;
+    return __builtin_sub_overflow(time_ns, start_ns, &difference) ? INT64_MAX : difference;
+}
+
+static void copy_cell(hd_table_builder *b, const hd_table *table, size_t row, size_t column, int64_t start_ns)
 {
     size_t size;
     if (hd_table_is_null(table, row, column)) {
@@ -20,6 +26,7 @@ static void copy_cell(hd_table_builder *b, const hd_table *table, size_t row, si
     case HD_VALUE_BYTES: hd_table_add_count(b, hd_table_get_count(table, row, column)); break;
     case HD_VALUE_DECIMAL: hd_table_add_decimal(b, hd_table_get_decimal(table, row, column)); break;
     case HD_VALUE_BOOL: hd_table_add_bool(b, hd_table_get_bool(table, row, column)); break;
+    case HD_VALUE_TIME: hd_table_add_int(b, since(hd_table_get_int(table, row, column), start_ns)); break;
     default: hd_table_add_int(b, hd_table_get_int(table, row, column)); break;
     }
 }
@@ -31,7 +38,7 @@ static bool is_empty(const hd_table *table, size_t column)
     return row == hd_table_row_count(table);
 }
 
-hd_status cli_table_without(hd_table **out, const hd_table *table, const char *name, hd_error *err)
+hd_status cli_table_without(hd_table **out, const hd_table *table, const char *name, int64_t start_ns, hd_error *err)
 {
     hd_table_builder *b;
     size_t columns = hd_table_column_count(table), kept[32], count = 0;
@@ -44,6 +51,6 @@ hd_status cli_table_without(hd_table **out, const hd_table *table, const char *n
         kept[count++] = i;
     }
     for (size_t row = 0; row < hd_table_row_count(table); row++)
-        for (size_t i = 0; i < count; i++) copy_cell(b, table, row, kept[i]);
+        for (size_t i = 0; i < count; i++) copy_cell(b, table, row, kept[i], start_ns);
     return hd_table_finish(out, b, err);
 }

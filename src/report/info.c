@@ -170,28 +170,6 @@ static hd_status add_sums(hd_report *out, const hd_trace *trace, hd_error *err)
 
 /* ---- the ledger ----------------------------------------------------------------------------------------------- */
 
-static hd_status add_ledger(hd_report *out, const hd_trace *trace, hd_error *err)
-{
-    static const report_column columns[] = {{"stage", HD_VALUE_STRING}, {"code", HD_VALUE_STRING},
-                                            {"level", HD_VALUE_STRING}, {"count", HD_VALUE_COUNT},
-                                            {"offset", HD_VALUE_INT},   {NULL, HD_VALUE_INT}};
-    static const char *const levels[] = {"note", "repair", "loss"};
-    hd_table_builder *builder;
-    HD_TRY(report_builder(&builder, "ledger", columns, err));
-    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
-        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
-        hd_table_add_text(builder, row->stage);
-        hd_table_add_text(builder, row->code);
-        hd_table_add_text(builder, levels[row->level]);
-        hd_table_add_count(builder, row->count);
-        if (row->first_offset == HD_OFFSET_NONE)
-            hd_table_add_null(builder);
-        else
-            hd_table_add_int(builder, (int64_t)row->first_offset);
-    }
-    return report_add(out, builder, err);
-}
-
 static hd_status add_all(hd_report *out, const hd_trace *trace, const info_tracks *tracks, hd_error *err)
 {
     HD_TRY(add_file(out, trace, tracks, err));
@@ -199,7 +177,7 @@ static hd_status add_all(hd_report *out, const hd_trace *trace, const info_track
     HD_TRY(info_add_processes(out, tracks, err));
     HD_TRY(info_add_tracks(out, tracks, err));
     HD_TRY(add_sums(out, trace, err));
-    return add_ledger(out, trace, err);
+    return report_add_ledger(out, trace, err);
 }
 
 hd_status hd_report_info(hd_report *out, const hd_trace *trace, hd_error *err)

@@ -5,6 +5,7 @@
  * categories  by process, device and category
  * reserved    what allocators hold and do not hand out
  * oddities    events that do not fit to the others
+ * ledger      what of the trace is damaged
  * peak, leaks, series: memory_groups.c, memory_series.c
  */
 #include "report/memory.h"
@@ -169,6 +170,7 @@ static hd_status add_all(hd_report *out, const hd_memory *m, const hd_trace *tra
     HD_TRY(memory_add_leaks(out, m, trace, rows, err));
     HD_TRY(add_reserved(out, m, trace, err));
     HD_TRY(add_oddities(out, m, err));
+    HD_TRY(report_add_ledger(out, trace, err));
     return options && options->series ? memory_add_series(out, m, trace, err) : HD_OK;
 }
 

@@ -11,6 +11,8 @@ typedef struct report_entry {
 
 /* Finish a builder into the next table of a report. The builder is gone afterwards, also on failure. */
 hd_status report_add(hd_report *report, hd_table_builder *builder, hd_error *err);
+/* The table `ledger`: what was repaired and lost on the way to this trace. */
+hd_status report_add_ledger(hd_report *report, const hd_trace *trace, hd_error *err);
 
 /* A new builder with columns as given, up to one without a name. */
 typedef struct report_column {

@@ -1,4 +1,5 @@
 /* report_list.c - the analyses of this build, and small things that all of them need */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +66,7 @@ hd_status report_add(hd_report *report, hd_table_builder *builder, hd_error *err
 {
     hd_table *table;
     HD_TRY(hd_table_finish(&table, builder, err));
+    assert(report->table_count < HD_REPORT_TABLES);
     report->tables[report->table_count++] = table;
     return HD_OK;
 }
@@ -100,6 +102,30 @@ void report_cell_ident(hd_table_builder *builder, const hd_trace *trace, hd_iden
         hd_table_add_null(builder);
     else
         hd_table_add_string(builder, text.data, text.size);
+}
+
+/* ---- the ledger ------------------------------------------------------------------------------------------ */
+
+hd_status report_add_ledger(hd_report *out, const hd_trace *trace, hd_error *err)
+{
+    static const report_column columns[] = {{"stage", HD_VALUE_STRING}, {"code", HD_VALUE_STRING},
+                                            {"level", HD_VALUE_STRING}, {"count", HD_VALUE_COUNT},
+                                            {"offset", HD_VALUE_INT},   {NULL, HD_VALUE_INT}};
+    static const char *const levels[] = {"note", "repair", "loss"};
+    hd_table_builder *builder;
+    HD_TRY(report_builder(&builder, "ledger", columns, err));
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
+        hd_table_add_text(builder, row->stage);
+        hd_table_add_text(builder, row->code);
+        hd_table_add_text(builder, levels[row->level]);
+        hd_table_add_count(builder, row->count);
+        if (row->first_offset == HD_OFFSET_NONE)
+            hd_table_add_null(builder);
+        else
+            hd_table_add_int(builder, (int64_t)row->first_offset);
+    }
+    return report_add(out, builder, err);
 }
 
 /* ---- the clock ------------------------------------------------------------------------------------------- */
