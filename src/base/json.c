@@ -1,6 +1,8 @@
 /* json.c - the parts of the strict JSON scanner that are not on every path */
 #include "base/json.h"
 
+#include "base/hex.h"
+
 const char *hd_json_skip_long_space(const char *p)
 {
 #if defined(__SSE2__)
@@ -20,19 +22,12 @@ const char *hd_json_skip_long_space(const char *p)
 
 /* ---- strings ------------------------------------------------------------------------------------------ */
 
-static int hex_digit(char c)
-{
-    if (hd_json_is_digit(c)) return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* p is behind \u; -1: not four hex digits. */
 static int hex_four(const char *p)
 {
     int value = 0;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(p[i]);
+        int digit = hd_hex_digit(p[i]);
         if (digit < 0) return -1;
         value = value << 4 | digit;
     }

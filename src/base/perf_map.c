@@ -4,6 +4,8 @@
  */
 #include "base/perf_map.h"
 
+#include "base/hex.h"
+
 enum { HEX_DIGITS_MAX = 16 };
 
 static bool is_blank(char c)
@@ -18,15 +20,8 @@ static bool take_hex(uint64_t *out, const char **at, const char *end)
     *out = 0;
     if (end - p > 2 && p[0] == '0' && p[1] == 'x') p += 2;
     const char *first = p;
-    for (; p < end && p - first <= HEX_DIGITS_MAX; p++) {
-        char letter = (char)(*p | 0x20);
-        if (*p >= '0' && *p <= '9')
-            *out = *out << 4 | (unsigned)(*p - '0');
-        else if (letter >= 'a' && letter <= 'f')
-            *out = *out << 4 | (unsigned)(letter - 'a' + 10);
-        else
-            break;
-    }
+    for (int digit; p < end && p - first <= HEX_DIGITS_MAX && (digit = hd_hex_digit(*p)) >= 0; p++)
+        *out = *out << 4 | (unsigned)digit;
     if (p == first || p - first > HEX_DIGITS_MAX || p == end || !is_blank(*p)) return false;
     while (p < end && is_blank(*p)) p++;
     *at = p;

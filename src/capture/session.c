@@ -1,6 +1,5 @@
 /* session.c - start, stop, the lanes of threads, statistics */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "base/capture_wire.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "capture/session_impl.h"
 
 _Thread_local session_thread session_this_thread;
@@ -130,16 +130,9 @@ static char *absolute_path(const char *path)
     return full;
 }
 
-/* With all signals blocked: the program's are not for this thread, and a write beyond RLIMIT_FSIZE fails instead of
- * raising one that ends the program. */
 hd_status session_start_thread(hd_session *session)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&session->thread, NULL, session_write_all, session);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed ? HD_ERR_IO : HD_OK;
+    return hd_thread_start(&session->thread, session_write_all, session) ? HD_ERR_IO : HD_OK;
 }
 
 static void destroy(hd_session *session)

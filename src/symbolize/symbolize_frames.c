@@ -62,32 +62,32 @@ static hd_status add_request(symbolizer *s, sym_module *module, uint64_t value, 
     return HD_OK;
 }
 
+/* A name of the process that needs no file. */
+static hd_status answer(symbolizer *s, uint64_t value, uint32_t name, uint32_t text)
+{
+    HD_TRY(add_request(s, &s->process, value, name));
+    sym_request *request = &s->process.requests[s->process.request_count - 1];
+    request->first = (uint32_t)s->process.answers.count;
+    request->count = 1;
+    s->process.named++;
+    return sym_answers_add(&s->process.answers, text) ? HD_OK : HD_NOMEM(s->err);
+}
+
 /* An address of the process: a function that no file has, or what lies in a module. */
 static hd_status ask_process(symbolizer *s, uint64_t value, uint32_t name)
 {
     const sym_range *range = sym_range_at(s, value);
     sym_module *module = range ? NULL : sym_module_at(s, value);
     if (module) return add_request(s, module, value - module->bias, name);
-    HD_TRY(add_request(s, &s->process, value, name));
-    s->no_module += !range;
-    if (!range) return HD_OK;
-    sym_request *request = &s->process.requests[s->process.request_count - 1];
-    request->first = (uint32_t)s->process.answers.count;
-    request->count = 1;
-    s->process.named++;
-    return sym_answers_add(&s->process.answers, range->text) ? HD_OK : HD_NOMEM(s->err);
+    if (range) return answer(s, value, name, range->text);
+    s->no_module++;
+    return add_request(s, &s->process, value, name);
 }
 
 /* "py::NAME:FILE", by which captures know code of Python's trampolines. */
 static hd_status answer_python(symbolizer *s, hd_string frame, uint32_t name)
 {
-    HD_TRY(add_request(s, &s->process, 0, name));
-    sym_request *request = &s->process.requests[s->process.request_count - 1];
-    request->first = (uint32_t)s->process.answers.count;
-    request->count = 1;
-    s->process.named++;
-    uint32_t text = sym_answers_text(&s->process.answers, frame.data, frame.size);
-    return sym_answers_add(&s->process.answers, text) ? HD_OK : HD_NOMEM(s->err);
+    return answer(s, 0, name, sym_answers_text(&s->process.answers, frame.data, frame.size));
 }
 
 static hd_status ask(symbolizer *s, uint32_t name)

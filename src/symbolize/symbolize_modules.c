@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/sorted.h"
 #include "base/vector.h"
@@ -33,20 +34,13 @@ static const char *text_of(hd_arena *arena, size_t *out_size, const char *object
     return copy;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* "0x7f…", all of the text. */
 static bool parse_hex(uint64_t *out, const char *text, size_t size)
 {
     *out = 0;
     if (size < 3 || size > 18 || text[0] != '0' || text[1] != 'x') return false;
     for (size_t i = 2; i < size; i++) {
-        int digit = hex_digit(text[i]);
+        int digit = hd_hex_digit(text[i]);
         if (digit < 0) return false;
         *out = *out << 4 | (unsigned)digit;
     }
@@ -75,7 +69,7 @@ static bool parse_build_id(sym_module *module)
     size_t size = strlen(module->build_id_text);
     if (size % 2 || size > 2 * SYM_BUILD_ID_BYTES) return false;
     for (size_t i = 0; i < size; i += 2) {
-        int high = hex_digit(module->build_id_text[i]), low = hex_digit(module->build_id_text[i + 1]);
+        int high = hd_hex_digit(module->build_id_text[i]), low = hd_hex_digit(module->build_id_text[i + 1]);
         if (high < 0 || low < 0) return false;
         module->build_id[i / 2] = (uint8_t)(high << 4 | low);
     }

@@ -15,6 +15,7 @@
 
 #include "base/control_wire.h"
 #include "base/error.h"
+#include "base/vector.h"
 #include "trigger/trigger_impl.h"
 
 typedef struct process {
@@ -76,17 +77,10 @@ static hd_status list_processes(processes *out, hd_error *err)
         char *end;
         long pid = strtol(entry->d_name, &end, 10);
         if (pid <= 0 || *end || out->count == TRIGGER_PROCESSES_MAX) continue;
-        if (out->count == out->capacity) {
-            size_t capacity = out->capacity ? out->capacity * 2 : 256;
-            process *wider = realloc(out->items, capacity * sizeof *wider);
-            if (!wider) {
-                status = HD_NOMEM(err);
-                break;
-            }
-            out->items = wider;
-            out->capacity = capacity;
-        }
-        out->count += read_process(&out->items[out->count], (pid_t)pid);
+        if (hd_grow((void **)&out->items, &out->capacity, out->count, sizeof *out->items))
+            out->count += read_process(&out->items[out->count], (pid_t)pid);
+        else
+            status = HD_NOMEM(err);
     }
     closedir(folder);
     if (status == HD_OK && out->count) qsort(out->items, out->count, sizeof *out->items, by_pid);
@@ -133,17 +127,10 @@ static hd_status list_sockets(ids *out, hd_error *err)
         if (!name) continue;
         long pid = strtol(name + strlen(" @" CONTROL_PREFIX), &end, 10);
         if (pid <= 0 || pid > INT_MAX || (*end && *end != '\n')) continue;
-        if (out->count == out->capacity) {
-            size_t capacity = out->capacity ? out->capacity * 2 : 64;
-            pid_t *wider = realloc(out->items, capacity * sizeof *wider);
-            if (!wider) {
-                status = HD_NOMEM(err);
-                break;
-            }
-            out->items = wider;
-            out->capacity = capacity;
-        }
-        out->items[out->count++] = (pid_t)pid;
+        if (hd_grow((void **)&out->items, &out->capacity, out->count, sizeof *out->items))
+            out->items[out->count++] = (pid_t)pid;
+        else
+            status = HD_NOMEM(err);
     }
     fclose(file);
     if (status == HD_OK && out->count) qsort(out->items, out->count, sizeof *out->items, by_value);
@@ -172,13 +159,7 @@ static hd_status add_if_traced(trigger_targets *out, const process *p, const ids
 {
     pid_t inner = inner_id(p->pid);
     if (!sockets->count || !bsearch(&inner, sockets->items, sockets->count, sizeof inner, by_value)) return HD_OK;
-    if (out->count == out->capacity) {
-        size_t capacity = out->capacity ? out->capacity * 2 : 16;
-        trigger_target *wider = realloc(out->items, capacity * sizeof *wider);
-        if (!wider) return HD_NOMEM(err);
-        out->items = wider;
-        out->capacity = capacity;
-    }
+    if (!hd_grow((void **)&out->items, &out->capacity, out->count, sizeof *out->items)) return HD_NOMEM(err);
     trigger_target *target = &out->items[out->count++];
     *target = (trigger_target){.pid = p->pid, .inner = inner};
     memcpy(target->name, p->name, sizeof target->name);

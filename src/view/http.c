@@ -7,16 +7,10 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/json.h"
 
 /* ---- address ----------------------------------------------------------------------------------------------------- */
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* Decode text[0 … size) to *at and end it with a NUL; NULL: it cannot be decoded. Moves *at behind it. */
 static char *decode(char **at, const char *text, size_t size, bool is_query)
@@ -25,7 +19,8 @@ static char *decode(char **at, const char *text, size_t size, bool is_query)
     for (size_t i = 0; i < size; i++) {
         char c = text[i];
         if (c == '%') {
-            int high = i + 2 < size ? hex_digit(text[i + 1]) : -1, low = i + 2 < size ? hex_digit(text[i + 2]) : -1;
+            int high = i + 2 < size ? hd_hex_digit(text[i + 1]) : -1,
+                low = i + 2 < size ? hd_hex_digit(text[i + 2]) : -1;
             if (high < 0 || low < 0) return NULL;
             c = (char)(high << 4 | low);
             i += 2;

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/control_wire.h"
+#include "base/thread.h"
 #include "capture/cuda/window.h"
 #include "capture/session_impl.h"
 
@@ -294,12 +295,8 @@ static void *run(void *unused)
 
 static void start_thread(void)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     atomic_store(&control.ending, false);
-    control.is_running = pthread_create(&control.thread, NULL, run, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    control.is_running = hd_thread_start(&control.thread, run, NULL) == 0;
     if (!control.is_running) hd_session_note(control.tracer->session, "window.no-control", HD_SESSION_LOSS, 1);
 }
 

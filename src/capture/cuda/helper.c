@@ -3,10 +3,10 @@
  * Every FLUSH_MS it asks, so that little is missing when the program is killed. It has all signals blocked, so that
  * none of the program's arrives there.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/thread.h"
 #include "capture/cuda/activity.h"
 #include "capture/session_impl.h"
 #include "heddle/stack.h"
@@ -132,14 +132,10 @@ static void *run(void *user)
 
 bool cuda_helper_start(cuda_tracer *t)
 {
-    sigset_t all, before;
     if (!(t->activity = malloc(sizeof *t->activity))) return false;
     cuda_activity_init(t->activity, t);
     sample_clock(t);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    t->has_helper = pthread_create(&t->helper, NULL, run, t) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    t->has_helper = hd_thread_start(&t->helper, run, t) == 0;
     return t->has_helper;
 }
 

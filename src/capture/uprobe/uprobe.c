@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "capture/uprobe/uprobe_impl.h"
 
 enum { ROUND_MS = 20, STACK_BYTES_MIN = 512, STACK_BYTES_MAX = 61440 };
@@ -158,11 +159,7 @@ static hd_status check_options(hd_uprobe_options *options, hd_error *err)
 
 static hd_status start_thread(hd_uprobe *t, hd_error *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&t->thread, NULL, run, t);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = hd_thread_start(&t->thread, run, t);
     t->is_running = !failed;
     return failed ? hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "no thread for uprobes: %s", strerror(failed))
                   : HD_OK;
