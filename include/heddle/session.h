@@ -193,7 +193,7 @@ typedef struct hd_session_arg {
 
 enum { HD_SESSION_ARGS_MAX = 24 };
 
-/* Arguments that many events share, as a kernel's grid and block. */
+/* Arguments that many events share, as a kernel's grid and block. More than that are left out, as a row of the ledger. */
 uint32_t hd_session_args(hd_session *session, const hd_session_arg *args, uint32_t count);
 
 /* A stack of `count` frames, innermost first; at most HD_SESSION_STACK_MAX, the outermost are left out. A frame is an
@@ -222,7 +222,9 @@ typedef enum hd_session_note_level { HD_SESSION_NOTE = 0, HD_SESSION_REPAIR, HD_
 /* A row of the trace's ledger: count is what it is by now, the last call for a code holds. */
 void hd_session_note(hd_session *session, const char *code, hd_session_note_level level, uint64_t count);
 
-/* A top-level key of the trace; the last call for a key holds. */
+enum { HD_SESSION_METADATA_BYTES = 8 << 20 };
+
+/* A top-level key of the trace; the last call for a key holds. What is longer is left out, as a row of the ledger. */
 void hd_session_metadata(hd_session *session, const char *key, const char *json);
 
 typedef enum hd_session_kind {

@@ -49,6 +49,7 @@ static void release(void)
 /* Notes and metadata are of the parent, and would count twice: the child's file has what the child says. */
 static void forget_facts(hd_session *session)
 {
+    memset(session->over_limit, 0, sizeof session->over_limit);
     for (uint32_t i = 0; i < session->fact_count; i++) {
         session->facts[i].value.size = 0;
         session->facts[i].is_written = true;

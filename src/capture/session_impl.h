@@ -80,6 +80,9 @@ typedef struct session_fact {
     bool is_written;
 } session_fact;
 
+/* What was too large, and how often: rows of the ledger. */
+enum { SESSION_LIMIT_ARGS, SESSION_LIMIT_METADATA, SESSION_LIMITS };
+
 /* The open file. Of the session's thread. */
 typedef struct session_file {
     int fd;
@@ -105,7 +108,8 @@ struct hd_session {
     session_list lists[SESSION_LISTS];
     session_fact *facts;
     uint32_t fact_count;
-    hd_session_stats gone; /* of threads that ended; under the lock */
+    uint64_t over_limit[SESSION_LIMITS]; /* under the lock */
+    hd_session_stats gone;               /* of threads that ended; under the lock */
     atomic_uint_least64_t nested, unplaced;
     int64_t start_ns;
 

@@ -9,6 +9,7 @@ _Static_assert((int)HD_SESSION_NODE == (int)CAPTURE_NODE, "kinds are those of th
 _Static_assert((int)HD_SESSION_TRACK_PROCESS == (int)CAPTURE_TRACK_PROCESS, "and so are tracks");
 _Static_assert((int)HD_SESSION_JSON == (int)CAPTURE_JSON && (int)HD_SESSION_ARGS_MAX == (int)CAPTURE_ARGS_MAX,
                "and arguments");
+_Static_assert((int)HD_SESSION_METADATA_BYTES <= (int)CAPTURE_PAYLOAD_MAX / 2, "a chunk has room for it");
 
 void session_put_text(hd_bytes *out, const char *text, size_t size)
 {
@@ -62,8 +63,11 @@ static void put_arg(hd_bytes *entry, hd_session *session, const hd_session_arg *
     }
 }
 
+static void leave_out(hd_session *session, int limit);
+
 uint32_t hd_session_args(hd_session *session, const hd_session_arg *args, uint32_t count)
 {
+    if (count > HD_SESSION_ARGS_MAX) leave_out(session, SESSION_LIMIT_ARGS);
     if (!count || count > HD_SESSION_ARGS_MAX) return 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!args[i].key || (unsigned)args[i].type - 1 >= HD_SESSION_JSON) return 0;
@@ -159,20 +163,39 @@ static void set_fact(hd_session *session, unsigned type, const char *key, hd_byt
     fact->is_written = false;
 }
 
-void hd_session_note(hd_session *session, const char *code, hd_session_note_level level, uint64_t count)
+/* Under the lock. */
+static void set_note(hd_session *session, const char *code, hd_session_note_level level, uint64_t count)
 {
-    if (!code || (unsigned)level > HD_SESSION_LOSS || !session_enter(session)) return;
     hd_bytes value = {0};
     hd_bytes_put_u8(&value, (uint8_t)level);
     hd_bytes_put_varint(&value, count);
     put_string(&value, code);
     set_fact(session, CAPTURE_NOTES, code, &value);
+}
+
+static void leave_out(hd_session *session, int limit)
+{
+    static const char *const codes[SESSION_LIMITS] = {"session.args-over-limit", "session.metadata-over-limit"};
+    if (!session_enter(session)) return;
+    set_note(session, codes[limit], HD_SESSION_LOSS, ++session->over_limit[limit]);
+    session_leave(session);
+}
+
+void hd_session_note(hd_session *session, const char *code, hd_session_note_level level, uint64_t count)
+{
+    if (!code || (unsigned)level > HD_SESSION_LOSS || !session_enter(session)) return;
+    set_note(session, code, level, count);
     session_leave(session);
 }
 
 void hd_session_metadata(hd_session *session, const char *key, const char *json)
 {
-    if (!key || !json || strlen(json) > CAPTURE_PAYLOAD_MAX / 2 || !session_enter(session)) return;
+    if (!key || !json) return;
+    if (strlen(json) > HD_SESSION_METADATA_BYTES) {
+        leave_out(session, SESSION_LIMIT_METADATA);
+        return;
+    }
+    if (!session_enter(session)) return;
     hd_bytes value = {0};
     put_string(&value, key);
     session_put_text(&value, json, strlen(json));

@@ -28,7 +28,7 @@ static char *options_text(const hd_record_options *o)
                         "stacks=%d,python=%d,memory=%d,graph=%s,nvtx=%d,trigger=%d,delay_ms=%" PRId64
                         ",duration_ms=%" PRId64 ",policy=%s%s%s%s%s",
                         !o->no_stacks, o->python, o->memory, o->graph_whole ? "whole" : "node", !o->no_nvtx, o->trigger,
-                        o->delay_ns / 1000000, (o->duration_ns + 999999) / 1000000, policies[o->policy],
+                        (o->delay_ns + 999999) / 1000000, (o->duration_ns + 999999) / 1000000, policies[o->policy],
                         o->steps ? ",steps=" : "", o->steps ? o->steps : "", o->step_name ? ",step_name=" : "",
                         o->step_name ? o->step_name : "");
     return size < 0 ? NULL : text;

@@ -197,6 +197,26 @@ static void registered_steps(int count)
     }
 }
 
+/* A registered string for each step, all of them before the first. */
+static void numbered_strings(int count)
+{
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("train");
+    nvtxStringHandle_t *strings = calloc((size_t)count, sizeof *strings);
+    nvtxEventAttributes_t event = event_of(NULL);
+    char name[32];
+    for (int i = 0; strings && i < count; i++) {
+        snprintf(name, sizeof name, "step %d", i);
+        strings[i] = nvtxDomainRegisterStringA(domain, name);
+    }
+    event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    for (int i = 0; strings && i < count; i++) {
+        event.message.registered = strings[i];
+        nvtxDomainRangePushEx(domain, &event);
+        nvtxDomainRangePop(domain);
+    }
+    free(strings);
+}
+
 static volatile sig_atomic_t signals;
 
 static void on_signal(int number)
@@ -328,6 +348,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "named_steps") == 0) steps("my loop", count);
     if (strcmp(what, "profiler_steps") == 0) profiler_steps(count);
     if (strcmp(what, "registered_steps") == 0) registered_steps(count);
+    if (strcmp(what, "numbered_strings") == 0) numbered_strings(count);
     if (strcmp(what, "own_handler_first") == 0) return own_handler(true);
     if (strcmp(what, "own_handler_later") == 0) return own_handler(false);
     if (strcmp(what, "until_told") == 0) until_told();

@@ -271,6 +271,13 @@ def test_buffers_that_cupti_keeps_back_are_not_taken(place):
     check(trace.ledger["cuda.bad-times"] == 3005 and not codes_of(trace), dict(trace.ledger), codes_of(trace))
 
 
+def test_streams_that_are_not_listed_are_counted(place):
+    trace = place.run("streams:3", *["streams:3"] * 99, "sync").trace()
+    listed = trace.capture["streams"]
+    check(len(listed) == 256 and trace.ledger["cuda.streams-unlisted"] == 301 - 256, len(listed), dict(trace.ledger))
+    check(len({e["tid"] for e in trace.of("kernel")}) == 300, "streams with work")
+
+
 # ---- clocks, threads, versions ---------------------------------------------------------------------------------------
 
 def check_near(trace, truth, tolerance_ns):
@@ -619,6 +626,11 @@ def test_recorded_what_is_missing_is_said_once(place):
 def test_recorded_buffers_that_are_taken_are_said_once(place):
     run, _ = place.record("launch:5", "take-buffers", "launch:7", "sync")
     check(run.stderr.count("took CUPTI's buffers") == 1 and "lost: cuda.buffers-taken 7" in run.stderr, run.stderr)
+
+
+def test_recorded_with_the_shortest_delay_it_begins_closed(place):
+    _, trace = place.record("init", "sleep:100", "launch:1", "sync", options=["--delay", "100us"])
+    check([e for e in trace.events if e.get("cat") == "capture"], "no window")
 
 
 def test_recorded_steps_are_those_asked_for(place):

@@ -173,6 +173,35 @@ static void test_tracer__graph_nodes_have_the_stack_that_made_them(void **state)
     unlink(path);
 }
 
+static void test_tracer__what_is_over_the_limits_is_counted(void **state)
+{
+    enum { MOST = HD_SESSION_METADATA_BYTES };
+    char path[128], *json = malloc(MOST + 2);
+    hd_session_arg args[HD_SESSION_ARGS_MAX + 1];
+    (void)state;
+    assert_non_null(json);
+    memset(json, 'x', MOST + 1);
+    json[0] = json[MOST] = '"';
+    json[MOST + 1] = 0;
+    for (int i = 0; i <= HD_SESSION_ARGS_MAX; i++) args[i] = (hd_session_arg){"key", HD_SESSION_INT, .integer = i};
+    hd_session *s = start_session(file_named(path, "over.hdcap"), NULL);
+    for (int i = 0; i < 3; i++) assert_int_equal(hd_session_args(s, args, HD_SESSION_ARGS_MAX + 1), 0);
+    hd_session_metadata(s, "long", json);
+    json[MOST - 1] = '"';
+    json[MOST] = 0;
+    hd_session_metadata(s, "fits", json);
+    hd_session_stop(s, NULL, NULL);
+    hd_session_free(s);
+    free(json);
+    hd_trace *trace = read_capture(path);
+    assert_int_equal(ledger_count(trace, "session.args-over-limit"), 3);
+    assert_int_equal(ledger_count(trace, "session.metadata-over-limit"), 1);
+    assert_int_equal(hd_trace_ledger_count(trace), 2);
+    assert_int_equal(hd_trace_metadata_find(trace, "fits").size, MOST);
+    assert_int_equal(hd_trace_metadata_find(trace, "long").size, 0);
+    hd_trace_free(trace);
+}
+
 static void test_tracer__notes_and_metadata_are_those_that_were_said_last(void **state)
 {
     char path[128];
@@ -322,6 +351,7 @@ int main(void)
         cmocka_unit_test(test_tracer__a_launch_and_its_kernel_come_back_joined),
         cmocka_unit_test(test_tracer__kernels_are_demangled_and_nothing_else),
         cmocka_unit_test(test_tracer__graph_nodes_have_the_stack_that_made_them),
+        cmocka_unit_test(test_tracer__what_is_over_the_limits_is_counted),
         cmocka_unit_test(test_tracer__notes_and_metadata_are_those_that_were_said_last),
         cmocka_unit_test(test_tracer__equal_stacks_of_many_threads_are_one),
         cmocka_unit_test(test_tracer__a_program_without_threads_of_its_own_ends_by_exit),

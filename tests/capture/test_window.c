@@ -199,6 +199,17 @@ static void test_window__steps_of_other_names_and_kinds_count(void **state)
     assert_steps("steps=1:2", "named_steps", "my loop", 0, NULL);
 }
 
+static void test_window__thousands_of_registered_steps_are_told_apart(void **state)
+{
+    (void)state;
+    hd_trace *trace = capture_of("steps=2997:2998", "numbered_strings", "3000");
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_SLICE), 3);
+    assert_int_equal(count_named(trace, HD_KIND_SLICE, "step 2997"), 1);
+    assert_int_equal(count_named(trace, HD_KIND_SLICE, "step 2998"), 1);
+    assert_int_equal(count_named(trace, HD_KIND_SLICE, "window 1 (step 2997)"), 1);
+    hd_trace_free(trace);
+}
+
 static void test_window__steps_that_never_came_are_told(void **state)
 {
     (void)state;
@@ -471,6 +482,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_window__steps_are_counted_from_zero_both_ends_included),
         cmocka_unit_test(test_window__numbers_in_names_are_the_steps),
         cmocka_unit_test(test_window__steps_of_other_names_and_kinds_count),
+        cmocka_unit_test(test_window__thousands_of_registered_steps_are_told_apart),
         cmocka_unit_test(test_window__steps_that_never_came_are_told),
         cmocka_unit_test(test_window__a_trigger_opens_and_closes_as_often_as_one_likes),
         cmocka_unit_test(test_window__what_is_open_from_the_start_can_be_closed_and_opened),

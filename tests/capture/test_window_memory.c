@@ -90,7 +90,7 @@ static void play(void)
         if (late_count == LATE || next_random(20) == 0) tell_late(late, before, &late_count);
         if (next_random(100) == 0) {
             if (window_is_open()) {
-                assert_true(window_close("test"));
+                assert_true(window_close("test", WINDOW_ANY));
                 model.closed[model.closed_count++] = hd_session_now();
             } else {
                 assert_true(window_open("test", 0));

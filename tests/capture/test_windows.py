@@ -101,6 +101,30 @@ def test_a_delay_and_a_duration_bound_what_is_captured(place):
         check(not within or times[-1] - times[0] <= length or times[-2] - times[0] <= length, times[0], times[-1], span)
 
 
+def test_the_end_of_the_steps_leaves_another_window_open(place):
+    run = Waiting(place, "init", "push:step_1", "launch:3", "sync", "wait", "pop", "push:step_2", "pop", "launch:5", "sync",
+                  options="steps=1:2")
+    run.until_it_waits()
+    run.trigger("stop")
+    run.trigger("start")
+    run.go_on()
+    trace = check_whole(run.end())
+    check(len(trace.of("kernel")) == 3 + 5, len(trace.of("kernel")), "kernels")
+    check([s.get("closed_by") for s in trace.capture["window"]["spans"]] == ["trigger", "end"], trace.capture["window"])
+
+
+def test_a_socket_that_could_not_be_had_is_had_later(place):
+    # While it sleeps the tracer's thread finds its socket closed, and no descriptor for another.
+    run = Waiting(place, "init", "files:3", "sleep:1500", "files:1024", "wait")
+    run.until_it_waits()
+    limit = time.monotonic() + 60
+    while subprocess.run([place.heddle, "trigger", str(run.pid), "status"], capture_output=True, timeout=60).returncode:
+        check(time.monotonic() < limit, "never")
+        time.sleep(0.05)
+    run.go_on()
+    check(run.end().status == 0, "status")
+
+
 def test_sigusr2_toggles(place):
     run = Waiting(place, "launch:3", "sync", "wait", "launch:5", "sync", "wait", "launch:7", "sync",
                   options="trigger=1")

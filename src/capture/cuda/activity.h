@@ -46,6 +46,7 @@ typedef struct activity_counts {
     uint64_t bad_times;  /* shown as instants */
     uint64_t dropped;    /* by CUPTI */
     uint64_t threadless; /* of threads whose id of the system is not known */
+    uint64_t unlisted;   /* streams beyond ACTIVITY_STREAMS */
     uint64_t unmapped;   /* stood in contexts of an unknown device */
 } activity_counts;
 

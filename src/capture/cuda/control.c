@@ -34,7 +34,8 @@ static struct {
     cuda_tracer *tracer;
     pthread_t thread;
     bool is_running;
-    int fd; /* -1: none */
+    int fd;       /* -1: none */
+    bool is_deaf; /* and the ledger says so */
     dev_t device;
     ino_t inode;
     struct sockaddr_un address;
@@ -95,6 +96,15 @@ static bool listen_here(void)
     return true;
 }
 
+/* Again and again: there may be no descriptor left now, and one later. */
+static void listen_and_tell(void)
+{
+    bool is_deaf = !listen_here();
+    if (is_deaf != control.is_deaf)
+        hd_session_note(control.tracer->session, "window.no-socket", HD_SESSION_NOTE, is_deaf);
+    control.is_deaf = is_deaf;
+}
+
 void control_wake(void)
 {
     int kept = errno;
@@ -144,7 +154,7 @@ static void obey_signals(void)
 {
     unsigned came = atomic_load(&control.signals);
     for (; control.signals_seen != came; control.signals_seen++) {
-        if (!window_close("signal")) window_open("signal", 0);
+        if (!window_close("signal", WINDOW_ANY)) window_open("signal", 0);
     }
 }
 
@@ -197,10 +207,10 @@ static const char *obey(const char *line)
 {
     uint64_t ms;
     if (strcmp(line, "status") == 0) return NULL;
-    if (strcmp(line, "stop") == 0) return window_close("trigger") ? NULL : "the capture is closed already";
+    if (strcmp(line, "stop") == 0) return window_close("trigger", WINDOW_ANY) ? NULL : "the capture is closed already";
     if (is_request(line, "start", &ms)) return window_open("trigger", ms) ? NULL : "the capture is open already";
     if (!is_request(line, "toggle", &ms)) return "unknown request: this program has another version of Heddle in it";
-    if (!window_close("trigger")) window_open("trigger", ms);
+    if (!window_close("trigger", WINDOW_ANY)) window_open("trigger", ms);
     return NULL;
 }
 
@@ -282,7 +292,7 @@ static void *run(void *unused)
         int64_t due_ns = window_keep_time();
         struct pollfd watched = {.fd = control.fd, .events = POLLIN};
         int timeout = wait_ms(due_ns);
-        if (!is_ours() && control.fd >= 0) listen_here(); /* the program closed it: the number is not ours to close */
+        if (!is_ours()) listen_and_tell(); /* the program closed it: the number is not ours to close */
         watched.fd = control.fd;
         poll(&watched, 1, timeout);
         serve_all();
@@ -303,8 +313,7 @@ static void start_thread(void)
 void control_start(cuda_tracer *tracer)
 {
     control.tracer = tracer;
-    /* Without it signals, times and steps work; `heddle trigger` does not. */
-    if (!listen_here()) hd_session_note(tracer->session, "window.no-socket", HD_SESSION_NOTE, 1);
+    listen_and_tell(); /* without it signals, times and steps work; `heddle trigger` does not */
     if (tracer->options.trigger) catch_signal();
     start_thread();
 }
@@ -321,7 +330,7 @@ void control_forked(void)
 void control_revive(void)
 {
     if (!atomic_exchange(&control_is_missing, false) || !control.tracer) return;
-    if (!listen_here()) hd_session_note(control.tracer->session, "window.no-socket", HD_SESSION_NOTE, 1);
+    listen_and_tell();
     start_thread();
 }
 

@@ -194,6 +194,7 @@ static void write_notes(cuda_tracer *t)
     hd_session_note(t->session, "cuda.no-buffer", HD_SESSION_NOTE, buffers.refused);
     hd_session_note(t->session, "cuda.thread-unknown", HD_SESSION_NOTE, c->threadless);
     hd_session_note(t->session, "cuda.context-unknown", HD_SESSION_NOTE, c->unmapped);
+    hd_session_note(t->session, "cuda.streams-unlisted", HD_SESSION_NOTE, c->unlisted);
     hd_session_note(t->session, "cuda.graph-nodes-lost", HD_SESSION_LOSS, cuda_graph_lost());
     if (atomic_load(&t->launches.is_taken))
         hd_session_note(t->session, "cuda.buffers-taken", HD_SESSION_LOSS, cuda_taken_count(t));
@@ -266,7 +267,10 @@ void cuda_describe_device(cuda_activity *a, const cupti_device *device)
 
 void cuda_describe_stream(cuda_activity *a, const cupti_stream *stream)
 {
-    if (a->stream_count == ACTIVITY_STREAMS) return;
+    if (a->stream_count == ACTIVITY_STREAMS) {
+        a->counts.unlisted++;
+        return;
+    }
     a->streams[a->stream_count].context = stream->context;
     a->streams[a->stream_count].stream = stream->stream;
     a->streams[a->stream_count++].priority = (int32_t)stream->priority;

@@ -87,7 +87,7 @@ typedef struct nvtx_domain_info {
 
 /* A registered string that is a step's name. */
 typedef struct nvtx_step_string {
-    uint32_t id;
+    uint32_t id; /* 0: free */
     char *text;
 } nvtx_step_string;
 
@@ -109,8 +109,8 @@ typedef struct nvtx_state {
     pthread_mutex_t lock;      /* of all below */
     nvtx_domain_info *domains; /* room for all from the start: they are never moved */
     _Atomic uint32_t domain_count;
-    nvtx_step_string *steps;
-    uint32_t step_count;
+    nvtx_step_string *steps; /* by hash of the id */
+    uint32_t step_count, step_slots;
     nvtx_lane *lanes;
     uint32_t lane_count;
     uint32_t *free_lanes; /* a heap, the lowest first */

@@ -76,6 +76,14 @@ void nvtx_text_wide(nvtx_text *out, const wchar_t *text)
     out->size = (size_t)(p - out->room);
 }
 
+/* The slot of a string, or the one where it belongs. */
+static nvtx_step_string *find_step(nvtx_step_string *steps, uint32_t slots, uint32_t id)
+{
+    uint32_t at = (uint32_t)hd_fold(id, 0x9e3779b97f4a7c15u) & (slots - 1);
+    while (steps[at].id && steps[at].id != id) at = (at + 1) & (slots - 1);
+    return &steps[at];
+}
+
 static void text_registered(nvtx_text *out, void *handle)
 {
     uint64_t bits = (uint64_t)(uintptr_t)handle;
@@ -89,9 +97,7 @@ static void text_registered(nvtx_text *out, void *handle)
     if (!(bits & STEP_BIT)) return;
     out->is_step = true;
     pthread_mutex_lock(&nvtx_tool.lock);
-    for (uint32_t i = 0; i < nvtx_tool.step_count; i++) {
-        if (nvtx_tool.steps[i].id == out->id) out->data = nvtx_tool.steps[i].text;
-    }
+    if (nvtx_tool.step_slots) out->data = find_step(nvtx_tool.steps, nvtx_tool.step_slots, out->id)->text;
     pthread_mutex_unlock(&nvtx_tool.lock);
 }
 
@@ -122,18 +128,31 @@ uint32_t nvtx_name(nvtx_thread *here, const nvtx_text *text)
     return slot->id;
 }
 
+static bool widen_steps(void)
+{
+    uint32_t before = nvtx_tool.step_slots, slots = before ? before * 2 : 64;
+    if (nvtx_tool.step_count < before / 2) return true;
+    nvtx_step_string *wider = calloc(slots, sizeof *wider);
+    if (!wider) return false;
+    for (uint32_t i = 0; i < before; i++) {
+        if (nvtx_tool.steps[i].id) *find_step(wider, slots, nvtx_tool.steps[i].id) = nvtx_tool.steps[i];
+    }
+    free(nvtx_tool.steps);
+    nvtx_tool.steps = wider;
+    nvtx_tool.step_slots = slots;
+    return true;
+}
+
 /* Under the lock. */
 static bool remember_step(uint32_t id, const char *text)
 {
-    for (uint32_t i = 0; i < nvtx_tool.step_count; i++) {
-        if (nvtx_tool.steps[i].id == id) return true;
-    }
-    nvtx_step_string *wider = realloc(nvtx_tool.steps, (nvtx_tool.step_count + 1) * sizeof *wider);
-    if (!wider) return false;
-    nvtx_tool.steps = wider;
+    if (!widen_steps()) return false;
+    nvtx_step_string *step = find_step(nvtx_tool.steps, nvtx_tool.step_slots, id);
+    if (step->id) return true;
     char *copy = strdup(text);
     if (!copy) return false;
-    wider[nvtx_tool.step_count++] = (nvtx_step_string){id, copy};
+    *step = (nvtx_step_string){id, copy};
+    nvtx_tool.step_count++;
     return true;
 }
 

@@ -104,7 +104,7 @@ static int64_t after_ms(int64_t now, uint64_t ms)
     return ms > (uint64_t)(INT64_MAX - now) / 1000000 ? INT64_MAX : now + (int64_t)ms * 1000000;
 }
 
-bool window_open(const char *why, uint64_t duration_ms)
+uint64_t window_open(const char *why, uint64_t duration_ms)
 {
     window_state *w = &window_all;
     pthread_mutex_lock(&w->lock);
@@ -121,16 +121,17 @@ bool window_open(const char *why, uint64_t duration_ms)
         describe(w);
     }
     bool is_timed = opens && w->close_at_ns;
+    uint64_t number = opens ? w->count : 0;
     pthread_mutex_unlock(&w->lock);
     if (is_timed) control_wake();
-    return opens;
+    return number;
 }
 
-bool window_close(const char *why)
+bool window_close(const char *why, uint64_t number)
 {
     window_state *w = &window_all;
     pthread_mutex_lock(&w->lock);
-    bool closes = w->tracer && window_is_open() && w->count;
+    bool closes = w->tracer && window_is_open() && w->count && (number == WINDOW_ANY || number == w->count);
     if (closes) {
         cuda_capture_set(w->tracer, false);
         window_span *span = last_span(w);
@@ -152,9 +153,10 @@ int64_t window_keep_time(void)
     int64_t now = hd_session_now();
     pthread_mutex_lock(&w->lock);
     int64_t open_at = w->open_at_ns, close_at = w->close_at_ns;
+    uint64_t number = w->count;
     pthread_mutex_unlock(&w->lock);
     if (open_at && open_at <= now) window_open("delay", 0);
-    if (close_at && close_at <= now) window_close("duration");
+    if (close_at && close_at <= now) window_close("duration", number);
     int64_t next = window_memory_keep_time(now);
     pthread_mutex_lock(&w->lock);
     if (w->open_at_ns && w->open_at_ns < next) next = w->open_at_ns;
@@ -224,7 +226,7 @@ void cuda_window_end(cuda_tracer *tracer)
     bool is_default = w->is_default;
     uint64_t count = w->count;
     pthread_mutex_unlock(&w->lock);
-    if (!is_default) window_close("end");
+    if (!is_default) window_close("end", WINDOW_ANY);
     /* The user asked for something that did not happen: say what was seen. */
     if (!count) hd_session_note(tracer->session, "window.never-opened", HD_SESSION_LOSS, 1);
     if (!count && tracer->options.has_steps)

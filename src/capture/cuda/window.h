@@ -44,10 +44,12 @@ static inline bool window_is_open(void)
     return atomic_load_explicit(&cuda_the_tracer.is_open, memory_order_acquire);
 }
 
-/* `why`: "trigger", "signal", "step 10", "delay", "duration". duration_ms 0: as the options say. false: it was so. Not
- * from CUPTI's callbacks of buffers and resources, nor from signal handlers. */
-bool window_open(const char *why, uint64_t duration_ms);
-bool window_close(const char *why);
+enum { WINDOW_ANY = 0 };
+/* `why`: "trigger", "signal", "step 10", "delay", "duration". duration_ms 0: as the options say. Not from CUPTI's
+ * callbacks of buffers and resources, nor from signal handlers. The number of the window; 0: it was open. */
+uint64_t window_open(const char *why, uint64_t duration_ms);
+/* The window of that number, or WINDOW_ANY. false: it was closed. */
+bool window_close(const char *why, uint64_t number);
 /* Opens and closes what is due. The time of the next that will be, INT64_MAX: none. */
 int64_t window_keep_time(void);
 

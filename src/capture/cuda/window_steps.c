@@ -24,7 +24,9 @@ static struct {
     pthread_mutex_t lock;
     const cuda_options *options;
     int64_t from_ns; /* of the option delay_ms: steps before do not count */
-    bool has_profiler, is_inside, is_ours;
+    bool has_profiler, is_inside;
+    bool has_opened; /* once: somebody else may close the window before the last step */
+    uint64_t window; /* that steps opened; 0: it was open already */
     long thread;
     long forking;     /* the thread that forks */
     uint64_t number;  /* of the present step */
@@ -97,6 +99,23 @@ static bool enter_step(const char *text)
     return true;
 }
 
+static void open_window(const char *why)
+{
+    uint64_t window = window_open(why, 0);
+    pthread_mutex_lock(&steps.lock);
+    steps.window = window;
+    pthread_mutex_unlock(&steps.lock);
+}
+
+/* The last step is over: the window to close; 0: none. Under the lock. */
+static uint64_t take_window(void)
+{
+    uint64_t window = steps.window;
+    steps.window = 0;
+    steps.has_opened = false;
+    return window;
+}
+
 bool window_step_begins(const char *text)
 {
     char why[WINDOW_WHY_BYTES];
@@ -106,14 +125,13 @@ bool window_step_begins(const char *text)
     bool counts = enter_step(text);
     uint64_t number = steps.number;
     bool is_within = number >= steps.options->step_first && number <= steps.options->step_last;
-    bool opens = counts && is_within && !steps.is_ours; /* once: somebody else may close it before its end */
-    bool closes = counts && number > steps.options->step_last && steps.is_ours;
-    if (opens) steps.is_ours = true;
-    if (closes) steps.is_ours = false;
+    bool opens = counts && is_within && !steps.has_opened;
+    uint64_t window = counts && number > steps.options->step_last ? take_window() : 0;
+    if (opens) steps.has_opened = true;
     pthread_mutex_unlock(&steps.lock);
     snprintf(why, sizeof why, "step %llu", (unsigned long long)number);
-    if (opens) window_open(why, 0);
-    if (closes) window_close(why);
+    if (opens) open_window(why);
+    if (window) window_close(why, window);
     return counts;
 }
 
@@ -121,13 +139,12 @@ void window_step_ends(void)
 {
     char why[WINDOW_WHY_BYTES];
     pthread_mutex_lock(&steps.lock);
-    bool closes = steps.is_inside && steps.is_ours && steps.number == steps.options->step_last;
     uint64_t number = steps.number;
+    uint64_t window = steps.is_inside && number == steps.options->step_last ? take_window() : 0;
     steps.is_inside = false;
-    if (closes) steps.is_ours = false;
     pthread_mutex_unlock(&steps.lock);
     snprintf(why, sizeof why, "step %llu", (unsigned long long)number);
-    if (closes) window_close(why);
+    if (window) window_close(why, window);
 }
 
 void window_steps_fork(int phase)

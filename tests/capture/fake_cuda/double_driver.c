@@ -10,7 +10,7 @@
 
 #include "double_cuda.h"
 
-enum { STREAMS = 256 };
+enum { STREAMS = 1024 };
 
 static struct {
     pthread_mutex_t lock;

@@ -270,6 +270,16 @@ static void do_daemon(char *text)
     exit(0);
 }
 
+/* As many files as that may be open, and none of those that are above. */
+static void limit_files(unsigned count)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = count;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    for (int fd = (int)count; fd < 1024; fd++) close(fd);
+}
+
 static void on_signal(int number)
 {
     caught += number == SIGUSR2 ? 10 : 1;
@@ -308,6 +318,7 @@ static bool do_process_word(const char *word, char *rest, unsigned a)
     if (strcmp(word, "exec") == 0) return do_exec(rest), true;
     if (strcmp(word, "daemon") == 0) return do_daemon(rest), true;
     if (strcmp(word, "close-all") == 0) return close_all(), true;
+    if (strcmp(word, "files") == 0) return limit_files(a), true;
     if (strcmp(word, "signals") == 0) return do_signals(), true;
     if (strcmp(word, "touch") == 0) return touch(rest), true;
     if (strcmp(word, "exit") == 0) exit((int)a);
