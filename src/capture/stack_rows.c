@@ -82,7 +82,7 @@ static bool find_tables(stack_tables *out, uint64_t pc)
         *out = (stack_tables){object.start, object.end, object.header};
         return true;
     }
-    dl_iterate_phdr(look_at, &s);
+    stack_objects(look_at, &s);
     *out = s.tables;
     return s.found;
 }
