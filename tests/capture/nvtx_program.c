@@ -272,7 +272,7 @@ static int child_until_told(void)
         exit(0);
     }
     waitpid(child, &status, 0);
-    return status;
+    return status != 0;
 }
 
 static int children(void)
@@ -293,7 +293,7 @@ static int children(void)
     waitpid(child, &status, 0);
     nvtxRangeEnd(id);
     nvtxRangePop();
-    return status;
+    return status != 0;
 }
 
 /* In the child the tool's socket and thread are made anew, and there is no descriptor for them. */
@@ -314,7 +314,7 @@ static int errno_is_kept(void)
         _exit(failures != 0);
     }
     waitpid(child, &status, 0);
-    return status;
+    return status != 0;
 }
 
 static void *busy_thread(void *count)
