@@ -132,8 +132,8 @@ static bool row_of_code(stack_row *out, const uint8_t *at)
     return memcmp(at, sigreturn, sizeof sigreturn) == 0;
 }
 #elif defined(__aarch64__)
-/* The kernel's own that returns from signal handlers, which has no table from Linux 5.8 on, so that it is known by this:
- * mov x8, #139; svc #0. */
+/* The kernel's own that returns from signal handlers, which has no table from Linux 5.8 on, so that it is known by
+ * this: mov x8, #139; svc #0. */
 static bool row_of_code(stack_row *out, const uint8_t *at)
 {
     static const uint8_t sigreturn[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
