@@ -31,6 +31,7 @@ static struct {
 static void before_fork(void)
 {
     session_this_thread.busy++;
+    stack_modules_fork(-1);
     pthread_mutex_lock(&all.lock);
     for (int i = 0; i < HD_SESSION_LIMIT; i++) {
         if (all.sessions[i]) pthread_mutex_lock(&all.sessions[i]->lock);
@@ -46,6 +47,12 @@ static void release(void)
     session_this_thread.busy--;
 }
 
+static void in_parent(void)
+{
+    release();
+    stack_modules_fork(0);
+}
+
 /* Notes and metadata are of the parent, and would count twice: the child's file has what the child says. */
 static void forget_facts(hd_session *session)
 {
@@ -59,6 +66,7 @@ static void forget_facts(hd_session *session)
 static void in_child(void)
 {
     session_own_threads_in_child();
+    stack_modules_fork(1);
     stack_forked();
     for (int i = 0; i < HD_SESSION_LIMIT; i++) {
         hd_session *session = all.sessions[i];
@@ -149,7 +157,7 @@ void session_expect_end(void)
 
 static void set_up(void)
 {
-    pthread_atfork(before_fork, release, in_child);
+    pthread_atfork(before_fork, in_parent, in_child);
     all.has_key = pthread_key_create(&all.key, thread_ends) == 0;
 }
 

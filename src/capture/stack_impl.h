@@ -232,4 +232,9 @@ STACK_HIDDEN bool stack_python_unsupported(void);
 /* stack_take.c: in a child of fork; other threads are not here. */
 STACK_HIDDEN void stack_forked(void);
 
+/* stack_modules.c: dl_iterate_phdr, which none of our threads is in while somebody forks. */
+struct dl_phdr_info;
+STACK_HIDDEN int stack_objects(int (*each)(struct dl_phdr_info *info, size_t size, void *user), void *user);
+STACK_HIDDEN void stack_modules_fork(int phase); /* -1: before; 0: in the parent; 1: in the child */
+
 #endif

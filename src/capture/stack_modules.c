@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -25,6 +26,29 @@ static atomic_uint_least64_t told[HD_SESSION_LIMIT];
 static atomic_uint_least64_t removed_before;
 
 /* ---- the loader's objects ------------------------------------------------------------------------------- */
+
+/* glibc does not make the lock of dl_iterate_phdr anew in a child of fork: had one of our threads held it, the child
+ * could load nothing, and on older versions throw nothing, for good. So none of ours is in there while somebody forks.
+ * Readers, who are let in while a fork waits, wait for nobody whom it keeps waiting. */
+static pthread_rwlock_t loader = PTHREAD_RWLOCK_INITIALIZER;
+
+int stack_objects(int (*each)(struct dl_phdr_info *info, size_t size, void *user), void *user)
+{
+    if (pthread_rwlock_rdlock(&loader) != 0) return 0; /* in a handler of a signal, on the thread that forks */
+    int result = dl_iterate_phdr(each, user);
+    pthread_rwlock_unlock(&loader);
+    return result;
+}
+
+void stack_modules_fork(int phase)
+{
+    if (phase < 0)
+        pthread_rwlock_wrlock(&loader);
+    else if (phase == 0)
+        pthread_rwlock_unlock(&loader);
+    else
+        pthread_rwlock_init(&loader, NULL); /* locked by a thread of another number */
+}
 
 typedef struct counters {
     uint64_t added, removed;
@@ -126,12 +150,12 @@ void hd_session_stack_refresh(hd_session *session)
     counters now = {0};
     /* Inside of a session's code it could be told nothing, and would not be told later. */
     if (!session || session_this_thread.busy) return;
-    dl_iterate_phdr(count_objects, &now);
+    stack_objects(count_objects, &now);
     if (atomic_exchange(&removed_before, now.removed) != now.removed) stack_rows_forget();
     uint64_t mark = (((uint64_t)session->serial << 32) + now.added) * UINT64_C(0x9e3779b97f4a7c15) + now.removed + 1;
     if (atomic_exchange(&told[session->slot], mark) == mark && now.added) return;
     list l = {0};
-    dl_iterate_phdr(add_object, &l);
+    stack_objects(add_object, &l);
     tell(session, &l);
     hd_bytes_deinit(&l.modules);
     hd_bytes_deinit(&l.texts);
@@ -163,7 +187,7 @@ static void add_mappings(hd_session *session)
         int at = 0;
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &start, &end, flags, &offset, &at) < 4)
             continue;
-        if (flags[2] != 'x' || at == 0 || dl_iterate_phdr(is_of_loader, &start)) continue;
+        if (flags[2] != 'x' || at == 0 || stack_objects(is_of_loader, &start)) continue;
         char *path = line + at;
         path[strcspn(path, "\n")] = 0;
         if (strcmp(path, "[vsyscall]") == 0) continue;

@@ -82,7 +82,7 @@ static bool find_tables(stack_tables *out, uint64_t pc)
         *out = (stack_tables){object.start, object.end, object.header};
         return true;
     }
-    dl_iterate_phdr(look_at, &s);
+    stack_objects(look_at, &s);
     *out = s.tables;
     return s.found;
 }
@@ -131,6 +131,15 @@ static bool row_of_code(stack_row *out, const uint8_t *at)
     out->kind = STACK_ROW_SIGNAL;
     return memcmp(at, sigreturn, sizeof sigreturn) == 0;
 }
+#elif defined(__aarch64__)
+/* The kernel's own that returns from signal handlers, which has no table from Linux 5.8 on, so that it is known by
+ * this: mov x8, #139; svc #0. */
+static bool row_of_code(stack_row *out, const uint8_t *at)
+{
+    static const uint8_t sigreturn[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
+    *out = (stack_row){.kind = STACK_ROW_SIGNAL};
+    return memcmp(at, sigreturn, sizeof sigreturn) == 0;
+}
 #endif
 
 /* A function that the one before it "returns" to, as a stack is made by hand (makecontext): a call is never the last
@@ -150,10 +159,13 @@ static stack_row row_without_tables(uint64_t pc, bool in_module)
     if (fde && stack_cfi_row_of(&row, fde, &anywhere, pc)) return row;
     uint64_t start = pc & ~UINT64_C(7);
     if (!stack_readable(start, 24)) return (stack_row){.kind = in_module ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
-#if defined(__x86_64__)
+#if STACK_SUPPORTED
     const uint8_t *code = (const uint8_t *)(uintptr_t)(pc + 1);
-    int before = stack_readable(start - 8, 8) ? 8 : (int)(pc + 1 - start);
     if (row_of_code(&row, code)) return row;
+    row = (stack_row){.kind = STACK_ROW_GUESS};
+#endif
+#if defined(__x86_64__)
+    int before = stack_readable(start - 8, 8) ? 8 : (int)(pc + 1 - start);
     row = (stack_row){.kind = in_module || is_after_call(code, before) ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
 #endif
     return row;
@@ -182,7 +194,7 @@ stack_row stack_row_learn(uint64_t pc)
     bool in_module = find_tables(&tables, pc);
     if (!in_module || !tables.header || !stack_cfi_row(&row, &tables, pc)) {
         row = row_without_tables(pc, in_module);
-        if (in_module && is_before_function(&tables, pc)) row.kind = STACK_ROW_END;
+        if (in_module && row.kind != STACK_ROW_SIGNAL && is_before_function(&tables, pc)) row.kind = STACK_ROW_END;
     }
     if (pc >> 48 == 0 && row.kind != STACK_ROW_NO_CODE && pack(&bits, &row)) keep(pc, bits, generation);
     return row;

@@ -8,6 +8,7 @@
 #include "capture/nvtx_side.h"
 #endif
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -289,7 +291,7 @@ static int child_until_told(void)
         exit(0);
     }
     waitpid(child, &status, 0);
-    return status;
+    return status != 0;
 }
 
 static int children(void)
@@ -310,7 +312,28 @@ static int children(void)
     waitpid(child, &status, 0);
     nvtxRangeEnd(id);
     nvtxRangePop();
-    return status;
+    return status != 0;
+}
+
+/* In the child the tool's socket and thread are made anew, and there is no descriptor for them. */
+static int errno_is_kept(void)
+{
+    int status = 1;
+    nvtxMarkA("parent");
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit none = {3, 3};
+        for (int fd = 3; fd < 1024; fd++) close(fd);
+        setrlimit(RLIMIT_NOFILE, &none);
+        errno = ERANGE;
+        nvtxRangePushA("step");
+        EXPECT(errno == ERANGE);
+        nvtxRangePop();
+        EXPECT(errno == ERANGE);
+        _exit(failures != 0);
+    }
+    waitpid(child, &status, 0);
+    return status != 0;
 }
 
 static void *busy_thread(void *count)
@@ -355,6 +378,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "without_descriptors") == 0) return without_descriptors();
     if (strcmp(what, "child_until_told") == 0) return child_until_told();
     if (strcmp(what, "children") == 0) return children();
+    if (strcmp(what, "errno") == 0) return errno_is_kept();
     if (strcmp(what, "threads") == 0) many_threads(count);
     if (strcmp(what, "deep") == 0) deep(count);
     return failures != 0;

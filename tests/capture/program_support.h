@@ -114,6 +114,7 @@ static inline hd_trace *take_capture(void)
 static inline bool find_event(hd_event *out, const hd_trace *trace, hd_kind kind, const char *name, int skip)
 {
     uint64_t count = hd_trace_row_count(trace, kind);
+    *out = (hd_event){0};
     for (uint64_t i = 0; i < count; i++) {
         *out = row_at(trace, kind, i);
         if (text_is(trace, out->name, name) && skip-- == 0) return true;

@@ -426,7 +426,7 @@ def test_children_before_cuda_have_files_of_their_own(place):
 
 
 def test_a_child_after_cuda_does_not_disturb_its_parent(place):
-    run = place.run_both("launch:20", "fork:print=in+the+child+sleep=80", "launch:20", "exec:launch=5+sync", "sync")
+    run = place.run_both("launch:20", "fork:print=in_the_child+sleep=80", "launch:20", "exec:launch=5+sync", "sync")
     traces = {t.pid: t for t in run.traces()}
     pids = {r["pid"] for r in run.truth() if r["what"] == "record"}
     check(len(pids) == 2 and pids <= set(traces), pids, list(traces))

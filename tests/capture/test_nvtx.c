@@ -212,6 +212,16 @@ static void test_nvtx__a_child_of_fork_has_a_file_of_its_own(void **state)
     }
 }
 
+static void test_nvtx__calls_leave_errno_alone(void **state)
+{
+    const char *const argv[] = {program, "errno", NULL};
+    char names[8][128];
+    (void)state;
+    assert_int_equal(run_program(tool, "steps=0:9", argv), 0);
+    int count = list_files(names, 8);
+    for (int i = 0; i < count; i++) unlink(names[i]);
+}
+
 static void test_nvtx__a_program_that_is_killed_shows_what_was_open(void **state)
 {
     const char *const argv[] = {program, "until_told", NULL};
@@ -269,6 +279,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_nvtx__threads_at_once_lose_nothing),
         cmocka_unit_test(test_nvtx__deeper_than_the_limit_is_counted_and_popped),
         cmocka_unit_test(test_nvtx__a_child_of_fork_has_a_file_of_its_own),
+        cmocka_unit_test(test_nvtx__calls_leave_errno_alone),
         cmocka_unit_test(test_nvtx__a_program_that_is_killed_shows_what_was_open),
         cmocka_unit_test(test_nvtx__without_the_tool_programs_run_as_ever),
         cmocka_unit_test(test_nvtx__option_nvtx_0_shows_no_ranges),

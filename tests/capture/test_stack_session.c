@@ -1,6 +1,8 @@
 /* test_stack_session.c - stacks as ids of a session, and what reaches the trace */
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -385,6 +387,47 @@ static void test_stack_here__signals_that_interrupt_it_do_no_harm(void **state)
     unlink(path);
 }
 
+static atomic_bool refresh_ends;
+
+static void *refresh_on_and_on(void *session)
+{
+    while (!atomic_load(&refresh_ends)) hd_session_stack_refresh(session);
+    return NULL;
+}
+
+static int look_at_none(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)info, (void)size, (void)user;
+    return 1;
+}
+
+/* The lock of dl_iterate_phdr, which a child of fork gets as it is. */
+static void test_refresh__a_child_of_fork_can_ask_the_loader_whatever_our_threads_did(void **state)
+{
+    enum { LOOKING = 2, FORKS = 200, HANGS_S = 60 };
+    char path[100];
+    pthread_t threads[LOOKING];
+    hd_session *session = start_session(file_named(path, "loader.hdcap"), NULL);
+    (void)state;
+    for (int i = 0; i < LOOKING; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, refresh_on_and_on, session), 0);
+    for (int i = 0; i < FORKS; i++) {
+        int status;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            alarm(HANGS_S);
+            _exit(dl_iterate_phdr(look_at_none, NULL) == 1 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&refresh_ends, true);
+    for (int i = 0; i < LOOKING; i++) pthread_join(threads[i], NULL);
+    hd_session_free(session);
+    unlink(path);
+}
+
 static void test_stack_here__a_child_of_fork_counts_for_itself(void **state)
 {
     char path[100];
@@ -432,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_perf_map__links_and_pipes_are_not_read),
         cmocka_unit_test(test_stack_here__threads_have_the_same_ids_for_the_same_stacks),
         cmocka_unit_test(test_stack_here__signals_that_interrupt_it_do_no_harm),
+        cmocka_unit_test(test_refresh__a_child_of_fork_can_ask_the_loader_whatever_our_threads_did),
         cmocka_unit_test(test_stack_here__a_child_of_fork_counts_for_itself),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -38,8 +38,9 @@ static struct {
     bool is_deaf; /* and the ledger says so */
     dev_t device;
     ino_t inode;
-    struct sockaddr_un address;
-    socklen_t address_size; /* 0: nobody listens */
+    struct sockaddr_un address; /* of this process, whoever listens */
+    socklen_t address_size;
+    atomic_bool is_heard; /* somebody listens */
     atomic_bool ending;
     atomic_uint signals; /* that came */
     unsigned signals_seen;
@@ -74,25 +75,28 @@ static int high_socket(void)
     return high;
 }
 
+static void name_socket(void)
+{
+    control.address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int n = snprintf(control.address.sun_path + 1, sizeof control.address.sun_path - 1, CONTROL_NAME, (long)getpid());
+    control.address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
 static bool listen_here(void)
 {
     struct stat info;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int n = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, CONTROL_NAME, (long)getpid());
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-    control.address_size = 0;
+    atomic_store(&control.is_heard, false);
     control.fd = high_socket();
     if (control.fd < 0) return false;
-    if (bind(control.fd, (const struct sockaddr *)&address, size) != 0 || listen(control.fd, 16) != 0 ||
-        fstat(control.fd, &info) != 0) {
+    if (bind(control.fd, (const struct sockaddr *)&control.address, control.address_size) != 0 ||
+        listen(control.fd, 16) != 0 || fstat(control.fd, &info) != 0) {
         close(control.fd);
         control.fd = -1;
         return false;
     }
     control.device = info.st_dev;
     control.inode = info.st_ino;
-    control.address = address;
-    control.address_size = size;
+    atomic_store(&control.is_heard, true);
     return true;
 }
 
@@ -108,7 +112,7 @@ static void listen_and_tell(void)
 void control_wake(void)
 {
     int kept = errno;
-    int fd = control.address_size ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+    int fd = atomic_load(&control.is_heard) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
     if (fd >= 0) {
         if (connect(fd, (const struct sockaddr *)&control.address, control.address_size) != 0) errno = 0;
         close(fd);
@@ -310,10 +314,17 @@ static void start_thread(void)
     if (!control.is_running) hd_session_note(control.tracer->session, "window.no-control", HD_SESSION_LOSS, 1);
 }
 
+/* Without the socket signals, times and steps work; `heddle trigger` does not. */
+static void begin_to_listen(void)
+{
+    name_socket();
+    listen_and_tell();
+}
+
 void control_start(cuda_tracer *tracer)
 {
     control.tracer = tracer;
-    listen_and_tell(); /* without it signals, times and steps work; `heddle trigger` does not */
+    begin_to_listen();
     if (tracer->options.trigger) catch_signal();
     start_thread();
 }
@@ -322,7 +333,7 @@ void control_start(cuda_tracer *tracer)
 void control_forked(void)
 {
     let_go();
-    control.address_size = 0;
+    atomic_store(&control.is_heard, false);
     control.is_running = false;
     atomic_store(&control_is_missing, true);
 }
@@ -330,7 +341,7 @@ void control_forked(void)
 void control_revive(void)
 {
     if (!atomic_exchange(&control_is_missing, false) || !control.tracer) return;
-    listen_and_tell();
+    begin_to_listen();
     start_thread();
 }
 
@@ -343,5 +354,5 @@ void control_stop(void)
     pthread_join(control.thread, NULL);
     control.is_running = false;
     let_go();
-    control.address_size = 0;
+    atomic_store(&control.is_heard, false);
 }

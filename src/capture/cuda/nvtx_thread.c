@@ -3,6 +3,7 @@
  * Ranges of a domain nest on a thread; those of several domains need not. In the trace a thread is one track, where
  * everything nests: a range that is popped while others stand above it ends those, and they go on in a second piece.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 
 static _Thread_local struct {
     nvtx_thread *thread;
+    int kept; /* the program's errno: what opens a window or waits changes it */
     uint8_t busy;
 } this_thread __attribute__((tls_model("initial-exec")));
 
@@ -52,18 +54,19 @@ static void forget_parent(nvtx_thread *here, unsigned forks)
 
 nvtx_thread *nvtx_enter(void)
 {
-    if (atomic_load_explicit(&control_is_missing, memory_order_relaxed)) control_revive();
     if (this_thread.busy) {
         nvtx_tell(NVTX_NESTED, 1);
         return NULL;
     }
     this_thread.busy = 1;
+    this_thread.kept = errno;
     atomic_signal_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&control_is_missing, memory_order_relaxed)) control_revive();
     nvtx_thread *here = this_thread.thread;
     if (!here) here = make_thread();
     if (!here) {
         nvtx_tell(NVTX_OVER, 1);
-        this_thread.busy = 0;
+        nvtx_leave();
         return NULL;
     }
     unsigned forks = atomic_load_explicit(&nvtx_tool.forks, memory_order_relaxed);
@@ -74,6 +77,7 @@ nvtx_thread *nvtx_enter(void)
 void nvtx_leave(void)
 {
     atomic_signal_fence(memory_order_seq_cst);
+    errno = this_thread.kept;
     this_thread.busy = 0;
 }
 
