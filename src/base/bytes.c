@@ -47,31 +47,6 @@ void hd_bytes_put_le(hd_bytes *bytes, uint64_t value, unsigned width)
     bytes->size += width;
 }
 
-const uint8_t *hd_byte_reader_take(hd_byte_reader *reader, size_t size)
-{
-    if (reader->failed || size > reader->size - reader->at) {
-        reader->failed = true;
-        return NULL;
-    }
-    const uint8_t *p = reader->data + reader->at;
-    reader->at += size;
-    return p;
-}
-
-uint8_t hd_byte_reader_u8(hd_byte_reader *reader)
-{
-    const uint8_t *p = hd_byte_reader_take(reader, 1);
-    return p ? *p : 0;
-}
-
-uint64_t hd_byte_reader_le(hd_byte_reader *reader, unsigned width)
-{
-    const uint8_t *p = hd_byte_reader_take(reader, width);
-    uint64_t value = 0;
-    for (unsigned i = 0; p && i < width; i++) value |= (uint64_t)p[i] << 8 * i;
-    return value;
-}
-
 uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader)
 {
     uint64_t value = 0;
@@ -82,6 +57,21 @@ uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader)
         if (shift == 63 && byte > 1) break;
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) return value;
+    }
+    reader->failed = true;
+    return 0;
+}
+
+int64_t hd_byte_reader_sleb(hd_byte_reader *reader)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = hd_byte_reader_u8(reader);
+        if (reader->failed || (shift == 63 && byte != 0 && byte != 0x7f)) break;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte & 0x80) continue;
+        if (byte & 0x40 && shift + 7 < 64) value |= UINT64_MAX << (shift + 7);
+        return (int64_t)value;
     }
     reader->failed = true;
     return 0;

@@ -88,9 +88,28 @@ static inline size_t hd_byte_reader_left(const hd_byte_reader *reader)
 }
 
 /* The next `size` bytes, borrowed; NULL and failed when there are fewer. */
-const uint8_t *hd_byte_reader_take(hd_byte_reader *reader, size_t size);
-uint8_t hd_byte_reader_u8(hd_byte_reader *reader);
-uint64_t hd_byte_reader_le(hd_byte_reader *reader, unsigned width);
+static inline const uint8_t *hd_byte_reader_take(hd_byte_reader *reader, size_t size)
+{
+    if (reader->failed || size > reader->size - reader->at) {
+        reader->failed = true;
+        return NULL;
+    }
+    reader->at += size;
+    return reader->data + reader->at - size;
+}
+static inline uint8_t hd_byte_reader_u8(hd_byte_reader *reader)
+{
+    if (reader->at < reader->size && !reader->failed) return reader->data[reader->at++];
+    reader->failed = true;
+    return 0;
+}
+static inline uint64_t hd_byte_reader_le(hd_byte_reader *reader, unsigned width)
+{
+    const uint8_t *p = hd_byte_reader_take(reader, width);
+    uint64_t value = 0;
+    for (unsigned i = 0; p && i < width; i++) value |= (uint64_t)p[i] << 8 * i;
+    return value;
+}
 uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader);
 
 /* At most HD_VARINT_BYTES; bits beyond 64 are a failure. */
@@ -104,5 +123,7 @@ static inline int64_t hd_byte_reader_zigzag(hd_byte_reader *reader)
 {
     return hd_unzigzag(hd_byte_reader_varint(reader));
 }
+/* Signed LEB128, likewise. */
+int64_t hd_byte_reader_sleb(hd_byte_reader *reader);
 
 #endif

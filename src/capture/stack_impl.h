@@ -68,7 +68,7 @@ typedef struct stack_tables {
 /* What the tables say of `pc`: false if nothing. */
 STACK_HIDDEN bool stack_cfi_row(stack_row *out, const stack_tables *tables, uint64_t pc);
 /* The same from the description of one function. */
-STACK_HIDDEN bool stack_cfi_row_of(stack_row *out, const uint8_t *fde, const stack_tables *tables, uint64_t pc);
+STACK_HIDDEN bool stack_cfi_row_of(stack_row *out, uint64_t fde, const stack_tables *tables, uint64_t pc);
 
 /* Rows that are known: words, each what tells its address from others of its set, then the row in STACK_ROW_BITS. See
  * stack_rows.c. */

@@ -156,7 +156,7 @@ static stack_row row_without_tables(uint64_t pc, bool in_module)
     uint8_t bases[64];
     const uint8_t *fde = !in_module && &_Unwind_Find_FDE ? _Unwind_Find_FDE((void *)(uintptr_t)pc, bases) : NULL;
     stack_tables anywhere = {(const uint8_t *)8, (const uint8_t *)UINTPTR_MAX, NULL};
-    if (fde && stack_cfi_row_of(&row, fde, &anywhere, pc)) return row;
+    if (fde && stack_cfi_row_of(&row, (uintptr_t)fde, &anywhere, pc)) return row;
     uint64_t start = pc & ~UINT64_C(7);
     if (!stack_readable(start, 24)) return (stack_row){.kind = in_module ? STACK_ROW_GUESS : STACK_ROW_NO_CODE};
 #if STACK_SUPPORTED

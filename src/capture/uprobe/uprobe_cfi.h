@@ -1,8 +1,7 @@
 /* uprobe_cfi.h - the unwind tables of a file (.eh_frame): from the registers of a frame to those of its caller
  *
- * Format   DWARF 5, 6.4, as the LSB's .eh_frame has it, found through .eh_frame_hdr
- * Limits   16 remembered rows, 64 operations of an expression; a file with other than a sorted table of 4-byte offsets
- *          (what every linker writes) counts as one without
+ * Format   see base/cfi.h, which parses them
+ * Limits   16 remembered rows, 64 operations of an expression
  */
 #ifndef HD_CAPTURE_UPROBE_CFI_H
 #define HD_CAPTURE_UPROBE_CFI_H
