@@ -170,7 +170,7 @@ bool hd_cfi_entry_read(hd_cfi_entry *out, const hd_cfi_memory *memory, uint64_t 
 {
     hd_byte_reader r = record_at(memory, address);
     uint64_t field = memory->address + r.at, back = hd_byte_reader_le(&r, 4);
-    if (r.failed || back == 0 || !read_common(out, memory, field - back)) return false;
+    if (r.failed || !read_common(out, memory, field - back)) return false;
     out->begin = read_pointer(&r, out->encoding, memory->address);
     out->end = out->begin + read_pointer(&r, out->encoding & ~TO_ANY, memory->address);
     if (out->has_sizes) take_block(&r);
