@@ -61,7 +61,7 @@ bool hd_cfi_constant(uint64_t *out, uint8_t operation, hd_byte_reader *reader)
 
 /* ---- search ---------------------------------------------------------------------------------------------- */
 
-static hd_byte_reader reader_at(const hd_cfi_memory *memory, uint64_t address)
+static inline hd_byte_reader reader_at(const hd_cfi_memory *memory, uint64_t address)
 {
     uint64_t at = address - memory->address;
     if (address < memory->address || at > memory->size) return (hd_byte_reader){.failed = true};
@@ -101,7 +101,7 @@ bool hd_cfi_search(uint64_t *out, const hd_cfi_memory *memory, uint64_t header, 
 /* ---- entries --------------------------------------------------------------------------------------------- */
 
 /* A length and so many bytes: a reader of these. */
-static hd_byte_reader record_at(const hd_cfi_memory *memory, uint64_t address)
+static inline hd_byte_reader record_at(const hd_cfi_memory *memory, uint64_t address)
 {
     hd_byte_reader r = reader_at(memory, address);
     uint64_t length = hd_byte_reader_le(&r, 4);
@@ -111,7 +111,7 @@ static hd_byte_reader record_at(const hd_cfi_memory *memory, uint64_t address)
 }
 
 /* A length and so many bytes, which are taken: a reader of these. */
-static hd_byte_reader take_block(hd_byte_reader *r)
+static inline hd_byte_reader take_block(hd_byte_reader *r)
 {
     uint64_t length = hd_byte_reader_varint(r);
     hd_byte_reader block = *r;
@@ -153,12 +153,16 @@ static bool read_common(hd_cfi_entry *out, const hd_cfi_memory *memory, uint64_t
     const char *end = memchr(letters, 0, hd_byte_reader_left(&r));
     if (!end) return false;
     r.at += (size_t)(end - letters) + 1;
-    *out = (hd_cfi_entry){.address = memory->address};
+    out->data = memory->data;
+    out->address = memory->address;
+    out->is_signal = out->has_sizes = false;
+    out->encoding = 0;
     out->code_step = hd_byte_reader_varint(&r);
     out->data_step = hd_byte_reader_sleb(&r);
     out->return_register = version == 1 ? hd_byte_reader_u8(&r) : hd_byte_reader_varint(&r);
     if (!read_augmentation(out, letters, &r)) return false;
-    out->common = r;
+    out->common[0] = r.at;
+    out->common[1] = r.size;
     return !r.failed;
 }
 
@@ -166,11 +170,12 @@ bool hd_cfi_entry_read(hd_cfi_entry *out, const hd_cfi_memory *memory, uint64_t 
 {
     hd_byte_reader r = record_at(memory, address);
     uint64_t field = memory->address + r.at, back = hd_byte_reader_le(&r, 4);
-    if (r.failed || back == 0 || !read_common(out, memory, field - back)) return false;
+    if (r.failed || !read_common(out, memory, field - back)) return false;
     out->begin = read_pointer(&r, out->encoding, memory->address);
     out->end = out->begin + read_pointer(&r, out->encoding & ~TO_ANY, memory->address);
     if (out->has_sizes) take_block(&r);
-    out->own = r;
+    out->own[0] = r.at;
+    out->own[1] = r.size;
     return !r.failed && pc >= out->begin && pc < out->end;
 }
 
@@ -246,7 +251,8 @@ static void set_expression(program *p, hd_cfi_rule *rule, hd_cfi_how how)
 
 static void restore(program *p, hd_cfi_rule *rule)
 {
-    if (rule != &p->unwanted) *rule = rule[p->width];
+    p->reader.failed |= p->kept < 2; /* the CIE has not been run yet */
+    if (p->kept >= 2 && rule != &p->unwanted) *rule = rule[p->width];
 }
 
 static void set_cfa(program *p, uint64_t base, int64_t number)
@@ -307,9 +313,12 @@ static void run_other(program *p, uint8_t code)
     case CFA_ADVANCE1: p->location += hd_byte_reader_u8(r) * step; break;
     case CFA_ADVANCE2: p->location += hd_byte_reader_le(r, 2) * step; break;
     case CFA_ADVANCE4: p->location += hd_byte_reader_le(r, 4) * step; break;
-    case CFA_REMEMBER: copy_row(p, p->kept++, 0); break;
+    case CFA_REMEMBER:
+        r->failed |= p->kept < 2;
+        if (!r->failed) copy_row(p, p->kept++, 0);
+        break;
     case CFA_RESTORE_STATE:
-        r->failed |= p->kept == 2;
+        r->failed |= p->kept <= 2;
         if (!r->failed) copy_row(p, 0, --p->kept);
         break;
     case CFA_DEF_CFA_OFFSET: set_cfa_offset(p, (int64_t)hd_byte_reader_varint(r)); break;
@@ -321,9 +330,12 @@ static void run_other(program *p, uint8_t code)
 }
 
 /* Up to an instruction that is behind pc. */
-static bool run(program *p, const hd_byte_reader *instructions, uint64_t pc)
+static bool run(program *p, const size_t instructions[2], uint64_t pc)
 {
-    p->reader = *instructions;
+    p->reader.data = p->entry->data;
+    p->reader.at = instructions[0];
+    p->reader.size = instructions[1];
+    p->reader.failed = false;
     p->location = p->entry->begin;
     while (hd_byte_reader_left(&p->reader) && !p->reader.failed && p->location <= pc) {
         uint8_t code = hd_byte_reader_u8(&p->reader), operand = code & 0x3f;
@@ -339,10 +351,20 @@ static bool run(program *p, const hd_byte_reader *instructions, uint64_t pc)
 
 bool hd_cfi_rules(hd_cfi_rule *rows, unsigned row_count, uint64_t wanted, const hd_cfi_entry *entry, uint64_t pc)
 {
-    program p = {.entry = entry, .rows = rows, .row_count = row_count, .width = 1, .kept = 2};
-    for (; wanted; wanted &= wanted - 1) p.slots[__builtin_ctzll(wanted)] = (uint8_t)p.width++;
-    memset(rows, 0, 2 * p.width * sizeof *rows);
-    if (!run(&p, &entry->common, UINT64_MAX)) return false;
-    copy_row(&p, 1, 0);
-    return run(&p, &entry->own, pc);
+    program p;
+    p.entry = entry;
+    p.rows = rows;
+    p.row_count = row_count;
+    p.width = 1;
+    p.kept = 0;
+    memset(p.slots, 0, sizeof p.slots);
+    rows[0] = (hd_cfi_rule){.how = HD_CFI_SAME};
+    for (; wanted; wanted &= wanted - 1) {
+        rows[p.width] = rows[0];
+        p.slots[__builtin_ctzll(wanted)] = (uint8_t)p.width++;
+    }
+    if (!run(&p, entry->common, UINT64_MAX)) return false;
+    p.kept = 1;
+    copy_row(&p, p.kept++, 0);
+    return run(&p, entry->own, pc);
 }

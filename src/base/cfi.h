@@ -31,9 +31,10 @@ typedef struct hd_cfi_entry {
     int64_t data_step;
     bool is_signal; /* the kernel called a signal handler here */
     bool has_sizes;
-    uint8_t encoding;           /* of addresses */
-    uint64_t address;           /* of the readers' data */
-    hd_byte_reader common, own; /* instructions: of the CIE, of the function */
+    uint8_t encoding; /* of addresses */
+    const uint8_t *data;
+    uint64_t address;         /* of data */
+    size_t common[2], own[2]; /* instructions in data, of the CIE and of the function: begin, end */
 } hd_cfi_entry;
 
 /* The entry at an address, if it is of the function that pc is in. */

@@ -357,12 +357,12 @@ static void test_cfi__augmentations_are_read_as_far_as_they_are_known(void **sta
     drop(&t);
     const parts bad[] = {
         {.letters = "eh", .letter_bytes = 3},
-        {"zP", 3, "\x9b\1\2\3", 4, .own = ""}, /* a personality past the augmentation's end */
-        {"zP", 3, "\x05", 1, .own = ""},       /* of no such size */
-        {"zR", 3, "", 0, .own = ""},           /* no encoding */
-        {"zR", 3, "\x3b", 1, .own = ""},       /* relative to what only the header has */
-        {"zR", 3, "\x9b", 1, .own = ""},       /* where code is, stands elsewhere */
-        {"zR", 3, "\xff", 1, .own = ""},       /* left out */
+        {"zRP", 4, "\x1b\x9b\1\2\3", 5, .own = ""}, /* a personality past the augmentation's end */
+        {"zRP", 4, "\x1b\x05", 2, .own = ""},       /* of no such size */
+        {"zR", 3, "", 0, .wide = true},             /* no encoding */
+        {"zR", 3, "\x30", 1, .wide = true},         /* relative to what only the header has */
+        {"zR", 3, "\x80", 1, .wide = true},         /* where code is, stands elsewhere */
+        {"zR", 3, "\xff", 1, .wide = true},         /* left out */
         {.version = 2},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(look(rows, &bad[i], CODE));
