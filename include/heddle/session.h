@@ -193,7 +193,8 @@ typedef struct hd_session_arg {
 
 enum { HD_SESSION_ARGS_MAX = 24 };
 
-/* Arguments that many events share, as a kernel's grid and block. More than that are left out, as a row of the ledger. */
+/* Arguments that many events share, as a kernel's grid and block. More than that are none, and a row of the
+ * ledger. */
 uint32_t hd_session_args(hd_session *session, const hd_session_arg *args, uint32_t count);
 
 /* A stack of `count` frames, innermost first; at most HD_SESSION_STACK_MAX, the outermost are left out. A frame is an

@@ -4,8 +4,8 @@
  * is the variant for per-thread default streams; "name" is what profilers show. Numbers never change: a library that is
  * older refuses those that it does not know. tests/capture/test_cupti_abi.c checks them against the real headers.
  *
- * Kinds: LAUNCH of kernels, GRAPH_LAUNCH, HOST functions, COPY (also what moves, discards or unpacks memory), SET, SYNC (a
- * thread waits), ORDER (a stream will wait, or tells), ALLOC, FREE, GRAPH (made ready for launches).
+ * Kinds: LAUNCH of kernels, GRAPH_LAUNCH, HOST functions, COPY (also what moves, discards or unpacks memory), SET, SYNC
+ * (a thread waits), ORDER (a stream will wait, or tells), ALLOC, FREE, GRAPH (made ready for launches).
  */
 #ifndef HEDDLE_CUPTI_CALLS_H
 #define HEDDLE_CUPTI_CALLS_H

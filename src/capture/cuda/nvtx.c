@@ -60,8 +60,7 @@ void nvtx_fork(int phase)
     pthread_mutex_unlock(&nvtx_tool.lock);
 }
 
-/* ---- what ranges have in common
- * -------------------------------------------------------------------------------------- */
+/* ---- what ranges have in common --------------------------------------------------------------------------- */
 
 static bool begins_step(const nvtx_text *text)
 {
@@ -141,117 +140,57 @@ static void name_thread(uint32_t tid, const nvtx_text *name)
     nvtx_leave();
 }
 
-/* ---- the functions of NVTX, in the order of its tables
- * ----------------------------------------------------------------- */
-
-static void on_mark_ex(const nvtx_event *event)
+static void *register_in(nvtx_domain domain, const nvtx_text *string)
 {
-    nvtx_text text;
-    nvtx_text_of(&text, event);
-    mark(NULL, &text, event);
+    (void)domain; /* equal strings of all domains are one */
+    return nvtx_register(string);
 }
 
-static void on_mark_a(const char *message)
-{
-    nvtx_text text;
-    nvtx_text_ascii(&text, message);
-    mark(NULL, &text, NULL);
-}
+/* ---- the functions of NVTX, in the order of its tables ---------------------------------------------------- */
 
-static void on_mark_w(const wchar_t *message)
-{
-    nvtx_text text;
-    nvtx_text_wide(&text, message);
-    mark(NULL, &text, NULL);
-}
+/* Most there are for each way to give a text: as `given`, a string or an event, which `set` makes `text`. */
+#define ENTRY(result, name, parameters, set, does)                                                                     \
+    static result name parameters                                                                                      \
+    {                                                                                                                  \
+        nvtx_text text;                                                                                                \
+        set(&text, given);                                                                                             \
+        does;                                                                                                          \
+    }
 
-static nvtx_range on_start_ex(const nvtx_event *event)
-{
-    nvtx_text text;
-    nvtx_text_of(&text, event);
-    return start(NULL, &text, event);
-}
-
-static nvtx_range on_start_a(const char *message)
-{
-    nvtx_text text;
-    nvtx_text_ascii(&text, message);
-    return start(NULL, &text, NULL);
-}
-
-static nvtx_range on_start_w(const wchar_t *message)
-{
-    nvtx_text text;
-    nvtx_text_wide(&text, message);
-    return start(NULL, &text, NULL);
-}
-
-static int on_push_ex(const nvtx_event *event)
-{
-    nvtx_text text;
-    nvtx_text_of(&text, event);
-    return push(NULL, &text, event);
-}
-
-static int on_push_a(const char *message)
-{
-    nvtx_text text;
-    nvtx_text_ascii(&text, message);
-    return push(NULL, &text, NULL);
-}
-
-static int on_push_w(const wchar_t *message)
-{
-    nvtx_text text;
-    nvtx_text_wide(&text, message);
-    return push(NULL, &text, NULL);
-}
+ENTRY(void, on_mark_ex, (const nvtx_event *given), nvtx_text_of, mark(NULL, &text, given))
+ENTRY(void, on_mark_a, (const char *given), nvtx_text_ascii, mark(NULL, &text, NULL))
+ENTRY(void, on_mark_w, (const wchar_t *given), nvtx_text_wide, mark(NULL, &text, NULL))
+ENTRY(nvtx_range, on_start_ex, (const nvtx_event *given), nvtx_text_of, return start(NULL, &text, given))
+ENTRY(nvtx_range, on_start_a, (const char *given), nvtx_text_ascii, return start(NULL, &text, NULL))
+ENTRY(nvtx_range, on_start_w, (const wchar_t *given), nvtx_text_wide, return start(NULL, &text, NULL))
+ENTRY(int, on_push_ex, (const nvtx_event *given), nvtx_text_of, return push(NULL, &text, given))
+ENTRY(int, on_push_a, (const char *given), nvtx_text_ascii, return push(NULL, &text, NULL))
+ENTRY(int, on_push_w, (const wchar_t *given), nvtx_text_wide, return push(NULL, &text, NULL))
+ENTRY(void, on_name_category_a, (uint32_t category, const char *given), nvtx_text_ascii,
+      nvtx_name_category(0, category, &text))
+ENTRY(void, on_name_category_w, (uint32_t category, const wchar_t *given), nvtx_text_wide,
+      nvtx_name_category(0, category, &text))
+ENTRY(void, on_name_thread_a, (uint32_t tid, const char *given), nvtx_text_ascii, name_thread(tid, &text))
+ENTRY(void, on_name_thread_w, (uint32_t tid, const wchar_t *given), nvtx_text_wide, name_thread(tid, &text))
+ENTRY(void, on_domain_mark, (nvtx_domain domain, const nvtx_event *given), nvtx_text_of, mark(domain, &text, given))
+ENTRY(nvtx_range, on_domain_start, (nvtx_domain domain, const nvtx_event *given), nvtx_text_of,
+      return start(domain, &text, given))
+ENTRY(int, on_domain_push, (nvtx_domain domain, const nvtx_event *given), nvtx_text_of,
+      return push(domain, &text, given))
+ENTRY(void, on_domain_name_category_a, (nvtx_domain domain, uint32_t category, const char *given), nvtx_text_ascii,
+      nvtx_name_category(nvtx_domain_of(domain), category, &text))
+ENTRY(void, on_domain_name_category_w, (nvtx_domain domain, uint32_t category, const wchar_t *given), nvtx_text_wide,
+      nvtx_name_category(nvtx_domain_of(domain), category, &text))
+ENTRY(void *, on_register_a, (nvtx_domain domain, const char *given), nvtx_text_ascii,
+      return register_in(domain, &text))
+ENTRY(void *, on_register_w, (nvtx_domain domain, const wchar_t *given), nvtx_text_wide,
+      return register_in(domain, &text))
+ENTRY(nvtx_domain, on_create_a, (const char *given), nvtx_text_ascii, return nvtx_domain_make(&text))
+ENTRY(nvtx_domain, on_create_w, (const wchar_t *given), nvtx_text_wide, return nvtx_domain_make(&text))
 
 static int on_pop(void)
 {
     return pop(NULL);
-}
-
-static void on_name_category_a(uint32_t category, const char *name)
-{
-    nvtx_text text;
-    nvtx_text_ascii(&text, name);
-    nvtx_name_category(0, category, &text);
-}
-
-static void on_name_category_w(uint32_t category, const wchar_t *name)
-{
-    nvtx_text text;
-    nvtx_text_wide(&text, name);
-    nvtx_name_category(0, category, &text);
-}
-
-static void on_name_thread_a(uint32_t tid, const char *name)
-{
-    nvtx_text text;
-    nvtx_text_ascii(&text, name);
-    name_thread(tid, &text);
-}
-
-static void on_name_thread_w(uint32_t tid, const wchar_t *name)
-{
-    nvtx_text text;
-    nvtx_text_wide(&text, name);
-    name_thread(tid, &text);
-}
-
-static void on_domain_mark(nvtx_domain domain, const nvtx_event *event)
-{
-    nvtx_text text;
-    nvtx_text_of(&text, event);
-    mark(domain, &text, event);
-}
-
-static nvtx_range on_domain_start(nvtx_domain domain, const nvtx_event *event)
-{
-    nvtx_text text;
-    nvtx_text_of(&text, event);
-    return start(domain, &text, event);
 }
 
 static void on_domain_finish(nvtx_domain domain, nvtx_range range)
@@ -260,59 +199,7 @@ static void on_domain_finish(nvtx_domain domain, nvtx_range range)
     finish(range);
 }
 
-static int on_domain_push(nvtx_domain domain, const nvtx_event *event)
-{
-    nvtx_text text;
-    nvtx_text_of(&text, event);
-    return push(domain, &text, event);
-}
-
-static void on_domain_name_category_a(nvtx_domain domain, uint32_t category, const char *name)
-{
-    nvtx_text text;
-    nvtx_text_ascii(&text, name);
-    nvtx_name_category(nvtx_domain_of(domain), category, &text);
-}
-
-static void on_domain_name_category_w(nvtx_domain domain, uint32_t category, const wchar_t *name)
-{
-    nvtx_text text;
-    nvtx_text_wide(&text, name);
-    nvtx_name_category(nvtx_domain_of(domain), category, &text);
-}
-
-static void *on_register_a(nvtx_domain domain, const char *string)
-{
-    nvtx_text text;
-    (void)domain; /* equal strings of all domains are one */
-    nvtx_text_ascii(&text, string);
-    return nvtx_register(&text);
-}
-
-static void *on_register_w(nvtx_domain domain, const wchar_t *string)
-{
-    nvtx_text text;
-    (void)domain;
-    nvtx_text_wide(&text, string);
-    return nvtx_register(&text);
-}
-
-static nvtx_domain on_create_a(const char *name)
-{
-    nvtx_text text;
-    nvtx_text_ascii(&text, name);
-    return nvtx_domain_make(&text);
-}
-
-static nvtx_domain on_create_w(const wchar_t *name)
-{
-    nvtx_text text;
-    nvtx_text_wide(&text, name);
-    return nvtx_domain_make(&text);
-}
-
-/* ---- attaching
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- attaching -------------------------------------------------------------------------------------------- */
 
 #define PUT(name, function) [name] = (nvtx_function)(function)
 
