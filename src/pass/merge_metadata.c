@@ -91,16 +91,23 @@ static hd_status put_common(merger *m, hd_strings *common, hd_error *err)
 
 /* ---- what they differ in -------------------------------------------------------------------------------------- */
 
-/* Keys of an object, each once: two captures of one process are "70" and "70 #2". */
+enum { LABEL_BYTES = 64 };
+
+/* What an input is called, each once: two captures of one process are "70" and "70 #2". */
+static void choose_label(char text[LABEL_BYTES], const merger *m, size_t index, hd_strings *labels)
+{
+    hd_string label = m->processes ? merge_process_label(m, index) : (hd_string){"", 0};
+    int size = snprintf(text, LABEL_BYTES, "%.*s", (int)(label.size < 32 ? label.size : 32), label.data);
+    if (size == 0) snprintf(text, LABEL_BYTES, "%" PRId64, m->inputs[index].rank);
+    for (unsigned n = 2; hd_strings_find(labels, text, strlen(text)) != HD_STRING_NONE; n++)
+        snprintf(text + size, LABEL_BYTES - (size_t)size, " #%u", n);
+    hd_strings_intern(labels, text, strlen(text));
+}
+
 static void put_label(const merger *m, hd_json_out *out, size_t index, hd_strings *labels)
 {
-    char text[64];
-    hd_string label = m->processes ? merge_process_label(m, index) : (hd_string){"", 0};
-    int size = snprintf(text, sizeof text, "%.*s", (int)(label.size < 32 ? label.size : 32), label.data);
-    if (size == 0) snprintf(text, sizeof text, "%" PRId64, m->inputs[index].rank);
-    for (unsigned n = 2; hd_strings_find(labels, text, strlen(text)) != HD_STRING_NONE; n++)
-        snprintf(text + size, sizeof text - (size_t)size, " #%u", n);
-    hd_strings_intern(labels, text, strlen(text));
+    char text[LABEL_BYTES];
+    choose_label(text, m, index, labels);
     hd_json_put_text(out, out->size > 1 ? "," : "");
     hd_json_put_string(out, text, strlen(text));
     hd_json_put_text(out, ":{");
@@ -138,47 +145,66 @@ static hd_status add_key(merger *m, const char *key, const hd_json_out *value, h
 
 /* ---- modules -------------------------------------------------------------------------------------------------- */
 
-/* The elements of a JSON array that `seen` does not have yet. What is no array is passed over: hostile, or empty. */
-static hd_status put_elements(hd_json_out *out, hd_strings *seen, hd_string array, hd_error *err)
+/* An element with the process that it is of, since addresses mean something in that alone. */
+static void put_element(hd_json_out *out, const char *element, size_t size, const char *process)
 {
+    const char *value;
+    size_t value_size;
+    hd_json_put_text(out, out->size > 1 ? ",\n" : "");
+    if (*element == '{' && !hd_json_find(&value, &value_size, element, "pid")) {
+        hd_json_put_text(out, "{\"pid\":");
+        hd_json_put_string(out, process, strlen(process));
+        hd_json_put_text(out, *hd_json_skip_space(element + 1) == '}' ? "" : ",");
+        element++;
+        size--;
+    }
+    hd_json_put(out, element, size);
+}
+
+/* The elements of a JSON array, each once. What is no array is passed over: hostile, or empty. */
+static hd_status put_elements(hd_json_out *out, hd_string array, const char *process, hd_error *err)
+{
+    hd_strings seen;
     char *text = calloc(1, array.size + HD_JSON_PADDING);
     if (!text) return HD_NOMEM(err);
     memcpy(text, array.data, array.size);
     const char *p = hd_json_skip_space(text);
-    if (*p != '[' || !hd_json_skip_value(p)) {
+    hd_status status = hd_strings_init(&seen, err);
+    if (status != HD_OK || *p != '[' || !hd_json_skip_value(p)) {
+        if (status == HD_OK) hd_strings_deinit(&seen);
         free(text);
-        return HD_OK;
+        return status;
     }
     p = hd_json_skip_space(p + 1);
     while (*p && *p != ']') {
         const char *end = hd_json_skip_value(p);
-        uint32_t known = atomic_load(&seen->count);
-        if (hd_strings_intern(seen, p, (size_t)(end - p)) >= known) {
-            hd_json_put_text(out, out->size > 1 ? ",\n" : "");
-            hd_json_put(out, p, (size_t)(end - p));
-        }
+        uint32_t known = atomic_load(&seen.count);
+        if (hd_strings_intern(&seen, p, (size_t)(end - p)) >= known) put_element(out, p, (size_t)(end - p), process);
         p = hd_json_skip_space(end);
         if (*p == ',') p = hd_json_skip_space(p + 1);
     }
+    hd_strings_deinit(&seen);
     free(text);
     return HD_OK;
 }
 
 static hd_status put_modules(merger *m, hd_error *err)
 {
-    hd_strings seen;
+    hd_strings labels;
     hd_json_out out = {0};
-    HD_TRY(hd_strings_init(&seen, err));
+    char label[LABEL_BYTES];
+    HD_TRY(hd_strings_init(&labels, err));
     hd_status status = HD_OK;
     hd_json_put_text(&out, "[");
     for (size_t i = 0; i < m->count && status == HD_OK; i++) {
         hd_string modules = merge_metadata_of(m->inputs[i].trace, "modules");
-        if (modules.data) status = put_elements(&out, &seen, modules, err);
+        choose_label(label, m, i, &labels);
+        if (modules.data) status = put_elements(&out, modules, label, err);
     }
     hd_json_put_text(&out, "]");
     if (status == HD_OK && out.size > 2) status = add_key(m, "modules", &out, err);
     free(out.data);
-    hd_strings_deinit(&seen);
+    hd_strings_deinit(&labels);
     return status;
 }
 

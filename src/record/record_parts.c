@@ -77,7 +77,13 @@ static hd_status write_readme(const recording *r, hd_error *err)
 hd_status record_parts_make(const recording *r, hd_error *err)
 {
     char *parts = r->result->parts;
-    if (mkdir(parts, 0777) != 0 && errno == EEXIST)
+    struct stat info;
+    bool is_new = mkdir(parts, 0777) == 0;
+    int problem = errno;
+    if (!is_new && problem == EEXIST && stat(parts, &info) == 0 && !S_ISDIR(info.st_mode))
+        return hd_error_set(err, HD_ERR_IO, parts, HD_OFFSET_NONE,
+                            "is a file, and the captures need a folder of this name: remove it, or use another -o");
+    if (!is_new && problem == EEXIST)
         return hd_error_set(err, HD_ERR_IO, parts, HD_OFFSET_NONE,
                             "is there already, from a recording that runs or was killed: "
                             "heddle record --recover %.80s, or remove it",
@@ -85,7 +91,7 @@ hd_status record_parts_make(const recording *r, hd_error *err)
     char *absolute = realpath(parts, NULL);
     if (!absolute)
         return hd_error_set(err, HD_ERR_IO, parts, HD_OFFSET_NONE, "cannot make this folder for the captures: %s",
-                            strerror(errno));
+                            strerror(is_new ? errno : problem));
     free(r->result->parts);
     r->result->parts = absolute;
     hd_status status = write_readme(r, err);
@@ -166,7 +172,9 @@ hd_status record_list_read(record_list *list, const char *path, hd_error *err)
     struct stat info;
     bool fine = true;
     if (!folder)
-        return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be read as a folder: %s", strerror(errno));
+        return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE,
+                            "cannot be read as a folder: %s; a recording that was killed leaves FILE.parts",
+                            strerror(errno));
     while (fine && (entry = readdir(folder))) {
         if (!is_capture_name(entry->d_name)) continue;
         if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) continue;

@@ -82,6 +82,8 @@ typedef struct symbolizer {
     uint32_t *key_modules; /* by key: module, HD_NONE: several */
     sym_mapping *mapped;   /* modules with addresses, by start */
     size_t mapped_count;
+    const char *process_of; /* that all modules are of; "" if they do not say; NULL: none yet */
+    bool several;           /* processes: an address may be of any */
     size_t key_capacity;
     uint64_t bad_modules, bad_symbols; /* entries of the keys that are none */
     sym_module process;                /* answers by ranges */

@@ -122,12 +122,13 @@ static bool add_key(symbolizer *s, const char *text, uint32_t index)
 /* false: no memory. *out_good: the object is a module. */
 static bool add_module(symbolizer *s, bool *out_good, const char *object)
 {
-    size_t name_size, path_size, id_size;
+    size_t name_size, path_size, id_size, process_size;
     sym_module m = {0};
     m.name = text_of(&s->arena, &name_size, object, "name");
     m.path = text_of(&s->arena, &path_size, object, "path");
     m.build_id_text = text_of(&s->arena, &id_size, object, "buildId");
-    if (!m.name || !m.path || !m.build_id_text) return false;
+    const char *process = text_of(&s->arena, &process_size, object, "pid");
+    if (!m.name || !m.path || !m.build_id_text || !process) return false;
     *out_good = (name_size || path_size) && parse_build_id(&m);
     if (!*out_good) return true;
     const char *slash = strrchr(m.path, '/');
@@ -135,6 +136,10 @@ static bool add_module(symbolizer *s, bool *out_good, const char *object)
     m.is_file = is_file(m.path);
     m.has_range = number_of(&m.start, object, "start") && number_of(&m.end, object, "end") && m.end > m.start;
     if (!number_of(&m.bias, object, "bias")) m.has_range = false;
+    if (m.has_range) {
+        s->several |= s->process_of && strcmp(s->process_of, process) != 0;
+        s->process_of = process;
+    }
     return push_module(s, &m);
 }
 
@@ -164,11 +169,13 @@ static int by_start(const void *a, const void *b)
     return x->module < y->module ? -1 : x->module > y->module;
 }
 
+/* Of a merged trace nobody knows whose an address is, and another process's module would give a wrong name. What lay in
+ * a module of its own process was found by the reader. */
 static bool sort_mapped(symbolizer *s)
 {
     s->mapped = malloc((s->module_count + 1) * sizeof *s->mapped);
     if (!s->mapped) return false;
-    for (size_t i = 0; i < s->module_count; i++) {
+    for (size_t i = 0; i < s->module_count && !s->several; i++) {
         const sym_module *m = &s->modules[i];
         if (m->has_range && m->is_file) s->mapped[s->mapped_count++] = (sym_mapping){m->start, (uint32_t)i};
     }

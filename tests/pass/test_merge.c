@@ -319,7 +319,9 @@ static void test_merge__what_processes_differ_in_stands_by_pid_and_modules_becom
         P("h", "5", ",\"modules\":[{\"name\":\"b\"}, {\"name\":\"c\"}],\"n\":2") X("b", "71", "1") "]}");
     assert_key(out, "process", "{\"host\":\"h\"}");
     assert_key(out, "processes", "{\"70\":{\"n\":1},\"71\":{\"n\":2}}");
-    assert_key(out, "modules", "[{\"name\":\"a\"},\n{\"name\":\"b\"},\n{\"name\":\"c\"}]");
+    assert_key(out, "modules",
+               "[{\"pid\":\"70\",\"name\":\"a\"},\n{\"pid\":\"70\",\"name\":\"b\"},\n"
+               "{\"pid\":\"71\",\"name\":\"b\"},\n{\"pid\":\"71\",\"name\":\"c\"}]");
     hd_trace_free(out);
     /* two captures of one process */
     out =

@@ -318,6 +318,14 @@ class Recording(unittest.TestCase):
         self.assertIn("--recover", err)
         self.assertEqual((self.dir / "out.heddle.parts/a.hdcap").read_text(), "x")
 
+    def test_a_file_in_the_place_of_the_parts_is_told(self):
+        (self.dir / "out.heddle.parts").write_text("mine")
+        status, out, err = self.record("ready", "exit", 4)
+        self.assertEqual((status, out), (4, "ready\n"), err)
+        self.assertIn("is a file", err)
+        self.assertNotIn("--recover", err)
+        self.assertEqual((self.dir / "out.heddle.parts").read_text(), "mine")
+
     def test_when_heddle_is_killed_the_command_goes_on_and_the_parts_make_the_trace(self):
         process = self.start("record", "-o", "out.heddle", "--", PATHS.child, "work", 20, "children", 2, "ready", "sleep",
                              500, "work", 5, "finish", "ready")
@@ -356,7 +364,9 @@ class Recording(unittest.TestCase):
             self.assertEqual(self.heddle("record", "--recover", "nothing", *words)[0], 2, words)
 
     def test_recovering_what_is_no_recording_is_an_error(self):
-        self.assertEqual(self.heddle("record", "--recover", "nothing")[0], 1)
+        status, _, err = self.heddle("record", "--recover", "nothing")
+        self.assertEqual(status, 1)
+        self.assertIn("leaves FILE.parts", err)
         (self.dir / "empty").mkdir()
         status, _, err = self.heddle("record", "--recover", "empty")
         self.assertEqual(status, 1)

@@ -62,6 +62,33 @@ static void test_symbolize__names_that_only_look_like_addresses_stay(NO_STATE)
     hd_trace_free(out);
 }
 
+/* Of how many addresses no module is known, where the second of two modules is of this process. */
+static uint64_t outside(const char *process)
+{
+    char text[1024];
+    hd_symbolize_report report = {0};
+    snprintf(
+        text, sizeof text,
+        "{\"traceEvents\":[" SAMPLE(
+            1,
+            "1") "],\"modules\":["
+                 "{\"pid\":\"70\",\"name\":\"a.so\",\"path\":\"/none/a.so\",\"start\":\"0x1000\",\"end\":\"0x2000\","
+                 "\"bias\":\"0x1000\"},{\"pid\":\"%s\",\"name\":\"b.so\",\"path\":\"/none/b.so\",\"start\":\"0x7000\","
+                 "\"end\":\"0x8000\",\"bias\":\"0x7000\"}],\"stackFrames\":{" FRAME(1, "0x7123") "}}",
+        process);
+    hd_trace *out = named(trace_of(text), &report, NULL);
+    uint64_t count = report.no_module;
+    hd_symbolize_report_deinit(&report);
+    hd_trace_free(out);
+    return count;
+}
+
+static void test_symbolize__addresses_of_merged_processes_are_in_no_module_of_another(NO_STATE)
+{
+    assert_int_equal(outside("70"), 0);
+    assert_int_equal(outside("71"), 1);
+}
+
 static void test_symbolize__what_is_no_file_has_addresses_of_the_process(NO_STATE)
 {
     assert_named("{\"traceEvents\":[" SAMPLE(
@@ -328,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_symbolize__symbols_of_the_trace_name_addresses_of_the_process),
         cmocka_unit_test(test_symbolize__frames_of_pythons_trampoline_become_python_frames),
         cmocka_unit_test(test_symbolize__names_that_only_look_like_addresses_stay),
+        cmocka_unit_test(test_symbolize__addresses_of_merged_processes_are_in_no_module_of_another),
         cmocka_unit_test(test_symbolize__what_is_no_file_has_addresses_of_the_process),
         cmocka_unit_test(test_symbolize__modules_of_one_name_are_told_apart_by_their_paths_only),
         cmocka_unit_test(test_symbolize__of_overlapping_lines_of_a_map_the_last_holds),
