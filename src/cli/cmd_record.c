@@ -297,7 +297,7 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "T",
      FIELD(delay),
-     .help = "begin so long after each process: 10s, 500ms"},
+     .help = "begin so long after each process first calls CUDA or NVTX: 10s, 500ms"},
     {.name = "duration", .kind = CLI_TEXT, .value = "T", FIELD(duration), .help = "end so much later"},
     {.name = "steps",
      .kind = CLI_TEXT,
