@@ -656,6 +656,7 @@ def main():
     args, rest = parser.parse_known_args()
     PATHS.heddle, PATHS.child, PATHS.library = args.heddle.resolve(), args.child.resolve(), args.library.resolve()
     PATHS.tracer, PATHS.app = args.tracer.resolve(), args.app.resolve()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for what runs behind them, and we pass it on
     unittest.main(argv=[sys.argv[0], *rest])
 
 
