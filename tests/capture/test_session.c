@@ -327,7 +327,7 @@ static void test_session__forks_while_others_emit_do_not_hang(void **state)
         int status;
         pid_t pid = fork();
         if (pid == 0) {
-            alarm(60);
+            alarm(300);
             hd_session_instant(session, hd_session_intern(session, "here"), 0);
             _exit(hd_session_stop(session, NULL, NULL) != HD_OK);
         }

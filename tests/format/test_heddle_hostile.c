@@ -418,7 +418,7 @@ static void test_heddle__hostile_counts_are_errors_soon(void **state)
     (void)state;
     static const uint64_t numbers[] = {0, 1, 10, 65536, 65537, 1u << 26, UINT32_MAX, INT64_MAX, UINT64_MAX};
     enum { COUNT = sizeof numbers / sizeof *numbers };
-    alarm(300);
+    alarm(600);
     for (int type = STORE_FACTS; type < STORE_TYPES; type++) {
         for (int i = 0; i < COUNT * COUNT; i++) {
             uint8_t header[STORE_HEADER_BYTES];

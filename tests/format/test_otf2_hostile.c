@@ -88,7 +88,7 @@ static bool run_child(const test_archive *a, const damage *d, progress *p, size_
     if (child == 0) {
         signal(SIGALRM, SIG_DFL);
         for (; p->at < count; p->at++) {
-            alarm(5); /* a reader that does not end is ended */
+            alarm(120); /* a reader that does not end is ended */
             damage_and_read(a, d, p);
         }
         _exit(0);

@@ -11,7 +11,9 @@
  * late N      the same, but it captures only then
  * closeall    close all descriptors but the first three
  * handler     print "caught N" for SIGTERM, SIGINT, SIGUSR2 and end with status 40 + N at the first two
+ * caught      wait until it has
  * ready       print "ready" and flush
+ * wait        for a byte from standard input
  * sleep N     milliseconds, whatever signals come
  * fill N      write N MiB of events; a full disk loses them
  * die N       kill itself with signal N
@@ -145,16 +147,12 @@ static void nap(long ms)
     while (nanosleep(&left, &left) != 0) continue;
 }
 
-static void wake(int signal)
-{
-    (void)signal;
-}
-
 /* Returns when the daemon waits. */
 static void leave_daemon(long ms, bool late)
 {
     int working[2];
     char byte;
+    sigset_t end;
     if (pipe(working) != 0) return;
     if (fork() != 0) {
         close(working[1]);
@@ -165,7 +163,9 @@ static void leave_daemon(long ms, bool late)
     setsid();
     if (fork() != 0) _exit(0);
     session = NULL;
-    signal(SIGTERM, wake);
+    sigemptyset(&end);
+    sigaddset(&end, SIGTERM);
+    sigprocmask(SIG_BLOCK, &end, NULL);
     const struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
     if (!late) work(2);
     printf("daemon %d\n", (int)getpid());
@@ -173,7 +173,7 @@ static void leave_daemon(long ms, bool late)
     for (int fd = 0; fd < 3; fd++) close(fd);
     close(working[0]);
     close(working[1]);
-    nanosleep(&pause, NULL);
+    sigtimedwait(&end, NULL, &pause);
     if (late) work(2);
     finish();
     _exit(0);
@@ -193,8 +193,11 @@ static void fill(long mebibytes)
     }
 }
 
+static volatile sig_atomic_t caught;
+
 static void on_signal(int number)
 {
+    caught = 1;
     char text[] = "caught 00\n";
     text[7] = (char)('0' + number / 10);
     text[8] = (char)('0' + number % 10);
@@ -244,6 +247,10 @@ int main(int argc, char **argv)
             for (int fd = 3; fd < 1024; fd++) close(fd);
         } else if (strcmp(word, "handler") == 0) {
             handle();
+        } else if (strcmp(word, "caught") == 0) {
+            while (!caught) usleep(1000);
+        } else if (strcmp(word, "wait") == 0) {
+            while (read(0, &(char){0}, 1) < 0) continue;
         } else if (strcmp(word, "ready") == 0) {
             puts("ready");
             fflush(stdout);

@@ -34,11 +34,11 @@ class Server:
 
     def get(self, route, **params):
         query = urllib.parse.urlencode({"trace": 0, **params})
-        with open_url("%s/api/%s?%s" % (self.base, route, query), timeout=120) as answer:
+        with open_url("%s/api/%s?%s" % (self.base, route, query), timeout=600) as answer:
             return json.load(answer)
 
     def wait(self):
-        for _ in range(1200):
+        for _ in range(6000):
             trace = self.get("session")["traces"][0]
             if trace["state"] == "failed":
                 raise RuntimeError(trace["error"])

@@ -23,7 +23,7 @@
 
 #include "base/bytes.h"
 
-enum { CLIENT_PATIENCE_MS = 20000 };
+enum { CLIENT_PATIENCE_MS = 60000 };
 
 /* status 0: the connection ended without an answer. */
 typedef struct answer {

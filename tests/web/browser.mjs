@@ -16,7 +16,7 @@ export function watch(context, page, allowed, troubles = []) {
 
 // A list of tests, {name, body, options}, each with a page of its own: body(page, {browser, context, troubles}).
 // A test that expects trouble takes it out of `troubles`: what is left at the end fails it.
-export async function runTests(tests, {program, args, only = [], allowed, options = {}, timeout = 60000}) {
+export async function runTests(tests, {program, args, only = [], allowed, options = {}, timeout = 300000}) {
   const browser = await launch(program, args);
   let failed = 0, passed = 0, skipped = 0;
   for (const {name, body, options: own = {}} of tests.filter(t => !only.length || only.some(o => t.name.includes(o)))) {

@@ -53,7 +53,7 @@ export async function run(options = {}) {
 // ---- the page ----
 
 // How long what must come true may take. No test waits that long that passes: a shared machine under a sanitizer does.
-export const PATIENCE = 90000;
+export const PATIENCE = 300000;
 
 // Until all traces are read and laid out, what is in view is loaded, and it is drawn.
 export async function settled(page, timeout = PATIENCE) {

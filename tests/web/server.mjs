@@ -12,7 +12,7 @@ export async function startView(heddle, files, {args = [], env = {}} = {}) {
   child.stderr.on("data", data => { errors += data; });
   const exit = new Promise(resolve => child.on("exit", (code, signal) => { ended = {code, signal}; resolve(ended); }));
   const url = await new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`heddle view said no address in 60 s: ${out}${errors}`)), 60000);
+    const timer = setTimeout(() => reject(new Error(`heddle view said no address in 300 s: ${out}${errors}`)), 300000);
     child.stdout.on("data", data => {
       out += data;
       const found = out.match(/http:\/\/[^\s"]+/);
@@ -25,7 +25,7 @@ export async function startView(heddle, files, {args = [], env = {}} = {}) {
     kill: async () => { child.kill("SIGKILL"); await exit; },
     stop: async () => {
       child.kill("SIGTERM");
-      const timer = setTimeout(() => child.kill("SIGABRT"), 30000);
+      const timer = setTimeout(() => child.kill("SIGABRT"), 300000);
       await exit;
       clearTimeout(timer);
       assert.ok(!/Sanitizer|runtime error/.test(errors), errors);
@@ -43,7 +43,7 @@ export async function getJson(url) {
 }
 
 // Waits until each trace is ready or failed, and nothing is being worked out; the session then.
-export async function waitReady(url, timeout = 60000) {
+export async function waitReady(url, timeout = 300000) {
   const end = Date.now() + timeout;
   for (;;) {
     const session = await getJson(new URL("/api/session", url));
