@@ -1,6 +1,6 @@
 /* names.h - names of functions and GPU kernels, demangled and shortened
  *
- * Into memory of the caller, so that any thread may ask. What is no C++ name stays as it is.
+ * Into memory of the caller, so that any thread may ask. What is no name of C++ or Rust (v0) stays as it is.
  */
 #ifndef HEDDLE_NAMES_H
 #define HEDDLE_NAMES_H

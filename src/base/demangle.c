@@ -160,7 +160,9 @@ static dm_string clones(dm_reader *r)
 size_t hd_demangle(char *out, size_t capacity, bool *out_cut, const char *name, size_t size)
 {
     *out_cut = false;
-    if (size < 3 || name[0] != '_' || name[1] != 'Z' || size > DM_TEXT_LIMIT || memchr(name, '\0', size)) return 0;
+    if (size < 3 || name[0] != '_' || size > DM_TEXT_LIMIT || memchr(name, '\0', size)) return 0;
+    if (name[1] == 'R') return dm_rust(out, capacity, out_cut, name, size);
+    if (name[1] != 'Z') return 0;
     dm_reader *r = malloc(sizeof *r);
     char *arena = malloc(DM_ARENA_BYTES);
     size_t written = 0;

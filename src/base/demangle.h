@@ -1,4 +1,4 @@
-/* demangle.h - C++ names of the Itanium ABI, as gcc and clang (and nvcc, hipcc) write them, in plain text
+/* demangle.h - names of C++ (Itanium ABI: gcc, clang, nvcc, hipcc) and of Rust (v0) in plain text
  *
  * Written here and not taken from the C++ runtime, whose __cxa_demangle has no bound: a name of 100 bytes can stand for
  * gigabytes, and to link it would make a C++ runtime a need of every user of the library. Time and memory are bounded

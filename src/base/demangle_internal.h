@@ -148,4 +148,9 @@ typedef struct dm_operator {
 } dm_operator;
 const dm_operator *dm_find_operator(const dm_reader *r);
 
+/* ---- demangle_rust.c ---- */
+
+/* A name that begins with "_R", as hd_demangle. */
+size_t dm_rust(char *out, size_t capacity, bool *out_cut, const char *name, size_t size);
+
 #endif

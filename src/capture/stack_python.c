@@ -16,6 +16,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "capture/stack_impl.h"
 
 /* Offsets in bytes. */
@@ -119,31 +120,6 @@ static STACK_RAW uint32_t character(uint64_t data, unsigned size, uint64_t index
     return half_at(data, (unsigned)index * 4);
 }
 
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c >= 0xd800 && c < 0xe000) c = 0xfffd; /* half of a pair: bytes of a file's name that are not UTF-8 */
-    if (c < 0x10000) {
-        out[0] = (char)(0xe0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | (c >> 18 & 7));
-    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
-}
-
 /* A str in UTF-8, at most `room` bytes: of one that is longer the end, as it is files that are long. */
 static size_t put_text(char *out, size_t room, uint64_t text)
 {
@@ -156,7 +132,7 @@ static size_t put_text(char *out, size_t room, uint64_t text)
              data = text + (is_ascii ? python.layout->ascii : python.layout->compact);
     if (!is_compact || (width != 1 && width != 2 && width != 4)) return 0;
     for (uint64_t i = length > room / 4 ? length - room / 4 : 0; i < length; i++)
-        size += put_utf8(out + size, character(data, width, i));
+        size += hd_utf8_put(out + size, character(data, width, i)); /* halves of pairs: bytes that are not UTF-8 */
     return size;
 }
 

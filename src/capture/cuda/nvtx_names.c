@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "capture/cuda/nvtx_impl.h"
 #include "capture/cuda/window.h"
 
@@ -29,27 +30,6 @@ hd_status nvtx_names_prepare(void)
 
 /* ---- texts ---------------------------------------------------------------------------------------------- */
 
-static char *put_utf8(char *p, uint32_t c)
-{
-    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
-    if (c < 0x80) {
-        *p++ = (char)c;
-    } else if (c < 0x800) {
-        *p++ = (char)(0xc0 | c >> 6);
-        *p++ = (char)(0x80 | (c & 63));
-    } else if (c < 0x10000) {
-        *p++ = (char)(0xe0 | c >> 12);
-        *p++ = (char)(0x80 | (c >> 6 & 63));
-        *p++ = (char)(0x80 | (c & 63));
-    } else {
-        *p++ = (char)(0xf0 | c >> 18);
-        *p++ = (char)(0x80 | (c >> 12 & 63));
-        *p++ = (char)(0x80 | (c >> 6 & 63));
-        *p++ = (char)(0x80 | (c & 63));
-    }
-    return p;
-}
-
 static void clear_text(nvtx_text *out)
 {
     out->data = NULL;
@@ -70,7 +50,7 @@ void nvtx_text_wide(nvtx_text *out, const wchar_t *text)
     char *p = out->room;
     clear_text(out);
     if (!text) return;
-    for (; *text && p - out->room < NVTX_TEXT_BYTES; text++) p = put_utf8(p, (uint32_t)*text);
+    for (; *text && p - out->room < NVTX_TEXT_BYTES; text++) p += hd_utf8_put(p, (uint32_t)*text);
     *p = 0;
     out->data = out->room;
     out->size = (size_t)(p - out->room);
