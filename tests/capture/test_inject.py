@@ -254,10 +254,10 @@ def test_a_profiler_that_takes_the_buffers_later_is_noticed_while_the_program_ru
     run.until_it_waits()
     run.go_on()
     run.until_it_waits()
-    limit = time.monotonic() + 60
-    while (trace := run.so_far().trace()).ledger["cuda.buffers-taken"] < 3000 or not codes_of(trace):
-        check(time.monotonic() < limit, "never told", dict(trace.ledger))
-        time.sleep(0.05)
+
+    def is_told(trace):
+        return trace.ledger["cuda.buffers-taken"] >= 3000 and codes_of(trace)
+    until(lambda: is_told(run.so_far().trace()), "told")
     run.go_on()
     trace = run.end().trace()
     check(len(trace.of("kernel")) == 20 and trace.ledger["cuda.buffers-taken"] == 3000, dict(trace.ledger))

@@ -117,10 +117,8 @@ def test_a_socket_that_could_not_be_had_is_had_later(place):
     # While it sleeps the tracer's thread finds its socket closed, and no descriptor for another.
     run = Waiting(place, "init", "files:3", "sleep:1500", "files:1024", "wait")
     run.until_it_waits()
-    limit = time.monotonic() + 60
-    while subprocess.run([place.heddle, "trigger", str(run.pid), "status"], capture_output=True, timeout=60).returncode:
-        check(time.monotonic() < limit, "never")
-        time.sleep(0.05)
+    status = [place.heddle, "trigger", str(run.pid), "status"]
+    until(lambda: subprocess.run(status, capture_output=True, timeout=PATIENCE).returncode == 0, "heard")
     run.go_on()
     check(run.end().status == 0, "status")
 
