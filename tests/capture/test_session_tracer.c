@@ -200,6 +200,7 @@ static void test_tracer__what_is_over_the_limits_is_counted(void **state)
     assert_int_equal(hd_trace_metadata_find(trace, "fits").size, MOST);
     assert_int_equal(hd_trace_metadata_find(trace, "long").size, 0);
     hd_trace_free(trace);
+    unlink(path);
 }
 
 static void test_tracer__notes_and_metadata_are_those_that_were_said_last(void **state)
