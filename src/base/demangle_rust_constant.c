@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "base/demangle_rust.h"
-#include "base/utf8.h"
+#include "base/hex.h"
+#include "base/json.h"
 
 /* ---- constants ------------------------------------------------------------------------------------------- */
 
@@ -16,25 +17,27 @@ static dmr_identifier nibbles(dmr_reader *r)
         if (r->failed) return (dmr_identifier){0};
         out.size++;
     }
-    while (out.size && *out.text == '0') out = (dmr_identifier){out.text + 1, out.size - 1, false};
     return out;
 }
 
-static unsigned nibble(char c)
+/* The same of a number, without zeros before it. */
+static dmr_identifier digits_of(dmr_reader *r)
 {
-    return dm_is_digit(c) ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10;
+    dmr_identifier out = nibbles(r);
+    while (out.size && *out.text == '0') out = (dmr_identifier){out.text + 1, out.size - 1, false};
+    return out;
 }
 
 static uint64_t value_of(const dmr_identifier *digits)
 {
     uint64_t value = 0;
-    for (size_t i = 0; i < digits->size && i < 16; i++) value = value << 4 | nibble(digits->text[i]);
+    for (size_t i = 0; i < digits->size && i < 16; i++) value = value << 4 | (unsigned)hd_hex_digit(digits->text[i]);
     return value;
 }
 
 static void number(dmr_reader *r)
 {
-    dmr_identifier digits = nibbles(r);
+    dmr_identifier digits = digits_of(r);
     if (r->failed) return;
     if (digits.size <= 16) {
         dmr_put_number(r, value_of(&digits));
@@ -46,7 +49,7 @@ static void number(dmr_reader *r)
 
 static void truth_or_character(dmr_reader *r, bool is_truth)
 {
-    dmr_identifier digits = nibbles(r);
+    dmr_identifier digits = digits_of(r);
     uint64_t value = value_of(&digits);
     if (digits.size > 8 || (is_truth && value > 1) || value > 0x10ffff) r->failed = true;
     if (r->failed) return;
@@ -59,22 +62,25 @@ static void truth_or_character(dmr_reader *r, bool is_truth)
     dmr_put(r, "'");
 }
 
-/* Of bytes, which are UTF-8 as they are. */
+/* Bytes that are UTF-8. */
 static void text(dmr_reader *r)
 {
-    const char *begin = r->name + r->at;
-    while (!dmr_take(r, '_') && !r->failed) dmr_next(r);
-    size_t size = r->failed ? 0 : (size_t)(r->name + r->at - 1 - begin);
-    r->failed |= size % 2 != 0;
+    dmr_identifier hex = nibbles(r);
+    r->failed |= hex.size % 2 != 0;
     dmr_put(r, "\"");
-    for (size_t i = 0; i + 1 < size && !r->failed; i += 2) {
-        unsigned high = nibble(begin[i]), low = nibble(begin[i + 1]);
-        char byte = (char)(high << 4 | low);
-        r->failed |= high > 15 || low > 15;
-        if (high < 8)
-            dmr_put_code_point(r, (unsigned char)byte, '"');
+    for (size_t i = 0; i < hex.size && !r->failed;) {
+        char bytes[4];
+        size_t count = 0, wanted = 1;
+        for (; count < wanted && i < hex.size; i += 2) {
+            unsigned byte = (unsigned)hd_hex_digit(hex.text[i]) << 4 | (unsigned)hd_hex_digit(hex.text[i + 1]);
+            if (count == 0) wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0x80 ? 2 : 1;
+            bytes[count++] = (char)byte;
+        }
+        r->failed |= !hd_utf8_valid(bytes, count, false);
+        if (wanted == 1)
+            dmr_put_code_point(r, (unsigned char)*bytes, '"');
         else
-            dmr_put_bytes(r, &byte, 1);
+            dmr_put_bytes(r, bytes, count);
     }
     dmr_put(r, "\"");
 }

@@ -49,8 +49,7 @@ uint64_t dmr_base62(dmr_reader *r)
 /* A number behind its letter, plus one; 0: the letter is not there. */
 uint64_t dmr_optional62(dmr_reader *r, char letter)
 {
-    uint64_t value = dmr_take(r, letter) ? dmr_base62(r) + 1 : 0;
-    return value;
+    return dmr_take(r, letter) ? dmr_base62(r) + 1 : 0;
 }
 
 dmr_identifier dmr_read_identifier(dmr_reader *r)

@@ -101,6 +101,10 @@ static void test_rust_names__what_makes_no_sense_is_no_name(void **state)
                                         "_RINvC1a1fKc110000_E",
                                         "_RINvC1a1fKRe616_E",
                                         "_RINvC1a1fKRe6g_E",
+                                        "_RINvC1a1fKRe6A_E",
+                                        "_RINvC1a1fKRe80_E",
+                                        "_RINvC1a1fKRe61c3_E",
+                                        "_RINvC1a1fKReeda080_E",
                                         "_RINvC1a1fh",
                                         "_RNvC1a1f\xc3\xa9",
                                         "_RMC1ag"};
