@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include "base/hex.h"
+#include "base/utf8.h"
 
 const char *hd_json_skip_long_space(const char *p)
 {
@@ -60,26 +61,6 @@ const char *hd_json_string_rest(hd_json_text *out, const char *p)
     return p + 1;
 }
 
-static char *put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        *out++ = (char)c;
-    } else if (c < 0x800) {
-        *out++ = (char)(0xc0 | c >> 6);
-        *out++ = (char)(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-        *out++ = (char)(0xe0 | c >> 12);
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
-    } else {
-        *out++ = (char)(0xf0 | c >> 18);
-        *out++ = (char)(0x80 | (c >> 12 & 0x3f));
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
-    }
-    return out;
-}
-
 static char plain_escape(char c)
 {
     switch (c) {
@@ -118,7 +99,7 @@ bool hd_json_decode(char *out, size_t *out_size, const hd_json_text *text)
                 p += 6;
             }
         }
-        out = put_utf8(out, c);
+        out += hd_utf8_put_any(out, c);
     }
     *out_size = (size_t)(out - begin);
     return true;

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes 1 to 4 bytes and returns how many. What is no code point, or half of a surrogate pair, becomes U+FFFD. */
-static inline size_t hd_utf8_put(char *out, uint32_t c)
+/* Writes 1 to 4 bytes of a code point and returns how many. Halves of surrogate pairs are written like others. */
+static inline size_t hd_utf8_put_any(char *out, uint32_t c)
 {
     if (c < 0x80) {
         out[0] = (char)c;
@@ -17,7 +17,6 @@ static inline size_t hd_utf8_put(char *out, uint32_t c)
         out[1] = (char)(0x80 | (c & 0x3f));
         return 2;
     }
-    if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff) c = 0xfffd;
     if (c < 0x10000) {
         out[0] = (char)(0xe0 | c >> 12);
         out[1] = (char)(0x80 | (c >> 6 & 0x3f));
@@ -29,6 +28,12 @@ static inline size_t hd_utf8_put(char *out, uint32_t c)
     out[2] = (char)(0x80 | (c >> 6 & 0x3f));
     out[3] = (char)(0x80 | (c & 0x3f));
     return 4;
+}
+
+/* The same, always valid: what is no code point, or half of a surrogate pair, becomes U+FFFD. */
+static inline size_t hd_utf8_put(char *out, uint32_t c)
+{
+    return hd_utf8_put_any(out, (c >= 0xd800 && c < 0xe000) || c > 0x10ffff ? 0xfffd : c);
 }
 
 #endif
