@@ -196,8 +196,7 @@ static void write_notes(cuda_tracer *t)
     hd_session_note(t->session, "cuda.context-unknown", HD_SESSION_NOTE, c->unmapped);
     hd_session_note(t->session, "cuda.streams-unlisted", HD_SESSION_NOTE, c->unlisted);
     hd_session_note(t->session, "cuda.graph-nodes-lost", HD_SESSION_LOSS, cuda_graph_lost());
-    if (atomic_load(&t->launches.is_taken))
-        hd_session_note(t->session, "cuda.buffers-taken", HD_SESSION_LOSS, cuda_taken_count(t));
+    hd_session_note(t->session, "cuda.buffers-taken", HD_SESSION_LOSS, cuda_taken_count(t));
     hd_session_note(t->session, "cuda.clock-paired", HD_SESSION_NOTE, t->activity->clock.has_broken);
 }
 
