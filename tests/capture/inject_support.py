@@ -1,4 +1,5 @@
 """What test_inject.py needs: runs of the test double's program, what was captured, and what the truth log says."""
+import argparse
 import collections
 import functools
 import json
@@ -304,3 +305,28 @@ def check_same(trace, truth, **named):
     missing, more = want - have, have - want
     check(not missing and not more, sum(missing.values()), "of", sum(want.values()), "missing:",
           list(missing.items())[:4], "; too many:", sum(more.values()), list(more.items())[:4])
+
+
+def run_tests(functions):
+    """The command line of a file of tests, and those that it names a part of: each once. What to exit with."""
+    parser = argparse.ArgumentParser()
+    for name in ("app", "library", "heddle"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("tests", nargs="*")
+    options = parser.parse_args()
+    names = [n for n in functions if n.startswith("test_") and (not options.tests or any(t in n for t in options.tests))]
+    failed = []
+    place = Place(options)
+    try:
+        for name in names:
+            start = time.monotonic()
+            try:
+                functions[name](place)
+                print(f"ok   {name} ({time.monotonic() - start:.1f} s)", flush=True)
+            except (Failure, KeyError, OSError, subprocess.SubprocessError) as error:
+                failed.append(name)
+                print(f"FAIL {name}: {type(error).__name__} {error}"[:1500], flush=True)
+    finally:
+        place.close()
+    print(f"{len(names) - len(failed)} of {len(names)} passed")
+    return 1 if failed or not names else 0

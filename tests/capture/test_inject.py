@@ -6,7 +6,6 @@
 Programs run with the tracer as `heddle record` would start them; what they captured is read by heddle, and compared
 with the double's log of every record that it made. Nothing here needs a GPU.
 """
-import argparse
 import collections
 import os
 import resource
@@ -17,8 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-from inject_support import (GPU, Failure, Place, SLICES, UNTRACED, Waiting, check, check_same, expected, found,
-                            is_running, key_of, ns, until)
+from inject_support import (GPU, SLICES, UNTRACED, Waiting, check, check_same, expected, found, is_running, key_of, ns,
+                            run_tests, until)
 
 EVERYTHING = ["launch:30", "runtime:20", "streams:30", "copy:5", "peer:3", "set:4", "alloc:3", "graph:5:6",
               "threads:4:40", "device:1", "launch:10", "sync"]
@@ -644,29 +643,5 @@ def test_recorded_steps_are_those_asked_for(place):
     check({"ProfilerStep#2", "ProfilerStep#3"} <= names and "ProfilerStep#5" not in names, names)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for name in ("app", "library", "heddle"):
-        parser.add_argument("--" + name, required=True)
-    parser.add_argument("tests", nargs="*")
-    options = parser.parse_args()
-    names = [n for n in globals() if n.startswith("test_") and (not options.tests or any(t in n for t in options.tests))]
-    failed = []
-    place = Place(options)
-    try:
-        for name in names:
-            start = time.monotonic()
-            try:
-                globals()[name](place)
-                print(f"ok   {name} ({time.monotonic() - start:.1f} s)", flush=True)
-            except (Failure, KeyError, subprocess.TimeoutExpired) as error:
-                failed.append(name)
-                print(f"FAIL {name}: {type(error).__name__} {error}"[:1500], flush=True)
-    finally:
-        place.close()
-    print(f"{len(names) - len(failed)} of {len(names)} passed")
-    return 1 if failed or not names else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(globals()))

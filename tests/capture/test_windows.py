@@ -5,14 +5,13 @@
 
 As test_inject.py. Programs wait where the test tells them to, and `heddle trigger` opens and closes their capture.
 """
-import argparse
 import json
 import os
 import signal
 import subprocess
 import sys
 
-from inject_support import Failure, PATIENCE, Place, Waiting, check, ns, until
+from inject_support import PATIENCE, Waiting, check, ns, run_tests, until
 
 
 def launches(trace):
@@ -248,25 +247,5 @@ def numbers_of(data):
     return {data} if isinstance(data, int) else set()
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for name in ("app", "library", "heddle"):
-        parser.add_argument("--" + name, required=True)
-    parser.add_argument("tests", nargs="*")
-    options = parser.parse_args()
-    tests = {name: test for name, test in sorted(globals().items()) if name.startswith("test_")}
-    failed = 0
-    for name in options.tests or tests:
-        place = Place(options)
-        try:
-            tests[name](place)
-            print("ok  ", name, flush=True)
-        except (Failure, subprocess.SubprocessError, KeyError, OSError) as problem:
-            failed += 1
-            print("FAIL", name, "-", type(problem).__name__, problem, flush=True)
-        finally:
-            place.close()
-    return failed != 0
-
-
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(run_tests(globals()))
