@@ -128,7 +128,8 @@ export const trackOf = (page, name, parent) => page.evaluate(([name, parent]) =>
   return found[0];
 }, [name, parent]);
 
-// Where a track stands: {x, y, width, height} of its rows in the window, and how many rows; scrolled to if it is not in view.
+// Where a track stands: {x, y, width, height} of its rows in the window, and how many rows; scrolled to if it is not in
+// view, and loaded.
 export const placeOf = async (page, track) => {
   const key = typeof track === "string" ? track : `${track.trace}.${track.id}`;
   await page.evaluate(key => {
@@ -136,9 +137,9 @@ export const placeOf = async (page, track) => {
     if (!place) throw new Error(`track ${key} is not shown`);
     if (place.pinned) return;
     const room = document.querySelector("#tracks").clientHeight - layout.pinnedHeight;
-    if (place.y < app.state.scroll.value || place.y + place.height > app.state.scroll.value + room) app.state.scroll.value = place.y;
+    if (place.y < app.state.scroll.value || place.y + place.height > app.state.scroll.value + room) app.hands.motions.scrollTo(place.y);
   }, key);
-  await drawn(page);
+  await settled(page);
   return page.evaluate(key => {
     const {app} = window.heddle, layout = app.layout(), place = layout.find(key);
     const box = document.querySelector("#tracks canvas").getBoundingClientRect();
