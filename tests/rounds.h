@@ -1,0 +1,16 @@
+/* rounds.h - how many rounds a random test makes: as usual, or as many times more as HEDDLE_TEST_ROUNDS says */
+#ifndef HD_TESTS_ROUNDS_H
+#define HD_TESTS_ROUNDS_H
+
+#include <stdlib.h>
+
+/* `usual`, times the environment variable HEDDLE_TEST_ROUNDS where that is a number above 0. At least 1. */
+static inline unsigned hd_test_rounds(unsigned usual)
+{
+    const char *text = getenv("HEDDLE_TEST_ROUNDS");
+    double factor = text ? strtod(text, NULL) : 1;
+    double rounds = usual * (factor > 0 ? factor : 1);
+    return rounds < 1 ? 1 : rounds > 4e9 ? 4000000000u : (unsigned)rounds;
+}
+
+#endif
