@@ -43,7 +43,7 @@ void hd_bytes_put_le(hd_bytes *bytes, uint64_t value, unsigned width)
 {
     uint8_t *p = hd_bytes_room(bytes, width);
     if (!p) return;
-    for (unsigned i = 0; i < width; i++) p[i] = (uint8_t)(value >> 8 * i);
+    hd_le_put(p, value, width);
     bytes->size += width;
 }
 

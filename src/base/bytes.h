@@ -11,6 +11,19 @@
 #include <stdint.h>
 #include <string.h>
 
+/* ---- numbers, little endian, of `width` bytes, 1 to 8 ------------------------------------------------ */
+
+static inline void hd_le_put(uint8_t *p, uint64_t value, unsigned width)
+{
+    for (unsigned i = 0; i < width; i++) p[i] = (uint8_t)(value >> 8 * i);
+}
+static inline uint64_t hd_le_get(const uint8_t *p, unsigned width)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < width; i++) value |= (uint64_t)p[i] << 8 * i;
+    return value;
+}
+
 /* ---- writing --------------------------------------------------------------------------------------- */
 
 /* Zero-initialised is empty. */
@@ -27,7 +40,6 @@ uint8_t *hd_bytes_room(hd_bytes *bytes, size_t size);
 
 void hd_bytes_put(hd_bytes *bytes, const void *data, size_t size);
 void hd_bytes_put_u8(hd_bytes *bytes, uint8_t value);
-/* Little endian, `width` of 1 to 8 bytes. */
 void hd_bytes_put_le(hd_bytes *bytes, uint64_t value, unsigned width);
 
 enum { HD_VARINT_BYTES = 10 };
@@ -106,9 +118,7 @@ static inline uint8_t hd_byte_reader_u8(hd_byte_reader *reader)
 static inline uint64_t hd_byte_reader_le(hd_byte_reader *reader, unsigned width)
 {
     const uint8_t *p = hd_byte_reader_take(reader, width);
-    uint64_t value = 0;
-    for (unsigned i = 0; p && i < width; i++) value |= (uint64_t)p[i] << 8 * i;
-    return value;
+    return p ? hd_le_get(p, width) : 0;
 }
 uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader);
 

@@ -23,6 +23,26 @@ enum {
     CAPTURE_BUILD_ID_MAX = 64,
 };
 
+/* Where numbers stand in the header of a file, and in that of a chunk; each ends with its checksum. */
+enum {
+    CAPTURE_AT_MAJOR = 8,
+    CAPTURE_AT_MINOR = 10,
+    CAPTURE_AT_PID = 12,
+    CAPTURE_AT_POLICY = 16,
+    CAPTURE_AT_RING_EVENTS = 20,
+    CAPTURE_AT_START = 24,
+    CAPTURE_AT_UNIX = 32, /* Unix time of CLOCK_MONOTONIC's zero */
+    CAPTURE_AT_CHECKSUM = 56,
+};
+enum {
+    CAPTURE_CHUNK_AT_TYPE = 8,
+    CAPTURE_CHUNK_AT_SIZE = 12,
+    CAPTURE_CHUNK_AT_THREAD = 16,
+    CAPTURE_CHUNK_AT_NUMBER = 20,
+    CAPTURE_CHUNK_AT_PAYLOAD_SUM = 24,
+    CAPTURE_CHUNK_AT_CHECKSUM = 32,
+};
+
 #define CAPTURE_CHUNK_MAGIC 0xd7c50ee54b434448u /* "HDCK" and four bytes that text does not have */
 
 /* Types of chunks. NAMES, ARGS … FRAMES are lists, whose entries have ids from 1. */

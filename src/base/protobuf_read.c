@@ -1,6 +1,8 @@
 /* protobuf_read.c - the protobuf wire format */
 #include "base/protobuf_read.h"
 
+#include "base/bytes.h"
+
 bool hd_proto_varint(uint64_t *out, const uint8_t *data, size_t size, size_t *at)
 {
     uint64_t value = 0;
@@ -36,17 +38,10 @@ static inline bool varint(uint64_t *out, const uint8_t *data, size_t size, size_
     return hd_proto_varint(out, data, size, at);
 }
 
-static uint64_t little_endian(const uint8_t *p, unsigned width)
-{
-    uint64_t value = 0;
-    for (unsigned i = 0; i < width; i++) value |= (uint64_t)p[i] << 8 * i;
-    return value;
-}
-
 static bool read_fixed(uint64_t *out, const hd_proto_reader *r, size_t *at, unsigned width)
 {
     if (r->size - *at < width) return false;
-    *out = little_endian(r->data + *at, width);
+    *out = hd_le_get(r->data + *at, width);
     *at += width;
     return true;
 }

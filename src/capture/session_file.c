@@ -77,24 +77,18 @@ void session_begin_chunk(hd_session *session)
     hd_bytes_put(&session->chunk, none, sizeof none);
 }
 
-void session_put_le(uint8_t *p, uint64_t value, unsigned width)
-{
-    for (unsigned i = 0; i < width; i++) p[i] = (uint8_t)(value >> 8 * i);
-}
-
 /* Fill in the header that session_begin_chunk left room for. */
 static void seal_chunk(hd_bytes *chunk, unsigned type, uint32_t thread, uint64_t number)
 {
     uint8_t *p = chunk->data;
     size_t size = chunk->size - CAPTURE_CHUNK_BYTES;
-    session_put_le(p, CAPTURE_CHUNK_MAGIC, 8);
-    session_put_le(p + 8, type, 2);
-    session_put_le(p + 10, 0, 2);
-    session_put_le(p + 12, size, 4);
-    session_put_le(p + 16, thread, 4);
-    session_put_le(p + 20, number, 4);
-    session_put_le(p + 24, hd_checksum(p + CAPTURE_CHUNK_BYTES, size), 8);
-    session_put_le(p + 32, hd_checksum(p, 32), 8);
+    hd_le_put(p, CAPTURE_CHUNK_MAGIC, 8);
+    hd_le_put(p + CAPTURE_CHUNK_AT_TYPE, type, 2);
+    hd_le_put(p + CAPTURE_CHUNK_AT_SIZE, size, 4);
+    hd_le_put(p + CAPTURE_CHUNK_AT_THREAD, thread, 4);
+    hd_le_put(p + CAPTURE_CHUNK_AT_NUMBER, number, 4);
+    hd_le_put(p + CAPTURE_CHUNK_AT_PAYLOAD_SUM, hd_checksum(p + CAPTURE_CHUNK_BYTES, size), 8);
+    hd_le_put(p + CAPTURE_CHUNK_AT_CHECKSUM, hd_checksum(p, CAPTURE_CHUNK_AT_CHECKSUM), 8);
 }
 
 static void remember_failure(hd_session *session, const char *what, int why)
@@ -138,14 +132,14 @@ static void make_header(uint8_t *p, const hd_session *session)
 {
     memset(p, 0, CAPTURE_HEADER_BYTES);
     memcpy(p, CAPTURE_MAGIC, CAPTURE_MAGIC_BYTES);
-    session_put_le(p + 8, CAPTURE_MAJOR, 2);
-    session_put_le(p + 10, CAPTURE_MINOR, 2);
-    session_put_le(p + 12, (uint64_t)getpid(), 4);
-    session_put_le(p + 16, (uint64_t)session->options.policy, 4);
-    session_put_le(p + 20, session->options.ring_events, 4);
-    session_put_le(p + 24, (uint64_t)session->start_ns, 8);
-    session_put_le(p + 32, (uint64_t)unix_offset(), 8);
-    session_put_le(p + 56, hd_checksum(p, 56), 8);
+    hd_le_put(p + CAPTURE_AT_MAJOR, CAPTURE_MAJOR, 2);
+    hd_le_put(p + CAPTURE_AT_MINOR, CAPTURE_MINOR, 2);
+    hd_le_put(p + CAPTURE_AT_PID, (uint64_t)getpid(), 4);
+    hd_le_put(p + CAPTURE_AT_POLICY, (uint64_t)session->options.policy, 4);
+    hd_le_put(p + CAPTURE_AT_RING_EVENTS, session->options.ring_events, 4);
+    hd_le_put(p + CAPTURE_AT_START, (uint64_t)session->start_ns, 8);
+    hd_le_put(p + CAPTURE_AT_UNIX, (uint64_t)unix_offset(), 8);
+    hd_le_put(p + CAPTURE_AT_CHECKSUM, hd_checksum(p, CAPTURE_AT_CHECKSUM), 8);
 }
 
 static void put_process(hd_bytes *out)

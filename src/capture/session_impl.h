@@ -161,7 +161,6 @@ void session_put_text(hd_bytes *out, const char *text, size_t size);
 /* session_file.c: chunks are made and written by the session's thread */
 void session_begin_chunk(hd_session *session);
 bool session_write_chunk(hd_session *session, unsigned type, uint32_t thread);
-void session_put_le(uint8_t *p, uint64_t value, unsigned width);
 
 hd_status session_file_open(hd_session *session, hd_error *err); /* session->file.path, header and process */
 void session_file_close(hd_session *session);

@@ -153,7 +153,7 @@ static uint8_t *put_event(uint8_t *p, const session_event *event, const session_
         p += hd_varint_write(p, event->category);
     switch (event->kind) {
     case CAPTURE_COUNTER:
-        session_put_le(p, event->value, 8);
+        hd_le_put(p, event->value, 8);
         p += 8;
         break;
     case CAPTURE_ALLOCATE:

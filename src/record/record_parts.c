@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/capture_wire.h"
 #include "base/checksum.h"
 #include "base/error.h"
@@ -122,13 +123,6 @@ bool record_parts_remove(const char *parts)
 
 /* ---- what is in it ---------------------------------------------------------------------------------------- */
 
-static uint64_t le(const unsigned char *p, int width)
-{
-    uint64_t value = 0;
-    while (width-- > 0) value = value << 8 | p[width];
-    return value;
-}
-
 /* What is damaged is read all the same, later, which tells why it cannot be. */
 static void read_head(record_part *part, int folder, const char *name)
 {
@@ -137,10 +131,11 @@ static void read_head(record_part *part, int folder, const char *name)
     if (fd < 0) return;
     if (pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
         memcmp(head, CAPTURE_MAGIC, CAPTURE_MAGIC_BYTES) == 0 &&
-        le(head + CAPTURE_HEADER_BYTES - 8, 8) == hd_checksum(head, CAPTURE_HEADER_BYTES - 8)) {
-        part->pid = (uint32_t)le(head + 12, 4);
-        part->start_ns = (int64_t)le(head + 24, 8);
-        part->began_s = (int64_t)(le(head + 24, 8) + le(head + 32, 8)) / 1000000000;
+        hd_le_get(head + CAPTURE_AT_CHECKSUM, 8) == hd_checksum(head, CAPTURE_AT_CHECKSUM)) {
+        uint64_t start = hd_le_get(head + CAPTURE_AT_START, 8);
+        part->pid = (uint32_t)hd_le_get(head + CAPTURE_AT_PID, 4);
+        part->start_ns = (int64_t)start;
+        part->began_s = (int64_t)(start + hd_le_get(head + CAPTURE_AT_UNIX, 8)) / 1000000000;
     }
     close(fd);
 }

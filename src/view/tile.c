@@ -72,11 +72,6 @@ static hd_status add_rows(tile_job *job, bool summary, hd_error *err)
     return HD_OK;
 }
 
-static void put_le32(uint8_t *p, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) p[i] = (uint8_t)(value >> 8 * i);
-}
-
 hd_status view_tile_track(hd_bytes *out, bool *out_exact, view_scene *scene, uint32_t track, unsigned z, int64_t i,
                           bool summary, hd_error *err)
 {
@@ -87,10 +82,10 @@ hd_status view_tile_track(hd_bytes *out, bool *out_exact, view_scene *scene, uin
     HD_TRY(add_rows(&job, summary, err));
     if (out->failed) return HD_NOMEM(err);
     uint8_t *header = out->data + job.begin;
-    put_le32(header, track);
-    put_le32(header + 4, job.flags);
-    put_le32(header + 8, job.rows);
-    put_le32(header + 12, (uint32_t)(out->size - job.begin));
+    hd_le_put(header, track, 4);
+    hd_le_put(header + 4, job.flags, 4);
+    hd_le_put(header + 8, job.rows, 4);
+    hd_le_put(header + 12, (uint32_t)(out->size - job.begin), 4);
     *out_exact = (job.flags & VIEW_TILE_EXACT) != 0;
     return HD_OK;
 }

@@ -84,25 +84,19 @@ static hd_status note(reader *r, const char *code, hd_ledger_level level, uint64
 
 /* ---- header --------------------------------------------------------------------------------------------- */
 
-static uint64_t le_at(const reader *r, uint64_t at, unsigned width)
-{
-    hd_byte_reader b = r->bytes;
-    b.at = (size_t)at;
-    return hd_byte_reader_le(&b, width);
-}
-
 static hd_status read_header(reader *r)
 {
     if (r->bytes.size < CAPTURE_HEADER_BYTES)
         return damaged(r, r->bytes.size, "the file ends within the 64 bytes of its header");
-    unsigned major = (unsigned)le_at(r, 8, 2);
-    if (le_at(r, 56, 8) != hd_checksum(r->bytes.data, 56))
+    const uint8_t *p = r->bytes.data;
+    unsigned major = (unsigned)hd_le_get(p + CAPTURE_AT_MAJOR, 2);
+    if (hd_le_get(p + CAPTURE_AT_CHECKSUM, 8) != hd_checksum(p, CAPTURE_AT_CHECKSUM))
         return note(r, "capture.header-damaged", HD_LEDGER_LOSS, 1, 0);
     if (major != CAPTURE_MAJOR)
         return hd_error_set(r->err, HD_ERR_UNSUPPORTED, NULL, 8,
                             "a capture of version %u; this program reads version %d", major, (int)CAPTURE_MAJOR);
-    r->pid = (uint32_t)le_at(r, 12, 4);
-    hd_builder_facts(r->builder)->base_ns = (int64_t)le_at(r, 32, 8);
+    r->pid = (uint32_t)hd_le_get(p + CAPTURE_AT_PID, 4);
+    hd_builder_facts(r->builder)->base_ns = (int64_t)hd_le_get(p + CAPTURE_AT_UNIX, 8);
     return HD_OK;
 }
 
@@ -273,24 +267,32 @@ static hd_status look_for_calls(reader *r, hd_byte_reader b)
 
 /* ---- chunks --------------------------------------------------------------------------------------------- */
 
+/* What the header at `offset` says, which is there. */
+static chunk chunk_of(const reader *r, uint64_t offset)
+{
+    const uint8_t *p = r->bytes.data + offset;
+    return (chunk){.offset = offset,
+                   .type = (unsigned)hd_le_get(p + CAPTURE_CHUNK_AT_TYPE, 2),
+                   .thread = (uint32_t)hd_le_get(p + CAPTURE_CHUNK_AT_THREAD, 4),
+                   .number = (uint32_t)hd_le_get(p + CAPTURE_CHUNK_AT_NUMBER, 4),
+                   .payload = hd_byte_reader_of(p + CAPTURE_CHUNK_BYTES, hd_le_get(p + CAPTURE_CHUNK_AT_SIZE, 4))};
+}
+
 static bool chunk_at(chunk *out, reader *r, uint64_t at)
 {
     uint64_t left = r->bytes.size - at;
-    r->bad_payload = 0;
-    if (left < CAPTURE_CHUNK_BYTES || le_at(r, at, 8) != CAPTURE_CHUNK_MAGIC) return false;
     const uint8_t *p = r->bytes.data + at;
-    uint64_t size = le_at(r, at + 12, 4);
-    if (size > CAPTURE_PAYLOAD_MAX || size > left - CAPTURE_CHUNK_BYTES || le_at(r, at + 32, 8) != hd_checksum(p, 32))
+    r->bad_payload = 0;
+    if (left < CAPTURE_CHUNK_BYTES || hd_le_get(p, 8) != CAPTURE_CHUNK_MAGIC) return false;
+    *out = chunk_of(r, at);
+    size_t size = out->payload.size;
+    if (size > CAPTURE_PAYLOAD_MAX || size > left - CAPTURE_CHUNK_BYTES ||
+        hd_le_get(p + CAPTURE_CHUNK_AT_CHECKSUM, 8) != hd_checksum(p, CAPTURE_CHUNK_AT_CHECKSUM))
         return false;
-    if (le_at(r, at + 24, 8) != hd_checksum(p + CAPTURE_CHUNK_BYTES, (size_t)size)) {
+    if (hd_le_get(p + CAPTURE_CHUNK_AT_PAYLOAD_SUM, 8) != hd_checksum(out->payload.data, size)) {
         r->bad_payload = size;
         return false;
     }
-    *out = (chunk){.offset = at,
-                   .type = (unsigned)le_at(r, at + 8, 2),
-                   .thread = (uint32_t)le_at(r, at + 16, 4),
-                   .number = (uint32_t)le_at(r, at + 20, 4),
-                   .payload = hd_byte_reader_of(p + CAPTURE_CHUNK_BYTES, (size_t)size)};
     return true;
 }
 
@@ -368,11 +370,7 @@ static hd_status read_chunk(reader *r, chunk *c)
 /* The second time: threads and events, whose checksums were right. */
 static hd_status read_kept(reader *r, uint64_t offset)
 {
-    chunk c = {.offset = offset,
-               .type = (unsigned)le_at(r, offset + 8, 2),
-               .thread = (uint32_t)le_at(r, offset + 16, 4),
-               .payload =
-                   hd_byte_reader_of(r->bytes.data + offset + CAPTURE_CHUNK_BYTES, (size_t)le_at(r, offset + 12, 4))};
+    chunk c = chunk_of(r, offset);
     hd_status status = c.type == CAPTURE_THREAD ? read_thread(r, &c, &c.payload) : read_events(r, &c, &c.payload);
     return status == HD_OK && c.payload.failed ? damaged_chunk(r, &c) : status;
 }

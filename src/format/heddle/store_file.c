@@ -8,27 +8,15 @@ const uint8_t store_file_magic[STORE_MAGIC_BYTES] = {0x89, 'H', 'E', 'D', 'D', '
 const uint8_t store_section_magic[STORE_MAGIC_BYTES] = {0x89, 'S', 'e', 'c', 0xf1, 0x0e, 0xc8, 0x5d};
 const uint8_t store_trailer_magic[STORE_MAGIC_BYTES] = {0x89, 'E', 'N', 'D', 'H', 'D', 'L', '\n'};
 
-static void put_le(uint8_t *p, uint64_t value, unsigned width)
-{
-    for (unsigned i = 0; i < width; i++) p[i] = (uint8_t)(value >> 8 * i);
-}
-
-static uint64_t get_le(const uint8_t *p, unsigned width)
-{
-    uint64_t value = 0;
-    for (unsigned i = 0; i < width; i++) value |= (uint64_t)p[i] << 8 * i;
-    return value;
-}
-
 /* The last 8 bytes of a fixed part hold the checksum of those before. */
 static void seal(uint8_t *p, size_t size)
 {
-    put_le(p + size - 8, hd_checksum(p, size - 8), 8);
+    hd_le_put(p + size - 8, hd_checksum(p, size - 8), 8);
 }
 
 static bool is_sealed(const uint8_t *p, size_t size)
 {
-    return get_le(p + size - 8, 8) == hd_checksum(p, size - 8);
+    return hd_le_get(p + size - 8, 8) == hd_checksum(p, size - 8);
 }
 
 /* ---- fixed parts ------------------------------------------------------------------------------------ */
@@ -37,8 +25,8 @@ void store_put_header(uint8_t out[STORE_HEADER_BYTES])
 {
     memset(out, 0, STORE_HEADER_BYTES);
     memcpy(out, store_file_magic, STORE_MAGIC_BYTES);
-    put_le(out + 8, STORE_MAJOR, 2);
-    put_le(out + 10, STORE_MINOR, 2);
+    hd_le_put(out + 8, STORE_MAJOR, 2);
+    hd_le_put(out + 10, STORE_MINOR, 2);
     seal(out, STORE_HEADER_BYTES);
 }
 
@@ -54,17 +42,17 @@ hd_status store_get_header(bool *out_whole, const uint8_t *data, size_t size, hd
 {
     *out_whole = size >= STORE_HEADER_BYTES && memcmp(data, store_file_magic, STORE_MAGIC_BYTES) == 0 &&
                  is_sealed(data, STORE_HEADER_BYTES);
-    return *out_whole ? check_major(get_le(data + 8, 2), err) : HD_OK;
+    return *out_whole ? check_major(hd_le_get(data + 8, 2), err) : HD_OK;
 }
 
 void store_put_section(uint8_t out[STORE_SECTION_BYTES], const store_section *section)
 {
     memcpy(out, store_section_magic, STORE_MAGIC_BYTES);
-    put_le(out + 8, section->type, 2);
-    put_le(out + 10, section->flags, 2);
-    put_le(out + 12, section->number, 4);
-    put_le(out + 16, section->payload_size, 8);
-    put_le(out + 24, section->checksum, 8);
+    hd_le_put(out + 8, section->type, 2);
+    hd_le_put(out + 10, section->flags, 2);
+    hd_le_put(out + 12, section->number, 4);
+    hd_le_put(out + 16, section->payload_size, 8);
+    hd_le_put(out + 24, section->checksum, 8);
     seal(out, STORE_SECTION_BYTES);
 }
 
@@ -74,12 +62,12 @@ bool store_get_section(store_section *out, const uint8_t *data, size_t size, uin
     const uint8_t *p = data + offset;
     if (memcmp(p, store_section_magic, STORE_MAGIC_BYTES) != 0 || !is_sealed(p, STORE_SECTION_BYTES)) return false;
     *out = (store_section){
-        .type = (uint16_t)get_le(p + 8, 2),
-        .flags = (uint16_t)get_le(p + 10, 2),
-        .number = (uint32_t)get_le(p + 12, 4),
+        .type = (uint16_t)hd_le_get(p + 8, 2),
+        .flags = (uint16_t)hd_le_get(p + 10, 2),
+        .number = (uint32_t)hd_le_get(p + 12, 4),
         .offset = offset,
-        .payload_size = get_le(p + 16, 8),
-        .checksum = get_le(p + 24, 8),
+        .payload_size = hd_le_get(p + 16, 8),
+        .checksum = hd_le_get(p + 24, 8),
     };
     return out->payload_size <= size - offset - STORE_SECTION_BYTES;
 }
@@ -88,11 +76,11 @@ void store_put_trailer(uint8_t out[STORE_TRAILER_BYTES], uint64_t footer_offset,
 {
     memset(out, 0, STORE_TRAILER_BYTES);
     memcpy(out, store_trailer_magic, STORE_MAGIC_BYTES);
-    put_le(out + 8, STORE_MAJOR, 2);
-    put_le(out + 10, STORE_MINOR, 2);
-    put_le(out + 16, footer_offset, 8);
-    put_le(out + 24, footer_size, 8);
-    put_le(out + 32, footer_offset + STORE_SECTION_BYTES + footer_size + STORE_TRAILER_BYTES, 8);
+    hd_le_put(out + 8, STORE_MAJOR, 2);
+    hd_le_put(out + 10, STORE_MINOR, 2);
+    hd_le_put(out + 16, footer_offset, 8);
+    hd_le_put(out + 24, footer_size, 8);
+    hd_le_put(out + 32, footer_offset + STORE_SECTION_BYTES + footer_size + STORE_TRAILER_BYTES, 8);
     seal(out, STORE_TRAILER_BYTES);
 }
 
@@ -101,9 +89,9 @@ bool store_get_trailer(store_section *out_footer, const uint8_t *data, size_t si
     if (size < STORE_HEADER_BYTES + STORE_SECTION_BYTES + STORE_TRAILER_BYTES) return false;
     const uint8_t *p = data + size - STORE_TRAILER_BYTES;
     if (memcmp(p, store_trailer_magic, STORE_MAGIC_BYTES) != 0 || !is_sealed(p, STORE_TRAILER_BYTES)) return false;
-    if (get_le(p + 8, 2) != STORE_MAJOR || get_le(p + 32, 8) != size) return false;
-    return store_get_section(out_footer, data, size, get_le(p + 16, 8)) && out_footer->type == STORE_FOOTER &&
-           out_footer->payload_size == get_le(p + 24, 8);
+    if (hd_le_get(p + 8, 2) != STORE_MAJOR || hd_le_get(p + 32, 8) != size) return false;
+    return store_get_section(out_footer, data, size, hd_le_get(p + 16, 8)) && out_footer->type == STORE_FOOTER &&
+           out_footer->payload_size == hd_le_get(p + 24, 8);
 }
 
 bool store_section_whole(const store_section *section, const uint8_t *data)

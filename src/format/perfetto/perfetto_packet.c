@@ -108,8 +108,7 @@ static bool zstd_content_size(uint64_t *out, const uint8_t *data, size_t size)
     size_t at = 5 + !single + id_sizes[descriptor & 3];
     size_t width = descriptor >> 6 == 0 ? single : sizes[descriptor >> 6];
     if (width == 0 || size < at || size - at < width) return false;
-    *out = width == 2 ? 256 : 0;
-    for (size_t i = 0; i < width; i++) *out += (uint64_t)data[at + i] << 8 * i;
+    *out = hd_le_get(data + at, (unsigned)width) + (width == 2 ? 256 : 0);
     return true;
 }
 
