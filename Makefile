@@ -27,7 +27,7 @@ demo: release         ## build, then repair a damaged trace before your eyes
 	@tools/demo.sh build/release/src/cli/heddle
 
 build/asan/build.ninja: | setup
-	$(call quiet,CC=gcc $(MESON) setup build/asan -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false $(SANITIZE))
+	$(call quiet,CC=gcc $(MESON) setup build/asan -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false -Dbench=false $(SANITIZE))
 
 build/clang/build.ninja: | setup
 	$(call quiet,CC=clang $(MESON) setup build/clang -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false)
