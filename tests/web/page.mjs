@@ -129,8 +129,8 @@ export const trackOf = (page, name, parent) => page.evaluate(([name, parent]) =>
 }, [name, parent]);
 
 // Where a track stands: {x, y, width, height} of its rows in the window, and how many rows; scrolled to if it is not in
-// view, and loaded.
-export const placeOf = async (page, track) => {
+// view, and loaded (with `loaded` false only drawn: for a test whose server does not answer).
+export const placeOf = async (page, track, {loaded = true} = {}) => {
   const key = typeof track === "string" ? track : `${track.trace}.${track.id}`;
   await page.evaluate(key => {
     const {app} = window.heddle, layout = app.layout(), place = layout.find(key);
@@ -139,7 +139,7 @@ export const placeOf = async (page, track) => {
     const room = document.querySelector("#tracks").clientHeight - layout.pinnedHeight;
     if (place.y < app.state.scroll.value || place.y + place.height > app.state.scroll.value + room) app.hands.motions.scrollTo(place.y);
   }, key);
-  await settled(page);
+  await (loaded ? settled : drawn)(page);
   return page.evaluate(key => {
     const {app} = window.heddle, layout = app.layout(), place = layout.find(key);
     const box = document.querySelector("#tracks canvas").getBoundingClientRect();

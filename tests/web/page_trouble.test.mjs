@@ -31,7 +31,7 @@ test("while a server is slow, what is not there is hatched, never idle", async p
     await drawn(page);
     const list = await page.evaluate(() => window.heddle.drawList());
     assert.ok(list.hatched.length > 0, "hatched at first");
-    const place = await placeOf(page, await trackOf(page, "stream 7"));
+    const place = await placeOf(page, await trackOf(page, "stream 7"), {loaded: false});
     const box = {x: place.x, y: Math.round(place.y), width: place.width, height: place.rowHeight};
     await page.mouse.move(1, 1);
     await drawn(page);
