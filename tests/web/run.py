@@ -6,8 +6,9 @@ usage: tests/web/run.py --make-flames PROGRAM [--keep DIR] [NAME...]
 
 Writes the pictures or the traces, then runs flame.test.mjs or SCRIPT over them (NAME: only tests with that in their
 names). With --delay 700 each answer to the page comes so many ms later, with --delay 0-2000 after a random time: whoever
-writes a test tries it so, as it must not rely on what is asked for being there. Exits with 77, and says why, where Chromium, node or tests/web/node_modules (npm ci, which tools/setup.sh runs) is
-missing, or where heddle was built without its page.
+writes a test tries it so, as it must not rely on what is asked for being there. Exits with 77, and says why, where
+Chromium, node or tests/web/node_modules (npm ci, which tools/setup.sh runs) is missing, or where heddle was built without
+its page.
 """
 import argparse
 import os
