@@ -59,13 +59,14 @@ export async function run(options = {}) {
 // How long what must come true may take. No test waits that long that passes: a shared machine under a sanitizer does.
 export const PATIENCE = 300000;
 
-// Until all traces are read and laid out, what is in view is loaded, and it is drawn.
+// Until all traces are read and laid out, what is in view is loaded, also its names, and it is drawn.
 export async function settled(page, timeout = PATIENCE) {
   await page.waitForFunction(async () => {
     const isThere = () => {
       const {app} = window.heddle ?? {}, session = app?.state.session.value;
       return session && session.traces.every(t => t.state === "failed" || (t.state === "ready" && !t.busy))
-        && (app.state.tracks.value.length > 0 || !session.traces.some(t => t.state === "ready" && t.span_ns > 1)) && app.tiles.idle(false);
+        && (app.state.tracks.value.length > 0 || !session.traces.some(t => t.state === "ready" && t.span_ns > 1)) && app.tiles.idle(false)
+        && app.names.idle();
     };
     for (;;) {
       while (!isThere()) await new Promise(resolve => setTimeout(resolve, 20));
