@@ -14,32 +14,66 @@ export function watch(context, page, allowed, troubles = []) {
   return troubles;
 }
 
-// A list of tests, {name, body, options}, each with a page of its own: body(page, {browser, context, troubles}).
-// A test that expects trouble takes it out of `troubles`: what is left at the end fails it.
-export async function runTests(tests, {program, args, only = [], allowed, options = {}, timeout = 300000}) {
-  const browser = await launch(program, args);
-  let failed = 0, passed = 0, skipped = 0;
+// Each answer of a server's api waits for as long as HEDDLE_DELAY says, in ms: "700", or "0-2000" for a random time.
+async function delay(context) {
+  if (!process.env.HEDDLE_DELAY) return;
+  const [least, most = least] = process.env.HEDDLE_DELAY.split("-").map(Number);
+  await context.route("**/api/**", async route => {
+    await new Promise(resolve => setTimeout(resolve, least + Math.random() * (most - least)));
+    await route.continue().catch(() => {}); // whoever asked may have gone
+  });
+}
+
+// A context with a page, as a test finds it.
+async function openPage(browser, allowed, options, timeout) {
+  const context = await browser.newContext(options);
+  await delay(context);
+  const page = await context.newPage(), troubles = watch(context, page, allowed);
+  page.setDefaultTimeout(timeout);
+  return {context, page, troubles};
+}
+
+// Makes a page that a test has used as good as new. It waits at rest(its address) for the next test: on a page of nothing
+// from the same place, as Chromium keeps the process then.
+async function forget(page, viewport, rest) {
+  if (page.url().startsWith("http")) await page.evaluate(() => localStorage.clear());
+  await page.goto(rest(page.url()));
+  await page.mouse.move(0, 0);
+  await page.emulateMedia({media: null, colorScheme: null, reducedMotion: null, forcedColors: null});
+  await page.setViewportSize(viewport);
+  page.removeAllListeners("request");
+}
+
+// A list of tests, {name, body, options}: body(page, {browser, context, troubles}). They take turns with one page, as a new
+// one costs more than most tests; a test whose options ask for a `context` has one of its own, and a failed one takes its
+// page along. A test that expects trouble takes it out of `troubles`: what is left at the end fails it.
+export async function runTests(tests, {program, args, only = [], allowed, rest = () => "about:blank", options = {}, timeout = 300000}) {
+  const browser = await launch(program, args), usual = {viewport: {width: 1400, height: 800}, ...options};
+  let failed = 0, passed = 0, skipped = 0, shared = null;
   for (const {name, body, options: own = {}} of tests.filter(t => !only.length || only.some(o => t.name.includes(o)))) {
     if (own.skip) {
       skipped++;
       console.log(`skipped: ${name} (${own.skip})`);
       continue;
     }
-    const context = await browser.newContext({viewport: {width: 1400, height: 800}, ...options, ...own.context});
-    const page = await context.newPage(), troubles = watch(context, page, allowed);
-    page.setDefaultTimeout(timeout);
-    const begin = Date.now();
+    if (!own.context) shared ??= await openPage(browser, allowed, usual, timeout);
+    const used = own.context ? await openPage(browser, allowed, {...usual, ...own.context}, timeout) : shared;
+    const {context, page, troubles} = used, begin = Date.now();
+    troubles.length = 0;
     try {
       await body(page, {browser, context, troubles});
       assert.deepEqual(troubles, []);
       passed++;
       console.log(`ok: ${name} (${Date.now() - begin} ms)`);
+      if (used === shared) await forget(page, usual.viewport, rest);
+      else await context.close();
     } catch (e) {
       failed++;
       console.log(`failed: ${name}\n${e.stack}\n${troubles.join("\n")}`);
       if (process.env.HEDDLE_SHOTS) await page.screenshot({path: `${process.env.HEDDLE_SHOTS}/${failed}.png`}).catch(() => {});
+      await context.close();
+      if (used === shared) shared = null;
     }
-    await context.close();
   }
   await browser.close();
   console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);

@@ -142,7 +142,8 @@ def op(ts, dur, name="op", pid=1, tid=1, **more):
 
 
 def one_time(path):
-    write(path, [op(5, 1, f"op {i % 7}") for i in range(100000)])
+    # More rows than 16 bits count.
+    write(path, [op(5, 1, f"op {i % 7}") for i in range(70000)])
 
 
 def zero_durations(path):

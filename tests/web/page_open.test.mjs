@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import {execFileSync} from "node:child_process";
 import fs from "node:fs";
 import {busyTime, onTrack, readChrome} from "./oracle.mjs";
-import {file, folder, heddle, open, placeOf, pointAt, run, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
+import {file, folder, heddle, open, placeOf, pointAt, rest, run, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
 import {getJson} from "./server.mjs";
 
 const small = readChrome(file("small.json"));
@@ -182,7 +182,7 @@ const GARBAGE = ["#", "#r=", "#r=5~4", "#r=NaN~Infinity", "#r=-92233720368547758
 test("garbage in the address makes a view all the same", async page => {
   const server = await view("small.json");
   for (const hash of GARBAGE) {
-    await page.goto("about:blank");
+    await page.goto(rest(server.url));
     await page.goto(server.url + hash);
     await settled(page);
     const range = await state(page, "range"), whole = await state(page, "whole");

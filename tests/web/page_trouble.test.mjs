@@ -17,6 +17,7 @@ async function withProxy(page, names, rule, body) {
     await page.goto(proxy.url);
     await body(proxy);
   } finally {
+    await page.goto("about:blank"); // which needs no server
     await proxy.stop();
   }
 }
@@ -31,7 +32,7 @@ test("while a server is slow, what is not there is hatched, never idle", async p
     await drawn(page);
     const list = await page.evaluate(() => window.heddle.drawList());
     assert.ok(list.hatched.length > 0, "hatched at first");
-    const place = await placeOf(page, await trackOf(page, "stream 7"));
+    const place = await placeOf(page, await trackOf(page, "stream 7"), {loaded: false});
     const box = {x: place.x, y: Math.round(place.y), width: place.width, height: place.rowHeight};
     await page.mouse.move(1, 1);
     await drawn(page);
@@ -124,6 +125,7 @@ test("a server that was started again is a new session: nothing of the old one s
     assert.ok(tracks.every(t => t.name !== "autograd"));
     await page.waitForFunction(() => document.querySelector("#status").textContent === "");
   } finally {
+    await page.goto("about:blank");
     await proxy.stop();
     if (second) await second.stop();
   }
@@ -200,7 +202,7 @@ test("a card that has WebGL2 but cannot link a program has the same picture", as
   await page.waitForFunction(() => window.heddle.drawList().backend === "canvas2d", null, {polling: 50});
   assert.deepEqual(await restingBars(page, wanted), wanted);
   assert.equal(Buffer.compare((await pixelsOf(page)).data, pixels.data), 0, "the same picture");
-});
+}, {context: {}}); // what it does to WebGL would stay
 
 test("a lost WebGL context is drawn again when it is restored", async page => {
   await open(page, "small.json");

@@ -152,7 +152,7 @@ test("several selected events, the timing range and renamed marks are in the add
   await until(page, () => window.heddle.app.state.marks.value[0].name === "é & #1 = x,y;~", null, "it has its name");
   await setState(page, "dialog", null);
   const names = ["selected", "timing", "marks", "range"], before = await Promise.all(names.map(name => state(page, name)));
-  await page.waitForTimeout(600);
+  await until(page, () => new URLSearchParams(location.hash.slice(1)).get("m")?.includes("é & #1"), null, "the address has the name");
   await page.reload();
   await settled(page);
   await until(page, () => window.heddle.app.state.selected.value.length === 2, null, "both events are selected again");

@@ -2,11 +2,13 @@
 """The tests of what heddle writes for browsers, in Debian's Chromium.
 
 usage: tests/web/run.py --make-flames PROGRAM [--keep DIR] [NAME...]
-       tests/web/run.py --heddle PROGRAM --test SCRIPT [--keep DIR] [NAME...]
+       tests/web/run.py --heddle PROGRAM --test SCRIPT [--keep DIR] [--delay MS] [NAME...]
 
 Writes the pictures or the traces, then runs flame.test.mjs or SCRIPT over them (NAME: only tests with that in their
-names). Exits with 77, and says why, where Chromium, node or tests/web/node_modules (npm ci, which tools/setup.sh runs) is
-missing, or where heddle was built without its page.
+names). With --delay 700 each answer to the page comes so many ms later, with --delay 0-2000 after a random time: whoever
+writes a test tries it so, as it must not rely on what is asked for being there. Exits with 77, and says why, where
+Chromium, node or tests/web/node_modules (npm ci, which tools/setup.sh runs) is missing, or where heddle was built without
+its page.
 """
 import argparse
 import os
@@ -39,6 +41,7 @@ def main():
     parser.add_argument("--heddle", type=Path)
     parser.add_argument("--test", help="page_NAME: runs page_NAME.test.mjs")
     parser.add_argument("--keep", type=Path, help="write the pictures or traces there, and leave them")
+    parser.add_argument("--delay", help="MS, or LEAST-MOST")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     if not args.make_flames and not (args.heddle and args.test):
@@ -56,7 +59,7 @@ def main():
         inputs = (args.keep or Path(folder)).resolve()
         inputs.mkdir(parents=True, exist_ok=True)
         # The profile and caches of the browser stay in the folder, too.
-        env = {**os.environ, "HOME": folder, "TMPDIR": folder}
+        env = {**os.environ, "HOME": folder, "TMPDIR": folder, "HEDDLE_DELAY": args.delay or ""}
         if args.make_flames:
             subprocess.run([args.make_flames.resolve(), inputs], check=True)
             return subprocess.run([node, HERE / "flame.test.mjs", chromium, inputs, *args.names], env=env).returncode

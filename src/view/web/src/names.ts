@@ -46,6 +46,11 @@ export class Names {
     }
   }
 
+  // Whether all names that were looked for are here.
+  idle(): boolean {
+    return [...this.traces.values()].every((names) => names.wanted.size === 0);
+  }
+
   // Another session: its numbers mean other texts.
   clear(): void {
     this.traces.clear();
