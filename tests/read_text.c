@@ -64,7 +64,7 @@ char *dump_text(const char *text, size_t size, const hd_read_options *options, s
     hd_status status = read_text(&trace, text, size, options, piece_size, &err);
     if (status != HD_OK) {
         char *message = malloc(1024);
-        assert(message && status == err.status && !trace);
+        assert(message && status == err.status && err.message[0] && !trace);
         snprintf(message, 1024, "error %s at %" PRId64 ": %s\n", hd_status_name(status), (int64_t)err.offset,
                  err.message);
         return message;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/demangle_internal.h"
+#include "base/vector.h"
 
 void *dm_new(dm_reader *r, size_t size)
 {
@@ -12,7 +13,8 @@ void *dm_new(dm_reader *r, size_t size)
         r->failed = true;
         return NULL;
     }
-    void *memory = r->arena + r->used;
+    void *memory = hd_arena_alloc(&r->arena, size);
+    r->failed = !memory;
     r->used += size;
     return memory;
 }
@@ -129,7 +131,8 @@ uint64_t dm_index(dm_reader *r)
 
 void dm_add_sub(dm_reader *r, dm_text text)
 {
-    if (r->sub_count == DM_SUBSTITUTIONS)
+    if (r->sub_count == DM_SUBSTITUTIONS ||
+        !hd_grow((void **)&r->subs, &r->sub_capacity, r->sub_count, sizeof *r->subs))
         r->failed = true;
     else
         r->subs[r->sub_count++] = (dm_sub){.text = text};
@@ -163,24 +166,17 @@ size_t hd_demangle(char *out, size_t capacity, bool *out_cut, const char *name, 
     if (size < 3 || name[0] != '_' || size > DM_TEXT_LIMIT || memchr(name, '\0', size)) return 0;
     if (name[1] == 'R') return dm_rust(out, capacity, out_cut, name, size);
     if (name[1] != 'Z') return 0;
-    dm_reader *r = malloc(sizeof *r);
-    char *arena = malloc(DM_ARENA_BYTES);
+    dm_reader reader = {.at = name + 2, .end = name + size, .arena.piece_size = DM_PIECE_BYTES, .pack_index = -1};
+    dm_reader *r = &reader;
     size_t written = 0;
-    if (r && arena) {
-        memset(r, 0, offsetof(dm_reader, subs));
-        r->at = name + 2;
-        r->end = name + size;
-        r->arena = arena;
-        r->pack_index = -1;
-        dm_text text = dm_encoding(r, true);
-        dm_string flat = DM_CAT(r, text.left, text.right, clones(r));
-        if (!r->failed && r->at == r->end) {
-            *out_cut = flat.size > capacity;
-            written = *out_cut ? capacity : flat.size;
-            memcpy(out, flat.data, written);
-        }
+    dm_text text = dm_encoding(r, true);
+    dm_string flat = DM_CAT(r, text.left, text.right, clones(r));
+    if (!r->failed && r->at == r->end) {
+        *out_cut = flat.size > capacity;
+        written = *out_cut ? capacity : flat.size;
+        memcpy(out, flat.data, written);
     }
-    free(arena);
-    free(r);
+    hd_arena_deinit(&r->arena);
+    free(r->subs);
     return written;
 }

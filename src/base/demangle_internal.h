@@ -7,11 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/demangle.h"
 
 enum {
-    DM_ARENA_BYTES = 4 << 20, /* all texts of a name; pages that are not touched cost nothing */
-    DM_TEXT_LIMIT = 1 << 16,  /* one text */
+    DM_ARENA_BYTES = 4 << 20,  /* all texts of a name */
+    DM_PIECE_BYTES = 16 << 10, /* as much of them at once as most names need */
+    DM_TEXT_LIMIT = 1 << 16,   /* one text */
     DM_STEP_LIMIT = 200000,
     DM_DEPTH_LIMIT = 256,
     DM_SUBSTITUTIONS = 4096,
@@ -61,7 +63,7 @@ typedef struct dm_sub {
 
 typedef struct dm_reader {
     const char *at, *end;
-    char *arena;
+    hd_arena arena;
     size_t used;
     uint32_t steps, depth;
     bool failed;
@@ -71,8 +73,8 @@ typedef struct dm_reader {
     int64_t pack_index;     /* element of packs while their expansion is read, or -1 */
     size_t pack_size;       /* of the pack met then */
     bool pack_met;
-    size_t sub_count;
-    dm_sub subs[DM_SUBSTITUTIONS];
+    dm_sub *subs;
+    size_t sub_count, sub_capacity; /* at most DM_SUBSTITUTIONS */
 } dm_reader;
 
 /* What a name tells about the function behind it. */

@@ -38,7 +38,7 @@ void dm_expand(dm_reader *r, dm_arg ***tail, dm_text (*read)(dm_reader *))
         dm_sub *kept = dm_new(r, fresh * sizeof *kept);
         if (kept && others) {
             memset(others, 0, (count - 1) * fresh * sizeof *others);
-            memcpy(kept, r->subs + first, fresh * sizeof *kept);
+            if (fresh) memcpy(kept, r->subs + first, fresh * sizeof *kept);
             for (size_t i = 1; i < count && !r->failed; i++) {
                 r->at = begin;
                 r->sub_count = first;
@@ -51,7 +51,7 @@ void dm_expand(dm_reader *r, dm_arg ***tail, dm_text (*read)(dm_reader *))
                 kept[i].count = count;
                 kept[i].stride = fresh;
             }
-            memcpy(r->subs + first, kept, fresh * sizeof *kept);
+            if (fresh) memcpy(r->subs + first, kept, fresh * sizeof *kept);
             r->sub_count = first + fresh;
         }
     }

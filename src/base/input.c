@@ -19,7 +19,8 @@
 
 enum {
     BUFFER_BYTES = 512 << 10,
-    READ_MAX_BYTES = 1 << 30, /* some systems refuse more in one call */
+    SMALL_BUFFER_BYTES = 64 << 10, /* of a file that is no larger */
+    READ_MAX_BYTES = 1 << 30,      /* some systems refuse more in one call */
     MAGIC_BYTES = 4,
     DAMAGE_CODES_MAX = 8,
     IDLE_STEPS_MAX = 16,
@@ -41,7 +42,7 @@ struct hd_input {
 
     uint64_t stored_read; /* stored bytes read since the start, those in `buffer` included */
     uint8_t *buffer;      /* stored bytes read ahead: [begin, end) */
-    size_t begin, end;
+    size_t begin, end, buffer_size;
     bool stored_ended;
 
     hd_compression compression;
@@ -132,9 +133,9 @@ static hd_status refill(hd_input *in, hd_error *err)
     memmove(in->buffer, in->buffer + in->begin, in->end - in->begin);
     in->end -= in->begin;
     in->begin = 0;
-    assert(in->end < BUFFER_BYTES);
+    assert(in->end < in->buffer_size);
     size_t got = 0;
-    HD_TRY(read_stored(in, in->buffer + in->end, BUFFER_BYTES - in->end, &got, err));
+    HD_TRY(read_stored(in, in->buffer + in->end, in->buffer_size - in->end, &got, err));
     in->end += got;
     return HD_OK;
 }
@@ -181,7 +182,8 @@ static hd_status open_stored(hd_input *in, const char *path, bool spool, hd_erro
 
 static hd_status sniff(hd_input *in, uint32_t window_log_max, hd_error *err)
 {
-    in->buffer = malloc(BUFFER_BYTES);
+    in->buffer_size = in->size_bytes && in->size_bytes <= SMALL_BUFFER_BYTES ? SMALL_BUFFER_BYTES : BUFFER_BYTES;
+    in->buffer = malloc(in->buffer_size);
     if (!in->buffer) return HD_NOMEM(err);
     while (in->end < MAGIC_BYTES && !in->stored_ended) HD_TRY(refill(in, err));
     if (in->end == 0) return hd_error_set(err, HD_ERR_IO, in->path, HD_OFFSET_NONE, "is empty");

@@ -6,7 +6,7 @@
 
 #include "base/vector.h"
 
-enum { STEP_BYTES = 1 << 20 };
+enum { STEP_BYTES = 64 << 10 };
 
 /* Move what is left to the front and read on. */
 static hd_status fill(hd_lines *lines, hd_error *err)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_SLOTS = 1024, LIMIT_BYTES = 64 << 20, PIECE_BYTES = 256 << 10 };
+enum { FIRST_SLOTS = 1024, LIMIT_BYTES = 64 << 20 };
 
 void hd_memo_deinit(hd_memo *memo)
 {
@@ -43,7 +43,6 @@ void hd_memo_add(hd_memo *memo, uint64_t hash, const char *text, size_t size, hd
     if (!memo->slots || memo->count * 2 > memo->mask) {
         if (!widen(memo)) return;
     }
-    memo->texts.piece_size = PIECE_BYTES;
     char *copy = hd_arena_alloc(&memo->texts, size);
     if (!copy) return;
     if (size) memcpy(copy, text, size);

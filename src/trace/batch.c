@@ -37,7 +37,8 @@ struct hd_batch {
     open_block open[HD_KIND_COUNT];
     hd_chunk *chunk;
     size_t order_capacity;
-    int64_t *scratch; /* HD_BLOCK_ROWS values */
+    int64_t *scratch; /* values of a column, as many as the largest block that was sealed has rows */
+    size_t scratch_capacity;
     uint64_t row_count;
 };
 
@@ -68,8 +69,7 @@ hd_status hd_batch_new(hd_batch **out, hd_builder *builder, hd_error *err)
     *out = NULL;
     if (!batch) return HD_NOMEM(err);
     batch->builder = builder;
-    batch->scratch = malloc(sizeof *batch->scratch * HD_BLOCK_ROWS);
-    if (!batch->scratch || chunk_new(batch, NULL) != HD_OK) {
+    if (chunk_new(batch, NULL) != HD_OK) {
         hd_batch_free(batch);
         return HD_NOMEM(err);
     }
@@ -269,10 +269,20 @@ static bool seal_groups(hd_batch *batch, hd_block *block, open_block *open)
     return true;
 }
 
+static bool reserve_scratch(hd_batch *batch, size_t rows)
+{
+    if (rows <= batch->scratch_capacity) return true;
+    free(batch->scratch);
+    batch->scratch = malloc(rows * sizeof *batch->scratch);
+    batch->scratch_capacity = batch->scratch ? rows : 0;
+    return batch->scratch != NULL;
+}
+
 static hd_status seal_block(hd_batch *batch, hd_kind kind, hd_error *err)
 {
     open_block *open = &batch->open[kind];
     hd_chunk *chunk = batch->chunk;
+    if (!reserve_scratch(batch, open->count)) return HD_NOMEM(err);
     hd_block *block = hd_arena_alloc(&chunk->arena, sizeof *block);
     if (!block || !hd_grow((void **)&chunk->blocks, &chunk->block_capacity, chunk->block_count, sizeof block))
         return HD_NOMEM(err);

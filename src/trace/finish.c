@@ -147,7 +147,7 @@ static bool pair_unsorted(pairing *p)
 static bool close_slices(pairing *p, hd_block *block, int64_t *scratch)
 {
     uint32_t count = block->row_count;
-    int64_t *duration = scratch, *end_ps = scratch + HD_BLOCK_ROWS, *partner = scratch + 2 * HD_BLOCK_ROWS;
+    int64_t *duration = scratch, *end_ps = duration + count, *partner = end_ps + count;
     hd_column_decode(duration, &block->columns[HD_COL_DURATION], 0, count);
     hd_column_decode(end_ps, &block->columns[HD_COL_END_PS], 0, count);
     bool any = false;
@@ -171,9 +171,10 @@ static bool close_slices(pairing *p, hd_block *block, int64_t *scratch)
 
 static bool store_pairs(pairing *p)
 {
-    int64_t *scratch = malloc(3 * sizeof *scratch * HD_BLOCK_ROWS);
-    if (!scratch) return false;
     const hd_table *slices = &p->trace->tables[HD_KIND_SLICE], *ends = &p->trace->tables[HD_KIND_END];
+    size_t rows = slices->row_count < HD_BLOCK_ROWS ? (size_t)slices->row_count : HD_BLOCK_ROWS;
+    int64_t *scratch = malloc(3 * sizeof *scratch * rows);
+    if (!scratch) return false;
     bool fine = true;
     for (size_t i = 0; i < slices->count && fine; i++) fine = close_slices(p, slices->blocks[i], scratch);
     for (size_t i = 0; i < ends->count && fine; i++) {

@@ -74,7 +74,10 @@ hd_status hd_builder_settle_tracks(hd_builder *builder, hd_error *err)
 {
     hd_trace *trace = &builder->trace;
     uint32_t *map = malloc(((size_t)trace->tracks.count + 1) * sizeof *map);
-    int64_t *scratch = malloc(sizeof *scratch * HD_BLOCK_ROWS);
+    uint64_t rows = 1;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++)
+        if (trace->tables[kind].row_count > rows) rows = trace->tables[kind].row_count;
+    int64_t *scratch = malloc(sizeof *scratch * (rows < HD_BLOCK_ROWS ? (size_t)rows : HD_BLOCK_ROWS));
     bool fine = map && scratch && settle(trace, map, scratch);
     free(map);
     free(scratch);

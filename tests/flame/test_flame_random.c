@@ -9,8 +9,7 @@
 
 #include "flame/flame_text.h"
 #include "random_trace.h"
-
-enum { TRACES = 1000 };
+#include "rounds.h"
 
 static void put_common(hd_json_out *out, uint64_t *seed, const char *category, const char *name, uint32_t pid,
                        uint32_t tid)
@@ -169,7 +168,7 @@ static void assert_own_attribution(const hd_trace *trace)
 static void test_flame_random__nothing_is_lost(void **state)
 {
     (void)state;
-    for (uint64_t i = 0; i < TRACES; i++) {
+    for (uint64_t i = 0, count = hd_test_rounds(250); i < count; i++) {
         uint64_t seed = i;
         hd_trace *trace = random_work(&seed);
         hd_attribution attribution;

@@ -14,8 +14,7 @@
 #include "fixtures.h"
 #include "heddle/flame.h"
 #include "join_truth.h"
-
-enum { CASES = 1000 };
+#include "rounds.h"
 
 /* Sums by the tables of the trace itself, without the library's launches. */
 typedef struct sums {
@@ -107,11 +106,12 @@ static hd_synth_options options_of(uint64_t seed)
     return how;
 }
 
-static void test_flame__gpu_time_is_that_of_the_trace_a_thousand_times(void **state)
+static void test_flame__gpu_time_is_that_of_the_trace(void **state)
 {
     (void)state;
     uint64_t works = 0;
-    for (uint64_t seed = 1; seed <= CASES; seed++) {
+    unsigned cases = hd_test_rounds(150);
+    for (uint64_t seed = 1; seed <= cases; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, seed % 3 == 0);
         sums truth = sums_of(c.gpu);
@@ -126,14 +126,14 @@ static void test_flame__gpu_time_is_that_of_the_trace_a_thousand_times(void **st
         works += truth.works;
         join_case_free(&c);
     }
-    print_message("  %" PRIu64 " works in %d runs\n", works, CASES);
-    assert_true(works > CASES * 50);
+    print_message("  %" PRIu64 " works in %u runs\n", works, cases);
+    assert_true(works > cases * 50);
 }
 
 static void test_flame__bytes_are_those_of_the_copies(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 100; seed++) {
+    for (uint64_t seed = 1, cases = hd_test_rounds(30); seed <= cases; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, true);
         hd_flame_options options = {.of = HD_FLAME_BYTES, .attribution = {.force = true}};
@@ -145,7 +145,7 @@ static void test_flame__bytes_are_those_of_the_copies(void **state)
 static void test_flame__windows_of_time_add_up_to_the_whole(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1, cases = hd_test_rounds(20); seed <= cases; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, true);
         const hd_trace_facts *facts = hd_trace_facts_of(c.gpu);
@@ -168,7 +168,7 @@ static void test_flame__folded_text_has_the_whole_weight(void **state)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1, cases = hd_test_rounds(20); seed <= cases; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, false);
         hd_flame flame = {0};
@@ -190,7 +190,7 @@ static void test_flame__folded_text_has_the_whole_weight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flame__gpu_time_is_that_of_the_trace_a_thousand_times),
+        cmocka_unit_test(test_flame__gpu_time_is_that_of_the_trace),
         cmocka_unit_test(test_flame__bytes_are_those_of_the_copies),
         cmocka_unit_test(test_flame__windows_of_time_add_up_to_the_whole),
         cmocka_unit_test(test_flame__folded_text_has_the_whole_weight),

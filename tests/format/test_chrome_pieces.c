@@ -1,7 +1,7 @@
 /* test_chrome_pieces.c - where the text is cut into pieces, and how many threads read them, makes no difference
  *
  * Seeded documents, whole and damaged, are read in one piece by one thread and in small pieces by several; all that a
- * dump shows must be the same. HEDDLE_SEEDS=n runs n seeds instead of the default.
+ * dump shows must be the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,12 +15,7 @@
 #include "fixtures.h"
 #include "random_trace.h"
 #include "read_text.h"
-
-static unsigned seeds(unsigned by_default)
-{
-    const char *text = getenv("HEDDLE_SEEDS");
-    return text ? (unsigned)strtoul(text, NULL, 10) : by_default;
-}
+#include "rounds.h"
 
 static void keep(const char *text, size_t size)
 {
@@ -74,19 +69,19 @@ static void run_seeds(unsigned count, unsigned defects)
 static void test_chrome_pieces__valid_documents_read_the_same(void **state)
 {
     (void)state;
-    run_seeds(seeds(300), 0);
+    run_seeds(hd_test_rounds(100), 0);
 }
 
 static void test_chrome_pieces__documents_with_a_defect_read_the_same(void **state)
 {
     (void)state;
-    run_seeds(seeds(1500), 1);
+    run_seeds(hd_test_rounds(300), 1);
 }
 
 static void test_chrome_pieces__documents_with_defects_read_the_same(void **state)
 {
     (void)state;
-    run_seeds(seeds(1500), 3);
+    run_seeds(hd_test_rounds(300), 3);
 }
 
 static void test_chrome_pieces__commas_at_the_cut(void **state)
@@ -108,7 +103,8 @@ static void test_chrome_pieces__commas_at_the_cut(void **state)
                 hd_json_put_text(&out, ",");
         }
         hd_json_put_text(&out, b % 2 ? "]" : ",]");
-        for (size_t piece = 60; piece < 260; piece++) expect_same_in_pieces(between[b], out.data, out.size, piece, 2);
+        for (size_t piece = 60 + b % 3; piece < 260; piece += 3)
+            expect_same_in_pieces(between[b], out.data, out.size, piece, 2);
         free(out.data);
     }
 }
@@ -118,9 +114,9 @@ static void test_chrome_pieces__an_event_may_be_larger_than_a_piece(void **state
     (void)state;
     hd_json_out out = {0};
     hd_json_put_text(&out, "{\"traceEvents\":[{\"ph\":\"X\",\"ts\":1},{\"ph\":\"X\",\"ts\":2,\"args\":{\"a\":[");
-    for (int i = 0; i < 20000; i++) hd_json_put_text(&out, "{\"ph\":\"X\",\"ts\":1},");
+    for (int i = 0; i < 6000; i++) hd_json_put_text(&out, "{\"ph\":\"X\",\"ts\":1},");
     hd_json_put_text(&out, "1]}},{\"ph\":\"X\",\"ts\":3},{\"ph\":\"X\",\"ts\":4,\"name\":\"");
-    for (int i = 0; i < 20000; i++) hd_json_put_text(&out, "},{\\\"ph\\\":\\\"X\\\"");
+    for (int i = 0; i < 6000; i++) hd_json_put_text(&out, "},{\\\"ph\\\":\\\"X\\\"");
     hd_json_put_text(&out, "\"},{\"ph\":\"X\",\"ts\":5}]}");
     static const size_t pieces[] = {200, 1000, 65536, 65537, 100000};
     for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
@@ -153,14 +149,14 @@ static void test_chrome_pieces__documents_back_to_back_lines_and_tails(void **st
     }
 }
 
-static void test_chrome_pieces__fixtures_cut_at_every_byte_read_the_same(void **state)
+/* At every byte of the small ones, and at some hundred places of the others. */
+static void test_chrome_pieces__cut_fixtures_read_the_same(void **state)
 {
     (void)state;
     fixtures all = fixtures_load("tests/format/chrome");
     for (size_t i = 0; i < all.count; i++) {
         const fixture *f = &all.list[i];
-        if (f->size > 3000) continue;
-        for (size_t size = 1; size < f->size; size++)
+        for (size_t size = 1, step = f->size / hd_test_rounds(250) + 1; size < f->size; size += step)
             expect_same_in_pieces(f->name, f->text, size, 150 + size % 100, size % 8 ? 1 : 2);
     }
     fixtures_free(&all);
@@ -175,7 +171,7 @@ int main(void)
         cmocka_unit_test(test_chrome_pieces__commas_at_the_cut),
         cmocka_unit_test(test_chrome_pieces__an_event_may_be_larger_than_a_piece),
         cmocka_unit_test(test_chrome_pieces__documents_back_to_back_lines_and_tails),
-        cmocka_unit_test(test_chrome_pieces__fixtures_cut_at_every_byte_read_the_same),
+        cmocka_unit_test(test_chrome_pieces__cut_fixtures_read_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

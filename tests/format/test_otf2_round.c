@@ -11,6 +11,7 @@
 #include "fixtures.h"
 #include "random_trace.h"
 #include "read_text.h"
+#include "rounds.h"
 
 static char folder[256];
 
@@ -423,7 +424,7 @@ static void test_otf2_round__random_documents(void **state)
 {
     (void)state;
     hd_json_out out = {0};
-    for (unsigned i = 0; i < 30; i++) {
+    for (unsigned i = 0, count = hd_test_rounds(10); i < count; i++) {
         uint64_t seed = i;
         out.size = 0;
         random_document(&out, &seed, 40);
@@ -500,7 +501,7 @@ static void test_otf2_round__random_events(void **state)
 {
     (void)state;
     hd_json_out out = {0};
-    for (unsigned i = 0; i < 40; i++) {
+    for (unsigned i = 0, count = hd_test_rounds(15); i < count; i++) {
         uint64_t seed = i;
         out.size = 0;
         hd_json_put_text(&out, "[");

@@ -15,6 +15,7 @@
 #include "fixtures.h"
 #include "random_trace.h"
 #include "read_text.h"
+#include "rounds.h"
 
 static char folder[256];
 
@@ -295,7 +296,7 @@ static void test_otf2_write__every_event_of_random_documents_is_accounted_for(vo
 {
     (void)state;
     hd_json_out out = {0};
-    for (unsigned i = 0; i < 100; i++) {
+    for (unsigned i = 0, count = hd_test_rounds(30); i < count; i++) {
         uint64_t seed = i;
         hd_error err = {0};
         out.size = 0;

@@ -10,6 +10,7 @@
 
 #include "heddle/builder.h"
 #include "random_trace.h"
+#include "rounds.h"
 
 enum { SHAPES = 8, STRINGS = 3000, TRACKS = 40, KEYS = 60 };
 
@@ -398,7 +399,7 @@ static void test_store_block__flipped_bits_give_damage_or_a_valid_block(void **s
     for (unsigned round = 0; round < 4; round++) {
         fill_nested(f, 40 + 30 * round);
         hd_bytes bytes = encode(f);
-        for (size_t bit = 0; bit < bytes.size * 8; bit += bit < 8192 ? 1 : 29) {
+        for (size_t bit = 0; bit < bytes.size * 8; bit += bit < 1024 ? 1 : 13) {
             bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
             assert_damaged_or_valid(f, bytes.data, bytes.size);
             bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -434,7 +435,7 @@ static hd_bytes unpack(const hd_bytes *bytes)
 static void test_store_block__damage_behind_the_compression_is_found_too(void **state)
 {
     fixture *f = *state;
-    for (unsigned round = 0; round < 8; round++) {
+    for (unsigned round = 0, rounds = hd_test_rounds(4); round < rounds; round++) {
         if (round % 2)
             fill_rows(f, 60);
         else
@@ -446,7 +447,7 @@ static void test_store_block__damage_behind_the_compression_is_found_too(void **
         assert_int_equal(decode(f, &block, &arena, bytes.data, bytes.size, &err), HD_OK);
         assert_same(f, &block);
         hd_arena_deinit(&arena);
-        for (size_t at = 0; at < bytes.size; at += at < 2000 ? 1 : 17) {
+        for (size_t at = 0; at < bytes.size; at += at < 600 ? 1 : 17) {
             uint8_t kept = bytes.data[at];
             static const uint8_t values[] = {0, 0xff, 0x80, 0x7f, 1};
             for (unsigned i = 0; i < 6; i++) {
@@ -501,7 +502,7 @@ static void test_store_block__hostile_sizes_are_damage(void **state)
     assert_damaged_or_valid(f, huge_head, sizeof huge_head);
     assert_damaged_or_valid(f, endless, sizeof endless);
     assert_damaged_or_valid(f, no_head, sizeof no_head);
-    for (unsigned round = 0; round < 3000; round++) {
+    for (unsigned round = 0, rounds = hd_test_rounds(1000); round < rounds; round++) {
         uint8_t noise[64];
         noise[0] = 40;
         noise[1] = 1;
@@ -594,7 +595,7 @@ static void test_store_strings__damage_is_found_or_harmless(void **state)
     assert_int_equal(store_strings_encode(&bytes, f->encoder, list.strings, list.count, &err), HD_OK);
     for (size_t size = 0; size < bytes.size; size++)
         assert_strings_damaged_or_valid(f, bytes.data, size, list.count, true);
-    for (size_t bit = 0; bit < bytes.size * 8; bit++) {
+    for (size_t bit = 0; bit < bytes.size * 8; bit += bit < 512 ? 1 : 5) {
         bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         assert_strings_damaged_or_valid(f, bytes.data, bytes.size, list.count, false);
         bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);

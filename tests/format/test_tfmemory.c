@@ -10,6 +10,7 @@
 #include "dump.h"
 #include "fixtures.h"
 #include "read_text.h"
+#include "rounds.h"
 
 #define NO_STATE void **state __attribute__((unused))
 #define PROFILE(snapshots)                                                                                             \
@@ -244,21 +245,22 @@ static void test_tfmemory__flipped_bits_are_read_or_refused(void **state)
 {
     const fixture *f = two(state);
     char *text = malloc(f->size);
-    size_t refused = 0;
+    size_t refused = 0, done = 0, bits = hd_test_rounds(3);
+    const hd_read_options options = {.threads = 1};
     assert_non_null(text);
     for (size_t i = 0; i < f->size; i++) {
-        for (int bit = 0; bit < 8; bit++) {
+        for (size_t bit = 0; bit < 8 && bit < bits; bit++, done++) {
             hd_trace *trace;
             hd_error err = {0};
             memcpy(text, f->text, f->size);
-            text[i] = (char)(text[i] ^ 1 << bit);
-            if (read_text(&trace, text, f->size, NULL, 0, &err) == HD_OK)
+            text[i] = (char)(text[i] ^ 1 << (i + bit * 3) % 8);
+            if (read_text(&trace, text, f->size, &options, 0, &err) == HD_OK)
                 hd_trace_free(trace);
             else
                 refused += err.status == HD_ERR_DAMAGED && err.offset <= f->size;
         }
     }
-    assert_true(refused > f->size); /* quotes, commas, braces, control characters, bytes above 0x7f */
+    assert_true(refused * 8 > done); /* quotes, commas, braces, control characters, bytes above 0x7f */
     free(text);
 }
 

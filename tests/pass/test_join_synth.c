@@ -1,4 +1,4 @@
-/* test_join_synth.c - the join on a thousand synthetic runs that know who launched what: right by id, and nearly always
+/* test_join_synth.c - the join on synthetic runs that know who launched what: right by id, and nearly always
  * by time, whatever the clocks and the ids of the threads say */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,20 +10,22 @@
 #include <inttypes.h>
 
 #include "join_truth.h"
+#include "rounds.h"
 
 /* A sanitizer makes each run eight times as long, and a few are enough for it: that the join is right nearly always is
- * what the thousand of the other build show. */
+ * what the hundreds of the other build show. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { CASES = 150, FEWER_CASES = 50 };
+enum { CASES = 40, FEWER_CASES = 16 };
 #else
-enum { CASES = 1000, FEWER_CASES = 200 };
+enum { CASES = 250, FEWER_CASES = 60 };
 #endif
 
 typedef void change(hd_synth_options *how, uint64_t seed);
 
-static join_score score_of(change *changed, uint32_t cases, bool with_ids, const hd_attribution_options *options)
+static join_score score_of(change *changed, uint32_t usual, bool with_ids, const hd_attribution_options *options)
 {
     join_score score = {0};
+    uint32_t cases = hd_test_rounds(usual);
     for (uint64_t seed = 1; seed <= cases; seed++) {
         hd_synth_options how = join_options(seed);
         if (changed) changed(&how, seed);
@@ -55,7 +57,7 @@ static void assert_right(const char *what, change *changed, uint32_t cases)
 {
     join_score score = score_of(changed, cases, false, NULL);
     print_score(what, &score);
-    assert_true(score.kernels > cases * 50);
+    assert_true(score.kernels > score.cases * 50);
     assert_true(score.right * 1000 >= score.kernels * 999);
 }
 
@@ -75,7 +77,7 @@ static void test_join__by_id_all_are_right_whatever_the_clocks_say(void **state)
     (void)state;
     join_score score = score_of(anything, CASES, true, NULL);
     print_score("by id", &score);
-    assert_true(score.kernels > CASES * 50);
+    assert_true(score.kernels > score.cases * 50);
     assert_int_equal(score.right, score.kernels);
     assert_int_equal(score.exact, score.kernels);
     assert_int_equal(score.refused, 0);
@@ -164,7 +166,8 @@ static void test_join__a_known_offset_is_used(void **state)
 {
     (void)state;
     join_score score = {0};
-    for (uint64_t seed = 1; seed <= FEWER_CASES; seed++) {
+    uint32_t cases = hd_test_rounds(FEWER_CASES);
+    for (uint64_t seed = 1; seed <= cases; seed++) {
         hd_synth_options how = join_options(seed);
         decades(&how, seed);
         join_case c = join_case_make(&how, false);
@@ -200,7 +203,7 @@ static void test_join__lost_samples_do_not_spoil_the_others(void **state)
     print_score("1 % lost, exact times", &exact);
     join_score score = score_of(lost, FEWER_CASES, false, NULL);
     print_score("1 % lost, 100 us of jitter", &score);
-    assert_true(exact.lost > FEWER_CASES && score.lost > FEWER_CASES);
+    assert_true(exact.lost > exact.cases && score.lost > score.cases);
     assert_true(exact.right * 100 >= exact.kernels * 99);
     assert_true(score.right * 100 >= score.kernels * 98);
 }

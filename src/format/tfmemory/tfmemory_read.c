@@ -10,7 +10,7 @@
 #include "base/vector.h"
 #include "format/tfmemory/tfmemory.h"
 
-enum { READ_STEP = 1 << 20 };
+enum { READ_STEP = 64 << 10 };
 static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
 static const char process_name[] = "TensorFlow memory";
 
@@ -42,7 +42,7 @@ static hd_status read_input(tfmemory_reader *r, char **text, hd_input *input)
     size_t capacity = 0, got;
     for (;;) {
         if (!hd_reserve(text, &capacity, r->size + READ_STEP + HD_JSON_PADDING)) return HD_NOMEM(r->err);
-        hd_status status = hd_input_next(input, *text + r->size, READ_STEP, &got, r->err);
+        hd_status status = hd_input_next(input, *text + r->size, capacity - HD_JSON_PADDING - r->size, &got, r->err);
         if (status != HD_OK && status != HD_END) return status;
         r->size += got;
         if (r->size > SIZE_LIMIT)
