@@ -5,11 +5,9 @@ usage: tests/fix/random_fix.py --heddle PROGRAM [--rounds N] [--seed N]
 
 Each file holds many small traces, one per pid: X and B/E mixed, several tracks, flow points, equal times, no duration,
 events out of order. What compare_fix.py asks of real traces is asked here, for several thresholds and layouts.
-HEDDLE_FIX_ROUNDS sets the number of files.
 """
 import argparse
 import json
-import os
 import random
 import re
 import subprocess
@@ -18,7 +16,9 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 from compare_fix import Failure, compare_events, events_of, fix, parse, require  # noqa: E402
+from rounds import rounds  # noqa: E402
 
 TRACES_A_FILE = 60
 THRESHOLDS_US = ("0", "0.001", "5", "1000")
@@ -138,7 +138,7 @@ def check(heddle, rng, pids, work, seed):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--rounds", type=int, default=int(os.environ.get("HEDDLE_FIX_ROUNDS", "40")))
+    parser.add_argument("--rounds", type=int, default=rounds(40))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pids", type=int, default=TRACES_A_FILE)
     parser.add_argument("--keep", type=Path, help="where to leave the input of a failure")

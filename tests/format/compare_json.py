@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Reading and writing again keeps every event of the real traces in ../shared/data: a check that shares no code with us.
 
-usage: compare_json.py --copy PROGRAM [--through EXTENSION] [FILE...]
+usage: compare_json.py --copy PROGRAM [FILE...]
 
 PROGRAM IN OUT reads a trace and writes it. Both files are parsed with Python's json, numbers as Decimal, so that no digit
 is lost, and compared event by event and key by key. With no FILE, all JSON traces of HEDDLE_SHARED/data (default:
 ../shared/data beside the project) are taken; where there are none the test is skipped, and says so. The counts of
-events and slices are compared with those in data/README.md. --through .heddle: the trace is first written as such a
-file, and the JSON is made from that.
+events and slices are compared with those in data/README.md. Then the trace is written as a .heddle file, and the JSON
+that is made from that must be the same, byte for byte.
 """
 import argparse
 import decimal
+import filecmp
+import gc
 import gzip
 import json
 import os
@@ -68,26 +70,33 @@ def traces(data):
         yield path
 
 
-def check(program, path, folder, through):
-    """None: fine; a text: what is wrong; raises ValueError for what is no trace to Python."""
-    before = load(path)
-    if events_of(before) is None:
-        raise ValueError("no traceEvents")
-    out = folder / "out.json"
-    steps = [path, folder / f"between{through}", out] if through else [path, out]
+def copy(program, *steps):
+    """A trace copied from one file to the next."""
     for source, target in zip(steps, steps[1:]):
         run = subprocess.run([program, str(source), str(target)], capture_output=True, text=True)
         if run.returncode != 0:
             return f"{target.name}: exit status {run.returncode}: {run.stderr.strip()}"
-    return first_difference(before, load(out))
+    return None
+
+
+def check(program, path, folder, counts):
+    """None: fine; a text: what is wrong; raises ValueError for what is no trace to Python."""
+    before = load(path)
+    if events_of(before) is None:
+        raise ValueError("no traceEvents")
+    out, between, again = folder / "out.json", folder / "between.heddle", folder / "again.json"
+    problem = copy(program, path, out) or first_difference(before, load(out)) or copy(program, path, between, again)
+    if not problem and not filecmp.cmp(out, again, shallow=False):
+        problem = "by way of .heddle: " + (first_difference(before, load(again)) or "the same in other bytes")
+    return problem or (count_problem(events_of(before), counts) if counts else None)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--copy", required=True)
-    parser.add_argument("--through", default="")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
+    gc.disable()  # it would walk millions of objects again and again, and none of them is in a cycle
     root = pathlib.Path(os.environ.get("HEDDLE_SOURCE_ROOT", pathlib.Path(__file__).parents[2]))
     data = pathlib.Path(os.environ.get("HEDDLE_SHARED", root.parent / "shared")) / "data"
     files = options.files or list(traces(data))
@@ -98,14 +107,12 @@ def main():
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
         for path in files:
+            name = str(path).removeprefix(str(data) + "/").removesuffix(".gz").removesuffix(".json")
             try:
-                problem = check(options.copy, path, pathlib.Path(folder), options.through)
+                problem = check(options.copy, path, pathlib.Path(folder), counts.get(name))
             except ValueError as error:
                 print(f"left out {path}: {error}")
                 continue
-            name = str(path).removeprefix(str(data) + "/").removesuffix(".gz").removesuffix(".json")
-            if not problem and name in counts:
-                problem = count_problem(path, counts[name])
             if problem:
                 bad += 1
                 print(f"{path}: {problem[:2000]}")
@@ -133,8 +140,7 @@ def slice_count(events):
     return count
 
 
-def count_problem(path, expected):
-    events = events_of(load(path))
+def count_problem(events, expected):
     found = len(events), slice_count(events)
     return None if found == expected else f"{found} events and slices, README says {expected}"
 

@@ -11,6 +11,7 @@ finds nothing of its own ("otf2.…") in the archive. Skips where the traces are
 import argparse
 import collections
 import decimal
+import gc
 import json
 import os
 import pathlib
@@ -156,6 +157,7 @@ def main():
     options = parser.parse_args()
     root = pathlib.Path(os.environ.get("HEDDLE_SOURCE_ROOT", pathlib.Path(__file__).parents[2]))
     data = pathlib.Path(os.environ.get("HEDDLE_SHARED", root.parent / "shared")) / "data"
+    gc.disable()  # it would walk millions of objects again and again, and none of them is in a cycle
     files = options.files or [p for name in FILES for p in sorted(data.glob(name + ".json*"))]
     if not files:
         print(f"skipped: no traces in {data}")

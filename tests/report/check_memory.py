@@ -8,6 +8,7 @@ Without files: one that `heddle synth` makes, and those of HEDDLE_SHARED or ../s
 import argparse
 import collections
 import fractions
+import gc
 import glob
 import gzip
 import json
@@ -139,6 +140,7 @@ def main():
     parser.add_argument("--heddle", required=True)
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
+    gc.disable()  # it would walk millions of objects again and again, and none of them is in a cycle
     root = os.environ.get("HEDDLE_SOURCE_ROOT", ".")
     shared = os.environ.get("HEDDLE_SHARED", os.path.join(root, "..", "shared"))
     with tempfile.TemporaryDirectory() as folder:
