@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/json_repair.h"
+#include "rounds.h"
 
 static bool has_code(const hd_json_repair *r, const char *code)
 {
@@ -273,13 +274,13 @@ static bool next_is_found(const sequence *s, size_t consumed)
 static void test_json_repair__damage_in_one_event_leaves_the_next(void **state)
 {
     (void)state;
-    enum { ROUNDS = 20000 };
+    unsigned rounds = hd_test_rounds(6000);
     uint64_t seed = 88172645463325252u;
     size_t found = 0, broken = 0, broken_found = 0;
     hd_json_repair r = {0};
-    for (int round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         sequence s;
-        make_sequence(&s, (size_t)round % EVENT_COUNT, &seed);
+        make_sequence(&s, round % EVENT_COUNT, &seed);
         damage(&s, &seed);
         size_t consumed = 0;
         bool is_broken = !hd_json_valid(s.text, s.first, 1000);
@@ -292,7 +293,7 @@ static void test_json_repair__damage_in_one_event_leaves_the_next(void **state)
             printf("LOST at %zu of %zu: %.*s\n", consumed, s.first, (int)s.size, s.text);
     }
     print_message("next event intact: %.3f %% of all, %.3f %% of %zu that were not JSON any more\n",
-                  100.0 * (double)found / ROUNDS, 100.0 * (double)broken_found / (double)broken, broken);
+                  100.0 * (double)found / rounds, 100.0 * (double)broken_found / (double)broken, broken);
     assert_true(broken_found * 1000 > broken * 995);
     hd_json_repair_deinit(&r);
 }
@@ -415,8 +416,8 @@ static void test_json_repair__hostile_text_takes_linear_time(void **state)
         "\"a\":\", \"b\":1, \"c\":1, \"d\":1, \"e\":1, \"f\": 1 ",
     };
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        double seconds = seconds_of(units[i], 4 << 20);
-        if (seconds > 0.5) print_message("%.2f s for 4 MiB of %s\n", seconds, units[i]);
+        double seconds = seconds_of(units[i], 1 << 20);
+        if (seconds > 0.5) print_message("%.2f s for 1 MiB of %s\n", seconds, units[i]);
         assert_true(seconds < 20);
     }
 }

@@ -12,7 +12,7 @@
 
 #define NO_STATE void **state __attribute__((unused))
 
-enum { PID = 100, US = 1000, MS = 1000000, MANY = 300000 };
+enum { PID = 100, US = 1000, MS = 1000000, MANY = 150000 };
 
 static const int64_t UNIX = 1700000000000000000, DAY = 86400000000000;
 
@@ -50,7 +50,7 @@ static void attribute(hd_attribution *out, const char *what, maker *gpu, maker *
     if (status == HD_OK) assert_sums(out, cpu_trace ? hd_trace_row_count(cpu_trace, HD_KIND_SAMPLE) : 0);
     hd_trace_free(gpu_trace);
     hd_trace_free(cpu_trace);
-    assert_true(seconds < 60); /* under sanitizers; quadratic time would be hours */
+    assert_true(seconds < 45); /* of the processor, under sanitizers; quadratic time would be minutes */
 }
 
 static void make_launch(maker *gpu, int64_t tid, int64_t at, int64_t id)
@@ -219,16 +219,17 @@ static void test_attribution_hostile__deep_creation_stacks_under_many_launches(N
     hd_attribution_deinit(&a);
 }
 
-static void test_attribution_hostile__one_launch_of_a_million_works(NO_STATE)
+static void test_attribution_hostile__one_launch_of_very_many_works(NO_STATE)
 {
+    enum { WORKS = 200000 };
     maker gpu = maker_new(), cpu = maker_new();
     hd_attribution a;
     maker_call(&gpu, "cudaGraphLaunch", PID, 1, UNIX, 5);
-    for (int i = 0; i < 1000000; i++) maker_kernel(&gpu, "k", UNIX + (i * 7919LL % 1000000) * US, 5);
+    for (int i = 0; i < WORKS; i++) maker_kernel(&gpu, "k", UNIX + (i * 7919LL % WORKS) * US, 5);
     maker_sample(&cpu, PID, 1, UNIX, "main;cudaGraphLaunch", 5);
-    attribute(&a, "a million works", &gpu, &cpu, NULL);
-    assert_int_equal(a.works_by[HD_RULE_ID], 1000000);
-    assert_int_equal(a.kernels_of_graphs, 1000000);
+    attribute(&a, "200,000 works", &gpu, &cpu, NULL);
+    assert_int_equal(a.works_by[HD_RULE_ID], WORKS);
+    assert_int_equal(a.kernels_of_graphs, WORKS);
     hd_attribution_deinit(&a);
 }
 
@@ -242,7 +243,7 @@ static void annotate_as_well(hd_attribution *a, const char *what, maker *gpu)
     assert_int_equal(hd_attribution_annotate(&out, a, trace, NULL, NULL), HD_OK);
     double seconds = (double)(clock() - from) / CLOCKS_PER_SEC;
     if (seconds > 0.1) print_message("%s: %.2f s\n", what, seconds);
-    assert_true(seconds < 60);
+    assert_true(seconds < 45);
     hd_trace_free(trace);
     hd_trace_free(out);
 }
@@ -343,7 +344,7 @@ int main(void)
         cmocka_unit_test(test_attribution_hostile__no_rhythm_at_all),
         cmocka_unit_test(test_attribution_hostile__ever_better_places),
         cmocka_unit_test(test_attribution_hostile__deep_creation_stacks_under_many_launches),
-        cmocka_unit_test(test_attribution_hostile__one_launch_of_a_million_works),
+        cmocka_unit_test(test_attribution_hostile__one_launch_of_very_many_works),
         cmocka_unit_test(test_attribution_hostile__a_launch_at_every_depth),
         cmocka_unit_test(test_attribution_hostile__all_flows_have_one_id),
         cmocka_unit_test(test_attribution_hostile__most_marks_are_ages_apart),
