@@ -8,7 +8,7 @@
 
 #include "capture/session_support.h"
 
-enum { THREADS = 8, EVENTS = 300000, KILLS = 30, KILL_THREADS = 2, KILL_RING = 1024, CHUNK_EVENTS = 4096 };
+enum { THREADS = 8, EVENTS = 1000000, KILLS = 100, KILL_THREADS = 2, KILL_RING = 1024, CHUNK_EVENTS = 4096 };
 
 typedef struct emitter {
     hd_session *session;

@@ -63,10 +63,10 @@ export async function runTests(tests, {program, args, only = [], allowed, rest =
     try {
       await body(page, {browser, context, troubles});
       assert.deepEqual(troubles, []);
-      passed++;
-      console.log(`ok: ${name} (${Date.now() - begin} ms)`);
       if (used === shared) await forget(page, usual.viewport, rest);
       else await context.close();
+      passed++;
+      console.log(`ok: ${name} (${Date.now() - begin} ms)`);
     } catch (e) {
       failed++;
       console.log(`failed: ${name}\n${e.stack}\n${troubles.join("\n")}`);
