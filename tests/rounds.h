@@ -4,6 +4,13 @@
 
 #include <stdlib.h>
 
+/* As many rounds as `plain`, or, under a sanitizer, which makes each take some eight times as long, `sanitized`. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HD_TEST_BY_BUILD(plain, sanitized) (sanitized)
+#else
+#define HD_TEST_BY_BUILD(plain, sanitized) (plain)
+#endif
+
 /* `usual`, times the environment variable HEDDLE_TEST_ROUNDS where that is a number above 0. At least 1. */
 static inline unsigned hd_test_rounds(unsigned usual)
 {

@@ -110,7 +110,7 @@ static void test_flame__gpu_time_is_that_of_the_trace(void **state)
 {
     (void)state;
     uint64_t works = 0;
-    unsigned cases = hd_test_rounds(150);
+    unsigned cases = hd_test_rounds(HD_TEST_BY_BUILD(1000, 100));
     for (uint64_t seed = 1; seed <= cases; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, seed % 3 == 0);

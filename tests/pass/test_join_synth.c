@@ -1,4 +1,4 @@
-/* test_join_synth.c - the join on synthetic runs that know who launched what: right by id, and nearly always
+/* test_join_synth.c - the join on a thousand synthetic runs that know who launched what: right by id, and nearly always
  * by time, whatever the clocks and the ids of the threads say */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,13 +12,8 @@
 #include "join_truth.h"
 #include "rounds.h"
 
-/* A sanitizer makes each run eight times as long, and a few are enough for it: that the join is right nearly always is
- * what the hundreds of the other build show. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { CASES = 40, FEWER_CASES = 16 };
-#else
-enum { CASES = 250, FEWER_CASES = 60 };
-#endif
+/* A few are enough for a sanitizer: that the join is right nearly always is what the thousand of the other build show. */
+enum { CASES = HD_TEST_BY_BUILD(1000, 40), FEWER_CASES = HD_TEST_BY_BUILD(200, 16) };
 
 typedef void change(hd_synth_options *how, uint64_t seed);
 
