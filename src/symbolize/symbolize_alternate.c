@@ -24,8 +24,7 @@ static bool try_file(seeker *s, const char *path)
     char why[SYM_WHY_BYTES];
     bool has_build_id;
     if (!sym_file_open(s->file, &result, why, path)) return false;
-    if (sym_file_is(s->file->elf, &has_build_id, s->build_id, s->size))
-        *s->out = dwarf_begin_elf(s->file->elf, DWARF_C_READ, NULL);
+    if (sym_file_is(s->file->elf, &has_build_id, s->build_id, s->size)) *s->out = sym_file_dwarf(s->file->elf);
     if (!*s->out) sym_file_close(s->file);
     return *s->out != NULL;
 }

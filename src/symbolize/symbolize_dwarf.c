@@ -315,7 +315,7 @@ bool sym_places_find(sym_places *out, sym_module *module, Elf *elf, const char *
     if (!out->list) return false;
     for (size_t i = 0; i < module->request_count; i++)
         out->list[i] = (sym_place){.scope = HD_NONE, .file = HD_STRING_NONE};
-    w.dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    w.dwarf = sym_file_dwarf(elf);
     if (w.dwarf && sym_alternate_find(&alternate_file, &alternate, w.dwarf, path, options)) {
         if (alternate) dwarf_setalt(w.dwarf, alternate);
         find_all(&w);

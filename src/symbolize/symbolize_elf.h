@@ -42,6 +42,8 @@ void sym_file_close(sym_file *file);
 bool sym_file_has_symbols(Elf *elf);
 bool sym_file_has_lines(Elf *elf);
 bool sym_file_section(GElf_Shdr *out, Elf_Scn **out_section, Elf *elf, const char *name);
+/* Its DWARF, or NULL. Texts end within their sections then, which libdw relies on, and a damaged file may not have. */
+Dwarf *sym_file_dwarf(Elf *elf);
 uint32_t sym_file_crc(int fd);
 
 /* symbolize_debuginfod.c: a descriptor of the file of symbols, -1: none. */

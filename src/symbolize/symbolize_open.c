@@ -104,6 +104,19 @@ bool sym_file_has_lines(Elf *elf)
            header.sh_type != SHT_NOBITS && header.sh_size > 0;
 }
 
+Dwarf *sym_file_dwarf(Elf *elf)
+{
+    static const char *const names[] = {".debug_str", ".debug_line_str", ".zdebug_str", ".zdebug_line_str"};
+    GElf_Shdr header;
+    Elf_Scn *section;
+    Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL); /* which decompresses them */
+    for (size_t i = 0; dwarf && i < sizeof names / sizeof *names; i++) {
+        Elf_Data *data = sym_file_section(&header, &section, elf, names[i]) ? elf_rawdata(section, NULL) : NULL;
+        if (data && data->d_buf && data->d_size) ((char *)data->d_buf)[data->d_size - 1] = '\0';
+    }
+    return dwarf;
+}
+
 /* ---- checksum of .gnu_debuglink ---------------------------------------------------------------------------------- */
 
 uint32_t sym_file_crc(int fd)

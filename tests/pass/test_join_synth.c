@@ -12,7 +12,8 @@
 #include "join_truth.h"
 #include "rounds.h"
 
-/* A few are enough for a sanitizer: that the join is right nearly always is what the thousand of the other build show. */
+/* A few are enough for a sanitizer: that the join is right nearly always is what the thousand of the other build show.
+ */
 enum { CASES = HD_TEST_BY_BUILD(1000, 40), FEWER_CASES = HD_TEST_BY_BUILD(200, 16) };
 
 typedef void change(hd_synth_options *how, uint64_t seed);

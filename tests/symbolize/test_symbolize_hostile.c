@@ -1,6 +1,7 @@
 /* Files of symbols that are cut or damaged anywhere: names or none, and nothing else. */
 #include "symbolize/symbolize_text.h"
 
+#include <elf.h>
 #include <unistd.h>
 
 #include "symbolize/elf_maker.h"
@@ -49,16 +50,42 @@ static void test_symbolize_hostile__tables_of_symbols(NO_STATE)
     free(data);
 }
 
-/* A library of the compiler's, in which headers and DWARF are hit most. */
-static void test_symbolize_hostile__dwarf(NO_STATE)
+/* A library of the compiler's. */
+static size_t read_sample(uint8_t *data, size_t capacity)
 {
     FILE *file = fopen(SAMPLE_PATH, "rb");
-    static uint8_t data[1 << 20];
     assert_non_null(file);
-    size_t size = fread(data, 1, sizeof data, file);
+    size_t size = fread(data, 1, capacity, file);
     fclose(file);
-    assert_true(size > 1000 && size < sizeof data);
-    damage(data, size, size / 700, 2);
+    assert_true(size > 1000 && size < capacity);
+    return size;
+}
+
+/* Headers and DWARF are hit most. */
+static void test_symbolize_hostile__dwarf(NO_STATE)
+{
+    static uint8_t data[1 << 20];
+    size_t size = read_sample(data, sizeof data);
+    damage(data, size, size / 250, 2);
+}
+
+/* Texts that go on behind the end of their section: each section's last byte is another one. */
+static void test_symbolize_hostile__ends_of_sections(NO_STATE)
+{
+    static uint8_t data[1 << 20];
+    size_t size = read_sample(data, sizeof data);
+    Elf64_Ehdr head;
+    memcpy(&head, data, sizeof head);
+    assert_true(head.e_shnum > 20);
+    for (unsigned i = 0; i < head.e_shnum; i++) {
+        Elf64_Shdr section;
+        memcpy(&section, data + head.e_shoff + i * sizeof section, sizeof section);
+        if (section.sh_type == SHT_NOBITS || !section.sh_size) continue;
+        uint8_t *last = data + section.sh_offset + section.sh_size - 1, old = *last;
+        *last = 'x';
+        ask(data, size);
+        *last = old;
+    }
 }
 
 int main(void)
@@ -66,6 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_symbolize_hostile__tables_of_symbols),
         cmocka_unit_test(test_symbolize_hostile__dwarf),
+        cmocka_unit_test(test_symbolize_hostile__ends_of_sections),
     };
     snprintf(path, sizeof path, "/tmp/heddle-hostile-%ld", (long)getpid());
     int result = cmocka_run_group_tests(tests, NULL, NULL);
