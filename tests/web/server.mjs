@@ -54,11 +54,10 @@ export async function waitReady(url, timeout = 300000) {
 }
 
 // A proxy before a server. `rule(path)` says what becomes of a request: undefined (pass), {delay: ms}, {until: promise},
-// {status: 500}, {cut: "before" | "within"}; rule and target may change at any time. `givenUp` counts requests that whoever
-// asked did not wait for.
+// {status: 500}, {cut: "before" | "within"}; rule and target may change at any time.
 export async function startProxy(target) {
   const sockets = new Set();
-  const proxy = {target, rule: () => undefined, asked: [], givenUp: 0};
+  const proxy = {target, rule: () => undefined, asked: []};
   const server = http.createServer((request, response) => {
     const what = proxy.rule(request.url) ?? {};
     proxy.asked.push(request.url);
@@ -68,7 +67,6 @@ export async function startProxy(target) {
       response.end(JSON.stringify({error: "the proxy of the test says no"}));
       return;
     }
-    response.on("close", () => { proxy.givenUp += response.writableFinished ? 0 : 1; });
     const waited = what.until ?? new Promise(resolve => setTimeout(resolve, what.delay ?? 0));
     waited.then(() => {
       if (response.destroyed) return;
