@@ -1,7 +1,7 @@
 /* fuzz_names.c - libFuzzer target: demangled and short names
  *
- * Properties: nothing is written behind the room; equal names give equal texts; a short name is not longer than the
- * demangled one, but for lambdas that had no number.
+ * Properties: nothing is written behind the room; a mangled name and its demangled form have one short name, unless
+ * what was demangled is a mangled name again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t demangled = hd_name_demangle(out, name);
     require(demangled <= HD_NAME_BYTES);
     require(size == 0 || demangled > 0);
+    bool is_mangled_again = demangled > 1 && out[0] == '_' && (out[1] == 'Z' || out[1] == 'R');
     size_t of_demangled = hd_name_short(again, (hd_string){out, demangled});
     require(of_demangled <= HD_NAME_BYTES);
     size_t shortened = hd_name_short(out, name);
     require(shortened <= HD_NAME_BYTES);
-    if (size > 2 && memcmp(data, "_Z", 2) == 0 && demangled < HD_NAME_BYTES)
+    if (size > 2 && memcmp(data, "_Z", 2) == 0 && demangled < HD_NAME_BYTES && !is_mangled_again)
         require(shortened == of_demangled && memcmp(out, again, shortened) == 0);
     free(out);
     free(again);
