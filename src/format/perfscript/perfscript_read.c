@@ -2,7 +2,7 @@
  *
  * Format   what `perf script` prints, perf 3.13 to 6.x, with any list of -F: a line per sample, below it the stack from
  *          the leaf to the root, one line each, then an empty line; without stacks the function stands in the line
- *          itself. docs/formats/perf-script.md
+ *          itself. docs/formats/perfscript.md
  * Sniffs   a line with a time, and below it an address; perf's own comments
  * Maps     sample -> sample named by its event; stack -> stackFrames, `sf`; period -> weight; cpu, text of tracepoints
  *          -> arguments; comm -> the thread's name
