@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* As many rounds as `plain`, or, under a sanitizer, which makes each take some eight times as long, `sanitized`. */
+/* As much work as `plain`, or, under a sanitizer, which makes it take some eight times as long, `sanitized`. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HD_TEST_BY_BUILD(plain, sanitized) (sanitized)
 #else

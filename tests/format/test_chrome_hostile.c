@@ -95,11 +95,7 @@ static hd_status read_source(const char *what, source s, unsigned seconds, uint6
     return status;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { MB = 1 << 17 }; /* an eighth of what is said: sanitizers are slow */
-#else
-enum { MB = 1 << 20 };
-#endif
+enum { MB = HD_TEST_BY_BUILD(1 << 20, 1 << 17) };
 
 static void test_chrome_hostile__endless_repetition_ends(void **state)
 {

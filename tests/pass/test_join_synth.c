@@ -12,8 +12,7 @@
 #include "join_truth.h"
 #include "rounds.h"
 
-/* A few are enough for a sanitizer: that the join is right nearly always is what the thousand of the other build show.
- */
+/* That the join is right nearly always is what the thousand runs of the build without sanitizers show. */
 enum { CASES = HD_TEST_BY_BUILD(1000, 40), FEWER_CASES = HD_TEST_BY_BUILD(200, 16) };
 
 typedef void change(hd_synth_options *how, uint64_t seed);
