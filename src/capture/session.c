@@ -162,7 +162,8 @@ static hd_status make(hd_session **out, const char *path, const hd_session_optio
     session->file.path = absolute_path(path);
     session->start_ns = hd_session_now();
     pthread_mutex_init(&session->lock, NULL);
-    hd_status status = session->file.path ? HD_OK : HD_ERR_MEMORY;
+    bool fine = session->file.path && hd_bytes_room(&session->chunk, SESSION_EVENTS_CODED_BYTES);
+    hd_status status = fine ? HD_OK : HD_ERR_MEMORY;
     for (int i = 0; i < SESSION_LISTS && status == HD_OK; i++) status = session_list_init(&session->lists[i]);
     if (status != HD_OK) {
         destroy(session);
@@ -209,6 +210,7 @@ hd_status hd_session_stop(hd_session *session, hd_session_stats *out, hd_error *
     }
     pthread_mutex_lock(&session->lock);
     bool was_running = session->state == SESSION_RUNNING;
+    if (session->state == SESSION_FORKED) session_forget_parent(session);
     session->state = SESSION_STOPPED;
     atomic_store_explicit(&session->may_revive, false, memory_order_relaxed);
     atomic_store_explicit(&session->generation, 0, memory_order_release);
@@ -286,6 +288,7 @@ void hd_session_statistics(hd_session_stats *out, hd_session *session)
     *out = (hd_session_stats){0};
     if (!session || session_this_thread.busy) return;
     pthread_mutex_lock(&session->lock);
+    if (session->state == SESSION_FORKED) session_forget_parent(session);
     *out = session->gone;
     for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next) {
         if (atomic_load_explicit(&lane->state, memory_order_acquire) != LANE_FREE)

@@ -90,12 +90,13 @@ static char *path_of_child(const char *path)
     return out;
 }
 
-/* What belongs to the parent: its lanes, whose threads are not here, what it counted, what its file knows. */
-static void forget_parent(hd_session *session)
+void session_forget_parent(hd_session *session)
 {
     for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next)
         atomic_store(&lane->state, LANE_FREE);
     session->thread_count = 0;
+    session->file.size = 0;
+    session->chunk.failed = false;
     session->gone = (hd_session_stats){0};
     for (int i = 0; i < SESSION_LISTS; i++) session->lists[i].written = session->lists[i].lost = 0;
     atomic_store(&session->nested, 0);
@@ -111,7 +112,7 @@ hd_status session_revive(hd_session *session)
 {
     char *path = path_of_child(session->file.path);
     hd_error err = {0};
-    forget_parent(session);
+    session_forget_parent(session);
     session->state = SESSION_STOPPED; /* tried once */
     atomic_store(&session->may_revive, false);
     if (!path) return HD_ERR_MEMORY;

@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "base/bytes.h"
+#include "base/capture_wire.h"
 #include "capture/ring_core.h"
 #include "heddle/session.h"
 
@@ -29,6 +30,9 @@ enum {
     SESSION_BATCH = 4096, /* events of a chunk */
     SESSION_MESSAGE_BYTES = 128,
     SESSION_THREAD_NAME_BYTES = 64,
+    /* At most, in the file. */
+    SESSION_EVENT_CODED_BYTES = 1 + 3 * HD_VARINT_BYTES + 3 * HD_VARINT_BYTES + 7 * HD_VARINT_BYTES,
+    SESSION_EVENTS_CODED_BYTES = CAPTURE_CHUNK_BYTES + 5 * HD_VARINT_BYTES + SESSION_BATCH * SESSION_EVENT_CODED_BYTES,
 };
 
 /* What stands in the rings. */
@@ -121,7 +125,7 @@ struct hd_session {
     atomic_bool may_revive; /* in a child of fork that gets a file of its own, until it has it */
     hd_status status;       /* first failure; under the lock, as the message */
     char message[SESSION_MESSAGE_BYTES];
-    hd_bytes chunk;
+    hd_bytes chunk; /* has room for the largest chunk of events; grows under the lock only, for fork */
     session_event batch[SESSION_BATCH];
 };
 
@@ -180,8 +184,11 @@ void session_futex_wake(atomic_uint *word);
 hd_status session_register(hd_session *session, hd_error *err); /* finds a slot and a generation */
 void session_unregister(hd_session *session);
 uint64_t session_new_generation(void);
-void session_expect_end(void);                 /* this thread has a lane: tell when it ends */
-hd_status session_revive(hd_session *session); /* in a child, under the lock */
+void session_expect_end(void); /* this thread has a lane: tell when it ends */
+/* Both in a child, under the lock. What belongs to the parent: its lanes, whose threads are not here, what it counted,
+ * what its file knows. */
+void session_forget_parent(hd_session *session);
+hd_status session_revive(hd_session *session);
 hd_status session_start_thread(hd_session *session);
 
 #endif

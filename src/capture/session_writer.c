@@ -120,8 +120,6 @@ static bool announce(hd_session *session, session_lane *lane)
 
 /* ---- events --------------------------------------------------------------------------------------------- */
 
-enum { EVENT_BYTES_MAX = 1 + 3 * HD_VARINT_BYTES + 3 * HD_VARINT_BYTES + 7 * HD_VARINT_BYTES };
-
 /* The fields that few events have. */
 static uint8_t *put_more(uint8_t *p, const session_event *event)
 {
@@ -200,7 +198,7 @@ static void put_events(hd_session *session, const session_lane *lane, uint64_t f
     hd_bytes_put_varint(out, count);
     put_losses(out, lane);
     hd_bytes_put_varint(out, kinds_of(session->batch, count));
-    uint8_t *begin = hd_bytes_room(out, count * EVENT_BYTES_MAX), *p = begin;
+    uint8_t *begin = hd_bytes_room(out, count * SESSION_EVENT_CODED_BYTES), *p = begin;
     if (!p) return;
     for (size_t i = 0; i < count; i++) p = put_event(p, &session->batch[i], i ? &session->batch[i - 1] : &start);
     out->size += (size_t)(p - begin);

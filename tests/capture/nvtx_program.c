@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "quiet_fork.h"
+
 static bool has_tool;
 static int failures;
 
@@ -285,7 +287,7 @@ static int child_until_told(void)
 {
     int status = 1;
     nvtxMarkA("parent");
-    pid_t child = fork();
+    pid_t child = hd_test_fork();
     if (child == 0) {
         until_told();
         exit(0);
@@ -299,7 +301,7 @@ static int children(void)
     nvtxRangePushA("parent");
     nvtxRangeId_t id = nvtxRangeStartA("parent's range");
     fflush(stdout);
-    pid_t child = fork();
+    pid_t child = hd_test_fork();
     if (child == 0) {
         nvtxRangePushA("child");
         nvtxRangePop();
@@ -320,7 +322,7 @@ static int errno_is_kept(void)
 {
     int status = 1;
     nvtxMarkA("parent");
-    pid_t child = fork();
+    pid_t child = hd_test_fork();
     if (child == 0) {
         struct rlimit none = {3, 3};
         for (int fd = 3; fd < 1024; fd++) close(fd);

@@ -5,6 +5,7 @@
 
 #include "capture/session_support.h"
 #include "heddle/stacks.h"
+#include "quiet_fork.h"
 
 enum { CODE = 0x400000, BIAS = 0x3f0000 };
 
@@ -281,7 +282,7 @@ static void test_tracer__a_forked_child_writes_the_lists_again_and_its_own_facts
     hd_session_metadata(s, "who", "\"parent\"");
     hd_session_note(s, "test.parent", HD_SESSION_NOTE, 3);
     hd_session_flush(s, NULL);
-    pid_t child = fork();
+    pid_t child = hd_test_fork();
     if (child == 0) {
         hd_session_metadata(s, "child", "\"alone\"");
         emit_call(s, 9);

@@ -13,6 +13,7 @@
 #include "capture/stack_subject.h"
 #include "heddle/stack.h"
 #include "heddle/stacks.h"
+#include "quiet_fork.h"
 
 #define APART STACK_APART
 
@@ -436,7 +437,7 @@ static void test_stack_here__a_child_of_fork_counts_for_itself(void **state)
         start_session(file_named(path, "fork.hdcap"), &(hd_session_options){.fork = HD_SESSION_FORK_FILE});
     (void)state;
     take_in_chain(session);
-    pid_t child = fork();
+    pid_t child = hd_test_fork();
     assert_true(child >= 0);
     if (child == 0) {
         hd_stack_stats stats;

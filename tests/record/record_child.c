@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "heddle/session.h"
+#include "quiet_fork.h"
 
 static hd_session *session;
 static unsigned correlation;
@@ -129,7 +130,7 @@ static void finish(void)
 static void children(long count)
 {
     for (long i = 0; i < count; i++) {
-        pid_t pid = fork();
+        pid_t pid = hd_test_fork();
         if (pid == 0) {
             session = NULL; /* the parent's; ours is a file of our own */
             correlation = 0;
@@ -154,7 +155,7 @@ static void leave_daemon(long ms, bool late)
     char byte;
     sigset_t end;
     if (pipe(working) != 0) return;
-    if (fork() != 0) {
+    if (hd_test_fork() != 0) {
         close(working[1]);
         while (read(working[0], &byte, 1) < 0) continue;
         close(working[0]);

@@ -19,6 +19,7 @@
 
 #include "capture/nvtx_side.h"
 #include "double_cuda.h"
+#include "quiet_fork.h"
 
 static const char *const kernels[] = {"vector_add", "_Z6matmulPKfS0_Pfi", "odd \"name\" \\ here"};
 static double_function *functions[3];
@@ -227,7 +228,7 @@ static void do_fork(char *text)
 {
     char *words[32];
     fflush(stdout);
-    pid_t child = fork();
+    pid_t child = hd_test_fork();
     if (child == 0) {
         do_words((int)split(text, words, 31), words);
         fflush(stdout);
@@ -240,7 +241,7 @@ static void do_exec(char *text)
 {
     char *words[33] = {(char *)self};
     fflush(stdout);
-    pid_t child = fork();
+    pid_t child = hd_test_fork();
     if (child == 0) {
         split(text, words + 1, 31);
         execv(self, words);
@@ -258,7 +259,7 @@ static void do_daemon(char *text)
 {
     char *words[32];
     fflush(stdout);
-    pid_t child = fork();
+    pid_t child = hd_test_fork();
     if (child) {
         printf("started\n");
         fflush(stdout);
