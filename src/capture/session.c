@@ -210,7 +210,6 @@ hd_status hd_session_stop(hd_session *session, hd_session_stats *out, hd_error *
     }
     pthread_mutex_lock(&session->lock);
     bool was_running = session->state == SESSION_RUNNING;
-    if (session->state == SESSION_FORKED) session_forget_parent(session);
     session->state = SESSION_STOPPED;
     atomic_store_explicit(&session->may_revive, false, memory_order_relaxed);
     atomic_store_explicit(&session->generation, 0, memory_order_release);
@@ -288,7 +287,6 @@ void hd_session_statistics(hd_session_stats *out, hd_session *session)
     *out = (hd_session_stats){0};
     if (!session || session_this_thread.busy) return;
     pthread_mutex_lock(&session->lock);
-    if (session->state == SESSION_FORKED) session_forget_parent(session);
     *out = session->gone;
     for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next) {
         if (atomic_load_explicit(&lane->state, memory_order_acquire) != LANE_FREE)

@@ -53,9 +53,23 @@ static void in_parent(void)
     stack_modules_fork(0);
 }
 
-/* Notes and metadata are of the parent, and would count twice: the child's file has what the child says. */
-static void forget_facts(hd_session *session)
+/* What belongs to the parent: its lanes, whose threads are not here, what it counted, what its file knows. Notes and
+ * metadata would count twice: the child's file has what the child says. */
+static void forget_parent(hd_session *session)
 {
+    for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next)
+        atomic_store(&lane->state, LANE_FREE);
+    session->thread_count = 0;
+    session->file.size = 0;
+    session->chunk.failed = false;
+    session->gone = (hd_session_stats){0};
+    for (int i = 0; i < SESSION_LISTS; i++) session->lists[i].written = session->lists[i].lost = 0;
+    atomic_store(&session->nested, 0);
+    atomic_store(&session->unplaced, 0);
+    atomic_store(&session->asleep, false);
+    atomic_store(&session->ending, false);
+    session->status = HD_OK;
+    session->message[0] = 0;
     memset(session->over_limit, 0, sizeof session->over_limit);
     for (uint32_t i = 0; i < session->fact_count; i++) {
         session->facts[i].value.size = 0;
@@ -75,7 +89,7 @@ static void in_child(void)
         atomic_store(&session->may_revive, session->options.fork == HD_SESSION_FORK_FILE);
         atomic_store_explicit(&session->generation, 0, memory_order_release);
         session_file_close(session);
-        forget_facts(session);
+        forget_parent(session);
     }
     release();
 }
@@ -90,29 +104,11 @@ static char *path_of_child(const char *path)
     return out;
 }
 
-void session_forget_parent(hd_session *session)
-{
-    for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next)
-        atomic_store(&lane->state, LANE_FREE);
-    session->thread_count = 0;
-    session->file.size = 0;
-    session->chunk.failed = false;
-    session->gone = (hd_session_stats){0};
-    for (int i = 0; i < SESSION_LISTS; i++) session->lists[i].written = session->lists[i].lost = 0;
-    atomic_store(&session->nested, 0);
-    atomic_store(&session->unplaced, 0);
-    atomic_store(&session->asleep, false);
-    atomic_store(&session->ending, false);
-    session->status = HD_OK;
-    session->message[0] = 0;
-    session->start_ns = hd_session_now();
-}
-
 hd_status session_revive(hd_session *session)
 {
     char *path = path_of_child(session->file.path);
     hd_error err = {0};
-    session_forget_parent(session);
+    session->start_ns = hd_session_now();
     session->state = SESSION_STOPPED; /* tried once */
     atomic_store(&session->may_revive, false);
     if (!path) return HD_ERR_MEMORY;

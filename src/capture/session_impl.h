@@ -184,11 +184,8 @@ void session_futex_wake(atomic_uint *word);
 hd_status session_register(hd_session *session, hd_error *err); /* finds a slot and a generation */
 void session_unregister(hd_session *session);
 uint64_t session_new_generation(void);
-void session_expect_end(void); /* this thread has a lane: tell when it ends */
-/* Both in a child, under the lock. What belongs to the parent: its lanes, whose threads are not here, what it counted,
- * what its file knows. */
-void session_forget_parent(hd_session *session);
-hd_status session_revive(hd_session *session);
+void session_expect_end(void);                 /* this thread has a lane: tell when it ends */
+hd_status session_revive(hd_session *session); /* in a child, under the lock */
 hd_status session_start_thread(hd_session *session);
 
 #endif
