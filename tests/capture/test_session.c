@@ -446,8 +446,9 @@ static void test_session__a_disk_with_room_again_is_written_again(void **state)
     struct rlimit before, small;
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    small = (struct rlimit){400, before.rlim_max};
     hd_session *session = start_session(file_named(path, "room.hdcap"), &(hd_session_options){.policy = HD_RING_BLOCK});
+    hd_session_statistics(&stats, session);
+    small = (struct rlimit){stats.bytes, before.rlim_max}; /* not a chunk more */
     uint32_t name = hd_session_intern(session, "late name");
     setrlimit(RLIMIT_FSIZE, &small);
     for (int i = 0; i < 1000; i++) hd_session_slice(session, name, 0, i * 1000, 1);
