@@ -1,7 +1,8 @@
 /* quiet_fork.h - fork in a process that has threads of ours, in tests that AddressSanitizer may be in
  *
- * Its allocator takes no locks over a fork before gcc 14 and clang 18, as malloc does: a child that was made while
- * another thread allocated may wait for ever when it allocates itself, above all right after a thread was started.
+ * Before that of clang 18, and so in gcc 12, its allocator takes no locks over a fork, as malloc does: a child that was
+ * made while another thread allocated may wait for ever when it allocates itself, above all right after a thread was
+ * started.
  */
 #ifndef HD_TESTS_QUIET_FORK_H
 #define HD_TESTS_QUIET_FORK_H
