@@ -3,9 +3,16 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
+
+#include "read_text.h"
 
 char *file_text(const char *path, size_t *out_size)
 {
@@ -98,4 +105,52 @@ bool fixture_update(const fixture *f, const char *text)
     if (!file) return false;
     bool fine = fputs(text, file) >= 0;
     return fclose(file) == 0 && fine;
+}
+
+int fixtures_update(const fixtures *all, fixture_dump *dump)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        char *text = dump(&all->list[i]);
+        bool fine = fixture_update(&all->list[i], text);
+        free(text);
+        if (!fine) return 1;
+    }
+    printf("%zu fixtures updated\n", all->count);
+    return 0;
+}
+
+void fixture_expect_same(const char *name, const char *expected, const char *got)
+{
+    size_t at = 0;
+    if (strcmp(expected, got) == 0) return;
+    while (expected[at] && expected[at] == got[at]) at++;
+    while (at && expected[at - 1] != '\n') at--;
+    fail_msg("%s:\nexpected: %.200s\ngot:      %.200s", name, expected + at, got + at);
+}
+
+void fixtures_expect(const fixtures *all, fixture_dump *dump)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const fixture *f = &all->list[i];
+        char *got = dump(f), *expected = fixture_expect(f);
+        if (!expected) fail_msg("%s.expect is missing: run with --update, and read it", f->name);
+        fixture_expect_same(f->name, expected, got);
+        free(expected);
+        free(got);
+    }
+}
+
+void fixtures_expect_strict(const fixtures *all)
+{
+    const hd_read_options options = {.strict = true};
+    for (size_t i = 0; i < all->count; i++) {
+        const fixture *f = &all->list[i];
+        hd_trace *trace;
+        hd_error err = {0};
+        hd_status status = read_text(&trace, f->text, f->size, &options, 0, &err);
+        if (f->is_damaged && status != HD_ERR_DAMAGED) fail_msg("%s was taken with --strict", f->name);
+        if (f->is_damaged && err.offset > f->size) fail_msg("%s: no place of the damage", f->name);
+        if (!f->is_damaged && status != HD_OK) fail_msg("%s was refused: %s", f->name, err.message);
+        hd_trace_free(trace);
+    }
 }

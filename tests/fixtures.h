@@ -31,4 +31,14 @@ char *file_text(const char *path, size_t *out_size);
 char *fixture_expect(const fixture *f);
 bool fixture_update(const fixture *f, const char *text);
 
+/* What is dumped of a fixture; the caller frees it. */
+typedef char *fixture_dump(const fixture *f);
+/* The test fails at the first of which other text comes than NAME.expect. */
+void fixtures_expect(const fixtures *all, fixture_dump *dump);
+void fixture_expect_same(const char *name, const char *expected, const char *got);
+/* The test fails if --strict takes a damaged one, or tells no place of the damage, or refuses another one. */
+void fixtures_expect_strict(const fixtures *all);
+/* Write all NAME.expect anew, for --update: read them before you commit them. The exit status. */
+int fixtures_update(const fixtures *all, fixture_dump *dump);
+
 #endif

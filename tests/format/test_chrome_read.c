@@ -17,48 +17,20 @@
 #include "fixtures.h"
 #include "read_text.h"
 
-static void explain(const char *name, const char *expected, const char *got)
+static char *dump_fixture(const fixture *f)
 {
-    size_t at = 0;
-    while (expected[at] && expected[at] == got[at]) at++;
-    while (at && expected[at - 1] != '\n') at--;
-    fail_msg("%s:\nexpected: %.200s\ngot:      %.200s", name, expected + at, got + at);
-}
-
-static void expect_same(const char *name, const char *expected, const char *got)
-{
-    if (strcmp(expected, got) != 0) explain(name, expected, got);
+    const hd_read_options options = {.sources = true, .threads = 1};
+    return dump_text(f->text, f->size, &options, 0, DUMP_ALL);
 }
 
 static void test_chrome_read__fixtures_give_their_dumps(void **state)
 {
-    const fixtures *all = *state;
-    const hd_read_options options = {.sources = true, .threads = 1};
-    for (size_t i = 0; i < all->count; i++) {
-        const fixture *f = &all->list[i];
-        char *dump = dump_text(f->text, f->size, &options, 0, DUMP_ALL);
-        char *expected = fixture_expect(f);
-        if (!expected) fail_msg("%s.expect is missing: run with --update, and read it", f->name);
-        expect_same(f->name, expected, dump);
-        free(expected);
-        free(dump);
-    }
+    fixtures_expect(*state, dump_fixture);
 }
 
 static void test_chrome_read__strict_refuses_damaged_fixtures_and_takes_the_others(void **state)
 {
-    const fixtures *all = *state;
-    const hd_read_options options = {.strict = true};
-    for (size_t i = 0; i < all->count; i++) {
-        const fixture *f = &all->list[i];
-        hd_trace *trace;
-        hd_error err = {0};
-        hd_status status = read_text(&trace, f->text, f->size, &options, 0, &err);
-        if (f->is_damaged && status != HD_ERR_DAMAGED) fail_msg("%s was taken with --strict", f->name);
-        if (f->is_damaged && err.offset > f->size) fail_msg("%s: no place of the damage", f->name);
-        if (!f->is_damaged && status != HD_OK) fail_msg("%s was refused: %s", f->name, err.message);
-        if (status == HD_OK) hd_trace_free(trace);
-    }
+    fixtures_expect_strict(*state);
 }
 
 static void test_chrome_read__threads_and_pieces_make_no_difference(void **state)
@@ -76,7 +48,7 @@ static void test_chrome_read__threads_and_pieces_make_no_difference(void **state
                 options.threads = threads[t];
                 char *dump = dump_text(f->text, f->size, &options, pieces[p], DUMP_ALL);
                 snprintf(name, sizeof name, "%s, %u threads, pieces of %zu", f->name, threads[t], pieces[p]);
-                expect_same(name, expected, dump);
+                fixture_expect_same(name, expected, dump);
                 free(dump);
             }
         }
@@ -124,7 +96,7 @@ static void test_chrome_read__patches_make_the_input_valid_with_the_same_events(
                 fail_msg("%s: not valid after patching: %.*s", f->name, (int)size, text);
             options.strict = true;
             char *after = dump_text(text, size, &options, 0, DUMP_CONTENT);
-            expect_same(f->name, before, after);
+            fixture_expect_same(f->name, before, after);
             free(after);
         }
         free(before);
@@ -187,23 +159,11 @@ static void test_chrome_read__what_loses_every_event_is_an_error(void **state)
     expect_error("{\"traceEvents\":[{]},{]}]}", HD_ERR_DAMAGED);
 }
 
-static int update(const fixtures *all)
-{
-    const hd_read_options options = {.sources = true, .threads = 1};
-    for (size_t i = 0; i < all->count; i++) {
-        char *dump = dump_text(all->list[i].text, all->list[i].size, &options, 0, DUMP_ALL);
-        if (!fixture_update(&all->list[i], dump)) return 1;
-        free(dump);
-    }
-    printf("%zu fixtures updated\n", all->count);
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     fixtures all = fixtures_load("tests/format/chrome");
     if (argc > 1 && strcmp(argv[1], "--update") == 0) {
-        int failed = update(&all);
+        int failed = fixtures_update(&all, dump_fixture);
         fixtures_free(&all);
         return failed;
     }

@@ -99,15 +99,7 @@ static char *write_expect(const fixture *f)
 
 static void test_cupti__fixtures_give_their_dumps(void **state)
 {
-    const fixtures *all = *state;
-    for (size_t i = 0; i < all->count; i++) {
-        const fixture *f = &all->list[i];
-        char *dump = write_expect(f), *expected = fixture_expect(f);
-        if (!expected) fail_msg("%s.expect is missing: run with --update, and read it", f->name);
-        assert_string_equal(dump, expected);
-        free(expected);
-        free(dump);
-    }
+    fixtures_expect(*state, write_expect);
 }
 
 static void test_cupti__a_kernel_is_what_kineto_would_have_written(NO_STATE)
@@ -398,22 +390,11 @@ static void test_cupti__the_real_trace_has_as_many_records_as_lines_that_begin_o
     free(text);
 }
 
-static int update(const fixtures *all)
-{
-    int failed = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        char *dump = write_expect(&all->list[i]);
-        failed |= !fixture_update(&all->list[i], dump);
-        free(dump);
-    }
-    return failed;
-}
-
 int main(int argc, char **argv)
 {
     fixtures all = fixtures_load_as("tests/format/cupti", ".cupti");
     if (argc > 1 && strcmp(argv[1], "--update") == 0) {
-        int failed = update(&all);
+        int failed = fixtures_update(&all, write_expect);
         fixtures_free(&all);
         return failed;
     }

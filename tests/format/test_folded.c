@@ -16,33 +16,19 @@
 
 #define NO_STATE void **state __attribute__((unused))
 
+static char *dump_fixture(const fixture *f)
+{
+    return stack_dump_text(f->text, f->size, NULL);
+}
+
 static void test_folded__fixtures_give_their_dumps(void **state)
 {
-    const fixtures *all = *state;
-    for (size_t i = 0; i < all->count; i++) {
-        const fixture *f = &all->list[i];
-        char *dump = stack_dump_text(f->text, f->size, NULL), *expected = fixture_expect(f);
-        if (!expected) fail_msg("%s.expect is missing: run with --update, and read it", f->name);
-        if (strcmp(dump, expected) != 0) fail_msg("%s:\nexpected:\n%s\ngot:\n%s", f->name, expected, dump);
-        free(expected);
-        free(dump);
-    }
+    fixtures_expect(*state, dump_fixture);
 }
 
 static void test_folded__strict_refuses_damaged_fixtures_and_takes_the_others(void **state)
 {
-    const fixtures *all = *state;
-    const hd_read_options options = {.strict = true};
-    for (size_t i = 0; i < all->count; i++) {
-        const fixture *f = &all->list[i];
-        hd_trace *trace;
-        hd_error err = {0};
-        hd_status status = read_text(&trace, f->text, f->size, &options, 0, &err);
-        if (f->is_damaged && status != HD_ERR_DAMAGED) fail_msg("%s was taken with --strict", f->name);
-        if (f->is_damaged && err.offset > f->size) fail_msg("%s: no place of the damage", f->name);
-        if (!f->is_damaged && status != HD_OK) fail_msg("%s was refused: %s", f->name, err.message);
-        hd_trace_free(trace);
-    }
+    fixtures_expect_strict(*state);
 }
 
 /* Written as JSON and read again, every sample has its stack, time, thread and arguments. */
@@ -247,22 +233,11 @@ static void test_folded__real_files_keep_every_line_and_weight(NO_STATE)
     }
 }
 
-static int update(const fixtures *all)
-{
-    int failed = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        char *dump = stack_dump_text(all->list[i].text, all->list[i].size, NULL);
-        failed |= !fixture_update(&all->list[i], dump);
-        free(dump);
-    }
-    return failed;
-}
-
 int main(int argc, char **argv)
 {
     fixtures all = fixtures_load_as("tests/format/folded", ".folded");
     if (argc > 1 && strcmp(argv[1], "--update") == 0) {
-        int failed = update(&all);
+        int failed = fixtures_update(&all, dump_fixture);
         fixtures_free(&all);
         return failed;
     }

@@ -86,18 +86,14 @@ static void expect_status(const char *text, hd_status wanted, uint64_t offset)
 
 /* ---- what is told ---------------------------------------------------------------------------------------------- */
 
+static char *dump_fixture(const fixture *f)
+{
+    return dump_text(f->text, f->size, NULL, 0, DUMP_ALL);
+}
+
 static void test_tfmemory__fixtures_give_their_dumps(void **state)
 {
-    const fixtures *all = *state;
-    assert_true(all->count > 0);
-    for (size_t i = 0; i < all->count; i++) {
-        const fixture *f = &all->list[i];
-        char *dump = dump_text(f->text, f->size, NULL, 0, DUMP_ALL), *expected = fixture_expect(f);
-        if (!expected) fail_msg("%s.expect is missing: run with --update, and read it", f->name);
-        assert_string_equal(dump, expected);
-        free(expected);
-        free(dump);
-    }
+    fixtures_expect(*state, dump_fixture);
 }
 
 static void test_tfmemory__an_allocation_keeps_every_value_and_its_type(void **state)
@@ -264,22 +260,11 @@ static void test_tfmemory__flipped_bits_are_read_or_refused(void **state)
     free(text);
 }
 
-static int update(const fixtures *all)
-{
-    int failed = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        char *dump = dump_text(all->list[i].text, all->list[i].size, NULL, 0, DUMP_ALL);
-        failed |= !fixture_update(&all->list[i], dump);
-        free(dump);
-    }
-    return failed;
-}
-
 int main(int argc, char **argv)
 {
     fixtures all = fixtures_load("tests/format/tfmemory");
     if (argc > 1 && strcmp(argv[1], "--update") == 0) {
-        int failed = update(&all);
+        int failed = fixtures_update(&all, dump_fixture);
         fixtures_free(&all);
         return failed;
     }
