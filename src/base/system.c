@@ -2,63 +2,122 @@
 #include "base/system.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+enum { PATH_BYTES = 1200 };
+
 /* The number in a file of the control group's; none, and "max", are no limit. */
-static uint64_t limit_in(const char *path)
+static uint64_t memory_in(const char *group)
 {
-    char text[32] = "";
-    FILE *file = fopen(path, "re");
-    if (!file) return UINT64_MAX;
+    char path[PATH_BYTES + 32], text[32] = "";
     uint64_t limit = UINT64_MAX;
-    if (fgets(text, sizeof text, file) && text[0] >= '0' && text[0] <= '9') limit = strtoull(text, NULL, 10);
-    fclose(file);
+    const char *names[] = {"memory.max", "memory.limit_in_bytes"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", group, names[i]);
+        FILE *file = fopen(path, "re");
+        if (!file) continue;
+        if (fgets(text, sizeof text, file) && text[0] >= '0' && text[0] <= '9') limit = strtoull(text, NULL, 10);
+        fclose(file);
+    }
     return limit;
 }
 
-/* The least limit of a control group and those above it. */
-static uint64_t limit_upwards(const char *root, char *group, const char *file)
+/* Microseconds of CPU time in a period, as whole CPUs, the last one begun: one file in version 2 of control groups, two
+ * in version 1, where -1 is no limit. */
+static uint64_t cores_in(const char *group)
 {
-    char path[1200];
+    char path[PATH_BYTES + 32];
+    long long quota = 0, period = 0;
+    snprintf(path, sizeof path, "%s/cpu.max", group);
+    FILE *file = fopen(path, "re");
+    if (file) {
+        if (fscanf(file, "%lld %lld", &quota, &period) != 2) quota = 0;
+        fclose(file);
+    }
+    const char *names[] = {"cpu.cfs_quota_us", "cpu.cfs_period_us"};
+    for (size_t i = 0; i < 2 && !file; i++) {
+        snprintf(path, sizeof path, "%s/%s", group, names[i]);
+        FILE *one = fopen(path, "re");
+        if (!one) return UINT64_MAX;
+        if (fscanf(one, "%lld", i ? &period : &quota) != 1) quota = 0;
+        fclose(one);
+    }
+    if (quota <= 0 || period <= 0) return UINT64_MAX;
+    return (uint64_t)(quota / period + (quota % period > 0));
+}
+
+typedef uint64_t limit_reader(const char *group);
+
+/* The least limit of a control group and those above it. */
+static uint64_t limit_upwards(const char *mount, char *group, limit_reader *read_limit)
+{
+    char path[PATH_BYTES];
     uint64_t limit = UINT64_MAX;
     group[strcspn(group, "\n")] = '\0';
     for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
         *end = '\0';
-        snprintf(path, sizeof path, "%s%s/%s", root, group, file);
-        uint64_t one = limit_in(path);
+        snprintf(path, sizeof path, "%s%s", mount, group);
+        uint64_t one = read_limit(path);
         if (one < limit) limit = one;
     }
     return limit;
 }
 
-/* Lines are "0::/group" for version 2 of control groups, "9:memory:/group" for version 1. */
-static uint64_t group_limit(void)
+/* Whether a list of names, parted by commas, has one. */
+static bool is_listed(const char *list, size_t size, const char *name)
 {
-    char line[1024];
+    size_t length = strlen(name);
+    for (const char *end = list + size; list < end;) {
+        const char *comma = memchr(list, ',', (size_t)(end - list));
+        size_t one = (size_t)((comma ? comma : end) - list);
+        if (one == length && memcmp(list, name, length) == 0) return true;
+        list += one + 1;
+    }
+    return false;
+}
+
+/* Lines are "0::/group" for version 2 of control groups, "9:cpu,cpuacct:/group" for version 1, whose mounts are named
+ * as the list of controllers is. */
+static uint64_t group_limit(const char *root, const char *controller, limit_reader *read_limit)
+{
+    char line[1024], mount[PATH_BYTES];
     uint64_t limit = UINT64_MAX;
-    FILE *file = fopen("/proc/self/cgroup", "re");
+    snprintf(mount, sizeof mount, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(mount, "re");
     if (!file) return limit;
     while (fgets(line, sizeof line, file)) {
-        char *memory = strstr(line, ":memory:");
-        uint64_t one = UINT64_MAX;
-        if (strncmp(line, "0::/", 4) == 0)
-            one = limit_upwards("/sys/fs/cgroup", line + 3, "memory.max");
-        else if (memory)
-            one = limit_upwards("/sys/fs/cgroup/memory", memory + 8, "memory.limit_in_bytes");
+        char *names = strchr(line, ':'), *group = names ? strstr(names + 1, ":/") : NULL;
+        if (!group) continue;
+        int size = (int)(group++ - ++names);
+        if (size && !is_listed(names, (size_t)size, controller)) continue;
+        snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s%.*s", root, size ? "/" : "", size, names);
+        uint64_t one = limit_upwards(mount, group, read_limit);
         if (one < limit) limit = one;
     }
     fclose(file);
     return limit;
+}
+
+uint64_t hd_memory_limit_in(const char *root)
+{
+    return group_limit(root, "memory", memory_in);
+}
+
+uint64_t hd_core_limit_in(const char *root)
+{
+    return group_limit(root, "cpu", cores_in);
 }
 
 uint64_t hd_memory_size(void)
 {
     enum { ASSUMED = 1 << 30 };
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t machine = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : ASSUMED, group = group_limit();
+    uint64_t machine = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : ASSUMED;
+    uint64_t group = hd_memory_limit_in("");
     return group < machine ? group : machine;
 }
 
@@ -67,7 +126,8 @@ uint64_t hd_memory_default(void)
     return hd_memory_size() / 4;
 }
 
-unsigned hd_core_count(void)
+/* The cores that the process may be put on. */
+static unsigned allowed_cores(void)
 {
 #ifdef __linux__
     cpu_set_t allowed;
@@ -76,4 +136,11 @@ unsigned hd_core_count(void)
 #endif
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return cores > 0 ? (unsigned)cores : 1;
+}
+
+unsigned hd_core_count(void)
+{
+    uint64_t limit = hd_core_limit_in("");
+    unsigned allowed = allowed_cores();
+    return limit < allowed ? (unsigned)limit : allowed;
 }
