@@ -134,14 +134,39 @@ hd_status hd_format_note_input(hd_builder *builder, const hd_format *format, con
     return HD_OK;
 }
 
-hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err)
+static bool has_content(const hd_trace *trace)
 {
-    static const hd_read_options defaults = {0};
+    if (hd_trace_metadata_count(trace)) return true;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        if (kind != HD_KIND_META && hd_trace_row_count(trace, (hd_kind)kind)) return true;
+    }
+    return false;
+}
+
+/* A trace without an event or metadata, of whose input something was lost, is an error: it would look as if all were
+ * well. What a store tells of the losses of earlier steps does not count. */
+static hd_status refuse_nothing(hd_trace **trace, const hd_format *format, const hd_input *input, hd_error *err)
+{
+    const hd_ledger_row *most = NULL;
+    if (has_content(*trace)) return HD_OK;
+    for (size_t i = 0; i < hd_trace_ledger_count(*trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(*trace, i);
+        bool own = strcmp(row->stage, format->info.name) == 0 || strcmp(row->stage, "input") == 0;
+        if (own && row->level == HD_LEDGER_LOSS && (!most || row->count > most->count)) most = row;
+    }
+    if (!most) return HD_OK;
+    hd_error_set(err, HD_ERR_DAMAGED, hd_input_path(input), most->first_offset,
+                 "no event of it can be read as %s, and %llu times %s is lost; `heddle formats` lists what can be read",
+                 format->info.title, (unsigned long long)most->count, most->code);
+    hd_trace_free(*trace);
+    *trace = NULL;
+    return HD_ERR_DAMAGED;
+}
+
+static hd_status read_as(hd_trace **out, const hd_format *format, hd_input *input, const hd_read_options *options,
+                         hd_error *err)
+{
     hd_builder *builder;
-    *out = NULL;
-    if (!options) options = &defaults;
-    const hd_format *format = NULL;
-    HD_TRY(choose(&format, input, err));
     if (format->read_path) return format->read_path(out, hd_input_path(input), options, err);
     if (format->read_input) return format->read_input(out, input, options, err);
     HD_TRY(hd_builder_new(&builder, err));
@@ -152,6 +177,17 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     hd_builder_free(builder);
     if (err && !err->path[0]) hd_error_set_path(err, hd_input_path(input));
     return status;
+}
+
+hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    static const hd_read_options defaults = {0};
+    const hd_format *format = NULL;
+    *out = NULL;
+    if (!options) options = &defaults;
+    HD_TRY(choose(&format, input, err));
+    HD_TRY(read_as(out, format, input, options, err));
+    return refuse_nothing(out, format, input, err);
 }
 
 static bool ends_with(const char *path, size_t size, const char *extension);

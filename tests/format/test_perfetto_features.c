@@ -640,13 +640,17 @@ static void test_perfetto__perf_samples_survive_being_written_again(void **state
 static void test_perfetto__lost_and_skipped_perf_samples_are_counted(void **state)
 {
     (void)state;
-    expect(STACKS "1{ 10:1 8:100 66{ 1:2 17:40 } } 1{ 10:1 8:110 66{ 2:10 3:11 18:2 } }"
-                  "1{ 10:1 8:120 66{ 19{ 1:1 } } }",
+    expect(CLEARED "1{ 10:1 8:100 66{ 1:2 17:40 } } 1{ 10:1 8:110 66{ 2:10 3:11 18:2 } }"
+                   "1{ 10:1 8:120 66{ 19{ 1:1 } } } 1{ 10:1 8:130 66{ 2:10 3:11 } }",
            "ledger\n"
-           "  note perfetto perfetto.sample-recorder-event 1 at 169\n"
-           "  loss perfetto perfetto.samples-lost-by-writer 40 at 139\n"
-           "  loss perfetto perfetto.samples-skipped-by-writer 1 at 153\n"
-           "events\n");
+           "  note perfetto perfetto.sample-recorder-event 1 at 36\n"
+           "  loss perfetto perfetto.samples-lost-by-writer 40 at 6\n"
+           "  loss perfetto perfetto.samples-skipped-by-writer 1 at 20\n"
+           "tracks\n"
+           "  process pid=10\n"
+           "  thread pid=10 tid=11 sample:1\n"
+           "events\n"
+           "  0 sample P pid=10 tid=11 start=130 name=\"stack\"\n");
 }
 
 #define FRAMES(text) "1{ 5{ 2{ 1'stackFrames' 5'" text "' } } }"

@@ -224,13 +224,213 @@ static void test_perfetto_read__flipped_bits_never_break_it(void **state)
     hd_bytes_deinit(&in);
 }
 
-static void test_perfetto_read__a_length_that_lies_is_an_error_with_its_offset(void **state)
+/* ---- one bad thing costs one thing --------------------------------------------------------------------------------
+ */
+
+enum { EVENTS = 8, BAD = 3 };
+
+/* Events 0 to EVENTS - 1 of one thread, named by what is interned; out_at: where each packet begins. */
+static hd_bytes numbered(size_t out_at[EVENTS + 1])
+{
+    hd_bytes out = {0};
+    char name[16];
+    put_thread(&out, 7, 1, 2, "t");
+    size_t packet = begin_packet(&out, 0, PF_SEQ_INCREMENTAL_STATE_CLEARED);
+    size_t interned = hd_pb_begin(&out, PF_PACKET_INTERNED_DATA);
+    for (uint64_t i = 0; i < EVENTS; i++) {
+        snprintf(name, sizeof name, "event %d", (int)i);
+        put_entry(&out, PF_INTERNED_EVENT_NAMES, i + 1, name);
+    }
+    hd_pb_end(&out, interned);
+    hd_pb_end(&out, packet);
+    for (uint64_t i = 0; i < EVENTS; i++) {
+        out_at[i] = out.size;
+        put_event(&out, 1000 + i, PF_TYPE_INSTANT, 7, i + 1, 0);
+    }
+    out_at[EVENTS] = out.size;
+    return out;
+}
+
+/* Whether the ledger says that something was lost, at offset…until. */
+static bool is_told(const hd_trace *trace, uint64_t offset, uint64_t until)
+{
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
+        if (row->level == HD_LEDGER_LOSS && row->first_offset >= offset && row->first_offset <= until) return true;
+    }
+    return false;
+}
+
+/* All events but those from `first` on, `count` of them, are there, each with its name and time; and the ledger says
+ * where something was lost, in offset…until. */
+static void expect_all_but(const hd_bytes *in, int first, int count, uint64_t offset, uint64_t until)
+{
+    hd_trace *trace;
+    hd_error err = {0};
+    if (read_text(&trace, (const char *)in->data, in->size, NULL, 0, &err) != HD_OK) fail_msg("%s", err.message);
+    char *dump = dump_trace(trace, DUMP_ALL), line[64];
+    for (int i = 0; i < EVENTS; i++) {
+        snprintf(line, sizeof line, "start=%d name=\"event %d\"\n", 1000 + i, i);
+        if (!strstr(dump, line) != (i >= first && i < first + count)) fail_msg("event %d in\n%s", i, dump);
+    }
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_INSTANT), EVENTS - count);
+    if (!is_told(trace, offset, until)) fail_msg("nothing of %d in\n%s", (int)offset, dump);
+    free(dump);
+    hd_trace_free(trace);
+}
+
+static void expect_strict_to_refuse(const hd_bytes *in)
+{
+    static const hd_read_options strict = {.strict = true};
+    hd_trace *trace;
+    assert_int_equal(read_text(&trace, (const char *)in->data, in->size, &strict, 0, NULL), HD_ERR_DAMAGED);
+}
+
+static void test_perfetto_read__a_bad_length_costs_its_packet(void **state)
+{
+    (void)state;
+    size_t at[EVENTS + 1];
+    for (int bad = 0; bad < EVENTS; bad++) {
+        hd_bytes in = numbered(at);
+        uint8_t *packet = in.data + at[bad], good = packet[1];
+        /* its own: shorter, longer, longer than the file, no number within ten bytes */
+        for (int length = 1; length < 0x100; length++) {
+            packet[1] = (uint8_t)length;
+            if (length == good) continue;
+            if (length > good && bad == EVENTS - 1 && length < 0x80) continue; /* a file that is cut off */
+            expect_all_but(&in, bad, 1, at[bad], at[bad + 1]);
+        }
+        packet[1] = good;
+        /* of the event in it */
+        uint8_t *event = packet + (at[bad + 1] - at[bad]) - good;
+        while (*event != HD_PROTO_BYTES(PF_PACKET_TRACK_EVENT)) event++;
+        for (uint8_t longer = event[1] + 1; longer < 0x80; longer++) {
+            event[1] = longer;
+            expect_all_but(&in, bad, 1, at[bad], at[bad + 1]);
+        }
+        hd_bytes_deinit(&in);
+    }
+}
+
+static void test_perfetto_read__bytes_that_are_no_packet_are_passed_over(void **state)
+{
+    (void)state;
+    size_t at[EVENTS + 1];
+    hd_bytes noise = {0};
+    uint32_t random = 1;
+    for (int i = 0; i < 3000; i++) hd_bytes_put_u8(&noise, (uint8_t)((random = random * 1664525 + 1013904223) >> 24));
+    noise.data[0] = 0xff;
+    for (size_t size = 1; size <= noise.size; size += size < 40 ? 1 : 493) {
+        hd_bytes in = numbered(at), out = {0};
+        hd_bytes_put(&out, in.data, at[BAD]);
+        hd_bytes_put(&out, noise.data, size);
+        hd_bytes_put(&out, in.data + at[BAD], in.size - at[BAD]);
+        expect_all_but(&out, 0, 0, at[BAD], at[BAD]);
+        expect_strict_to_refuse(&out);
+        hd_bytes_deinit(&in);
+        hd_bytes_deinit(&out);
+    }
+    hd_bytes_deinit(&noise);
+}
+
+/* Groups of two events each, the second of four damaged at one byte after the other. */
+static void test_perfetto_read__a_group_that_does_not_decompress_costs_itself(void **state)
+{
+    (void)state;
+    size_t at[EVENTS + 1], start = 0, end = 0;
+    hd_bytes in = numbered(at), out = {0};
+    hd_bytes_put(&out, in.data, at[0]);
+    for (int i = 0; i < EVENTS; i += 2) {
+        hd_bytes packed = {0};
+        assert_int_equal(hd_zlib_compress(&packed, in.data + at[i], at[i + 2] - at[i], NULL), HD_OK);
+        if (i == 2) start = out.size;
+        size_t packet = hd_pb_begin(&out, PF_TRACE_PACKET);
+        hd_pb_put_bytes(&out, PF_PACKET_COMPRESSED_PACKETS, packed.data, packed.size);
+        hd_pb_end(&out, packet);
+        if (i == 2) end = out.size;
+        hd_bytes_deinit(&packed);
+    }
+    out.data[start + 5] ^= 0xff; /* the zlib header */
+    expect_all_but(&out, 2, 2, start, start);
+    expect_strict_to_refuse(&out);
+    out.data[start + 5] ^= 0xff;
+    out.data[end - 1] ^= 0x10; /* the checksum */
+    expect_all_but(&out, 2, 2, start, start);
+    expect_strict_to_refuse(&out);
+    out.data[end - 1] ^= 0x10;
+    for (size_t i = start + 5; i < end; i++) { /* whatever byte it is: the other groups are there */
+        hd_trace *trace;
+        out.data[i] ^= 0x55;
+        assert_int_equal(read_text(&trace, (const char *)out.data, out.size, NULL, 0, NULL), HD_OK);
+        assert_true(hd_trace_row_count(trace, HD_KIND_INSTANT) >= EVENTS - 2);
+        hd_trace_free(trace);
+        out.data[i] ^= 0x55;
+    }
+    hd_bytes_deinit(&in);
+    hd_bytes_deinit(&out);
+}
+
+static void put_snapshot(hd_bytes *out, uint64_t boottime)
+{
+    size_t packet = begin_packet(out, 0, PF_SEQ_INCREMENTAL_STATE_CLEARED);
+    size_t defaults = hd_pb_begin(out, PF_PACKET_TRACE_PACKET_DEFAULTS);
+    hd_pb_put_uint(out, PF_DEFAULTS_TIMESTAMP_CLOCK_ID, 64);
+    hd_pb_end(out, defaults);
+    size_t snapshot = hd_pb_begin(out, PF_PACKET_CLOCK_SNAPSHOT);
+    for (int i = 0; i < 2; i++) {
+        size_t clock = hd_pb_begin(out, PF_SNAPSHOT_CLOCKS);
+        hd_pb_put_uint(out, PF_CLOCK_CLOCK_ID, i ? 64 : PF_CLOCK_BOOTTIME);
+        hd_pb_put_uint(out, PF_CLOCK_TIMESTAMP, boottime);
+        if (i) hd_pb_put_uint(out, PF_CLOCK_IS_INCREMENTAL, 1);
+        hd_pb_end(out, clock);
+    }
+    hd_pb_end(out, snapshot);
+    hd_pb_end(out, packet);
+}
+
+/* Times that count from a lost one are not made up: they are lost up to the next snapshot. */
+static void test_perfetto_read__times_behind_a_lost_one_are_not_guessed(void **state)
+{
+    (void)state;
+    hd_bytes in = {0};
+    put_thread(&in, 7, 1, 2, "t");
+    put_snapshot(&in, 1000);
+    put_event(&in, 10, PF_TYPE_INSTANT, 7, 0, 0);
+    hd_bytes_put(&in, "\xff\xff\xff", 3);
+    put_event(&in, 10, PF_TYPE_INSTANT, 7, 0, 0);
+    put_event(&in, 10, PF_TYPE_INSTANT, 7, 0, 0);
+    put_snapshot(&in, 2000);
+    put_event(&in, 10, PF_TYPE_INSTANT, 7, 0, 0);
+    char *dump = dump_text((const char *)in.data, in.size, NULL, 0, DUMP_ALL);
+    expect_text(dump, "perfetto.time-lost 2 at");
+    expect_text(dump, "0 instant i pid=1 tid=2 start=1010");
+    expect_text(dump, "1 instant i pid=1 tid=2 start=2010");
+    free(dump);
+    /* a writer that clears its state now and then may have done so in what is lost */
+    hd_bytes_put(&in, "\xff\xff\xff", 3);
+    put_event(&in, 10, PF_TYPE_INSTANT, 7, 0, 0);
+    put_snapshot(&in, 3000);
+    put_event(&in, 10, PF_TYPE_INSTANT, 7, 0, 0);
+    dump = dump_text((const char *)in.data, in.size, NULL, 0, DUMP_ALL);
+    expect_text(dump, "perfetto.packet-damaged 2 at");
+    expect_text(dump, "perfetto.packet-before-state 1 at");
+    expect_text(dump, "2 instant i pid=1 tid=2 start=3010");
+    free(dump);
+    hd_bytes_deinit(&in);
+}
+
+static void test_perfetto_read__nothing_but_damage_is_an_error(void **state)
 {
     (void)state;
     static const unsigned char bad[] = {0x0a, 2, 0x50, 1, 0x0a, 4, 0x50, 1, 0x5a, 9, 0x0a, 2, 0x50, 1};
+    static const hd_read_options strict = {.strict = true};
     hd_trace *trace;
     hd_error err = {0};
     assert_int_equal(read_text(&trace, (const char *)bad, sizeof bad, NULL, 0, &err), HD_ERR_DAMAGED);
+    assert_int_equal(err.offset, 4);
+    assert_null(trace);
+    err = (hd_error){0};
+    assert_int_equal(read_text(&trace, (const char *)bad, sizeof bad, &strict, 0, &err), HD_ERR_DAMAGED);
     assert_int_equal(err.offset, 8);
 }
 
@@ -297,7 +497,11 @@ int main(void)
         cmocka_unit_test(test_perfetto_read__incremental_clocks_become_times_of_the_trace),
         cmocka_unit_test(test_perfetto_read__cut_anywhere_is_read_up_to_there),
         cmocka_unit_test(test_perfetto_read__flipped_bits_never_break_it),
-        cmocka_unit_test(test_perfetto_read__a_length_that_lies_is_an_error_with_its_offset),
+        cmocka_unit_test(test_perfetto_read__a_bad_length_costs_its_packet),
+        cmocka_unit_test(test_perfetto_read__bytes_that_are_no_packet_are_passed_over),
+        cmocka_unit_test(test_perfetto_read__a_group_that_does_not_decompress_costs_itself),
+        cmocka_unit_test(test_perfetto_read__times_behind_a_lost_one_are_not_guessed),
+        cmocka_unit_test(test_perfetto_read__nothing_but_damage_is_an_error),
         cmocka_unit_test(test_perfetto_sniff__text_and_other_formats_are_none),
         cmocka_unit_test(test_proto__groups_are_passed_over_and_bad_ones_refused),
         cmocka_unit_test(test_proto__short_fields_are_read_as_all_others),

@@ -93,6 +93,7 @@ static hd_status read_clock(reading *out, bool *out_fine, perfetto_reader *reade
     perfetto_clock *clock = &reader->clocks.list[out->clock];
     clock->unit_ns = unit ? unit : 1;
     clock->incremental = incremental;
+    clock->lost = false;
     clock->last_ns = out->ns = (int64_t)time;
     return HD_OK;
 }
@@ -210,6 +211,15 @@ static bool out_of_range(perfetto_reader *reader)
     return false;
 }
 
+void perfetto_lose_time(perfetto_reader *reader, uint32_t sequence_id)
+{
+    perfetto_clocks *c = &reader->clocks;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!sequence_id || !c->list[i].sequence || c->list[i].sequence == sequence_id)
+            c->list[i].lost = c->list[i].incremental;
+    }
+}
+
 bool perfetto_trace_time(int64_t *out, perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t clock_id,
                          uint64_t time)
 {
@@ -226,6 +236,10 @@ bool perfetto_trace_time(int64_t *out, perfetto_reader *reader, const perfetto_s
     }
     perfetto_clock *clock = &c->list[index];
     if (__builtin_mul_overflow(time, clock->unit_ns, &time)) return out_of_range(reader);
+    if (clock->lost) {
+        perfetto_note(reader, "perfetto.time-lost", HD_LEDGER_LOSS, 1);
+        return false;
+    }
     if (clock->incremental) {
         if (__builtin_add_overflow((uint64_t)clock->last_ns, time, &time) || time > INT64_MAX)
             return out_of_range(reader);

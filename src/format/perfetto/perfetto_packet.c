@@ -192,8 +192,11 @@ static hd_status read_fields(packet *out, perfetto_reader *reader, const uint8_t
         case HD_PROTO_VARINT(PF_PACKET_MACHINE_ID):
             if (f.value) perfetto_note(reader, "perfetto.machine-merged", HD_LEDGER_NOTE, 1);
             break;
-        default: /* one of a oneof: the last counts */
-            if (out->has_data) count_cargo(reader, hd_proto_number(&out->data));
+        default: /* a oneof: nobody writes two, unless a length is damaged and this is the next packet */
+            if (out->has_data)
+                return hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, reader->packet_offset,
+                                    "a packet that carries two things (fields %u and %u)", hd_proto_number(&out->data),
+                                    hd_proto_number(&f));
             out->data = f;
             out->has_data = true;
         }
@@ -234,33 +237,75 @@ static hd_status read_timed(perfetto_reader *reader, perfetto_sequence *s, const
     }
 }
 
+/* What the packet carries. */
+static hd_status read_data(perfetto_reader *reader, perfetto_sequence *s, const packet *p)
+{
+    if (!p->has_data) return HD_OK;
+    if (p->data.tag == HD_PROTO_BYTES(PF_PACKET_CLOCK_SNAPSHOT)) return perfetto_read_snapshot(reader, s, &p->data);
+    if (p->flags & PF_SEQ_NEEDS_INCREMENTAL_STATE && !s->valid) {
+        perfetto_note(reader, "perfetto.packet-before-state", HD_LEDGER_LOSS, 1);
+        return HD_OK;
+    }
+    switch (p->data.tag) {
+    case HD_PROTO_BYTES(PF_PACKET_TRACK_EVENT):
+    case HD_PROTO_BYTES(PF_PACKET_GPU_RENDER_STAGE_EVENT):
+    case HD_PROTO_BYTES(PF_PACKET_PERF_SAMPLE):
+    case HD_PROTO_BYTES(PF_PACKET_GPU_COUNTER_EVENT): return read_timed(reader, s, p);
+    case HD_PROTO_BYTES(PF_PACKET_TRACK_DESCRIPTOR): return perfetto_read_descriptor(reader, &p->data);
+    case HD_PROTO_BYTES(PF_PACKET_CHROME_EVENTS): return perfetto_read_chrome_events(reader, &p->data);
+    case HD_PROTO_BYTES(PF_PACKET_PROCESS_TREE): return perfetto_read_process_tree(reader, &p->data);
+    case HD_PROTO_BYTES(PF_PACKET_PROCESS_DESCRIPTOR): return perfetto_read_process_descriptor(reader, &p->data);
+    case HD_PROTO_BYTES(PF_PACKET_THREAD_DESCRIPTOR): return perfetto_read_thread_descriptor(reader, s, &p->data);
+    case HD_PROTO_BYTES(PF_PACKET_COMPRESSED_PACKETS):
+    case HD_PROTO_BYTES(PF_PACKET_ZSTD_COMPRESSED_PACKETS): return read_compressed(reader, &p->data);
+    default:
+        if (p->has_time) perfetto_pass_time(reader, s, p->has_clock ? p->clock_id : s->clock_id, p->time);
+        count_cargo(reader, hd_proto_number(&p->data));
+        return HD_OK;
+    }
+}
+
+/* ---- damage ------------------------------------------------------------------------------------------------------ */
+
+void perfetto_lose(perfetto_reader *reader, uint32_t sequence_id)
+{
+    perfetto_note(reader, "perfetto.packet-damaged", HD_LEDGER_LOSS, 1);
+    reader->damaged_count++;
+    for (size_t i = 0; i < reader->sequence_count; i++) {
+        perfetto_sequence *s = reader->sequences[i];
+        if (s->clears > 1 && (!sequence_id || s->id == sequence_id)) s->valid = false;
+    }
+    perfetto_lose_time(reader, sequence_id);
+}
+
+/* Damage within the packet, or within what is compressed in it: only this is left out. */
+static hd_status pass_damage(perfetto_reader *reader, const packet *p, bool fields_read, bool state_read)
+{
+    perfetto_sequence *s;
+    bool group = p->data.tag == HD_PROTO_BYTES(PF_PACKET_COMPRESSED_PACKETS) ||
+                 p->data.tag == HD_PROTO_BYTES(PF_PACKET_ZSTD_COMPRESSED_PACKETS);
+    if (reader->err) *reader->err = (hd_error){0};
+    if (!fields_read || group) {
+        perfetto_lose(reader, p->has_sequence && !group ? p->sequence_id : 0);
+        return HD_OK;
+    }
+    perfetto_note(reader, "perfetto.packet-damaged", HD_LEDGER_LOSS, 1);
+    reader->damaged_count++;
+    if (state_read || !p->has_time) return HD_OK;
+    HD_TRY(perfetto_get_sequence(&s, reader, p->sequence_id)); /* later times may count from this one */
+    perfetto_pass_time(reader, s, p->has_clock ? p->clock_id : s->clock_id, p->time);
+    return HD_OK;
+}
+
 hd_status perfetto_read_packet(perfetto_reader *reader, const uint8_t *data, size_t size)
 {
     packet p;
     perfetto_sequence *s;
-    HD_TRY(read_fields(&p, reader, data, size));
-    HD_TRY(update_sequence(&s, reader, &p));
-    if (!p.has_data) return HD_OK;
-    if (p.data.tag == HD_PROTO_BYTES(PF_PACKET_CLOCK_SNAPSHOT)) return perfetto_read_snapshot(reader, s, &p.data);
-    if (p.flags & PF_SEQ_NEEDS_INCREMENTAL_STATE && !s->valid) {
-        perfetto_note(reader, "perfetto.packet-before-state", HD_LEDGER_LOSS, 1);
-        return HD_OK;
-    }
-    switch (p.data.tag) {
-    case HD_PROTO_BYTES(PF_PACKET_TRACK_EVENT):
-    case HD_PROTO_BYTES(PF_PACKET_GPU_RENDER_STAGE_EVENT):
-    case HD_PROTO_BYTES(PF_PACKET_PERF_SAMPLE):
-    case HD_PROTO_BYTES(PF_PACKET_GPU_COUNTER_EVENT): return read_timed(reader, s, &p);
-    case HD_PROTO_BYTES(PF_PACKET_TRACK_DESCRIPTOR): return perfetto_read_descriptor(reader, &p.data);
-    case HD_PROTO_BYTES(PF_PACKET_CHROME_EVENTS): return perfetto_read_chrome_events(reader, &p.data);
-    case HD_PROTO_BYTES(PF_PACKET_PROCESS_TREE): return perfetto_read_process_tree(reader, &p.data);
-    case HD_PROTO_BYTES(PF_PACKET_PROCESS_DESCRIPTOR): return perfetto_read_process_descriptor(reader, &p.data);
-    case HD_PROTO_BYTES(PF_PACKET_THREAD_DESCRIPTOR): return perfetto_read_thread_descriptor(reader, s, &p.data);
-    case HD_PROTO_BYTES(PF_PACKET_COMPRESSED_PACKETS):
-    case HD_PROTO_BYTES(PF_PACKET_ZSTD_COMPRESSED_PACKETS): return read_compressed(reader, &p.data);
-    default:
-        if (p.has_time) perfetto_pass_time(reader, s, p.has_clock ? p.clock_id : s->clock_id, p.time);
-        count_cargo(reader, hd_proto_number(&p.data));
-        return HD_OK;
-    }
+    hd_status status = read_fields(&p, reader, data, size);
+    bool fields_read = status == HD_OK;
+    if (fields_read) status = update_sequence(&s, reader, &p);
+    bool state_read = status == HD_OK;
+    if (state_read) status = read_data(reader, s, &p);
+    if (status != HD_ERR_DAMAGED || reader->options->strict) return status;
+    return pass_damage(reader, &p, fields_read, state_read);
 }

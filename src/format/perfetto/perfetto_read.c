@@ -2,13 +2,15 @@
  *
  * Format   one protobuf message `Trace`: packets of field 1, one after the other. Specified by the .proto files of the
  *          Perfetto project; written by its SDKs, Chrome, Android, traceconv, JAX and TensorFlow, and this program
- * Sniffs   the first packet: length and fields must fit, and a second packet or the end follows
+ * Sniffs   the first packet: length and fields must fit, what they hold must read as messages, and a second packet or
+ *          the end follows
  * Maps     see docs/formats/perfetto.md; packets without a home -> ledger `perfetto.packet-…`, one code per kind
  * Units    times of any clock -> int64 ns of the trace's clock
  * Shapes   n packets -> n rows or fewer: begin and end become one slice
  * Limits   512 MiB a packet, as stored and decompressed
- * Errors   FORMAT when the first packet is none; DAMAGED, with its offset, where a length within a packet is wrong or
- *          what follows a packet is none; a file cut off within a packet is read up to there
+ * Damage   a packet that contradicts itself or does not decompress is left out; behind what is no packet, reading goes
+ * on with the next that is; a file cut off within a packet is read up to there Errors   FORMAT when the first packet is
+ * none; DAMAGED when strict, or no packet can be read
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,9 +19,50 @@
 #include "base/vector.h"
 #include "format/perfetto/perfetto_reader.h"
 
-enum { BUFFER_BYTES = 1 << 20, PACKET_LIMIT = 512 << 20, HEADER_BYTES = 2 * 10, APPEND_ROWS = 1 << 18 };
+enum {
+    BUFFER_BYTES = 1 << 20,
+    PACKET_LIMIT = 512 << 20,
+    HEADER_BYTES = 2 * 10,
+    APPEND_ROWS = 1 << 18,
+    LOOK_BYTES = 512,       /* of what may be a packet, when one is searched */
+    FOUND_LIMIT = 16 << 20, /* of a packet that is found by searching */
+};
 
 /* ---- sniff ---------------------------------------------------------------------------------------------------- */
+
+/* Whether a number or a length is wrong, and not merely cut off where the bytes end that are there. */
+static bool is_no_number(size_t at, size_t size, size_t have)
+{
+    return have == size || have - at >= HD_PROTO_VARINT_BYTES;
+}
+
+/* Whether bytes read as the fields of a message, as far as they are there: names and other texts hardly do. */
+static bool is_message(const unsigned char *data, size_t size, size_t have)
+{
+    for (size_t at = 0; at < have;) {
+        uint64_t tag, value;
+        if (!hd_proto_varint(&tag, data, have, &at)) return !is_no_number(at, size, have);
+        if (tag > UINT32_MAX || tag >> 3 == 0) return false;
+        uint32_t wire = tag & 7;
+        if (wire == HD_WIRE_FIXED64 || wire == HD_WIRE_FIXED32) {
+            value = wire == HD_WIRE_FIXED64 ? 8 : 4;
+        } else {
+            if (wire != HD_WIRE_VARINT && wire != HD_WIRE_BYTES) return false;
+            if (!hd_proto_varint(&value, data, have, &at)) return !is_no_number(at, size, have);
+            if (wire == HD_WIRE_VARINT) continue;
+        }
+        if (value > size - at) return false;
+        at += (size_t)value;
+    }
+    return true;
+}
+
+/* Fields of TracePacket that are bytes and no message. */
+static bool is_opaque(uint32_t number)
+{
+    return number == PF_PACKET_SYNCHRONIZATION_MARKER || number == PF_PACKET_COMPRESSED_PACKETS ||
+           number == PF_PACKET_ZSTD_COMPRESSED_PACKETS;
+}
 
 /* Whether a field of TracePacket has the wire type of its number. */
 static bool is_packet_field(uint32_t tag)
@@ -43,14 +86,17 @@ static bool is_packet_field(uint32_t tag)
 /* Walk a packet of `size` bytes of which `have` are there. */
 static bool is_packet(const unsigned char *data, size_t size, size_t have)
 {
-    for (size_t at = 0; at < size;) {
+    for (size_t at = 0; at < have;) {
         uint64_t tag, value;
-        if (at >= have) return true;
-        if (!hd_proto_varint(&tag, data, have, &at)) return have < size && have - at < 10;
+        if (!hd_proto_varint(&tag, data, have, &at)) return !is_no_number(at, size, have);
         if (tag > UINT32_MAX || !is_packet_field((uint32_t)tag)) return false;
-        if (!hd_proto_varint(&value, data, have, &at)) return have < size && have - at < 10;
+        if (!hd_proto_varint(&value, data, have, &at)) return !is_no_number(at, size, have);
         if ((tag & 7) != HD_WIRE_BYTES) continue;
         if (value > size - at) return false;
+        size_t left = have - at;
+        if (!is_opaque((uint32_t)tag >> 3) &&
+            !is_message(data + at, (size_t)value, value < left ? (size_t)value : left))
+            return false;
         at += (size_t)value;
     }
     return true;
@@ -172,38 +218,88 @@ static hd_status fill(window *w, perfetto_reader *reader, size_t wanted)
     return HD_OK;
 }
 
-static hd_status truncated(perfetto_reader *reader, uint64_t offset)
+/* The sniff of what stands `at` bytes behind w->at. */
+static int sniff_at(const window *w, size_t at)
 {
-    if (reader->options->strict)
-        return hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset,
-                            "the input ends within the packet that begins here, and --strict refuses repairs");
-    if (reader->packet_count == 0)
-        return hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset, "the input ends within its first packet");
-    reader->packet_offset = offset;
-    perfetto_note(reader, "perfetto.truncated", HD_LEDGER_LOSS, 1);
+    size_t have = w->size - w->at - at;
+    return perfetto_sniff(w->data + w->at + at, have < LOOK_BYTES ? have : LOOK_BYTES);
+}
+
+/* Whether a packet stands at w->at: whole, and behind it another one or the end. */
+static hd_status is_packet_here(bool *out, window *w, perfetto_reader *reader)
+{
+    uint64_t tag, length;
+    size_t header = 0;
+    *out = false;
+    HD_TRY(fill(w, reader, LOOK_BYTES));
+    const uint8_t *p = w->data + w->at;
+    size_t have = w->size - w->at;
+    if (!sniff_at(w, 0) || !hd_proto_varint(&tag, p, have, &header) || !hd_proto_varint(&length, p, have, &header))
+        return HD_OK;
+    if (length > FOUND_LIMIT) return HD_OK;
+    size_t size = header + (size_t)length;
+    HD_TRY(fill(w, reader, size + LOOK_BYTES));
+    have = w->size - w->at;
+    *out = have == size || (have > size && sniff_at(w, size));
     return HD_OK;
 }
 
-static hd_status no_packet(perfetto_reader *reader, uint64_t offset, const char *what)
+/* To the next packet behind w->at, or to the end. */
+static hd_status find_packet(window *w, perfetto_reader *reader)
 {
-    return hd_error_set(reader->err, reader->packet_count ? HD_ERR_DAMAGED : HD_ERR_FORMAT, NULL, offset,
-                        "expected a Perfetto packet, found %s", what);
+    bool found = false;
+    for (w->at++; !found;) {
+        HD_TRY(fill(w, reader, LOOK_BYTES));
+        if (w->at == w->size) return HD_OK;
+        const uint8_t *next = memchr(w->data + w->at, HD_PROTO_BYTES(PF_TRACE_PACKET), w->size - w->at);
+        w->at = next ? (size_t)(next - w->data) : w->size;
+        if (next) HD_TRY(is_packet_here(&found, w, reader));
+        w->at += next && !found;
+    }
+    return HD_OK;
 }
 
-/* A field of Trace that is no packet: counted, and passed over. */
+/* What begins at w->at is no packet: on with the next one. */
+static hd_status skip_damage(window *w, perfetto_reader *reader, const char *what)
+{
+    bool first = reader->packet_count == 0 && reader->damaged_count == 0;
+    if (reader->options->strict || first)
+        return hd_error_set(reader->err, first ? HD_ERR_FORMAT : HD_ERR_DAMAGED, NULL, reader->packet_offset,
+                            "expected a Perfetto packet, found %s", what);
+    perfetto_lose(reader, 0);
+    return find_packet(w, reader);
+}
+
+/* The input ends within what begins at w->at; or a length is wrong, and packets follow all the same. */
+static hd_status skip_cut(window *w, perfetto_reader *reader)
+{
+    uint64_t offset = reader->packet_offset;
+    if (reader->options->strict)
+        return hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset,
+                            "the input ends within the packet that begins here, and --strict refuses repairs");
+    if (reader->packet_count == 0 && reader->damaged_count == 0)
+        return hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset, "the input ends within its first packet");
+    HD_TRY(find_packet(w, reader));
+    if (w->at < w->size)
+        perfetto_lose(reader, 0);
+    else
+        perfetto_note(reader, "perfetto.truncated", HD_LEDGER_LOSS, 1);
+    return HD_OK;
+}
+
+/* A field of Trace that is no packet: counted, and passed over if packets follow. */
 static hd_status skip_other(window *w, perfetto_reader *reader, size_t header, uint64_t tag, uint64_t value)
 {
     size_t size = header;
     switch (tag & 7) {
     case HD_WIRE_VARINT: break; /* its value is part of the header */
     case HD_WIRE_BYTES: size += (size_t)value; break;
-    default: return no_packet(reader, reader->packet_offset, "another kind of field");
+    default: return skip_damage(w, reader, "another kind of field");
     }
-    HD_TRY(fill(w, reader, size));
-    if (w->size - w->at < size) {
-        hd_status status = truncated(reader, reader->packet_offset);
-        return status == HD_OK ? HD_END : status;
-    }
+    HD_TRY(fill(w, reader, size + LOOK_BYTES));
+    size_t have = w->size - w->at;
+    if (have < size && reader->packet_count + reader->damaged_count == 0) return skip_cut(w, reader);
+    if (have != size && (have < size || !sniff_at(w, size))) return skip_damage(w, reader, "another field");
     perfetto_note(reader, "perfetto.unknown-field", HD_LEDGER_LOSS, 1);
     w->at += size;
     return HD_OK;
@@ -215,31 +311,27 @@ static hd_status read_next(window *w, perfetto_reader *reader)
     HD_TRY(fill(w, reader, HEADER_BYTES));
     size_t have = w->size - w->at, header = 0;
     const uint8_t *p = w->data + w->at;
-    uint64_t tag, length;
+    uint64_t tag, length, damaged = reader->damaged_count;
     if (have == 0) return HD_END;
     uint64_t offset = reader->packet_offset = w->offset + w->at;
-    if (!hd_proto_varint(&tag, p, have, &header) || !hd_proto_varint(&length, p, have, &header)) {
-        if (have - header >= HD_PROTO_VARINT_BYTES) return no_packet(reader, offset, "no number");
-        hd_status status = truncated(reader, offset);
-        return status == HD_OK ? HD_END : status;
-    }
-    if (tag > UINT32_MAX || tag >> 3 == 0) return no_packet(reader, offset, "no field");
-    if ((tag & 7) == HD_WIRE_BYTES && length > PACKET_LIMIT)
-        return no_packet(reader, offset, "a length beyond 512 MiB");
+    if (!hd_proto_varint(&tag, p, have, &header) || !hd_proto_varint(&length, p, have, &header))
+        return have - header >= HD_PROTO_VARINT_BYTES ? skip_damage(w, reader, "no number") : skip_cut(w, reader);
+    if (tag > UINT32_MAX || tag >> 3 == 0) return skip_damage(w, reader, "no field");
+    if ((tag & 7) == HD_WIRE_BYTES && length > PACKET_LIMIT) return skip_damage(w, reader, "a length beyond 512 MiB");
     if (tag != HD_PROTO_BYTES(PF_TRACE_PACKET)) return skip_other(w, reader, header, tag, length);
     size_t size = header + (size_t)length;
     HD_TRY(fill(w, reader, size));
-    if (w->size - w->at < size) {
-        hd_status status = truncated(reader, offset);
-        return status == HD_OK ? HD_END : status;
-    }
+    if (w->size - w->at < size) return skip_cut(w, reader);
     reader->base = w->data + w->at;
     reader->base_size = size;
     reader->base_offset = offset;
     HD_TRY(perfetto_read_packet(reader, reader->base + header, (size_t)length));
-    reader->packet_count++;
-    w->at += size;
-    return HD_OK;
+    if (damaged == reader->damaged_count) {
+        reader->packet_count++;
+        w->at += size;
+        return HD_OK;
+    }
+    return find_packet(w, reader); /* its length may be what is damaged */
 }
 
 static hd_status read_packets(perfetto_reader *reader)
@@ -252,7 +344,8 @@ static hd_status read_packets(perfetto_reader *reader)
     free(w.data);
     if (status != HD_END) return status;
     if (reader->packet_count == 0)
-        return hd_error_set(reader->err, HD_ERR_FORMAT, NULL, 0, "no Perfetto packet in this input");
+        return hd_error_set(reader->err, reader->damaged_count ? HD_ERR_DAMAGED : HD_ERR_FORMAT, NULL, 0,
+                            "no Perfetto packet in this input%s", reader->damaged_count ? " can be read" : "");
     return HD_OK;
 }
 

@@ -30,6 +30,7 @@ enum { PERFETTO_TEXT_KINDS = 4 }; /* categories, names of events and arguments, 
 typedef struct perfetto_sequence {
     uint32_t id;
     uint32_t generation; /* counts how often the state of any sequence was cleared; 0 before the first time */
+    uint32_t clears;     /* how often this one's was */
     bool valid;          /* its state was cleared and nothing was lost since */
     bool seen;
     perfetto_map interned; /* (field of InternedData, iid) -> string id or record */
@@ -59,6 +60,7 @@ typedef struct perfetto_clock {
     uint32_t id, sequence; /* sequence: 0 unless it is a clock of one */
     uint64_t unit_ns;
     bool incremental;
+    bool lost;       /* times are missing that later ones count from: nothing until the next snapshot */
     int64_t last_ns; /* what an incremental time counts from */
     uint32_t *pairs; /* those that start here */
     size_t pair_count, pair_capacity;
@@ -196,6 +198,7 @@ typedef struct perfetto_reader {
     uint64_t base_offset;   /* and where those stand in the input */
     uint64_t packet_offset; /* of the packet, or of the compressed one that holds it */
     uint64_t packet_count, slice_count;
+    uint64_t damaged_count;     /* packets, and other bytes, that could not be read */
     uint32_t tts_key, tdur_key; /* of members, where an event had a thread's time */
 
     perfetto_map sequence_index; /* (id, 0) */
@@ -268,7 +271,12 @@ hd_status perfetto_add_row(perfetto_reader *reader, hd_row *row, const perfetto_
 
 /* ---- perfetto_packet.c ---------------------------------------------------------------------------------------- */
 
+/* A packet that contradicts itself or does not decompress is left out, and counted. */
 hd_status perfetto_read_packet(perfetto_reader *reader, const uint8_t *data, size_t size);
+/* Bytes that cannot be read may have been packets of a sequence (0: of any): times that count from others are lost, and
+ * so is the state of a writer that clears it now and then. One that clears it once only adds to it, and what it says
+ * later is understood all the same. */
+void perfetto_lose(perfetto_reader *reader, uint32_t sequence_id);
 
 /* ---- perfetto_sequence.c -------------------------------------------------------------------------------------- */
 
@@ -292,6 +300,8 @@ hd_status perfetto_append_u64(perfetto_reader *reader, uint64_t **list, size_t *
 
 hd_status perfetto_read_snapshot(perfetto_reader *reader, const perfetto_sequence *sequence,
                                  const hd_proto_field *field);
+/* What perfetto_lose says of incremental clocks. */
+void perfetto_lose_time(perfetto_reader *reader, uint32_t sequence_id);
 /* A time of a clock as nanoseconds of the trace's clock. false: out of range, and counted. */
 bool perfetto_trace_time(int64_t *out, perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t clock_id,
                          uint64_t time);

@@ -41,6 +41,7 @@ void perfetto_sequence_reset(perfetto_reader *reader, perfetto_sequence *sequenc
     perfetto_map_clear(&sequence->interned);
     clear_texts(sequence);
     sequence->valid = true;
+    sequence->clears++;
     sequence->generation = ++reader->generation;
     sequence->has_track_uuid = false;
     sequence->clock_id = 0;

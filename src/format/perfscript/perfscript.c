@@ -19,9 +19,17 @@ static bool starts(hd_string s, const char *with)
 }
 
 typedef struct survey {
-    unsigned lines, headers, stacked, frames;
+    unsigned lines, headers, stacked, frames, ftrace;
     bool after_header, own_comment;
 } survey;
+
+/* "sh-1642 [002] 76.211696: sched_wakeup: …" is ftrace's: perf parts a thread's name and number. */
+static bool is_of_ftrace(const perfscript_header *header)
+{
+    size_t i = header->who.size;
+    while (i && hd_is_digit(header->who.data[i - 1])) i--;
+    return header->has_cpu && !header->thread.has_tid && i && i < header->who.size && header->who.data[i - 1] == '-';
+}
 
 static void look_at(survey *all, hd_string line)
 {
@@ -43,6 +51,7 @@ static void look_at(survey *all, hd_string line)
         bool whole = header.sure && header.event.size && (header.thread.has_tid || header.has_cpu || header.has_period);
         all->after_header = true;
         all->headers += whole;
+        all->ftrace += is_of_ftrace(&header);
         if (header.sure && perfscript_parse_frame(&frame, header.rest.data, header.rest.size) && frame.has_address)
             all->stacked++;
     }
@@ -62,6 +71,7 @@ int perfscript_sniff(const unsigned char *head, size_t size)
     }
     if (all.stacked) return 70;
     if (all.own_comment && *head == '#') return 70;
+    if (all.ftrace * 2 > all.lines) return 0;
     if (all.headers * 2 > all.lines) return 65;
     return all.frames * 2 > all.lines && all.frames ? 50 : 0;
 }

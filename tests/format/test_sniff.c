@@ -1,0 +1,185 @@
+/* test_sniff.c - every file through every sniffer: of two formats that claim one file, one would read it wrongly
+ *
+ * Fixtures of a format are claimed by it. Real files in ../shared/data that no reader is for are claimed by none.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/input.h"
+#include "format/format.h"
+
+/* Any text that begins as JSON does may be a trace of Chrome, if no other reader knows better. */
+enum { HIGH = 51 };
+
+static const hd_format *const formats[] = {
+    &hd_chrome_format, &hd_heddle_format,  &hd_perfetto_format,   &hd_sbt_format,   &hd_tfmemory_format,
+    &hd_folded_format, &hd_capture_format, &hd_perfscript_format, &hd_cupti_format,
+#ifdef HD_HAS_OTF2
+    &hd_otf2_format,
+#endif
+};
+
+enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
+
+static unsigned looked_at, wrong;
+
+/* The format that would read a file, NULL for none; at most one bids high. */
+static const hd_format *choose(const char *path)
+{
+    hd_input *in;
+    const uint8_t *head;
+    size_t size;
+    const hd_format *best = NULL;
+    int best_bid = 0, high = 0;
+    hd_error err = {0};
+    if (hd_input_open(&in, path, NULL, &err) != HD_OK || hd_input_peek(in, &head, &size, &err) != HD_OK)
+        fail_msg("%s: %s", path, err.message);
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        int bid = formats[i]->sniff(head, size);
+        high += bid >= HIGH;
+        if (bid <= best_bid) continue;
+        best_bid = bid;
+        best = formats[i];
+    }
+    hd_input_close(in);
+    wrong += high > 1;
+    if (high > 1) print_error("%s: %d sniffers are sure\n", path, high);
+    looked_at++;
+    return best;
+}
+
+static bool ends_with(const char *path, const char *extension)
+{
+    size_t size = strlen(path), n = strlen(extension);
+    return size >= n && strcmp(path + size - n, extension) == 0;
+}
+
+/* What reads it; NULL: no reader is for it. */
+typedef struct kind {
+    const char *part; /* of the path */
+    const char *extension;
+    const char *format;
+} kind;
+
+static void expect_format(const char *path, const kind *kinds, size_t count)
+{
+    const char *expected = NULL;
+    bool known = false;
+    for (size_t i = 0; i < count && !known; i++) {
+        known = strstr(path, kinds[i].part) && ends_with(path, kinds[i].extension);
+        if (known) expected = kinds[i].format;
+    }
+    if (!known) return;
+    const hd_format *best = choose(path);
+    if (!best == !expected && (!best || strcmp(best->info.name, expected) == 0)) return;
+    wrong++;
+    print_error("%s is taken for %s\n", path, best ? best->info.name : "nothing");
+}
+
+static void walk(const char *folder, const kind *kinds, size_t count)
+{
+    struct dirent **entries = NULL;
+    char path[1024];
+    struct stat info;
+    int found = scandir(folder, &entries, NULL, alphasort);
+    for (int i = 0; i < found; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.' && stat(path, &info) == 0) {
+            if (S_ISDIR(info.st_mode))
+                walk(path, kinds, count);
+            else if (info.st_size > 0)
+                expect_format(path, kinds, count);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static void walk_tree(const char *folder, const kind *kinds, size_t count)
+{
+    const char *root = getenv("HEDDLE_SOURCE_ROOT");
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", root ? root : ".", folder);
+    looked_at = wrong = 0;
+    walk(path, kinds, count);
+    assert_int_equal(wrong, 0);
+}
+
+static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
+{
+    (void)state;
+    static const kind kinds[] = {
+        {"/chrome/", ".json", "chrome"},          {"/tfmemory/", ".json", "tfmemory"},
+        {"/cupti/", ".cupti", "cupti"},           {"/folded/", ".folded", "folded"},
+        {"/heddle/", ".heddle", "heddle"},        {"/perfetto/", ".pftrace", "perfetto"},
+        {"/perfscript/", ".perf", "perf-script"}, {"/sbt/", ".sbt", "sbt"},
+    };
+    walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
+    assert_true(looked_at > 60);
+    /* seeds of fuzzing are traces too, but for those of parts of a reader */
+    static const kind seeds[] = {
+        {"corpus/chrome/", "", "chrome"},
+        {"corpus/tfmemory/", "", "tfmemory"},
+        {"corpus/cupti/", "", "cupti"},
+        {"corpus/folded/", "", "folded"},
+        {"corpus/heddle/", "", "heddle"},
+        {"corpus/perfetto/", "", "perfetto"},
+        {"corpus/perfscript/", "", "perf-script"},
+        {"corpus/sbt/", "", "sbt"},
+        {"corpus/capture/", "", "capture"},
+    };
+    walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
+    assert_true(looked_at > 100);
+}
+
+static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
+{
+    (void)state;
+    static const kind kinds[] = {
+        {"/kineto/memory_timeline", "", "chrome"}, /* JSON of another kind: its reader says so */
+        {"/straggler/", ".json", "chrome"},
+        {"/straggler/", ".json.gz", "chrome"},
+        {"/analysis/", ".json.gz", "chrome"},
+        {"/ascend/", ".json.gz", "chrome"},
+        {"/chrome/", ".json.gz", "chrome"},
+        {"/chrome/", ".json", "chrome"},
+        {"/kineto/", ".json.gz", "chrome"},
+        {"/ranks/", ".json.gz", "chrome"},
+        {"/rocm/", ".json.gz", "chrome"},
+        {"/rocm/", ".json", "chrome"},
+        {"/cupti/", ".json", "chrome"},
+        {"/cupti/", ".txt", "cupti"},
+        {"/stacks/example-perf", ".gz", "perf-script"},
+        {"/stacks/gpu_final", ".gz", "cupti"},
+        {"/stacks/", "", "folded"},
+        {"/otf2/", ".otf2", "otf2"},
+        {"/xray/", ".json", "chrome"},
+        {"/", "", NULL},
+    };
+    const char *root = getenv("HEDDLE_SOURCE_ROOT");
+    char path[1024];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/../shared/data", root ? root : ".");
+    if (stat(path, &info) != 0) {
+        print_message("skipped: there is no ../shared/data\n");
+        skip();
+    }
+    walk_tree("../shared/data", kinds, sizeof kinds / sizeof *kinds);
+    assert_true(looked_at > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sniff__fixtures_are_claimed_by_their_format_alone),
+        cmocka_unit_test(test_sniff__real_files_are_claimed_by_who_reads_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
