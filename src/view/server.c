@@ -179,7 +179,7 @@ size_t hd_view_reading(const hd_view *view)
 
 size_t hd_view_failures(const hd_view *view)
 {
-    return view_session_count_of(view->session, VIEW_FAILED);
+    return view_session_failures(view->session);
 }
 
 /* ---- stopping ---------------------------------------------------------------------------------------------------- */
