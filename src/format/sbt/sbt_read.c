@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json_write.h"
 #include "base/mapped.h"
 #include "base/vector.h"
@@ -215,7 +216,7 @@ static uint8_t launch_of(uint8_t complete)
 
 static open_launch *slot_of(open_launch *slots, size_t capacity, uint64_t correlation, uint8_t type)
 {
-    size_t at = (size_t)(((correlation ^ (uint64_t)type << 56) * 0x9e3779b97f4a7c15u) >> 20) & (capacity - 1);
+    size_t at = (size_t)hd_hash_pair(correlation, type) & (capacity - 1);
     while (slots[at].type && (slots[at].correlation != correlation || slots[at].type != type))
         at = (at + 1) & (capacity - 1);
     return &slots[at];
