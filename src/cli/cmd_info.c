@@ -201,6 +201,7 @@ static hd_status read_info(hd_report *out, cli_run *run, const char *path)
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
     status = hd_report_info(out, trace, &run->err);
+    if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     hd_trace_free(trace);
     return status;
 }
