@@ -140,7 +140,7 @@ static uint32_t name_of_frame(flame_adder *a, uint32_t name)
 
 bool flame_text_passes(flame_adder *adder, const filter_text *texts, size_t count)
 {
-    return filter_list_passes(&adder->names, texts, count, &adder->no_memory);
+    return filter_list_passes(&adder->names, texts, count);
 }
 
 bool flame_frame_passes(flame_adder *adder, uint32_t stack)
