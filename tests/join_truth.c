@@ -71,7 +71,7 @@ static uint64_t *stack_hashes(const hd_stacks *stacks)
     for (uint32_t node = 1; node < count; node++) {
         hd_frame frame = hd_stacks_at(stacks, node);
         hd_string text = hd_stacks_text(stacks, frame.name);
-        hashes[node] = hd_fold(hashes[frame.caller] ^ hd_hash(text.data, text.size), 0x9e3779b97f4a7c15u) | 1;
+        hashes[node] = hd_hash_pair(hashes[frame.caller], hd_hash(text.data, text.size)) | 1;
     }
     return hashes;
 }

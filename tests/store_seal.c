@@ -37,7 +37,7 @@ size_t store_list(store_section *out, size_t limit, const uint8_t *data, size_t 
         if (memcmp(p, store_section_magic, STORE_MAGIC_BYTES) != 0) break;
         if (section.payload_size > size - at - STORE_SECTION_BYTES) break;
         section.checksum = hd_checksum(p + STORE_SECTION_BYTES, (size_t)section.payload_size);
-        if (!store_split_payload(&section, &body, data)) section.head_size = 0;
+        if (!store_split_payload(&section, &body, p + STORE_SECTION_BYTES)) section.head_size = 0;
         out[count++] = section;
         at = store_section_end(&section);
         if (section.type == STORE_FOOTER) break;

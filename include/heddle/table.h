@@ -113,6 +113,11 @@ typedef struct hd_sink {
 /* Print a table; `style` NULL is text in full. JSON does not end with a newline, so that it can stand inside JSON. */
 hd_status hd_table_write(const hd_table *table, hd_sink sink, const hd_table_style *style, hd_error *err);
 
+/* Text that may come from anywhere, for people's terminals: control characters (those of 0x80 to 0x9f as well) and
+ * marks that end a line or turn the direction of writing become \n, \x1b, \u202e; invalid UTF-8 becomes U+FFFD. Returns
+ * what the sink does. */
+hd_status hd_text_write(hd_sink sink, const char *text, size_t size);
+
 /* --- single values, as tables print them -------------------------------------------------------------------- */
 
 enum { HD_VALUE_TEXT_BYTES = 48 };

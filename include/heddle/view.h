@@ -58,7 +58,8 @@ const char *hd_view_url(const hd_view *view);
 uint16_t hd_view_port(const hd_view *view);
 /* 32 hexadecimal digits; NULL: none is demanded. Borrowed. */
 const char *hd_view_token(const hd_view *view);
-/* Files that are still being read, and those that could not be. */
+/* Files that are still being read; and those given to hd_view_start that could not be: whoever asks the server to read
+ * something else, as by dropping a file on the page, changes nothing about these. */
 size_t hd_view_reading(const hd_view *view);
 size_t hd_view_failures(const hd_view *view);
 

@@ -1,4 +1,9 @@
-/* hash.h - a fast 64-bit hash of short byte strings (multiply and fold), not for hostile-proof tables */
+/* hash.h - hashes for the tables of one process: keyed at random, so that nobody can choose keys that collide
+ *
+ * The key is drawn once, when the program or the library is loaded. So these values differ from run to run: they say
+ * where something stands in a table, or that two things are the same, and never in which order anything is written.
+ * What has to be the same in every run takes hd_checksum.
+ */
 #ifndef HD_BASE_HASH_H
 #define HD_BASE_HASH_H
 
@@ -20,33 +25,20 @@ static inline uint32_t hd_load32(const void *p)
     return v;
 }
 
-static inline uint64_t hd_fold(uint64_t a, uint64_t b)
+/* XXH3 with the secret of this process. */
+uint64_t hd_hash(const void *data, size_t size);
+
+/* For tests, while there is no table: the key that this seed gives. */
+void hd_hash_seed_set(uint64_t seed);
+
+extern uint64_t hd_hash_words[2]; /* part of the key */
+
+/* A pair of integers (or one, and 0) by one folded multiplication. */
+static inline uint64_t hd_hash_pair(uint64_t a, uint64_t b)
 {
     __extension__ typedef unsigned __int128 u128;
-    u128 product = (u128)a * b;
+    u128 product = (u128)(a ^ hd_hash_words[0]) * (b ^ hd_hash_words[1]);
     return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static inline uint64_t hd_hash(const void *data, size_t size)
-{
-    const uint64_t k0 = 0x9e3779b97f4a7c15u, k1 = 0xd1b54a32d192ed03u, k2 = 0x8cb92ba72f3d8dd7u;
-    const unsigned char *p = (const unsigned char *)data;
-    uint64_t a = 0, b = 0, seed = k2 ^ size;
-    if (size > 16) {
-        const unsigned char *last = p + size - 16;
-        for (; p < last; p += 16) seed = hd_fold(hd_load64(p) ^ k0, hd_load64(p + 8) ^ seed);
-        a = hd_load64(last);
-        b = hd_load64(last + 8);
-    } else if (size >= 8) {
-        a = hd_load64(p);
-        b = hd_load64(p + size - 8);
-    } else if (size >= 4) {
-        a = hd_load32(p);
-        b = hd_load32(p + size - 4);
-    } else if (size) {
-        a = (uint64_t)p[0] << 16 | (uint64_t)p[size >> 1] << 8 | p[size - 1];
-    }
-    return hd_fold(a ^ k0 ^ seed, b ^ k1);
 }
 
 #endif

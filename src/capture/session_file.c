@@ -195,7 +195,7 @@ static bool open_new(hd_session *session, const char *path)
     struct stat info;
     file->chunks = 0;
     atomic_store(&file->size, 0);
-    file->fd = out_of_the_way(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+    file->fd = out_of_the_way(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
     if (file->fd < 0 || fstat(file->fd, &info) != 0) return false;
     file->device = info.st_dev;
     file->inode = info.st_ino;

@@ -135,7 +135,7 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
     const struct check_options *chosen = run->options;
     const hd_table *findings = hd_report_table(report, "findings");
     size_t rows = hd_table_row_count(findings);
-    cli_print(run, "%s%s%s", cli_style(run, CLI_BOLD), path, cli_style(run, CLI_PLAIN));
+    report_print_path(run, path);
     if (rows == 0) {
         cli_print(run, ": nothing found\n\n");
         return;

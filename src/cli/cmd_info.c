@@ -140,7 +140,8 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
 {
     const hd_table *file = hd_report_table(report, "file");
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
-    cli_print(run, "%s%s%s\n", cli_style(run, CLI_BOLD), path, cli_style(run, CLI_PLAIN));
+    report_print_path(run, path);
+    cli_print(run, "\n");
     print_size(run, file);
     print_time(run, file);
     if (has(file, "rank")) cli_print(run, "  rank         %" PRId64, int_of(file, "rank"));
@@ -167,7 +168,8 @@ static void print_line(cli_run *run, const char *path, const hd_report *report)
 {
     const hd_table *file = hd_report_table(report, "file");
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES], d[HD_VALUE_TEXT_BYTES];
-    cli_print(run, "%s: %s, %s events, %s slices, %s tracks", path, text_of(a, file, "format"),
+    report_print_safe(run, path, strlen(path));
+    cli_print(run, ": %s, %s events, %s slices, %s tracks", text_of(a, file, "format"),
               hd_text_count(b, count_of(file, "events")), hd_text_count(c, count_of(file, "slices")),
               hd_text_count(d, count_of(file, "tracks")));
     if (has(file, "duration")) cli_print(run, ", %s", hd_text_duration(a, int_of(file, "duration")));
@@ -201,6 +203,7 @@ static hd_status read_info(hd_report *out, cli_run *run, const char *path)
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
     status = hd_report_info(out, trace, &run->err);
+    if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     hd_trace_free(trace);
     return status;
 }

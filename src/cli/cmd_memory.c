@@ -113,9 +113,8 @@ static void print_text(cli_run *run, const char *path, const found *f)
     const hd_table *categories = hd_report_table(&f->report, "categories");
     bool named = false;
     for (size_t i = 0; i < hd_table_row_count(categories); i++) named = named || !hd_table_is_null(categories, i, 2);
-    cli_print(run, "%s", cli_style(run, CLI_BOLD));
-    report_print_safe(run, path, strlen(path));
-    cli_print(run, "%s\n", cli_style(run, CLI_PLAIN));
+    report_print_path(run, path);
+    cli_print(run, "\n");
     print_sums(run, &f->report);
     if (run->global.quiet) return;
     print_table(run, f, "devices", "devices", "peak_is_total");

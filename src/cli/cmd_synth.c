@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/report_out.h"
 #include "cli/synth_options.h"
 #include "heddle/table.h"
 
@@ -97,7 +98,8 @@ static void print_stacks(cli_run *run, const made_file *made)
 {
     char text[HD_VALUE_TEXT_BYTES], lost[HD_VALUE_TEXT_BYTES];
     if (!made->stacks_path) return;
-    cli_print(run, "  stacks  %s in %s", hd_text_count(text, made->stacks), made->stacks_path);
+    cli_print(run, "  stacks  %s in ", hd_text_count(text, made->stacks));
+    report_print_safe(run, made->stacks_path, strlen(made->stacks_path));
     if (made->stacks_lost) cli_print(run, ", %s lost", hd_text_count(lost, made->stacks_lost));
     cli_print(run, "\n");
 }
@@ -107,7 +109,9 @@ static void print_made(cli_run *run, const made_file *made)
     char text[HD_VALUE_TEXT_BYTES];
     const hd_synth_truth *truth = &made->truth;
     const hd_synth_damage_truth *damage = &made->damage;
-    cli_print(run, "wrote %s%s%s\n", cli_style(run, CLI_BOLD), made->path, cli_style(run, CLI_PLAIN));
+    cli_print(run, "wrote ");
+    report_print_path(run, made->path);
+    cli_print(run, "\n");
     print_counts(run, "  holds   ", truth, contents, CONTENTS);
     if (truth->start_ns != HD_NO_TIME)
         cli_print(run, "  lasts   %s", hd_text_duration(text, truth->end_ns - truth->start_ns));

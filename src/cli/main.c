@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heddle/table.h"
+
 /* CLI_HAS_NAME comes from src/cli/meson.build, which looks for cmd_NAME.c. */
 #define CLI_COMMAND(name) extern const cli_command cmd_##name
 CLI_COMMAND(info);
@@ -80,16 +82,17 @@ const cli_command *cli_find_command(const char *name)
     return NULL;
 }
 
-/* Names and messages may hold bytes of a hostile file: control characters do not reach the terminal. */
+static hd_status write_stderr(void *user, const char *data, size_t size)
+{
+    (void)user;
+    fwrite(data, 1, size, stderr);
+    return HD_OK;
+}
+
+/* Names and messages may hold bytes of a hostile file. */
 static void print_safe(const char *text)
 {
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte < 0x20 || byte == 0x7f)
-            fprintf(stderr, "\\x%02x", byte);
-        else
-            fputc(byte, stderr);
-    }
+    hd_text_write((hd_sink){write_stderr, NULL}, text, strlen(text));
 }
 
 void cli_report(cli_run *run)

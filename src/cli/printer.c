@@ -2,6 +2,7 @@
 #include "cli/printer.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "heddle/report.h"
 
@@ -26,13 +27,7 @@ void cli_say(cli_printer *printer, const char *format, ...)
 
 void cli_say_name(cli_printer *printer, const char *name)
 {
-    for (const char *c = name; *c;) {
-        size_t plain = 0;
-        while ((unsigned char)c[plain] >= 0x20 && c[plain] != 0x7f) plain++;
-        if (plain) cli_printer_write(printer, c, plain);
-        c += plain;
-        if (*c) cli_say(printer, "\\x%02x", (unsigned char)*c++);
-    }
+    hd_text_write((hd_sink){cli_printer_write, printer}, name, strlen(name));
 }
 
 hd_status cli_say_table_json(cli_printer *printer, const char *key, hd_status status, hd_table **table)

@@ -35,13 +35,14 @@ void report_json_text(cli_run *run, const char *name, const char *text)
     hd_table_free(table);
 }
 
+void report_print_path(cli_run *run, const char *path)
+{
+    cli_print(run, "%s", cli_style(run, CLI_BOLD));
+    report_print_safe(run, path, strlen(path));
+    cli_print(run, "%s", cli_style(run, CLI_PLAIN));
+}
+
 void report_print_safe(cli_run *run, const char *text, size_t size)
 {
-    for (size_t i = 0; i < size; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        if (byte < 0x20 || byte == 0x7f)
-            cli_print(run, "\\x%02x", byte);
-        else
-            cli_print(run, "%c", byte);
-    }
+    hd_text_write((hd_sink){cli_write, run}, text, size);
 }

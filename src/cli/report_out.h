@@ -17,5 +17,7 @@ void report_json_text(cli_run *run, const char *name, const char *text);
 
 /* Text with control characters replaced, for names and paths out of tables. */
 void report_print_safe(cli_run *run, const char *text, size_t size);
+/* The path of a file that is reported on, bold. */
+void report_print_path(cli_run *run, const char *path);
 
 #endif

@@ -55,7 +55,7 @@ typedef struct flame_adder {
     bool has_window;
     int64_t from_ns, until_ns;
     filter_list names;
-    bool no_memory;       /* the patterns' */
+    bool no_memory;       /* for names */
     uint32_t *name_of;    /* by name of the source: name of the flame, HD_NONE: not yet */
     size_t name_count;    /* of name_of */
     uint8_t *passes;      /* by name of the source, as the patterns have it: 0 not known yet, 1 no, 2 yes */

@@ -17,7 +17,7 @@ enum { FLAME_NODES = 1 << 26 };
 
 static size_t slot_of(uint32_t base, uint32_t stack)
 {
-    return (size_t)hd_fold(((uint64_t)base << 32 | stack) ^ 0xd1b54a32d192ed03u, 0x9e3779b97f4a7c15u);
+    return (size_t)hd_hash_pair(base, stack);
 }
 
 static struct flame_memo_slot *find(const flame_memo *memo, uint32_t base, uint32_t stack)
@@ -140,7 +140,7 @@ static uint32_t name_of_frame(flame_adder *a, uint32_t name)
 
 bool flame_text_passes(flame_adder *adder, const filter_text *texts, size_t count)
 {
-    return filter_list_passes(&adder->names, texts, count, &adder->no_memory);
+    return filter_list_passes(&adder->names, texts, count);
 }
 
 bool flame_frame_passes(flame_adder *adder, uint32_t stack)

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "base/hash.h"
+#include "base/checksum.h"
 #include "flame/flame_svg.h"
 
 static const struct {
@@ -36,7 +36,7 @@ unsigned svg_color_of(hd_frame_kind kind, hd_string name)
 {
     if (kind >= HD_FRAME_KINDS) kind = HD_FRAME_UNKNOWN;
     unsigned shade =
-        kind == HD_FRAME_MARK ? SVG_SHADES / 2 : (unsigned)(hd_hash(name.data, name.size) >> 32) % SVG_SHADES;
+        kind == HD_FRAME_MARK ? SVG_SHADES / 2 : (unsigned)(hd_checksum(name.data, name.size) >> 32) % SVG_SHADES;
     return (unsigned)kind * SVG_SHADES + shade;
 }
 

@@ -42,7 +42,7 @@ typedef struct spreader {
 /* HD_NONE: no memory. */
 static uint32_t join_stacks(spreader *s, uint32_t launch, uint32_t creation)
 {
-    joint *known = &s->joints[hd_fold((uint64_t)launch << 32 | creation, 0x9e3779b97f4a7c15u) % JOINTS];
+    joint *known = &s->joints[hd_hash_pair(launch, creation) % JOINTS];
     if (known->node && known->launch == launch && known->creation == creation) return known->node;
     hd_stacks *stacks = s->a->stacks;
     size_t count = 0;

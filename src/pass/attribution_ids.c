@@ -27,7 +27,7 @@ typedef struct id_table {
 
 static size_t slot_of(const id_table *t, int64_t id)
 {
-    return (size_t)(hd_fold((uint64_t)id, 0x9e3779b97f4a7c15u) & t->mask);
+    return (size_t)(hd_hash_pair((uint64_t)id, 0) & t->mask);
 }
 
 static bool add(id_table *t, attribution_join *j, int64_t id, uint32_t track, uint32_t launch, uint32_t work)

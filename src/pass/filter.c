@@ -36,7 +36,7 @@ static bool string_passes(sieve *s, filter_list *list, uint8_t *known, uint32_t 
     if (list->count == 0) return true;
     if (!known[id]) {
         hd_string text = hd_trace_string(s->trace, id);
-        known[id] = filter_list_passes(list, &(filter_text){text.data, text.size}, 1, &s->failed) ? 2 : 1;
+        known[id] = filter_list_passes(list, &(filter_text){text.data, text.size}, 1) ? 2 : 1;
     }
     return known[id] == 2;
 }
@@ -63,7 +63,7 @@ static bool track_passes(sieve *s, const hd_track *track)
     if (own.size) memcpy(both + process.size + 1, own.data, own.size);
     const filter_text texts[] = {
         {own.data, own.size}, {process.data, process.size}, {both, process.size + own.size + 1}};
-    bool passes = filter_list_passes(&s->tracks, texts, sizeof texts / sizeof *texts, &s->failed);
+    bool passes = filter_list_passes(&s->tracks, texts, sizeof texts / sizeof *texts);
     free(both);
     return passes;
 }

@@ -1,28 +1,27 @@
 /* filter_pattern.c - lists of patterns: globs and regular expressions */
 #include "pass/filter_pattern.h"
 
-#include <fnmatch.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/pattern.h"
 #include "base/vector.h"
 
 struct filter_pattern {
-    bool unwanted, is_regex;
-    char *glob;
-    regex_t regex;
+    bool unwanted;
+    char *text; /* of the glob, or of the regular expression */
+    bool is_regex;
+    hd_regex regex;
 };
 
 void filter_list_deinit(filter_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (list->patterns[i].is_regex) regfree(&list->patterns[i].regex);
-        free(list->patterns[i].glob);
+        hd_regex_deinit(&list->patterns[i].regex);
+        free(list->patterns[i].text);
     }
     free(list->patterns);
-    free(list->text);
     *list = (filter_list){0};
 }
 
@@ -38,7 +37,7 @@ static char *copy_text(const char *text, size_t size)
 /* text: between the slashes. `\/` is a slash there, and any other backslash the regular expression's own. */
 static hd_status compile(filter_pattern *pattern, const char *text, size_t size, const char *option, hd_error *err)
 {
-    char problem[128], *expression = copy_text(text, size);
+    char *expression = pattern->text = copy_text(text, size);
     size_t kept = 0;
     if (!expression) return HD_NOMEM(err);
     for (size_t i = 0; i < size; i++) {
@@ -49,14 +48,8 @@ static hd_status compile(filter_pattern *pattern, const char *text, size_t size,
         expression[kept++] = text[i];
     }
     expression[kept] = '\0';
-    int failed = regcomp(&pattern->regex, expression, REG_EXTENDED | REG_NOSUB);
-    if (failed) regerror(failed, &pattern->regex, problem, sizeof problem);
-    pattern->is_regex = !failed;
-    if (failed)
-        hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s: /%.100s/ is no regular expression: %s", option,
-                     expression, problem);
-    free(expression);
-    return failed ? HD_ERR_ARGUMENT : HD_OK;
+    pattern->is_regex = true;
+    return hd_regex_init(&pattern->regex, expression, true, option, err);
 }
 
 /* The end of the pattern at `at`: a comma, or the end of the list. Regular expressions may hold commas. */
@@ -87,12 +80,15 @@ static hd_status add_pattern(filter_list *list, const char **at, const char *opt
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s: an empty pattern; * matches everything",
                             option);
     if (!hd_grow((void **)&list->patterns, &list->capacity, list->count, sizeof *list->patterns)) return HD_NOMEM(err);
-    if (slash) HD_TRY(compile(&pattern, start + 1, (size_t)(slash - start - 1), option, err));
-    if (!slash && !(pattern.glob = copy_text(start, (size_t)(end - start)))) return HD_NOMEM(err);
+    hd_status status = HD_OK;
+    if (slash)
+        status = compile(&pattern, start + 1, (size_t)(slash - start - 1), option, err);
+    else if (!(pattern.text = copy_text(start, (size_t)(end - start))))
+        status = HD_NOMEM(err);
     list->any_wanted |= !pattern.unwanted;
     list->patterns[list->count++] = pattern;
     *at = end;
-    return HD_OK;
+    return status;
 }
 
 hd_status filter_list_init(filter_list *out, const char *list, const char *option, hd_error *err)
@@ -108,25 +104,19 @@ hd_status filter_list_init(filter_list *out, const char *list, const char *optio
     return status;
 }
 
-static bool matches(const filter_pattern *pattern, const char *text)
+static bool matches(filter_pattern *pattern, const filter_text *text)
 {
-    if (pattern->is_regex) return regexec(&pattern->regex, text, 0, NULL, 0) == 0;
-    return fnmatch(pattern->glob, text, 0) == 0;
+    if (pattern->is_regex) return hd_regex_matches(&pattern->regex, text->data, text->size);
+    return hd_glob_matches(pattern->text, text->data, text->size, false);
 }
 
-bool filter_list_passes(filter_list *list, const filter_text *texts, size_t count, bool *failed)
+bool filter_list_passes(filter_list *list, const filter_text *texts, size_t count)
 {
     bool wanted = !list->any_wanted, unwanted = false;
-    for (size_t i = 0; i < count && list->count; i++) {
-        if (!hd_reserve(&list->text, &list->text_capacity, texts[i].size + 1)) {
-            *failed = true;
-            return false;
-        }
-        if (texts[i].size) memcpy(list->text, texts[i].data, texts[i].size);
-        list->text[texts[i].size] = '\0';
+    for (size_t i = 0; i < count; i++) {
         for (size_t p = 0; p < list->count; p++) {
             bool *found = list->patterns[p].unwanted ? &unwanted : &wanted;
-            *found = *found || matches(&list->patterns[p], list->text);
+            *found = *found || matches(&list->patterns[p], &texts[i]);
         }
     }
     return wanted && !unwanted;

@@ -30,7 +30,7 @@ static bool same_process(hd_ident x, hd_ident y)
 
 static taken_tid *find_slot(const hd_lane_names *names, hd_ident pid, hd_string tid)
 {
-    size_t i = hd_fold(hd_hash(tid.data, tid.size), pid.text + 1u) & (names->slot_count - 1);
+    size_t i = hd_hash_pair(hd_hash(tid.data, tid.size), pid.text) & (names->slot_count - 1);
     for (;; i = (i + 1) & (names->slot_count - 1)) {
         taken_tid *slot = &names->slots[i];
         if (!slot->tid.data) return slot;

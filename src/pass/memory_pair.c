@@ -1,11 +1,9 @@
 /* memory_pair.c - which free ends which allocation, and how much was live when
  *
- * One walk in the order of time. What is live stands in a table by pool and address (open addressing; the hash is
- * salted, so that no trace can be written that makes it slow).
+ * One walk in the order of time. What is live stands in a table by pool and address.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -24,7 +22,7 @@ typedef struct pool_state {
 typedef struct live_table {
     uint32_t *slots; /* event + 1 */
     size_t mask, count;
-    uint64_t salt, large;
+    uint64_t large;
 } live_table;
 
 typedef struct pairing {
@@ -56,7 +54,7 @@ static uint32_t pool_at(const hd_memory *m, uint32_t event)
 
 static size_t home_of(const live_table *table, uint32_t pool, uint64_t address)
 {
-    return hd_fold(address ^ table->salt, (uint64_t)pool * 0x9e3779b97f4a7c15u ^ (table->salt >> 7 | 1)) & table->mask;
+    return hd_hash_pair(address, pool) & table->mask;
 }
 
 static size_t slot_of(const pairing *p, uint32_t pool, uint64_t address)
@@ -295,10 +293,7 @@ static void finish(pairing *p)
 
 hd_status memory_pair(hd_memory *memory, uint64_t large, hd_error *err)
 {
-    struct timespec now;
     pairing p = {.memory = memory, .live = {.large = large}};
-    clock_gettime(CLOCK_REALTIME, &now);
-    p.live.salt = hd_fold((uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)&p, (uint64_t)now.tv_sec | 1);
     p.pools = calloc(memory->pool_count + 1, sizeof *p.pools);
     p.group_live = calloc(memory->group_count + 1, sizeof *p.group_live);
     p.group_peaked = calloc(memory->group_count + 1, 1);

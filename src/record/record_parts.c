@@ -51,7 +51,7 @@ static hd_status write_readme(const recording *r, hd_error *err)
 {
     char *path;
     if (asprintf(&path, "%s/%s", r->result->parts, RECORD_README) < 0) return HD_NOMEM(err);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int problem = errno;
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     if (file) {
@@ -79,7 +79,7 @@ hd_status record_parts_make(const recording *r, hd_error *err)
 {
     char *parts = r->result->parts;
     struct stat info;
-    bool is_new = mkdir(parts, 0777) == 0;
+    bool is_new = mkdir(parts, 0700) == 0;
     int problem = errno;
     if (!is_new && problem == EEXIST && stat(parts, &info) == 0 && !S_ISDIR(info.st_mode))
         return hd_error_set(err, HD_ERR_IO, parts, HD_OFFSET_NONE,

@@ -81,7 +81,7 @@ static hd_status make_folder(recording *r, const tool_info *tool)
     if (asprintf(&folder, "%s.%s", result->output, tool->name) < 0) return HD_NOMEM(r->err);
     free(result->parts);
     result->parts = folder;
-    if (mkdir(folder, 0777) != 0)
+    if (mkdir(folder, 0700) != 0)
         return hd_error_set(r->err, HD_ERR_IO, folder, HD_OFFSET_NONE, "cannot make this folder for what %s writes: %s",
                             tool->name, strerror(errno));
     char *absolute = realpath(folder, NULL);

@@ -6,6 +6,7 @@
 #include "report/info.h"
 #include "report/report.h"
 #include "trace/lane_index.h"
+#include "trace/lazy.h"
 
 /* ---- the file ---------------------------------------------------------------------------------------------- */
 
@@ -186,6 +187,7 @@ hd_status hd_report_info(hd_report *out, const hd_trace *trace, hd_error *err)
     *out = (hd_report){0};
     HD_TRY(info_tracks_init(&tracks, trace, err));
     hd_status status = add_all(out, trace, &tracks, err);
+    if (status == HD_OK) status = hd_trace_input_status(trace, err);
     info_tracks_deinit(&tracks);
     if (status != HD_OK) hd_report_free(out);
     return status;

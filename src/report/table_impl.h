@@ -49,6 +49,9 @@ const char *table_value_raw(char *out, const hd_table_column *column, const tabl
 /* Bytes of the valid UTF-8 character at text, its code point in *out; 0 when it is invalid. `size` must not be 0. */
 size_t table_utf8_length(uint32_t *out, const char *text, size_t size);
 
+/* Controls, and marks that end a line or turn the direction of writing: a terminal must not get them from a file. */
+bool table_is_control(uint32_t point);
+
 /* The next character of text: its bytes (the U+FFFD for invalid UTF-8, an escape for a control character) and its
  * width in columns of a terminal. Returns the bytes of input used; `size` must not be 0. */
 enum { TABLE_CHAR_BYTES = 8 };

@@ -159,3 +159,22 @@ void table_write_text(table_out *out, const hd_table *table, const hd_table_styl
     }
     free(widths);
 }
+
+/* ---- text by itself --------------------------------------------------------------------------------------------- */
+
+hd_status hd_text_write(hd_sink sink, const char *text, size_t size)
+{
+    char piece[256];
+    size_t filled = 0;
+    hd_status status = HD_OK;
+    for (size_t at = 0; at < size && status == HD_OK;) {
+        table_char next;
+        at += table_next_char(&next, text + at, size - at);
+        memcpy(piece + filled, next.bytes, next.size);
+        filled += next.size;
+        if (filled + TABLE_CHAR_BYTES <= sizeof piece && at < size) continue;
+        status = sink.write(sink.user, piece, filled);
+        filled = 0;
+    }
+    return status;
+}

@@ -166,6 +166,16 @@ static unsigned point_width(uint32_t point)
     return 1;
 }
 
+bool table_is_control(uint32_t point)
+{
+    static const uint32_t ranges[][2] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x61C, 0x61C},  {0x200E, 0x200F},
+                                         {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFFF9, 0xFFFB}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (point >= ranges[i][0] && point <= ranges[i][1]) return true;
+    }
+    return false;
+}
+
 size_t table_next_char(table_char *out, const char *text, size_t size)
 {
     uint32_t point = 0;
@@ -176,10 +186,11 @@ size_t table_next_char(table_char *out, const char *text, size_t size)
         out->width = 1;
         return 1;
     }
-    if (point < 0x20 || (point >= 0x7F && point < 0xA0)) {
+    if (table_is_control(point)) {
         const char *named = point == '\n' ? "\\n" : point == '\t' ? "\\t" : point == '\r' ? "\\r" : NULL;
-        int length = named ? snprintf(out->bytes, sizeof out->bytes, "%s", named)
-                           : snprintf(out->bytes, sizeof out->bytes, "\\x%02x", (unsigned)point);
+        int length =
+            named ? snprintf(out->bytes, sizeof out->bytes, "%s", named)
+                  : snprintf(out->bytes, sizeof out->bytes, point < 0x100 ? "\\x%02x" : "\\u%04x", (unsigned)point);
         out->size = out->width = (unsigned)length;
         return used;
     }

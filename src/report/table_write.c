@@ -1,4 +1,5 @@
 /* table_write.c - tables as JSON, CSV and Markdown; text is in table_text.c */
+#include "heddle/report.h"
 #include "heddle/table.h"
 #include "report/table_impl.h"
 
@@ -56,7 +57,7 @@ static void put_json_string(table_out *out, const char *text, size_t size)
             table_puts(out, "\\n");
         } else if (point == '\t') {
             table_puts(out, "\\t");
-        } else if (point < 0x20 || point == 0x7F) {
+        } else if (table_is_control(point)) {
             char escape[8];
             snprintf(escape, sizeof escape, "\\u%04x", (unsigned)point);
             table_puts(out, escape);
@@ -84,6 +85,16 @@ static void put_json_cell(table_out *out, const hd_table *table, size_t row, siz
     }
 }
 
+static void put_json_members(table_out *out, const hd_table *table, size_t row)
+{
+    for (size_t column = 0; column < table->column_count; column++) {
+        if (column) table_puts(out, ", ");
+        put_json_string(out, table->columns[column].name, strlen(table->columns[column].name));
+        table_puts(out, ": ");
+        put_json_cell(out, table, row, column);
+    }
+}
+
 void table_write_json(table_out *out, const hd_table *table, unsigned indent)
 {
     size_t rows = hd_table_row_count(table);
@@ -92,12 +103,7 @@ void table_write_json(table_out *out, const hd_table *table, unsigned indent)
         table_puts(out, row ? ",\n" : "\n");
         table_put_spaces(out, indent + 2);
         table_puts(out, "{");
-        for (size_t column = 0; column < table->column_count; column++) {
-            if (column) table_puts(out, ", ");
-            put_json_string(out, table->columns[column].name, strlen(table->columns[column].name));
-            table_puts(out, ": ");
-            put_json_cell(out, table, row, column);
-        }
+        put_json_members(out, table, row);
         table_puts(out, "}");
     }
     if (rows) {
@@ -214,6 +220,21 @@ static void write_markdown(table_out *out, const hd_table *table)
     }
 }
 
+/* What is left goes out; what went wrong is told. */
+static hd_status finish(table_out *out, const hd_table *table, hd_error *err)
+{
+    table_flush(out);
+    if (out->status == HD_OK) return HD_OK;
+    return hd_error_set(err, out->status, NULL, HD_OFFSET_NONE, "table %s could not be written", table->name);
+}
+
+hd_status hd_table_write_members(const hd_table *table, size_t row, hd_sink sink, hd_error *err)
+{
+    table_out out = {.sink = sink};
+    put_json_members(&out, table, row);
+    return finish(&out, table, err);
+}
+
 hd_status hd_table_write(const hd_table *table, hd_sink sink, const hd_table_style *style, hd_error *err)
 {
     static const hd_table_style plain = {.format = HD_TABLE_TEXT};
@@ -227,7 +248,5 @@ hd_status hd_table_write(const hd_table *table, hd_sink sink, const hd_table_sty
         case HD_TABLE_MARKDOWN: write_markdown(&out, table); break;
         }
     }
-    table_flush(&out);
-    if (out.status == HD_OK) return HD_OK;
-    return hd_error_set(err, out.status, NULL, HD_OFFSET_NONE, "table %s could not be written", table->name);
+    return finish(&out, table, err);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "trace/lane_index.h"
 #include "trace/lazy.h"
 
@@ -21,7 +22,7 @@ static hd_category_sum *sum_of(category_list *list, hd_kind kind, uint32_t categ
 {
     if (list->count == list->capacity && !grow(list)) return NULL;
     size_t mask = list->capacity * 2 - 1;
-    size_t at = (size_t)(((uint64_t)category * HD_KIND_COUNT + kind) * 0x9e3779b97f4a7c15u >> 20) & mask;
+    size_t at = (size_t)hd_hash_pair(category, kind) & mask;
     for (; list->slots[at]; at = (at + 1) & mask) {
         hd_category_sum *sum = &list->sums[list->slots[at] - 1];
         if (sum->category == category && sum->kind == kind) return sum;

@@ -3,11 +3,12 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/vector.h"
 
 static size_t place_of(const lane_names *names, uint32_t name)
 {
-    size_t at = (size_t)(name * 0x9e3779b97f4a7c15u >> 32) & (names->slot_count - 1);
+    size_t at = (size_t)hd_hash_pair(name, 0) & (names->slot_count - 1);
     while (names->slots[at] && names->list[names->slots[at] - 1].name != name) at = (at + 1) & (names->slot_count - 1);
     return at;
 }

@@ -38,6 +38,7 @@ struct hd_lazy {
     lazy_order **orders;
     size_t order_count, order_capacity;
     atomic_uint_fast64_t unloaded;
+    _Atomic(const hd_error *) gone; /* of the first item that the input did not give, NULL: none */
 };
 
 static void item_init(lazy_item *item, uint64_t place)
@@ -69,6 +70,22 @@ uint64_t hd_trace_unloaded(const hd_trace *trace)
 {
     return (trace->lazy ? atomic_load(&trace->lazy->unloaded) : 0) +
            (trace->kept && hd_kept_stacks_failed(trace->kept));
+}
+
+hd_status hd_trace_input_status(const hd_trace *trace, hd_error *err)
+{
+    const hd_error *gone = trace->lazy ? atomic_load(&trace->lazy->gone) : NULL;
+    if (!gone) return HD_OK;
+    if (err) *err = *gone;
+    return gone->status;
+}
+
+/* One that is not there for good. */
+static void note_unloaded(hd_lazy *lazy, const lazy_item *item)
+{
+    const hd_error *none = NULL;
+    atomic_fetch_add(&lazy->unloaded, 1);
+    if (item->error.status == HD_ERR_IO) atomic_compare_exchange_strong(&lazy->gone, &none, &item->error);
 }
 
 /* ---- loading ---------------------------------------------------------------------------------------- */
@@ -130,7 +147,7 @@ void hd_lazy_load_block(const hd_trace *trace, const hd_block *block)
     pthread_mutex_lock(&lazy->item.lock);
     if (atomic_load(&lazy->item.state) == NOT_LOADED) {
         lazy_state state = load_block((hd_trace *)(uintptr_t)trace, lazy);
-        if (state == NOT_LOADABLE) atomic_fetch_add(&trace->lazy->unloaded, 1);
+        if (state == NOT_LOADABLE) note_unloaded(trace->lazy, &lazy->item);
         atomic_store_explicit(&lazy->item.state, state, memory_order_release);
     }
     pthread_mutex_unlock(&lazy->item.lock);
@@ -143,7 +160,7 @@ void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run)
     pthread_mutex_lock(&lazy->item.lock);
     if (atomic_load(&lazy->item.state) == NOT_LOADED) {
         lazy_state state = load_order((hd_trace *)(uintptr_t)trace, lazy);
-        if (state == NOT_LOADABLE) atomic_fetch_add(&trace->lazy->unloaded, 1);
+        if (state == NOT_LOADABLE) note_unloaded(trace->lazy, &lazy->item);
         atomic_store_explicit(&lazy->item.state, state, memory_order_release);
     }
     pthread_mutex_unlock(&lazy->item.lock);
@@ -365,11 +382,13 @@ hd_status hd_builder_load_all(hd_builder *builder, unsigned threads, hd_block_lo
     *out_lost = 0;
     if (!trace->lazy) return HD_NOMEM(err);
     load_everything(trace, threads);
-    for (size_t i = 0; i < trace->lazy->block_count; i++) { /* no memory, no disk: not the file's damage */
-        const hd_error *why = &trace->lazy->blocks[i]->item.error;
-        if (why->status != HD_ERR_MEMORY && why->status != HD_ERR_IO) continue;
-        if (err && err->status == HD_OK) *err = *why;
-        return why->status;
+    for (size_t i = 0; i < trace->lazy->block_count + trace->lazy->order_count; i++) {
+        size_t blocks = trace->lazy->block_count;
+        const lazy_item *item = i < blocks ? &trace->lazy->blocks[i]->item : &trace->lazy->orders[i - blocks]->item;
+        /* no memory, no disk, a file that changed: not the file's damage */
+        if (item->error.status != HD_ERR_MEMORY && item->error.status != HD_ERR_IO) continue;
+        if (err && err->status == HD_OK) *err = item->error;
+        return item->error.status;
     }
     HD_TRY(fit_order(trace, err));
     *out_lost = tell_lost(trace->lazy, lost, user);

@@ -64,7 +64,7 @@ hd_frame_kind hd_frame_kind_of(hd_string name)
 
 static size_t slot_of(uint32_t caller, uint32_t name)
 {
-    return (size_t)hd_fold((uint64_t)caller << 32 | name, 0x9e3779b97f4a7c15u);
+    return (size_t)hd_hash_pair(caller, name);
 }
 
 static node *node_at(const hd_stacks *stacks, size_t id)

@@ -89,7 +89,7 @@ static frame_id make_id(hd_trace_stacks *s, const char *data, size_t size)
 /* The slot of an id, or the free one where it belongs. */
 static id_slot *slot_of(const hd_trace_stacks *s, frame_id id)
 {
-    size_t at = (size_t)hd_fold(id ^ 0x8cb92ba72f3d8dd7u, 0x9e3779b97f4a7c15u) & s->slot_mask;
+    size_t at = (size_t)hd_hash_pair(id, 0) & s->slot_mask;
     while (s->slots[at].id != NO_ID && s->slots[at].id != id) at = (at + 1) & s->slot_mask;
     return &s->slots[at];
 }

@@ -17,7 +17,9 @@ static int by_time(const void *a, const void *b)
 {
     const view_line *x = a, *y = b;
     if (x->to_ns != y->to_ns) return x->to_ns < y->to_ns ? -1 : 1;
-    return (x->to > y->to) - (x->to < y->to);
+    if (x->to != y->to) return x->to < y->to ? -1 : 1;
+    if (x->from_flow != y->from_flow) return x->from_flow < y->from_flow ? -1 : 1;
+    return (x->to_flow > y->to_flow) - (x->to_flow < y->to_flow);
 }
 
 enum { RADIX = 1 << 16 };
@@ -66,7 +68,7 @@ static uint32_t *order_lines(const view_flows *f, size_t offset)
     return NULL;
 }
 
-/* By `from`, then time. */
+/* By `from`, then time: no two are equal, so that their order is none of the hashes that points are joined by. */
 static bool sort_lines(view_flows *f)
 {
     uint32_t *order = order_lines(f, offsetof(view_line, from));

@@ -1,5 +1,6 @@
 /* param_scene.c - the scene that a request is about */
 #include "base/error.h"
+#include "trace/lazy.h"
 #include "view/route.h"
 #include "view/session.h"
 
@@ -15,7 +16,7 @@ hd_status view_param_scene(view_scene **out, view_reply *reply, const view_reque
                             (long long)trace, count);
     }
     view_trace_state state = view_session_scene(out, request->session, (uint32_t)trace);
-    if (*out) return HD_OK;
+    if (*out) return hd_trace_input_status(view_scene_trace(*out), err);
     reply->status = 409;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "trace %lld %s", (long long)trace,
                         state == VIEW_FAILED ? "could not be read" : "is still being read: ask again");

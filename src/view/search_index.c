@@ -46,8 +46,7 @@ static void table_deinit(pair_table *t)
 
 static size_t slot_of(const pair_table *t, uint64_t key)
 {
-    uint64_t mixed = key * 0x9e3779b97f4a7c15u;
-    size_t at = (size_t)(mixed ^ mixed >> 32) & (t->slots - 1);
+    size_t at = (size_t)hd_hash_pair(key, 0) & (t->slots - 1);
     while (t->counts[at] && t->keys[at] != key) at = (at + 1) & (t->slots - 1);
     return at;
 }

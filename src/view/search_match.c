@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/json_write.h"
 
-enum { FOLD_BYTES = 2048, RENEW_AFTER = 1 << 14, REPEAT_LIMIT = 1000, EXPANDED_LIMIT = 20000 };
+enum { FOLD_BYTES = 2048 };
 
 /* ---- capital letters --------------------------------------------------------------------------------------------- */
 
@@ -33,139 +33,6 @@ static void fold(char *out, const char *data, size_t size)
     for (; i < size; i++) out[i] = fold1(data[i]);
 }
 
-/* ---- regular expressions ----------------------------------------------------------------------------------------- */
-
-/* What `{m,n}` at text[at] repeats at most; 1 where there is none. */
-static unsigned repeats(const char *text, size_t at)
-{
-    unsigned most = 1, number = 0;
-    if (text[at] != '{') return 1;
-    for (at++; text[at] && text[at] != '}'; at++) {
-        if (text[at] == ',')
-            number = 0;
-        else if (text[at] >= '0' && text[at] <= '9' && number < 100000)
-            number = number * 10 + (unsigned)(text[at] - '0');
-        if (number > most) most = number;
-    }
-    return most;
-}
-
-static hd_status check_regex(const char *pattern, hd_error *err)
-{
-    uint64_t product = 1;
-    bool in_class = false;
-    for (size_t i = 0; pattern[i]; i++) {
-        char c = pattern[i];
-        if (c == '\\' && pattern[i + 1] && !in_class) {
-            i++;
-            if (pattern[i] < '0' || pattern[i] > '9') continue;
-            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                                "q: back-references such as \\%c are not taken, since they can take for ever",
-                                pattern[i]);
-        }
-        if (c == '[' && !in_class) {
-            in_class = true;
-            if (pattern[i + 1] == '^') i++;
-            if (pattern[i + 1] == ']') i++;
-        } else if (c == ']') {
-            in_class = false;
-        } else if (!in_class) {
-            product *= repeats(pattern, i);
-        }
-        if (product > REPEAT_LIMIT || product * strlen(pattern) > EXPANDED_LIMIT)
-            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                                "q: the repetitions in braces multiply to too much; use * or + instead");
-    }
-    return HD_OK;
-}
-
-static hd_status compile(view_matcher *m, hd_error *err)
-{
-    char problem[128];
-    int failed = regcomp(&m->regex, m->pattern, REG_EXTENDED | REG_NOSUB | (m->match_case ? 0 : REG_ICASE));
-    m->has_regex = !failed;
-    m->until_renewal = RENEW_AFTER;
-    if (!failed) return HD_OK;
-    regerror(failed, &m->regex, problem, sizeof problem);
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "q: no regular expression: %s", problem);
-}
-
-static bool regex_matches(view_matcher *m, const char *data, size_t size)
-{
-    regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)(size < VIEW_REGEX_TEXT ? size : VIEW_REGEX_TEXT)};
-    if (m->until_renewal-- == 0) {
-        regfree(&m->regex);
-        if (compile(m, NULL) != HD_OK) return false;
-    }
-    return m->has_regex && regexec(&m->regex, data ? data : "", 1, &range, REG_STARTEND) == 0;
-}
-
-/* ---- globs ------------------------------------------------------------------------------------------------------- */
-
-/* Whether a byte is in the class at p, which is behind '['; *out_end is behind its ']', or NULL: it has none. */
-static bool in_class(const char *p, unsigned char c, const char **out_end)
-{
-    bool unwanted = *p == '!' || *p == '^', found = false;
-    const char *first = p += unwanted;
-    for (; *p && (*p != ']' || p == first); p++) {
-        if (*p == '\\' && p[1]) p++;
-        unsigned char low = (unsigned char)*p, high = low;
-        if (p[1] == '-' && p[2] && p[2] != ']') {
-            p += 2;
-            if (*p == '\\' && p[1]) p++;
-            high = (unsigned char)*p;
-        }
-        if (c >= low && c <= high) found = true;
-    }
-    *out_end = *p ? p + 1 : NULL;
-    return found != unwanted;
-}
-
-/* One byte against one piece of the pattern; *out_next is behind the piece. */
-static bool matches_one(const char *p, char c, const char **out_next)
-{
-    const char *end;
-    *out_next = p + 1;
-    if (*p == '?') return true;
-    if (*p == '[') {
-        bool found = in_class(p + 1, (unsigned char)c, &end);
-        if (end) {
-            *out_next = end;
-            return found;
-        }
-    }
-    if (*p == '\\' && p[1]) {
-        *out_next = p + 2;
-        return p[1] == c;
-    }
-    return *p == c;
-}
-
-/* The last star alone is tried again. */
-static bool glob_matches(const view_matcher *m, const char *data, size_t size)
-{
-    const char *p = m->pattern, *star = NULL, *next;
-    size_t i = 0, tried = 0;
-    while (i < size) {
-        char c = m->match_case ? data[i] : fold1(data[i]);
-        if (*p == '*') {
-            star = ++p;
-            tried = i;
-            if (!*p) return true;
-        } else if (*p && matches_one(p, c, &next)) {
-            p = next;
-            i++;
-        } else if (star) {
-            p = star;
-            i = ++tried;
-        } else {
-            return false;
-        }
-    }
-    while (*p == '*') p++;
-    return *p == '\0';
-}
-
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 static bool text_matches(const view_matcher *m, const char *data, size_t size)
@@ -186,8 +53,8 @@ static bool text_matches(const view_matcher *m, const char *data, size_t size)
 bool view_matches(view_matcher *matcher, const char *data, size_t size)
 {
     switch (matcher->mode) {
-    case VIEW_SEARCH_REGEX: return regex_matches(matcher, data, size);
-    case VIEW_SEARCH_GLOB: return glob_matches(matcher, data, size);
+    case VIEW_SEARCH_REGEX: return hd_regex_matches(&matcher->regex, data, size);
+    case VIEW_SEARCH_GLOB: return hd_glob_matches(matcher->pattern, data, size, !matcher->match_case);
     default: return text_matches(matcher, data, size);
     }
 }
@@ -245,9 +112,8 @@ hd_status view_matcher_init(view_matcher *out, const char *pattern, view_search_
     size_t size = pattern ? strlen(pattern) : 0;
     memset(out, 0, sizeof *out);
     if (size == 0) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "q: says nothing to look for");
-    if (size > VIEW_PATTERN_BYTES)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "q: is longer than %d bytes",
-                            VIEW_PATTERN_BYTES);
+    if (size > HD_PATTERN_BYTES)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "q: is longer than %d bytes", HD_PATTERN_BYTES);
     out->mode = mode;
     out->match_case = match_case;
     out->size = size;
@@ -256,13 +122,10 @@ hd_status view_matcher_init(view_matcher *out, const char *pattern, view_search_
     else
         fold(out->pattern, pattern, size);
     read_digits(out);
-    if (mode != VIEW_SEARCH_REGEX) return HD_OK;
-    HD_TRY(check_regex(pattern, err));
-    return compile(out, err);
+    return mode == VIEW_SEARCH_REGEX ? hd_regex_init(&out->regex, out->pattern, match_case, "q", err) : HD_OK;
 }
 
 void view_matcher_deinit(view_matcher *matcher)
 {
-    if (matcher->has_regex) regfree(&matcher->regex);
-    matcher->has_regex = false;
+    hd_regex_deinit(&matcher->regex);
 }

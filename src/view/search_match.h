@@ -1,32 +1,25 @@
 /* search_match.h - does a text match what is searched for
  *
  * Text    a part of it, bytes; ASCII letters alike unless case counts
- * Glob    all of it: *, ?, [a-z], [!a-z], \ before what is meant as it is; bytes. Linear: at most size * pattern steps
- * Regex   a part of it: POSIX extended, as regcomp(3) has it, of the first VIEW_REGEX_TEXT bytes. Patterns that would
- *         take much memory or time are refused: back-references, and repetitions of repetitions beyond a bound
+ * Glob, regex   as base/pattern.h has them
  */
 #ifndef HD_VIEW_SEARCH_MATCH_H
 #define HD_VIEW_SEARCH_MATCH_H
 
-#include <regex.h>
-
+#include "base/pattern.h"
 #include "heddle/trace.h"
 
 typedef enum view_search_mode { VIEW_SEARCH_TEXT, VIEW_SEARCH_REGEX, VIEW_SEARCH_GLOB } view_search_mode;
 
-enum { VIEW_PATTERN_BYTES = 1024, VIEW_REGEX_TEXT = 1 << 16 };
-
-/* One thread's. Zero-initialised it may be freed. */
+/* One thread's, at one place. Zero-initialised it may be freed. */
 typedef struct view_matcher {
     view_search_mode mode;
     bool match_case;
-    char pattern[VIEW_PATTERN_BYTES + 1]; /* in small letters unless case counts; not of a regex */
+    char pattern[HD_PATTERN_BYTES + 1]; /* in small letters unless case counts; not of a regex */
     size_t size;
-    bool has_regex;
-    regex_t regex;
-    uint32_t until_renewal; /* texts; what a regex remembers of texts is bounded so */
-    uint64_t digits;        /* of a text of at most 18 digits: its value … */
-    uint64_t modulus;       /* … and 10^size; 0: it is none */
+    hd_regex regex;
+    uint64_t digits;  /* of a text of at most 18 digits: its value … */
+    uint64_t modulus; /* … and 10^size; 0: it is none */
 } view_matcher;
 
 /* Errors: ARGUMENT, with the reason. */

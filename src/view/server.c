@@ -71,10 +71,11 @@ static hd_status start_daemons(hd_view *view, hd_error *err)
 {
     /* Not epoll: libmicrohttpd 0.9.75 then misses the end of a connection that came together with its last bytes. */
     const unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    view->client_limit = connection_limit(view);
     for (unsigned i = 0; i < view->socket_count; i++) {
         view->daemons[i] = MHD_start_daemon(
             flags, 0, NULL, NULL, view_answer, view, MHD_OPTION_LISTEN_SOCKET, view->sockets[i],
-            MHD_OPTION_CONNECTION_LIMIT, connection_limit(view), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+            MHD_OPTION_CONNECTION_LIMIT, view->client_limit, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
             (size_t)VIEW_CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
             MHD_OPTION_URI_LOG_CALLBACK, view_answer_begin, view, MHD_OPTION_NOTIFY_COMPLETED, view_answer_end, view,
             MHD_OPTION_NOTIFY_CONNECTION, view_answer_connection, view, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
@@ -179,7 +180,7 @@ size_t hd_view_reading(const hd_view *view)
 
 size_t hd_view_failures(const hd_view *view)
 {
-    return view_session_count_of(view->session, VIEW_FAILED);
+    return view_session_failures(view->session);
 }
 
 /* ---- stopping ---------------------------------------------------------------------------------------------------- */

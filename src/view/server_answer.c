@@ -30,12 +30,15 @@ void view_answer_connection(void *user, struct MHD_Connection *connection, void 
         client->next = view->clients;
         if (client->next) client->next->previous = client;
         view->clients = client;
+        view->client_count++;
+        view_client_make_room(view);
         if (!client->next) pthread_cond_signal(&view->watch);
         pthread_mutex_unlock(&view->lock);
     } else if (client) {
         pthread_mutex_lock(&view->lock);
         *(client->previous ? &client->previous->next : &view->clients) = client->next;
         if (client->next) client->next->previous = client->previous;
+        view->client_count--;
         pthread_mutex_unlock(&view->lock);
         free(client);
         *slot = NULL;

@@ -26,6 +26,7 @@ enum {
     VIEW_POLL_MS = 20000, /* a long poll is answered */
     VIEW_TICK_MS = 50,    /* while jobs run, their clients are looked at */
     VIEW_IDLE_TICK_MS = 250,
+    VIEW_SPARE = 8, /* connections: from an eighth below their limit on, one that waits ends for each that comes */
 };
 
 /* What tests set otherwise. */
@@ -44,6 +45,7 @@ typedef struct view_client {
     hd_view *view;
     int fd;
     int64_t deadline_ms; /* it is shut then; 0: a job runs, nothing is awaited from the client */
+    bool is_shut;
 } view_client;
 
 typedef enum view_job_state {
@@ -95,6 +97,7 @@ struct hd_view {
     pthread_mutex_t lock;
     pthread_cond_t work, watch, idle;
     view_client *clients;
+    unsigned client_count, client_limit;
     view_job *jobs; /* in order of arrival, first and last */
     view_job *last_job;
     unsigned worker_count, running, running_long;
@@ -121,6 +124,8 @@ bool view_jobs_stop(hd_view *view, unsigned milliseconds);
 bool view_job_queue(view_job *job);
 void view_jobs_news(void *view); /* of the session */
 void view_client_deadline(view_client *client, int64_t at_ms);
+/* Where there are nearly as many connections as may be, the one that has waited longest ends. The lock is held. */
+void view_client_make_room(hd_view *view);
 
 /* server_answer.c: callbacks of libmicrohttpd. */
 enum MHD_Result view_answer(void *view, struct MHD_Connection *connection, const char *url, const char *method,

@@ -150,12 +150,38 @@ static void watch_jobs(hd_view *view, int64_t now)
     }
 }
 
-/* Whoever is too slow: libmicrohttpd sees the end of the connection, and closes it. */
+/* libmicrohttpd sees the end of the connection, and closes it. */
+static void shut_client(view_client *client)
+{
+    shutdown(client->fd, SHUT_RDWR);
+    client->is_shut = true;
+}
+
+/* What is awaited from whom: browsers open a connection anew when one that was kept for later has ended. */
+void view_client_make_room(hd_view *view)
+{
+    view_client *oldest = NULL;
+    if (view->client_count + view->client_limit / VIEW_SPARE < view->client_limit) return;
+    for (view_client *client = view->clients; client; client = client->next) {
+        if (client->deadline_ms == 0 || client->is_shut) continue;
+        if (!oldest || client->deadline_ms <= oldest->deadline_ms) oldest = client;
+    }
+    if (oldest) shut_client(oldest);
+    for (view_job *job = oldest ? NULL : view->jobs; job;
+         job = job->next) { /* a long poll is answered before its time */
+        if (job->state != VIEW_JOB_PARKED) continue;
+        job->state = VIEW_JOB_QUEUED;
+        pthread_cond_signal(&view->work);
+        return;
+    }
+}
+
+/* Whoever is too slow. */
 static void watch_clients(hd_view *view, int64_t now)
 {
     for (view_client *client = view->clients; client; client = client->next) {
         if (client->deadline_ms == 0 || now < client->deadline_ms) continue;
-        shutdown(client->fd, SHUT_RDWR);
+        shut_client(client);
         client->deadline_ms = now + view->limits.slow_ms;
     }
 }

@@ -355,6 +355,15 @@ size_t view_session_count_of(view_session *s, view_trace_state state)
     return count;
 }
 
+size_t view_session_failures(view_session *s)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t i = 0; i < s->count; i++) count += s->entries[i]->state == VIEW_FAILED && s->entries[i]->path;
+    pthread_mutex_unlock(&s->lock);
+    return count;
+}
+
 const char *view_session_name(view_session *s, uint32_t trace)
 {
     pthread_mutex_lock(&s->lock);

@@ -40,6 +40,8 @@ hd_status view_session_add_scene(uint32_t *out, view_session *session, view_scen
 
 uint32_t view_session_count(view_session *session);
 size_t view_session_count_of(view_session *session, view_trace_state state);
+/* How many that were added by their path could not be read: what clients send does not count. */
+size_t view_session_failures(view_session *session);
 /* Its name as people see it; NULL: no such trace. Lives as long as the session. */
 const char *view_session_name(view_session *session, uint32_t trace);
 /* The scene of a trace: *out is NULL unless it is ready. `trace` is below the count. */

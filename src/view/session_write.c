@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "pass/merge.h"
+#include "trace/lazy.h"
 #include "view/route.h"
 #include "view/session_impl.h"
 
@@ -127,7 +128,9 @@ static void write_entry(hd_json_out *out, const view_session *s, const view_entr
     write_text(out, "state", states[entry->state]);
     view_json_int(out, "done", (int64_t)entry->done);
     view_json_int(out, "total", (int64_t)entry->total);
-    if (entry->error.status != HD_OK) write_error(out, &entry->error);
+    hd_error gone = entry->error;
+    if (ready) (void)hd_trace_input_status(view_scene_trace(entry->scene), &gone);
+    if (gone.status != HD_OK) write_error(out, &gone);
     write_digits(out, "start_ns", ready ? view_scene_start(entry->scene) : 0);
     view_json_int(out, "span_ns", ready ? view_scene_span(entry->scene) : 1);
     view_json_int(out, "offset_ns", ready ? offset_of(s, entry, axis) : 0);

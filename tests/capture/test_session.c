@@ -150,6 +150,21 @@ static void test_session__flush_puts_everything_into_the_file_while_it_runs(void
     unlink(path);
 }
 
+/* It holds paths, arguments and the names of whatever a program does. */
+static void test_session__the_file_is_its_owners_alone(void **state)
+{
+    char path[128];
+    struct stat info;
+    (void)state;
+    mode_t before = umask(0);
+    hd_session *session = start_session(file_named(path, "own.hdcap"), NULL);
+    umask(before);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    hd_session_free(session);
+    unlink(path);
+}
+
 static void test_session__events_after_stop_are_ignored(void **state)
 {
     char path[128];
@@ -475,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_session__options_and_places_that_cannot_be_are_errors),
         cmocka_unit_test(test_session__a_fifth_session_is_refused_and_leaves_no_file),
         cmocka_unit_test(test_session__flush_puts_everything_into_the_file_while_it_runs),
+        cmocka_unit_test(test_session__the_file_is_its_owners_alone),
         cmocka_unit_test(test_session__events_after_stop_are_ignored),
         cmocka_unit_test(test_session__short_threads_use_lanes_again),
         cmocka_unit_test(test_session__events_of_signal_handlers_are_taken_or_counted),

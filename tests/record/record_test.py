@@ -336,6 +336,8 @@ class Recording(unittest.TestCase):
         self.ready(process)  # the command
         process.communicate()
         parts = self.dir / "out.heddle.parts"
+        self.assertEqual(parts.stat().st_mode & 0o777, 0o700)  # captures hold paths and arguments
+        self.assertEqual({part.stat().st_mode & 0o777 for part in parts.iterdir()}, {0o600})
         self.assertIn("heddle record --recover", (parts / "README").read_text())
         status, _, err = self.heddle("convert", *sorted(parts.glob("*.hdcap")), "by-hand.heddle")
         self.assertEqual(status, 0, err)

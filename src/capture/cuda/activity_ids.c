@@ -104,7 +104,7 @@ uint32_t activity_args_id(cuda_activity *a, const activity_args *args)
 
 uint32_t activity_track(cuda_activity *a, hd_session_track_kind kind, uint32_t device, uint64_t number)
 {
-    size_t slot = (size_t)(hd_fold(number + 1, (uint64_t)kind << 32 | (device + 1u)) % ACTIVITY_CACHE);
+    size_t slot = (size_t)(hd_hash_pair(number, (uint64_t)kind << 32 | device) % ACTIVITY_CACHE);
     if (a->tracks[slot].kind == (uint32_t)kind && a->tracks[slot].device == device && a->tracks[slot].number == number)
         return a->tracks[slot].id;
     hd_session_track_info info = {.kind = kind, .device = device, .number = number};

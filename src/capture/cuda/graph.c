@@ -27,7 +27,7 @@ static struct {
 
 static slot *find(slot *slots, uint32_t capacity, uint64_t node)
 {
-    uint32_t at = (uint32_t)hd_fold(node, 0x9e3779b97f4a7c15u) & (capacity - 1);
+    uint32_t at = (uint32_t)hd_hash_pair(node, 0) & (capacity - 1);
     while (slots[at].node && slots[at].node != node) at = (at + 1) & (capacity - 1);
     return &slots[at];
 }

@@ -59,7 +59,7 @@ void nvtx_text_wide(nvtx_text *out, const wchar_t *text)
 /* The slot of a string, or the one where it belongs. */
 static nvtx_step_string *find_step(nvtx_step_string *steps, uint32_t slots, uint32_t id)
 {
-    uint32_t at = (uint32_t)hd_fold(id, 0x9e3779b97f4a7c15u) & (slots - 1);
+    uint32_t at = (uint32_t)hd_hash_pair(id, 0) & (slots - 1);
     while (steps[at].id && steps[at].id != id) at = (at + 1) & (slots - 1);
     return &steps[at];
 }
@@ -318,8 +318,7 @@ uint32_t nvtx_args(nvtx_thread *here, uint32_t domain, const nvtx_event *event)
     if (event) read_key(&key, event);
     if (!key.domain && !key.category && !key.has_colour && !key.payload_type) return 0;
     key.version = atomic_load_explicit(&nvtx_tool.category_version, memory_order_relaxed);
-    uint64_t mixed = hd_fold(key.payload ^ UINT64_C(0x9e3779b97f4a7c15),
-                             ((uint64_t)key.domain << 32 | key.category) ^ UINT64_C(0xd1b54a32d192ed03));
+    uint64_t mixed = hd_hash_pair(key.payload, (uint64_t)key.domain << 32 | key.category);
     nvtx_args_slot *slot = &here->args[(mixed ^ key.colour) % NVTX_CACHE];
     if (same_key(slot, &key)) return slot->id;
     *slot = key;

@@ -48,7 +48,7 @@ static struct {
 
 static size_t home_of(uint64_t address, uint32_t device)
 {
-    uint64_t mixed = hd_fold(address ^ UINT64_C(0x9e3779b97f4a7c15), device ^ UINT64_C(0xd1b54a32d192ed03));
+    uint64_t mixed = hd_hash_pair(address, device);
     return (size_t)mixed & (live.slot_count - 1);
 }
 

@@ -233,7 +233,7 @@ uprobe_step uprobe_cfi_step(uprobe_cfi_cache *cache, const uprobe_elf *elf, uint
 {
     cfi_cached alone, *place = &alone;
     uint64_t looked = frame->is_interrupted ? pc : pc - 1;
-    if (cache) place = &cache->at[hd_fold(looked ^ (uintptr_t)elf, UINT64_C(0x9e3779b97f4a7c15)) % CACHED];
+    if (cache) place = &cache->at[hd_hash_pair(looked, (uintptr_t)elf) % CACHED];
     if (!cache || place->elf != elf || place->pc != looked) {
         place->elf = elf;
         place->pc = looked;

@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 enum { SMALLEST = 64 };
 
 static uint32_t home(const uprobe_map *map, uint64_t key)
 {
-    return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (map->capacity - 1);
+    return (uint32_t)hd_hash_pair(key, 0) & (map->capacity - 1);
 }
 
 static uint32_t find(const uprobe_map *map, uint64_t key)

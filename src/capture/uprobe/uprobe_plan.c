@@ -1,11 +1,11 @@
 /* uprobe_plan.c - from LIB:SYMBOL and presets to functions in files */
 #include "capture/uprobe/uprobe_plan.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/pattern.h"
 
 /* ---- presets --------------------------------------------------------------------------------------------- */
 
@@ -93,12 +93,8 @@ static bool is_of_preset(const char *const *functions, const char *name, size_t 
 
 static bool matches(const uprobe_want *want, const uprobe_symbol *symbol)
 {
-    char name[512];
     if (want->preset) return is_of_preset(want->preset, symbol->name, symbol->name_bytes);
-    if (symbol->name_bytes >= sizeof name) return false;
-    memcpy(name, symbol->name, symbol->name_bytes);
-    name[symbol->name_bytes] = 0;
-    return fnmatch(want->symbol, name, 0) == 0;
+    return hd_glob_matches(want->symbol, symbol->name, symbol->name_bytes, false);
 }
 
 static bool is_known(const hd_uprobe_plan *plan, const uprobe_elf *elf, uint64_t offset)

@@ -8,7 +8,7 @@ enum { FIRST_SLOTS = 1024 };
 
 static capture_call *slot_of(capture_call *slots, size_t count, uint64_t key)
 {
-    size_t at = (size_t)(hd_fold(key ^ 0x9e3779b97f4a7c15u, 0xd1b54a32d192ed03u) >> 16) & (count - 1);
+    size_t at = (size_t)hd_hash_pair(key, 0) & (count - 1);
     while (slots[at].key && slots[at].key != key) at = (at + 1) & (count - 1);
     return &slots[at];
 }

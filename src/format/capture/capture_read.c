@@ -18,7 +18,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/json_write.h"
-#include "base/mapped.h"
+#include "base/pieces.h"
 #include "base/vector.h"
 #include "format/capture/capture.h"
 
@@ -43,7 +43,9 @@ typedef struct reader {
     hd_builder *builder;
     const hd_read_options *options;
     hd_error *err;
-    hd_byte_reader bytes; /* the whole file */
+    hd_pieces file;
+    hd_window window; /* where it is read */
+    hd_status status; /* of reading bytes, which ends everything */
     capture_context context;
     capture_rows *rows;
     uint32_t pid;
@@ -86,9 +88,10 @@ static hd_status note(reader *r, const char *code, hd_ledger_level level, uint64
 
 static hd_status read_header(reader *r)
 {
-    if (r->bytes.size < CAPTURE_HEADER_BYTES)
-        return damaged(r, r->bytes.size, "the file ends within the 64 bytes of its header");
-    const uint8_t *p = r->bytes.data;
+    if (r->file.size < CAPTURE_HEADER_BYTES)
+        return damaged(r, r->file.size, "the file ends within the 64 bytes of its header");
+    const uint8_t *p = hd_window_at(&r->window, 0, CAPTURE_HEADER_BYTES, r->err);
+    if (!p) return HD_ERR_IO;
     unsigned major = (unsigned)hd_le_get(p + CAPTURE_AT_MAJOR, 2);
     if (hd_le_get(p + CAPTURE_AT_CHECKSUM, 8) != hd_checksum(p, CAPTURE_AT_CHECKSUM))
         return note(r, "capture.header-damaged", HD_LEDGER_LOSS, 1, 0);
@@ -267,10 +270,17 @@ static hd_status look_for_calls(reader *r, hd_byte_reader b)
 
 /* ---- chunks --------------------------------------------------------------------------------------------- */
 
-/* What the header at `offset` says, which is there. */
-static chunk chunk_of(const reader *r, uint64_t offset)
+/* Bytes of the file, until others are asked for; NULL: they cannot be read, and r->status says it. */
+static const uint8_t *bytes_at(reader *r, uint64_t offset, uint64_t size)
 {
-    const uint8_t *p = r->bytes.data + offset;
+    const uint8_t *p = r->status == HD_OK ? hd_window_at(&r->window, offset, (size_t)size, r->err) : NULL;
+    if (!p && r->status == HD_OK) r->status = r->window.bytes.failed ? HD_ERR_MEMORY : HD_ERR_IO;
+    return p;
+}
+
+/* What the header at p says. */
+static chunk chunk_of(const uint8_t *p, uint64_t offset)
+{
     return (chunk){.offset = offset,
                    .type = (unsigned)hd_le_get(p + CAPTURE_CHUNK_AT_TYPE, 2),
                    .thread = (uint32_t)hd_le_get(p + CAPTURE_CHUNK_AT_THREAD, 4),
@@ -280,20 +290,35 @@ static chunk chunk_of(const reader *r, uint64_t offset)
 
 static bool chunk_at(chunk *out, reader *r, uint64_t at)
 {
-    uint64_t left = r->bytes.size - at;
-    const uint8_t *p = r->bytes.data + at;
+    uint64_t left = r->file.size - at;
+    const uint8_t *p = left < CAPTURE_CHUNK_BYTES ? NULL : bytes_at(r, at, CAPTURE_CHUNK_BYTES);
     r->bad_payload = 0;
-    if (left < CAPTURE_CHUNK_BYTES || hd_le_get(p, 8) != CAPTURE_CHUNK_MAGIC) return false;
-    *out = chunk_of(r, at);
-    size_t size = out->payload.size;
+    if (!p || hd_le_get(p, 8) != CAPTURE_CHUNK_MAGIC) return false;
+    size_t size = chunk_of(p, at).payload.size;
     if (size > CAPTURE_PAYLOAD_MAX || size > left - CAPTURE_CHUNK_BYTES ||
         hd_le_get(p + CAPTURE_CHUNK_AT_CHECKSUM, 8) != hd_checksum(p, CAPTURE_CHUNK_AT_CHECKSUM))
         return false;
+    p = bytes_at(r, at, CAPTURE_CHUNK_BYTES + size);
+    if (!p) return false;
+    *out = chunk_of(p, at);
     if (hd_le_get(p + CAPTURE_CHUNK_AT_PAYLOAD_SUM, 8) != hd_checksum(out->payload.data, size)) {
         r->bad_payload = size;
         return false;
     }
     return true;
+}
+
+/* Where the next byte stands that a chunk may begin with, or the end. */
+static uint64_t find_chunk(reader *r, uint64_t from)
+{
+    enum { STEP = 1 << 16 };
+    for (; from < r->file.size; from += STEP) {
+        size_t size = r->file.size - from < STEP ? (size_t)(r->file.size - from) : STEP;
+        const uint8_t *p = bytes_at(r, from, size), *found = p ? memchr(p, 'H', size) : NULL;
+        if (found) return from + (uint64_t)(found - p);
+        if (!p) break;
+    }
+    return r->file.size;
 }
 
 /* The next whole chunk from `at` on; false: none. Whole chunks may stand within what a header that is right takes for
@@ -302,19 +327,17 @@ static bool chunk_at(chunk *out, reader *r, uint64_t at)
 static bool next_chunk(chunk *out, reader *r, uint64_t *at)
 {
     uint64_t from = *at;
-    while (*at < r->bytes.size && !chunk_at(out, r, *at)) {
+    while (*at < r->file.size && !chunk_at(out, r, *at)) {
         uint64_t next = *at + 1;
         r->wasted += r->bad_payload;
-        if (r->bad_payload && r->wasted > r->bytes.size) next = *at + CAPTURE_CHUNK_BYTES + r->bad_payload;
-        /* The magic's first byte cannot be far if there is one more chunk. */
-        const uint8_t *p = memchr(r->bytes.data + next, 'H', (size_t)(r->bytes.size - next));
-        *at = p ? (uint64_t)(p - r->bytes.data) : r->bytes.size;
+        if (r->bad_payload && r->wasted > r->file.size) next = *at + CAPTURE_CHUNK_BYTES + r->bad_payload;
+        *at = find_chunk(r, next);
     }
     if (*at > from) {
         if (!r->skipped_bytes) r->skipped_at = from;
         r->skipped_bytes += *at - from;
     }
-    if (*at >= r->bytes.size) return false;
+    if (*at >= r->file.size) return false;
     *at += CAPTURE_CHUNK_BYTES + out->payload.size;
     return true;
 }
@@ -370,7 +393,11 @@ static hd_status read_chunk(reader *r, chunk *c)
 /* The second time: threads and events, whose checksums were right. */
 static hd_status read_kept(reader *r, uint64_t offset)
 {
-    chunk c = chunk_of(r, offset);
+    chunk c;
+    if (!chunk_at(&c, r, offset))
+        return r->status != HD_OK ? r->status
+                                  : hd_error_set(r->err, HD_ERR_IO, NULL, offset,
+                                                 "the file changed after it was opened: open it again");
     hd_status status = c.type == CAPTURE_THREAD ? read_thread(r, &c, &c.payload) : read_events(r, &c, &c.payload);
     return status == HD_OK && c.payload.failed ? damaged_chunk(r, &c) : status;
 }
@@ -399,7 +426,7 @@ static hd_status tell(reader *r)
     if (r->nested)
         hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-nested", HD_LEDGER_LOSS, r->nested,
                           HD_OFFSET_NONE);
-    return r->is_finished ? HD_OK : note(r, "capture.not-finished", HD_LEDGER_REPAIR, 1, r->bytes.size);
+    return r->is_finished ? HD_OK : note(r, "capture.not-finished", HD_LEDGER_REPAIR, 1, r->file.size);
 }
 
 static hd_status read_chunks(reader *r)
@@ -407,10 +434,11 @@ static hd_status read_chunks(reader *r)
     chunk c = {0};
     uint64_t at = CAPTURE_HEADER_BYTES;
     while (next_chunk(&c, r, &at)) HD_TRY(read_chunk(r, &c));
+    if (r->status != HD_OK) return r->status;
     HD_TRY(capture_lists_settle(r->context.lists, r->err));
     for (size_t i = 0; i < r->event_count; i++) {
         HD_TRY(read_kept(r, r->events[i]));
-        if (r->options->progress) r->options->progress(r->options->progress_user, r->events[i], r->bytes.size);
+        if (r->options->progress) r->options->progress(r->options->progress_user, r->events[i], r->file.size);
     }
     HD_TRY(give_silent_tracks(r));
     return tell(r);
@@ -419,11 +447,11 @@ static hd_status read_chunks(reader *r)
 static hd_status read_all(reader *r)
 {
     HD_TRY(read_header(r));
-    HD_TRY(capture_lists_new(&r->context.lists, r->builder, r->pid, r->bytes.size, r->err));
+    HD_TRY(capture_lists_new(&r->context.lists, r->builder, r->pid, r->file.size, r->err));
     HD_TRY(capture_rows_new(&r->rows, r->builder, &r->context, r->options->args == HD_ARGS_ALL, r->err));
     HD_TRY(read_chunks(r));
     hd_trace_facts *facts = hd_builder_facts(r->builder);
-    facts->input_bytes = r->bytes.size;
+    facts->input_bytes = r->file.size;
     facts->has_args = r->options->args == HD_ARGS_ALL;
     HD_TRY(capture_rows_finish(r->rows, r->err));
     return capture_lists_finish(r->context.lists, r->err);
@@ -431,12 +459,9 @@ static hd_status read_all(reader *r)
 
 hd_status capture_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
 {
-    hd_mapped mapped;
-    HD_TRY(hd_mapped_open(&mapped, input, err));
-    reader r = {.builder = builder,
-                .options = options,
-                .err = err,
-                .bytes = hd_byte_reader_of(mapped.data, (size_t)mapped.size)};
+    reader r = {.builder = builder, .options = options, .err = err};
+    HD_TRY(hd_pieces_open(&r.file, input, err));
+    r.window.pieces = &r.file;
     hd_status status = read_all(&r);
     capture_rows_free(r.rows);
     capture_lists_free(r.context.lists);
@@ -446,6 +471,7 @@ hd_status capture_read(hd_builder *builder, hd_input *input, const hd_read_optio
     free(r.threads);
     free(r.by_number);
     free(r.track_owners);
-    hd_mapped_close(&mapped);
+    hd_window_deinit(&r.window);
+    hd_pieces_close(&r.file);
     return status;
 }

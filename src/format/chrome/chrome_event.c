@@ -376,7 +376,7 @@ static uint32_t track_of(event *e)
     bool small = pid->size <= CHROME_TOKEN_LIMIT && tid->size <= CHROME_TOKEN_LIMIT;
     chrome_track_entry *entry = NULL;
     if (HD_LIKELY(small)) {
-        uint64_t hash = hd_hash(pid->data, pid->size) * 31 + hd_hash(tid->data, tid->size);
+        uint64_t hash = hd_hash_pair(hd_hash(pid->data, pid->size), hd_hash(tid->data, tid->size));
         entry = &parser->tracks[(hash >> 32) % CHROME_TRACK_CACHE];
         if (HD_LIKELY(entry->used && entry->pid_size == pid->size && entry->tid_size == tid->size &&
                       entry->pid_type == pid->type && entry->tid_type == tid->type &&

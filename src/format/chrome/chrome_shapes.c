@@ -63,8 +63,7 @@ static bool same_key(const chrome_edge *edge, const hd_json_text *key, hd_arg_sc
 static uint32_t *slot_of(chrome_shapes *shapes, uint32_t node, const hd_json_text *key, hd_arg_scope scope)
 {
     if (!shapes->slots && !(shapes->slots = calloc(SLOT_COUNT, sizeof *shapes->slots))) return NULL;
-    uint64_t i = hd_hash(key->data, key->size) + node * 0x9e3779b97f4a7c15u + scope;
-    for (i ^= i >> 32;; i++) {
+    for (uint64_t i = hd_hash_pair(hd_hash(key->data, key->size), (uint64_t)node << 32 | scope);; i++) {
         uint32_t *slot = &shapes->slots[i % SLOT_COUNT];
         const chrome_edge *edge = &shapes->edges[*slot];
         if (*slot == 0 || (edge->node == node && same_key(edge, key, scope))) return slot;

@@ -36,7 +36,7 @@ static uint32_t make_track(cupti_parser *p, uint8_t kind, int64_t a, int64_t b)
 
 static uint32_t find_track(cupti_parser *p, uint8_t kind, int64_t a, int64_t b)
 {
-    uint64_t hash = hd_fold((uint64_t)a ^ 0x9e3779b97f4a7c15u, (uint64_t)b ^ 0xd1b54a32d192ed03u) + kind;
+    uint64_t hash = hd_hash_pair((uint64_t)a, (uint64_t)b) + kind;
     cupti_track *slot = &p->tracks[hash % CUPTI_TRACK_SLOTS];
     if (slot->kind != kind || slot->a != a || slot->b != b)
         *slot = (cupti_track){a, b, make_track(p, kind, a, b), kind};
@@ -215,8 +215,8 @@ static uint32_t find_shape(cupti_parser *p)
     const cupti_record *r = &p->record;
     uint64_t hash = r->item_count;
     for (uint32_t i = 0; i < r->item_count; i++)
-        hash = (hash ^ r->items[i].key ^ (uint64_t)r->items[i].type << 32) * 0x9e3779b97f4a7c15u;
-    cupti_shape *shape = &p->shapes[(hash >> 40) % CUPTI_SHAPE_SLOTS];
+        hash = hd_hash_pair(hash, r->items[i].key | (uint64_t)r->items[i].type << 32);
+    cupti_shape *shape = &p->shapes[hash % CUPTI_SHAPE_SLOTS];
     if (shape->count == r->item_count && shape->shape != HD_NONE && same_keys(shape, r)) return shape->shape;
     for (uint32_t i = 0; i < r->item_count; i++)
         shape->keys[i] = (hd_arg_key){.key = r->items[i].key, .type = r->items[i].type, .scope = r->items[i].scope};

@@ -43,6 +43,8 @@ hd_status store_block_encode(hd_bytes *out, store_encoder *encoder, const store_
 typedef struct store_decoder store_decoder;
 hd_status store_decoder_new(store_decoder **out, hd_error *err);
 void store_decoder_free(store_decoder *decoder);
+/* Room for the bytes that it decodes, for whoever has it. */
+hd_bytes *store_decoder_room(store_decoder *decoder);
 
 /* What a block may refer to; ids beyond these limits make a block damaged. */
 typedef struct store_limits {

@@ -38,11 +38,10 @@ static hd_status check_major(uint64_t major, hd_error *err)
                         STORE_MAJOR);
 }
 
-hd_status store_get_header(bool *out_whole, const uint8_t *data, size_t size, hd_error *err)
+hd_status store_get_header(bool *out_whole, const uint8_t bytes[STORE_HEADER_BYTES], hd_error *err)
 {
-    *out_whole = size >= STORE_HEADER_BYTES && memcmp(data, store_file_magic, STORE_MAGIC_BYTES) == 0 &&
-                 is_sealed(data, STORE_HEADER_BYTES);
-    return *out_whole ? check_major(hd_le_get(data + 8, 2), err) : HD_OK;
+    *out_whole = memcmp(bytes, store_file_magic, STORE_MAGIC_BYTES) == 0 && is_sealed(bytes, STORE_HEADER_BYTES);
+    return *out_whole ? check_major(hd_le_get(bytes + 8, 2), err) : HD_OK;
 }
 
 void store_put_section(uint8_t out[STORE_SECTION_BYTES], const store_section *section)
@@ -56,10 +55,9 @@ void store_put_section(uint8_t out[STORE_SECTION_BYTES], const store_section *se
     seal(out, STORE_SECTION_BYTES);
 }
 
-bool store_get_section(store_section *out, const uint8_t *data, size_t size, uint64_t offset)
+bool store_get_section(store_section *out, const uint8_t bytes[STORE_SECTION_BYTES], uint64_t offset, uint64_t size)
 {
-    if (offset > size || size - offset < STORE_SECTION_BYTES) return false;
-    const uint8_t *p = data + offset;
+    const uint8_t *p = bytes;
     if (memcmp(p, store_section_magic, STORE_MAGIC_BYTES) != 0 || !is_sealed(p, STORE_SECTION_BYTES)) return false;
     *out = (store_section){
         .type = (uint16_t)hd_le_get(p + 8, 2),
@@ -84,25 +82,24 @@ void store_put_trailer(uint8_t out[STORE_TRAILER_BYTES], uint64_t footer_offset,
     seal(out, STORE_TRAILER_BYTES);
 }
 
-bool store_get_trailer(store_section *out_footer, const uint8_t *data, size_t size)
+bool store_get_trailer(uint64_t *out_offset, uint64_t *out_size, const uint8_t bytes[STORE_TRAILER_BYTES],
+                       uint64_t size)
 {
-    if (size < STORE_HEADER_BYTES + STORE_SECTION_BYTES + STORE_TRAILER_BYTES) return false;
-    const uint8_t *p = data + size - STORE_TRAILER_BYTES;
-    if (memcmp(p, store_trailer_magic, STORE_MAGIC_BYTES) != 0 || !is_sealed(p, STORE_TRAILER_BYTES)) return false;
-    if (hd_le_get(p + 8, 2) != STORE_MAJOR || hd_le_get(p + 32, 8) != size) return false;
-    return store_get_section(out_footer, data, size, hd_le_get(p + 16, 8)) && out_footer->type == STORE_FOOTER &&
-           out_footer->payload_size == hd_le_get(p + 24, 8);
+    const uint8_t *p = bytes;
+    *out_offset = hd_le_get(p + 16, 8);
+    *out_size = hd_le_get(p + 24, 8);
+    return memcmp(p, store_trailer_magic, STORE_MAGIC_BYTES) == 0 && is_sealed(p, STORE_TRAILER_BYTES) &&
+           hd_le_get(p + 8, 2) == STORE_MAJOR && hd_le_get(p + 32, 8) == size;
 }
 
-bool store_section_whole(const store_section *section, const uint8_t *data)
+bool store_payload_whole(const store_section *section, const uint8_t *payload)
 {
-    return hd_checksum(data + section->offset + STORE_SECTION_BYTES, (size_t)section->payload_size) ==
-           section->checksum;
+    return hd_checksum(payload, (size_t)section->payload_size) == section->checksum;
 }
 
-bool store_split_payload(store_section *section, hd_byte_reader *out_body, const uint8_t *data)
+bool store_split_payload(store_section *section, hd_byte_reader *out_body, const uint8_t *payload)
 {
-    *out_body = hd_byte_reader_of(data + section->offset + STORE_SECTION_BYTES, (size_t)section->payload_size);
+    *out_body = hd_byte_reader_of(payload, (size_t)section->payload_size);
     uint64_t size = hd_byte_reader_varint(out_body);
     if (size > hd_byte_reader_left(out_body)) return false;
     section->head = hd_byte_reader_take(out_body, (size_t)size);

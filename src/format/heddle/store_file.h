@@ -65,15 +65,16 @@ void store_put_section(uint8_t out[STORE_SECTION_BYTES], const store_section *se
 void store_put_trailer(uint8_t out[STORE_TRAILER_BYTES], uint64_t footer_offset, uint64_t footer_size);
 
 /* *out_whole: its checksum is right. UNSUPPORTED: a later major version. */
-hd_status store_get_header(bool *out_whole, const uint8_t *data, size_t size, hd_error *err);
-/* The header of a section at an offset, whose payload lies within the file. */
-bool store_get_section(store_section *out, const uint8_t *data, size_t size, uint64_t offset);
-/* The section of the footer that the trailer names. */
-bool store_get_trailer(store_section *out_footer, const uint8_t *data, size_t size);
+hd_status store_get_header(bool *out_whole, const uint8_t bytes[STORE_HEADER_BYTES], hd_error *err);
+/* The header of the section at `offset`, whose payload lies within a file of `size` bytes. */
+bool store_get_section(store_section *out, const uint8_t bytes[STORE_SECTION_BYTES], uint64_t offset, uint64_t size);
+/* Where the trailer of a file of `size` bytes has its footer, and the size of its payload. */
+bool store_get_trailer(uint64_t *out_offset, uint64_t *out_size, const uint8_t bytes[STORE_TRAILER_BYTES],
+                       uint64_t size);
 /* The payload has its checksum. */
-bool store_section_whole(const store_section *section, const uint8_t *data);
+bool store_payload_whole(const store_section *section, const uint8_t *payload);
 /* Head and body of a payload; the body is what is left. false: there is none. */
-bool store_split_payload(store_section *section, hd_byte_reader *out_body, const uint8_t *data);
+bool store_split_payload(store_section *section, hd_byte_reader *out_body, const uint8_t *payload);
 
 /* One entry of the footer. */
 void store_put_entry(hd_bytes *out, const store_section *section, uint64_t end_before);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "format/heddle/store_coder.h"
 
 /* ---- looking --------------------------------------------------------------------------------------- */
@@ -130,7 +131,7 @@ static int by_value(const void *a, const void *b)
 
 static store_slot *find_slot(store_slot *slots, uint32_t mask, int64_t value)
 {
-    uint32_t at = (uint32_t)((uint64_t)value * 0x9e3779b97f4a7c15u >> 40) & mask;
+    uint32_t at = (uint32_t)hd_hash_pair((uint64_t)value, 0) & mask;
     while (slots[at].used && slots[at].value != value) at = (at + 1) & mask;
     return &slots[at];
 }

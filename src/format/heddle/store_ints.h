@@ -91,6 +91,7 @@ typedef struct store_source {
 
 struct store_decoder {
     hd_decompressor *decompressor;
+    hd_bytes payload; /* store_decoder_room */
     hd_bytes scratch;
     int64_t *indexes;
     int64_t *work[4];

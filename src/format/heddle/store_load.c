@@ -23,18 +23,22 @@ void store_decoder_give(store *s, store_decoder *decoder)
     store_decoder_free(decoder);
 }
 
-/* The body of a section that is whole. */
-static hd_status open_section(hd_byte_reader *out_body, const store *s, uint64_t place, hd_error *err)
+/* The body of a section that is whole, in the decoder's room. */
+static hd_status open_section(hd_byte_reader *out_body, const store *s, uint64_t place, hd_bytes *room, hd_error *err)
 {
     if (place >= s->map.count) return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "its section is missing");
     const store_section *listed = &s->map.sections[place];
-    store_section found = *listed;
-    if (!store_section_whole(listed, s->map.data))
-        return hd_error_set(err, HD_ERR_DAMAGED, NULL, listed->offset, "its checksum differs");
-    if (!store_split_payload(&found, out_body, s->map.data) || found.head_size != listed->head_size ||
-        memcmp(found.head, listed->head, found.head_size) != 0)
-        return hd_error_set(err, HD_ERR_DAMAGED, NULL, listed->offset, "its head is not that of the footer");
-    return HD_OK;
+    store_section found;
+    hd_error why = {0};
+    hd_status status = store_map_payload(&found, out_body, room, &s->map, listed, &why);
+    if (status == HD_OK &&
+        (found.head_size != listed->head_size || memcmp(found.head, listed->head, found.head_size) != 0))
+        status = hd_error_set(&why, HD_ERR_DAMAGED, NULL, listed->offset, "its head is not that of the footer");
+    if (status == HD_OK) return HD_OK;
+    /* Other bytes at its place are no damage where somebody wrote over the file. */
+    if (status == HD_ERR_DAMAGED) HD_TRY(hd_pieces_unchanged(&s->map.file, err));
+    if (err) *err = why;
+    return status;
 }
 
 /* No row has a shape that was lost. */
@@ -49,14 +53,14 @@ static bool shapes_are_known(const store *s, const hd_block *block)
 static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64_t place, hd_error *err)
 {
     store *s = user;
-    hd_byte_reader body;
+    hd_byte_reader body = {0};
     store_decoder *decoder;
-    HD_TRY(open_section(&body, s, place, err));
     HD_TRY(store_decoder_take(&decoder, s, err));
+    hd_status status = open_section(&body, s, place, store_decoder_room(decoder), err);
     store_limits limits = {s->trace, s->string_count, s->track_count, s->shape_count, 0};
     if (!s->anew && (block->kind == HD_KIND_SLICE || block->kind == HD_KIND_END))
         limits.partner_rows = s->rows[block->kind == HD_KIND_SLICE ? HD_KIND_END : HD_KIND_SLICE];
-    hd_status status = store_block_decode(block, arena, decoder, &limits, body.data, body.size, err);
+    if (status == HD_OK) status = store_block_decode(block, arena, decoder, &limits, body.data, body.size, err);
     store_decoder_give(s, decoder);
     if (status == HD_OK && !shapes_are_known(s, block))
         status = hd_error_set(err, HD_ERR_DAMAGED, NULL, s->map.sections[place].offset, "its shapes are lost");
@@ -67,16 +71,13 @@ static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64
 static hd_status load_order(void *user, uint8_t *out, size_t count, uint64_t place, hd_error *err)
 {
     store *s = user;
-    hd_byte_reader body;
+    hd_byte_reader body = {0};
     store_decoder *decoder;
-    HD_TRY(open_section(&body, s, place, err));
+    HD_TRY(store_decoder_take(&decoder, s, err));
     int64_t *values = malloc((count + 1) * sizeof *values);
-    if (!values) return HD_NOMEM(err);
-    hd_status status = store_decoder_take(&decoder, s, err);
-    if (status == HD_OK) {
-        status = store_ints_decode(values, count, decoder, body.data, body.size, err);
-        store_decoder_give(s, decoder);
-    }
+    hd_status status = values ? open_section(&body, s, place, store_decoder_room(decoder), err) : HD_NOMEM(err);
+    if (status == HD_OK) status = store_ints_decode(values, count, decoder, body.data, body.size, err);
+    store_decoder_give(s, decoder);
     for (size_t i = 0; i < count && status == HD_OK; i++) {
         if (values[i] < 0 || values[i] >= HD_KIND_COUNT)
             status = hd_error_set(err, HD_ERR_DAMAGED, NULL, s->map.sections[place].offset, "an event of no kind");
@@ -93,6 +94,7 @@ void store_release(store *s)
     hd_decompressor_free(s->decompressor);
     hd_arena_deinit(&s->arena);
     store_map_close(&s->map);
+    hd_bytes_deinit(&s->payload);
     pthread_mutex_destroy(&s->lock);
     free(s->lost_shapes);
     free(s);

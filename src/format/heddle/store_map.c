@@ -1,4 +1,4 @@
-/* store_map.c - a store file in memory, and the sections that are found in it
+/* store_map.c - a store file, and the sections that are found in it
  *
  * A file that is whole is read from its end: trailer, footer. Where the end is missing or broken, as when the writer
  * was killed, sections are looked for from the front: each tells its size, and behind damage the next is known by its
@@ -13,26 +13,54 @@
 hd_status store_map_open(store_map *out, hd_input *input, hd_error *err)
 {
     *out = (store_map){0};
-    HD_TRY(hd_mapped_open(&out->file, input, err));
-    out->data = out->file.data;
-    out->size = (size_t)out->file.size;
-    if (out->size) return HD_OK;
+    HD_TRY(hd_pieces_open(&out->file, input, err));
+    if (out->file.size) return HD_OK;
     return hd_error_set(err, HD_ERR_DAMAGED, hd_input_path(input), 0, "nothing of the store can be decompressed");
 }
 
 void store_map_close(store_map *map)
 {
-    hd_mapped_close(&map->file);
+    hd_pieces_close(&map->file);
+    hd_arena_deinit(&map->heads);
     free(map->sections);
     *map = (store_map){0};
 }
 
+/* ---- payloads -------------------------------------------------------------------------------------------------- */
+
+bool store_map_section_at(store_section *out, const store_map *map, uint64_t offset)
+{
+    uint8_t bytes[STORE_SECTION_BYTES];
+    return offset <= map->file.size && map->file.size - offset >= sizeof bytes &&
+           hd_pieces_read(&map->file, bytes, offset, sizeof bytes, NULL) == HD_OK &&
+           store_get_section(out, bytes, offset, map->file.size);
+}
+
+hd_status store_map_payload(store_section *out, hd_byte_reader *out_body, hd_bytes *room, const store_map *map,
+                            const store_section *section, hd_error *err)
+{
+    *out = *section;
+    room->size = 0;
+    uint8_t *payload = hd_bytes_room(room, (size_t)section->payload_size + 1);
+    if (!payload) return HD_NOMEM(err);
+    HD_TRY(
+        hd_pieces_read(&map->file, payload, section->offset + STORE_SECTION_BYTES, (size_t)section->payload_size, err));
+    if (!store_payload_whole(section, payload))
+        return hd_error_set(err, HD_ERR_DAMAGED, NULL, section->offset, "its checksum differs");
+    if (store_split_payload(out, out_body, payload)) return HD_OK;
+    return hd_error_set(err, HD_ERR_DAMAGED, NULL, section->offset, "it has no head");
+}
+
 /* ---- sections -------------------------------------------------------------------------------------------------- */
 
+/* With a head of its own. */
 static bool add(store_map *map, const store_section *section)
 {
-    if (!hd_grow((void **)&map->sections, &map->capacity, map->count, sizeof *section)) return false;
-    map->sections[map->count++] = *section;
+    uint8_t *head = hd_arena_alloc(&map->heads, section->head_size);
+    if (!head || !hd_grow((void **)&map->sections, &map->capacity, map->count, sizeof *section)) return false;
+    if (section->head_size) memcpy(head, section->head, section->head_size);
+    map->sections[map->count] = *section;
+    map->sections[map->count++].head = head;
     return true;
 }
 
@@ -53,15 +81,22 @@ static bool read_entries(store_map *map, hd_byte_reader body, uint64_t count)
     return map->count == count;
 }
 
-static bool read_footer(store_map *map, const store_section *footer)
+/* Whether it is whole and has sense; else, of the status, nothing but MEMORY and IO are told. */
+static hd_status read_footer(store_map *map, const store_section *footer, hd_error *err)
 {
+    hd_bytes room = {0};
     hd_byte_reader body;
-    map->footer = *footer;
-    if (!store_section_whole(footer, map->data) || !store_split_payload(&map->footer, &body, map->data)) return false;
-    hd_byte_reader head = hd_byte_reader_of(map->footer.head, map->footer.head_size);
-    uint64_t count = hd_byte_reader_varint(&head);
-    map->has_footer = !head.failed && read_entries(map, body, count);
-    return map->has_footer;
+    map->has_footer = false;
+    hd_status status = store_map_payload(&map->footer, &body, &room, map, footer, NULL);
+    if (status == HD_OK) {
+        hd_byte_reader head = hd_byte_reader_of(map->footer.head, map->footer.head_size);
+        uint64_t count = hd_byte_reader_varint(&head);
+        map->has_footer = !head.failed && read_entries(map, body, count);
+    }
+    map->footer.head = NULL;
+    hd_bytes_deinit(&room);
+    if (status == HD_ERR_MEMORY) return HD_NOMEM(err);
+    return status == HD_ERR_IO ? hd_pieces_unchanged(&map->file, err) : HD_OK;
 }
 
 static void skip(store_map *map, uint64_t from, uint64_t until)
@@ -70,56 +105,106 @@ static void skip(store_map *map, uint64_t from, uint64_t until)
     map->skipped_bytes += until - from;
 }
 
-static uint64_t next_magic(const store_map *map, uint64_t from)
+/* Where the next magic stands, else the size. */
+static hd_status find_magic(uint64_t *out, const store_map *map, hd_window *window, uint64_t from, hd_error *err)
 {
-    if (from >= map->size) return map->size;
-    const uint8_t *found = memmem(map->data + from, map->size - from, store_section_magic, STORE_MAGIC_BYTES);
-    return found ? (uint64_t)(found - map->data) : map->size;
+    enum { STEP = 1 << 18 };
+    uint64_t size = map->file.size;
+    for (*out = size; from < size && size - from >= STORE_MAGIC_BYTES; from += STEP - STORE_MAGIC_BYTES + 1) {
+        size_t piece = size - from < STEP ? (size_t)(size - from) : STEP;
+        const uint8_t *p = hd_window_at(window, from, piece, err);
+        if (!p) return err ? err->status : HD_ERR_IO;
+        const uint8_t *found = memmem(p, piece, store_section_magic, STORE_MAGIC_BYTES);
+        if (found) {
+            *out = from + (uint64_t)(found - p);
+            return HD_OK;
+        }
+        if (piece < STEP) break;
+    }
+    return HD_OK;
 }
 
-/* One section that stands there; what is not whole is skipped. false: no memory. */
-static bool take_section(store_map *map, store_section *section)
+/* One section that stands there; what is not whole is skipped. */
+static hd_status take_section(store_map *map, const store_section *section, hd_bytes *room, hd_error *err)
 {
+    store_section whole;
     hd_byte_reader body;
-    if (!store_section_whole(section, map->data) || !store_split_payload(section, &body, map->data)) {
-        skip(map, section->offset, store_section_end(section));
-        return true;
+    hd_error why = {0};
+    hd_status status = store_map_payload(&whole, &body, room, map, section, &why);
+    if (status == HD_OK) return add(map, &whole) ? HD_OK : HD_NOMEM(err);
+    if (status != HD_ERR_DAMAGED) {
+        if (err) *err = why;
+        return status;
     }
-    return add(map, section);
+    skip(map, section->offset, store_section_end(section));
+    return HD_OK;
+}
+
+static hd_status scan_sections(store_map *map, hd_window *window, hd_bytes *room, hd_error *err)
+{
+    uint64_t size = map->file.size, at, before = size < STORE_HEADER_BYTES ? size : STORE_HEADER_BYTES;
+    HD_TRY(find_magic(&at, map, window, 0, err));
+    while (at < size) {
+        store_section section;
+        if (at > before) skip(map, before, at);
+        if (!store_map_section_at(&section, map, at)) {
+            before = at;
+            HD_TRY(find_magic(&at, map, window, at + 1, err));
+            continue;
+        }
+        if (section.type != STORE_FOOTER) {
+            HD_TRY(take_section(map, &section, room, err));
+        } else { /* one that is whole knows better than we */
+            hd_byte_reader body;
+            store_section whole;
+            if (store_map_payload(&whole, &body, room, map, &section, NULL) == HD_OK) {
+                HD_TRY(read_footer(map, &section, err));
+                if (map->has_footer) return HD_OK;
+                return hd_error_set(err, HD_ERR_DAMAGED, NULL, at, "the footer contradicts the file");
+            }
+        }
+        before = at = store_section_end(&section);
+        HD_TRY(find_magic(&at, map, window, at, err));
+    }
+    uint8_t magic[STORE_MAGIC_BYTES] = {0};
+    if (size - before == STORE_TRAILER_BYTES) HD_TRY(hd_pieces_read(&map->file, magic, before, sizeof magic, err));
+    if (memcmp(magic, store_trailer_magic, STORE_MAGIC_BYTES) != 0) skip(map, before, size);
+    return HD_OK;
 }
 
 static hd_status scan(store_map *map, hd_error *err)
 {
-    uint64_t at = next_magic(map, 0), before = map->size < STORE_HEADER_BYTES ? map->size : STORE_HEADER_BYTES;
+    hd_window window = {.pieces = &map->file};
+    hd_bytes room = {0};
     map->count = 0;
     map->skipped_bytes = 0;
-    while (at < map->size) {
-        store_section section;
-        if (at > before) skip(map, before, at);
-        if (!store_get_section(&section, map->data, map->size, at)) {
-            before = at;
-            at = next_magic(map, at + 1);
-            continue;
-        }
-        if (section.type != STORE_FOOTER) {
-            if (!take_section(map, &section)) return HD_NOMEM(err);
-        } else if (store_section_whole(&section, map->data)) { /* it knows better than we */
-            if (read_footer(map, &section)) return HD_OK;
-            return hd_error_set(err, HD_ERR_DAMAGED, NULL, at, "the footer contradicts the file");
-        }
-        before = at = store_section_end(&section);
-        if (next_magic(map, at) != at) at = next_magic(map, at);
-    }
-    if (map->size - before != STORE_TRAILER_BYTES ||
-        memcmp(map->data + before, store_trailer_magic, STORE_MAGIC_BYTES) != 0)
-        skip(map, before, map->size);
+    hd_status status = scan_sections(map, &window, &room, err);
+    hd_window_deinit(&window);
+    hd_bytes_deinit(&room);
+    return status;
+}
+
+static hd_status survey_end(store_map *map, hd_error *err)
+{
+    uint8_t bytes[STORE_TRAILER_BYTES];
+    uint64_t size = map->file.size, offset, payload_size;
+    store_section footer;
+    if (size < STORE_HEADER_BYTES + STORE_SECTION_BYTES + STORE_TRAILER_BYTES) return HD_OK;
+    HD_TRY(hd_pieces_read(&map->file, bytes, size - sizeof bytes, sizeof bytes, err));
+    if (!store_get_trailer(&offset, &payload_size, bytes, size) || !store_map_section_at(&footer, map, offset) ||
+        footer.type != STORE_FOOTER || footer.payload_size != payload_size)
+        return HD_OK;
+    HD_TRY(read_footer(map, &footer, err));
+    map->has_trailer = map->has_footer;
     return HD_OK;
 }
 
 hd_status store_map_survey(store_map *map, hd_error *err)
 {
-    store_section footer;
-    HD_TRY(store_get_header(&map->header_whole, map->data, map->size, err));
-    map->has_trailer = store_get_trailer(&footer, map->data, map->size) && read_footer(map, &footer);
+    uint8_t header[STORE_HEADER_BYTES] = {0};
+    size_t there = map->file.size < sizeof header ? (size_t)map->file.size : sizeof header;
+    HD_TRY(hd_pieces_read(&map->file, header, 0, there, err));
+    HD_TRY(store_get_header(&map->header_whole, header, err));
+    HD_TRY(survey_end(map, err));
     return map->has_trailer ? HD_OK : scan(map, err);
 }

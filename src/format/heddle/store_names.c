@@ -53,17 +53,18 @@ static hd_status add_string(void *user, const char *data, size_t size, hd_error 
 }
 
 /* One run; what cannot be read of it becomes stand-ins. */
-static hd_status load_strings(string_loader *l, store_section *section, store_decoder *decoder)
+static hd_status load_strings(string_loader *l, const store_section *section, store_decoder *decoder)
 {
     store *s = l->o->store;
     store_run_head head;
     hd_byte_reader body;
+    store_section whole;
     hd_error why = {0};
     if (!store_get_run_head(&head, section, STORE_RUN_STRINGS) || head.first < l->next)
         return store_lies(l->o, section->offset, "strings stand where others do");
     HD_TRY(add_stand_ins(l, head.first));
     uint64_t end = head.first + head.count, lost = l->lost;
-    if (store_section_whole(section, s->map.data) && store_split_payload(section, &body, s->map.data)) {
+    if (store_map_payload(&whole, &body, &s->payload, &s->map, section, NULL) == HD_OK) {
         hd_status status = store_strings_decode(decoder, body.data, body.size, head.count, add_string, l, &why);
         if (status == HD_ERR_MEMORY) return HD_NOMEM(l->o->err);
     }
@@ -111,13 +112,14 @@ hd_status store_open_strings(store_opening *o)
 
 /* ---- shapes ----------------------------------------------------------------------------------------------------- */
 
-static bool load_shapes(const store_opening *o, store_section *section, const store_run_head *head)
+static bool load_shapes(const store_opening *o, const store_section *section, const store_run_head *head)
 {
     enum { SHAPES_LIMIT = 64 << 20 };
     store *s = o->store;
     hd_byte_reader body;
     hd_bytes plain = {0};
-    bool fine = store_section_whole(section, s->map.data) && store_split_payload(section, &body, s->map.data) &&
+    store_section whole;
+    bool fine = store_map_payload(&whole, &body, &s->payload, &s->map, section, NULL) == HD_OK &&
                 store_unpack(&plain, &s->decompressor, &body, SHAPES_LIMIT) &&
                 store_get_shapes(o->builder, s->string_count, (uint32_t)head->first, head->count,
                                  hd_byte_reader_of(plain.data, plain.size));
@@ -136,7 +138,7 @@ static bool load_copy(const store_opening *o)
 {
     const store_map *map = &o->store->map;
     for (size_t i = map->count; i-- > 0;) {
-        store_section *section = &map->sections[i];
+        const store_section *section = &map->sections[i];
         store_run_head head;
         if (section->type == STORE_SHAPES && section->flags & STORE_COPY && get_shapes_head(&head, section) &&
             load_shapes(o, section, &head))
@@ -167,7 +169,7 @@ static hd_status mark_lost(const store_opening *o, uint64_t until)
     return HD_OK;
 }
 
-static hd_status load_run(const store_opening *o, store_section *section, bool *copy_read)
+static hd_status load_run(const store_opening *o, const store_section *section, bool *copy_read)
 {
     store_run_head head;
     if (!get_shapes_head(&head, section)) return store_lies(o, section->offset, "a run of shapes has no sense");

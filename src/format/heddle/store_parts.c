@@ -179,11 +179,17 @@ hd_status store_decoder_new(store_decoder **out, hd_error *err)
     return HD_OK;
 }
 
+hd_bytes *store_decoder_room(store_decoder *decoder)
+{
+    return &decoder->payload;
+}
+
 void store_decoder_free(store_decoder *decoder)
 {
     if (!decoder) return;
     hd_decompressor_free(decoder->decompressor);
     hd_bytes_deinit(&decoder->scratch);
+    hd_bytes_deinit(&decoder->payload);
     free(decoder->indexes);
     for (int i = 0; i < 4; i++) free(decoder->work[i]);
     free(decoder->nest);

@@ -41,12 +41,13 @@ hd_status store_lies(const store_opening *o, uint64_t offset, const char *what)
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
-static bool unpack(hd_bytes *out, const store_opening *o, store_section *section)
+static bool unpack(hd_bytes *out, const store_opening *o, const store_section *section)
 {
     store *s = o->store;
     hd_byte_reader body;
+    store_section whole;
     out->size = 0;
-    return store_section_whole(section, s->map.data) && store_split_payload(section, &body, s->map.data) &&
+    return store_map_payload(&whole, &body, &s->payload, &s->map, section, NULL) == HD_OK &&
            store_unpack(out, &s->decompressor, &body, TABLE_LIMIT);
 }
 
@@ -71,7 +72,7 @@ static hd_status open_table(const store_opening *o, store_type type, const char 
     uint64_t offset = HD_OFFSET_NONE;
     hd_status status = HD_OK;
     for (size_t i = 0; i < s->map.count && !found; i++) {
-        store_section *section = &s->map.sections[i];
+        const store_section *section = &s->map.sections[i];
         if (section->type != type) continue;
         found = unpack(&plain, o, section);
         damaged |= !found || section->flags & STORE_COPY;
@@ -152,13 +153,13 @@ static hd_status report_survey(const store_opening *o)
 {
     const store_map *map = &o->store->map;
     if (map->count == 0)
-        return hd_error_set(o->err, HD_ERR_DAMAGED, o->path, map->size,
+        return hd_error_set(o->err, HD_ERR_DAMAGED, o->path, map->file.size,
                             "a store of which no section is whole: there is nothing to read");
     if (!map->header_whole) HD_TRY(store_report(o, "heddle.header-damaged", HD_LEDGER_REPAIR, 1, 0));
     if (!map->has_footer)
-        HD_TRY(store_report(o, "heddle.recovered", HD_LEDGER_REPAIR, 1, map->size));
+        HD_TRY(store_report(o, "heddle.recovered", HD_LEDGER_REPAIR, 1, map->file.size));
     else if (!map->has_trailer)
-        HD_TRY(store_report(o, "heddle.trailer-damaged", HD_LEDGER_REPAIR, 1, map->size));
+        HD_TRY(store_report(o, "heddle.trailer-damaged", HD_LEDGER_REPAIR, 1, map->file.size));
     if (map->skipped_bytes && !map->has_footer)
         HD_TRY(store_report(o, "heddle.bytes-skipped", HD_LEDGER_NOTE, map->skipped_bytes, map->skipped_offset));
     return HD_OK;
@@ -168,14 +169,16 @@ static hd_status report_survey(const store_opening *o)
 static hd_status verify_rest(const store_opening *o)
 {
     const store_map *map = &o->store->map;
+    hd_byte_reader body;
     for (size_t i = 0; i < map->count; i++) {
         const store_section *listed = &map->sections[i];
         store_section found;
-        if (!store_get_section(&found, map->data, map->size, listed->offset) || found.type != listed->type ||
+        if (!store_map_section_at(&found, map, listed->offset) || found.type != listed->type ||
             found.payload_size != listed->payload_size || found.checksum != listed->checksum)
             HD_TRY(store_report(o, "heddle.section-header-damaged", HD_LEDGER_REPAIR, 1, listed->offset));
         bool needed = is_known(listed) && listed->type != STORE_INDEX && !(listed->flags & STORE_COPY);
-        if (!needed && listed->type != STORE_INDEX && !store_section_whole(listed, map->data))
+        if (!needed && listed->type != STORE_INDEX &&
+            store_map_payload(&found, &body, &o->store->payload, map, listed, NULL) != HD_OK)
             HD_TRY(store_report(o, listed->flags & STORE_COPY ? "heddle.copy-damaged" : "heddle.section-damaged",
                                 listed->flags & STORE_COPY ? HD_LEDGER_REPAIR : HD_LEDGER_LOSS, 1, listed->offset));
     }
@@ -187,7 +190,7 @@ static hd_status open_index(const store_opening *o)
 {
     store *s = o->store;
     for (size_t i = 0; i < s->map.count; i++) {
-        store_section *section = &s->map.sections[i];
+        const store_section *section = &s->map.sections[i];
         hd_index *index;
         hd_bytes plain = {0};
         if (section->type != STORE_INDEX) continue;
@@ -274,6 +277,12 @@ static hd_status read_store(hd_trace **out, store *s, hd_input *input, const hd_
     HD_TRY(hd_builder_new(&o.builder, err));
     s->trace = hd_builder_trace(o.builder);
     hd_status status = open_all(&o, input, &anew);
+    /* What was missing or damaged is not so in a file that somebody writes to: it has been read in part only. */
+    hd_error why = {0};
+    if (status != HD_ERR_MEMORY && hd_pieces_unchanged(&s->map.file, &why) != HD_OK) {
+        status = why.status;
+        if (err) *err = why;
+    }
     if (status == HD_OK)
         return anew ? hd_builder_finish(out, o.builder, err) : hd_builder_finish_stored(out, o.builder, err);
     hd_builder_free(o.builder);

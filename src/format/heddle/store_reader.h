@@ -25,6 +25,7 @@ typedef struct store {
     bool anew;                     /* rows are missing: pairs are made anew */
     hd_arena arena;                /* texts */
     hd_decompressor *decompressor; /* of the thread that opens */
+    hd_bytes payload;              /* of the section that it reads */
     pthread_mutex_t lock;
     store_decoder *decoders[STORE_POOL]; /* idle ones */
     unsigned decoder_count;

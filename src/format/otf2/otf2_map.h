@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
+
 #define OTF2_MAP_NONE UINT32_MAX
 
 /* Zero-initialised is empty. */
@@ -21,8 +23,7 @@ bool otf2_map_put(otf2_map *map, uint64_t key, uint32_t value);
 
 static inline uint64_t otf2_map_hash(uint64_t key)
 {
-    key *= 0x9e3779b97f4a7c15u;
-    return key ^ key >> 32;
+    return hd_hash_pair(key, 0);
 }
 
 static inline uint32_t otf2_map_get(const otf2_map *map, uint64_t key)

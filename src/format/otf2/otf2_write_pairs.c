@@ -39,6 +39,14 @@ static hd_status join_flows(ow_writer *w, const hd_flow_point *points, size_t co
     return HD_OK;
 }
 
+/* The order of the trace, and not that of hashes. */
+static int by_rows(const void *a, const void *b)
+{
+    const ow_message *x = a, *y = b;
+    if (x->from_row != y->from_row) return x->from_row < y->from_row ? -1 : 1;
+    return (x->to_row > y->to_row) - (x->to_row < y->to_row);
+}
+
 hd_status ow_find_messages(ow_writer *w)
 {
     size_t count;
@@ -48,6 +56,7 @@ hd_status ow_find_messages(ow_writer *w)
     hd_flow_points_join(points, count);
     bool *used = calloc(count + 1, sizeof *used);
     hd_status status = used ? join_flows(w, points, count, used) : HD_NOMEM(w->err);
+    if (w->message_count) qsort(w->messages, w->message_count, sizeof *w->messages, by_rows);
     free(used);
     hd_large_free(points);
     return status;
@@ -139,6 +148,12 @@ static hd_status join_async(ow_writer *w, const point *points, size_t count, uin
     return HD_OK;
 }
 
+static int by_begin(const void *a, const void *b)
+{
+    const ow_pair *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
 hd_status ow_find_async(ow_writer *w)
 {
     size_t count;
@@ -150,6 +165,7 @@ hd_status ow_find_async(ow_writer *w)
         for (next = i + 1; next < count && points[next].key == points[i].key;) next++;
         status = join_async(w, points + i, next - i, open);
     }
+    if (w->pair_count) qsort(w->pairs, w->pair_count, sizeof *w->pairs, by_begin);
     free(points);
     free(open);
     return status;

@@ -13,7 +13,7 @@ void perfetto_map_clear(perfetto_map *map)
 
 static perfetto_slot *slot_of(const perfetto_map *map, uint64_t a, uint64_t b)
 {
-    uint64_t hash = hd_fold(a ^ 0x9e3779b97f4a7c15u, b ^ 0xd1b54a32d192ed03u);
+    uint64_t hash = hd_hash_pair(a, b);
     for (size_t i = (size_t)hash & (map->slot_count - 1);; i = (i + 1) & (map->slot_count - 1)) {
         perfetto_slot *slot = &map->slots[i];
         if (slot->value == 0 || (slot->a == a && slot->b == b)) return slot;

@@ -7,17 +7,20 @@
  * less one for each pair Limits   those of the trace                       Errors   DAMAGED: an offset or a count that
  * the file cannot hold
  *
- * The string table stands behind the events, so the file is mapped and read from its header. Where the header is not
+ * The string table stands behind the events, so the file is copied and read from its header. Where the header is not
  * finished (zeros: the writer was killed) the sections are taken one behind the other.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json_write.h"
-#include "base/mapped.h"
+#include "base/large.h"
+#include "base/pieces.h"
 #include "base/vector.h"
 #include "format/sbt/sbt.h"
+#include "trace/spill.h"
 
 typedef struct sbt_header {
     uint32_t flags, size;
@@ -215,7 +218,7 @@ static uint8_t launch_of(uint8_t complete)
 
 static open_launch *slot_of(open_launch *slots, size_t capacity, uint64_t correlation, uint8_t type)
 {
-    size_t at = (size_t)(((correlation ^ (uint64_t)type << 56) * 0x9e3779b97f4a7c15u) >> 20) & (capacity - 1);
+    size_t at = (size_t)hd_hash_pair(correlation, type) & (capacity - 1);
     while (slots[at].type && (slots[at].correlation != correlation || slots[at].type != type))
         at = (at + 1) & (capacity - 1);
     return &slots[at];
@@ -356,7 +359,8 @@ static hd_status add_rows(reader *r, sbt_rows *rows)
     b.failed = false;
     for (uint64_t number = 0; number < r->records; number++) {
         sbt_record record;
-        if (!sbt_record_read(&record, &b, time)) return damaged(r, b.at, "the file changed while it was read");
+        if (!sbt_record_read(&record, &b, time))
+            return damaged(r, b.at, "a record that was read once cannot be read again");
         time = record.time;
         if (next_complete < r->pair_count && r->completes[next_complete] == number) {
             next_complete++;
@@ -447,27 +451,42 @@ static hd_status read_unfinished(reader *r)
     return read_records(r);
 }
 
+/* A copy of all of it, which no one else can change; from a size on it lies in a temporary file. */
+static hd_status copy_file(uint8_t **out, uint64_t *out_size, hd_input *input, uint64_t large, hd_error *err)
+{
+    hd_pieces pieces;
+    HD_TRY(hd_pieces_open(&pieces, input, err));
+    *out_size = pieces.size;
+    *out = hd_large_new((size_t)pieces.size + 1, 1, large);
+    hd_status status = *out ? hd_pieces_read(&pieces, *out, 0, (size_t)pieces.size, err) : HD_NOMEM(err);
+    if (status == HD_OK) status = hd_pieces_unchanged(&pieces, err);
+    hd_pieces_close(&pieces);
+    if (status != HD_OK) hd_large_free(*out);
+    return status;
+}
+
 hd_status sbt_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
 {
-    hd_mapped mapped;
-    HD_TRY(hd_mapped_open(&mapped, input, err));
+    uint8_t *copy;
+    uint64_t size;
+    HD_TRY(copy_file(&copy, &size, input, hd_trace_large_bytes(hd_builder_trace(builder)), err));
     reader r = {
         .builder = builder,
         .options = options,
         .err = err,
-        .bytes = hd_byte_reader_of(mapped.data, (size_t)mapped.size),
+        .bytes = hd_byte_reader_of(copy, (size_t)size),
         .unnamed = hd_builder_intern(builder, "", 0),
     };
     hd_status status = read_header(&r);
     if (status == HD_OK) status = r.finished ? read_finished(&r) : read_unfinished(&r);
     hd_trace_facts *facts = hd_builder_facts(builder);
-    facts->input_bytes = mapped.size;
+    facts->input_bytes = size;
     facts->has_args = true;
     facts->base_ns = HD_NO_TIME;
     free(r.strings);
     free(r.pairs);
     free(r.completes);
     free(r.open);
-    hd_mapped_close(&mapped);
+    hd_large_free(copy);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json_write.h"
 #include "format/sbt/sbt.h"
 
@@ -209,7 +210,7 @@ static hd_status add_args(sbt_rows *rows, const sbt_record *record, const sbt_re
 /* The track of a stream, in the process of its device. */
 static uint32_t track_of(sbt_rows *rows, uint64_t device, uint64_t stream)
 {
-    stream_entry *entry = &rows->streams[(device * 31 + stream) % STREAM_SLOTS];
+    stream_entry *entry = &rows->streams[hd_hash_pair(device, stream) % STREAM_SLOTS];
     if (entry->used && entry->device == device && entry->stream == stream) return entry->track;
     char pid[24], tid[24];
     snprintf(pid, sizeof pid, "%llu", (unsigned long long)device);
