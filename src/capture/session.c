@@ -208,13 +208,13 @@ hd_status hd_session_stop(hd_session *session, hd_session_stats *out, hd_error *
         if (out) *out = (hd_session_stats){0};
         return HD_OK;
     }
-    pthread_mutex_lock(&session->lock);
+    session_lock(session);
     bool was_running = session->state == SESSION_RUNNING;
     session->state = SESSION_STOPPED;
     atomic_store_explicit(&session->may_revive, false, memory_order_relaxed);
     atomic_store_explicit(&session->generation, 0, memory_order_release);
     for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next) hd_ring_close(&lane->ring);
-    pthread_mutex_unlock(&session->lock);
+    session_leave(session);
     if (was_running) {
         atomic_store_explicit(&session->ending, true, memory_order_release);
         atomic_fetch_add_explicit(&session->wake, 1, memory_order_release);
@@ -230,17 +230,16 @@ hd_status hd_session_stop(hd_session *session, hd_session_stats *out, hd_error *
 void hd_session_free(hd_session *session)
 {
     if (!session) return;
-    pthread_mutex_lock(&session->lock);
+    session_lock(session);
     bool is_stopped = session->state == SESSION_STOPPED;
-    pthread_mutex_unlock(&session->lock);
+    session_leave(session);
     if (!is_stopped) hd_session_stop(session, NULL, NULL);
     destroy(session);
 }
 
 hd_status hd_session_flush(hd_session *session, hd_error *err)
 {
-    session_thread *here = &session_this_thread;
-    if (!session || here->busy) return HD_OK;
+    if (!session || session_this_thread.busy) return HD_OK;
     unsigned want = atomic_fetch_add_explicit(&session->asked, 1, memory_order_acq_rel) + 1;
     while (atomic_load_explicit(&session->generation, memory_order_acquire)) {
         unsigned done = atomic_load_explicit(&session->passes, memory_order_acquire);
@@ -249,9 +248,9 @@ hd_status hd_session_flush(hd_session *session, hd_error *err)
         session_futex_wake(&session->wake);
         session_futex_wait(&session->passes, done, 100);
     }
-    pthread_mutex_lock(&session->lock);
+    session_lock(session);
     hd_status status = report(session, err);
-    pthread_mutex_unlock(&session->lock);
+    session_leave(session);
     return status;
 }
 
@@ -285,8 +284,7 @@ static void add_lane_stats(hd_session_stats *out, const session_lane *lane, bool
 void hd_session_statistics(hd_session_stats *out, hd_session *session)
 {
     *out = (hd_session_stats){0};
-    if (!session || session_this_thread.busy) return;
-    pthread_mutex_lock(&session->lock);
+    if (!session_enter(session)) return;
     *out = session->gone;
     for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next) {
         if (atomic_load_explicit(&lane->state, memory_order_acquire) != LANE_FREE)
@@ -302,5 +300,5 @@ void hd_session_statistics(hd_session_stats *out, hd_session *session)
     if (!out->duration_ns) out->duration_ns = hd_session_now() - session->start_ns;
     out->status = session->status;
     memcpy(out->message, session->message, sizeof out->message);
-    pthread_mutex_unlock(&session->lock);
+    session_leave(session);
 }

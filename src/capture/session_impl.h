@@ -151,9 +151,11 @@ void session_list_deinit(session_list *list);
 uint32_t session_list_add(session_list *list, const void *data, size_t size); /* 0: no memory, or too many */
 size_t session_text_size(const char *text);
 uint32_t session_name_id(hd_session *session, const char *name); /* 0 for NULL */
-/* Take the lock, unless this thread is inside of a session's code already, or there is no session: false. */
-bool session_enter(hd_session *session);
+/* Take the lock. A signal handler that emits meanwhile on this thread sees `busy`, and does not wait for it. */
+void session_lock(hd_session *session);
 void session_leave(hd_session *session);
+/* The same, unless this thread is inside of a session's code already, or there is no session: false. */
+bool session_enter(hd_session *session);
 
 /* session_emit.c */
 void session_emit(hd_session *session, const session_event *event);

@@ -90,21 +90,25 @@ uint32_t session_name_id(hd_session *session, const char *name)
     return name ? session_list_add(&session->lists[SESSION_NAMES], name, session_text_size(name)) : 0;
 }
 
-bool session_enter(hd_session *session)
+void session_lock(hd_session *session)
 {
-    session_thread *here = &session_this_thread;
-    if (!session || here->busy) return false;
-    here->busy = 1;
+    session_this_thread.busy++;
     atomic_signal_fence(memory_order_seq_cst);
     pthread_mutex_lock(&session->lock);
-    return true;
 }
 
 void session_leave(hd_session *session)
 {
     pthread_mutex_unlock(&session->lock);
     atomic_signal_fence(memory_order_seq_cst);
-    session_this_thread.busy = 0;
+    session_this_thread.busy--;
+}
+
+bool session_enter(hd_session *session)
+{
+    if (!session || session_this_thread.busy) return false;
+    session_lock(session);
+    return true;
 }
 
 uint32_t hd_session_intern(hd_session *session, const char *name)

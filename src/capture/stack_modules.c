@@ -133,30 +133,38 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *user)
     return 0;
 }
 
-static void tell(hd_session *session, const list *l)
+/* false: not all, as there was no memory. */
+static bool tell(hd_session *session, const list *l)
 {
-    if (l->modules.failed || l->texts.failed) return;
+    bool fine = !l->modules.failed && !l->texts.failed;
+    if (!fine) return false;
     for (size_t at = 0; at + sizeof(found) <= l->modules.size; at += sizeof(found)) {
         found module;
         memcpy(&module, l->modules.data + at, sizeof module);
         module.info.path = (const char *)l->texts.data + module.path;
         module.info.build_id = module.build_id;
-        hd_session_module(session, &module.info);
+        fine &= hd_session_module(session, &module.info) != 0;
     }
+    return fine;
 }
 
+/* What was done is noted afterwards: another thread that comes meanwhile does the same again, instead of going on
+ * without, and what failed is tried again. */
 void hd_session_stack_refresh(hd_session *session)
 {
     counters now = {0};
     /* Inside of a session's code it could be told nothing, and would not be told later. */
     if (!session || session_this_thread.busy) return;
     stack_objects(count_objects, &now);
-    if (atomic_exchange(&removed_before, now.removed) != now.removed) stack_rows_forget();
+    if (atomic_load(&removed_before) != now.removed) {
+        stack_rows_forget();
+        atomic_store(&removed_before, now.removed);
+    }
     uint64_t mark = (((uint64_t)session->serial << 32) + now.added) * UINT64_C(0x9e3779b97f4a7c15) + now.removed + 1;
-    if (atomic_exchange(&told[session->slot], mark) == mark && now.added) return;
+    if (atomic_load(&told[session->slot]) == mark && now.added) return;
     list l = {0};
     stack_objects(add_object, &l);
-    tell(session, &l);
+    if (tell(session, &l)) atomic_store(&told[session->slot], mark);
     hd_bytes_deinit(&l.modules);
     hd_bytes_deinit(&l.texts);
     stack_python_find();

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "heddle/launches.h"
 
@@ -44,16 +45,18 @@ static void find_streams_in(hd_builder *builder, const names *n, const hd_block 
     }
 }
 
-void hd_conventions_find_streams(hd_builder *builder)
+hd_status hd_conventions_find_streams(hd_builder *builder, hd_error *err)
 {
     const hd_trace *trace = hd_builder_trace(builder);
     const names n = {hd_trace_find_string(trace, "device", 6), hd_trace_find_string(trace, "stream", 6)};
     uint8_t *category_class = calloc(hd_trace_string_count(trace), 1);
     uint8_t *track_done = calloc((size_t)hd_trace_track_count(trace) + 1, 1);
-    for (size_t i = 0; category_class && track_done && i < hd_trace_block_count(trace, HD_KIND_SLICE); i++)
+    bool fine = category_class && track_done;
+    for (size_t i = 0; fine && i < hd_trace_block_count(trace, HD_KIND_SLICE); i++)
         find_streams_in(builder, &n, hd_trace_block_at(trace, HD_KIND_SLICE, i), category_class, track_done);
     free(category_class);
     free(track_done);
+    return fine ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- facts ------------------------------------------------------------------------------------------------ */
@@ -73,24 +76,25 @@ static bool json_int(int64_t *out, const char *text, size_t size)
     return end == digits + size;
 }
 
-static void apply_distributed_info(hd_trace_facts *facts, hd_string info)
+static hd_status apply_distributed_info(hd_trace_facts *facts, hd_string info, hd_error *err)
 {
     char *padded = calloc(1, info.size + HD_JSON_PADDING);
     const char *value;
     size_t size;
-    if (!padded) return;
+    if (!padded) return HD_NOMEM(err);
     memcpy(padded, info.data, info.size);
     if (hd_json_find(&value, &size, padded, "rank")) json_int(&facts->rank, value, size);
     if (hd_json_find(&value, &size, padded, "world_size")) json_int(&facts->world_size, value, size);
     free(padded);
+    return HD_OK;
 }
 
-void hd_conventions_find_facts(hd_builder *builder)
+hd_status hd_conventions_find_facts(hd_builder *builder, hd_error *err)
 {
     const hd_trace *trace = hd_builder_trace(builder);
     hd_trace_facts *facts = hd_builder_facts(builder);
     hd_string base = hd_trace_metadata_find(trace, "baseTimeNanoseconds");
     hd_string info = hd_trace_metadata_find(trace, "distributedInfo");
     if (base.size) json_int(&facts->base_ns, base.data, base.size);
-    if (info.size) apply_distributed_info(facts, info);
+    return info.size ? apply_distributed_info(facts, info, err) : HD_OK;
 }

@@ -7,9 +7,9 @@
 
 #include "heddle/builder.h"
 
-/* Tracks of GPU slices become streams, with the numbers in their arguments. */
-void hd_conventions_find_streams(hd_builder *builder);
+/* Errors of both: MEMORY. Tracks of GPU slices become streams, with the numbers in their arguments. */
+hd_status hd_conventions_find_streams(hd_builder *builder, hd_error *err);
 /* facts.rank, world_size, base_ns, where top-level keys say them. */
-void hd_conventions_find_facts(hd_builder *builder);
+hd_status hd_conventions_find_facts(hd_builder *builder, hd_error *err);
 
 #endif

@@ -52,9 +52,11 @@ static hd_status write_readme(const recording *r, hd_error *err)
     char *path;
     if (asprintf(&path, "%s/%s", r->result->parts, RECORD_README) < 0) return HD_NOMEM(err);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int problem = errno;
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    int problem = file ? 0 : errno;
+    if (!file && fd >= 0) close(fd);
     if (file) {
+        errno = 0;
         fprintf(
             file,
             "Captures of a command that heddle recorded: one file for each process. This folder is removed when\n"
@@ -63,14 +65,12 @@ static hd_status write_readme(const recording *r, hd_error *err)
             "    heddle record --recover FOLDER -o OUT.heddle\n\ncommand:");
         for (size_t i = 0; r->command && r->command[i]; i++) fprintf(file, " %s", r->command[i]);
         fputc('\n', file);
-        bool fine = ferror(file) == 0;
-        if (fclose(file) != 0 || !fine) {
-            problem = errno;
-            file = NULL;
-        }
+        if (fflush(file) != 0 || ferror(file)) problem = errno ? errno : EIO;
+        if (fclose(file) != 0 && !problem) problem = errno;
     }
     hd_status status =
-        file ? HD_OK : hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written: %s", strerror(problem));
+        problem ? hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written: %s", strerror(problem))
+                : HD_OK;
     free(path);
     return status;
 }

@@ -172,10 +172,15 @@ static hd_status move_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *c
 
 hd_status hd_spill_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *chunk, hd_error *err)
 {
+    hd_status status = HD_OK;
+    pthread_mutex_lock(&spill->lock);
     spill->used += chunk->arena.total_bytes;
-    if (spill->used <= spill->limit) return HD_OK;
-    spill->used -= chunk->arena.total_bytes;
-    return move_chunk(spill, shapes, chunk, err);
+    if (spill->used > spill->limit) {
+        spill->used -= chunk->arena.total_bytes;
+        status = move_chunk(spill, shapes, chunk, err);
+    }
+    pthread_mutex_unlock(&spill->lock);
+    return status;
 }
 
 uint64_t hd_trace_large_bytes(const hd_trace *trace)
@@ -185,23 +190,27 @@ uint64_t hd_trace_large_bytes(const hd_trace *trace)
 
 /* ---- giving back ------------------------------------------------------------------------------------ */
 
-static bool in_window(const hd_spill *spill, const void *data)
+/* Another thread may load a block meanwhile, for which a window is added and the list moves. */
+static bool in_window(const hd_spill *spill, const void *first, const void *last)
 {
-    for (size_t i = 0; i < spill->window_count; i++) {
-        if ((const uint8_t *)data >= spill->windows[i] && (const uint8_t *)data < spill->windows[i] + WINDOW_BYTES)
-            return true;
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&spill->lock;
+    bool found = false;
+    pthread_mutex_lock(lock);
+    for (size_t i = 0; i < spill->window_count && !found; i++) {
+        const uint8_t *window = spill->windows[i];
+        found = (const uint8_t *)first >= window && (const uint8_t *)last < window + WINDOW_BYTES;
     }
-    return false;
+    pthread_mutex_unlock(lock);
+    return found;
 }
 
 void hd_trace_release(const hd_trace *trace, const hd_block *block)
 {
     enum { PAGE = 4096 };
     const uint8_t *first = NULL;
-    if (trace->spill.window_count == 0) return;
     for (int c = 0; c < HD_COL_COUNT && !first; c++) first = block->columns[c].width ? block->columns[c].data : NULL;
     const uint8_t *last = (const uint8_t *)block->groups; /* the end of the block in the file */
-    if (!first || !last || !in_window(&trace->spill, first) || !in_window(&trace->spill, last)) return;
+    if (!first || !last || last < first || !in_window(&trace->spill, first, last)) return;
     uintptr_t from = ((uintptr_t)first + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
               until = (uintptr_t)last & ~(uintptr_t)(PAGE - 1);
     if (until > from && until - from < WINDOW_BYTES) madvise((void *)from, until - from, MADV_DONTNEED);

@@ -34,24 +34,25 @@ static int tell(const trigger_target *target, const char *request, char *why, si
         snprintf(why, room, "cannot be reached: %s", strerror(errno));
     } else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 || peer.pid != target->pid) {
         snprintf(why, room, "its socket is process %ld's", (long)peer.pid);
-    } else if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request)) {
+    } else if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request) && errno != EPIPE) {
         snprintf(why, room, "cannot be told: %s", strerror(errno));
     } else {
-        return fd;
+        return fd; /* EPIPE: it answered already, that we may not ask */
     }
     if (fd >= 0) close(fd);
     return -1;
 }
 
-/* All that comes, as text. false: nothing did in time, or too much. */
+/* All that comes, as text; behind an answer to what was not read there is ECONNRESET. false: nothing did in time, or
+ * too much. */
 static bool receive(int fd, char *out, size_t room)
 {
     size_t have = 0;
     while (have < room - 1) {
         ssize_t n = recv(fd, out + have, room - 1 - have, 0);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return false;
-        if (n == 0) {
+        if (n < 0 && (errno != ECONNRESET || !have)) return false;
+        if (n <= 0) {
             out[have] = 0;
             return have > 0;
         }

@@ -134,9 +134,9 @@ hd_status view_start(hd_view **out, const char *const *paths, size_t count, cons
     view->limits = *limits;
     view->sockets[0] = view->sockets[1] = -1;
     pthread_mutex_init(&view->lock, NULL);
-    pthread_cond_init(&view->work, NULL);
-    pthread_cond_init(&view->watch, NULL);
-    pthread_cond_init(&view->idle, NULL);
+    view_condition_init(&view->work);
+    view_condition_init(&view->watch);
+    view_condition_init(&view->idle);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     hd_status status = start(view, paths, count, options ? options : &none, err);

@@ -108,6 +108,7 @@ struct hd_view {
 };
 
 int64_t view_now_ms(void);
+void view_condition_init(pthread_cond_t *out);
 
 /* server.c: hd_view_start with other limits. */
 hd_status view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,

@@ -17,19 +17,21 @@ int64_t view_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* False: that time has passed. */
+/* It waits by the clock of view_now_ms, which nobody sets. */
+void view_condition_init(pthread_cond_t *out)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(out, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* False: that time has passed. The condition is one of view_condition_init. */
 static bool wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t at_ms)
 {
-    struct timespec at;
-    int64_t left = at_ms - view_now_ms();
-    if (left <= 0) return false;
-    clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_sec += left / 1000;
-    at.tv_nsec += left % 1000 * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_nsec -= 1000000000;
-        at.tv_sec++;
-    }
+    const struct timespec at = {at_ms / 1000, at_ms % 1000 * 1000000};
+    if (at_ms <= view_now_ms()) return false;
     pthread_cond_timedwait(condition, lock, &at);
     return true;
 }

@@ -356,6 +356,35 @@ static void many_threads(int count)
     for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
 }
 
+static void range_in_handler(int number)
+{
+    (void)number;
+    nvtxRangeEnd(nvtxRangeStartA("in a handler"));
+    signals++;
+}
+
+/* Handlers interrupt calls that hold the tool's lock; nothing here takes memory that is not there already. */
+static void signals_in_calls(int count)
+{
+    enum { DOMAINS = 500 }; /* looked through one by one */
+    char name[16];
+    struct sigaction action = {.sa_handler = range_in_handler};
+    struct itimerspec often = {{0, 50000}, {0, 50000}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    timer_t timer;
+    for (int i = 0; i < DOMAINS; i++) {
+        snprintf(name, sizeof name, "domain %d", i);
+        nvtxDomainNameCategoryA(nvtxDomainCreateA(name), 9, "nine");
+    }
+    range_in_handler(0);
+    alarm(30); /* a call that waits for its own thread never ends */
+    sigaction(SIGUSR1, &action, NULL);
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    timer_settime(timer, 0, &often, NULL);
+    while (signals < count) nvtxDomainNameCategoryA(nvtxDomainCreateA(name), 9, "nine");
+    timer_delete(timer);
+}
+
 static void deep(int count)
 {
     for (int i = 0; i < count; i++) nvtxRangePushA("deep");
@@ -382,6 +411,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "children") == 0) return children();
     if (strcmp(what, "errno") == 0) return errno_is_kept();
     if (strcmp(what, "threads") == 0) many_threads(count);
+    if (strcmp(what, "signals") == 0) signals_in_calls(count);
     if (strcmp(what, "deep") == 0) deep(count);
     return failures != 0;
 }

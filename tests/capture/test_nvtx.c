@@ -182,6 +182,17 @@ static void test_nvtx__threads_at_once_lose_nothing(void **state)
     free(beside);
 }
 
+static void test_nvtx__a_handler_within_a_call_is_let_go_and_counted(void **state)
+{
+    (void)state;
+    hd_trace *trace = capture_of("policy=block", "signals", "500");
+    uint64_t ranges = hd_trace_row_count(trace, HD_KIND_SLICE), nested = ledger_count(trace, "nvtx.nested");
+    assert_true(nested > 0);
+    assert_true(ranges + nested >= 500);
+    assert_all_whole(trace);
+    hd_trace_free(trace);
+}
+
 static void test_nvtx__deeper_than_the_limit_is_counted_and_popped(void **state)
 {
     (void)state;
@@ -277,6 +288,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_nvtx__ranges_of_domains_that_cross_are_split),
         cmocka_unit_test(test_nvtx__what_makes_no_sense_is_counted),
         cmocka_unit_test(test_nvtx__threads_at_once_lose_nothing),
+        cmocka_unit_test(test_nvtx__a_handler_within_a_call_is_let_go_and_counted),
         cmocka_unit_test(test_nvtx__deeper_than_the_limit_is_counted_and_popped),
         cmocka_unit_test(test_nvtx__a_child_of_fork_has_a_file_of_its_own),
         cmocka_unit_test(test_nvtx__calls_leave_errno_alone),

@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+#include "capture/session_impl.h"
 #include "capture/session_support.h"
 #include "capture/stack_names.h"
 #include "capture/stack_subject.h"
@@ -228,6 +229,66 @@ static uint32_t walk_in_callback(void)
 {
     through_module.count = hd_stack_walk(through_module.at, FRAMES_MAX, 0, &through_module.walked);
     return 0;
+}
+
+int __real_dl_iterate_phdr(int (*each)(struct dl_phdr_info *, size_t, void *), void *user);
+int __wrap_dl_iterate_phdr(int (*each)(struct dl_phdr_info *, size_t, void *), void *user);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static hd_session *asked_meanwhile; /* by another thread, once the objects have been counted */
+static bool has_no_memory;
+
+static void *refresh_once(void *session)
+{
+    hd_session_stack_refresh(session);
+    return NULL;
+}
+
+int __wrap_dl_iterate_phdr(int (*each)(struct dl_phdr_info *, size_t, void *), void *user)
+{
+    static int walks;
+    hd_session *session = asked_meanwhile;
+    if (session && ++walks == 2) {
+        pthread_t thread;
+        asked_meanwhile = NULL;
+        assert_int_equal(pthread_create(&thread, NULL, refresh_once, session), 0);
+        pthread_join(thread, NULL);
+        assert_int_not_equal(session->lists[SESSION_MODULES].count, 0);
+    }
+    return __real_dl_iterate_phdr(each, user);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return has_no_memory ? NULL : __real_realloc(old, size);
+}
+
+static void test_refresh__whoever_comes_meanwhile_finds_modules_that_are_told(void **state)
+{
+    char path[100];
+    (void)state;
+    hd_session *session = start_session(file_named(path, "meanwhile.hdcap"), NULL);
+    asked_meanwhile = session;
+    hd_session_stack_refresh(session);
+    assert_null(asked_meanwhile);
+    hd_session_free(session);
+    unlink(path);
+}
+
+static void test_refresh__what_there_was_no_memory_for_is_told_later(void **state)
+{
+    char path[100];
+    (void)state;
+    hd_session *session = start_session(file_named(path, "later.hdcap"), NULL);
+    has_no_memory = true;
+    hd_session_stack_refresh(session);
+    has_no_memory = false;
+    assert_int_equal(session->lists[SESSION_MODULES].count, 0);
+    hd_session_stack_refresh(session);
+    assert_int_not_equal(session->lists[SESSION_MODULES].count, 0);
+    hd_session_free(session);
+    unlink(path);
 }
 
 static void test_refresh__a_module_that_is_loaded_again_is_walked_through(void **state)
@@ -470,6 +531,8 @@ int main(void)
         cmocka_unit_test(test_stack_here__ids_are_those_of_the_session_asked),
         cmocka_unit_test(test_stack_here__the_trace_has_frames_by_module_and_offset),
         cmocka_unit_test(test_refresh__modules_that_are_loaded_later_are_told),
+        cmocka_unit_test(test_refresh__whoever_comes_meanwhile_finds_modules_that_are_told),
+        cmocka_unit_test(test_refresh__what_there_was_no_memory_for_is_told_later),
         cmocka_unit_test(test_refresh__a_module_that_is_loaded_again_is_walked_through),
         cmocka_unit_test(test_finish__code_that_no_loader_knows_is_a_module),
         cmocka_unit_test(test_perf_map__functions_are_symbols_and_what_is_none_is_not),

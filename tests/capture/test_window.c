@@ -3,7 +3,10 @@
  *     test_window TOOL PROGRAM   (as test_nvtx)
  */
 #include <grp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include "base/control_wire.h"
 #include "capture/program_support.h"
 #include "heddle/trigger.h"
 
@@ -452,6 +455,33 @@ static void test_window__who_cannot_be_told_is_said_plainly(void **state)
     assert_int_equal(hd_trigger(&table, getpid(), &bad, &err), HD_ERR_ARGUMENT);
 }
 
+static void become_another_user(void)
+{
+    if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(3);
+}
+
+/* Another user who says nothing is answered before the 500 ms that a request may take: nothing is read of him. */
+static void assert_refused_unheard(pid_t pid)
+{
+    int status;
+    pid_t other = fork();
+    if (other == 0) {
+        char answer[CONTROL_ANSWER_BYTES];
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int size = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, CONTROL_NAME, (long)pid);
+        become_another_user();
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        if (connect(fd, (const struct sockaddr *)&address,
+                    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size)) != 0)
+            _exit(2);
+        ssize_t got = recv(fd, answer, sizeof answer - 1, 0);
+        answer[got > 0 ? got : 0] = 0;
+        _exit(!strstr(answer, "the program is of another user"));
+    }
+    waitpid(other, &status, 0);
+    assert_int_equal(status, 0);
+}
+
 static void test_window__other_users_are_refused(void **state)
 {
     int status;
@@ -462,12 +492,13 @@ static void test_window__other_users_are_refused(void **state)
     if (other == 0) {
         hd_table *table;
         const hd_trigger_options start = {.action = HD_TRIGGER_START};
-        if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(3);
+        become_another_user();
         if (hd_trigger(&table, child.pid, &start, NULL) != HD_OK) _exit(2);
         _exit(!cell_is(table, 0, "error", "the program is of another user"));
     }
     waitpid(other, &status, 0);
     assert_int_equal(status, 0);
+    assert_refused_unheard(child.pid);
     assert_answer(child.pid, HD_TRIGGER_STATUS, "closed", "", NULL);
     assert_int_equal(end_program(&child), 0);
     hd_trace_free(take_capture());

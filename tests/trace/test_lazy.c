@@ -2,6 +2,7 @@
  *
  * The source is another trace: each block is laid down from the one at the same place there.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -388,6 +389,41 @@ static void test_spill__lazy_blocks_go_to_the_file_too(void **state)
     }
 }
 
+/* One of two threads that load blocks in turn, and give each back. */
+typedef struct half {
+    const hd_trace *trace;
+    size_t first;
+} half;
+
+static void *load_half(void *user)
+{
+    const half *part = user;
+    size_t count = hd_trace_block_count(part->trace, HD_KIND_SLICE);
+    for (size_t i = part->first; i < count; i += 2)
+        hd_trace_release(part->trace, hd_trace_block_at(part->trace, HD_KIND_SLICE, i));
+    return NULL;
+}
+
+/* What ThreadSanitizer must see nothing in; and what was given back comes again. */
+static void test_spill__a_block_is_given_back_while_another_comes(void **state)
+{
+    (void)state;
+    hd_trace *trace = plain_trace(16, 2000);
+    origin from = {trace, NO_PLACE, NO_PLACE, 0, 0};
+    hd_builder *builder = lazy_builder(&from);
+    hd_builder_limit_memory(builder, 1);
+    hd_trace *lazy = finish_stored(builder);
+    half halves[] = {{lazy, 0}, {lazy, 1}};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, load_half, &halves[1]), 0);
+    load_half(&halves[0]);
+    pthread_join(thread, NULL);
+    assert_int_equal(hd_trace_unloaded(lazy), 0);
+    assert_same(lazy, trace);
+    hd_trace_free(lazy);
+    hd_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_lazy__an_order_that_does_not_fit_is_made_to),
         cmocka_unit_test(test_spill__a_trace_beyond_the_memory_limit_is_the_same),
         cmocka_unit_test(test_spill__lazy_blocks_go_to_the_file_too),
+        cmocka_unit_test(test_spill__a_block_is_given_back_while_another_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

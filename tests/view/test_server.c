@@ -3,6 +3,19 @@
 
 static const char one_slice[] = "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":10}]";
 
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+
+static bool realtime_is_late;
+
+/* As if the clock were set back an hour as soon as somebody has looked at it. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    int status = __real_clock_gettime(clock, out);
+    if (clock == CLOCK_REALTIME && realtime_is_late) out->tv_sec += 3600;
+    return status;
+}
+
 /* ---- the page ---------------------------------------------------------------------------------------------------- */
 
 static void test_server__page_files_are_the_same_packed_and_plain(void **state)
@@ -428,6 +441,21 @@ static void test_server__stops_at_once_whatever_is_asked(void **state)
     assert_int_equal(open_files(), before);
 }
 
+static void test_server__a_clock_that_is_set_back_delays_nothing(void **state)
+{
+    (void)state;
+    view_limits limits = served_limits();
+    limits.slow_ms = 100;
+    realtime_is_late = true;
+    hd_view *view = serve_with(&limits, NULL);
+    int fd = client_dial(hd_view_port(view));
+    struct pollfd silent = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&silent, 1, CLIENT_PATIENCE_MS), 1); /* it is shut: it said nothing */
+    realtime_is_late = false;
+    close(fd);
+    hd_view_free(view);
+}
+
 static void test_server__starts_and_stops_often(void **state)
 {
     (void)state;
@@ -523,6 +551,7 @@ int main(void)
         cmocka_unit_test(test_server__a_taken_port_is_an_error_or_the_next_is_taken),
         cmocka_unit_test(test_server__an_address_of_another_machine_is_refused),
         cmocka_unit_test(test_server__stops_at_once_whatever_is_asked),
+        cmocka_unit_test(test_server__a_clock_that_is_set_back_delays_nothing),
         cmocka_unit_test(test_server__starts_and_stops_often),
         cmocka_unit_test(test_server__twenty_clients_at_once_get_their_own_answers),
         cmocka_unit_test(test_server__long_work_leaves_room_for_quick),

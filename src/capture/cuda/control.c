@@ -26,7 +26,7 @@
 #include "capture/cuda/window.h"
 #include "capture/session_impl.h"
 
-enum { LOOK_MS = 1000, BLIND_MS = 50, CLIENT_MS = 500, LOW_FD = 64 };
+enum { LOOK_MS = 1000, BLIND_MS = 50, CLIENT_MS = 500, LOW_FD = 64, BACKLOG = 16 };
 
 typedef enum signal_state { SIGNAL_OFF, SIGNAL_ON, SIGNAL_TAKEN, SIGNAL_REPLACED } signal_state;
 
@@ -89,7 +89,7 @@ static bool listen_here(void)
     control.fd = high_socket();
     if (control.fd < 0) return false;
     if (bind(control.fd, (const struct sockaddr *)&control.address, control.address_size) != 0 ||
-        listen(control.fd, 16) != 0 || fstat(control.fd, &info) != 0) {
+        listen(control.fd, BACKLOG) != 0 || fstat(control.fd, &info) != 0) {
         close(control.fd);
         control.fd = -1;
         return false;
@@ -248,26 +248,34 @@ static void send_all(int fd, const char *text)
     }
 }
 
+/* By what the system says of it: nothing is read of somebody else. */
+static bool may_ask(int fd)
+{
+    struct ucred peer = {.uid = (uid_t)-1};
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+    return peer.uid == 0 || peer.uid == geteuid() || peer.uid == getuid();
+}
+
 static void serve(int fd)
 {
     char line[CONTROL_REQUEST_BYTES], answer[CONTROL_ANSWER_BYTES];
     struct timeval limit = {.tv_usec = CLIENT_MS * 1000};
-    struct ucred peer = {.uid = (uid_t)-1};
-    socklen_t size = sizeof peer;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    bool is_known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    if (!may_ask(fd)) {
+        send_all(fd, CONTROL_HELLO "\nerror the program is of another user\n");
+        return;
+    }
     if (!read_line(fd, line, sizeof line)) return;
-    if (!is_known || (peer.uid != 0 && peer.uid != geteuid() && peer.uid != getuid()))
-        snprintf(answer, sizeof answer, "%s\nerror the program is of another user\n", CONTROL_HELLO);
-    else
-        answer_state(answer, sizeof answer, obey(line));
+    answer_state(answer, sizeof answer, obey(line));
     send_all(fd, answer);
 }
 
-static void serve_all(void)
+/* As many as may wait; then it is the turn of what is due, whoever connects on and on. */
+static void serve_some(void)
 {
-    while (is_ours() && !atomic_load(&control.ending)) { /* whoever ends waits for us */
+    for (int i = 0; i < BACKLOG && is_ours() && !atomic_load(&control.ending); i++) { /* whoever ends waits for us */
         int fd = accept4(control.fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0 && errno == EINTR) continue;
         if (fd < 0) return;
@@ -299,7 +307,7 @@ static void *run(void *unused)
         if (!is_ours()) listen_and_tell(); /* the program closed it: the number is not ours to close */
         watched.fd = control.fd;
         poll(&watched, 1, timeout);
-        serve_all();
+        serve_some();
         obey_signals();
         look_at_signal();
     }

@@ -103,7 +103,8 @@ typedef struct cuda_tracer {
     struct cuda_activity *activity; /* of the tracer's thread */
     pthread_t helper;
     bool has_helper;
-    atomic_uint wake; /* a futex */
+    atomic_uint helper_ended; /* a futex */
+    atomic_uint wake;         /* a futex */
     atomic_bool wants_flush, wants_description, is_ending;
     cuda_launches launches;
     cuda_costs costs;

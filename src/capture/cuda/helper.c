@@ -125,6 +125,8 @@ static void *run(void *user)
     cuda_activity_count_dropped(t->activity); /* where there was no memory no buffer came */
     measure(t);
     session_own_thread(-1);
+    atomic_store(&t->helper_ended, 1);
+    session_futex_wake(&t->helper_ended);
     return NULL;
 }
 
@@ -141,12 +143,12 @@ bool cuda_helper_start(cuda_tracer *t)
 
 void cuda_helper_end(cuda_tracer *t)
 {
-    struct timespec limit;
     if (!t->has_helper) return;
     atomic_store(&t->is_ending, true);
     cuda_helper_wake(t);
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += END_SECONDS;
+    int64_t limit = hd_session_now() + ms(END_SECONDS * 1000), left = 1;
+    while (!atomic_load(&t->helper_ended) && (left = (limit - hd_session_now()) / 1000000) > 0)
+        session_futex_wait(&t->helper_ended, 0, (unsigned)left);
     /* If it hangs in CUPTI the program ends all the same; what it owns stays. */
-    if (pthread_timedjoin_np(t->helper, NULL, &limit) == 0) t->has_helper = false;
+    if (left > 0 && pthread_join(t->helper, NULL) == 0) t->has_helper = false;
 }

@@ -60,6 +60,28 @@ void nvtx_fork(int phase)
     pthread_mutex_unlock(&nvtx_tool.lock);
 }
 
+/* ---- once ------------------------------------------------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void prepare(void)
+{
+    cuda_tracer *tracer = cuda_tracer_begin();
+    if (!tracer || !tracer->session) return;
+    if (!tracer->options.nvtx && !tracer->options.has_steps) return;
+    nvtx_tool.session = tracer->session;
+    nvtx_tool.shows = tracer->options.nvtx;
+    if (nvtx_names_prepare() != HD_OK || nvtx_threads_prepare() != HD_OK) nvtx_tool.session = NULL;
+}
+
+/* NVTX hands our functions from thread to thread by plain stores, which order nothing: only by this does a thread see
+ * what `prepare` made on another. */
+static nvtx_thread *enter(void)
+{
+    pthread_once(&once, prepare);
+    return nvtx_enter();
+}
+
 /* ---- what ranges have in common --------------------------------------------------------------------------- */
 
 static bool begins_step(const nvtx_text *text)
@@ -80,64 +102,52 @@ static nvtx_open range_of(nvtx_thread *here, uint32_t domain, const nvtx_text *t
     return range;
 }
 
-static int push(nvtx_domain domain, const nvtx_text *text, const nvtx_event *event)
+static int push(nvtx_thread *here, nvtx_domain domain, const nvtx_text *text, const nvtx_event *event)
 {
-    nvtx_thread *here = nvtx_enter();
-    if (!here) return -2;
     nvtx_open range = range_of(here, nvtx_domain_of(domain), text, event);
-    int level = nvtx_push(here, &range);
-    nvtx_leave();
-    return level;
+    return nvtx_push(here, &range);
 }
 
 static int pop(nvtx_domain domain)
 {
-    nvtx_thread *here = nvtx_enter();
+    nvtx_thread *here = enter();
     if (!here) return -2;
     int level = nvtx_pop(here, nvtx_domain_of(domain));
     nvtx_leave();
     return level;
 }
 
-static nvtx_range start(nvtx_domain domain, const nvtx_text *text, const nvtx_event *event)
+static nvtx_range start(nvtx_thread *here, nvtx_domain domain, const nvtx_text *text, const nvtx_event *event)
 {
-    nvtx_thread *here = nvtx_enter();
-    if (!here) return 0;
     nvtx_open range = range_of(here, nvtx_domain_of(domain), text, event);
-    nvtx_range id = nvtx_range_begin(&range);
-    nvtx_leave();
-    return id;
+    return nvtx_range_begin(&range);
 }
 
 static void finish(nvtx_range range)
 {
-    if (!nvtx_enter()) return;
+    if (!enter()) return;
     nvtx_range_finish(range);
     nvtx_leave();
 }
 
-static void mark(nvtx_domain domain, const nvtx_text *text, const nvtx_event *event)
+static void mark(nvtx_thread *here, nvtx_domain domain, const nvtx_text *text, const nvtx_event *event)
 {
     if (!nvtx_tool.shows || !window_is_open()) return;
-    nvtx_thread *here = nvtx_enter();
-    if (!here) return;
     hd_session_emit(nvtx_tool.session, &(hd_session_record){.kind = HD_SESSION_INSTANT,
                                                             .time_ns = hd_session_now(),
                                                             .name = nvtx_name(here, text),
                                                             .category = nvtx_tool.category,
                                                             .args = nvtx_args(here, nvtx_domain_of(domain), event)});
-    nvtx_leave();
 }
 
 static void name_thread(uint32_t tid, const nvtx_text *name)
 {
-    if (!name->data || !nvtx_enter()) return;
+    if (!name->data) return;
     if ((long)tid == syscall(SYS_gettid))
         hd_session_name_thread(nvtx_tool.session, name->data);
     else
         hd_session_track(nvtx_tool.session,
                          &(hd_session_track_info){.kind = HD_SESSION_TRACK_THREAD, .number = tid, .name = name->data});
-    nvtx_leave();
 }
 
 static void *register_in(nvtx_domain domain, const nvtx_text *string)
@@ -148,45 +158,61 @@ static void *register_in(nvtx_domain domain, const nvtx_text *string)
 
 /* ---- the functions of NVTX, in the order of its tables ---------------------------------------------------- */
 
-/* Most there are for each way to give a text: as `given`, a string or an event, which `set` makes `text`. */
-#define ENTRY(result, name, parameters, set, does)                                                                     \
+/* Most there are for each way to give a text: as `given`, a string or an event, which `set` makes `text`. `none` is
+ * what a call that is let go returns. */
+#define ENTRY(result, name, parameters, set, none, does)                                                               \
     static result name parameters                                                                                      \
     {                                                                                                                  \
         nvtx_text text;                                                                                                \
+        nvtx_thread *here = enter();                                                                                   \
+        if (!here) return none;                                                                                        \
         set(&text, given);                                                                                             \
-        does;                                                                                                          \
+        result value = does;                                                                                           \
+        nvtx_leave();                                                                                                  \
+        return value;                                                                                                  \
     }
 
-ENTRY(void, on_mark_ex, (const nvtx_event *given), nvtx_text_of, mark(NULL, &text, given))
-ENTRY(void, on_mark_a, (const char *given), nvtx_text_ascii, mark(NULL, &text, NULL))
-ENTRY(void, on_mark_w, (const wchar_t *given), nvtx_text_wide, mark(NULL, &text, NULL))
-ENTRY(nvtx_range, on_start_ex, (const nvtx_event *given), nvtx_text_of, return start(NULL, &text, given))
-ENTRY(nvtx_range, on_start_a, (const char *given), nvtx_text_ascii, return start(NULL, &text, NULL))
-ENTRY(nvtx_range, on_start_w, (const wchar_t *given), nvtx_text_wide, return start(NULL, &text, NULL))
-ENTRY(int, on_push_ex, (const nvtx_event *given), nvtx_text_of, return push(NULL, &text, given))
-ENTRY(int, on_push_a, (const char *given), nvtx_text_ascii, return push(NULL, &text, NULL))
-ENTRY(int, on_push_w, (const wchar_t *given), nvtx_text_wide, return push(NULL, &text, NULL))
-ENTRY(void, on_name_category_a, (uint32_t category, const char *given), nvtx_text_ascii,
-      nvtx_name_category(0, category, &text))
-ENTRY(void, on_name_category_w, (uint32_t category, const wchar_t *given), nvtx_text_wide,
-      nvtx_name_category(0, category, &text))
-ENTRY(void, on_name_thread_a, (uint32_t tid, const char *given), nvtx_text_ascii, name_thread(tid, &text))
-ENTRY(void, on_name_thread_w, (uint32_t tid, const wchar_t *given), nvtx_text_wide, name_thread(tid, &text))
-ENTRY(void, on_domain_mark, (nvtx_domain domain, const nvtx_event *given), nvtx_text_of, mark(domain, &text, given))
-ENTRY(nvtx_range, on_domain_start, (nvtx_domain domain, const nvtx_event *given), nvtx_text_of,
-      return start(domain, &text, given))
-ENTRY(int, on_domain_push, (nvtx_domain domain, const nvtx_event *given), nvtx_text_of,
-      return push(domain, &text, given))
-ENTRY(void, on_domain_name_category_a, (nvtx_domain domain, uint32_t category, const char *given), nvtx_text_ascii,
-      nvtx_name_category(nvtx_domain_of(domain), category, &text))
-ENTRY(void, on_domain_name_category_w, (nvtx_domain domain, uint32_t category, const wchar_t *given), nvtx_text_wide,
-      nvtx_name_category(nvtx_domain_of(domain), category, &text))
-ENTRY(void *, on_register_a, (nvtx_domain domain, const char *given), nvtx_text_ascii,
-      return register_in(domain, &text))
-ENTRY(void *, on_register_w, (nvtx_domain domain, const wchar_t *given), nvtx_text_wide,
-      return register_in(domain, &text))
-ENTRY(nvtx_domain, on_create_a, (const char *given), nvtx_text_ascii, return nvtx_domain_make(&text))
-ENTRY(nvtx_domain, on_create_w, (const wchar_t *given), nvtx_text_wide, return nvtx_domain_make(&text))
+#define VOID_ENTRY(name, parameters, set, does)                                                                        \
+    static void name parameters                                                                                        \
+    {                                                                                                                  \
+        nvtx_text text;                                                                                                \
+        nvtx_thread *here = enter();                                                                                   \
+        if (!here) return;                                                                                             \
+        set(&text, given);                                                                                             \
+        does;                                                                                                          \
+        nvtx_leave();                                                                                                  \
+    }
+
+VOID_ENTRY(on_mark_ex, (const nvtx_event *given), nvtx_text_of, mark(here, NULL, &text, given))
+VOID_ENTRY(on_mark_a, (const char *given), nvtx_text_ascii, mark(here, NULL, &text, NULL))
+VOID_ENTRY(on_mark_w, (const wchar_t *given), nvtx_text_wide, mark(here, NULL, &text, NULL))
+ENTRY(nvtx_range, on_start_ex, (const nvtx_event *given), nvtx_text_of, 0, start(here, NULL, &text, given))
+ENTRY(nvtx_range, on_start_a, (const char *given), nvtx_text_ascii, 0, start(here, NULL, &text, NULL))
+ENTRY(nvtx_range, on_start_w, (const wchar_t *given), nvtx_text_wide, 0, start(here, NULL, &text, NULL))
+ENTRY(int, on_push_ex, (const nvtx_event *given), nvtx_text_of, -2, push(here, NULL, &text, given))
+ENTRY(int, on_push_a, (const char *given), nvtx_text_ascii, -2, push(here, NULL, &text, NULL))
+ENTRY(int, on_push_w, (const wchar_t *given), nvtx_text_wide, -2, push(here, NULL, &text, NULL))
+VOID_ENTRY(on_name_category_a, (uint32_t category, const char *given), nvtx_text_ascii,
+           nvtx_name_category(0, category, &text))
+VOID_ENTRY(on_name_category_w, (uint32_t category, const wchar_t *given), nvtx_text_wide,
+           nvtx_name_category(0, category, &text))
+VOID_ENTRY(on_name_thread_a, (uint32_t tid, const char *given), nvtx_text_ascii, name_thread(tid, &text))
+VOID_ENTRY(on_name_thread_w, (uint32_t tid, const wchar_t *given), nvtx_text_wide, name_thread(tid, &text))
+VOID_ENTRY(on_domain_mark, (nvtx_domain domain, const nvtx_event *given), nvtx_text_of,
+           mark(here, domain, &text, given))
+ENTRY(nvtx_range, on_domain_start, (nvtx_domain domain, const nvtx_event *given), nvtx_text_of, 0,
+      start(here, domain, &text, given))
+ENTRY(int, on_domain_push, (nvtx_domain domain, const nvtx_event *given), nvtx_text_of, -2,
+      push(here, domain, &text, given))
+VOID_ENTRY(on_domain_name_category_a, (nvtx_domain domain, uint32_t category, const char *given), nvtx_text_ascii,
+           nvtx_name_category(nvtx_domain_of(domain), category, &text))
+VOID_ENTRY(on_domain_name_category_w, (nvtx_domain domain, uint32_t category, const wchar_t *given), nvtx_text_wide,
+           nvtx_name_category(nvtx_domain_of(domain), category, &text))
+ENTRY(void *, on_register_a, (nvtx_domain domain, const char *given), nvtx_text_ascii, NULL, register_in(domain, &text))
+ENTRY(void *, on_register_w, (nvtx_domain domain, const wchar_t *given), nvtx_text_wide, NULL,
+      register_in(domain, &text))
+ENTRY(nvtx_domain, on_create_a, (const char *given), nvtx_text_ascii, NULL, nvtx_domain_make(&text))
+ENTRY(nvtx_domain, on_create_w, (const wchar_t *given), nvtx_text_wide, NULL, nvtx_domain_make(&text))
 
 static int on_pop(void)
 {
@@ -247,22 +273,11 @@ static bool attach(const nvtx_callbacks_table *callbacks, uint32_t module, const
     return true;
 }
 
-static void prepare(void)
-{
-    cuda_tracer *tracer = cuda_tracer_begin();
-    if (!tracer || !tracer->session) return;
-    if (!tracer->options.nvtx && !tracer->options.has_steps) return;
-    nvtx_tool.session = tracer->session;
-    nvtx_tool.shows = tracer->options.nvtx;
-    if (nvtx_names_prepare() != HD_OK || nvtx_threads_prepare() != HD_OK) nvtx_tool.session = NULL;
-}
-
 /* Once for each library of the program that has NVTX in it. 0: NVTX does nothing from here on. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_table get_table);
 
 int InitializeInjectionNvtx2(nvtx_get_table get_table)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const nvtx_callbacks_table *callbacks = get_table ? get_table(NVTX_TABLE_CALLBACKS) : NULL;
     pthread_once(&once, prepare);
     if (!nvtx_tool.session || !callbacks || callbacks->bytes < sizeof *callbacks || !callbacks->get_module) return 0;

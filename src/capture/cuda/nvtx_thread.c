@@ -81,6 +81,12 @@ void nvtx_leave(void)
     this_thread.busy = 0;
 }
 
+void nvtx_quiet(int change)
+{
+    this_thread.busy = (uint8_t)(this_thread.busy + change);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
 /* ---- events --------------------------------------------------------------------------------------------- */
 
 static void begin(const nvtx_open *range, int64_t now)

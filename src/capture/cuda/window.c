@@ -169,6 +169,7 @@ int64_t window_keep_time(void)
 
 static void before_fork(void)
 {
+    nvtx_quiet(1);
     pthread_mutex_lock(&window_all.lock);
     window_steps_fork(-1);
     window_memory_fork(-1);
@@ -181,6 +182,7 @@ static void in_parent(void)
     window_memory_fork(0);
     window_steps_fork(0);
     pthread_mutex_unlock(&window_all.lock);
+    nvtx_quiet(-1);
 }
 
 /* What was marked stands in the parent's file: the child's first window is one that was open when it began. */
@@ -194,6 +196,7 @@ static void in_child(void)
         last_span(&window_all)->open_ns = hd_session_now();
     control_forked();
     pthread_mutex_unlock(&window_all.lock);
+    nvtx_quiet(-1);
 }
 
 void cuda_window_start(cuda_tracer *tracer)
@@ -220,6 +223,7 @@ void cuda_window_start(cuda_tracer *tracer)
 void cuda_window_end(cuda_tracer *tracer)
 {
     window_state *w = &window_all;
+    nvtx_quiet(1);
     control_stop();
     nvtx_end();
     pthread_mutex_lock(&w->lock);
@@ -234,4 +238,5 @@ void cuda_window_end(cuda_tracer *tracer)
     pthread_mutex_lock(&w->lock);
     w->tracer = NULL; /* nothing opens from here on */
     pthread_mutex_unlock(&w->lock);
+    nvtx_quiet(-1);
 }

@@ -87,5 +87,8 @@ void control_forked(void);
 
 void nvtx_fork(int phase);
 void nvtx_end(void); /* last counts */
+/* +1, -1: what a signal handler on this thread says meanwhile is let go, as it might wait for a lock that the thread
+ * holds. */
+void nvtx_quiet(int change);
 
 #endif

@@ -75,7 +75,6 @@ static uint64_t base_of(const uprobe_module *module)
 static void tell_module(uprobe_writer *writer, uprobe_module *module)
 {
     uint64_t end = 0, start = UINT64_MAX, offset = 0;
-    module->is_told = true;
     for (uint32_t i = 0; i < module->elf.load_count; i++) {
         const uprobe_load *load = &module->elf.loads[i];
         if (load->address + load->size > end) end = load->address + load->size;
@@ -90,7 +89,7 @@ static void tell_module(uprobe_writer *writer, uprobe_module *module)
                                    .path = module->path,
                                    .build_id = module->build_id,
                                    .build_id_bytes = module->build_id_bytes};
-    hd_session_module(writer->session, &info);
+    module->is_told = hd_session_module(writer->session, &info) != 0;
 }
 
 static uint64_t frame_of(uprobe_writer *writer, const uprobe_stack_frame *frame)

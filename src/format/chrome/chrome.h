@@ -156,10 +156,10 @@ hd_status chrome_refuse(hd_error *err, const char *code, uint64_t offset);
 /* chrome_shapes.c */
 bool chrome_shapes_init(chrome_shapes *shapes);
 void chrome_shapes_deinit(chrome_shapes *shapes);
-/* The edge of a key from a node, made if need be; 0: no memory, or the tree is full. `key` is behind the opening quote.
- */
+/* The edge of a key from a node, made if need be; 0: the tree is full, or there is no memory, which is parser->error
+ * then. `key` is behind the opening quote. */
 uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node, const hd_json_text *key, hd_arg_scope scope);
-uint32_t chrome_shapes_step(chrome_shapes *shapes, uint32_t node, uint32_t edge, hd_arg_type type);
+uint32_t chrome_shapes_step(chrome_parser *parser, uint32_t node, uint32_t edge, hd_arg_type type);
 /* The shape id of a node, HD_NONE when there are too many shapes. */
 uint32_t chrome_shapes_resolve(chrome_parser *parser, uint32_t node, bool has_args);
 
@@ -219,7 +219,7 @@ chrome_stop chrome_parse_elements(chrome_parser *parser, const chrome_span *span
 size_t chrome_find_last_boundary(size_t *out_comma, const char *text, size_t size);
 
 /* chrome_meta.c: names, order, devices and streams of tracks from metadata events, facts from top-level keys. */
-void chrome_apply_metadata(hd_builder *builder);
+hd_status chrome_apply_metadata(hd_builder *builder, hd_error *err);
 
 /* Nanoseconds and picoseconds as decimal microseconds, with as many decimals as they need and at least so many. */
 void chrome_put_micros(hd_json_out *out, int64_t ns, int64_t ps, unsigned min_decimals);

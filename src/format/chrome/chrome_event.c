@@ -55,7 +55,7 @@ static inline bool add_value(event *e, uint32_t edge, chrome_value v)
     chrome_shapes *shapes = &e->parser->shapes;
     uint32_t node = edge ? shapes->edges[edge].target[v.type] : 0;
     if (HD_UNLIKELY(e->value_count == CHROME_KEY_LIMIT || edge == 0 ||
-                    (node == 0 && !(node = chrome_shapes_step(shapes, e->node, edge, v.type))))) {
+                    (node == 0 && !(node = chrome_shapes_step(e->parser, e->node, edge, v.type))))) {
         e->too_many = true; /* read again as raw text */
         return false;
     }
@@ -584,7 +584,7 @@ chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, c
         if (!read_again(&e, start, false)) return failed(parser, HD_ERR_MEMORY);
     }
     e.row.shape = shape_of(&e);
-    if (HD_UNLIKELY(e.row.shape == HD_NONE) && !read_raw(&e, start, source_offset))
+    if (HD_UNLIKELY(e.row.shape == HD_NONE) && (parser->error.status != HD_OK || !read_raw(&e, start, source_offset)))
         return failed(parser, HD_ERR_MEMORY);
     e.row.source_offset = source_offset;
     e.row.source_size = source_size ? source_size : (uint32_t)(end - start);

@@ -3,6 +3,7 @@
  * Sources   thread_name, thread_sort_index, process_name, process_labels, process_sort_index ("M" events; the last one
  *           counts); what arguments and top-level keys say: format/conventions.h
  */
+#include "base/error.h"
 #include "format/chrome/chrome.h"
 #include "format/conventions.h"
 
@@ -78,10 +79,10 @@ static void apply_meta_events(hd_builder *builder, const names *n)
     }
 }
 
-void chrome_apply_metadata(hd_builder *builder)
+hd_status chrome_apply_metadata(hd_builder *builder, hd_error *err)
 {
     names n = find_names(hd_builder_trace(builder));
     apply_meta_events(builder, &n);
-    if (hd_builder_facts(builder)->has_args) hd_conventions_find_streams(builder);
-    hd_conventions_find_facts(builder);
+    if (hd_builder_facts(builder)->has_args) HD_TRY(hd_conventions_find_streams(builder, err));
+    return hd_conventions_find_facts(builder, err);
 }

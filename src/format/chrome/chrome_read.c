@@ -497,7 +497,7 @@ hd_status chrome_read_pieces(hd_builder *builder, hd_input *input, const hd_read
     if (status == HD_OK) status = hd_builder_settle_tracks(builder, err);
     if (status == HD_OK) {
         note_input(&reader);
-        chrome_apply_metadata(builder);
+        status = chrome_apply_metadata(builder, err);
     }
     reader_deinit(&reader);
     return status;

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/vector.h"
 #include "format/chrome/chrome.h"
 
@@ -15,10 +16,8 @@ bool chrome_shapes_init(chrome_shapes *shapes)
 {
     *shapes = (chrome_shapes){0};
     if (!hd_grow((void **)&shapes->nodes, &shapes->node_capacity, 0, sizeof *shapes->nodes) ||
-        !hd_grow((void **)&shapes->edges, &shapes->edge_capacity, 0, sizeof *shapes->edges)) {
-        chrome_shapes_deinit(shapes);
+        !hd_grow((void **)&shapes->edges, &shapes->edge_capacity, 0, sizeof *shapes->edges))
         return false;
-    }
     shapes->nodes[0] = (chrome_node){.shape = {HD_NONE, HD_NONE}};
     shapes->node_count = 1;
     shapes->edges[0] = (chrome_edge){0}; /* "none": matches nothing */
@@ -32,6 +31,13 @@ void chrome_shapes_deinit(chrome_shapes *shapes)
     free(shapes->edges);
     free(shapes->slots);
     hd_arena_deinit(&shapes->arena);
+}
+
+/* Without memory the reading ends: it is no limit, after which events are read as raw text. */
+static uint32_t no_memory(chrome_parser *parser)
+{
+    HD_NOMEM(&parser->error);
+    return 0;
 }
 
 /* The key itself is bounded by the text it stands in; its first bytes and closing quote make a quick comparison. */
@@ -86,22 +92,24 @@ uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node_index, const hd
     bool listed = node->listed < LIST_LIMIT;
     uint32_t *slot = listed ? NULL : slot_of(shapes, node_index, key, scope);
     if (slot && *slot) return *slot;
-    if ((!listed && !slot) || key->size > UINT32_MAX - 1 || shapes->edge_count >= NODE_LIMIT ||
+    if (key->size > UINT32_MAX - 1 || shapes->edge_count >= NODE_LIMIT) return 0;
+    if ((!listed && !slot) ||
         !hd_grow((void **)&shapes->edges, &shapes->edge_capacity, shapes->edge_count, sizeof *shapes->edges))
-        return 0;
+        return no_memory(parser);
     chrome_edge *edge = &shapes->edges[shapes->edge_count];
     *edge = (chrome_edge){.scope = (uint8_t)scope, .node = node_index, .next = listed ? node->first_edge : 0};
-    if (!fill_edge(parser, edge, key)) return 0;
+    if (!fill_edge(parser, edge, key)) return no_memory(parser);
     *(listed ? &node->first_edge : slot) = (uint32_t)shapes->edge_count;
     node->listed += listed;
     return (uint32_t)shapes->edge_count++;
 }
 
-uint32_t chrome_shapes_step(chrome_shapes *shapes, uint32_t node, uint32_t edge, hd_arg_type type)
+uint32_t chrome_shapes_step(chrome_parser *parser, uint32_t node, uint32_t edge, hd_arg_type type)
 {
-    if (shapes->node_count >= NODE_LIMIT ||
-        !hd_grow((void **)&shapes->nodes, &shapes->node_capacity, shapes->node_count, sizeof *shapes->nodes))
-        return 0;
+    chrome_shapes *shapes = &parser->shapes;
+    if (shapes->node_count >= NODE_LIMIT) return 0;
+    if (!hd_grow((void **)&shapes->nodes, &shapes->node_capacity, shapes->node_count, sizeof *shapes->nodes))
+        return no_memory(parser);
     shapes->nodes[shapes->node_count] = (chrome_node){
         .parent = node,
         .via_edge = edge,

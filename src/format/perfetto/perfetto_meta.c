@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "base/error.h"
 #include "base/json_repair.h"
 #include "format/conventions.h"
 #include "format/perfetto/perfetto_reader.h"
@@ -79,15 +80,16 @@ hd_status perfetto_read_chrome_events(perfetto_reader *reader, const hd_proto_fi
 
 /* What top-level keys say; of the two base times, the clocks' is right: who writes the file may have moved all times.
  */
-void perfetto_find_facts(perfetto_reader *reader)
+hd_status perfetto_find_facts(perfetto_reader *reader)
 {
     hd_trace_facts *facts = hd_builder_facts(reader->builder);
-    if (reader->want_args) hd_conventions_find_streams(reader->builder);
-    hd_conventions_find_facts(reader->builder);
+    if (reader->want_args) HD_TRY(hd_conventions_find_streams(reader->builder, reader->err));
+    HD_TRY(hd_conventions_find_facts(reader->builder, reader->err));
     int64_t said_ns = facts->base_ns;
     perfetto_find_base(reader);
     if (facts->base_ns == HD_NO_TIME)
         facts->base_ns = said_ns;
     else if (said_ns != HD_NO_TIME && said_ns != facts->base_ns)
         perfetto_note(reader, "perfetto.base-time-differs", HD_LEDGER_NOTE, 1);
+    return HD_OK;
 }

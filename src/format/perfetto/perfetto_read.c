@@ -364,8 +364,7 @@ static hd_status read_all(perfetto_reader *reader)
     HD_TRY(append(reader));
     HD_TRY(perfetto_finish_tracks(reader));
     hd_builder_facts(reader->builder)->has_args = reader->want_args;
-    perfetto_find_facts(reader);
-    return HD_OK;
+    return perfetto_find_facts(reader);
 }
 
 static void reader_free(perfetto_reader *reader)

@@ -434,7 +434,7 @@ hd_status perfetto_add_location(perfetto_reader *reader, const perfetto_sequence
 
 hd_status perfetto_read_chrome_events(perfetto_reader *reader, const hd_proto_field *field);
 /* Streams, rank and base time, once all is there. */
-void perfetto_find_facts(perfetto_reader *reader);
+hd_status perfetto_find_facts(perfetto_reader *reader);
 
 /* ---- perfetto_gpu.c ------------------------------------------------------------------------------------------- */
 
