@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rowsInView, sortRows, type Column } from "../../../src/view/web/src/datatable";
 import { factsOf, sumFidelity } from "../../../src/view/web/src/fidelity_facts";
+import { namesOf } from "../../../src/view/web/src/panel_search";
 import { drawnFlow, flowQuestions, flowText, sumCategories } from "../../../src/view/web/src/flows";
-import type { EventRef, Fidelity } from "../../../src/view/web/src/model";
+import type { EventRef, Fidelity, NameInfo } from "../../../src/view/web/src/model";
 import { coveredNote } from "../../../src/view/web/src/selection_span";
 import { rangeShowing } from "../../../src/view/web/src/navigate";
 
@@ -90,4 +91,10 @@ test("an arrow's ends are put on the axis of all traces", () => {
   assert.deepEqual(sumCategories([
     { flows: [], count: 0, categories: [["a", 1], ["b", 2]] }, { flows: [], count: 0, categories: [["a", 3]] },
   ]), [["a", 4], ["b", 2]]);
+});
+
+test("a name that several traces have is one row", () => {
+  const name = (id: number, text: string, category = "kernel"): NameInfo => ({ id, text, category, role: "" });
+  assert.deepEqual(namesOf([[name(3, "a"), name(4, "b")], [name(9, "a"), name(1, "b", "cpu_op")], [name(5, "a")]])
+    .map((row) => [row.text, row.category, row.traces]), [["a", "kernel", 3], ["b", "kernel", 1], ["b", "cpu_op", 1]]);
 });
