@@ -57,23 +57,17 @@ export function clickSelects(place: ToolPlace, spot: Spot, modifiers: Modifiers)
   const add = modifiers.ctrl || modifiers.shift;
   const hit = hitAt(app, spot, canvas.clientWidth);
   if (!hit) {
-    if (!add) {
-      app.state.selected.value = [];
-      app.state.area.value = null;
-      app.redraw();
-    }
+    if (!add) app.hands.actions.letGo();
     return;
   }
-  void app.hands.actions.ask(() => eventOf(app, hit, spot)).then((event) => {
-    if (event === null) {
-      const section = spot.place?.track.kind === "section";
-      say(app, section ? `${spot.place?.track.name}: double click ${spot.place?.collapsed ? "opens" : "collapses"} it, a drag over it gives the table of what is inside.`
-        : "There is no event of its own here: zoom in.");
-    }
-    else if (event) {
-      app.hands.actions.select(event, add);
+  void app.hands.actions.pick(() => eventOf(app, hit, spot), add, (event) => {
+    if (event) {
       void app.hands.actions.announce(event, noteOf(hit, spot));
+      return;
     }
+    const section = spot.place?.track.kind === "section";
+    say(app, section ? `${spot.place?.track.name}: double click ${spot.place?.collapsed ? "opens" : "collapses"} it, a drag over it gives the table of what is inside.`
+      : "There is no event of its own here: zoom in.");
   });
 }
 
