@@ -43,9 +43,7 @@ function onKey(app: App, event: TargetedKeyboardEvent<HTMLInputElement>): void {
     event.preventDefault();
     void searchStep(app, event.shiftKey ? -1 : 1, event);
   } else if (event.key === "Escape") {
-    if (app.state.query.value.q === "") return; // the page takes the focus away
-    event.preventDefault();
-    set(app, { q: "" });
+    if (app.state.query.value.q !== "") set(app, { q: "" }); // and the page takes the focus away
   }
 }
 

@@ -57,9 +57,7 @@ function TrackFilter({ app }: { app: App }): JSX.Element {
         title="Words that must be in the name of a track or of its section; -word must not"
         onInput={(event) => { state.trackFilter.value = event.currentTarget.value; state.scroll.value = 0; }}
         onKeyDown={(event) => {
-          if (event.key !== "Escape" || !state.trackFilter.value) return;
-          event.preventDefault();
-          state.trackFilter.value = "";
+          if (event.key === "Escape") state.trackFilter.value = ""; // and the page takes the focus away
         }} />
       <div class="cornerbar">
         <span class="dim" aria-live="polite">{state.trackFilter.value ? `${formatCount(shown)} of ${formatCount(tracks)}` : plural(tracks, "track")}</span>
