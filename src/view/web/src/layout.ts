@@ -2,6 +2,7 @@
 // Pure: tracks and state in, places out.
 import type { TrackInfo } from "./model";
 import { trackKey, type TrackKey } from "./state";
+import { parseFilter, type Term } from "./track_filter";
 
 export interface Place {
   key: TrackKey;
@@ -21,6 +22,7 @@ export interface Layout {
   places: Place[]; // in order of y
   pinnedHeight: number;
   height: number; // of all that is not pinned
+  filterError: string; // the filter cannot be understood, and nothing is left out
   find(key: TrackKey): Place | undefined;
   at(y: number): Place | undefined; // among those not pinned
 }
@@ -49,7 +51,7 @@ interface Node {
 
 export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices): Layout {
   const places: Place[] = [];
-  const matches = filterOf(choices.trackFilter);
+  const { terms, error } = parseFilter(choices.trackFilter);
   let y = 0;
   const visit = (node: Node, depth: number): void => {
     if (choices.hidden.has(node.key)) return;
@@ -58,10 +60,11 @@ export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices)
     y += place.height;
     places.push(place);
     // What a filter finds is shown, also in a section that is collapsed.
-    if (place.collapsed && !matches) return;
+    if (place.collapsed && terms.length === 0) return;
     for (const child of node.children) visit(child, depth + 1);
   };
-  for (const root of matches ? filtered(tree(tracks, choices.moved), matches) : tree(tracks, choices.moved)) visit(root, 0);
+  const roots = tree(tracks, choices.moved);
+  for (const root of terms.length > 0 ? filtered(roots, terms) : roots) visit(root, 0);
 
   const byKey = new Map(tracks.map((track) => [trackKey(track.trace, track.id), track]));
   const pinned: Place[] = [];
@@ -77,7 +80,7 @@ export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices)
 
   const found = new Map(places.map((place) => [place.key, place]));
   return {
-    pinned, places, pinnedHeight, height: y,
+    pinned, places, pinnedHeight, height: y, filterError: error,
     find: (key) => found.get(key),
     at: (at) => {
       const k = firstBelow(places, at);
@@ -157,19 +160,13 @@ function reorder(nodes: Node[], moved: ReadonlyMap<TrackKey, number>): void {
   nodes.splice(0, nodes.length, ...rest);
 }
 
-// Words, all of which must be in the track's name (or in that of a section above it); "-word" must not.
-function filterOf(text: string): ((name: string) => boolean) | null {
-  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "" && word !== "-");
-  if (words.length === 0) return null;
-  return (name) => words.every((word) => (word.startsWith("-") ? !name.includes(word.slice(1)) : name.includes(word)));
-}
-
-function filtered(nodes: Node[], matches: (name: string) => boolean, above = ""): Node[] {
+// `above`: terms that a section above has met.
+function filtered(nodes: Node[], terms: readonly Term[], above: readonly boolean[] = []): Node[] {
   const kept: Node[] = [];
   for (const node of nodes) {
-    const name = `${above} ${node.track.name.toLowerCase()}`;
-    const children = filtered(node.children, matches, name);
-    const own = node.track.kind !== "section" && matches(name);
+    const met = terms.map((term, k) => above[k] === true || term.meets(node.track));
+    const children = filtered(node.children, terms, met);
+    const own = node.track.kind !== "section" && terms.every((term, k) => met[k] !== term.not);
     if (own || children.length > 0) kept.push({ ...node, children });
   }
   return kept;
