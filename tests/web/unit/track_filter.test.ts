@@ -21,7 +21,7 @@ for (let rank = 0; rank < 4; rank++) {
   add(rank, 5, 3, "stream 37", { stream: 37 });
 }
 const CHOICES = { collapsed: new Map(), hidden: new Set<string>(), pinned: [], moved: new Map() };
-const found = (trackFilter: string): string => makeLayout(tracks, { ...CHOICES, trackFilter }).places.map((place) => place.track).filter((one) => one.kind !== "section").map((one) => `${one.trace}.${one.id}`).join(" ");
+const found = (trackFilter: string): string => makeLayout(tracks, { ...CHOICES, trackFilter }).tracksSeen().map((one) => `${one.trace}.${one.id}`).join(" ");
 
 test("words are met by whole words of a name, and a number belongs to the word before it", () => {
   assert.equal(found("rank 3"), "3.1 3.2 3.4 3.5");
@@ -59,7 +59,7 @@ test("a regular expression is met by any part of a name", () => {
   for (const text of ["", " ", "-", "/", "- /"]) assert.equal(found(text).split(" ").length, all, `"${text}" leaves all`);
   const wrong = makeLayout(tracks, { ...CHOICES, trackFilter: "stream /(/" });
   assert.match(wrong.filterError, /regular expression/);
-  assert.equal(wrong.places.filter((place) => place.track.kind !== "section").length, all, "as one that is none does, which is said");
+  assert.equal(wrong.tracksSeen().length, all, "as one that is none does, which is said");
 });
 
 test("any text is a filter or an error, never more", () => {

@@ -6,6 +6,7 @@ import { addMark, neighbourMark } from "./marks";
 import type { EventDetail, EventRef, FlowInfo, TraceId } from "./model";
 import type { Motions } from "./motion";
 import { fitRange, middleOf, reveal } from "./nav";
+import { uncover } from "./navigate";
 import { isAbort, messageOf } from "./request";
 import { trackKey, type Range } from "./state";
 import { Turns } from "./turns";
@@ -136,25 +137,8 @@ export class SelectActions {
 
   // Open what hides the track of an event and scroll to its row.
   showTrack(event: EventRef): void {
-    const { state } = this.app;
-    const info = state.tracks.value.find((one) => one.trace === event.trace && one.id === event.track);
-    if (!info) return;
-    let parent = info.parent;
-    const collapsed = new Map(state.collapsed.value);
-    const hidden = new Set(state.hidden.value);
-    const key = trackKey(info.trace, info.id);
-    hidden.delete(key);
-    // A collapsed track shows all its rows as one: only what is not on it has to be opened.
-    while (parent !== null) {
-      const above = state.tracks.value.find((one) => one.trace === event.trace && one.id === parent);
-      if (!above) break;
-      const aboveKey = trackKey(above.trace, above.id);
-      if (collapsed.get(aboveKey) ?? above.collapsed) collapsed.set(aboveKey, false);
-      hidden.delete(aboveKey);
-      parent = above.parent;
-    }
-    if (hidden.size !== state.hidden.value.size) state.hidden.value = hidden;
-    if ([...collapsed].some(([one, is]) => state.collapsed.value.get(one) !== is)) state.collapsed.value = collapsed;
+    const key = trackKey(event.trace, event.track);
+    uncover(this.app, key, false);
     const layout = this.app.layout();
     if (layout.pinned.some((place) => place.key === key)) return;
     const place = layout.find(key);

@@ -3,9 +3,9 @@ import { signal } from "@preact/signals";
 import { render, type JSX, type TargetedKeyboardEvent, type TargetedPointerEvent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { App } from "./app";
-import { formatCount, plural } from "./format";
+import { formatCount } from "./format";
 import { firstBelow, type Layout, type Place } from "./layout";
-import { viewHeight } from "./navigate";
+import { trackCountText, viewHeight } from "./navigate";
 import type { TrackKey } from "./state";
 import { addTrackCommands, canCollapse, hide, moveBefore, moveBy, siblingsOf, toggleCollapsed, keyOf } from "./track_actions";
 import { TrackMenu, openMenu } from "./track_menu";
@@ -53,11 +53,8 @@ export function placesInView(layout: Layout, scroll: number, height: number): Pl
 
 function TrackFilter({ app }: { app: App }): JSX.Element {
   const { state } = app;
-  const all = state.tracks.value;
   const hidden = state.hidden.value.size;
   const error = app.layout().filterError;
-  const shown = state.trackFilter.value ? app.layout().places.filter((place) => place.track.kind !== "section").length : 0;
-  const tracks = all.filter((track) => track.kind !== "section").length;
   return (
     <>
       <input id="track-filter" type="search" placeholder="Filter tracks" aria-label="Filter tracks by name" value={state.trackFilter.value} spellcheck={false}
@@ -67,7 +64,7 @@ function TrackFilter({ app }: { app: App }): JSX.Element {
           if (event.key === "Escape") state.trackFilter.value = ""; // and the page takes the focus away
         }} />
       <div class="cornerbar">
-        <span id="track-count" class={error ? "bad" : "dim"} title={error} aria-live="polite">{error ? `⚠ ${error}` : state.trackFilter.value ? `${formatCount(shown)} of ${formatCount(tracks)}` : plural(tracks, "track")}</span>
+        <span id="track-count" class={error ? "bad" : "dim"} title={error} aria-live="polite">{error ? `⚠ ${error}` : trackCountText(app)}</span>
         {hidden > 0 && (
           <button type="button" class="small" onClick={() => app.commands.run("show-hidden")} title="Show hidden tracks">{formatCount(hidden)} hidden</button>
         )}
