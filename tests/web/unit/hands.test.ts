@@ -22,27 +22,59 @@ test("a box means the tracks that it touches", () => {
   const layout = makeLayout(tracks, choices);
   const one = layout.find("0.1"), two = layout.find("0.2");
   assert.ok(one && two);
-  assert.deepEqual(tracksOf(placesBetween(layout, 0, one.y + 1, one.y + 2), tracks), ["0.1"]);
-  assert.deepEqual(tracksOf(placesBetween(layout, 0, one.y + 1, two.y + 1), tracks), ["0.1", "0.2"]);
-  assert.deepEqual(tracksOf(placesBetween(layout, two.y, 1, 2), tracks), ["0.2"], "scrolled");
-  assert.deepEqual(tracksOf(placesBetween(layout, 0, -50, -10), tracks), []);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, one.y + 1, one.y + 2), layout), ["0.1"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, one.y + 1, two.y + 1), layout), ["0.1", "0.2"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, two.y, 1, 2), layout), ["0.2"], "scrolled");
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, -50, -10), layout), []);
 });
 
 test("a section that is collapsed, or alone in the box, stands for all below it", () => {
   const layout = makeLayout(tracks, choices);
   const three = layout.find("0.3");
   assert.ok(three);
-  assert.deepEqual(tracksOf(placesBetween(layout, 0, three.y + 1, three.y + 2), tracks), ["0.4", "0.6"]);
-  assert.deepEqual(tracksOf(placesBetween(layout, 0, 1, 2), tracks), ["0.1", "0.2"]);
-  assert.deepEqual(tracksOf(placesBetween(layout, 0, 0, 1000), tracks), ["0.1", "0.2", "0.4", "0.6"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, three.y + 1, three.y + 2), layout), ["0.4", "0.6"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, 1, 2), layout), ["0.1", "0.2"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, 0, 1000), layout), ["0.1", "0.2", "0.4", "0.6"]);
+});
+
+test("what a box means is what is seen: neither what a filter leaves out nor what is hidden, nor derived rows beside others", () => {
+  const derived = [section(0, null, true), track(1, 0, { derived: true }), track(2, 0), track(3, 0, { name: "found" }), track(4, 0, { kind: "counter", derived: true })];
+  const of = (more: Partial<typeof choices>, first: string, last = first): string[] => {
+    const layout = makeLayout(derived, { ...choices, ...more });
+    const [from, to] = [layout.find(first), layout.find(last)];
+    assert.ok(from && to);
+    return tracksOf(placesBetween(layout, 0, from.y + 1, to.y + 2), layout);
+  };
+  assert.deepEqual(of({}, "0.0"), ["0.2", "0.3"], "collapsed: the tracks of the file");
+  assert.deepEqual(of({ hidden: new Set(["0.2"]) }, "0.0"), ["0.3"]);
+  assert.deepEqual(of({ trackFilter: "found" }, "0.0", "0.3"), ["0.3"]);
+  assert.deepEqual(of({ trackFilter: "found" }, "0.0"), ["0.3"], "its section alone");
+  const open = { collapsed: new Map([["0.0", false]]) };
+  assert.deepEqual(of(open, "0.1"), ["0.1"], "a derived row alone");
+  assert.deepEqual(of(open, "0.1", "0.3"), ["0.2", "0.3"], "and among others");
+  assert.deepEqual(of(open, "0.3", "0.4"), ["0.3", "0.4"], "a counter counts nothing twice");
+});
+
+test("a track is seen at its own place, where it is pinned, or in the section that is collapsed", () => {
+  const at = (more: Partial<typeof choices>, key: string): string | undefined => {
+    const place = makeLayout(tracks, { ...choices, ...more }).seenAt(key);
+    return place && `${place.pinned ? "pinned " : ""}${place.key}`;
+  };
+  assert.deepEqual(["0.1", "0.4", "0.5", "0.6"].map((key) => at({}, key)), ["0.1", "0.3", "0.3", "0.3"]);
+  assert.equal(at({ pinned: ["0.6"] }, "0.6"), "pinned 0.6");
+  assert.equal(at({ pinned: ["0.1"] }, "0.1"), "0.1");
+  assert.equal(at({ hidden: new Set(["0.3"]) }, "0.6"), undefined);
+  assert.equal(at({ trackFilter: "track 1" }, "0.2"), undefined);
+  assert.deepEqual(makeLayout(tracks, choices).tracksSeen("0.3").map((one) => one.id), [4, 6]);
+  assert.deepEqual(makeLayout(tracks, choices).tracksSeen().map((one) => one.id), [1, 2, 4, 6]);
 });
 
 test("pinned tracks are met at the top, whatever is scrolled", () => {
   const layout = makeLayout(tracks, { ...choices, pinned: ["0.6"] });
-  assert.deepEqual(tracksOf(placesBetween(layout, 500, 1, 2), tracks), ["0.6"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, 500, 1, 2), layout), ["0.6"]);
   const one = layout.find("0.1");
   assert.ok(one);
-  assert.deepEqual(tracksOf(placesBetween(layout, 0, layout.pinnedHeight + one.y + 1, layout.pinnedHeight + one.y + 2), tracks), ["0.1"]);
+  assert.deepEqual(tracksOf(placesBetween(layout, 0, layout.pinnedHeight + one.y + 1, layout.pinnedHeight + one.y + 2), layout), ["0.1"]);
 });
 
 test("the walk goes through what is shown and stops at both ends", () => {

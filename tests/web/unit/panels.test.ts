@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rowsInView, sortRows, type Column } from "../../../src/view/web/src/datatable";
 import { factsOf, sumFidelity } from "../../../src/view/web/src/fidelity_facts";
+import { namesOf } from "../../../src/view/web/src/panel_search";
 import { drawnFlow, flowQuestions, flowText, sumCategories } from "../../../src/view/web/src/flows";
-import type { EventRef, Fidelity } from "../../../src/view/web/src/model";
+import type { EventRef, Fidelity, NameInfo } from "../../../src/view/web/src/model";
 import { coveredNote } from "../../../src/view/web/src/selection_span";
 import { rangeShowing } from "../../../src/view/web/src/navigate";
 
@@ -77,9 +78,11 @@ test("arrows are asked for where they are wanted", () => {
   const ref: EventRef = { trace: 1, track: 0, kind: "slice", row: 7, depth: 0, start: 0, duration: 1, name: 0 };
   const view = { from: 200.4, until: 300.4 };
   assert.deepEqual(flowQuestions({ mode: "off" }, [ref], view, traces), []);
-  assert.deepEqual(flowQuestions({ mode: "selection" }, [ref, { ...ref, kind: "instant" }], view, traces), [{ trace: 1, what: { row: 7 }, from: 0, until: 900 }]);
+  assert.deepEqual(flowQuestions({ mode: "selection" }, [ref, { ...ref, kind: "instant" }], view, traces), [{ trace: 1, what: { row: 7 }, from: 0, until: 900, tracks: null }]);
   assert.deepEqual(flowQuestions({ mode: "all" }, [], view, traces).map((each) => [each.trace, each.from, each.until]), [[0, 200, 301], [1, 100, 201]]);
   assert.deepEqual(flowQuestions({ mode: "category", category: "ac2g" }, [], view, traces)[0]?.what, { category: "ac2g" });
+  assert.deepEqual(flowQuestions({ mode: "all" }, [], view, traces, (trace) => (trace === 0 ? [] : [4])).map((each) => [each.trace, each.tracks]), [[1, [4]]],
+    "of a trace of which no track is shown none");
 });
 
 test("an arrow's ends are put on the axis of all traces", () => {
@@ -87,7 +90,15 @@ test("an arrow's ends are put on the axis of all traces", () => {
     from: { key: "2.3", depth: 0, time: 1050 }, to: { key: "2.4", depth: 1, time: 1020 }, backward: true,
   });
   assert.equal(flowText({ loading: false, error: "", shown: 2000, count: 12345, categories: [] }), "showing 2,000 of 12,345 arrows");
+  assert.equal(flowText({ loading: false, error: "", shown: 2, count: 2, categories: [] }), "2 arrows");
+  assert.equal(flowText({ loading: false, error: "", shown: 2, count: 2, categories: [] }, 1), "showing 1 of 2 arrows: 1 to tracks that are not shown");
   assert.deepEqual(sumCategories([
     { flows: [], count: 0, categories: [["a", 1], ["b", 2]] }, { flows: [], count: 0, categories: [["a", 3]] },
   ]), [["a", 4], ["b", 2]]);
+});
+
+test("a name that several traces have is one row", () => {
+  const name = (id: number, text: string, category = "kernel"): NameInfo => ({ id, text, category, role: "" });
+  assert.deepEqual(namesOf([[name(3, "a"), name(4, "b")], [name(9, "a"), name(1, "b", "cpu_op")], [name(5, "a")]])
+    .map((row) => [row.text, row.category, row.traces]), [["a", "kernel", 3], ["b", "kernel", 1], ["b", "cpu_op", 1]]);
 });

@@ -33,8 +33,11 @@ test("a section stands for the tracks of the file below it, a track for itself",
     track(2, null, { trace: 1 }),
   ];
   const scope = (tracks: string[] | null) => ({ what: "area" as const, from: 0, until: 1, tracks });
-  assert.equal(tracksOf(scope(null), 0, all), null);
-  assert.deepEqual(tracksOf(scope(["0.0"]), 0, all), [2]);
-  assert.deepEqual(tracksOf(scope(["0.3", "0.4"]), 0, all), [3, 4]);
-  assert.deepEqual(tracksOf(scope(["0.0"]), 1, all), []);
+  assert.equal(tracksOf(scope(null), 0, all, null), null);
+  assert.deepEqual(tracksOf(scope(["0.0"]), 0, all, null), [2]);
+  assert.deepEqual(tracksOf(scope(["0.3", "0.4"]), 0, all, null), [3, 4]);
+  assert.deepEqual(tracksOf(scope(["0.0"]), 1, all, null), []);
+  assert.deepEqual(tracksOf(scope(["0.0", "0.4"]), 0, all, new Set(["0.4"])), [4], "of those that are shown");
+  assert.deepEqual(tracksOf(scope(null), 0, all, new Set(["0.2", "0.3"])), [2], "all that are shown, and not derived");
+  assert.deepEqual(tracksOf(scope(null), 1, all, new Set(["0.2"])), []);
 });

@@ -99,6 +99,16 @@ test("steps visit every hit once, in order, also those that start together and o
   assert.equal(selectedOf(app), IN_ORDER[0], "from the end to the first");
 });
 
+test("steps that are asked for while the server answers are all done", async () => {
+  const { app } = appOf(EVENTS, 2);
+  app.state.query.value = query("x");
+  await Promise.all([searchStep(app, 1), searchStep(app, 1), searchStep(app, 1)]);
+  assert.equal(selectedOf(app), IN_ORDER[2]);
+  const held = { repeat: true } as KeyboardEvent;
+  await Promise.all([searchStep(app, 1), searchStep(app, 1, held), searchStep(app, 1, held)]);
+  assert.equal(selectedOf(app), IN_ORDER[3], "a key that is held goes on when it was answered");
+});
+
 test("steps back are the same in reverse, with their numbers", async () => {
   const { app } = appOf(EVENTS, 2);
   app.state.query.value = query("x");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { makeLayout } from "../../../src/view/web/src/layout";
+import { choicesOf, makeLayout } from "../../../src/view/web/src/layout";
 import type { TrackInfo } from "../../../src/view/web/src/model";
 import { newState, type State } from "../../../src/view/web/src/state";
 import {
@@ -102,4 +102,21 @@ test("collapse, pin, hide and show only", () => {
   togglePinned(state, at(state, "0.1"));
   assert.deepEqual(state.pinned.value, ["0.2"]);
   assert.equal(keys(tracksBelow(state.tracks.value, at(state, "0.4"))), "0.5 0.6");
+});
+
+test("under a filter sections are open until they are collapsed, and as before when it goes", () => {
+  const state = someState();
+  collapseSections(state, true);
+  state.trackFilter.value = "track";
+  const places = (): string => makeLayout(state.tracks.value, choicesOf(state)).places.map((place) => place.key).join(" ");
+  assert.equal(places(), "0.0 0.1 0.2 0.3 0.4 0.5 0.6 1.0 1.1", "what is found is shown");
+  collapseSections(state, true);
+  assert.equal(places(), "0.0 0.4 1.0");
+  toggleCollapsed(state, at(state, "0.4"));
+  assert.equal(places(), "0.0 0.4 0.5 0.6 1.0");
+  assert.deepEqual([...choicesOf(state).folded ?? []], ["0.0", "1.0"]);
+  state.trackFilter.value = "track 2";
+  assert.equal(places(), "0.0 0.2", "another filter begins anew");
+  state.trackFilter.value = "";
+  assert.equal(places(), "0.0 0.4 1.0");
 });

@@ -25,6 +25,7 @@ const full: ViewText = {
   pinned: ["1.4", "0.2"],
   moved: new Map([["0.5", 0], ["0.6", 3.5]]),
   trackFilter: "stream 7",
+  folded: new Set(["0.1", "1.0"]),
 };
 
 test("a view comes back from its text as it was", () => {

@@ -8,8 +8,10 @@ import { formatCount, formatDuration, formatPercent } from "./format";
 import type { Layout, Place } from "./layout";
 import type { EventRef } from "./model";
 import { spanOf } from "./nav";
+import { trackCountText } from "./navigate";
 import { say } from "./select_actions";
 import { trackKey } from "./state";
+import { setCollapsed } from "./track_actions";
 
 const SHOWN_MS = 8000;
 const AROUND = 12; // tracks on both sides of the focused one that are in the document
@@ -105,9 +107,7 @@ class TrackTree {
   toggle(open?: boolean): void {
     const place = this.focused();
     if (!place || !canOpen(place) || (open !== undefined && open === !place.collapsed)) return;
-    const collapsed = new Map(this.app.state.collapsed.value);
-    collapsed.set(place.key, open === undefined ? !place.collapsed : !open);
-    this.app.state.collapsed.value = collapsed;
+    setCollapsed(this.app.state, [place.track], !place.collapsed);
     if (document.activeElement !== this.root) say(this.app, `${place.track.name} ${place.collapsed ? "open" : "collapsed"}`);
   }
 
@@ -224,7 +224,7 @@ class TrackTree {
     const traces = state.session.value?.traces.length ?? 0;
     say(this.app, [
       `In view: ${formatDuration(span)} from ${formatDuration(from)}, ${formatPercent(Math.min(1, share))} of ${traces === 1 ? "the trace" : `${traces} traces`}`,
-      `${formatCount(this.app.layout().places.length)} tracks`,
+      trackCountText(this.app),
       selected === 0 ? "nothing selected" : `${formatCount(selected)} selected`,
     ].join(", "));
   }

@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals";
 import { render, type JSX } from "preact";
 import type { App } from "./app";
 import { factsOf, sumFidelity } from "./fidelity_facts";
-import { flowStatus, flowText } from "./flows";
+import { flowStatus, flowsUnseen, flowText } from "./flows";
 import { formatPercent, plural } from "./format";
 import type { TraceId, TraceInfo } from "./model";
 import { shownList } from "./panel_fidelity";
@@ -83,7 +83,7 @@ function Line({ app }: { app: App }): JSX.Element {
         <span class="dim">W/S zoom · A/D move · drag: table of a range · [ ]: launch and kernel · / search · ? all keys</span>
       )}
       {state.flows.value.mode !== "off" && (flows.count > 0 || flows.error) && (
-        <span class={flows.error ? "bad" : "dim"} aria-live="polite">{flows.error && <span role="img" aria-label="Error: ">⚠ </span>}{flowText(flows)}</span>
+        <span class={flows.error ? "bad" : "dim"} aria-live="polite">{flows.error && <span role="img" aria-label="Error: ">⚠ </span>}{flowText(flows, flowsUnseen.value)}</span>
       )}
     </div>
   );

@@ -1,10 +1,11 @@
 // Arrows: which ones are drawn, asked for as the view and the selection change.
 import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 import type { App } from "./app";
-import { formatCount } from "./format";
-import type { EventRef, FlowLine, FlowResult, TraceId } from "./model";
-import { offsetOf } from "./navigate";
+import { formatCount, plural } from "./format";
+import type { EventRef, FlowLine, FlowResult, TraceId, TrackId } from "./model";
+import { offsetOf, tracksShown } from "./navigate";
 import { isAbort, messageOf } from "./request";
+import { tracksOf } from "./scope";
 import { trackKey, type FlowMode, type Range, type TrackKey } from "./state";
 
 // One end of an arrow: where it stands, in global ns.
@@ -30,6 +31,7 @@ export interface FlowStatus {
 
 const NO_STATUS: FlowStatus = { loading: false, error: "", shown: 0, count: 0, categories: [] };
 export const flowStatus = signal<FlowStatus>(NO_STATUS);
+export const flowsUnseen = signal(0); // of those that were told
 
 const WAIT_MS = 80;
 const SELECTED_LIMIT = 50; // events whose arrows are asked for, the last ones
@@ -48,23 +50,26 @@ export interface FlowQuestion {
   what: { row?: number; category?: string; all?: boolean };
   from: number; // trace time
   until: number;
+  tracks: TrackId[] | null; // one end is on one of them; null: any
 }
 
 // What to ask for a mode. The arrows of an event are wanted wherever they lead, others where they are in view.
 export function flowQuestions(
   mode: FlowMode, selected: readonly EventRef[], view: Range, traces: readonly { id: TraceId; offset_ns: number; span_ns: number }[],
+  tracksOf: (trace: TraceId) => TrackId[] | null = () => null,
 ): FlowQuestion[] {
   if (mode.mode === "off") return [];
   if (mode.mode === "selection") {
     return selected.filter((ref) => ref.kind === "slice").slice(-SELECTED_LIMIT).flatMap((ref) => {
       const trace = traces.find((each) => each.id === ref.trace);
-      return trace ? [{ trace: ref.trace, what: { row: ref.row }, from: 0, until: Math.max(1, trace.span_ns) }] : [];
+      return trace ? [{ trace: ref.trace, what: { row: ref.row }, from: 0, until: Math.max(1, trace.span_ns), tracks: null }] : [];
     });
   }
   const what = mode.mode === "all" ? { all: true } : { category: mode.category };
   return traces.map((trace) => ({
     trace: trace.id, what, from: Math.floor(view.from - trace.offset_ns), until: Math.ceil(view.until - trace.offset_ns),
-  }));
+    tracks: tracksOf(trace.id),
+  })).filter(({ tracks }) => tracks === null || tracks.length > 0);
 }
 
 export function sumCategories(results: readonly FlowResult[]): [string, number][] {
@@ -73,10 +78,12 @@ export function sumCategories(results: readonly FlowResult[]): [string, number][
   return [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
-export function flowText(status: FlowStatus): string {
+// `unseen`: arrows that are asked for and cannot be drawn, as an end of them is on a track that is not shown.
+export function flowText(status: FlowStatus, unseen = 0): string {
   if (status.error) return status.error;
-  if (status.shown >= status.count) return `${formatCount(status.count)} ${status.count === 1 ? "arrow" : "arrows"}`;
-  return `showing ${formatCount(status.shown)} of ${formatCount(status.count)} arrows`;
+  const drawn = status.shown - unseen;
+  const text = drawn >= status.count ? plural(status.count, "arrow") : `showing ${formatCount(drawn)} of ${plural(status.count, "arrow")}`;
+  return unseen > 0 ? `${text}: ${formatCount(unseen)} to tracks that are not shown` : text;
 }
 
 // What the state asks for, as text, so that equal questions are asked once.
@@ -89,7 +96,9 @@ function questionsOf(app: App): ReadonlySignal<string> {
       .map(({ id, offset_ns, span_ns }) => ({ id, offset_ns, span_ns }));
     const selected = mode.mode === "selection" ? state.selected.value : [];
     const view = mode.mode === "selection" ? { from: 0, until: 1 } : state.range.value;
-    return JSON.stringify(flowQuestions(mode, selected, view, traces));
+    const seen = tracksShown(app);
+    const tracks = (trace: TraceId): TrackId[] | null => tracksOf({ tracks: null }, trace, state.tracks.value, seen);
+    return JSON.stringify(flowQuestions(mode, selected, view, traces, tracks));
   });
 }
 
@@ -97,7 +106,7 @@ async function ask(app: App, questions: FlowQuestion[], lines: { value: DrawnFlo
   flowStatus.value = { ...flowStatus.peek(), loading: true, error: "" };
   try {
     const results = await Promise.all(
-      questions.map(({ trace, what, from, until }) => app.source.flows(trace, what, from, until, null, abort)),
+      questions.map(({ trace, what, from, until, tracks }) => app.source.flows(trace, what, from, until, tracks, abort)),
     );
     if (abort.aborted) return;
     const drawn = results.flatMap((result, at) => {
@@ -133,7 +142,8 @@ export function attachFlows(app: App): ReadonlySignal<DrawnFlow[]> {
     timer = setTimeout(() => void ask(app, questions, lines, abort.signal), WAIT_MS);
   });
   effect(() => {
-    void lines.value;
+    const { seenAt } = app.layout();
+    flowsUnseen.value = lines.value.filter(({ from, to }) => !seenAt(from.key) || !seenAt(to.key)).length;
     app.redraw();
   });
   return lines;

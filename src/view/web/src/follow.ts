@@ -100,7 +100,7 @@ export class Follower {
         if (range.from === before.from && range.until === before.until) state.range.value = whole;
       }
       if (changed || labelled !== this.labels) {
-        state.tracks.value = session.traces.flatMap((trace) => withLabel(this.known.get(trace.id)?.tracks ?? [], labels.get(trace.id)));
+        state.tracks.value = session.traces.flatMap((trace) => withLabel(this.known.get(trace.id)?.tracks ?? [], labels.get(trace.id), trace.rank));
       }
     });
     this.labels = labelled;

@@ -82,15 +82,15 @@ function toolCommands(app: App): Command[] {
 function selectCommands(app: App): Command[] {
   const { actions } = app.hands;
   return [
-    command("next-event", "Next event of the row", "Select", ["."], () => void actions.step(true)),
-    command("previous-event", "Previous event of the row", "Select", [","], () => void actions.step(false)),
-    command("event-below", "Event inside the selected one, a row below", "Select", [">"], () => void actions.moveDepth(true)),
-    command("event-above", "Event around the selected one, a row above", "Select", ["<"], () => void actions.moveDepth(false)),
+    command("next-event", "Next event of the row", "Select", ["."], (key) => void actions.step(true, key)),
+    command("previous-event", "Previous event of the row", "Select", [","], (key) => void actions.step(false, key)),
+    command("event-below", "Event inside the selected one, a row below", "Select", [">"], (key) => void actions.moveDepth(true, key)),
+    command("event-above", "Event around the selected one, a row above", "Select", ["<"], (key) => void actions.moveDepth(false, key)),
     command("first-event", "First event of the row", "Select", ["Shift+Home"], () => void actions.ends(false)),
     command("last-event", "Last event of the row", "Select", ["Shift+End"], () => void actions.ends(true)),
     command("clear", "Let go: timing, box, selection, pane, one after the other", "Select", ["Escape"], () => actions.clear()),
-    command("flow-back", "Follow a flow back to where it comes from (again: the next of several)", "Flows", ["["], () => void actions.follow("in")),
-    command("flow-on", "Follow a flow on to where it goes (again: the next of several)", "Flows", ["]"], () => void actions.follow("out")),
+    command("flow-back", "Follow a flow back to where it comes from (again: the next of several)", "Flows", ["["], (key) => void actions.follow("in", key)),
+    command("flow-on", "Follow a flow on to where it goes (again: the next of several)", "Flows", ["]"], (key) => void actions.follow("out", key)),
     command("flows-cycle", "Flow arrows: of the selection, all in view, none", "Flows", ["v"], () => {
       app.state.flows.value = nextFlowMode(app.state.flows.value);
       say(app, flowModeText(app.state.flows.value));
@@ -136,7 +136,7 @@ function viewCommands(app: App): Command[] {
   ];
 }
 
-function command(id: string, title: string, group: CommandGroup, keys: string[], run: () => void): Command {
+function command(id: string, title: string, group: CommandGroup, keys: string[], run: Command["run"]): Command {
   return { id, title, group, keys, run };
 }
 

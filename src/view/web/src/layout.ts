@@ -1,7 +1,8 @@
 // Where each track stands on the page: sections, collapse, hiding, pins, filter and order put together.
 // Pure: tracks and state in, places out.
 import type { TrackInfo } from "./model";
-import { trackKey, type TrackKey } from "./state";
+import { trackKey, type State, type TrackKey } from "./state";
+import { isFilter, parseFilter, type Term } from "./track_filter";
 
 export interface Place {
   key: TrackKey;
@@ -16,22 +17,44 @@ export interface Place {
   pinned: boolean;
 }
 
+// A track that is to be seen: at a place of its own, or in that of the section above it that is collapsed.
+export interface Seen {
+  key: TrackKey;
+  track: TrackInfo;
+  depth: number;
+  place: Place;
+}
+
 export interface Layout {
   pinned: Place[];
   places: Place[]; // in order of y
   pinnedHeight: number;
   height: number; // of all that is not pinned
+  seen: readonly Seen[]; // parents before children, sections too; neither hidden nor filtered out
+  filterError: string; // the filter cannot be understood, and nothing is left out
   find(key: TrackKey): Place | undefined;
+  seenAt(key: TrackKey): Place | undefined; // where its events are drawn
+  tracksSeen(below?: TrackKey): TrackInfo[]; // no sections; all, or those that a section holds
   at(y: number): Place | undefined; // among those not pinned
 }
 
 // What the user said of tracks.
 export interface LayoutChoices {
   collapsed: ReadonlyMap<TrackKey, boolean>;
+  folded?: ReadonlySet<TrackKey>; // sections that are collapsed under the filter
   hidden: ReadonlySet<TrackKey>;
   pinned: readonly TrackKey[];
   moved: ReadonlyMap<TrackKey, number>;
   trackFilter: string;
+}
+
+export function choicesOf(state: State): LayoutChoices {
+  const trackFilter = state.trackFilter.value;
+  const { filter, sections } = state.folded.value;
+  return {
+    collapsed: state.collapsed.value, hidden: state.hidden.value, pinned: state.pinned.value, moved: state.moved.value, trackFilter,
+    folded: filter === trackFilter ? sections : undefined,
+  };
 }
 
 export const ROW_HEIGHT = 18;
@@ -49,19 +72,23 @@ interface Node {
 
 export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices): Layout {
   const places: Place[] = [];
-  const matches = filterOf(choices.trackFilter);
+  const seen: Seen[] = [];
+  const filter = parseFilter(choices.trackFilter);
   let y = 0;
-  const visit = (node: Node, depth: number): void => {
+  const visit = (node: Node, depth: number, within: Place | null): void => {
     if (choices.hidden.has(node.key)) return;
-    const place = placeOf(node, depth, choices, false);
-    place.y = y;
-    y += place.height;
-    places.push(place);
-    // What a filter finds is shown, also in a section that is collapsed.
-    if (place.collapsed && !matches) return;
-    for (const child of node.children) visit(child, depth + 1);
+    let place = within;
+    if (!place) {
+      place = placeOf(node, depth, choices, false);
+      place.y = y;
+      y += place.height;
+      places.push(place);
+    }
+    seen.push({ key: node.key, track: node.track, depth, place });
+    for (const child of node.children) visit(child, depth + 1, place.collapsed ? place : null);
   };
-  for (const root of matches ? filtered(tree(tracks, choices.moved), matches) : tree(tracks, choices.moved)) visit(root, 0);
+  const roots = tree(tracks, choices.moved);
+  for (const root of filter.terms.length > 0 ? filtered(roots, filter.terms) : roots) visit(root, 0, null);
 
   const byKey = new Map(tracks.map((track) => [trackKey(track.trace, track.id), track]));
   const pinned: Place[] = [];
@@ -76,14 +103,43 @@ export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices)
   }
 
   const found = new Map(places.map((place) => [place.key, place]));
+  const drawn = new Map(seen.map((each) => [each.key, each.place]));
+  for (const place of pinned) {
+    const { key, track } = place;
+    if (!drawn.has(key)) seen.push({ key, track, depth: 0, place });
+    if (!found.has(key)) drawn.set(key, place); // rather than in a section that is collapsed
+  }
   return {
-    pinned, places, pinnedHeight, height: y,
+    pinned, places, pinnedHeight, seen, height: y, filterError: filter.error,
     find: (key) => found.get(key),
+    seenAt: (key) => drawn.get(key),
+    tracksSeen: (below) => tracksOf(seen, below),
     at: (at) => {
       const k = firstBelow(places, at);
       return k < places.length && places[k].y <= at ? places[k] : undefined;
     },
   };
+}
+
+// Whether a section is collapsed, or a track one row. What a filter finds is shown, also in a section that was collapsed
+// before: under a filter sections have choices of their own.
+export function collapsedIn(choices: Pick<LayoutChoices, "collapsed" | "folded" | "trackFilter">, track: TrackInfo): boolean {
+  const key = trackKey(track.trace, track.id);
+  if (track.kind === "section" && isFilter(choices.trackFilter)) return choices.folded?.has(key) ?? false;
+  return choices.collapsed.get(key) ?? track.collapsed;
+}
+
+function tracksOf(seen: readonly Seen[], below?: TrackKey): TrackInfo[] {
+  const at = below === undefined ? -1 : seen.findIndex((each) => each.key === below);
+  if (below !== undefined && at < 0) return [];
+  const depth = seen[at]?.depth ?? -1;
+  const found: TrackInfo[] = [];
+  for (let k = at + 1; k < seen.length; k++) {
+    const each = seen[k] as Seen;
+    if (each.depth <= depth) break;
+    if (each.track.kind !== "section") found.push(each.track);
+  }
+  return found;
 }
 
 // Those that a view of `height` px shows, the pinned ones too.
@@ -108,7 +164,7 @@ export function firstBelow(places: readonly Place[], y: number): number {
 
 function placeOf(node: Node, depth: number, choices: LayoutChoices, pinned: boolean): Place {
   const { track, key } = node;
-  const collapsed = choices.collapsed.get(key) ?? track.collapsed;
+  const collapsed = collapsedIn(choices, track);
   const place: Place = {
     key, track, depth, y: 0, height: 0, rowHeight: ROW_HEIGHT, rows: Math.max(1, track.rows), summary: false, collapsed, pinned,
   };
@@ -157,19 +213,13 @@ function reorder(nodes: Node[], moved: ReadonlyMap<TrackKey, number>): void {
   nodes.splice(0, nodes.length, ...rest);
 }
 
-// Words, all of which must be in the track's name (or in that of a section above it); "-word" must not.
-function filterOf(text: string): ((name: string) => boolean) | null {
-  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "" && word !== "-");
-  if (words.length === 0) return null;
-  return (name) => words.every((word) => (word.startsWith("-") ? !name.includes(word.slice(1)) : name.includes(word)));
-}
-
-function filtered(nodes: Node[], matches: (name: string) => boolean, above = ""): Node[] {
+// `above`: terms that a section above has met.
+function filtered(nodes: Node[], terms: readonly Term[], above: readonly boolean[] = []): Node[] {
   const kept: Node[] = [];
   for (const node of nodes) {
-    const name = `${above} ${node.track.name.toLowerCase()}`;
-    const children = filtered(node.children, matches, name);
-    const own = node.track.kind !== "section" && matches(name);
+    const met = terms.map((term, k) => above[k] === true || term.meets(node.track));
+    const children = filtered(node.children, terms, met);
+    const own = node.track.kind !== "section" && terms.every((term, k) => met[k] !== term.not);
     if (own || children.length > 0) kept.push({ ...node, children });
   }
   return kept;

@@ -13,7 +13,7 @@ import { attachDrop } from "./drop";
 import { addHandCommands } from "./hand_commands";
 import { Hands } from "./hands";
 import { attachInput } from "./input";
-import { makeLayout } from "./layout";
+import { choicesOf, makeLayout } from "./layout";
 import { Names } from "./names";
 import { mountPane } from "./pane";
 import { mountSearchBox } from "./searchbox";
@@ -50,12 +50,7 @@ function attachStatus(app: App): void {
 
 function start(source: Source): void {
   const state = newState();
-  const layout = computed(() =>
-    makeLayout(state.tracks.value, {
-      collapsed: state.collapsed.value, hidden: state.hidden.value, pinned: state.pinned.value, moved: state.moved.value,
-      trackFilter: state.trackFilter.value,
-    }),
-  );
+  const layout = computed(() => makeLayout(state.tracks.value, choicesOf(state)));
   let view: View | null = null;
   const redraw = (): void => view?.redraw();
   const changed = (): void => view?.changed();

@@ -1,9 +1,12 @@
 // From an event's number to the event in view: what every link of the panels does.
 import { signal } from "@preact/signals";
-import type { App } from "./app";
+import type { App, Core } from "./app";
+import { formatCount, plural } from "./format";
 import type { EventRef, TraceId, TrackInfo } from "./model";
 import { isAbort, messageOf } from "./request";
 import { trackKey, type Range, type TrackKey } from "./state";
+import { isCollapsed, keyOf, setCollapsed } from "./track_actions";
+import { isFilter } from "./track_filter";
 
 // px of the tracks that are in view; the list beside them knows (tracklist.tsx).
 export const viewHeight = signal(0);
@@ -24,11 +27,24 @@ export function traceName(app: App, trace: TraceId): string {
 // A table of ten thousand rows asks ten thousand times: the tracks by key, made once for each list of them.
 const byKey = new WeakMap<readonly TrackInfo[], Map<TrackKey, TrackInfo>>();
 
-export function findTrack(app: App, key: TrackKey): TrackInfo | undefined {
+export function findTrack(app: Core, key: TrackKey): TrackInfo | undefined {
   const tracks = app.state.tracks.value;
   let found = byKey.get(tracks);
   if (!found) byKey.set(tracks, (found = new Map(tracks.map((each) => [trackKey(each.trace, each.id), each]))));
   return found.get(key);
+}
+
+// The tracks that are shown, also in a section that is collapsed; null: all.
+export function tracksShown(app: Core): ReadonlySet<TrackKey> | null {
+  const { hidden, trackFilter } = app.state;
+  return hidden.value.size > 0 || isFilter(trackFilter.value) ? new Set(app.layout().tracksSeen().map(keyOf)) : null;
+}
+
+// "8 of 104 tracks": as the list of tracks says it, and everybody else.
+export function trackCountText(app: Core): string {
+  const all = app.state.tracks.value.filter((track) => track.kind !== "section").length;
+  const shown = tracksShown(app)?.size ?? all;
+  return shown < all ? `${formatCount(shown)} of ${plural(all, "track")}` : plural(all, "track");
 }
 
 // "python 1234 / stream 7"
@@ -54,21 +70,25 @@ export function rangeShowing(view: Range, start: number, duration: number): Rang
   return { from: middle - next / 2, until: middle + next / 2 };
 }
 
-// Opens what hides the track: sections above it, hiding, the filter of names.
-export function uncover(app: App, key: TrackKey): void {
+// Opens what hides the track: sections above it, hiding, the filter of names; `itself`: a collapsed track as well, which
+// shows all its rows as one.
+export function uncover(app: Core, key: TrackKey, itself = true): void {
   const { state } = app;
-  const collapsed = new Map(state.collapsed.value);
   const hidden = new Set(state.hidden.value);
-  let track = findTrack(app, key);
-  for (let depth = 0; track && depth < 16; depth++) {
-    const at = trackKey(track.trace, track.id);
+  const closed: TrackInfo[] = [];
+  for (let at = key, depth = 0; depth < 16; depth++) {
+    const track = findTrack(app, at);
+    if (!track) break;
     hidden.delete(at);
-    if (collapsed.get(at) ?? track.collapsed) collapsed.set(at, false);
-    track = track.parent === null ? undefined : findTrack(app, trackKey(track.trace, track.parent));
+    if ((itself || at !== key) && isCollapsed(state, track)) closed.push(track);
+    if (track.parent === null) break;
+    at = trackKey(track.trace, track.parent);
   }
   if (hidden.size !== state.hidden.value.size) state.hidden.value = hidden;
-  if ([...collapsed].some(([at, value]) => state.collapsed.value.get(at) !== value)) state.collapsed.value = collapsed;
-  if (!app.layout().find(key) && state.trackFilter.value) state.trackFilter.value = "";
+  if (closed.length > 0) setCollapsed(state, closed, false);
+  if (app.layout().seenAt(key) || !state.trackFilter.value) return;
+  state.trackFilter.value = "";
+  if (!app.layout().seenAt(key)) uncover(app, key, itself); // sections may have been open under the filter alone
 }
 
 export function scrollTo(app: App, key: TrackKey, depth: number): void {

@@ -36,9 +36,7 @@ export function SearchPanel({ app }: { app: App }): JSX.Element {
       {count > 0 && (
         <div class="split half">
           <TrackHits app={app} total={count} />
-          <div class="main">{[...results].map(([trace, result]) => (
-            <NameHits key={trace} app={app} trace={trace} ids={result.names} count={result.names_count} titled={results.size > 1} />
-          ))}</div>
+          <NameHits app={app} />
         </div>
       )}
     </div>
@@ -83,24 +81,49 @@ function TrackHits({ app, total }: { app: App; total: number }): JSX.Element {
   return <div class="main"><DataTable label="Hits by track" columns={columns} rows={rows} sort={sort} onSort={setSort} /></div>;
 }
 
-function NameHits(props: { app: App; trace: TraceId; ids: number[]; count: number; titled: boolean }): JSX.Element | null {
-  const { app, trace, ids, count, titled } = props;
+interface NameRow {
+  text: string;
+  short: string;
+  category: string;
+  traces: number; // that have it
+}
+
+// A row for each name, in however many traces it is: as many tables as traces have no room.
+function NameHits({ app }: { app: App }): JSX.Element | null {
   const [sort, setSort] = useState<Sort>({ id: "name", down: false });
-  const asked = useRequest<NameInfo[]>(ids.length ? `${trace}/${ids.join()}` : null,
-    async () => (await app.source.names(trace, [...ids].sort((a, b) => a - b))).names);
-  const columns = useMemo<Column<NameInfo>[]>(() => [
+  const results = app.state.results.value;
+  const several = results.size > 1;
+  const ids = [...results].filter(([, result]) => result.names.length > 0)
+    .map(([trace, result]) => [trace, [...result.names].sort((a, b) => a - b)] as const);
+  const asked = useRequest<NameRow[]>(ids.length > 0 ? JSON.stringify(ids) : null, async () =>
+    namesOf(await Promise.all(ids.map(async ([trace, names]) => (await app.source.names(trace, names)).names))));
+  const columns = useMemo<Column<NameRow>[]>(() => [
     { id: "name", title: "Names that are found", right: false, value: (row) => row.text, cell: (row) => (
       <button type="button" class="link" title={`${row.text}\nClick: search exactly this name`}
-        onClick={() => { app.state.query.value = { q: row.text, mode: "text", in: "names", case: true }; }}><bdi>{row.short ?? row.text}</bdi></button>
+        onClick={() => { app.state.query.value = { q: row.text, mode: "text", in: "names", case: true }; }}><bdi>{row.short}</bdi></button>
     ) },
     { id: "category", title: "Category", width: 130, right: false, value: (row) => row.category, cell: (row) => <bdi>{row.category}</bdi> },
-  ], [app]);
-  if (!ids.length) return null;
+    ...(several ? [{ id: "traces", title: "Traces", width: 70, right: true, value: (row: NameRow) => row.traces, cell: (row: NameRow) => formatCount(row.traces) }] : []),
+  ], [app, several]);
+  if (ids.length === 0) return null;
+  const left = [...results].filter(([, result]) => result.names_count > result.names.length);
   return (
-    <section class="fill">
-      {titled && <h4><bdi>{traceName(app, trace)}</bdi></h4>}
-      {count > ids.length && <p class="hint">{formatCount(ids.length)} of {plural(count, "name")}</p>}
+    <div class="main">
+      {left.map(([trace, result]) => (
+        <p key={trace} class="hint">{several && <bdi>{traceName(app, trace)}: </bdi>}{formatCount(result.names.length)} of {plural(result.names_count, "name")}</p>
+      ))}
       {asked.value ? <DataTable label="Names that are found" columns={columns} rows={asked.value} sort={sort} onSort={setSort} /> : <Waiting asked={asked} what="names" />}
-    </section>
+    </div>
   );
+}
+
+export function namesOf(lists: readonly (readonly NameInfo[])[]): NameRow[] {
+  const rows = new Map<string, NameRow>();
+  for (const { text, short = text, category } of lists.flat()) { // a trace has a text once
+    const key = `${category}\n${text}`;
+    const row = rows.get(key);
+    if (row) row.traces++;
+    else rows.set(key, { text, short, category, traces: 1 });
+  }
+  return [...rows.values()];
 }

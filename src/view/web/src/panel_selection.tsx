@@ -5,8 +5,8 @@ import type { App } from "./app";
 import { copyText } from "./clipboard";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { formatCount, formatDuration, formatMicros, formatPercent, formatValue, plural } from "./format";
-import type { SelectResult, SelectRow, TraceId } from "./model";
-import { findTrack, goTo, offsetOf, showRange, traceName } from "./navigate";
+import type { SelectResult, SelectRow, TraceId, TrackId } from "./model";
+import { findTrack, goTo, offsetOf, showRange, traceName, tracksShown } from "./navigate";
 import { Choice, Fact, Facts, SearchIcon, Waiting } from "./parts";
 import { useRequest } from "./request";
 import { tracksOf, type Scope } from "./scope";
@@ -19,12 +19,16 @@ const WAIT_MS = 150; // while the view moves
 
 export function SelectionPanel({ app }: { app: App }): JSX.Element {
   const scope = currentScope(app);
-  const traces = (app.state.session.value?.traces ?? []).filter((each) => each.state === "ready");
+  const seen = tracksShown(app);
+  const traces = (app.state.session.value?.traces ?? []).filter((each) => each.state === "ready")
+    .map((each) => ({ id: each.id, tracks: tracksOf(scope, each.id, app.state.tracks.value, seen) }));
+  const nothing = traces.every(({ tracks }) => tracks !== null && tracks.length === 0);
   return (
     <div class="stacked">
       <div class="bar"><ScopeBar app={app} scope={scope} /></div>
       {traces.length === 0 && <p class="hint">No trace is ready yet.</p>}
-      {traces.map((trace) => <TraceSelection key={trace.id} app={app} trace={trace.id} scope={scope} alone={traces.length === 1} />)}
+      {traces.length > 0 && nothing && <p class="hint">{scope.what === "area" ? "No track of the box is shown." : "No track of events is shown."}</p>}
+      {traces.map(({ id, tracks }) => <TraceSelection key={id} app={app} trace={id} scope={scope} tracks={tracks} alone={traces.length === 1} />)}
     </div>
   );
 }
@@ -35,10 +39,9 @@ interface Shown {
   until: number;
 }
 
-function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; alone: boolean }): JSX.Element | null {
-  const { app, trace, scope, alone } = props;
+function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; tracks: TrackId[] | null; alone: boolean }): JSX.Element | null {
+  const { app, trace, scope, tracks, alone } = props;
   const [sort, setSort] = useState<Sort>({ id: "total", down: true });
-  const tracks = tracksOf(scope, trace, app.state.tracks.value);
   const offset = offsetOf(app, trace);
   const [from, until] = [scope.from - offset, scope.until - offset];
   const nothing = tracks !== null && tracks.length === 0;
@@ -47,7 +50,7 @@ function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; alone: 
   const asked = useRequest<Shown>(key, async (signal) => ({
     result: await app.source.select(trace, from, until, tracks, serverSort, signal, sort.down ? "down" : "up"), from, until,
   }), WAIT_MS);
-  if (nothing) return alone ? <p class="hint">The box has no tracks of events.</p> : null;
+  if (nothing) return null;
   return (
     <section class={alone ? "fill" : "part"} aria-busy={asked.loading} aria-label={`Selection in ${traceName(app, trace)}`}>
       {!alone && <h3><bdi>{traceName(app, trace)}</bdi></h3>}

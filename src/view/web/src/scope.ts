@@ -28,19 +28,20 @@ export function scopeOf(choice: ScopeChoice, input: ScopeInput): Scope {
 }
 
 // The tracks of one trace that a scope has: null for all, empty where it has none of them. Sections stand for the
-// tracks below them that show events of the file.
-export function tracksOf(scope: Scope, trace: TraceId, all: readonly TrackInfo[]): TrackId[] | null {
-  if (!scope.tracks) return null;
+// tracks below them that show events of the file. `seen`: those that are shown, where some are not; no others count.
+export function tracksOf(scope: Pick<Scope, "tracks">, trace: TraceId, all: readonly TrackInfo[], seen: ReadonlySet<TrackKey> | null): TrackId[] | null {
+  if (!scope.tracks && !seen) return null;
   const wanted = new Set(scope.tracks);
   const open = new Set<TrackId>(); // sections that are wanted, or below one
   const found: TrackId[] = [];
   for (const track of all) {
     if (track.trace !== trace) continue;
-    const inside = track.parent !== null && open.has(track.parent);
-    const itself = wanted.has(trackKey(trace, track.id));
+    const key = trackKey(trace, track.id);
+    const inside = !scope.tracks || (track.parent !== null && open.has(track.parent));
+    const itself = wanted.has(key);
     if (!inside && !itself) continue;
     if (track.kind === "section") open.add(track.id);
-    else if (itself || !track.derived) found.push(track.id);
+    else if ((itself || !track.derived) && (!seen || seen.has(key))) found.push(track.id);
   }
   return found.sort((a, b) => a - b);
 }

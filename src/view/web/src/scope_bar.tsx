@@ -2,10 +2,10 @@
 import { signal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { App } from "./app";
-import { formatDuration } from "./format";
-import { offsetOf } from "./navigate";
+import { formatDuration, plural } from "./format";
+import { offsetOf, tracksShown } from "./navigate";
 import { Choice } from "./parts";
-import { scopeOf, type Scope, type ScopeChoice } from "./scope";
+import { scopeOf, tracksOf, type Scope, type ScopeChoice } from "./scope";
 import type { Range } from "./state";
 
 const choice: Signal<ScopeChoice> = signal("auto");
@@ -41,13 +41,22 @@ export function currentScope(app: App): Scope {
   return { ...scope, from, until: Math.max(from + 1, Math.ceil(scope.until)) };
 }
 
+// How many tracks count; null: all.
+function tracksCounted(app: App, scope: Scope): number | null {
+  const seen = tracksShown(app);
+  if (!scope.tracks && !seen) return null;
+  const { session, tracks } = app.state;
+  return (session.value?.traces ?? []).reduce((sum, trace) => sum + (tracksOf(scope, trace.id, tracks.value, seen)?.length ?? 0), 0);
+}
+
 export function ScopeBar({ app, scope }: { app: App; scope: Scope }): JSX.Element {
+  const tracks = tracksCounted(app, scope);
   return (
     <>
       <Choice label="Over" value={choice.value} options={OPTIONS} onChange={(value) => { choice.value = value; }} />
       <span class="dim">
         {WORDS[scope.what]}: {formatDuration(scope.from)} + {formatDuration(scope.until - scope.from)}
-        {scope.tracks ? `, ${scope.tracks.length} tracks` : ""}
+        {tracks === null ? "" : `, ${plural(tracks, "track")}`}
       </span>
       {app.state.area.value && (
         <button type="button" class="small" onClick={() => { app.state.area.value = null; }}>Drop the box</button>

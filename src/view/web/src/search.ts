@@ -5,6 +5,7 @@ import { formatCount } from "./format";
 import type { EventRef, SearchQuery, SearchResult, TraceId } from "./model";
 import { offsetOf, selectEvent } from "./navigate";
 import { isAbort, messageOf } from "./request";
+import { Turns } from "./turns";
 
 export interface SearchStatus {
   running: boolean;
@@ -53,6 +54,7 @@ interface Running {
 
 let running: Running | null = null;
 let stepping: AbortController | null = null;
+const steps = new Turns();
 
 // A place in the order of hits: at a time, or behind an event that starts then.
 export interface Place {
@@ -81,7 +83,6 @@ async function searchAll(app: App, place: Place, query: SearchQuery, signal: Abo
 
 function forget(app: App): void {
   running?.abort.abort();
-  stepping?.abort();
   running = null;
   if (app.state.results.value.size) app.state.results.value = new Map();
   searchStatus.value = { running: false, error: "", ms: 0, at: null };
@@ -117,6 +118,8 @@ export function attachSearch(app: App): () => void {
     before = question;
     clearTimeout(timer);
     running?.abort.abort();
+    stepping?.abort();
+    steps.begin();
     if (query.q === "") {
       forget(app);
       return;
@@ -144,10 +147,13 @@ function pick(results: ReadonlyMap<TraceId, SearchResult>, app: App, way: 1 | -1
 }
 
 // Selects the next or the previous hit and brings it into view; behind the last comes the first.
-export async function searchStep(app: App, way: 1 | -1): Promise<void> {
+export function searchStep(app: App, way: 1 | -1, key?: KeyboardEvent): Promise<void> {
+  return steps.add(() => stepOnce(app, way), key);
+}
+
+async function stepOnce(app: App, way: 1 | -1): Promise<void> {
   const query = app.state.query.peek();
   if (query.q === "") return;
-  stepping?.abort();
   const abort = new AbortController();
   stepping = abort;
   try {

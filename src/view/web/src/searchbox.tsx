@@ -17,8 +17,8 @@ export function mountSearchBox(el: HTMLElement, app: App): void {
   const some = (): boolean => app.state.query.value.q !== "";
   app.commands.add(
     { id: "search", title: "Search events", group: "Search", keys: ["/", "Ctrl+f"], run: focusSearch },
-    { id: "search-next", title: "Next hit (Enter in the search box)", group: "Search", keys: ["n"], run: () => void searchStep(app, 1), enabled: some },
-    { id: "search-previous", title: "Previous hit (Shift+Enter in the search box)", group: "Search", keys: ["Shift+N"], run: () => void searchStep(app, -1), enabled: some },
+    { id: "search-next", title: "Next hit (Enter in the search box)", group: "Search", keys: ["n"], run: (key) => void searchStep(app, 1, key), enabled: some },
+    { id: "search-previous", title: "Previous hit (Shift+Enter in the search box)", group: "Search", keys: ["Shift+N"], run: (key) => void searchStep(app, -1, key), enabled: some },
     { id: "search-clear", title: "Clear the search", group: "Search", run: () => set(app, { q: "" }), enabled: some },
     ...FILTERS.map(([filter, text]) => ({
       id: `filter-${filter}`, title: `Events that are not found: ${text}`, group: "Search" as const, run: () => { app.state.filter.value = filter; },
@@ -41,11 +41,9 @@ function set(app: App, change: Partial<SearchQuery>): void {
 function onKey(app: App, event: TargetedKeyboardEvent<HTMLInputElement>): void {
   if (event.key === "Enter") {
     event.preventDefault();
-    void searchStep(app, event.shiftKey ? -1 : 1);
+    void searchStep(app, event.shiftKey ? -1 : 1, event);
   } else if (event.key === "Escape") {
-    if (app.state.query.value.q === "") return; // the page takes the focus away
-    event.preventDefault();
-    set(app, { q: "" });
+    if (app.state.query.value.q !== "") set(app, { q: "" }); // and the page takes the focus away
   }
 }
 

@@ -6,7 +6,10 @@ import { addMark, neighbourMark } from "./marks";
 import type { EventDetail, EventRef, FlowInfo, TraceId } from "./model";
 import type { Motions } from "./motion";
 import { fitRange, middleOf, reveal } from "./nav";
+import { uncover } from "./navigate";
+import { isAbort, messageOf } from "./request";
 import { trackKey, type Range } from "./state";
+import { Turns } from "./turns";
 
 const MOST_SELECTED = 1000;
 const NO_ROW = 4294967295; // of a column that is not exact yet
@@ -22,26 +25,6 @@ export const rangeOf = (app: Core, event: EventRef): Range => {
 // A line for people, and for screen readers (see attachMessages).
 export function say(app: Core, text: string, error = false): void {
   app.state.message.value = { text, error };
-}
-
-const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
-
-// Runs something that asks the server; what goes wrong is told, and the answer of an older question is dropped.
-export class Asker {
-  private number = 0;
-
-  constructor(private readonly app: Core) {}
-
-  async ask<T>(question: () => Promise<T>): Promise<T | undefined> {
-    const mine = ++this.number;
-    try {
-      const answer = await question();
-      return mine === this.number ? answer : undefined;
-    } catch (error) {
-      if (mine === this.number && !isAbort(error)) say(this.app, error instanceof Error ? error.message : String(error), true);
-      return undefined;
-    }
-  }
 }
 
 // The whole of an event of which only kind and row are known. `near`: an event or link that says more.
@@ -88,16 +71,43 @@ export async function eventOf(app: Core, hit: Hit, spot: Spot): Promise<EventRef
     Math.round((hit.from - offset) / width));
 }
 
+type Ask = <T>(question: () => Promise<T>) => Promise<T | undefined>;
+
 export class SelectActions {
-  private readonly asker: Asker;
+  private readonly turns = new Turns();
   private flowAt: { of: EventRef; at: EventRef; direction: "in" | "out"; index: number; partners: Partner[] } | null = null;
 
-  constructor(private readonly app: Core, private readonly motions: Motions, private readonly width: () => number) {
-    this.asker = new Asker(app);
+  constructor(private readonly app: Core, private readonly motions: Motions, private readonly width: () => number) {}
+
+  letGo(): void {
+    this.turns.begin();
+    this.app.state.selected.value = [];
+    this.app.state.area.value = null;
+    this.app.redraw();
   }
 
-  ask<T>(question: () => Promise<T>): Promise<T | undefined> {
-    return this.asker.ask(question);
+  // Selects what the question finds, in its turn: a click that adds waits for the one before it, one that does not begins
+  // anew. `found` is told what came.
+  pick(question: () => Promise<EventRef | null>, add: boolean, found: (event: EventRef | null) => void): Promise<void> {
+    if (!add) this.turns.begin();
+    return this.inTurn(async (ask) => {
+      const event = await ask(question);
+      if (event) this.select(event, add);
+      if (event !== undefined) found(event);
+    });
+  }
+
+  // What goes wrong is told; undefined: that, or something else began in the meantime.
+  private inTurn(step: (ask: Ask) => Promise<void>, event?: KeyboardEvent): Promise<void> {
+    return this.turns.add((isCurrent) => step(async (question) => {
+      try {
+        const answer = await question();
+        return isCurrent() ? answer : undefined;
+      } catch (error) {
+        if (isCurrent() && !isAbort(error)) say(this.app, messageOf(error), true);
+        return undefined;
+      }
+    }), event);
   }
 
   current(): EventRef | null {
@@ -127,25 +137,8 @@ export class SelectActions {
 
   // Open what hides the track of an event and scroll to its row.
   showTrack(event: EventRef): void {
-    const { state } = this.app;
-    const info = state.tracks.value.find((one) => one.trace === event.trace && one.id === event.track);
-    if (!info) return;
-    let parent = info.parent;
-    const collapsed = new Map(state.collapsed.value);
-    const hidden = new Set(state.hidden.value);
-    const key = trackKey(info.trace, info.id);
-    hidden.delete(key);
-    // A collapsed track shows all its rows as one: only what is not on it has to be opened.
-    while (parent !== null) {
-      const above = state.tracks.value.find((one) => one.trace === event.trace && one.id === parent);
-      if (!above) break;
-      const aboveKey = trackKey(above.trace, above.id);
-      if (collapsed.get(aboveKey) ?? above.collapsed) collapsed.set(aboveKey, false);
-      hidden.delete(aboveKey);
-      parent = above.parent;
-    }
-    if (hidden.size !== state.hidden.value.size) state.hidden.value = hidden;
-    if ([...collapsed].some(([one, is]) => state.collapsed.value.get(one) !== is)) state.collapsed.value = collapsed;
+    const key = trackKey(event.trace, event.track);
+    uncover(this.app, key, false);
     const layout = this.app.layout();
     if (layout.pinned.some((place) => place.key === key)) return;
     const place = layout.find(key);
@@ -171,27 +164,34 @@ export class SelectActions {
   }
 
   // The next or previous event of the row; without a selection the first one in view, on the track that has the focus.
-  async step(forward: boolean): Promise<void> {
-    const event = this.current();
-    if (!event) {
-      await this.firstInView();
-      return;
-    }
-    const found = await this.ask(() =>
-      this.app.source.step(event.trace, event.track, event.depth, event.start, forward ? "next" : "previous", event.row));
-    if (found === undefined) return;
-    if (found) this.goTo({ ...found, trace: event.trace });
-    else say(this.app, forward ? "This was the last event of its row." : "This was the first event of its row.");
+  step(forward: boolean, key?: KeyboardEvent): Promise<void> {
+    return this.inTurn(async (ask) => {
+      const event = this.current();
+      if (!event) {
+        await this.goToFirst(ask, null);
+        return;
+      }
+      const found = await ask(() =>
+        this.app.source.step(event.trace, event.track, event.depth, event.start, forward ? "next" : "previous", event.row));
+      if (found) this.goTo({ ...found, trace: event.trace });
+      else if (found === null) say(this.app, forward ? "This was the last event of its row." : "This was the first event of its row.");
+    }, key);
   }
 
-  async ends(last: boolean): Promise<void> {
-    const event = this.current();
-    if (!event) return;
-    const found = await this.ask(() => this.app.source.step(event.trace, event.track, event.depth, 0, last ? "last" : "first"));
-    if (found) this.goTo({ ...found, trace: event.trace });
+  ends(last: boolean): Promise<void> {
+    return this.inTurn(async (ask) => {
+      const event = this.current();
+      if (!event) return;
+      const found = await ask(() => this.app.source.step(event.trace, event.track, event.depth, 0, last ? "last" : "first"));
+      if (found) this.goTo({ ...found, trace: event.trace });
+    });
   }
 
-  async firstInView(track: { trace: TraceId; id: number } | null = null): Promise<void> {
+  firstInView(track: { trace: TraceId; id: number } | null = null): Promise<void> {
+    return this.inTurn((ask) => this.goToFirst(ask, track));
+  }
+
+  private async goToFirst(ask: Ask, track: { trace: TraceId; id: number } | null): Promise<void> {
     const { state } = this.app;
     const layout = this.app.layout();
     const place = layout.at(state.scroll.value) ?? layout.places[0];
@@ -199,50 +199,53 @@ export class SelectActions {
       ?? layout.places.slice(place ? layout.places.indexOf(place) : 0).find((one) => one.track.kind === "slices" && one.track.events > 0)?.track;
     if (!chosen) return;
     const from = Math.floor(state.range.value.from - offsetOf(this.app, chosen.trace));
-    const found = await this.ask(() => this.app.source.step(chosen.trace, chosen.id, null, from - 1, "next"));
+    const found = await ask(() => this.app.source.step(chosen.trace, chosen.id, null, from - 1, "next"));
     if (found) this.goTo({ ...found, trace: chosen.trace });
     else if (found === null) say(this.app, "No event of this track starts in view or later.");
   }
 
   // Events around and within the selected one: one row up or down, at its middle.
-  async moveDepth(down: boolean): Promise<void> {
-    const event = this.current();
-    if (!event) return;
-    const depth = event.depth + (down ? 1 : -1);
-    if (depth < 0) return;
-    const found = await this.ask(() => down
-      ? this.app.source.step(event.trace, event.track, depth, event.start - 1, "next")
-      : this.app.source.step(event.trace, event.track, depth, event.start + 1, "previous"));
-    if (found === undefined) return;
-    const inside = found && (down ? found.start < event.start + Math.max(event.duration, 1) : found.start + found.duration >= event.start);
-    if (found && inside) this.goTo({ ...found, trace: event.trace });
-    else say(this.app, down ? "Nothing lies below this event." : "Nothing lies above this event.");
+  moveDepth(down: boolean, key?: KeyboardEvent): Promise<void> {
+    return this.inTurn(async (ask) => {
+      const event = this.current();
+      if (!event) return;
+      const depth = event.depth + (down ? 1 : -1);
+      if (depth < 0) return;
+      const found = await ask(() => down
+        ? this.app.source.step(event.trace, event.track, depth, event.start - 1, "next")
+        : this.app.source.step(event.trace, event.track, depth, event.start + 1, "previous"));
+      if (found === undefined) return;
+      const inside = found && (down ? found.start < event.start + Math.max(event.duration, 1) : found.start + found.duration >= event.start);
+      if (found && inside) this.goTo({ ...found, trace: event.trace });
+      else say(this.app, down ? "Nothing lies below this event." : "Nothing lies above this event.");
+    }, key);
   }
 
   // The next flow partner in a direction; a second press goes to the next of several.
-  async follow(direction: "in" | "out"): Promise<void> {
-    const selected = this.current();
-    if (!selected) {
-      say(this.app, "Select an event first: [ and ] follow its flows.");
-      return;
-    }
-    const back = this.flowAt;
-    const again = back !== null && back.direction === direction && sameEvent(back.at, selected) && back.partners.length > 1;
-    if (again) {
-      await this.visit(back.of, direction, back.partners, (back.index + 1) % back.partners.length);
-      return;
-    }
-    const detail = await this.ask(() => this.app.source.event(selected.trace, selected.kind, selected.row));
-    if (detail) await this.visit(selected, direction, partnersOf(detail, direction), 0);
+  follow(direction: "in" | "out", key?: KeyboardEvent): Promise<void> {
+    return this.inTurn(async (ask) => {
+      const selected = this.current();
+      if (!selected) {
+        say(this.app, "Select an event first: [ and ] follow its flows.");
+        return;
+      }
+      const back = this.flowAt;
+      if (back !== null && back.direction === direction && sameEvent(back.at, selected) && back.partners.length > 1) {
+        await this.visit(ask, back.of, direction, back.partners, (back.index + 1) % back.partners.length);
+        return;
+      }
+      const detail = await ask(() => this.app.source.event(selected.trace, selected.kind, selected.row));
+      if (detail) await this.visit(ask, selected, direction, partnersOf(detail, direction), 0);
+    }, key);
   }
 
-  private async visit(of: EventRef, direction: "in" | "out", partners: Partner[], index: number): Promise<void> {
+  private async visit(ask: Ask, of: EventRef, direction: "in" | "out", partners: Partner[], index: number): Promise<void> {
     const partner = partners[index];
     if (!partner) {
       say(this.app, direction === "out" ? "No flow leaves this event." : "No flow comes to this event.");
       return;
     }
-    const event = await this.ask(() => findEvent(this.app, of.trace, partner.kind, partner.row));
+    const event = await ask(() => findEvent(this.app, of.trace, partner.kind, partner.row));
     if (!event) return;
     this.flowAt = { of, at: event, direction, index, partners };
     this.goTo(event, partners.length > 1 ? `${index + 1} of ${plural(partners.length, "partner")}` : "");

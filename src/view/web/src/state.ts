@@ -49,6 +49,7 @@ export interface State {
   axis: Signal<"relative" | "absolute">;
   theme: Signal<"auto" | "light" | "dark">;
   collapsed: Signal<Map<TrackKey, boolean>>; // where the user changed it
+  folded: Signal<{ filter: string; sections: ReadonlySet<TrackKey> }>; // sections that the user collapsed under that filter
   hidden: Signal<Set<TrackKey>>;
   pinned: Signal<TrackKey[]>;
   moved: Signal<Map<TrackKey, number>>; // places among the tracks of one parent that the user chose
@@ -82,6 +83,7 @@ export function newState(): State {
     axis: signal("relative"),
     theme: signal("auto"),
     collapsed: signal(new Map()),
+    folded: signal({ filter: "", sections: new Set<TrackKey>() }),
     hidden: signal(new Set()),
     pinned: signal([]),
     moved: signal(new Map()),

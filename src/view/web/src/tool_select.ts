@@ -1,12 +1,13 @@
 // The selection tool: a click selects an event, a drag a box of time and tracks.
 import type { App } from "./app";
 import { hitAt, placeAt, type Hit, type Spot } from "./at_pixel";
-import { formatCount, formatShort } from "./format";
+import { formatCount, formatShort, plural } from "./format";
 import { firstBelow, type Layout, type Place } from "./layout";
 import type { TrackInfo } from "./model";
 import { timeAt } from "./nav";
 import { eventOf, say } from "./select_actions";
-import { trackKey, type TrackKey } from "./state";
+import type { TrackKey } from "./state";
+import { keyOf, toggleCollapsed } from "./track_actions";
 import type { Drag, Modifiers, ToolHandler, ToolPlace } from "./tools";
 
 // Places that px [top, bottom] of the canvas touch.
@@ -23,25 +24,21 @@ export function placesBetween(layout: Layout, scroll: number, top: number, botto
   return out;
 }
 
-// The tracks with events that a box means: a collapsed section stands for all below it, an open one only if nothing
-// else was met.
-export function tracksOf(places: readonly Place[], tracks: readonly TrackInfo[]): TrackKey[] {
-  const keys = new Set<TrackKey>();
-  const sections: Place[] = [];
-  for (const place of places) {
-    if (place.track.kind !== "section") keys.add(place.key);
-    else if (place.collapsed) sections.push(place);
-  }
-  if (keys.size === 0 && sections.length === 0) sections.push(...places);
-  if (sections.length > 0) {
-    const inside = new Set(sections.map((place) => place.key));
-    for (const track of tracks) { // parents come before children
-      const key = trackKey(track.trace, track.id);
-      if (track.parent !== null && inside.has(trackKey(track.trace, track.parent))) inside.add(key);
-      if (inside.has(key) && track.kind !== "section") keys.add(key);
+// The tracks with events that a box means, all of them to be seen: a collapsed section stands for those that are in it,
+// an open one only if nothing else was met. Derived rows show events of the others once more: they count only where a
+// box has no others.
+export function tracksOf(places: readonly Place[], layout: Layout): TrackKey[] {
+  const isSection = (place: Place): boolean => place.track.kind === "section";
+  const met = places.filter((place) => !isSection(place) || place.collapsed);
+  const tracks = new Map<TrackKey, TrackInfo>();
+  for (const place of met.length > 0 ? met : places) {
+    for (const track of isSection(place) ? layout.tracksSeen(place.key) : [place.track]) {
+      if (!isSection(place) || !track.derived) tracks.set(keyOf(track), track);
     }
   }
-  return [...keys];
+  const all = [...tracks];
+  const own = all.filter(([, track]) => !track.derived || track.kind === "counter");
+  return (own.some(([, track]) => !track.derived) ? own : all).map(([key]) => key);
 }
 
 // What a click on a block of many events took.
@@ -57,23 +54,17 @@ export function clickSelects(place: ToolPlace, spot: Spot, modifiers: Modifiers)
   const add = modifiers.ctrl || modifiers.shift;
   const hit = hitAt(app, spot, canvas.clientWidth);
   if (!hit) {
-    if (!add) {
-      app.state.selected.value = [];
-      app.state.area.value = null;
-      app.redraw();
-    }
+    if (!add) app.hands.actions.letGo();
     return;
   }
-  void app.hands.actions.ask(() => eventOf(app, hit, spot)).then((event) => {
-    if (event === null) {
-      const section = spot.place?.track.kind === "section";
-      say(app, section ? `${spot.place?.track.name}: double click ${spot.place?.collapsed ? "opens" : "collapses"} it, a drag over it gives the table of what is inside.`
-        : "There is no event of its own here: zoom in.");
-    }
-    else if (event) {
-      app.hands.actions.select(event, add);
+  void app.hands.actions.pick(() => eventOf(app, hit, spot), add, (event) => {
+    if (event) {
       void app.hands.actions.announce(event, noteOf(hit, spot));
+      return;
     }
+    const section = spot.place?.track.kind === "section";
+    say(app, section ? `${spot.place?.track.name}: double click ${spot.place?.collapsed ? "opens" : "collapses"} it, a drag over it gives the table of what is inside.`
+      : "There is no event of its own here: zoom in.");
   });
 }
 
@@ -107,11 +98,11 @@ function boxDrag(place: ToolPlace, from: Spot): Drag {
       const { top, bottom } = bounds(spot);
       const time = times(spot);
       const places = placesBetween(app.layout(), app.state.scroll.value, top, bottom);
-      const tracks = tracksOf(places, app.state.tracks.value);
+      const tracks = tracksOf(places, app.layout());
       if (tracks.length === 0 || time.until <= time.from) return;
       app.state.selected.value = [];
       app.state.area.value = { ...time, tracks };
-      say(app, `${formatShort(time.until - time.from)} on ${tracks.length === 1 ? "1 track" : `${tracks.length} tracks`}`);
+      say(app, `${formatShort(time.until - time.from)} on ${plural(tracks.length, "track")}`);
       app.redraw();
     },
     cancel() {
@@ -125,9 +116,7 @@ export function doubleClick(app: App, canvas: HTMLElement, spot: Spot): void {
   const hit = hitAt(app, spot, canvas.clientWidth);
   const found = placeAt(app, spot.y);
   if (found && found.place.track.kind === "section") {
-    const collapsed = new Map(app.state.collapsed.value);
-    collapsed.set(found.place.key, !found.place.collapsed);
-    app.state.collapsed.value = collapsed;
+    toggleCollapsed(app.state, found.place.track);
   } else if (hit && !hit.exact) {
     app.hands.motions.go({ from: spot.time - app.hands.nsPerPx() * 20, until: spot.time + app.hands.nsPerPx() * 20 });
   } else if (hit) {

@@ -22,10 +22,15 @@ export function labelsOf(traces: readonly TraceInfo[]): Map<TraceId, string> {
   }));
 }
 
-// Tracks as they are shown: what stands below none has the label of its trace before its name.
-export function withLabel(tracks: readonly TrackInfo[], label: string | undefined): readonly TrackInfo[] {
-  if (!label) return tracks;
-  return tracks.map((track) => (track.parent === null ? { ...track, name: `${label} · ${track.name}` } : track));
+// Tracks as they are shown: what stands below none has the label of its trace before its name, and its rank if it has
+// none of its own.
+export function withLabel(tracks: readonly TrackInfo[], label: string | undefined, rank: number | null = null): readonly TrackInfo[] {
+  if (!label && rank === null) return tracks;
+  return tracks.map((track) => {
+    if (track.parent !== null) return track;
+    const own = track.rank ?? rank;
+    return { ...track, name: label ? `${label} · ${track.name}` : track.name, ...(own === null ? {} : { rank: own }) };
+  });
 }
 
 const PLAIN = /^[\x20-\x7e]*$/;

@@ -1,22 +1,34 @@
 // What can be done to tracks: each a function of the state, and those that need no track commands as well.
+import { batch } from "@preact/signals";
 import type { App } from "./app";
+import { choicesOf, collapsedIn } from "./layout";
 import type { TrackInfo } from "./model";
 import { trackKey, type State, type TrackKey } from "./state";
+import { isFilter } from "./track_filter";
 
 export const keyOf = (track: TrackInfo): TrackKey => trackKey(track.trace, track.id);
-
-export function isCollapsed(state: State, track: TrackInfo): boolean {
-  return state.collapsed.value.get(keyOf(track)) ?? track.collapsed;
-}
 
 export function canCollapse(track: TrackInfo): boolean {
   return track.kind === "section" || track.rows > 1 || (track.series?.length ?? 0) > 1;
 }
 
+export const isCollapsed = (state: State, track: TrackInfo): boolean => collapsedIn(choicesOf(state), track);
+
+// Sections keep apart what is said of them under a filter (see layout.ts), which is forgotten with it.
 export function setCollapsed(state: State, tracks: readonly TrackInfo[], collapsed: boolean): void {
+  const filter = state.trackFilter.value;
+  const filtering = isFilter(filter);
   const map = new Map(state.collapsed.value);
-  for (const track of tracks) map.set(keyOf(track), collapsed);
-  state.collapsed.value = map;
+  const sections = new Set(choicesOf(state).folded);
+  for (const track of tracks) {
+    if (!filtering || track.kind !== "section") map.set(keyOf(track), collapsed);
+    else if (collapsed) sections.add(keyOf(track));
+    else sections.delete(keyOf(track));
+  }
+  batch(() => {
+    state.collapsed.value = map;
+    if (filtering) state.folded.value = { filter, sections };
+  });
 }
 
 export function toggleCollapsed(state: State, track: TrackInfo): void {

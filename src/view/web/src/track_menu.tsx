@@ -9,6 +9,7 @@ import { offsetOf, showRange } from "./navigate";
 import {
   canCollapse, hide, isCollapsed, isPinned, keyOf, moveBefore, moveBy, setCollapsed, showHidden, showOnly, siblingsOf, toggleCollapsed, togglePinned, tracksBelow,
 } from "./track_actions";
+import { tracksOf } from "./tool_select";
 
 interface Menu {
   track: TrackInfo;
@@ -62,7 +63,8 @@ function itemsOf(app: App, track: TrackInfo): Item[] {
     const offset = offsetOf(app, track.trace);
     add("Fit its events into the view", () => showRange(app, start + offset, end + offset));
     add("Table of what is in view", () => {
-      state.area.value = { ...state.range.value, tracks: [keyOf(track)] };
+      const place = app.layout().seenAt(keyOf(track));
+      state.area.value = { ...state.range.value, tracks: place?.track === track ? tracksOf([place], app.layout()) : [keyOf(track)] };
       state.tab.value = "selection";
     });
   }

@@ -3,9 +3,9 @@ import { signal } from "@preact/signals";
 import { render, type JSX, type TargetedKeyboardEvent, type TargetedPointerEvent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { App } from "./app";
-import { formatCount, plural } from "./format";
+import { formatCount } from "./format";
 import { firstBelow, type Layout, type Place } from "./layout";
-import { viewHeight } from "./navigate";
+import { trackCountText, viewHeight } from "./navigate";
 import type { TrackKey } from "./state";
 import { addTrackCommands, canCollapse, hide, moveBefore, moveBy, siblingsOf, toggleCollapsed, keyOf } from "./track_actions";
 import { TrackMenu, openMenu } from "./track_menu";
@@ -13,6 +13,12 @@ import { trackLabel, trackTitle } from "./track_text";
 import { cutName } from "./trace_names";
 
 const SPARE = 6; // rows above and below the view
+
+const FILTER_TITLE = `Tracks whose name, or that of a section they are in, has all of these:
+stream 7\twhole words; a number belongs to the word before it
+rank:3\trank, device, stream, pid or tid
+/gemm|nccl/\ta regular expression
+-word\tnone of these`;
 
 const focused = signal<TrackKey | null>(null);
 const dropAt = signal<{ key: TrackKey; before: TrackKey | null; y: number } | null>(null);
@@ -47,22 +53,18 @@ export function placesInView(layout: Layout, scroll: number, height: number): Pl
 
 function TrackFilter({ app }: { app: App }): JSX.Element {
   const { state } = app;
-  const all = state.tracks.value;
   const hidden = state.hidden.value.size;
-  const shown = state.trackFilter.value ? app.layout().places.filter((place) => place.track.kind !== "section").length : 0;
-  const tracks = all.filter((track) => track.kind !== "section").length;
+  const error = app.layout().filterError;
   return (
     <>
       <input id="track-filter" type="search" placeholder="Filter tracks" aria-label="Filter tracks by name" value={state.trackFilter.value} spellcheck={false}
-        title="Words that must be in the name of a track or of its section; -word must not"
+        title={FILTER_TITLE} aria-invalid={error !== ""} aria-describedby="track-count"
         onInput={(event) => { state.trackFilter.value = event.currentTarget.value; state.scroll.value = 0; }}
         onKeyDown={(event) => {
-          if (event.key !== "Escape" || !state.trackFilter.value) return;
-          event.preventDefault();
-          state.trackFilter.value = "";
+          if (event.key === "Escape") state.trackFilter.value = ""; // and the page takes the focus away
         }} />
       <div class="cornerbar">
-        <span class="dim" aria-live="polite">{state.trackFilter.value ? `${formatCount(shown)} of ${formatCount(tracks)}` : plural(tracks, "track")}</span>
+        <span id="track-count" class={error ? "bad" : "dim"} title={error} aria-live="polite">{error ? `⚠ ${error}` : trackCountText(app)}</span>
         {hidden > 0 && (
           <button type="button" class="small" onClick={() => app.commands.run("show-hidden")} title="Show hidden tracks">{formatCount(hidden)} hidden</button>
         )}

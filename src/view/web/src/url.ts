@@ -2,6 +2,7 @@
 // forward; what changes in the state is written, in place while it moves, as a step of the history when it jumped.
 import { batch, effect } from "@preact/signals";
 import type { App } from "./app";
+import { choicesOf } from "./layout";
 import { clampRange, sameRange } from "./nav";
 import { findStepped, say } from "./select_actions";
 import { trackKey, type State } from "./state";
@@ -33,6 +34,8 @@ export function viewOf(state: State): ViewText {
   if (state.pinned.value.length > 0) view.pinned = state.pinned.value;
   if (state.moved.value.size > 0) view.moved = state.moved.value;
   if (state.trackFilter.value) view.trackFilter = state.trackFilter.value;
+  const { folded } = choicesOf(state);
+  if (folded && folded.size > 0) view.folded = folded;
   return view;
 }
 
@@ -56,6 +59,7 @@ export function applyView(state: State, view: ViewText): void {
     state.pinned.value = view.pinned ?? [];
     state.moved.value = view.moved ?? new Map();
     state.trackFilter.value = view.trackFilter ?? "";
+    state.folded.value = { filter: state.trackFilter.value, sections: view.folded ?? new Set() };
   });
 }
 

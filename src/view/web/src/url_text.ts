@@ -34,6 +34,7 @@ export interface ViewText {
   pinned?: TrackKey[];
   moved?: Map<TrackKey, number>;
   trackFilter?: string;
+  folded?: ReadonlySet<TrackKey>; // sections that are collapsed under the filter
 }
 
 export const MOST_CHARACTERS = 16000; // of what is read; browsers and chats cut longer addresses
@@ -170,6 +171,7 @@ export function viewText(view: ViewText): string {
   put("tp", view.pinned?.join(","));
   put("to", view.moved && [...view.moved].map(([key, place]) => `${key}~${Math.round(place * 1e4) / 1e4}`).join(","));
   put("tf", view.trackFilter);
+  put("tfc", view.folded && tracksText(view.folded));
   // The characters that keep their meaning behind a #, left as they are so that people can read the address.
   return out.toString().replace(/%7E/g, "~").replace(/%2C/g, ",");
 }
@@ -258,6 +260,8 @@ export function parseView(text: string): ViewText {
   const moved = parseMoved(params.get("to"));
   if (moved.size > 0) view.moved = moved;
   set("trackFilter", params.get("tf")?.slice(0, LONGEST_TEXT) || null);
+  const folded = parseTracks(params.get("tfc"));
+  if (folded.length > 0 && view.trackFilter) view.folded = new Set(folded);
   return view;
 }
 

@@ -154,7 +154,7 @@ function fillClipped(list: DrawList, y: number, height: number, top: number, ton
   if (y + height > from) list.background.add(0, from, list.width, y + height - from, tone);
 }
 
-// Where an event stands, in device px; null: its track is not shown.
+// Where an event stands, in device px, and once more where its track is pinned; nowhere: its track is not shown.
 export function spotOf(list: DrawList, scene: Scene, event: Pick<EventRef, "trace" | "track" | "depth" | "start" | "duration">): Spot[] {
   const { ratio, width } = list;
   const key = `${event.trace}.${event.track}`;
@@ -168,8 +168,8 @@ export function spotOf(list: DrawList, scene: Scene, event: Pick<EventRef, "trac
     const y = top + Math.round(place.y * ratio) + Math.round(row * place.rowHeight * ratio);
     spots.push({ x, y, width: Math.max(Math.round(3 * ratio), right - x), height: Math.round(place.rowHeight * ratio) });
   };
-  const place = scene.layout.find(key);
-  if (place) add(place, Math.round(scene.layout.pinnedHeight * ratio) - Math.round(scene.scroll * ratio));
+  const place = scene.layout.seenAt(key);
+  if (place && !place.pinned) add(place, Math.round(scene.layout.pinnedHeight * ratio) - Math.round(scene.scroll * ratio));
   for (const pinned of scene.layout.pinned) if (pinned.key === key) add(pinned, 0);
   return spots;
 }

@@ -71,7 +71,10 @@ export class Overview {
       key: trackKey(track.trace, track.id), track, depth: 0, y: top + k * each, height: each, rowHeight: each, rows: 1, summary: true,
       collapsed: true, pinned: false,
     }));
-    return { pinned: [], places, pinnedHeight: 0, height, find: () => undefined, at: () => undefined };
+    return {
+      pinned: [], places, pinnedHeight: 0, height, seen: [], filterError: "", find: () => undefined, seenAt: () => undefined,
+      tracksSeen: () => [], at: () => undefined,
+    };
   }
 
   // Tiles that it shows.

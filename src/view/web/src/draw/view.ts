@@ -163,7 +163,7 @@ export class View {
     effect(() => {
       const signals = [
         state.range, state.whole, state.scroll, state.tracks, state.session, state.pointer, state.selected, state.hovered, state.area,
-        state.timing, state.marks, state.results, state.filter, state.colorBy, state.axis, state.collapsed, state.hidden, state.pinned,
+        state.timing, state.marks, state.results, state.filter, state.colorBy, state.axis, state.collapsed, state.folded, state.hidden, state.pinned,
         state.moved, state.trackFilter, state.tool, this.flows,
       ];
       for (const signal of signals) void signal?.value;
@@ -305,8 +305,10 @@ export class View {
     const band = (place: Place, top: number): Spot => ({
       x: 0, y: Math.round((top + place.y) * list.ratio), width: list.width, height: Math.round(place.height * list.ratio),
     });
-    const spots = scene.layout.places.filter((place) => keys.has(place.key)).map((place) => band(place, base));
-    for (const place of scene.layout.pinned) if (keys.has(place.key)) spots.push(band(place, 0));
+    const { seen, pinned } = scene.layout;
+    const places = new Set(seen.filter((each) => keys.has(each.key) && !each.place.pinned).map((each) => each.place));
+    const spots = [...places].map((place) => band(place, base));
+    for (const place of pinned) if (keys.has(place.key)) spots.push(band(place, 0));
     return spots.filter((spot) => spot.y < list.height && spot.y + spot.height > 0);
   }
 
@@ -314,10 +316,10 @@ export class View {
     const { list } = this;
     const scale = list.width / (scene.range.until - scene.range.from);
     const place = (end: FlowEnd): { x: number; y: number } | null => {
-      const found = scene.layout.find(end.key);
+      const found = scene.layout.seenAt(end.key);
       if (!found) return null;
       const row = found.rows === 1 ? 0 : Math.min(end.depth, found.rows - 1);
-      const y = (scene.layout.pinnedHeight - scene.scroll + found.y + (row + 0.5) * found.rowHeight) * list.ratio;
+      const y = ((found.pinned ? 0 : scene.layout.pinnedHeight - scene.scroll) + found.y + (row + 0.5) * found.rowHeight) * list.ratio;
       return { x: Math.max(-1e5, Math.min(1e5, (end.time - scene.range.from) * scale)), y };
     };
     for (const flow of this.flows?.value ?? []) {
