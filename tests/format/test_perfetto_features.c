@@ -317,6 +317,31 @@ static void test_perfetto__values_beside_an_event_are_samples_of_its_counters(vo
            "      \"value\" (int) 90\n");
 }
 
+static void test_perfetto__what_our_writer_does_not_take_apart_is_json_again(void **state)
+{
+    (void)state;
+    expect(THREAD CLEARED "1{ 10:1 8:100 11{ 9:3 11:7 23'i' 4{ 10'object' 8{ 1:1 } } 4{ 10'array' 8{ 1:2 } }"
+                          "  4{ 10'whole' 8{ 8'{\"a\": [1]}' } } 4{ 10'text' 8{ 8'\"\\ud800\"' } }"
+                          "  4{ 10'words' 8{ 8'true' } } 4{ 10'broken' 8{ 8'[1' } } 4{ 10'event.sf' }"
+                          "  4{ 10'list' 12{ } 12{ 8{ 1:1 } } 12{ 8{ 8'[2]' } } 12{ 8{ 1:2 4{ 8'[2]' } } } } } }",
+           "tracks\n"
+           "  process pid=10\n"
+           "  thread pid=10 tid=11 name=\"worker\" instant:1\n"
+           "shapes\n"
+           "  \"object\":json \"array\":json \"whole\":json \"text\":json \"words\":string \"broken\":string "
+           "event.\"sf\":null \"list\":json args\n"
+           "events\n"
+           "  0 instant i pid=10 tid=11 start=100 name=\"i\" args\n"
+           "      \"object\" (json) {}\n"
+           "      \"array\" (json) []\n"
+           "      \"whole\" (json) {\"a\": [1]}\n"
+           "      \"text\" (json) \"\\ud800\"\n"
+           "      \"words\" (string) \"true\"\n"
+           "      \"broken\" (string) \"[1\"\n"
+           "      event.\"sf\" (null) null\n"
+           "      \"list\" (json) [null,{},[2],[\"[2]\"]]\n");
+}
+
 static void test_perfetto__annotations_keep_their_type_and_nest(void **state)
 {
     (void)state;
@@ -706,6 +731,7 @@ int main(void)
         cmocka_unit_test(test_perfetto__times_of_the_old_form_count_from_the_thread),
         cmocka_unit_test(test_perfetto__values_beside_an_event_are_samples_of_its_counters),
         cmocka_unit_test(test_perfetto__annotations_keep_their_type_and_nest),
+        cmocka_unit_test(test_perfetto__what_our_writer_does_not_take_apart_is_json_again),
         cmocka_unit_test(test_perfetto__slices_of_siblings_by_key_are_of_one_track),
         cmocka_unit_test(test_perfetto__the_outer_of_equal_slices_comes_first),
         cmocka_unit_test(test_perfetto__flow_points_stand_where_their_slice_takes_them),

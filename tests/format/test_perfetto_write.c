@@ -131,11 +131,20 @@ static void take_interned(shown *s, hd_byte_reader r)
     }
 }
 
+/* JSON that is not taken apart. */
+static void show_nested(shown *s, hd_byte_reader r)
+{
+    field f;
+    assert_true(next_field(&f, &r) && f.number == 8);
+    say_text(s, "json ", &f.inner);
+    assert_false(next_field(&f, &r));
+}
+
+/* legacy_json_value (9) is not among the fields: trace_processor ends at a null in it. */
 static void show_value(shown *s, hd_byte_reader r)
 {
     field f;
-    bool is_first = true;
-    for (; next_field(&f, &r); is_first = false) {
+    for (; next_field(&f, &r);) {
         double number;
         memcpy(&number, &f.value, sizeof number);
         switch (f.number) {
@@ -145,7 +154,7 @@ static void show_value(shown *s, hd_byte_reader r)
         case 4: say(s, "%" PRId64, (int64_t)f.value); break;
         case 5: say(s, "%.17gd", number); break;
         case 17: say(s, "'%s'", interned(s, 29, f.value)); break;
-        case 9: say_text(s, "json ", &f.inner); break;
+        case 8: show_nested(s, f.inner); break;
         case 11:
         case 12:
             say(s, f.number == 11 ? "{" : "[");
@@ -155,7 +164,6 @@ static void show_value(shown *s, hd_byte_reader r)
         default: fail_msg("field %u of an annotation", f.number);
         }
     }
-    assert_false(is_first);
 }
 
 static void show_event(shown *s, hd_byte_reader r)
@@ -542,9 +550,33 @@ static void test_perfetto_write__arguments_keep_their_types(void **state)
         "\"list\":[1,[2.5,\"x\"],{\"y\":false}],\"big\":36893488147419103232}}]",
         "instant",
         "instant @1000 on 2 [k] \"n\" event.id='0x1f' event.s='t' i=-5 b=true u=18446744073709551615u d=12.5d "
-        "long='0.1234567890123456789' e=1.0000000000000001e-09d huge='1e999' s='k' empty='' null=json \"null\" "
+        "long='0.1234567890123456789' e=1.0000000000000001e-09d huge='1e999' s='k' empty='' null= "
         "no=json \"[]\" list=[1][[2.5d]['x']][{y=false}] big='36893488147419103232'\n",
         "number-as-text 3\n");
+}
+
+/* No legacy_json_value in any of it. */
+static void test_perfetto_write__what_is_null_empty_or_deep_has_a_form_that_perfetto_loads(void **state)
+{
+    (void)state;
+    enum { DEPTH = 32 };
+    char text[1024], wanted[1024];
+    for (int extra = -1; extra <= 1; extra++) {
+        char open[64] = "", close[64] = "";
+        memset(open, '[', (size_t)(DEPTH + extra - 1));
+        memset(close, ']', (size_t)(DEPTH + extra - 1));
+        snprintf(text, sizeof text,
+                 "[{\"ph\":\"i\",\"pid\":1,\"tid\":7,\"name\":\"n\",\"ts\":1,\"tts\":null,\"args\":"
+                 "{\"list\":[1,null,[],{ },{\"a\":null}],\"deep\":%s[null]%s,\"last\":1}}]",
+                 open, close);
+        snprintf(wanted, sizeof wanted, "%s%s%s", open, extra > 0 ? "json \"[null]\"" : "[]", close);
+        char line[2048];
+        snprintf(line, sizeof line,
+                 "instant @1000 on 2 \"n\" event.tts= list=[1][][json \"[]\"][json \"{}\"][{a=}] deep=%s "
+                 "last=1\n",
+                 wanted);
+        assert_shown(text, "instant", line, "");
+    }
 }
 
 static void test_perfetto_write__equal_json_is_written_from_memory_and_the_same(void **state)
@@ -849,6 +881,7 @@ int main(void)
         cmocka_unit_test(test_perfetto_write__what_is_finer_than_a_nanosecond_is_cut),
         cmocka_unit_test(test_perfetto_write__six_hundred_levels_take_two_tracks),
         cmocka_unit_test(test_perfetto_write__arguments_keep_their_types),
+        cmocka_unit_test(test_perfetto_write__what_is_null_empty_or_deep_has_a_form_that_perfetto_loads),
         cmocka_unit_test(test_perfetto_write__equal_json_is_written_from_memory_and_the_same),
         cmocka_unit_test(test_perfetto_write__each_series_of_a_counter_is_a_track),
         cmocka_unit_test(test_perfetto_write__flows_are_on_the_slices_they_are_bound_to),

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/json_repair.h"
 #include "format/perfetto/perfetto_reader.h"
 
-enum { DEPTH_LIMIT = 64, JSON_DEPTH = 512 };
+enum { DEPTH_LIMIT = 64 };
 
 /* The fields of a debug annotation: what is named, and the value that stands last. */
 typedef struct annotation {
@@ -75,7 +76,7 @@ static uint32_t pointer_text(perfetto_reader *reader, uint64_t value)
 
 static void put_json(perfetto_reader *reader, const hd_proto_field *f)
 {
-    if (hd_json_valid((const char *)f->data, f->size, JSON_DEPTH)) {
+    if (hd_json_valid((const char *)f->data, f->size, HD_JSON_DEPTH_LIMIT)) {
         hd_json_put(&reader->json, (const char *)f->data, f->size);
         return;
     }
@@ -146,6 +147,18 @@ static hd_status put_nested(perfetto_reader *reader, const hd_proto_field *field
     return HD_OK;
 }
 
+/* Our writer has JSON that it does not take apart as a nested value that is a string by itself. */
+static bool put_nested_json(perfetto_reader *reader, const hd_proto_field *field)
+{
+    hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
+    hd_proto_field f;
+    if (!hd_proto_next(&f, &message) || f.tag != HD_PROTO_BYTES(PF_NESTED_STRING_VALUE) || !f.size) return false;
+    if (f.data + f.size != field->data + field->size || !strchr("{[\"", *f.data)) return false;
+    if (!hd_json_valid((const char *)f.data, f.size, HD_JSON_DEPTH_LIMIT)) return false;
+    hd_json_put(&reader->json, (const char *)f.data, f.size);
+    return true;
+}
+
 /* ---- as JSON text --------------------------------------------------------------------------------------------------
  */
 
@@ -201,7 +214,7 @@ static hd_status put_annotation(perfetto_reader *reader, const perfetto_sequence
                  perfetto_interned_text(reader, sequence, PF_INTERNED_DEBUG_ANNOTATION_STRING_VALUES, v->value));
         break;
     case PF_ANNOTATION_LEGACY_JSON_VALUE: put_json(reader, v); break;
-    case PF_ANNOTATION_NESTED_VALUE: return put_nested(reader, v, depth + 1);
+    case PF_ANNOTATION_NESTED_VALUE: return put_nested_json(reader, v) ? HD_OK : put_nested(reader, v, depth + 1);
     default:
         lose(reader, "perfetto.argument-of-unknown-type");
         hd_json_put_text(&reader->json, "null");
@@ -300,7 +313,7 @@ hd_status perfetto_read_annotation(perfetto_reader *reader, const perfetto_seque
     bool is_text = a.is_dict || a.is_array ||
                    (a.has_value && (hd_proto_number(&a.value) == PF_ANNOTATION_NESTED_VALUE ||
                                     hd_proto_number(&a.value) == PF_ANNOTATION_LEGACY_JSON_VALUE));
-    if (!a.has_value && !is_text) return perfetto_add_arg(reader, &reader->args, a.name, HD_ARG_NULL, HD_SCOPE_ARGS, 0);
+    if (!a.has_value && !is_text) return add_value(reader, a.name, HD_ARG_NULL, 0);
     if (!is_text) return add_scalar(reader, sequence, &a);
     reader->json.size = 0;
     HD_TRY(put_annotation(reader, sequence, &a, 0));

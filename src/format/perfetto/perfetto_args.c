@@ -2,8 +2,9 @@
  *
  * Numbers   integers as such; a decimal as a double where the double, written with as many digits, gives the same
  *           digits, else as its text
- * JSON      objects and arrays as nested entries; null, empty and very deep ones as JSON text
- * Fields    keys of the event itself that have no other home are arguments called "event.KEY"
+ * JSON      objects and arrays as nested entries; null is a name without a value; empty and very deep ones are text in
+ * a nested_value. No legacy_json_value: a null in it ends trace_processor from v51 on Fields    keys of the event
+ * itself that have no other home are arguments called "event.KEY"
  */
 #include <math.h>
 #include <stdio.h>
@@ -260,6 +261,15 @@ bool pf_put_counter_value(pf_writer *w, unsigned type, int64_t bits)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
+/* JSON as its text, which Perfetto shows and counts: in an array what follows an empty one keeps its place. A nested
+ * value that is a string by itself: no other producer has them, so our reader knows the text for JSON. */
+static void put_whole_text(pf_writer *w, const char *data, size_t size)
+{
+    size_t mark = hd_pb_begin(&w->event, PF_ANNOTATION_NESTED_VALUE);
+    hd_pb_put_bytes(&w->event, PF_NESTED_STRING_VALUE, data, size);
+    hd_pb_end(&w->event, mark);
+}
+
 static const char *put_json(pf_writer *w, const char *p, unsigned depth);
 
 /* The text of a string or key, decoded; NULL: no memory, or no UTF-8. */
@@ -345,10 +355,14 @@ static const char *put_json(pf_writer *w, const char *p, unsigned depth)
         if (end) hd_pb_put_uint(&w->event, PF_ANNOTATION_BOOL_VALUE, *p == 't');
         return end;
     }
-    if ((*p == '{' || *p == '[') && !is_empty && depth < DEPTH_LIMIT)
+    if (is_empty) {
+        put_whole_text(w, *p == '{' ? "{}" : "[]", 2);
+        return inside + 1;
+    }
+    if ((*p == '{' || *p == '[') && depth < DEPTH_LIMIT)
         return *p == '{' ? put_json_object(w, inside, depth) : put_json_array(w, inside, depth);
     const char *end = hd_json_skip_value(p);
-    if (end) hd_pb_put_bytes(&w->event, PF_ANNOTATION_LEGACY_JSON_VALUE, p, (size_t)(end - p));
+    if (end && *p != 'n') put_whole_text(w, p, (size_t)(end - p));
     return end;
 }
 
@@ -376,7 +390,7 @@ static void put_json_value(pf_writer *w, uint32_t id)
     const char *end = room ? put_json(w, hd_json_skip_space((const char *)room), 0) : NULL;
     if (!end || hd_json_skip_space(end) != (const char *)room + text.size) {
         w->event.size = start;
-        hd_pb_put_bytes(&w->event, PF_ANNOTATION_LEGACY_JSON_VALUE, text.data, text.size);
+        put_whole_text(w, text.data, text.size);
     }
     if (w->event.failed || t->memos.size + w->event.size - start > MEMO_LIMIT) return;
     size_t at = t->memos.size;
@@ -393,7 +407,7 @@ static void put_json_value(pf_writer *w, uint32_t id)
 static void put_value(pf_writer *w, unsigned type, int64_t bits)
 {
     switch (type) {
-    case HD_ARG_NULL: hd_pb_put_text(&w->event, PF_ANNOTATION_LEGACY_JSON_VALUE, "null"); break;
+    case HD_ARG_NULL: break;
     case HD_ARG_BOOL: hd_pb_put_uint(&w->event, PF_ANNOTATION_BOOL_VALUE, bits != 0); break;
     case HD_ARG_INT: hd_pb_put_int(&w->event, PF_ANNOTATION_INT_VALUE, bits); break;
     case HD_ARG_DECIMAL: put_decimal(w, bits); break;
