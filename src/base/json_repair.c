@@ -136,10 +136,10 @@ static void finish_truncated(repairer *rp)
     close_all(rp, rp->size);
 }
 
-/* A value below the deepest level, passed over by counting. */
+/* A container below the deepest level, passed over by counting; pos is behind its `{` or `[`. */
 static void skip_deep(repairer *rp)
 {
-    size_t level = 0, p = rp->pos;
+    size_t level = 1, p = rp->pos;
     repair_note(rp, ISSUE_DEPTH, p);
     for (; p < rp->size; p++) {
         unsigned char c = rp->text[p];
@@ -148,7 +148,7 @@ static void skip_deep(repairer *rp)
         } else if (c == '}' || c == ']') {
             if (--level == 0) break;
         } else if (c == '{' || c == '[') {
-            if (c == '{' && level > 0 && look_event_after_close(rp, p)) break;
+            if (c == '{' && look_event_after_close(rp, p)) break;
             level++;
         }
     }

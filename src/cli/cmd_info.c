@@ -150,8 +150,8 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
     cli_print(run, "  events       %s, of them %s slices\n", hd_text_count(a, count_of(file, "events")),
               hd_text_count(b, count_of(file, "slices")));
     cli_print(run, "  tracks       %s, of them %s streams, in %s processes\n",
-              hd_text_count(a, count_of(file, "tracks")), hd_text_count(b, count_of(file, "streams")),
-              hd_text_count(c, count_of(file, "processes")));
+              hd_text_count(a, count_of(file, "track_count")), hd_text_count(b, count_of(file, "streams")),
+              hd_text_count(c, count_of(file, "process_count")));
     if (count_of(file, "repairs") || count_of(file, "losses"))
         cli_print(run, "  %sdamage       %s repaired, %s lost%s\n", cli_style(run, CLI_YELLOW),
                   hd_text_count(a, count_of(file, "repairs")), hd_text_count(b, count_of(file, "losses")),
@@ -171,7 +171,7 @@ static void print_line(cli_run *run, const char *path, const hd_report *report)
     report_print_safe(run, path, strlen(path));
     cli_print(run, ": %s, %s events, %s slices, %s tracks", text_of(a, file, "format"),
               hd_text_count(b, count_of(file, "events")), hd_text_count(c, count_of(file, "slices")),
-              hd_text_count(d, count_of(file, "tracks")));
+              hd_text_count(d, count_of(file, "track_count")));
     if (has(file, "duration")) cli_print(run, ", %s", hd_text_duration(a, int_of(file, "duration")));
     cli_print(run, "\n");
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "trace/shape_names.h"
 #include "view/event.h"
 
 /* ---- as the input had them --------------------------------------------------------------------------------------- */
@@ -48,19 +49,26 @@ static int64_t bits_of(const view_event *e, const hd_shape *shape, uint32_t key)
 static void put_members(hd_json_out *json, const view_event *e, hd_arg_scope scope, bool exact)
 {
     const hd_shape *shape = hd_trace_shape_at(e->trace, e->event.shape);
+    hd_shape_name *names = malloc((size_t)shape->key_count * sizeof *names + 1);
+    hd_error err; /* no memory: the answer says so */
+    json->failed |= !names || hd_shape_names(names, e->trace, shape, &err) != HD_OK;
+    if (json->failed) {
+        free(names);
+        return;
+    }
     hd_json_put_text(json, "{");
     for (uint32_t k = 0; k < shape->key_count; k++) {
         hd_arg_type type = (hd_arg_type)shape->keys[k].type;
         int64_t bits = bits_of(e, shape, k);
         if (shape->keys[k].scope != scope || (exact && !loses_digits(type, bits))) continue;
-        hd_string key = hd_trace_string(e->trace, shape->keys[k].key);
         if (json->size && json->data[json->size - 1] != '{') hd_json_put_text(json, ",");
-        hd_json_put_string(json, key.data ? key.data : "", key.size);
+        hd_shape_put_key(json, e->trace, shape->keys[k].key, names[k].number);
         hd_json_put_text(json, exact ? ":\"" : ":");
         put_value(json, e->trace, type, bits);
         if (exact) hd_json_put_text(json, "\"");
     }
     hd_json_put_text(json, "}");
+    free(names);
 }
 
 static bool has_scope(const view_event *e, hd_arg_scope scope, bool exact)

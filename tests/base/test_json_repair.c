@@ -363,6 +363,37 @@ static void test_json_repair__too_deep_a_value_becomes_null(void **state)
     hd_json_repair_deinit(&r);
 }
 
+/* An event with a value of so many levels (with the event's own), in which something else is broken. */
+static void expect_depth(int levels, char open, bool with_member)
+{
+    static const char next[] = ", {\"ph\": \"X\", \"ts\": 1}]";
+    static char text[16 * HD_JSON_REPAIR_DEPTH];
+    size_t size = (size_t)sprintf(text, "{\"ph\": \"X\", \"ts\": 007, \"deep\": ");
+    for (int i = 1; i < levels; i++) size += (size_t)sprintf(text + size, "%s", open == '[' ? "[" : "{\"a\":");
+    size += (size_t)sprintf(text + size, "%s", open == '[' ? "" : "1");
+    for (int i = 1; i < levels; i++) text[size++] = open == '[' ? ']' : '}';
+    size += (size_t)sprintf(text + size, "%s}", with_member ? ", \"behind\": 5" : "");
+    size_t end = size, consumed = 0;
+    size += (size_t)sprintf(text + size, "%s", next);
+    hd_json_repair r = {0};
+    assert_int_equal(repair(&r, text, size, &consumed), HD_REPAIR_DONE);
+    assert_int_equal(consumed, end);
+    assert_int_equal(has_code(&r, "json.depth"), levels > HD_JSON_REPAIR_DEPTH);
+    assert_false(has_code(&r, "json.stray"));
+    assert_int_equal(r.issue_count, levels > HD_JSON_REPAIR_DEPTH ? 2 : 1);
+    bool behind = r.size > 12 && memcmp(r.text + r.size - 12, "\"behind\": 5}", 12) == 0;
+    assert_int_equal(behind, with_member);
+    hd_json_repair_deinit(&r);
+}
+
+static void test_json_repair__a_value_at_the_depth_limit_leaves_its_neighbours(void **state)
+{
+    (void)state;
+    for (int more = -2; more <= 5; more++) {
+        for (int i = 0; i < 4; i++) expect_depth(HD_JSON_REPAIR_DEPTH + more, i & 1 ? '[' : '{', i & 2);
+    }
+}
+
 static double seconds_of(const char *unit, size_t size)
 {
     char *text = malloc(size);
@@ -438,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_json_repair__every_cut_of_an_event),
         cmocka_unit_test(test_json_repair__cut_text_drops_the_last_member),
         cmocka_unit_test(test_json_repair__too_deep_a_value_becomes_null),
+        cmocka_unit_test(test_json_repair__a_value_at_the_depth_limit_leaves_its_neighbours),
         cmocka_unit_test(test_json_repair__hostile_text_takes_linear_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,28 @@ class Replay(model.Replay):
         super().bind(kinds)
 
 
+HELD = {"event." + key for key in ("ph", "ts", "dur", "name", "cat", "pid", "tid", "args", "id", "id2", "scope", "bp")}
+
+
+def args_of(replay, record):
+    """Its annotations. Those of both ends: see docs/formats/chrome.md, "A begin and an end in one"."""
+    groups = {}
+    for raw in record["annotations"]:
+        annotation = model.message(raw)
+        name = replay.interned[3][annotation[1]].decode("utf-8", "surrogatepass")
+        groups.setdefault(name, []).append(replay.value(annotation, raw))
+    args = {}
+    for name, values in groups.items():
+        first_keeps = name.startswith("event.") and name not in HELD
+        keeper = values[0 if first_keeps else -1]
+        if name == "event.tts" and len(values) == 2 and all(isinstance(v, int) for v in values):
+            args |= {name: values[0], "event.tdur": values[1] - values[0]}
+            continue
+        args[name] = keeper
+        args |= {f"{name}#{n}": v for n, v in enumerate(values, 1) if repr(v) != repr(keeper)}
+    return args
+
+
 def described(replay):
     """Everything in a file as counters of texts and numbers."""
     keys = {uuid: replay.key(uuid) for uuid in replay.tracks}
@@ -70,7 +92,7 @@ def described(replay):
         return keys[record["uuid"]], record["start"], record["end"], record["name"]
 
     def whole(record):
-        return *short(record), record["category"], json.dumps(replay.args(record), sort_keys=True)
+        return *short(record), record["category"], json.dumps(args_of(replay, record), sort_keys=True)
 
     return {
         "slices": collections.Counter(map(whole, replay.slices)),

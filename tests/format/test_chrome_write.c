@@ -22,15 +22,23 @@ static hd_trace *read_whole(const char *text, size_t size)
     return trace;
 }
 
-/* Write, read again, compare; and a second time, byte for byte. The text of the first time. */
+static void count_losses(void *user, const hd_ledger_row *row)
+{
+    assert_string_equal(row->code, "json.duplicate-key");
+    *(uint64_t *)user += row->count;
+}
+
+/* Write, read again, compare, unless a text among the arguments had a key twice; and a second time, byte for byte. The
+ * text of the first time. */
 static char *round_trip(const char *name, const hd_trace *trace, bool pretty, size_t *out_size)
 {
-    const hd_write_options options = {.pretty = pretty};
+    uint64_t lost = 0;
+    const hd_write_options options = {.pretty = pretty, .ledger = count_losses, .ledger_user = &lost};
     const hd_read_options strict = {.strict = true};
     char *text = write_text(trace, &options, out_size);
     if (!hd_json_valid(text, *out_size, 2000)) fail_msg("%s is written as what is no JSON: %.300s", name, text);
     char *before = dump_trace(trace, DUMP_CONTENT), *after = dump_text(text, *out_size, &strict, 0, DUMP_CONTENT);
-    if (strcmp(before, after) != 0) {
+    if (!lost && strcmp(before, after) != 0) {
         size_t at = 0;
         while (before[at] == after[at]) at++;
         while (at && before[at - 1] != '\n') at--;
@@ -38,7 +46,9 @@ static char *round_trip(const char *name, const hd_trace *trace, bool pretty, si
     }
     hd_trace *again = read_whole(text, *out_size);
     size_t size;
+    lost = 0;
     char *second = write_text(again, &options, &size);
+    assert_int_equal(lost, 0);
     assert_int_equal(size, *out_size);
     assert_memory_equal(text, second, size);
     hd_trace_free(again);
@@ -105,7 +115,34 @@ static void test_chrome_write__numbers_keep_their_digits_and_keys_their_order(vo
                      "{\"ph\":\"X\",\"cat\":\"c\",\"name\":\"n\",\"pid\":1.0,\"tid\":\"7\",\"id\":\"0x1\",\"ts\":\"1."
                      "50\",\"dur\":1e3},\n"
                      "null,\n[1, 2],\n{}\n]\n");
-    expect_unchanged("{\n\"a\":1.0,\n\"a\":[ 1 ],\n\"traceEvents\":[\n],\n\"z\":null\n}\n");
+    expect_unchanged("{\n\"a\":1.0,\n\"b\":[ 1 ],\n\"traceEvents\":[\n],\n\"z\":null\n}\n");
+}
+
+static void expect_written(const char *text, const char *expected, uint64_t expected_losses)
+{
+    size_t size;
+    uint64_t lost = 0;
+    const hd_write_options options = {.ledger = count_losses, .ledger_user = &lost};
+    hd_trace *trace = read_whole(text, strlen(text));
+    char *written = write_text(trace, &options, &size);
+    assert_string_equal(written, expected);
+    assert_int_equal(lost, expected_losses);
+    free(written);
+    hd_trace_free(trace);
+}
+
+static void test_chrome_write__no_key_is_written_twice(void **state)
+{
+    (void)state;
+    /* top level: the last keeps its name, the events theirs; what says the same stands once */
+    expect_written("{\"a\":1,\"b\":0,\"traceEvents\":7,\"a#1\":3,\"traceEvents\":[],\"a\":2,\"b\":0}",
+                   "{\n\"a#2\":1,\n\"traceEvents#1\":7,\n\"a#1\":3,\n\"traceEvents\":[\n],\n\"a\":2,\n\"b\":0\n}\n", 0);
+    /* an event: the last counts, which the reader's ledger tells; texts among the arguments: the writer's */
+    expect_written(
+        "[{\"ph\":\"i\",\"ts\":1,\"f\":1,\"id\":1,\"f\":2,\"id\":\"x\",\"args\":{\"a\":1,\"b\":0,\"a\":\"z\"}}]",
+        "[\n{\"ph\":\"i\",\"ts\":1,\"id\":\"x\",\"f\":2,\"args\":{\"b\":0,\"a\":\"z\"}}\n]\n", 0);
+    expect_written("[{\"ph\":\"i\",\"ts\":1,\"args\":{\"a\":{\"x\":1 ,\"y\":[{\"q\":1,\"q\":1},2],\"\\u0078\":2}}}]",
+                   "[\n{\"ph\":\"i\",\"ts\":1,\"args\":{\"a\":{\"y\":[{\"q\":1},2],\"\\u0078\":2}}}\n]\n", 2);
 }
 
 static void test_chrome_write__more_shapes_than_fit_are_kept_as_text(void **state)
@@ -206,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_chrome_write__fixtures_survive),
         cmocka_unit_test(test_chrome_write__random_documents_survive),
         cmocka_unit_test(test_chrome_write__numbers_keep_their_digits_and_keys_their_order),
+        cmocka_unit_test(test_chrome_write__no_key_is_written_twice),
         cmocka_unit_test(test_chrome_write__more_shapes_than_fit_are_kept_as_text),
         cmocka_unit_test(test_chrome_write__an_event_with_two_thousand_keys_is_kept),
         cmocka_unit_test(test_chrome_write__a_trace_without_metadata_events_gets_names_for_its_tracks),

@@ -160,8 +160,9 @@ void chrome_shapes_deinit(chrome_shapes *shapes);
  * then. `key` is behind the opening quote. */
 uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node, const hd_json_text *key, hd_arg_scope scope);
 uint32_t chrome_shapes_step(chrome_parser *parser, uint32_t node, uint32_t edge, hd_arg_type type);
-/* The shape id of a node, HD_NONE when there are too many shapes. */
-uint32_t chrome_shapes_resolve(chrome_parser *parser, uint32_t node, bool has_args);
+/* The shape id of a node, HD_NONE when there are too many shapes. *out_replaced: values that a later one of the same
+ * key replaces; they are gone from parser->values. */
+uint32_t chrome_shapes_resolve(uint32_t *out_replaced, chrome_parser *parser, uint32_t node, bool has_args);
 
 /* The string id of a JSON string's text, HD_STRING_NONE: invalid UTF-8 or no memory. */
 uint32_t chrome_intern(chrome_parser *parser, const hd_json_text *text);

@@ -20,11 +20,13 @@ enum seen {
     SEEN_CAT = 64,
     SEEN_ID = 128,
     SEEN_ARGS = 256,
-    SEEN_BP = 512
+    SEEN_BP = 512,
+    SEEN_KEY_ID = 1024, /* SEEN_ID: one of the two has the column */
+    SEEN_KEY_ID2 = 2048
 };
 
 /* How an event is read a second time. */
-enum { COLUMN_DUR, COLUMN_COUNT = 9 };
+enum { COLUMN_DUR, COLUMN_COUNT = 11 };
 typedef struct reading {
     bool raw;      /* members that have no column go as text into parser->raw */
     bool is_begin; /* dur has no column, since the end fills it */
@@ -301,7 +303,8 @@ static const hd_json_text member_keys[CHROME_M_COUNT] = {
 
 static int column_of(const hd_json_text *key)
 {
-    static const char *const names[COLUMN_COUNT] = {"dur", "ph", "ts", "pid", "tid", "name", "cat", "args", "bp"};
+    static const char *const names[COLUMN_COUNT] = {"dur", "ph",   "ts", "pid", "tid", "name",
+                                                    "cat", "args", "bp", "id",  "id2"};
     for (int i = 0; i < COLUMN_COUNT; i++) {
         if (key_is(key, names[i], strlen(names[i]))) return i;
     }
@@ -338,7 +341,7 @@ static inline const char *parse_member(event *e, chrome_member member, const hd_
         p = parse_time(&known, &e->row.start_ns, &e->row.start_ps, e, key, mark(e, SEEN_TS, p));
         if (!known) e->row.start_ns = HD_NO_TIME;
         return p;
-    case CHROME_M_ID: return parse_id(e, key, p);
+    case CHROME_M_ID: return parse_id(e, key, mark(e, SEEN_KEY_ID, p));
     case CHROME_M_BP: return parse_bind(e, key, mark(e, SEEN_BP, p));
     case CHROME_M_CAT: return parse_text(&e->row.category, e, key, mark(e, SEEN_CAT, p));
     case CHROME_M_PID: return parse_token(&e->pid, e, key, mark(e, SEEN_PID, p));
@@ -348,7 +351,7 @@ static inline const char *parse_member(event *e, chrome_member member, const hd_
         p = parse_time(&known, &e->dur_ns, &e->dur_ps, e, key, mark(e, SEEN_DUR, p));
         if (!known) e->dur_ns = HD_NO_TIME;
         return p;
-    case CHROME_M_ID2: return parse_id2(e, key, p);
+    case CHROME_M_ID2: return parse_id2(e, key, mark(e, SEEN_KEY_ID2, p));
     case CHROME_M_NAME: return parse_text(&e->row.name, e, key, mark(e, SEEN_NAME, p));
     case CHROME_M_ARGS: return parse_args_member(e, key, mark(e, SEEN_ARGS, p));
     default: return parse_field(e, key, p);
@@ -523,8 +526,11 @@ static uint32_t shape_of(event *e)
 {
     chrome_parser *parser = e->parser;
     if (HD_UNLIKELY(e->too_many)) return HD_NONE;
-    uint32_t shape = parser->shapes.nodes[e->node].shape[e->has_args];
-    if (HD_UNLIKELY(shape == HD_NONE)) shape = chrome_shapes_resolve(parser, e->node, e->has_args);
+    uint32_t replaced, shape = parser->shapes.nodes[e->node].shape[e->has_args];
+    if (HD_UNLIKELY(shape == HD_NONE)) {
+        shape = chrome_shapes_resolve(&replaced, parser, e->node, e->has_args);
+        if (replaced) chrome_note(parser, "json.duplicate-key", HD_LEDGER_LOSS, replaced, e->row.source_offset);
+    }
     return HD_LIKELY(shape != hd_builder_raw_shape(parser->builder)) ? shape : HD_NONE;
 }
 
@@ -583,10 +589,11 @@ chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, c
         chrome_note(parser, "json.duplicate-key", HD_LEDGER_LOSS, 1, source_offset);
         if (!read_again(&e, start, false)) return failed(parser, HD_ERR_MEMORY);
     }
+    e.row.source_offset = source_offset;
     e.row.shape = shape_of(&e);
     if (HD_UNLIKELY(e.row.shape == HD_NONE) && (parser->error.status != HD_OK || !read_raw(&e, start, source_offset)))
         return failed(parser, HD_ERR_MEMORY);
-    e.row.source_offset = source_offset;
+    e.row.source_offset = source_offset; /* it may have been read again */
     e.row.source_size = source_size ? source_size : (uint32_t)(end - start);
     *out_end = end;
     return add_row(&e);

@@ -121,15 +121,48 @@ uint32_t chrome_shapes_step(chrome_parser *parser, uint32_t node, uint32_t edge,
     return (uint32_t)shapes->node_count++;
 }
 
-uint32_t chrome_shapes_resolve(chrome_parser *parser, uint32_t node_index, bool has_args)
+/* Of keys that stand twice the last counts, as in every JSON parser. Where each goes among those that stay, HD_NONE: it
+ * goes. How many stay. */
+static uint32_t drop_earlier(uint32_t *out, const hd_arg_key *keys, uint32_t count)
+{
+    enum { SLOTS_OF_KEYS = CHROME_KEY_LIMIT * 2 };
+    uint16_t slots[SLOTS_OF_KEYS] = {0}; /* index plus 1 */
+    uint32_t kept = 0;
+    for (uint32_t i = count; i-- > 0;) {
+        uint32_t at = keys[i].key * 2 + (keys[i].scope == HD_SCOPE_EVENT);
+        for (at %= SLOTS_OF_KEYS; slots[at]; at = (at + 1) % SLOTS_OF_KEYS) {
+            const hd_arg_key *later = &keys[slots[at] - 1];
+            if (later->key == keys[i].key && later->scope == keys[i].scope) break;
+        }
+        out[i] = slots[at] ? HD_NONE : 0;
+        if (!slots[at]) slots[at] = (uint16_t)(i + 1);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (out[i] == 0) out[i] = kept++;
+    }
+    return kept;
+}
+
+uint32_t chrome_shapes_resolve(uint32_t *out_replaced, chrome_parser *parser, uint32_t node_index, bool has_args)
 {
     chrome_shapes *shapes = &parser->shapes;
     hd_arg_key keys[CHROME_KEY_LIMIT];
+    uint32_t to[CHROME_KEY_LIMIT];
     uint32_t count = shapes->nodes[node_index].depth;
     uint32_t at = node_index;
     for (uint32_t i = count; i-- > 0; at = shapes->nodes[at].parent) {
         const chrome_edge *edge = &shapes->edges[shapes->nodes[at].via_edge];
         keys[i] = (hd_arg_key){.key = edge->key_id, .type = shapes->nodes[at].via_type, .scope = edge->scope};
+    }
+    uint32_t kept = drop_earlier(to, keys, count);
+    *out_replaced = count - kept;
+    if (kept < count) {
+        for (uint32_t i = 0; i < count; i++) {
+            if (to[i] == HD_NONE) continue;
+            keys[to[i]] = keys[i];
+            parser->values[to[i]] = parser->values[i];
+        }
+        return hd_builder_shape(parser->builder, keys, kept, has_args); /* the next such event has to move its values */
     }
     uint32_t shape = hd_builder_shape(parser->builder, keys, count, has_args);
     shapes->nodes[node_index].shape[has_args] = shape;

@@ -7,14 +7,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/json_unique.h"
 #include "base/write_behind.h"
-#include "format/chrome/chrome.h"
+#include "format/chrome/chrome_keys.h"
 #include "trace/lazy.h"
 
 enum { FLUSH_BYTES = 1 << 20, PROGRESS_EVENTS = 1 << 16 };
-
-/* Members that a shape gives itself, so that the column's value must not be written beside it. */
-enum own { OWN_PH = 1, OWN_TS = 2, OWN_DUR = 4, OWN_NAME = 8, OWN_CAT = 16 };
 
 typedef struct writer {
     const hd_trace *trace;
@@ -22,12 +20,15 @@ typedef struct writer {
     const hd_write_options *options;
     hd_error *err;
     hd_json_out out;
-    hd_json_out event;            /* compact text of one event, if it is to be indented */
-    uint8_t *own;                 /* by shape */
+    hd_json_out event; /* compact text of one event, if it is to be indented */
+    chrome_keys keys;
     size_t blocks[HD_KIND_COUNT]; /* where each table is read */
     uint32_t rows[HD_KIND_COUNT];
     uint64_t written;
-    bool array; /* the outermost value is the array of events */
+    hd_json_out raw, raw_event; /* of an event whose members are one text */
+    uint8_t *plain;             /* by string id */
+    uint64_t lost_members;      /* of JSON texts */
+    bool array;                 /* the outermost value is the array of events */
 } writer;
 
 static hd_status flush(writer *w)
@@ -50,6 +51,30 @@ static void put_raw_id(writer *w, hd_json_out *out, uint32_t id)
     hd_json_put(out, s.data, s.size);
 }
 
+/* JSON text, without what stands in it twice. */
+static void put_json(writer *w, hd_json_out *out, hd_string json)
+{
+    uint64_t lost;
+    hd_error err; /* no memory: out says so */
+    out->failed |= hd_json_put_unique(out, &lost, json.data, json.size, &err) != HD_OK;
+    w->lost_members += lost;
+}
+
+/* A bit per string: it was looked at, and has no key twice. */
+static void put_json_id(writer *w, hd_json_out *out, uint32_t id)
+{
+    uint32_t count = hd_trace_string_count(w->trace);
+    if (!w->plain) w->plain = calloc((size_t)count / 8 + 1, 1);
+    if (w->plain && id < count && w->plain[id / 8] & 1 << id % 8) {
+        put_raw_id(w, out, id);
+        return;
+    }
+    hd_string s = hd_trace_string(w->trace, id);
+    size_t before = out->size;
+    put_json(w, out, s);
+    if (w->plain && id < count && out->size - before == s.size) w->plain[id / 8] |= (uint8_t)(1 << id % 8);
+}
+
 static void put_value(writer *w, hd_json_out *out, unsigned type, int64_t bits)
 {
     switch (type) {
@@ -58,6 +83,7 @@ static void put_value(writer *w, hd_json_out *out, unsigned type, int64_t bits)
     case HD_ARG_INT: hd_json_put_int(out, bits); break;
     case HD_ARG_DECIMAL: hd_json_put_decimal(out, hd_decimal_mantissa(bits), hd_decimal_scale(bits)); break;
     case HD_ARG_STRING: put_string_id(w, out, (uint32_t)bits); break;
+    case HD_ARG_JSON: put_json_id(w, out, (uint32_t)bits); break;
     default: put_raw_id(w, out, (uint32_t)bits); break;
     }
 }
@@ -122,18 +148,19 @@ static void put_id(writer *w, hd_json_out *out, bool *first, const hd_event *e)
     }
 }
 
-static void put_columns(writer *w, hd_json_out *out, bool *first, const hd_event *e)
+/* `own`: bits of the columns whose value stands among the members of the shape. */
+static void put_columns(writer *w, hd_json_out *out, bool *first, const hd_event *e, unsigned own)
 {
-    unsigned own = w->own[e->shape];
-    if (e->phase && !(own & OWN_PH)) {
+    unsigned columns = chrome_columns_of(w->trace, e) & ~own;
+    if (columns & 1u << CHROME_M_PH) {
         put_key(out, first, "ph");
         hd_json_put_string(out, &e->phase, 1);
     }
-    if (e->category && !(own & OWN_CAT)) {
+    if (columns & 1u << CHROME_M_CAT) {
         put_key(out, first, "cat");
         put_string_id(w, out, e->category);
     }
-    if (e->name && !(own & OWN_NAME)) {
+    if (columns & 1u << CHROME_M_NAME) {
         put_key(out, first, "name");
         put_string_id(w, out, e->name);
     }
@@ -142,66 +169,92 @@ static void put_columns(writer *w, hd_json_out *out, bool *first, const hd_event
         put_ident(w, out, first, "pid", track->pid);
         put_ident(w, out, first, "tid", track->tid);
     }
-    if (e->start_ns != HD_NO_TIME && !(own & OWN_TS)) {
+    if (columns & 1u << CHROME_M_TS) {
         put_key(out, first, "ts");
         chrome_put_micros(out, e->start_ns, e->start_ps, 0);
     }
-    if (e->duration_ns != HD_NO_TIME && !(own & OWN_DUR) && e->phase != 'B') {
+    if (columns & 1u << CHROME_M_DUR) {
         put_key(out, first, "dur");
         chrome_put_micros(out, e->duration_ns, (int64_t)e->end_ps - e->start_ps, 0);
     }
     put_id(w, out, first, e);
-    if (e->flags & HD_FLAG_BIND_ENCLOSING) {
+    if (columns & 1u << CHROME_M_BP) {
         put_key(out, first, "bp");
         hd_json_put_text(out, "\"e\"");
     }
 }
 
-static void put_members(writer *w, hd_json_out *out, bool *first, const hd_event *e, unsigned scope)
+static int64_t bits_of(const hd_event *e, uint32_t key)
+{
+    return hd_column_at(&e->args->columns[key], e->args_row);
+}
+
+static void put_members(writer *w, hd_json_out *out, bool *first, const hd_event *e, unsigned scope, unsigned own)
 {
     const hd_shape *shape = hd_trace_shape_at(w->trace, e->shape);
+    const chrome_shape_keys *keys = w->keys.shapes[e->shape];
+    unsigned columns = keys ? chrome_columns_of(w->trace, e) & ~own : 0;
     for (uint32_t i = 0; i < shape->key_count; i++) {
         if (shape->keys[i].scope != scope) continue;
+        uint32_t keeper = keys ? keys->names[i].keeper : i;
+        if (keeper != i && shape->keys[keeper].type == shape->keys[i].type && bits_of(e, keeper) == bits_of(e, i))
+            continue; /* both ends say the same */
         hd_json_put(out, *first ? "{" : ",", 1);
         *first = false;
-        put_string_id(w, out, shape->keys[i].key);
+        if (!keys)
+            put_string_id(w, out, shape->keys[i].key);
+        else
+            hd_shape_put_key(out, w->trace, shape->keys[i].key,
+                             columns & 1u << keys->members[i] ? keys->names[i].spare : keys->names[i].number);
         hd_json_put(out, ":", 1);
-        put_value(w, out, shape->keys[i].type, hd_column_at(&e->args->columns[i], e->args_row));
+        put_value(w, out, shape->keys[i].type, bits_of(e, i));
     }
 }
 
-/* Arguments kept as text: the members of an object, or an element that was no object and has no columns. */
-static void put_raw(writer *w, hd_json_out *out, bool *first, const hd_event *e)
+/* Arguments kept as text: the members of an object, which may be columns as well; or an element that was no object. */
+static void put_raw(writer *w, hd_json_out *out, const hd_event *e)
 {
+    bool first = true;
+    uint64_t columns_again;
+    hd_error err; /* no memory: out says so */
+    hd_json_out *text = &w->raw_event;
     hd_string raw = hd_trace_string(w->trace, (uint32_t)hd_column_at(&e->args->columns[0], e->args_row));
     if (raw.size && raw.data[0] != '{') {
-        if (!*first) hd_json_put_text(out, ",\"\":");
-        hd_json_put(out, raw.data, raw.size);
-        if (!*first) hd_json_put_text(out, "}");
-    } else if (raw.size > 2) {
-        hd_json_put(out, *first ? "{" : ",", 1);
-        hd_json_put(out, raw.data + 1, raw.size - 2);
-        hd_json_put(out, "}", 1);
-    } else {
-        hd_json_put_text(out, *first ? "{}" : "}");
+        put_columns(w, out, &first, e, 0);
+        if (!first) hd_json_put_text(out, ",\"\":");
+        put_json(w, out, raw);
+        if (!first) hd_json_put_text(out, "}");
+        return;
     }
+    w->raw.size = text->size = 0;
+    put_json(w, &w->raw, raw);
+    put_columns(w, text, &first, e, 0);
+    if (w->raw.size > 2) {
+        hd_json_put(text, first ? "{" : ",", 1);
+        hd_json_put(text, w->raw.data + 1, w->raw.size - 2);
+        first = false;
+    }
+    hd_json_put_text(text, first ? "{}" : "}");
+    out->failed |=
+        w->raw.failed || text->failed || hd_json_put_unique(out, &columns_again, text->data, text->size, &err) != HD_OK;
 }
 
 static void put_event(writer *w, hd_json_out *out, const hd_event *e)
 {
     bool first = true;
     const hd_shape *shape = hd_trace_shape_at(w->trace, e->shape);
-    put_columns(w, out, &first, e);
-    if (shape->key_count == 1 && hd_trace_string(w->trace, shape->keys[0].key).size == 0 && !shape->has_args &&
-        shape->keys[0].type == HD_ARG_JSON) {
-        put_raw(w, out, &first, e);
+    const chrome_shape_keys *keys = w->keys.shapes[e->shape];
+    if (chrome_is_raw_shape(w->trace, shape)) {
+        put_raw(w, out, e);
         return;
     }
-    put_members(w, out, &first, e, HD_SCOPE_EVENT);
+    unsigned own = keys ? chrome_own_columns(w->trace, e, keys) : 0;
+    put_columns(w, out, &first, e, own);
+    put_members(w, out, &first, e, HD_SCOPE_EVENT, own);
     if (shape->has_args) {
         bool first_arg = true;
         put_key(out, &first, "args");
-        put_members(w, out, &first_arg, e, HD_SCOPE_ARGS);
+        put_members(w, out, &first_arg, e, HD_SCOPE_ARGS, own);
         hd_json_put(out, first_arg ? "{}" : "}", first_arg ? 2 : 1);
     }
     hd_json_put(out, first ? "{}" : "}", first ? 2 : 1);
@@ -303,17 +356,20 @@ static void write_metadata(writer *w, bool after, bool *first)
 {
     for (size_t i = 0; i < hd_trace_metadata_count(w->trace); i++) {
         const hd_metadata *m = hd_trace_metadata_at(w->trace, i);
-        if (m->after_events != after) continue;
+        if (m->after_events != after || w->keys.metadata[i] == CHROME_LEFT_OUT) continue;
         hd_json_put_text(&w->out, *first ? "" : ",");
         hd_json_put_text(&w->out, w->options->pretty ? "\n  " : "\n");
         *first = false;
-        put_string_id(w, &w->out, m->key);
+        hd_shape_put_key(&w->out, w->trace, m->key, w->keys.metadata[i]);
         hd_json_put_text(&w->out, w->options->pretty ? ": " : ":");
         hd_string value = hd_trace_string(w->trace, m->value);
-        if (w->options->pretty)
-            hd_json_put_pretty(&w->out, value.data, value.size, 1);
-        else
-            hd_json_put(&w->out, value.data, value.size);
+        if (w->options->pretty) {
+            w->event.size = 0;
+            put_json(w, &w->event, value);
+            hd_json_put_pretty(&w->out, w->event.data, w->event.size, 1);
+        } else {
+            put_json(w, &w->out, value);
+        }
     }
 }
 
@@ -340,31 +396,18 @@ static hd_status write_all(writer *w)
     return hd_write_behind_drain(&w->behind, w->err);
 }
 
-static void find_own_members(writer *w)
-{
-    static const struct {
-        const char *key;
-        unsigned bit;
-    } members[] = {{"ph", OWN_PH}, {"ts", OWN_TS}, {"dur", OWN_DUR}, {"name", OWN_NAME}, {"cat", OWN_CAT}};
-    for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
-        uint32_t key = hd_trace_find_string(w->trace, members[m].key, strlen(members[m].key));
-        for (uint32_t s = 0; key && s < hd_trace_shape_count(w->trace); s++) {
-            if (hd_shape_find(hd_trace_shape_at(w->trace, s), key, HD_SCOPE_EVENT) >= 0)
-                w->own[s] |= (uint8_t)members[m].bit;
-        }
-    }
-}
-
 hd_status chrome_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err)
 {
     writer w = {.trace = trace, .options = options, .err = err};
-    w.own = calloc((size_t)hd_trace_shape_count(trace) + 1, 1);
-    if (!w.own) return HD_NOMEM(err);
-    find_own_members(&w);
     hd_write_behind_init(&w.behind, output);
-    hd_status status = write_all(&w);
+    hd_status status = chrome_keys_init(&w.keys, trace, err);
+    if (status == HD_OK) status = write_all(&w);
+    if (status == HD_OK) hd_write_note(options, CHROME_STAGE, "json.duplicate-key", HD_LEDGER_LOSS, w.lost_members);
     hd_write_behind_deinit(&w.behind);
-    free(w.own);
+    chrome_keys_deinit(&w.keys);
+    free(w.plain);
+    free(w.raw.data);
+    free(w.raw_event.data);
     free(w.out.data);
     free(w.event.data);
     return status;

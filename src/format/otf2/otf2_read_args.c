@@ -268,7 +268,9 @@ static void put_arg(hd_json_out *out, const otf2_reader *r, const hd_arg_key *ke
     switch (key->type) {
     case HD_ARG_INT: hd_json_put_int(out, bits); break;
     case HD_ARG_DECIMAL: hd_json_put_decimal(out, hd_decimal_mantissa(bits), hd_decimal_scale(bits)); break;
-    case HD_ARG_NUMBER: hd_json_put(out, text.data, text.size); break;
+    case HD_ARG_NUMBER:
+    case HD_ARG_JSON: hd_json_put(out, text.data, text.size); break;
+    case HD_ARG_BOOL: hd_json_put_text(out, bits ? "true" : "false"); break;
     case HD_ARG_STRING: hd_json_put_string(out, text.data, text.size); break;
     default: hd_json_put_text(out, "null");
     }

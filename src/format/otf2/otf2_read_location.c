@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/bytes.h"
@@ -203,6 +204,26 @@ static void check_time(otf2_reader *r, uint64_t time)
                         time - r->offset - r->length);
 }
 
+/* Both ends may have the time of their thread: the second becomes how long that ran, as JSON's X has it. */
+static void join_thread_times(otf2_reader *r, size_t begin_args)
+{
+    size_t begin = SIZE_MAX;
+    for (size_t i = 0; r->is_own && i < r->args.count; i++) {
+        hd_arg_key *key = &r->args.keys[i];
+        hd_string name = hd_builder_string(r->builder, key->key);
+        if (key->scope != HD_SCOPE_EVENT || key->type != HD_ARG_INT || name.size != 3 ||
+            memcmp(name.data, "tts", 3) != 0)
+            continue;
+        if (i < begin_args) begin = i;
+        int64_t run;
+        if (i < begin_args || begin == SIZE_MAX ||
+            __builtin_sub_overflow(r->args.values[i], r->args.values[begin], &run))
+            continue;
+        key->key = hd_builder_intern_text(r->builder, "tdur");
+        r->args.values[i] = run;
+    }
+}
+
 hd_status otf2_add_pending(otf2_reader *r)
 {
     otf2_location *location = &r->location;
@@ -214,11 +235,13 @@ hd_status otf2_add_pending(otf2_reader *r)
         HD_TRY(otf2_add_row(r, &location->row));
         return otf2_own_add_end(r, &begin, slice);
     }
+    size_t begin_args = r->args.count;
     for (; location->late_at < location->late.count && location->late.at[location->late_at].slice <= slice;
          location->late_at++) {
         const late_arg *late = &location->late.at[location->late_at];
         if (late->slice == slice && !late->key.reserved) otf2_arg_late(r, late);
     }
+    if (r->args.count > begin_args && begin_args) join_thread_times(r, begin_args);
     return otf2_add_row(r, &location->row);
 }
 

@@ -222,7 +222,7 @@ void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OT
 static char phase_for(hd_kind kind, char phase)
 {
     static const char *const phases[HD_KIND_COUNT] = {
-        [HD_KIND_SLICE] = "X",   [HD_KIND_END] = "E",      [HD_KIND_INSTANT] = "iIR",
+        [HD_KIND_SLICE] = "XB",  [HD_KIND_END] = "E",      [HD_KIND_INSTANT] = "iIR",
         [HD_KIND_COUNTER] = "C", [HD_KIND_FLOW] = "stf",   [HD_KIND_ASYNC] = "bneSTpF",
         [HD_KIND_SAMPLE] = "P",  [HD_KIND_OBJECT] = "NOD", [HD_KIND_META] = "M"};
     if (kind == HD_KIND_OTHER) return phase > ' ' && phase < 0x7f && phase != '"' && phase != '\\' ? phase : '?';

@@ -237,6 +237,7 @@ static hd_arg_scope scope_of(uint32_t *key, perfetto_reader *reader)
         if (s.size - 6 == strlen(held[i]) && memcmp(s.data + 6, held[i], s.size - 6) == 0) return HD_SCOPE_ARGS;
     }
     *key = hd_builder_intern(reader->builder, s.data + 6, s.size - 6);
+    if (s.size == 9 && memcmp(s.data + 6, "tts", 3) == 0) perfetto_know_thread_times(reader);
     return HD_SCOPE_EVENT;
 }
 

@@ -262,8 +262,7 @@ hd_status perfetto_read_event(perfetto_reader *reader, perfetto_sequence *sequen
     }
     HD_TRY(add_extra_counters(reader, sequence, &e));
     if (e.has_thread_time) {
-        reader->tts_key = hd_builder_intern_text(reader->builder, "tts");
-        reader->tdur_key = hd_builder_intern_text(reader->builder, "tdur");
+        perfetto_know_thread_times(reader);
         HD_TRY(perfetto_add_member(reader, "tts", HD_ARG_INT, e.thread_time_us));
     }
     if (e.type == PF_TYPE_COUNTER) return add_counter(reader, sequence, &e);

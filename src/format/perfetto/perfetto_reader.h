@@ -391,6 +391,8 @@ hd_status perfetto_end_slice(int64_t *out_start_ns, int64_t *out_point_ns, perfe
                              int64_t time_ns, uint32_t sequence);
 /* The state before on the lane ends. */
 hd_status perfetto_end_state(perfetto_reader *reader, uint32_t lane, int64_t time_ns);
+/* Members `tts` of both ends of a slice are a time of its thread and how long that ran. */
+void perfetto_know_thread_times(perfetto_reader *reader);
 hd_status perfetto_finish_slices(perfetto_reader *reader);
 hd_status perfetto_add_flow(perfetto_reader *reader, uint64_t id, char phase, uint32_t track, int64_t time_ns,
                             int64_t point_ns);

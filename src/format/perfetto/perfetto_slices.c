@@ -113,6 +113,13 @@ static void move_flows(perfetto_reader *reader, const perfetto_open_slice *slice
     for (size_t i = 0; i < slice->flow_count; i++) reader->flows[slice->first_flow + i].point_ns = point_ns;
 }
 
+void perfetto_know_thread_times(perfetto_reader *reader)
+{
+    if (reader->tts_key) return;
+    reader->tts_key = hd_builder_intern_text(reader->builder, "tts");
+    reader->tdur_key = hd_builder_intern_text(reader->builder, "tdur");
+}
+
 /* Both ends of a slice may have the time of its thread: the second becomes how long that ran. */
 static void join_thread_times(perfetto_reader *reader, size_t first_more)
 {
