@@ -7,6 +7,7 @@
 
 #include "convert/convert_window.h"
 #include "flame/flame_add.h"
+#include "trace/trace_roles.h"
 #include "trace/trace_stacks.h"
 
 bool flame_clip(int64_t *out_ns, const flame_adder *adder, int64_t start_ns, int64_t duration_ns)
@@ -24,42 +25,24 @@ bool flame_clip(int64_t *out_ns, const flame_adder *adder, int64_t start_ns, int
 
 /* ---- what to count ---------------------------------------------------------------------------------------------- */
 
-/* Roles of the categories, and of the names that have none, are found once. */
-static bool block_has_work(const hd_trace *trace, const hd_block *block, uint8_t *known, uint32_t strings)
+static bool block_has_work(hd_roles *roles, const hd_block *block)
 {
-    const hd_column *names = &block->columns[HD_COL_NAME], *categories = &block->columns[HD_COL_CATEGORY];
     for (uint32_t i = 0; i < block->row_count; i++) {
-        uint32_t category = (uint32_t)hd_column_at(categories, i), name = HD_STRING_NONE;
-        if (category == HD_STRING_NONE) name = (uint32_t)hd_column_at(names, i);
-        uint32_t id = category == HD_STRING_NONE ? name : category;
-        uint8_t bit = category == HD_STRING_NONE ? 2 : 1;
-        if (id >= strings || known[id] & bit) continue;
-        known[id] |= bit;
-        if (hd_role_is_work(hd_role_of(hd_trace_string(trace, category), hd_trace_string(trace, name)))) return true;
+        uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], i);
+        if (hd_role_is_work(hd_roles_in(roles, block, i, category))) return true;
     }
     return false;
 }
 
-/* Work that only its row tells is found by looking for all of it. */
-static hd_status has_any_work(bool *out, const hd_trace *trace, hd_error *err)
-{
-    hd_launches all = {0};
-    HD_TRY(hd_launches_find(&all, trace, err));
-    *out = all.work_count > 0;
-    hd_launches_deinit(&all);
-    return HD_OK;
-}
-
 static hd_status has_work(bool *out, const hd_trace *trace, hd_error *err)
 {
-    uint32_t strings = hd_trace_string_count(trace) + 1;
-    uint8_t *known = calloc(strings, 1);
+    hd_roles roles;
+    hd_status status = hd_roles_init(&roles, trace) ? HD_OK : HD_NOMEM(err);
     *out = false;
-    if (!known) return HD_NOMEM(err);
-    for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_SLICE) && !*out; b++)
-        *out = block_has_work(trace, hd_trace_block_at(trace, HD_KIND_SLICE, b), known, strings);
-    free(known);
-    return *out ? HD_OK : has_any_work(out, trace, err);
+    for (size_t b = 0; status == HD_OK && b < hd_trace_block_count(trace, HD_KIND_SLICE) && !*out; b++)
+        *out = block_has_work(&roles, hd_trace_block_at(trace, HD_KIND_SLICE, b));
+    hd_roles_deinit(&roles);
+    return status;
 }
 
 static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attribution *attribution,

@@ -45,8 +45,10 @@ struct walk {
     const hd_trace *trace;
     const hd_context_options *options;
     hd_index units;
-    uint32_t *lane_of; /* by track: same_as */
-    uint8_t *taken;    /* by track: whether the lane is looked at */
+    hd_roles roles;
+    uint32_t recording; /* string id of the category "Trace", Kineto's span of the whole */
+    uint32_t *lane_of;  /* by track: same_as */
+    uint8_t *taken;     /* by track: whether the lane is looked at */
     uint32_t track_count;
     walk_worker *workers;
     unsigned worker_count;
@@ -82,9 +84,9 @@ static size_t wanted_from(const hd_context_options *options, uint64_t row)
 /* ---- which lanes, and how many slices ------------------------------------------------------------------------------
  */
 
-static uint8_t seen_of(context_roles *roles, uint32_t category, uint32_t name)
+static uint8_t seen_of(hd_role role)
 {
-    switch (context_role(roles, category, name)) {
+    switch (role) {
     case HD_ROLE_OP:
     case HD_ROLE_PYTHON:
     case HD_ROLE_RUNTIME:
@@ -110,8 +112,9 @@ static void count_chunk(walk_worker *me, const hd_block *block, uint32_t first, 
         uint32_t track = (uint32_t)me->track[r], category = (uint32_t)me->category[r], name = (uint32_t)me->name[r];
         if (me->start[r] == HD_NO_TIME || track >= w->track_count) continue;
         uint32_t lane = w->lane_of[track];
-        me->seen[lane] |= seen_of(&me->sweep.roles, category, name);
-        if (!context_is_cpu(&me->sweep.roles, category, name)) continue;
+        hd_role role = hd_roles_at(me->sweep.roles, category, name, track);
+        me->seen[lane] |= seen_of(role);
+        if (!context_is_cpu(role, category, w->recording)) continue;
         me->next[lane]++;
         if (!options->rows) continue;
         uint64_t row = block->first_row + first + r;
@@ -156,8 +159,7 @@ static bool list_lanes(walk *w)
             count += w->workers[t].next[track];
             seen |= w->workers[t].seen[track];
         }
-        bool queue = hd_trace_track_at(w->trace, track)->kind == HD_TRACK_STREAM;
-        bool gpu = (queue || seen & SEEN_GPU) && !(seen & SEEN_CPU);
+        bool gpu = (hd_roles_row(&w->roles, track) != HD_ROW_HOST || seen & SEEN_GPU) && !(seen & SEEN_CPU);
         if (count == 0 || gpu || !(seen & SEEN_WANTED)) continue;
         w->taken[track] = 1;
         w->lanes[w->lane_count++] = (walk_lane){.track = track, .count = count};
@@ -184,9 +186,10 @@ static void gather_chunk(walk_worker *me, const hd_block *block, uint32_t first,
     for (uint32_t r = 0; r < n; r++) {
         uint32_t track = (uint32_t)me->track[r];
         if (me->start[r] == HD_NO_TIME || track >= w->track_count) continue;
-        uint32_t lane = w->lane_of[track];
+        uint32_t lane = w->lane_of[track], category = (uint32_t)me->category[r];
         if (!w->taken[lane] || lane < w->track_from || lane > w->track_until ||
-            !context_is_cpu(&me->sweep.roles, (uint32_t)me->category[r], (uint32_t)me->name[r]))
+            !context_is_cpu(hd_roles_at(me->sweep.roles, category, (uint32_t)me->name[r], track), category,
+                            w->recording))
             continue;
         lane_span *span = &w->spans[me->next[lane]++];
         uint64_t row = block->first_row + first + r;
@@ -340,7 +343,8 @@ static bool make_worker(walk *w, walk_worker *me)
     me->sweep.units = &w->units;
     me->sweep.from = options->has_window ? since_base(w, options->from_ns) : INT64_MIN;
     me->sweep.until = options->has_window ? since_base(w, options->until_ns) : INT64_MAX;
-    return context_roles_init(&me->sweep.roles, w->trace) && me->next && me->seen;
+    me->sweep.roles = &w->roles;
+    return me->next && me->seen;
 }
 
 static bool make_workers(walk *w, unsigned threads)
@@ -349,7 +353,8 @@ static bool make_workers(walk *w, unsigned threads)
     w->worker_count = lane_thread_count(threads, blocks);
     w->workers = calloc(w->worker_count, sizeof *w->workers);
     w->lane_of = malloc(((size_t)w->track_count + 1) * sizeof *w->lane_of);
-    if (!w->workers || !w->lane_of) return false;
+    w->recording = hd_trace_find_string(w->trace, "Trace", strlen("Trace"));
+    if (!hd_roles_init(&w->roles, w->trace) || !w->workers || !w->lane_of) return false;
     for (uint32_t i = 0; i < w->track_count; i++) {
         uint32_t lane = hd_trace_track_at(w->trace, i)->same_as;
         w->lane_of[i] = lane < w->track_count ? lane : i;
@@ -370,6 +375,7 @@ static void free_walk(walk *w)
         context_sweep_deinit(&w->workers[t].sweep);
     }
     for (size_t i = 0; i < w->lane_count; i++) hd_stacks_free(w->lanes[i].stacks);
+    hd_roles_deinit(&w->roles);
     free(w->workers);
     free(w->lane_of);
     free(w->taken);

@@ -5,19 +5,10 @@
 #include "heddle/launches.h"
 #include "pass/pass_contexts.h"
 #include "trace/lane_index.h"
+#include "trace/trace_roles.h"
 
-/* What a slice is, remembered by category, or by name where it has none. */
-typedef struct context_roles {
-    const hd_trace *trace;
-    uint8_t *by_category, *by_name; /* by string id: hd_role + 1, 0: not asked yet */
-    uint32_t of_recording;          /* string id of the category "Trace" */
-} context_roles;
-
-bool context_roles_init(context_roles *roles, const hd_trace *trace);
-void context_roles_deinit(context_roles *roles);
-hd_role context_role(context_roles *roles, uint32_t category, uint32_t name);
-/* It has a part in CPU stacks. */
-bool context_is_cpu(context_roles *roles, uint32_t category, uint32_t name);
+/* It has a part in CPU stacks. `recording` is the string id of the category "Trace". */
+bool context_is_cpu(hd_role role, uint32_t category, uint32_t recording);
 
 /* In spans of contexts `name` says whether a slice was asked for; then it is its node. */
 enum { CONTEXT_SKIPPED = 0, CONTEXT_WANTED = 1 };
@@ -33,7 +24,7 @@ typedef struct context_open {
 typedef struct context_sweep {
     const hd_trace *trace;
     const hd_index *units;
-    context_roles roles;
+    hd_roles *roles;
     int64_t from, until; /* self times count in here, ns since units->base_ns */
     /* the lane at hand */
     lane_span *scratch; /* half of the spans */

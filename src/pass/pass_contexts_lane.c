@@ -16,43 +16,14 @@
 #include "pass/pass_contexts_impl.h"
 #include "trace/spill.h"
 
-enum { CROSSING_STEPS = 16, CONTEXT_BY_NAME = UINT8_MAX };
+enum { CROSSING_STEPS = 16 };
 
 /* ---- roles ----------------------------------------------------------------------------------------------------- */
 
-bool context_roles_init(context_roles *roles, const hd_trace *trace)
+bool context_is_cpu(hd_role role, uint32_t category, uint32_t recording)
 {
-    size_t strings = (size_t)hd_trace_string_count(trace) + 1;
-    roles->trace = trace;
-    roles->by_category = calloc(strings, 1);
-    roles->by_name = calloc(strings, 1);
-    roles->of_recording = hd_trace_find_string(trace, "Trace", strlen("Trace"));
-    return roles->by_category && roles->by_name;
-}
-
-void context_roles_deinit(context_roles *roles)
-{
-    free(roles->by_category);
-    free(roles->by_name);
-}
-
-hd_role context_role(context_roles *roles, uint32_t category, uint32_t name)
-{
-    uint8_t *known = &roles->by_category[category];
-    if (*known == 0) {
-        hd_string text = hd_trace_string(roles->trace, category);
-        *known = (uint8_t)(text.size ? hd_role_of(text, (hd_string){"", 0}) + 1 : CONTEXT_BY_NAME);
-    }
-    if (*known == CONTEXT_BY_NAME) known = &roles->by_name[name];
-    if (*known == 0) *known = (uint8_t)(hd_role_of((hd_string){"", 0}, hd_trace_string(roles->trace, name)) + 1);
-    return (hd_role)(*known - 1);
-}
-
-bool context_is_cpu(context_roles *roles, uint32_t category, uint32_t name)
-{
-    hd_role role = context_role(roles, category, name);
     return !hd_role_is_work(role) && role != HD_ROLE_SYNC && role != HD_ROLE_GPU_ANNOTATION &&
-           (category == HD_STRING_NONE || category != roles->of_recording);
+           (category == HD_STRING_NONE || category != recording);
 }
 
 static hd_frame_kind frame_of(hd_role role)
@@ -77,7 +48,7 @@ static uint32_t push_row(context_sweep *s, uint32_t caller, uint32_t row)
     at = row - (uint32_t)s->block->first_row;
     uint32_t name = (uint32_t)hd_column_at(&s->block->columns[HD_COL_NAME], at);
     uint32_t category = (uint32_t)hd_column_at(&s->block->columns[HD_COL_CATEGORY], at);
-    return hd_stacks_push(s->stacks, caller, name, frame_of(context_role(&s->roles, category, name)));
+    return hd_stacks_push(s->stacks, caller, name, frame_of(hd_roles_in(s->roles, s->block, at, category)));
 }
 
 /* The node of the stack's first `count` slices. */
@@ -237,7 +208,6 @@ hd_status context_sweep_lane(context_sweep *sweep, hd_stacks *stacks, lane_span 
 
 void context_sweep_deinit(context_sweep *sweep)
 {
-    context_roles_deinit(&sweep->roles);
     hd_large_free(sweep->scratch);
     free(sweep->open);
     free(sweep->running);

@@ -96,8 +96,11 @@ uint64_t check_count_spilled(int64_t *stack, const slice_span *spans, uint64_t c
 
 /* ---- what the page counts as well -------------------------------------------------------------------------------- */
 
-/* How long work started before the call that launched it; 0: it did not, or nothing tells (check_launches.c). */
-int64_t check_launch_lead(const hd_launches *launches, const hd_work *work);
+/* Calls found for each: work without a launch, a launch without work (work is NULL), and work that starts `lead_ns`
+ * before its launch. false: no memory (check_launches.c). */
+typedef void check_launch_found(void *user, check_code code, const hd_work *work, const hd_launch *launch,
+                                int64_t lead_ns);
+bool check_launches_walk(const hd_launches *launches, check_launch_found *found, void *user);
 /* A stack of open slices by their ends, as viewers keep one per track: whether the next slice nests in them, and is
  * open now. If not it spills, and crosses the last of those that are left. `ends` has room for one more. */
 static inline bool check_nests(int64_t *ends, uint64_t *depth, int64_t start, int64_t end)

@@ -3,13 +3,16 @@
 #define HD_REPORT_INFO_H
 
 #include "heddle/report.h"
+#include "trace/trace_roles.h"
 
 /* One lane: the tracks whose pid and tid read the same. */
 typedef struct info_lane {
     uint32_t track;                       /* the first of them */
     uint64_t rows[HD_KIND_COUNT], events; /* events: without metadata */
     int64_t start_ns, end_ns;             /* span of its slices */
-    int64_t busy_ns;                      /* time covered by slices */
+    int64_t busy_ns; /* covered by slices, on a device's row by its work; HD_NO_TIME: it only tells of work */
+    hd_track_kind kind;
+    hd_row_sort sort;
 } info_lane;
 
 typedef struct info_device {

@@ -7,21 +7,30 @@
 #include "report/info.h"
 #include "report/report.h"
 #include "report/report_spans.h"
+#include "trace/lane_index.h"
 
 /* ---- lanes -------------------------------------------------------------------------------------------------- */
 
-/* The time that slices cover; where they overlap it counts once. Spans are in the order of their starts. */
-static int64_t busy_units(const slice_span *spans, uint64_t count)
+/* The time that slices cover, which come in the order of their starts; where they overlap it counts once. */
+typedef struct busy_sum {
+    int64_t busy, until;
+} busy_sum;
+
+static void add_busy(busy_sum *sum, int64_t start, int64_t end)
 {
-    int64_t busy = 0, until = INT64_MIN;
-    for (uint64_t i = 0; i < count; i++) {
-        int64_t from = spans[i].start > until ? spans[i].start : until, more;
-        if (spans[i].end <= from) continue;
-        if (__builtin_sub_overflow(spans[i].end, from, &more) || __builtin_add_overflow(busy, more, &busy))
-            return INT64_MAX;
-        until = spans[i].end;
-    }
-    return busy;
+    int64_t from = start > sum->until ? start : sum->until, more;
+    if (end <= from) return;
+    sum->until = end;
+    if (__builtin_sub_overflow(end, from, &more) || __builtin_add_overflow(sum->busy, more, &sum->busy))
+        sum->busy = INT64_MAX;
+}
+
+/* Whether a slice is something to be busy with: on a device's row only its work is. */
+static bool is_busy(hd_roles *roles, const hd_block *block, uint32_t row, hd_row_sort sort)
+{
+    if (sort == HD_ROW_HOST) return true;
+    return hd_role_is_work(
+        hd_roles_in(roles, block, row, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row)));
 }
 
 static void widen(info_lane *lane, const hd_track *track)
@@ -36,6 +45,7 @@ static void sum_lanes(info_lane *lanes, const hd_trace *trace)
     uint32_t count = hd_trace_track_count(trace);
     for (uint32_t i = 0; i < count; i++) {
         lanes[i].track = i;
+        lanes[i].kind = hd_trace_track_at(trace, i)->kind;
         lanes[i].start_ns = lanes[i].end_ns = HD_NO_TIME;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -47,6 +57,12 @@ static void sum_lanes(info_lane *lanes, const hd_trace *trace)
         }
         widen(lane, track);
     }
+}
+
+/* A process may have slices of its own. */
+static bool is_queue(const info_lane *lane)
+{
+    return lane->sort == HD_ROW_QUEUE && lane->kind != HD_TRACK_PROCESS;
 }
 
 static int by_busy(const void *a, const void *b)
@@ -66,28 +82,80 @@ static void count_processes(info_tracks *tracks, uint8_t *seen)
         tracks->process_count += !seen[process];
         seen[process] = 1;
         tracks->track_count++;
-        tracks->stream_count += track->kind == HD_TRACK_STREAM;
+        tracks->stream_count += is_queue(&tracks->lanes[i]);
     }
 }
 
-/* From the index that came with the trace, where there is one: then no event is looked at. */
-static hd_status find_busy(info_lane *lanes, const hd_trace *trace, hd_error *err)
+/* Of a device's row, whose work the index does not tell: slice by slice, of the blocks that have them. */
+static hd_status sum_work(int64_t *out, hd_roles *roles, const hd_index *index, const hd_lane *lane, hd_error *err)
 {
-    const hd_index *index = hd_trace_index(trace);
-    span_index spans;
-    for (size_t i = 0; index && i < hd_index_lane_count(index); i++) {
-        const hd_lane *lane = hd_index_lane_at(index, i);
-        lanes[lane->track].busy_ns = lane->busy_ns;
+    enum { ROWS = 1024 };
+    uint64_t rows[ROWS];
+    size_t count;
+    busy_sum sum = {0, INT64_MIN};
+    for (uint64_t first = 0; first < lane->slice_count; first += count) {
+        HD_TRY(hd_lane_rows(rows, &count, index, lane, roles->trace, first, ROWS, err));
+        if (count == 0) break;
+        for (size_t i = 0; i < count; i++) {
+            uint32_t at;
+            const hd_block *block = hd_trace_block_of(roles->trace, HD_KIND_SLICE, rows[i], &at);
+            if (!is_busy(roles, block, at, HD_ROW_QUEUE)) continue;
+            const hd_column *columns = block->columns;
+            lane_span span = lane_span_of(
+                index, hd_column_at(&columns[HD_COL_START], at), hd_column_at(&columns[HD_COL_DURATION], at),
+                hd_column_at(&columns[HD_COL_START_PS], at), hd_column_at(&columns[HD_COL_END_PS], at));
+            add_busy(&sum, span.start, span.end);
+        }
     }
-    if (index) return HD_OK;
-    HD_TRY(span_index_init(&spans, trace, err));
+    *out = sum.busy / index->units_per_ns;
+    return HD_OK;
+}
+
+/* From the index that came with the trace: then only slices on rows of devices are looked at. */
+static hd_status read_index(info_lane *lanes, hd_roles *roles, const hd_index *index, hd_error *err)
+{
+    for (size_t i = 0; i < hd_index_lane_count(index); i++) {
+        const hd_lane *lane = hd_index_lane_at(index, i);
+        info_lane *own = &lanes[lane->track];
+        own->busy_ns = lane->busy_ns;
+        if (own->sort == HD_ROW_QUEUE) HD_TRY(sum_work(&own->busy_ns, roles, index, lane, err));
+    }
+    return HD_OK;
+}
+
+static hd_status sum_spans(info_lane *lanes, hd_roles *roles, hd_error *err)
+{
+    span_index spans;
+    HD_TRY(span_index_init(&spans, roles->trace, err));
     for (uint32_t i = 0; i < spans.lane_count; i++) {
         uint64_t slices;
         const slice_span *list = span_index_lane(&spans, i, &slices);
-        lanes[i].busy_ns = busy_units(list, slices) / spans.units_per_ns;
+        busy_sum sum = {0, INT64_MIN};
+        for (uint64_t s = 0; s < slices; s++) {
+            uint32_t at;
+            const hd_block *block = hd_trace_block_of(roles->trace, HD_KIND_SLICE, list[s].row, &at);
+            if (is_busy(roles, block, at, lanes[i].sort)) add_busy(&sum, list[s].start, list[s].end);
+        }
+        lanes[i].busy_ns = sum.busy / spans.units_per_ns;
     }
     span_index_deinit(&spans);
     return HD_OK;
+}
+
+/* Rows that only tell of a device's work have none themselves. */
+static hd_status find_busy(info_lane *lanes, const hd_trace *trace, hd_error *err)
+{
+    const hd_index *index = hd_trace_index(trace);
+    uint32_t count = hd_trace_track_count(trace);
+    hd_roles roles;
+    hd_status status = hd_roles_init(&roles, trace) ? HD_OK : HD_NOMEM(err);
+    for (uint32_t i = 0; i < count && status == HD_OK; i++) lanes[i].sort = hd_roles_row(&roles, i);
+    if (status == HD_OK) status = index ? read_index(lanes, &roles, index, err) : sum_spans(lanes, &roles, err);
+    for (uint32_t i = 0; i < count && status == HD_OK; i++) {
+        if (lanes[i].sort == HD_ROW_TOLD) lanes[i].busy_ns = HD_NO_TIME;
+    }
+    hd_roles_deinit(&roles);
+    return status;
 }
 
 hd_status info_tracks_init(info_tracks *tracks, const hd_trace *trace, hd_error *err)
@@ -124,9 +192,10 @@ void info_tracks_deinit(info_tracks *tracks)
 
 /* ---- tables ------------------------------------------------------------------------------------------------- */
 
-static const char *kind_name(hd_track_kind kind)
+static const char *kind_name(const info_lane *lane)
 {
-    return kind == HD_TRACK_PROCESS ? "process" : kind == HD_TRACK_STREAM ? "stream" : "thread";
+    if (lane->kind == HD_TRACK_PROCESS) return "process";
+    return is_queue(lane) ? "stream" : lane->sort == HD_ROW_TOLD ? "device" : "thread";
 }
 
 static void add_lane(hd_table_builder *builder, const hd_trace *trace, const info_lane *lane)
@@ -137,7 +206,7 @@ static void add_lane(hd_table_builder *builder, const hd_trace *trace, const inf
     report_cell_ident(builder, trace, track->pid);
     report_cell_ident(builder, trace, track->tid);
     report_cell_string(builder, trace, track->name);
-    hd_table_add_text(builder, kind_name(track->kind));
+    hd_table_add_text(builder, kind_name(lane));
     report_cell_int(builder, track->device);
     report_cell_int(builder, track->stream);
     hd_table_add_count(builder, lane->rows[HD_KIND_SLICE]);
@@ -145,7 +214,7 @@ static void add_lane(hd_table_builder *builder, const hd_trace *trace, const inf
     report_cell_int(builder, lane->start_ns);
     report_cell_int(builder, span);
     report_cell_int(builder, span == HD_NO_TIME ? HD_NO_TIME : lane->busy_ns);
-    if (span == HD_NO_TIME || span == 0)
+    if (span == HD_NO_TIME || span == 0 || lane->busy_ns == HD_NO_TIME)
         hd_table_add_null(builder);
     else
         hd_table_add_decimal(builder, 100.0 * (double)lane->busy_ns / (double)span);
@@ -178,8 +247,8 @@ static void sum_processes(process_sum *sums, const info_tracks *tracks)
         const hd_track *track = hd_trace_track_at(tracks->trace, lane->track);
         uint32_t process = track->parent == HD_NONE ? track->id : track->parent;
         process_sum *sum = &sums[hd_trace_track_at(tracks->trace, process)->same_as];
-        sum->threads += track->kind == HD_TRACK_THREAD;
-        sum->streams += track->kind == HD_TRACK_STREAM;
+        sum->threads += lane->kind == HD_TRACK_THREAD && lane->sort == HD_ROW_HOST;
+        sum->streams += is_queue(lane);
         sum->events += lane->events;
         sum->slices += lane->rows[HD_KIND_SLICE];
     }

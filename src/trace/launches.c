@@ -162,7 +162,7 @@ static void sum_work(hd_launches *out)
 
 static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
 {
-    if (!find_ranks(f) || !launches_gather(f)) return HD_NOMEM(err);
+    if (!hd_roles_init(&f->roles, f->trace) || !find_ranks(f) || !launches_gather(f)) return HD_NOMEM(err);
     if (f->has_limit)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 launches or pieces of GPU work");
     for (size_t i = 0; i < f->call_count; i++) {
@@ -187,6 +187,7 @@ hd_status hd_launches_find(hd_launches *out, const hd_trace *trace, hd_error *er
     launch_finder f = {.trace = trace, .large = hd_trace_large_bytes(trace)};
     *out = (hd_launches){0};
     hd_status status = find(out, &f, err);
+    hd_roles_deinit(&f.roles);
     free(f.ranks);
     hd_large_free(f.calls);
     hd_large_free(f.works);

@@ -170,8 +170,7 @@ static uint32_t make_call(bool *out_fine, launch_finder *f, uint32_t row)
     hd_event event;
     const hd_block *block = hd_trace_block_of(f->trace, HD_KIND_SLICE, row, &at);
     hd_block_event(&event, block, at);
-    hd_string name = hd_trace_string(f->trace, event.name);
-    hd_role role = hd_role_of(hd_trace_string(f->trace, event.category), name);
+    hd_role role = hd_roles_at(&f->roles, event.category, event.name, event.track);
     if (is_work(f, row) || role == HD_ROLE_SYNC || role == HD_ROLE_GPU_ANNOTATION || event.start_ns == HD_NO_TIME)
         return HD_NONE;
     *out_fine = f->call_count < HD_NONE - 1 &&
@@ -186,7 +185,7 @@ static uint32_t make_call(bool *out_fine, launch_finder *f, uint32_t row)
         .name = event.name,
         .outer = call,
         .place = HD_NONE,
-        .sort = (uint8_t)hd_launch_sort_of(name),
+        .sort = (uint8_t)hd_launch_sort_of(hd_trace_string(f->trace, event.name)),
     };
     return call;
 }

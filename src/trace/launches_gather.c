@@ -1,8 +1,6 @@
 /* launches_gather.c - calls and GPU work of a trace, by several threads
  *
- * Roles are looked up once per category, or per name where there is none (or one of OTF2's paradigms, "HIP", that
- * stands for calls and kernels alike). A slice with neither a category nor a name that says what it is counts as a
- * kernel if it stands on a GPU's row: a stream, or the row of a process that ROCm's tools called "GPU2".
+ * What a slice is says trace_roles.h.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,7 +9,7 @@
 #include "trace/launches_impl.h"
 #include "trace/lazy.h"
 
-enum { CHUNK_ROWS = 2048, THREAD_BLOCKS = 4, ROLE_UNKNOWN = 0, ROLE_BY_NAME = 254, ROLE_UNSAID = 255 };
+enum { CHUNK_ROWS = 2048, THREAD_BLOCKS = 4 };
 
 /* Where a shape has a number: which of its arguments. */
 typedef struct id_place {
@@ -21,13 +19,9 @@ typedef struct id_place {
 
 typedef struct gather_shared {
     launch_finder *f;
-    atomic_uchar
-        *category_roles;      /* by string id: role + 1, ROLE_BY_NAME, ROLE_UNSAID; ROLE_UNKNOWN: not looked at yet */
-    atomic_uchar *name_roles; /* by string id, of slices without a category: role + 1 */
     atomic_uchar *sorts;      /* by string id: hd_launch_sort + 1 */
-    bool *gpu_rows;           /* by track */
     id_place *ids, *creators; /* by shape */
-    uint32_t track_count, shape_count;
+    uint32_t shape_count;
     bool has_creators;
 } gather_shared;
 
@@ -43,36 +37,7 @@ typedef struct gatherer {
     int64_t category[CHUNK_ROWS];
 } gatherer;
 
-/* ---- roles ----------------------------------------------------------------------------------------------- */
-
-static hd_role role_without_category(const gatherer *g, const hd_block *block, uint32_t row)
-{
-    uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);
-    unsigned known = atomic_load_explicit(&g->shared->name_roles[name], memory_order_relaxed);
-    if (known == ROLE_UNKNOWN) {
-        known = (unsigned)hd_role_of((hd_string){"", 0}, hd_trace_string(g->trace, name)) + 1;
-        atomic_store_explicit(&g->shared->name_roles[name], (unsigned char)known, memory_order_relaxed);
-    }
-    hd_role role = (hd_role)(known - 1);
-    if (role != HD_ROLE_OTHER) return role;
-    uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
-    return track < g->shared->track_count && g->shared->gpu_rows[track] ? HD_ROLE_KERNEL : HD_ROLE_OTHER;
-}
-
-static hd_role role_at(const gatherer *g, const hd_block *block, uint32_t row, uint32_t category)
-{
-    unsigned known = atomic_load_explicit(&g->shared->category_roles[category], memory_order_relaxed);
-    hd_string text = hd_trace_string(g->trace, category);
-    if (known == ROLE_UNKNOWN) {
-        known = hd_role_is_unsaid(text)    ? ROLE_UNSAID
-                : hd_role_needs_name(text) ? ROLE_BY_NAME
-                                           : (unsigned)hd_role_of(text, (hd_string){"", 0}) + 1;
-        atomic_store_explicit(&g->shared->category_roles[category], (unsigned char)known, memory_order_relaxed);
-    }
-    if (known == ROLE_UNSAID) return role_without_category(g, block, row);
-    if (known != ROLE_BY_NAME) return (hd_role)(known - 1);
-    return hd_role_of(text, hd_trace_string(g->trace, (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row)));
-}
+/* ---- calls ----------------------------------------------------------------------------------------------- */
 
 static hd_launch_sort sort_at(const gatherer *g, uint32_t name)
 {
@@ -189,7 +154,7 @@ static bool gather_block(gatherer *g, const hd_block *block)
         uint32_t count = block->row_count - first < CHUNK_ROWS ? block->row_count - first : CHUNK_ROWS;
         hd_column_decode(g->category, &block->columns[HD_COL_CATEGORY], first, count);
         for (uint32_t i = 0; i < count; i++) {
-            hd_role role = role_at(g, block, first + i, (uint32_t)g->category[i]);
+            hd_role role = hd_roles_in(&g->shared->f->roles, block, first + i, (uint32_t)g->category[i]);
             bool fine = true;
             if (hd_role_is_work(role))
                 fine = add_work(g, block, first + i, role);
@@ -213,48 +178,17 @@ static void gather_blocks(void *state)
 
 /* ---- threads --------------------------------------------------------------------------------------------- */
 
-/* "GPU2" */
-static bool is_gpu_name(hd_string name)
-{
-    if (name.size < 4 || memcmp(name.data, "GPU", 3) != 0) return false;
-    for (size_t i = 3; i < name.size; i++) {
-        if (name.data[i] < '0' || name.data[i] > '9') return false;
-    }
-    return true;
-}
-
-/* First the processes, under the lowest of their twins: ROCm's tools name pid 6 and have slices of pid "6". */
-static void find_gpu_rows(bool *out, const hd_trace *trace, uint32_t count)
-{
-    for (uint32_t t = 0; t < count; t++) {
-        const hd_track *track = hd_trace_track_at(trace, t);
-        if (track->parent >= count && track->same_as < count && is_gpu_name(hd_trace_string(trace, track->name)))
-            out[track->same_as] = true;
-    }
-    for (uint32_t t = 0; t < count; t++) {
-        const hd_track *track = hd_trace_track_at(trace, t);
-        if (track->parent >= count) continue;
-        uint32_t process = hd_trace_track_at(trace, track->parent)->same_as;
-        out[t] = track->kind == HD_TRACK_STREAM || (process < count && out[process]);
-    }
-}
-
 static bool share(gather_shared *s, launch_finder *f)
 {
     static const char *const ids[] = {"correlation", "correlationId", "correlation_id", NULL};
     static const char *const creators[] = {"graphNodeCreatorCorrelationId", NULL};
     size_t strings = (size_t)hd_trace_string_count(f->trace) + 1;
     s->f = f;
-    s->track_count = hd_trace_track_count(f->trace);
     s->shape_count = hd_trace_shape_count(f->trace);
-    s->category_roles = calloc(strings, sizeof *s->category_roles);
-    s->name_roles = calloc(strings, sizeof *s->name_roles);
     s->sorts = calloc(strings, sizeof *s->sorts);
-    s->gpu_rows = calloc((size_t)s->track_count + 1, sizeof *s->gpu_rows);
     s->ids = calloc((size_t)s->shape_count + 1, sizeof *s->ids);
     s->creators = calloc((size_t)s->shape_count + 1, sizeof *s->creators);
-    if (!s->category_roles || !s->name_roles || !s->sorts || !s->gpu_rows || !s->ids || !s->creators) return false;
-    find_gpu_rows(s->gpu_rows, f->trace, s->track_count);
+    if (!s->sorts || !s->ids || !s->creators) return false;
     find_places(s->ids, f->trace, s->shape_count, ids);
     find_places(s->creators, f->trace, s->shape_count, creators);
     for (uint32_t i = 0; i < s->shape_count; i++) s->has_creators |= s->creators[i].index >= 0;
@@ -263,10 +197,7 @@ static bool share(gather_shared *s, launch_finder *f)
 
 static void free_shared(gather_shared *s)
 {
-    free((void *)s->category_roles);
-    free((void *)s->name_roles);
     free((void *)s->sorts);
-    free(s->gpu_rows);
     free(s->ids);
     free(s->creators);
 }

@@ -5,11 +5,7 @@
 #include "base/large.h"
 #include "base/vector.h"
 #include "heddle/launches.h"
-
-/* Does such a category say nothing of the role, so that the name or the row must tell? */
-bool hd_role_is_unsaid(hd_string category);
-/* Does the role depend on the name besides the category? */
-bool hd_role_needs_name(hd_string category);
+#include "trace/trace_roles.h"
 
 /* A slice that may be a launch. */
 typedef struct launch_call {
@@ -30,6 +26,7 @@ typedef struct launch_creator {
 
 typedef struct launch_finder {
     const hd_trace *trace;
+    hd_roles roles;
     int64_t *ranks;     /* by track, that of no track last: HD_NO_NUMBER if it has none or all have the same */
     uint64_t large;     /* bytes from which on the lists below lie in files: base/large.h */
     launch_call *calls; /* by row */

@@ -1,5 +1,7 @@
 /* roles.c - what a slice is, by category and name; what a call launches, by its name */
-#include "trace/launches_impl.h"
+#include <string.h>
+
+#include "trace/trace_roles.h"
 
 typedef struct word_role {
     const char *word;
@@ -81,10 +83,10 @@ static const word_role categories[] = {
     {"hsa_api", HD_ROLE_DRIVER},
 };
 
-/* What OTF2 says of calls and GPU work alike. */
+/* What OTF2, and TensorFlow 1 ("Op"), say of calls and GPU work alike. */
 bool hd_role_is_unsaid(hd_string category)
 {
-    static const char *const paradigms[] = {"cuda", "hip", "opencl"};
+    static const char *const paradigms[] = {"cuda", "hip", "opencl", "op"};
     for (size_t i = 0; i < sizeof paradigms / sizeof *paradigms; i++) {
         if (category.size == strlen(paradigms[i]) && begins_any_case(category, paradigms[i])) return true;
     }
@@ -145,6 +147,43 @@ static hd_role role_of_name(hd_string name)
 hd_role hd_role_of(hd_string category, hd_string name)
 {
     return hd_role_is_unsaid(category) ? role_of_name(name) : role_of_category(category, name);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------ */
+
+/* What stands on a device's queue and is no work, as Ascend and others call it; spaces and underscores are one. */
+static const char *const waits[] = {
+    "event_wait",  "event_record", "event_reset", "notify_wait",      "notify_record",
+    "write_value", "wait_value",   "free",        "profiling_enable", "profiling_disable",
+};
+
+static bool is_wait(hd_string name)
+{
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        const char *word = waits[i];
+        size_t at = 0;
+        while (at < name.size && word[at] &&
+               (lower(name.data[at]) == word[at] || (word[at] == '_' && name.data[at] == ' ')))
+            at++;
+        if (at == name.size && !word[at]) return true;
+    }
+    return false;
+}
+
+/* Of a slice on a queue whose category says nothing. */
+static hd_role role_on_queue(hd_string name)
+{
+    if (is_wait(name)) return HD_ROLE_SYNC;
+    hd_role role = role_of_name(name);
+    if (role != HD_ROLE_OTHER) return role;
+    if (begins_any_case(name, "memcpy") || begins_any_case(name, "sdma")) return HD_ROLE_COPY;
+    return begins_any_case(name, "memset") ? HD_ROLE_SET : HD_ROLE_KERNEL;
+}
+
+hd_role hd_role_on(hd_string category, hd_string name, hd_row_sort row)
+{
+    if (row == HD_ROW_HOST || !hd_role_is_unsaid(category)) return hd_role_of(category, name);
+    return row == HD_ROW_QUEUE ? role_on_queue(name) : HD_ROLE_GPU_ANNOTATION;
 }
 
 /* ---- what a call launches -------------------------------------------------------------------------------- */

@@ -16,7 +16,11 @@ const char *view_doubt_name(view_doubt doubt)
                                                    [VIEW_NEGATIVE] = "negative",
                                                    [VIEW_UNBOUND_FLOWS] = "unbound-flows",
                                                    [VIEW_NO_TIME] = "no-time",
-                                                   [VIEW_BACKWARD_FLOWS] = "backward-flows"};
+                                                   [VIEW_BACKWARD_FLOWS] = "backward-flows",
+                                                   [VIEW_FLOWS_WITHOUT_START] = "flows-without-start",
+                                                   [VIEW_FLOWS_WITHOUT_END] = "flows-without-end",
+                                                   [VIEW_WITHOUT_LAUNCH] = "without-launch",
+                                                   [VIEW_WITHOUT_WORK] = "without-work"};
     return names[doubt];
 }
 
@@ -98,15 +102,26 @@ static void look_at_tracks(view_fidelity *fidelity, const view_scene *scene)
     }
 }
 
+typedef struct launch_count {
+    view_fidelity *fidelity;
+    bool failed;
+} launch_count;
+
+static void found_launch(void *user, check_code code, const hd_work *work, const hd_launch *launch, int64_t lead_ns)
+{
+    launch_count *count = user;
+    (void)lead_ns;
+    view_doubt doubt = code == CHECK_GPU_BEFORE_LAUNCH    ? VIEW_BEFORE_LAUNCH
+                       : code == CHECK_GPU_WITHOUT_LAUNCH ? VIEW_WITHOUT_LAUNCH
+                                                          : VIEW_WITHOUT_WORK;
+    if (!view_doubt_add(count->fidelity, doubt, work ? work->row : launch->row, work && launch ? launch->row : HD_NONE))
+        count->failed = true;
+}
+
 static bool look_at_launches(view_fidelity *fidelity, const hd_launches *launches)
 {
-    for (size_t i = 0; launches && i < launches->work_count; i++) {
-        const hd_work *work = &launches->works[i];
-        if (!check_launch_lead(launches, work)) continue;
-        if (!view_doubt_add(fidelity, VIEW_BEFORE_LAUNCH, work->row, launches->launches[work->launch].row))
-            return false;
-    }
-    return true;
+    launch_count count = {.fidelity = fidelity};
+    return !launches || (check_launches_walk(launches, found_launch, &count) && !count.failed);
 }
 
 static void look_at_ledger(view_fidelity *fidelity, const hd_trace *trace)

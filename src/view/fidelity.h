@@ -17,6 +17,10 @@ typedef enum view_doubt {
     VIEW_UNBOUND_FLOWS,  /* flow points that no slice on their track is bound to */
     VIEW_NO_TIME,        /* events without a time, which no viewer can show; other: their hd_kind */
     VIEW_BACKWARD_FLOWS, /* ends of flows that come from later; other: the row of the point where each begins */
+    VIEW_FLOWS_WITHOUT_START,
+    VIEW_FLOWS_WITHOUT_END,
+    VIEW_WITHOUT_LAUNCH, /* GPU work whose launch is not there, though launches are */
+    VIEW_WITHOUT_WORK,   /* launches whose work is not there, though work is */
     VIEW_DOUBTS
 } view_doubt;
 
@@ -33,6 +37,12 @@ typedef struct view_fidelity {
     } doubts[VIEW_DOUBTS];
 } view_fidelity;
 
+/* Rows of the table of flow points. */
+static inline bool view_doubt_of_flows(view_doubt doubt)
+{
+    return doubt == VIEW_UNBOUND_FLOWS || doubt == VIEW_BACKWARD_FLOWS || doubt == VIEW_FLOWS_WITHOUT_START ||
+           doubt == VIEW_FLOWS_WITHOUT_END;
+}
 /* What a list is called in the protocol: "on-lanes". Static. */
 const char *view_doubt_name(view_doubt doubt);
 

@@ -1,4 +1,5 @@
-/* fidelity_flows.c - flow points without a slice, and flows that run backward: as the check finds them, of the index */
+/* fidelity_flows.c - flows that lack an end, run backward, or bind to no slice: as the check finds them, of the index
+ */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -37,11 +38,12 @@ typedef struct flow_count {
 
 static void found(void *user, report_flow_case what, const hd_flow_point *point, const hd_flow_point *other)
 {
+    static const view_doubt doubts[] = {[REPORT_FLOW_WITHOUT_START] = VIEW_FLOWS_WITHOUT_START,
+                                        [REPORT_FLOW_BACKWARD] = VIEW_BACKWARD_FLOWS,
+                                        [REPORT_FLOW_WITHOUT_END] = VIEW_FLOWS_WITHOUT_END,
+                                        [REPORT_FLOW_UNBOUND] = VIEW_UNBOUND_FLOWS};
     flow_count *count = user;
-    if (what == REPORT_FLOW_BACKWARD && !view_doubt_add(count->fidelity, VIEW_BACKWARD_FLOWS, point->row, other->row))
-        count->failed = true;
-    if (what == REPORT_FLOW_UNBOUND && !view_doubt_add(count->fidelity, VIEW_UNBOUND_FLOWS, point->row, HD_NONE))
-        count->failed = true;
+    if (!view_doubt_add(count->fidelity, doubts[what], point->row, other ? other->row : HD_NONE)) count->failed = true;
 }
 
 hd_status view_fidelity_flows(view_fidelity *fidelity, const view_scene *scene, hd_error *err)

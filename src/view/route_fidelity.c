@@ -77,6 +77,8 @@ static void put_flows(hd_json_out *json, const view_fidelity *fidelity)
     put_count(json, "bound", fidelity->flow_points - unbound);
     put_count(json, "unbound", unbound);
     put_count(json, "backward", fidelity->doubts[VIEW_BACKWARD_FLOWS].count);
+    put_count(json, "without_start", fidelity->doubts[VIEW_FLOWS_WITHOUT_START].count);
+    put_count(json, "without_end", fidelity->doubts[VIEW_FLOWS_WITHOUT_END].count);
     hd_json_put_text(json, "}");
 }
 
@@ -94,6 +96,8 @@ hd_status view_route_fidelity(view_reply *reply, const view_request *request, hd
     hd_json_put_text(json, "}");
     put_count(json, "on_lanes", fidelity->doubts[VIEW_ON_LANES].count);
     put_count(json, "before_launch", fidelity->doubts[VIEW_BEFORE_LAUNCH].count);
+    put_count(json, "without_launch", fidelity->doubts[VIEW_WITHOUT_LAUNCH].count);
+    put_count(json, "without_work", fidelity->doubts[VIEW_WITHOUT_WORK].count);
     put_count(json, "no_end", fidelity->doubts[VIEW_NO_END].count);
     put_count(json, "negative", fidelity->doubts[VIEW_NEGATIVE].count);
     put_count(json, "no_time", fidelity->doubts[VIEW_NO_TIME].count);
@@ -171,6 +175,10 @@ static void put_note(hd_json_out *json, const hd_trace *trace, view_doubt doubt,
         snprintf(note, sizeof note, "no slice on its track %s it",
                  event->phase == 'f' && !(event->flags & HD_FLAG_BIND_ENCLOSING) ? "follows" : "is around");
         break;
+    case VIEW_FLOWS_WITHOUT_START: snprintf(note, sizeof note, "ends, and nothing starts it"); break;
+    case VIEW_FLOWS_WITHOUT_END: snprintf(note, sizeof note, "starts, and nothing ends it"); break;
+    case VIEW_WITHOUT_LAUNCH: snprintf(note, sizeof note, "the call that launched it is not in the trace"); break;
+    case VIEW_WITHOUT_WORK: snprintf(note, sizeof note, "what it launched is not in the trace"); break;
     case VIEW_BACKWARD_FLOWS:
         view_duration_text(time, between(event->start_ns, partner.start_ns));
         snprintf(note, sizeof note, "ends %s before it starts", time);
@@ -213,7 +221,7 @@ static void put_event(hd_json_out *json, const view_scene *scene, view_doubt dou
 {
     const hd_trace *trace = view_scene_trace(scene);
     hd_kind kind = HD_KIND_SLICE;
-    if (doubt == VIEW_UNBOUND_FLOWS || doubt == VIEW_BACKWARD_FLOWS) kind = HD_KIND_FLOW;
+    if (view_doubt_of_flows(doubt)) kind = HD_KIND_FLOW;
     if (doubt == VIEW_NO_TIME) kind = (hd_kind)doubtful.other;
     hd_event event = event_at(trace, kind, doubtful.row);
     uint32_t track = HD_NONE;
@@ -245,9 +253,12 @@ static hd_status param_doubt(view_doubt *out, const view_request *request, hd_er
         *out = (view_doubt)i;
         if (strcmp(text, view_doubt_name(*out)) == 0) return HD_OK;
     }
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "parameter what must be on-lanes, before-launch, no-end, negative, unbound-flows, "
-                        "backward-flows or no-time");
+    char all[300] = "";
+    for (int i = 0; i < VIEW_DOUBTS; i++) {
+        size_t size = strlen(all);
+        snprintf(all + size, sizeof all - size, "%s%s", i ? ", " : "", view_doubt_name((view_doubt)i));
+    }
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "parameter what must be one of %s", all);
 }
 
 hd_status view_route_fidelity_list(view_reply *reply, const view_request *request, hd_error *err)

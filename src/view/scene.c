@@ -37,7 +37,8 @@ hd_status view_scene_new(view_scene **out, hd_trace *trace, hd_error *err)
     atomic_store(&scene->index, hd_trace_index(trace));
     find_span(scene);
     scene->queries = view_queries_new();
-    hd_status status = scene->queries ? scene_make_tracks(scene, err) : HD_NOMEM(err);
+    bool fine = hd_roles_init(&scene->roles, trace) && scene->queries;
+    hd_status status = fine ? scene_make_tracks(scene, err) : HD_NOMEM(err);
     if (status != HD_OK) {
         view_scene_free(scene);
         return status;
@@ -90,6 +91,7 @@ void view_scene_free(view_scene *scene)
     free(scene->section_of);
     free(scene->text_slots);
     view_queries_free(scene->queries); /* before what they speak of */
+    hd_roles_deinit(&scene->roles);
     hd_launches_deinit(&scene->own_launches);
     hd_index_free(scene->own_index);
     hd_trace_free(scene->trace);

@@ -48,12 +48,13 @@ typedef struct view_track {
     hd_kind events;  /* table that the rows of its slices are of */
     bool derived;    /* made of other events: its slices' `row` is the first event that they stand for */
     bool collapsed;  /* at first */
+    bool told; /* a device's row without work of its own: annotations, sums. It never counts as busy; once ready */
     int64_t rank, device, stream, order; /* HD_NO_NUMBER: unknown; `order` sorts tracks of one parent */
     /* Of tracks of the trace these are what its tables say, and become exact when the track gets ready. */
     _Atomic(uint64_t) event_count, untimed_count, on_lanes; /* untimed: events without a time, which are not drawn */
     _Atomic(int64_t) start_ns, end_ns, busy_ns;             /* HD_NO_TIME: no events, not known yet */
     view_rows rows;                                         /* VIEW_SLICES, once ready: by depth */
-    view_row summary;    /* once ready: the union of all rows, of a stream with works: of these; of a section see
+    view_row summary;    /* once ready: the union of all rows, of a device's row with works: of these; of a section see
                             view_scene_summary */
     view_series *series; /* VIEW_COUNTER */
     uint32_t series_count;

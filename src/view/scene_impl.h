@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "trace/lane_index.h"
+#include "trace/trace_roles.h"
 #include "view/rows_impl.h"
 #include "view/scene.h"
 
@@ -18,6 +19,7 @@ typedef struct scene_text {
 
 struct view_scene {
     hd_trace *trace;
+    hd_roles roles;
     hd_index *own_index; /* NULL: the trace came with one */
     _Atomic(const hd_index *) index;
     hd_launches own_launches;

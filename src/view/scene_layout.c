@@ -1,15 +1,14 @@
 /* scene_layout.c - the events of a lane, put into start order and onto rows
  *
- * The summary of a stream on which works run is the union of these alone, as that of a device: annotations and waits
- * that are shown there cover what is idle.
+ * The summary of a device's row on which works run (trace/trace_roles.h) is the union of these alone, as that of the
+ * device: annotations and waits that are shown there cover what is idle. A row of a device without any work is not
+ * busy, and one that only tells of work elsewhere has no such time.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/vector.h"
-#include "heddle/launches.h"
-#include "trace/launches_impl.h"
 #include "view/scene_impl.h"
 
 typedef struct placed_row {
@@ -136,52 +135,20 @@ static hd_status make_rows(view_rows *out, lane_layout *l, hd_error *err)
 
 /* ---- works of a stream ------------------------------------------------------------------------------------------- */
 
-typedef struct role_memo {
-    struct {
-        uint32_t category, name;
-        bool is_work, is_known;
-    } places[1024];
-} role_memo;
-
-static bool is_work(role_memo *memo, const hd_trace *trace, uint32_t category, uint32_t name)
-{
-    uint32_t at = (category * 0x9E3779B1u ^ name * 0x85EBCA6Bu) >> 22;
-    if (!memo->places[at].is_known || memo->places[at].category != category || memo->places[at].name != name) {
-        hd_string text = hd_trace_string(trace, category);
-        hd_role role = hd_role_of(text, hd_trace_string(trace, name));
-        memo->places[at].category = category;
-        memo->places[at].name = name;
-        memo->places[at].is_work = hd_role_is_work(role) || (role == HD_ROLE_OTHER && hd_role_is_unsaid(text));
-        memo->places[at].is_known = true;
-    }
-    return memo->places[at].is_work;
-}
-
-/* *out: a lane with the works of a stream among its events, in the same order; without rows if there is none, or
- * nothing else. out->events.rows is malloc'ed. */
-static hd_status pick_works(lane_layout *out, const lane_layout *l, const view_track *track, hd_error *err)
+/* *out: a lane with the works of a device's row among its events, in the same order. out->events.rows is malloc'ed. */
+static hd_status pick_works(lane_layout *out, const lane_layout *l, view_scene *scene, hd_error *err)
 {
     uint64_t count = 0;
-    *out = (lane_layout){.trace = l->trace, .events = l->events, .start_ns = HD_NO_TIME, .end_ns = HD_NO_TIME};
-    out->events.rows = NULL;
-    out->events.count = 0;
-    if (track->events != HD_KIND_SLICE || strcmp(track->role, "stream") != 0 || l->events.count == 0) return HD_OK;
-    uint32_t *rows = malloc((size_t)l->events.count * sizeof *rows);
-    role_memo *memo = calloc(1, sizeof *memo);
+    uint32_t *rows = malloc((size_t)(l->events.count + 1) * sizeof *rows);
     row_reader reader = row_reader_of(&l->events, l->trace);
-    for (uint64_t i = 0; rows && memo && i < l->events.count; i++) {
+    if (!rows) return HD_NOMEM(err);
+    for (uint64_t i = 0; i < l->events.count; i++) {
         uint32_t within;
         const hd_block *block = row_reader_block(&reader, l->events.rows[i], &within);
-        if (is_work(memo, l->trace, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], within),
-                    (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], within)))
-            rows[count++] = l->events.rows[i];
+        uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], within);
+        if (hd_role_is_work(hd_roles_in(&scene->roles, block, within, category))) rows[count++] = l->events.rows[i];
     }
-    bool fine = rows && memo;
-    free(memo);
-    if (!fine || count == 0 || count == l->events.count) {
-        free(rows);
-        return fine ? HD_OK : HD_NOMEM(err);
-    }
+    *out = (lane_layout){.trace = l->trace, .events = l->events, .start_ns = HD_NO_TIME, .end_ns = HD_NO_TIME};
     out->events.rows = rows;
     out->events.count = count;
     return HD_OK;
@@ -225,7 +192,8 @@ static hd_status finish_rows(view_scene *scene, view_track *track, lane_layout *
     HD_TRY(make_rows(&track->rows, l, err));
     for (uint32_t i = 0; i < track->rows.count; i++)
         HD_TRY(view_row_index(&track->rows.rows[i], scene->trace, scene->start_ns, err));
-    if (works->events.count == 0) return sum_up(&track->summary, scene, &track->rows, l->crossing, err);
+    if (track->told || !works->events.rows || works->events.count == l->events.count)
+        return sum_up(&track->summary, scene, &track->rows, l->crossing, err);
     HD_TRY(sum_up_works(track, scene, works, err));
     l->busy_ns = works->busy_ns;
     return HD_OK;
@@ -243,7 +211,9 @@ hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *l
         status = sort_rows(&l, err);
         if (status == HD_OK) status = place_rows(&l, err);
     }
-    if (status == HD_OK) status = pick_works(&works, &l, track, err);
+    hd_row_sort row = track->events == HD_KIND_SLICE ? hd_roles_row(&scene->roles, track->source) : HD_ROW_HOST;
+    if (status == HD_OK && row != HD_ROW_HOST) status = pick_works(&works, &l, scene, err);
+    track->told = row != HD_ROW_HOST && works.events.count == 0;
     free(lane->rows);
     lane->rows = NULL;
     if (status == HD_OK) status = finish_rows(scene, track, &l, &works, err);
@@ -253,7 +223,10 @@ hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *l
         track->on_lanes = l.crossing;
         track->start_ns = l.start_ns;
         track->end_ns = l.end_ns;
-        track->busy_ns = l.start_ns == HD_NO_TIME ? HD_NO_TIME : l.busy_ns < INT64_MAX ? (int64_t)l.busy_ns : INT64_MAX;
+        if (track->told) l.busy_ns = 0;
+        track->busy_ns = l.start_ns == HD_NO_TIME || row == HD_ROW_TOLD ? HD_NO_TIME
+                         : l.busy_ns < INT64_MAX                        ? (int64_t)l.busy_ns
+                                                                        : INT64_MAX;
         atomic_store_explicit(&track->ready, 1, memory_order_release);
     }
     forget(&l);

@@ -1,7 +1,8 @@
 /* scene_summary.c - one row for a section: the union of the slices of all tracks of the trace below it
  *
  * That of a device is the union of its work (the derived rows compute, communication and copy), as annotations on its
- * streams cover what is idle.
+ * streams cover what is idle. Rows that only tell of work elsewhere (view_track.told) count where there is nothing
+ * else, and then the section has no busy time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,11 @@ static bool is_of_trace(const view_track *track)
     return !track->derived && track->events == HD_KIND_SLICE;
 }
 
+static bool is_busy(const view_track *track)
+{
+    return is_of_trace(track) && !(atomic_load_explicit(&track->ready, memory_order_acquire) && track->told);
+}
+
 /* Of the tracks of slices that count; false: one of them is not laid out yet. */
 static bool list_rows(const view_row **out, size_t *out_count, const view_scene *scene, const section_tree *tree,
                       uint32_t section, bool (*counts)(const view_track *track))
@@ -76,10 +82,10 @@ static bool list_rows(const view_row **out, size_t *out_count, const view_scene 
     return true;
 }
 
-static void measure(view_track *section, const view_scene *scene, const view_row *row)
+static void measure(view_track *section, const view_scene *scene, const view_row *row, bool busy)
 {
     view_slice first, last;
-    section->busy_ns = view_row_busy(row, scene->trace, INT64_MIN, INT64_MAX);
+    section->busy_ns = busy ? view_row_busy(row, scene->trace, INT64_MIN, INT64_MAX) : HD_NO_TIME;
     if (!section->derived || view_row_read(&first, row, scene->trace, 0, 1) == 0) return;
     view_row_read(&last, row, scene->trace, row->count - 1, 1);
     section->start_ns = first.start_ns;
@@ -97,7 +103,12 @@ static hd_status make_summary(bool *out_ready, view_scene *scene, const section_
     size_t count = 0;
     if (!rows) return HD_NOMEM(err);
     *out_ready = is_device && list_rows(rows, &count, scene, tree, section->id, is_device_work) && count;
-    if (!*out_ready) *out_ready = list_rows(rows, &count, scene, tree, section->id, is_of_trace);
+    bool busy = *out_ready;
+    if (!*out_ready) busy = *out_ready = list_rows(rows, &count, scene, tree, section->id, is_busy);
+    if (*out_ready && !count) { /* what only tells of work elsewhere is drawn, and has no busy time */
+        busy = false;
+        *out_ready = list_rows(rows, &count, scene, tree, section->id, is_of_trace);
+    }
     hd_status status = HD_OK;
     view_row row = {0};
     if (*out_ready) status = view_rows_union(&row, rows, count, scene->trace, err);
@@ -108,7 +119,7 @@ static hd_status make_summary(bool *out_ready, view_scene *scene, const section_
         return status;
     }
     section->summary = row;
-    measure(section, scene, &row);
+    measure(section, scene, &row, busy || !count);
     atomic_store_explicit(&section->ready, 2, memory_order_release);
     return HD_OK;
 }

@@ -94,7 +94,13 @@ static const char doubtful[] =
     "{\"ph\":\"X\",\"pid\":1,\"tid\":3,\"ts\":50,\"dur\":-8,\"name\":\"negative\"},"
     "{\"ph\":\"B\",\"pid\":1,\"tid\":4,\"ts\":60,\"name\":\"open\"},"
     "{\"ph\":\"s\",\"pid\":1,\"tid\":5,\"ts\":70,\"id\":1,\"cat\":\"f\",\"name\":\"flow\"},"
-    "{\"ph\":\"f\",\"pid\":1,\"tid\":2,\"ts\":12,\"id\":1,\"cat\":\"f\",\"name\":\"flow\",\"bp\":\"e\"}]";
+    "{\"ph\":\"f\",\"pid\":1,\"tid\":2,\"ts\":12,\"id\":1,\"cat\":\"f\",\"name\":\"flow\",\"bp\":\"e\"},"
+    "{\"ph\":\"f\",\"pid\":1,\"tid\":2,\"ts\":12,\"id\":2,\"cat\":\"f\",\"name\":\"orphan\",\"bp\":\"e\"},"
+    "{\"ph\":\"s\",\"pid\":1,\"tid\":2,\"ts\":12,\"id\":3,\"cat\":\"f\",\"name\":\"dangling\"},"
+    "{\"ph\":\"X\",\"pid\":0,\"tid\":7,\"ts\":300,\"dur\":4,\"name\":\"unlaunched\",\"cat\":\"kernel\",\"args\":{"
+    "\"correlation\":77,\"device\":0,\"stream\":7}},"
+    "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":400,\"dur\":4,\"name\":\"cudaMemcpyAsync\",\"cat\":\"cuda_runtime\","
+    "\"args\":{\"correlation\":78}}]";
 
 static void test_fidelity__every_doubt_is_counted_and_listed_with_its_reason(void **state)
 {
@@ -109,6 +115,10 @@ static void test_fidelity__every_doubt_is_counted_and_listed_with_its_reason(voi
         {"negative", "negative", "negative-duration", "count", "negative", "before it starts"},
         {"unbound-flows", "unbound", "flow-unbound", "count", "flow", "no slice on its track is around it"},
         {"backward-flows", "backward", "flow-backward", "count", "flow", "ends 58 "},
+        {"flows-without-start", "without_start", "flow-without-start", "count", "orphan", "nothing starts it"},
+        {"flows-without-end", "without_end", "flow-without-end", "count", "dangling", "nothing ends it"},
+        {"without-launch", "without_launch", "gpu-without-launch", "count", "unlaunched", "is not in the trace"},
+        {"without-work", "without_work", "launch-without-gpu", "count", "cudaMemcpyAsync", "is not in the trace"},
     };
     maker m;
     maker_open(&m, doubtful);

@@ -261,6 +261,8 @@ export interface Fidelity {
   slices: { read: number; shown: number; dropped: number };
   on_lanes: number;
   before_launch: number;
+  without_launch: number;
+  without_work: number;
   no_end?: number;
   negative?: number;
   no_time?: number;
@@ -269,7 +271,7 @@ export interface Fidelity {
   repaired: number;
   instants: number;
   counters: number;
-  flows: { count: number; bound: number; unbound: number; backward: number };
+  flows: { count: number; bound: number; unbound: number; backward: number; without_start: number; without_end: number };
   ledger: { stage: string; code: string; level: string; count: number; text: string }[];
 }
 

@@ -17,6 +17,8 @@ export const shownList = signal<string | null>(null);
 const LISTS = [
   ["before-launch", "kernels before their launch"], ["on-lanes", "slices on lanes of their own"], ["no-end", "slices without an end"],
   ["negative", "negative durations"], ["unbound-flows", "flow points bound to no slice"], ["backward-flows", "flows backward in time"],
+  ["flows-without-start", "flow ends without a start"], ["flows-without-end", "flow starts without an end"],
+  ["without-launch", "GPU events without a launch"], ["without-work", "launches without GPU work"],
   ["no-time", "events without a time"], ["ledger", "the ledger: lost and repaired"],
 ] as const;
 type ListName = (typeof LISTS)[number][0];
@@ -58,7 +60,8 @@ function Account({ fidelity }: { fidelity: Fidelity }): JSX.Element {
         <Fact title="Slices">{formatCount(slices.read)} read, {formatCount(slices.shown)} shown</Fact>
         <Fact title="Instants">{formatCount(fidelity.instants)}</Fact>
         <Fact title="Counter samples">{formatCount(fidelity.counters)}</Fact>
-        <Fact title="Flows">{formatCount(flows.count)}: {formatCount(flows.bound)} bound, {formatCount(flows.unbound)} not, {formatCount(flows.backward)} backward</Fact>
+        <Fact title="Flow points">{formatCount(flows.count)}: {formatCount(flows.bound)} bound to a slice, {formatCount(flows.unbound)} to none</Fact>
+        <Fact title="of them">{formatCount(flows.without_start)} end what nothing starts, {formatCount(flows.without_end)} start what nothing ends, {formatCount(flows.backward)} run backward</Fact>
       </Facts>
     </>
   );
