@@ -214,7 +214,9 @@ test("Esc leaves the search box, and the filter of tracks: keys work at once", a
 
 test("at 200 % the bar on top is two lines, all of it in the window", async page => {
   await page.setViewportSize({width: 700, height: 400}); // 1400 by 800 at 200 %
-  await open(page, "small.json");
+  await open(page, ranks);
+  await setState(page, "query", {q: "e", mode: "text", in: "names", case: false});
+  await until(page, () => /in 8 traces/.test(document.querySelector("#search .count").textContent), null, "with its longest text");
   const outside = () => page.evaluate(() => [...document.querySelectorAll("#top button, #top input, #top select")].filter(e => {
     const box = e.getBoundingClientRect();
     return box.left < 0 || box.right > innerWidth || box.bottom > document.querySelector("#top").getBoundingClientRect().bottom;
