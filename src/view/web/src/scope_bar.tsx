@@ -52,13 +52,15 @@ function tracksText(app: App, scope: Scope): string {
   return `, ${plural(keys.length, "track")}${derived ? " that Heddle worked out: they show events of others, some of them twice" : ""}`;
 }
 
-export function ScopeBar({ app, scope }: { app: App; scope: Scope }): JSX.Element {
+// `allTracks`: of the panel, whatever the scope has.
+export function ScopeBar({ app, scope, allTracks = false }: { app: App; scope: Scope; allTracks?: boolean }): JSX.Element {
+  const tracks = tracksText(app, scope);
   return (
     <>
       <Choice label="Over" value={choice.value} options={OPTIONS} onChange={(value) => { choice.value = value; }} />
       <span class="dim">
         {WORDS[scope.what]}: {formatDuration(scope.from)} + {formatDuration(scope.until - scope.from)}
-        {tracksText(app, scope)}
+        {allTracks && tracks ? ", all tracks" : tracks}
       </span>
       {app.state.area.value && (
         <button type="button" class="small" onClick={() => { app.state.area.value = null; }}>Drop the box</button>
