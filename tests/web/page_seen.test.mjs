@@ -50,6 +50,8 @@ test("a box on a collapsed section counts the events of the file below it, once,
   const share = busyTime(inside.map(s => ({start: s.start - small.start, end: s.end - small.start})), area.from, area.until) / (area.until - area.from);
   assert.ok(facts.Busy.endsWith(`${(share * 100).toFixed(2)} %`), `${facts.Busy}, not ${share}`);
   assert.match(bar, /, 2 tracks/);
+  await setState(page, "tab", "flame"); // which is of all tracks, and says so
+  await until(page, () => /the box: .*, all tracks/.test(document.querySelector("#pane .bar").textContent));
   // The box is three rectangles on the row of the section.
   const overlay = () => page.evaluate(() => window.heddle.drawList().rects.overlay);
   await page.mouse.move(0, 0);
@@ -58,6 +60,8 @@ test("a box on a collapsed section counts the events of the file below it, once,
   await setState(page, "area", null);
   await drawn(page);
   assert.equal(boxed - await overlay(), 3);
+  await page.keyboard.press("."); // the first event in view, though no track of events has a row
+  await until(page, () => window.heddle.app.state.selected.value.length === 1, null, "an event is selected");
 });
 
 test("with a filter a box counts the rows that it shades, and so does one that is there already", async page => {
@@ -214,7 +218,9 @@ test("Esc leaves the search box, and the filter of tracks: keys work at once", a
 
 test("at 200 % the bar on top is two lines, all of it in the window", async page => {
   await page.setViewportSize({width: 700, height: 400}); // 1400 by 800 at 200 %
-  await open(page, "small.json");
+  await open(page, ranks);
+  await setState(page, "query", {q: "e", mode: "text", in: "names", case: false});
+  await until(page, () => /in 8 traces/.test(document.querySelector("#search .count").textContent), null, "with its longest text");
   const outside = () => page.evaluate(() => [...document.querySelectorAll("#top button, #top input, #top select")].filter(e => {
     const box = e.getBoundingClientRect();
     return box.left < 0 || box.right > innerWidth || box.bottom > document.querySelector("#top").getBoundingClientRect().bottom;

@@ -59,7 +59,7 @@ export function FlamePanel({ app }: { app: App }): JSX.Element {
         )}
         <Choice label="Widths" value={of} options={OF} onChange={(value) => { chosenOf.value = value; }} />
         <Choice label="Split by" value={by} options={BY} onChange={(value) => { chosenBy.value = value; }} />
-        <ScopeBar app={app} scope={{ ...scope, tracks: null }} />
+        <ScopeBar app={app} scope={scope} allTracks />
       </div>
       {traces.length === 0 ? <p class="hint">No trace is ready yet.</p>
         : asked.error || !asked.value ? <Waiting asked={asked} what="the flame graph" />

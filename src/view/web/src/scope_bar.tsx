@@ -3,10 +3,10 @@ import { signal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { App } from "./app";
 import { formatDuration, plural } from "./format";
-import { offsetOf, tracksShown } from "./navigate";
+import { findTrack, offsetOf, tracksShown } from "./navigate";
 import { Choice } from "./parts";
 import { scopeOf, tracksOf, type Scope, type ScopeChoice } from "./scope";
-import type { Range } from "./state";
+import { trackKey, type Range } from "./state";
 
 const choice: Signal<ScopeChoice> = signal("auto");
 
@@ -41,22 +41,26 @@ export function currentScope(app: App): Scope {
   return { ...scope, from, until: Math.max(from + 1, Math.ceil(scope.until)) };
 }
 
-// How many tracks count; null: all.
-function tracksCounted(app: App, scope: Scope): number | null {
+// ", 3 tracks": which count, where it is not all of them.
+function tracksText(app: App, scope: Scope): string {
   const seen = tracksShown(app);
-  if (!scope.tracks && !seen) return null;
+  if (!scope.tracks && !seen) return "";
   const { session, tracks } = app.state;
-  return (session.value?.traces ?? []).reduce((sum, trace) => sum + (tracksOf(scope, trace.id, tracks.value, seen)?.length ?? 0), 0);
+  const keys = (session.value?.traces ?? []).flatMap(({ id }) =>
+    (tracksOf(scope, id, tracks.value, seen) ?? []).map((track) => trackKey(id, track)));
+  const derived = keys.length > 0 && keys.every((key) => findTrack(app, key)?.derived);
+  return `, ${plural(keys.length, "track")}${derived ? " that Heddle worked out: they show events of others, some of them twice" : ""}`;
 }
 
-export function ScopeBar({ app, scope }: { app: App; scope: Scope }): JSX.Element {
-  const tracks = tracksCounted(app, scope);
+// `allTracks`: of the panel, whatever the scope has.
+export function ScopeBar({ app, scope, allTracks = false }: { app: App; scope: Scope; allTracks?: boolean }): JSX.Element {
+  const tracks = tracksText(app, scope);
   return (
     <>
       <Choice label="Over" value={choice.value} options={OPTIONS} onChange={(value) => { choice.value = value; }} />
       <span class="dim">
         {WORDS[scope.what]}: {formatDuration(scope.from)} + {formatDuration(scope.until - scope.from)}
-        {tracks === null ? "" : `, ${plural(tracks, "track")}`}
+        {allTracks && tracks ? ", all tracks" : tracks}
       </span>
       {app.state.area.value && (
         <button type="button" class="small" onClick={() => { app.state.area.value = null; }}>Drop the box</button>

@@ -196,7 +196,7 @@ export class SelectActions {
     const layout = this.app.layout();
     const place = layout.at(state.scroll.value) ?? layout.places[0];
     const chosen = track
-      ?? layout.places.slice(place ? layout.places.indexOf(place) : 0).find((one) => one.track.kind === "slices" && one.track.events > 0)?.track;
+      ?? layout.seen.slice(layout.seen.findIndex((one) => one.place === place)).find((one) => one.track.kind === "slices" && one.track.events > 0)?.track;
     if (!chosen) return;
     const from = Math.floor(state.range.value.from - offsetOf(this.app, chosen.trace));
     const found = await ask(() => this.app.source.step(chosen.trace, chosen.id, null, from - 1, "next"));

@@ -278,7 +278,7 @@ export class View {
       if (middle > -100 && middle < width + 100) list.texts.push({ text, x: middle, y: 9 * ratio, tone: theme.mark, align: "center", boxed: true });
     }
     const area = state.area.value;
-    if (area) paintRange(list, scene, area, area.tracks ? this.bands(scene, new Set(area.tracks)) : null, theme.accent, 34);
+    if (area) paintRange(list, scene, area, area.tracks ? this.bands(scene, area.tracks) : null, theme.accent, 34);
     const timing = state.timing.value;
     if (timing) {
       const ordered = { from: Math.min(timing.from, timing.until), until: Math.max(timing.from, timing.until) };
@@ -299,16 +299,16 @@ export class View {
   }
 
   // Where tracks stand now, in px.
-  private bands(scene: Scene, keys: ReadonlySet<string>): Spot[] {
+  private bands(scene: Scene, keys: readonly string[]): Spot[] {
     const { list } = this;
     const base = scene.layout.pinnedHeight - scene.scroll;
     const band = (place: Place, top: number): Spot => ({
       x: 0, y: Math.round((top + place.y) * list.ratio), width: list.width, height: Math.round(place.height * list.ratio),
     });
-    const { seen, pinned } = scene.layout;
-    const places = new Set(seen.filter((each) => keys.has(each.key) && !each.place.pinned).map((each) => each.place));
-    const spots = [...places].map((place) => band(place, base));
-    for (const place of pinned) if (keys.has(place.key)) spots.push(band(place, 0));
+    const { seenAt, pinned } = scene.layout;
+    const spots: Spot[] = [];
+    for (const place of new Set(keys.map(seenAt))) if (place && !place.pinned) spots.push(band(place, base));
+    for (const place of pinned) if (keys.includes(place.key)) spots.push(band(place, 0));
     return spots.filter((spot) => spot.y < list.height && spot.y + spot.height > 0);
   }
 
