@@ -268,7 +268,7 @@ static hd_status decode(hd_input *in, uint8_t *out, size_t capacity, size_t *fil
                             .out = out + *filled,
                             .out_size = capacity - *filled};
         hd_status status = in->decoder->decode(in->decoder_state, &io);
-        size_t used = in->end - in->begin - io.in_size;
+        size_t used = in->end - in->begin - io.in_size; /* modulo 2^64: it may have gone back */
         size_t given = capacity - *filled - io.out_size;
         in->begin += used;
         *filled += given;

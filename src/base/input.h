@@ -36,9 +36,10 @@ typedef struct hd_input_options {
 
 /* One kind of damage. Codes are static strings:
  *   gzip.truncated zstd.truncated                 the stored bytes end inside a member or frame
- *   gzip.corrupt zstd.corrupt                     the data cannot be decoded any further; nothing after it is read
- *   gzip.checksum zstd.checksum                   all was decoded, but a checksum differs; reading goes on after it
- *   gzip.trailing-garbage zstd.trailing-garbage   what follows the last member or frame is neither; not read
+ *   gzip.corrupt zstd.corrupt                     a member or frame cannot be decoded any further
+ *   gzip.checksum zstd.checksum                   all was decoded, but a checksum differs
+ *   gzip.trailing-garbage zstd.trailing-garbage   what follows a member or frame is neither
+ * Behind all but the first, reading goes on with the next member or frame, if there is one.
  * Zero bytes after the last gzip member are padding, as gzip(1) has it, and no damage. */
 typedef struct hd_input_damage {
     const char *code;
@@ -93,7 +94,7 @@ int hd_input_descriptor(const hd_input *in, uint64_t *out_base);
 /* ---- The decoders, input_gzip.c and input_zstd.c. Only input.c calls what follows. ---- */
 
 typedef struct hd_decoder_io {
-    const uint8_t *in; /* stored bytes, moved forward as they are used */
+    const uint8_t *in; /* stored bytes, moved forward as they are used; or back over what was used since wants_input */
     size_t in_size;
     bool in_last; /* no stored bytes come after these */
     uint8_t *out; /* room for decompressed bytes, moved forward as it fills; at least 1 byte */

@@ -295,6 +295,38 @@ static void test_input__trailing_garbage_is_named_and_zero_padding_is_not(void *
     }
 }
 
+/* Three members, the second damaged at one byte after the other, or junk before it: the first and the third come. */
+static void check_the_others_come(fixture *f, size_t (*pack)(uint8_t *, const uint8_t *, size_t), size_t junk)
+{
+    size_t first = pack(f->packed, f->text, TEXT_BYTES);
+    for (size_t i = 0; i < junk; i++) f->packed[first + i] = (uint8_t)(i * 37 + 1);
+    size_t start = first + junk, end = start + pack(f->packed + start, f->text, TEXT_BYTES);
+    size_t size = end + pack(f->packed + end, f->text + TEXT_BYTES, TEXT_BYTES);
+    for (size_t at = start; at < end; at++) {
+        hd_input *in;
+        /* a flag of gzip's header, a length in zstd's block may say that it goes on to the end of the file */
+        if (pack == zstd ? at < start + 16 : at == start + 3) continue;
+        f->packed[at] ^= 0x55;
+        assert_int_equal(read_file(f, f->packed, size, 65536, &in), HD_END);
+        f->packed[at] ^= 0x55;
+        if (f->got_size < 2 * TEXT_BYTES)
+            fail_msg("%zu bytes, flipped at %zu of %zu", f->got_size, at - start, end - start);
+        assert_memory_equal(f->got, f->text, TEXT_BYTES);
+        assert_memory_equal(f->got + f->got_size - TEXT_BYTES, f->text + TEXT_BYTES, TEXT_BYTES);
+        if (f->got_size != 3 * TEXT_BYTES || memcmp(f->got + TEXT_BYTES, f->text, TEXT_BYTES) != 0)
+            assert_true(hd_input_damage_count(in) > 0);
+        hd_input_close(in);
+    }
+}
+
+static void test_input__behind_damage_the_next_member_is_read(void **state)
+{
+    for (size_t junk = 0; junk < 10; junk += 9) {
+        check_the_others_come(*state, gzip, junk);
+        check_the_others_come(*state, zstd, junk);
+    }
+}
+
 static void test_input__a_skippable_frame_is_skipped(void **state)
 {
     fixture *f = *state;
@@ -487,6 +519,7 @@ int main(void)
         TEST(test_input__bad_checksum_does_not_stop_the_next_member),
         TEST(test_input__trailing_garbage_is_named_and_zero_padding_is_not),
         TEST(test_input__a_skippable_frame_is_skipped),
+        TEST(test_input__behind_damage_the_next_member_is_read),
         TEST(test_input__pipes_with_short_reads_are_whole_and_rewind_needs_spool),
         TEST(test_input__spool_rewinds_in_the_middle_of_a_pipe),
         TEST(test_input__pread_serves_several_threads),

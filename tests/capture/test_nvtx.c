@@ -3,6 +3,7 @@
  *     test_nvtx TOOL PROGRAM   (TOOL: the library that NVTX loads; PROGRAM: nvtx_program, with real headers or without)
  */
 #include "capture/program_support.h"
+#include "under_tsan.h"
 
 static const char *tool, *program;
 
@@ -208,6 +209,7 @@ static void test_nvtx__a_child_of_fork_has_a_file_of_its_own(void **state)
     const char *const argv[] = {program, "children", NULL};
     char names[8][128];
     (void)state;
+    SKIP_UNDER_TSAN();
     run_child child = start_program(tool, NULL, argv);
     assert_int_equal(end_program(&child), 0);
     assert_int_equal(list_files(names, 8), 2);
@@ -228,6 +230,7 @@ static void test_nvtx__calls_leave_errno_alone(void **state)
     const char *const argv[] = {program, "errno", NULL};
     char names[8][128];
     (void)state;
+    SKIP_UNDER_TSAN();
     assert_int_equal(run_program(tool, "steps=0:9", argv), 0);
     int count = list_files(names, 8);
     for (int i = 0; i < count; i++) unlink(names[i]);

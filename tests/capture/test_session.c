@@ -10,6 +10,7 @@
 
 #include "capture/session_support.h"
 #include "quiet_fork.h"
+#include "under_tsan.h"
 
 static void test_session__all_kinds_come_back(void **state)
 {
@@ -255,18 +256,6 @@ static void test_session__events_of_signal_handlers_are_taken_or_counted(void **
 }
 
 /* ---- fork and exec -------------------------------------------------------------------------------------- */
-
-/* ThreadSanitizer cannot follow a thread that starts in a child of a program with threads. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
-#ifdef __SANITIZE_THREAD__
-#define SKIP_UNDER_TSAN() skip()
-#else
-#define SKIP_UNDER_TSAN() ((void)0)
-#endif
 
 static void fork_with(hd_session_fork policy, char *out_child)
 {

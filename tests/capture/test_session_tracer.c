@@ -6,6 +6,7 @@
 #include "capture/session_support.h"
 #include "heddle/stacks.h"
 #include "quiet_fork.h"
+#include "under_tsan.h"
 
 enum { CODE = 0x400000, BIAS = 0x3f0000 };
 
@@ -276,6 +277,7 @@ static void test_tracer__a_forked_child_writes_the_lists_again_and_its_own_facts
 {
     char path[128], name[64], child_path[128];
     (void)state;
+    SKIP_UNDER_TSAN();
     const hd_session_options options = {.fork = HD_SESSION_FORK_FILE};
     hd_session *s = start_session(file_named(path, "fork.hdcap"), &options);
     emit_call(s, 9);
@@ -328,6 +330,7 @@ static void test_tracer__a_program_without_threads_of_its_own_ends_by_exit(void 
     int status = 0;
     pthread_t worker;
     (void)state;
+    SKIP_UNDER_TSAN();
     file_named(path, "ended.hdcap");
     pid_t child = fork();
     if (child == 0) {

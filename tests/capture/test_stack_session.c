@@ -15,6 +15,7 @@
 #include "heddle/stack.h"
 #include "heddle/stacks.h"
 #include "quiet_fork.h"
+#include "under_tsan.h"
 
 #define APART STACK_APART
 
@@ -494,9 +495,10 @@ static void test_stack_here__a_child_of_fork_counts_for_itself(void **state)
 {
     char path[100];
     int status;
+    (void)state;
+    SKIP_UNDER_TSAN();
     hd_session *session =
         start_session(file_named(path, "fork.hdcap"), &(hd_session_options){.fork = HD_SESSION_FORK_FILE});
-    (void)state;
     take_in_chain(session);
     pid_t child = hd_test_fork();
     assert_true(child >= 0);

@@ -9,6 +9,7 @@
 #include "base/control_wire.h"
 #include "capture/program_support.h"
 #include "heddle/trigger.h"
+#include "under_tsan.h"
 
 static const char *tool, *program;
 
@@ -391,6 +392,7 @@ static void test_window__a_child_of_fork_is_told_by_itself(void **state)
     hd_table *table;
     const hd_trigger_options stop = {.action = HD_TRIGGER_STOP, .children = true};
     (void)state;
+    SKIP_UNDER_TSAN();
     run_child child = start_waiting(NULL, "child_until_told");
     assert_int_equal(hd_trigger(&table, child.pid, &stop, NULL), HD_OK);
     assert_int_equal(hd_table_row_count(table), 2);
@@ -412,6 +414,7 @@ static void test_window__a_child_of_fork_is_told_by_itself(void **state)
 static void test_window__a_program_that_closes_all_descriptors_keeps_its_own(void **state)
 {
     (void)state;
+    SKIP_UNDER_TSAN();
     run_child child = start_waiting("trigger=1", "without_descriptors");
     /* It is noticed within a second; until then nobody answers. */
     hd_table *table = NULL;

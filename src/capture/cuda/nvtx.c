@@ -262,7 +262,8 @@ static const nvtx_function core2[] = {
 };
 
 /* What we leave alone (resources, names of devices) becomes nothing. */
-static bool attach(const nvtx_callbacks_table *callbacks, uint32_t module, const nvtx_function *ours, size_t count)
+static bool attach_table(const nvtx_callbacks_table *callbacks, uint32_t module, const nvtx_function *ours,
+                         size_t count)
 {
     nvtx_function **table = NULL;
     unsigned entries = 0;
@@ -282,7 +283,7 @@ int InitializeInjectionNvtx2(nvtx_get_table get_table)
     pthread_once(&once, prepare);
     if (!nvtx_tool.session || !callbacks || callbacks->bytes < sizeof *callbacks || !callbacks->get_module) return 0;
     /* Before version 2 there were no domains. */
-    bool has_core = attach(callbacks, NVTX_MODULE_CORE, core, sizeof core / sizeof *core);
-    bool has_core2 = attach(callbacks, NVTX_MODULE_CORE2, core2, sizeof core2 / sizeof *core2);
+    bool has_core = attach_table(callbacks, NVTX_MODULE_CORE, core, sizeof core / sizeof *core);
+    bool has_core2 = attach_table(callbacks, NVTX_MODULE_CORE2, core2, sizeof core2 / sizeof *core2);
     return has_core || has_core2;
 }
