@@ -25,7 +25,7 @@ static hd_status write_lists(hd_json_out *json, view_session *session, hd_error 
         view_session_scene(&scene, session, i);
         if (i) hd_json_put_text(json, ",");
         if (scene)
-            HD_TRY(view_tracks_write(json, scene, err));
+            HD_TRY(view_tracks_write(json, scene, 0, err));
         else
             hd_json_put_text(json, "null");
     }

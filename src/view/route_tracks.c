@@ -139,7 +139,7 @@ static void put_track(hd_json_out *json, const view_scene *scene, const view_tra
     hd_json_put_text(json, "}");
 }
 
-hd_status view_tracks_write(hd_json_out *json, const view_scene *scene, hd_error *err)
+hd_status view_tracks_write(hd_json_out *json, const view_scene *scene, uint32_t from, hd_error *err)
 {
     uint32_t revision = view_scene_revision(scene); /* first: what comes later has a higher one */
     uint32_t count = view_scene_track_count(scene);
@@ -155,11 +155,14 @@ hd_status view_tracks_write(hd_json_out *json, const view_scene *scene, hd_error
     view_json_int(json, "revision", revision);
     view_json_int(json, "names", view_scene_name_count(scene));
     hd_json_put_text(json, ", \"tracks\": [");
-    for (uint32_t i = 0; i < count; i++) {
-        hd_json_put_text(json, i ? ",\n" : "\n");
+    uint32_t end = from < count && count - from > VIEW_TRACKS_TOLD ? from + VIEW_TRACKS_TOLD : count;
+    for (uint32_t i = from; i < end; i++) {
+        hd_json_put_text(json, i > from ? ",\n" : "\n");
         put_track(json, scene, view_scene_track(scene, order[i]), &sums[order[i]]);
     }
-    hd_json_put_text(json, "]}");
+    hd_json_put_text(json, "]");
+    if (end < count) view_json_int(json, "next", end);
+    hd_json_put_text(json, "}");
     free(order);
     free(sums);
     return json->failed ? HD_NOMEM(err) : HD_OK;
@@ -168,6 +171,8 @@ hd_status view_tracks_write(hd_json_out *json, const view_scene *scene, hd_error
 hd_status view_route_tracks(view_reply *reply, const view_request *request, hd_error *err)
 {
     view_scene *scene;
+    int64_t from;
     HD_TRY(view_param_scene(&scene, reply, request, err));
-    return view_tracks_write(&reply->json, scene, err);
+    HD_TRY(view_param_int_or(&from, request, "from", 0, UINT32_MAX, 0, err));
+    return view_tracks_write(&reply->json, scene, (uint32_t)from, err);
 }

@@ -9,7 +9,8 @@ view_route_run view_route_names;         /* GET /api/names */
 view_route_run view_route_fidelity;      /* GET /api/fidelity */
 view_route_run view_route_fidelity_list; /* GET /api/fidelity/list */
 
-/* What /api/tracks says of a trace. */
-hd_status view_tracks_write(hd_json_out *json, const view_scene *scene, hd_error *err);
+/* What /api/tracks says of a trace: so many tracks at most, from a place in their order on. */
+enum { VIEW_TRACKS_TOLD = 1 << 16 };
+hd_status view_tracks_write(hd_json_out *json, const view_scene *scene, uint32_t from, hd_error *err);
 
 #endif

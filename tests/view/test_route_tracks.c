@@ -250,8 +250,51 @@ static void test_tracks__ten_thousand_are_told_quickly(void **state)
     maker_open(&m, text.data);
     const char *answer = maker_ask(&m, view_route_tracks, "");
     size_t streams = 0;
-    for (const char *at = answer; (at = strstr(at, "\"role\":\"stream\"")); at++) streams++;
+    for (const char *at = answer, *end; (at = strchr(at, '\n')); at = end) { /* a track a line */
+        end = at + 1 + strcspn(at + 1, "\n]");
+        streams += memmem(at, (size_t)(end - at), "\"role\":\"stream\"", 15) != NULL;
+    }
     assert_int_equal(streams, TRACKS);
+    free(text.data);
+    maker_close(&m);
+}
+
+/* Every track once, in two answers. */
+static void test_tracks__more_than_an_answer_holds_are_told_by_pieces(void **state)
+{
+    (void)state;
+    enum { TRACKS = VIEW_TRACKS_TOLD + 3 };
+    hd_json_out text = {0};
+    for (unsigned i = 0; i < TRACKS; i++) {
+        char line[96];
+        snprintf(line, sizeof line, "%s{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%u,\"dur\":1}", i ? "," : "[", i + 2,
+                 i);
+        hd_json_put_text(&text, line);
+    }
+    hd_json_put(&text, "]", 2);
+    maker m;
+    maker_open(&m, text.data);
+    uint8_t *told = calloc(view_scene_track_count(m.scene), 1);
+    assert_non_null(told);
+    const char *next = "";
+    char query[32] = "";
+    size_t pieces = 0, count = 0;
+    for (; next; pieces++) {
+        const char *answer = maker_ask(&m, view_route_tracks, query);
+        assert_non_null(answer);
+        for (const char *at = answer; (at = strchr(at, '\n')); at++) { /* a track a line */
+            unsigned id = (unsigned)strtoul(at + strlen("\n{\"id\":"), NULL, 10);
+            assert_true(id < view_scene_track_count(m.scene));
+            assert_int_equal(told[id]++, 0);
+            count++;
+        }
+        assert_true(count <= (pieces + 1) * VIEW_TRACKS_TOLD);
+        next = strstr(answer, "\"next\":");
+        if (next) snprintf(query, sizeof query, "from=%lu", strtoul(next + 7, NULL, 10));
+    }
+    assert_int_equal(pieces, 2);
+    assert_int_equal(count, view_scene_track_count(m.scene));
+    free(told);
     free(text.data);
     maker_close(&m);
 }
@@ -370,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_tracks__a_trace_without_events_has_none),
         cmocka_unit_test(test_tracks__hostile_names_stay_text),
         cmocka_unit_test(test_tracks__ten_thousand_are_told_quickly),
+        cmocka_unit_test(test_tracks__more_than_an_answer_holds_are_told_by_pieces),
         cmocka_unit_test(test_names__are_told_in_the_order_asked_for),
         cmocka_unit_test(test_names__lists_that_make_no_sense_are_refused),
         cmocka_unit_test(test_names__a_request_has_at_most_8192),

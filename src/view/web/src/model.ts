@@ -33,6 +33,7 @@ export interface TrackList {
   revision: number;
   names: number;
   tracks: TrackInfo[];
+  next?: number; // where to go on; absent: these are all
 }
 
 export interface SeriesInfo {

@@ -69,12 +69,29 @@ export class HttpSource implements Source {
   // The first answer, whose address index.html names for the browser to ask at once, has the tracks as well.
   async session(after?: number, signal?: AbortSignal): Promise<Session> {
     const session = await this.json<Session>("session", { after, with: after === undefined ? "tracks" : undefined }, signal);
-    session.lists?.forEach((list, k) => list && completed(list, session.traces[k].id));
+    for (const [k, list] of (session.lists ?? []).entries()) {
+      if (list) await this.rest(list, session.traces[k].id, signal);
+    }
     return session;
   }
 
   async tracks(trace: number): Promise<TrackList> {
-    return completed(await this.json<TrackList>("tracks", { trace }), trace);
+    return this.rest(await this.json<TrackList>("tracks", { trace }), trace);
+  }
+
+  // The list with what is behind its end. Its revision stays that of the first part, so that what was laid out meanwhile
+  // is asked for again.
+  private async rest(list: TrackList, trace: number, signal?: AbortSignal): Promise<TrackList> {
+    if (list.next === undefined) return completed(list, trace);
+    const all = new Map(list.tracks.map((track) => [track.id, track]));
+    for (let from: number | undefined = list.next; from !== undefined; ) {
+      const more: TrackList = await this.json<TrackList>("tracks", { trace, from }, signal);
+      for (const track of more.tracks) if (!all.has(track.id)) all.set(track.id, track);
+      from = more.next;
+    }
+    list.tracks = [...all.values()];
+    list.next = undefined;
+    return completed(list, trace);
   }
 
   async tiles(trace: number, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal): Promise<Tile[]> {
