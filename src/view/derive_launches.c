@@ -1,4 +1,4 @@
-/* derive_launches.c - how long work waited from its launch to its start, per device, as a counter
+/* derive_launches.c - how long work was in the queue, from its launch to its start, per device, as a counter
  *
  * A sample stands where the work starts. Of a call that launched several works (a graph) the first counts: the others
  * wait for it. Latency is negative where work starts before its launch, as clocks that differ make it.
@@ -44,11 +44,11 @@ static bool describe(view_track *out, const latency_sum *sum, const view_device 
 {
     char detail[400], mean[VIEW_DURATION_BYTES], max[VIEW_DURATION_BYTES], min[VIEW_DURATION_BYTES];
     snprintf(detail, sizeof detail,
-             "From the start of the call that launched work to the start of the work, of each launch: %zu of them, "
-             "mean %s, least %s, most %s. Of a graph the first work counts.",
+             "From the start of the call that launched work to the start of the work: the launch itself, and the wait "
+             "for the work before it. Of %zu launches: mean %s, least %s, most %s. Of a graph the first work counts.",
              sum->count, view_duration_text(mean, sum->total / (double)sum->count),
              view_duration_text(min, (double)sum->min), view_duration_text(max, (double)sum->max));
-    if (!view_derived_track(out, VIEW_COUNTER, "launch", "Launch latency", detail, VIEW_PLACE_LAUNCH)) return false;
+    if (!view_derived_track(out, VIEW_COUNTER, "launch", "Time in queue", detail, VIEW_PLACE_LAUNCH)) return false;
     out->device = device->device;
     out->rank = device->rank;
     out->event_count = sum->count;
@@ -62,6 +62,7 @@ static bool make_series(view_track *track, uint32_t count)
     if (!track->series) return false;
     track->series_count = 1;
     track->series->unit = "ns";
+    track->series->ends = true;
     track->series->times_ns = malloc(((size_t)count + 1) * sizeof *track->series->times_ns);
     track->series->values = malloc(((size_t)count + 1) * sizeof *track->series->values);
     return track->series->times_ns && track->series->values;
@@ -85,7 +86,7 @@ static hd_status add_track(view_scene *scene, const view_device *device, view_tr
     if (!describe(&track, sum, device)) return HD_NOMEM(err);
     view_series *series = &samples->series[0];
     shrink(series);
-    series->name = view_scene_name(scene, "latency", 7);
+    series->name = view_scene_name(scene, "in queue", 8);
     if (series->name == HD_NONE) {
         view_track_deinit(&track);
         return HD_NOMEM(err);

@@ -1,4 +1,4 @@
-/* event.h - what /api/event tells of one event, part by part; for route_event.c and event_*.c only */
+/* event.h - what /api/event tells of one event, part by part; for route_event.c, route_derived.c and event_*.c only */
 #ifndef HD_VIEW_EVENT_H
 #define HD_VIEW_EVENT_H
 
@@ -29,6 +29,8 @@ bool view_python_name(hd_string *out_file, int64_t *out_line, hd_string name);
 
 /* event_links.c: "launch", "works", "flows", "parent", "self". */
 hd_status view_event_links(hd_json_out *json, const view_event *e, hd_error *err);
+/* `"row", "track", "name", "start", "duration"` of a slice of e's trace, without brackets. */
+void view_event_slice(hd_json_out *json, const view_event *e, uint64_t row);
 /* The launch or the work that a slice is. */
 void view_event_find_launch(view_event *e);
 /* Self time of a slice: less that in which a slice is open that started after it. false: it would take too long. */

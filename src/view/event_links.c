@@ -52,8 +52,7 @@ void view_event_find_launch(view_event *e)
     if (!e->work) e->launch = find_launch(e->launches, &e->event);
 }
 
-/* `"row", "track", "name", "start"` of a slice, without brackets. */
-static void put_slice(hd_json_out *json, const view_event *e, uint64_t row)
+void view_event_slice(hd_json_out *json, const view_event *e, uint64_t row)
 {
     uint32_t at;
     const hd_block *block = hd_trace_block_of(e->trace, HD_KIND_SLICE, row, &at);
@@ -72,7 +71,7 @@ static void put_launch(hd_json_out *json, const view_event *e)
     if (e->work && e->launch) {
         view_json_key(json, "launch");
         hd_json_put_text(json, "{");
-        put_slice(json, e, e->launch->row);
+        view_event_slice(json, e, e->launch->row);
         view_json_int(json, "latency", view_length(e->launch->start_ns, e->event.start_ns));
         hd_json_put_text(json, "}");
     }
@@ -82,7 +81,7 @@ static void put_launch(hd_json_out *json, const view_event *e)
     for (uint32_t i = 0; i < e->launch->work_count && i < WORKS; i++) {
         const hd_work *work = &e->launches->works[e->launches->work_order[e->launch->first_work + i]];
         hd_json_put_text(json, i ? ",{" : "{");
-        put_slice(json, e, work->row);
+        view_event_slice(json, e, work->row);
         view_json_int(json, "latency", view_length(e->launch->start_ns, work->start_ns));
         hd_json_put_text(json, "}");
     }
@@ -122,7 +121,7 @@ static void put_line(hd_json_out *json, const view_event *e, const view_line *li
     }
     view_json_text(json, "direction", out ? (hd_string){"out", 3} : (hd_string){"in", 2});
     view_json_bool(json, "backward", view_line_backward(line));
-    put_slice(json, e, out ? line->to : line->from);
+    view_event_slice(json, e, out ? line->to : line->from);
     hd_json_put_text(json, "}");
 }
 

@@ -31,7 +31,9 @@ typedef struct select_question {
     int64_t all_from, all_until; /* what was asked for; of the whole: all of time */
     int64_t limit;
     unsigned sort;
-    bool up; /* the least first */
+    bool up;          /* the least first */
+    size_t left_out;  /* derived tracks that do not count beside those that they were made of */
+    bool all_derived; /* there were no others */
 } select_question;
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
@@ -106,6 +108,12 @@ static sort_key *sorted_keys(const select_question *q, const view_selection *sel
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
+static void put_null(hd_json_out *json, const char *key)
+{
+    view_json_key(json, key);
+    hd_json_put_text(json, "null");
+}
+
 static void put_name(hd_json_out *json, const select_question *q, const view_select_name *n)
 {
     hd_string text = view_scene_text(q->scene, n->name);
@@ -121,7 +129,10 @@ static void put_name(hd_json_out *json, const select_question *q, const view_sel
     view_json_int(json, "p99", n->p99_ns);
     view_json_int(json, "min", n->min_ns);
     view_json_int(json, "max", n->max_ns);
-    view_json_double(json, "share", span > 0 ? (double)n->total_ns / span : 0);
+    if (q->all_derived)
+        put_null(json, "share");
+    else
+        view_json_double(json, "share", span > 0 ? (double)n->total_ns / span : 0);
     view_json_int(json, "self", n->self_ns);
     view_json_int(json, "longest_row", n->longest_row);
     view_json_int(json, "longest_track", n->longest_track);
@@ -148,7 +159,7 @@ static void put_gaps(hd_json_out *json, const select_question *q, const view_sel
     view_json_key(json, "gaps");
     hd_json_put_text(json, "{");
     view_json_int(json, "count", (int64_t)selection->gap_count);
-    view_json_int(json, "total", view_length(q->from, q->until) - selection->busy_ns);
+    view_json_int(json, "total", selection->has_busy ? view_length(q->from, q->until) - selection->busy_ns : 0);
     view_json_key(json, "longest");
     hd_json_put_text(json, "[");
     for (int i = 0; i < VIEW_GAPS && selection->gaps[i].length_ns > 0; i++) {
@@ -199,10 +210,18 @@ static hd_status answer(view_reply *reply, const view_request *request, const se
     view_json_time(json, "from", q->scene, q->from);
     view_json_time(json, "until", q->scene, q->until);
     view_json_int(json, "span", span);
-    view_json_int(json, "busy", selection.busy_ns);
-    view_json_int(json, "idle", span - selection.busy_ns);
+    if (selection.has_busy) {
+        view_json_int(json, "busy", selection.busy_ns);
+        view_json_int(json, "idle", span - selection.busy_ns);
+    } else {
+        put_null(json, "busy");
+        put_null(json, "idle");
+    }
     view_json_int(json, "events", (int64_t)selection.events);
     view_json_int(json, "names", (int64_t)selection.name_count);
+    view_json_int(json, "cut", (int64_t)selection.cut);
+    view_json_bool(json, "derived", q->all_derived);
+    view_json_int(json, "left_out", (int64_t)q->left_out);
     put_gaps(json, q, &selection);
     if (status == HD_OK) status = put_table(json, q, &selection, err);
     put_counters(json, q);
@@ -229,6 +248,11 @@ hd_status view_route_select(view_reply *reply, const view_request *request, hd_e
     HD_TRY(view_param_word(&order, request, "order", orders, err));
     q.up = order == ORDER_UP || (order == ORDER_USUAL && q.sort == SORT_NAME);
     HD_TRY(view_param_tracks(&q.tracks, &q.track_count, reply, request, q.scene, err));
+    q.left_out = view_select_originals(q.tracks, &q.track_count, q.scene);
+    for (size_t i = 0; i < q.track_count; i++) { /* by now all tracks of slices are, or none */
+        const view_track *track = view_scene_track(q.scene, q.tracks[i]);
+        q.all_derived |= track->kind == VIEW_SLICES && track->derived;
+    }
     view_queries *queries = view_scene_queries(q.scene);
     pthread_mutex_lock(&queries->lock_select); /* each uses all cores, and 8 bytes an event */
     hd_status status = answer(reply, request, &q, err);

@@ -110,7 +110,12 @@ static void put_extent(hd_json_out *json, const view_scene *scene, const view_tr
     view_json_int(json, "on_lanes", ready ? (int64_t)track->on_lanes : 0);
     view_json_time(json, "start", scene, section ? sum->start_ns : track->start_ns);
     view_json_time(json, "end", scene, section ? sum->end_ns : track->end_ns);
-    view_json_int(json, "busy", track->busy_ns == HD_NO_TIME ? 0 : track->busy_ns);
+    if (track->derived && slices) view_json_int(json, "covers", track->busy_ns == HD_NO_TIME ? 0 : track->busy_ns);
+    view_json_key(json, "busy");
+    if ((ready && track->busy_ns == HD_NO_TIME) || (track->derived && slices))
+        hd_json_put_text(json, "null");
+    else
+        hd_json_put_int(json, track->busy_ns == HD_NO_TIME ? 0 : track->busy_ns);
     if (!track->derived && track->kind != VIEW_SECTION) put_string(json, "events_kind", hd_kind_name(track->events));
 }
 

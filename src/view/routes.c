@@ -17,6 +17,7 @@ const view_route view_routes[] = {
     {"/api/fidelity/list", "GET", view_route_fidelity_list},
     {"/api/tiles", "GET", view_route_tiles},
     {"/api/event", "GET", view_route_event},
+    {"/api/derived", "GET", view_route_derived},
     {"/api/step", "GET", view_route_step},
     {"/api/snap", "GET", view_route_snap},
     {"/api/search", "GET", view_route_search, .is_long = true},

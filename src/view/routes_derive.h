@@ -6,6 +6,7 @@
 
 view_route_run view_route_tracks;        /* GET /api/tracks */
 view_route_run view_route_names;         /* GET /api/names */
+view_route_run view_route_derived;       /* GET /api/derived */
 view_route_run view_route_fidelity;      /* GET /api/fidelity */
 view_route_run view_route_fidelity_list; /* GET /api/fidelity/list */
 

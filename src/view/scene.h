@@ -29,6 +29,7 @@ typedef struct view_series {
     int64_t *times_ns; /* absolute */
     double *values;
     uint32_t *rows; /* of the counter table; NULL: derived */
+    bool ends;      /* with its last sample; else that lasts for ever */
     double min, max;
     struct view_series_marks *marks; /* NULL: few samples; view_scene_add makes them */
     view_kept kept; /* where times, values and rows are; else each is malloc'ed. view_scene_add moves them */

@@ -57,6 +57,7 @@ bool select_count(select_worker *w, uint32_t slot, const view_slice *slice, uint
         sum->longest_track = track;
     }
     w->events++;
+    w->cut += slice->start_ns < w->selector->from || slice->end_ns > w->selector->until;
     return keep_duration(w, slot, duration);
 }
 
@@ -197,11 +198,28 @@ hd_status view_select(view_selection *out, const view_scene *scene, const uint32
         status = s.workers[i].status;
         if (status != HD_OK && err) *err = s.workers[i].error;
         out->events += s.workers[i].events;
+        out->cut += s.workers[i].cut;
     }
     if (status == HD_OK) status = select_names(out, &s, err);
     deinit(&s);
     if (status != HD_OK) view_selection_deinit(out);
     return status;
+}
+
+size_t view_select_originals(uint32_t *tracks, size_t *count, const view_scene *scene)
+{
+    size_t kept = 0, all = *count;
+    bool any = false;
+    for (size_t i = 0; i < all; i++) {
+        const view_track *track = view_scene_track(scene, tracks[i]);
+        any |= track->kind == VIEW_SLICES && !track->derived;
+    }
+    for (size_t i = 0; i < all; i++) {
+        const view_track *track = view_scene_track(scene, tracks[i]);
+        if (!any || track->kind != VIEW_SLICES || !track->derived) tracks[kept++] = tracks[i];
+    }
+    *count = kept;
+    return all - kept;
 }
 
 void view_selection_deinit(view_selection *selection)

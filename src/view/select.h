@@ -5,7 +5,8 @@
  * which at least so many per cent are no longer. Time        total, self and share are of what lies in the range. Self
  * time belongs, on each track, to the slice that started last of those open (index.h), so that self times of a track
  * add up to its busy time. Union       busy is the time that at least one event of any of the tracks covers; gaps are
- * the rest.
+ * the rest. Derived tracks, and rows that only tell of a device's work, never make anything busy: where there is
+ * nothing else, busy is not known. Of a device's row only its work does.
  *
  * Tracks are cut into pieces of time, which threads take one by one; memory is 8 bytes an event while durations are
  * gathered, and less than that again while they are put together by name.
@@ -31,7 +32,8 @@ typedef struct view_gap {
 
 /* Zero-initialised is empty. */
 typedef struct view_selection {
-    uint64_t events;
+    uint64_t events, cut; /* cut: those that reach beyond the range */
+    bool has_busy;        /* else there is no busy time, nor gaps */
     int64_t busy_ns;
     uint64_t gap_count;
     view_gap gaps[VIEW_GAPS]; /* the longest, longest first; the first of equal ones */
@@ -43,6 +45,9 @@ typedef struct view_selection {
  * core. Errors: MEMORY, LIMIT when *gone. */
 hd_status view_select(view_selection *out, const view_scene *scene, const uint32_t *tracks, size_t count,
                       int64_t from_ns, int64_t until_ns, unsigned threads, const atomic_bool *gone, hd_error *err);
+/* Of tracks[0 … *count) the derived ones go if there are others: their events are made of those, and would count twice.
+ * Returns how many went. */
+size_t view_select_originals(uint32_t *tracks, size_t *count, const view_scene *scene);
 void view_selection_deinit(view_selection *selection);
 
 /* A series in [from, until): what it had there, from its last sample before the range on. The mean is over time: each

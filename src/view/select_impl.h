@@ -44,7 +44,7 @@ typedef struct select_worker {
     size_t long_count, long_capacity;
     select_open *open;
     size_t open_count, open_capacity;
-    uint64_t events;
+    uint64_t events, cut;
     hd_status status;
     hd_error error;
 } select_worker;

@@ -101,13 +101,19 @@ hd_status view_select_union(view_selection *out, const view_scene *scene, const 
     const view_row **rows = malloc((count + 1) * sizeof *rows);
     size_t row_count = 0;
     uint64_t slices = 0;
+    bool told = false;
     if (!rows) return HD_NOMEM(err);
     for (size_t i = 0; i < count; i++) {
         const view_track *track = view_scene_track(scene, tracks[i]);
-        if (track->kind != VIEW_SLICES || track->summary.count == 0) continue;
+        if (track->kind != VIEW_SLICES) continue;
+        told |= track->derived || track->told;
+        if (track->derived || track->told) continue;
+        out->has_busy = true;
+        if (track->summary.count == 0) continue;
         slices += track->summary.count;
         rows[row_count++] = &track->summary;
     }
+    if (!told) out->has_busy = true;
     uint64_t span = until_ns > from_ns ? (uint64_t)until_ns - (uint64_t)from_ns : 0;
     unsigned parts = lane_thread_count(threads, slices < 1 << 16 || span < 1 << 16 ? 1 : MOST_THREADS);
     for (unsigned i = 0; i < parts; i++)
@@ -125,7 +131,7 @@ hd_status view_select_union(view_selection *out, const view_scene *scene, const 
         if (err) *err = pieces[i].error;
         return pieces[i].status;
     }
-    join(out, pieces, parts);
+    if (out->has_busy) join(out, pieces, parts);
     return HD_OK;
 }
 
@@ -150,7 +156,7 @@ bool view_series_sum_up(view_series_sum *out, const view_series *series, int64_t
     size_t at = first > 0 ? first - 1 : first;
     double weight = 0, sum = 0, plain = 0;
     *out = (view_series_sum){.samples = end - first};
-    if (at >= end) return false;
+    if (at >= end || (series->ends && first == series->count)) return false;
     out->first = out->min = out->max = series->values[at];
     if (first > 0 && first < end && series->times_ns[first] == from_ns) { /* a sample right at the beginning */
         at = first;
@@ -160,7 +166,9 @@ bool view_series_sum_up(view_series_sum *out, const view_series *series, int64_t
     for (; at < end; at++) {
         double value = series->values[at];
         int64_t start = series->times_ns[at] > from_ns ? series->times_ns[at] : from_ns;
-        int64_t stop = at + 1 < end ? series->times_ns[at + 1] : until_ns;
+        int64_t stop = at + 1 < end                           ? series->times_ns[at + 1]
+                       : series->ends && end == series->count ? start
+                                                              : until_ns;
         double length = stop > start ? (double)stop - (double)start : 0;
         if (value < out->min) out->min = value;
         if (value > out->max) out->max = value;

@@ -164,9 +164,12 @@ hd_status view_tile_series(hd_bytes *out, const view_series *series, int64_t zer
         if (time > range.last) break;
         int64_t next = column >= VIEW_FARTHEST >> z ? INT64_MAX : (int64_t)((uint64_t)(column + 1) << z);
         size_t until = sample_at(series, at, next, zero_ns);
-        columns[count++] = column_of(series, at, until, (uint16_t)(column - range.first_column));
+        columns[count] = column_of(series, at, until, (uint16_t)(column - range.first_column));
+        if (series->ends && until == series->count) columns[count].last = NAN; /* nothing lasts behind it */
+        count++;
         at = until;
     }
-    if (first) columns[count++] = column_of(series, first - 1, first, UINT16_MAX);
+    if (first && !(series->ends && first == series->count))
+        columns[count++] = column_of(series, first - 1, first, UINT16_MAX);
     return put_samples(out, columns, count, at - first, err);
 }

@@ -277,7 +277,7 @@ static void test_derive__latency_is_from_launch_to_start(void **state)
     for (size_t i = 0; i < 6; i++) least += expected[i];
     assert_true(sum == least);
     assert_true(track->series->min == 5000 && track->series->max == 22000);
-    assert_non_null(strstr(track->detail, "6 of them, mean 13 \xc2\xb5s, least 5 \xc2\xb5s, most 22 \xc2\xb5s"));
+    assert_non_null(strstr(track->detail, "6 launches: mean 13 \xc2\xb5s, least 5 \xc2\xb5s, most 22 \xc2\xb5s"));
     view_scene_free(scene);
 }
 

@@ -1,5 +1,6 @@
 /* test_route_event.c - one event with all that hangs on it; steps, snaps, flows, flame graphs and pieces of a trace */
 #include "query_maker.h"
+#include "view/routes_derive.h"
 
 #include <unistd.h>
 
@@ -221,6 +222,76 @@ static void test_crop__a_piece_is_a_file_without_a_name_on_disk(void **state)
     maker_close(&m);
 }
 
+/* ---- derived slices ---------------------------------------------------------------------------------------------- */
+
+#define ON7(id) "\"args\":{\"device\":0,\"stream\":7,\"correlation\":" #id "}}"
+
+static const char training[] =
+    "[{\"ph\":\"X\",\"name\":\"aten::mm\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":9,\"args\":{}},"
+    "{\"ph\":\"X\",\"name\":\"cudaLaunchKernel\",\"cat\":\"cuda_runtime\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2,"
+    "\"args\":{\"correlation\":5}},"
+    "{\"ph\":\"X\",\"name\":\"cudaLaunchKernel\",\"cat\":\"cuda_runtime\",\"pid\":1,\"tid\":1,\"ts\":4,\"dur\":2,"
+    "\"args\":{\"correlation\":6}},"
+    "{\"ph\":\"X\",\"name\":\"Memcpy HtoD\",\"cat\":\"gpu_memcpy\",\"pid\":0,\"tid\":7,\"ts\":10,\"dur\":5," ON7(
+        1) ","
+           "{\"ph\":\"X\",\"name\":\"gemm\",\"cat\":\"kernel\",\"pid\":0,\"tid\":7,\"ts\":30,\"dur\":10," ON7(
+               5) ","
+                  "{\"ph\":\"X\",\"name\":\"splitk\",\"cat\":\"kernel\",\"pid\":0,\"tid\":7,\"ts\":42,\"dur\":8," ON7(
+                      6) "]";
+
+/* "track=…&depth=0&start=…" of the track of a role. */
+static const char *ask_derived(maker *m, const char *role, int64_t start)
+{
+    char query[80];
+    for (uint32_t t = 0; t < view_scene_track_count(m->scene); t++) {
+        const view_track *track = view_scene_track(m->scene, t);
+        if (strcmp(track->role, role) != 0) continue;
+        snprintf(query, sizeof query, "track=%u&depth=0&start=%d", t, (int)start);
+        return maker_ask(m, view_route_derived, query);
+    }
+    fail_msg("no track of role %s", role);
+    return NULL;
+}
+
+static void test_derived__a_slice_has_facts_of_its_own(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, training);
+    const char *answer = ask_derived(&m, "idle", 15000);
+    has(answer, "\"role\":\"idle\",\"name\":\"idle\",\"start\":15000,\"duration\":15000,\"how\":\"When no stream");
+    has(answer, "\"before\":{\"row\":3,");
+    has(answer, "\"after\":{\"row\":4,");
+    has(answer, "\"works\":[],\"works_count\":0");
+    has_not(answer, "\"of\":");
+    answer = ask_derived(&m, "ops", 30000);
+    has(answer, "\"name\":\"aten::mm\",\"start\":30000,\"duration\":20000,");
+    has(answer, "\"of\":{\"row\":0,");
+    has(answer, "\"works_count\":2");
+    answer = ask_derived(&m, "compute", 30000);
+    has(answer, "\"works\":[{\"row\":4,");
+    has(answer, "\"works_count\":1");
+    answer = ask_derived(&m, "copy", 10000);
+    has(answer, "\"works\":[{\"row\":3,");
+    has(answer, "\"works_count\":1");
+    maker_close(&m);
+}
+
+static void test_derived__only_slices_of_derived_tracks_are_told(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, training);
+    assert_null(ask_derived(&m, "idle", 15001));
+    assert_int_equal(m.reply.status, 404);
+    assert_null(ask_derived(&m, "stream", 10000));
+    assert_int_equal(m.reply.status, 404);
+    assert_null(ask_derived(&m, "launch", 10000)); /* a counter */
+    assert_null(maker_ask(&m, view_route_derived, "track=999&depth=0&start=0"));
+    assert_null(maker_ask(&m, view_route_derived, "track=0&depth=0"));
+    maker_close(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +304,8 @@ int main(void)
         cmocka_unit_test(test_snap__the_nearest_edge_within_reach),
         cmocka_unit_test(test_flame__gpu_time_stands_under_its_stack_and_is_kept),
         cmocka_unit_test(test_crop__a_piece_is_a_file_without_a_name_on_disk),
+        cmocka_unit_test(test_derived__a_slice_has_facts_of_its_own),
+        cmocka_unit_test(test_derived__only_slices_of_derived_tracks_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

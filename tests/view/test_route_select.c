@@ -290,6 +290,102 @@ static void test_select__a_trace_without_events_has_an_empty_table(void **state)
     maker_close(&m);
 }
 
+/* ---- rows that are made of other events, or only tell of them ---------------------------------------------------- */
+
+static const char device[] =
+    "[{\"ph\":\"X\",\"name\":\"op\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":100,\"args\":{}},"
+    "{\"ph\":\"X\",\"name\":\"cudaLaunchKernel\",\"cat\":\"cuda_runtime\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2,"
+    "\"args\":{\"correlation\":5}},"
+    "{\"ph\":\"X\",\"name\":\"AllReduce\",\"cat\":\"kernel\",\"pid\":0,\"tid\":7,\"ts\":10,\"dur\":20,"
+    "\"args\":{\"device\":0,\"stream\":7,\"correlation\":5}},"
+    "{\"ph\":\"X\",\"name\":\"gemm\",\"cat\":\"kernel\",\"pid\":0,\"tid\":7,\"ts\":60,\"dur\":20,"
+    "\"args\":{\"device\":0,\"stream\":7}},"
+    "{\"ph\":\"X\",\"name\":\"step\",\"cat\":\"gpu_user_annotation\",\"pid\":0,\"tid\":7,\"ts\":0,\"dur\":100,"
+    "\"args\":{\"device\":0,\"stream\":7}},"
+    "{\"ph\":\"X\",\"name\":\"told\",\"cat\":\"gpu_user_annotation\",\"pid\":0,\"tid\":9,\"ts\":0,\"dur\":100,"
+    "\"args\":{\"device\":0,\"stream\":9}}]";
+
+/* "tracks=…&from=0&until=100000" of those on which `wanted` says yes. */
+static const char *ask_tracks(maker *m, bool (*wanted)(const view_track *track))
+{
+    static char query[400];
+    size_t size = (size_t)snprintf(query, sizeof query, "from=0&until=100000&sort=name&tracks=");
+    for (uint32_t t = 0; t < view_scene_track_count(m->scene); t++) {
+        const view_track *track = view_scene_track(m->scene, t);
+        if (track->kind != VIEW_SLICES || !wanted(track)) continue;
+        size += (size_t)snprintf(query + size, sizeof query - size, "%s%u", query[size - 1] == '=' ? "" : ",", t);
+    }
+    return maker_ask(m, view_route_select, query);
+}
+
+static bool is_of_gpu(const view_track *track)
+{
+    return track->derived || strcmp(track->role, "stream") == 0;
+}
+
+static bool is_derived(const view_track *track)
+{
+    return track->derived;
+}
+
+static bool is_idle(const view_track *track)
+{
+    return track->derived && strcmp(track->role, "idle") == 0;
+}
+
+static bool only_tells(const view_track *track)
+{
+    return track->stream == 9 && !track->derived;
+}
+
+static void test_select__derived_rows_do_not_count_beside_what_they_are_made_of(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, device);
+    const char *answer = ask_tracks(&m, is_of_gpu);
+    has(answer, "\"busy\":40000,\"idle\":60000,\"events\":4,\"names\":4,\"cut\":0,\"derived\":false");
+    has(answer, "\"text\":\"AllReduce\",\"count\":1,\"total\":20000,");
+    assert_true(number_of(answer, "left_out") >= 4); /* compute, communication, exposed, idle … */
+    maker_close(&m);
+}
+
+static void test_select__what_is_derived_is_never_busy(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, device);
+    const char *answer = ask_tracks(&m, is_derived);
+    has(answer, "\"busy\":null,\"idle\":null,");
+    has(answer, "\"derived\":true,\"left_out\":0,\"gaps\":{\"count\":0,\"total\":0,\"longest\":[]}");
+    has(answer, "\"share\":null");
+    has_not(answer, "\"share\":0");
+    answer = ask_tracks(&m, is_idle);
+    has(answer, "\"busy\":null,\"idle\":null,\"events\":1,\"names\":1");
+    has(answer, "\"text\":\"idle\",\"count\":1,\"total\":30000,");
+    maker_close(&m);
+}
+
+static void test_select__annotations_on_a_stream_are_not_busy(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, device);
+    has(ask_tracks(&m, only_tells), "\"busy\":null,\"idle\":null,\"events\":1,");
+    maker_close(&m);
+}
+
+static void test_select__events_that_reach_beyond_the_range_are_told(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, small);
+    assert_int_equal(number_of(maker_ask(&m, view_route_select, "from=20000&until=150000"), "cut"), 2);
+    assert_int_equal(number_of(maker_ask(&m, view_route_select, "from=0&until=150000"), "cut"), 0);
+    assert_int_equal(number_of(maker_ask(&m, view_route_select, "from=0&until=99999"), "cut"), 1);
+    maker_close(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +398,10 @@ int main(void)
         cmocka_unit_test(test_select__durations_beyond_32_bits_are_exact),
         cmocka_unit_test(test_select__nonsense_is_refused_with_a_reason),
         cmocka_unit_test(test_select__a_trace_without_events_has_an_empty_table),
+        cmocka_unit_test(test_select__derived_rows_do_not_count_beside_what_they_are_made_of),
+        cmocka_unit_test(test_select__what_is_derived_is_never_busy),
+        cmocka_unit_test(test_select__annotations_on_a_stream_are_not_busy),
+        cmocka_unit_test(test_select__events_that_reach_beyond_the_range_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ test("eight Megatron ranks: sections by rank, and the times of each device as Py
     const own = tracks.filter(t => t.trace === rank), device = own.find(t => t.role === "device");
     assert.equal(device.name, `rank ${rank} · GPU ${rank}`);
     const of = role => own.filter(t => t.role === role && t.parent === device.id);
-    assert.deepEqual(["compute", "communication", "exposed", "copy", "idle"].map(role => of(role).map(t => t.busy)),
+    assert.deepEqual(["compute", "communication", "exposed", "copy", "idle"].map(role => of(role).map(t => t.covers)),
       [[compute], [communication], [exposed], [copy], [idle]], `rank ${rank}`);
     assert.deepEqual(of("launch").map(t => [t.events, t.series[0].max]), [[777, latency]]);
     assert.deepEqual(of("steps").map(t => [t.name, t.events]), [["Steps", 1], ["Steps on the device", 1]]);

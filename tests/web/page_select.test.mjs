@@ -213,6 +213,32 @@ test("arrows are drawn for the selection, a category, all in view, or not", asyn
   await arrows({mode: "off"}, 0);
 });
 
+// ---- derived slices ----
+
+test("a derived slice has details of its own, and is not busy in a selection", async page => {
+  await open(page, "busy37.json");
+  const idle = await page.evaluate(() => window.heddle.app.state.tracks.value.find(t => t.role === "idle"));
+  assert.equal(idle.busy, null);
+  const event = await page.evaluate(async id => {
+    const found = await window.heddle.app.source.step(0, id, 0, -1, "first");
+    window.heddle.app.state.selected.value = [{...found, trace: 0}];
+    return found;
+  }, idle.id);
+  await setState(page, "tab", "details");
+  await page.waitForFunction(() => /It is no event of the file/.test(document.querySelector("#pane").textContent));
+  const text = await page.textContent("#pane");
+  assert.match(text, /When no stream of the device does any work/);
+  // The works around it are those of the file that end and begin where it begins and ends.
+  const slices = onTrack(busy, 0, 7), detail = await page.evaluate(([id, start]) => window.heddle.app.source.derived(0, id, 0, start), [idle.id, event.start]);
+  assert.ok(slices.some(s => s.end - busy.start === event.start && s.start === detail.before.start + busy.start));
+  assert.ok(slices.some(s => s.start - busy.start === event.start + event.duration && detail.after.start === event.start + event.duration));
+  const result = await select(page, 0, 100000000, [idle.id]);
+  assert.deepEqual([result.busy, result.idle, result.derived, result.gaps.count], [null, null, true, 0]);
+  await setState(page, "area", {from: 0, until: 100000000, tracks: [`0.${idle.id}`]});
+  await setState(page, "tab", "selection");
+  await page.waitForFunction(() => /derived rows are made of other events/.test(document.querySelector("#pane").textContent));
+});
+
 // ---- fidelity and flame ----
 
 test("the fidelity line counts, a click lists", async page => {

@@ -25,7 +25,9 @@ export function trackText(place: Place): string {
   if (track.detail) parts.push(track.detail.replace(/\.$/, ""));
   if (track.kind !== "section") parts.push(track.events === 1 ? "1 event" : `${formatCount(track.events)} events`);
   if (track.kind === "slices" && track.role !== "instants" && track.start !== null && track.end !== null && track.end > track.start) {
-    parts.push(`busy ${formatPercent(track.busy / (track.end - track.start))} of its time`);
+    const span = track.end - track.start;
+    if (track.covers !== undefined) parts.push(`covers ${formatPercent(track.covers / span)} of its time`);
+    else if (track.busy !== null) parts.push(`busy ${formatPercent(track.busy / span)} of its time`);
   }
   if (track.on_lanes > 0) parts.push(`${formatCount(track.on_lanes)} on lanes`);
   if (place.pinned) parts.push("pinned");

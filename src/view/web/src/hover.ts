@@ -43,12 +43,15 @@ function seriesText(samples: Samples | undefined, info: SeriesInfo | undefined, 
   const at = lastNotAbove(before >= 0 ? samples.column.subarray(0, before) : samples.column, column);
   const k = at >= 0 ? at : before;
   if (k < 0) return null;
+  // A curve that ends has no value behind its last sample.
+  const ended = Number.isNaN(samples.last[k] as number);
+  if (ended && (k === before || samples.column[k] !== column)) return null;
   const name = info.name ? `${info.name}: ` : "";
   const many = at >= 0 && samples.column[k] === column && (samples.count[k] as number) > 1;
   if (many) {
     return `${name}${formatValue(samples.min[k] as number, info.unit)} to ${formatValue(samples.max[k] as number, info.unit)} (${samples.count[k]} samples)`;
   }
-  return name + formatValue(samples.last[k] as number, info.unit);
+  return name + formatValue((ended ? samples.max[k] : samples.last[k]) as number, info.unit);
 }
 
 function hitText(app: App, hit: Hit, spot: Spot): string {

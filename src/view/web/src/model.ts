@@ -65,7 +65,8 @@ export interface TrackInfo {
   on_lanes: number;
   start: number | null;
   end: number | null;
-  busy: number;
+  busy: number | null; // null: it has no such time, as it tells of other rows or is made of other events
+  covers?: number; // of derived slices
   events_kind?: string;
   series?: SeriesInfo[];
   collapsed: boolean;
@@ -188,6 +189,23 @@ export interface EventDetail {
   offset?: number;
 }
 
+// A slice of a derived track: it is no event of the file.
+export interface DerivedDetail {
+  track: TrackId;
+  depth: number;
+  role: string;
+  name: string;
+  short?: string;
+  start: number;
+  duration: number;
+  how: string;
+  of?: LinkInfo; // what it is named after
+  before?: LinkInfo; // of idle time: the works around it
+  after?: LinkInfo;
+  works: LinkInfo[];
+  works_count: number;
+}
+
 export interface SelectRow {
   name: number;
   text: string;
@@ -199,7 +217,7 @@ export interface SelectRow {
   p99: number;
   min: number;
   max: number;
-  share: number;
+  share: number | null;
   self: number;
   longest_row: number;
   longest_track?: TrackId;
@@ -209,9 +227,12 @@ export interface SelectResult {
   from: number; // trace time: what was asked for, as far as the trace reaches
   until: number;
   span: number;
-  busy: number;
-  idle: number;
+  busy: number | null; // null: nothing on these tracks works itself
+  idle: number | null;
   events: number;
+  cut: number; // events that reach beyond the stretch
+  derived: boolean; // all tracks are derived
+  left_out: number; // derived tracks that are not counted beside those that they were made of
   names: number;
   gaps: { count: number; total: number; longest: { start: number; duration: number }[] };
   table: SelectRow[];

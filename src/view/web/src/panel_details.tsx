@@ -8,24 +8,28 @@ import {
 } from "./format";
 import { Members, jsonText, toJson, type Json } from "./json_digits";
 import { JsonArgs } from "./json_tree";
-import type { EventDetail, EventRef, FlowInfo, FrameInfo, LinkInfo, TraceId } from "./model";
-import { goTo, offsetOf, selectEvent, traceName, trackPath } from "./navigate";
+import type { DerivedDetail, EventDetail, EventRef, FlowInfo, FrameInfo, LinkInfo, TraceId } from "./model";
+import { findTrack, goTo, offsetOf, selectEvent, traceName, trackPath } from "./navigate";
 import { Copy, EventLink, Fact, Facts, LongText, Name, Waiting } from "./parts";
 import { useRequest } from "./request";
 import { trackKey } from "./state";
 
 interface Shown {
   ref: EventRef;
-  detail: EventDetail;
+  detail: EventDetail | null;
+  derived: DerivedDetail | null; // one of the two
 }
 
 export function DetailsPanel({ app }: { app: App }): JSX.Element {
   const selected = app.state.selected.value;
   const ref = selected[selected.length - 1];
-  const key = ref ? `${ref.trace}/${ref.kind}/${ref.row}` : null;
+  const derived = ref !== undefined && (findTrack(app, trackKey(ref.trace, ref.track))?.derived ?? false);
+  const key = !ref ? null : derived ? `${ref.trace}/${ref.track}/${ref.depth}/${ref.start}` : `${ref.trace}/${ref.kind}/${ref.row}`;
   const asked = useRequest<Shown>(key, async (signal) => {
     if (!ref) throw new Error("nothing is selected");
-    return { ref, detail: await app.source.event(ref.trace, ref.kind, ref.row, signal) };
+    // Its row is that of an event it stands for, if of any.
+    if (derived) return { ref, detail: null, derived: await app.source.derived(ref.trace, ref.track, ref.depth, ref.start, signal) };
+    return { ref, detail: await app.source.event(ref.trace, ref.kind, ref.row, signal), derived: null };
   });
   if (!ref) return <p class="hint">Click an event to see what is known of it, drag a box over tracks for a table. [ and ] follow a kernel to its launch and back, F fits what is selected, ? tells all keys.</p>;
   return (
@@ -36,8 +40,10 @@ export function DetailsPanel({ app }: { app: App }): JSX.Element {
   );
 }
 
-function Event({ app, shown }: { app: App; shown: Shown }): JSX.Element {
-  const { ref, detail } = shown;
+function Event({ app, shown }: { app: App; shown: Shown }): JSX.Element | null {
+  const { ref, detail, derived } = shown;
+  if (derived) return <Derived app={app} trace={ref.trace} detail={derived} />;
+  if (!detail) return null;
   return (
     <>
       <section aria-label="Event">
@@ -48,6 +54,35 @@ function Event({ app, shown }: { app: App; shown: Shown }): JSX.Element {
       {detail.stack && detail.stack.length > 0 && <Stack app={app} stack={detail.stack} from={detail.stack_from} />}
       {detail.args !== undefined && detail.args !== null && <Args app={app} title="Arguments" value={toJson(detail.args)} />}
       {detail.members !== undefined && detail.members !== null && <Args app={app} title="Further keys" value={toJson(detail.members)} />}
+    </>
+  );
+}
+
+function Derived({ app, trace, detail }: { app: App; trace: TraceId; detail: DerivedDetail }): JSX.Element {
+  const { of, before, after, works, works_count } = detail;
+  const at = detail.start + offsetOf(app, trace);
+  return (
+    <>
+      <section aria-label="Derived slice">
+        <h3><Name text={detail.short ?? detail.name} full={detail.name} /> <Copy app={app} text={detail.name} what="the full name" /></h3>
+        <Facts>
+          <Fact title="Derived">It is no event of the file. <LongText text={detail.how} /></Fact>
+          <Fact title="Start">{formatDuration(at)}</Fact>
+          <Fact title="Duration">{formatDuration(detail.duration)}{detail.duration >= 1000 && <span class="dim"> {formatCount(detail.duration)} ns</span>}</Fact>
+          <Fact title="Track"><bdi>{trackPath(app, trackKey(trace, detail.track))}</bdi>{detail.depth ? <span class="dim"> row {detail.depth + 1}</span> : null}</Fact>
+        </Facts>
+      </section>
+      {(of || before || after || works_count > 0) && (
+        <section aria-label="What it is made of">
+          <h4>Made of</h4>
+          <Facts>
+            {of && <Fact title="Named after"><EventLink app={app} trace={trace} row={of.row} text={of.name} /></Fact>}
+            {before && <Fact title="Behind"><EventLink app={app} trace={trace} row={before.row} text={before.name} /></Fact>}
+            {after && <Fact title="Before"><EventLink app={app} trace={trace} row={after.row} text={after.name} /></Fact>}
+          </Facts>
+          {works_count > 0 && <Works app={app} trace={trace} title="GPU work" works={works} count={works_count} />}
+        </section>
+      )}
     </>
   );
 }
@@ -106,7 +141,7 @@ function EventFacts({ app, trace, detail }: { app: App; trace: TraceId; detail: 
       <Fact title="Kind">{detail.kind}{detail.phase ? ` (phase ${detail.phase})` : ""}, row {formatCount(detail.row)}</Fact>
       {detail.bytes !== undefined && <Fact title="Bytes">{formatBytesExact(detail.bytes)}</Fact>}
       {detail.bandwidth !== undefined && <Fact title="Bandwidth">{formatBandwidth(detail.bandwidth)}</Fact>}
-      {detail.occupancy !== undefined && <Fact title="Occupancy">{formatOccupancy(detail.occupancy)}</Fact>}
+      {detail.occupancy !== undefined && <Fact title="Occupancy">{formatOccupancy(detail.occupancy)} <span class="dim">says the file</span></Fact>}
       {detail.source !== undefined && detail.source !== "" && (
         <Fact title="Source"><bdi class="mono">{detail.source}</bdi> <Copy app={app} text={detail.source} what="the source line" /></Fact>
       )}
@@ -136,26 +171,26 @@ function Links({ app, trace, detail }: { app: App; trace: TraceId; detail: Event
         {parent && <Fact title="Parent"><EventLink app={app} trace={trace} kind={detail.kind} row={parent.row} text={parent.name} /></Fact>}
         {launch && (
           <Fact title="Launched by">
-            <EventLink app={app} trace={trace} row={launch.row} text={launch.name} /> <LaunchLatency ns={launch.latency} />
+            <EventLink app={app} trace={trace} row={launch.row} text={launch.name} /> <QueueTime ns={launch.latency} />
           </Fact>
         )}
       </Facts>
-      {works && works.length > 0 && <Works app={app} trace={trace} works={works} count={detail.works_count ?? works.length} />}
+      {works && works.length > 0 && <Works app={app} trace={trace} title="Launches" works={works} count={detail.works_count ?? works.length} />}
       {flows && flows.length > 0 && <Flows app={app} trace={trace} flows={flows} count={detail.flows_count ?? flows.length} />}
     </section>
   );
 }
 
-function LaunchLatency({ ns }: { ns: number | undefined }): JSX.Element | null {
+function QueueTime({ ns }: { ns: number | undefined }): JSX.Element | null {
   if (ns === undefined || ns < 0) return <Latency ns={ns} />;
-  return <span class="dim">latency {formatDuration(ns)}</span>;
+  return <span class="dim">{formatDuration(ns)} in the queue, from the start of that call</span>;
 }
 
-function Works(props: { app: App; trace: TraceId; works: LinkInfo[]; count: number }): JSX.Element {
-  const { app, trace, works, count } = props;
+function Works(props: { app: App; trace: TraceId; title: string; works: LinkInfo[]; count: number }): JSX.Element {
+  const { app, trace, title, works, count } = props;
   return (
     <>
-      <h4>Launches <span class="dim">{count > works.length ? `the first ${formatCount(works.length)} of ${formatCount(count)}` : formatCount(count)}</span></h4>
+      <h4>{title} <span class="dim">{count > works.length ? `the first ${formatCount(works.length)} of ${formatCount(count)}` : formatCount(count)}</span></h4>
       <ul class="links">
         {works.map((work) => (
           <li key={work.row}>

@@ -84,6 +84,9 @@ function Result({ app, trace, shown, sort, onSort }: ResultProps): JSX.Element {
         {result.table.length < result.names && (
           <p class="hint">The first {formatCount(result.table.length)} of {plural(result.names, "name")} by {sort.id}, {sort.id === "name" ? (sort.down ? "Z to A" : "A to Z") : sort.down ? "the largest first" : "the smallest first"}; the sums at the left are of all.</p>
         )}
+        {result.cut > 0 && (
+          <p class="hint">{plural(result.cut, "event")} {result.cut === 1 ? "reaches" : "reach"} beyond the stretch: total, share and self are of what lies in it; mean, p50, p99, min and max are of whole events.</p>
+        )}
         {result.table.length === 0
           ? <p class="hint">No slices here.</p>
           : <DataTable label="Names in the selection" columns={columns} rows={result.table} sort={sort} onSort={onSort} ordered />}
@@ -95,13 +98,19 @@ function Result({ app, trace, shown, sort, onSort }: ResultProps): JSX.Element {
 function Sums({ shown }: { shown: Shown }): JSX.Element {
   const { result } = shown;
   const note = coveredNote(result, shown.from, shown.until);
-  const share = result.span > 0 ? result.busy / result.span : 0;
+  const part = (ns: number): string => formatPercent(result.span > 0 ? ns / result.span : 0);
+  const none = result.derived ? "derived rows are made of other events" : "these rows tell of work elsewhere";
   return (
     <Facts>
       <Fact title="Span">{formatDuration(result.span)} {note && <span class="dim">{note}</span>}</Fact>
-      <Fact title="Busy">{formatDuration(result.busy)} <span class="dim">{formatPercent(share)}</span></Fact>
-      <Fact title="Idle">{formatDuration(result.idle)} <span class="dim">{formatPercent(result.span > 0 ? result.idle / result.span : 0)}</span></Fact>
+      {result.busy === null || result.idle === null ? <Fact title="Busy">– <span class="dim">{none}</span></Fact> : (
+        <>
+          <Fact title="Busy">{formatDuration(result.busy)} <span class="dim">{part(result.busy)}</span></Fact>
+          <Fact title="Idle">{formatDuration(result.idle)} <span class="dim">{part(result.idle)}</span></Fact>
+        </>
+      )}
       <Fact title="Events">{formatCount(result.events)} <span class="dim">{plural(result.names, "name")}</span></Fact>
+      {result.left_out > 0 && <Fact title="Not counted">{plural(result.left_out, "derived row")} <span class="dim">made of these events</span></Fact>}
     </Facts>
   );
 }
@@ -164,7 +173,7 @@ const TEXT_COLUMNS: readonly TextColumn[] = [
 
 function textRows(rows: readonly SelectRow[]): (string | number)[][] {
   return rows.map((row) => [
-    row.text, row.count, row.total, row.self, row.mean, row.p50, row.p99, row.min, row.max, row.share,
+    row.text, row.count, row.total, row.self, row.mean, row.p50, row.p99, row.min, row.max, row.share ?? "",
   ]);
 }
 
@@ -212,7 +221,7 @@ function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
     ) },
     { id: "count", title: "Count", width: 72, right: true, value: (row) => row.count, cell: (row) => formatCount(row.count) },
     time("total", "Total µs", "Time in the stretch, of all of them", 112),
-    { id: "share", title: "Share", hint: "Total by the span, which is the stretch as far as this trace reaches; above 100 % where they run at the same time", width: 82, right: true, value: (row) => row.share, cell: (row) => formatPercent(row.share) },
+    { id: "share", title: "Share", hint: "Total by the span, which is the stretch as far as this trace reaches; above 100 % where they run at the same time", width: 82, right: true, value: (row) => row.share ?? -1, cell: (row) => (row.share === null ? "–" : formatPercent(row.share)) },
     time("self", "Self µs", "Time in the stretch without what is nested in them", 112),
     time("mean", "Mean µs", "Of whole durations", 106),
     time("p50", "p50 µs", "Half of them are no longer", 106),

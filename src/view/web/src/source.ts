@@ -1,6 +1,6 @@
 // Where the page gets its data. source_http.ts asks the server; tests have one of their own.
 import type {
-  EventDetail, EventRef, Fidelity, FidelityList, FlameResult, FlowResult, NameInfo, SearchQuery, SearchResult,
+  DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FlameResult, FlowResult, NameInfo, SearchQuery, SearchResult,
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
 } from "./model";
 
@@ -18,6 +18,7 @@ export interface Source {
   // `final` false: categories may still change.
   names(trace: TraceId, ids: number[]): Promise<{ final: boolean; names: NameInfo[] }>;
   event(trace: TraceId, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail>;
+  derived(trace: TraceId, track: TrackId, depth: number, start: number, signal?: AbortSignal): Promise<DerivedDetail>;
   step(trace: TraceId, track: TrackId, depth: number | null, time: number, go: "next" | "previous" | "first" | "last", row?: number): Promise<EventRef | null>;
   // The longest event that touches a column of a tile (column 512 i + c of zoom z); without a depth of all rows.
   longest(trace: TraceId, track: TrackId, depth: number | null, z: number, column: number): Promise<EventRef | null>;

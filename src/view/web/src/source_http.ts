@@ -1,6 +1,6 @@
 // Asks the server (docs/view-protocol.md).
 import type { EventRef, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
-import type { EventDetail, Fidelity, FidelityList, FlameResult, FlowResult, SearchQuery, SearchResult, SelectResult } from "./model";
+import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FlameResult, FlowResult, SearchQuery, SearchResult, SelectResult } from "./model";
 import { parseKeeping } from "./json_digits";
 import type { SearchPlace, Source } from "./source";
 import { decodeTiles } from "./tile_decode";
@@ -115,6 +115,10 @@ export class HttpSource implements Source {
   async event(trace: number, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail> {
     const response = await this.ask("event", { trace, kind, row }, signal);
     return parseKeeping(await response.text(), "args", "members") as EventDetail;
+  }
+
+  derived(trace: number, track: TrackId, depth: number, start: number, signal?: AbortSignal): Promise<DerivedDetail> {
+    return this.json("derived", { trace, track, depth, start: whole(start) }, signal);
   }
 
   async step(trace: number, track: TrackId, depth: number | null, time: number, go: string, row?: number): Promise<EventRef | null> {

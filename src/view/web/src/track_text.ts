@@ -16,8 +16,10 @@ export function trackTitle(track: TrackInfo): string {
   if (track.on_lanes > 0) lines.push(`${formatCount(track.on_lanes)} of them cross others and stand on rows of their own`);
   if (track.kind === "slices" && track.rows > 1) lines.push(plural(track.rows, "row"));
   if (track.start !== null && track.end !== null && track.kind !== "counter" && track.role !== "instants") {
-    const span = track.end - track.start;
-    lines.push(`busy ${formatDuration(track.busy)} of ${formatDuration(span)}`);
+    const span = formatDuration(track.end - track.start);
+    // What is made of other events, or only tells of a device's work, is never busy itself.
+    if (track.covers !== undefined) lines.push(`covers ${formatDuration(track.covers)} of ${span}`);
+    else lines.push(track.busy === null ? `spans ${span}, tells of work on other rows` : `busy ${formatDuration(track.busy)} of ${span}`);
   }
   if (!track.exact) lines.push("Still being laid out.");
   for (const series of track.series ?? []) lines.push(`${series.name}: ${formatCount(series.min)} to ${formatCount(series.max)} ${series.unit}`.trim());

@@ -30,7 +30,7 @@ function choose(tracks: readonly TrackInfo[]): TrackInfo[] {
   const slices = tracks.filter((track) => track.kind === "slices" && track.events > 0);
   const from = devices.length > 0 ? devices : roots.length > 0 ? roots : sections.length > 0 ? sections : slices;
   if (from.length <= ROWS) return from;
-  const busiest = [...from].sort((a, b) => b.busy - a.busy).slice(0, ROWS);
+  const busiest = [...from].sort((a, b) => (b.busy ?? 0) - (a.busy ?? 0)).slice(0, ROWS);
   return from.filter((track) => busiest.includes(track));
 }
 
