@@ -57,9 +57,9 @@ static void test_chrome_read__threads_and_pieces_make_no_difference(void **state
 }
 
 /* The input with the reader's patches. */
-static char *patched(const fixture *f, const hd_trace *trace, size_t *out_size)
+static char *patched(const char *name, const char *input, size_t input_size, const hd_trace *trace, size_t *out_size)
 {
-    size_t room = f->size + 1, used = 0;
+    size_t room = input_size + 1, used = 0;
     uint64_t from = 0;
     for (size_t i = 0; i < hd_trace_patch_count(trace); i++)
         room += hd_trace_string(trace, hd_trace_patch_at(trace, i)->text).size;
@@ -67,18 +67,34 @@ static char *patched(const fixture *f, const hd_trace *trace, size_t *out_size)
     assert_non_null(text);
     for (size_t i = 0; i < hd_trace_patch_count(trace); i++) {
         const hd_source_patch *p = hd_trace_patch_at(trace, i);
-        if (p->offset < from || p->offset > f->size)
-            fail_msg("%s: patch %zu at %llu is not in order", f->name, i, (unsigned long long)p->offset);
-        memcpy(text + used, f->text + from, p->offset - from);
+        if (p->offset < from || p->offset > input_size)
+            fail_msg("%s: patch %zu at %llu is not in order", name, i, (unsigned long long)p->offset);
+        memcpy(text + used, input + from, p->offset - from);
         used += p->offset - from;
         hd_string s = hd_trace_string(trace, p->text);
         if (s.size) memcpy(text + used, s.data, s.size);
         used += s.size;
-        from = p->size > f->size - p->offset ? f->size : p->offset + p->size;
+        from = p->size > input_size - p->offset ? input_size : p->offset + p->size;
     }
-    memcpy(text + used, f->text + from, f->size - from);
-    *out_size = used + (f->size - from);
+    memcpy(text + used, input + from, input_size - from);
+    *out_size = used + (input_size - from);
     return text;
+}
+
+/* Read with sources: the patches make valid text of the input, with the same events. */
+static void expect_patches(const char *name, const char *input, size_t input_size, const hd_trace *trace)
+{
+    size_t size;
+    const hd_read_options strict = {.strict = true, .sources = true};
+    char *text = patched(name, input, input_size, trace, &size), *before = dump_trace(trace, DUMP_CONTENT);
+    if (!hd_trace_facts_of(trace)->needs_rewrite) {
+        if (!hd_json_valid(text, size, 2000)) fail_msg("%s: not valid after patching: %.*s", name, (int)size, text);
+        char *after = dump_text(text, size, &strict, 0, DUMP_CONTENT);
+        fixture_expect_same(name, before, after);
+        free(after);
+    }
+    free(before);
+    free(text);
 }
 
 static void test_chrome_read__patches_make_the_input_valid_with_the_same_events(void **state)
@@ -86,22 +102,97 @@ static void test_chrome_read__patches_make_the_input_valid_with_the_same_events(
     const fixtures *all = *state;
     for (size_t i = 0; i < all->count; i++) {
         const fixture *f = &all->list[i];
-        hd_read_options options = {.sources = true};
+        const hd_read_options options = {.sources = true};
         hd_trace *trace;
         assert_int_equal(read_text(&trace, f->text, f->size, &options, 0, NULL), HD_OK);
-        size_t size;
-        char *text = patched(f, trace, &size), *before = dump_trace(trace, DUMP_CONTENT);
-        if (!hd_trace_facts_of(trace)->needs_rewrite) {
-            if (!hd_json_valid(text, size, 2000))
-                fail_msg("%s: not valid after patching: %.*s", f->name, (int)size, text);
-            options.strict = true;
-            char *after = dump_text(text, size, &options, 0, DUMP_CONTENT);
-            fixture_expect_same(f->name, before, after);
-            free(after);
-        }
-        free(before);
-        free(text);
+        expect_patches(f->name, f->text, f->size, trace);
         hd_trace_free(trace);
+    }
+}
+
+/* What stands around the events is broken; A, B and C are events. */
+static const struct {
+    const char *text;
+    bool loses; /* the ledger says that something went that may have been more than a bracket */
+} broken_documents[] = {
+    {"{'traceEvents':[A,B,C]}", false},
+    {"{traceEvents:[A,B,C]}", false},
+    {"{traceEvents:[A],'traceEvents':[B],\"traceEvents\":[C]}", false},
+    {"{'a': {'b': True, 'c': 'x, y'}, 'traceEvents': [A, B, C], 'd': None}", false},
+    {"{\"\":t\"\"traceEvents:[A],\"traceEvents\":[B,C]}", false},
+    {"{\"traceEvents:[A,B,C]}", false},
+    {"{traceEvents\":[A,B,C]}", false},
+    {"{\"traceEvents\"[A,B,C]}", false},
+    {"{\"traceEvents\"=[A,B,C]}", false},
+    {"\"traceEvents\":[A,B,C]}", false},
+    {"traceEvents:[A,B,C]", false},
+    {"{\"traceEvents\":A,B,C]}", false},
+    {"{\"traceEvents\":A,B,C}", true}, /* the bracket that is left over is garbage */
+    {"{\"traceEvents\":[A,B,C}", true},
+    {"{\"traceEvents\":[A,B,C", false},
+    {"{\"traceEvents\":[A,\"traceEvents\":[B,C]}", false},
+    {"{\"a\":1\"traceEvents\":[A B C]\"b\":2}", false},
+    {"{\"a\":,\"traceEvents\":[A,B,C]}", false},
+    {"{\"a\":\"traceEvents\":[A,B,C]}", false},
+    {"{:1,\"traceEvents\":[A,B,C]}", true},
+    {"{xx yy traceEvents:[A],\"traceEvents\":[B,C]}", true},
+    {"{,,,;\"traceEvents\":[A],,,\"traceEvents\":[B,C]}", true},
+    {"{\"a\":[1,2,\"traceEvents\":[A],\"traceEvents\":[B,C]}", false},
+    {"{\"a\":{\"b\":tru,\"c\":\"x,\"traceEvents\":[A],\"traceEvents\":[B,C]}", false},
+    {"{\"a\":1},\"traceEvents\":[A,B,C]}", false},
+    {"{\"a\":1}},{\"traceEvents\":[A,B,C]}", false},
+    {"{{\"traceEvents\":[A,B,C]}}", true},
+    {"{\"traceEvents\":[A]]},\"traceEvents\":[B,C]}", true},
+    {"{\"traceEvents\":[A]},{\"traceEvents\":[B,C]}", false},
+    {"{\"traceEvents\":[A]}\n\xef\xbb\xbf{traceEvents:[B,C]}", false},
+    {"[A],\n[B,C]", false},
+    {"[A]\n{'traceEvents':[B]}\nC", false},
+    {"A,\nB,\nC,\n", false},
+    {"\xef\xbb\xbf/* a: [ */ // {\n[A,B,C] // the end", false},
+    {"{/* } */traceEvents:[A,B,C]/* { */}", false},
+};
+
+/* The caller frees it. */
+static char *with_events(const char *text)
+{
+    char *out = calloc(1, strlen(text) + 300), *p = out;
+    assert_non_null(out);
+    for (; *text; text++) {
+        if (*text >= 'A' && *text <= 'C')
+            p += sprintf(p, "{\"ph\":\"X\",\"name\":\"%c\",\"ts\":%d,\"dur\":1}", *text, *text - 'A');
+        else
+            *p++ = *text;
+    }
+    return out;
+}
+
+static void test_chrome_read__damage_around_the_events_costs_none(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof broken_documents / sizeof *broken_documents; i++) {
+        const char *name = broken_documents[i].text;
+        char *text = with_events(name);
+        hd_trace *trace;
+        hd_error err = {0};
+        const hd_read_options strict = {.strict = true}, plain = {.sources = true};
+        if (read_text(&trace, text, strlen(text), &plain, 0, &err) != HD_OK) fail_msg("%s: %s", name, err.message);
+        if (hd_trace_event_count(trace) != 3 || hd_trace_row_count(trace, HD_KIND_SLICE) != 3)
+            fail_msg("%s: %llu events", name, (unsigned long long)hd_trace_event_count(trace));
+        bool loses = false;
+        for (size_t r = 0; r < hd_trace_ledger_count(trace); r++)
+            loses |= hd_trace_ledger_at(trace, r)->level == HD_LEDGER_LOSS;
+        if (loses != broken_documents[i].loses) fail_msg("%s: %s", name, loses ? "loses something" : "no loss is told");
+        expect_patches(name, text, strlen(text), trace);
+        hd_trace_free(trace);
+        for (size_t piece = 1; piece < 200; piece += 7) { /* the same wherever the text is cut */
+            char *whole = dump_text(text, strlen(text), &plain, 0, DUMP_ALL);
+            char *pieces = dump_text(text, strlen(text), &plain, piece, DUMP_ALL);
+            fixture_expect_same(name, whole, pieces);
+            free(whole);
+            free(pieces);
+        }
+        if (read_text(&trace, text, strlen(text), &strict, 0, NULL) == HD_OK) fail_msg("%s: taken by --strict", name);
+        free(text);
     }
 }
 
@@ -172,6 +263,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_chrome_read__strict_refuses_damaged_fixtures_and_takes_the_others, &all),
         cmocka_unit_test_prestate(test_chrome_read__threads_and_pieces_make_no_difference, &all),
         cmocka_unit_test_prestate(test_chrome_read__patches_make_the_input_valid_with_the_same_events, &all),
+        cmocka_unit_test(test_chrome_read__damage_around_the_events_costs_none),
         cmocka_unit_test(test_chrome_read__without_args_only_metadata_keeps_them),
         cmocka_unit_test(test_chrome_read__what_holds_no_events_is_an_error),
         cmocka_unit_test(test_chrome_read__what_loses_every_event_is_an_error),

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/vector.h"
 #include "format/chrome/chrome.h"
+#include "format/chrome/chrome_loose.h"
 
 void chrome_note(chrome_parser *parser, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset)
 {
@@ -111,7 +112,8 @@ typedef struct place {
     const chrome_span *span;
     const char *p, *end;
     bool after_value;
-    uint64_t comma; /* offset of the last comma */
+    bool added_comma; /* before the element at p */
+    uint64_t comma;   /* offset of the last comma */
 } place;
 
 static uint64_t offset_of(const place *at, const char *p)
@@ -157,6 +159,17 @@ static step parse_repaired(place *at, const char *start, size_t consumed)
     return mend(parser, NULL, HD_LEDGER_REPAIR, offset, consumed, parser->padded, r->size) ? STEP_ON : STEP_STOPPED;
 }
 
+static void take_back_comma(place *at)
+{
+    for (size_t i = 0; i < at->parser->issue_count; i++) {
+        chrome_issue *issue = &at->parser->issues[i];
+        if (strcmp(issue->code, "json.comma-missing") != 0) continue;
+        if (--issue->count == 0) issue->first_offset = HD_OFFSET_NONE;
+    }
+    if (at->parser->want_sources) at->parser->patch_count--;
+    at->after_value = true;
+}
+
 /* An event the strict parser refused, or bytes that are no element at all. */
 static step repair_element(place *at)
 {
@@ -176,6 +189,7 @@ static step repair_element(place *at)
         return STEP_STOPPED;
     }
     at->p = start + consumed;
+    if (outcome == HD_REPAIR_HOPELESS && at->added_comma) take_back_comma(at);
     for (size_t i = 0; i < parser->repair.issue_count; i++) {
         const hd_json_issue *issue = &parser->repair.issues[i];
         chrome_note(parser, issue->code, HD_LEDGER_REPAIR, issue->count, offset + issue->offset);
@@ -202,17 +216,9 @@ static step parse_other_element(place *at)
     return STEP_ON;
 }
 
-static void take_back_comma(place *at)
-{
-    for (size_t i = 0; i < at->parser->issue_count; i++) {
-        if (strcmp(at->parser->issues[i].code, "json.comma-missing") == 0) at->parser->issues[i].count--;
-    }
-    if (at->parser->want_sources) at->parser->patch_count--;
-    at->after_value = true;
-}
-
 static step parse_element(place *at)
 {
+    at->added_comma = at->after_value;
     if (at->after_value && !mend(at->parser, "json.comma-missing", HD_LEDGER_REPAIR, offset_of(at, at->p), 0, ",", 1))
         return STEP_STOPPED;
     at->after_value = false;
@@ -261,7 +267,10 @@ static const char *skip_stray_close(const char *p, const char *limit)
         hd_json_text key;
         const char *comma = p;
         p = hd_json_skip_space(p + (*p == ','));
-        if (*p == '{') return *hd_json_skip_space(p + 1) == '"' ? comma : NULL;
+        if (*p == '{') {
+            p = hd_json_skip_space(p + 1);
+            return *p == '"' && !chrome_loose_events(p, limit) ? comma : NULL; /* or it is another document */
+        }
         if (*p != '"' || !(p = hd_json_string(&key, p + 1))) return NULL;
         p = hd_json_skip_space(p);
         if (*p != ':' || !(p = hd_json_skip_value(hd_json_skip_space(p + 1)))) return NULL;
@@ -269,10 +278,11 @@ static const char *skip_stray_close(const char *p, const char *limit)
     return NULL;
 }
 
-/* At a `]`. */
+/* At a `]`, or at the key that shows that it is missing. */
 static step close_array(place *at)
 {
     enum { LOOK_BYTES = 2048 };
+    if (*at->p != ']') return drop_trailing_comma(at) ? STEP_CLOSED : STEP_STOPPED;
     bool enough = at->end - at->p >= LOOK_BYTES;
     if (!enough && !at->span->is_final) return STEP_NEED_MORE;
     const char *limit = enough ? at->p + LOOK_BYTES : at->end, *comma = skip_stray_close(at->p, limit);
@@ -294,7 +304,11 @@ static chrome_stop run(place *at, size_t max_elements)
             if (!take_comma(at)) return CHROME_STOPPED;
             continue;
         }
-        bool is_close = *at->p == ']', missing_comma = at->after_value;
+        enum { LONGEST_KEY = 64 };
+        if (*at->p == '"' && at->end - at->p < LONGEST_KEY && !at->span->is_final) return CHROME_NEED_MORE;
+        /* an array that has lost its end stands before another */
+        bool is_close = *at->p == ']' || (*at->p == '"' && chrome_loose_events(at->p, at->end));
+        bool missing_comma = at->after_value;
         if (!is_close && max_elements == 0) return CHROME_AT_LIMIT;
         switch (is_close ? close_array(at) : parse_element(at)) {
         case STEP_ON: max_elements -= !is_close; break;

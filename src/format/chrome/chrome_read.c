@@ -2,7 +2,7 @@
  *
  * Format   "Trace Event Format" (Google), as written by PyTorch Kineto, TensorFlow, JAX, rocprof, Chrome, catapult,
  *          CUPTI injections, Heddle itself; docs/formats/chrome.md has the mapping
- * Sniffs   the first byte that is no space: `{` or `[`
+ * Sniffs   the first byte that is no space or comment: `{` or `[`; or `traceEvents` with its `[`
  * Maps     X, B -> slice, E -> end, i I R -> instant, C -> counter, s t f -> flow, b n e S T F p -> async, P -> sample,
  *          N O D -> object, M -> metadata, all else (and what has no usable time, but P and M) -> other, kept whole
  * Units    ts, dur: decimal microseconds -> int64 ns and ps         Shapes   n elements -> n rows
@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/system.h"
 #include "base/vector.h"
+#include "format/chrome/chrome_loose.h"
 #include "format/chrome/chrome_reader.h"
 
 static const char *here(const chrome_reader *reader)
@@ -55,7 +56,7 @@ static hd_status next_byte(chrome_reader *reader, char *out)
     return HD_OK;
 }
 
-/* More than one JSON document: no patch of the text makes it one. */
+/* More than one JSON document, or array of events: no patch of the text makes it one. */
 static void note_layout(chrome_reader *reader, const char *code, hd_ledger_level level)
 {
     hd_builder_ledger(reader->builder, CHROME_STAGE, code, level, 1, reader->rest.offset);
@@ -87,35 +88,6 @@ static hd_status more(chrome_reader *reader, bool *out)
 }
 
 /* ---- top-level members ------------------------------------------------------------------------------------ */
-
-/* Where a value that is not valid JSON probably ends: a comma or closing bracket that is not in it, or, if none of its
- * own brackets closes, before the events. */
-static const char *probable_end(const char *p, const char *end)
-{
-    static const char events[] = "\"traceEvents\"";
-    const char *comma = NULL;
-    size_t depth = 0;
-    for (; p < end; p++) {
-        switch (*p) {
-        case '"':
-            if (comma && (size_t)(end - p) > sizeof events && memcmp(p, events, sizeof events - 1) == 0) return comma;
-            for (p++; p < end && *p != '"'; p++) p += *p == '\\';
-            break;
-        case '{':
-        case '[': depth++; break;
-        case '}':
-        case ']':
-            if (depth-- == 0) return p;
-            break;
-        case ',':
-            comma = p;
-            if (depth == 0) return p;
-            break;
-        default: break;
-        }
-    }
-    return end;
-}
 
 /* The members of a valid object, the first of which is called `key`; false: no memory. */
 static bool add_members(chrome_reader *reader, uint32_t key, const char *object, size_t size, bool after_events)
@@ -174,12 +146,12 @@ static hd_status read_value(chrome_reader *reader, uint32_t key, bool after_even
     while (!((end = hd_json_skip_value(here(reader))) && (end < here(reader) + left(reader) || reader->input_ended)) &&
            grew) {
         /* it may only be cut: but a broken value should not make us read everything */
-        const char *stop = probable_end(here(reader), here(reader) + left(reader));
+        const char *stop = chrome_probable_end(here(reader), here(reader) + left(reader));
         if (!end && stop < here(reader) + left(reader)) break;
         HD_TRY(more(reader, &grew));
     }
     size_t size = end ? (size_t)(end - here(reader))
-                      : (size_t)(probable_end(here(reader), here(reader) + left(reader)) - here(reader));
+                      : (size_t)(chrome_probable_end(here(reader), here(reader) + left(reader)) - here(reader));
     if (end)
         hd_builder_metadata(reader->builder, key, hd_builder_intern(reader->builder, here(reader), size), after_events);
     else
@@ -211,16 +183,17 @@ static hd_status read_key(chrome_reader *reader, uint32_t *out_key, bool *out_fo
     return HD_OK;
 }
 
-/* Behind `[`: the events, and their `]`. */
+/* The events behind `[`, and their `]`. */
 static hd_status read_array(chrome_reader *reader, bool in_object)
 {
-    advance(reader, 1);
     HD_TRY(chrome_read_elements(reader));
     if (left(reader) == 0) {
         const char *close = in_object ? "]}" : "]";
         reader->cut = true;
         return mend(reader, "json.unclosed", HD_LEDGER_REPAIR, reader->rest.offset, 0, close, in_object ? 2 : 1);
     }
+    if (*here(reader) != ']')
+        return mend(reader, "json.close-missing", HD_LEDGER_REPAIR, reader->rest.offset, 0, "]", 1);
     advance(reader, 1);
     return HD_OK;
 }
@@ -228,44 +201,130 @@ static hd_status read_array(chrome_reader *reader, bool in_object)
 /* Bytes between members that are no members. */
 static hd_status skip_garbage(chrome_reader *reader)
 {
-    const char *p = here(reader), *end = p + left(reader);
-    for (p++; p < end && *p != '"' && *p != '}' && *p != ','; p++) continue;
-    size_t size = (size_t)(p - here(reader));
+    enum { LONGEST_KEY = 64 }; /* of the events, with space: one that the buffer cuts is looked at again */
+    HD_TRY(chrome_fill(reader, 65536));
+    const char *begin = here(reader), *p = begin + 1, *end = begin + left(reader);
+    const char *stop = reader->input_ended || end - begin <= LONGEST_KEY ? end : end - LONGEST_KEY;
+    for (; p < stop && *p != '"' && *p != '\'' && *p != '}' && *p != ','; p++) {
+        if (*p == 't' && chrome_at_word(p, begin) && chrome_loose_events(p, end)) break;
+    }
+    size_t size = (size_t)(p - begin);
     HD_TRY(mend(reader, "json.garbage", HD_LEDGER_LOSS, reader->rest.offset, size, NULL, 0));
     advance(reader, size);
     return HD_OK;
 }
 
+/* A key that is not quite JSON becomes `"name":`, and rest stands at its value. */
+static hd_status mend_key(chrome_reader *reader, uint32_t *out_key, const char *code, const char *name,
+                          size_t name_size, const char *value)
+{
+    hd_json_out text = {0};
+    size_t size = (size_t)(value - here(reader));
+    *out_key = hd_builder_intern(reader->builder, name, name_size);
+    hd_json_put_string(&text, name, name_size);
+    hd_json_put_text(&text, ":");
+    hd_status status = text.failed || !*out_key
+                           ? HD_NOMEM(reader->err)
+                           : mend(reader, code, HD_LEDGER_REPAIR, reader->rest.offset, size, text.data, text.size);
+    free(text.data);
+    if (status == HD_OK) advance(reader, size);
+    return status;
+}
+
+static bool is_loose_member(const chrome_reader *reader)
+{
+    chrome_loose key;
+    const char *p = here(reader), *end = p + left(reader);
+    return chrome_loose_key(&key, p, end) || chrome_loose_events(p, end);
+}
+
+/* The same as read_key, of one that is not quite JSON. */
+static hd_status read_loose_key(chrome_reader *reader, uint32_t *out_key, bool *out_found)
+{
+    chrome_loose key;
+    HD_TRY(chrome_fill(reader, 4096));
+    const char *p = here(reader), *end = p + left(reader), *events = chrome_loose_events(p, end);
+    *out_found = true;
+    if (chrome_loose_key(&key, p, end)) return mend_key(reader, out_key, key.code, key.name, key.name_size, key.value);
+    *out_found = events != NULL;
+    return events ? mend_key(reader, out_key, "json.colon", "traceEvents", 11, events) : HD_OK;
+}
+
+static bool is_lone_event(const chrome_reader *reader);
+
+/* rest stands at the value of `traceEvents`; *out_read false: it is no array. */
+static hd_status read_events(chrome_reader *reader, bool *out_read)
+{
+    HD_TRY(chrome_fill(reader, 65536));
+    *out_read = *here(reader) == '[';
+    if (*out_read) {
+        advance(reader, 1);
+    } else if (*here(reader) == '{' && is_lone_event(reader)) {
+        *out_read = true;
+        HD_TRY(mend(reader, "json.open-missing", HD_LEDGER_REPAIR, reader->rest.offset, 0, "[", 1));
+    }
+    return *out_read ? read_array(reader, true) : HD_OK;
+}
+
 static hd_status read_member(chrome_reader *reader, bool *seen_events, bool *lost)
 {
     uint32_t key;
-    bool found;
+    bool found = false;
     uint64_t offset = reader->rest.offset;
-    HD_TRY(read_key(reader, &key, &found));
+    if (*here(reader) == '"') HD_TRY(read_key(reader, &key, &found));
+    if (!found) HD_TRY(read_loose_key(reader, &key, &found));
     *lost = !found;
     if (!found) return skip_garbage(reader);
     hd_string name = hd_builder_string(reader->builder, key);
-    bool is_events = name.size == 11 && memcmp(name.data, "traceEvents", 11) == 0;
-    if (is_events && *here(reader) == '[') {
-        *seen_events = true;
-        return read_array(reader, true);
+    if (name.size == 11 && memcmp(name.data, "traceEvents", 11) == 0) {
+        bool read;
+        if (reader->has_array && *here(reader) == '[') note_layout(reader, "json.two-arrays", HD_LEDGER_NOTE);
+        HD_TRY(read_events(reader, &read));
+        reader->has_array |= read;
+        *seen_events |= read;
+        if (read) return HD_OK;
     }
     if (left(reader) == 0) {
         *lost = true;
         return mend(reader, "json.truncated", HD_LEDGER_LOSS, offset, reader->rest.offset - offset, NULL, 0);
     }
-    return read_value(reader, key, *seen_events);
+    if (!chrome_loose_events(here(reader), here(reader) + left(reader))) return read_value(reader, key, *seen_events);
+    uint32_t nothing = hd_builder_intern(reader->builder, "null", 4); /* the key of the events stands in its place */
+    if (!nothing) return HD_NOMEM(reader->err);
+    hd_builder_metadata(reader->builder, key, nothing, *seen_events);
+    return mend(reader, "json.value-missing", HD_LEDGER_REPAIR, reader->rest.offset, 0, "null", 4);
 }
 
-/* rest stands at the `{` of the outermost object. */
+/* Drop the comment at rest, if one is there. */
+static hd_status drop_comment(chrome_reader *reader, bool *out_dropped)
+{
+    const char *end = NULL;
+    for (bool grew = true; *here(reader) == '/' && !end && grew;) {
+        end = chrome_skip_comment(here(reader), here(reader) + left(reader));
+        if (end || left(reader) > CHROME_ITEM_LIMIT / 256) break; /* no comment is that long */
+        HD_TRY(more(reader, &grew));
+        if (!grew && here(reader)[1] == '/') end = here(reader) + left(reader);
+    }
+    *out_dropped = end != NULL;
+    if (!end) return HD_OK;
+    size_t size = (size_t)(end - here(reader));
+    HD_TRY(mend(reader, "json.comment", HD_LEDGER_REPAIR, reader->rest.offset, size, NULL, 0));
+    advance(reader, size);
+    return HD_OK;
+}
+
+/* rest stands behind the `{` of the outermost object. */
 static hd_status read_object(chrome_reader *reader, bool *seen_events)
 {
     uint64_t comma = HD_OFFSET_NONE;
     bool after_value = false;
-    advance(reader, 1);
+    reader->has_array = false;
     for (;;) {
         char c;
+        bool dropped;
         HD_TRY(next_byte(reader, &c));
+        HD_TRY(drop_comment(reader, &dropped));
+        if (dropped) continue;
         if (c == 0 && reader->input_ended && left(reader) == 0) {
             if (reader->cut) return HD_OK;
             if (comma != HD_OFFSET_NONE && !after_value)
@@ -287,12 +346,13 @@ static hd_status read_object(chrome_reader *reader, bool *seen_events)
             advance(reader, 1);
             continue;
         }
-        if (c != '"') {
+        HD_TRY(chrome_fill(reader, 4096));
+        if (c != '"' && !is_loose_member(reader)) {
             HD_TRY(skip_garbage(reader));
             continue;
         }
-        if (after_value) HD_TRY(mend(reader, "json.comma-missing", HD_LEDGER_REPAIR, reader->rest.offset, 0, ",", 1));
         bool lost;
+        if (after_value) HD_TRY(mend(reader, "json.comma-missing", HD_LEDGER_REPAIR, reader->rest.offset, 0, ",", 1));
         HD_TRY(read_member(reader, seen_events, &lost));
         after_value = !lost;
     }
@@ -325,9 +385,14 @@ static hd_status read_document(chrome_reader *reader, char first, bool *seen_eve
     if (first == '[') {
         if (!*seen_events) hd_builder_facts(reader->builder)->top_level_array = true;
         *seen_events = true;
+        advance(reader, 1);
         return read_array(reader, false);
     }
     HD_TRY(chrome_fill(reader, 65536));
+    if (first != '{') { /* a member that has lost it */
+        HD_TRY(mend(reader, "json.open-missing", HD_LEDGER_REPAIR, reader->rest.offset, 0, "{", 1));
+        return read_object(reader, seen_events);
+    }
     if (is_lone_event(reader)) {
         note_layout(reader, "json.lines", HD_LEDGER_NOTE);
         hd_builder_facts(reader->builder)->top_level_array = true;
@@ -335,7 +400,33 @@ static hd_status read_document(chrome_reader *reader, char first, bool *seen_eve
         reader->lines = true;
         return chrome_read_elements(reader);
     }
+    advance(reader, 1);
     return read_object(reader, seen_events);
+}
+
+/* Does a document begin at p: an object, an array, or the key of the events alone? */
+static bool begins_document(const char *p, const char *end)
+{
+    return *p == '{' || *p == '[' || chrome_loose_events(p, end);
+}
+
+/* Comments, byte order marks, and commas and brackets too many before a document. */
+static hd_status skip_between(chrome_reader *reader, bool *out_skipped)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    HD_TRY(chrome_fill(reader, 4096));
+    HD_TRY(drop_comment(reader, out_skipped));
+    if (*out_skipped) return HD_OK;
+    const char *begin = here(reader), *p = begin, *end = begin + left(reader);
+    bool is_mark = left(reader) >= 3 && memcmp(p, mark, 3) == 0;
+    while (!is_mark && p < end && (memchr(",]}", *p, 3) || hd_json_is_space(*p))) p++;
+    *out_skipped = is_mark || (p > begin && p < end && begins_document(p, end));
+    if (!*out_skipped) return HD_OK;
+    size_t size = is_mark ? 3 : (size_t)(p - begin);
+    HD_TRY(mend(reader, is_mark ? "json.byte-order-mark" : "json.stray", HD_LEDGER_REPAIR, reader->rest.offset, size,
+                NULL, 0));
+    advance(reader, size);
+    return HD_OK;
 }
 
 /* What follows is no JSON: it is counted, and that is all. */
@@ -373,28 +464,27 @@ static bool lost_everything(const hd_builder *builder)
     return false;
 }
 
+static hd_status read_all_documents(chrome_reader *reader, bool *seen_events)
+{
+    for (int documents = 0;;) {
+        char first;
+        bool skipped;
+        HD_TRY(next_byte(reader, &first));
+        if (left(reader) == 0) return HD_OK;
+        HD_TRY(skip_between(reader, &skipped));
+        if (skipped) continue;
+        if (!begins_document(here(reader), here(reader) + left(reader))) return documents ? skip_tail(reader) : HD_OK;
+        if (documents && reader->options->strict)
+            return chrome_refuse(reader->err, "json.concatenated", reader->rest.offset);
+        if (documents++) note_layout(reader, "json.concatenated", HD_LEDGER_REPAIR);
+        HD_TRY(read_document(reader, first, seen_events));
+    }
+}
+
 static hd_status read_documents(chrome_reader *reader)
 {
     bool seen_events = false;
-    HD_TRY(chrome_fill(reader, 4096));
-    if (left(reader) >= 3 && memcmp(here(reader), "\xef\xbb\xbf", 3) == 0) {
-        HD_TRY(mend(reader, "json.byte-order-mark", HD_LEDGER_REPAIR, 0, 3, NULL, 0));
-        advance(reader, 3);
-    }
-    for (int documents = 0;; documents++) {
-        char first;
-        HD_TRY(next_byte(reader, &first));
-        if (left(reader) == 0) break;
-        if (first != '{' && first != '[') {
-            if (documents == 0) break;
-            HD_TRY(skip_tail(reader));
-            break;
-        }
-        if (documents && reader->options->strict)
-            return chrome_refuse(reader->err, "json.concatenated", reader->rest.offset);
-        if (documents) note_layout(reader, "json.concatenated", HD_LEDGER_REPAIR);
-        HD_TRY(read_document(reader, first, &seen_events));
-    }
+    HD_TRY(read_all_documents(reader, &seen_events));
     HD_TRY(chrome_commit_rows(reader));
     if (seen_events && holds_no_event(reader->builder))
         return hd_error_set(reader->err, HD_ERR_FORMAT, hd_input_path(reader->input), 0,
@@ -510,8 +600,13 @@ hd_status chrome_read(hd_builder *builder, hd_input *input, const hd_read_option
 
 int chrome_sniff(const unsigned char *head, size_t size)
 {
-    size_t i = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    while (i < size && hd_json_is_space((char)head[i])) i++;
-    if (i == size) return size ? 1 : 0;
-    return head[i] == '{' || head[i] == '[' ? 50 : 0;
+    const char *p = (const char *)head, *end = p + size;
+    if (size >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;
+    for (const char *next = p; next;) {
+        while (next < end && hd_json_is_space(*next)) next++;
+        p = next;
+        next = chrome_skip_comment(p, end);
+    }
+    if (p == end) return size ? 1 : 0;
+    return begins_document(p, end) ? 50 : 0;
 }

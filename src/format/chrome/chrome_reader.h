@@ -40,6 +40,7 @@ typedef struct chrome_reader {
     bool input_ended;
     bool cut; /* the input ended within the array of events */
     bool lines;
+    bool has_array;   /* the object that is being read has had events */
     chrome_text rest; /* read, but not given to a parser yet */
     size_t chunk_size;
     uint64_t piece_comma; /* offset of the comma before the next piece, HD_OFFSET_NONE: unknown */
