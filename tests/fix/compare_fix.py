@@ -28,7 +28,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from chrome_model import PER_PS, by_track, crossings, flow_bindings, slices_of, track_of  # noqa: E402
+from chrome_model import PER_PS, by_track, crossings, exact_time, flow_bindings, slices_of, track_of  # noqa: E402
 
 SKIP = 77
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -195,6 +195,7 @@ def load_overlaps():
     spec = importlib.util.spec_from_file_location("overlaps", SHARED / "tools/overlaps.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.ps = exact_time  # it rounds start and duration to picoseconds each, and finds crossings of 1 ps in doing so
     return module
 
 

@@ -143,6 +143,9 @@ def check(heddle, rng, pids, work, seed):
     counts = compare_events(before, after, int(float(threshold) * 1000000))
     compare_check(heddle, source, crossings(by_track(slices_of(before))))
     compare_check(heddle, fixed, [])
+    subprocess.run([heddle, "convert", "-q", "--fix", "--snap-threshold-us", threshold, str(source), str(again)], check=True)
+    written = slices_of(events_of(parse(again.read_bytes())))
+    require(not any(crossings(by_track(written))), "convert --fix writes slices that cross")
     stated = re.search(r"could not keep (\d+) flow", report)
     allowed = int(stated.group(1)) if stated else 0
     lost = [i for i in counts["lost"]]

@@ -23,7 +23,10 @@ typedef struct writer {
     hd_error *err;
     hd_json_out out;
     hd_json_out event;            /* compact text of one event, if it is to be indented */
+    hd_json_out scratch;          /* one value */
     uint8_t *own;                 /* by shape */
+    uint32_t key_ts, key_dur;     /* string ids, 0: no shape has them */
+    bool fine;                    /* columns of times hold more than nanoseconds */
     size_t blocks[HD_KIND_COUNT]; /* where each table is read */
     uint32_t rows[HD_KIND_COUNT];
     uint64_t written;
@@ -127,9 +130,40 @@ static int64_t part_of(uint32_t ps, uint64_t finer)
     return ps * HD_FINER_PER_PS + (int64_t)finer;
 }
 
-static void put_columns(writer *w, hd_json_out *out, bool *first, const hd_event *e)
+/* Whether the text that an event keeps of a time, in nanoseconds `is`, says what the columns do: passes change those,
+ * and other formats may have cut them to nanoseconds. */
+static bool own_time_holds(writer *w, const hd_event *e, uint32_t key, hd_fixed is, int64_t tolerance_ns)
 {
-    unsigned own = w->own[e->shape];
+    const hd_shape *shape = hd_trace_shape_at(w->trace, e->shape);
+    int index = hd_shape_find(shape, key, HD_SCOPE_EVENT);
+    hd_fixed kept;
+    if (index < 0) return true;
+    w->scratch.size = 0;
+    put_value(w, &w->scratch, shape->keys[index].type, hd_column_at(&e->args->columns[index], e->args_row));
+    bool quoted = w->scratch.size >= 2 && w->scratch.data[0] == '"';
+    if (w->scratch.failed || !chrome_micros_of_text(&kept, w->scratch.data + quoted, w->scratch.size - 2 * quoted))
+        return true;
+    if (w->fine) return kept.whole == is.whole && kept.part == is.part;
+    return kept.whole >= is.whole - tolerance_ns && kept.whole <= is.whole + tolerance_ns;
+}
+
+/* The times that an event keeps as they were written and that are so no longer. */
+static unsigned find_stale(writer *w, const hd_event *e)
+{
+    unsigned own = w->own[e->shape], stale = 0;
+    int64_t start = part_of(e->start_ps, e->start_finer), length = part_of(e->end_ps, e->end_finer) - start;
+    hd_fixed duration = {e->duration_ns - (length < 0), length + (length < 0 ? HD_FIXED_ONE : 0), false};
+    if (own & OWN_TS && e->start_ns != HD_NO_TIME &&
+        !own_time_holds(w, e, w->key_ts, (hd_fixed){e->start_ns, start, false}, 0))
+        stale |= OWN_TS;
+    if (own & OWN_DUR && e->duration_ns > INT64_MIN + 1 && e->phase != 'B' &&
+        !own_time_holds(w, e, w->key_dur, duration, 1))
+        stale |= OWN_DUR;
+    return stale;
+}
+
+static void put_columns(writer *w, hd_json_out *out, bool *first, const hd_event *e, unsigned own)
+{
     if (e->phase && !(own & OWN_PH)) {
         put_key(out, first, "ph");
         hd_json_put_string(out, &e->phase, 1);
@@ -163,11 +197,14 @@ static void put_columns(writer *w, hd_json_out *out, bool *first, const hd_event
     }
 }
 
-static void put_members(writer *w, hd_json_out *out, bool *first, const hd_event *e, unsigned scope)
+static void put_members(writer *w, hd_json_out *out, bool *first, const hd_event *e, unsigned scope, unsigned stale)
 {
     const hd_shape *shape = hd_trace_shape_at(w->trace, e->shape);
     for (uint32_t i = 0; i < shape->key_count; i++) {
         if (shape->keys[i].scope != scope) continue;
+        if (scope == HD_SCOPE_EVENT && ((stale & OWN_TS && shape->keys[i].key == w->key_ts) ||
+                                        (stale & OWN_DUR && shape->keys[i].key == w->key_dur)))
+            continue;
         hd_json_put(out, *first ? "{" : ",", 1);
         *first = false;
         put_string_id(w, out, shape->keys[i].key);
@@ -197,17 +234,18 @@ static void put_event(writer *w, hd_json_out *out, const hd_event *e)
 {
     bool first = true;
     const hd_shape *shape = hd_trace_shape_at(w->trace, e->shape);
-    put_columns(w, out, &first, e);
+    unsigned own = w->own[e->shape], stale = own & (OWN_TS | OWN_DUR) ? find_stale(w, e) : 0;
+    put_columns(w, out, &first, e, own & ~stale);
     if (shape->key_count == 1 && hd_trace_string(w->trace, shape->keys[0].key).size == 0 && !shape->has_args &&
         shape->keys[0].type == HD_ARG_JSON) {
         put_raw(w, out, &first, e);
         return;
     }
-    put_members(w, out, &first, e, HD_SCOPE_EVENT);
+    put_members(w, out, &first, e, HD_SCOPE_EVENT, stale);
     if (shape->has_args) {
         bool first_arg = true;
         put_key(out, &first, "args");
-        put_members(w, out, &first_arg, e, HD_SCOPE_ARGS);
+        put_members(w, out, &first_arg, e, HD_SCOPE_ARGS, 0);
         hd_json_put(out, first_arg ? "{}" : "}", first_arg ? 2 : 1);
     }
     hd_json_put(out, first ? "{}" : "}", first ? 2 : 1);
@@ -346,6 +384,20 @@ static hd_status write_all(writer *w)
     return hd_write_behind_drain(&w->behind, w->err);
 }
 
+static bool has_fine_times(const hd_trace *trace)
+{
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < hd_trace_block_count(trace, (hd_kind)kind); i++) {
+            const hd_block *block = hd_trace_block_at(trace, (hd_kind)kind, i);
+            const hd_column *start = &block->columns[HD_COL_START_PS], *end = &block->columns[HD_COL_END_PS];
+            bool fine = start->width || start->base || end->width || end->base;
+            hd_trace_release(trace, block);
+            if (fine) return true;
+        }
+    }
+    return false;
+}
+
 static void find_own_members(writer *w)
 {
     static const struct {
@@ -358,7 +410,10 @@ static void find_own_members(writer *w)
             if (hd_shape_find(hd_trace_shape_at(w->trace, s), key, HD_SCOPE_EVENT) >= 0)
                 w->own[s] |= (uint8_t)members[m].bit;
         }
+        if (members[m].bit == OWN_TS) w->key_ts = key;
+        if (members[m].bit == OWN_DUR) w->key_dur = key;
     }
+    w->fine = (w->key_ts || w->key_dur) && has_fine_times(w->trace);
 }
 
 hd_status chrome_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err)
@@ -373,5 +428,6 @@ hd_status chrome_write(const hd_trace *trace, hd_output *output, const hd_write_
     free(w.own);
     free(w.out.data);
     free(w.event.data);
+    free(w.scratch.data);
     return status;
 }
