@@ -59,7 +59,8 @@ typedef struct hd_row {
     uint32_t phase; /* with HD_FLAG_… */
     uint32_t shape;
     int64_t start_ns, duration_ns;
-    uint32_t start_ps, end_ps;
+    uint32_t start_ps, end_ps;       /* 0…999 */
+    uint64_t start_finer, end_finer; /* below that, in 1 / HD_FINER_PER_PS */
     uint32_t id_type;
     int64_t id;
     uint64_t source_offset;

@@ -54,7 +54,7 @@ typedef struct hd_fix_slice {
 typedef struct hd_fix_report {
     size_t track_count; /* tracks with slices */
     hd_fix_track *tracks;
-    uint64_t slices, moved, snapped_crossings, updated; /* updated: slices whose times changed */
+    uint64_t slices, moved, snapped_crossings, updated; /* updated: slices that moved or were snapped */
     int64_t start_shift_ps, end_shift_ps;
     size_t kernel_count;
     hd_fix_kernel *kernels;                  /* largest total shift first */

@@ -60,13 +60,25 @@ typedef enum hd_column_id {
     HD_COL_ARGS_ROW,    /* row in the block's argument group of that shape */
     HD_COL_ID,          /* flow, async, object id: the integer, or a string id; see HD_COL_ID_TYPE */
     HD_COL_ID_TYPE,     /* hd_id_type */
-    HD_COL_START_PS,    /* 0…999: picoseconds of the start below the nanosecond */
-    HD_COL_END_PS,      /* 0…999: picoseconds of the end below the nanosecond */
+    HD_COL_START_PS,    /* of the start below the nanosecond: hd_below_ns(), 0…999 where nothing is finer than 1 ps */
+    HD_COL_END_PS,      /* the same of the end */
     HD_COL_PARTNER,     /* slice 'B': row of its end, END: row of its slice; -1 none */
     HD_COL_SOURCE,      /* byte offset of the event in the (decompressed) input, if it was wanted */
     HD_COL_SOURCE_SIZE, /* bytes of it */
     HD_COL_COUNT
 } hd_column_id;
+
+/* What is below the picosecond is counted in 10^-15 ps. The columns hold picoseconds + 1000 * finer. */
+#define HD_FINER_PER_PS INT64_C(1000000000000000)
+static inline uint32_t hd_below_ps(int64_t column)
+{
+    return (uint32_t)(column % 1000);
+}
+/* 0 … 10^18 - 1, in 10^-15 ps: larger is later. */
+static inline int64_t hd_below_ns(int64_t column)
+{
+    return column % 1000 * HD_FINER_PER_PS + column / 1000;
+}
 
 enum {
     HD_PHASE_MASK = 0xff,
@@ -142,7 +154,8 @@ typedef struct hd_event {
     hd_kind kind;
     uint64_t row;
     int64_t start_ns, duration_ns;
-    uint32_t start_ps, end_ps;
+    uint32_t start_ps, end_ps;       /* 0…999 */
+    uint64_t start_finer, end_finer; /* below that, in 1 / HD_FINER_PER_PS */
     uint32_t track, name, category;
     char phase;
     uint32_t flags;

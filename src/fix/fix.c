@@ -57,18 +57,18 @@ static void add_slice_edits(edit_list *list, const hd_trace *trace, const hd_lan
     chrome_edit edit = edit_of(plan, &slice, change->lane);
     edit.set_start = change->start_changed;
     edit.start_ns = change->start.ns;
-    edit.start_ps = change->start.ps;
+    edit.start_part = hd_below_ns(change->start.below);
     if (slice.phase == 'B') {
         hd_event end_event = event_at(trace, HD_KIND_END, (uint64_t)slice.partner);
         chrome_edit end = edit_of(plan, &end_event, change->lane);
         end.set_start = change->end_changed;
         end.start_ns = change->end.ns;
-        end.start_ps = change->end.ps;
+        end.start_part = hd_below_ns(change->end.below);
         if (end.set_start || end.tid) list->edits[list->count++] = end;
     } else {
         edit.set_duration = change->start_changed || change->end_changed;
         edit.duration_ns = change->end.ns - change->start.ns;
-        edit.duration_ps = (int64_t)change->end.ps - change->start.ps;
+        edit.duration_part = hd_below_ns(change->end.below) - hd_below_ns(change->start.below);
     }
     if (edit.set_start || edit.set_duration || edit.tid) list->edits[list->count++] = edit;
 }
@@ -90,7 +90,7 @@ static hd_status make_edits(edit_list *out, const hd_trace *trace, const hd_lane
         chrome_edit edit = edit_of(plan, &flow, change->lane);
         edit.set_start = change->time_changed;
         edit.start_ns = change->time.ns;
-        edit.start_ps = change->time.ps;
+        edit.start_part = hd_below_ns(change->time.below);
         out->edits[out->count++] = edit;
     }
     qsort(out->edits, out->count, sizeof *out->edits, by_offset);

@@ -93,6 +93,7 @@ static bool is_kernel(const filler *f, uint64_t row)
 static void sort_out(filler *f)
 {
     size_t count = f->plan->edit_count;
+    f->report->updated = count;
     f->kernels = malloc((count + 1) * sizeof *f->kernels);
     f->moved = malloc((count + 1) * sizeof *f->moved);
     f->snapped = malloc((count + 1) * sizeof *f->snapped);
@@ -102,7 +103,6 @@ static void sort_out(filler *f)
     }
     for (size_t i = 0; i < count; i++) {
         const hd_lane_edit *edit = &f->plan->edits[i];
-        f->report->updated += edit->start_changed || edit->end_changed;
         f->report->start_shift_ps += edit->start_shift_ps;
         f->report->end_shift_ps += edit->end_shift_ps;
         if (is_kernel(f, edit->row))

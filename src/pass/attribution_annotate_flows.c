@@ -74,7 +74,9 @@ static bool point_at(hd_row *out, const flow_maker *m, uint64_t slice, char phas
     if (phase == 'f') out->phase |= HD_FLAG_BIND_ENCLOSING;
     out->track = track == HD_NONE ? HD_NONE : hd_copy_track(m->t->copy, track);
     out->start_ns = hd_column_at(&block->columns[HD_COL_START], at);
-    out->start_ps = (uint32_t)hd_column_at(&block->columns[HD_COL_START_PS], at);
+    int64_t below = hd_column_at(&block->columns[HD_COL_START_PS], at);
+    out->start_ps = hd_below_ps(below);
+    out->start_finer = (uint64_t)(below / 1000);
     out->name = out->category = m->text;
     out->id_type = HD_ID_INT;
     out->id = m->next_id;
@@ -83,7 +85,9 @@ static bool point_at(hd_row *out, const flow_maker *m, uint64_t slice, char phas
 
 static bool is_before(const hd_row *a, const hd_row *b)
 {
-    return a->start_ns < b->start_ns || (a->start_ns == b->start_ns && a->start_ps < b->start_ps);
+    if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
+    if (a->start_ps != b->start_ps) return a->start_ps < b->start_ps;
+    return a->start_finer < b->start_finer;
 }
 
 static hd_status add_flow(flow_maker *m, const hd_launch *launch, hd_error *err)

@@ -1,8 +1,7 @@
 /* lanes.c - lane repair of a whole trace: which slices and flow points change, and how
  *
  * Track by track: gather its slices, solve (lanes_solve.h), and where anything changed, note the edits and see to the
- * flow points, which must stay bound to the slices they were bound to. Times are taken in nanoseconds, or in
- * picoseconds from the first event on where the trace has such.
+ * flow points, which must stay bound to the slices they were bound to. Times are exact (trace/ticks.h).
  */
 #include "pass/lanes.h"
 
@@ -19,13 +18,14 @@ typedef struct planner {
     hd_lane_plan *plan;
     const hd_trace *trace;
     hd_error *err;
-    bool picoseconds;
-    int64_t origin_ns;
-    int64_t threshold; /* in ticks */
+    bool fine; /* some times are below the nanosecond */
+    int64_t threshold_ps;
     /* rows of tables by root track: rows[table_first[track] …] */
     uint32_t *slice_rows, *flow_rows;
     size_t *slice_first, *flow_first;
     /* the track at hand */
+    hd_ticks ticks;
+    int64_t threshold; /* in ticks */
     hd_lane_slice *slices;
     const uint32_t *rows;
     uint32_t count;
@@ -36,22 +36,10 @@ typedef struct planner {
 
 /* ---- time ------------------------------------------------------------------------------------------------ */
 
-static int64_t to_ticks(const planner *p, int64_t ns, uint32_t ps)
-{
-    return p->picoseconds && ns != HD_NO_TIME ? (ns - p->origin_ns) * 1000 + ps : ns;
-}
-
-static hd_lane_time from_ticks(const planner *p, int64_t ticks)
-{
-    if (!p->picoseconds) return (hd_lane_time){ticks, 0};
-    int64_t ns = ticks / 1000 - (ticks % 1000 < 0);
-    return (hd_lane_time){p->origin_ns + ns, (uint32_t)(ticks - ns * 1000)};
-}
-
 static int64_t shift_ps(const planner *p, int64_t ticks)
 {
     int64_t ps;
-    if (p->picoseconds) return ticks;
+    if (p->ticks.per_ns == 1000) return ticks / p->ticks.ranks + (ticks % p->ticks.ranks != 0);
     return __builtin_mul_overflow(ticks, 1000, &ps) ? INT64_MAX : ps;
 }
 
@@ -60,24 +48,17 @@ static bool constant_zero(const hd_column *column)
     return column->width == 0 && column->base == 0;
 }
 
-static void choose_ticks(planner *p, int64_t threshold_ps)
+static bool is_fine(const hd_trace *trace)
 {
-    int64_t low = INT64_MAX, high = INT64_MIN, span;
     bool fine = false;
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
         if (kind != HD_KIND_SLICE && kind != HD_KIND_FLOW) continue;
-        for (size_t i = 0; i < hd_trace_block_count(p->trace, (hd_kind)kind); i++) {
-            const hd_block *block = hd_trace_block_at(p->trace, (hd_kind)kind, i);
+        for (size_t i = 0; i < hd_trace_block_count(trace, (hd_kind)kind); i++) {
+            const hd_block *block = hd_trace_block_at(trace, (hd_kind)kind, i);
             fine |= !constant_zero(&block->columns[HD_COL_START_PS]) || !constant_zero(&block->columns[HD_COL_END_PS]);
-            if (block->start_ns == HD_NO_TIME) continue;
-            low = block->start_ns < low ? block->start_ns : low;
-            high = block->end_ns > high ? block->end_ns : high;
         }
     }
-    /* 53 days of picoseconds fit; a longer trace is repaired at nanoseconds */
-    p->picoseconds = fine && low <= high && !__builtin_sub_overflow(high, low, &span) && span < INT64_MAX / 2000;
-    p->origin_ns = p->picoseconds ? low : 0;
-    p->threshold = p->picoseconds ? threshold_ps : threshold_ps / 1000 + (threshold_ps % 1000 != 0);
+    return fine;
 }
 
 /* ---- rows by track ----------------------------------------------------------------------------------------- */
@@ -132,21 +113,52 @@ static int64_t value_at(const row_cursor *c, hd_column_id column)
 }
 
 /* Start and end of a slice. One without an extent (never closed, no or negative duration) crosses nothing. */
-static hd_lane_slice extent_of(const planner *p, row_cursor *c, uint32_t row)
+static void exact_extent(hd_exact *start, hd_exact *end, row_cursor *c, uint32_t row)
 {
     seek(c, row);
-    int64_t start_ns = value_at(c, HD_COL_START), duration = value_at(c, HD_COL_DURATION), end_ns;
-    hd_lane_slice slice = {.start = to_ticks(p, start_ns, (uint32_t)value_at(c, HD_COL_START_PS))};
-    slice.end = slice.start;
-    if (duration >= 0 && start_ns != HD_NO_TIME && !__builtin_add_overflow(start_ns, duration, &end_ns))
-        slice.end = to_ticks(p, end_ns, (uint32_t)value_at(c, HD_COL_END_PS));
-    return slice;
+    int64_t duration = value_at(c, HD_COL_DURATION), end_ns;
+    *start = *end = (hd_exact){value_at(c, HD_COL_START), value_at(c, HD_COL_START_PS)};
+    if (duration >= 0 && start->ns != HD_NO_TIME && !__builtin_add_overflow(start->ns, duration, &end_ns))
+        *end = (hd_exact){end_ns, value_at(c, HD_COL_END_PS)};
+}
+
+static hd_lane_slice extent_of(const planner *p, row_cursor *c, uint32_t row)
+{
+    hd_exact start, end;
+    exact_extent(&start, &end, c, row);
+    return (hd_lane_slice){.start = hd_ticks_of(&p->ticks, start.ns, start.below),
+                           .end = hd_ticks_of(&p->ticks, end.ns, end.below)};
 }
 
 static void gather(planner *p)
 {
     row_cursor c = {.trace = p->trace, .kind = HD_KIND_SLICE};
     for (uint32_t i = 0; i < p->count; i++) p->slices[i] = extent_of(p, &c, p->rows[i]);
+}
+
+/* The units of the track at hand: all times of its slices and flow points are seen where some are fine. */
+static hd_status choose_ticks(planner *p, const uint32_t *flows, size_t flow_count)
+{
+    row_cursor c = {.trace = p->trace, .kind = HD_KIND_SLICE}, points = {.trace = p->trace, .kind = HD_KIND_FLOW};
+    bool fits = true;
+    hd_ticks_deinit(&p->ticks);
+    for (uint32_t i = 0; i < p->count && p->fine && fits; i++) {
+        hd_exact start, end;
+        exact_extent(&start, &end, &c, p->rows[i]);
+        fits = hd_ticks_see(&p->ticks, start.ns, start.below) && hd_ticks_see(&p->ticks, end.ns, end.below);
+    }
+    for (size_t i = 0; i < flow_count && p->fine && fits; i++) {
+        seek(&points, flows[i]);
+        fits = hd_ticks_see(&p->ticks, value_at(&points, HD_COL_START), value_at(&points, HD_COL_START_PS));
+    }
+    if (!fits) return HD_NOMEM(p->err);
+    hd_ticks_settle(&p->ticks);
+    p->threshold = p->threshold_ps / 1000 + (p->threshold_ps % 1000 != 0);
+    if (p->ticks.per_ns == 1 || p->threshold_ps == 0) return HD_OK;
+    /* what is less by a picosecond is less, however the ranks in it fall */
+    if (__builtin_mul_overflow(p->threshold_ps - 1, p->ticks.ranks, &p->threshold)) p->threshold = INT64_MAX - 1;
+    p->threshold++;
+    return HD_OK;
 }
 
 /* ---- edits ------------------------------------------------------------------------------------------------- */
@@ -167,8 +179,8 @@ static hd_status note_edits(planner *p, hd_lane_track *track)
             .lane = s->lane ? track->first_lane + s->lane - 1 : HD_NONE,
             .start_changed = s->start != was.start,
             .end_changed = s->end != was.end,
-            .start = from_ticks(p, s->start),
-            .end = from_ticks(p, s->end),
+            .start = hd_ticks_time(&p->ticks, s->start),
+            .end = hd_ticks_time(&p->ticks, s->end),
             .start_shift_ps = shift_ps(p, s->start - was.start),
             .end_shift_ps = shift_ps(p, was.end - s->end),
         };
@@ -188,7 +200,7 @@ static flow_point flow_at(const planner *p, row_cursor *c, uint32_t row)
     seek(c, row);
     uint32_t phase = (uint32_t)value_at(c, HD_COL_PHASE);
     return (flow_point){
-        .at = to_ticks(p, value_at(c, HD_COL_START), (uint32_t)value_at(c, HD_COL_START_PS)),
+        .at = hd_ticks_of(&p->ticks, value_at(c, HD_COL_START), value_at(c, HD_COL_START_PS)),
         .enclosing = (phase & HD_PHASE_MASK) != 'f' || phase & HD_FLAG_BIND_ENCLOSING,
     };
 }
@@ -252,7 +264,7 @@ static hd_status edit_flow(planner *p, const hd_lane_track *track, const hd_bind
         .row = row,
         .lane = lane ? track->first_lane + lane - 1 : HD_NONE,
         .time_changed = at != point.at,
-        .time = from_ticks(p, at),
+        .time = hd_ticks_time(&p->ticks, at),
     };
     return HD_OK;
 }
@@ -273,8 +285,8 @@ static hd_status edit_flows(planner *p, const hd_lane_track *track, const hd_lan
     for (size_t e = 0, i = 0; e < edit_count; e++) {
         while (p->rows[i] != edits[e].row) i++;
         p->slices[i] = (hd_lane_slice){
-            .start = to_ticks(p, edits[e].start.ns, edits[e].start.ps),
-            .end = to_ticks(p, edits[e].end.ns, edits[e].end.ps),
+            .start = hd_ticks_of(&p->ticks, edits[e].start.ns, edits[e].start.below),
+            .end = hd_ticks_of(&p->ticks, edits[e].end.ns, edits[e].end.below),
             .lane = edits[e].lane == HD_NONE ? 0 : edits[e].lane - track->first_lane + 1,
         };
     }
@@ -319,7 +331,8 @@ static hd_status part_pairs(planner *p, hd_lane_result *result, hd_lane_pair *pa
     for (;;) {
         uint32_t leaving, also = 0;
         HD_TRY(hd_lane_pairs_check(&leaving, pairs, count, p->slices, 1, p->err));
-        if (p->picoseconds) HD_TRY(hd_lane_pairs_check(&also, pairs, count, p->slices, 1000, p->err));
+        if (p->ticks.per_ns == 1000)
+            HD_TRY(hd_lane_pairs_check(&also, pairs, count, p->slices, hd_ticks_per_ns(&p->ticks), p->err));
         if (leaving + also == 0) break;
         gather(p);
         for (uint32_t i = 0; i < count; i++) {
@@ -361,6 +374,9 @@ static hd_status plan_track(planner *p, uint32_t id)
     p->rows = p->slice_rows + p->slice_first[id];
     p->count = (uint32_t)(p->slice_first[id + 1] - p->slice_first[id]);
     if (p->count == 0) return HD_OK;
+    const uint32_t *flows = p->flow_rows + p->flow_first[id];
+    size_t flow_count = p->flow_first[id + 1] - p->flow_first[id];
+    HD_TRY(choose_ticks(p, flows, flow_count));
     gather(p);
     HD_TRY(hd_lanes_solve(&result, p->slices, p->count, p->threshold, p->err));
     if (result.snapped > 0) HD_TRY(keep_pairs(p, &result));
@@ -380,8 +396,6 @@ static hd_status plan_track(planner *p, uint32_t id)
     HD_TRY(hd_lane_names_add(&p->names, id, result.lane_count - 1, p->err));
     size_t first_edit = plan->edit_count;
     HD_TRY(note_edits(p, track));
-    const uint32_t *flows = p->flow_rows + p->flow_first[id];
-    size_t flow_count = p->flow_first[id + 1] - p->flow_first[id];
     if (flow_count == 0) return HD_OK;
     return edit_flows(p, track, plan->edits + first_edit, plan->edit_count - first_edit, flows, flow_count);
 }
@@ -449,9 +463,8 @@ static hd_status plan_tracks(planner *p)
 
 hd_status hd_lanes_plan(hd_lane_plan *out, const hd_trace *trace, int64_t threshold_ps, hd_error *err)
 {
-    planner p = {.plan = out, .trace = trace, .err = err};
+    planner p = {.plan = out, .trace = trace, .err = err, .fine = is_fine(trace), .threshold_ps = threshold_ps};
     *out = (hd_lane_plan){0};
-    choose_ticks(&p, threshold_ps);
     hd_status status = plan_tracks(&p);
     free(p.slice_rows);
     free(p.flow_rows);
@@ -461,6 +474,7 @@ hd_status hd_lanes_plan(hd_lane_plan *out, const hd_trace *trace, int64_t thresh
     free(p.bound);
     free(p.slice_places);
     free(p.end_places);
+    hd_ticks_deinit(&p.ticks);
     hd_lane_names_deinit(&p.names);
     if (status != HD_OK) hd_lane_plan_deinit(out);
     return status;

@@ -7,21 +7,15 @@
 #define HD_PASS_LANES_H
 
 #include "base/arena.h"
-#include "heddle/trace.h"
-
-/* A time with its picoseconds. */
-typedef struct hd_lane_time {
-    int64_t ns;
-    uint32_t ps;
-} hd_lane_time;
+#include "trace/ticks.h"
 
 /* A slice that changes. */
 typedef struct hd_lane_edit {
     uint64_t row;  /* of the slice table */
     uint32_t lane; /* index into lanes, HD_NONE: it stays on its track */
     bool start_changed, end_changed;
-    hd_lane_time start, end;
-    int64_t start_shift_ps, end_shift_ps; /* at least 0 */
+    hd_exact start, end;
+    int64_t start_shift_ps, end_shift_ps; /* at least 0, rounded up */
 } hd_lane_edit;
 
 /* A flow point that changes. */
@@ -29,7 +23,7 @@ typedef struct hd_lane_flow_edit {
     uint64_t row; /* of the flow table */
     uint32_t lane;
     bool time_changed;
-    hd_lane_time time;
+    hd_exact time;
 } hd_lane_flow_edit;
 
 /* A track with slices (twins of one pid and tid are one). */

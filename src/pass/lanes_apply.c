@@ -65,10 +65,10 @@ static int64_t lane_for(applier *a, uint32_t lane, int64_t own)
 /* ---- rows ---------------------------------------------------------------------------------------------------------
  */
 
-static void set_time(hd_copy_rows *rows, uint32_t i, hd_lane_time time)
+static void set_time(hd_copy_rows *rows, uint32_t i, hd_exact time)
 {
     hd_copy_change(rows, HD_COL_START)[i] = time.ns;
-    hd_copy_change(rows, HD_COL_START_PS)[i] = time.ps;
+    hd_copy_change(rows, HD_COL_START_PS)[i] = time.below;
 }
 
 static void set_lane(applier *a, hd_copy_rows *rows, uint32_t i, uint32_t lane)
@@ -84,7 +84,7 @@ static void apply_slice(applier *a, hd_copy_rows *rows, uint32_t i, const hd_lan
     if (edit->start_changed) set_time(rows, i, edit->start);
     if (!edit->start_changed && !edit->end_changed) return;
     hd_copy_change(rows, HD_COL_DURATION)[i] = edit->end.ns - edit->start.ns;
-    hd_copy_change(rows, HD_COL_END_PS)[i] = edit->end.ps;
+    hd_copy_change(rows, HD_COL_END_PS)[i] = edit->end.below;
 }
 
 static hd_status apply_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_error *err)

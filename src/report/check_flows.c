@@ -43,10 +43,10 @@ static hd_status next_slice(void *user, int64_t *out_start, int64_t *out_end, ui
     return HD_OK;
 }
 
-static int64_t time_of(void *user, int64_t ns, uint32_t ps)
+static int64_t time_of(void *user, int64_t ns, int64_t below)
 {
     const span_walk *walk = user;
-    return span_index_time(&walk->c->spans, ns, ps);
+    return span_index_time(&walk->c->spans, ns, below);
 }
 
 static void found(void *user, report_flow_case what, const hd_flow_point *point, const hd_flow_point *other)
@@ -59,8 +59,8 @@ static void found(void *user, report_flow_case what, const hd_flow_point *point,
     check_example example = CHECK_EVENT(HD_KIND_FLOW, point->row);
     if (other) {
         const span_index *spans = &c->spans;
-        int64_t lead = span_index_time(spans, other->start_ns, other->start_ps) -
-                       span_index_time(spans, point->start_ns, point->start_ps);
+        int64_t lead = span_index_time(spans, other->start_ns, other->start_below) -
+                       span_index_time(spans, point->start_ns, point->start_below);
         example = CHECK_PAIR(HD_KIND_FLOW, point->row, HD_KIND_FLOW, other->row, span_index_ns(spans, lead));
     }
     check_found(c, codes[what], point->track, example);

@@ -33,7 +33,8 @@ static int by_track(const void *a, const void *b)
     const hd_flow_point *x = a, *y = b;
     if (x->track != y->track) return x->track < y->track ? -1 : 1;
     if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    if (x->start_ps != y->start_ps) return x->start_ps < y->start_ps ? -1 : 1;
+    int64_t p = hd_below_ns(x->start_below), q = hd_below_ns(y->start_below);
+    if (p != q) return p < q ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
 }
 
@@ -96,7 +97,7 @@ static hd_status begin_track(track_walk *out, const hd_trace *trace, const repor
 
 static hd_status is_bound(bool *out, track_walk *walk, const hd_flow_point *point, hd_error *err)
 {
-    int64_t time = walk->slices->time(walk->slices->user, point->start_ns, point->start_ps);
+    int64_t time = walk->slices->time(walk->slices->user, point->start_ns, point->start_below);
     while (walk->has_next && walk->next_start <= time) {
         walk->latest_start = walk->next_start;
         if (walk->next_end > walk->latest_end) walk->latest_end = walk->next_end;

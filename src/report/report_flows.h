@@ -17,7 +17,7 @@ typedef struct report_slices {
     hd_status (*begin)(void *user, uint32_t track, hd_error *err);
     /* The next slice, and the track that it is on itself. HD_END: there is none. */
     hd_status (*next)(void *user, int64_t *out_start, int64_t *out_end, uint32_t *out_track, hd_error *err);
-    int64_t (*time)(void *user, int64_t ns, uint32_t ps);
+    int64_t (*time)(void *user, int64_t ns, int64_t below);
 } report_slices;
 
 typedef enum report_flow_case {

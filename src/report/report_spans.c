@@ -104,17 +104,6 @@ void span_sort(slice_span *spans, uint64_t count)
 
 /* ---- the index -------------------------------------------------------------------------------------------- */
 
-int64_t span_index_time(const span_index *index, int64_t ns, uint32_t ps)
-{
-    int64_t from_base, units;
-    if (__builtin_sub_overflow(ns, index->base_ns, &from_base)) return ns < index->base_ns ? INT64_MIN : INT64_MAX;
-    if (index->units_per_ns == 1) return from_base;
-    if (__builtin_mul_overflow(from_base, index->units_per_ns, &units) ||
-        __builtin_add_overflow(units, (int64_t)ps, &units))
-        return from_base < 0 ? INT64_MIN : INT64_MAX;
-    return units;
-}
-
 /* The columns of some rows, decoded. */
 typedef struct chunk {
     int64_t start[CHUNK_ROWS], duration[CHUNK_ROWS], track[CHUNK_ROWS], phase[CHUNK_ROWS];
@@ -140,8 +129,10 @@ static inline bool counts(const chunk *c, uint32_t i, int64_t *end_ns)
     return c->track[i] != HD_NONE && span_takes_part(end_ns, c->start[i], c->duration[i], c->phase[i]);
 }
 
-static void count_lanes(span_index *index, chunk *c)
+/* Also sees all times. false: no memory. */
+static bool count_lanes(span_index *index, chunk *c)
 {
+    bool fits = true;
     const hd_trace *trace = index->trace;
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
         const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
@@ -149,10 +140,14 @@ static void count_lanes(span_index *index, chunk *c)
             n = load(c, block, first);
             int64_t end;
             for (uint32_t i = 0; i < n; i++) {
-                if (counts(c, i, &end)) index->first[hd_trace_track_at(trace, (uint32_t)c->track[i])->same_as + 1]++;
+                if (!counts(c, i, &end)) continue;
+                index->first[hd_trace_track_at(trace, (uint32_t)c->track[i])->same_as + 1]++;
+                fits &= hd_ticks_see(&index->ticks, c->start[i], c->start_ps[i]) &&
+                        (c->duration[i] == HD_NO_TIME || hd_ticks_see(&index->ticks, end, c->end_ps[i]));
             }
         }
     }
+    return fits;
 }
 
 static void fill_lanes(span_index *index, chunk *c, uint64_t *next)
@@ -167,8 +162,8 @@ static void fill_lanes(span_index *index, chunk *c, uint64_t *next)
                 if (!counts(c, i, &end_ns)) continue;
                 uint32_t lane = hd_trace_track_at(trace, (uint32_t)c->track[i])->same_as;
                 bool timed = c->duration[i] != HD_NO_TIME;
-                int64_t start = span_index_time(index, c->start[i], (uint32_t)c->start_ps[i]);
-                int64_t end = timed ? span_index_time(index, end_ns, (uint32_t)c->end_ps[i]) : start;
+                int64_t start = span_index_time(index, c->start[i], c->start_ps[i]);
+                int64_t end = timed ? span_index_time(index, end_ns, c->end_ps[i]) : start;
                 index->spans[next[lane]++] = (slice_span){
                     .start = start,
                     .end = end > start ? end : start,
@@ -179,30 +174,19 @@ static void fill_lanes(span_index *index, chunk *c, uint64_t *next)
     }
 }
 
-static void choose_units(span_index *index)
-{
-    const hd_trace_facts *facts = hd_trace_facts_of(index->trace);
-    int64_t length;
-    index->base_ns = facts->start_ns == HD_NO_TIME ? 0 : facts->start_ns;
-    index->units_per_ns = 1000;
-    if (facts->start_ns == HD_NO_TIME) return;
-    if (__builtin_sub_overflow(facts->end_ns, facts->start_ns, &length) || length > INT64_MAX / 1000 - 1)
-        index->units_per_ns = 1;
-}
-
 hd_status span_index_init(span_index *index, const hd_trace *trace, hd_error *err)
 {
     uint32_t lanes = hd_trace_track_count(trace);
     *index = (span_index){.trace = trace, .lane_count = lanes};
     if (hd_trace_row_count(trace, HD_KIND_SLICE) >= UINT32_MAX)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 slices");
-    choose_units(index);
     chunk *c = malloc(sizeof *c);
     uint64_t *next = calloc((size_t)lanes + 1, sizeof *next);
     index->first = calloc((size_t)lanes + 1, sizeof *index->first);
     bool fine = c && next && index->first;
-    if (fine) {
-        count_lanes(index, c);
+    if (fine && (fine = count_lanes(index, c))) {
+        hd_ticks_settle(&index->ticks);
+        index->units_per_ns = hd_ticks_per_ns(&index->ticks);
         for (uint32_t i = 0; i < lanes; i++) next[i + 1] = index->first[i + 1] += index->first[i];
         index->spans = malloc((size_t)index->first[lanes] * sizeof *index->spans + 1);
         fine = index->spans != NULL;
@@ -220,5 +204,6 @@ void span_index_deinit(span_index *index)
 {
     free(index->spans);
     free(index->first);
+    hd_ticks_deinit(&index->ticks);
     *index = (span_index){0};
 }

@@ -1,13 +1,12 @@
 /* report_spans.h - the slices of each lane in the order of time
  *
  * A lane is a (pid, tid) as viewers see it: tracks whose pid and tid read the same are one. Spans are measured from the
- * start of the trace in picoseconds, or in nanoseconds where the trace is longer than 100 days; what lies further out
- * than that saturates, which keeps the order of all others.
+ * first slice in exact ticks (trace/ticks.h); what lies too far out saturates, which keeps the order of all others.
  */
 #ifndef HD_REPORT_REPORT_SPANS_H
 #define HD_REPORT_REPORT_SPANS_H
 
-#include "heddle/trace.h"
+#include "trace/ticks.h"
 
 typedef struct slice_span {
     int64_t start, end;
@@ -20,7 +19,8 @@ typedef struct span_index {
     slice_span *spans; /* lane by lane, in each by (start, longer first, row) */
     uint64_t *first;   /* lane i is spans[first[i]] … spans[first[i + 1]]; i is the id of its first track */
     uint32_t lane_count;
-    int64_t base_ns, units_per_ns;
+    hd_ticks ticks;
+    int64_t units_per_ns;
 } span_index;
 
 /* Whether a slice with such columns takes part; *out_end_ns is then its end. */
@@ -39,7 +39,10 @@ hd_status span_index_init(span_index *index, const hd_trace *trace, hd_error *er
 void span_index_deinit(span_index *index);
 
 /* A time in the index's units. */
-int64_t span_index_time(const span_index *index, int64_t ns, uint32_t ps);
+static inline int64_t span_index_time(const span_index *index, int64_t ns, int64_t below)
+{
+    return hd_ticks_of(&index->ticks, ns, below);
+}
 /* A positive length in units as ns, rounded up, so that what is not zero stays so. */
 static inline int64_t span_index_ns(const span_index *index, int64_t length)
 {

@@ -210,8 +210,8 @@ static void gather(int64_t *out, const batch_row *rows, uint32_t count, hd_colum
     case HD_COL_ARGS_ROW: GATHER(args_row);
     case HD_COL_ID: GATHER(row.id);
     case HD_COL_ID_TYPE: GATHER(row.id_type);
-    case HD_COL_START_PS: GATHER(row.start_ps);
-    case HD_COL_END_PS: GATHER(row.end_ps);
+    case HD_COL_START_PS: GATHER(row.start_ps + 1000 * (int64_t)rows[i].row.start_finer);
+    case HD_COL_END_PS: GATHER(row.end_ps + 1000 * (int64_t)rows[i].row.end_finer);
     case HD_COL_SOURCE: GATHER(row.source_offset);
     case HD_COL_SOURCE_SIZE: GATHER(row.source_size);
     case HD_COL_PARTNER:

@@ -20,11 +20,10 @@ typedef struct hd_point_id {
 hd_point_id hd_point_id_of(const hd_trace *trace, uint32_t id_type, int64_t id);
 
 typedef struct hd_flow_point {
-    uint64_t key; /* equal: points of the same flows */
-    int64_t start_ns;
+    uint64_t key;                  /* equal: points of the same flows */
+    int64_t start_ns, start_below; /* below: as its column has it */
     uint32_t row, track;
     uint32_t from; /* index of the point before it in its flow; HD_NONE: a start, or the start is missing */
-    uint16_t start_ps;
     char phase;
     bool encloses; /* bound to the slice around it, not to the next */
 } hd_flow_point;

@@ -58,10 +58,10 @@ static hd_flow_point point_of(const hd_trace *trace, const hd_event *event)
     return (hd_flow_point){
         .key = hd_hash(&key, sizeof key),
         .start_ns = event->start_ns,
+        .start_below = (int64_t)event->start_finer * 1000 + event->start_ps,
         .row = (uint32_t)event->row,
         .track = event->track,
         .from = HD_NONE,
-        .start_ps = (uint16_t)event->start_ps,
         .phase = event->phase,
         .encloses = event->phase != 'f' || (event->flags & HD_FLAG_BIND_ENCLOSING),
     };
@@ -164,7 +164,8 @@ static int by_flow(const void *a, const void *b)
     const hd_flow_point *x = a, *y = b;
     if (x->key != y->key) return x->key < y->key ? -1 : 1;
     if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    if (x->start_ps != y->start_ps) return x->start_ps < y->start_ps ? -1 : 1;
+    int64_t p = hd_below_ns(x->start_below), q = hd_below_ns(y->start_below);
+    if (p != q) return p < q ? -1 : 1;
     int rank = phase_rank(x->phase) - phase_rank(y->phase);
     return rank ? rank : (x->row > y->row) - (x->row < y->row);
 }

@@ -7,12 +7,13 @@
 
 /* ---- times ------------------------------------------------------------------------------------------------------- */
 
-int64_t lane_units(const hd_index *index, int64_t ns, int64_t ps)
+int64_t lane_units(const hd_index *index, int64_t ns, int64_t below)
 {
     int64_t from_base, units;
     if (__builtin_sub_overflow(ns, index->base_ns, &from_base)) return ns < index->base_ns ? INT64_MIN : INT64_MAX;
     if (index->units_per_ns == 1) return from_base;
-    if (__builtin_mul_overflow(from_base, index->units_per_ns, &units) || __builtin_add_overflow(units, ps, &units))
+    if (__builtin_mul_overflow(from_base, index->units_per_ns, &units) ||
+        __builtin_add_overflow(units, (int64_t)hd_below_ps(below), &units))
         return from_base < 0 ? INT64_MIN : INT64_MAX;
     return units;
 }

@@ -81,8 +81,8 @@ bool lane_derive(hd_lane *lane, lane_detail *detail, const hd_index *index);
 
 /* base_ns and units_per_ns: picoseconds where there are any and where the whole span fits. */
 void lane_choose_units(hd_index *index, const hd_trace *trace);
-/* A time in units; what lies too far out saturates. */
-int64_t lane_units(const hd_index *index, int64_t ns, int64_t ps);
+/* A time in units, `below` as its column has it; what lies too far out saturates. */
+int64_t lane_units(const hd_index *index, int64_t ns, int64_t below);
 /* Units as whole nanoseconds since base_ns, rounded down. */
 static inline int64_t lane_floor(const hd_index *index, int64_t units)
 {

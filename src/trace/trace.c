@@ -80,13 +80,16 @@ void hd_block_event(hd_event *out, const hd_block *block, uint32_t row)
 {
     const hd_column *c = block->columns;
     uint32_t phase = (uint32_t)hd_column_at(&c[HD_COL_PHASE], row);
+    int64_t start = hd_column_at(&c[HD_COL_START_PS], row), end = hd_column_at(&c[HD_COL_END_PS], row);
     *out = (hd_event){
         .kind = block->kind,
         .row = block->first_row + row,
         .start_ns = hd_column_at(&c[HD_COL_START], row),
         .duration_ns = hd_column_at(&c[HD_COL_DURATION], row),
-        .start_ps = (uint32_t)hd_column_at(&c[HD_COL_START_PS], row),
-        .end_ps = (uint32_t)hd_column_at(&c[HD_COL_END_PS], row),
+        .start_ps = hd_below_ps(start),
+        .end_ps = hd_below_ps(end),
+        .start_finer = (uint64_t)(start / 1000),
+        .end_finer = (uint64_t)(end / 1000),
         .track = (uint32_t)hd_column_at(&c[HD_COL_TRACK], row),
         .name = (uint32_t)hd_column_at(&c[HD_COL_NAME], row),
         .category = (uint32_t)hd_column_at(&c[HD_COL_CATEGORY], row),

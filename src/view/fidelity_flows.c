@@ -25,10 +25,10 @@ static hd_status next_slice(void *user, int64_t *out_start, int64_t *out_end, ui
     return HD_OK;
 }
 
-static int64_t time_of(void *user, int64_t ns, uint32_t ps)
+static int64_t time_of(void *user, int64_t ns, int64_t below)
 {
     const view_lane_walk *walk = user;
-    return lane_units(walk->index, ns, ps);
+    return lane_units(walk->index, ns, below);
 }
 
 typedef struct flow_count {

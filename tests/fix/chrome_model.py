@@ -1,21 +1,25 @@
 """What a viewer makes of the events of a Chrome JSON trace: tracks, slices, flow points and what they are bound to.
 
-Written against formats/chrome-json.md only, so that it checks `heddle fix` instead of repeating it. Times are whole
-picoseconds, from the decimal text. Slices that cannot cross (no or negative duration) count with their start alone.
+Written against formats/chrome-json.md only, so that it checks `heddle fix` instead of repeating it. Times are exact:
+whole numbers of 1/PER_PS picoseconds, from the decimal text. Slices that cannot cross (no or negative duration) count with their start alone.
 """
 import heapq
 from bisect import bisect_left
 from collections import defaultdict
-from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+from decimal import ROUND_FLOOR, Context, Decimal
+
+DIGITS = 40  # behind the point of the microsecond
+PER_PS = 10 ** (DIGITS - 6)
+EXACT = Context(prec=400)
 
 
-def picoseconds(value):
+def exact_time(value):
     if value is None or isinstance(value, (bool, list, dict)):
         return None
     try:
         time = Decimal(str(value))
-        return int((time * 1000000).to_integral_value(ROUND_FLOOR)) if time.is_finite() else None
-    except InvalidOperation:
+        return int(time.scaleb(DIGITS, EXACT).to_integral_value(ROUND_FLOOR, EXACT)) if time.is_finite() else None
+    except ArithmeticError:
         return None
 
 
@@ -40,11 +44,11 @@ def slices_of(events):
     for i, event in enumerate(events):
         if not isinstance(event, dict) or event.get("ph") not in ("X", "B", "E"):
             continue
-        start = picoseconds(event.get("ts"))
+        start = exact_time(event.get("ts"))
         if start is None:
             continue
         if event["ph"] == "X":
-            duration = picoseconds(event.get("dur"))
+            duration = exact_time(event.get("dur"))
             slices[i] = Slice(i, i, start, start + max(duration or 0, 0), track_of(event))
         else:
             marks[track_of(event)].append((start, i, event["ph"]))
@@ -111,7 +115,7 @@ def flow_bindings(events, tracks):
     points = defaultdict(list)
     for i, event in enumerate(events):
         if isinstance(event, dict) and event.get("ph") in ("s", "t", "f"):
-            time = picoseconds(event.get("ts"))
+            time = exact_time(event.get("ts"))
             if time is not None:
                 points[track_of(event)].append((time, i, event["ph"] != "f" or event.get("bp") == "e"))
     bound = {}

@@ -28,12 +28,12 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from chrome_model import by_track, crossings, flow_bindings, slices_of, track_of  # noqa: E402
+from chrome_model import PER_PS, by_track, crossings, exact_time, flow_bindings, slices_of, track_of  # noqa: E402
 
 SKIP = 77
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHARED = Path(os.environ.get("HEDDLE_SHARED") or ROOT.parent / "shared")
-DATA = ("chrome", "cupti", "kineto", "ranks", "rocm", "xray")
+DATA = ("ascend", "chrome", "cupti", "kineto", "ranks", "rocm", "straggler", "xray")
 THRESHOLD_PS = 5000000
 
 
@@ -162,7 +162,7 @@ def compare_events(before, after, threshold_ps):
             require(old.end <= old.start or new.end > new.start, "inverted:", before[first], after[first])
             require(0 <= new.start - old.start and 0 <= old.end - new.end, "shifted outward:", before[first], after[first])
             shift = max(new.start - old.start, old.end - new.end)
-            require(shift < threshold_ps or shift == 0, "shifted by", shift, before[first], after[first])
+            require(shift < threshold_ps * PER_PS or shift == 0, "shifted by", shift, before[first], after[first])
         else:
             require((old.start, old.end) == (new.start, new.end), "moved in time:", before[first], after[first])
             require(old.track[0] == new.track[0] and new.track not in known, "moved to", new.track, before[first])
@@ -195,6 +195,7 @@ def load_overlaps():
     spec = importlib.util.spec_from_file_location("overlaps", SHARED / "tools/overlaps.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.ps = exact_time  # it rounds start and duration to picoseconds each, and finds crossings of 1 ps in doing so
     return module
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+from chrome_model import by_track, crossings, slices_of  # noqa: E402
 from compare_fix import Failure, compare_events, events_of, fix, parse, require  # noqa: E402
 from rounds import rounds  # noqa: E402
 
@@ -24,18 +25,25 @@ TRACES_A_FILE = 60
 THRESHOLDS_US = ("0", "0.001", "5", "1000")
 
 
-def text_of(rng, ps, decimals):
-    """Microseconds with some decimals more than needed, now and then as a string."""
-    sign, ps = "-" * (ps < 0), abs(ps)
-    text = f"{sign}{ps // 1000000}.{ps % 1000000:06d}"
-    text = text[:len(text) - 6 + max(decimals, len(text.rstrip("0")) - (len(text) - 6))].rstrip(".")
+PS = 10 ** 15  # times are whole numbers of 10^-15 ps, the finest that is kept
+US = 10 ** 6 * PS
+
+
+def text_of(rng, time, decimals):
+    """Microseconds with some decimals more than needed, now and then as a string or with an exponent."""
+    sign, time = "-" * (time < 0), abs(time)
+    text = f"{sign}{time // US}.{time % US:021d}"
+    text = text[:len(text) - 21 + max(decimals, len(text.rstrip("0")) - (len(text) - 21))].rstrip(".")
+    if rng.random() < 0.02:
+        text = f"{sign}{time}e-21"
     return json.dumps(text) if rng.random() < 0.02 else text
 
 
 class Trace:
     def __init__(self, rng, pid, base_ps):
-        self.rng, self.pid, self.base = rng, pid, base_ps
-        self.unit = rng.choice((1000000, 1000000, 1000, 1000000000, 250000, 1 if base_ps < 1 << 62 else 1000))  # ps
+        self.rng, self.pid = rng, pid
+        self.base = base_ps * PS
+        self.unit = rng.choice((1000000 * PS, 1000000 * PS, 1000 * PS, 1000000000 * PS, 250000 * PS, PS, PS // 4, 1, 10 ** 13 + 7))
         self.span = rng.choice((8, 20, 60, 400))
         self.decimals = rng.choice((0, 3))
         self.events = []  # (time, sequence, text)
@@ -101,9 +109,9 @@ class Trace:
         order = rng.random()
         if order < 0.6:
             self.events.sort(key=lambda event: event[:2])
-        elif order < 0.7 and self.unit >= 1000:  # begins and ends within a nanosecond are paired as they stand
+        elif order < 0.7 and self.unit >= 1000 * PS:  # begins and ends within a nanosecond are paired as they stand
             rng.shuffle(self.events)
-        elif self.unit < 1000:
+        elif self.unit < 1000 * PS:
             self.events.sort(key=lambda event: event[:2])
         return [text for _, _, text in self.events]
 
@@ -116,6 +124,14 @@ def document(rng, pids):
     return before + separator.join(events) + behind
 
 
+def compare_check(heddle, path, pairs):
+    """heddle check names the tracks on which slices cross, and no others."""
+    result = subprocess.run([heddle, "check", "--json", str(path)], capture_output=True)
+    found = {(row["pid"], row["tid"]) for row in json.loads(result.stdout) if row["code"] == "crossing"}
+    expected = {outer.track for outer, _ in pairs}
+    require(found == expected, "check finds crossings on", sorted(found - expected), "and none on", sorted(expected - found))
+
+
 def check(heddle, rng, pids, work, seed):
     source, fixed, again = work / "in.json", work / "fixed.json", work / "again.json"
     source.write_text(document(rng, pids))
@@ -125,6 +141,11 @@ def check(heddle, rng, pids, work, seed):
     require(new is not None, "the result is no valid JSON")
     before, after = events_of(old), events_of(new)
     counts = compare_events(before, after, int(float(threshold) * 1000000))
+    compare_check(heddle, source, crossings(by_track(slices_of(before))))
+    compare_check(heddle, fixed, [])
+    subprocess.run([heddle, "convert", "-q", "--fix", "--snap-threshold-us", threshold, str(source), str(again)], check=True)
+    written = slices_of(events_of(parse(again.read_bytes())))
+    require(not any(crossings(by_track(written))), "convert --fix writes slices that cross")
     stated = re.search(r"could not keep (\d+) flow", report)
     allowed = int(stated.group(1)) if stated else 0
     lost = [i for i in counts["lost"]]

@@ -250,6 +250,92 @@ static void test_chrome_read__what_loses_every_event_is_an_error(void **state)
     expect_error("{\"traceEvents\":[{]},{]}]}", HD_ERR_DAMAGED);
 }
 
+/* ---- times: in 10^-27 s, which 128 bits hold ----------------------------------------------------------------------
+ */
+
+__extension__ typedef __int128 i128;
+enum { FINEST = 21 }; /* decimals of a microsecond */
+
+/* Random microseconds and their text: with a point, an exponent, or in quotes. */
+static i128 put_time(char *out)
+{
+    static const char *const forms[] = {"%s%.*s.%s", "\"%s%.*s.%s\"", "%s%.*s%se-21"};
+    char digits[64];
+    size_t count = 0, whole = 1 + (size_t)(rand() % 15), decimals = rand() % 3 ? FINEST : (size_t)(rand() % FINEST);
+    bool negative = rand() % 4 == 0;
+    i128 value = 0;
+    for (; count < whole + FINEST; count++) {
+        int digit = count >= whole + decimals ? 0 : count == 0 ? 1 + rand() % 8 : rand() % 2 ? 9 : rand() % 10;
+        digits[count] = (char)('0' + digit);
+        value = value * 10 + digit;
+    }
+    digits[count] = '\0';
+    sprintf(out, forms[rand() % 3], negative ? "-" : "", (int)whole, digits, digits + whole);
+    return negative ? -value : value;
+}
+
+static void test_chrome_read__the_end_is_the_floor_of_the_exact_sum(void **state)
+{
+    (void)state;
+    enum { EVENTS = 5000 };
+    const i128 ns = 1000000000000000000;
+    i128 *starts = malloc(EVENTS * sizeof *starts), *ends = malloc(EVENTS * sizeof *ends);
+    char *text = malloc(EVENTS * 160), *p = text;
+    assert_true(starts && ends && text);
+    srand(7);
+    for (int i = 0; i < EVENTS; i++) {
+        char start[64], duration[64];
+        starts[i] = put_time(start);
+        ends[i] = starts[i] + put_time(duration);
+        p += sprintf(p, "%c{\"ph\":\"X\",\"ts\":%s,\"dur\":%s}\n", i ? ',' : '[', start, duration);
+    }
+    *p++ = ']';
+    hd_trace *trace;
+    assert_int_equal(read_text(&trace, text, (size_t)(p - text), NULL, 0, NULL), HD_OK);
+    assert_int_equal(hd_trace_ledger_count(trace), 0);
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        hd_event e;
+        uint32_t at;
+        const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, i, &at);
+        hd_block_event(&e, block, at);
+        i128 end_ns = ends[i] / ns - (ends[i] % ns < 0), start_ns = starts[i] / ns - (starts[i] % ns < 0);
+        if (e.start_ns != start_ns || e.start_ns + e.duration_ns != end_ns)
+            fail_msg("event %u: %lld + %lld, should be %lld to %lld", i, (long long)e.start_ns,
+                     (long long)e.duration_ns, (long long)start_ns, (long long)end_ns);
+        assert_true(start_ns * ns + e.start_ps * (ns / 1000) + e.start_finer == starts[i]);
+        assert_true(end_ns * ns + e.end_ps * (ns / 1000) + e.end_finer == ends[i]);
+    }
+    hd_trace_free(trace);
+    free(text);
+    free(starts);
+    free(ends);
+}
+
+static void test_chrome_read__an_exponent_moves_all_digits(void **state)
+{
+    (void)state;
+    static const char text[] = "[{\"ph\":\"X\",\"ts\":1.7123456789012345e+15,\"dur\":25e-1},"
+                               "{\"ph\":\"X\",\"ts\":\" +0012.5 \",\"dur\":1},"
+                               "{\"ph\":\"X\",\"ts\":1.0000000000000000000001,\"dur\":1}," /* 22 decimals */
+                               "{\"ph\":\"X\",\"ts\":1e16,\"dur\":1}]";
+    static const int64_t starts[] = {1712345678901234500, 12500, 1000};
+    hd_trace *trace;
+    assert_int_equal(read_text(&trace, text, sizeof text - 1, NULL, 0, NULL), HD_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        hd_event e;
+        hd_block_event(&e, hd_trace_block_at(trace, HD_KIND_SLICE, 0), i);
+        assert_int_equal(e.start_ns, starts[i]);
+        assert_int_equal(e.start_ps, 0);
+    }
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_OTHER), 1); /* beyond the range of time */
+    assert_int_equal(hd_trace_ledger_count(trace), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const char *code = hd_trace_ledger_at(trace, i)->code;
+        assert_true(strcmp(code, "chrome.time-cut") == 0 || strcmp(code, "chrome.event-without-time") == 0);
+    }
+    hd_trace_free(trace);
+}
+
 int main(int argc, char **argv)
 {
     fixtures all = fixtures_load("tests/format/chrome");
@@ -266,6 +352,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_chrome_read__damage_around_the_events_costs_none),
         cmocka_unit_test(test_chrome_read__without_args_only_metadata_keeps_them),
         cmocka_unit_test(test_chrome_read__what_holds_no_events_is_an_error),
+        cmocka_unit_test(test_chrome_read__the_end_is_the_floor_of_the_exact_sum),
+        cmocka_unit_test(test_chrome_read__an_exponent_moves_all_digits),
         cmocka_unit_test(test_chrome_read__what_loses_every_event_is_an_error),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,7 +228,7 @@ static void test_lanes__picoseconds_are_told_apart_even_within_one_nanosecond(NO
     planned p = plan_of(&m);
     assert_int_equal(p.plan.edit_count, 1);
     assert_int_equal(p.plan.edits[0].start.ns, 0);
-    assert_int_equal(p.plan.edits[0].start.ps, 500);
+    assert_int_equal(p.plan.edits[0].start.below, 500);
     assert_int_equal(p.plan.edits[0].start_shift_ps, 100);
     done(&p);
 }

@@ -7,6 +7,7 @@
 #define HD_FORMAT_CHROME_CHROME_H
 
 #include "base/arena.h"
+#include "base/decimal.h"
 #include "base/json.h"
 #include "base/json_repair.h"
 #include "base/json_write.h"
@@ -176,10 +177,11 @@ typedef struct chrome_value {
 
 /* The value at p, interned where it is text: behind it, or NULL: not valid JSON, or no memory. */
 const char *chrome_parse_value(chrome_value *out, chrome_parser *parser, const char *p);
-/* Decimal microseconds that the columns give back exactly: behind them, else NULL. */
-const char *chrome_parse_plain_time(int64_t *ns, uint32_t *ps, const char *p);
-/* Microseconds of any number's text: more digits, or an exponent; the floor. false: beyond the range of time. */
-bool chrome_micros_of_text(int64_t *ns, uint32_t *ps, const char *p, const char *end);
+/* Decimal microseconds as nanoseconds: behind the number; NULL: no number, or beyond the range of time. *plain: it has
+ * no exponent and at most six decimals, so that the writer gives it back from the columns. */
+const char *chrome_parse_micros(hd_fixed *ns, bool *plain, const char *p);
+/* The same of text in quotes, all of it, with blanks around or none. */
+bool chrome_micros_of_text(hd_fixed *ns, const char *data, size_t size);
 
 /* ---- chrome_event.c, chrome_elements.c ----------------------------------------------------------------------- */
 
@@ -222,8 +224,15 @@ size_t chrome_find_last_boundary(size_t *out_comma, const char *text, size_t siz
 /* chrome_meta.c: names, order, devices and streams of tracks from metadata events, facts from top-level keys. */
 hd_status chrome_apply_metadata(hd_builder *builder, hd_error *err);
 
-/* Nanoseconds and picoseconds as decimal microseconds, with as many decimals as they need and at least so many. */
-void chrome_put_micros(hd_json_out *out, int64_t ns, int64_t ps, unsigned min_decimals);
+/* What an event has below the nanosecond, in 10^-18 ns. */
+static inline int64_t chrome_part_of(uint32_t ps, uint64_t finer)
+{
+    return ps * HD_FINER_PER_PS + (int64_t)finer;
+}
+
+/* ns and parts of 10^-18 ns, any sum of the two, as decimal microseconds, with as many decimals as they need and at
+ * least so many. */
+void chrome_put_micros(hd_json_out *out, int64_t ns, int64_t part, unsigned min_decimals);
 
 /* the format's entry points */
 int chrome_sniff(const unsigned char *head, size_t size);

@@ -39,15 +39,15 @@ typedef struct event {
     chrome_parser *parser;
     hd_row row;
     chrome_token pid, tid;
-    int64_t dur_ns;
-    uint32_t dur_ps;
+    hd_fixed start_ns, dur_ns;
     uint32_t node, value_count;
     unsigned seen;
     bool has_args, duplicate, too_many;
     reading *again; /* NULL: the first time */
     size_t raw_size;
     const char *args; /* seen but not yet read, when only those of metadata events are wanted */
-    const char *dur;  /* as it was written */
+    const char *dur;  /* as it was written, NULL: there is none */
+    bool dur_kept;
 } event;
 
 /* ---- members that become values ----------------------------------------------------------------------------- */
@@ -152,16 +152,19 @@ static const char *parse_args(event *e, const char *p)
 
 /* ---- members with a column ------------------------------------------------------------------------------------ */
 
-/* ts or dur. A value that the columns do not give back exactly is kept as it was written, too. */
-static const char *parse_time(bool *known, int64_t *ns, uint32_t *ps, event *e, const hd_json_text *key, const char *p)
+/* ts or dur. What the columns may not give back with the same digits is kept as it was written, too. */
+static const char *parse_time(hd_fixed *ns, bool *kept, event *e, const hd_json_text *key, const char *p)
 {
-    const char *end = chrome_parse_plain_time(ns, ps, p);
-    *known = true;
-    if (HD_LIKELY(end)) return end;
-    hd_json_number n;
-    bool quoted = *p == '"';
-    end = hd_json_is_digit(p[quoted]) || p[quoted] == '-' ? hd_json_scan_number(&n, p + quoted) : NULL;
-    *known = end && (!quoted || *end == '"') && chrome_micros_of_text(ns, ps, p + quoted, end);
+    bool plain;
+    const char *end = chrome_parse_micros(ns, &plain, p);
+    bool known = end && ns->whole != HD_NO_TIME;
+    *kept = !(known && plain);
+    if (HD_LIKELY(!*kept)) return end;
+    if (*p == '"') {
+        hd_json_text text;
+        known = hd_json_string(&text, p + 1) && chrome_micros_of_text(ns, text.data, text.size);
+    }
+    if (!known) *ns = (hd_fixed){.whole = HD_NO_TIME};
     return parse_field(e, key, p);
 }
 
@@ -237,37 +240,44 @@ static const char *parse_text(uint32_t *out, event *e, const hd_json_text *key, 
     return *out ? p : NULL;
 }
 
-/* A string of one printable character, written as an escape: behind it, else NULL. */
-static const char *parse_escaped_letter(char *out, const char *p)
+/* The first character of a string, if it is printable: behind the string, else NULL. *alone: it is all of it. */
+static const char *parse_first_letter(char *out, bool *alone, event *e, const char *p)
 {
     hd_json_text text;
-    char decoded[8];
     size_t size;
-    if (p[0] != '"' || p[1] != '\\') return NULL;
-    p = hd_json_string(&text, p + 1);
-    if (!p || text.size > sizeof decoded || !hd_json_decode(decoded, &size, &text)) return NULL;
-    *out = decoded[0];
-    return size == 1 && *out > ' ' && *out < 0x7f ? p : NULL;
+    if (*p != '"' || !(p = hd_json_string(&text, p + 1)) ||
+        !hd_reserve(&e->parser->scratch, &e->parser->scratch_capacity, text.size) ||
+        !hd_json_decode(e->parser->scratch, &size, &text) || size == 0)
+        return NULL;
+    *out = e->parser->scratch[0];
+    *alone = size == 1;
+    return *out > ' ' && *out < 0x7f ? p : NULL;
 }
 
+/* Chrome and Perfetto look at the first character and no further; a longer text is kept as it was written, too. */
 static const char *parse_phase(event *e, const hd_json_text *key, const char *p)
 {
-    if (HD_LIKELY(p[0] == '"' && p[1] > ' ' && p[1] < 0x7f && p[1] != '"' && p[1] != '\\' && p[2] == '"')) {
-        e->row.phase = (e->row.phase & ~(uint32_t)HD_PHASE_MASK) | (unsigned char)p[1];
-        return p + 3;
+    char c = p[1];
+    bool alone = true;
+    const char *end = p + 3;
+    if (HD_UNLIKELY(p[0] != '"' || c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || p[2] != '"')) {
+        end = parse_first_letter(&c, &alone, e, p);
+        if (!end) return parse_field(e, key, p);
     }
-    char c;
-    const char *end = parse_escaped_letter(&c, p);
-    if (!end) return parse_field(e, key, p);
     e->row.phase = (e->row.phase & ~(uint32_t)HD_PHASE_MASK) | (unsigned char)c;
-    return end;
+    return alone ? end : parse_field(e, key, p);
 }
 
 static const char *parse_bind(event *e, const hd_json_text *key, const char *p)
 {
-    char c = p[1];
-    const char *end = p[0] == '"' && c == 'e' && p[2] == '"' ? p + 3 : parse_escaped_letter(&c, p);
-    if (!end || c != 'e') return parse_field(e, key, p);
+    char c;
+    bool alone;
+    const char *end = p + 3;
+    if (HD_LIKELY(p[0] == '"' && p[1] == 'e' && p[2] == '"'))
+        c = 'e', alone = true;
+    else
+        end = parse_first_letter(&c, &alone, e, p);
+    if (!end || !alone || c != 'e') return parse_field(e, key, p);
     e->row.phase |= HD_FLAG_BIND_ENCLOSING;
     return end;
 }
@@ -332,25 +342,18 @@ static chrome_member member_of(const hd_json_text *key)
 
 static inline const char *parse_member(event *e, chrome_member member, const hd_json_text *key, const char *p)
 {
-    bool known;
+    bool kept;
     const char *end = HD_UNLIKELY(e->again != NULL) ? set_aside(e, key, p) : NULL;
     if (HD_UNLIKELY(end)) return end;
     switch (member) {
     case CHROME_M_PH: return parse_phase(e, key, mark(e, SEEN_PH, p));
-    case CHROME_M_TS:
-        p = parse_time(&known, &e->row.start_ns, &e->row.start_ps, e, key, mark(e, SEEN_TS, p));
-        if (!known) e->row.start_ns = HD_NO_TIME;
-        return p;
+    case CHROME_M_TS: return parse_time(&e->start_ns, &kept, e, key, mark(e, SEEN_TS, p));
     case CHROME_M_ID: return parse_id(e, key, mark(e, SEEN_KEY_ID, p));
     case CHROME_M_BP: return parse_bind(e, key, mark(e, SEEN_BP, p));
     case CHROME_M_CAT: return parse_text(&e->row.category, e, key, mark(e, SEEN_CAT, p));
     case CHROME_M_PID: return parse_token(&e->pid, e, key, mark(e, SEEN_PID, p));
     case CHROME_M_TID: return parse_token(&e->tid, e, key, mark(e, SEEN_TID, p));
-    case CHROME_M_DUR:
-        e->dur = p;
-        p = parse_time(&known, &e->dur_ns, &e->dur_ps, e, key, mark(e, SEEN_DUR, p));
-        if (!known) e->dur_ns = HD_NO_TIME;
-        return p;
+    case CHROME_M_DUR: e->dur = p; return parse_time(&e->dur_ns, &e->dur_kept, e, key, mark(e, SEEN_DUR, p));
     case CHROME_M_ID2: return parse_id2(e, key, mark(e, SEEN_KEY_ID2, p));
     case CHROME_M_NAME: return parse_text(&e->row.name, e, key, mark(e, SEEN_NAME, p));
     case CHROME_M_ARGS: return parse_args_member(e, key, mark(e, SEEN_ARGS, p));
@@ -422,17 +425,26 @@ static hd_kind kind_of(const event *e)
     return (hd_kind)(kind - 1);
 }
 
-static void set_duration(event *e)
+/* Start and end into the row. The sum is exact before it is floored. */
+static void set_times(event *e)
 {
-    if (!e->dur || e->dur_ns == HD_NO_TIME) return;
-    if (HD_UNLIKELY((e->row.phase & HD_PHASE_MASK) == 'B')) { /* its end will fill the column */
+    hd_row *row = &e->row;
+    hd_fixed dur = e->dur_ns;
+    row->start_ns = e->start_ns.whole;
+    row->start_ps = (uint32_t)(e->start_ns.part / HD_FINER_PER_PS);
+    row->start_finer = (uint64_t)e->start_ns.part % HD_FINER_PER_PS;
+    if (!e->dur || dur.whole == HD_NO_TIME) return;
+    if (HD_UNLIKELY((row->phase & HD_PHASE_MASK) == 'B')) { /* its end will fill the column */
         const hd_json_text key = {.data = "dur", .size = 3};
-        if (chrome_parse_plain_time(&e->dur_ns, &e->dur_ps, e->dur)) parse_field(e, &key, e->dur);
+        if (!e->dur_kept) parse_field(e, &key, e->dur);
         return;
     }
-    uint32_t end_ps = e->row.start_ps + e->dur_ps;
-    e->row.end_ps = end_ps % 1000;
-    e->row.duration_ns = e->dur_ns + (end_ps >= 1000);
+    int64_t part = e->start_ns.part + dur.part;
+    bool carry = part >= HD_FIXED_ONE;
+    if (carry) part -= HD_FIXED_ONE;
+    row->end_ps = (uint32_t)(part / HD_FINER_PER_PS);
+    row->end_finer = (uint64_t)part % HD_FINER_PER_PS;
+    if (__builtin_add_overflow(dur.whole, (int64_t)carry, &row->duration_ns)) row->duration_ns = dur.whole;
 }
 
 static chrome_outcome failed(chrome_parser *parser, hd_status status)
@@ -491,6 +503,7 @@ static const char *next_member(chrome_member *out, hd_json_text *key, char buffe
 static const char *parse_members(event *e, chrome_parser *parser, const char *start, reading *again)
 {
     *e = (event){.parser = parser, .row = hd_row_of(HD_KIND_OTHER, 0), .again = again};
+    e->start_ns.whole = HD_NO_TIME;
     e->pid.data = e->tid.data = "";
     const char *p = start;
     for (chrome_member last = CHROME_M_START;;) {
@@ -517,7 +530,7 @@ static const char *parse_members(event *e, chrome_parser *parser, const char *st
         const hd_json_text key = {.data = "args", .size = 4};
         if (!(again && again->raw ? keep_raw(e, &key, e->args) : parse_args(e, e->args))) return NULL;
     }
-    set_duration(e);
+    set_times(e);
     return p;
 }
 
@@ -573,6 +586,8 @@ static chrome_outcome add_row(event *e)
     e->row.kind = kind_of(e);
     if (e->row.kind == HD_KIND_OTHER && e->row.start_ns == HD_NO_TIME && (e->row.phase & HD_PHASE_MASK))
         chrome_note(parser, "chrome.event-without-time", HD_LEDGER_NOTE, 1, e->row.source_offset);
+    if (HD_UNLIKELY(e->start_ns.rest || e->dur_ns.rest))
+        chrome_note(parser, "chrome.time-cut", HD_LEDGER_NOTE, 1, e->row.source_offset);
     e->row.track = track_of(e);
     if (!parser->want_sources) e->row.source_offset = e->row.source_size = 0;
     hd_status status = hd_batch_add(parser->batch, &e->row, parser->values, &parser->error);

@@ -33,52 +33,78 @@ unsigned chrome_columns_of(const hd_trace *trace, const hd_event *e)
 
 __extension__ typedef __int128 i128;
 
-/* The picoseconds that a value says in microseconds; false: it is no such number. */
-static bool picoseconds_of(i128 *out, const hd_trace *trace, unsigned type, int64_t bits)
+/* Nanoseconds times HD_FIXED_ONE. */
+static i128 exact(int64_t ns, i128 part)
+{
+    return (i128)ns * HD_FIXED_ONE + part;
+}
+
+/* The time that a value says in microseconds; false: it is no such number. */
+static bool time_of(i128 *out, const hd_trace *trace, unsigned type, int64_t bits)
 {
     hd_json_out text = {0};
-    int64_t ns;
-    uint32_t ps;
+    hd_fixed ns;
     if (type == HD_ARG_INT) hd_json_put_int(&text, bits);
     if (type == HD_ARG_DECIMAL) hd_json_put_decimal(&text, hd_decimal_mantissa(bits), hd_decimal_scale(bits));
     if (type == HD_ARG_NUMBER || type == HD_ARG_STRING) {
         hd_string s = hd_trace_string(trace, (uint32_t)bits);
         hd_json_put(&text, s.data, s.size);
     }
-    bool fine = text.size && (hd_json_is_digit(*text.data) || *text.data == '-') &&
-                hd_json_valid(text.data, text.size, 1) &&
-                chrome_micros_of_text(&ns, &ps, text.data, text.data + text.size);
-    if (fine) *out = (i128)ns * 1000 + ps;
+    bool known = text.size && chrome_micros_of_text(&ns, text.data, text.size) && ns.whole != HD_NO_TIME;
+    if (known) *out = exact(ns.whole, ns.part);
     free(text.data);
-    return fine;
+    return known;
 }
 
-/* Does the value say what the columns hold? They may have lost what is finer than a nanosecond on the way. */
-static bool spells(const hd_trace *trace, const hd_event *e, chrome_member member, unsigned type, int64_t bits)
+/* Does the value say what the columns hold? They may have been rounded down to the step of the trace on the way. */
+static bool spells(const chrome_keys *keys, const hd_trace *trace, const hd_event *e, chrome_member member,
+                   unsigned type, int64_t bits)
 {
-    i128 said, held = (i128)e->start_ns * 1000 + e->start_ps;
+    i128 said, start = chrome_part_of(e->start_ps, e->start_finer), end = chrome_part_of(e->end_ps, e->end_finer);
     if (member == CHROME_M_PH) {
         hd_string s = type == HD_ARG_STRING ? hd_trace_string(trace, (uint32_t)bits) : (hd_string){0};
         return s.size && s.data[0] == e->phase;
     }
-    if ((member != CHROME_M_TS && member != CHROME_M_DUR) || !picoseconds_of(&said, trace, type, bits)) return false;
-    if (member == CHROME_M_DUR) held = (i128)e->duration_ns * 1000 + e->end_ps - e->start_ps;
-    bool in_ns = e->start_ps == 0 && (member == CHROME_M_TS || e->end_ps == 0);
-    i128 apart = said > held ? said - held : held - said;
-    return apart <= (in_ns ? 999 : member == CHROME_M_DUR); /* both ends were rounded down */
+    if ((member != CHROME_M_TS && member != CHROME_M_DUR) || !time_of(&said, trace, type, bits)) return false;
+    i128 apart = said - (member == CHROME_M_TS ? exact(e->start_ns, start) : exact(e->duration_ns, end - start));
+    return apart < keys->step && apart > (member == CHROME_M_TS ? -1 : -keys->step);
 }
 
-unsigned chrome_own_columns(const hd_trace *trace, const hd_event *e, const chrome_shape_keys *keys)
+unsigned chrome_own_columns(const hd_trace *trace, const hd_event *e, const chrome_keys *keys)
 {
     const hd_shape *shape = hd_trace_shape_at(trace, e->shape);
+    const chrome_shape_keys *of = keys->shapes[e->shape];
     unsigned own = 0, columns = chrome_columns_of(trace, e);
-    for (uint32_t i = 0; i < shape->key_count; i++) {
-        chrome_member member = (chrome_member)keys->members[i];
-        if (!(columns & 1u << member) || keys->names[i].number) continue;
+    for (uint32_t i = 0; of && i < shape->key_count; i++) {
+        chrome_member member = (chrome_member)of->members[i];
+        if (!(columns & 1u << member) || of->names[i].number) continue;
         int64_t bits = hd_column_at(&e->args->columns[i], e->args_row);
-        if (spells(trace, e, member, shape->keys[i].type, bits)) own |= 1u << member;
+        if (spells(keys, trace, e, member, shape->keys[i].type, bits)) own |= 1u << member;
     }
     return own;
+}
+
+/* Picoseconds alone take two bytes at most. */
+static int64_t step_of_column(const hd_column *column)
+{
+    if (column->width == 0 && column->base == 0) return HD_FIXED_ONE;
+    return column->width <= 2 && column->base >= 0 && column->base < 1000 ? HD_FINER_PER_PS : 1;
+}
+
+static int64_t step_of(const hd_trace *trace)
+{
+    int64_t step = HD_FIXED_ONE;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        for (size_t i = 0; step > 1 && i < hd_trace_block_count(trace, (hd_kind)kind); i++) {
+            const hd_block *block = hd_trace_block_at(trace, (hd_kind)kind, i);
+            int64_t start = step_of_column(&block->columns[HD_COL_START_PS]);
+            int64_t end = step_of_column(&block->columns[HD_COL_END_PS]);
+            if (start < step) step = start;
+            if (end < step) step = end;
+            hd_trace_release(trace, block);
+        }
+    }
+    return step;
 }
 
 bool chrome_is_raw_shape(const hd_trace *trace, const hd_shape *shape)
@@ -103,7 +129,8 @@ static uint8_t member_of(const hd_trace *trace, hd_arg_key key)
     return CHROME_M_OTHER;
 }
 
-static hd_status add_shape(chrome_keys *keys, const hd_trace *trace, uint32_t s, hd_error *err)
+/* *times: whether a member of it says a time. */
+static hd_status add_shape(bool *times, chrome_keys *keys, const hd_trace *trace, uint32_t s, hd_error *err)
 {
     const hd_shape *shape = hd_trace_shape_at(trace, s);
     size_t count = shape->key_count;
@@ -115,6 +142,7 @@ static hd_status add_shape(chrome_keys *keys, const hd_trace *trace, uint32_t s,
     HD_TRY(hd_shape_names(names, trace, shape, err));
     for (size_t i = 0; i < count; i++) {
         members[i] = member_of(trace, shape->keys[i]);
+        *times |= members[i] == CHROME_M_TS || members[i] == CHROME_M_DUR;
         plain = plain && members[i] == CHROME_M_OTHER && names[i].keeper == i;
     }
     *of = (chrome_shape_keys){.members = members, .names = names};
@@ -202,7 +230,9 @@ hd_status chrome_keys_init(chrome_keys *keys, const hd_trace *trace, hd_error *e
 {
     *keys = (chrome_keys){.shapes = calloc((size_t)hd_trace_shape_count(trace) + 1, sizeof *keys->shapes)};
     if (!keys->shapes) return HD_NOMEM(err);
-    for (uint32_t s = 0; s < hd_trace_shape_count(trace); s++) HD_TRY(add_shape(keys, trace, s, err));
+    bool times = false;
+    for (uint32_t s = 0; s < hd_trace_shape_count(trace); s++) HD_TRY(add_shape(&times, keys, trace, s, err));
+    if (times) keys->step = step_of(trace);
     return add_metadata(keys, trace, err);
 }
 

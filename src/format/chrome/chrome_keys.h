@@ -15,6 +15,7 @@ enum { CHROME_LEFT_OUT = UINT16_MAX };
 typedef struct chrome_keys {
     chrome_shape_keys **shapes; /* by shape, NULL: its keys are written as they are */
     uint32_t *metadata;         /* numbers of the top-level keys; CHROME_LEFT_OUT: the same stands there again */
+    int64_t step;               /* of what the columns of times hold, in 1 / HD_FIXED_ONE ns: 1, a ps or a ns */
     hd_arena arena;
 } chrome_keys;
 
@@ -25,7 +26,7 @@ void chrome_keys_deinit(chrome_keys *keys);
 unsigned chrome_columns_of(const hd_trace *trace, const hd_event *event);
 /* Those of them that a member of the shape says, too, as the input spelled it: `"ts":"1.50"`. Where the two differ,
  * because the event was moved, or is a begin and an end in one, it is the column that counts. */
-unsigned chrome_own_columns(const hd_trace *trace, const hd_event *event, const chrome_shape_keys *keys);
+unsigned chrome_own_columns(const hd_trace *trace, const hd_event *event, const chrome_keys *keys);
 bool chrome_is_raw_shape(const hd_trace *trace, const hd_shape *shape);
 
 #endif

@@ -158,11 +158,11 @@ static unsigned decimals_of(const spot *s)
     return count;
 }
 
-static void put_time(hd_json_out *out, const spot *s, int64_t ns, int64_t ps)
+static void put_time(hd_json_out *out, const spot *s, int64_t ns, int64_t part)
 {
     bool quoted = *s->from == '"';
     if (quoted) hd_json_put(out, "\"", 1);
-    chrome_put_micros(out, ns, ps, decimals_of(s));
+    chrome_put_micros(out, ns, part, decimals_of(s));
     if (quoted) hd_json_put(out, "\"", 1);
 }
 
@@ -197,9 +197,9 @@ static bool put_edited(hd_json_out *out, const char *text, size_t size, const ch
         if (next < 0) break;
         hd_json_put(out, at, (size_t)(spots[next].from - at));
         if (next == TS)
-            put_time(out, &spots[TS], edit->start_ns, edit->start_ps);
+            put_time(out, &spots[TS], edit->start_ns, edit->start_part);
         else if (next == DUR)
-            put_time(out, &spots[DUR], edit->duration_ns, edit->duration_ps);
+            put_time(out, &spots[DUR], edit->duration_ns, edit->duration_part);
         else
             put_tid(out, edit);
         at = spots[next].end;

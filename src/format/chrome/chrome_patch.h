@@ -11,9 +11,9 @@ typedef struct chrome_edit {
     uint64_t offset; /* of its `{` in the input */
     uint32_t size;
     bool set_start, set_duration;
-    int64_t start_ns, start_ps;       /* any sum of the two */
-    int64_t duration_ns, duration_ps; /* likewise */
-    const char *tid;                  /* NULL: unchanged */
+    int64_t start_ns, start_part;       /* any sum of the two; part: of 10^-18 ns */
+    int64_t duration_ns, duration_part; /* likewise */
+    const char *tid;                    /* NULL: unchanged */
     size_t tid_size;
     bool tid_is_number;
 } chrome_edit;

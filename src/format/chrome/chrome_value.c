@@ -1,6 +1,4 @@
 /* chrome_value.c - one value of Chrome JSON: argument values as columns hold them, microseconds as times */
-#include <stdlib.h>
-
 #include "base/vector.h"
 #include "format/chrome/chrome.h"
 
@@ -63,79 +61,27 @@ const char *chrome_parse_value(chrome_value *out, chrome_parser *parser, const c
     }
 }
 
-/* Decimal microseconds to nanoseconds and picoseconds below; false: does not fit. *inexact: digits are left over. */
-static inline bool micros(int64_t *ns, uint32_t *ps, bool *inexact, const hd_json_number *number)
-{
-    static const uint64_t powers[] = {1,
-                                      10,
-                                      100,
-                                      1000,
-                                      10000,
-                                      100000,
-                                      1000000,
-                                      10000000,
-                                      100000000,
-                                      1000000000,
-                                      10000000000,
-                                      100000000000,
-                                      1000000000000,
-                                      10000000000000,
-                                      100000000000000,
-                                      1000000000000000,
-                                      10000000000000000};
-    __extension__ typedef __int128 i128;
-    *ps = 0;
-    *inexact = false;
-    if (!number->exact || number->scale > 19) return false;
-    if (HD_LIKELY(number->scale <= 3)) {
-        uint64_t v;
-        if (__builtin_mul_overflow(number->mantissa, powers[3 - number->scale], &v) || v > INT64_MAX) return false;
-        *ns = number->negative ? -(int64_t)v : (int64_t)v;
-        return true;
-    }
-    i128 unit = powers[number->scale - 3], v = number->negative ? -(i128)number->mantissa : (i128)number->mantissa;
-    i128 whole = v / unit;
-    if (whole * unit > v) whole--; /* floor */
-    i128 rest = (v - whole * unit) * 1000;
-    *ns = (int64_t)whole;
-    *ps = (uint32_t)(rest / unit);
-    *inexact = rest % unit != 0;
-    return true;
-}
-
-const char *chrome_parse_plain_time(int64_t *ns, uint32_t *ps, const char *p)
+const char *chrome_parse_micros(hd_fixed *ns, bool *plain, const char *p)
 {
     hd_json_number n;
-    bool inexact;
-    const char *end = hd_json_is_digit(*p) || *p == '-' ? hd_json_scan_number(&n, p) : NULL;
-    return HD_LIKELY(end && micros(ns, ps, &inexact, &n) && !inexact) ? end : NULL;
+    const char *start = p, *end = hd_json_is_digit(*p) || *p == '-' ? hd_json_scan_number(&n, p) : NULL;
+    *plain = end && n.exact && n.scale <= 6;
+    if (HD_UNLIKELY(!end)) return NULL;
+    if (HD_LIKELY(n.exact && n.scale <= 3)) {
+        uint64_t v;
+        if (__builtin_mul_overflow(n.mantissa, (uint64_t)hd_power_of_ten(3 - n.scale), &v) || v > INT64_MAX)
+            return NULL;
+        *ns = (hd_fixed){.whole = n.negative ? -(int64_t)v : (int64_t)v};
+        return end;
+    }
+    if (n.exact && n.scale <= 3 + HD_FIXED_DIGITS)
+        return hd_fixed_of(ns, n.negative, n.mantissa, n.scale - 3) ? end : NULL;
+    return hd_fixed_parse(ns, start, (size_t)(end - start), 3) ? end : NULL;
 }
 
-bool chrome_micros_of_text(int64_t *ns, uint32_t *ps, const char *p, const char *end)
+bool chrome_micros_of_text(hd_fixed *ns, const char *data, size_t size)
 {
-    __extension__ typedef __int128 i128;
-    bool negative = *p == '-', rest = false;
-    i128 total = 0; /* ps */
-    int decimals = -1;
-    for (p += negative; p < end && (*p | 0x20) != 'e'; p++) {
-        if (*p == '.')
-            decimals = 0;
-        else if (decimals == 6)
-            rest |= *p != '0';
-        else
-            total = total * 10 + (*p - '0'), decimals += decimals >= 0;
-        if (total >= (i128)INT64_MAX * 1000) return false;
-    }
-    for (decimals = decimals < 0 ? 0 : decimals; decimals < 6; decimals++) total *= 10;
-    if (p < end) { /* an exponent shifts the point */
-        long power = strtol(p + 1, NULL, 10);
-        for (; power > 0 && total && total <= (i128)INT64_MAX * 1000; power--) total *= 10;
-        for (; power < 0 && total; power++) total /= 10;
-    }
-    if (total >= (i128)INT64_MAX * 1000) return false;
-    if (negative) total = -total - rest; /* floor */
-    i128 whole = total / 1000 - (total % 1000 < 0);
-    *ns = (int64_t)whole;
-    *ps = (uint32_t)(total - whole * 1000);
-    return true;
+    while (size && hd_json_is_space(*data)) data++, size--;
+    while (size && hd_json_is_space(data[size - 1])) size--;
+    return hd_fixed_parse(ns, data, size, 3);
 }

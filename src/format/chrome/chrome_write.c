@@ -88,28 +88,28 @@ static void put_value(writer *w, hd_json_out *out, unsigned type, int64_t bits)
     }
 }
 
-void chrome_put_micros(hd_json_out *out, int64_t ns, int64_t ps, unsigned min_decimals)
+void chrome_put_micros(hd_json_out *out, int64_t ns, int64_t part, unsigned min_decimals)
 {
     __extension__ typedef __int128 i128;
-    i128 total = (i128)ns * 1000 + ps; /* ps */
-    unsigned scale = 6;
-    if (total % 1000 == 0) {
-        total /= 1000;
-        scale = 3;
-    }
+    unsigned scale = part == 0 ? 3 : part % HD_FINER_PER_PS == 0 ? 6 : 3 + HD_FIXED_DIGITS;
+    int64_t unit = HD_FIXED_ONE / hd_power_of_ten(scale - 3);
+    i128 total = (i128)ns * hd_power_of_ten(scale - 3) + part / unit;
     while (scale > min_decimals && total % 10 == 0) {
         total /= 10;
         scale--;
     }
     if (total >= INT64_MIN && total <= INT64_MAX) {
         hd_json_put_decimal(out, (int64_t)total, scale);
-    } else { /* far from 0 and finer than ns */
-        i128 whole = total / 1000000, rest = total % 1000000;
-        hd_json_put_int(out, (int64_t)whole);
-        hd_json_put_text(out, ".");
-        for (i128 unit = 100000; unit; unit /= 10)
-            hd_json_put_int(out, (int64_t)((rest < 0 ? -rest : rest) / unit % 10));
+        return;
     }
+    char text[48], *p = text + sizeof text; /* far from 0, or many digits */
+    bool negative = total < 0;
+    for (unsigned i = 0; i <= scale || total; i++, total /= 10) {
+        if (i == scale && i) *--p = '.';
+        *--p = (char)('0' + (int)(negative ? -(total % 10) : total % 10));
+    }
+    if (negative) *--p = '-';
+    hd_json_put(out, p, (size_t)(text + sizeof text - p));
 }
 
 /* ---- one event ------------------------------------------------------------------------------------------------- */
@@ -171,11 +171,12 @@ static void put_columns(writer *w, hd_json_out *out, bool *first, const hd_event
     }
     if (columns & 1u << CHROME_M_TS) {
         put_key(out, first, "ts");
-        chrome_put_micros(out, e->start_ns, e->start_ps, 0);
+        chrome_put_micros(out, e->start_ns, chrome_part_of(e->start_ps, e->start_finer), 0);
     }
     if (columns & 1u << CHROME_M_DUR) {
         put_key(out, first, "dur");
-        chrome_put_micros(out, e->duration_ns, (int64_t)e->end_ps - e->start_ps, 0);
+        chrome_put_micros(out, e->duration_ns,
+                          chrome_part_of(e->end_ps, e->end_finer) - chrome_part_of(e->start_ps, e->start_finer), 0);
     }
     put_id(w, out, first, e);
     if (columns & 1u << CHROME_M_BP) {
@@ -248,7 +249,7 @@ static void put_event(writer *w, hd_json_out *out, const hd_event *e)
         put_raw(w, out, e);
         return;
     }
-    unsigned own = keys ? chrome_own_columns(w->trace, e, keys) : 0;
+    unsigned own = keys ? chrome_own_columns(w->trace, e, &w->keys) : 0;
     put_columns(w, out, &first, e, own);
     put_members(w, out, &first, e, HD_SCOPE_EVENT, own);
     if (shape->has_args) {

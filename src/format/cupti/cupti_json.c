@@ -3,6 +3,7 @@
  * A line goes through the strict scanner; what that refuses goes through the repairer, since the known writer puts
  * names between quotes without escaping them. What comes out of it without a type is no record, and is counted.
  */
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/vector.h"
 #include "format/cupti/cupti.h"
@@ -89,6 +90,11 @@ static const char *value(cupti_parser *p, cupti_field field, uint32_t key, const
     case 'n': at = hd_json_skip_literal(at); break;
     default: at = number(&type, &bits, p, at);
     }
+    /* a time is a whole number however it is written: 1.7e18 */
+    bool timed = field == CUPTI_START || field == CUPTI_END || field == CUPTI_DURATION || field == CUPTI_TIMESTAMP;
+    if (at && timed && (type == HD_ARG_NUMBER || type == HD_ARG_DECIMAL) &&
+        hd_fixed_parse_whole(&bits, from, (size_t)(at - from)))
+        type = HD_ARG_INT;
     return at && cupti_record_set(p, field, key, type, bits, text) ? at : NULL;
 }
 

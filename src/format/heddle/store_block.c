@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/decimal.h"
 #include "format/heddle/store_column.h"
 #include "format/heddle/store_nest.h"
 #include "trace/column.h"
@@ -195,7 +196,7 @@ static bool column_is_sound(unsigned column, const int64_t *values, uint32_t cou
     case HD_COL_PHASE: return within(values, count, 0, HD_PHASE_MASK | HD_FLAG_BIND_ENCLOSING);
     case HD_COL_ID_TYPE: return within(values, count, 0, HD_ID_VALUE_MASK | HD_ID_LOCAL | HD_ID_GLOBAL);
     case HD_COL_START_PS:
-    case HD_COL_END_PS: return within(values, count, 0, 999);
+    case HD_COL_END_PS: return within(values, count, 0, HD_FIXED_ONE - 1);
     case HD_COL_PARTNER:
         return within(values, count, -1, limits->partner_rows ? (int64_t)limits->partner_rows - 1 : INT64_MAX);
     default: return true;

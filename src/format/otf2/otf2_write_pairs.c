@@ -27,7 +27,7 @@ static hd_status add_message(ow_writer *w, uint32_t from_row, uint32_t to_row)
 static hd_status join_flows(ow_writer *w, const hd_flow_point *points, size_t count, bool *used)
 {
     for (size_t i = 0; i < count; i++) {
-        w->notes[OW_PICOSECONDS] += points[i].start_ps != 0;
+        w->notes[OW_PICOSECONDS] += points[i].start_below != 0;
         if (points[i].from == HD_NONE) continue;
         used[i] = used[points[i].from] = true;
         HD_TRY(add_message(w, points[points[i].from].row, points[i].row));
@@ -102,7 +102,7 @@ static point *collect(ow_writer *w, size_t *out_count)
                 w->notes[OW_NO_TIME]++;
                 continue;
             }
-            w->notes[OW_PICOSECONDS] += event.start_ps != 0;
+            w->notes[OW_PICOSECONDS] += event.start_ps || event.start_finer;
             points[(*out_count)++] = (point){.key = key_of(w, &event, scope_key),
                                              .time = event.start_ns,
                                              .row = (uint32_t)event.row,

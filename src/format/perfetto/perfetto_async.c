@@ -113,7 +113,7 @@ static hd_status collect_points(pf_writer *w, async_point *points, size_t *out_c
             hd_event event;
             hd_block_event(&event, block, i);
             if (!pf_check_time(w, event.start_ns, event.start_ns)) continue;
-            if (event.start_ps) w->notes[PF_NOTE_PICOSECONDS]++;
+            if (event.start_ps || event.start_finer) w->notes[PF_NOTE_PICOSECONDS]++;
             if (!make_point(&points[(*out_count)++], w, &event, scope)) return HD_NOMEM(err);
         }
     }

@@ -73,7 +73,7 @@ static hd_status collect(pf_writer *w, const hd_event *event, hd_error *err)
         return HD_NOMEM(err);
     w->places[place].events++;
     w->samples[w->sample_count++] = (pf_sample){event->start_ns, (uint32_t)event->row};
-    if (event->start_ps) w->notes[PF_NOTE_PICOSECONDS]++;
+    if (event->start_ps || event->start_finer) w->notes[PF_NOTE_PICOSECONDS]++;
     if (has_more(w->trace, event)) w->notes[PF_NOTE_SAMPLE_VALUES]++;
     return HD_OK;
 }

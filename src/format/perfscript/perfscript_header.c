@@ -8,6 +8,8 @@
  */
 #include "format/perfscript/perfscript.h"
 
+#include "base/decimal.h"
+
 enum { PERIOD_COLUMNS = 10, ADDRESS_COLUMNS = 16, COMM_LIMIT = 256 }; /* perf writes %10lu, %16lx */
 
 /* The last word of the text: [*out_start, size). false: there is none. */
@@ -22,18 +24,17 @@ static bool last_word(size_t *out_start, const char *text, size_t size)
 /* ---- time ----------------------------------------------------------------------------------------------------------
  */
 
-/* "seconds.digits" in text[start, end). */
-static bool parse_time(int64_t *out, const char *text, size_t size, size_t digits)
+/* "seconds.digits" */
+static bool parse_time(int64_t *out, const char *text, size_t size)
 {
-    int64_t seconds, fraction;
-    if (!hd_text_int(&seconds, text, size - digits - 1) || !hd_text_int(&fraction, text + size - digits, digits))
-        return false;
-    if (digits == 6) fraction *= 1000;
-    return !__builtin_mul_overflow(seconds, 1000000000, out) && !__builtin_add_overflow(*out, fraction, out);
+    hd_fixed ns;
+    if (!hd_fixed_parse(&ns, text, size, 9) || ns.whole == HD_NO_TIME) return false;
+    *out = ns.whole;
+    return true;
 }
 
 /* The first word of six or nine decimals and a colon. */
-static bool find_time(size_t *out_start, size_t *out_end, size_t *out_digits, const char *text, size_t size)
+static bool find_time(size_t *out_start, size_t *out_end, const char *text, size_t size)
 {
     size_t from = 0;
     for (const char *colon; (colon = memchr(text + from, ':', size - from)) != NULL;) {
@@ -47,7 +48,6 @@ static bool find_time(size_t *out_start, size_t *out_end, size_t *out_digits, co
         if (i && !hd_is_blank(text[i - 1])) continue;
         *out_start = i;
         *out_end = end;
-        *out_digits = digits;
         return true;
     }
     return false;
@@ -227,12 +227,12 @@ static bool parse_timeless(perfscript_header *out, const char *text, size_t size
 
 bool perfscript_parse_header(perfscript_header *out, const char *text, size_t size)
 {
-    size_t start, end, digits;
+    size_t start, end;
     *out = (perfscript_header){.time_ns = HD_NO_TIME};
-    if (!find_time(&start, &end, &digits, text, size)) return parse_timeless(out, text, size);
+    if (!find_time(&start, &end, text, size)) return parse_timeless(out, text, size);
     if (start > COMM_LIMIT) return false;
     out->sure = true;
-    out->time_lost = !parse_time(&out->time_ns, text + start, end - start, digits);
+    out->time_lost = !parse_time(&out->time_ns, text + start, end - start);
     if (out->time_lost) out->time_ns = HD_NO_TIME;
     parse_who(out, text, start);
     parse_what(out, text + end + 1, size - end - 1);

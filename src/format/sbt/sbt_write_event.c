@@ -309,7 +309,7 @@ static void fill_stack(sbt_record *record, sbt_writer *w, const hd_event *event,
 static void count_losses(sbt_writer *w, const hd_event *event, unsigned type)
 {
     hd_string category = hd_trace_string(w->trace, event->category);
-    w->losses.picoseconds += event->start_ps || event->end_ps;
+    w->losses.picoseconds += event->start_ps || event->end_ps || event->start_finer || event->end_finer;
     w->losses.categories += category.size && !is(category, sbt_type_category(type));
     if (event->args) {
         indices(w, event->shape);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/vector.h"
 #include "format/tfmemory/tfmemory.h"
@@ -177,9 +178,10 @@ hd_status tfmemory_int(tfmemory_reader *r, int64_t *out, const char **at)
     tfmemory_span span;
     const char *start = *at;
     HD_TRY(take_value(r, &value, &span, at, true));
-    if (value.type != HD_ARG_INT) return tfmemory_damaged(r, start, "a time that is no 64-bit integer");
     *out = value.bits;
-    return HD_OK;
+    if (value.type == HD_ARG_INT || hd_fixed_parse_whole(out, span.data, span.size))
+        return HD_OK; /* 1.5e3 is one, too */
+    return tfmemory_damaged(r, start, "a time that is no 64-bit integer");
 }
 
 /* ---- arguments ------------------------------------------------------------------------------------------------ */
