@@ -61,8 +61,10 @@ def plain_key(key):
 
 
 def plain_value(text):
-    """A text without the escapes that Perfetto leaves in some strings of JSON."""
+    """A text without the escapes that Perfetto leaves in some strings of JSON; a decimal with the digits that hold."""
     try:
+        if text and "." in text:
+            return f"{float(text):.13g}"
         return json.loads(f'"{text}"', strict=False) if text and "\\" in text else text
     except ValueError:
         return text
@@ -75,7 +77,7 @@ def compare_slices(theirs, ours, exact, tolerance):
         if n < count or (exact and n > count):
             problems.append(f"slices {name!r}: {n}, of the JSON {count}")
         # Both cut to nanoseconds, the one the length and the other the end.
-        elif exact and not unended and (abs(l - length) > n * tolerance or abs(b - begins) > n * tolerance):
+        elif exact and not unended and (abs(l - length) > n * tolerance or abs(b - begins) > n * tolerance + 1e-12 * begins):
             problems.append(f"slices {name!r}: {l} ns, begins {b}; of the JSON {length} ns, {begins}")
     if exact and found:
         problems.append(f"slices that the JSON does not have: {sorted(found)[:5]}")
