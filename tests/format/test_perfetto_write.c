@@ -683,34 +683,27 @@ static void test_perfetto_write__flow_points_around_which_nothing_is_take_what_w
                  "event-flow-unbound 1\n");
 }
 
-#define BOUND(name, ts, id, more)                                                                                      \
-    "{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"name\":\"" name "\",\"dur\":1,\"ts\":" #ts ",\"bind_id\":" id "," more "}"
+#define BOUND "{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"dur\":1,"
 
 /* Nothing is lost of those that are no flow; an id of a flow point is another one. */
 static void test_perfetto_write__slices_are_points_of_flows_by_their_bind_id(void **state)
 {
     (void)state;
-    assert_shown(
-        "[" BOUND("out", 0, "\"0x5\"", "\"flow_out\":true,\"flow_in\":false") "," BOUND("step", 2, "5", "\"flow_out\":true,\"flow_in\":true") "," BOUND(
-            "in", 4,
-            "5", "\"flow_in\":true") "," BOUND("again", 6, "5",
-                                               "\"flow_in\":true") "," BOUND("lost", 8, "6",
-                                                                             "\"flow_in\":true") "," BOUND("none", 10,
-                                                                                                           "5",
-                                                                                                           "\"flow_"
-                                                                                                           "in\":1") "," FLOW("s",
-                                                                                                                              5,
-                                                                                                                              7,
-                                                                                                                              10,
-                                                                                                                              "") "]",
-        "begin",
-        "begin @0 on 2 \"out\" flow 1\n"
-        "begin @2000 on 2 \"step\" flow 1 flow 2\n"
-        "begin @4000 on 2 \"in\" ends 1\n"
-        "begin @6000 on 2 \"again\" ends 2\n"
-        "begin @8000 on 2 \"lost\" event.bind_id=6 event.flow_in=true\n"
-        "begin @10000 on 2 \"none\" flow 3 event.bind_id=5 event.flow_in=1\n",
-        "");
+    static const char text[] =
+        "[" BOUND "\"name\":\"out\",\"ts\":0,\"bind_id\":\"0x5\",\"flow_out\":true,\"flow_in\":false}," BOUND
+        "\"name\":\"step\",\"ts\":2,\"bind_id\":5,\"flow_out\":true,\"flow_in\":true}," BOUND
+        "\"name\":\"in\",\"ts\":4,\"bind_id\":5,\"flow_in\":true}," BOUND
+        "\"name\":\"again\",\"ts\":6,\"bind_id\":5,\"flow_in\":true}," BOUND
+        "\"name\":\"lost\",\"ts\":8,\"bind_id\":6,\"flow_in\":true}," BOUND
+        "\"name\":\"none\",\"ts\":10,\"bind_id\":5,\"flow_in\":1}," FLOW("s", 5, 7, 10, "") "]";
+    assert_shown(text, "begin",
+                 "begin @0 on 2 \"out\" flow 1\n"
+                 "begin @2000 on 2 \"step\" flow 1 flow 2\n"
+                 "begin @4000 on 2 \"in\" ends 1\n"
+                 "begin @6000 on 2 \"again\" ends 2\n"
+                 "begin @8000 on 2 \"lost\" event.bind_id=6 event.flow_in=true\n"
+                 "begin @10000 on 2 \"none\" flow 3 event.bind_id=5 event.flow_in=1\n",
+                 "");
 }
 
 /* ---- asynchronous slices ----------------------------------------------------------------------------------------- */
