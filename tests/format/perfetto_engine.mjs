@@ -146,7 +146,7 @@ const name = of => `ifnull(nullif(${of}.name, ''), '[No name]')`; // as it is ca
 const QUESTIONS = {
   trouble: "select name, sum(value) from stats where value <> 0 and severity in ('error', 'data_loss') group by 1",
   // name, count, nanoseconds, begins from the first one on, how many never ended
-  slices: `select ${name("s")}, count(*), sum(max(dur, 0)), sum(ts - (select min(ts) from slice)), sum(dur < 0) from slice s group by 1`,
+  slices: `select ${name("s")}, count(*), total(max(dur, 0)), total(ts - (select min(ts) from slice)), sum(dur < 0) from slice s group by 1`,
   flows: `select ${name("a")}, ${name("b")}, count(*) from flow f join slice a on a.id = f.slice_out
           join slice b on b.id = f.slice_in group by 1, 2`,
   counters: "select t.name, count(*), total(value) from counter c join counter_track t on t.id = c.track_id group by 1",

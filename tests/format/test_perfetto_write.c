@@ -663,9 +663,47 @@ static void test_perfetto_write__a_flow_that_runs_backward_is_joined_and_named(v
 static void test_perfetto_write__flow_points_without_slice_or_start_are_lost(void **state)
 {
     (void)state;
-    assert_shown("[" X("a", 7, 0, 1) "," FLOW("f", 1, 7, 0, ENCLOSED) "," FLOW("s", 2, 7, 5, "") "," FLOW(
+    assert_shown("[" X("a", 7, 0, 1) "," FLOW("f", 1, 7, 0, ENCLOSED) "," FLOW("s", 2, 9, 5, "") "," FLOW(
                      "f", 2, 7, 0, ENCLOSED) "," FLOW("f", 2, 7, 6, "") "]",
                  "begin", "begin @0 on 2 \"a\"\n", "event-flow-unbound 1\nevent-flow-without-start 3\n");
+}
+
+static void test_perfetto_write__flow_points_around_which_nothing_is_take_what_was_before(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "[" X("a", 7, 0, 1) ",{\"ph\":\"i\",\"pid\":1,\"tid\":8,\"name\":\"i\",\"ts\":3},"
+                            "{\"ph\":\"i\",\"pid\":1,\"tid\":8,\"name\":\"j\",\"ts\":6},"
+                            "{\"ph\":\"B\",\"pid\":1,\"tid\":9,\"name\":\"b\",\"ts\":1},{\"ph\":\"E\",\"pid\":1,"
+                            "\"tid\":9,\"ts\":2}," FLOW("s", 1, 7, 2, "") "," FLOW("f", 1, 8, 4, ENCLOSED) "," FLOW(
+                                "f", 1, 8, 5, "") "," FLOW("f", 1, 9, 5, ENCLOSED) "]";
+    assert_shown(text, "begin", "begin @0 on 2 \"a\" flow 1 flow 2\nbegin @1000 on 4 \"b\"\n",
+                 "event-flow-unbound 1\n");
+    assert_shown(text, "instant", "instant @3000 on 3 \"i\" ends 1\ninstant @6000 on 3 \"j\" ends 2\n",
+                 "event-flow-unbound 1\n");
+}
+
+#define BOUND "{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"dur\":1,"
+
+/* Nothing is lost of those that are no flow; an id of a flow point is another one. */
+static void test_perfetto_write__slices_are_points_of_flows_by_their_bind_id(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "[" BOUND "\"name\":\"out\",\"ts\":0,\"bind_id\":\"0x5\",\"flow_out\":true,\"flow_in\":false}," BOUND
+        "\"name\":\"step\",\"ts\":2,\"bind_id\":5,\"flow_out\":true,\"flow_in\":true}," BOUND
+        "\"name\":\"in\",\"ts\":4,\"bind_id\":5,\"flow_in\":true}," BOUND
+        "\"name\":\"again\",\"ts\":6,\"bind_id\":5,\"flow_in\":true}," BOUND
+        "\"name\":\"lost\",\"ts\":8,\"bind_id\":6,\"flow_in\":true}," BOUND
+        "\"name\":\"none\",\"ts\":10,\"bind_id\":5,\"flow_in\":1}," FLOW("s", 5, 7, 10, "") "]";
+    assert_shown(text, "begin",
+                 "begin @0 on 2 \"out\" flow 1\n"
+                 "begin @2000 on 2 \"step\" flow 1 flow 2\n"
+                 "begin @4000 on 2 \"in\" ends 1\n"
+                 "begin @6000 on 2 \"again\" ends 2\n"
+                 "begin @8000 on 2 \"lost\" event.bind_id=6 event.flow_in=true\n"
+                 "begin @10000 on 2 \"none\" flow 3 event.bind_id=5 event.flow_in=1\n",
+                 "");
 }
 
 /* ---- asynchronous slices ----------------------------------------------------------------------------------------- */
@@ -888,6 +926,8 @@ int main(void)
         cmocka_unit_test(test_perfetto_write__one_start_reaches_all_of_its_ends),
         cmocka_unit_test(test_perfetto_write__a_flow_that_runs_backward_is_joined_and_named),
         cmocka_unit_test(test_perfetto_write__flow_points_without_slice_or_start_are_lost),
+        cmocka_unit_test(test_perfetto_write__flow_points_around_which_nothing_is_take_what_was_before),
+        cmocka_unit_test(test_perfetto_write__slices_are_points_of_flows_by_their_bind_id),
         cmocka_unit_test(test_perfetto_write__asynchronous_slices_have_tracks_by_id),
         cmocka_unit_test(test_perfetto_write__asynchronous_slices_that_cross_do_not_end_each_other),
         cmocka_unit_test(test_perfetto_write__stack_samples_have_their_stack_and_stand_in_order),

@@ -430,12 +430,19 @@ static size_t begin_field(pf_writer *w, const char *key, size_t size)
     return mark;
 }
 
-void pf_put_args(pf_writer *w, const hd_event *event)
+static bool is_binding(const pf_writer *w, const hd_arg_key *key)
+{
+    return key->scope == HD_SCOPE_EVENT && key->key != HD_STRING_NONE &&
+           (key->key == w->bind_key[0] || key->key == w->bind_key[1] || key->key == w->bind_key[2]);
+}
+
+void pf_put_args(pf_writer *w, const hd_event *event, bool bound)
 {
     const hd_shape *shape = hd_trace_shape_at(w->trace, event->shape);
     for (uint32_t i = 0; i < shape->key_count; i++) {
         const hd_arg_key *key = &shape->keys[i];
         size_t mark;
+        if (bound && is_binding(w, key)) continue;
         if (key->scope == HD_SCOPE_ARGS) {
             if (event->kind == HD_KIND_COUNTER) continue; /* they are series */
             mark = hd_pb_begin(&w->event, PF_EVENT_DEBUG_ANNOTATIONS);

@@ -35,6 +35,20 @@ hd_status pf_add_item(pf_writer *w, pf_item_kind kind, uint32_t place, uint32_t 
     return HD_OK;
 }
 
+hd_event pf_item_event(const pf_writer *w, const pf_item *item)
+{
+    static const hd_kind kinds[] = {[PF_ITEM_SLICE] = HD_KIND_SLICE,
+                                    [PF_ITEM_INSTANT] = HD_KIND_INSTANT,
+                                    [PF_ITEM_COUNTER] = HD_KIND_COUNTER,
+                                    [PF_ITEM_ASYNC] = HD_KIND_ASYNC};
+    pf_item_kind kind = pf_item_kind_of(item);
+    uint32_t at, row = kind == PF_ITEM_ASYNC ? w->async_pairs[item->row].begin : item->row;
+    hd_event event;
+    const hd_block *block = hd_trace_block_of(w->trace, kinds[kind], row, &at);
+    hd_block_event(&event, block, at);
+    return event;
+}
+
 uint64_t pf_id_hash(const hd_trace *trace, uint32_t id_type, int64_t id)
 {
     hd_point_id point = hd_point_id_of(trace, id_type, id);

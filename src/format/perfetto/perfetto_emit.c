@@ -76,12 +76,16 @@ static void put_labels(pf_writer *w, const hd_event *event)
     if (event->name) hd_pb_put_uint(&w->event, PF_EVENT_NAME_IID, pf_intern_string(w, PF_SPACE_NAME, event->name));
 }
 
-static void put_flows(emitter *e, uint32_t item)
+/* Whether some are by the slice's own bind_id. */
+static bool put_flows(emitter *e, uint32_t item)
 {
+    bool bound = false;
     for (; e->next_link < e->w->link_count && e->w->links[e->next_link].item == item; e->next_link++) {
         const pf_flow_link *link = &e->w->links[e->next_link];
         hd_pb_put_fixed64(&e->w->event, link->ends ? PF_EVENT_TERMINATING_FLOW_IDS : PF_EVENT_FLOW_IDS, link->flow);
+        bound |= link->bound;
     }
+    return bound;
 }
 
 static hd_event event_of(const pf_writer *w, hd_kind kind, uint32_t row)
@@ -154,7 +158,7 @@ static hd_status emit_end(emitter *e)
         hd_event event = event_of(w, kind, row);
         if (event.name && event.name != name) w->notes[PF_NOTE_END_NAME]++;
         if (kind == HD_KIND_ASYNC) w->written++; /* the others were counted with their kind */
-        pf_put_args(w, &event);
+        pf_put_args(w, &event, false);
     }
     return emit_packet(e, open.end);
 }
@@ -168,41 +172,34 @@ static hd_status emit_slice(emitter *e, uint32_t index, const hd_event *event, b
     const pf_item *item = &w->items[index];
     begin_event(w, is_point ? PF_TYPE_INSTANT : PF_TYPE_SLICE_BEGIN, pf_item_place(item));
     put_labels(w, event);
-    put_flows(e, index);
+    bool bound = put_flows(e, index);
     pf_put_id_arg(w, event);
-    pf_put_args(w, event);
+    pf_put_args(w, event, bound);
     w->written++;
     HD_TRY(emit_packet(e, item->start));
     return is_point || item->end == PF_OPEN_END ? HD_OK : push_end(e, item->end, index);
 }
 
-static hd_status emit_async(emitter *e, uint32_t index)
-{
-    hd_event event = event_of(e->w, HD_KIND_ASYNC, e->w->async_pairs[e->w->items[index].row].begin);
-    return emit_slice(e, index, &event, event.phase != 'b' && event.phase != 'S');
-}
-
 /* A packet for each series. */
-static hd_status emit_counter(emitter *e, const pf_item *item)
+static hd_status emit_counter(emitter *e, const pf_item *item, const hd_event *event)
 {
     pf_writer *w = e->w;
-    hd_event event = event_of(w, HD_KIND_COUNTER, item->row);
-    const hd_shape *shape = hd_trace_shape_at(w->trace, event.shape);
+    const hd_shape *shape = hd_trace_shape_at(w->trace, event->shape);
     bool is_first = true;
     for (uint32_t k = 0; k < shape->key_count; k++) {
         const hd_arg_key *key = &shape->keys[k];
         if (key->scope != HD_SCOPE_ARGS) continue;
-        int64_t bits = hd_column_at(&event.args->columns[k], event.args_row);
+        int64_t bits = hd_column_at(&event->args->columns[k], event->args_row);
         double unused;
         bool is_number = key->type == HD_ARG_BOOL || hd_value_double(&unused, w->trace, (hd_value){key->type, bits});
-        uint32_t place = is_number ? pf_place_counter(w, &event, key->key) : HD_NONE;
+        uint32_t place = is_number ? pf_place_counter(w, event, key->key) : HD_NONE;
         if (place == HD_NONE) {
             w->notes[PF_NOTE_COUNTER_VALUE]++;
             continue;
         }
         begin_event(w, PF_TYPE_COUNTER, place);
         pf_put_counter_value(w, key->type, bits);
-        if (is_first) pf_put_args(w, &event);
+        if (is_first) pf_put_args(w, event, false);
         is_first = false;
         HD_TRY(emit_packet(e, item->start));
     }
@@ -213,14 +210,10 @@ static hd_status emit_counter(emitter *e, const pf_item *item)
 static hd_status emit_item(emitter *e, uint32_t index)
 {
     const pf_item *item = &e->w->items[index];
-    hd_event event;
-    switch (pf_item_kind_of(item)) {
-    case PF_ITEM_ASYNC: return emit_async(e, index);
-    case PF_ITEM_COUNTER: return emit_counter(e, item);
-    case PF_ITEM_SLICE: event = event_of(e->w, HD_KIND_SLICE, item->row); break;
-    default: event = event_of(e->w, HD_KIND_INSTANT, item->row); break;
-    }
-    return emit_slice(e, index, &event, event.kind == HD_KIND_INSTANT);
+    hd_event event = pf_item_event(e->w, item);
+    if (event.kind == HD_KIND_COUNTER) return emit_counter(e, item, &event);
+    bool is_async_point = event.kind == HD_KIND_ASYNC && event.phase != 'b' && event.phase != 'S';
+    return emit_slice(e, index, &event, event.kind == HD_KIND_INSTANT || is_async_point);
 }
 
 /* The stack samples up to a time. */

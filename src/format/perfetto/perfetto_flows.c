@@ -3,7 +3,9 @@
  * Flows of one (category, id, name) follow each other in time: s begins one, t and f belong to the last that began.
  * Ends before the first start belong to starts that nothing follows: such a flow runs backward. Perfetto joins slices
  * of one id in the order in which they begin, and an id is used up by its end; so a start with several ends gets an id
- * for each of them.
+ * for each of them. A start without a slice is none: what follows it belongs to the one before.
+ *
+ * A slice with a bind_id and flow_out or flow_in is a point of a flow, too: a start, an end, or with both a step.
  */
 #include <stdlib.h>
 
@@ -11,6 +13,8 @@
 #include "base/hash.h"
 #include "base/vector.h"
 #include "format/perfetto/perfetto_writer.h"
+
+enum { ROWS_LIMIT = 1 << 30 };
 
 static pf_flow_point point_of(pf_writer *w, const hd_event *event)
 {
@@ -45,9 +49,11 @@ hd_status pf_flows_collect(pf_writer *w, hd_error *err)
 {
     uint64_t rows = hd_trace_row_count(w->trace, HD_KIND_FLOW);
     if (!rows) return HD_OK;
-    if (rows >= INT32_MAX) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^31 flow points");
+    if (rows >= ROWS_LIMIT) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^30 flow points");
     w->points = malloc((size_t)rows * sizeof *w->points);
     if (!w->points) return HD_NOMEM(err);
+    w->point_capacity = (size_t)rows;
+    w->point_rows = (uint32_t)rows;
     for (size_t b = 0; b < hd_trace_block_count(w->trace, HD_KIND_FLOW); b++) {
         const hd_block *block = hd_trace_block_at(w->trace, HD_KIND_FLOW, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
@@ -61,6 +67,54 @@ hd_status pf_flows_collect(pf_writer *w, hd_error *err)
         }
     }
     qsort(w->points, w->point_count, sizeof *w->points, by_time);
+    return HD_OK;
+}
+
+/* ---- slices that are points ------------------------------------------------------------------------------------- */
+
+static bool is_true(const hd_shape *shape, const hd_event *event, uint32_t key)
+{
+    int at = key == HD_STRING_NONE ? -1 : hd_shape_find(shape, key, HD_SCOPE_EVENT);
+    return at >= 0 && shape->keys[at].type == HD_ARG_BOOL && hd_column_at(&event->args->columns[at], event->args_row);
+}
+
+/* The point that an event is by its own members; false: none. */
+static bool bound_point(pf_flow_point *out, pf_writer *w, uint32_t item)
+{
+    static const uint8_t id_types[] = {
+        [HD_ARG_INT] = HD_ID_INT, [HD_ARG_STRING] = HD_ID_STRING, [HD_ARG_NUMBER] = HD_ID_NUMBER};
+    hd_event event = pf_item_event(w, &w->items[item]);
+    const hd_shape *shape = hd_trace_shape_at(w->trace, event.shape);
+    int at = hd_shape_find(shape, w->bind_key[0], HD_SCOPE_EVENT);
+    unsigned id_type = at >= 0 && shape->keys[at].type < sizeof id_types ? id_types[shape->keys[at].type] : HD_ID_NONE;
+    bool goes = is_true(shape, &event, w->bind_key[1]), comes = is_true(shape, &event, w->bind_key[2]);
+    if (id_type == HD_ID_NONE || (!goes && !comes)) return false;
+    uint64_t key[2] = {pf_id_hash(w->trace, id_type, hd_column_at(&event.args->columns[at], event.args_row)),
+                       w->bind_key[0]};
+    *out = (pf_flow_point){.key = hd_hash(key, sizeof key),
+                           .time = w->items[item].start,
+                           .row = w->point_rows++,
+                           .item = item,
+                           .phase = !comes ? 's'
+                                    : goes ? 't'
+                                           : 'f',
+                           .bound = true};
+    return true;
+}
+
+static hd_status add_bound_points(pf_writer *w, hd_error *err)
+{
+    static const char *const names[] = {"bind_id", "flow_out", "flow_in"};
+    for (int i = 0; i < 3; i++) w->bind_key[i] = hd_trace_find_string(w->trace, names[i], strlen(names[i]));
+    if (w->bind_key[0] == HD_STRING_NONE) return HD_OK;
+    for (uint32_t i = 0; i < w->item_count; i++) {
+        pf_item_kind kind = pf_item_kind_of(&w->items[i]);
+        if (kind != PF_ITEM_SLICE && kind != PF_ITEM_ASYNC) continue;
+        if (w->point_rows >= ROWS_LIMIT)
+            return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^30 flow points");
+        if (!hd_grow((void **)&w->points, &w->point_capacity, w->point_count, sizeof *w->points)) return HD_NOMEM(err);
+        w->point_count += bound_point(&w->points[w->point_count], w, i);
+    }
     return HD_OK;
 }
 
@@ -105,7 +159,7 @@ static hd_status join(joiner *j, pf_flow_point *point)
 
 static void count_written(pf_writer *w, const pf_flow_point *point)
 {
-    w->written++;
+    w->written += !point->bound;
     w->notes[PF_NOTE_FLOW_NAME] += point->named;
 }
 
@@ -117,7 +171,8 @@ static hd_status close_chain(joiner *j)
     for (size_t i = 0; i < j->count; i++) {
         bool ends = j->count > 1 && i == j->count - 1;
         if (!hd_grow((void **)&w->links, &w->link_capacity, w->link_count, sizeof *w->links)) return HD_NOMEM(j->err);
-        w->links[w->link_count++] = (pf_flow_link){.item = j->chain[i]->item, .flow = j->id & INT32_MAX, .ends = ends};
+        w->links[w->link_count++] = (pf_flow_link){
+            .item = j->chain[i]->item, .flow = j->id & (ROWS_LIMIT - 1), .ends = ends, .bound = j->chain[i]->bound};
     }
     j->count = 0;
     return HD_OK;
@@ -169,11 +224,13 @@ static hd_status join_flows(joiner *j, pf_flow_point *points, size_t count)
     while (first < count && points[first].phase != 's') first++;
     for (size_t i = first; i < count; i++) lonely += is_lonely(points, i, count);
     if (!lonely) {
-        j->w->notes[PF_NOTE_FLOW_WITHOUT_START] += first;
+        if (!points->bound) j->w->notes[PF_NOTE_FLOW_WITHOUT_START] += first;
         used = first;
     }
     for (size_t i = first, next; i < count; i = next) {
-        for (next = i + 1; next < count && points[next].phase != 's';) next++;
+        bool has_start = points[i].item != HD_NONE;
+        for (next = i + 1; next < count && (points[next].phase != 's' || (has_start && points[next].item == HD_NONE));)
+            next++;
         size_t extra = 0;
         if (is_lonely(points, i, count) && used < first) extra = --lonely ? 1 : first - used;
         HD_TRY(join_flow(j, points + i, next - i, points + used, extra));
@@ -194,13 +251,13 @@ static int by_link(const void *a, const void *b)
 static hd_status number_links(pf_writer *w, hd_error *err)
 {
     if (!w->link_count) return HD_OK;
-    uint32_t *ids = calloc((size_t)hd_trace_row_count(w->trace, HD_KIND_FLOW), sizeof *ids), next = 0;
+    uint32_t *ids = calloc(w->point_rows, sizeof *ids), next = 0;
     if (!ids) return HD_NOMEM(err);
     qsort(w->links, w->link_count, sizeof *w->links, by_link);
     for (size_t i = 0; i < w->link_count; i++) {
         uint32_t *id = &ids[w->links[i].flow];
         if (!*id) *id = ++next;
-        w->links[i].flow = *id & INT32_MAX;
+        w->links[i].flow = *id & (ROWS_LIMIT - 1);
     }
     free(ids);
     return HD_OK;
@@ -209,7 +266,7 @@ static hd_status number_links(pf_writer *w, hd_error *err)
 hd_status pf_flows_join(pf_writer *w, hd_error *err)
 {
     joiner j = {.w = w, .err = err};
-    hd_status status = HD_OK;
+    hd_status status = add_bound_points(w, err);
     if (w->point_count) qsort(w->points, w->point_count, sizeof *w->points, by_flow);
     for (size_t i = 0, next; i < w->point_count && status == HD_OK; i = next) {
         for (next = i + 1; next < w->point_count && w->points[next].key == w->points[i].key;) next++;

@@ -3,7 +3,8 @@
  * One walk in the order of time. Each place has the stack of its open slices; a slice goes to the first place of its
  * track on which it is nested or alone. No time is changed. Flow points are bound as Chrome binds them, whatever the
  * lane: those that bind to what encloses them to the slice that began last of those around them (its end included), the
- * others to the next that begins.
+ * others to the next that begins. Where there is none, as Perfetto binds those of JSON: to the slice or instant before
+ * them, though it has ended, and to the next instant.
  */
 #include <stdlib.h>
 
@@ -24,6 +25,7 @@ typedef struct lane { /* by place */
     size_t depth, capacity;
     uint32_t cursor;  /* of a first lane: where to go on trying; HD_NONE: at the first */
     uint32_t waiting; /* of a first lane: list of points that bind to what begins next, HD_NONE: none */
+    uint32_t latest;  /* of a first lane: the item that began last, HD_NONE: none */
 } lane;
 
 typedef struct walk {
@@ -36,7 +38,7 @@ static bool make_lanes(walk *k)
 {
     while (k->lane_count < k->w->place_count) {
         if (!hd_grow((void **)&k->lanes, &k->lane_capacity, k->lane_count, sizeof *k->lanes)) return false;
-        k->lanes[k->lane_count++] = (lane){.cursor = HD_NONE, .waiting = HD_NONE};
+        k->lanes[k->lane_count++] = (lane){.cursor = HD_NONE, .waiting = HD_NONE, .latest = HD_NONE};
     }
     return true;
 }
@@ -72,6 +74,17 @@ static void bind_waiting(walk *k, uint32_t first, uint32_t item)
     k->lanes[first].waiting = HD_NONE;
 }
 
+/* An instant is for those for which no slice comes. */
+static void place_instant(walk *k, uint32_t index)
+{
+    lane *l = &k->lanes[pf_item_place(&k->w->items[index])];
+    for (uint32_t point = l->waiting; point != HD_NONE; point = k->w->points[point].next) {
+        if (k->w->points[point].item != HD_NONE) break; /* so have those behind it */
+        k->w->points[point].item = index;
+    }
+    l->latest = index;
+}
+
 static hd_status place_slice(walk *k, uint32_t index, hd_error *err)
 {
     pf_item *item = &k->w->items[index];
@@ -81,6 +94,7 @@ static hd_status place_slice(walk *k, uint32_t index, hd_error *err)
     if (!hd_grow((void **)&l->open, &l->capacity, l->depth, sizeof *l->open)) return HD_NOMEM(err);
     l->open[l->depth++] = (open_slice){item->end, index};
     bind_waiting(k, first, index);
+    k->lanes[first].latest = index;
     if (place == first) return HD_OK;
     item->place = (uint32_t)pf_item_kind_of(item) << PF_PLACE_BITS | place;
     k->w->places[first].events--;
@@ -117,11 +131,20 @@ static uint32_t find_enclosing(walk *k, uint32_t first, int64_t at)
     return best;
 }
 
+/* The item that began last, unless its end event has ended it. */
+static uint32_t find_latest(walk *k, uint32_t first)
+{
+    uint32_t latest = k->lanes[first].latest;
+    if (latest == HD_NONE || pf_item_kind_of(&k->w->items[latest]) == PF_ITEM_INSTANT) return latest;
+    return pf_item_event(k->w, &k->w->items[latest]).phase == 'B' ? HD_NONE : latest;
+}
+
 static void bind_point(walk *k, uint32_t index)
 {
     pf_flow_point *point = &k->w->points[index];
     if (point->enclosing) {
         point->item = find_enclosing(k, point->place, point->time);
+        if (point->item == HD_NONE) point->item = find_latest(k, point->place);
     } else {
         point->next = k->lanes[point->place].waiting;
         k->lanes[point->place].waiting = index;
@@ -140,10 +163,13 @@ static hd_status walk_items(walk *k, hd_error *err)
     if (!make_lanes(k)) return HD_NOMEM(err);
     for (size_t i = 0; i < k->w->item_count; i++) {
         pf_item_kind kind = pf_item_kind_of(&k->w->items[i]);
-        if (kind != PF_ITEM_SLICE && kind != PF_ITEM_ASYNC) continue;
+        if (kind == PF_ITEM_COUNTER) continue;
         while (next < k->w->point_count && point_is_first(&k->w->points[next], &k->w->items[i]))
             bind_point(k, (uint32_t)next++);
-        HD_TRY(place_slice(k, (uint32_t)i, err));
+        if (kind == PF_ITEM_INSTANT)
+            place_instant(k, (uint32_t)i);
+        else
+            HD_TRY(place_slice(k, (uint32_t)i, err));
     }
     while (next < k->w->point_count) bind_point(k, (uint32_t)next++);
     return HD_OK;

@@ -85,7 +85,8 @@ typedef struct pf_async_pair {
 /* A flow id on an item's first packet. */
 typedef struct pf_flow_link {
     uint32_t item;
-    uint32_t flow : 31, ends : 1;
+    uint32_t flow : 30, ends : 1;
+    uint32_t bound : 1; /* by the slice's own bind_id */
 } pf_flow_link;
 
 /* A stack sample, of its table. */
@@ -102,6 +103,7 @@ typedef struct pf_flow_point {
     uint32_t next; /* in a list of those that wait on one place */
     char phase;
     bool enclosing, named; /* named: it has a name or category */
+    bool bound;            /* a slice with a bind_id, and no event by itself */
 } pf_flow_point;
 
 /* ---- accounts: every event is written or stands in one of these ------------------------------------------------- */
@@ -173,7 +175,9 @@ typedef struct pf_writer {
     pf_async_pair *async_pairs;
     size_t async_pair_count, async_pair_capacity;
     pf_flow_point *points;
-    size_t point_count;
+    size_t point_count, point_capacity;
+    uint32_t point_rows;  /* of flow points, and those after them of slices with a bind_id */
+    uint32_t bind_key[3]; /* the strings bind_id, flow_out, flow_in */
     pf_flow_link *links;
     size_t link_count, link_capacity;
 
@@ -213,6 +217,8 @@ hd_status pf_collect_async(pf_writer *w, hd_error *err);
 bool pf_check_time(pf_writer *w, int64_t start, int64_t end);
 hd_status pf_add_item(pf_writer *w, pf_item_kind kind, uint32_t place, uint32_t row, int64_t start, int64_t end,
                       hd_error *err);
+/* The event that an item begins with. */
+hd_event pf_item_event(const pf_writer *w, const pf_item *item);
 /* Digits, with 0x hexadecimal ones, as one number; else the text: what makes two ids the same. */
 uint64_t pf_id_hash(const hd_trace *trace, uint32_t id_type, int64_t id);
 
@@ -233,7 +239,8 @@ hd_status pf_flows_join(pf_writer *w, hd_error *err);
 hd_status pf_intern_init(pf_writer *w, hd_error *err);
 void pf_intern_deinit(pf_writer *w);
 uint32_t pf_intern_string(pf_writer *w, unsigned space, uint32_t id);
-void pf_put_args(pf_writer *w, const hd_event *event);
+/* bound: the slice's bind_id has become flows, and is no argument. */
+void pf_put_args(pf_writer *w, const hd_event *event, bool bound);
 void pf_put_id_arg(pf_writer *w, const hd_event *event);
 /* A counter's value; false: it is no number. */
 bool pf_put_counter_value(pf_writer *w, unsigned type, int64_t bits);
