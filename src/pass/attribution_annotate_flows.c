@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "pass/attribution_annotate.h"
 #include "trace/flow_bind.h"
 
@@ -33,7 +34,7 @@ static hd_status find_ends(uint64_t **out, const hd_trace *trace, hd_error *err)
             if (slice != UINT32_MAX && phase != 's') ends[slice >> 6] |= UINT64_C(1) << (slice & 63);
         }
     }
-    free(bound);
+    hd_large_free(bound);
     return HD_OK;
 }
 

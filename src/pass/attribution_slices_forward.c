@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "base/vector.h"
 #include "heddle/launches.h"
 #include "pass/attribution_slices.h"
@@ -63,7 +64,7 @@ static hd_status pair_by_flows(pair_list *pairs, const hd_trace *trace, hd_error
     hd_status status = hd_points_of(&points, trace, HD_KIND_FLOW, err);
     if (status == HD_OK && !pair_points(pairs, &points, bound, category)) status = HD_NOMEM(err);
     hd_points_deinit(&points);
-    free(bound);
+    hd_large_free(bound);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "pass/crop_impl.h"
 #include "pass/pass_points.h"
 #include "trace/flow_bind.h"
@@ -34,7 +35,7 @@ static hd_status decide_flows(cropper *c, hd_error *err)
     HD_TRY(hd_flows_bind(&bound, c->trace, err));
     for (size_t i = 0; i < hd_trace_block_count(c->trace, HD_KIND_FLOW); i++)
         decide_flow_block(c, bound, hd_trace_block_at(c->trace, HD_KIND_FLOW, i));
-    free(bound);
+    hd_large_free(bound);
     return hd_points_drop_lone(&lone, c->keep[HD_KIND_FLOW], c->trace, err);
 }
 

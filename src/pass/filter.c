@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "pass/filter_pattern.h"
 #include "pass/pass_points.h"
 #include "trace/flow_bind.h"
@@ -127,7 +128,7 @@ static hd_status choose_flows(sieve *s, hd_error *err)
                            : track_at_stays(s, (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], k));
         }
     }
-    free(bound);
+    hd_large_free(bound);
     HD_TRY(hd_points_drop_lone(&lone, s->flow_stays, s->trace, err));
     for (uint64_t row = 0; row < rows; row++) s->lost_points += !s->flow_stays[row];
     return HD_OK;

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "base/vector.h"
 #include "pass/lanes_names.h"
 #include "pass/lanes_pairs.h"
 #include "trace/flow_index.h"
+#include "trace/spill.h"
 
 typedef struct planner {
     hd_lane_plan *plan;
@@ -75,7 +77,7 @@ static hd_status group_rows(planner *p, hd_kind kind, uint32_t **out_rows, size_
     uint32_t tracks = hd_trace_track_count(trace);
     if (total >= UINT32_MAX)
         return hd_error_set(p->err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 slices or flow points");
-    uint32_t *rows = malloc((total + 1) * sizeof *rows);
+    uint32_t *rows = hd_large_new((size_t)total + 1, sizeof *rows, hd_trace_large_bytes(trace));
     size_t *first = calloc((size_t)tracks + 2, sizeof *first);
     *out_rows = rows;
     *out_first = first;
@@ -276,7 +278,7 @@ static hd_status edit_flows(planner *p, const hd_lane_track *track, const hd_lan
     hd_bind_index index;
     row_cursor c = {.trace = p->trace, .kind = HD_KIND_FLOW};
     gather(p);
-    HD_TRY(hd_bind_index_init(&index, p->slices, p->count, 1, p->err));
+    HD_TRY(hd_bind_index_init(&index, p->slices, p->count, 1, hd_trace_large_bytes(p->trace), p->err));
     for (size_t i = 0; i < flow_count; i++) {
         flow_point point = flow_at(p, &c, flows[i]);
         p->bound[i] = hd_bind_find(&index, 0, point.at, point.enclosing);
@@ -290,7 +292,7 @@ static hd_status edit_flows(planner *p, const hd_lane_track *track, const hd_lan
             .lane = edits[e].lane == HD_NONE ? 0 : edits[e].lane - track->first_lane + 1,
         };
     }
-    HD_TRY(hd_bind_index_init(&index, p->slices, p->count, track->lane_count, p->err));
+    HD_TRY(hd_bind_index_init(&index, p->slices, p->count, track->lane_count, hd_trace_large_bytes(p->trace), p->err));
     hd_status status = HD_OK;
     for (size_t i = 0; i < flow_count && status == HD_OK; i++)
         status = edit_flow(p, track, &index, flows[i], p->bound[i], flow_at(p, &c, flows[i]));
@@ -451,8 +453,8 @@ static hd_status plan_tracks(planner *p)
     uint32_t tracks = hd_trace_track_count(p->trace);
     HD_TRY(group_rows(p, HD_KIND_SLICE, &p->slice_rows, &p->slice_first));
     HD_TRY(group_rows(p, HD_KIND_FLOW, &p->flow_rows, &p->flow_first));
-    p->slices = malloc(largest(p->slice_first, tracks) * sizeof *p->slices);
-    p->bound = malloc(largest(p->flow_first, tracks) * sizeof *p->bound);
+    p->slices = hd_large_new(largest(p->slice_first, tracks), sizeof *p->slices, hd_trace_large_bytes(p->trace));
+    p->bound = hd_large_new(largest(p->flow_first, tracks), sizeof *p->bound, hd_trace_large_bytes(p->trace));
     if (!p->slices || !p->bound) return HD_NOMEM(p->err);
     HD_TRY(hd_lane_names_init(&p->names, p->plan, p->trace, p->err));
     HD_TRY(plan_in_turn(p, tracks));
@@ -466,14 +468,14 @@ hd_status hd_lanes_plan(hd_lane_plan *out, const hd_trace *trace, int64_t thresh
     planner p = {.plan = out, .trace = trace, .err = err, .fine = is_fine(trace), .threshold_ps = threshold_ps};
     *out = (hd_lane_plan){0};
     hd_status status = plan_tracks(&p);
-    free(p.slice_rows);
-    free(p.flow_rows);
+    hd_large_free(p.slice_rows);
+    hd_large_free(p.flow_rows);
     free(p.slice_first);
     free(p.flow_first);
-    free(p.slices);
-    free(p.bound);
-    free(p.slice_places);
-    free(p.end_places);
+    hd_large_free(p.slices);
+    hd_large_free(p.bound);
+    hd_large_free(p.slice_places);
+    hd_large_free(p.end_places);
     hd_ticks_deinit(&p.ticks);
     hd_lane_names_deinit(&p.names);
     if (status != HD_OK) hd_lane_plan_deinit(out);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
+#include "trace/spill.h"
 
 typedef struct marker {
     int64_t time;
@@ -88,8 +90,9 @@ hd_status hd_lane_pairs_check(uint32_t *out_count, hd_lane_pair *pairs, uint32_t
 hd_status hd_lane_pairs_order(uint64_t **out_slices, uint64_t **out_ends, const hd_trace *trace, hd_error *err)
 {
     uint64_t place = 0;
-    uint64_t *slice = malloc((size_t)(hd_trace_row_count(trace, HD_KIND_SLICE) + 1) * sizeof *slice);
-    uint64_t *end = malloc((size_t)(hd_trace_row_count(trace, HD_KIND_END) + 1) * sizeof *end);
+    uint64_t large = hd_trace_large_bytes(trace);
+    uint64_t *slice = hd_large_new((size_t)hd_trace_row_count(trace, HD_KIND_SLICE) + 1, sizeof *slice, large);
+    uint64_t *end = hd_large_new((size_t)hd_trace_row_count(trace, HD_KIND_END) + 1, sizeof *end, large);
     *out_slices = slice;
     *out_ends = end;
     if (!slice || !end) return HD_NOMEM(err);

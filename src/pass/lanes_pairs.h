@@ -21,7 +21,8 @@ typedef struct hd_lane_pair {
 hd_status hd_lane_pairs_check(uint32_t *out_count, hd_lane_pair *pairs, uint32_t count, const hd_lane_slice *slices,
                               int64_t unit, hd_error *err);
 
-/* The place of each slice, and of each end event, among all events, by row. The caller frees both. */
+/* The place of each slice, and of each end event, among all events, by row. The caller frees both with hd_large_free.
+ */
 hd_status hd_lane_pairs_order(uint64_t **out_slices, uint64_t **out_ends, const hd_trace *trace, hd_error *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "trace/column.h"
 #include "trace/trace_impl.h"
 
@@ -51,13 +52,15 @@ typedef struct pairing {
     marker *markers;
     size_t marker_count, marker_capacity;
     bool any_unsorted;
+    uint64_t large; /* bytes from which on a list lies in a file */
 } pairing;
 
 static bool pair_one(pairing *p, uint32_t track, int64_t row, bool is_end)
 {
     open_track *open = &p->tracks[track];
     if (!is_end) {
-        if (!hd_grow((void **)&open->rows, &open->capacity, open->count, sizeof *open->rows)) return false;
+        if (!hd_large_grow((void **)&open->rows, &open->capacity, open->count, sizeof *open->rows, p->large))
+            return false;
         open->rows[open->count++] = row;
     } else if (open->count) {
         int64_t slice = open->rows[--open->count];
@@ -80,7 +83,7 @@ static bool pair_in_order(pairing *p, const marker *m)
 static bool collect_unsorted(pairing *p, const marker *m)
 {
     if (!p->tracks[m->track].unsorted) return true;
-    if (!hd_grow((void **)&p->markers, &p->marker_capacity, p->marker_count, sizeof *m)) return false;
+    if (!hd_large_grow((void **)&p->markers, &p->marker_capacity, p->marker_count, sizeof *m, p->large)) return false;
     p->markers[p->marker_count++] = *m;
     return true;
 }
@@ -143,8 +146,18 @@ static bool pair_unsorted(pairing *p)
     return true;
 }
 
+/* A column anew, where the memory limit has it. */
+static hd_status replace_column(pairing *p, hd_column *column, const int64_t *values, uint32_t count, hd_error *err)
+{
+    hd_arena arena = {0};
+    hd_status status = hd_column_seal(column, &arena, values, count) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) status = hd_spill_column(&p->trace->spill, column, count, &p->trace->arena, err);
+    hd_arena_deinit(&arena);
+    return status;
+}
+
 /* Durations and partners of the begins of a block. */
-static bool close_slices(pairing *p, hd_block *block, int64_t *scratch)
+static hd_status close_slices(pairing *p, hd_block *block, int64_t *scratch, hd_error *err)
 {
     uint32_t count = block->row_count;
     int64_t *duration = scratch, *end_ps = duration + count, *partner = end_ps + count;
@@ -163,50 +176,52 @@ static bool close_slices(pairing *p, hd_block *block, int64_t *scratch)
         end_ps[i] = hd_column_at(&end->columns[HD_COL_START_PS], row);
         if (end_ns > block->end_ns) block->end_ns = end_ns;
     }
-    hd_arena *arena = &p->trace->arena;
-    return !any || (hd_column_seal(&block->columns[HD_COL_DURATION], arena, duration, count) &&
-                    hd_column_seal(&block->columns[HD_COL_END_PS], arena, end_ps, count) &&
-                    hd_column_seal(&block->columns[HD_COL_PARTNER], arena, partner, count));
+    if (!any) return HD_OK;
+    HD_TRY(replace_column(p, &block->columns[HD_COL_DURATION], duration, count, err));
+    HD_TRY(replace_column(p, &block->columns[HD_COL_END_PS], end_ps, count, err));
+    return replace_column(p, &block->columns[HD_COL_PARTNER], partner, count, err);
 }
 
-static bool store_pairs(pairing *p)
+static hd_status store_pairs(pairing *p, hd_error *err)
 {
     const hd_table *slices = &p->trace->tables[HD_KIND_SLICE], *ends = &p->trace->tables[HD_KIND_END];
     size_t rows = slices->row_count < HD_BLOCK_ROWS ? (size_t)slices->row_count : HD_BLOCK_ROWS;
     int64_t *scratch = malloc(3 * sizeof *scratch * rows);
-    if (!scratch) return false;
-    bool fine = true;
-    for (size_t i = 0; i < slices->count && fine; i++) fine = close_slices(p, slices->blocks[i], scratch);
-    for (size_t i = 0; i < ends->count && fine; i++) {
+    if (!scratch) return HD_NOMEM(err);
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < slices->count && status == HD_OK; i++)
+        status = close_slices(p, slices->blocks[i], scratch, err);
+    for (size_t i = 0; i < ends->count && status == HD_OK; i++) {
         hd_block *block = ends->blocks[i];
-        fine = hd_column_seal(&block->columns[HD_COL_PARTNER], &p->trace->arena, p->slice_of_end + block->first_row,
-                              block->row_count);
+        status = replace_column(p, &block->columns[HD_COL_PARTNER], p->slice_of_end + block->first_row,
+                                block->row_count, err);
     }
     free(scratch);
-    return fine;
+    return status;
 }
 
 hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err)
 {
     uint64_t slices = trace->tables[HD_KIND_SLICE].row_count, ends = trace->tables[HD_KIND_END].row_count;
     if (slices == 0 || ends == 0) return HD_OK;
-    pairing p = {.trace = trace};
+    pairing p = {.trace = trace, .large = hd_trace_large_bytes(trace)};
     p.tracks = calloc(trace->tracks.count, sizeof *p.tracks);
-    p.end_of_slice = malloc(slices * sizeof *p.end_of_slice);
-    p.slice_of_end = malloc(ends * sizeof *p.slice_of_end);
+    p.end_of_slice = hd_large_new((size_t)slices, sizeof *p.end_of_slice, p.large);
+    p.slice_of_end = hd_large_new((size_t)ends, sizeof *p.slice_of_end, p.large);
     bool fine = p.tracks && p.end_of_slice && p.slice_of_end;
     if (fine) {
         for (uint32_t i = 0; i < trace->tracks.count; i++) p.tracks[i].last_ns = INT64_MIN;
         memset(p.end_of_slice, 0xff, slices * sizeof *p.end_of_slice);
         memset(p.slice_of_end, 0xff, ends * sizeof *p.slice_of_end);
-        fine = visit_markers(&p, pair_in_order) && pair_unsorted(&p) && store_pairs(&p);
+        fine = visit_markers(&p, pair_in_order) && pair_unsorted(&p);
     }
-    for (uint32_t i = 0; p.tracks && i < trace->tracks.count; i++) free(p.tracks[i].rows);
+    hd_status status = fine ? store_pairs(&p, err) : HD_NOMEM(err);
+    for (uint32_t i = 0; p.tracks && i < trace->tracks.count; i++) hd_large_free(p.tracks[i].rows);
     free(p.tracks);
-    free(p.end_of_slice);
-    free(p.slice_of_end);
-    free(p.markers);
-    return fine ? HD_OK : HD_NOMEM(err);
+    hd_large_free(p.end_of_slice);
+    hd_large_free(p.slice_of_end);
+    hd_large_free(p.markers);
+    return status;
 }
 
 /* ---- tracks and span ---------------------------------------------------------------------------------- */

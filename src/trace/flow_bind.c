@@ -67,7 +67,7 @@ static hd_status bind_track(uint32_t *out, const hd_trace *trace, const uint32_t
     hd_lane_slice *extents = hd_large_new((size_t)slice_count + 1, sizeof *extents, hd_trace_large_bytes(trace));
     if (!extents) return HD_NOMEM(err);
     gather(extents, trace, slices, slice_count);
-    hd_status status = hd_bind_index_init(&index, extents, slice_count, 1, err);
+    hd_status status = hd_bind_index_init(&index, extents, slice_count, 1, hd_trace_large_bytes(trace), err);
     for (size_t i = 0; status == HD_OK && i < flow_count; i++) {
         uint32_t at;
         const hd_block *block = hd_trace_block_of(trace, HD_KIND_FLOW, flows[i], &at);
@@ -86,7 +86,7 @@ hd_status hd_flows_bind(uint32_t **out, const hd_trace *trace, hd_error *err)
 {
     by_track slices = {0}, flows = {0};
     uint64_t total = hd_trace_row_count(trace, HD_KIND_FLOW);
-    uint32_t *bound = malloc(((size_t)total + 1) * sizeof *bound);
+    uint32_t *bound = hd_large_new((size_t)total + 1, sizeof *bound, hd_trace_large_bytes(trace));
     *out = NULL;
     if (!bound) return HD_NOMEM(err);
     memset(bound, 0xff, (size_t)total * sizeof *bound);
@@ -103,6 +103,6 @@ hd_status hd_flows_bind(uint32_t **out, const hd_trace *trace, hd_error *err)
     if (status == HD_OK)
         *out = bound;
     else
-        free(bound);
+        hd_large_free(bound);
     return status;
 }

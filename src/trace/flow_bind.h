@@ -38,8 +38,8 @@ void hd_flow_points_sort(hd_flow_point *points, size_t count, hd_flow_number *nu
 /* Sort them by (key, time, starts first, row) and find where each comes from. The caller may have left some out. */
 void hd_flow_points_join(hd_flow_point *points, size_t count);
 
-/* The slice of each flow point, by row; UINT32_MAX: bound to none. The caller frees the list. Errors: MEMORY, LIMIT
- * (2^32 slices or points). */
+/* The slice of each flow point, by row; UINT32_MAX: bound to none. The caller frees the list with hd_large_free.
+ * Errors: MEMORY, LIMIT (2^32 slices or points). */
 hd_status hd_flows_bind(uint32_t **out, const hd_trace *trace, hd_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/large.h"
 
 enum { BLOCK_BITS = 6, GROUP_BITS = 12 };
 
@@ -96,13 +97,13 @@ static void find_maxima(hd_bind_index *index)
 }
 
 hd_status hd_bind_index_init(hd_bind_index *index, const hd_lane_slice *slices, uint32_t count, uint32_t lane_count,
-                             hd_error *err)
+                             uint64_t large, hd_error *err)
 {
     *index = (hd_bind_index){.slices = slices, .count = count, .lane_count = lane_count};
-    index->order = malloc(((size_t)count + 1) * sizeof *index->order);
-    index->spare = malloc(((size_t)count + 1) * sizeof *index->spare);
-    index->block_end = malloc(((size_t)(count >> BLOCK_BITS) + 1) * sizeof *index->block_end);
-    index->group_end = malloc(((size_t)(count >> GROUP_BITS) + 1) * sizeof *index->group_end);
+    index->order = hd_large_new((size_t)count + 1, sizeof *index->order, large);
+    index->spare = hd_large_new((size_t)count + 1, sizeof *index->spare, large);
+    index->block_end = hd_large_new((size_t)(count >> BLOCK_BITS) + 1, sizeof *index->block_end, large);
+    index->group_end = hd_large_new((size_t)(count >> GROUP_BITS) + 1, sizeof *index->group_end, large);
     index->lane_first = calloc((size_t)lane_count + 2, sizeof *index->lane_first);
     if (!index->order || !index->spare || !index->block_end || !index->group_end || !index->lane_first) {
         hd_bind_index_deinit(index);
@@ -116,10 +117,10 @@ hd_status hd_bind_index_init(hd_bind_index *index, const hd_lane_slice *slices, 
 
 void hd_bind_index_deinit(hd_bind_index *index)
 {
-    free(index->order);
-    free(index->spare);
-    free(index->block_end);
-    free(index->group_end);
+    hd_large_free(index->order);
+    hd_large_free(index->spare);
+    hd_large_free(index->block_end);
+    hd_large_free(index->group_end);
     free(index->lane_first);
     *index = (hd_bind_index){0};
 }

@@ -25,9 +25,9 @@ typedef struct hd_bind_index {
     uint32_t *lane_first; /* position of each lane's first slice, lane_count + 1 of them */
 } hd_bind_index;
 
-/* Index by the `lane` of the slices, all below lane_count. */
+/* Index by the `lane` of the slices, all below lane_count. large: bytes from which on a list lies in a file. */
 hd_status hd_bind_index_init(hd_bind_index *index, const hd_lane_slice *slices, uint32_t count, uint32_t lane_count,
-                             hd_error *err);
+                             uint64_t large, hd_error *err);
 void hd_bind_index_deinit(hd_bind_index *index);
 
 /* As Chrome binds: `enclosing`: the slice that began last of those around `at`; else the first that begins at or behind

@@ -112,17 +112,17 @@ static int by_time(const void *a, const void *b)
     return (x->work > y->work) - (x->work < y->work);
 }
 
-static bool sort_works(uint32_t *order, size_t count, const hd_work *works)
+static bool sort_works(uint32_t *order, size_t count, const hd_work *works, uint64_t large)
 {
     size_t sorted = 1;
     while (sorted < count && works[order[sorted - 1]].start_ns <= works[order[sorted]].start_ns) sorted++;
     if (sorted >= count) return true;
-    timed *list = malloc(count * sizeof *list);
+    timed *list = hd_large_new(count, sizeof *list, large);
     if (!list) return false;
     for (size_t i = 0; i < count; i++) list[i] = (timed){works[order[i]].start_ns, order[i]};
     qsort(list, count, sizeof *list, by_time);
     for (size_t i = 0; i < count; i++) order[i] = list[i].work;
-    free(list);
+    hd_large_free(list);
     return true;
 }
 
@@ -146,7 +146,7 @@ static bool order_works(hd_launches *out, uint64_t large)
     }
     for (size_t i = 0; i < out->launch_count; i++) {
         const hd_launch *launch = &out->launches[i];
-        if (!sort_works(out->work_order + launch->first_work, launch->work_count, out->works)) return false;
+        if (!sort_works(out->work_order + launch->first_work, launch->work_count, out->works, large)) return false;
     }
     return true;
 }

@@ -54,7 +54,7 @@ static bool list_works(hd_lane_slice **out, uint32_t **out_works, uint32_t *out_
 {
     uint32_t count = 0;
     hd_lane_slice *slices = hd_large_new(f->work_count + 1, sizeof *slices, f->large);
-    uint32_t *works = malloc((f->work_count + 1) * sizeof *works);
+    uint32_t *works = hd_large_new(f->work_count + 1, sizeof *works, f->large);
     for (size_t i = 0; slices && works && i < f->work_count; i++) {
         const hd_work *work = &f->works[i];
         uint32_t lane = lane_of(f->trace, work->track);
@@ -72,9 +72,9 @@ static bool list_works(hd_lane_slice **out, uint32_t **out_works, uint32_t *out_
 
 /* The point that starts the flow of each point; HD_NONE where it is missing. Only ends that came before their start
  * come from a point behind them, and that is a start. */
-static uint32_t *find_starts(const hd_flow_point *points, size_t count)
+static uint32_t *find_starts(const hd_flow_point *points, size_t count, uint64_t large)
 {
-    uint32_t *starts = malloc((count + 1) * sizeof *starts);
+    uint32_t *starts = hd_large_new(count + 1, sizeof *starts, large);
     for (uint32_t i = 0; starts && i < count; i++) {
         uint32_t from = points[i].from;
         starts[i] = from == HD_NONE ? (points[i].phase == 's' ? i : HD_NONE) : from > i ? from : starts[from];
@@ -99,15 +99,15 @@ static bool link_ends(flow_joiner *j, const bool *lanes, const hd_bind_index *in
     while (first < j->point_count && work_of(j, &j->points[first], lanes, index, works) == HD_NONE) first++;
     if (first == j->point_count) return true;
     hd_flow_points_join(j->points, j->point_count);
-    uint32_t *starts = find_starts(j->points, j->point_count);
+    uint32_t *starts = find_starts(j->points, j->point_count, j->f->large);
     bool fine = starts != NULL;
     for (size_t i = 0; fine && i < j->point_count; i++) {
         uint32_t work = starts[i] == HD_NONE ? HD_NONE : work_of(j, &j->points[i], lanes, index, works);
         if (work == HD_NONE) continue;
-        fine = hd_grow((void **)&j->links, &j->link_capacity, j->link_count, sizeof *j->links);
+        fine = hd_large_grow((void **)&j->links, &j->link_capacity, j->link_count, sizeof *j->links, j->f->large);
         if (fine) j->links[j->link_count++] = (link){j->points[starts[i]].row, work};
     }
-    free(starts);
+    hd_large_free(starts);
     return fine;
 }
 
@@ -119,11 +119,12 @@ static hd_status find_ends(flow_joiner *j, const bool *lanes, hd_error *err)
     HD_TRY(hd_flow_points(&j->points, &j->point_count, j->f->trace, err));
     bool fine = list_works(&slices, &works, &count, j->f, lanes);
     hd_status status =
-        fine ? hd_bind_index_init(&index, slices, count, hd_trace_track_count(j->f->trace), err) : HD_NOMEM(err);
+        fine ? hd_bind_index_init(&index, slices, count, hd_trace_track_count(j->f->trace), j->f->large, err)
+             : HD_NOMEM(err);
     if (status == HD_OK && !link_ends(j, lanes, &index, works)) status = HD_NOMEM(err);
     hd_bind_index_deinit(&index);
     hd_large_free(slices);
-    free(works);
+    hd_large_free(works);
     return status;
 }
 
@@ -236,9 +237,9 @@ hd_status launches_join_flows(launch_finder *f, hd_error *err)
         status = hd_flows_bind(&bound, f->trace, err);
         if (status == HD_OK && !link_starts(&j, bound)) status = HD_NOMEM(err);
     }
-    free(bound);
+    hd_large_free(bound);
     free(lanes);
     hd_large_free(j.points);
-    free(j.links);
+    hd_large_free(j.links);
     return status;
 }

@@ -151,9 +151,9 @@ static bool walk(joiner *j, const keyed *works, size_t work_count, void (*assign
     for (size_t c = 0, w = 0, c_end, w_end; c < j->call_count; c = c_end) {
         c_end = end_of_id(j->calls, c, j->call_count);
         if (c_end - c > capacity) {
-            free(list);
+            hd_large_free(list);
             capacity = 2 * (c_end - c);
-            list = malloc(capacity * sizeof *list);
+            list = hd_large_new(capacity, sizeof *list, f->large);
             if (!list) return false;
         }
         size_t count = candidates_of(list, f, j->calls + c, c_end - c);
@@ -167,7 +167,7 @@ static bool walk(joiner *j, const keyed *works, size_t work_count, void (*assign
         }
         w = w_end;
     }
-    free(list);
+    hd_large_free(list);
     return true;
 }
 

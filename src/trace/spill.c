@@ -183,6 +183,28 @@ hd_status hd_spill_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *chun
     return status;
 }
 
+hd_status hd_spill_column(hd_spill *spill, hd_column *column, uint32_t row_count, hd_arena *arena, hd_error *err)
+{
+    uint8_t *base = NULL;
+    size_t size = (size_t)row_count * column->width;
+    if (size == 0) return HD_OK;
+    if (spill->used + size <= spill->limit) {
+        spill->used += size;
+        void *data = hd_arena_alloc(arena, size);
+        if (!data) return HD_NOMEM(err);
+        column->data = memcpy(data, column->data, size);
+        return HD_OK;
+    }
+    layout sizes = {0};
+    lay_column(&sizes, column, row_count);
+    HD_TRY(place(&base, spill, sizes.size, err));
+    layout l = {.buffer = &spill->buffer, .base = base};
+    spill->buffer.size = 0;
+    if (!hd_bytes_room(&spill->buffer, sizes.size)) return HD_NOMEM(err);
+    lay_column(&l, column, row_count);
+    return write_buffer(spill, err);
+}
+
 uint64_t hd_trace_large_bytes(const hd_trace *trace)
 {
     return trace->spill.limit / 16;

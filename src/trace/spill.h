@@ -31,6 +31,10 @@ hd_status hd_spill_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *chun
 /* The same for one block, whose columns and groups lie in the arena. Any thread. */
 hd_status hd_spill_block(hd_spill *spill, const hd_shape *shapes, hd_block *block, hd_arena *arena, hd_error *err);
 
+/* The data of a column that is worked out later, which lie in memory that will go: to the arena, beyond the limit to
+ * the file. One thread. */
+hd_status hd_spill_column(hd_spill *spill, hd_column *column, uint32_t row_count, hd_arena *arena, hd_error *err);
+
 /* From how many bytes on an array that is made of the trace's events belongs into a file (base/large.h): a part of the
  * memory limit that the trace was read with, so that what is worked out of it keeps to the limit too. */
 uint64_t hd_trace_large_bytes(const hd_trace *trace);

@@ -107,7 +107,7 @@ static hd_status add_flows(view_flows *f, const hd_trace *trace, hd_error *err)
                                            .to_flow = to->row};
     }
     hd_large_free(points);
-    free(bound);
+    hd_large_free(bound);
     return status == HD_OK && !sort_lines(f) ? HD_NOMEM(err) : status;
 }
 

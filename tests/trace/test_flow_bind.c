@@ -244,7 +244,7 @@ static void test_flow_binding__agrees_with_a_model(void **state)
         uint32_t *bound;
         assert_int_equal(hd_flows_bind(&bound, trace, NULL), HD_OK);
         for (uint32_t i = 0; i < m.point_count; i++) assert_int_equal(bound[i], model_bound(&m, i));
-        free(bound);
+        hd_large_free(bound);
         hd_trace_free(trace);
     }
 }

@@ -1,0 +1,186 @@
+/* test_large_lists.c - what is made of a trace's events keeps to its memory limit: every allocation is counted
+ *
+ * The linker sends malloc and its kin through the counters here (--wrap).
+ */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/large.h"
+#include "heddle/builder.h"
+#include "trace/flow_bind.h"
+#include "trace/lazy.h"
+
+enum { SLICES = 400000, LIMIT = 1 << 20, BLOCK_BYTES = 3 * 8 * 65536 /* columns of one block, decoded */ };
+
+/* ---- the counters ------------------------------------------------------------------------------------------------ */
+
+static _Atomic int64_t held, most;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *data, size_t size);
+void __real_free(void *data);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *data, size_t size);
+void __wrap_free(void *data);
+
+static void *count(void *data)
+{
+    int64_t now =
+        data ? atomic_fetch_add(&held, (int64_t)malloc_usable_size(data)) + (int64_t)malloc_usable_size(data) : 0;
+    if (now > atomic_load(&most)) atomic_store(&most, now);
+    return data;
+}
+
+static void uncount(void *data)
+{
+    if (data) atomic_fetch_sub(&held, (int64_t)malloc_usable_size(data));
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return count(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t elements, size_t size)
+{
+    return count(__real_calloc(elements, size));
+}
+
+void *__wrap_realloc(void *data, size_t size)
+{
+    uncount(data);
+    void *wider = __real_realloc(data, size);
+    count(wider ? wider : data);
+    return wider;
+}
+
+void __wrap_free(void *data)
+{
+    uncount(data);
+    __real_free(data);
+}
+
+/* ---- traces ------------------------------------------------------------------------------------------------------ */
+
+static void add(hd_batch *batch, hd_kind kind, char phase, int64_t start_ns, int64_t duration_ns)
+{
+    hd_row row = hd_row_of(kind, phase);
+    row.track = 0;
+    row.start_ns = start_ns;
+    row.duration_ns = duration_ns;
+    if (hd_batch_add(batch, &row, NULL, NULL) != HD_OK) fail();
+}
+
+static void append(hd_builder *builder, hd_batch *batch)
+{
+    hd_chunk *chunk;
+    assert_int_equal(hd_batch_take(&chunk, batch, NULL), HD_OK);
+    assert_int_equal(hd_builder_append(builder, chunk, NULL), HD_OK);
+}
+
+typedef void row_maker(hd_batch *batch, int64_t i);
+
+/* What finishing allocates beyond what was there, and the trace. */
+static int64_t finish(hd_trace **out, row_maker *make, uint64_t limit)
+{
+    hd_builder *builder;
+    hd_batch *batch;
+    assert_int_equal(hd_builder_new(&builder, NULL), HD_OK);
+    hd_builder_limit_memory(builder, limit);
+    assert_int_equal(hd_batch_new(&batch, builder, NULL), HD_OK);
+    assert_int_equal(hd_builder_thread(builder, 1, 1), 0);
+    for (int64_t i = 0; i < SLICES; i++) {
+        make(batch, i);
+        if (i % 32768 == 32767) append(builder, batch);
+    }
+    append(builder, batch);
+    hd_batch_free(batch);
+    int64_t before = atomic_load(&held);
+    atomic_store(&most, before);
+    assert_int_equal(hd_builder_finish(out, builder, NULL), HD_OK);
+    return atomic_load(&most) - before;
+}
+
+static void complete(hd_batch *batch, int64_t i)
+{
+    if (i == 0) add(batch, HD_KIND_END, 'E', 0, 0);
+    add(batch, HD_KIND_SLICE, 'X', 10 * i, 25);
+    if (i % 2) add(batch, HD_KIND_FLOW, i % 4 == 1 ? 's' : 'f', 10 * i + 1, 0);
+}
+
+/* Pairs whose times go back now and then. */
+static void pairs(hd_batch *batch, int64_t i)
+{
+    int64_t at = (i ^ 64) * 10;
+    add(batch, i % 2 ? HD_KIND_END : HD_KIND_SLICE, i % 2 ? 'E' : 'B', at, 0);
+}
+
+static void nested(hd_batch *batch, int64_t i)
+{
+    add(batch, i < SLICES / 2 ? HD_KIND_SLICE : HD_KIND_END, i < SLICES / 2 ? 'B' : 'E', i, 0);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+static hd_event slice_at(const hd_trace *trace, uint64_t row)
+{
+    hd_event event;
+    uint32_t at;
+    const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
+    hd_block_event(&event, block, at);
+    return event;
+}
+
+static void test_finish__pairs_are_found_within_the_memory_limit(void **state)
+{
+    (void)state;
+    row_maker *const makers[] = {complete, pairs, nested};
+    for (size_t i = 0; i < 3; i++) {
+        hd_trace *trace, *free_of_limit;
+        int64_t small = finish(&trace, makers[i], LIMIT), large = finish(&free_of_limit, makers[i], (uint64_t)1 << 40);
+        if (small > LIMIT + BLOCK_BYTES) fail_msg("rows %d: %d bytes", (int)i, (int)small);
+        assert_true(large > 3 * LIMIT + BLOCK_BYTES); /* the counters count */
+        uint64_t rows = hd_trace_row_count(trace, HD_KIND_SLICE);
+        assert_int_equal(rows, hd_trace_row_count(free_of_limit, HD_KIND_SLICE));
+        for (uint64_t r = 0; r < rows; r += 997) {
+            hd_event a = slice_at(trace, r), b = slice_at(free_of_limit, r);
+            assert_int_equal(a.start_ns, b.start_ns);
+            assert_int_equal(a.duration_ns, b.duration_ns);
+            assert_int_equal(a.partner, b.partner);
+        }
+        hd_trace_free(trace);
+        hd_trace_free(free_of_limit);
+    }
+}
+
+static void test_flow_bind__points_are_bound_within_the_memory_limit(void **state)
+{
+    (void)state;
+    hd_trace *trace;
+    uint32_t *bound;
+    finish(&trace, complete, LIMIT);
+    int64_t before = atomic_load(&held);
+    atomic_store(&most, before);
+    assert_int_equal(hd_flows_bind(&bound, trace, NULL), HD_OK);
+    if (atomic_load(&most) - before > LIMIT) fail_msg("%d bytes", (int)(atomic_load(&most) - before));
+    hd_large_free(bound);
+    hd_trace_free(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_finish__pairs_are_found_within_the_memory_limit),
+        cmocka_unit_test(test_flow_bind__points_are_bound_within_the_memory_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
