@@ -5,6 +5,8 @@ FUZZ_SECONDS ?= 60
 # Debian's own tools first: a Python of the user's may shadow the one that Meson needs.
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
+# Random tests make a tenth of their rounds: all takes ten times as long.
+THREAD_TESTS = HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.1} $(MESON) test -C build/tsan --print-errorlogs
 # A command that says nothing unless it fails.
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
@@ -33,22 +35,23 @@ build/clang/build.ninja: | setup
 	$(call quiet,CC=clang $(MESON) setup build/clang -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false)
 
 build/tsan/build.ninja: | setup
-	$(call quiet,CC=gcc $(MESON) setup build/tsan -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false)
+	$(call quiet,CC=gcc $(MESON) setup build/tsan -Dbuildtype=debugoptimized -Dbench=false -Db_sanitize=thread -Db_lundef=false)
 
-test: setup build/asan/build.ninja build/clang/build.ninja  ## all tests: gcc with ASan and UBSan, and clang
+# Of build/tsan only what the suite needs is built.
+test: setup build/asan/build.ninja build/clang/build.ninja build/tsan/build.ninja  ## all tests: ASan and UBSan, clang, what has threads with TSan
 	@tools/setup.sh test
-	@rm -f build/asan/meson-logs/testlog.* build/clang/meson-logs/testlog.*
+	@rm -f build/asan/meson-logs/testlog.* build/clang/meson-logs/testlog.* build/tsan/meson-logs/testlog.*
 	@$(MESON) compile -C build/asan
 	@$(MESON) compile -C build/clang
 	@status=0; \
 	 $(MESON) test -C build/asan --no-rebuild --print-errorlogs || status=1; \
 	 $(MESON) test -C build/clang --no-rebuild --print-errorlogs --no-suite slow || status=1; \
-	 tools/test_summary.py build/asan build/clang || status=1; \
+	 $(THREAD_TESTS) --suite threads || status=1; \
+	 tools/test_summary.py build/asan build/clang build/tsan || status=1; \
 	 exit $$status
 
-test-threads: setup build/tsan/build.ninja  ## the unit tests under ThreadSanitizer
-	@$(MESON) compile -C build/tsan
-	@$(MESON) test -C build/tsan --no-rebuild --print-errorlogs --no-suite slow --no-suite tree
+test-threads: setup build/tsan/build.ninja  ## all unit tests under ThreadSanitizer
+	@$(THREAD_TESTS) --no-suite slow --no-suite tree
 
 bench:                ## the benchmarks, each beside its peer
 	@tools/setup.sh bench

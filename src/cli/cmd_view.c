@@ -304,8 +304,11 @@ static int run(cli_run *run)
     const char **paths = calloc((size_t)run->operand_count, sizeof *paths);
     view_errors *errors = calloc(1, sizeof *errors);
     int status = CLI_FAILED;
-    if (!paths || !errors || pipe(errors->wake) != 0) {
+    if (!paths || !errors) {
         hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    } else if (pipe2(errors->wake, O_CLOEXEC) != 0) {
+        errors->wake[0] = errors->wake[1] = -1;
+        hd_error_set(&run->err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "no pipe: %s", strerror(errno));
     } else {
         pthread_mutex_init(&errors->lock, NULL);
         errors->run = run;
@@ -313,8 +316,8 @@ static int run(cli_run *run)
     }
     free(paths);
     if (!errors || errors->is_left) return status;
-    close(errors->wake[0]);
-    close(errors->wake[1]);
+    if (errors->wake[0] >= 0) close(errors->wake[0]);
+    if (errors->wake[1] >= 0) close(errors->wake[1]);
     free(errors);
     return status;
 }

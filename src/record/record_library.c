@@ -44,6 +44,7 @@ static hd_status check_library(const char *path, hd_error *err)
         return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "no pipe: %s", strerror(errno));
     pid_t pid = fork();
     if (pid == 0) try_library(path, ends[1]);
+    int problem = pid < 0 ? errno : 0;
     close(ends[1]);
     while (pid > 0 && size < sizeof answer - 1) {
         n = read(ends[0], answer + size, sizeof answer - 1 - size);
@@ -54,6 +55,8 @@ static hd_status check_library(const char *path, hd_error *err)
     close(ends[0]);
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
     if (answer[0] == FINE) return HD_OK;
+    if (problem)
+        return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot start a process: %s", strerror(problem));
     return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "does not load here: %.200s",
                         size > 1 ? answer + 1 : "the process that tried was killed");
 }

@@ -56,6 +56,7 @@ static bool listen_here(hd_view *view, uint16_t port)
         view->socket_count = 2;
     } else if (errno == EADDRINUSE) {
         close(view->sockets[0]);
+        view->sockets[0] = -1; /* by now the number may be somebody else's */
         view->socket_count = 0;
         errno = EADDRINUSE;
         return false;
