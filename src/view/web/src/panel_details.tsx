@@ -77,8 +77,8 @@ function Derived({ app, trace, detail }: { app: App; trace: TraceId; detail: Der
           <h4>Made of</h4>
           <Facts>
             {of && <Fact title="Named after"><EventLink app={app} trace={trace} row={of.row} text={of.name} /></Fact>}
-            {before && <Fact title="Behind"><EventLink app={app} trace={trace} row={before.row} text={before.name} /></Fact>}
-            {after && <Fact title="Before"><EventLink app={app} trace={trace} row={after.row} text={after.name} /></Fact>}
+            {before && <Fact title="Comes after"><EventLink app={app} trace={trace} row={before.row} text={before.name} /></Fact>}
+            {after && <Fact title="Comes before"><EventLink app={app} trace={trace} row={after.row} text={after.name} /></Fact>}
           </Facts>
           {works_count > 0 && <Works app={app} trace={trace} title="GPU work" works={works} count={works_count} />}
         </section>
