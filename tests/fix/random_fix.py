@@ -159,7 +159,7 @@ def check(heddle, rng, pids, work, seed):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--rounds", type=int, default=rounds(40))
+    parser.add_argument("--rounds", type=int, default=rounds(20))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pids", type=int, default=TRACES_A_FILE)
     parser.add_argument("--keep", type=Path, help="where to leave the input of a failure")
