@@ -196,6 +196,8 @@ static hd_status sniff(hd_input *in, uint32_t window_log_max, hd_error *err)
                                           ((b[0] & 0xf0) == 0x50 && memcmp(b + 1, "\x2a\x4d\x18", 3) == 0))) {
         in->compression = HD_COMPRESSION_ZSTD;
         in->decoder = &hd_decoder_zstd;
+    } else if (in->end >= 2 && (memcmp(b, "\xff\xfe", 2) == 0 || memcmp(b, "\xfe\xff", 2) == 0)) {
+        in->decoder = &hd_decoder_utf16;
     }
     if (in->decoder) {
         in->decoder_state = in->decoder->create(window_log_max);
@@ -368,7 +370,7 @@ hd_status hd_input_rewind(hd_input *in, hd_error *err)
 int hd_input_descriptor(const hd_input *in, uint64_t *out_base)
 {
     *out_base = in->base;
-    if (in->compression != HD_COMPRESSION_NONE) return -1;
+    if (in->decoder) return -1;
     if (in->is_regular) return in->size_bytes > 0 ? in->fd : -1; /* files in /proc say 0 and are read in order */
     return in->pipe_ended ? in->spool_fd : -1;
 }

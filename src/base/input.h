@@ -6,7 +6,8 @@
  *   hd_input_close(in);
  *
  * gzip (members back to back are one stream) and zstd (frames back to back, skippable frames) are known by
- * their magic bytes, never by the name. Compressed data inside compressed data is not followed.
+ * their magic bytes, never by the name. Compressed data inside compressed data is not followed. Text in UTF-16 that
+ * begins with a byte order mark, as PowerShell's `>` writes, comes as UTF-8, and its compression is none.
  *
  * "Stored" bytes are those of the file or pipe; offsets without that word count decompressed bytes. For an
  * uncompressed input the two are the same. A standard input that is a regular file starts where its file
@@ -39,6 +40,7 @@ typedef struct hd_input_options {
  *   gzip.corrupt zstd.corrupt                     a member or frame cannot be decoded any further
  *   gzip.checksum zstd.checksum                   all was decoded, but a checksum differs
  *   gzip.trailing-garbage zstd.trailing-garbage   what follows a member or frame is neither
+ *   utf16.unpaired                                a half of a character, or of the last two bytes: U+FFFD
  * Behind all but the first, reading goes on with the next member or frame, if there is one.
  * Zero bytes after the last gzip member are padding, as gzip(1) has it, and no damage. */
 typedef struct hd_input_damage {
@@ -91,7 +93,7 @@ const hd_input_damage *hd_input_damage_at(const hd_input *in, size_t index); /* 
 /* For output.c: the descriptor behind a random input and the file offset of its byte 0; -1 if not random. */
 int hd_input_descriptor(const hd_input *in, uint64_t *out_base);
 
-/* ---- The decoders, input_gzip.c and input_zstd.c. Only input.c calls what follows. ---- */
+/* ---- The decoders, input_gzip.c, input_utf16.c and input_zstd.c. Only input.c calls what follows. ---- */
 
 typedef struct hd_decoder_io {
     const uint8_t *in; /* stored bytes, moved forward as they are used; or back over what was used since wants_input */
@@ -114,5 +116,6 @@ typedef struct hd_decoder_class {
 
 extern const hd_decoder_class hd_decoder_gzip;
 extern const hd_decoder_class hd_decoder_zstd;
+extern const hd_decoder_class hd_decoder_utf16;
 
 #endif

@@ -327,6 +327,35 @@ static void test_input__behind_damage_the_next_member_is_read(void **state)
     }
 }
 
+/* Both byte orders, in buffers of any size; as iconv writes it. */
+static void test_input__utf_16_comes_as_utf_8(void **state)
+{
+    fixture *f = *state;
+    static const uint16_t units[] = {'a', 0xe9, 0x20ac, 0xd83d, 0xde00, 0xd800, 'b', 0xfffd, 0xdc00, '\n'};
+    static const char wanted[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xef\xbf\xbd"
+                                 "b\xef\xbf\xbd\xef\xbf\xbd\n\xef\xbf\xbd";
+    for (int big = 0; big < 2; big++) {
+        size_t size = 0, count = sizeof units / sizeof *units;
+        memcpy(f->packed, big ? "\xfe\xff" : "\xff\xfe", 2);
+        for (size = 2; size < 2 + 2 * count; size += 2) {
+            f->packed[size + !big] = (uint8_t)(units[size / 2 - 1] >> 8);
+            f->packed[size + big] = (uint8_t)units[size / 2 - 1];
+        }
+        f->packed[size++] = 'x'; /* half of a unit */
+        for (size_t capacity = 1; capacity < 40; capacity++) {
+            hd_input *in;
+            assert_int_equal(read_file(f, f->packed, size, capacity, &in), HD_END);
+            assert_got(f, (const uint8_t *)wanted, sizeof wanted - 1);
+            assert_int_equal(hd_input_damage_count(in), 1);
+            assert_string_equal(hd_input_damage_at(in, 0)->code, "utf16.unpaired");
+            assert_int_equal(hd_input_damage_at(in, 0)->count, 3);
+            assert_int_equal(hd_input_compression(in), HD_COMPRESSION_NONE);
+            assert_false(hd_input_is_random(in)); /* offsets are those of the text, not of the file */
+            hd_input_close(in);
+        }
+    }
+}
+
 static void test_input__a_skippable_frame_is_skipped(void **state)
 {
     fixture *f = *state;
@@ -519,6 +548,7 @@ int main(void)
         TEST(test_input__bad_checksum_does_not_stop_the_next_member),
         TEST(test_input__trailing_garbage_is_named_and_zero_padding_is_not),
         TEST(test_input__a_skippable_frame_is_skipped),
+        TEST(test_input__utf_16_comes_as_utf_8),
         TEST(test_input__behind_damage_the_next_member_is_read),
         TEST(test_input__pipes_with_short_reads_are_whole_and_rewind_needs_spool),
         TEST(test_input__spool_rewinds_in_the_middle_of_a_pipe),

@@ -139,6 +139,22 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
     assert_true(looked_at > 100);
 }
 
+static void test_sniff__folded_text_may_begin_with_a_comment_or_a_bad_line(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"# made by a tool\nmain;a 10\nmain;b 5\n", "no weight\nmain;a 10\nmain;b 5\n",
+                                        "no weight\nmain 10\nother 5\n", "#!;a 10\nmain;b 5\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        for (size_t k = 0; k < FORMAT_COUNT; k++) {
+            int bid = formats[k]->sniff((const unsigned char *)texts[i], strlen(texts[i]));
+            if (formats[k] != &hd_folded_format && bid)
+                fail_msg("text %d is taken for %s", (int)i, formats[k]->info.name);
+            if (formats[k] == &hd_folded_format && !bid && texts[i][1] != '!')
+                fail_msg("text %d is not folded", (int)i);
+        }
+    }
+}
+
 static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
 {
     (void)state;
@@ -179,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sniff__fixtures_are_claimed_by_their_format_alone),
+        cmocka_unit_test(test_sniff__folded_text_may_begin_with_a_comment_or_a_bad_line),
         cmocka_unit_test(test_sniff__real_files_are_claimed_by_who_reads_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,8 +107,8 @@ void folded_parse(folded_line *out, const char *text, size_t size, folded_kind p
     bool either = is_plain && is_extended;
     if (is_extended && (!is_plain || prefer == FOLDED_EXTENDED))
         *out = extended;
-    else if (!is_plain)
-        *out = (folded_line){.kind = FOLDED_UNREADABLE};
+    else if (!is_plain) /* what has no weight and begins so is a comment, as tools put it on top */
+        *out = (folded_line){.kind = *line.data == '#' ? FOLDED_BLANK : FOLDED_UNREADABLE};
     out->either = either;
 }
 
@@ -170,9 +170,9 @@ int folded_sniff(const unsigned char *head, size_t size)
     survey s = look_at(head, size);
     unsigned readable = s.plain + s.extended + s.either;
     if (!s.extended && size >= HD_INPUT_PEEK_BYTES && !memchr(head, '\n', size)) return sniff_cut(head, size);
-    if (!readable || *head == '#') return 0;
+    if (!readable) return 0;
     if (s.extended * 2 > s.lines && s.extended >= s.plain) return 60;
     if (s.deep && readable * 2 > s.lines) return 60;
     if (s.deep) return 20;
-    return readable == s.lines ? 5 : 0;
+    return readable * 2 > s.lines ? 5 : 0;
 }
