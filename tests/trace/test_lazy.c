@@ -16,7 +16,7 @@
 #include "dump.h"
 #include "heddle/format.h"
 #include "random_trace.h"
-#include "trace/lazy.h"
+#include "trace/trace_impl.h"
 
 enum { NO_PLACE = 1 << 20 };
 
@@ -26,6 +26,7 @@ typedef struct origin {
     uint64_t broken_block; /* place of the one that cannot be loaded */
     uint64_t broken_order;
     int loaded, closed;
+    hd_spill *apart; /* each block gets a window of its own there */
 } origin;
 
 static uint64_t place_of(hd_kind kind, size_t index)
@@ -47,6 +48,11 @@ static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64
     if (place == from->broken_block) return hd_error_set(err, HD_ERR_DAMAGED, NULL, 7, "broken on purpose");
     const hd_block *own = hd_trace_block_at(from->trace, (hd_kind)(place >> 32), (size_t)(place & UINT32_MAX));
     __atomic_fetch_add(&from->loaded, 1, __ATOMIC_RELAXED);
+    if (from->apart) {
+        pthread_mutex_lock(&from->apart->lock);
+        if (from->apart->file_bytes) from->apart->file_bytes |= UINT32_MAX; /* a window is 4 GiB: a file with holes */
+        pthread_mutex_unlock(&from->apart->lock);
+    }
     for (int c = 0; c < HD_COL_COUNT; c++) {
         block->columns[c] = own->columns[c];
         if (own->columns[c].width)
@@ -187,7 +193,7 @@ static void test_lazy__blocks_come_when_they_are_asked_for(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         hd_trace *trace = random_trace(seed, 60);
-        origin from = {trace, NO_PLACE, NO_PLACE, 0, 0};
+        origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL};
         hd_trace *lazy = finish_stored(lazy_builder(&from));
         assert_int_equal(from.loaded, 0);
         assert_same(lazy, trace);
@@ -232,7 +238,7 @@ static void test_lazy__a_block_that_fails_later_gives_empty_rows(void **state)
 {
     (void)state;
     hd_trace *trace = plain_trace(3, 10);
-    origin from = {trace, place_of(HD_KIND_SLICE, 1), NO_PLACE, 0, 0};
+    origin from = {trace, place_of(HD_KIND_SLICE, 1), NO_PLACE, 0, 0, NULL};
     hd_trace *lazy = finish_stored(lazy_builder(&from));
     uint32_t row;
     hd_event event;
@@ -261,7 +267,7 @@ static void test_lazy__a_block_that_is_lost_costs_its_rows_only(void **state)
 {
     (void)state;
     hd_trace *trace = plain_trace(3, 10), *left;
-    origin from = {trace, place_of(HD_KIND_SLICE, 1), NO_PLACE, 0, 0};
+    origin from = {trace, place_of(HD_KIND_SLICE, 1), NO_PLACE, 0, 0, NULL};
     hd_builder *builder = lazy_builder(&from);
     uint64_t lost;
     memset(lost_rows, 0, sizeof lost_rows);
@@ -294,7 +300,7 @@ static void test_lazy__an_order_that_is_lost_costs_no_event(void **state)
 {
     (void)state;
     hd_trace *trace = plain_trace(2, 10), *left;
-    origin from = {trace, NO_PLACE, 1, 0, 0};
+    origin from = {trace, NO_PLACE, 1, 0, 0, NULL};
     hd_builder *builder = lazy_builder(&from);
     uint64_t lost;
     memset(lost_rows, 0, sizeof lost_rows);
@@ -327,7 +333,7 @@ static void test_lazy__an_order_that_does_not_fit_is_made_to(void **state)
     hd_trace *trace = plain_trace(3, 10);
     uint64_t counts[HD_KIND_COUNT];
     for (int leave_out = 0; leave_out < 2; leave_out++) {
-        origin from = {trace, NO_PLACE, NO_PLACE, 0, 0};
+        origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL};
         hd_builder *builder = twin_builder(trace);
         hd_block_source source = {&from, load_block, load_order, close_origin};
         hd_builder_set_source(builder, &source);
@@ -376,7 +382,7 @@ static void test_spill__lazy_blocks_go_to_the_file_too(void **state)
     (void)state;
     for (uint64_t seed = 200; seed < 210; seed++) {
         hd_trace *trace = random_trace(seed, 100);
-        origin from = {trace, NO_PLACE, NO_PLACE, 0, 0};
+        origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL};
         hd_builder *builder = lazy_builder(&from);
         hd_builder_limit_memory(builder, 1);
         uint64_t lost;
@@ -409,10 +415,11 @@ static void test_spill__a_block_is_given_back_while_another_comes(void **state)
 {
     (void)state;
     hd_trace *trace = plain_trace(16, 2000);
-    origin from = {trace, NO_PLACE, NO_PLACE, 0, 0};
+    origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL};
     hd_builder *builder = lazy_builder(&from);
     hd_builder_limit_memory(builder, 1);
     hd_trace *lazy = finish_stored(builder);
+    from.apart = &lazy->spill;
     half halves[] = {{lazy, 0}, {lazy, 1}};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, load_half, &halves[1]), 0);
