@@ -156,8 +156,8 @@ static hd_status refuse_nothing(hd_trace **trace, const hd_format *format, const
     }
     if (!most) return HD_OK;
     hd_error_set(err, HD_ERR_DAMAGED, hd_input_path(input), most->first_offset,
-                 "no event of it can be read as %s, and %llu times %s is lost; `heddle formats` lists what can be read",
-                 format->info.title, (unsigned long long)most->count, most->code);
+                 "nothing of it can be read as %s (%s: %llu); `heddle formats` lists what can be read",
+                 format->info.name, most->code, (unsigned long long)most->count);
     hd_trace_free(*trace);
     *trace = NULL;
     return HD_ERR_DAMAGED;

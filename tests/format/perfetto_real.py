@@ -39,7 +39,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SKIP, LARGEST, DOCUMENTS = 77, 8 << 20, rounds(25)
 
 # No trace; and a phase `XXX`, of which Perfetto takes the first letter.
-OTHER = {"result-ST.json", "tests.decimal_timestamp_slices.json", "tests.string_pid_tid.json"}
+OTHER = {"result-ST.json"}
 
 # Of these, the JSON in Perfetto has less, and does not say so.
 MORE = {

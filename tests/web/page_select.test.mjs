@@ -228,6 +228,8 @@ test("a derived slice has details of its own, and is not busy in a selection", a
   await page.waitForFunction(() => /It is no event of the file/.test(document.querySelector("#pane").textContent));
   const text = await page.textContent("#pane");
   assert.match(text, /When no stream of the device does any work/);
+  await page.keyboard.press("]");
+  await page.waitForFunction(() => /was worked out of events: it has no flows/.test(document.body.textContent));
   // The works around it are those of the file that end and begin where it begins and ends.
   const slices = onTrack(busy, 0, 7), detail = await page.evaluate(([id, start]) => window.heddle.app.source.derived(0, id, 0, start), [idle.id, event.start]);
   assert.ok(slices.some(s => s.end - busy.start === event.start && s.start === detail.before.start + busy.start));

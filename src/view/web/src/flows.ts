@@ -3,7 +3,7 @@ import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 import type { App } from "./app";
 import { formatCount, plural } from "./format";
 import type { EventRef, FlowLine, FlowResult, TraceId, TrackId } from "./model";
-import { offsetOf, tracksShown } from "./navigate";
+import { isDerived, offsetOf, tracksShown } from "./navigate";
 import { isAbort, messageOf } from "./request";
 import { tracksOf } from "./scope";
 import { trackKey, type FlowMode, type Range, type TrackKey } from "./state";
@@ -94,7 +94,7 @@ function questionsOf(app: App): ReadonlySignal<string> {
     if (mode.mode === "off") return "[]";
     const traces = (state.session.value?.traces ?? []).filter((each) => each.state === "ready")
       .map(({ id, offset_ns, span_ns }) => ({ id, offset_ns, span_ns }));
-    const selected = mode.mode === "selection" ? state.selected.value : [];
+    const selected = mode.mode === "selection" ? state.selected.value.filter((event) => !isDerived(app, event)) : [];
     const view = mode.mode === "selection" ? { from: 0, until: 1 } : state.range.value;
     const seen = tracksShown(app);
     const tracks = (trace: TraceId): TrackId[] | null => tracksOf({ tracks: null }, trace, state.tracks.value, seen);

@@ -34,6 +34,11 @@ export function findTrack(app: Core, key: TrackKey): TrackInfo | undefined {
   return found.get(key);
 }
 
+// A slice that was worked out of events: none of its own stands in the file, so it has no flows and no arguments.
+export function isDerived(app: Core, event: EventRef): boolean {
+  return findTrack(app, trackKey(event.trace, event.track))?.derived ?? false;
+}
+
 // The tracks that are shown, also in a section that is collapsed; null: all.
 export function tracksShown(app: Core): ReadonlySet<TrackKey> | null {
   const { hidden, trackFilter } = app.state;

@@ -9,7 +9,7 @@ import {
 import { Members, jsonText, toJson, type Json } from "./json_digits";
 import { JsonArgs } from "./json_tree";
 import type { DerivedDetail, EventDetail, EventRef, FlowInfo, FrameInfo, LinkInfo, TraceId } from "./model";
-import { findTrack, goTo, offsetOf, selectEvent, traceName, trackPath } from "./navigate";
+import { goTo, isDerived, offsetOf, selectEvent, traceName, trackPath } from "./navigate";
 import { Copy, EventLink, Fact, Facts, LongText, Name, Waiting } from "./parts";
 import { useRequest } from "./request";
 import { trackKey } from "./state";
@@ -23,7 +23,7 @@ interface Shown {
 export function DetailsPanel({ app }: { app: App }): JSX.Element {
   const selected = app.state.selected.value;
   const ref = selected[selected.length - 1];
-  const derived = ref !== undefined && (findTrack(app, trackKey(ref.trace, ref.track))?.derived ?? false);
+  const derived = ref !== undefined && isDerived(app, ref);
   const key = !ref ? null : derived ? `${ref.trace}/${ref.track}/${ref.depth}/${ref.start}` : `${ref.trace}/${ref.kind}/${ref.row}`;
   const asked = useRequest<Shown>(key, async (signal) => {
     if (!ref) throw new Error("nothing is selected");

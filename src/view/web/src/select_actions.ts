@@ -6,7 +6,7 @@ import { addMark, neighbourMark } from "./marks";
 import type { EventDetail, EventRef, FlowInfo, TraceId } from "./model";
 import type { Motions } from "./motion";
 import { fitRange, middleOf, reveal } from "./nav";
-import { uncover } from "./navigate";
+import { isDerived, uncover } from "./navigate";
 import { isAbort, messageOf } from "./request";
 import { trackKey, type Range } from "./state";
 import { Turns } from "./turns";
@@ -227,6 +227,10 @@ export class SelectActions {
       const selected = this.current();
       if (!selected) {
         say(this.app, "Select an event first: [ and ] follow its flows.");
+        return;
+      }
+      if (isDerived(this.app, selected)) {
+        say(this.app, "This slice was worked out of events: it has no flows.");
         return;
       }
       const back = this.flowAt;
