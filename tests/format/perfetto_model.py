@@ -35,6 +35,8 @@ import sys
 import tempfile
 import zlib
 
+decimal.getcontext().prec = 100  # sums of times are exact
+
 SAMPLE, PROTOC_BYTES, LARGEST = 16, 8 << 20, 32 << 20
 UNCLOSED = None
 TOO_FAR = 2**62
@@ -296,7 +298,8 @@ class Json:
         self.slices, self.instants, self.counters, self.begins = [], [], [], []
         self.first = 0
         opened = collections.defaultdict(list)
-        timed = [e for e in events if isinstance(e, dict) and isinstance(e.get("ph"), str)]
+        # Of a phase the first letter counts.
+        timed = [e | {"ph": e["ph"][:1]} for e in events if isinstance(e, dict) and isinstance(e.get("ph"), str)]
         for e in timed:
             self.meta(e)
         stamped = []
@@ -526,7 +529,7 @@ def inputs(root):
     flows = readme_flows(data)
     files = [p for p in data.rglob("*.json*") if p.suffix in (".json", ".gz")]
     # What is no trace of events; and of ranks, which are alike, the first.
-    others = re.compile("memory_timeline|rocprofv3|matmul|rank[1-9]")
+    others = re.compile("memory_timeline|rocprofv3|matmul|rank[1-9]|result-ST")
     files = [p for p in files if not others.search(p.name)]
     for path in sorted(files, key=unpacked, reverse=True):  # the longest first, so that no process waits at the end
         if unpacked(path) <= LARGEST:

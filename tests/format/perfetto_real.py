@@ -38,9 +38,6 @@ from rounds import rounds  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 SKIP, LARGEST, DOCUMENTS = 77, 8 << 20, rounds(25)
 
-# No trace; and a phase `XXX`, of which Perfetto takes the first letter.
-OTHER = {"result-ST.json"}
-
 # Of these, the JSON in Perfetto has less, and does not say so.
 MORE = {
     "bad-concatenated.json": "several documents",
@@ -63,9 +60,9 @@ def plain_key(key):
 def plain_value(text):
     """A text without the escapes that Perfetto leaves in some strings of JSON; a decimal with the digits that hold."""
     try:
-        if text and "." in text:
-            return f"{float(text):.13g}"
-        return json.loads(f'"{text}"', strict=False) if text and "\\" in text else text
+        if text and "\\" in text:
+            return json.loads(f'"{text}"', strict=False)
+        return f"{float(text):.13g}" if text and "." in text else text
     except ValueError:
         return text
 
@@ -197,7 +194,7 @@ def check(options, engine, paths):
 
 def inputs(root):
     """Files, and seeds of documents."""
-    files = [path for path, _ in model.inputs(root) if model.unpacked(path) <= LARGEST and path.name not in OTHER]
+    files = [path for path, _ in model.inputs(root) if model.unpacked(path) <= LARGEST]
     return files + list(range(DOCUMENTS))
 
 
