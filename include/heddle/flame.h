@@ -48,6 +48,8 @@ typedef struct hd_flame_options {
                                     count where they begin */
     const char *names; /* patterns as of hd_convert_options: names of the work, slices, leaf frames counted, as
                           shown or as the trace has them. Launches without work have none and are left out */
+    const char *event; /* samples: count those of this event, as perf names it, "cycles:u"; NULL: of the first. Only
+                          weights of one event make a sum. ARGUMENT: there is no such sample */
     bool reverse;      /* from the leaf to the root: an icicle of what runs, then who called it */
     bool full_names;   /* names of kernels with template arguments and parameters */
     bool weightless;   /* of GPU time, keep stacks of weight 0: those of launches whose work is not there */
@@ -68,6 +70,8 @@ typedef struct hd_flame {
     int64_t no_stack; /* weight under [no stack] */
     uint64_t no_stack_count, pending_count;
     int64_t removed;    /* weight left out by names, from, until */
+    char *event;        /* whose samples were counted; NULL: of all. Traces added later are held to it */
+    char *events;       /* those of the first trace that has several, with their counts; NULL: there were not several */
     uint64_t cut_names; /* frames that folded text cannot hold as they are: a ';' or a newline in them */
 } hd_flame;
 

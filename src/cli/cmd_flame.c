@@ -8,7 +8,7 @@
 #include "cli/times.h"
 
 struct flame_options {
-    const char *output, *to, *from, *until, *names, *title;
+    const char *output, *to, *from, *until, *names, *title, *event;
     double min_percent;
     int of, by;
     bool diff, reverse, full_names, forward, strict, sync;
@@ -35,6 +35,7 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     flame->of = (hd_flame_of)o->of;
     flame->by = (hd_flame_by)o->by;
     flame->names = o->names;
+    flame->event = o->event;
     flame->reverse = o->reverse;
     flame->full_names = o->full_names;
     flame->attribution.forward = o->forward;
@@ -73,6 +74,18 @@ static hd_status add_file(hd_flame *flame, cli_run *run, const char *path, const
     return status;
 }
 
+/* Weights of one event are no sum with those of another: which were taken, and which were left. */
+static void say_event(cli_run *run, const hd_flame *flame)
+{
+    cli_printer p = {.run = run, .to_stderr = true};
+    if (!flame->events || run->global.quiet || run->global.json) return;
+    cli_say(&p, "samples of the event ");
+    cli_say_name(&p, flame->event);
+    cli_say(&p, " are counted (--event chooses); there are: ");
+    cli_say_name(&p, flame->events);
+    cli_say(&p, "\n");
+}
+
 static void say(cli_run *run, const flame_out *out, const hd_flame *flame, const hd_flame_written *written)
 {
     cli_printer p = {.run = run, .to_stderr = strcmp(out->path, "-") == 0};
@@ -99,12 +112,14 @@ static int run(cli_run *run)
     if (o->diff) {
         status = add_file(&base, run, run->operands[first++], &options);
         options.of = base.of; /* what was chosen for the first is what both are measured by */
+        if (base.event) options.event = base.event;
     }
     for (int i = first; i < run->operand_count && status == HD_OK; i++) {
         status = add_file(&flame, run, run->operands[i], &options);
         options.of = flame.of;
     }
     if (status == HD_OK) status = flame_out_write(&written, run, &out, &flame, o->diff ? &base : NULL);
+    if (status == HD_OK) say_event(run, base.events ? &base : &flame);
     if (status == HD_OK) say(run, &out, &flame, &written);
     hd_flame_deinit(&flame);
     hd_flame_deinit(&base);
@@ -151,6 +166,11 @@ static const cli_option options[] = {
      .value = "PATTERNS",
      FIELD(names),
      .help = "count only kernels, slices … of these names, as heddle convert --names"},
+    {.name = "event",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     FIELD(event),
+     .help = "of samples, count those of this event, such as cycles:u; without it those of the first"},
     {.name = "reverse",
      .letter = 'r',
      .kind = CLI_FLAG,

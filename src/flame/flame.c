@@ -111,5 +111,7 @@ void hd_flame_deinit(hd_flame *flame)
     free(flame->self);
     free(flame->total);
     free(flame->count);
+    free(flame->event);
+    free(flame->events);
     *flame = (hd_flame){0};
 }

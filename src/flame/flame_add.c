@@ -116,6 +116,9 @@ hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *c
     flame_adder a = {.flame = flame, .trace = trace, .options = options ? options : &defaults, .err = err};
     HD_TRY(flame_make_room(flame, err));
     HD_TRY(choose_of(flame, trace, attribution, a.options, err));
+    if (a.options->event && flame->of != HD_FLAME_SAMPLES)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "an event is chosen of samples, and %s is counted", hd_flame_of_name(flame->of));
     flame->reverse = a.options->reverse;
     flame->weightless |= a.options->weightless && flame->of == HD_FLAME_GPU_TIME;
     /* the samples of the CPU side are those that count where there are two sides */

@@ -77,6 +77,9 @@ hd_status flame_put(flame_adder *adder, uint32_t group, uint32_t stack, flame_le
 hd_status flame_put_own(flame_adder *adder, uint32_t group, uint32_t stack, bool callers, int64_t weight);
 /* Other stacks are the source from now on; what was remembered of the ones before is forgotten. They may grow. */
 hd_status flame_source(flame_adder *adder, const hd_stacks *stacks);
+/* The event whose samples count, a string of the trace; HD_NONE: all do. Sets flame->event and events. ARGUMENT: there
+ * is none of the name that was asked for, or that the traces before have. */
+hd_status flame_choose_event(uint32_t *out, flame_adder *adder);
 void flame_paths_deinit(flame_adder *adder);
 
 /* Does the name of a frame of the source pass the patterns? */

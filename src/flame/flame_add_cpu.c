@@ -130,13 +130,15 @@ static hd_status add_sample(flame_adder *a, const hd_event *event, uint32_t stac
 
 static hd_status add_samples(flame_adder *a, const hd_trace_stacks *stacks)
 {
-    uint32_t key = hd_trace_find_string(a->trace, "weight", 6);
+    uint32_t key = hd_trace_find_string(a->trace, "weight", 6), wanted;
+    HD_TRY(flame_choose_event(&wanted, a));
     HD_TRY(flame_source(a, hd_trace_stacks_tree(stacks)));
     for (size_t b = 0; b < hd_trace_block_count(a->trace, HD_KIND_SAMPLE); b++) {
         const hd_block *block = hd_trace_block_at(a->trace, HD_KIND_SAMPLE, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
             hd_event event;
             hd_block_event(&event, block, i);
+            if (wanted != HD_NONE && event.name != wanted) continue;
             HD_TRY(add_sample(a, &event, hd_trace_stacks_of(stacks, &event), weight_of(a, &event, key)));
         }
     }
