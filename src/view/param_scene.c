@@ -16,6 +16,7 @@ hd_status view_param_scene(view_scene **out, view_reply *reply, const view_reque
                             (long long)trace, count);
     }
     view_trace_state state = view_session_scene(out, request->session, (uint32_t)trace);
+    reply->scene = *out;
     if (*out) return hd_trace_input_status(view_scene_trace(*out), err);
     reply->status = 409;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "trace %lld %s", (long long)trace,

@@ -33,8 +33,9 @@ typedef struct view_reply {
     bool is_packed;   /* do not compress again */
     hd_json_out json; /* one of these is the body */
     hd_bytes bytes;
-    int file;        /* file descriptor + 1 of a body that is a file, 0: none; closed when sent */
-    char *file_name; /* the download's, malloc'ed */
+    int file;                 /* file descriptor + 1 of a body that is a file, 0: none; closed when sent */
+    char *file_name;          /* the download's, malloc'ed */
+    struct view_scene *scene; /* that the answer was made of, NULL: none */
 } view_reply;
 
 void view_reply_deinit(view_reply *reply);

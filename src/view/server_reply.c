@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "trace/lazy.h"
 #include "view/server_impl.h"
 
 enum { WORTH_PACKING = 1024 };
@@ -80,10 +81,8 @@ void view_job_run(view_job *job, hd_compressor *compressor)
 {
     view_reply *reply = &job->reply;
     hd_status status = job->route->run(reply, &job->request, &job->err);
-    view_scene *scene;
     /* The file of the trace may have changed meanwhile: then the answer is not what the trace holds. */
-    if (status == HD_OK && view_param_text(&job->request, "trace"))
-        status = view_param_scene(&scene, reply, &job->request, &job->err);
+    if (status == HD_OK && reply->scene) status = hd_trace_input_status(view_scene_trace(reply->scene), &job->err);
     if (status == HD_OK && (reply->json.failed || reply->bytes.failed)) status = HD_NOMEM(&job->err);
     if (status != HD_OK) become_error(reply, status, &job->err);
     job->has_run = true;
