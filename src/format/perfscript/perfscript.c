@@ -31,6 +31,14 @@ static bool is_of_ftrace(const perfscript_header *header)
     return header->has_cpu && !header->thread.has_tid && i && i < header->who.size && header->who.data[i - 1] == '-';
 }
 
+/* Indented by blanks or not at all, as text that went through an editor has it. */
+static bool is_bare_frame(hd_string line)
+{
+    perfscript_header header;
+    return perfscript_is_whole_frame(line.data, line.size) &&
+           !(perfscript_parse_header(&header, line.data, line.size) && header.sure);
+}
+
 static void look_at(survey *all, hd_string line)
 {
     perfscript_header header;
@@ -44,7 +52,8 @@ static void look_at(survey *all, hd_string line)
         return;
     }
     all->lines++;
-    if (perfscript_has_address(line.data, line.size) && *line.data == '\t') {
+    bool is_frame = perfscript_has_address(line.data, line.size) && *line.data == '\t';
+    if (is_frame || (after_header && is_bare_frame(line))) {
         all->frames++;
         all->stacked += after_header;
     } else if (perfscript_parse_header(&header, line.data, line.size)) {

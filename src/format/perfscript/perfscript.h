@@ -34,6 +34,8 @@ typedef struct perfscript_frame {
 bool perfscript_parse_frame(perfscript_frame *out, const char *text, size_t size);
 /* Whether a line that starts with a blank begins with an address. */
 bool perfscript_has_address(const char *text, size_t size);
+/* Whether it is a frame whatever stands before it: an address, and the file's path at its end. */
+bool perfscript_is_whole_frame(const char *text, size_t size);
 /* A frame of the operating system's kernel. */
 bool perfscript_is_kernel(const perfscript_frame *frame);
 

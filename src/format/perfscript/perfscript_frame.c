@@ -88,6 +88,14 @@ bool perfscript_parse_frame(perfscript_frame *out, const char *text, size_t size
     return out->has_address || out->function.size || out->file.size;
 }
 
+bool perfscript_is_whole_frame(const char *text, size_t size)
+{
+    perfscript_frame frame;
+    if (!size || text[size - 1 - (text[size - 1] == '\r' && size > 1)] != ')') return false;
+    return perfscript_parse_frame(&frame, text, size) && frame.has_address && frame.file.size &&
+           (*frame.file.data == '/' || *frame.file.data == '[');
+}
+
 bool perfscript_is_kernel(const perfscript_frame *frame)
 {
     static const uint64_t first = 0xffff800000000000, last = 0xfffffffffffff000, vsyscall = 0xffffffffff600000;

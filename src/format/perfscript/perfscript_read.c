@@ -285,6 +285,14 @@ static bool is_comment(const hd_line *line)
            !(perfscript_parse_header(&header, line->text, line->size) && header.time_ns != HD_NO_TIME);
 }
 
+/* Below a sample's line, an address without any blank before it; a thread's name may look like one. */
+static bool is_frame_at_start(const reader *r, const hd_line *line)
+{
+    perfscript_header header;
+    return (r->state == SAMPLE || r->state == MAYBE) && perfscript_is_whole_frame(line->text, line->size) &&
+           !(perfscript_parse_header(&header, line->text, line->size) && header.sure);
+}
+
 static hd_status add_line(reader *r, const hd_line *line)
 {
     if (is_empty(line)) {
@@ -296,6 +304,7 @@ static hd_status add_line(reader *r, const hd_line *line)
     if (*line->text == '\t') return frame_line(r, line);
     if (*line->text == ' ') return indented_line(r, line);
     if (is_comment(line)) return HD_OK;
+    if (is_frame_at_start(r, line)) return frame_line(r, line);
     return header_line(r, line);
 }
 
