@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "base/utf8.h"
+
 enum { UTF8_MAX = 4, REPLACEMENT = 0xfffd };
 
 typedef struct utf16_state {
@@ -29,19 +31,6 @@ static void utf16_reset(void *opaque)
 static uint32_t unit_at(const utf16_state *state, const uint8_t *p)
 {
     return state->big_endian ? (uint32_t)p[0] << 8 | p[1] : (uint32_t)p[1] << 8 | p[0];
-}
-
-static size_t put_utf8(uint8_t *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (uint8_t)c;
-        return 1;
-    }
-    size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const uint8_t leads[] = {0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = more; i; i--, c >>= 6) out[i] = (uint8_t)(0x80 | (c & 0x3f));
-    out[0] = (uint8_t)(leads[more] | c);
-    return more + 1;
 }
 
 static void take(hd_decoder_io *io, size_t size)
@@ -91,7 +80,7 @@ static hd_status utf16_decode(void *opaque, hd_decoder_io *io)
         uint32_t c = next_character(state, io, &size);
         if (size == 0) break;
         if (c == REPLACEMENT && !says_replacement(state, io, size)) io->damage = "utf16.unpaired";
-        state->size = put_utf8(state->text, c);
+        state->size = hd_utf8_put((char *)state->text, c);
         state->at = 0;
         take(io, size);
         if (io->damage) return HD_OK; /* each is counted */

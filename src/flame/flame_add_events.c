@@ -55,15 +55,6 @@ static void put_list(hd_bytes *out, const events *all, const hd_trace *trace)
     hd_bytes_put(out, "", 1);
 }
 
-static char *text_of(hd_string s)
-{
-    char *out = malloc(s.size + 1);
-    if (!out) return NULL;
-    memcpy(out, s.data, s.size);
-    out[s.size] = 0;
-    return out;
-}
-
 static hd_status choose(uint32_t *out, flame_adder *a, const events *all, const char *wanted)
 {
     hd_flame *flame = a->flame;
@@ -80,9 +71,11 @@ static hd_status choose(uint32_t *out, flame_adder *a, const events *all, const 
         status =
             hd_error_set(a->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no sample is of the event %s; there are: %s",
                          wanted, all->count ? (char *)list.data : "none");
-    if (found && !flame->event && !(flame->event = text_of(hd_trace_string(a->trace, *out)))) status = HD_NOMEM(a->err);
-    if (found && all->count > 1 && !flame->events &&
-        !(flame->events = text_of((hd_string){(char *)list.data, list.size})))
+    if (found && !flame->event) {
+        hd_string name = hd_trace_string(a->trace, *out);
+        if (!(flame->event = strndup(name.data, name.size))) status = HD_NOMEM(a->err);
+    }
+    if (found && all->count > 1 && !flame->events && !(flame->events = strdup((char *)list.data)))
         status = HD_NOMEM(a->err);
     hd_bytes_deinit(&list);
     return status;
