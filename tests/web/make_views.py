@@ -219,7 +219,9 @@ def doubts(path):
         op(10, 10, "outer", tid=2), op(15, 10, "crossing", tid=2), op(50, -8, "negative", tid=3), op(300, 5, "last", tid=3),
         {"ph": "B", "pid": 1, "tid": 4, "ts": 60, "name": "open"},
         {"ph": "s", "pid": 1, "tid": 5, "ts": 70, "id": 1, "cat": "f", "name": "flow"},
-        {"ph": "f", "pid": 1, "tid": 2, "ts": 12, "id": 1, "cat": "f", "name": "flow", "bp": "e"}])
+        {"ph": "f", "pid": 1, "tid": 2, "ts": 12, "id": 1, "cat": "f", "name": "flow", "bp": "e"},
+        {"ph": "s", "pid": 1, "tid": 2, "ts": 13, "id": 2, "cat": "f", "name": "begun"},
+        {"ph": "f", "pid": 1, "tid": 2, "ts": 14, "id": 3, "cat": "f", "name": "ended", "bp": "e"}])
 
 
 def text(content):

@@ -112,7 +112,7 @@ test("each count of the fidelity line lists its events, and a click on each show
   await open(page, "doubts.json");
   await page.waitForFunction(() => /of 7 slices/.test(document.querySelector("#fidelity").textContent));
   for (const [fact, name] of [["before", "early"], ["on lanes", "crossing"], ["negative", "negative"], ["slice without an end", "open"],
-    ["flows? without an end", "flow"], ["backward", "flow"]]) {
+    ["flow start without an end", "begun"], ["flow end without a start", "ended"], ["flow point bound to no slice", "flow"], ["backward", "flow"]]) {
     await setState(page, "selected", []);
     await setState(page, "timing", null);
     await page.click(`#fidelity button:text-matches("${fact}")`);
