@@ -48,15 +48,22 @@ struct hd_decompressor {
     ZSTD_DCtx *context;
 };
 
-bool hd_decompress(void *out, size_t out_size, hd_decompressor **decompressor, const void *data, size_t size)
+static hd_status damaged(hd_error *err)
+{
+    return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "what is compressed is damaged");
+}
+
+hd_status hd_decompress(void *out, size_t out_size, hd_decompressor **decompressor, const void *data, size_t size,
+                        hd_error *err)
 {
     if (!*decompressor) {
         *decompressor = malloc(sizeof **decompressor);
-        if (!*decompressor) return false;
+        if (!*decompressor) return HD_NOMEM(err);
         (*decompressor)->context = ZSTD_createDCtx();
     }
-    if (!(*decompressor)->context || ZSTD_findFrameCompressedSize(data, size) != size) return false;
-    return ZSTD_decompressDCtx((*decompressor)->context, out, out_size, data, size) == out_size;
+    if (!(*decompressor)->context) return HD_NOMEM(err);
+    if (ZSTD_findFrameCompressedSize(data, size) != size) return damaged(err);
+    return ZSTD_decompressDCtx((*decompressor)->context, out, out_size, data, size) == out_size ? HD_OK : damaged(err);
 }
 
 void hd_decompressor_free(hd_decompressor *decompressor)
@@ -109,11 +116,11 @@ hd_status hd_gzip_compress(hd_bytes *out, const void *data, size_t size, hd_erro
     return deflate(out, data, size, IGZIP_GZIP, 1, err);
 }
 
-static bool inflate(hd_bytes *out, const void *data, size_t size, size_t limit, uint32_t wrapping)
+static hd_status inflate(hd_bytes *out, const void *data, size_t size, size_t limit, uint32_t wrapping, hd_error *err)
 {
-    if (size > ZLIB_CHUNK) return false;
+    if (size > ZLIB_CHUNK) return damaged(err);
     struct inflate_state *state = malloc(sizeof *state);
-    if (!state) return false;
+    if (!state) return HD_NOMEM(err);
     isal_inflate_init(state);
     state->crc_flag = wrapping;
     state->next_in = (uint8_t *)(uintptr_t)data;
@@ -134,15 +141,16 @@ static bool inflate(hd_bytes *out, const void *data, size_t size, size_t limit, 
     }
     fine = fine && state->block_state == ISAL_BLOCK_FINISH;
     free(state);
-    return fine;
+    if (out->failed) return HD_NOMEM(err);
+    return fine ? HD_OK : damaged(err);
 }
 
-bool hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit)
+hd_status hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit, hd_error *err)
 {
-    return inflate(out, data, size, limit, ISAL_ZLIB);
+    return inflate(out, data, size, limit, ISAL_ZLIB, err);
 }
 
-bool hd_gzip_decompress(hd_bytes *out, const void *data, size_t size, size_t limit)
+hd_status hd_gzip_decompress(hd_bytes *out, const void *data, size_t size, size_t limit, hd_error *err)
 {
-    return inflate(out, data, size, limit, ISAL_GZIP);
+    return inflate(out, data, size, limit, ISAL_GZIP, err);
 }

@@ -18,19 +18,20 @@ void hd_compressor_free(hd_compressor *compressor); /* NULL is fine */
 /* Append one zstd frame without checksum and with its content size to `out`. Errors: MEMORY. */
 hd_status hd_compress(hd_bytes *out, hd_compressor *compressor, const void *data, size_t size, hd_error *err);
 
-/* The one zstd frame in data[0 … size) fills out[0 … out_size) exactly; false: it does not, or memory ran out. Any
- * thread. `decompressor` keeps the state from call to call: start with NULL, end with hd_decompressor_free. */
+/* The one zstd frame in data[0 … size) fills out[0 … out_size) exactly. Any thread. `decompressor` keeps the state from
+ * call to call: start with NULL, end with hd_decompressor_free. Errors: DAMAGED (it does not), MEMORY. */
 typedef struct hd_decompressor hd_decompressor;
-bool hd_decompress(void *out, size_t out_size, hd_decompressor **decompressor, const void *data, size_t size);
+hd_status hd_decompress(void *out, size_t out_size, hd_decompressor **decompressor, const void *data, size_t size,
+                        hd_error *err);
 void hd_decompressor_free(hd_decompressor *decompressor); /* NULL is fine */
 
 /* zlib streams (RFC 1950). Append what `data` becomes. */
 hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_error *err);
-/* Append what the stream holds, at most `limit` bytes; false: damaged, more than that, or no memory. */
-bool hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit);
+/* Append what the stream holds, at most `limit` bytes. Errors: DAMAGED (or more than that), MEMORY. */
+hd_status hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit, hd_error *err);
 
 /* The same for one gzip member (RFC 1952), compressed as fast as can be. */
 hd_status hd_gzip_compress(hd_bytes *out, const void *data, size_t size, hd_error *err);
-bool hd_gzip_decompress(hd_bytes *out, const void *data, size_t size, size_t limit);
+hd_status hd_gzip_decompress(hd_bytes *out, const void *data, size_t size, size_t limit, hd_error *err);
 
 #endif

@@ -2,7 +2,6 @@
  *
  * Written apart from the repairer and sharing nothing with it, so that a mistake is not made twice.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_repair.h"
@@ -114,49 +113,71 @@ static bool take_key(validator *v)
     return take(v, ':');
 }
 
-/* Go up as many levels as close here. False: broken. Then, with *depth > 0, a value must follow. */
-static bool take_closers(validator *v, const char *closers, size_t *depth)
+enum { DEPTH_MOST = 65536 };
+
+/* One bit a level, set: an array. No memory is asked for, since whoever asks could not be told that there is none. */
+typedef struct levels {
+    uint8_t arrays[DEPTH_MOST / 8];
+    size_t depth;
+} levels;
+
+static void open_level(levels *l, bool is_array)
 {
-    while (*depth > 0) {
+    uint8_t *byte = &l->arrays[l->depth / 8], bit = (uint8_t)(1u << l->depth % 8);
+    *byte = is_array ? *byte | bit : (uint8_t)(*byte & ~bit);
+    l->depth++;
+}
+
+static bool top_is_array(const levels *l)
+{
+    return l->arrays[(l->depth - 1) / 8] >> (l->depth - 1) % 8 & 1;
+}
+
+static unsigned char closer(const levels *l)
+{
+    return top_is_array(l) ? ']' : '}';
+}
+
+/* Go up as many levels as close here. False: broken. Then, with depth > 0, a value must follow. */
+static bool take_closers(validator *v, levels *l)
+{
+    for (; l->depth > 0; l->depth--) {
         skip_space(v);
-        if (take(v, ',')) return closers[*depth - 1] == ']' || take_key(v);
-        if (!take(v, (unsigned char)closers[*depth - 1])) return false;
-        --*depth;
+        if (take(v, ',')) return top_is_array(l) || take_key(v);
+        if (!take(v, closer(l))) return false;
     }
     return true;
 }
 
-static bool take_value(validator *v, char *closers, size_t max_depth)
+static bool take_value(validator *v, size_t max_depth)
 {
-    size_t depth = 0;
+    levels l;
+    l.depth = 0;
     do {
         skip_space(v);
         bool is_array = take(v, '[');
         if (is_array || take(v, '{')) {
-            if (depth == max_depth) return false;
-            closers[depth++] = is_array ? ']' : '}';
+            if (l.depth == max_depth) return false;
+            open_level(&l, is_array);
             skip_space(v);
-            if (!take(v, (unsigned char)closers[depth - 1])) {
+            if (!take(v, closer(&l))) {
                 if (!is_array && !take_key(v)) return false;
                 continue;
             }
-            depth--;
+            l.depth--;
         } else if (!take_scalar(v)) {
             return false;
         }
-        if (!take_closers(v, closers, &depth)) return false;
-    } while (depth > 0);
+        if (!take_closers(v, &l)) return false;
+    } while (l.depth > 0);
     return true;
 }
 
 bool hd_json_valid(const char *text, size_t size, size_t max_depth)
 {
-    if (text == NULL || max_depth > 65536) return false;
+    if (text == NULL || max_depth > DEPTH_MOST) return false;
     validator v = {(const unsigned char *)text, (const unsigned char *)text + size};
-    char *closers = malloc(max_depth + 1);
-    if (closers == NULL) return false;
-    bool ok = take_value(&v, closers, max_depth);
-    free(closers);
+    bool ok = take_value(&v, max_depth);
     skip_space(&v);
     return ok && v.at == v.end;
 }

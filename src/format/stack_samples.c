@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/vector.h"
+#include "trace/lazy.h"
 
 enum { BATCH_ROWS = 4 * HD_BLOCK_ROWS, DETAIL_BYTES = 80, PROGRESS_LINES = 1 << 14 };
 
@@ -163,7 +164,10 @@ uint32_t hd_stack_samples_thread(hd_stack_samples *s, uint64_t hash, bool *out_c
     uint32_t process = HD_NONE;
     if (thread->has_pid && thread->has_tid && thread->pid == thread->tid)
         process = hd_builder_track(s->builder, pid, (hd_ident){0}, true);
-    if (!note_track(s, process != HD_NONE && process > track ? process : track)) return HD_NONE;
+    if (!note_track(s, process != HD_NONE && process > track ? process : track)) {
+        hd_builder_fail(s->builder);
+        return HD_NONE;
+    }
     s->tracks[track].process = process;
     *out_changed = take_comm(s, track, comm);
     hd_memo_add(&s->threads, hash, key.data, key.size, (hd_memo_value){track, comm, s->comm_repairs});

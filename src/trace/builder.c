@@ -255,6 +255,16 @@ static bool own_text(hd_trace *trace, const char **text)
     return own || !size;
 }
 
+void hd_builder_fail(hd_builder *builder)
+{
+    builder->trace.failed = true;
+}
+
+bool hd_builder_failed(const hd_builder *builder)
+{
+    return builder->trace.failed || atomic_load(&builder->trace.strings.failed);
+}
+
 hd_status hd_builder_finish(hd_trace **out, hd_builder *builder, hd_error *err)
 {
     hd_trace *trace = &builder->trace;
@@ -262,7 +272,7 @@ hd_status hd_builder_finish(hd_trace **out, hd_builder *builder, hd_error *err)
     hd_status status = HD_OK;
     if (!own_text(trace, &trace->facts.origin) || !own_text(trace, &trace->facts.origin_compression))
         trace->failed = true;
-    if (trace->failed || atomic_load(&trace->strings.failed)) status = HD_NOMEM(err);
+    if (hd_builder_failed(builder)) status = HD_NOMEM(err);
     if (status == HD_OK) status = hd_tracks_finish(&trace->tracks, err);
     if (status == HD_OK) status = hd_pair_begin_end(trace, err);
     if (status != HD_OK) {

@@ -402,7 +402,7 @@ hd_status hd_builder_finish_stored(hd_trace **out, hd_builder *builder, hd_error
     hd_trace *trace = &builder->trace;
     *out = NULL;
     hd_status status = HD_OK;
-    if (trace->failed || !trace->lazy || atomic_load(&trace->strings.failed)) status = HD_NOMEM(err);
+    if (hd_builder_failed(builder) || !trace->lazy) status = HD_NOMEM(err);
     if (status == HD_OK) status = fit_order(trace, err);
     if (status != HD_OK) {
         hd_trace_free(trace);

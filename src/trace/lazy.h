@@ -43,6 +43,10 @@ hd_status hd_builder_load_all(hd_builder *builder, unsigned threads, hd_block_lo
  * was first read, and stored. The caller has checked that parent and same_as are tracks. facts.start_ns and end_ns
  * are set in the facts. */
 void hd_builder_set_track(hd_builder *builder, uint32_t track, const hd_track *stored);
+/* Memory ran out where nobody can be told: what is finished will say so. */
+void hd_builder_fail(hd_builder *builder);
+/* Whether that is so, or memory ran out in a call of the builder's own. */
+bool hd_builder_failed(const hd_builder *builder);
 /* As hd_builder_finish, but nothing is paired or counted anew: all that was set, as blocks' partners were. A block that
  * cannot be loaded later gives rows without time, track, name or arguments; hd_trace_unloaded counts them. */
 hd_status hd_builder_finish_stored(hd_trace **out, hd_builder *builder, hd_error *err);

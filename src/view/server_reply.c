@@ -185,7 +185,7 @@ static struct MHD_Response *page_body(const view_page_file *file, bool packed)
     hd_bytes plain = {0};
     if (!file->gzip || packed)
         return MHD_create_response_from_buffer(file->size, (void *)(uintptr_t)file->data, MHD_RESPMEM_PERSISTENT);
-    if (!hd_gzip_decompress(&plain, file->data, file->size, SIZE_MAX / 2)) {
+    if (hd_gzip_decompress(&plain, file->data, file->size, SIZE_MAX / 2, NULL) != HD_OK) {
         hd_bytes_deinit(&plain);
         return NULL;
     }

@@ -424,7 +424,7 @@ static hd_bytes unpack(const hd_bytes *bytes)
         if (code == 1)
             memcpy(room, frame, size);
         else
-            assert_true(hd_decompress(room, size, &decompressor, frame, code - 1));
+            assert_int_equal(hd_decompress(room, size, &decompressor, frame, code - 1, NULL), HD_OK);
         out.size += size;
     }
     hd_bytes_put(&out, reader.data + reader.at, hd_byte_reader_left(&reader));

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/vector.h"
 #include "format/cupti/cupti.h"
+#include "trace/lazy.h"
 
 /* ---- tracks ---------------------------------------------------------------------------------------------------- */
 
@@ -28,7 +29,10 @@ static uint32_t make_track(cupti_parser *p, uint8_t kind, int64_t a, int64_t b)
         return hd_builder_track(p->builder, pid, (hd_ident){0}, true);
     }
     if (kind == TRACK_QUEUE) {
-        if (!hd_grow((void **)&p->queues, &p->queue_capacity, p->queue_count, sizeof *p->queues)) return HD_NONE;
+        if (!hd_grow((void **)&p->queues, &p->queue_capacity, p->queue_count, sizeof *p->queues)) {
+            hd_builder_fail(p->builder);
+            return HD_NONE;
+        }
         p->queues[p->queue_count++] = (cupti_queue){a, b};
     }
     return hd_builder_thread(p->builder, a, b);

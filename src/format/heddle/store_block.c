@@ -123,6 +123,7 @@ static void put_times(store_encoder *encoder, const store_rows *rows, store_refs
     store_nest nest = nest_of(refs, rows->row_count, encoder->nest, encoder->base, encoder->below);
     hd_bytes_put_u8(&sink->head, TIMES_NESTED);
     if (!all_have_times(rows) || !store_nest_open(&nest)) {
+        if (nest.top_count && !nest.top) encoder->status = HD_ERR_MEMORY;
         sink->head.data[sink->head.size - 1] = TIMES_PLAIN;
         store_put_column(encoder, sink, rows->columns[HD_COL_DURATION], rows->row_count, refs, STORE_TIME);
         refs->columns[HD_COL_DURATION] = rows->columns[HD_COL_DURATION];
@@ -235,6 +236,7 @@ typedef struct block_reader {
 
 static hd_status damaged(block_reader *r, const char *what)
 {
+    if (r->source.no_memory) return HD_NOMEM(r->err);
     return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, r->source.body.at, "%s", what);
 }
 
@@ -253,7 +255,10 @@ static bool take_times(block_reader *r, store_refs *refs)
         return true;
     }
     store_nest nest = nest_of(refs, count, d->nest, d->base, d->below);
-    if (tag != TIMES_NESTED || !store_nest_open(&nest)) return false;
+    if (tag != TIMES_NESTED || !store_nest_open(&nest)) {
+        r->source.no_memory |= nest.top_count && !nest.top;
+        return false;
+    }
     refs->columns[STORE_REF_BEFORE] = nest.before;
     bool fine = store_take_column(&r->source, d, nest.pops, count, refs) && store_nest_relate(&nest);
     refs->columns[STORE_REF_BOUND] = nest.bound;

@@ -252,13 +252,13 @@ hd_status store_pack(hd_bytes *out, hd_compressor *compressor, const hd_bytes *p
     return out->failed ? HD_NOMEM(err) : HD_OK;
 }
 
-bool store_unpack(hd_bytes *out, hd_decompressor **decompressor, const hd_byte_reader *body, uint64_t limit)
+hd_status store_unpack(hd_bytes *out, hd_decompressor **decompressor, const hd_byte_reader *body, uint64_t limit)
 {
     hd_byte_reader r = *body;
     uint64_t size = hd_byte_reader_varint(&r);
-    if (r.failed || size > limit) return false;
+    if (r.failed || size > limit) return HD_ERR_DAMAGED;
     uint8_t *room = hd_bytes_room(out, (size_t)size + 1);
-    if (!room) return false;
+    if (!room) return HD_ERR_MEMORY;
     out->size = (size_t)size;
-    return hd_decompress(room, (size_t)size, decompressor, r.data + r.at, hd_byte_reader_left(&r));
+    return hd_decompress(room, (size_t)size, decompressor, r.data + r.at, hd_byte_reader_left(&r), NULL);
 }

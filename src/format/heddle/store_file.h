@@ -114,7 +114,7 @@ bool store_get_order_head(store_order_head *out, const store_section *section);
 /* ---- packed bodies: the size, then one zstd frame -------------------------------------------------------- */
 
 hd_status store_pack(hd_bytes *out, hd_compressor *compressor, const hd_bytes *plain, hd_error *err);
-/* The caller frees out->data. false: damaged, or over `limit` bytes, or no memory. */
-bool store_unpack(hd_bytes *out, hd_decompressor **decompressor, const hd_byte_reader *body, uint64_t limit);
+/* The caller frees out->data. Errors: DAMAGED (or over `limit` bytes), MEMORY. */
+hd_status store_unpack(hd_bytes *out, hd_decompressor **decompressor, const hd_byte_reader *body, uint64_t limit);
 
 #endif

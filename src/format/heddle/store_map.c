@@ -41,6 +41,7 @@ hd_status store_map_payload(store_section *out, hd_byte_reader *out_body, hd_byt
 {
     *out = *section;
     room->size = 0;
+    room->failed = false; /* which it was for another section */
     uint8_t *payload = hd_bytes_room(room, (size_t)section->payload_size + 1);
     if (!payload) return HD_NOMEM(err);
     HD_TRY(
@@ -65,20 +66,20 @@ static bool add(store_map *map, const store_section *section)
 }
 
 /* Sections as a footer lists them: one behind the other, and before it. */
-static bool read_entries(store_map *map, hd_byte_reader body, uint64_t count)
+static hd_status read_entries(store_map *map, hd_byte_reader body, uint64_t count)
 {
     uint64_t end = STORE_HEADER_BYTES, limit = map->footer.offset;
     map->count = 0;
     while (hd_byte_reader_left(&body)) {
         store_section section;
-        if (!store_get_entry(&section, &body, end)) return false;
+        if (!store_get_entry(&section, &body, end)) return HD_ERR_DAMAGED;
         if (section.offset > limit || limit - section.offset < STORE_SECTION_BYTES ||
             section.payload_size > limit - section.offset - STORE_SECTION_BYTES || section.type == STORE_FOOTER)
-            return false;
-        if (!add(map, &section)) return false;
+            return HD_ERR_DAMAGED;
+        if (!add(map, &section)) return HD_ERR_MEMORY;
         end = store_section_end(&section);
     }
-    return map->count == count;
+    return map->count == count ? HD_OK : HD_ERR_DAMAGED;
 }
 
 /* Whether it is whole and has sense; else, of the status, nothing but MEMORY and IO are told. */
@@ -91,7 +92,8 @@ static hd_status read_footer(store_map *map, const store_section *footer, hd_err
     if (status == HD_OK) {
         hd_byte_reader head = hd_byte_reader_of(map->footer.head, map->footer.head_size);
         uint64_t count = hd_byte_reader_varint(&head);
-        map->has_footer = !head.failed && read_entries(map, body, count);
+        status = head.failed ? HD_ERR_DAMAGED : read_entries(map, body, count);
+        map->has_footer = status == HD_OK;
     }
     map->footer.head = NULL;
     hd_bytes_deinit(&room);
@@ -157,7 +159,9 @@ static hd_status scan_sections(store_map *map, hd_window *window, hd_bytes *room
         } else { /* one that is whole knows better than we */
             hd_byte_reader body;
             store_section whole;
-            if (store_map_payload(&whole, &body, room, map, &section, NULL) == HD_OK) {
+            hd_status status = store_map_payload(&whole, &body, room, map, &section, NULL);
+            if (status == HD_ERR_MEMORY) return HD_NOMEM(err);
+            if (status == HD_OK) {
                 HD_TRY(read_footer(map, &section, err));
                 if (map->has_footer) return HD_OK;
                 return hd_error_set(err, HD_ERR_DAMAGED, NULL, at, "the footer contradicts the file");

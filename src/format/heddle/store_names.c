@@ -55,16 +55,14 @@ static hd_status add_string(void *user, const char *data, size_t size, hd_error 
 /* One run; what cannot be read of it becomes stand-ins. */
 static hd_status load_strings(string_loader *l, const store_section *section, store_decoder *decoder)
 {
-    store *s = l->o->store;
     store_run_head head;
     hd_byte_reader body;
-    store_section whole;
     hd_error why = {0};
     if (!store_get_run_head(&head, section, STORE_RUN_STRINGS) || head.first < l->next)
         return store_lies(l->o, section->offset, "strings stand where others do");
     HD_TRY(add_stand_ins(l, head.first));
     uint64_t end = head.first + head.count, lost = l->lost;
-    if (store_map_payload(&whole, &body, &s->payload, &s->map, section, NULL) == HD_OK) {
+    if (store_open_payload(l->o, &body, section)) {
         hd_status status = store_strings_decode(decoder, body.data, body.size, head.count, add_string, l, &why);
         if (status == HD_ERR_MEMORY) return HD_NOMEM(l->o->err);
     }
@@ -115,13 +113,9 @@ hd_status store_open_strings(store_opening *o)
 static bool load_shapes(const store_opening *o, const store_section *section, const store_run_head *head)
 {
     enum { SHAPES_LIMIT = 64 << 20 };
-    store *s = o->store;
-    hd_byte_reader body;
     hd_bytes plain = {0};
-    store_section whole;
-    bool fine = store_map_payload(&whole, &body, &s->payload, &s->map, section, NULL) == HD_OK &&
-                store_unpack(&plain, &s->decompressor, &body, SHAPES_LIMIT) &&
-                store_get_shapes(o->builder, s->string_count, (uint32_t)head->first, head->count,
+    bool fine = store_open_packed(o, &plain, section, SHAPES_LIMIT) &&
+                store_get_shapes(o->builder, o->store->string_count, (uint32_t)head->first, head->count,
                                  hd_byte_reader_of(plain.data, plain.size));
     hd_bytes_deinit(&plain);
     return fine;

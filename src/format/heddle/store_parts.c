@@ -22,6 +22,11 @@ void store_sink_clear(store_sink *sink)
     sink->cost = 0;
 }
 
+static bool sink_failed(const store_sink *sink)
+{
+    return sink->head.failed || sink->pool.failed || sink->body.failed;
+}
+
 void store_sink_deinit(store_sink *sink)
 {
     hd_bytes_deinit(&sink->head);
@@ -87,8 +92,8 @@ hd_status store_sink_finish(hd_bytes *out, store_encoder *encoder, store_sink *s
     put_part(out, encoder, &sink->head);
     put_part(out, encoder, &sink->pool);
     hd_bytes_put(out, sink->body.data, sink->body.size);
-    bool failed = out->failed || sink->head.failed || sink->pool.failed || sink->body.failed ||
-                  encoder->planes.failed || encoder->frame.failed || encoder->status != HD_OK;
+    bool failed = out->failed || sink_failed(sink) || sink_failed(&encoder->trial_sink) || encoder->planes.failed ||
+                  encoder->frame.failed || encoder->status != HD_OK;
     return failed ? HD_NOMEM(err) : HD_OK;
 }
 
@@ -215,9 +220,13 @@ static bool take_frame(store_source *source, uint8_t *out, size_t size, uint64_t
     if (code == 0) return false;
     const uint8_t *frame = hd_byte_reader_take(body, code == 1 ? size : code - 1);
     if (!frame) return false;
-    if (code > 1) return hd_decompress(out, size, source->decompressor, frame, code - 1);
-    memcpy(out, frame, size);
-    return true;
+    if (code == 1) {
+        memcpy(out, frame, size);
+        return true;
+    }
+    hd_status status = hd_decompress(out, size, source->decompressor, frame, code - 1, NULL);
+    source->no_memory |= status == HD_ERR_MEMORY;
+    return status == HD_OK;
 }
 
 const uint8_t *store_take_stream(store_source *source, size_t size)
@@ -232,10 +241,10 @@ const uint8_t *store_take_stream(store_source *source, size_t size)
     } else if (code == 1) {
         bytes = hd_byte_reader_take(&source->body, size);
     } else {
+        bool fits = size <= PART_LIMIT && size / EXPANSION <= hd_byte_reader_left(&source->body);
         source->scratch->size = 0;
-        uint8_t *room = size <= PART_LIMIT && size / EXPANSION <= hd_byte_reader_left(&source->body)
-                            ? hd_bytes_room(source->scratch, size)
-                            : NULL;
+        uint8_t *room = fits ? hd_bytes_room(source->scratch, size) : NULL;
+        source->no_memory |= fits && !room;
         if (room && take_frame(source, room, size, code)) bytes = room;
     }
     if (!bytes) source->failed = true;
@@ -271,6 +280,7 @@ hd_status store_source_open(store_source *out, store_decoder *decoder, const uin
         .scratch = &decoder->scratch,
         .indexes = decoder->indexes,
     };
+    decoder->scratch.failed = false; /* which it was for another source */
     uint8_t *head, *pool = NULL;
     size_t head_size, pool_size = 0;
     bool fine = take_part(out, &head, &head_size) && take_part(out, &pool, &pool_size);

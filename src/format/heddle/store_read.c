@@ -41,14 +41,23 @@ hd_status store_lies(const store_opening *o, uint64_t offset, const char *what)
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
-static bool unpack(hd_bytes *out, const store_opening *o, const store_section *section)
+bool store_open_payload(const store_opening *o, hd_byte_reader *out_body, const store_section *section)
 {
     store *s = o->store;
-    hd_byte_reader body;
     store_section whole;
+    hd_status status = store_map_payload(&whole, out_body, &s->payload, &s->map, section, NULL);
+    if (status == HD_ERR_MEMORY) hd_builder_fail(o->builder);
+    return status == HD_OK;
+}
+
+bool store_open_packed(const store_opening *o, hd_bytes *out, const store_section *section, uint64_t limit)
+{
+    hd_byte_reader body;
     out->size = 0;
-    return store_map_payload(&whole, &body, &s->payload, &s->map, section, NULL) == HD_OK &&
-           store_unpack(out, &s->decompressor, &body, TABLE_LIMIT);
+    if (!store_open_payload(o, &body, section)) return false;
+    hd_status status = store_unpack(out, &o->store->decompressor, &body, limit);
+    if (status == HD_ERR_MEMORY) hd_builder_fail(o->builder);
+    return status == HD_OK;
 }
 
 static bool get_table(const store_opening *o, store_type type, hd_byte_reader body)
@@ -56,7 +65,7 @@ static bool get_table(const store_opening *o, store_type type, hd_byte_reader bo
     store *s = o->store;
     hd_builder *b = o->builder;
     switch (type) {
-    case STORE_FACTS: return store_get_facts(&s->totals, hd_builder_facts(b), &s->arena, body);
+    case STORE_FACTS: return store_get_facts(&s->totals, b, &s->arena, body);
     case STORE_METADATA: return store_get_metadata(b, s->string_count, body);
     case STORE_LEDGER: return store_get_ledger(b, &s->arena, body);
     default: return store_get_tracks(b, s->string_count, !s->anew, body);
@@ -74,7 +83,7 @@ static hd_status open_table(const store_opening *o, store_type type, const char 
     for (size_t i = 0; i < s->map.count && !found; i++) {
         const store_section *section = &s->map.sections[i];
         if (section->type != type) continue;
-        found = unpack(&plain, o, section);
+        found = store_open_packed(o, &plain, section, TABLE_LIMIT);
         damaged |= !found || section->flags & STORE_COPY;
         if (offset == HD_OFFSET_NONE) offset = section->offset;
         if (found && !get_table(o, type, hd_byte_reader_of(plain.data, plain.size)))
@@ -177,8 +186,7 @@ static hd_status verify_rest(const store_opening *o)
             found.payload_size != listed->payload_size || found.checksum != listed->checksum)
             HD_TRY(store_report(o, "heddle.section-header-damaged", HD_LEDGER_REPAIR, 1, listed->offset));
         bool needed = is_known(listed) && listed->type != STORE_INDEX && !(listed->flags & STORE_COPY);
-        if (!needed && listed->type != STORE_INDEX &&
-            store_map_payload(&found, &body, &o->store->payload, map, listed, NULL) != HD_OK)
+        if (!needed && listed->type != STORE_INDEX && !store_open_payload(o, &body, listed))
             HD_TRY(store_report(o, listed->flags & STORE_COPY ? "heddle.copy-damaged" : "heddle.section-damaged",
                                 listed->flags & STORE_COPY ? HD_LEDGER_REPAIR : HD_LEDGER_LOSS, 1, listed->offset));
     }
@@ -195,7 +203,8 @@ static hd_status open_index(const store_opening *o)
         hd_bytes plain = {0};
         if (section->type != STORE_INDEX) continue;
         hd_status status = HD_ERR_DAMAGED;
-        if (unpack(&plain, o, section)) status = hd_index_load(&index, s->trace, plain.data, plain.size, NULL);
+        if (store_open_packed(o, &plain, section, TABLE_LIMIT))
+            status = hd_index_load(&index, s->trace, plain.data, plain.size, NULL);
         hd_bytes_deinit(&plain);
         if (status == HD_ERR_MEMORY) return HD_NOMEM(o->err);
         if (status != HD_OK) return store_report(o, "heddle.index-damaged", HD_LEDGER_REPAIR, 1, section->offset);
@@ -277,6 +286,7 @@ static hd_status read_store(hd_trace **out, store *s, hd_input *input, const hd_
     HD_TRY(hd_builder_new(&o.builder, err));
     s->trace = hd_builder_trace(o.builder);
     hd_status status = open_all(&o, input, &anew);
+    if (hd_builder_failed(o.builder)) status = HD_NOMEM(err); /* and what was missing was not */
     /* What was missing or damaged is not so in a file that somebody writes to: it has been read in part only. */
     hd_error why = {0};
     if (status != HD_ERR_MEMORY && hd_pieces_unchanged(&s->map.file, &why) != HD_OK) {

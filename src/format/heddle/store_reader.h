@@ -53,6 +53,11 @@ hd_status store_report(const store_opening *o, const char *code, hd_ledger_level
 /* Something that checksums vouch for and that cannot be. */
 hd_status store_lies(const store_opening *o, uint64_t offset, const char *what);
 
+/* The body of a section that is whole, in the store's room; then what is packed in it. false: it is not whole, or
+ * memory ran out, which the builder is told. */
+bool store_open_payload(const store_opening *o, hd_byte_reader *out_body, const store_section *section);
+bool store_open_packed(const store_opening *o, hd_bytes *out, const store_section *section, uint64_t limit);
+
 /* store_names.c: ids are those of the file, also behind what is lost. */
 hd_status store_open_strings(store_opening *o);
 hd_status store_open_shapes(store_opening *o);

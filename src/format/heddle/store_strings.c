@@ -200,9 +200,10 @@ hd_status store_strings_decode(store_decoder *decoder, const uint8_t *data, size
     if (!text) return HD_NOMEM(err);
     string_run run = {.decoder = decoder, .add = add, .user = user, .text = hd_byte_reader_of(text, text_size)};
     run.bytes_left = FREE_BYTES + (uint64_t)size * EXPANSION;
-    hd_status status = HD_OK;
-    if (text_size ? !hd_decompress(text, text_size, &decoder->decompressor, data + reader.at, left) : left > 0)
-        status = damaged(err, reader.at);
+    hd_status status = left && !text_size ? HD_ERR_DAMAGED : HD_OK;
+    if (text_size) status = hd_decompress(text, text_size, &decoder->decompressor, data + reader.at, left, NULL);
+    if (status != HD_OK)
+        status = status == HD_ERR_MEMORY ? HD_NOMEM(err) : damaged(err, reader.at);
     else if (layout == STRINGS_JOINED)
         status = take_joined(&run, reader.at, count, err);
     else

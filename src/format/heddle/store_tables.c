@@ -70,10 +70,11 @@ void store_put_facts(hd_bytes *out, const hd_trace *trace)
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) hd_bytes_put_varint(out, hd_trace_row_count(trace, (hd_kind)kind));
 }
 
-/* A text of its own that lives as long as the arena; "" when memory runs out. */
-static const char *keep_text(hd_arena *arena, const uint8_t *data, size_t size)
+/* A text of its own that lives as long as the arena. */
+static const char *keep_text(hd_builder *builder, hd_arena *arena, const uint8_t *data, size_t size)
 {
     char *text = data ? hd_arena_alloc(arena, size + 1) : NULL;
+    if (data && !text) hd_builder_fail(builder);
     if (!text) return "";
     memcpy(text, data, size);
     text[size] = '\0';
@@ -90,11 +91,12 @@ static void get_rows(store_totals *out, hd_byte_reader *r)
     }
 }
 
-static void get_fact(store_totals *out, hd_trace_facts *facts, hd_arena *arena, uint64_t field, hd_byte_reader *r)
+static void get_fact(store_totals *out, hd_builder *builder, hd_arena *arena, uint64_t field, hd_byte_reader *r)
 {
+    hd_trace_facts *facts = hd_builder_facts(builder);
     switch (field) {
-    case FACT_FORMAT: facts->origin = keep_text(arena, r->data, r->size); break;
-    case FACT_COMPRESSION: facts->origin_compression = keep_text(arena, r->data, r->size); break;
+    case FACT_FORMAT: facts->origin = keep_text(builder, arena, r->data, r->size); break;
+    case FACT_COMPRESSION: facts->origin_compression = keep_text(builder, arena, r->data, r->size); break;
     case FACT_STORED_BYTES: facts->origin_stored_bytes = hd_byte_reader_varint(r); break;
     case FACT_INPUT_BYTES: facts->input_bytes = hd_byte_reader_varint(r); break;
     case FACT_START_NS: facts->start_ns = hd_byte_reader_zigzag(r); break;
@@ -118,15 +120,16 @@ static void get_fact(store_totals *out, hd_trace_facts *facts, hd_arena *arena, 
     }
 }
 
-bool store_get_facts(store_totals *out, hd_trace_facts *facts, hd_arena *arena, hd_byte_reader body)
+bool store_get_facts(store_totals *out, hd_builder *builder, hd_arena *arena, hd_byte_reader body)
 {
+    const hd_trace_facts *facts = hd_builder_facts(builder);
     *out = (store_totals){0};
     while (hd_byte_reader_left(&body)) {
         uint64_t field = hd_byte_reader_varint(&body), size = hd_byte_reader_varint(&body);
         const uint8_t *value = size <= hd_byte_reader_left(&body) ? hd_byte_reader_take(&body, (size_t)size) : NULL;
         if (!value) return false;
         hd_byte_reader r = hd_byte_reader_of(value, (size_t)size);
-        get_fact(out, facts, arena, field, &r);
+        get_fact(out, builder, arena, field, &r);
         if (r.failed) return false;
     }
     return out->known && (facts->start_ns == HD_NO_TIME) == (facts->end_ns == HD_NO_TIME);
@@ -180,12 +183,12 @@ void store_put_ledger(hd_bytes *out, const hd_trace *trace)
     }
 }
 
-static const char *get_text(hd_byte_reader *r, hd_arena *arena)
+static const char *get_text(hd_builder *builder, hd_byte_reader *r, hd_arena *arena)
 {
     uint64_t size = hd_byte_reader_varint(r);
     const uint8_t *text = size <= hd_byte_reader_left(r) ? hd_byte_reader_take(r, (size_t)size) : NULL;
     if (!text) r->failed = true;
-    return keep_text(arena, text, (size_t)size);
+    return keep_text(builder, arena, text, (size_t)size);
 }
 
 bool store_get_ledger(hd_builder *builder, hd_arena *arena, hd_byte_reader body)
@@ -194,7 +197,7 @@ bool store_get_ledger(hd_builder *builder, hd_arena *arena, hd_byte_reader body)
     uint64_t count = hd_byte_reader_varint(&body);
     if (count > ROW_LIMIT) return false;
     for (uint64_t i = 0; i < count && !body.failed; i++) {
-        const char *stage = get_text(&body, arena), *code = get_text(&body, arena);
+        const char *stage = get_text(builder, &body, arena), *code = get_text(builder, &body, arena);
         uint64_t level = hd_byte_reader_varint(&body), rows = hd_byte_reader_varint(&body);
         uint64_t offset = hd_byte_reader_varint(&body) - 1;
         if (level > HD_LEDGER_LOSS) body.failed = true;
@@ -347,14 +350,19 @@ static bool get_shape(hd_builder *builder, uint32_t string_count, uint32_t id, h
     uint64_t head = hd_byte_reader_varint(r), key_count = head >> 1;
     if (r->failed || key_count > hd_byte_reader_left(r) / 2) return false;
     hd_arg_key *keys = hd_arena_alloc(scratch, (size_t)key_count * sizeof *keys);
-    if (!keys) return false;
+    if (!keys) {
+        hd_builder_fail(builder);
+        return false;
+    }
     for (uint64_t k = 0; k < key_count; k++) {
         uint32_t key = get_string(r, string_count);
         unsigned packed = hd_byte_reader_u8(r);
         if (packed >> 1 > HD_ARG_JSON) return false;
         keys[k] = (hd_arg_key){.key = key, .type = (uint8_t)(packed >> 1), .scope = packed & 1};
     }
-    return !r->failed && hd_builder_shape(builder, keys, (uint32_t)key_count, head & 1) == id;
+    uint32_t got = r->failed ? id : hd_builder_shape(builder, keys, (uint32_t)key_count, head & 1);
+    if (got == HD_NONE) hd_builder_fail(builder);
+    return !r->failed && got == id;
 }
 
 bool store_get_shapes(hd_builder *builder, uint32_t string_count, uint32_t first, uint32_t count, hd_byte_reader body)

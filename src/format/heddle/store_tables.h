@@ -24,8 +24,9 @@ void store_put_tracks(hd_bytes *out, store_ids *ids);
 /* File ids [first, first + count). */
 void store_put_shapes(hd_bytes *out, store_ids *ids, uint32_t first, uint32_t count);
 
-/* Each fills the builder; false: the bytes are no such table. Texts that must outlive the call go to the arena. */
-bool store_get_facts(store_totals *out, hd_trace_facts *facts, hd_arena *arena, hd_byte_reader body);
+/* Each fills the builder; false: the bytes are no such table, or memory ran out, which the builder is told. Texts that
+ * must outlive the call go to the arena. */
+bool store_get_facts(store_totals *out, hd_builder *builder, hd_arena *arena, hd_byte_reader body);
 bool store_get_metadata(hd_builder *builder, uint32_t string_count, hd_byte_reader body);
 bool store_get_ledger(hd_builder *builder, hd_arena *arena, hd_byte_reader body);
 /* The tracks get the ids 0, 1 …; with_sums: also what was worked out from events. */

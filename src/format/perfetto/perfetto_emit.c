@@ -52,7 +52,7 @@ static hd_status emit_packet_as(emitter *e, int64_t time, uint32_t field)
     hd_pb_put_uint(out, PF_PACKET_SEQUENCE_FLAGS, PF_SEQ_NEEDS_INCREMENTAL_STATE);
     if (interned) hd_pb_put_bytes(out, PF_PACKET_INTERNED_DATA, w->interned.data, interned);
     hd_pb_put_bytes(out, field, w->event.data, event);
-    out->failed |= w->event.failed || w->interned.failed;
+    out->failed |= w->event.failed || w->interned.failed || w->json.failed;
     w->last_time = time + w->shift;
     w->event.size = w->interned.size = 0;
     return pf_packets_flush(w->packets, e->err);

@@ -112,32 +112,31 @@ static bool zstd_content_size(uint64_t *out, const uint8_t *data, size_t size)
     return true;
 }
 
-static hd_status zstd_decompress(hd_bytes *out, perfetto_reader *reader, const hd_proto_field *field, bool *out_fine)
+static hd_status zstd_decompress(hd_bytes *out, const hd_proto_field *field)
 {
     uint64_t size;
     hd_decompressor *decompressor = NULL;
-    *out_fine = zstd_content_size(&size, field->data, field->size) && size <= DECOMPRESSED_LIMIT;
-    if (!*out_fine || size == 0) return HD_OK;
-    if (!hd_bytes_room(out, (size_t)size)) return HD_NOMEM(reader->err);
-    *out_fine = hd_decompress(out->data, (size_t)size, &decompressor, field->data, field->size);
-    out->size = *out_fine ? (size_t)size : 0;
+    if (!zstd_content_size(&size, field->data, field->size) || size > DECOMPRESSED_LIMIT) return HD_ERR_DAMAGED;
+    if (size == 0) return HD_OK;
+    if (!hd_bytes_room(out, (size_t)size)) return HD_ERR_MEMORY;
+    hd_status status = hd_decompress(out->data, (size_t)size, &decompressor, field->data, field->size, NULL);
+    if (status == HD_OK) out->size = (size_t)size;
     hd_decompressor_free(decompressor);
-    return HD_OK;
+    return status;
 }
 
 static hd_status read_compressed(perfetto_reader *reader, const hd_proto_field *field)
 {
     hd_bytes bytes = {0};
-    bool fine = true, zlib = hd_proto_number(field) == PF_PACKET_COMPRESSED_PACKETS;
+    bool zlib = hd_proto_number(field) == PF_PACKET_COMPRESSED_PACKETS;
     uint64_t offset = reader->packet_offset;
-    hd_status status = HD_OK;
     if (reader->base != NULL && reader->base_size == 0)
         return hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset, "compressed packets within compressed packets");
-    if (zlib)
-        fine = hd_zlib_decompress(&bytes, field->data, field->size, DECOMPRESSED_LIMIT);
-    else
-        status = zstd_decompress(&bytes, reader, field, &fine);
-    if (status == HD_OK && !fine)
+    hd_status status = zlib ? hd_zlib_decompress(&bytes, field->data, field->size, DECOMPRESSED_LIMIT, NULL)
+                            : zstd_decompress(&bytes, field);
+    if (status == HD_ERR_MEMORY)
+        status = HD_NOMEM(reader->err);
+    else if (status != HD_OK)
         status = hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset,
                               "compressed packets that cannot be decompressed, or to more than %d MiB",
                               DECOMPRESSED_LIMIT >> 20);
