@@ -60,6 +60,13 @@ void *hd_large_new(size_t count, size_t element_size, uint64_t least)
     return head ? (char *)head + HEAD_BYTES : NULL;
 }
 
+void *hd_large_zeroed(size_t count, size_t element_size, uint64_t least)
+{
+    void *list = hd_large_new(count, element_size, least);
+    if (list && !head_of(list)->mapped) memset(list, 0, count * element_size); /* a new file has zeros */
+    return list;
+}
+
 void hd_large_free(void *list)
 {
     if (!list) return;
@@ -97,5 +104,44 @@ bool hd_large_grow(void **list, size_t *capacity, size_t count, size_t element_s
     size_t wider = *capacity ? *capacity * 2 : 16;
     if (!hd_large_resize(list, count, wider, element_size, least)) return false;
     *capacity = wider;
+    return true;
+}
+
+/* Merge two runs, from[0 … left) and from[left … count). */
+static void merge(char *to, const char *from, size_t left, size_t count, size_t size,
+                  int (*compare)(const void *a, const void *b))
+{
+    for (size_t i = 0, j = left; i < left || j < count; to += size) {
+        bool takes_left = j == count || (i < left && compare(from + i * size, from + j * size) <= 0);
+        memcpy(to, from + (takes_left ? i++ : j++) * size, size);
+    }
+}
+
+static bool is_sorted(const char *list, size_t count, size_t size, int (*compare)(const void *a, const void *b))
+{
+    for (size_t i = 1; i < count; i++) {
+        if (compare(list + (i - 1) * size, list + i * size) > 0) return false;
+    }
+    return true;
+}
+
+bool hd_large_sort(void *list, size_t count, size_t element_size, int (*compare)(const void *a, const void *b),
+                   uint64_t least)
+{
+    if (is_sorted(list, count, element_size, compare)) return true;
+    char *other = hd_large_new(count, element_size, least), *from = list, *to = other;
+    if (!other) return false;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t at = 0; at < count; at += 2 * width) {
+            size_t part = count - at < 2 * width ? count - at : 2 * width;
+            merge(to + at * element_size, from + at * element_size, part < width ? part : width, part, element_size,
+                  compare);
+        }
+        char *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != list) memcpy(list, from, count * element_size);
+    hd_large_free(other);
     return true;
 }

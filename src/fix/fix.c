@@ -12,11 +12,13 @@
 
 #include "base/error.h"
 #include "base/json_write.h"
+#include "base/large.h"
 #include "base/temporary.h"
 #include "fix/fix_report.h"
 #include "format/chrome/chrome_patch.h"
 #include "format/format.h"
 #include "pass/lanes.h"
+#include "trace/spill.h"
 
 hd_fix_options hd_fix_defaults(void)
 {
@@ -81,7 +83,9 @@ static int by_offset(const void *a, const void *b)
 
 static hd_status make_edits(edit_list *out, const hd_trace *trace, const hd_lane_plan *plan, hd_error *err)
 {
-    *out = (edit_list){.edits = malloc((plan->edit_count * 2 + plan->flow_count + 1) * sizeof *out->edits)};
+    uint64_t large = hd_trace_large_bytes(trace);
+    size_t most = plan->edit_count * 2 + plan->flow_count;
+    *out = (edit_list){.edits = hd_large_new(most + 1, sizeof *out->edits, large)};
     if (!out->edits) return HD_NOMEM(err);
     for (size_t i = 0; i < plan->edit_count; i++) add_slice_edits(out, trace, plan, &plan->edits[i]);
     for (size_t i = 0; i < plan->flow_count; i++) {
@@ -93,8 +97,7 @@ static hd_status make_edits(edit_list *out, const hd_trace *trace, const hd_lane
         edit.start_part = hd_below_ns(change->time.below);
         out->edits[out->count++] = edit;
     }
-    qsort(out->edits, out->count, sizeof *out->edits, by_offset);
-    return HD_OK;
+    return hd_large_sort(out->edits, out->count, sizeof *out->edits, by_offset, large) ? HD_OK : HD_NOMEM(err);
 }
 
 enum { SEARCHED_BYTES = 1 << 20 };
@@ -219,7 +222,7 @@ static hd_status write_patched(const fixer *f, hd_input *input, const hd_trace *
         else
             hd_output_abort(output);
     }
-    free(list.edits);
+    hd_large_free(list.edits);
     free(lanes.data);
     return status;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "pass/crop_impl.h"
 
 bool crop_touches(const hd_crop_window *w, int64_t start, int64_t end)
@@ -160,7 +161,7 @@ hd_status hd_crop(hd_trace **out, hd_pass_result *result, const hd_trace *trace,
     *result = (hd_pass_result){0};
     HD_TRY(hd_builder_new(&builder, err));
     hd_status status = crop_into(builder, result, &c, err);
-    for (int kind = 0; kind < HD_KIND_COUNT; kind++) free(c.keep[kind]);
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) hd_large_free(c.keep[kind]);
     if (status == HD_OK) return hd_builder_finish(out, builder, err);
     hd_builder_free(builder);
     return status;

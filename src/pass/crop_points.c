@@ -6,6 +6,7 @@
 #include "pass/crop_impl.h"
 #include "pass/pass_points.h"
 #include "trace/flow_bind.h"
+#include "trace/spill.h"
 
 static bool in_window(const hd_crop_window *w, int64_t at)
 {
@@ -66,14 +67,14 @@ static hd_status decide_async(cropper *c, hd_error *err)
 {
     hd_points points;
     HD_TRY(hd_points_of(&points, c->trace, HD_KIND_ASYNC, err));
-    size_t *open = malloc((points.count + 1) * sizeof *open);
+    size_t *open = hd_large_new(points.count + 1, sizeof *open, hd_trace_large_bytes(c->trace));
     for (size_t i = 0; open && i < points.count;) {
         size_t run = hd_points_run(&points, i);
         decide_async_run(c, &points.list[i], run, open);
         i += run;
     }
     hd_points_deinit(&points);
-    free(open);
+    hd_large_free(open);
     return open ? HD_OK : HD_NOMEM(err);
 }
 
@@ -113,7 +114,8 @@ hd_status crop_decide_points(cropper *c, hd_error *err)
 {
     static const hd_kind kinds[] = {HD_KIND_FLOW, HD_KIND_ASYNC, HD_KIND_COUNTER};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        c->keep[kinds[i]] = calloc((size_t)hd_trace_row_count(c->trace, kinds[i]) + 1, 1);
+        c->keep[kinds[i]] =
+            hd_large_zeroed((size_t)hd_trace_row_count(c->trace, kinds[i]) + 1, 1, hd_trace_large_bytes(c->trace));
         if (!c->keep[kinds[i]]) return HD_NOMEM(err);
     }
     HD_TRY(decide_flows(c, err));

@@ -15,6 +15,7 @@
 #include "pass/filter_pattern.h"
 #include "pass/pass_points.h"
 #include "trace/flow_bind.h"
+#include "trace/spill.h"
 
 typedef struct sieve {
     const hd_trace *trace;
@@ -210,8 +211,10 @@ static hd_status init_sieve(sieve *s, const hd_filter *filter, hd_error *err)
     s->process_stays = calloc(tracks + 1, 1);
     s->name_passes = calloc(strings + 1, 1);
     s->category_passes = calloc(strings + 1, 1);
-    s->slice_stays = calloc((size_t)hd_trace_row_count(trace, HD_KIND_SLICE) + 1, 1);
-    s->flow_stays = calloc((size_t)hd_trace_row_count(trace, HD_KIND_FLOW) + 1, 1);
+    s->slice_stays =
+        hd_large_zeroed((size_t)hd_trace_row_count(trace, HD_KIND_SLICE) + 1, 1, hd_trace_large_bytes(trace));
+    s->flow_stays =
+        hd_large_zeroed((size_t)hd_trace_row_count(trace, HD_KIND_FLOW) + 1, 1, hd_trace_large_bytes(trace));
     for (int n = 0; n < 3; n++)
         s->process_names[n] = hd_trace_find_string(trace, process_names[n], strlen(process_names[n]));
     bool fine = s->track_stays && s->process_stays && s->name_passes && s->category_passes && s->slice_stays;
@@ -227,8 +230,8 @@ static void deinit_sieve(sieve *s)
     free(s->process_stays);
     free(s->name_passes);
     free(s->category_passes);
-    free(s->slice_stays);
-    free(s->flow_stays);
+    hd_large_free(s->slice_stays);
+    hd_large_free(s->flow_stays);
 }
 
 hd_status hd_filter_valid(const hd_filter *filter, hd_error *err)

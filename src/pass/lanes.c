@@ -20,7 +20,8 @@ typedef struct planner {
     hd_lane_plan *plan;
     const hd_trace *trace;
     hd_error *err;
-    bool fine; /* some times are below the nanosecond */
+    uint64_t large; /* hd_trace_large_bytes */
+    bool fine;      /* some times are below the nanosecond */
     int64_t threshold_ps;
     /* rows of tables by root track: rows[table_first[track] …] */
     uint32_t *slice_rows, *flow_rows;
@@ -77,7 +78,7 @@ static hd_status group_rows(planner *p, hd_kind kind, uint32_t **out_rows, size_
     uint32_t tracks = hd_trace_track_count(trace);
     if (total >= UINT32_MAX)
         return hd_error_set(p->err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 slices or flow points");
-    uint32_t *rows = hd_large_new((size_t)total + 1, sizeof *rows, hd_trace_large_bytes(trace));
+    uint32_t *rows = hd_large_new((size_t)total + 1, sizeof *rows, p->large);
     size_t *first = calloc((size_t)tracks + 2, sizeof *first);
     *out_rows = rows;
     *out_first = first;
@@ -174,7 +175,8 @@ static hd_status note_edits(planner *p, hd_lane_track *track)
         const hd_lane_slice *s = &p->slices[i];
         hd_lane_slice was = extent_of(p, &c, p->rows[i]);
         if (s->lane == 0 && s->start == was.start && s->end == was.end) continue;
-        if (!hd_grow((void **)&plan->edits, &plan->edit_capacity, plan->edit_count, sizeof *plan->edits))
+        if (!hd_large_grow((void **)&plan->edits, &plan->edit_capacity, plan->edit_count, sizeof *plan->edits,
+                           p->large))
             return HD_NOMEM(p->err);
         plan->edits[plan->edit_count++] = (hd_lane_edit){
             .row = p->rows[i],
@@ -260,7 +262,7 @@ static hd_status edit_flow(planner *p, const hd_lane_track *track, const hd_bind
     else if (!rebind(&at, p, now, slice, point))
         plan->flows_unresolved++;
     if (at == point.at && lane == 0) return HD_OK;
-    if (!hd_grow((void **)&plan->flows, &plan->flow_capacity, plan->flow_count, sizeof *plan->flows))
+    if (!hd_large_grow((void **)&plan->flows, &plan->flow_capacity, plan->flow_count, sizeof *plan->flows, p->large))
         return HD_NOMEM(p->err);
     plan->flows[plan->flow_count++] = (hd_lane_flow_edit){
         .row = row,
@@ -278,7 +280,7 @@ static hd_status edit_flows(planner *p, const hd_lane_track *track, const hd_lan
     hd_bind_index index;
     row_cursor c = {.trace = p->trace, .kind = HD_KIND_FLOW};
     gather(p);
-    HD_TRY(hd_bind_index_init(&index, p->slices, p->count, 1, hd_trace_large_bytes(p->trace), p->err));
+    HD_TRY(hd_bind_index_init(&index, p->slices, p->count, 1, p->large, p->err));
     for (size_t i = 0; i < flow_count; i++) {
         flow_point point = flow_at(p, &c, flows[i]);
         p->bound[i] = hd_bind_find(&index, 0, point.at, point.enclosing);
@@ -292,7 +294,7 @@ static hd_status edit_flows(planner *p, const hd_lane_track *track, const hd_lan
             .lane = edits[e].lane == HD_NONE ? 0 : edits[e].lane - track->first_lane + 1,
         };
     }
-    HD_TRY(hd_bind_index_init(&index, p->slices, p->count, track->lane_count, hd_trace_large_bytes(p->trace), p->err));
+    HD_TRY(hd_bind_index_init(&index, p->slices, p->count, track->lane_count, p->large, p->err));
     hd_status status = HD_OK;
     for (size_t i = 0; i < flow_count && status == HD_OK; i++)
         status = edit_flow(p, track, &index, flows[i], p->bound[i], flow_at(p, &c, flows[i]));
@@ -311,8 +313,8 @@ static hd_status list_pairs(hd_lane_pair **out, uint32_t *out_count, const plann
     for (uint32_t i = 0; i < p->count; i++) {
         seek(&begin, p->rows[i]);
         if ((value_at(&begin, HD_COL_PHASE) & HD_PHASE_MASK) != 'B' || value_at(&begin, HD_COL_PARTNER) < 0) continue;
-        if (!hd_grow((void **)&pairs, &capacity, *out_count, sizeof *pairs)) {
-            free(pairs);
+        if (!hd_large_grow((void **)&pairs, &capacity, *out_count, sizeof *pairs, p->large)) {
+            hd_large_free(pairs);
             return HD_NOMEM(p->err);
         }
         pairs[(*out_count)++] = (hd_lane_pair){
@@ -332,15 +334,15 @@ static hd_status part_pairs(planner *p, hd_lane_result *result, hd_lane_pair *pa
     uint32_t left = 0;
     for (;;) {
         uint32_t leaving, also = 0;
-        HD_TRY(hd_lane_pairs_check(&leaving, pairs, count, p->slices, 1, p->err));
+        HD_TRY(hd_lane_pairs_check(&leaving, pairs, count, p->slices, 1, p->large, p->err));
         if (p->ticks.per_ns == 1000)
-            HD_TRY(hd_lane_pairs_check(&also, pairs, count, p->slices, hd_ticks_per_ns(&p->ticks), p->err));
+            HD_TRY(hd_lane_pairs_check(&also, pairs, count, p->slices, hd_ticks_per_ns(&p->ticks), p->large, p->err));
         if (leaving + also == 0) break;
         gather(p);
         for (uint32_t i = 0; i < count; i++) {
             if (pairs[i].leaves) p->slices[pairs[i].slice].end = p->slices[pairs[i].slice].start;
         }
-        HD_TRY(hd_lanes_solve(result, p->slices, p->count, p->threshold, p->err));
+        HD_TRY(hd_lanes_solve(result, p->slices, p->count, p->threshold, p->large, p->err));
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!pairs[i].leaves) continue;
@@ -363,7 +365,7 @@ static hd_status keep_pairs(planner *p, hd_lane_result *result)
     HD_TRY(list_pairs(&pairs, &count, p));
     if (count == 0) return HD_OK;
     hd_status status = part_pairs(p, result, pairs, count);
-    free(pairs);
+    hd_large_free(pairs);
     return status;
 }
 
@@ -380,7 +382,7 @@ static hd_status plan_track(planner *p, uint32_t id)
     size_t flow_count = p->flow_first[id + 1] - p->flow_first[id];
     HD_TRY(choose_ticks(p, flows, flow_count));
     gather(p);
-    HD_TRY(hd_lanes_solve(&result, p->slices, p->count, p->threshold, p->err));
+    HD_TRY(hd_lanes_solve(&result, p->slices, p->count, p->threshold, p->large, p->err));
     if (result.snapped > 0) HD_TRY(keep_pairs(p, &result));
     if (!hd_grow((void **)&plan->tracks, &plan->track_capacity, plan->track_count, sizeof *plan->tracks))
         return HD_NOMEM(p->err);
@@ -453,19 +455,25 @@ static hd_status plan_tracks(planner *p)
     uint32_t tracks = hd_trace_track_count(p->trace);
     HD_TRY(group_rows(p, HD_KIND_SLICE, &p->slice_rows, &p->slice_first));
     HD_TRY(group_rows(p, HD_KIND_FLOW, &p->flow_rows, &p->flow_first));
-    p->slices = hd_large_new(largest(p->slice_first, tracks), sizeof *p->slices, hd_trace_large_bytes(p->trace));
-    p->bound = hd_large_new(largest(p->flow_first, tracks), sizeof *p->bound, hd_trace_large_bytes(p->trace));
+    p->slices = hd_large_new(largest(p->slice_first, tracks), sizeof *p->slices, p->large);
+    p->bound = hd_large_new(largest(p->flow_first, tracks), sizeof *p->bound, p->large);
     if (!p->slices || !p->bound) return HD_NOMEM(p->err);
     HD_TRY(hd_lane_names_init(&p->names, p->plan, p->trace, p->err));
     HD_TRY(plan_in_turn(p, tracks));
-    if (p->plan->edit_count) qsort(p->plan->edits, p->plan->edit_count, sizeof *p->plan->edits, edit_by_row);
-    if (p->plan->flow_count) qsort(p->plan->flows, p->plan->flow_count, sizeof *p->plan->flows, flow_by_row);
-    return HD_OK;
+    hd_lane_plan *plan = p->plan;
+    bool fine = hd_large_sort(plan->edits, plan->edit_count, sizeof *plan->edits, edit_by_row, p->large) &&
+                hd_large_sort(plan->flows, plan->flow_count, sizeof *plan->flows, flow_by_row, p->large);
+    return fine ? HD_OK : HD_NOMEM(p->err);
 }
 
 hd_status hd_lanes_plan(hd_lane_plan *out, const hd_trace *trace, int64_t threshold_ps, hd_error *err)
 {
-    planner p = {.plan = out, .trace = trace, .err = err, .fine = is_fine(trace), .threshold_ps = threshold_ps};
+    planner p = {.plan = out,
+                 .trace = trace,
+                 .err = err,
+                 .large = hd_trace_large_bytes(trace),
+                 .fine = is_fine(trace),
+                 .threshold_ps = threshold_ps};
     *out = (hd_lane_plan){0};
     hd_status status = plan_tracks(&p);
     hd_large_free(p.slice_rows);
@@ -484,8 +492,8 @@ hd_status hd_lanes_plan(hd_lane_plan *out, const hd_trace *trace, int64_t thresh
 
 void hd_lane_plan_deinit(hd_lane_plan *plan)
 {
-    free(plan->edits);
-    free(plan->flows);
+    hd_large_free(plan->edits);
+    hd_large_free(plan->flows);
     free(plan->tracks);
     free(plan->lanes);
     hd_arena_deinit(&plan->arena);

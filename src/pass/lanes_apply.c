@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
+#include "trace/spill.h"
 
 /* An end event whose slice changes. */
 typedef struct end_edit {
@@ -125,7 +127,7 @@ static int end_by_row(const void *a, const void *b)
 
 static hd_status list_ends(applier *a, hd_error *err)
 {
-    a->ends = malloc((a->plan->edit_count + 1) * sizeof *a->ends);
+    a->ends = hd_large_new(a->plan->edit_count + 1, sizeof *a->ends, hd_trace_large_bytes(a->trace));
     if (!a->ends) return HD_NOMEM(err);
     for (size_t i = 0; i < a->plan->edit_count; i++) {
         uint32_t at;
@@ -134,8 +136,8 @@ static hd_status list_ends(applier *a, hd_error *err)
         int64_t partner = hd_column_at(&block->columns[HD_COL_PARTNER], at);
         if (partner >= 0) a->ends[a->end_count++] = (end_edit){(uint64_t)partner, edit};
     }
-    if (a->end_count) qsort(a->ends, a->end_count, sizeof *a->ends, end_by_row);
-    return HD_OK;
+    bool fine = hd_large_sort(a->ends, a->end_count, sizeof *a->ends, end_by_row, hd_trace_large_bytes(a->trace));
+    return fine ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- names of lanes, where names are events -------------------------------------------------------------------------
@@ -194,7 +196,7 @@ hd_status hd_lanes_apply(hd_trace **out, hd_pass_result *result, const hd_trace 
     if (status == HD_OK) status = apply(&a, result, err);
     hd_copy_free(a.copy);
     free(a.lanes);
-    free(a.ends);
+    hd_large_free(a.ends);
     if (status == HD_OK) return hd_builder_finish(out, a.builder, err);
     hd_builder_free(a.builder);
     return status;

@@ -1,8 +1,6 @@
 /* lanes_pairs.c - begin and end events find each other again after the repair */
 #include "pass/lanes_pairs.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "base/large.h"
 #include "trace/spill.h"
@@ -26,7 +24,7 @@ static int64_t floor_to(int64_t time, int64_t unit)
     return time / unit - (time % unit < 0);
 }
 
-/* The markers of all pairs on lane 0, in the order of time. */
+/* The markers of all pairs on lane 0. */
 static uint32_t put_markers(marker *markers, const hd_lane_pair *pairs, uint32_t count, const hd_lane_slice *slices,
                             int64_t unit, bool before)
 {
@@ -39,7 +37,6 @@ static uint32_t put_markers(marker *markers, const hd_lane_pair *pairs, uint32_t
         markers[filled++] = (marker){floor_to(start, unit), pair->begin_offset, i, false};
         markers[filled++] = (marker){floor_to(end, unit), pair->end_offset, i, true};
     }
-    qsort(markers, filled, sizeof *markers, by_time);
     return filled;
 }
 
@@ -59,14 +56,15 @@ static uint32_t part(hd_lane_pair *a, hd_lane_pair *b, const hd_lane_slice *slic
 }
 
 hd_status hd_lane_pairs_check(uint32_t *out_count, hd_lane_pair *pairs, uint32_t count, const hd_lane_slice *slices,
-                              int64_t unit, hd_error *err)
+                              int64_t unit, uint64_t large, hd_error *err)
 {
-    marker *markers = malloc(((size_t)count * 2 + 1) * sizeof *markers);
-    uint32_t *open = malloc(((size_t)count + 1) * sizeof *open), depth = 0;
-    bool was_torn = false; /* before the repair, too: this order is not the one to keep */
+    marker *markers = hd_large_new((size_t)count * 2 + 1, sizeof *markers, large);
+    uint32_t *open = hd_large_new((size_t)count + 1, sizeof *open, large), depth = 0;
+    bool failed = false, was_torn = false; /* before the repair, too: this order is not the one to keep */
     *out_count = 0;
-    for (int after = 0; after < 2 && markers && open && !was_torn; after++, depth = 0) {
+    for (int after = 0; after < 2 && markers && open && !was_torn && !failed; after++, depth = 0) {
         uint32_t filled = put_markers(markers, pairs, count, slices, unit, !after);
+        failed = !hd_large_sort(markers, filled, sizeof *markers, by_time, large);
         for (uint32_t i = 0; i < filled; i++) {
             const marker *m = &markers[i];
             if (!m->is_end) {
@@ -81,9 +79,9 @@ hd_status hd_lane_pairs_check(uint32_t *out_count, hd_lane_pair *pairs, uint32_t
                 was_torn = true;
         }
     }
-    bool failed = !markers || !open;
-    free(markers);
-    free(open);
+    failed |= !markers || !open;
+    hd_large_free(markers);
+    hd_large_free(open);
     return failed ? HD_NOMEM(err) : HD_OK;
 }
 

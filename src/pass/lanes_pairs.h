@@ -19,7 +19,7 @@ typedef struct hd_lane_pair {
 /* Mark pairs that must leave the track for the others to be found again; *out_count are new. `unit`: ticks that viewers
  * take for one time. */
 hd_status hd_lane_pairs_check(uint32_t *out_count, hd_lane_pair *pairs, uint32_t count, const hd_lane_slice *slices,
-                              int64_t unit, hd_error *err);
+                              int64_t unit, uint64_t large, hd_error *err);
 
 /* The place of each slice, and of each end event, among all events, by row. The caller frees both with hd_large_free.
  */

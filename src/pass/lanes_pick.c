@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/large.h"
 
 enum { THRIFTY_SLICES = 192, EVICT_SLICES = 8, TAKE_BACK_STEPS = 1 << 22 };
 enum { SEARCH_SLICES = 64, SEARCH_STEPS = 4096 };
@@ -64,20 +65,20 @@ uint32_t hd_lane_heap_pop(hd_lane_heap *heap)
 
 /* --- room --- */
 
-hd_status hd_lane_picker_init(hd_lane_picker *picker, uint32_t max_count, hd_error *err)
+hd_status hd_lane_picker_init(hd_lane_picker *picker, uint32_t max_count, uint64_t large, hd_error *err)
 {
     size_t all = (size_t)max_count + 1;
     size_t exact = max_count < HD_LANE_EXACT_SLICES ? max_count : HD_LANE_EXACT_SLICES;
     *picker = (hd_lane_picker){.exact_capacity = (uint32_t)exact, .budget = HD_LANE_BUDGET_STEPS};
-    picker->heap_ids = malloc(all * sizeof(uint32_t));
-    picker->below = malloc(all * sizeof(uint32_t));
-    picker->tree = malloc(4 * all * sizeof(uint32_t));
-    picker->ends = malloc(all * sizeof(int64_t));
-    picker->spans = malloc((exact + 1) * sizeof(hd_lane_slice));
+    picker->heap_ids = hd_large_new(all, sizeof(uint32_t), large);
+    picker->below = hd_large_new(all, sizeof(uint32_t), large);
+    picker->tree = hd_large_new(4 * all, sizeof(uint32_t), large);
+    picker->ends = hd_large_new(all, sizeof(int64_t), large);
+    picker->spans = hd_large_new(exact + 1, sizeof(hd_lane_slice), large);
     uint32_t **per_endpoint[] = {&picker->other, &picker->chord, &picker->inside, &picker->best, &picker->ranges};
     bool ok = picker->heap_ids && picker->below && picker->tree && picker->ends && picker->spans;
     for (size_t i = 0; i < sizeof per_endpoint / sizeof *per_endpoint; i++) {
-        *per_endpoint[i] = malloc((2 * exact + 2) * sizeof(uint32_t));
+        *per_endpoint[i] = hd_large_new(2 * exact + 2, sizeof(uint32_t), large);
         ok = ok && *per_endpoint[i];
     }
     if (ok) return HD_OK;
@@ -89,7 +90,7 @@ void hd_lane_picker_deinit(hd_lane_picker *picker)
 {
     void *owned[] = {picker->heap_ids, picker->below, picker->tree,   picker->ends, picker->spans,
                      picker->other,    picker->chord, picker->inside, picker->best, picker->ranges};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) hd_large_free(owned[i]);
     *picker = (hd_lane_picker){0};
 }
 

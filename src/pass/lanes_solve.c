@@ -16,10 +16,10 @@
 #include "pass/lanes_solve.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/large.h"
 
 /* Beyond that many boundaries, all within the threshold, a slice is cut at the one nearest to its middle; and the
  * parent of a slice is looked for among that many pushed ones. */
@@ -86,11 +86,11 @@ typedef struct groups { /* of two slices and more */
 
 static void groups_deinit(groups *g)
 {
-    free(g->members);
-    free(g->starts);
-    free(g->next);
-    free(g->stack);
-    free(g->open.ids);
+    hd_large_free(g->members);
+    hd_large_free(g->starts);
+    hd_large_free(g->next);
+    hd_large_free(g->stack);
+    hd_large_free(g->open.ids);
     *g = (groups){0};
 }
 
@@ -126,13 +126,13 @@ static void find_groups(groups *g, const track *t)
 }
 
 /* From linked positions to slice indices in one array. */
-static hd_status list_members(groups *g, const track *t, hd_error *err)
+static hd_status list_members(groups *g, const track *t, uint64_t large, hd_error *err)
 {
     size_t total = 0;
     for (uint32_t i = 0; i < g->count; i++) {
         for (uint32_t p = g->starts[i]; p != NO_SLICE; p = g->next[p]) total++;
     }
-    g->members = malloc((total + 1) * sizeof *g->members);
+    g->members = hd_large_new(total + 1, sizeof *g->members, large);
     if (!g->members) return HD_NOMEM(err);
     uint32_t filled = 0;
     for (uint32_t i = 0; i < g->count; i++) {
@@ -145,22 +145,23 @@ static hd_status list_members(groups *g, const track *t, hd_error *err)
 }
 
 /* Find the groups, and let go of all that is needed for finding them, the order too. */
-static hd_status split_groups(groups *g, track *t, hd_error *err)
+static hd_status split_groups(groups *g, track *t, uint64_t large, hd_error *err)
 {
     size_t room = (size_t)t->count + 1;
-    *g = (groups){.starts = malloc((room / 2 + 1) * sizeof *g->starts),
-                  .next = malloc(room * sizeof *g->next),
-                  .stack = malloc(room * sizeof *g->stack),
-                  .open = {.ids = malloc(room * sizeof *g->open.ids), .slices = t->slices, .map = t->order}};
+    *g =
+        (groups){.starts = hd_large_new(room / 2 + 1, sizeof *g->starts, large),
+                 .next = hd_large_new(room, sizeof *g->next, large),
+                 .stack = hd_large_new(room, sizeof *g->stack, large),
+                 .open = {.ids = hd_large_new(room, sizeof *g->open.ids, large), .slices = t->slices, .map = t->order}};
     if (!g->starts || !g->next || !g->stack || !g->open.ids) return HD_NOMEM(err);
     find_groups(g, t);
-    free(g->stack);
-    free(g->open.ids);
+    hd_large_free(g->stack);
+    hd_large_free(g->open.ids);
     g->stack = NULL;
     g->open.ids = NULL;
-    HD_TRY(list_members(g, t, err));
-    free(g->next);
-    free(t->order);
+    HD_TRY(list_members(g, t, large, err));
+    hd_large_free(g->next);
+    hd_large_free(t->order);
     g->next = t->order = NULL;
     return HD_OK;
 }
@@ -426,48 +427,48 @@ static void solve_groups(solver *v, hd_lane_result *out)
     out->moved = v->moved;
 }
 
-static hd_status solve_crossings(solver *v, hd_lane_result *out, hd_error *err)
+static hd_status solve_crossings(solver *v, hd_lane_result *out, uint64_t large, hd_error *err)
 {
-    HD_TRY(split_groups(&v->groups, &v->track, err));
+    HD_TRY(split_groups(&v->groups, &v->track, large, err));
     if (v->groups.count == 0) return HD_OK;
     size_t room = v->groups.largest;
-    HD_TRY(hd_lane_picker_init(&v->picker, v->groups.largest, err));
-    v->deferred = malloc(v->groups.count * sizeof *v->deferred);
-    v->plan = malloc(room * sizeof *v->plan);
-    v->trial = malloc(room * sizeof *v->trial);
-    v->sweep.queue = malloc(room * sizeof *v->sweep.queue);
+    HD_TRY(hd_lane_picker_init(&v->picker, v->groups.largest, large, err));
+    v->deferred = hd_large_new(v->groups.count, sizeof *v->deferred, large);
+    v->plan = hd_large_new(room, sizeof *v->plan, large);
+    v->trial = hd_large_new(room, sizeof *v->trial, large);
+    v->sweep.queue = hd_large_new(room, sizeof *v->sweep.queue, large);
     v->sweep.ends = v->picker.ends;
     if (!v->deferred || !v->plan || !v->trial || !v->sweep.queue) return HD_NOMEM(err);
     solve_groups(v, out);
     return HD_OK;
 }
 
-static hd_status put_in_order(track *t, hd_error *err)
+static hd_status put_in_order(track *t, uint64_t large, hd_error *err)
 {
-    uint32_t *spare = malloc(t->count * sizeof *spare);
-    t->order = malloc(t->count * sizeof *t->order);
+    uint32_t *spare = hd_large_new(t->count, sizeof *spare, large);
+    t->order = hd_large_new(t->count, sizeof *t->order, large);
     if (spare && t->order) hd_lane_sort(t->order, spare, t->slices, t->count);
-    free(spare);
+    hd_large_free(spare);
     return spare && t->order ? HD_OK : HD_NOMEM(err);
 }
 
-static hd_status solve_track(solver *v, hd_lane_result *out, hd_error *err)
+static hd_status solve_track(solver *v, hd_lane_result *out, uint64_t large, hd_error *err)
 {
-    int64_t *open_ends = malloc(v->track.count * sizeof *open_ends);
+    int64_t *open_ends = hd_large_new(v->track.count, sizeof *open_ends, large);
     if (!open_ends) return HD_NOMEM(err);
     hd_status status = HD_OK;
     scan_outcome found = scan(&v->track, open_ends);
     if (found == SCAN_UNSORTED) {
-        status = put_in_order(&v->track, err);
+        status = put_in_order(&v->track, large, err);
         if (status == HD_OK) found = scan(&v->track, open_ends);
     }
-    free(open_ends);
+    hd_large_free(open_ends);
     if (status != HD_OK || found == SCAN_CLEAN) return status;
-    return solve_crossings(v, out, err);
+    return solve_crossings(v, out, large, err);
 }
 
 hd_status hd_lanes_solve(hd_lane_result *out, hd_lane_slice *slices, size_t count, int64_t snap_threshold,
-                         hd_error *err)
+                         uint64_t large, hd_error *err)
 {
     *out = (hd_lane_result){.lane_count = 1};
     if (snap_threshold < 0) {
@@ -479,13 +480,13 @@ hd_status hd_lanes_solve(hd_lane_result *out, hd_lane_slice *slices, size_t coun
     }
     if (count == 0) return HD_OK;
     solver v = {.track = {slices, (uint32_t)count, NULL, (uint64_t)snap_threshold}};
-    hd_status status = solve_track(&v, out, err);
+    hd_status status = solve_track(&v, out, large, err);
     groups_deinit(&v.groups);
     hd_lane_picker_deinit(&v.picker);
-    free(v.track.order);
-    free(v.deferred);
-    free(v.plan);
-    free(v.trial);
-    free(v.sweep.queue);
+    hd_large_free(v.track.order);
+    hd_large_free(v.deferred);
+    hd_large_free(v.plan);
+    hd_large_free(v.trial);
+    hd_large_free(v.sweep.queue);
     return status;
 }

@@ -41,12 +41,13 @@ typedef struct hd_lane_result {
 } hd_lane_result;
 
 /* Repair `count` slices of one track in place: start, end and lane are written, the order is kept. Slices come in
- * any order; equal ones are taken in input order, and the result depends on nothing but the input. A crossing of
+ * any order; equal ones are taken in input order, and the result depends on nothing but the input. `large` is as
+ * hd_large_new's `least`. A crossing of
  * less than `snap_threshold` is noise; 0 = nothing is. Thread-safe for distinct arrays.
  * Errors: HD_ERR_ARGUMENT (negative threshold), HD_ERR_LIMIT (2^32 - 2 slices), HD_ERR_MEMORY; then start and end
  * are as they were. */
 hd_status hd_lanes_solve(hd_lane_result *out, hd_lane_slice *slices, size_t count, int64_t snap_threshold,
-                         hd_error *err);
+                         uint64_t large, hd_error *err);
 
 /* ---- Between lanes_solve.c and lanes_pick.c; nobody else needs what follows. ---- */
 
@@ -87,7 +88,7 @@ typedef struct hd_lane_picker {
     uint64_t budget; /* steps left for exact choices */
 } hd_lane_picker;
 
-hd_status hd_lane_picker_init(hd_lane_picker *picker, uint32_t max_count, hd_error *err);
+hd_status hd_lane_picker_init(hd_lane_picker *picker, uint32_t max_count, uint64_t large, hd_error *err);
 void hd_lane_picker_deinit(hd_lane_picker *picker);
 
 /* Write 0 or HD_LANE_MOVED per member: a large set of members without genuine crossing stays. `variant` 1 breaks

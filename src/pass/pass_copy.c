@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "base/vector.h"
 #include "pass/pass_copy_impl.h"
 #include "trace/lazy.h"
@@ -113,7 +114,7 @@ void hd_copy_free(hd_copy *copy)
 {
     if (!copy) return;
     for (int c = 0; c < HD_COL_COUNT; c++) free(copy->rows.columns[c]);
-    for (int kind = 0; kind < HD_KIND_COUNT; kind++) free(copy->kept_bits[kind]);
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) hd_large_free(copy->kept_bits[kind]);
     free(copy->rows.keep);
     free(copy->strings.ids);
     free(copy->tracks.ids);

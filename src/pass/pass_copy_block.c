@@ -2,8 +2,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "pass/pass_copy_impl.h"
 #include "trace/column.h"
+#include "trace/spill.h"
 
 const int64_t *hd_copy_look(hd_copy_rows *rows, hd_column_id column)
 {
@@ -372,7 +374,7 @@ static bool note_kept(hd_copy *copy)
     if (copy->kept == block->row_count) return true;
     if (!*bits) {
         size_t words = (size_t)(hd_trace_row_count(copy->trace, block->kind) / 64 + 1);
-        *bits = malloc(words * sizeof **bits);
+        *bits = hd_large_new(words, sizeof **bits, hd_trace_large_bytes(copy->trace));
         if (!*bits) return false;
         memset(*bits, 0xff, words * sizeof **bits);
     }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/large.h"
 #include "trace/trace_impl.h"
 
 /* ---- times ------------------------------------------------------------------------------------------------------- */
@@ -41,27 +42,46 @@ size_t lane_summary_count(uint64_t slices)
     return count;
 }
 
-bool lane_make(hd_lane *lane, lane_detail *detail)
+bool lane_list(hd_index *index, size_t count)
+{
+    index->lanes = hd_large_zeroed(count + 1, sizeof *index->lanes, index->large);
+    index->details = hd_large_zeroed(count + 1, sizeof *index->details, index->large);
+    if (!index->lanes || !index->details) return false;
+    index->lane_count = count;
+    return true;
+}
+
+static void place_levels(hd_lane *lane, const hd_summary *summaries)
 {
     size_t count = lane_part_count(lane->slice_count);
-    detail->parts = calloc(count, sizeof *detail->parts);
-    detail->summaries = calloc(lane_summary_count(lane->slice_count), sizeof *detail->summaries);
-    if (!detail->parts || !detail->summaries) return false;
-    const hd_summary *summaries = detail->summaries;
     for (lane->level_count = 0;; count = (count + HD_SUMMARY_FAN - 1) / HD_SUMMARY_FAN) {
         lane->levels[lane->level_count].summaries = summaries;
         lane->levels[lane->level_count++].count = count;
-        if (count == 1) return true;
+        if (count == 1) return;
         summaries += count;
     }
 }
 
-void lane_detail_free(lane_detail *detail)
+bool lane_make(hd_index *index)
 {
-    free(detail->summaries);
-    free(detail->parts);
-    free(detail->stretches);
-    *detail = (lane_detail){0};
+    size_t parts = 0, summaries = 0;
+    for (size_t i = 0; i < index->lane_count; i++) {
+        parts += lane_part_count(index->lanes[i].slice_count);
+        summaries += lane_summary_count(index->lanes[i].slice_count);
+    }
+    index->parts = hd_large_zeroed(parts + 1, sizeof *index->parts, index->large);
+    index->summaries = hd_large_zeroed(summaries + 1, sizeof *index->summaries, index->large);
+    if (!index->parts || !index->summaries) return false;
+    parts = summaries = 0;
+    for (size_t i = 0; i < index->lane_count; i++) {
+        hd_lane *lane = &index->lanes[i];
+        index->details[i].parts = index->parts + parts;
+        index->details[i].summaries = index->summaries + summaries;
+        place_levels(lane, index->details[i].summaries);
+        parts += lane_part_count(lane->slice_count);
+        summaries += lane_summary_count(lane->slice_count);
+    }
+    return true;
 }
 
 /* Level 0 from the parts. Sums are rounded down where they begin and end, so that the differences add up. */
@@ -116,9 +136,11 @@ bool lane_derive(hd_lane *lane, lane_detail *detail, const hd_index *index)
 void hd_index_free(hd_index *index)
 {
     if (!index) return;
-    for (size_t i = 0; i < index->lane_count; i++) lane_detail_free(&index->details[i]);
-    free(index->details);
-    free(index->lanes);
+    for (size_t i = 0; i < index->lane_count; i++) hd_large_free(index->details[i].stretches);
+    hd_large_free(index->details);
+    hd_large_free(index->lanes);
+    hd_large_free(index->parts);
+    hd_large_free(index->summaries);
     free(index->categories);
     free(index);
 }

@@ -45,7 +45,7 @@ typedef struct lane_stretch {
 } lane_stretch;
 
 typedef struct lane_detail {
-    hd_summary *summaries; /* of all levels */
+    hd_summary *summaries; /* of all levels; as `parts` within those of the index */
     lane_part *parts;
     lane_stretch *stretches; /* by position; NULL: the order of rows is start order */
     uint32_t stretch_count;
@@ -55,10 +55,13 @@ struct hd_index {
     hd_lane *lanes;
     lane_detail *details; /* [lane] */
     size_t lane_count;
+    hd_summary *summaries; /* of all lanes */
+    lane_part *parts;
     hd_category_sum *categories;
     size_t category_count;
     int64_t base_ns, units_per_ns; /* 1 or 1000 */
     uint64_t slice_rows;           /* of the trace's table */
+    uint64_t large;                /* hd_trace_large_bytes: all lists but the categories' may be as large */
 };
 
 static inline size_t lane_part_count(uint64_t slices)
@@ -73,9 +76,10 @@ static inline uint32_t lane_part_slices(const hd_lane *lane, size_t part)
 
 /* Summaries of all levels that so many slices need. */
 size_t lane_summary_count(uint64_t slices);
-/* Memory for the summaries and parts of lane->slice_count slices; false: none. */
-bool lane_make(hd_lane *lane, lane_detail *detail);
-void lane_detail_free(lane_detail *detail);
+/* index->lanes and details for so many lanes, zeroed; then, when slices are counted, what each lane needs. false: no
+ * memory. */
+bool lane_list(hd_index *index, size_t count);
+bool lane_make(hd_index *index);
 /* From parts, and longest_ns of level 0: all else of the lane but names. false: the numbers of the parts cannot be. */
 bool lane_derive(hd_lane *lane, lane_detail *detail, const hd_index *index);
 
@@ -117,7 +121,7 @@ static inline lane_span lane_span_of(const hd_index *index, int64_t start_ns, in
 
 /* Memory of one thread that makes lanes. */
 typedef struct lane_maker lane_maker;
-lane_maker *lane_maker_new(void);
+lane_maker *lane_maker_new(uint64_t large);
 void lane_maker_free(lane_maker *maker);
 /* Fill a lane from its slices in the order of rows, whose `ordinal` is the row; they are sorted in place. false: no
  * memory. */

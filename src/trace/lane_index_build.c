@@ -8,9 +8,11 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "base/system.h"
 #include "trace/lane_index.h"
 #include "trace/lazy.h"
+#include "trace/spill.h"
 
 enum { CHUNK_ROWS = 2048, BATCH_SLICES = 1 << 23, THREAD_LIMIT = 16 };
 
@@ -167,10 +169,10 @@ static bool begin_batch(build *b)
         total += count;
         b->lane_until++;
     }
-    free(b->spans);
-    free(b->first);
-    b->spans = malloc(total * sizeof *b->spans);
-    b->first = malloc((b->lane_until - b->lane_from) * sizeof *b->first);
+    hd_large_free(b->spans);
+    hd_large_free(b->first);
+    b->spans = hd_large_new(total, sizeof *b->spans, b->index->large);
+    b->first = hd_large_new(b->lane_until - b->lane_from, sizeof *b->first, b->index->large);
     if (!b->spans || !b->first) return false;
     uint64_t place = 0;
     for (size_t i = b->lane_from; i < b->lane_until; i++) {
@@ -200,22 +202,23 @@ static bool make_lanes(build *b)
     return true;
 }
 
+static uint64_t slices_of(const build *b, uint32_t track)
+{
+    uint64_t count = 0;
+    for (unsigned t = 0; t < b->worker_count; t++) count += b->workers[t].next[track];
+    return count;
+}
+
 static bool list_lanes(build *b)
 {
-    hd_index *index = b->index;
-    index->lanes = calloc((size_t)b->track_count + 1, sizeof *index->lanes);
-    index->details = calloc((size_t)b->track_count + 1, sizeof *index->details);
-    if (!index->lanes || !index->details) return false;
+    size_t count = 0, at = 0;
+    for (uint32_t track = 0; track < b->track_count; track++) count += slices_of(b, track) > 0;
+    if (!lane_list(b->index, count)) return false;
     for (uint32_t track = 0; track < b->track_count; track++) {
-        uint64_t count = 0;
-        for (unsigned t = 0; t < b->worker_count; t++) count += b->workers[t].next[track];
-        if (count) index->lanes[index->lane_count++] = (hd_lane){.track = track, .slice_count = count};
+        uint64_t slices = slices_of(b, track);
+        if (slices) b->index->lanes[at++] = (hd_lane){.track = track, .slice_count = slices};
     }
-    void *lanes = realloc(index->lanes, (index->lane_count + 1) * sizeof *index->lanes);
-    void *details = realloc(index->details, (index->lane_count + 1) * sizeof *index->details);
-    if (lanes) index->lanes = lanes;
-    if (details) index->details = details;
-    return true;
+    return lane_make(b->index);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
@@ -241,7 +244,7 @@ static bool make_workers(build *b, unsigned threads)
     size_t blocks = hd_trace_block_count(b->trace, HD_KIND_SLICE);
     b->worker_count = lane_thread_count(threads, blocks);
     b->workers = calloc(b->worker_count, sizeof *b->workers);
-    b->lane_of = malloc(((size_t)b->track_count + 1) * sizeof *b->lane_of);
+    b->lane_of = hd_large_new((size_t)b->track_count + 1, sizeof *b->lane_of, b->index->large);
     if (!b->workers || !b->lane_of) return false;
     for (uint32_t i = 0; i < b->track_count; i++) {
         uint32_t lane = hd_trace_track_at(b->trace, i)->same_as;
@@ -252,8 +255,8 @@ static bool make_workers(build *b, unsigned threads)
         w->b = b;
         w->block_from = blocks * t / b->worker_count;
         w->block_until = blocks * (t + 1) / b->worker_count;
-        w->next = calloc((size_t)b->track_count + 1, sizeof *w->next);
-        w->maker = lane_maker_new();
+        w->next = hd_large_zeroed((size_t)b->track_count + 1, sizeof *w->next, b->index->large);
+        w->maker = lane_maker_new(b->index->large);
         if (!w->next || !w->maker) return false;
     }
     return true;
@@ -262,13 +265,13 @@ static bool make_workers(build *b, unsigned threads)
 static void free_build(build *b)
 {
     for (unsigned t = 0; b->workers && t < b->worker_count; t++) {
-        free(b->workers[t].next);
+        hd_large_free(b->workers[t].next);
         lane_maker_free(b->workers[t].maker);
     }
     free(b->workers);
-    free(b->lane_of);
-    free(b->spans);
-    free(b->first);
+    hd_large_free(b->lane_of);
+    hd_large_free(b->spans);
+    hd_large_free(b->first);
 }
 
 hd_status hd_index_build(hd_index **out, const hd_trace *trace, unsigned threads, hd_error *err)
@@ -278,6 +281,7 @@ hd_status hd_index_build(hd_index **out, const hd_trace *trace, unsigned threads
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 slices");
     build b = {.trace = trace, .index = calloc(1, sizeof *b.index), .track_count = hd_trace_track_count(trace)};
     if (!b.index) return HD_NOMEM(err);
+    b.index->large = hd_trace_large_bytes(trace);
     b.index->slice_rows = hd_trace_row_count(trace, HD_KIND_SLICE);
     lane_choose_units(b.index, trace);
     bool fine = make_workers(&b, threads);

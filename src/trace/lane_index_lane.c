@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
+#include "base/large.h"
 #include "trace/lane_index.h"
 #include "trace/lane_index_names.h"
 
@@ -23,21 +23,24 @@ struct lane_maker {
     size_t open_count, open_capacity;
     int64_t *ends; /* heap, smallest first */
     size_t end_count, end_capacity;
+    uint64_t large; /* as hd_index */
     lane_names names[HD_SUMMARY_LEVELS];
 };
 
-lane_maker *lane_maker_new(void)
+lane_maker *lane_maker_new(uint64_t large)
 {
-    return calloc(1, sizeof(lane_maker));
+    lane_maker *maker = calloc(1, sizeof *maker);
+    if (maker) maker->large = large;
+    return maker;
 }
 
 void lane_maker_free(lane_maker *maker)
 {
     if (!maker) return;
-    free(maker->scratch);
-    free(maker->self);
-    free(maker->open);
-    free(maker->ends);
+    hd_large_free(maker->scratch);
+    hd_large_free(maker->self);
+    hd_large_free(maker->open);
+    hd_large_free(maker->ends);
     for (int level = 0; level < HD_SUMMARY_LEVELS; level++) lane_names_deinit(&maker->names[level]);
     free(maker);
 }
@@ -45,21 +48,21 @@ void lane_maker_free(lane_maker *maker)
 static bool make_room(lane_maker *maker, uint32_t count)
 {
     if (count <= maker->capacity) return true;
-    free(maker->scratch);
-    free(maker->self);
-    maker->scratch = malloc(((size_t)count / 2 + 32) * sizeof *maker->scratch);
-    maker->self = malloc(count * sizeof *maker->self);
+    hd_large_free(maker->scratch);
+    hd_large_free(maker->self);
+    maker->scratch = hd_large_new((size_t)count / 2 + 32, sizeof *maker->scratch, maker->large);
+    maker->self = hd_large_new(count, sizeof *maker->self, maker->large);
     maker->capacity = maker->scratch && maker->self ? count : 0;
     return maker->capacity > 0;
 }
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
-static bool keep_stretches(lane_detail *detail, const lane_span *spans, uint32_t count)
+static bool keep_stretches(lane_detail *detail, const lane_span *spans, uint32_t count, uint64_t large)
 {
     uint32_t found = 1;
     for (uint32_t i = 1; i < count; i++) found += spans[i].ordinal != spans[i - 1].ordinal + 1;
-    detail->stretches = malloc(found * sizeof *detail->stretches);
+    detail->stretches = hd_large_new(found, sizeof *detail->stretches, large);
     if (!detail->stretches) return false;
     for (uint32_t i = 0; i < count; i++) {
         if (i && spans[i].ordinal == spans[i - 1].ordinal + 1) continue;
@@ -79,7 +82,7 @@ static bool put_in_order(lane_maker *maker, lane_detail *detail, lane_span *span
     }
     if (sorted) return true;
     lane_sort(spans, count, maker->scratch);
-    return keep_stretches(detail, spans, count);
+    return keep_stretches(detail, spans, count, maker->large);
 }
 
 /* ---- depth ------------------------------------------------------------------------------------------------------- */
@@ -98,7 +101,8 @@ static void pop_end(lane_maker *maker)
 
 static bool push_end(lane_maker *maker, int64_t end)
 {
-    if (!hd_grow((void **)&maker->ends, &maker->end_capacity, maker->end_count, sizeof end)) return false;
+    if (!hd_large_grow((void **)&maker->ends, &maker->end_capacity, maker->end_count, sizeof end, maker->large))
+        return false;
     size_t at = maker->end_count++;
     for (; at > 0 && maker->ends[(at - 1) / 2] > end; at = (at - 1) / 2) maker->ends[at] = maker->ends[(at - 1) / 2];
     maker->ends[at] = end;
@@ -144,7 +148,8 @@ static bool sweep(lane_maker *maker, hd_lane *lane, const lane_span *spans)
     memset(maker->self, 0, count * sizeof *maker->self);
     for (uint32_t i = 0; i < count; i++) {
         if (i) advance(maker, spans[i - 1].start, spans[i].start);
-        if (!hd_grow((void **)&maker->open, &maker->open_capacity, maker->open_count, sizeof *maker->open))
+        if (!hd_large_grow((void **)&maker->open, &maker->open_capacity, maker->open_count, sizeof *maker->open,
+                           maker->large))
             return false;
         crossing = crossing || (maker->open_count && spans[i].end > maker->open[maker->open_count - 1].end);
         maker->open[maker->open_count++] = (open_slice){.end = spans[i].end, .at = i};
@@ -214,8 +219,7 @@ bool lane_fill(lane_maker *maker, hd_lane *lane, lane_detail *detail, const hd_i
     uint32_t count = (uint32_t)lane->slice_count;
     int64_t reach = INT64_MIN;
     for (int level = 0; level < HD_SUMMARY_LEVELS; level++) lane_names_clear(&maker->names[level]);
-    if (!make_room(maker, count) || !lane_make(lane, detail) || !put_in_order(maker, detail, spans, count) ||
-        !sweep(maker, lane, spans))
+    if (!make_room(maker, count) || !put_in_order(maker, detail, spans, count) || !sweep(maker, lane, spans))
         return false;
     for (size_t i = 0; i < lane->levels[0].count; i++) {
         sum_part(&detail->parts[i], &detail->summaries[i], index, spans + i * HD_SUMMARY_SLICES,

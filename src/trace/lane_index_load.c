@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "trace/lane_index.h"
 #include "trace/trace_impl.h"
 
@@ -121,15 +122,8 @@ static bool load_lanes(loader *l)
     hd_index *index = l->index;
     size_t count;
     if (!count_of(&count, l, hd_trace_track_count(l->trace), LANE_BYTES, "number of lanes")) return false;
-    index->lanes = calloc(count + 1, sizeof *index->lanes);
-    index->details = calloc(count + 1, sizeof *index->details);
-    if (!index->lanes || !index->details) return wrong(l, "");
-    index->lane_count = count;
-    if (!load_lane_columns(l)) return false;
-    for (size_t i = 0; i < count; i++) {
-        if (!lane_make(&index->lanes[i], &index->details[i])) return wrong(l, "");
-    }
-    return true;
+    if (!lane_list(index, count)) return wrong(l, "");
+    return load_lane_columns(l) && (lane_make(index) || wrong(l, ""));
 }
 
 /* ---- start order ------------------------------------------------------------------------------------------------- */
@@ -159,12 +153,12 @@ static bool load_order_counts(loader *l, run_table *runs)
     for (size_t i = 0; i < index->lane_count; i++) {
         lane_detail *detail = &index->details[i];
         if (detail->stretch_count == 0) continue;
-        detail->stretches = calloc(detail->stretch_count, sizeof *detail->stretches);
+        detail->stretches = hd_large_zeroed(detail->stretch_count, sizeof *detail->stretches, index->large);
         if (!detail->stretches) return wrong(l, "");
     }
     size_t total = runs->first[index->lane_count];
-    runs->next = calloc(total + 1, sizeof *runs->next);
-    runs->end = calloc(total + 1, sizeof *runs->end);
+    runs->next = hd_large_zeroed(total + 1, sizeof *runs->next, index->large);
+    runs->end = hd_large_zeroed(total + 1, sizeof *runs->end, index->large);
     return (runs->next && runs->end) || wrong(l, "");
 }
 
@@ -221,13 +215,13 @@ static bool load_sizes(loader *l, run_table *runs)
 
 static bool load_orders(loader *l)
 {
-    run_table runs = {.first = calloc(l->index->lane_count + 1, sizeof *runs.first)};
+    run_table runs = {.first = hd_large_zeroed(l->index->lane_count + 1, sizeof *runs.first, l->index->large)};
     bool fine = runs.first
                     ? load_order_counts(l, &runs) && load_runs(l, &runs) && load_steps(l, &runs) && load_sizes(l, &runs)
                     : wrong(l, "");
-    free(runs.first);
-    free(runs.next);
-    free(runs.end);
+    hd_large_free(runs.first);
+    hd_large_free(runs.next);
+    hd_large_free(runs.end);
     return fine;
 }
 
@@ -345,6 +339,7 @@ hd_status hd_index_load(hd_index **out, const hd_trace *trace, const uint8_t *da
     loader l = {.reader = hd_byte_reader_of(data, size), .trace = trace, .index = calloc(1, sizeof *l.index)};
     *out = NULL;
     if (!l.index) return HD_NOMEM(err);
+    l.index->large = hd_trace_large_bytes(trace);
     if (load_all(&l)) {
         *out = l.index;
         return HD_OK;

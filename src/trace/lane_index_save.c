@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 #include "trace/lane_index.h"
 
 /* ---- start order ------------------------------------------------------------------------------------------------- */
@@ -19,23 +20,23 @@ typedef struct lane_runs {
 } lane_runs;
 
 /* A run ends where the next slice in the order of rows starts earlier. */
-static bool find_runs(lane_runs *out, const lane_detail *detail)
+static bool find_runs(lane_runs *out, const lane_detail *detail, uint64_t large)
 {
     uint32_t count = detail->stretch_count;
-    lane_stretch *sorted = malloc((size_t)count * sizeof *sorted);
+    lane_stretch *sorted = hd_large_new(count, sizeof *sorted, large);
     out->count = 0;
-    out->first = malloc((size_t)count * sizeof *out->first);
+    out->first = hd_large_new(count, sizeof *out->first, large);
     if (!sorted || !out->first) {
-        free(sorted);
+        hd_large_free(sorted);
         return false;
     }
     memcpy(sorted, detail->stretches, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_ordinal);
+    bool fine = hd_large_sort(sorted, count, sizeof *sorted, by_ordinal, large);
     for (uint32_t i = 0; i < count; i++) {
         if (i == 0 || sorted[i].position < sorted[i - 1].position) out->first[out->count++] = sorted[i].ordinal;
     }
-    free(sorted);
-    return true;
+    hd_large_free(sorted);
+    return fine;
 }
 
 static uint32_t run_of(const lane_runs *runs, uint32_t ordinal)
@@ -62,14 +63,17 @@ typedef struct order_columns {
     hd_bytes counts, runs, steps, sizes;
 } order_columns;
 
-static bool save_order(order_columns *out, const hd_lane *lane, const lane_detail *detail)
+static bool save_order(order_columns *out, const hd_lane *lane, const lane_detail *detail, uint64_t large)
 {
     lane_runs runs = {0};
     if (!detail->stretches) {
         hd_bytes_put_varint(&out->counts, 0);
         return true;
     }
-    if (!find_runs(&runs, detail)) return false;
+    if (!find_runs(&runs, detail, large)) {
+        hd_large_free(runs.first);
+        return false;
+    }
     hd_bytes_put_varint(&out->counts, detail->stretch_count);
     hd_bytes_put_varint(&out->counts, runs.count);
     for (uint32_t i = 0; i + 1 < runs.count; i++) hd_bytes_put_varint(&out->runs, runs.first[i + 1] - runs.first[i]);
@@ -80,7 +84,7 @@ static bool save_order(order_columns *out, const hd_lane *lane, const lane_detai
         hd_bytes_put_varint(&out->sizes, stretch_size(lane, detail, i));
         run = next;
     }
-    free(runs.first);
+    hd_large_free(runs.first);
     return true;
 }
 
@@ -95,7 +99,7 @@ static bool save_orders(hd_bytes *out, const hd_index *index)
     order_columns columns = {0};
     bool fine = true;
     for (size_t i = 0; fine && i < index->lane_count; i++)
-        fine = save_order(&columns, &index->lanes[i], &index->details[i]);
+        fine = save_order(&columns, &index->lanes[i], &index->details[i], index->large);
     hd_bytes *all[] = {&columns.counts, &columns.runs, &columns.steps, &columns.sizes};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         put_all(out, all[i]);

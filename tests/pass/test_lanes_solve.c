@@ -19,7 +19,7 @@ static hd_lane_result solve(slice *slices, size_t count, int64_t threshold)
 {
     hd_lane_result result;
     hd_error err = {0};
-    assert_int_equal(hd_lanes_solve(&result, slices, count, threshold, &err), HD_OK);
+    assert_int_equal(hd_lanes_solve(&result, slices, count, threshold, UINT64_MAX, &err), HD_OK);
     return result;
 }
 
@@ -234,7 +234,7 @@ static void test_lanes__nothing_and_nonsense_are_answered(NO_STATE)
     expect_counts(solve(NULL, 0, 5), 1, 0, 0, 0);
     expect_counts(solve(&one, 1, 5), 1, 0, 0, 0);
     expect_slice(&one, 3, 4, 0);
-    assert_int_equal(hd_lanes_solve(&r, &one, 1, -1, NULL), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_lanes_solve(&r, &one, 1, -1, UINT64_MAX, NULL), HD_ERR_ARGUMENT);
 }
 
 static void test_lanes__many_boundaries_within_the_threshold_are_settled(NO_STATE)

@@ -14,7 +14,11 @@
 
 #include "base/large.h"
 #include "heddle/builder.h"
+#include "heddle/index.h"
+#include "pass/lanes.h"
+#include "pass/lanes_apply.h"
 #include "trace/flow_bind.h"
+#include "trace/lane_index.h"
 #include "trace/lazy.h"
 
 enum { SLICES = 400000, LIMIT = 1 << 20, BLOCK_BYTES = 3 * 8 * 65536 /* columns of one block, decoded */ };
@@ -176,9 +180,73 @@ static void test_flow_bind__points_are_bound_within_the_memory_limit(void **stat
     hd_trace_free(trace);
 }
 
+/* Of one track, out of order now and then: every slice crosses the two before it. */
+static void crossing(hd_batch *batch, int64_t i)
+{
+    add(batch, HD_KIND_SLICE, 'X', 10 * (i % 1000 < 20 ? i ^ 64 : i), 25);
+    if (i % 4 == 0) add(batch, HD_KIND_FLOW, i % 8 ? 's' : 'f', 10 * i + 1, 0);
+}
+
+static int64_t taken_since(int64_t before)
+{
+    int64_t taken = atomic_load(&most) - before;
+    atomic_store(&most, atomic_load(&held));
+    return taken;
+}
+
+static void test_lane_index__is_built_saved_and_loaded_within_the_memory_limit(void **state)
+{
+    (void)state;
+    enum { WORKER_BYTES = 512 << 10 };
+    hd_trace *trace;
+    hd_index *index, *loaded;
+    hd_bytes bytes = {0};
+    finish(&trace, crossing, LIMIT);
+    int64_t before = atomic_load(&held);
+    atomic_store(&most, before);
+    assert_int_equal(hd_index_build(&index, trace, 1, NULL), HD_OK);
+    int64_t built = taken_since(before);
+    assert_int_equal(hd_index_save(&bytes, index, NULL, NULL), HD_OK);
+    int64_t saved = taken_since(before) - (int64_t)bytes.capacity;
+    assert_int_equal(hd_index_load(&loaded, trace, bytes.data, bytes.size, NULL), HD_OK);
+    int64_t read = taken_since(before) - (int64_t)bytes.capacity;
+    print_message("index: built %d, saved %d, loaded %d bytes\n", (int)built, (int)saved, (int)read);
+    assert_true(built < LIMIT + WORKER_BYTES && saved < LIMIT + WORKER_BYTES && read < LIMIT + WORKER_BYTES);
+    assert_int_equal(hd_index_lane_at(loaded, 0)->busy_ns, hd_index_lane_at(index, 0)->busy_ns);
+    hd_bytes_deinit(&bytes);
+    hd_index_free(index);
+    hd_index_free(loaded);
+    hd_trace_free(trace);
+}
+
+static void test_lanes__are_planned_and_applied_within_the_memory_limit(void **state)
+{
+    (void)state;
+    hd_trace *trace, *repaired;
+    hd_lane_plan plan;
+    hd_pass_result result;
+    finish(&trace, crossing, LIMIT);
+    int64_t before = atomic_load(&held);
+    atomic_store(&most, before);
+    assert_int_equal(hd_lanes_plan(&plan, trace, 0, NULL), HD_OK);
+    int64_t planned = taken_since(before);
+    assert_true(plan.edit_count > SLICES / 2);
+    assert_int_equal(hd_lanes_apply(&repaired, &result, trace, &plan, NULL), HD_OK);
+    int64_t applied = taken_since(before);
+    print_message("lanes: planned %d, applied %d bytes\n", (int)planned, (int)applied);
+    assert_true(planned < LIMIT);
+    /* columns of a block that are to be changed, and the order of the events, a byte for each */
+    assert_true(applied < 2 * LIMIT + HD_COL_COUNT * 8 * HD_BLOCK_ROWS + 2 * SLICES);
+    hd_lane_plan_deinit(&plan);
+    hd_trace_free(repaired);
+    hd_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lane_index__is_built_saved_and_loaded_within_the_memory_limit),
+        cmocka_unit_test(test_lanes__are_planned_and_applied_within_the_memory_limit),
         cmocka_unit_test(test_finish__pairs_are_found_within_the_memory_limit),
         cmocka_unit_test(test_flow_bind__points_are_bound_within_the_memory_limit),
     };
