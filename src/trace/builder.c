@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "trace/chunk.h"
+#include "trace/spill.h"
 #include "trace/trace_impl.h"
 
 enum { PATCH_LIMIT = 1 << 22 };
@@ -133,6 +134,7 @@ uint32_t hd_builder_raw_shape(hd_builder *builder)
 void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes)
 {
     hd_spill_limit(&builder->trace.spill, bytes);
+    builder->trace.tracks.large = hd_trace_large_bytes(&builder->trace);
 }
 
 static hd_status append(hd_trace *trace, hd_chunk *chunk, hd_error *err)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "trace/spill.h"
 #include "trace/trace_impl.h"
 
 hd_status hd_chunk_new(hd_chunk **out, hd_error *err)
@@ -57,4 +58,5 @@ void hd_builder_limit_as(hd_builder *builder, const hd_trace *other, size_t coun
 {
     uint64_t one = other->spill.limit;
     builder->trace.spill.limit = count && one > UINT64_MAX / count ? UINT64_MAX : one * count;
+    builder->trace.tracks.large = hd_trace_large_bytes(&builder->trace);
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/large.h"
 
 hd_status hd_tracks_init(hd_tracks *tracks, hd_error *err)
 {
@@ -19,7 +20,7 @@ void hd_tracks_deinit(hd_tracks *tracks)
 {
     if (!tracks->slots) return;
     free(tracks->slots);
-    free(tracks->list);
+    hd_large_free(tracks->list);
     tracks->slots = NULL;
     pthread_mutex_destroy(&tracks->lock);
 }
@@ -61,14 +62,18 @@ static bool grow_slots(hd_tracks *tracks)
     return true;
 }
 
+static uint64_t large_of(const hd_tracks *tracks)
+{
+    return tracks->large ? tracks->large : UINT64_MAX;
+}
+
 static uint32_t add(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
     if ((tracks->count + tracks->stale) * 2 >= tracks->slot_count && !grow_slots(tracks)) return HD_NONE;
     if (tracks->count == tracks->capacity) {
         uint32_t capacity = tracks->capacity ? tracks->capacity * 2 : 64;
-        hd_track *list = realloc(tracks->list, capacity * sizeof *list);
-        if (!list) return HD_NONE;
-        tracks->list = list;
+        if (!hd_large_resize((void **)&tracks->list, tracks->count, capacity, sizeof *tracks->list, large_of(tracks)))
+            return HD_NONE;
         tracks->capacity = capacity;
     }
     uint32_t id = tracks->count++;
@@ -124,14 +129,14 @@ bool hd_tracks_identify(hd_tracks *tracks, uint32_t track, hd_ident pid, hd_iden
 
 bool hd_tracks_keep(hd_tracks *tracks, const uint32_t *map, uint32_t count)
 {
-    hd_track *list = malloc(((size_t)count + 1) * sizeof *list);
+    hd_track *list = hd_large_new((size_t)count + 1, sizeof *list, large_of(tracks));
     if (!list) return false;
     for (uint32_t i = 0; i < tracks->count; i++) {
         if (map[i] == HD_NONE) continue;
         list[map[i]] = tracks->list[i];
         list[map[i]].id = list[map[i]].same_as = map[i];
     }
-    free(tracks->list);
+    hd_large_free(tracks->list);
     tracks->list = list;
     tracks->capacity = count + 1;
     tracks->count = 0;

@@ -12,6 +12,7 @@ typedef struct hd_tracks {
     uint32_t count, capacity;
     uint32_t *slots; /* hash table of ids + 1 */
     uint32_t slot_count;
+    uint64_t large; /* hd_trace_large_bytes: the list may be as large; 0: not told yet */
     uint32_t stale; /* slots that tracks with a new identity left behind */
 } hd_tracks;
 

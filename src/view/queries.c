@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/large.h"
 
 enum { KEPT_BYTES = 16 << 20 }; /* longer answers are worked out anew */
 
@@ -14,6 +15,7 @@ view_queries *view_queries_new(void)
     pthread_mutex_init(&q->lock, NULL);
     pthread_mutex_init(&q->lock_flows, NULL);
     pthread_mutex_init(&q->lock_stacks, NULL);
+    pthread_mutex_init(&q->lock_order, NULL);
     pthread_mutex_init(&q->lock_flame, NULL);
     pthread_mutex_init(&q->lock_crop, NULL);
     pthread_mutex_init(&q->lock_select, NULL);
@@ -32,11 +34,14 @@ void view_queries_free(view_queries *queries)
     if (!queries) return;
     for (int i = 0; i < VIEW_KEPT_SEARCHES; i++) view_search_free(queries->searches[i].search);
     for (int i = 0; i < VIEW_KEPT_FLAMES; i++) forget(&queries->flames[i]);
+    if (queries->order) hd_large_free(queries->order->ids);
+    free(queries->order);
     view_flows_free(queries->flows);
     hd_trace_stacks_free(queries->stacks);
     pthread_mutex_destroy(&queries->lock);
     pthread_mutex_destroy(&queries->lock_flows);
     pthread_mutex_destroy(&queries->lock_stacks);
+    pthread_mutex_destroy(&queries->lock_order);
     pthread_mutex_destroy(&queries->lock_flame);
     pthread_mutex_destroy(&queries->lock_crop);
     pthread_mutex_destroy(&queries->lock_select);

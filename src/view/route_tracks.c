@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/vector.h"
 #include "view/routes_derive.h"
 
 static const char *kind_text(view_track_kind kind)
@@ -84,20 +85,38 @@ static void add_to_section(section_sum *sum, uint64_t events, int64_t start_ns, 
     if (sum->end_ns == HD_NO_TIME || end_ns > sum->end_ns) sum->end_ns = end_ns;
 }
 
-/* [count], malloc'ed; of tracks that are no sections unused. A parent has a smaller id than what stands below it. */
-static section_sum *sum_sections(const view_scene *scene, uint32_t count)
+/* Of the tracks [from, until) of the order; those behind them that stand below one of these are looked at as well. So
+ * all answers together look at each track once, and once more for each section around it. */
+static bool sum_sections(section_sum *sums, const view_scene *scene, const uint32_t *order, uint32_t from,
+                         uint32_t until, uint32_t count)
 {
-    section_sum *sums = malloc(((size_t)count + 1) * sizeof *sums);
-    for (uint32_t i = 0; sums && i < count; i++) sums[i] = (section_sum){.start_ns = HD_NO_TIME, .end_ns = HD_NO_TIME};
-    for (uint32_t i = count; sums && i-- > 0;) {
-        const view_track *track = view_scene_track(scene, i);
+    struct open {
+        uint32_t id, at; /* place in sums; HD_NONE: of a later answer */
+        section_sum sum;
+    } *open = NULL;
+    size_t depth = 0, capacity = 0;
+    for (uint32_t i = from;; i++) {
+        const view_track *track = i < count ? view_scene_track(scene, order[i]) : NULL;
+        while (depth && (!track || open[depth - 1].id != track->parent)) { /* nothing more stands below it */
+            struct open *done = &open[--depth];
+            const view_track *of = view_scene_track(scene, done->id);
+            if (depth) add_to_section(&open[depth - 1].sum, done->sum.events, done->sum.start_ns, done->sum.end_ns);
+            if (of->kind == VIEW_SECTION && of->derived) /* what it shows stands in other sections, too */
+                add_to_section(&done->sum, of->event_count, of->start_ns, of->end_ns);
+            if (done->at != HD_NONE) sums[done->at] = done->sum;
+        }
+        if (!track || (i >= until && !depth)) break;
+        if (!hd_grow((void **)&open, &capacity, depth, sizeof *open)) {
+            free(open);
+            return false;
+        }
+        struct open *now = &open[depth++];
+        *now = (struct open){order[i], i < until ? i - from : HD_NONE, {.start_ns = HD_NO_TIME, .end_ns = HD_NO_TIME}};
         if (track->kind != VIEW_SECTION && !track->derived)
-            add_to_section(&sums[i], track->event_count, track->start_ns, track->end_ns);
-        if (track->parent < i) add_to_section(&sums[track->parent], sums[i].events, sums[i].start_ns, sums[i].end_ns);
-        if (track->kind == VIEW_SECTION && track->derived) /* what it shows stands in other sections, too */
-            add_to_section(&sums[i], track->event_count, track->start_ns, track->end_ns);
+            add_to_section(&now->sum, track->event_count, track->start_ns, track->end_ns);
     }
-    return sums;
+    free(open);
+    return true;
 }
 
 static void put_extent(hd_json_out *json, const view_scene *scene, const view_track *track, const section_sum *sum,
@@ -144,33 +163,36 @@ static void put_track(hd_json_out *json, const view_scene *scene, const view_tra
     hd_json_put_text(json, "}");
 }
 
+/* json may hold something already. */
+static void put_tracks(hd_json_out *json, const view_scene *scene, const view_order *order, uint32_t from, uint32_t end,
+                       const section_sum *sums)
+{
+    for (uint32_t i = from; i < end; i++) {
+        hd_json_put_text(json, i > from ? ",\n" : "\n");
+        put_track(json, scene, view_scene_track(scene, order->ids[i]), &sums[i - from]);
+    }
+    hd_json_put_text(json, "]");
+    if (end < order->count) view_json_int(json, "next", end);
+    hd_json_put_text(json, "}");
+}
+
 hd_status view_tracks_write(hd_json_out *json, const view_scene *scene, uint32_t from, hd_error *err)
 {
+    const view_order *order;
     uint32_t revision = view_scene_revision(scene); /* first: what comes later has a higher one */
-    uint32_t count = view_scene_track_count(scene);
-    uint32_t *order = malloc(((size_t)count + 1) * sizeof *order);
-    section_sum *sums = sum_sections(scene, count);
-    if (!order || !sums) {
-        free(order);
-        free(sums);
-        return HD_NOMEM(err);
-    }
-    count = view_scene_order(scene, order, count);
+    HD_TRY(view_scene_order(&order, scene, err));
+    if (from > order->count) from = order->count;
+    uint32_t end = order->count - from > VIEW_TRACKS_TOLD ? from + VIEW_TRACKS_TOLD : order->count;
+    section_sum *sums = malloc(((size_t)end - from + 1) * sizeof *sums);
+    bool fine = sums && sum_sections(sums, scene, order->ids, from, end, order->count);
     hd_json_put_text(json, "{");
     view_json_int(json, "revision", revision);
     view_json_int(json, "names", view_scene_name_count(scene));
     hd_json_put_text(json, ", \"tracks\": [");
-    uint32_t end = from < count && count - from > VIEW_TRACKS_TOLD ? from + VIEW_TRACKS_TOLD : count;
-    for (uint32_t i = from; i < end; i++) {
-        hd_json_put_text(json, i > from ? ",\n" : "\n");
-        put_track(json, scene, view_scene_track(scene, order[i]), &sums[order[i]]);
-    }
-    hd_json_put_text(json, "]");
-    if (end < count) view_json_int(json, "next", end);
-    hd_json_put_text(json, "}");
-    free(order);
+    if (fine) put_tracks(json, scene, order, from, end, sums);
     free(sums);
-    return json->failed ? HD_NOMEM(err) : HD_OK;
+    view_scene_order_done(order, scene);
+    return !fine || json->failed ? HD_NOMEM(err) : HD_OK;
 }
 
 hd_status view_route_tracks(view_reply *reply, const view_request *request, hd_error *err)

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/large.h"
+#include "trace/spill.h"
 #include "view/queries.h"
 #include "view/scene_impl.h"
 
@@ -78,7 +80,7 @@ void view_scene_free(view_scene *scene)
         free(scene->texts[piece][within].data);
     }
     for (int i = 0; i < SCENE_PIECES; i++) {
-        free(scene->tracks[i]);
+        hd_large_free(scene->tracks[i]);
         free(scene->texts[i]);
     }
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
@@ -169,7 +171,8 @@ view_track *scene_new_track(view_scene *scene, uint32_t number)
     unsigned piece = scene_piece(number, &within);
     if (piece >= SCENE_PIECES) return NULL;
     if (!scene->tracks[piece]) {
-        scene->tracks[piece] = calloc((size_t)1 << (piece + SCENE_PIECE_BITS), sizeof **scene->tracks);
+        scene->tracks[piece] = hd_large_zeroed((size_t)1 << (piece + SCENE_PIECE_BITS), sizeof **scene->tracks,
+                                               hd_trace_large_bytes(scene->trace));
         if (!scene->tracks[piece]) return NULL;
     }
     view_track *track = &scene->tracks[piece][within];
@@ -277,28 +280,28 @@ static uint32_t first_child(const shown_track *list, uint32_t count, uint32_t pa
     return low;
 }
 
-uint32_t view_scene_order(const view_scene *scene, uint32_t *out, uint32_t room)
+/* Depth first. false: no memory. */
+static bool put_in_order(view_order *out, const view_scene *scene, uint64_t large)
 {
-    uint32_t count = view_scene_track_count(scene), done = 0, depth = 0;
-    if (count > room) count = room; /* there are more by now */
-    shown_track *list = malloc((count + 1) * sizeof *list);
-    uint32_t *stack = malloc((count + 1) * sizeof *stack); /* places in the list */
-    for (uint32_t i = 0; i < count && list && stack; i++) {
+    uint32_t count = out->count, done = 0, depth = 0;
+    shown_track *list = hd_large_new((size_t)count + 1, sizeof *list, large);
+    uint32_t *stack = hd_large_new((size_t)count + 1, sizeof *stack, large); /* places in the list */
+    out->ids = hd_large_new((size_t)count + 1, sizeof *out->ids, large);
+    bool fine = list && stack && out->ids;
+    for (uint32_t i = 0; i < count && fine; i++) {
         const view_track *track = view_scene_track(scene, i);
         uint32_t parent = track->parent < count && track->parent != i ? track->parent : HD_NONE;
         list[i] = (shown_track){parent, i, track->order};
     }
-    if (list && stack && count) {
-        qsort(list, count, sizeof *list, by_parent_and_order);
-        stack[depth++] = first_child(list, count, HD_NONE);
-    }
+    fine = fine && hd_large_sort(list, count, sizeof *list, by_parent_and_order, large);
+    if (fine && count) stack[depth++] = first_child(list, count, HD_NONE);
     while (depth) {
         uint32_t at = stack[depth - 1], parent = at < count ? list[at].parent : HD_NONE;
         if (at >= count || done == count) {
             depth--;
             continue;
         }
-        out[done++] = list[at].id;
+        out->ids[done++] = list[at].id;
         if (at + 1 < count && list[at + 1].parent == parent)
             stack[depth - 1]++;
         else
@@ -306,10 +309,49 @@ uint32_t view_scene_order(const view_scene *scene, uint32_t *out, uint32_t room)
         uint32_t child = first_child(list, count, list[at].id);
         if (child < count && list[child].parent == list[at].id) stack[depth++] = child;
     }
-    for (uint32_t i = 0; (!list || !stack) && i < count; i++) out[done++] = i;
-    free(list);
-    free(stack);
-    return done;
+    out->count = done;
+    hd_large_free(list);
+    hd_large_free(stack);
+    return fine;
+}
+
+static void drop_order(view_order *order)
+{
+    if (!order || --order->users) return;
+    hd_large_free(order->ids);
+    free(order);
+}
+
+hd_status view_scene_order(const view_order **out, const view_scene *scene, hd_error *err)
+{
+    view_queries *q = scene->queries;
+    pthread_mutex_lock(&q->lock_order);
+    uint32_t count = view_scene_track_count(scene);
+    bool fine = true;
+    if (!q->order || q->order_of != count) {
+        view_order *made = calloc(1, sizeof *made);
+        if (made) *made = (view_order){.count = count, .users = 1};
+        fine = made && put_in_order(made, scene, hd_trace_large_bytes(scene->trace));
+        if (fine) {
+            drop_order(q->order);
+            q->order = made;
+            q->order_of = count;
+            q->orders_made++;
+        } else {
+            drop_order(made);
+        }
+    }
+    if (fine) q->order->users++;
+    *out = fine ? q->order : NULL;
+    pthread_mutex_unlock(&q->lock_order);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+void view_scene_order_done(const view_order *order, const view_scene *scene)
+{
+    pthread_mutex_lock(&scene->queries->lock_order);
+    drop_order((view_order *)(uintptr_t)order);
+    pthread_mutex_unlock(&scene->queries->lock_order);
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */

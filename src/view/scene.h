@@ -82,9 +82,14 @@ int64_t view_scene_span(const view_scene *scene);          /* ns, at least 1 */
 uint32_t view_scene_revision(const view_scene *scene);     /* of the tracks */
 uint32_t view_scene_track_count(const view_scene *scene);
 view_track *view_scene_track(const view_scene *scene, uint32_t track);
-/* Ids of the first `room` tracks (view_scene_track_count may grow meanwhile) in the order in which they are shown;
- * returns how many. */
-uint32_t view_scene_order(const view_scene *scene, uint32_t *out, uint32_t room);
+/* Ids of the tracks that there are in the order in which they are shown. It is worked out once for so many tracks (any
+ * thread; whoever asks meanwhile waits); give it back when done. Errors: MEMORY. */
+typedef struct view_order {
+    uint32_t count, *ids;
+    unsigned users; /* the scene's own, if it is the newest */
+} view_order;
+hd_status view_scene_order(const view_order **out, const view_scene *scene, hd_error *err);
+void view_scene_order_done(const view_order *order, const view_scene *scene);
 /* The track of the scene on which events of a track of the trace stand (its twins share one), HD_NONE: none. */
 uint32_t view_scene_track_of(const view_scene *scene, uint32_t source, hd_kind kind);
 /* The track on which an event stands, also for async points and samples of counters; HD_NONE: none (other kinds, no

@@ -111,8 +111,12 @@ static hd_status make_summary(bool *out_ready, view_scene *scene, const section_
     }
     hd_status status = HD_OK;
     view_row row = {0};
-    if (*out_ready) status = view_rows_union(&row, rows, count, scene->trace, err);
-    if (*out_ready && status == HD_OK) status = view_row_index(&row, scene->trace, scene->start_ns, err);
+    if (*out_ready && count == 1) {
+        row = view_row_share(rows[0]);
+    } else if (*out_ready) {
+        status = view_rows_union(&row, rows, count, scene->trace, err);
+        if (status == HD_OK) status = view_row_index(&row, scene->trace, scene->start_ns, err);
+    }
     free(rows);
     if (status != HD_OK || !*out_ready) {
         view_row_deinit(&row);

@@ -87,14 +87,15 @@ static view_scene *training(void)
 /* The n-th track of a role in the order in which they are shown, NULL: there are fewer. */
 static const view_track *track_of(const view_scene *scene, const char *role, int n)
 {
-    uint32_t order[256], count;
-    assert_true(view_scene_track_count(scene) < 256);
-    count = view_scene_order(scene, order, 256);
-    for (uint32_t i = 0; i < count; i++) {
-        const view_track *track = view_scene_track(scene, order[i]);
-        if (strcmp(track->role, role) == 0 && track->derived && n-- == 0) return track;
+    const view_order *order;
+    const view_track *found = NULL;
+    assert_int_equal(view_scene_order(&order, scene, NULL), HD_OK);
+    for (uint32_t i = 0; i < order->count && !found; i++) {
+        const view_track *track = view_scene_track(scene, order->ids[i]);
+        if (strcmp(track->role, role) == 0 && track->derived && n-- == 0) found = track;
     }
-    return NULL;
+    view_scene_order_done(order, scene);
+    return found;
 }
 
 /* Rows as text, in µs: "gemm 30-40, splitk 42-50 | …". */

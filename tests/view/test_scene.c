@@ -145,15 +145,16 @@ static void test_scene__every_event_stands_on_one_track_and_rows_do_not_overlap(
         assert_true(check_kind(scene, HD_KIND_ASYNC) > 0);
         check_counters(scene);
         uint32_t count = view_scene_track_count(scene);
-        uint32_t *order = malloc(count * sizeof *order);
+        const view_order *order;
         uint8_t *shown = calloc(count, 1);
-        assert_int_equal(view_scene_order(scene, order, count), count);
+        assert_int_equal(view_scene_order(&order, scene, NULL), HD_OK);
+        assert_int_equal(order->count, count);
         for (uint32_t i = 0; i < count; i++) {
-            uint32_t parent = view_scene_track(scene, order[i])->parent;
+            uint32_t parent = view_scene_track(scene, order->ids[i])->parent;
             assert_true(parent == HD_NONE || shown[parent]);
-            assert_int_equal(shown[order[i]]++, 0);
+            assert_int_equal(shown[order->ids[i]]++, 0);
         }
-        free(order);
+        view_scene_order_done(order, scene);
         free(shown);
         view_scene_free(scene);
     }
@@ -252,8 +253,9 @@ static void *read_on(void *argument)
 {
     reader_state *r = argument;
     for (unsigned n = 0; !atomic_load(&r->done) || n < 20; n++) {
-        uint32_t count = view_scene_track_count(r->scene), *order = malloc((count + 1) * sizeof *order);
-        if (view_scene_order(r->scene, order, count) != count) abort();
+        uint32_t count = view_scene_track_count(r->scene);
+        const view_order *order;
+        if (view_scene_order(&order, r->scene, NULL) != HD_OK || order->count < count) abort();
         for (uint32_t t = 0; t < count; t++) {
             hd_bytes bytes = {0};
             bool exact;
@@ -261,7 +263,7 @@ static void *read_on(void *argument)
             if (view_scene_track(r->scene, t)->busy_ns < HD_NO_TIME) abort();
             hd_bytes_deinit(&bytes);
         }
-        free(order);
+        view_scene_order_done(order, r->scene);
     }
     return NULL;
 }
