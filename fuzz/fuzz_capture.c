@@ -46,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     seal(copy, size);
     size_t cut = size - (data[size - 1] % 64 < size ? data[size - 1] % 64 : 0);
     for (int turn = 0; turn < 2; turn++) {
-        if (read_text(&trace, (const char *)copy, turn ? cut : size, NULL, 0, &err) == HD_OK) hd_trace_free(trace);
+        if (read_text(&trace, (const char *)copy, turn ? cut : size, &read_fast, 0, &err) == HD_OK)
+            hd_trace_free(trace);
     }
     free(copy);
     return 0;

@@ -20,10 +20,10 @@ static void require(bool holds)
 
 static void check_pieces(const char *text, size_t size)
 {
-    const hd_read_options options = {.sources = true, .threads = 1};
+    const hd_read_options options = {READ_FAST, .sources = true};
     char *whole = dump_text(text, size, &options, 1 << 17, DUMP_ALL);
     char *pieces = dump_text(text, size, &options, 64 + size % 200, DUMP_ALL);
-    require(strcmp(whole, pieces) == 0);
+    dump_require_same(whole, pieces);
     free(whole);
     free(pieces);
 }
@@ -48,20 +48,19 @@ static bool has_key_twice(const hd_trace *trace)
 
 static void check_round_trip(const char *text, size_t size)
 {
-    static const hd_read_options plain = {.threads = 1}, strict = {.strict = true, .threads = 1};
     uint64_t lost = 0, lost_again = 0;
     hd_trace *trace, *again;
     size_t size_written, size_again;
-    if (read_text(&trace, text, size, &plain, 1 << 17, NULL) != HD_OK) return;
+    if (read_text(&trace, text, size, &read_fast, 1 << 17, NULL) != HD_OK) return;
     char *written = write_text(trace, &(hd_write_options){.ledger = count_lost, .ledger_user = &lost}, &size_written);
     require(hd_json_valid(written, size_written, 2000));
-    require(read_text(&again, written, size_written, &strict, 1 << 17, NULL) == HD_OK);
+    require(read_text(&again, written, size_written, &read_fast_strict, 1 << 17, NULL) == HD_OK);
     char *second =
         write_text(again, &(hd_write_options){.ledger = count_lost, .ledger_user = &lost_again}, &size_again);
     require(lost_again == 0 && size_again == size_written && memcmp(written, second, size_again) == 0);
     if (lost == 0 && !has_key_twice(trace)) {
         char *before = dump_trace(trace, DUMP_CONTENT), *after = dump_trace(again, DUMP_CONTENT);
-        require(strcmp(before, after) == 0);
+        dump_require_same(before, after);
         free(before);
         free(after);
     }

@@ -20,10 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hd_trace *trace, *again;
     size_t text_size;
     if (size > 1 << 16 || size < 4) return 0;
-    if (read_text(&trace, (const char *)data, size, NULL, 0, NULL) != HD_OK) return 0;
+    if (read_text(&trace, (const char *)data, size, &read_fast, 0, NULL) != HD_OK) return 0;
     if (strcmp(hd_trace_facts_of(trace)->format, "cupti") == 0) {
         char *text = write_text(trace, &chrome, &text_size);
-        require(read_text(&again, text, text_size, NULL, 0, NULL) == HD_OK);
+        require(read_text(&again, text, text_size, &read_fast, 0, NULL) == HD_OK);
         for (int kind = HD_KIND_SLICE; kind <= HD_KIND_OBJECT; kind++)
             require(hd_trace_row_count(again, (hd_kind)kind) >= hd_trace_row_count(trace, (hd_kind)kind) ||
                     kind == HD_KIND_SLICE);

@@ -30,26 +30,33 @@ static size_t make_trace(char *json, size_t room, int fd)
     return at + (size_t)snprintf(json + at, room - at, "}}");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* The trace never changes, only what the module's file holds. */
+static hd_trace *trace_of(int fd)
 {
     static char json[64 * 1024];
-    hd_trace *trace, *named;
-    int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (fd < 0) return 0;
-    ssize_t written = size ? write(fd, data, size) : 0;
-    assert(written == (ssize_t)size);
-    hd_status status = read_text(&trace, json, make_trace(json, sizeof json, fd), NULL, 0, NULL);
+    hd_trace *trace;
+    hd_status status = read_text(&trace, json, make_trace(json, sizeof json, fd), &read_fast, 0, NULL);
     assert(status == HD_OK);
+    (void)status;
+    return trace;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static int fd;
+    static hd_trace *trace;
+    hd_trace *named;
+    if (!trace) trace = trace_of(fd = memfd_create("fuzz", MFD_CLOEXEC));
+    ssize_t written = size ? pwrite(fd, data, size, 0) : 0;
+    assert(written == (ssize_t)size && ftruncate(fd, (off_t)size) == 0);
     for (int round = 0; round < 2; round++) {
         hd_symbolize_report report = {0};
         const hd_symbolize_options options = {.lines = round == 0, .no_inline = round == 1, .threads = 1};
-        status = hd_symbolize(&named, &report, trace, &options, NULL);
+        hd_status status = hd_symbolize(&named, &report, trace, &options, NULL);
         assert(status == HD_OK && hd_trace_event_count(named) == FRAMES);
         assert(report.frames == FRAMES && report.named + report.unnamed + report.others == report.frames);
         hd_symbolize_report_deinit(&report);
         hd_trace_free(named);
     }
-    hd_trace_free(trace);
-    close(fd);
     return 0;
 }

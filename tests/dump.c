@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json_write.h"
 
@@ -365,4 +366,14 @@ char *dump_trace(const hd_trace *trace, unsigned flags)
     hd_json_put(&d.out, "", 1);
     assert(!d.out.failed);
     return d.out.data;
+}
+
+void dump_require_same(const char *before, const char *after)
+{
+    size_t at = 0, line = 0;
+    if (strcmp(before, after) == 0) return;
+    for (; before[at] == after[at]; at++) line = before[at] == '\n' ? at + 1 : line;
+    fprintf(stderr, "dumps differ\n before: %.*s\n after:  %.*s\n", (int)strcspn(before + line, "\n"), before + line,
+            (int)strcspn(after + line, "\n"), after + line);
+    abort();
 }

@@ -16,4 +16,7 @@ enum {
 /* The caller frees the text, which is NUL-terminated. */
 char *dump_trace(const hd_trace *trace, unsigned flags);
 
+/* Ends the program, with the first line that differs, unless both dumps are the same. */
+void dump_require_same(const char *before, const char *after);
+
 #endif

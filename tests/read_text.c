@@ -12,6 +12,8 @@
 #include "dump.h"
 #include "format/chrome/chrome_reader.h"
 
+const hd_read_options read_fast = {READ_FAST}, read_fast_strict = {READ_FAST, .strict = true};
+
 static int memory_file(char path[64], const char *text, size_t size)
 {
     int fd = memfd_create("heddle-test", MFD_CLOEXEC);

@@ -4,6 +4,10 @@
 
 #include "heddle/format.h"
 
+/* For what is read again and again: one thread, and no limit that the system is asked for. */
+#define READ_FAST .threads = 1, .memory_limit = 64 << 20
+extern const hd_read_options read_fast, read_fast_strict;
+
 /* Read text as if it were a file. piece_size: bytes that one thread parses at a time, 0: chosen as always. */
 hd_status read_text(hd_trace **out, const char *text, size_t size, const hd_read_options *options, size_t piece_size,
                     hd_error *err);

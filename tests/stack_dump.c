@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump.h"
 #include "read_text.h"
 #include "rounds.h"
 
@@ -214,13 +215,13 @@ void stack_fuzz(const char *text, size_t size, const char *format)
     hd_trace *trace, *again;
     size_t json_size;
     if (size == 0 || size > 1 << 16 || *text == '{') return;
-    if (read_text(&trace, text, size, NULL, 0, NULL) != HD_OK) return;
+    if (read_text(&trace, text, size, &read_fast, 0, NULL) != HD_OK) return;
     if (strcmp(hd_trace_facts_of(trace)->format, format) == 0) {
         char *json = write_text(trace, NULL, &json_size), *before = stack_dump(trace);
         require(hd_trace_row_count(trace, HD_KIND_SAMPLE) > 0);
-        require(read_text(&again, json, json_size, NULL, 0, NULL) == HD_OK);
+        require(read_text(&again, json, json_size, &read_fast, 0, NULL) == HD_OK);
         char *after = stack_dump(again);
-        require(strcmp(before, after) == 0);
+        dump_require_same(before, after);
         hd_trace_free(again);
         free(json);
         free(before);

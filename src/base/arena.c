@@ -9,7 +9,7 @@ struct hd_arena_piece {
     max_align_t data[];
 };
 
-enum { DEFAULT_PIECE_SIZE = 64 * 1024, ALIGNMENT = 16 };
+enum { FIRST_PIECE_SIZE = 4 * 1024, DEFAULT_PIECE_SIZE = 64 * 1024, ALIGNMENT = 16 };
 
 static hd_arena_piece *piece_new(hd_arena *arena, size_t size)
 {
@@ -28,7 +28,7 @@ void *hd_arena_alloc(hd_arena *arena, size_t size)
         arena->used += size;
         return p;
     }
-    size_t piece_size = arena->piece_size ? arena->piece_size : DEFAULT_PIECE_SIZE;
+    size_t piece_size = arena->piece_size ? arena->piece_size : arena->pieces ? DEFAULT_PIECE_SIZE : FIRST_PIECE_SIZE;
     if (size > piece_size / 4 && arena->pieces) { /* its own piece, behind the one in use */
         hd_arena_piece *piece = piece_new(arena, size);
         if (!piece) return NULL;

@@ -17,8 +17,8 @@ static char *room(hd_json_out *out, size_t size)
 
 void hd_json_put(hd_json_out *out, const char *data, size_t size)
 {
-    char *p = room(out, size);
-    if (!p || size == 0) return;
+    char *p = size ? room(out, size) : NULL;
+    if (!p) return;
     memcpy(p, data, size);
     out->size += size;
 }

@@ -25,6 +25,9 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/error.h"
+#include "base/vector.h"
+
 enum {
     BUFFER_BYTES = 1 << 20,
     DIRECT_BYTES = 256 << 10, /* pieces from here on are not gathered */
@@ -55,8 +58,8 @@ struct hd_output {
     hd_output_compression compression;
     gzip_encoder *gzip;
     ZSTD_CCtx *zstd;
-    uint8_t *buffer; /* uncompressed, BUFFER_BYTES */
-    size_t buffered;
+    char *buffer; /* uncompressed, up to BUFFER_BYTES */
+    size_t buffered, buffer_size;
     uint8_t *packed; /* compressed, PACKED_BYTES */
     uint64_t position, stored;
 };
@@ -152,7 +155,17 @@ static hd_status flush(hd_output *out, hd_error *err)
 {
     size_t size = out->buffered;
     out->buffered = 0;
-    return size > 0 ? emit(out, out->buffer, size, false, err) : HD_OK;
+    return size > 0 ? emit(out, (const uint8_t *)out->buffer, size, false, err) : HD_OK;
+}
+
+/* As many of `size` bytes as a full buffer has room for; the buffer has that room. */
+static hd_status take_room_in_buffer(size_t *out_piece, hd_output *out, uint64_t size, hd_error *err)
+{
+    size_t room = BUFFER_BYTES - out->buffered;
+    *out_piece = size < room ? (size_t)size : room;
+    if (hd_reserve(&out->buffer, &out->buffer_size, out->buffered + *out_piece)) return HD_OK;
+    out->failed = true;
+    return HD_NOMEM(err);
 }
 
 hd_status hd_output_write(hd_output *out, const void *data, size_t size, hd_error *err)
@@ -164,8 +177,8 @@ hd_status hd_output_write(hd_output *out, const void *data, size_t size, hd_erro
         HD_TRY(flush(out, err));
         return emit(out, bytes, size, false, err);
     }
-    size_t room = BUFFER_BYTES - out->buffered;
-    size_t piece = size < room ? size : room;
+    size_t piece;
+    HD_TRY(take_room_in_buffer(&piece, out, size, err));
     if (piece > 0) memcpy(out->buffer + out->buffered, bytes, piece);
     out->buffered += piece;
     if (out->buffered == BUFFER_BYTES) HD_TRY(flush(out, err));
@@ -195,9 +208,8 @@ static hd_status copy_buffered(hd_output *out, hd_input *in, uint64_t offset, ui
 {
     while (size > 0) {
         if (out->buffered == BUFFER_BYTES) HD_TRY(flush(out, err));
-        size_t room = BUFFER_BYTES - out->buffered;
-        size_t piece = size < room ? (size_t)size : room;
-        size_t got = 0;
+        size_t piece, got = 0;
+        HD_TRY(take_room_in_buffer(&piece, out, size, err));
         hd_status status = hd_input_pread(in, out->buffer + out->buffered, piece, offset, &got, err);
         if (status == HD_END || (status == HD_OK && got < piece)) return ended_early(out, in, offset + got, err);
         if (status != HD_OK) {
@@ -444,8 +456,7 @@ static hd_status take_room(hd_output *out, uint64_t size, hd_error *err)
 static hd_status start(hd_output *out, const char *path, const hd_output_options *options, hd_error *err)
 {
     out->path = strdup(strcmp(path, "-") == 0 ? "<stdout>" : path);
-    out->buffer = malloc(BUFFER_BYTES);
-    if (!out->path || !out->buffer) return HD_NOMEM(err);
+    if (!out->path) return HD_NOMEM(err);
     out->sync = options->sync;
     out->compression = options->compression == HD_OUTPUT_AUTO ? by_name(path) : options->compression;
     HD_TRY(check_level(out->compression, options->level, path, err));
@@ -512,7 +523,7 @@ static hd_status sync_folder(hd_output *out, hd_error *err)
 static hd_status finish(hd_output *out, hd_error *err)
 {
     HD_TRY(flush(out, err));
-    if (out->compression != HD_OUTPUT_NONE) HD_TRY(emit(out, out->buffer, 0, true, err));
+    if (out->compression != HD_OUTPUT_NONE) HD_TRY(emit(out, (const uint8_t *)"", 0, true, err));
     if (out->has_room && ftruncate(out->fd, (off_t)out->stored) != 0) return fail(out, err, "cannot set its size");
     if (out->sync && fsync(out->fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
         return fail(out, err, "cannot sync");

@@ -14,6 +14,15 @@ bool hd_grow(void **list, size_t *capacity, size_t count, size_t element_size)
     return true;
 }
 
+bool hd_renew(void **list, size_t *capacity, size_t count, size_t element_size)
+{
+    if (count <= *capacity) return true;
+    free(*list);
+    *list = malloc(count * element_size);
+    *capacity = *list ? count : 0;
+    return *list != NULL;
+}
+
 bool hd_reserve(char **buffer, size_t *capacity, size_t size)
 {
     if (size <= *capacity) return true;

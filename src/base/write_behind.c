@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+enum { WORTH_A_THREAD = 256 << 10 }; /* bytes */
+
 static void *write_pieces(void *argument)
 {
     hd_write_behind *b = argument;
@@ -30,7 +32,6 @@ void hd_write_behind_init(hd_write_behind *b, hd_output *output)
     *b = (hd_write_behind){.output = output};
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->changed, NULL);
-    b->started = pthread_create(&b->thread, NULL, write_pieces, b) == 0; /* without it, give writes itself */
 }
 
 static hd_status outcome(hd_write_behind *b, hd_error *err)
@@ -52,6 +53,10 @@ hd_status hd_write_behind_give(hd_write_behind *b, hd_json_out *text, hd_error *
     if (text->failed) return HD_NOMEM(err);
     HD_TRY(hd_write_behind_drain(b, err));
     if (text->size == 0) return HD_OK;
+    if (!b->tried && text->size >= WORTH_A_THREAD) {
+        b->tried = true;
+        b->started = pthread_create(&b->thread, NULL, write_pieces, b) == 0;
+    }
     if (!b->started) {
         b->status = hd_output_write(b->output, text->data, text->size, &b->error);
         text->size = 0;

@@ -10,7 +10,7 @@
 typedef struct hd_write_behind {
     hd_output *output;
     hd_json_out writing; /* with the writer while busy, else a spare buffer */
-    bool started, busy, ending;
+    bool started, tried, busy, ending;
     hd_status status;
     hd_error error;
     pthread_mutex_t lock;
@@ -18,7 +18,8 @@ typedef struct hd_write_behind {
     pthread_t thread;
 } hd_write_behind;
 
-/* Start the writer of an output, which nobody else may use until drain or deinit. Must not move afterwards. */
+/* The writer of an output, which nobody else may use until drain or deinit. Must not move afterwards. The thread is
+ * started with the first text that is worth it. */
 void hd_write_behind_init(hd_write_behind *behind, hd_output *output);
 
 /* The text goes to the writer; *text comes back empty, with another buffer. Fails with what the piece before met. */

@@ -19,7 +19,6 @@ void hd_spill_init(hd_spill *spill)
 {
     *spill = (hd_spill){.file = -1};
     pthread_mutex_init(&spill->lock, NULL);
-    hd_spill_limit(spill, 0);
 }
 
 void hd_spill_deinit(hd_spill *spill)
@@ -33,7 +32,16 @@ void hd_spill_deinit(hd_spill *spill)
 
 void hd_spill_limit(hd_spill *spill, uint64_t bytes)
 {
-    spill->limit = (bytes ? bytes : hd_memory_default()) / 2;
+    atomic_store(&spill->limit, bytes - bytes / 2);
+}
+
+/* The default is asked for when it first counts: it stands in files of the system. */
+uint64_t hd_spill_limit_of(const hd_spill *spill)
+{
+    _Atomic uint64_t *limit = (_Atomic uint64_t *)(uintptr_t)&spill->limit;
+    uint64_t known = atomic_load(limit);
+    if (!known) atomic_store(limit, known = hd_memory_default() / 2);
+    return known;
 }
 
 /* ---- the file --------------------------------------------------------------------------------------- */
@@ -141,7 +149,7 @@ hd_status hd_spill_block(hd_spill *spill, const hd_shape *shapes, hd_block *bloc
     hd_status status = HD_OK;
     pthread_mutex_lock(&spill->lock);
     spill->used += arena->total_bytes;
-    if (spill->used > spill->limit) {
+    if (spill->used > hd_spill_limit_of(spill)) {
         status = move_block(spill, shapes, block, err);
         spill->used -= arena->total_bytes;
         if (status == HD_OK) hd_arena_deinit(arena);
@@ -175,7 +183,7 @@ hd_status hd_spill_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *chun
     hd_status status = HD_OK;
     pthread_mutex_lock(&spill->lock);
     spill->used += chunk->arena.total_bytes;
-    if (spill->used > spill->limit) {
+    if (spill->used > hd_spill_limit_of(spill)) {
         spill->used -= chunk->arena.total_bytes;
         status = move_chunk(spill, shapes, chunk, err);
     }
@@ -188,7 +196,7 @@ hd_status hd_spill_column(hd_spill *spill, hd_column *column, uint32_t row_count
     uint8_t *base = NULL;
     size_t size = (size_t)row_count * column->width;
     if (size == 0) return HD_OK;
-    if (spill->used + size <= spill->limit) {
+    if (spill->used + size <= hd_spill_limit_of(spill)) {
         spill->used += size;
         void *data = hd_arena_alloc(arena, size);
         if (!data) return HD_NOMEM(err);
@@ -207,7 +215,7 @@ hd_status hd_spill_column(hd_spill *spill, hd_column *column, uint32_t row_count
 
 uint64_t hd_trace_large_bytes(const hd_trace *trace)
 {
-    return trace->spill.limit / 16;
+    return hd_spill_limit_of(&trace->spill) / 16;
 }
 
 /* ---- giving back ------------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #define HD_TRACE_SPILL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/arena.h"
 #include "base/bytes.h"
@@ -14,8 +15,9 @@
 
 typedef struct hd_spill {
     pthread_mutex_t lock;
-    uint64_t limit, used; /* bytes of blocks that may be, and are, in memory */
-    int file;             /* -1: none yet */
+    _Atomic uint64_t limit; /* bytes of blocks that may be in memory; 0: not known yet */
+    uint64_t used;          /* bytes of blocks that are */
+    int file;               /* -1: none yet */
     uint64_t file_bytes;
     uint8_t **windows;
     size_t window_count, window_capacity;
@@ -26,6 +28,7 @@ void hd_spill_init(hd_spill *spill);
 void hd_spill_deinit(hd_spill *spill);
 /* See hd_builder_limit_memory. */
 void hd_spill_limit(hd_spill *spill, uint64_t bytes);
+uint64_t hd_spill_limit_of(const hd_spill *spill);
 /* The blocks of a chunk are counted, and beyond the limit go to the file. Errors: IO, MEMORY. */
 hd_status hd_spill_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *chunk, hd_error *err);
 /* The same for one block, whose columns and groups lie in the arena. Any thread. */

@@ -78,6 +78,7 @@ static void put_group(store_encoder *encoder, const store_group *group, const ui
     store_refs refs = {
         .base = base,
         .gathered = encoder->gathered,
+        .stride = encoder->stride,
         .rows = row_list,
         .row_count = group->row_count,
         .known = known,
@@ -91,18 +92,18 @@ static void put_group(store_encoder *encoder, const store_group *group, const ui
     }
 }
 
-static store_nest nest_of(store_refs *refs, uint32_t count, int64_t *columns, int64_t *base, uint32_t *below)
+static store_nest nest_of(store_refs *refs, size_t stride, int64_t *columns, int64_t *base, uint32_t *below)
 {
     return (store_nest){
-        .count = count,
+        .count = refs->row_count,
         .tracks = refs->columns[HD_COL_TRACK],
         .names = refs->columns[HD_COL_NAME],
         .pops = columns,
-        .gaps = columns + STORE_ROWS,
-        .tails = columns + 2 * STORE_ROWS,
-        .before = base + (size_t)STORE_REF_BEFORE * STORE_ROWS,
-        .bound = base + (size_t)STORE_REF_BOUND * STORE_ROWS,
-        .child = base + (size_t)STORE_REF_CHILD * STORE_ROWS,
+        .gaps = columns + stride,
+        .tails = columns + 2 * stride,
+        .before = base + STORE_REF_BEFORE * stride,
+        .bound = base + STORE_REF_BOUND * stride,
+        .child = base + STORE_REF_CHILD * stride,
         .below = below,
     };
 }
@@ -120,7 +121,7 @@ enum { TIMES_PLAIN, TIMES_NESTED };
 static void put_times(store_encoder *encoder, const store_rows *rows, store_refs *refs)
 {
     store_sink *sink = &encoder->sink;
-    store_nest nest = nest_of(refs, rows->row_count, encoder->nest, encoder->base, encoder->below);
+    store_nest nest = nest_of(refs, encoder->stride, encoder->nest, encoder->base, encoder->below);
     hd_bytes_put_u8(&sink->head, TIMES_NESTED);
     if (!all_have_times(rows) || !store_nest_open(&nest)) {
         if (nest.top_count && !nest.top) encoder->status = HD_ERR_MEMORY;
@@ -150,6 +151,7 @@ hd_status store_block_encode(hd_bytes *out, store_encoder *encoder, const store_
 {
     if (rows->row_count == 0 || rows->row_count > STORE_ROWS)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a block of %u rows", rows->row_count);
+    HD_TRY(store_encoder_fit(encoder, rows->row_count, err));
     HD_TRY(list_group_rows(encoder, rows, err));
     store_refs refs = {.row_count = rows->row_count};
     uint32_t known = 0;
@@ -164,7 +166,7 @@ hd_status store_block_encode(hd_bytes *out, store_encoder *encoder, const store_
         refs.columns[column] = rows->columns[column];
     }
     for (unsigned i = 0; i < ORDER_COUNT && rows->group_count; i++)
-        memcpy(encoder->base + (size_t)column_order[i] * STORE_ROWS, rows->columns[column_order[i]],
+        memcpy(encoder->base + (size_t)column_order[i] * encoder->stride, rows->columns[column_order[i]],
                rows->row_count * sizeof(int64_t));
     const uint32_t *row_list = encoder->rows;
     for (uint32_t i = 0; i < rows->group_count; i++) {
@@ -240,12 +242,17 @@ static hd_status damaged(block_reader *r, const char *what)
     return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, r->source.body.at, "%s", what);
 }
 
+static int64_t *base_column(const store_decoder *decoder, unsigned column)
+{
+    return decoder->base + (size_t)column * decoder->stride;
+}
+
 static bool take_times(block_reader *r, store_refs *refs)
 {
     uint32_t count = r->block->row_count;
     store_decoder *d = r->decoder;
-    int64_t *starts = d->base + (size_t)HD_COL_START * STORE_ROWS;
-    int64_t *durations = d->base + (size_t)HD_COL_DURATION * STORE_ROWS;
+    int64_t *starts = base_column(d, HD_COL_START);
+    int64_t *durations = base_column(d, HD_COL_DURATION);
     uint8_t tag = hd_byte_reader_u8(&r->source.head);
     if (tag == TIMES_PLAIN) {
         if (!store_take_column(&r->source, d, durations, count, refs)) return false;
@@ -254,7 +261,7 @@ static bool take_times(block_reader *r, store_refs *refs)
         refs->columns[HD_COL_START] = starts;
         return true;
     }
-    store_nest nest = nest_of(refs, count, d->nest, d->base, d->below);
+    store_nest nest = nest_of(refs, d->stride, d->nest, d->base, d->below);
     if (tag != TIMES_NESTED || !store_nest_open(&nest)) {
         r->source.no_memory |= nest.top_count && !nest.top;
         return false;
@@ -280,7 +287,7 @@ static hd_status take_base(block_reader *r)
     store_refs refs = {.row_count = block->row_count};
     for (unsigned i = 0; i < ORDER_COUNT; i++) {
         unsigned column = column_order[i];
-        int64_t *values = r->decoder->base + (size_t)column * STORE_ROWS;
+        int64_t *values = base_column(r->decoder, column);
         if (column == HD_COL_DURATION && !take_times(r, &refs)) return damaged(r, "the encoded times are damaged");
         if (!refs.columns[column] && !store_take_column(&r->source, r->decoder, values, block->row_count, &refs))
             return damaged(r, "an encoded column is damaged");
@@ -298,7 +305,7 @@ static hd_status take_base(block_reader *r)
 static hd_status make_groups(block_reader *r, hd_arg_group **out)
 {
     hd_block *block = r->block;
-    const int64_t *shapes = r->decoder->base + (size_t)HD_COL_SHAPE * STORE_ROWS;
+    const int64_t *shapes = base_column(r->decoder, HD_COL_SHAPE);
     int64_t *args_rows = r->decoder->work[0];
     uint32_t shape_count = 0, group_count = 0;
     for (uint32_t i = 0; i < block->row_count; i++)
@@ -334,7 +341,7 @@ static hd_status make_groups(block_reader *r, hd_arg_group **out)
 static int64_t *key_column(store_decoder *decoder, uint32_t key)
 {
     uint32_t place = key < STORE_KEY_REFS ? key : STORE_KEY_REFS;
-    if (!decoder->keys[place]) decoder->keys[place] = malloc(STORE_ROWS * sizeof(int64_t));
+    if (!decoder->keys[place]) decoder->keys[place] = malloc(decoder->stride * sizeof(int64_t));
     return decoder->keys[place];
 }
 
@@ -346,6 +353,7 @@ static hd_status take_group(block_reader *r, hd_arg_group *group, const uint32_t
     store_refs refs = {
         .base = r->decoder->base,
         .gathered = r->decoder->gathered,
+        .stride = r->decoder->stride,
         .rows = rows,
         .row_count = group->row_count,
         .known = known,
@@ -380,8 +388,8 @@ static hd_status take_groups(block_reader *r)
 
 static void find_span(hd_block *block, const store_decoder *decoder)
 {
-    const int64_t *starts = decoder->base + (size_t)HD_COL_START * STORE_ROWS;
-    const int64_t *durations = decoder->base + (size_t)HD_COL_DURATION * STORE_ROWS;
+    const int64_t *starts = base_column(decoder, HD_COL_START);
+    const int64_t *durations = base_column(decoder, HD_COL_DURATION);
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (uint32_t i = 0; i < block->row_count; i++) {
         int64_t start = starts[i], duration = durations[i], end;
@@ -400,6 +408,7 @@ hd_status store_block_decode(hd_block *block, hd_arena *arena, store_decoder *de
     block_reader r = {.decoder = decoder, .limits = limits, .block = block, .arena = arena, .err = err};
     if (block->row_count == 0 || block->row_count > STORE_ROWS)
         return hd_error_set(err, HD_ERR_DAMAGED, NULL, 0, "a block of %u rows", block->row_count);
+    HD_TRY(store_decoder_fit(decoder, block->row_count, err));
     HD_TRY(store_source_open(&r.source, decoder, data, size, err));
     block->columns[HD_COL_SOURCE] = block->columns[HD_COL_SOURCE_SIZE] = (hd_column){0};
     hd_status status = take_base(&r);

@@ -90,7 +90,7 @@ static inline bool bits_done(const bit_reader *reader)
 enum {
     CODER_NODES = 64, /* odds of a context, or of a context and token */
     CODER_REGIONS = 1 << 14,
-    CODER_ODDS = CODER_NODES * CODER_REGIONS,
+    CODER_REGIONS_MIN = 1 << 8,
     CODER_REST = 4, /* bits behind the token that have odds */
     CODER_SLACK = 8,
 };
@@ -106,7 +106,7 @@ typedef struct store_coder {
 /* `count` numbers will be coded. */
 static inline void coder_begin(store_coder *coder, uint16_t *odds, uint32_t count)
 {
-    *coder = (store_coder){.odds = odds, .mask = 255, .high = UINT32_MAX};
+    *coder = (store_coder){.odds = odds, .mask = CODER_REGIONS_MIN - 1, .high = UINT32_MAX};
     while (coder->mask + 1 < CODER_REGIONS && coder->mask < count) coder->mask = coder->mask * 2 + 1;
     for (size_t i = 0; i < (size_t)(coder->mask + 1) * CODER_NODES; i++) odds[i] = 2048 << 4;
 }

@@ -11,9 +11,9 @@ static int64_t find_first_new(store_encoder *encoder, const int64_t *values, uin
     int64_t high = values[0], low;
     for (uint32_t i = 1; i < count; i++) high = values[i] > high ? values[i] : high;
     if (high < 0 || high == INT64_MAX) return high;
-    low = high >= STORE_ROWS ? high - STORE_ROWS + 1 : 0;
+    low = high >= count ? high - count + 1 : 0; /* there are no more new ids than values */
     int64_t *first = encoder->sorted, at = high;
-    memset(first, 0xff, STORE_ROWS * sizeof *first);
+    memset(first, 0xff, count * sizeof *first);
     for (uint32_t i = count; i-- > 0;) {
         if (values[i] >= low) first[values[i] - low] = i;
     }

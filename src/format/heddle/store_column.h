@@ -16,6 +16,7 @@ typedef struct store_refs {
     /* For groups: base columns are gathered when they are first asked for. NULL: they stand in columns. */
     const int64_t *base;
     int64_t *gathered;
+    uint32_t stride; /* between columns of both */
     const uint32_t *rows;
     uint32_t row_count;
     uint32_t known; /* bits: base columns that may be asked for */

@@ -6,8 +6,8 @@ const int64_t *store_ref(store_refs *refs, unsigned index)
     if (index >= STORE_BASE_REFS + STORE_KEY_REFS) return NULL;
     if (refs->columns[index] || !refs->base || index >= STORE_BASE_REFS || !(refs->known >> index & 1))
         return refs->columns[index];
-    const int64_t *from = refs->base + (size_t)index * STORE_ROWS;
-    int64_t *to = refs->gathered + (size_t)index * STORE_ROWS;
+    const int64_t *from = refs->base + (size_t)index * refs->stride;
+    int64_t *to = refs->gathered + (size_t)index * refs->stride;
     for (uint32_t i = 0; i < refs->row_count; i++) to[i] = from[refs->rows[i]];
     return refs->columns[index] = to;
 }

@@ -26,7 +26,8 @@ struct store_gatherer {
     store_group *group_of[HD_SHAPE_LIMIT]; /* of shapes with keys */
     uint32_t touched[HD_SHAPE_LIMIT];      /* file shape ids with rows */
     uint32_t touched_count;
-    int64_t args_rows[HD_BLOCK_ROWS], shapes[HD_BLOCK_ROWS]; /* of a segment, shapes as the trace has them */
+    int64_t *args_rows, *shapes; /* of a segment, shapes as the trace has them */
+    size_t args_row_capacity, shape_capacity;
     uint32_t first_args_row[HD_SHAPE_LIMIT], count_in_segment[HD_SHAPE_LIMIT];
 };
 
@@ -42,6 +43,8 @@ void store_gatherer_free(store_gatherer *gatherer)
 {
     if (!gatherer) return;
     free(gatherer->segments);
+    free(gatherer->args_rows);
+    free(gatherer->shapes);
     free(gatherer);
 }
 
@@ -133,15 +136,6 @@ static void count_shapes(store_gathered *out, store_gatherer *g)
     qsort(g->touched, g->touched_count, sizeof *g->touched, by_number);
 }
 
-static bool reserve(void **memory, size_t *capacity, size_t count, size_t size)
-{
-    if (count <= *capacity) return true;
-    free(*memory);
-    *memory = malloc(count * size);
-    *capacity = *memory ? count : 0;
-    return *memory != NULL;
-}
-
 /* Room for the values of all groups. */
 static bool lay_groups(store_gathered *out, store_gatherer *g)
 {
@@ -151,9 +145,9 @@ static bool lay_groups(store_gathered *out, store_gatherer *g)
         values += (size_t)shape->key_count * g->rows_of[g->touched[i]];
         lists += shape->key_count;
     }
-    if (!reserve((void **)&out->values, &out->value_capacity, values, sizeof *out->values) ||
-        !reserve((void **)&out->lists, &out->list_capacity, lists, sizeof *out->lists) ||
-        !reserve((void **)&out->groups, &out->group_capacity, g->touched_count, sizeof *out->groups))
+    if (!hd_renew((void **)&out->values, &out->value_capacity, values, sizeof *out->values) ||
+        !hd_renew((void **)&out->lists, &out->list_capacity, lists, sizeof *out->lists) ||
+        !hd_renew((void **)&out->groups, &out->group_capacity, g->touched_count, sizeof *out->groups))
         return false;
     int64_t *value = out->values, **list = out->lists;
     out->rows.group_count = 0;
@@ -212,19 +206,21 @@ static void map_values(store_gathered *out, store_ids *ids)
 
 /* ---- the block ------------------------------------------------------------------------------------------- */
 
-static bool take_columns(store_gathered *out)
+static bool take_columns(store_gathered *out, store_gatherer *g, size_t count)
 {
-    if (!out->columns) out->columns = malloc(sizeof *out->columns * HD_COL_COUNT * HD_BLOCK_ROWS);
-    for (int column = 0; column < HD_COL_COUNT && out->columns; column++)
-        out->rows.columns[column] = out->columns + (size_t)column * HD_BLOCK_ROWS;
-    return out->columns != NULL;
+    if (!hd_renew((void **)&out->columns, &out->column_capacity, HD_COL_COUNT * count, sizeof *out->columns) ||
+        !hd_renew((void **)&g->args_rows, &g->args_row_capacity, count, sizeof *g->args_rows) ||
+        !hd_renew((void **)&g->shapes, &g->shape_capacity, count, sizeof *g->shapes))
+        return false;
+    for (size_t column = 0; column < HD_COL_COUNT; column++) out->rows.columns[column] = out->columns + column * count;
+    return true;
 }
 
 hd_status store_gather(store_gathered *out, store_gatherer *g, store_cursor *cursor, hd_kind kind, uint32_t count,
                        hd_error *err)
 {
     out->rows = (store_rows){.kind = kind, .row_count = count, .first_row = cursor->global_row[kind]};
-    if (!take_columns(out) || !find_segments(g, cursor, kind, count)) return HD_NOMEM(err);
+    if (!take_columns(out, g, count) || !find_segments(g, cursor, kind, count)) return HD_NOMEM(err);
     gather_columns(out, g);
     count_shapes(out, g);
     if (!lay_groups(out, g)) return HD_NOMEM(err);

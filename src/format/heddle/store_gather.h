@@ -15,7 +15,8 @@ typedef struct store_cursor {
 /* Memory of one block, used again and again. Zero-initialised is empty. */
 typedef struct store_gathered {
     store_rows rows;
-    int64_t *columns; /* HD_COL_COUNT lists of HD_BLOCK_ROWS */
+    int64_t *columns; /* HD_COL_COUNT lists */
+    size_t column_capacity;
     int64_t *values;
     size_t value_capacity;
     int64_t **lists; /* of values, one per group and key */

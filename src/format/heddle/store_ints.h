@@ -40,12 +40,13 @@ struct store_encoder {
     store_sink sink, trial_sink;
     hd_bytes planes, frame;
     hd_status status; /* the first failure of a compressor */
-    int64_t *indexes; /* STORE_ROWS */
-    int64_t *sorted;  /* STORE_ROWS */
+    uint32_t stride;  /* rows that there is room for, as store_encoder_fit made it */
+    int64_t *indexes; /* stride */
+    int64_t *sorted;  /* stride */
     store_slot *slots;
     /* of store_column.c and store_block.c */
-    int64_t *work[4];        /* STORE_ROWS each */
-    int64_t *runs, *scaled;  /* STORE_ROWS + 1 */
+    int64_t *work[4];        /* stride + 1 each */
+    int64_t *runs, *scaled;  /* stride + 1 */
     int64_t *table, *scopes; /* contexts */
     int64_t *nest;           /* pops, gaps, tails */
     uint16_t *odds;
@@ -53,7 +54,11 @@ struct store_encoder {
     uint32_t *rows, *below;   /* the rows of each group */
 };
 
-enum { STORE_SLOTS = 2 * STORE_ROWS, STORE_TABLE = STORE_ROWS, STORE_SCOPES = 4096, STORE_KEY_REFS = 48 };
+enum { STORE_TABLE = STORE_ROWS, STORE_SCOPES = 4096, STORE_KEY_REFS = 48 };
+
+/* Room for runs of `count` ≤ STORE_ROWS values; what was in the scratch memory is gone. */
+hd_status store_encoder_fit(store_encoder *encoder, uint32_t count, hd_error *err);
+hd_status store_decoder_fit(store_decoder *decoder, uint32_t count, hd_error *err);
 
 void store_sink_clear(store_sink *sink);
 void store_sink_deinit(store_sink *sink);
@@ -66,7 +71,7 @@ void store_put_stream(store_encoder *encoder, store_sink *sink, const uint8_t *d
 /* The same for bytes that zstd cannot make smaller. */
 void store_put_noise(store_encoder *encoder, store_sink *sink, const uint8_t *data, size_t size);
 
-/* count ≤ STORE_ROWS. STORE_ANY_LAYOUT: what is smallest. */
+/* The encoder fits `count`. STORE_ANY_LAYOUT: what is smallest. */
 void store_put_ints(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
                     store_layout layout);
 
@@ -93,6 +98,7 @@ struct store_decoder {
     hd_decompressor *decompressor;
     hd_bytes payload; /* store_decoder_room */
     hd_bytes scratch;
+    uint32_t stride; /* as that of an encoder */
     int64_t *indexes;
     int64_t *work[4];
     int64_t *table, *scopes;
@@ -100,9 +106,9 @@ struct store_decoder {
     uint16_t *odds;
     int64_t *coded; /* bytes of a coder */
     uint32_t *below;
-    int64_t *base;     /* HD_COL_COUNT columns */
-    int64_t *gathered; /* the same of a group's rows */
-    int64_t **keys;    /* the first columns of a group, and one for all others */
+    int64_t *base;                     /* HD_COL_COUNT columns */
+    int64_t *gathered;                 /* the same of a group's rows */
+    int64_t *keys[STORE_KEY_REFS + 1]; /* the first columns of a group, and one for all others */
     uint32_t *rows;
 };
 

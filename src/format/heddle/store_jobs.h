@@ -18,9 +18,9 @@ typedef struct store_job {
     store_gathered block;
     uint32_t string_limit; /* of the block: ids given so far */
     hd_string *strings;
-    size_t string_count;
+    size_t string_count, string_capacity;
     int64_t *order;
-    size_t order_count;
+    size_t order_count, order_capacity;
     hd_bytes head, body;
     hd_status status;
     hd_error error;

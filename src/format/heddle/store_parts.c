@@ -99,10 +99,106 @@ hd_status store_sink_finish(hd_bytes *out, store_encoder *encoder, store_sink *s
 
 /* ---- encoder and decoder ----------------------------------------------------------------------------- */
 
-static bool new_columns(int64_t **out, size_t count)
+/* Scratch memory that goes with the rows of a run. */
+typedef struct scratch {
+    void **at;
+    size_t bytes;
+} scratch;
+
+enum { ROOMS_MAX = 24, STRIDE_MIN = 64 };
+
+typedef size_t list_rooms(scratch *out, void *coder, size_t stride);
+
+static size_t columns(size_t count, size_t stride)
 {
-    *out = malloc((count * STORE_ROWS + 1) * sizeof **out);
-    return *out != NULL;
+    return (count * stride + 1) * sizeof(int64_t);
+}
+
+static size_t odds_of(size_t stride)
+{
+    size_t regions = 2 * stride < CODER_REGIONS ? 2 * stride : CODER_REGIONS;
+    return (regions < CODER_REGIONS_MIN ? CODER_REGIONS_MIN : regions) * CODER_NODES * sizeof(uint16_t);
+}
+
+static size_t table_of(size_t stride)
+{
+    return columns(1, 2 * stride < STORE_TABLE ? 2 * stride : STORE_TABLE);
+}
+
+static size_t rooms_of_encoder(scratch *out, void *coder, size_t stride)
+{
+    store_encoder *e = coder;
+    const scratch rooms[] = {
+        {(void **)&e->indexes, columns(1, stride)},
+        {(void **)&e->sorted, columns(1, stride)},
+        {(void **)&e->slots, stride * sizeof *e->slots},
+        {(void **)&e->work[0], columns(1, stride)},
+        {(void **)&e->work[1], columns(1, stride)},
+        {(void **)&e->work[2], columns(1, stride)},
+        {(void **)&e->work[3], columns(1, stride)},
+        {(void **)&e->runs, columns(1, stride)},
+        {(void **)&e->scaled, columns(1, stride)},
+        {(void **)&e->table, table_of(stride)},
+        {(void **)&e->scopes, columns(2, STORE_SCOPES)},
+        {(void **)&e->nest, columns(3, stride)},
+        {(void **)&e->odds, odds_of(stride)},
+        {(void **)&e->base, columns(HD_COL_COUNT, stride)},
+        {(void **)&e->gathered, columns(HD_COL_COUNT, stride)},
+        {(void **)&e->rows, stride * sizeof *e->rows},
+        {(void **)&e->below, stride * sizeof *e->below},
+    };
+    memcpy(out, rooms, sizeof rooms);
+    return sizeof rooms / sizeof *rooms;
+}
+
+static size_t rooms_of_decoder(scratch *out, void *coder, size_t stride)
+{
+    store_decoder *d = coder;
+    const scratch rooms[] = {
+        {(void **)&d->indexes, columns(1, stride)},
+        {(void **)&d->work[0], columns(1, stride)},
+        {(void **)&d->work[1], columns(1, stride)},
+        {(void **)&d->work[2], columns(1, stride)},
+        {(void **)&d->work[3], columns(1, stride)},
+        {(void **)&d->table, table_of(stride)},
+        {(void **)&d->scopes, columns(2, STORE_SCOPES)},
+        {(void **)&d->nest, columns(3, stride)},
+        {(void **)&d->odds, odds_of(stride)},
+        {(void **)&d->coded, columns(2, stride)},
+        {(void **)&d->below, stride * sizeof *d->below},
+        {(void **)&d->base, columns(HD_COL_COUNT, stride)},
+        {(void **)&d->gathered, columns(HD_COL_COUNT, stride)},
+        {(void **)&d->rows, stride * sizeof *d->rows},
+    };
+    memcpy(out, rooms, sizeof rooms);
+    return sizeof rooms / sizeof *rooms;
+}
+
+static void free_rooms(void *coder, list_rooms *list)
+{
+    scratch rooms[ROOMS_MAX];
+    size_t count = list(rooms, coder, 0);
+    for (size_t i = 0; i < count; i++) {
+        free(*rooms[i].at);
+        *rooms[i].at = NULL;
+    }
+}
+
+/* A power of two, so that few blocks need another; the hash tables need one as well. */
+static hd_status fit(uint32_t *stride, uint32_t count, void *coder, list_rooms *list, hd_error *err)
+{
+    scratch rooms[ROOMS_MAX];
+    uint32_t wanted = STRIDE_MIN;
+    while (wanted < count) wanted *= 2;
+    free_rooms(coder, list);
+    *stride = 0;
+    size_t room_count = list(rooms, coder, wanted);
+    for (size_t i = 0; i < room_count; i++) {
+        *rooms[i].at = malloc(rooms[i].bytes);
+        if (!*rooms[i].at) return HD_NOMEM(err);
+    }
+    *stride = wanted;
+    return HD_OK;
 }
 
 hd_status store_encoder_new(store_encoder **out, int level, hd_error *err)
@@ -114,24 +210,18 @@ hd_status store_encoder_new(store_encoder **out, int level, hd_error *err)
     encoder->trial_sink.trial = true;
     int fast = level ? level : DEFAULT_LEVEL;
     int best = level > BEST_LEVEL ? level : level && level < DEFAULT_LEVEL ? level : BEST_LEVEL;
-    encoder->slots = malloc(STORE_SLOTS * sizeof *encoder->slots);
-    encoder->rows = malloc(STORE_ROWS * sizeof *encoder->rows);
-    encoder->below = malloc(STORE_ROWS * sizeof *encoder->below);
-    encoder->odds = malloc(CODER_ODDS * sizeof *encoder->odds);
-    encoder->table = malloc(STORE_TABLE * sizeof *encoder->table);
-    bool fine = encoder->slots && encoder->rows && encoder->table && encoder->odds && encoder->below &&
-                new_columns(&encoder->nest, 3) && new_columns(&encoder->indexes, 1) &&
-                new_columns(&encoder->sorted, 1) && new_columns(&encoder->runs, 1) &&
-                new_columns(&encoder->scaled, 1) && new_columns(&encoder->scopes, 1) &&
-                new_columns(&encoder->gathered, HD_COL_COUNT) && new_columns(&encoder->base, HD_COL_COUNT);
-    for (int i = 0; i < 4; i++) fine = fine && new_columns(&encoder->work[i], 1);
-    if (!fine || hd_compressor_new(&encoder->fast, fast, NULL) || hd_compressor_new(&encoder->best, best, NULL) ||
+    if (hd_compressor_new(&encoder->fast, fast, NULL) || hd_compressor_new(&encoder->best, best, NULL) ||
         hd_compressor_new(&encoder->trial, TRIAL_LEVEL, NULL)) {
         store_encoder_free(encoder);
         return HD_NOMEM(err);
     }
     *out = encoder;
     return HD_OK;
+}
+
+hd_status store_encoder_fit(store_encoder *encoder, uint32_t count, hd_error *err)
+{
+    return count <= encoder->stride ? HD_OK : fit(&encoder->stride, count, encoder, rooms_of_encoder, err);
 }
 
 void store_encoder_free(store_encoder *encoder)
@@ -144,44 +234,29 @@ void store_encoder_free(store_encoder *encoder)
     store_sink_deinit(&encoder->trial_sink);
     hd_bytes_deinit(&encoder->planes);
     hd_bytes_deinit(&encoder->frame);
-    free(encoder->indexes);
-    free(encoder->sorted);
-    free(encoder->slots);
-    for (int i = 0; i < 4; i++) free(encoder->work[i]);
-    free(encoder->runs);
-    free(encoder->scaled);
-    free(encoder->nest);
-    free(encoder->odds);
-    free(encoder->below);
-    free(encoder->scopes);
-    free(encoder->table);
-    free(encoder->gathered);
-    free(encoder->base);
-    free(encoder->rows);
+    free_rooms(encoder, rooms_of_encoder);
     free(encoder);
 }
 
 hd_status store_decoder_new(store_decoder **out, hd_error *err)
 {
-    store_decoder *decoder = calloc(1, sizeof *decoder);
-    *out = NULL;
-    if (!decoder) return HD_NOMEM(err);
-    decoder->rows = malloc(STORE_ROWS * sizeof *decoder->rows);
-    decoder->below = malloc(STORE_ROWS * sizeof *decoder->below);
-    decoder->odds = malloc(CODER_ODDS * sizeof *decoder->odds);
-    decoder->table = malloc(STORE_TABLE * sizeof *decoder->table);
-    decoder->keys = calloc(STORE_KEY_REFS + 1, sizeof *decoder->keys);
-    bool fine = decoder->rows && decoder->table && decoder->odds && decoder->below && new_columns(&decoder->nest, 3) &&
-                new_columns(&decoder->coded, 2) && decoder->keys && new_columns(&decoder->scopes, 1) &&
-                new_columns(&decoder->indexes, 1) && new_columns(&decoder->base, HD_COL_COUNT) &&
-                new_columns(&decoder->gathered, HD_COL_COUNT);
-    for (int i = 0; i < 4; i++) fine = fine && new_columns(&decoder->work[i], 1);
-    if (!fine) {
-        store_decoder_free(decoder);
-        return HD_NOMEM(err);
+    *out = calloc(1, sizeof **out);
+    return *out ? HD_OK : HD_NOMEM(err);
+}
+
+static void free_keys(store_decoder *decoder)
+{
+    for (int i = 0; i <= STORE_KEY_REFS; i++) {
+        free(decoder->keys[i]);
+        decoder->keys[i] = NULL;
     }
-    *out = decoder;
-    return HD_OK;
+}
+
+hd_status store_decoder_fit(store_decoder *decoder, uint32_t count, hd_error *err)
+{
+    if (count <= decoder->stride) return HD_OK;
+    free_keys(decoder);
+    return fit(&decoder->stride, count, decoder, rooms_of_decoder, err);
 }
 
 hd_bytes *store_decoder_room(store_decoder *decoder)
@@ -195,19 +270,8 @@ void store_decoder_free(store_decoder *decoder)
     hd_decompressor_free(decoder->decompressor);
     hd_bytes_deinit(&decoder->scratch);
     hd_bytes_deinit(&decoder->payload);
-    free(decoder->indexes);
-    for (int i = 0; i < 4; i++) free(decoder->work[i]);
-    free(decoder->nest);
-    free(decoder->odds);
-    free(decoder->coded);
-    free(decoder->below);
-    free(decoder->scopes);
-    free(decoder->table);
-    free(decoder->base);
-    free(decoder->gathered);
-    for (int i = 0; decoder->keys && i <= STORE_KEY_REFS; i++) free(decoder->keys[i]);
-    free(decoder->keys);
-    free(decoder->rows);
+    free_keys(decoder);
+    free_rooms(decoder, rooms_of_decoder);
     free(decoder);
 }
 

@@ -10,6 +10,7 @@ enum { STEP = STORE_ROWS };
 hd_status store_ints_encode(hd_bytes *out, store_encoder *encoder, const int64_t *values, size_t count, hd_error *err)
 {
     store_refs none = {0};
+    HD_TRY(store_encoder_fit(encoder, count < STEP ? (uint32_t)count : STEP, err));
     store_sink_clear(&encoder->sink);
     for (size_t at = 0; at < count; at += STEP) {
         uint32_t step = count - at < STEP ? (uint32_t)(count - at) : STEP;
@@ -23,6 +24,7 @@ hd_status store_ints_decode(int64_t *out, size_t count, store_decoder *decoder, 
 {
     store_refs none = {0};
     store_source source;
+    HD_TRY(store_decoder_fit(decoder, count < STEP ? (uint32_t)count : STEP, err));
     HD_TRY(store_source_open(&source, decoder, data, size, err));
     for (size_t at = 0; at < count && !source.failed; at += STEP) {
         uint32_t step = count - at < STEP ? (uint32_t)(count - at) : STEP;
@@ -44,7 +46,7 @@ static size_t shared_prefix(hd_string a, hd_string b)
 /* How the next strings differ from those before: bytes shared, bytes that follow. */
 static void put_lengths(store_encoder *encoder, hd_bytes *text, const hd_string *strings, size_t first, uint32_t count)
 {
-    int64_t *shared = encoder->base, *sizes = encoder->base + STORE_ROWS;
+    int64_t *shared = encoder->base, *sizes = shared + count;
     store_refs none = {0};
     for (uint32_t i = 0; i < count; i++) {
         hd_string now = strings[first + i];
@@ -72,6 +74,7 @@ static hd_status put_front_coded(hd_bytes *out, store_encoder *encoder, hd_bytes
                                  size_t count, hd_error *err)
 {
     hd_bytes lengths = {0};
+    HD_TRY(store_encoder_fit(encoder, count < STEP ? (uint32_t)count : STEP, err));
     store_sink_clear(&encoder->sink);
     for (size_t at = 0; at < count; at += STEP)
         put_lengths(encoder, text, strings, at, count - at < STEP ? (uint32_t)(count - at) : STEP);
@@ -135,7 +138,7 @@ typedef struct string_run {
 /* false: damaged, or, with run->now.failed or *out_status, something else. */
 static bool take_strings(string_run *run, hd_status *out_status, uint32_t count, hd_error *err)
 {
-    int64_t *shared = run->decoder->base, *sizes = shared + STORE_ROWS;
+    int64_t *shared = run->decoder->base, *sizes = shared + count;
     store_refs none = {0};
     if (!store_take_column(&run->lengths, run->decoder, shared, count, &none) ||
         !store_take_column(&run->lengths, run->decoder, sizes, count, &none))
@@ -179,6 +182,7 @@ static hd_status take_joined(string_run *run, size_t offset, size_t count, hd_er
 static hd_status take_front_coded(string_run *run, size_t offset, size_t count, const uint8_t *lengths, size_t size,
                                   hd_error *err)
 {
+    HD_TRY(store_decoder_fit(run->decoder, count < STEP ? (uint32_t)count : STEP, err));
     HD_TRY(store_source_open(&run->lengths, run->decoder, lengths, size, err));
     hd_status status = take_run(run, offset, count, err);
     hd_status closed = store_source_close(&run->lengths, status == HD_OK ? err : NULL);

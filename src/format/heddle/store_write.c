@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/system.h"
+#include "base/vector.h"
 #include "format/heddle/heddle_format.h"
 #include "format/heddle/store_jobs.h"
 #include "format/heddle/store_tables.h"
@@ -32,7 +33,8 @@ typedef struct writer {
     hd_compressor *compressor;
     uint32_t shapes_written;
     uint32_t pending[HD_KIND_COUNT]; /* rows that are in no block yet */
-    uint8_t *order;
+    char *order;                     /* kinds */
+    size_t order_capacity;
     uint32_t order_count;
     store_order_head order_head;
     uint64_t events;
@@ -72,8 +74,10 @@ static hd_status add_strings(writer *w, hd_error *err)
     for (size_t at = 0; at < w->ids.new_count;) {
         store_job *job;
         HD_TRY(store_jobs_get(&job, w->jobs, STORE_STRINGS, err));
-        if (!job->strings) job->strings = malloc(STORE_RUN_STRINGS * sizeof *job->strings);
-        if (!job->strings) return HD_NOMEM(err);
+        size_t left = w->ids.new_count - at;
+        if (!hd_renew((void **)&job->strings, &job->string_capacity,
+                      left < STORE_RUN_STRINGS ? left : STORE_RUN_STRINGS, sizeof *job->strings))
+            return HD_NOMEM(err);
         job->string_count = strings_of_run(job->strings, w, at);
         store_put_run_head(&job->head, &(store_run_head){first + at, (uint32_t)job->string_count});
         at += job->string_count;
@@ -174,9 +178,8 @@ static hd_status add_order(writer *w, hd_error *err)
     store_job *job;
     if (w->order_count == 0) return HD_OK;
     HD_TRY(store_jobs_get(&job, w->jobs, STORE_ORDER, err));
-    if (!job->order) job->order = malloc(STORE_RUN_EVENTS * sizeof *job->order);
-    if (!job->order) return HD_NOMEM(err);
-    for (uint32_t i = 0; i < w->order_count; i++) job->order[i] = w->order[i];
+    if (!hd_renew((void **)&job->order, &job->order_capacity, w->order_count, sizeof *job->order)) return HD_NOMEM(err);
+    for (uint32_t i = 0; i < w->order_count; i++) job->order[i] = (uint8_t)w->order[i];
     job->order_count = w->order_count;
     store_put_order_head(&job->head, &w->order_head);
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
@@ -189,7 +192,7 @@ static hd_status add_order(writer *w, hd_error *err)
 
 static hd_status add_event(writer *w, uint8_t kind, hd_error *err)
 {
-    w->order[w->order_count++] = kind;
+    w->order[w->order_count++] = (char)kind;
     w->order_head.counts[kind]++;
     if (++w->pending[kind] == HD_BLOCK_ROWS) HD_TRY(add_block(w, (hd_kind)kind, err));
     return w->order_count == STORE_RUN_EVENTS ? add_order(w, err) : HD_OK;
@@ -200,6 +203,8 @@ static hd_status add_events(writer *w, hd_error *err)
     for (size_t run = 0; run < hd_trace_order_count(w->trace); run++) {
         size_t count;
         const uint8_t *order = hd_trace_order_at(w->trace, run, &count);
+        size_t room = w->order_count + count < STORE_RUN_EVENTS ? w->order_count + count : STORE_RUN_EVENTS;
+        if (!hd_reserve(&w->order, &w->order_capacity, room)) return HD_NOMEM(err);
         for (size_t i = 0; i < count; i++) HD_TRY(add_event(w, order[i], err));
         w->events += count;
         if (w->options->progress)
@@ -218,8 +223,6 @@ static hd_status start(writer *w, hd_error *err)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "compression level %d is not in 0..%d", level,
                             LEVEL_MAX);
     unsigned threads = w->options->threads ? w->options->threads : hd_core_count();
-    w->order = malloc(STORE_RUN_EVENTS);
-    if (!w->order) return HD_NOMEM(err);
     HD_TRY(store_ids_init(&w->ids, w->trace, err));
     HD_TRY(store_gatherer_new(&w->gatherer, &w->ids, err));
     HD_TRY(hd_compressor_new(&w->compressor, TABLE_LEVEL, err));
