@@ -44,6 +44,8 @@ hd_status hd_compress(hd_bytes *out, hd_compressor *compressor, const void *data
     return HD_OK;
 }
 
+enum { ZSTD_STEP = 4 << 10 };
+
 struct hd_decompressor {
     ZSTD_DCtx *context;
 };
@@ -57,6 +59,28 @@ bool hd_decompress(void *out, size_t out_size, hd_decompressor **decompressor, c
     }
     if (!(*decompressor)->context || ZSTD_findFrameCompressedSize(data, size) != size) return false;
     return ZSTD_decompressDCtx((*decompressor)->context, out, out_size, data, size) == out_size;
+}
+
+bool hd_zstd_decompress(hd_bytes *out, const void *data, size_t size, size_t limit)
+{
+    ZSTD_DCtx *context = ZSTD_createDCtx();
+    ZSTD_inBuffer in = {.src = data};
+    size_t start = out->size, left = 1;
+    while (context && left && !ZSTD_isError(left) && out->size - start <= limit) {
+        /* piece by piece: of a frame that is there as a whole, the library gives all or nothing */
+        in.size = size - in.pos > ZSTD_STEP ? in.pos + ZSTD_STEP : size;
+        size_t before = in.pos, step = ZSTD_BLOCKSIZE_MAX;
+        uint8_t *room = hd_bytes_room(out, step);
+        if (!room) break;
+        ZSTD_outBuffer to = {.dst = room, .size = step};
+        left = ZSTD_decompressStream(context, &to, &in);
+        out->size += to.pos;
+        if (to.pos == 0 && in.pos == before) break; /* the frame is cut off */
+    }
+    bool fine = context && left == 0 && in.pos == size && out->size - start <= limit;
+    if (out->size - start > limit) out->size = start + limit;
+    ZSTD_freeDCtx(context);
+    return fine;
 }
 
 void hd_decompressor_free(hd_decompressor *decompressor)
@@ -133,6 +157,7 @@ static bool inflate(hd_bytes *out, const void *data, size_t size, size_t limit, 
             result == ISAL_DECOMP_OK && out->size - start <= limit && (got || state->block_state == ISAL_BLOCK_FINISH);
     }
     fine = fine && state->block_state == ISAL_BLOCK_FINISH;
+    if (out->size - start > limit) out->size = start + limit;
     free(state);
     return fine;
 }

@@ -24,9 +24,13 @@ typedef struct hd_decompressor hd_decompressor;
 bool hd_decompress(void *out, size_t out_size, hd_decompressor **decompressor, const void *data, size_t size);
 void hd_decompressor_free(hd_decompressor *decompressor); /* NULL is fine */
 
+/* Append what the one zstd frame in `data` holds, at most `limit` bytes; false: damaged, more than that, or no memory,
+ * and `out` has what came before. */
+bool hd_zstd_decompress(hd_bytes *out, const void *data, size_t size, size_t limit);
+
 /* zlib streams (RFC 1950). Append what `data` becomes. */
 hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_error *err);
-/* Append what the stream holds, at most `limit` bytes; false: damaged, more than that, or no memory. */
+/* The same as hd_zstd_decompress, for a zlib stream. */
 bool hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit);
 
 /* The same for one gzip member (RFC 1952), compressed as fast as can be. */

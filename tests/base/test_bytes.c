@@ -107,7 +107,15 @@ static void test_compress__zstd_frames_and_zlib_streams_come_back(void **state)
         assert_false(hd_decompress(back, size + 1, &decompressor, packed.data + 1, packed.size - 1));
         assert_false(hd_decompress(back, size, &decompressor, packed.data + 1, packed.size - 2));
         if (size) assert_false(hd_decompress(back, size - 1, &decompressor, packed.data + 1, packed.size - 1));
-        packed.size = 0;
+        assert_true(hd_zstd_decompress(&plain, packed.data + 1, packed.size - 1, size));
+        assert_int_equal(plain.size, size);
+        assert_memory_equal(plain.data, data, size);
+        plain.size = 0;
+        assert_false(hd_zstd_decompress(&plain, packed.data + 1, packed.size - 2, size));
+        assert_memory_equal(plain.data, data, plain.size); /* what came before the end that is missing */
+        plain.size = 0;
+        if (size) assert_false(hd_zstd_decompress(&plain, packed.data + 1, packed.size - 1, size - 1));
+        plain.size = packed.size = 0;
         assert_int_equal(hd_zlib_compress(&packed, data, size, NULL), HD_OK);
         assert_true(hd_zlib_decompress(&plain, packed.data, packed.size, size));
         assert_int_equal(plain.size, size);
