@@ -4,6 +4,7 @@
 #include <isa-l/igzip_lib.h>
 #include <stdlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 /* ---- zstd ------------------------------------------------------------------------------------------- */
 
@@ -44,6 +45,8 @@ hd_status hd_compress(hd_bytes *out, hd_compressor *compressor, const void *data
     return HD_OK;
 }
 
+enum { ZSTD_STEP = 4 << 10 };
+
 struct hd_decompressor {
     ZSTD_DCtx *context;
 };
@@ -64,6 +67,31 @@ hd_status hd_decompress(void *out, size_t out_size, hd_decompressor **decompress
     if (!(*decompressor)->context) return HD_NOMEM(err);
     if (ZSTD_findFrameCompressedSize(data, size) != size) return damaged(err);
     return ZSTD_decompressDCtx((*decompressor)->context, out, out_size, data, size) == out_size ? HD_OK : damaged(err);
+}
+
+hd_status hd_zstd_decompress(hd_bytes *out, const void *data, size_t size, size_t limit, hd_error *err)
+{
+    ZSTD_DCtx *context = ZSTD_createDCtx();
+    if (!context) return HD_NOMEM(err);
+    ZSTD_inBuffer in = {.src = data};
+    size_t start = out->size, left = 1;
+    while (left && !ZSTD_isError(left) && out->size - start <= limit) {
+        /* piece by piece: of a frame that is there as a whole, the library gives all or nothing */
+        in.size = size - in.pos > ZSTD_STEP ? in.pos + ZSTD_STEP : size;
+        size_t before = in.pos, step = ZSTD_BLOCKSIZE_MAX;
+        uint8_t *room = hd_bytes_room(out, step);
+        if (!room) break;
+        ZSTD_outBuffer to = {.dst = room, .size = step};
+        left = ZSTD_decompressStream(context, &to, &in);
+        out->size += to.pos;
+        if (to.pos == 0 && in.pos == before) break; /* the frame is cut off */
+    }
+    bool fine = left == 0 && in.pos == size && out->size - start <= limit;
+    if (out->size - start > limit) out->size = start + limit;
+    bool no_memory = out->failed || (ZSTD_isError(left) && ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation);
+    ZSTD_freeDCtx(context);
+    if (no_memory) return HD_NOMEM(err);
+    return fine ? HD_OK : damaged(err);
 }
 
 void hd_decompressor_free(hd_decompressor *decompressor)
@@ -140,6 +168,7 @@ static hd_status inflate(hd_bytes *out, const void *data, size_t size, size_t li
             result == ISAL_DECOMP_OK && out->size - start <= limit && (got || state->block_state == ISAL_BLOCK_FINISH);
     }
     fine = fine && state->block_state == ISAL_BLOCK_FINISH;
+    if (out->size - start > limit) out->size = start + limit;
     free(state);
     if (out->failed) return HD_NOMEM(err);
     return fine ? HD_OK : damaged(err);

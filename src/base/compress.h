@@ -25,9 +25,13 @@ hd_status hd_decompress(void *out, size_t out_size, hd_decompressor **decompress
                         hd_error *err);
 void hd_decompressor_free(hd_decompressor *decompressor); /* NULL is fine */
 
+/* Append what the one zstd frame in `data` holds, at most `limit` bytes. Errors: DAMAGED (or more than that; `out` has
+ * what came before), MEMORY. */
+hd_status hd_zstd_decompress(hd_bytes *out, const void *data, size_t size, size_t limit, hd_error *err);
+
 /* zlib streams (RFC 1950). Append what `data` becomes. */
 hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_error *err);
-/* Append what the stream holds, at most `limit` bytes. Errors: DAMAGED (or more than that), MEMORY. */
+/* The same as hd_zstd_decompress, for a zlib stream. */
 hd_status hd_zlib_decompress(hd_bytes *out, const void *data, size_t size, size_t limit, hd_error *err);
 
 /* The same for one gzip member (RFC 1952), compressed as fast as can be. */

@@ -111,7 +111,17 @@ static void test_compress__zstd_frames_and_zlib_streams_come_back(void **state)
         if (size)
             assert_int_equal(hd_decompress(back, size - 1, &decompressor, packed.data + 1, packed.size - 1, NULL),
                              HD_ERR_DAMAGED);
-        packed.size = 0;
+        assert_int_equal(hd_zstd_decompress(&plain, packed.data + 1, packed.size - 1, size, NULL), HD_OK);
+        assert_int_equal(plain.size, size);
+        assert_memory_equal(plain.data, data, size);
+        plain.size = 0;
+        assert_int_equal(hd_zstd_decompress(&plain, packed.data + 1, packed.size - 2, size, NULL), HD_ERR_DAMAGED);
+        assert_memory_equal(plain.data, data, plain.size); /* what came before the end that is missing */
+        plain.size = 0;
+        if (size)
+            assert_int_equal(hd_zstd_decompress(&plain, packed.data + 1, packed.size - 1, size - 1, NULL),
+                             HD_ERR_DAMAGED);
+        plain.size = packed.size = 0;
         assert_int_equal(hd_zlib_compress(&packed, data, size, NULL), HD_OK);
         assert_int_equal(hd_zlib_decompress(&plain, packed.data, packed.size, size, NULL), HD_OK);
         assert_int_equal(plain.size, size);

@@ -149,6 +149,98 @@ static void test_perfetto_read__compressed_packets_give_the_same(void **state)
     hd_bytes_deinit(&out);
 }
 
+enum { GROUP_EVENTS = 60 };
+
+/* An event, a packet of compressed packets (events 100, 101 ... with noise between them), an event. */
+static void put_broken_group(hd_bytes *out, uint32_t field, const uint8_t *data, size_t size)
+{
+    out->size = 0;
+    put_state(out);
+    put_thread(out, 7, 1, 2, "t");
+    put_event(out, 1, PF_TYPE_INSTANT, 7, 0, 0);
+    size_t packet = hd_pb_begin(out, PF_TRACE_PACKET);
+    hd_pb_put_bytes(out, field, data, size);
+    hd_pb_end(out, packet);
+    put_event(out, 100000, PF_TYPE_INSTANT, 7, 0, 0);
+}
+
+static int64_t instant_time(const hd_trace *trace, uint64_t row)
+{
+    hd_event event;
+    uint32_t at;
+    const hd_block *block = hd_trace_block_of(trace, HD_KIND_INSTANT, row, &at);
+    hd_block_event(&event, block, at);
+    return event.start_ns;
+}
+
+/* How many of the group's events are there; the one before it and the one behind must be. */
+static uint64_t group_events(const hd_bytes *in, bool damaged, bool in_order)
+{
+    hd_trace *trace;
+    hd_error err = {0};
+    if (read_text(&trace, (const char *)in->data, in->size, NULL, 0, &err) != HD_OK) fail_msg("%s", err.message);
+    uint64_t count = hd_trace_row_count(trace, HD_KIND_INSTANT);
+    assert_true(count >= 2);
+    assert_int_equal(instant_time(trace, 0), 1);
+    assert_int_equal(instant_time(trace, count - 1), 100000);
+    for (uint64_t i = 1; i + 1 < count && in_order; i++) assert_int_equal(instant_time(trace, i), 99 + i);
+    bool told = false;
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++)
+        told |= strcmp(hd_trace_ledger_at(trace, i)->code, "perfetto.packet-damaged") == 0;
+    if (in_order) assert_int_equal(told, damaged);
+    hd_trace_free(trace);
+    return count - 2;
+}
+
+static void try_broken_group(uint32_t field, const hd_bytes *packed)
+{
+    hd_bytes in = {0};
+    uint64_t kept = 0, most = 0, step = packed->size / 150;
+    for (size_t size = 1; size < packed->size; size += step) {
+        put_broken_group(&in, field, packed->data, size);
+        uint64_t count = group_events(&in, true, true);
+        assert_true(count >= kept);
+        kept = count;
+    }
+    assert_true(kept > GROUP_EVENTS / 4);
+    put_broken_group(&in, field, packed->data, packed->size);
+    assert_int_equal(group_events(&in, false, true), GROUP_EVENTS);
+    for (size_t at = 0; at < packed->size; at += step) {
+        packed->data[at] ^= 0x24;
+        put_broken_group(&in, field, packed->data, packed->size);
+        uint64_t count = group_events(&in, true, false);
+        if (count > most) most = count;
+        packed->data[at] ^= 0x24;
+    }
+    assert_true(most >= kept);
+    hd_bytes_deinit(&in);
+}
+
+static void test_perfetto_read__compressed_packets_that_break_keep_what_came_before(void **state)
+{
+    (void)state;
+    hd_bytes plain = {0}, packed = {0};
+    hd_compressor *compressor;
+    uint64_t seed = 3;
+    uint8_t noise[4000];
+    for (uint64_t i = 0; i < GROUP_EVENTS; i++) {
+        for (size_t k = 0; k < sizeof noise; k++) noise[k] = (uint8_t)random_next(&seed);
+        size_t packet = begin_packet(&plain, 0, 0);
+        hd_pb_put_bytes(&plain, PF_PACKET_FTRACE_EVENTS, noise, sizeof noise);
+        hd_pb_end(&plain, packet);
+        put_event(&plain, 100 + i, PF_TYPE_INSTANT, 7, 0, 0);
+    }
+    assert_int_equal(hd_zlib_compress(&packed, plain.data, plain.size, NULL), HD_OK);
+    try_broken_group(PF_PACKET_COMPRESSED_PACKETS, &packed);
+    packed.size = 0;
+    assert_int_equal(hd_compressor_new(&compressor, 3, NULL), HD_OK);
+    assert_int_equal(hd_compress(&packed, compressor, plain.data, plain.size, NULL), HD_OK);
+    try_broken_group(PF_PACKET_ZSTD_COMPRESSED_PACKETS, &packed);
+    hd_compressor_free(compressor);
+    hd_bytes_deinit(&plain);
+    hd_bytes_deinit(&packed);
+}
+
 /* A clock of the sequence counts in microseconds, each time from the one before. */
 static void test_perfetto_read__incremental_clocks_become_times_of_the_trace(void **state)
 {
@@ -354,8 +446,8 @@ static void test_perfetto_read__a_group_that_does_not_decompress_costs_itself(vo
     expect_all_but(&out, 2, 2, start, start);
     expect_strict_to_refuse(&out);
     out.data[start + 5] ^= 0xff;
-    out.data[end - 1] ^= 0x10; /* the checksum */
-    expect_all_but(&out, 2, 2, start, start);
+    out.data[end - 1] ^= 0x10; /* the checksum: what it is of is there */
+    expect_all_but(&out, 2, 0, start, start);
     expect_strict_to_refuse(&out);
     out.data[end - 1] ^= 0x10;
     for (size_t i = start + 5; i < end; i++) { /* whatever byte it is: the other groups are there */
@@ -494,6 +586,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_perfetto_read__events_get_the_names_and_tracks_that_come_behind_them),
         cmocka_unit_test(test_perfetto_read__compressed_packets_give_the_same),
+        cmocka_unit_test(test_perfetto_read__compressed_packets_that_break_keep_what_came_before),
         cmocka_unit_test(test_perfetto_read__incremental_clocks_become_times_of_the_trace),
         cmocka_unit_test(test_perfetto_read__cut_anywhere_is_read_up_to_there),
         cmocka_unit_test(test_perfetto_read__flipped_bits_never_break_it),

@@ -290,33 +290,104 @@ static void assert_refused(const uint8_t *data, size_t size, hd_status status, u
 {
     hd_trace *trace;
     hd_error err = {0};
-    assert_int_equal(read_text(&trace, (const char *)data, size, NULL, 0, &err), status);
+    static const hd_read_options strict = {.strict = true};
+    assert_int_equal(read_text(&trace, (const char *)data, size, &strict, 0, &err), status);
     assert_int_equal(err.offset, offset);
     assert_true(err.message[0]);
 }
 
-static void test_sbt__counts_and_offsets_that_lie_are_errors_with_an_offset(void **state)
+/* Strict refuses it at `offset`; else all three events of the reference are there, and `code` says what was wrong. */
+static void assert_told(const uint8_t *data, uint64_t offset, const char *code)
+{
+    assert_refused(data, sizeof reference, HD_ERR_DAMAGED, offset);
+    hd_trace *trace = read_fine(data, sizeof reference);
+    assert_int_equal(hd_trace_event_count(trace), 3);
+    assert_int_equal(ledger_count(trace, code) > 0, 1);
+    hd_trace_free(trace);
+}
+
+static void test_sbt__counts_and_offsets_that_lie_cost_no_events(void **state)
 {
     (void)state;
     uint8_t data[sizeof reference];
     static const size_t offsets[] = {16, 24, 32, 40};
     for (int i = 0; i < 4; i++) {
+        for (int bit = 0; bit < 64; bit++) {
+            memcpy(data, reference, sizeof data);
+            data[offsets[i] + (size_t)bit / 8] ^= (uint8_t)(1 << bit % 8);
+            assert_told(data, offsets[i], "sbt.offset-wrong");
+        }
+    }
+    for (int count = 0; count < 256; count++) {
         memcpy(data, reference, sizeof data);
-        memset(data + offsets[i], 0x7f, 8);
-        assert_refused(data, sizeof data, HD_ERR_DAMAGED, offsets[i]);
-        memcpy(data, reference, sizeof data);
-        data[offsets[i]] += 1; /* one byte off: no section there */
-        assert_refused(data, sizeof data, HD_ERR_DAMAGED, data[offsets[i]]);
+        if (count == data[56]) continue;
+        data[56] = (uint8_t)count;
+        hd_trace *trace = read_fine(data, sizeof data);
+        assert_int_equal(hd_trace_event_count(trace), 3);
+        assert_int_equal(ledger_count(trace, count < 3 ? "sbt.count-wrong" : "sbt.event-lost"),
+                         count < 3 ? 1 : count - 3);
+        hd_trace_free(trace);
     }
     memcpy(data, reference, sizeof data);
-    memset(data + 56, 0xff, 8);
-    assert_refused(data, sizeof data, HD_ERR_DAMAGED, 56);
-    memcpy(data, reference, sizeof data);
     data[STRINGS_AT + 1] = 0x7f;
-    assert_refused(data, sizeof data, HD_ERR_DAMAGED, STRINGS_AT + 2);
+    assert_told(data, STRINGS_AT + 2, "sbt.section-damaged");
     memcpy(data, reference, sizeof data);
     data[64] = 2;
     assert_refused(data, sizeof data, HD_ERR_UNSUPPORTED, 64);
+}
+
+enum { RECORDS = 30 };
+
+/* Records of correlation ids 1, 2 ...; where they begin. */
+static made many_records(size_t *at, bool finished)
+{
+    made m = begin(1000);
+    for (uint64_t i = 0; i < RECORDS; i++) {
+        at[i] = m.bytes.size;
+        record(&m, (uint8_t)(3 + i % 4), 1000 + 300 * i, i % 3 ? 40 : 0, i + 1, i % 2);
+    }
+    at[RECORDS] = m.bytes.size;
+    if (finished) finish(&m, two_names, 2);
+    return m;
+}
+
+static bool has_correlation(const hd_trace *trace, int64_t wanted)
+{
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        for (uint64_t i = 0; i < hd_trace_row_count(trace, (hd_kind)kind); i++) {
+            hd_event event = event_at(trace, (hd_kind)kind, i);
+            if (int_arg(trace, &event, "correlation") == wanted) return true;
+        }
+    }
+    return false;
+}
+
+/* Record `bad` is damaged, in one way of several: the others are there, but for one that a number runs into. */
+static void test_sbt__a_bad_record_costs_itself(void **state)
+{
+    (void)state;
+    size_t at[RECORDS + 1];
+    static const uint8_t fills[] = {0x80, 0xc1, 0xfe};
+    for (int bad = 0; bad < RECORDS; bad++) {
+        for (int way = 0; way < 5; way++) {
+            made m = many_records(at, true);
+            uint8_t *p = m.bytes.data + at[bad];
+            size_t size = at[bad + 1] - at[bad];
+            if (way < 3) memset(p, fills[way], size);
+            if (way == 3) p[size - 1] |= 0x80; /* a number that goes on in the next record */
+            if (way == 4) p[0] = 0x60;         /* a type of no version */
+            hd_trace *trace = read_fine(m.bytes.data, m.bytes.size);
+            for (int i = 0; i < RECORDS; i++) {
+                bool runs_on = way == 3 && i == bad + 1; /* the number took a byte of it */
+                if (i != bad && !runs_on && !has_correlation(trace, i + 1))
+                    fail_msg("way %d at %d costs %d", way, bad, i);
+            }
+            if (way < 4 && !ledger_count(trace, "sbt.record-damaged") && !ledger_count(trace, "sbt.event-lost"))
+                fail_msg("way %d at %d: not a word", way, bad);
+            hd_trace_free(trace);
+            hd_bytes_deinit(&m.bytes);
+        }
+    }
 }
 
 static void test_sbt__a_count_beyond_the_records_is_a_loss_with_its_number(void **state)
@@ -431,7 +502,8 @@ int main(void)
         cmocka_unit_test(test_sbt__what_cannot_be_a_pair_stays_apart),
         cmocka_unit_test(test_sbt__ranges_are_begin_and_end),
         cmocka_unit_test(test_sbt__a_header_that_was_not_finished_is_recovered),
-        cmocka_unit_test(test_sbt__counts_and_offsets_that_lie_are_errors_with_an_offset),
+        cmocka_unit_test(test_sbt__counts_and_offsets_that_lie_cost_no_events),
+        cmocka_unit_test(test_sbt__a_bad_record_costs_itself),
         cmocka_unit_test(test_sbt__a_count_beyond_the_records_is_a_loss_with_its_number),
         cmocka_unit_test(test_sbt__truncated_and_flipped_files_are_read_or_refused),
         cmocka_unit_test(test_sbt__a_kineto_trace_keeps_its_gpu_work_and_names_its_losses),

@@ -74,14 +74,17 @@ static void assert_text_arg(const hd_trace *trace, const hd_event *event, const 
     assert_text(trace, (uint32_t)value.bits, wanted);
 }
 
+static const hd_read_options strict = {.strict = true};
+
 static void expect_status(const char *text, hd_status wanted, uint64_t offset)
 {
     hd_trace *trace;
     hd_error err = {0};
-    hd_status status = read_text(&trace, text, strlen(text), NULL, 0, &err);
+    hd_status status = read_text(&trace, text, strlen(text), &strict, 0, &err);
     if (status == HD_OK) hd_trace_free(trace);
     if (status != wanted) fail_msg("%s: status %d: %s", text, status, err.message);
-    if (err.offset != offset) fail_msg("%s: at %llu: %s", text, (unsigned long long)err.offset, err.message);
+    if (offset != HD_OFFSET_NONE && err.offset != offset)
+        fail_msg("%s: at %llu: %s", text, (unsigned long long)err.offset, err.message);
 }
 
 /* ---- what is told ---------------------------------------------------------------------------------------------- */
@@ -230,11 +233,146 @@ static void test_tfmemory__text_that_ends_anywhere_is_an_error(void **state)
     for (size_t size = 1; size < f->size - 1; size++) { /* the last byte is a line's end */
         hd_trace *trace;
         hd_error err = {0};
-        hd_status status = read_text(&trace, f->text, size, NULL, 0, &err);
+        hd_status status = read_text(&trace, f->text, size, &strict, 0, &err);
         if (status == HD_OK) fail_msg("%zu bytes were taken for all of it", size);
         if (err.offset > size) fail_msg("%zu bytes: at %llu", size, (unsigned long long)err.offset);
         if (size >= known) assert_int_equal(status, HD_ERR_DAMAGED);
     }
+}
+
+/* ---- damage costs what it is in ---------------------------------------------------------------------------------- */
+
+static uint64_t lost(const hd_trace *trace)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
+        if (row->level == HD_LEDGER_NOTE) continue;
+        count += row->count;
+        assert_true(row->first_offset != HD_OFFSET_NONE);
+    }
+    return count;
+}
+
+enum { SNAPSHOTS = 7 };
+
+/* Three allocators of SNAPSHOTS snapshots; in one of them, number `at`, stands `bad`. */
+static char *profile_with(const char *bad, int allocator, int at)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    fputs("{\"memoryProfilePerAllocator\":{", file);
+    for (int a = 0; a < 3; a++) {
+        fprintf(file, "%s\"A%d\":{\"profileSummary\":{\"x\":1},\"memoryProfileSnapshots\":[", a ? "," : "", a);
+        for (int i = 0; i < SNAPSHOTS; i++) {
+            if (a == allocator && i == at)
+                fprintf(file, "%s%s", i ? "," : "", bad);
+            else
+                fprintf(file, "%s{\"timeOffsetPs\":\"%d000\",\"activityMetadata\":{\"stepId\":\"%d\"}}", i ? "," : "",
+                        100 * a + i + 1, i);
+        }
+        fputs("],\"activeAllocations\":[{\"numOccurrences\":\"1\"}]}", file);
+    }
+    fputs("},\"numHosts\":1}", file);
+    fclose(file);
+    return text;
+}
+
+static bool has_time(const hd_trace *trace, int64_t time)
+{
+    bool found = false;
+    for (uint64_t i = 0; i < hd_trace_row_count(trace, HD_KIND_SLICE); i++)
+        found |= event_at(trace, HD_KIND_SLICE, i).start_ns == time;
+    return found;
+}
+
+static void test_tfmemory__a_bad_snapshot_costs_at_most_itself(NO_STATE)
+{
+    static const char *const bad[] = {
+        "7",
+        "\"x\"",
+        "nul",
+        "[1,2]",
+        "",
+        "{\"timeOffsetPs\":\"1.5\"}",
+        "{\"timeOffsetPs\":\"9223372036854775808\"}",
+        "{\"timeOffsetPs\":\"55\",\"activityMetadata\":[]}",
+        "{\"timeOffsetPs\":\"55\",\"activityMetadata\":{\"stepId\":01}}",
+        "{\"timeOffsetPs\":\"55\",\"activityMetadata\":{\"stepId\":\"\xff\"}}",
+        "{\"timeOffsetPs\":\"55\",\"activityMetadata\":{\"stepId:\"1\"}}",
+        "{\"timeOffsetPs\":\"55\",\"activityMetadata\":{\"stepId\" \"1\"}}",
+        "{\"timeOffsetPs\":\"55\" \"activityMetadata\":{\"stepId\":\"1\"}}",
+        "{\"timeOffsetPs\":\"55\",\"activityMetadata\":{\"stepId\":\"1\"}",
+        "\"timeOffsetPs\":\"55\",\"activityMetadata\":{\"stepId\":\"1\"}}",
+        "{\"timeOffsetPs\":\"5\n5\"}",
+        "{\"timeOffsetPs\":NaN}",
+        "{\"timeOffsetPs\"}",
+        "{\"timeOffsetPs\":\"55\"]",
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        for (int allocator = 0; allocator < 3; allocator++) {
+            for (int at = 0; at < SNAPSHOTS; at++) {
+                char *text = profile_with(bad[k], allocator, at);
+                hd_trace *trace = read_fine(text, strlen(text));
+                for (int a = 0; a < 3; a++) {
+                    for (int i = 0; i < SNAPSHOTS; i++) {
+                        if ((a != allocator || i != at) && !has_time(trace, 100 * a + i + 1))
+                            fail_msg("%s at %d of A%d costs %d of A%d", bad[k], at, allocator, i, a);
+                    }
+                }
+                if (!lost(trace)) fail_msg("%s: not a word", bad[k]);
+                expect_status(text, HD_ERR_DAMAGED, HD_OFFSET_NONE);
+                hd_trace_free(trace);
+                free(text);
+            }
+        }
+    }
+}
+
+/* Each byte behind the first key is replaced: in a snapshot that costs it and a neighbour at most. */
+static void test_tfmemory__a_bad_byte_of_a_snapshot_costs_at_most_two(NO_STATE)
+{
+    char *text = profile_with("{\"timeOffsetPs\":\"0\"}", 0, 0);
+    size_t size = strlen(text), begin = (size_t)(strstr(text, "PerAllocator\":{") - text) + 15;
+    bool listed = false;
+    for (size_t i = begin; i < size; i++) {
+        if (text[i - 1] == '[') listed = strncmp(text + i, "{\"time", 7) == 0;
+        if (text[i] == ']') listed = false;
+        for (const char *c = "x\",}]{\001"; *c; c++) {
+            char kept = text[i];
+            hd_trace *trace;
+            hd_error err = {0};
+            if (kept == *c) continue;
+            text[i] = *c;
+            if (read_text(&trace, text, size, NULL, 0, &err) != HD_OK) fail_msg("%c at %zu: %s", *c, i, err.message);
+            size_t rows = (size_t)hd_trace_row_count(trace, HD_KIND_SLICE);
+            if (listed && rows + 2 < 3 * SNAPSHOTS) fail_msg("%c at %zu: %zu are left", *c, i, rows);
+            if (listed && rows < 3 * SNAPSHOTS && !lost(trace))
+                fail_msg("%c at %zu: %zu are left, not a word", *c, i, rows);
+            hd_trace_free(trace);
+            text[i] = kept;
+        }
+    }
+    free(text);
+}
+
+static void test_tfmemory__text_that_ends_anywhere_is_read_up_to_there(NO_STATE)
+{
+    char *text = profile_with("{\"timeOffsetPs\":\"0\"}", 0, 0);
+    size_t size = strlen(text), most = 0;
+    for (size_t end = (size_t)(strstr(text, "{\"stepId") - text); end < size; end++) {
+        hd_trace *trace;
+        hd_error err = {0};
+        if (read_text(&trace, text, end, NULL, 0, &err) != HD_OK) fail_msg("%zu bytes: %s", end, err.message);
+        size_t rows = (size_t)hd_trace_row_count(trace, HD_KIND_SLICE);
+        if (rows + 1 < most) fail_msg("%zu bytes: %zu of %zu", end, rows, most);
+        if (rows > most) most = rows;
+        assert_true(lost(trace) > 0);
+        hd_trace_free(trace);
+    }
+    assert_int_equal(most, 3 * SNAPSHOTS);
+    free(text);
 }
 
 static void test_tfmemory__flipped_bits_are_read_or_refused(void **state)
@@ -242,7 +380,7 @@ static void test_tfmemory__flipped_bits_are_read_or_refused(void **state)
     const fixture *f = two(state);
     char *text = malloc(f->size);
     size_t refused = 0, done = 0, bits = hd_test_rounds(3);
-    const hd_read_options options = {.threads = 1};
+    const hd_read_options options = {.threads = 1, .strict = true};
     assert_non_null(text);
     for (size_t i = 0; i < f->size; i++) {
         for (size_t bit = 0; bit < 8 && bit < bits; bit++, done++) {
@@ -278,6 +416,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_tfmemory__too_many_shapes_lose_nothing),
         cmocka_unit_test(test_tfmemory__what_is_no_profile_is_an_error_with_its_place),
         cmocka_unit_test_prestate(test_tfmemory__text_that_ends_anywhere_is_an_error, &all),
+        cmocka_unit_test(test_tfmemory__a_bad_snapshot_costs_at_most_itself),
+        cmocka_unit_test(test_tfmemory__a_bad_byte_of_a_snapshot_costs_at_most_two),
+        cmocka_unit_test(test_tfmemory__text_that_ends_anywhere_is_read_up_to_there),
         cmocka_unit_test_prestate(test_tfmemory__flipped_bits_are_read_or_refused, &all),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

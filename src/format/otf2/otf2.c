@@ -3,6 +3,9 @@
 
 #include <otf2/otf2.h>
 #include <pthread.h>
+#include <stdlib.h>
+
+#include "base/checksum.h"
 
 const hd_format hd_otf2_format = {
     .info =
@@ -18,6 +21,22 @@ const hd_format hd_otf2_format = {
     .read_path = otf2_read_path,
     .write_path = otf2_write_path,
 };
+
+bool otf2_file_checksum(uint64_t *out, FILE *file)
+{
+    enum { PIECE = 1 << 20 };
+    uint64_t chain[2] = {0};
+    char *piece = malloc(PIECE);
+    if (!piece) return false;
+    setvbuf(file, NULL, _IONBF, 0);
+    for (size_t got; (got = fread(piece, 1, PIECE, file)) > 0;) {
+        chain[1] = hd_checksum(piece, got);
+        chain[0] = hd_checksum(chain, sizeof chain);
+    }
+    free(piece);
+    *out = chain[0];
+    return !ferror(file);
+}
 
 static pthread_mutex_t quiet_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned quiet_count;

@@ -6,6 +6,8 @@
 #ifndef HD_FORMAT_OTF2_H
 #define HD_FORMAT_OTF2_H
 
+#include <stdio.h>
+
 #include "format/format.h"
 
 /* otf2_read*.c */
@@ -14,6 +16,11 @@ hd_status otf2_read_path(hd_trace **out, const char *path, const hd_read_options
 
 /* otf2_write*.c: `path` is the archive's folder, or FOLDER/traces.otf2. */
 hd_status otf2_write_path(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
+
+/* XXH3 of the 1 MiB pieces of a file, chained; false: it cannot be read. Location N of an archive of ours has that of
+ * N.evt as the property OTF2_CHECKSUM. */
+#define OTF2_CHECKSUM "HEDDLE::xxh3"
+bool otf2_file_checksum(uint64_t *out, FILE *file);
 
 /* The library prints each error to standard error unless it is given a function, and there is one for the whole
  * process. Between true and false it is silent; whoever is the last to say false puts back what was there before. Any

@@ -61,6 +61,7 @@ static const struct {
     [LINT_UNDEFINED + 22] = {"otf2.undefined-topology", HD_LEDGER_REPAIR},
     [LINT_EVENTS_MISSING] = {"otf2.events-missing", HD_LEDGER_LOSS},
     [LINT_EVENTS_DAMAGED] = {"otf2.events-damaged", HD_LEDGER_LOSS},
+    [LINT_EVENTS_CHECKSUM] = {"otf2.events-checksum", HD_LEDGER_LOSS},
     [LINT_LOCAL_DEFINITIONS_DAMAGED] = {"otf2.local-definitions-damaged", HD_LEDGER_LOSS},
     [LINT_DEFINITIONS_DAMAGED] = {"otf2.definitions-damaged", HD_LEDGER_LOSS},
     [LINT_MARKERS_DAMAGED] = {"otf2.markers-damaged", HD_LEDGER_LOSS},

@@ -137,6 +137,8 @@ typedef struct otf2_def {
     bool is_track;                /* locations and groups of our writer: a track without pid or tid */
     bool has_numbers;             /* locations of our writer: number and stream_count are device and stream */
     bool missing;                 /* was referred to and not defined */
+    bool has_checksum;            /* locations of our writer: */
+    uint64_t checksum;            /* of the file of events */
     otf2_map *ranks;              /* groups: location or ~location group -> rank */
 } otf2_def;
 

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/bytes.h"
+#include "format/otf2/otf2.h"
 #include "format/otf2/otf2_read.h"
 
 #define PUSH(list, ...)                                                                                                \
@@ -331,8 +332,9 @@ static bool count_events(uint64_t *out, otf2_reader *r, FILE *file, uint64_t siz
 }
 
 /* Whether there is a file of events, and how many of them there can be. */
-static bool open_events(uint64_t *out_count, otf2_reader *r, uint64_t ref, uint64_t wanted)
+static bool open_events(uint64_t *out_count, otf2_reader *r, const otf2_def *def)
 {
+    uint64_t ref = def->ref, wanted = def->values[LOCATION_EVENTS], checksum;
     char path[4096];
     struct stat info;
     int size =
@@ -346,6 +348,10 @@ static bool open_events(uint64_t *out_count, otf2_reader *r, uint64_t ref, uint6
         return false;
     }
     bool good = read_head(file, 0).good, whole = good && count_events(out_count, r, file, (uint64_t)info.st_size);
+    rewind(file);
+    if (def->has_checksum && (!otf2_file_checksum(&checksum, file) || checksum != def->checksum))
+        otf2_lint_place(&r->lint, LINT_EVENTS_CHECKSUM, ref, "location %" PRIu64 ": its file is not the one written",
+                        ref);
     fclose(file);
     if (!good)
         otf2_lint_place(&r->lint, LINT_EVENTS_DAMAGED, ref, "location %" PRIu64 ": not a file of events", ref);
@@ -415,7 +421,7 @@ hd_status otf2_read_location(otf2_reader *r, otf2_def *def)
     r->lint.location = def->ref;
     if (def->track == HD_NONE) otf2_track_of_location(r, def);
     r->location.track = def->track;
-    if (!open_events(&most, r, def->ref, def->values[LOCATION_EVENTS])) return HD_OK;
+    if (!open_events(&most, r, def)) return HD_OK;
     HD_TRY(run_pass(&code, r, most, otf2_set_scan_callbacks));
     close_rest(r);
     HD_TRY(run_pass(&code, r, most, set_all_callbacks));

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/json_repair.h"
+#include "format/otf2/otf2.h"
 #include "format/otf2/otf2_read.h"
 
 static bool is_text(hd_string text, const char *wanted)
@@ -366,6 +367,10 @@ static void find_tracks(otf2_reader *r, def_kind kind, def_kind properties)
         if (is_ident(name, "pid")) pids[owner] = read_ident(r, name, values);
         if (is_ident(name, "tid")) r->defs[kind].list[owner]->ident = read_ident(r, name, values);
         if (is_text(name, "track")) r->defs[kind].list[owner]->is_track = true;
+        if (is_text(name, OTF2_CHECKSUM) && values[PROPERTY_TYPE] == OTF2_TYPE_UINT64) {
+            r->defs[kind].list[owner]->has_checksum = true;
+            r->defs[kind].list[owner]->checksum = values[PROPERTY_VALUE];
+        }
     }
     for (size_t i = 0; i < r->defs[kind].count; i++) {
         otf2_def *def = r->defs[kind].list[i];

@@ -3,6 +3,7 @@
  * docs/formats/otf2.md has the mapping. The plan is made first (otf2_write.h), then locations are written one after the
  * other, so that the library holds one buffer, then the definitions that need counts.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,11 +170,25 @@ static hd_status write_clock(ow_writer *w)
     return HD_OK;
 }
 
-static hd_status write_all_events(ow_writer *w)
+/* The library has closed the file. */
+static hd_status find_checksum(ow_writer *w, const char *folder, uint32_t location)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/traces/%u.evt", folder, location);
+    FILE *file = fopen(path, "rb");
+    if (!file && errno == ENOENT) return HD_OK;
+    bool fine = file && otf2_file_checksum(&w->locations[location].checksum, file);
+    if (file) fclose(file);
+    w->locations[location].has_checksum = fine;
+    return fine ? HD_OK : hd_error_set(w->err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be read again");
+}
+
+static hd_status write_all_events(ow_writer *w, const char *folder)
 {
     OW_TRY(w, OTF2_Archive_OpenEvtFiles(w->archive));
     for (uint32_t i = 0; i < w->location_count; i++) {
         HD_TRY(ow_write_events(w, i));
+        HD_TRY(find_checksum(w, folder, i));
         if (w->options->progress)
             w->options->progress(w->options->progress_user, w->written, hd_trace_event_count(w->trace));
     }
@@ -193,7 +208,7 @@ static hd_status write_archive(ow_writer *w, const char *folder)
 {
     HD_TRY(open_archive(w, folder));
     HD_TRY(write_clock(w));
-    HD_TRY(write_all_events(w));
+    HD_TRY(write_all_events(w, folder));
     HD_TRY(ow_write_markers(w));
     HD_TRY(ow_write_tree(w));
     HD_TRY(ow_write_comms(w));

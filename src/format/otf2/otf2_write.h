@@ -78,6 +78,8 @@ typedef struct ow_location {
     uint32_t place, lane;
     size_t first, count; /* items */
     uint64_t records;
+    uint64_t checksum;    /* of its file of events, when that is written; */
+    bool has_checksum;    /* without events there is no file */
     uint32_t rank;        /* among the locations of streams and threads */
     uint32_t collectives; /* rank among the locations with collectives, plus 1; 0: it has none */
 } ow_location;

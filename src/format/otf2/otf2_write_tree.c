@@ -157,6 +157,9 @@ static hd_status write_location(ow_writer *w, uint32_t ref)
     if (name == HD_NONE) return w->err->status;
     OW_TRY(w, OTF2_GlobalDefWriter_WriteLocation(w->defs, ref, name, type, location->records,
                                                  w->groups[place->group].ref));
+    if (location->has_checksum)
+        HD_TRY(
+            put_property(w, o, OTF2_CHECKSUM, OTF2_TYPE_UINT64, (OTF2_AttributeValue){.uint64 = location->checksum}));
     if (location->lane) HD_TRY(put_number(w, o, "lane", location->lane + 1));
     if (place->type == OW_PLACE_ASYNC) HD_TRY(put_string(w, o, "category", place->category));
     if (!t) return HD_OK;

@@ -98,59 +98,29 @@ static void count_cargo(perfetto_reader *reader, uint32_t number)
 
 /* ---- compressed packets ------------------------------------------------------------------------------------------ */
 
-/* The size that a zstd frame states of its content; false: it is no frame, or states none. */
-static bool zstd_content_size(uint64_t *out, const uint8_t *data, size_t size)
-{
-    static const uint8_t magic[] = {0x28, 0xb5, 0x2f, 0xfd}, id_sizes[] = {0, 1, 2, 4}, sizes[] = {0, 2, 4, 8};
-    if (size < 5 || memcmp(data, magic, sizeof magic) != 0) return false;
-    uint8_t descriptor = data[4];
-    bool single = descriptor & 0x20;
-    size_t at = 5 + !single + id_sizes[descriptor & 3];
-    size_t width = descriptor >> 6 == 0 ? single : sizes[descriptor >> 6];
-    if (width == 0 || size < at || size - at < width) return false;
-    *out = hd_le_get(data + at, (unsigned)width) + (width == 2 ? 256 : 0);
-    return true;
-}
-
-static hd_status zstd_decompress(hd_bytes *out, const hd_proto_field *field)
-{
-    uint64_t size;
-    hd_decompressor *decompressor = NULL;
-    if (!zstd_content_size(&size, field->data, field->size) || size > DECOMPRESSED_LIMIT) return HD_ERR_DAMAGED;
-    if (size == 0) return HD_OK;
-    if (!hd_bytes_room(out, (size_t)size)) return HD_ERR_MEMORY;
-    hd_status status = hd_decompress(out->data, (size_t)size, &decompressor, field->data, field->size, NULL);
-    if (status == HD_OK) out->size = (size_t)size;
-    hd_decompressor_free(decompressor);
-    return status;
-}
-
 static hd_status read_compressed(perfetto_reader *reader, const hd_proto_field *field)
 {
     hd_bytes bytes = {0};
-    bool zlib = hd_proto_number(field) == PF_PACKET_COMPRESSED_PACKETS;
+    const uint8_t *base = reader->base;
+    size_t base_size = reader->base_size;
     uint64_t offset = reader->packet_offset;
-    if (reader->base != NULL && reader->base_size == 0)
+    if (base != NULL && base_size == 0)
         return hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset, "compressed packets within compressed packets");
-    hd_status status = zlib ? hd_zlib_decompress(&bytes, field->data, field->size, DECOMPRESSED_LIMIT, NULL)
-                            : zstd_decompress(&bytes, field);
-    if (status == HD_ERR_MEMORY)
-        status = HD_NOMEM(reader->err);
-    else if (status != HD_OK)
-        status = hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset,
-                              "compressed packets that cannot be decompressed, or to more than %d MiB",
-                              DECOMPRESSED_LIMIT >> 20);
-    if (status == HD_OK) {
-        const uint8_t *base = reader->base;
-        size_t base_size = reader->base_size;
-        reader->base = bytes.data ? bytes.data : base;
-        reader->base_size = 0; /* offsets within it mean nothing to who looks at the file */
+    bool zlib = hd_proto_number(field) == PF_PACKET_COMPRESSED_PACKETS;
+    hd_status inflated =
+        (zlib ? hd_zlib_decompress : hd_zstd_decompress)(&bytes, field->data, field->size, DECOMPRESSED_LIMIT, NULL);
+    reader->base = bytes.data ? bytes.data : base;
+    reader->base_size = 0; /* offsets within it mean nothing to who looks at the file */
+    hd_status status = inflated == HD_ERR_MEMORY ? HD_NOMEM(reader->err) : HD_OK;
+    if (inflated == HD_OK || (inflated == HD_ERR_DAMAGED && !reader->options->strict))
         status = perfetto_read_trace(reader, bytes.data, bytes.size);
-        reader->base = base;
-        reader->base_size = base_size;
-    }
+    reader->base = base;
+    reader->base_size = base_size;
     hd_bytes_deinit(&bytes);
-    return status;
+    if (inflated == HD_OK || (status != HD_OK && status != HD_ERR_DAMAGED)) return status;
+    return hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, offset,
+                        "compressed packets that cannot be decompressed to their end, or to more than %d MiB",
+                        DECOMPRESSED_LIMIT >> 20);
 }
 
 /* ---- one packet -------------------------------------------------------------------------------------------------- */
@@ -277,13 +247,15 @@ void perfetto_lose(perfetto_reader *reader, uint32_t sequence_id)
     perfetto_lose_time(reader, sequence_id);
 }
 
-/* Damage within the packet, or within what is compressed in it: only this is left out. */
+/* Damage within the packet, or within what is compressed in it: only this is left out, and of compressed packets only
+ * what comes behind the damage. */
 static hd_status pass_damage(perfetto_reader *reader, const packet *p, bool fields_read, bool state_read)
 {
     perfetto_sequence *s;
     bool group = p->data.tag == HD_PROTO_BYTES(PF_PACKET_COMPRESSED_PACKETS) ||
                  p->data.tag == HD_PROTO_BYTES(PF_PACKET_ZSTD_COMPRESSED_PACKETS);
     if (reader->err) *reader->err = (hd_error){0};
+    reader->group_damaged = fields_read && group;
     if (!fields_read || group) {
         perfetto_lose(reader, p->has_sequence && !group ? p->sequence_id : 0);
         return HD_OK;

@@ -175,7 +175,9 @@ hd_status perfetto_read_trace(perfetto_reader *reader, const uint8_t *data, size
             perfetto_note(reader, "perfetto.unknown-field", HD_LEDGER_LOSS, 1);
             continue;
         }
+        uint64_t damaged = reader->damaged_count;
         HD_TRY(perfetto_read_packet(reader, field.data, field.size));
+        reader->packet_count += damaged == reader->damaged_count;
     }
     return perfetto_check(reader, &message);
 }
@@ -314,6 +316,7 @@ static hd_status read_next(window *w, perfetto_reader *reader)
     uint64_t tag, length, damaged = reader->damaged_count;
     if (have == 0) return HD_END;
     uint64_t offset = reader->packet_offset = w->offset + w->at;
+    reader->group_damaged = false;
     if (!hd_proto_varint(&tag, p, have, &header) || !hd_proto_varint(&length, p, have, &header))
         return have - header >= HD_PROTO_VARINT_BYTES ? skip_damage(w, reader, "no number") : skip_cut(w, reader);
     if (tag > UINT32_MAX || tag >> 3 == 0) return skip_damage(w, reader, "no field");
@@ -329,6 +332,12 @@ static hd_status read_next(window *w, perfetto_reader *reader)
     if (damaged == reader->damaged_count) {
         reader->packet_count++;
         w->at += size;
+        return HD_OK;
+    }
+    HD_TRY(fill(w, reader, size + LOOK_BYTES));
+    have = w->size - w->at;
+    if (reader->group_damaged && (have == size || sniff_at(w, size))) {
+        w->at += size; /* what can be read of it is read */
         return HD_OK;
     }
     return find_packet(w, reader); /* its length may be what is damaged */

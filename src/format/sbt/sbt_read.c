@@ -4,8 +4,9 @@
  * Sniffs   the magic, "SBT" and a zero byte
  * Maps     launch and complete of one correlation id -> slice; a record with a duration -> slice; RangeStart, RangeEnd
  * -> begin, end; all else -> instant Units    ns                                       Shapes   n records -> n rows,
- * less one for each pair Limits   those of the trace                       Errors   DAMAGED: an offset or a count that
- * the file cannot hold
+ * less one for each pair Limits   those of the trace
+ * Damage   an offset or a count of the header that cannot be: the sections are taken one behind the other; a record
+ * that cannot be: reading goes on with the next from which several follow one another
  *
  * The string table stands behind the events, so the file is copied and read from its header. Where the header is not
  * finished (zeros: the writer was killed) the sections are taken one behind the other.
@@ -39,6 +40,12 @@ typedef struct open_launch {
     uint8_t type; /* 0: free */
 } open_launch;
 
+/* A record that cannot be read, and where reading goes on. */
+typedef struct hole {
+    size_t from, to;
+    uint64_t time; /* that the next record counts from */
+} hole;
+
 typedef struct reader {
     hd_builder *builder;
     const hd_read_options *options;
@@ -52,6 +59,14 @@ typedef struct reader {
     uint64_t records; /* that can be read */
     size_t first;     /* where the first record stands */
     uint64_t base_time;
+    size_t end; /* of the records; the file's, if that is not known */
+    struct {
+        uint64_t device, stream;
+    } seen[16]; /* of records that were read, the newest */
+    size_t seen_count;
+    uint64_t effort; /* bytes that may be read to find records behind damage */
+    hole *holes;     /* by from */
+    size_t hole_count, hole_capacity;
     pair *pairs; /* by launch */
     size_t pair_count, pair_capacity;
     uint64_t *completes; /* numbers of the records in pairs, ascending */
@@ -107,21 +122,23 @@ static hd_status read_header(reader *r)
         return r->bytes.size > SBT_HEADER_BYTES ? note(r, "sbt.header-unfinished", HD_LEDGER_REPAIR, 1, 16) : HD_OK;
     }
     const uint64_t offsets[] = {h->metadata, h->strings, h->devices, h->events};
+    const uint8_t types[] = {SBT_METADATA, SBT_STRINGS, SBT_DEVICES, SBT_EVENTS};
     for (int i = 0; i < 4; i++) {
-        if (offsets[i] && (offsets[i] < 16 || offsets[i] >= b->size))
-            return damaged(r, 16 + 8 * (uint64_t)i,
-                           "an offset in the header lies outside of the file, which may be cut off");
+        bool needed = i == 3 && h->event_count;
+        if (!offsets[i] && !needed) continue;
+        if (offsets[i] >= 16 && offsets[i] < b->size && b->data[offsets[i]] == types[i]) continue;
+        r->finished = false;
+        return note(r, "sbt.offset-wrong", HD_LEDGER_REPAIR, 1, 16 + 8 * (uint64_t)i);
     }
     return HD_OK;
 }
 
 /* The reader behind the type byte of a section. */
-static hd_status enter(reader *r, hd_byte_reader *out, uint64_t offset, uint8_t type, const char *what)
+static hd_byte_reader enter(const reader *r, uint64_t offset)
 {
-    *out = r->bytes;
-    out->at = (size_t)offset;
-    if (hd_byte_reader_u8(out) == type) return HD_OK;
-    return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "no %s where the header says they are", what);
+    hd_byte_reader out = r->bytes;
+    out.at = (size_t)offset + 1;
+    return out;
 }
 
 /* ---- metadata and devices ----------------------------------------------------------------------------- */
@@ -157,7 +174,7 @@ static hd_status add_metadata(reader *r, const char *key, hd_json_out *text, con
 {
     hd_status status = HD_OK;
     if (b->failed)
-        status = damaged(r, b->at, "the file ends within its metadata or its devices");
+        status = note(r, "sbt.section-damaged", HD_LEDGER_LOSS, 1, b->at);
     else if (text->failed)
         status = HD_NOMEM(r->err);
     else
@@ -180,7 +197,7 @@ static hd_status read_devices(reader *r, hd_byte_reader *b)
     hd_json_out text = {0};
     uint64_t count = hd_byte_reader_varint(b);
     if (count > hd_byte_reader_left(b) / SBT_DEVICE_MEMBERS)
-        return damaged(r, b->at, "more devices than the file has room for");
+        return note(r, "sbt.section-damaged", HD_LEDGER_LOSS, 1, b->at);
     hd_json_put_text(&text, "[");
     for (uint64_t d = 0; d < count && !b->failed; d++) {
         hd_json_put_text(&text, d ? ", " : "");
@@ -197,13 +214,16 @@ static hd_status read_devices(reader *r, hd_byte_reader *b)
 static hd_status read_strings(reader *r, hd_byte_reader *b)
 {
     uint64_t count = hd_byte_reader_varint(b);
-    if (count > hd_byte_reader_left(b)) return damaged(r, b->at, "more strings than the file has room for");
+    if (count > hd_byte_reader_left(b)) {
+        HD_TRY(note(r, "sbt.section-damaged", HD_LEDGER_LOSS, 1, b->at));
+        count = hd_byte_reader_left(b);
+    }
     r->strings = malloc(((size_t)count + 1) * sizeof *r->strings);
     if (!r->strings) return HD_NOMEM(r->err);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t size = hd_byte_reader_varint(b);
         const uint8_t *data = size <= SIZE_MAX ? hd_byte_reader_take(b, (size_t)size) : NULL;
-        if (!data) return damaged(r, b->at, "the file ends within its string table");
+        if (!data) return note(r, "sbt.section-damaged", HD_LEDGER_LOSS, 1, b->at);
         r->strings[r->string_count++] = hd_builder_intern(r->builder, (const char *)data, (size_t)size);
     }
     return HD_OK;
@@ -289,36 +309,120 @@ static bool at_strings(const hd_byte_reader *at)
     return !b.failed && hd_byte_reader_left(&b) == 1;
 }
 
-static bool plausible(const sbt_record *record)
+static bool plausible(const reader *r, const sbt_record *record)
 {
-    return (record->type < SBT_TYPE_COUNT || record->type == SBT_CUSTOM) && record->flags <= SBT_KNOWN_FLAGS;
+    return (record->type < SBT_TYPE_COUNT || record->type == SBT_CUSTOM) && record->flags <= SBT_KNOWN_FLAGS &&
+           (!r->finished || record->name < r->string_count);
+}
+
+/* Whether the records end here. */
+static bool at_end(reader *r, const hd_byte_reader *b)
+{
+    if (b->at >= r->end) return true;
+    if (r->finished) return false;
+    if (b->data[b->at] == SBT_END && hd_byte_reader_left(b) == 1) return true;
+    if (b->data[b->at] != SBT_STRINGS || r->effort < b->size) return false;
+    r->effort -= b->size; /* a place that looks like a string table may be looked at to the end */
+    return at_strings(b);
+}
+
+static bool is_seen(const reader *r, const sbt_record *record)
+{
+    size_t count = sizeof r->seen / sizeof *r->seen;
+    for (size_t i = 0; i < count && i < r->seen_count; i++) {
+        if (r->seen[i].device == record->device && r->seen[i].stream == record->stream) return true;
+    }
+    return false;
+}
+
+static void see(reader *r, const sbt_record *record)
+{
+    if (is_seen(r, record)) return;
+    size_t at = r->seen_count++ % (sizeof r->seen / sizeof *r->seen);
+    r->seen[at].device = record->device;
+    r->seen[at].stream = record->stream;
+}
+
+/* Whether several records follow one another from here on, or the end; `known`: all on streams that were seen. */
+static bool goes_on(reader *r, hd_byte_reader b, bool known)
+{
+    enum { AHEAD = 6 };
+    sbt_record record;
+    for (int i = 0; i < AHEAD && !at_end(r, &b); i++) {
+        size_t start = b.at;
+        bool fine = sbt_record_read(&record, &b, 0) && b.at <= r->end && plausible(r, &record) &&
+                    (!known || is_seen(r, &record));
+        if (r->effort < b.at - start) return false;
+        r->effort -= b.at - start;
+        if (!fine) return false;
+    }
+    return r->finished || b.at + 1 < r->end; /* a file that is cut ends anywhere */
+}
+
+/* The next place behind `from` from which several records follow one another; the end: there is none. Near it they must
+ * be on streams that were seen, since small numbers make records at any place. */
+static size_t find_record(reader *r, const hd_byte_reader *b, size_t from)
+{
+    enum { NEAR = 256 };
+    hd_byte_reader at = *b;
+    at.failed = false;
+    for (int known = 1; known >= 0; known--) {
+        size_t end = known && r->end - from > NEAR ? from + NEAR : r->end;
+        for (at.at = from + 1; at.at < end && r->effort; at.at++) {
+            if (goes_on(r, at, known)) return at.at;
+        }
+    }
+    return r->end;
+}
+
+/* What stands at `from` is no record, and the next is at `to`. If the time of the bad one can be read, it counts. */
+static hd_status add_hole(reader *r, hd_byte_reader *b, size_t from, size_t to, uint64_t *time)
+{
+    b->at = from;
+    b->failed = false;
+    uint8_t type = hd_byte_reader_u8(b), flags = hd_byte_reader_u8(b);
+    uint64_t delta = hd_byte_reader_varint(b);
+    if (!b->failed && sbt_type_name(type) && flags <= SBT_KNOWN_FLAGS && delta < (uint64_t)1 << 40) *time += delta;
+    b->at = to;
+    b->failed = false;
+    if (!hd_grow((void **)&r->holes, &r->hole_capacity, r->hole_count, sizeof *r->holes)) return HD_NOMEM(r->err);
+    r->holes[r->hole_count++] = (hole){from, to, *time};
+    return note(r, "sbt.record-damaged", HD_LEDGER_LOSS, 1, from);
 }
 
 /* How many records there are, and which belong together. The reader stands at the first. */
 static hd_status scan_records(reader *r, hd_byte_reader *b)
 {
-    enum { TRIES = 4096 }; /* places that look like a string table: each may be looked at to the end */
     sbt_record record;
-    uint64_t time = 0, unknown_flags = 0, limit = r->finished ? r->header.event_count : UINT64_MAX;
-    int tries = 0;
+    uint64_t time = r->base_time, unknown_flags = 0, limit = r->header.event_count;
+    bool counted = r->finished && r->header.strings <= b->at; /* nothing else says where they end */
     r->first = b->at;
-    time = r->base_time;
-    while (r->records < limit && hd_byte_reader_left(b)) {
+    r->end = counted || !r->finished ? b->size : (size_t)r->header.strings;
+    r->effort = 64 * (uint64_t)b->size + 4096;
+    while (!(counted && r->records == limit) && !at_end(r, b)) {
         size_t start = b->at;
-        if (!r->finished && b->data[start] == SBT_STRINGS && tries++ < TRIES && at_strings(b)) break;
-        if (!r->finished && b->data[start] == SBT_END && hd_byte_reader_left(b) == 1) break;
-        if (!sbt_record_read(&record, b, time) || (!r->finished && !plausible(&record))) {
-            b->at = start;
-            b->failed = true;
-            break;
+        bool read = sbt_record_read(&record, b, time) && b->at <= r->end;
+        if (!read || (!plausible(r, &record) && (record.flags > SBT_KNOWN_FLAGS || !goes_on(r, *b, true)))) {
+            size_t behind = b->at, to = find_record(r, b, start);
+            if (to < r->end && !(read && to == behind)) {
+                HD_TRY(add_hole(r, b, start, to, &time));
+                continue;
+            }
+            if (!read || !r->finished) {
+                b->at = start;
+                b->failed = true;
+                break;
+            } /* else it is of a later version, which may go on in ways of its own */
         }
         unknown_flags += record.flags > SBT_KNOWN_FLAGS;
+        if (plausible(r, &record)) see(r, &record);
         HD_TRY(note_pair(r, &record, r->records));
         time = record.time;
         r->records++;
     }
     if (unknown_flags) HD_TRY(note(r, "sbt.flags-unknown", HD_LEDGER_LOSS, unknown_flags, r->first));
     if (r->finished && r->records < limit) HD_TRY(note(r, "sbt.event-lost", HD_LEDGER_LOSS, limit - r->records, b->at));
+    if (r->finished && r->records > limit) HD_TRY(note(r, "sbt.count-wrong", HD_LEDGER_REPAIR, 1, 56));
     if (!b->failed || r->finished) return HD_OK;
     HD_TRY(note(r, "sbt.cut-off", HD_LEDGER_LOSS, 1, b->at));
     b->at = b->size; /* nothing behind it can be found */
@@ -354,11 +458,15 @@ static hd_status add_rows(reader *r, sbt_rows *rows)
 {
     hd_byte_reader b = r->bytes;
     uint64_t time = r->base_time, differing = 0;
-    size_t next_pair = 0, next_complete = 0;
+    size_t next_pair = 0, next_complete = 0, next_hole = 0;
     b.at = r->first;
     b.failed = false;
     for (uint64_t number = 0; number < r->records; number++) {
         sbt_record record;
+        if (next_hole < r->hole_count && r->holes[next_hole].from == b.at) {
+            time = r->holes[next_hole].time;
+            b.at = r->holes[next_hole++].to;
+        }
         if (!sbt_record_read(&record, &b, time))
             return damaged(r, b.at, "a record that was read once cannot be read again");
         time = record.time;
@@ -392,8 +500,6 @@ static hd_status scan_events(reader *r, hd_byte_reader *b)
 {
     r->base_time = hd_byte_reader_varint(b);
     if (b->failed) return damaged(r, b->at, "the file ends within its events");
-    if (r->finished && r->header.event_count > hd_byte_reader_left(b) / SBT_RECORD_BYTES_MIN)
-        return damaged(r, 56, "more events than the file has room for, which may be cut off");
     return scan_records(r, b);
 }
 
@@ -404,19 +510,19 @@ static hd_status read_finished(reader *r)
     hd_byte_reader b;
     const sbt_header *h = &r->header;
     if (h->metadata) {
-        HD_TRY(enter(r, &b, h->metadata, SBT_METADATA, "metadata"));
+        b = enter(r, h->metadata);
         HD_TRY(read_metadata(r, &b));
     }
     if (h->devices) {
-        HD_TRY(enter(r, &b, h->devices, SBT_DEVICES, "devices"));
+        b = enter(r, h->devices);
         HD_TRY(read_devices(r, &b));
     }
     if (h->strings) {
-        HD_TRY(enter(r, &b, h->strings, SBT_STRINGS, "strings"));
+        b = enter(r, h->strings);
         HD_TRY(read_strings(r, &b));
     }
-    if (!h->events) return h->event_count ? damaged(r, 56, "a count of events, and no offset of them") : HD_OK;
-    HD_TRY(enter(r, &b, h->events, SBT_EVENTS, "events"));
+    if (!h->events) return HD_OK;
+    b = enter(r, h->events);
     HD_TRY(scan_events(r, &b));
     return read_records(r);
 }
@@ -487,6 +593,7 @@ hd_status sbt_read(hd_builder *builder, hd_input *input, const hd_read_options *
     free(r.pairs);
     free(r.completes);
     free(r.open);
+    free(r.holes);
     hd_large_free(copy);
     return status;
 }

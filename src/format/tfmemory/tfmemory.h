@@ -2,7 +2,9 @@
 #ifndef HD_FORMAT_TFMEMORY_H
 #define HD_FORMAT_TFMEMORY_H
 
+#include "base/arena.h"
 #include "base/json.h"
+#include "base/json_repair.h"
 #include "base/json_write.h"
 #include "format/format.h"
 
@@ -17,9 +19,14 @@ typedef struct tfmemory_span {
 typedef struct tfmemory_reader {
     hd_builder *builder;
     hd_batch *batch;
+    const hd_read_options *options;
     hd_error *err;
     const char *text; /* padded with zero bytes */
     size_t size;
+    bool cut; /* the text has ended, and that is told */
+    hd_json_repair repair;
+    hd_arena mended;        /* values that had to be mended */
+    size_t snapshot_offset; /* of the snapshot that is read */
     char *scratch;
     size_t scratch_capacity;
     hd_json_out rest; /* the document without its snapshots */
@@ -42,11 +49,15 @@ hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_opti
 
 /* An error at p. */
 hd_status tfmemory_damaged(const tfmemory_reader *r, const char *p, const char *what);
+/* What is at p is left out: a row of the ledger, or with --strict an error. */
+hd_status tfmemory_lose(tfmemory_reader *r, const char *p, const char *what);
+/* The same for what came to nothing with `status`; all but damage is handed on. */
+hd_status tfmemory_pass(tfmemory_reader *r, hd_status status);
 /* *at is behind `{`, or behind a value. HD_OK: *key (a string id), and *at is at its value. HD_END: behind `}`. */
 hd_status tfmemory_next_member(tfmemory_reader *r, const char **at, bool *first, uint32_t *key);
 /* The same for `[` and `]`. */
 hd_status tfmemory_next_item(tfmemory_reader *r, const char **at, bool *first);
-/* *at goes behind the value that it is at. */
+/* *at goes behind the value that it is at; one that is no valid JSON is mended, or becomes null. */
 hd_status tfmemory_skip(tfmemory_reader *r, tfmemory_span *out, const char **at);
 /* Whether *at is at `open`, which it goes behind; or at null, which stands for nothing (*is_null). */
 hd_status tfmemory_enter(tfmemory_reader *r, const char **at, char open, bool *is_null);

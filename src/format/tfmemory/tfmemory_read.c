@@ -90,6 +90,13 @@ static hd_status read_allocator(tfmemory_reader *r, const char **at, uint32_t na
     bool is_null, first = true, first_kept = true;
     uint32_t key;
     hd_status status;
+    if (**at != '{' && **at != 'n') {
+        tfmemory_span span;
+        HD_TRY(tfmemory_lose(r, *at, "no object where one must be"));
+        HD_TRY(tfmemory_skip(r, &span, at));
+        hd_json_put(&r->rest, span.data, span.size);
+        return HD_OK;
+    }
     HD_TRY(make_track(r, name));
     HD_TRY(tfmemory_enter(r, at, '{', &is_null));
     hd_json_put_text(&r->rest, is_null ? "null" : "{");
@@ -145,7 +152,7 @@ static hd_status read_document(tfmemory_reader *r)
     if (status != HD_END) return status;
     hd_json_put_text(&r->rest, "}");
     at = hd_json_skip_space(at);
-    if (at != r->text + r->size) return tfmemory_damaged(r, at, "more text behind the memory profile");
+    if (at != r->text + r->size) HD_TRY(tfmemory_lose(r, at, "more text behind the memory profile"));
     return r->rest.failed ? HD_NOMEM(r->err) : HD_OK;
 }
 
@@ -165,10 +172,16 @@ static hd_status finish(tfmemory_reader *r)
 
 hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
 {
-    (void)options; /* what is damaged is refused in any case */
     char *text = NULL;
-    tfmemory_reader r = {.builder = builder, .err = err, .category = hd_builder_intern_text(builder, "memory")};
+    hd_error own = {0};
+    tfmemory_reader r = {
+        .builder = builder,
+        .options = options,
+        .err = err ? err : &own,
+        .category = hd_builder_intern_text(builder, "memory"),
+    };
     HD_TRY(hd_batch_new(&r.batch, builder, err));
+    hd_json_repair_init(&r.repair);
     hd_status status = read_input(&r, &text, input);
     if (status == HD_OK) status = read_document(&r);
     if (status == HD_OK) status = finish(&r);
@@ -180,5 +193,7 @@ hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_opti
     free(r.scratch);
     free(r.rest.data);
     free(text);
+    hd_json_repair_deinit(&r.repair);
+    hd_arena_deinit(&r.mended);
     return status;
 }

@@ -11,7 +11,7 @@
 
 typedef struct tfmemory_snapshot {
     tfmemory_span span;
-    size_t place;
+    size_t place, offset; /* in its list, in the file */
     bool sampled, repeated;
 } snapshot;
 
@@ -19,15 +19,20 @@ hd_status tfmemory_collect(tfmemory_reader *r, const char **at, bool sampled)
 {
     bool is_null, first = true;
     hd_status status;
+    tfmemory_span skipped;
+    if (**at != '[' && **at != 'n') {
+        HD_TRY(tfmemory_lose(r, *at, "no list where one must be"));
+        return tfmemory_skip(r, &skipped, at);
+    }
     HD_TRY(tfmemory_enter(r, at, '[', &is_null));
     if (is_null) return HD_OK;
     while ((status = tfmemory_next_item(r, at, &first)) == HD_OK) {
         size_t n = r->snapshot_count;
         if (!hd_grow((void **)&r->snapshots, &r->snapshot_capacity, n, sizeof *r->snapshots)) return HD_NOMEM(r->err);
-        r->snapshots[n] = (snapshot){.place = n, .sampled = sampled};
-        if (**at != '{') return tfmemory_damaged(r, *at, "a snapshot that is no object");
+        r->snapshots[n] = (snapshot){.place = n, .offset = (size_t)(*at - r->text), .sampled = sampled};
+        if (**at != '{') HD_TRY(tfmemory_lose(r, *at, "a snapshot that is no object"));
         HD_TRY(tfmemory_skip(r, &r->snapshots[n].span, at));
-        r->snapshot_count++;
+        r->snapshot_count += *r->snapshots[n].span.data == '{';
     }
     return status == HD_END ? HD_OK : status;
 }
@@ -189,7 +194,9 @@ hd_status tfmemory_add_snapshots(tfmemory_reader *r)
     find_repeated(r);
     for (size_t i = 0; i < r->snapshot_count; i++) {
         if (r->snapshots[i].repeated) continue;
-        HD_TRY(add_snapshot(r, &r->snapshots[i]));
+        r->snapshot_offset = r->snapshots[i].offset;
+        HD_TRY(tfmemory_pass(r, add_snapshot(r, &r->snapshots[i])));
+        r->arg_count = 0;
         if (hd_batch_row_count(r->batch) < HD_BLOCK_ROWS) continue;
         hd_chunk *chunk;
         HD_TRY(hd_batch_take(&chunk, r->batch, r->err));

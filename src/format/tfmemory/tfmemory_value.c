@@ -1,4 +1,8 @@
-/* tfmemory_value.c - walking the text of a memory profile, and its values as arguments */
+/* tfmemory_value.c - walking the text of a memory profile, and its values as arguments
+ *
+ * Damage costs what it is in: an object that is no valid JSON is mended by json_repair.h; of what cannot be mended, the
+ * bytes up to the next comma or bracket of the same level.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -9,10 +13,15 @@
 
 #define LONG_DECIMAL ((int64_t)1 << 58) /* beyond what a decimal holds */
 
+/* Where p stands in the file; within a mended snapshot that is where the snapshot begins. */
+static size_t offset_of(const tfmemory_reader *r, const char *p)
+{
+    return p >= r->text && p <= r->text + r->size ? (size_t)(p - r->text) : r->snapshot_offset;
+}
+
 hd_status tfmemory_damaged(const tfmemory_reader *r, const char *p, const char *what)
 {
-    size_t offset = (size_t)(p - r->text);
-    if (offset > r->size) offset = r->size;
+    size_t offset = offset_of(r, p);
     if (offset == r->size || hd_json_is_cut(p, r->text + r->size)) what = "the memory profile ends in the middle";
     return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s", what);
 }
@@ -30,6 +39,13 @@ static hd_status intern(tfmemory_reader *r, uint32_t *out, const hd_json_text *t
     return *out == HD_STRING_NONE ? HD_NOMEM(r->err) : HD_OK;
 }
 
+hd_status tfmemory_lose(tfmemory_reader *r, const char *p, const char *what)
+{
+    if (r->options->strict) return tfmemory_damaged(r, p, what);
+    hd_builder_ledger(r->builder, TFMEMORY_STAGE, "tfmemory.value-damaged", HD_LEDGER_LOSS, 1, offset_of(r, p));
+    return HD_OK;
+}
+
 bool tfmemory_is(const tfmemory_reader *r, uint32_t string, const char *text)
 {
     hd_string s = hd_builder_string(r->builder, string);
@@ -38,21 +54,53 @@ bool tfmemory_is(const tfmemory_reader *r, uint32_t string, const char *text)
 
 /* ---- objects and arrays --------------------------------------------------------------------------------------- */
 
+/* To the next comma, or the bracket that closes what p is in. */
+static const char *skip_junk(const tfmemory_reader *r, const char *p)
+{
+    const char *end = r->text + r->size;
+    hd_json_text text;
+    for (size_t depth = 0; p < end; p++) {
+        if (*p == '"') {
+            const char *behind = hd_json_string(&text, p + 1), *then = hd_json_skip_space(p + 1);
+            bool closes = *then == ':' || *then == ',' || *then == '}' || *then == ']'; /* its own begin is lost */
+            if (behind && !closes) p = behind - 1;
+            continue;
+        }
+        if (depth == 0 && (*p == ',' || *p == '}' || *p == ']')) return p;
+        if (*p == '{' || *p == '[') depth++;
+        if (*p == '}' || *p == ']') depth--;
+    }
+    return end;
+}
+
 /* To the next element of what `close` ends. */
 static hd_status next(tfmemory_reader *r, const char **at, bool *first, char close)
 {
-    const char *p = hd_json_skip_space(*at);
-    if (*p == close) {
-        *at = p + 1;
-        return HD_END;
+    for (;; *at = skip_junk(r, *at)) {
+        const char *p = *at = hd_json_skip_space(*at);
+        if (*p == close) {
+            *at = p + 1;
+            return HD_END;
+        }
+        if (p >= r->text + r->size) {
+            if (r->cut) return HD_END;
+            r->cut = true;
+            if (r->options->strict) return tfmemory_damaged(r, p, "");
+            hd_builder_ledger(r->builder, TFMEMORY_STAGE, "tfmemory.truncated", HD_LEDGER_LOSS, 1, r->size);
+            return HD_END;
+        }
+        if (*first || *p == ',') {
+            *at = *first ? p : hd_json_skip_space(p + 1);
+            *first = false;
+            return HD_OK;
+        }
+        HD_TRY(tfmemory_lose(r, p, "no comma, and no end of the list, behind a value"));
+        const char *then = p;
+        while (*then == '}') then = hd_json_skip_space(then + 1);
+        bool stray = *then == ']' || (*then == ',' && *hd_json_skip_space(then + 1) == '{');
+        if (*p == '}' && !stray) return HD_END; /* of a list without its bracket */
+        *at += *p == ']' || *p == '}';
     }
-    if (!*first) {
-        if (*p != ',') return tfmemory_damaged(r, p, "no comma, and no end of the list, behind a value");
-        p = hd_json_skip_space(p + 1);
-    }
-    *first = false;
-    *at = p;
-    return HD_OK;
 }
 
 hd_status tfmemory_next_item(tfmemory_reader *r, const char **at, bool *first)
@@ -60,10 +108,10 @@ hd_status tfmemory_next_item(tfmemory_reader *r, const char **at, bool *first)
     return next(r, at, first, ']');
 }
 
-hd_status tfmemory_next_member(tfmemory_reader *r, const char **at, bool *first, uint32_t *key)
+/* The key at *at, and to its value. */
+static hd_status read_key(tfmemory_reader *r, const char **at, uint32_t *key)
 {
     hd_json_text text;
-    HD_TRY(next(r, at, first, '}'));
     if (**at != '"') return tfmemory_damaged(r, *at, "no key where one must be");
     const char *p = hd_json_string(&text, *at + 1);
     if (!p) return tfmemory_damaged(r, *at, "a key is no valid string");
@@ -74,10 +122,70 @@ hd_status tfmemory_next_member(tfmemory_reader *r, const char **at, bool *first,
     return HD_OK;
 }
 
+hd_status tfmemory_pass(tfmemory_reader *r, hd_status status)
+{
+    if (status != HD_ERR_DAMAGED || r->options->strict) return status;
+    uint64_t offset = r->err->offset;
+    *r->err = (hd_error){0};
+    return tfmemory_lose(r, r->text + offset, "");
+}
+
+hd_status tfmemory_next_member(tfmemory_reader *r, const char **at, bool *first, uint32_t *key)
+{
+    for (;;) {
+        HD_TRY(next(r, at, first, '}'));
+        hd_status status = read_key(r, at, key);
+        if (status == HD_OK) return HD_OK;
+        HD_TRY(tfmemory_pass(r, status));
+        *at = skip_junk(r, *at);
+    }
+}
+
+/* How much text there is up to the bracket that ends the list p is in, if that is near. */
+static size_t size_in_list(const tfmemory_reader *r, const char *p)
+{
+    enum { NEAR = 64 << 10 };
+    size_t left = (size_t)(r->text + r->size - p), open = 0;
+    for (size_t i = 0; i < left && i < NEAR; i++) {
+        if (p[i] == '[') open++;
+        if (p[i] != ']') continue;
+        const char *then = hd_json_skip_space(p + i + 1);
+        bool goes_on = *then == ',' && *hd_json_skip_space(then + 1) == '{'; /* it stands for a brace */
+        if (open == 0 && !goes_on) return i;
+        open -= open > 0;
+    }
+    return left;
+}
+
+/* The value at *at is no valid JSON: mended, if it is an object, else null stands for it. */
+static hd_status mend(tfmemory_reader *r, tfmemory_span *out, const char **at)
+{
+    hd_repair_outcome outcome;
+    size_t used;
+    const char *start = *at;
+    *out = (tfmemory_span){"null", 4};
+    if (*start != '{') {
+        *at = skip_junk(r, start);
+        return tfmemory_lose(r, start, "a value that is no valid JSON");
+    }
+    HD_TRY(hd_json_repair_object(&outcome, &used, &r->repair, start, size_in_list(r, start), true, r->err));
+    *at = start + used;
+    for (size_t i = 0; i < r->repair.issue_count; i++)
+        hd_builder_ledger(r->builder, TFMEMORY_STAGE, r->repair.issues[i].code, HD_LEDGER_REPAIR,
+                          r->repair.issues[i].count, offset_of(r, start) + r->repair.issues[i].offset);
+    if (outcome != HD_REPAIR_DONE) return tfmemory_lose(r, start, "");
+    char *copy = hd_arena_alloc(&r->mended, r->repair.size + HD_JSON_PADDING);
+    if (!copy) return HD_NOMEM(r->err);
+    memcpy(copy, r->repair.text, r->repair.size);
+    memset(copy + r->repair.size, 0, HD_JSON_PADDING);
+    *out = (tfmemory_span){copy, r->repair.size};
+    return HD_OK;
+}
+
 hd_status tfmemory_skip(tfmemory_reader *r, tfmemory_span *out, const char **at)
 {
     const char *p = hd_json_skip_value(*at);
-    if (!p) return tfmemory_damaged(r, *at, "a value that is no valid JSON");
+    if (!p) return r->options->strict ? tfmemory_damaged(r, *at, "a value that is no valid JSON") : mend(r, out, at);
     *out = (tfmemory_span){*at, (size_t)(p - *at)};
     *at = p;
     return HD_OK;
