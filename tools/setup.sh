@@ -2,7 +2,7 @@
 # Installs what Heddle's build and tests need and this machine lacks (Debian and Ubuntu).
 # Quiet and without the network when nothing is missing.
 #   tools/setup.sh          what `make` and `make demo` need; the modules that the page is built with (in src/view/web)
-#   tools/setup.sh test     and what `make test` needs besides: a browser, what drives it, and Perfetto (in tests/web)
+#   tools/setup.sh test     and what `make test` needs besides: a browser, what drives it, speedscope and Perfetto (in tests/web)
 #   tools/setup.sh bench    and what `make bench` needs besides
 set -eu
 

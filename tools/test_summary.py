@@ -2,7 +2,8 @@
 """Add up the test cases of Meson builds: cmocka's own cases, the cases of our scripts, else the test itself.
 
 usage: test_summary.py BUILD_DIR...
-Prints a line for each test that failed, with what its log says of it, and last of all `N passed, N failed, N skipped`.
+Prints a line for each test that failed, with what its log says of it, the SLOWEST tests and what all took, and last of all
+`N passed, N failed, N skipped`.
 Exit status 1 when anything failed or nothing ran.
 """
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 
 CMOCKA = re.compile(r"\[\s*(OK|FAILED|SKIPPED|ERROR)\s*\] (\w+)\s*$", re.M)
 SCRIPT = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
+SLOWEST = 10
 GOOD, SKIPPED = ("OK", "EXPECTEDFAIL"), ("SKIP", "IGNORED")
 
 
@@ -43,7 +45,7 @@ def reasons(entry, lines=12, most=40):
 
 
 def main():
-    total = [0, 0, 0]
+    total, durations = [0, 0, 0], []
     for build in sys.argv[1:]:
         log = Path(build) / "meson-logs" / "testlog.json"
         if not log.is_file():
@@ -52,12 +54,16 @@ def main():
             continue
         for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
             entry = json.loads(line)
+            durations.append((entry["duration"], f"{Path(build).name}/{entry['name'].split(' / ')[-1]}"))
             counts = cases(entry)
             total = [a + b for a, b in zip(total, counts)]
             if counts[1]:
                 print(f"failed: {build}: {entry['name']} ({entry['result']}); see {log.with_suffix('.txt')}")
                 for said in reasons(entry):
                     print(f"    {said[:300]}")
+    slowest = sorted(durations, reverse=True)[:SLOWEST]
+    print(f"slowest: {', '.join(f'{name} {seconds:.0f} s' for seconds, name in slowest)}: "
+          f"{sum(seconds for seconds, _ in slowest):.0f} s of {sum(seconds for seconds, _ in durations):.0f} s in all tests")
     passed, failed, skipped = total
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0

@@ -24,10 +24,12 @@ static bool is_surrogate(const char *data, size_t size)
     return size >= 3 && s[0] == 0xed && s[1] >= 0xa0 && s[1] <= 0xbf && (s[2] & 0xc0) == 0x80;
 }
 
-/* U+0080 to U+009F: some terminals obey them. */
+/* U+0080 to U+009F: some terminals obey them. U+2028 and U+2029: JavaScript ends a line there. */
 static bool is_wide_control(const char *data, size_t size)
 {
-    return size >= 2 && (unsigned char)data[0] == 0xc2 && (unsigned char)data[1] < 0xa0;
+    const unsigned char *s = (const unsigned char *)data;
+    return (size >= 2 && s[0] == 0xc2 && s[1] < 0xa0) ||
+           (size >= 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9));
 }
 
 static bool is_plain(unsigned char c, bool parted)

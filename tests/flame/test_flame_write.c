@@ -171,11 +171,13 @@ static void test_flame_write__hostile_names_are_safe_in_lines_and_counted(void *
     weigh(&flame, "half \xed\xa0\x80|x", 7);
     weigh(&flame, "|x", 8);
     weigh_bytes(&flame, nul, sizeof nul - 1, 9);
-    assert_folded(&flame,
-                  " [31mred [0m;x 4\n<script>&\"';x 5\n[unknown];x 8\na b  c ;x 2\n"
-                  "bad \xef\xbf\xbd\xef\xbf\xbd utf;x 3\ncsi   1;x 6\nhalf \xef\xbf\xbd;x 7\nnu l;x 9\n"
-                  "operator::;x 1\n",
-                  8);
+    weigh(&flame, "line \xe2\x80\xa8 ends \xe2\x80\xa9|x", 10); /* speedscope's lines end there */
+    assert_folded(
+        &flame,
+        " [31mred [0m;x 4\n<script>&\"';x 5\n[unknown];x 8\na b  c ;x 2\n"
+        "bad \xef\xbf\xbd\xef\xbf\xbd utf;x 3\ncsi   1;x 6\nhalf \xef\xbf\xbd;x 7\nline   ends  ;x 10\nnu l;x 9\n"
+        "operator::;x 1\n",
+        9);
     assert_speedscope(&flame, 3);
     hd_flame_deinit(&flame);
 }

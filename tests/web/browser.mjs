@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import {chromium} from "playwright-core";
 
+// How long what must come true may take, in ms. No test waits that long that passes: a shared machine under a sanitizer does.
+export const PATIENCE = 60000;
+
 export const launch = (program, args = []) => chromium.launch({executablePath: program,
   args: [...(process.getuid() === 0 ? ["--no-sandbox"] : []), ...args]});
 
@@ -47,7 +50,7 @@ async function forget(page, viewport, rest) {
 // A list of tests, {name, body, options}: body(page, {browser, context, troubles}). They take turns with one page, as a new
 // one costs more than most tests; a test whose options ask for a `context` has one of its own, and a failed one takes its
 // page along. A test that expects trouble takes it out of `troubles`: what is left at the end fails it.
-export async function runTests(tests, {program, args, only = [], allowed, rest = () => "about:blank", options = {}, timeout = 300000}) {
+export async function runTests(tests, {program, args, only = [], allowed, rest = () => "about:blank", options = {}, timeout = PATIENCE}) {
   const browser = await launch(program, args), usual = {viewport: {width: 1400, height: 800}, ...options};
   let failed = 0, passed = 0, skipped = 0, shared = null;
   for (const {name, body, options: own = {}} of tests.filter(t => !only.length || only.some(o => t.name.includes(o)))) {

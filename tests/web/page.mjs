@@ -3,11 +3,11 @@
 // usage of a test script: node page_NAME.test.mjs CHROMIUM DIR HEDDLE [NAME...], which run.py calls
 import assert from "node:assert/strict";
 import path from "node:path";
-import {runTests} from "./browser.mjs";
+import {PATIENCE, runTests} from "./browser.mjs";
 import {startView} from "./server.mjs";
 
 const [program, folder, heddle, ...only] = process.argv.slice(2);
-export {folder, heddle, program};
+export {folder, heddle, PATIENCE, program};
 export const file = name => path.join(folder, name);
 
 const tests = [];
@@ -55,9 +55,6 @@ export async function run(options = {}) {
 }
 
 // ---- the page ----
-
-// How long what must come true may take. No test waits that long that passes: a shared machine under a sanitizer does.
-export const PATIENCE = 300000;
 
 // Until all traces are read and laid out, what is in view is loaded, also its names, and it is drawn.
 export async function settled(page, timeout = PATIENCE) {

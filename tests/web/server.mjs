@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import {spawn} from "node:child_process";
 import http from "node:http";
+import {PATIENCE} from "./browser.mjs";
 
 // Starts `heddle view FILES`; {url, port, pid, stop()}. stop() sees to it that the program ends well: with status 0, or 1
 // where a file could not be read, and without a word of a sanitizer.
@@ -12,7 +13,7 @@ export async function startView(heddle, files, {args = [], env = {}} = {}) {
   child.stderr.on("data", data => { errors += data; });
   const exit = new Promise(resolve => child.on("exit", (code, signal) => { ended = {code, signal}; resolve(ended); }));
   const url = await new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`heddle view said no address in 300 s: ${out}${errors}`)), 300000);
+    const timer = setTimeout(() => reject(new Error(`heddle view said no address in ${PATIENCE} ms: ${out}${errors}`)), PATIENCE);
     child.stdout.on("data", data => {
       out += data;
       const found = out.match(/http:\/\/[^\s"]+/);
@@ -25,7 +26,7 @@ export async function startView(heddle, files, {args = [], env = {}} = {}) {
     kill: async () => { child.kill("SIGKILL"); await exit; },
     stop: async () => {
       child.kill("SIGTERM");
-      const timer = setTimeout(() => child.kill("SIGABRT"), 300000);
+      const timer = setTimeout(() => child.kill("SIGABRT"), PATIENCE);
       await exit;
       clearTimeout(timer);
       assert.ok(!/Sanitizer|runtime error/.test(errors), errors);
@@ -43,7 +44,7 @@ export async function getJson(url) {
 }
 
 // Waits until each trace is ready or failed, and nothing is being worked out; the session then.
-export async function waitReady(url, timeout = 300000) {
+export async function waitReady(url, timeout = PATIENCE) {
   const end = Date.now() + timeout;
   for (;;) {
     const session = await getJson(new URL("/api/session", url));
