@@ -2,9 +2,9 @@
  *
  * Usage    bench_index [-t THREADS] TRACE
  */
-#include "base/compress.h"
+#include "base/io/compress.h"
 #include "bench.h"
-#include "trace/lane_index.h"
+#include "trace/index/lane_index.h"
 
 static void print_order(const hd_index *index)
 {

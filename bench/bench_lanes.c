@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pass/lanes_solve.h"
+#include "pass/lanes/solve.h"
 
 typedef struct input {
     const char *name;

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "bench.h"
-#include "format/heddle/store_block.h"
+#include "format/heddle/codec/block.h"
 
 typedef struct sizes {
     uint64_t blocks, block_bytes, strings, string_bytes, order_bytes, events;

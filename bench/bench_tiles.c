@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "bench.h"
-#include "view/tile.h"
+#include "view/tile/tile.h"
 
 enum { BATCH_TRACKS = 100, POSITIONS = 40 };
 
@@ -56,10 +56,9 @@ static hd_status batch(double *out_ms, double *out_cpu_ms, size_t *out_bytes, vi
 
 static hd_status measure_tiles(view_scene *scene, const char *when, hd_error *err)
 {
-    uint32_t count = view_scene_track_count(scene);
-    uint32_t *tracks = malloc((count + 1) * sizeof *tracks);
-    count = view_scene_order(scene, tracks, count);
-    if (count > BATCH_TRACKS) count = BATCH_TRACKS;
+    const view_order *order;
+    HD_TRY(view_scene_order(&order, scene, err));
+    uint32_t count = order->count < BATCH_TRACKS ? order->count : BATCH_TRACKS;
     double all[64 * POSITIONS];
     size_t all_count = 0;
     for (unsigned z = 2; z <= 40; z += 2) {
@@ -68,7 +67,7 @@ static hd_status measure_tiles(view_scene *scene, const char *when, hd_error *er
         for (int p = 0; p < POSITIONS; p++) {
             int64_t time = (int64_t)((double)view_scene_span(scene) * ((p * 17) % POSITIONS) / POSITIONS);
             size_t bytes;
-            HD_TRY(batch(&ms[p], &cpu_ms[p], &bytes, scene, tracks, count, z, time >> z >> 9, err));
+            HD_TRY(batch(&ms[p], &cpu_ms[p], &bytes, scene, order->ids, count, z, time >> z >> 9, err));
             all[all_count++] = ms[p];
             if (bytes > most) most = bytes;
         }
@@ -79,7 +78,7 @@ static hd_status measure_tiles(view_scene *scene, const char *when, hd_error *er
     }
     qsort(all, all_count, sizeof *all, by_value);
     printf("%s all median_ms=%.3f p95_ms=%.3f\n", when, all[all_count / 2], all[all_count * 95 / 100]);
-    free(tracks);
+    view_scene_order_done(order, scene);
     return HD_OK;
 }
 

@@ -6,9 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "base/cfi.h"
-#include "capture/stack_impl.h"
-#include "capture/uprobe/uprobe_cfi.h"
+#include "base/unwind/cfi.h"
+#include "capture/stack/impl.h"
+#include "capture/uprobe/cfi.h"
 
 enum { BASE = 0x100000, ROOM = 4, REGISTERS = 33, FUNCTIONS_MAX = 32 };
 

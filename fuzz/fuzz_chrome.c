@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_repair.h"
+#include "base/json/json.h"
 #include "dump.h"
 #include "read_text.h"
 

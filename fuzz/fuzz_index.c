@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/lane_index.h"
+#include "trace/index/lane_index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/json_repair.h"
-#include "base/json_write.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_repair.h"
+#include "base/json/json.h"
+#include "format/repair/repair.h"
 
 static void require(bool holds)
 {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/otf2/anchor.h"
 #include "format/otf2/otf2.h"
-#include "format/otf2/otf2_anchor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "format/heddle/store_block.h"
+#include "format/heddle/codec/block.h"
 #include "heddle/builder.h"
 
 enum { STRINGS = 20, TRACKS = 5 };

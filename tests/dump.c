@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_write.h"
+#include "base/json/write.h"
 
 typedef struct dump {
     const hd_trace *trace;

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/text/ends.h"
 #include "read_text.h"
 
 char *file_text(const char *path, size_t *out_size)
@@ -38,8 +39,7 @@ char *file_text(const char *path, size_t *out_size)
 
 static bool ends_with(const char *name, const char *extension)
 {
-    size_t size = strlen(name), n = strlen(extension);
-    return size > n && strcmp(name + size - n, extension) == 0;
+    return strlen(name) > strlen(extension) && hd_ends_with(name, strlen(name), extension);
 }
 
 static void load(fixture *out, const char *folder, const char *file_name, const char *extension)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/json_write.h"
+#include "base/json/write.h"
 
 /* The next number of a seed. */
 static inline uint32_t random_next(uint64_t *seed)

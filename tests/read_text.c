@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "dump.h"
-#include "format/chrome/chrome_reader.h"
+#include "format/chrome/reader.h"
 
 const hd_read_options read_fast = {READ_FAST}, read_fast_strict = {READ_FAST, .strict = true};
 

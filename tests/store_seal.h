@@ -2,7 +2,7 @@
 #ifndef HD_TESTS_STORE_SEAL_H
 #define HD_TESTS_STORE_SEAL_H
 
-#include "format/heddle/store_file.h"
+#include "format/heddle/file/file.h"
 
 /* The sections that follow each other by their sizes, right or wrong, the footer included. Returns how many. */
 size_t store_list(store_section *out, size_t limit, const uint8_t *data, size_t size);

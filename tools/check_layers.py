@@ -1,45 +1,48 @@
 #!/usr/bin/python3
 """Hold the tree to the layers of docs/architecture.md. Runs as a test.
 
-usage: check_layers.py layers|third-party|listed [ROOT]
+usage: check_layers.py layers|third-party|listed|mentioned|toured [ROOT]
 
-layers       no #include runs upward: every folder may name only the folders below it
+layers       no #include and no call runs upward: every folder uses only the folders below it
 third-party  a third-party header is named in one folder only (and in the tests of that folder)
 listed       every .c file of the tree is named in a meson.build
+mentioned    a file that a comment names exists
+toured       docs/tour.md names functions where they are
 """
 import re
 import sys
 from pathlib import Path
 
-# Folder -> the folders whose headers it may include, besides its own.
+# Layer (folder of src) -> the layers it may use, besides its own: by their headers, or by calling what they define.
 BELOW_FORMATS = {"base", "trace"}
-BELOW_TOOLS = BELOW_FORMATS | {"format", "pass", "report"}
-MAY_INCLUDE = {
+BELOW_TOOLS = BELOW_FORMATS | {"format", "pass", "table", "report"}
+MAY_USE = {
     "base": set(),
+    "table": {"base"},
     "trace": {"base"},
     "format": BELOW_FORMATS,
     "pass": BELOW_FORMATS,
-    "report": BELOW_FORMATS,
-    "synth": BELOW_FORMATS,
+    "report": BELOW_FORMATS | {"pass", "table"},
+    "synth": BELOW_FORMATS | {"format"},
     "fix": BELOW_TOOLS,
     "convert": BELOW_TOOLS,
     "flame": BELOW_TOOLS | {"convert"},
     "symbolize": BELOW_TOOLS,
-    "query": BELOW_TOOLS,
-    "replay": BELOW_TOOLS,
-    "view": BELOW_TOOLS | {"query"},
-    "record": BELOW_TOOLS | {"convert"},
-    "cluster": BELOW_TOOLS,
-    "trigger": {"base"},
-    "capture": {"base"},
+    "view": BELOW_TOOLS | {"flame"},
     "devices": {"base"},
+    "capture": {"base"},
+    "trigger": {"base", "table"},
+    "record": BELOW_TOOLS | {"convert", "symbolize", "devices"},
     "cli": set(),
 }
-# The public headers that base may include; every other layer may include any of them.
+# Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
+ROOMS = {"format": {"repair"}, "pass": {"copy", "contexts"}, "report": set()}
+# The public headers that base may include. Other layers may include any: what they call is looked at.
 BASE_PUBLIC = {"heddle/status.h"}
 
 THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|xxhash|simdjson|sqlite3|microhttpd|otf2/|elfutils/|dwarf|gelf\.h|libelf\.h|lzma|"
                          r"libunwind|bpf/|mpi\.h|cuda|cupti)")
+MENTION = re.compile(r"(?<![<\w./*\"])[a-z][a-z0-9_*/]*\.[ch]\b")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 
 
@@ -56,8 +59,8 @@ def includes(path):
         yield text.count("\n", 0, match.start()) + 1, match.group(1)
 
 
-def format_of(parts):
-    """The name of one format from ("format", "chrome", "chrome_read.c"), or None for a file of format/ itself."""
+def room(parts):
+    """"chrome" of ("format", "chrome", "chrome/read.c"), None for a file of the layer itself."""
     return parts[1] if len(parts) > 2 else None
 
 
@@ -74,27 +77,41 @@ def upward(path, root, target):
             return None  # a system header
         inside = beside.resolve()
     there = inside.relative_to(root / "src").parts
-    if there[0] == layer:
-        if layer == "format" and format_of(parts) and format_of(there) not in (None, format_of(parts)):
-            return "a format never includes another format"
-        if layer in ("pass", "report") and unit(inside) not in (unit(path), layer, "list", "table"):
-            return f"a {layer} includes only its own headers and those shared by src/{layer}"
-        return None
-    if there[0] not in MAY_INCLUDE.get(layer, set()):
-        return f"{layer} may include {', '.join(sorted(MAY_INCLUDE.get(layer, []))) or 'include/heddle only'}"
+    if there[0] != layer:
+        return None if there[0] in MAY_USE[layer] else allowed(layer)
+    if layer in ROOMS and room(parts) and room(there) not in ROOMS[layer] | {None, room(parts)}:
+        return f"src/{layer}/{room(parts)} uses its own headers, and those that all of src/{layer} share"
     return None
 
 
-def unit(path):
-    """lanes.c, lanes_pick.c and lanes_solve.h are one pass: the first word of their names is the same."""
-    return path.stem.split("_")[0]
+def allowed(layer):
+    return f"{layer} may use {', '.join(sorted(MAY_USE[layer])) or 'what include/heddle declares'}"
+
+
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+DEFINED = re.compile(r"^(?!static\b|typedef\b|extern\b|else\b|return\b)\w[\w *]*?\b(hd_\w+)\((?:[^;{]*?)\)\s*\{", re.M)
+
+
+def check_calls(root):
+    """No file calls a function that a layer defines which it may not use, whichever header declares it."""
+    codes = {path.relative_to(root / "src"): COMMENT.sub(" ", path.read_text(encoding="utf-8"))
+             for path in sources(root, "src")}
+    owner = {match[1]: path.parts[0] for path, code in codes.items() if path.suffix == ".c"
+             for match in DEFINED.finditer(code)}
+    problems = []
+    for path, code in codes.items():
+        layer = path.parts[0]
+        for name in sorted(set(re.findall(r"\bhd_\w+\b", code)) & owner.keys()):
+            if layer != "cli" and owner[name] not in MAY_USE[layer] | {layer}:
+                problems.append(f"src/{path}: {name} is of src/{owner[name]}: {allowed(layer)}")
+    return problems
 
 
 def check_layers(root):
     problems = []
     for path in sources(root, "src", "include"):
         relative = path.relative_to(root)
-        if relative.parts[0] == "src" and len(relative.parts) > 2 and relative.parts[1] not in MAY_INCLUDE:
+        if relative.parts[0] == "src" and len(relative.parts) > 2 and relative.parts[1] not in MAY_USE:
             problems.append(f"{relative}: src/{relative.parts[1]} has no rule in tools/check_layers.py")
             continue
         for line, target in includes(path):
@@ -106,14 +123,14 @@ def check_layers(root):
                 reason = upward(path, root, target)
             if reason:
                 problems.append(f'{relative}:{line}: #include "{target}": {reason}')
-    return problems
+    return problems + check_calls(root)
 
 
 def owner(relative):
-    """The folder that a file counts for: tests/base and src/base are one, as are src/format/chrome's."""
+    """The folder that a file counts for: tests/base and src/base are one; each format is one, with its rooms."""
     parts = relative.parts[:-1]
     if parts[0] in ("src", "tests"):
-        return "/".join(parts[1:]) or parts[0]
+        return "/".join(parts[1:3] if parts[1:2] == ("format",) else parts[1:2]) or parts[0]
     return parts[0]
 
 
@@ -131,6 +148,7 @@ def check_third_party(root):
 
 def check_listed(root):
     problems = []
+    commands = (root / "src/cli/meson.build").read_text(encoding="utf-8")
     for path in sources(root, "src", "tests", "fuzz", "bench"):
         if path.suffix not in (".c", ".cc", ".cpp"):
             continue
@@ -142,17 +160,53 @@ def check_listed(root):
             name = f"'{name[len('fuzz_'):-2]}'"
         elif relative.parts[0] == "bench" and name.startswith("bench_"):
             name = f"'{name[len('bench_'):-2]}'"
-        elif relative.parts[:2] == ("src", "cli") and name.startswith("cmd_"):
-            name = f"'{name[len('cmd_'):-2]}'"
+        elif relative.parts[:3] == ("src", "cli", "commands") and f"'{name[:-2]}'" in commands:
+            continue
         folder = path.parent
         while folder != root and not (folder / "meson.build").is_file():
             folder = folder.parent
+        if not name.startswith("'"):
+            name = f"'{path.relative_to(folder)}'"
         if name not in (folder / "meson.build").read_text(encoding="utf-8"):
             problems.append(f"{relative}: not named in {(folder / 'meson.build').relative_to(root)}, so never built")
     return problems
 
 
-CHECKS = {"layers": check_layers, "third-party": check_third_party, "listed": check_listed}
+def check_mentioned(root):
+    """Comments name files by their path from the root, src or include, or as they stand beside or below; a name alone may
+    be any file's. "NAME.c" and other capitals are no files."""
+    paths = {str(path.relative_to(root)) for path in sources(root, "src", "include", "tests", "fuzz", "bench")}
+    names = {path.rsplit("/", 1)[-1] for path in paths}
+    problems = []
+    for path in sources(root, "src", "include"):
+        text = path.read_text(encoding="utf-8")
+        here = path.parent.relative_to(root)
+        places = [f"{place}/" for place in ("src", "include", "include/heddle", "tests", here, here.parent)] + [""]
+        for comment in COMMENT.finditer(text):
+            for match in MENTION.finditer(comment[0]) if comment[0][0] == "/" else ():
+                name = match[0]
+                known = any(place + name in paths for place in places) if "/" in name else name in names
+                if not known and "*" not in name:
+                    line = text.count("\n", 0, comment.start() + match.start()) + 1
+                    problems.append(f"{path.relative_to(root)}:{line}: there is no {name}")
+    return problems
+
+
+def check_toured(root):
+    problems, steps = [], 0
+    for number, line in enumerate((root / "docs/tour.md").read_text(encoding="utf-8").splitlines(), 1):
+        for name, function in re.findall(r"`([\w/]+\.\w+)`(?: `(\w+)`)?", line):
+            path = root / (name if name.startswith("tools/") else f"src/{name}")
+            steps += bool(function)
+            if not path.is_file():
+                problems.append(f"docs/tour.md:{number}: there is no src/{name}")
+            elif function and not re.search(rf"^(?!.*;$).*\b({function}\(|class {function}\b)", path.read_text(encoding="utf-8"), re.M):
+                problems.append(f"docs/tour.md:{number}: {function} is not in src/{name}")
+    return problems if steps else ["docs/tour.md names no functions"]
+
+
+CHECKS = {"layers": check_layers, "third-party": check_third_party, "listed": check_listed, "mentioned": check_mentioned,
+          "toured": check_toured}
 
 
 def main():

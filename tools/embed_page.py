@@ -37,7 +37,7 @@ def main():
         lines = [",".join(str(byte) for byte in data[i:i + 32]) for i in range(0, len(data), 32)] or ["0"]
         arrays.append(f"static const unsigned char data_{number}[] = {{\n" + ",\n".join(lines) + "};\n")
         rows.append(f'    {{"/{name}", "{kind}", data_{number}, {len(data)}, {"true" if smaller else "false"}}},\n')
-    Path(out).write_text('/* Made by tools/embed_page.py. */\n#include "view/page.h"\n\n' + "\n".join(arrays) +
+    Path(out).write_text('/* Made by tools/embed_page.py. */\n#include "view/server/page.h"\n\n' + "\n".join(arrays) +
                          "\nconst view_page_file view_page_files[] = {\n" + "".join(rows) + "    {0},\n};\n",
                          encoding="ascii")
 

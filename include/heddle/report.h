@@ -95,12 +95,6 @@ const hd_report_about *hd_report_at(size_t index);
 /* Run an analysis with its default options. ARGUMENT: no analysis has this name. */
 hd_status hd_report_run(hd_report *out, const char *name, const hd_trace *trace, hd_error *err);
 
-/* A copy of a table with its first rows only. The caller frees it. */
-hd_status hd_table_head(hd_table **out, const hd_table *table, size_t rows, hd_error *err);
-
-/* The cells of one row as members of a JSON object, without the braces: `"a": 1, "b": "x"`. */
-hd_status hd_table_write_members(const hd_table *table, size_t row, hd_sink sink, hd_error *err);
-
 #ifdef __cplusplus
 }
 #endif

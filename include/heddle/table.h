@@ -75,6 +75,9 @@ hd_status hd_table_add_null(hd_table_builder *builder);
 hd_status hd_table_finish(hd_table **out, hd_table_builder *builder, hd_error *err);
 void hd_table_free(hd_table *table);
 
+/* A copy of a table with its first rows only. The caller frees it. */
+hd_status hd_table_head(hd_table **out, const hd_table *table, size_t rows, hd_error *err);
+
 /* --- reading: pointers borrow from the table; row and column must exist ------------------------------------- */
 
 const char *hd_table_name(const hd_table *table);
@@ -117,6 +120,9 @@ hd_status hd_table_write(const hd_table *table, hd_sink sink, const hd_table_sty
  * marks that end a line or turn the direction of writing become \n, \x1b, \u202e; invalid UTF-8 becomes U+FFFD. Returns
  * what the sink does. */
 hd_status hd_text_write(hd_sink sink, const char *text, size_t size);
+
+/* The cells of one row as members of a JSON object, without the braces: `"a": 1, "b": "x"`. */
+hd_status hd_table_write_members(const hd_table *table, size_t row, hd_sink sink, hd_error *err);
 
 /* --- single values, as tables print them -------------------------------------------------------------------- */
 

@@ -6,6 +6,17 @@
 #include <stdint.h>
 #include <string.h>
 
+/* A binary search: moves `low` to the first index of [low, high) for which `before`, an expression of the index `at`,
+ * is false, or to high; `before` is true up to there. Moves high as well. */
+#define HD_PARTITION_POINT(low, high, at, before)                                                                      \
+    while ((low) < (high)) {                                                                                           \
+        __typeof__(low) at = (low) + ((high) - (low)) / 2;                                                             \
+        if (before)                                                                                                    \
+            (low) = at + 1;                                                                                            \
+        else                                                                                                           \
+            (high) = at;                                                                                               \
+    }
+
 /* How many elements, of `size` bytes each, begin with a uint64_t up to `key`. They are sorted by it, so that the last
  * of these is the one before the result. Ranges that begin with their start are found so by an address. */
 static inline size_t hd_sorted_up_to(uint64_t key, const void *list, size_t count, size_t size)

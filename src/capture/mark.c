@@ -1,7 +1,7 @@
 /* mark.c - what the macros of mark.h call */
 #include "heddle/mark.h"
 
-#include "capture/session_impl.h"
+#include "capture/session/impl.h"
 
 static _Atomic(hd_session *) used;
 

@@ -1,7 +1,7 @@
 /* cli.h - what a command of heddle is made of
  *
  * How a command is added
- *   1. src/cli/cmd_NAME.c defines `const cli_command cmd_NAME` (below) and a static run function.
+ *   1. src/cli/commands/NAME.c defines `const cli_command cmd_NAME` (below) and a static run function.
  *   2. Its name goes into the list of src/cli/meson.build, and its line into the table of main.c.
  * With that it is parsed, listed by `heddle help`, has `--help`, and gets a man page. For example:
  *
@@ -161,6 +161,9 @@ bool cli_value_parse(const cli_option *option, void *options, const char *text, 
 
 /* The default of an option as text, "" when there is none worth showing. */
 void cli_value_default(const cli_option *option, const void *defaults, char *out, size_t out_size);
+
+/* Does a path of so many bytes end so? */
+bool cli_ends_with(const char *path, size_t size, const char *end);
 
 /* --- suggest.c ------------------------------------------------------------------------------------- */
 

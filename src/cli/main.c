@@ -9,7 +9,7 @@
 
 #include "heddle/table.h"
 
-/* CLI_HAS_NAME comes from src/cli/meson.build, which looks for cmd_NAME.c. */
+/* Each in commands/NAME.c, in the order of `heddle help`. */
 #define CLI_COMMAND(name) extern const cli_command cmd_##name
 CLI_COMMAND(info);
 CLI_COMMAND(check);
@@ -29,49 +29,12 @@ CLI_COMMAND(help);
 CLI_COMMAND(version);
 
 const cli_command *const cli_commands[] = {
-#ifdef CLI_HAS_INFO
-    &cmd_info,
+    &cmd_info,    &cmd_check,   &cmd_memory,    &cmd_flame, &cmd_view,    &cmd_fix,
+    &cmd_convert, &cmd_merge,   &cmd_symbolize,
+#ifdef __linux__
+    &cmd_record,  &cmd_trigger,
 #endif
-#ifdef CLI_HAS_CHECK
-    &cmd_check,
-#endif
-#ifdef CLI_HAS_MEMORY
-    &cmd_memory,
-#endif
-#ifdef CLI_HAS_FLAME
-    &cmd_flame,
-#endif
-#ifdef CLI_HAS_VIEW
-    &cmd_view,
-#endif
-#ifdef CLI_HAS_FIX
-    &cmd_fix,
-#endif
-#ifdef CLI_HAS_CONVERT
-    &cmd_convert,
-#endif
-#ifdef CLI_HAS_MERGE
-    &cmd_merge,
-#endif
-#ifdef CLI_HAS_SYMBOLIZE
-    &cmd_symbolize,
-#endif
-#ifdef CLI_HAS_RECORD
-    &cmd_record,
-#endif
-#ifdef CLI_HAS_TRIGGER
-    &cmd_trigger,
-#endif
-#ifdef CLI_HAS_DEVICES
-    &cmd_devices,
-#endif
-#ifdef CLI_HAS_FORMATS
-    &cmd_formats,
-#endif
-#ifdef CLI_HAS_SYNTH
-    &cmd_synth,
-#endif
-    &cmd_help,      &cmd_version, NULL,
+    &cmd_devices, &cmd_formats, &cmd_synth,     &cmd_help,  &cmd_version, NULL,
 };
 
 const cli_command *cli_find_command(const char *name)

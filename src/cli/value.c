@@ -181,3 +181,9 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
     case CLI_CHOICES: break;
     }
 }
+
+bool cli_ends_with(const char *path, size_t size, const char *end)
+{
+    size_t length = strlen(end);
+    return size >= length && memcmp(path + size - length, end, length) == 0;
+}

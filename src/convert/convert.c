@@ -8,14 +8,14 @@
 
 #include "base/error.h"
 #include "base/system.h"
-#include "convert/convert_memory.h"
-#include "convert/convert_report.h"
-#include "convert/convert_window.h"
-#include "pass/crop.h"
-#include "pass/filter.h"
+#include "convert/memory.h"
+#include "convert/report.h"
+#include "convert/window.h"
+#include "pass/crop/crop.h"
+#include "pass/filter/filter.h"
 #include "pass/join.h"
-#include "pass/lanes_apply.h"
-#include "pass/merge.h"
+#include "pass/lanes/apply.h"
+#include "pass/merge/merge.h"
 #include "trace/chunk.h"
 
 /* What belongs to an input, by its place. */

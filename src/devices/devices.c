@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "devices/devices_impl.h"
+#include "devices/impl.h"
 
 /* ---- names --------------------------------------------------------------------------------------------------- */
 

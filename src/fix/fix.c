@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/json_write.h"
-#include "base/large.h"
-#include "base/temporary.h"
-#include "fix/fix_report.h"
-#include "format/chrome/chrome_patch.h"
+#include "base/io/temporary.h"
+#include "base/json/write.h"
+#include "base/memory/large.h"
+#include "fix/report.h"
+#include "format/chrome/patch.h"
 #include "format/format.h"
-#include "pass/lanes.h"
+#include "pass/lanes/lanes.h"
 #include "trace/spill.h"
 
 hd_fix_options hd_fix_defaults(void)

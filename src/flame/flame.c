@@ -1,5 +1,6 @@
 /* flame.c - the weights of a flame graph: their names, their sums, their memory */
 #include "flame/flame.h"
+#include "base/text/ends.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +32,6 @@ const char *flame_title_of(hd_flame_of of)
     return of < HD_FLAME_OFS ? kinds[of].title : "";
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), wanted = strlen(end);
-    return size > wanted && strcmp(text + size - wanted, end) == 0;
-}
-
 bool hd_flame_format_of(hd_flame_format *out, const char *path)
 {
     static const struct {
@@ -54,7 +49,7 @@ bool hd_flame_format_of(hd_flame_format *out, const char *path)
             char end[16];
             strcpy(end, ends[i].end);
             strcat(end, packed[j]);
-            if (!ends_with(path, end)) continue;
+            if (strlen(path) == strlen(end) || !hd_ends_with(path, strlen(path), end)) continue;
             *out = ends[i].format;
             return true;
         }

@@ -1,9 +1,12 @@
-/* flame.h - what the parts of the flame graph share: weights, views of one or two trees, children in order, writers */
+/* flame.h - what the parts of the flame graph share: weights, views of one or two trees, children in order, writers
+ *
+ * In: traces. Out: a tree of frames with weights, then text, SVG or speedscope. Begin with add.c, then write.c.
+ */
 #ifndef HD_FLAME_FLAME_H
 #define HD_FLAME_FLAME_H
 
 #include "base/error.h"
-#include "base/output.h"
+#include "base/io/output.h"
 #include "heddle/flame.h"
 
 /* Frames that stand for what is missing. */
@@ -27,7 +30,7 @@ hd_status flame_reserve(hd_flame *flame, size_t capacity, hd_error *err);
  * does. */
 void flame_total(int64_t *total, const int64_t *self, const hd_stacks *stacks);
 
-/* ---- one tree of one or two flames (flame_diff.c) --------------------------------------------------------------- */
+/* ---- one tree of one or two flames (diff.c) --------------------------------------------------------------- */
 
 /* What is written: the flame's own tree, or the tree of two flames together, where base_self, base_total and
  * base_count are those of the older one. */
@@ -44,7 +47,7 @@ typedef struct flame_view {
 hd_status flame_view_init(flame_view *out, const hd_flame *flame, const hd_flame *base, hd_error *err);
 void flame_view_deinit(flame_view *view);
 
-/* ---- children in order (flame_tree.c) --------------------------------------------------------------------------- */
+/* ---- children in order (tree.c) --------------------------------------------------------------------------- */
 
 /* The callees of each node, by the bytes of their names: list[first[n]] … list[first[n + 1] - 1] are those of n. */
 typedef struct flame_tree {
@@ -59,7 +62,7 @@ hd_status flame_sort_names(uint32_t **out, const hd_stacks *stacks, hd_error *er
 hd_status flame_tree_init(flame_tree *out, const hd_stacks *stacks, hd_error *err);
 void flame_tree_deinit(flame_tree *tree);
 
-/* ---- names in texts (flame_text.c) ------------------------------------------------------------------------------ */
+/* ---- names in texts (text.c) ------------------------------------------------------------------------------ */
 
 /* Room for a name of `size` bytes in flame_text_clean. */
 #define FLAME_TEXT_BYTES(size) ((size)*3 + 16)

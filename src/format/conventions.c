@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "heddle/launches.h"
 
 /* String ids; HD_STRING_NONE where the trace does not have it. */

@@ -2,8 +2,8 @@
 #ifndef HD_FORMAT_FORMAT_H
 #define HD_FORMAT_FORMAT_H
 
-#include "base/input.h"
-#include "base/output.h"
+#include "base/io/input.h"
+#include "base/io/output.h"
 #include "heddle/builder.h"
 #include "heddle/format.h"
 

@@ -9,38 +9,17 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/text/ends.h"
 #include "format/stack_text.h"
 #include "trace/lazy.h"
 
 static const hd_format *const formats[] = {
-    &hd_chrome_format,
-#ifdef HD_HAS_HEDDLE
-    &hd_heddle_format,
-#endif
-#ifdef HD_HAS_PERFETTO
-    &hd_perfetto_format,
-#endif
+    &hd_chrome_format,     &hd_heddle_format,   &hd_perfetto_format,
 #ifdef HD_HAS_OTF2
     &hd_otf2_format,
 #endif
-#ifdef HD_HAS_SBT
-    &hd_sbt_format,
-#endif
-#ifdef HD_HAS_TFMEMORY
-    &hd_tfmemory_format,
-#endif
-#ifdef HD_HAS_FOLDED
-    &hd_folded_format,
-#endif
-#ifdef HD_HAS_PERFSCRIPT
-    &hd_perfscript_format,
-#endif
-#ifdef HD_HAS_CUPTI
-    &hd_cupti_format,
-#endif
-#ifdef HD_HAS_CAPTURE
-    &hd_capture_format,
-#endif
+    &hd_sbt_format,        &hd_tfmemory_format, &hd_folded_format,
+    &hd_perfscript_format, &hd_cupti_format,    &hd_capture_format,
 };
 
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats, SNIFF_BYTES = 4096 };
@@ -190,16 +169,15 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     return refuse_nothing(out, format, input, err);
 }
 
-static bool ends_with(const char *path, size_t size, const char *extension);
 static bool has_extension(const hd_format *format, const char *path, size_t size);
 
 /* Whether a file of that name is likely to be a trace. */
 static bool is_named_as_a_trace(const char *name)
 {
     size_t size = strlen(name);
-    if (ends_with(name, size, ".gz"))
+    if (hd_ends_with(name, size, ".gz"))
         size -= 3;
-    else if (ends_with(name, size, ".zst"))
+    else if (hd_ends_with(name, size, ".zst"))
         size -= 4;
     for (size_t i = 0; i < FORMAT_COUNT && name[0] != '.'; i++) {
         if (has_extension(formats[i], name, size)) return true;
@@ -283,12 +261,6 @@ hd_status hd_trace_read(hd_trace **out, const char *path, const hd_read_options 
     return status;
 }
 
-static bool ends_with(const char *path, size_t size, const char *extension)
-{
-    size_t n = strlen(extension);
-    return size >= n && memcmp(path + size - n, extension, n) == 0;
-}
-
 /* Whether a path ends with one of the extensions of a format. */
 static bool has_extension(const hd_format *format, const char *path, size_t size)
 {
@@ -296,7 +268,7 @@ static bool has_extension(const hd_format *format, const char *path, size_t size
     char *rest = NULL;
     snprintf(extensions, sizeof extensions, "%s", format->info.extensions);
     for (char *one = strtok_r(extensions, " ", &rest); one; one = strtok_r(NULL, " ", &rest)) {
-        if (ends_with(path, size, one)) return true;
+        if (hd_ends_with(path, size, one)) return true;
     }
     return false;
 }
@@ -305,9 +277,9 @@ static bool has_extension(const hd_format *format, const char *path, size_t size
 static const hd_format *format_for(const char *path)
 {
     size_t size = strlen(path);
-    if (ends_with(path, size, ".gz"))
+    if (hd_ends_with(path, size, ".gz"))
         size -= 3;
-    else if (ends_with(path, size, ".zst"))
+    else if (hd_ends_with(path, size, ".zst"))
         size -= 4;
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         if (formats[i]->info.writes && has_extension(formats[i], path, size)) return formats[i];

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/json.h"
-#include "base/vector.h"
+#include "base/json/json.h"
+#include "base/memory/vector.h"
 #include "trace/lazy.h"
 
 enum { BATCH_ROWS = 4 * HD_BLOCK_ROWS, DETAIL_BYTES = 80, PROGRESS_LINES = 1 << 14 };

@@ -7,8 +7,8 @@
 #ifndef HD_FORMAT_STACK_SAMPLES_H
 #define HD_FORMAT_STACK_SAMPLES_H
 
-#include "base/lines.h"
-#include "base/memo.h"
+#include "base/io/lines.h"
+#include "base/memory/memo.h"
 #include "format/format.h"
 #include "format/stack_text.h"
 

@@ -1,5 +1,6 @@
 /* stack_text.c - what the readers of stacks as text share: what frames are, and text that is not as it should be */
 #include "format/stack_text.h"
+#include "base/text/ends.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -94,22 +95,10 @@ size_t hd_text_put_utf8(hd_bytes *out, const char *data, size_t size)
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
-static bool starts(const char *data, size_t size, const char *with)
-{
-    size_t n = strlen(with);
-    return size >= n && memcmp(data, with, n) == 0;
-}
-
-static bool ends(const char *data, size_t size, const char *with)
-{
-    size_t n = strlen(with);
-    return size >= n && memcmp(data + size - n, with, n) == 0;
-}
-
 /* "file.py:12", "py::name", "name (file.py:12)", "name (file.py)" */
 static bool is_python(const char *data, size_t size)
 {
-    if (starts(data, size, "py::") || ends(data, size, ".py)")) return true;
+    if (hd_starts_with(data, size, "py::") || hd_ends_with(data, size, ".py)")) return true;
     for (size_t i = 0; i + 4 < size; i++) {
         const char *dot = memchr(data + i, '.', size - i - 4);
         if (!dot) return false;
@@ -122,22 +111,24 @@ static bool is_python(const char *data, size_t size)
 /* cudaMalloc, cuLaunchKernel, hipMemcpy: the prefix, then a capital. cublasSgemm is a library's function. */
 static bool is_api(const char *data, size_t size)
 {
-    size_t prefix = starts(data, size, "cuda") || starts(data, size, "hip") ? (*data == 'c' ? 4 : 3) : 2;
-    if (prefix == 2 && !starts(data, size, "cu")) return false;
+    size_t prefix =
+        hd_starts_with(data, size, "cuda") || hd_starts_with(data, size, "hip") ? (*data == 'c' ? 4 : 3) : 2;
+    if (prefix == 2 && !hd_starts_with(data, size, "cu")) return false;
     return size > prefix && data[prefix] >= 'A' && data[prefix] <= 'Z';
 }
 
 hd_frame_kind hd_frame_kind_by_name(const char *data, size_t size)
 {
     if (size && *data == '[') {
-        if (starts(data, size, "[GPU_Kernel]")) return HD_FRAME_KERNEL;
-        if (starts(data, size, "[GPU_Memcpy]") || starts(data, size, "[GPU_Memset]")) return HD_FRAME_COPY;
-        if ((size == 10 && starts(data, size, "[no stack]")) ||
-            (size == 20 && starts(data, size, "[GPU_Launch_Pending]")))
+        if (hd_starts_with(data, size, "[GPU_Kernel]")) return HD_FRAME_KERNEL;
+        if (hd_starts_with(data, size, "[GPU_Memcpy]") || hd_starts_with(data, size, "[GPU_Memset]"))
+            return HD_FRAME_COPY;
+        if ((size == 10 && hd_starts_with(data, size, "[no stack]")) ||
+            (size == 20 && hd_starts_with(data, size, "[GPU_Launch_Pending]")))
             return HD_FRAME_MARK;
     }
-    if (ends(data, size, "_[k]")) return HD_FRAME_OS; /* flamegraph.pl's marks: kernel, */
-    if (ends(data, size, "_[w]")) return HD_FRAME_OS; /* and the waker's stack, which is the kernel's too */
+    if (hd_ends_with(data, size, "_[k]")) return HD_FRAME_OS; /* flamegraph.pl's marks: kernel, */
+    if (hd_ends_with(data, size, "_[w]")) return HD_FRAME_OS; /* and the waker's stack, which is the kernel's too */
     if (is_python(data, size)) return HD_FRAME_PYTHON;
     return is_api(data, size) ? HD_FRAME_API : HD_FRAME_NATIVE;
 }
@@ -149,12 +140,12 @@ bool hd_file_is_os(hd_string file)
     static const char *const modules[] = {"vmlinux", ".ko", ".ko.xz", ".ko.zst"};
     if (file.size && *file.data == '[') {
         for (size_t i = 0; i < sizeof of_users / sizeof *of_users; i++) {
-            if (starts(file.data, file.size, of_users[i])) return false;
+            if (hd_starts_with(file.data, file.size, of_users[i])) return false;
         }
         return true;
     }
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
-        if (ends(file.data, file.size, modules[i])) return true;
+        if (hd_ends_with(file.data, file.size, modules[i])) return true;
     }
     return false;
 }
@@ -215,7 +206,7 @@ static bool is_xplane(const char *text, size_t size)
     const char *slash = memchr(text, '/', size < NAME_WITHIN ? size : NAME_WITHIN);
     size_t left = slash ? (size_t)(text + size - slash) : 0;
     if (size < 3 || *text != '\n' || !slash || slash - text < 4 || slash[-2] != 0x12) return false;
-    return starts(slash, left, "/host:") || starts(slash, left, "/device:");
+    return hd_starts_with(slash, left, "/host:") || hd_starts_with(slash, left, "/device:");
 }
 
 /* Names of the records of CUPTI's sample program activity_trace, one a line. */
@@ -225,7 +216,7 @@ static bool is_cupti_text(const char *text, size_t size)
                                           "KERNEL [",  "MEMCPY ",  "MEMSET ",
                                           "OVERHEAD ", "DEVICE ",  "CONTEXT "};
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
-        if (starts(text, size, records[i]) && memchr(text, '[', size)) return true;
+        if (hd_starts_with(text, size, records[i]) && memchr(text, '[', size)) return true;
     }
     return false;
 }
@@ -255,9 +246,10 @@ const char *hd_text_looks_like(const unsigned char *head, size_t size)
         return "an XPlane file of JAX or TensorFlow: the *.trace.json.gz that stands beside it can be read";
     hd_string body = hd_text_trim(text, size);
     while (body.size && (hd_is_blank(*body.data) || *body.data == '\n' || *body.data == '\r')) body.data++, body.size--;
-    if (starts(body.data, body.size, "<?xml")) return holds(text, size, "<svg") ? "an SVG picture" : "XML";
-    if (starts(body.data, body.size, "<")) return "XML or HTML";
-    if (starts(body.data, body.size, "{\"type\":\"")) return "newline-delimited JSON, as CUPTI injections write";
+    if (hd_starts_with(body.data, body.size, "<?xml")) return holds(text, size, "<svg") ? "an SVG picture" : "XML";
+    if (hd_starts_with(body.data, body.size, "<")) return "XML or HTML";
+    if (hd_starts_with(body.data, body.size, "{\"type\":\""))
+        return "newline-delimited JSON, as CUPTI injections write";
     if (is_json(body.data, body.size)) return "JSON";
     if (is_cupti_text(body.data, body.size)) return "text of CUPTI's activity sample";
     return NULL;

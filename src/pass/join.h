@@ -5,7 +5,7 @@
 #ifndef HD_PASS_JOIN_H
 #define HD_PASS_JOIN_H
 
-#include "pass/pass_copy.h"
+#include "pass/copy/copy.h"
 
 /* Facts are those of `trace`; metadata and ledger those of both. added: names of tracks, where the names of `trace`
  * are events. The caller frees all three. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "record/record_impl.h"
+#include "record/impl.h"
 
 #define PARTS ".parts"
 

@@ -1,4 +1,4 @@
-/* report.h - the list of analyses, and what they share; a new one is a file and a line in report_list.c */
+/* report.h - the list of analyses, and what they share; a new one is a file and a line in list.c */
 #ifndef HD_REPORT_REPORT_H
 #define HD_REPORT_REPORT_H
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "symbolize/symbolize_impl.h"
+#include "symbolize/impl.h"
 
 #ifdef HD_HAS_LIBDW
 hd_status sym_debuginfod_check(hd_error *err);

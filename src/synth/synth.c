@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "synth/synth_impl.h"
+#include "synth/impl.h"
 
 enum { STEPS_MAX = 100000000, JITTER_MAX = 2000000 };
 #define RUN_NS INT64_C(100000000000000000) /* no run is longer: three years */

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "trace/column.h"
-#include "trace/trace_impl.h"
+#include "trace/impl.h"
 
 typedef struct batch_row {
     hd_row row;

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "trace/chunk.h"
+#include "trace/impl.h"
 #include "trace/spill.h"
-#include "trace/trace_impl.h"
 
 enum { PATCH_LIMIT = 1 << 22 };
 

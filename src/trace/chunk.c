@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "trace/impl.h"
 #include "trace/spill.h"
-#include "trace/trace_impl.h"
 
 hd_status hd_chunk_new(hd_chunk **out, hd_error *err)
 {

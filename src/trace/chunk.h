@@ -2,7 +2,7 @@
 #ifndef HD_TRACE_CHUNK_H
 #define HD_TRACE_CHUNK_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "heddle/builder.h"
 
 /* An empty chunk; end it with hd_builder_append or hd_chunk_free. */

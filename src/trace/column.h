@@ -2,7 +2,7 @@
 #ifndef HD_TRACE_COLUMN_H
 #define HD_TRACE_COLUMN_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "heddle/trace.h"
 
 /* false: memory ran out. count > 0. */

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/large.h"
+#include "base/memory/large.h"
 #include "trace/column.h"
-#include "trace/trace_impl.h"
+#include "trace/impl.h"
 
 /* ---- pairs ------------------------------------------------------------------------------------------ */
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/system.h"
 #include "trace/column.h"
-#include "trace/trace_impl.h"
+#include "trace/impl.h"
 
 typedef enum lazy_state { NOT_LOADED, LOADED, NOT_LOADABLE } lazy_state;
 

@@ -6,7 +6,7 @@
 #ifndef HD_TRACE_LAZY_H
 #define HD_TRACE_LAZY_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "heddle/builder.h"
 
 /* Called from any thread, several at once. `place` is what the format gave. */

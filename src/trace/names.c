@@ -10,7 +10,8 @@
  */
 #include "heddle/names.h"
 
-#include "base/demangle.h"
+#include "base/demangle/demangle.h"
+#include "base/text/ends.h"
 
 static const char ellipsis[] = "\xe2\x80\xa6";
 enum { ELLIPSIS_BYTES = 3, BRACKET_DEPTH = 512 };
@@ -43,8 +44,7 @@ static bool is_digit(char c)
 
 static bool starts(const name_reader *r, const char *text)
 {
-    size_t size = strlen(text);
-    return (size_t)(r->end - r->at) >= size && memcmp(r->at, text, size) == 0;
+    return hd_starts_with(r->at, (size_t)(r->end - r->at), text);
 }
 
 static bool take(name_reader *r, const char *text)

@@ -2,7 +2,7 @@
 #ifndef HD_TRACE_SHAPE_NAMES_H
 #define HD_TRACE_SHAPE_NAMES_H
 
-#include "base/json_write.h"
+#include "base/json/write.h"
 #include "heddle/trace.h"
 
 /* A slice that was made of a begin and an end has the keys of both. Of arguments the last of a name keeps it, as in

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "heddle/builder.h"
 
 typedef struct hd_shapes {

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/io/temporary.h"
 #include "base/system.h"
-#include "base/temporary.h"
-#include "trace/trace_impl.h"
+#include "trace/impl.h"
 
 /* Windows are mapped whole at once, beyond the end of the file, and no piece crosses from one to the next. */
 #define WINDOW_BYTES ((uint64_t)4 << 30)

@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/arena.h"
 #include "base/bytes.h"
+#include "base/memory/arena.h"
 #include "heddle/builder.h"
 
 typedef struct hd_spill {
@@ -38,8 +38,8 @@ hd_status hd_spill_block(hd_spill *spill, const hd_shape *shapes, hd_block *bloc
  * the file. One thread. */
 hd_status hd_spill_column(hd_spill *spill, hd_column *column, uint32_t row_count, hd_arena *arena, hd_error *err);
 
-/* From how many bytes on an array that is made of the trace's events belongs into a file (base/large.h): a part of the
- * memory limit that the trace was read with, so that what is worked out of it keeps to the limit too. */
+/* From how many bytes on an array that is made of the trace's events belongs into a file (base/memory/large.h): a part
+ * of the memory limit that the trace was read with, so that what is worked out of it keeps to the limit too. */
 uint64_t hd_trace_large_bytes(const hd_trace *trace);
 
 #endif

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "heddle/trace.h"
 
 enum { HD_STRING_SEGMENTS = 24, HD_STRING_FIRST_BITS = 9 };

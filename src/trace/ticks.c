@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-#include "base/vector.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
 
 bool hd_ticks_see_finer(hd_ticks *ticks, int64_t ns, int64_t below)
 {
@@ -70,13 +71,7 @@ void hd_ticks_deinit(hd_ticks *ticks)
 static size_t count_before(const hd_ticks *ticks, const hd_exact *time)
 {
     size_t low = 0, high = ticks->finer_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_time(&ticks->finer[middle], time) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    HD_PARTITION_POINT(low, high, at, by_time(&ticks->finer[at], time) < 0);
     return low;
 }
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "trace/trace_impl.h"
+#include "base/sorted.h"
+#include "trace/impl.h"
 
 const char *hd_kind_name(hd_kind kind)
 {
@@ -66,13 +67,7 @@ const uint8_t *hd_trace_order_at(const hd_trace *trace, size_t index, size_t *ou
 const hd_arg_group *hd_block_group(const hd_block *block, uint32_t shape)
 {
     uint32_t low = 0, high = block->group_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (block->groups[middle].shape < shape)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    HD_PARTITION_POINT(low, high, at, block->groups[at].shape < shape);
     return low < block->group_count && block->groups[low].shape == shape ? &block->groups[low] : NULL;
 }
 

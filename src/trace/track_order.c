@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "trace/column.h"
-#include "trace/trace_impl.h"
+#include "trace/impl.h"
 
 /* Where each table is read. */
 typedef struct places {

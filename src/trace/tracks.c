@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/large.h"
+#include "base/memory/large.h"
 
 hd_status hd_tracks_init(hd_tracks *tracks, hd_error *err)
 {

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/large.h"
-#include "trace/flow_bind.h"
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "trace/flows/bind.h"
 #include "trace/spill.h"
 #include "view/queries.h"
 
@@ -233,13 +234,7 @@ hd_status view_flows_get(const view_flows **out, const view_scene *scene, hd_err
 size_t view_flows_from(size_t *out_first, const view_flows *flows, uint32_t slice)
 {
     size_t low = 0, high = flows->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (flows->lines[middle].from < slice)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    HD_PARTITION_POINT(low, high, at, flows->lines[at].from < slice);
     *out_first = low;
     size_t count = 0;
     while (low + count < flows->count && flows->lines[low + count].from == slice) count++;
@@ -249,13 +244,7 @@ size_t view_flows_from(size_t *out_first, const view_flows *flows, uint32_t slic
 size_t view_flows_to(size_t *out_first, const view_flows *flows, uint32_t slice)
 {
     size_t low = 0, high = flows->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (flows->lines[flows->by_to[middle]].to < slice)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    HD_PARTITION_POINT(low, high, at, flows->lines[flows->by_to[at]].to < slice);
     *out_first = low;
     size_t count = 0;
     while (low + count < flows->count && flows->lines[flows->by_to[low + count]].to == slice) count++;

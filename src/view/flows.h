@@ -1,6 +1,6 @@
 /* flows.h - lines from slice to slice: flows of the trace, and launches that no flow leads from
  *
- * A line goes from a point of a flow to the one that follows it (src/trace/flow_bind.h), where both are bound to
+ * A line goes from a point of a flow to the one that follows it (src/trace/flows/bind.h), where both are bound to
  * slices. GPU work whose launch is known, but to which no line leads from it, has one of category "launch", which goes
  * from the launch's start to the work's.
  *
@@ -10,7 +10,7 @@
 #define HD_VIEW_FLOWS_H
 
 #include "heddle/launches.h"
-#include "view/scene.h"
+#include "view/scene/scene.h"
 
 typedef struct view_line {
     int64_t from_ns, to_ns;      /* of the points; of launches: of the slices */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/large.h"
+#include "base/memory/large.h"
 
 enum { KEPT_BYTES = 16 << 20 }; /* longer answers are worked out anew */
 

@@ -8,11 +8,11 @@
 
 #include <pthread.h>
 
-#include "base/json_write.h"
+#include "base/json/write.h"
 #include "heddle/stacks.h"
 #include "view/flows.h"
-#include "view/scene.h"
-#include "view/search.h"
+#include "view/scene/scene.h"
+#include "view/search/search.h"
 
 enum { VIEW_KEPT_SEARCHES = 4, VIEW_KEPT_FLAMES = 4 };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/compress.h"
+#include "base/io/compress.h"
 
 static void test_bytes__numbers_come_back(void **state)
 {

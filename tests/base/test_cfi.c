@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/cfi.h"
+#include "base/unwind/cfi.h"
 
 /* Where the table and the function are said to be; CIE and FDE behind the header of one row. */
 enum { TABLE = 0x10000, CODE = 0x8000, CODE_BYTES = 0x100, HEADER_BYTES = 20, ROWS = 4 };

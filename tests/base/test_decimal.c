@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include "rounds.h"
 
 /* ---- the oracle: no running value, only digits at their places, and the complement for the floor of a negative ----

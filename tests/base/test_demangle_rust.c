@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/demangle.h"
+#include "base/demangle/demangle.h"
 
 /* From memory that ends where the name does, so that a sanitizer sees a look behind it. */
 static size_t demangle(char *out, size_t room, bool *cut, const char *name, size_t size)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "format/perfetto/perfetto_map.h"
+#include "format/perfetto/map.h"
 #include "trace/strings.h"
 
 #define NO_STATE void **state __attribute__((unused))

@@ -1,5 +1,5 @@
-/* test_input.c - src/base/input*.c; fixtures are made here with ISA-L and libzstd */
-#include "base/input.h"
+/* test_input.c - src/base/io/input*.c; fixtures are made here with ISA-L and libzstd */
+#include "base/io/input.h"
 
 #include <errno.h>
 #include <isa-l/igzip_lib.h>

@@ -1,4 +1,4 @@
-/* test_json.c - src/base/json.c and json_write.c: the strict scanner, decoding, and writing */
+/* test_json.c - src/base/json/json.c and src/base/json/write.c: the strict scanner, decoding, and writing */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,9 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "base/json_repair.h"
-#include "base/json_write.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 
 /* A copy with the padding that the scanner asks for, and nothing behind it. */
 static char *padded(const char *text, size_t size)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/large.h"
+#include "base/memory/large.h"
 
 enum { COUNT = 300000 };
 

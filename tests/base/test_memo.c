@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/memo.h"
+#include "base/memory/memo.h"
 
 #define NO_STATE void **state __attribute__((unused))
 

@@ -1,5 +1,5 @@
-/* test_output.c - src/base/output.c; what is written is read back with src/base/input.c */
-#include "base/output.h"
+/* test_output.c - src/base/io/output.c; what is written is read back with src/base/io/input.c */
+#include "base/io/output.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/pattern.h"
+#include "base/text/pattern.h"
 #include "random_trace.h"
 
 #define NO_STATE void **state __attribute__((unused))

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/perf_map.h"
+#include "base/unwind/perf_map.h"
 
 /* From memory that ends where the line does, so that a sanitizer sees a look behind it. */
 static bool read_line(hd_perf_symbol *out, char name[64], const char *line, size_t size)

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/protobuf.h"
+#include "base/protobuf/write.h"
 
 static void assert_bytes(hd_bytes *out, const void *data, size_t size)
 {

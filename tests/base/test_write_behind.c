@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/write_behind.h"
+#include "base/io/write_behind.h"
 
 static void test_write_behind__everything_arrives_in_order(void **state)
 {

@@ -1,7 +1,7 @@
 /* nvtx_side.h - a test double of the program's side of NVTX: what nvtx3/nvToolsExt.h does, as far as the tests use it
  *
  * For machines without CUDA's headers. The functions have the real names; what stands between them and the tool is the
- * protocol of capture/cuda/nvtx_abi.h, which test_nvtx_abi.c holds to the real headers. */
+ * protocol of capture/cuda/nvtx/abi.h, which test_nvtx_abi.c holds to the real headers. */
 #ifndef HD_TESTS_CAPTURE_NVTX_SIDE_H
 #define HD_TESTS_CAPTURE_NVTX_SIDE_H
 
@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "capture/cuda/nvtx_abi.h"
+#include "capture/cuda/nvtx/abi.h"
 
 static struct {
     pthread_once_t once;

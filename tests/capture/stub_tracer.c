@@ -2,7 +2,7 @@
  *
  * The session and the options as inject.c has them, and no CUPTI. */
 #include "capture/stub_tracer.h"
-#include "capture/cuda/cuda_impl.h"
+#include "capture/cuda/impl.h"
 
 cuda_tracer cuda_the_tracer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 unsigned stub_switches;

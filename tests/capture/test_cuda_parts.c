@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "capture/cuda/activity.h"
 #include "capture/cuda/calls.h"
+#include "capture/cuda/cupti/activity.h"
 
 /* ---- options --------------------------------------------------------------------------------------------------- */
 

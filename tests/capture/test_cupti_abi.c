@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "capture/cuda/cupti_abi.h"
-#include "capture/cuda/cupti_calls.h"
+#include "capture/cuda/cupti/abi.h"
+#include "capture/cuda/cupti/calls.h"
 
 #define EQUAL(ours, real) _Static_assert((long long)(ours) == (long long)(real), #ours " is " #real)
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 /* Names that both have, for the same numbers. */
-#include "capture/cuda/nvtx_abi.h"
+#include "capture/cuda/nvtx/abi.h"
 
 #define EQUAL(ours, real) _Static_assert((long long)(ours) == (long long)(real), #ours " is " #real)
 #define FIELD(ours, field, real, real_field)                                                                           \

@@ -9,7 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "capture/stack_impl.h"
+#include "capture/stack/impl.h"
 #include "capture/stack_names.h"
 #include "capture/stack_subject.h"
 #include "under_tsan.h"

@@ -8,7 +8,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "capture/session_impl.h"
+#include "capture/session/impl.h"
 #include "capture/session_support.h"
 #include "capture/stack_names.h"
 #include "capture/stack_subject.h"

@@ -3,7 +3,7 @@
  * Random allocations and releases, some told late and out of order, while windows open and close. The file is read back
  * and played in the order of time: at the end of each window, and within it, its live memory must be that of a model.
  */
-#include "capture/cuda/window.h"
+#include "capture/cuda/window/window.h"
 #include "capture/session_support.h"
 #include "capture/stub_tracer.h"
 

@@ -3,7 +3,7 @@
 
 usage: tests/cli/run.py --heddle PROGRAM [--update] [NAME...]
 
-Each tests/cli/NAME.test is a shell script. It runs in an empty directory of its own, with `heddle` on the PATH,
+Each NAME.test under tests/cli is a shell script. It runs in an empty directory of its own, with `heddle` on the PATH,
 $HERE this folder and $ROOT the tree. NAME.expect holds what it must print and its exit status:
 
     exit 2
@@ -60,7 +60,7 @@ def main():
     bin_dir = Path(tempfile.mkdtemp(prefix="heddle-bin-"))
     try:
         env = environment(args.heddle.resolve(), bin_dir)
-        for script in sorted(HERE.glob("*.test")):
+        for script in sorted(HERE.rglob("*.test")):
             if args.names and script.stem not in args.names:
                 continue
             expect = script.with_suffix(".expect")

@@ -18,7 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "base/vector.h"
+#include "base/memory/vector.h"
 #include "fixtures.h"
 #include "flame/flame_text.h"
 #include "heddle/convert.h"

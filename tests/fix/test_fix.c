@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "base/output.h"
-#include "format/chrome/chrome_patch.h"
+#include "base/io/output.h"
+#include "format/chrome/patch.h"
 #include "heddle/fix.h"
 
 #define NO_STATE void **state __attribute__((unused))

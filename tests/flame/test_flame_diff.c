@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "flame/flame_svg.h"
 #include "flame/flame_text.h"
+#include "flame/svg.h"
 
 /* "a;b;[GPU_Kernel]k 12\n…": frames with that prefix are kernels. */
 static void read_flame(hd_flame *flame, const char *text)

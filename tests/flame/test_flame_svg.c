@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "flame/flame_svg.h"
+#include "base/json/json.h"
 #include "flame/flame_text.h"
+#include "flame/svg.h"
 
 static void begin(hd_flame *flame, hd_flame_of of)
 {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/json_repair.h"
+#include "base/json/json.h"
 #include "dump.h"
 #include "fixtures.h"
 #include "read_text.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/json_repair.h"
+#include "base/json/json.h"
 #include "dump.h"
 #include "fixtures.h"
 #include "heddle/builder.h"

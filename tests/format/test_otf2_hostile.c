@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "fixtures.h"
+#include "format/otf2/anchor.h"
 #include "format/otf2/otf2.h"
-#include "format/otf2/otf2_anchor.h"
 #include "format/otf2/otf2_archive.h"
 #include "read_text.h"
 #include "rounds.h"

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "base/protobuf.h"
+#include "base/protobuf/write.h"
 #include "dump.h"
 #include "read_text.h"
 

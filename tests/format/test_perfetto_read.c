@@ -7,12 +7,12 @@
 
 #include <cmocka.h>
 
-#include "base/compress.h"
-#include "base/protobuf.h"
-#include "base/protobuf_read.h"
+#include "base/io/compress.h"
+#include "base/protobuf/read.h"
+#include "base/protobuf/write.h"
 #include "dump.h"
+#include "format/perfetto/fields.h"
 #include "format/perfetto/perfetto.h"
-#include "format/perfetto/perfetto_fields.h"
 #include "random_trace.h"
 #include "read_text.h"
 

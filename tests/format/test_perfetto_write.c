@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "base/compress.h"
-#include "base/json_write.h"
+#include "base/io/compress.h"
+#include "base/json/write.h"
 #include "heddle/builder.h"
 #include "random_trace.h"
 #include "read_text.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/input.h"
+#include "base/io/input.h"
 #include "format/format.h"
 
 /* Any text that begins as JSON does may be a trace of Chrome, if no other reader knows better. */

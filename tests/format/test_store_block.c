@@ -1,5 +1,5 @@
 /* test_store_block.c - blocks, runs of strings and runs of integers of the store, there and back, and damaged */
-#include "format/heddle/store_block.h"
+#include "format/heddle/codec/block.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pass/attribution_marks.h"
+#include "pass/attribution/marks.h"
 #include "random_trace.h"
 
 typedef struct model_options {

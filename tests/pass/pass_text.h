@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "dump.h"
-#include "pass/pass_copy.h"
+#include "pass/copy/copy.h"
 #include "read_text.h"
 
 #define NO_STATE void **state __attribute__((unused))

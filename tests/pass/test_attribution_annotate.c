@@ -4,7 +4,7 @@
 
 #include "attribution_text.h"
 #include "heddle/report.h"
-#include "pass/attribution_annotate.h"
+#include "pass/attribution/annotate.h"
 #include "random_trace.h"
 
 static hd_trace *annotated(const hd_trace *gpu, const hd_trace *cpu, const hd_attribution_options *options)

@@ -1,6 +1,6 @@
 /* Stacks of launches out of slices, and those of backward ops under their forward ops. */
 #include "attribution_text.h"
-#include "base/json_write.h"
+#include "base/json/write.h"
 #include "random_trace.h"
 
 static void assert_first_work(const char *json, bool forward, hd_stack_rule rule, const char *stack)

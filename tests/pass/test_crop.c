@@ -1,5 +1,5 @@
 /* A piece of the time of hand-built traces. Times in the texts are microseconds. */
-#include "pass/crop.h"
+#include "pass/crop/crop.h"
 
 #include "pass_text.h"
 #include "random_trace.h"

@@ -1,5 +1,5 @@
 /* Events of some tracks, names, categories. */
-#include "pass/filter.h"
+#include "pass/filter/filter.h"
 
 #include "pass_text.h"
 

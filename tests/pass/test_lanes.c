@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "heddle/builder.h"
-#include "pass/lanes.h"
+#include "pass/lanes/lanes.h"
 
 #define NO_STATE void **state __attribute__((unused))
 

@@ -1,5 +1,5 @@
 /* Lane repair as a new trace: what the plan says is done, and nothing crosses then. */
-#include "pass/lanes_apply.h"
+#include "pass/lanes/apply.h"
 
 #include "pass_text.h"
 #include "random_trace.h"

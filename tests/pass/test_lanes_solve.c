@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "pass/lanes_solve.h"
+#include "pass/lanes/solve.h"
 
 typedef hd_lane_slice slice;
 

@@ -1,5 +1,5 @@
 /* Traces of several ranks as one. */
-#include "pass/merge.h"
+#include "pass/merge/merge.h"
 
 #include "heddle/stacks.h"
 

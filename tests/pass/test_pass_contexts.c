@@ -2,8 +2,8 @@
  */
 #include <time.h>
 
-#include "base/json_write.h"
-#include "pass/pass_contexts.h"
+#include "base/json/write.h"
+#include "pass/contexts/contexts.h"
 #include "pass_text.h"
 #include "random_trace.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "dump.h"
-#include "pass/pass_copy.h"
+#include "pass/copy/copy.h"
 #include "random_trace.h"
 #include "read_text.h"
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "record/record_impl.h"
+#include "record/impl.h"
 
 FILE *__real_fdopen(int fd, const char *mode);
 FILE *__wrap_fdopen(int fd, const char *mode);

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "base/large.h"
+#include "base/memory/large.h"
 #include "heddle/builder.h"
 #include "random_trace.h"
-#include "trace/flow_bind.h"
+#include "trace/flows/bind.h"
 
 /* ---- ids --------------------------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 
 #include "heddle/report.h"
 #include "random_trace.h"
-#include "trace/lane_index.h"
+#include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
 /* ---- random traces ----------------------------------------------------------------------------------------------- */

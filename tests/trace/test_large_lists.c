@@ -12,13 +12,13 @@
 
 #include <cmocka.h>
 
-#include "base/large.h"
+#include "base/memory/large.h"
 #include "heddle/builder.h"
 #include "heddle/index.h"
-#include "pass/lanes.h"
-#include "pass/lanes_apply.h"
-#include "trace/flow_bind.h"
-#include "trace/lane_index.h"
+#include "pass/lanes/apply.h"
+#include "pass/lanes/lanes.h"
+#include "trace/flows/bind.h"
+#include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
 enum { SLICES = 400000, LIMIT = 1 << 20, BLOCK_BYTES = 3 * 8 * 65536 /* columns of one block, decoded */ };

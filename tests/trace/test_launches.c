@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/json_write.h"
+#include "base/json/write.h"
 #include "heddle/builder.h"
 #include "heddle/launches.h"
 #include "random_trace.h"

@@ -16,7 +16,7 @@
 #include "dump.h"
 #include "heddle/format.h"
 #include "random_trace.h"
-#include "trace/trace_impl.h"
+#include "trace/impl.h"
 
 enum { NO_PLACE = 1 << 20 };
 

@@ -12,12 +12,12 @@
 
 #include <cmocka.h>
 
-#include "base/json_write.h"
+#include "base/json/write.h"
 #include "fixtures.h"
 #include "heddle/stacks.h"
 #include "random_trace.h"
 #include "read_text.h"
-#include "trace/trace_stacks.h"
+#include "trace/stacks/trace_stacks.h"
 
 static uint32_t name_of(hd_stacks *stacks, const char *text)
 {

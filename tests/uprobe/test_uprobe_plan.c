@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "capture/uprobe/uprobe_cfi.h"
-#include "capture/uprobe/uprobe_map.h"
-#include "capture/uprobe/uprobe_plan.h"
-#include "capture/uprobe/uprobe_record.h"
+#include "capture/uprobe/cfi.h"
+#include "capture/uprobe/map.h"
+#include "capture/uprobe/plan.h"
+#include "capture/uprobe/record.h"
 
 static const char *library(void)
 {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "capture/uprobe/uprobe_unwind.h"
+#include "capture/uprobe/unwind.h"
 
 #define NOINLINE __attribute__((noinline, no_sanitize("address", "undefined")))
 #define HERE __asm__ volatile("" ::: "memory")

@@ -14,9 +14,9 @@
 
 #include "random_trace.h"
 #include "read_text.h"
-#include "view/place.h"
-#include "view/routes_query.h"
-#include "view/session.h"
+#include "view/route/routes_query.h"
+#include "view/scene/place.h"
+#include "view/session/session.h"
 
 typedef struct maker {
     view_session *session;

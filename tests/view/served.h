@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include "base/temporary.h"
+#include "base/io/temporary.h"
 #include "view/http_client.h"
-#include "view/route_session.h"
-#include "view/server_impl.h"
+#include "view/route/session.h"
+#include "view/server/impl.h"
 
 enum { BIG_BYTES = 32 << 20 };
 

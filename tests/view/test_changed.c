@@ -14,11 +14,11 @@
 
 #include "base/capture_wire.h"
 #include "base/checksum.h"
-#include "base/pieces.h"
+#include "base/io/pieces.h"
 #include "heddle/builder.h"
 #include "trace/lazy.h"
-#include "view/route.h"
-#include "view/session.h"
+#include "view/route/route.h"
+#include "view/session/session.h"
 
 #define NO_STATE void **state __attribute__((unused))
 

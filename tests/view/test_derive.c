@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-#include "base/large.h"
+#include "base/memory/large.h"
 #include "random_trace.h"
-#include "view/derive.h"
+#include "view/derive/derive.h"
 
 static hd_string text(const char *data)
 {

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json_write.h"
+#include "base/json/write.h"
 #include "read_text.h"
-#include "view/scene.h"
+#include "view/scene/scene.h"
 
 /* ---- traces ------------------------------------------------------------------------------------------------------ */
 

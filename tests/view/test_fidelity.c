@@ -1,9 +1,9 @@
 /* test_fidelity.c - what /api/fidelity counts, against `heddle check` and against counting by hand */
 #include "heddle/report.h"
 #include "report/report_tables.h"
-#include "view/fidelity.h"
+#include "view/fidelity/fidelity.h"
 #include "view/query_maker.h"
-#include "view/routes_derive.h"
+#include "view/route/routes_derive.h"
 
 /* The sum of the counts (or of `slices`) of a code of the check. */
 static uint64_t checked(const hd_trace *trace, const char *code, const char *column)

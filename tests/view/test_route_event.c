@@ -1,6 +1,6 @@
 /* test_route_event.c - one event with all that hangs on it; steps, snaps, flows, flame graphs and pieces of a trace */
 #include "query_maker.h"
-#include "view/routes_derive.h"
+#include "view/route/routes_derive.h"
 
 #include <unistd.h>
 

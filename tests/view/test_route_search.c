@@ -1,7 +1,7 @@
 /* test_route_search.c - what matches, how many events, and from one to the next */
 #include "query_maker.h"
 
-#include "view/search.h"
+#include "view/search/search.h"
 
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* test_route_select.c - the table of a range against a count of every event and every nanosecond */
 #include "query_maker.h"
 
-#include "view/select.h"
+#include "view/select/select.h"
 
 enum { SPAN_US = 400 };
 

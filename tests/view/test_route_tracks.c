@@ -1,8 +1,8 @@
 /* test_route_tracks.c - /api/tracks and /api/names: every field, their order, what hostile names become */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "view/queries.h"
 #include "view/query_maker.h"
-#include "view/routes_derive.h"
+#include "view/route/routes_derive.h"
 
 #define META(pid, tid, what, args)                                                                                     \
     "{\"ph\":\"M\",\"pid\":" pid ",\"tid\":" tid ",\"name\":\"" what "\",\"args\":{" args "}},"

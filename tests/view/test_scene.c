@@ -12,9 +12,9 @@
 
 #include "heddle/builder.h"
 #include "random_trace.h"
-#include "view/route_tiles.h"
-#include "view/rows_impl.h"
-#include "view/tile.h"
+#include "view/route/tiles.h"
+#include "view/rows/impl.h"
+#include "view/tile/tile.h"
 
 /* ---- random traces ----------------------------------------------------------------------------------------------- */
 

@@ -11,8 +11,8 @@
 
 #include "heddle/builder.h"
 #include "random_trace.h"
-#include "view/rows_impl.h"
-#include "view/tile.h"
+#include "view/rows/impl.h"
+#include "view/tile/tile.h"
 #include "view/tile_read.h"
 
 __extension__ typedef __int128 wide_int;

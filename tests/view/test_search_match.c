@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "random_trace.h"
-#include "view/search_match.h"
+#include "view/search/match.h"
 
 static const int64_t edges[] = {0,          1,          9,           10,          99,        100,         101, 1000000,
                                 4294967294, 4294967295, 4294967296,  42949672960, INT64_MAX, INT64_MIN,   -1,  -10,

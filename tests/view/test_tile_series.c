@@ -11,9 +11,9 @@
 
 #include "heddle/builder.h"
 #include "random_trace.h"
-#include "view/rows_impl.h"
-#include "view/scene_impl.h"
-#include "view/tile.h"
+#include "view/rows/impl.h"
+#include "view/scene/impl.h"
+#include "view/tile/tile.h"
 #include "view/tile_read.h"
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "random_trace.h"
-#include "view/rows.h"
-#include "view/tile.h"
+#include "view/rows/rows.h"
+#include "view/tile/tile.h"
 #include "view/tile_read.h"
 
 __extension__ typedef __int128 wide_int;

@@ -16,7 +16,7 @@ const page = path.join(path.dirname(fileURLToPath(import.meta.url)), "../../src/
 async function loadDecoder() {
   const out = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "decoder-")), "decode.mjs");
   execFileSync(path.join(page, "node_modules/.bin/esbuild"),
-    [path.join(page, "src/tile_decode.ts"), "--bundle", "--format=esm", `--outfile=${out}`, "--log-level=error"]);
+    [path.join(page, "src/data/tile_decode.ts"), "--bundle", "--format=esm", `--outfile=${out}`, "--log-level=error"]);
   return (await import(pathToFileURL(out))).decodeTiles;
 }
 const decodeTiles = await loadDecoder();

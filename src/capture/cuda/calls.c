@@ -1,7 +1,7 @@
 /* calls.c - the calls of CUDA that are traced, by their numbers */
 #include "capture/cuda/calls.h"
-#include "capture/cuda/cupti_abi.h"
-#include "capture/cuda/cupti_calls.h"
+#include "capture/cuda/cupti/abi.h"
+#include "capture/cuda/cupti/calls.h"
 
 #define ROW(number, spelling, text, what) [number] = {text, CUDA_CALL_##what},
 static const cuda_call runtime_calls[] = {CUPTI_RUNTIME_CALLS(ROW)};

@@ -2,7 +2,7 @@
 #ifndef HD_CAPTURE_CUDA_DESCRIBE_H
 #define HD_CAPTURE_CUDA_DESCRIBE_H
 
-#include "capture/cuda/activity.h"
+#include "capture/cuda/cupti/activity.h"
 
 /* By the tracer's thread. */
 void cuda_describe_device(cuda_activity *activity, const cupti_device *device);

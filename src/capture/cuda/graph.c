@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "capture/cuda/cuda_impl.h"
-#include "capture/cuda/cupti_load.h"
+#include "capture/cuda/cupti/load.h"
+#include "capture/cuda/impl.h"
 
 enum { FIRST_SLOTS = 1024, SLOTS_MAX = 1 << 22 };
 

@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/thread.h"
-#include "capture/cuda/activity.h"
-#include "capture/session_impl.h"
+#include "capture/cuda/cupti/activity.h"
+#include "capture/session/impl.h"
 #include "heddle/stack.h"
 
 enum { FLUSH_MS = 50, CLOCK_MS = 1000, DESCRIBE_MS = 200, END_SECONDS = 10 };

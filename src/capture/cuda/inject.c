@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/cuda/activity.h"
-#include "capture/cuda/window.h"
+#include "capture/cuda/cupti/activity.h"
+#include "capture/cuda/window/window.h"
 #include "heddle/stack.h"
 
 int InitializeInjection(void) __attribute__((visibility("default")));

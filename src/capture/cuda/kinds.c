@@ -4,8 +4,8 @@
  * all of them are on, and activity_rows.c leaves out the others.
  */
 #include "capture/cuda/calls.h"
-#include "capture/cuda/cuda_impl.h"
-#include "capture/cuda/cupti_load.h"
+#include "capture/cuda/cupti/load.h"
+#include "capture/cuda/impl.h"
 
 typedef struct kind {
     uint32_t number;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/cuda/cuda_impl.h"
+#include "capture/cuda/impl.h"
 
 typedef struct text {
     const char *data;

@@ -12,7 +12,7 @@
  *
  * A buffer that is asked for counts as a sign of life, also if there is none to give: what is dropped then is counted.
  */
-#include "capture/cuda/activity.h"
+#include "capture/cuda/cupti/activity.h"
 
 enum { MARGIN = 1024 }; /* launches whose records may not be written yet */
 

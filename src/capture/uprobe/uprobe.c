@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
-#include "capture/uprobe/uprobe_impl.h"
+#include "capture/uprobe/impl.h"
 
 enum { ROUND_MS = 20, STACK_BYTES_MIN = 512, STACK_BYTES_MAX = 61440 };
 

@@ -1,12 +1,12 @@
-/* capture.h - captures: chunks (capture_read.c), what they refer to (capture_lists.c), events into rows
- * (capture_rows.c)
+/* capture.h - captures: chunks (read.c), what they refer to (lists.c), events into rows
+ * (rows.c)
  */
 #ifndef HD_FORMAT_CAPTURE_CAPTURE_H
 #define HD_FORMAT_CAPTURE_CAPTURE_H
 
 #include "base/bytes.h"
 #include "base/capture_wire.h"
-#include "format/capture/capture_lists.h"
+#include "format/capture/lists.h"
 #include "format/format.h"
 
 #define CAPTURE_STAGE "capture"
@@ -29,7 +29,7 @@ bool capture_next_event(capture_event *event, hd_byte_reader *b);
 /* A double in the fewest digits that give it again. What is no number is text, as JSON has none for it. */
 hd_value capture_double(hd_builder *builder, double value);
 
-/* What was said of calls and of nodes of graphs, by correlation id and by node (capture_calls.c). */
+/* What was said of calls and of nodes of graphs, by correlation id and by node (calls.c). */
 typedef struct capture_call {
     uint64_t key;      /* 0: free */
     uint64_t external; /* 0: none */

@@ -6,12 +6,12 @@
 #ifndef HD_FORMAT_CHROME_CHROME_H
 #define HD_FORMAT_CHROME_CHROME_H
 
-#include "base/arena.h"
-#include "base/decimal.h"
-#include "base/json.h"
-#include "base/json_repair.h"
-#include "base/json_write.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
+#include "base/memory/arena.h"
+#include "base/text/decimal.h"
 #include "format/format.h"
+#include "format/repair/repair.h"
 #include "heddle/builder.h"
 
 enum { CHROME_ITEM_LIMIT = 256 << 20, CHROME_KEY_LIMIT = 1024, CHROME_TRACK_CACHE = 64, CHROME_TOKEN_LIMIT = 24 };
@@ -154,7 +154,7 @@ void chrome_note(chrome_parser *parser, const char *code, hd_ledger_level level,
 /* The error of strict reading. The level that knows the file names it. */
 hd_status chrome_refuse(hd_error *err, const char *code, uint64_t offset);
 
-/* chrome_shapes.c */
+/* shapes.c */
 bool chrome_shapes_init(chrome_shapes *shapes);
 void chrome_shapes_deinit(chrome_shapes *shapes);
 /* The edge of a key from a node, made if need be; 0: the tree is full, or there is no memory, which is parser->error
@@ -168,7 +168,7 @@ uint32_t chrome_shapes_resolve(uint32_t *out_replaced, chrome_parser *parser, ui
 /* The string id of a JSON string's text, HD_STRING_NONE: invalid UTF-8 or no memory. */
 uint32_t chrome_intern(chrome_parser *parser, const hd_json_text *text);
 
-/* ---- chrome_value.c ------------------------------------------------------------------------------------------ */
+/* ---- value.c ------------------------------------------------------------------------------------------ */
 
 typedef struct chrome_value {
     hd_arg_type type;
@@ -183,7 +183,7 @@ const char *chrome_parse_micros(hd_fixed *ns, bool *plain, const char *p);
 /* The same of text in quotes, all of it, with blanks around or none. */
 bool chrome_micros_of_text(hd_fixed *ns, const char *data, size_t size);
 
-/* ---- chrome_event.c, chrome_elements.c ----------------------------------------------------------------------- */
+/* ---- event.c, elements.c ----------------------------------------------------------------------- */
 
 typedef enum chrome_outcome {
     CHROME_DONE,
@@ -221,7 +221,7 @@ chrome_stop chrome_parse_elements(chrome_parser *parser, const chrome_span *span
  * *out_comma: where the comma before it stands. */
 size_t chrome_find_last_boundary(size_t *out_comma, const char *text, size_t size);
 
-/* chrome_meta.c: names, order, devices and streams of tracks from metadata events, facts from top-level keys. */
+/* meta.c: names, order, devices and streams of tracks from metadata events, facts from top-level keys. */
 hd_status chrome_apply_metadata(hd_builder *builder, hd_error *err);
 
 /* What an event has below the nanosecond, in 10^-18 ns. */

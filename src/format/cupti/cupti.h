@@ -1,15 +1,15 @@
 /* cupti.h - records of CUPTI activity, as JSON lines or as the text of NVIDIA's samples
  *
- *     text ──> pieces (cupti_read.c) ──> records (cupti_json.c, cupti_text.c) ──> rows (cupti_emit.c)
+ *     text ──> pieces (read.c) ──> records (json.c, text.c) ──> rows (emit.c)
  *
  * A parser belongs to one thread; what it counts enters the ledger when its piece is appended.
  */
 #ifndef HD_FORMAT_CUPTI_CUPTI_H
 #define HD_FORMAT_CUPTI_CUPTI_H
 
-#include "base/json.h"
-#include "base/json_repair.h"
+#include "base/json/json.h"
 #include "format/format.h"
+#include "format/repair/repair.h"
 
 #define CUPTI_STAGE "cupti"
 
@@ -153,7 +153,7 @@ typedef struct cupti_parser {
 hd_status cupti_parser_init(cupti_parser *p, hd_builder *builder, const hd_read_options *options, hd_error *err);
 void cupti_parser_deinit(cupti_parser *p);
 
-/* cupti_record.c */
+/* record.c */
 void cupti_record_begin(cupti_parser *p, const char *text, size_t size);
 void cupti_record_add(cupti_parser *p, uint32_t key, hd_arg_type type, int64_t bits);
 /* A value of the record. false: a time that is none. `text`: of HD_ARG_STRING, lives as long as the piece. */
@@ -179,7 +179,7 @@ hd_status cupti_read(hd_builder *builder, hd_input *input, const hd_read_options
 hd_status cupti_read_pieces(hd_builder *builder, hd_input *input, const hd_read_options *options, size_t piece_size,
                             hd_error *err);
 
-/* cupti_names.c */
+/* names.c */
 /* The name of a runtime or driver call by its cbid, NULL: not in the table. */
 const char *cupti_call_name(cupti_type type, int64_t cbid);
 /* What is shown for a name: kernels demangled, calls without their version. string ids. */

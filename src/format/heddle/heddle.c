@@ -1,5 +1,5 @@
 /* heddle.c - the descriptor of the store */
-#include "format/heddle/heddle_format.h"
+#include "format/heddle/store.h"
 
 const hd_format hd_heddle_format = {
     .info = {.name = "heddle",

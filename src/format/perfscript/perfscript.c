@@ -1,5 +1,6 @@
 /* perfscript.c - `perf script` text as the list of formats sees it */
 #include "format/perfscript/perfscript.h"
+#include "base/text/ends.h"
 
 const hd_format hd_perfscript_format = {
     .info = {.name = "perf-script",
@@ -11,12 +12,6 @@ const hd_format hd_perfscript_format = {
     .sniff = perfscript_sniff,
     .read = perfscript_read,
 };
-
-static bool starts(hd_string s, const char *with)
-{
-    size_t n = strlen(with);
-    return s.size >= n && memcmp(s.data, with, n) == 0;
-}
 
 typedef struct survey {
     unsigned lines, headers, stacked, frames, ftrace;
@@ -47,8 +42,9 @@ static void look_at(survey *all, hd_string line)
     all->after_header = false;
     if (!hd_text_trim(line.data, line.size).size) return;
     if (*line.data == '#') {
-        all->own_comment |=
-            starts(line, "# captured on") || starts(line, "# perf version") || starts(line, "# cmdline : ");
+        all->own_comment |= hd_starts_with(line.data, line.size, "# captured on") ||
+                            hd_starts_with(line.data, line.size, "# perf version") ||
+                            hd_starts_with(line.data, line.size, "# cmdline : ");
         return;
     }
     all->lines++;

@@ -2,11 +2,11 @@
 #ifndef HD_FORMAT_TFMEMORY_H
 #define HD_FORMAT_TFMEMORY_H
 
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/json_repair.h"
-#include "base/json_write.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
+#include "base/memory/arena.h"
 #include "format/format.h"
+#include "format/repair/repair.h"
 
 #define TFMEMORY_STAGE "tfmemory"
 
@@ -23,7 +23,8 @@ typedef struct tfmemory_reader {
     hd_error *err;
     const char *text; /* padded with zero bytes */
     size_t size;
-    bool cut; /* the text has ended, and that is told */
+    bool cut;  /* the text has ended, and that is told */
+    bool lost; /* something was left out */
     hd_json_repair repair;
     hd_arena mended;        /* values that had to be mended */
     size_t snapshot_offset; /* of the snapshot that is read */
@@ -45,7 +46,7 @@ typedef struct tfmemory_reader {
 int tfmemory_sniff(const unsigned char *head, size_t size);
 hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 
-/* ---- tfmemory_value.c: walking the text ----------------------------------------------------------------------- */
+/* ---- value.c: walking the text ----------------------------------------------------------------------- */
 
 /* An error at p. */
 hd_status tfmemory_damaged(const tfmemory_reader *r, const char *p, const char *what);
@@ -69,7 +70,7 @@ hd_status tfmemory_int(tfmemory_reader *r, int64_t *out, const char **at);
 /* A row with the arguments, which are gone then. */
 hd_status tfmemory_add_row(tfmemory_reader *r, hd_row *row);
 
-/* ---- tfmemory_snapshots.c ------------------------------------------------------------------------------------- */
+/* ---- snapshots.c ------------------------------------------------------------------------------------- */
 
 /* *at is at the list. sampled: the list repeats snapshots of the other one. */
 hd_status tfmemory_collect(tfmemory_reader *r, const char **at, bool sampled);

@@ -45,7 +45,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/cuda/cupti_abi.h"
+#include "capture/cuda/cupti/abi.h"
 
 enum { DOUBLE_RULES = 16, DOUBLE_DEVICES = 8 };
 typedef enum double_order { DOUBLE_SORTED, DOUBLE_SHUFFLED, DOUBLE_REVERSED } double_order;

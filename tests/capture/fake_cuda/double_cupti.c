@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/cuda/cupti_calls.h"
+#include "capture/cuda/cupti/calls.h"
 #include "double_cupti.h"
 
 enum { CALLS = 1024, DOMAINS = 7, KINDS = 64 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "capture/cuda/cupti_abi.h"
+#include "capture/cuda/cupti/abi.h"
 
 enum { BUFFERS = 64, BYTES = 1 << 20 };
 

@@ -1,7 +1,7 @@
 // commands.test.ts - the table of commands
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Commands } from "../../../src/view/web/src/commands";
+import { Commands } from "../../../src/view/web/src/tools/commands";
 
 const command = (id: string, keys: string[], run: () => void = () => undefined) => ({
   id, title: id, group: "View" as const, keys, run,

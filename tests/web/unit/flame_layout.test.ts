@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mergeFlames } from "../../../src/view/web/src/flame_merge";
-import { flameAt, flameBoxes, flameHeight, flameMatched, flamePath, flameStep, flameTable, flameTree } from "../../../src/view/web/src/flame_layout";
-import type { FlameResult } from "../../../src/view/web/src/model";
+import { mergeFlames } from "../../../src/view/web/src/panels/flame_merge";
+import { flameAt, flameBoxes, flameHeight, flameMatched, flamePath, flameStep, flameTable, flameTree } from "../../../src/view/web/src/panels/flame_layout";
+import type { FlameResult } from "../../../src/view/web/src/data/model";
 
 // main 100 = a 60 (self 10, a 50) + b 40, and 20 more that nothing stands below.
 const RESULT: FlameResult = {

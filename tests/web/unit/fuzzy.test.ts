@@ -1,7 +1,7 @@
 // fuzzy.test.ts - finding commands by some of their letters
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fuzzy, ranked } from "../../../src/view/web/src/fuzzy";
+import { fuzzy, ranked } from "../../../src/view/web/src/dialogs/fuzzy";
 
 const texts = ["Zoom in at the pointer", "Zoom tool: drag to zoom", "Timing tool", "Show the whole trace", "Theme: light or dark"];
 const find = (query: string): string[] => ranked(query, texts, (text) => text, 10).map(({ item }) => item);

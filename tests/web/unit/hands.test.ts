@@ -1,13 +1,13 @@
 // hands.test.ts - boxes over tracks, partners of flows, progress of reading, the walk through the tracks
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { neighbour, placeAmongSiblings, trackText } from "../../../src/view/web/src/a11y";
-import { makeLayout } from "../../../src/view/web/src/layout";
-import type { EventDetail, TraceInfo, TrackInfo } from "../../../src/view/web/src/model";
-import { readingOf } from "../../../src/view/web/src/reading";
-import { partnersOf } from "../../../src/view/web/src/select_actions";
-import { parseTheme, shownTheme } from "../../../src/view/web/src/theme";
-import { placesBetween, tracksOf } from "../../../src/view/web/src/tool_select";
+import { neighbour, placeAmongSiblings, trackText } from "../../../src/view/web/src/tracks/a11y";
+import { makeLayout } from "../../../src/view/web/src/tracks/layout";
+import type { EventDetail, TraceInfo, TrackInfo } from "../../../src/view/web/src/data/model";
+import { readingOf } from "../../../src/view/web/src/data/reading";
+import { partnersOf } from "../../../src/view/web/src/tools/select_actions";
+import { parseTheme, shownTheme } from "../../../src/view/web/src/bar/theme";
+import { placesBetween, tracksOf } from "../../../src/view/web/src/tools/select";
 
 const track = (id: number, parent: number | null, more: Partial<TrackInfo> = {}): TrackInfo => ({
   trace: 0, id, parent, kind: "slices", role: "thread", name: `track ${id}`, rows: 1, exact: true, events: 10, on_lanes: 0,

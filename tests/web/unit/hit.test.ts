@@ -1,8 +1,8 @@
 // hit.test.ts - what lies under a pixel
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hitRow, lastNotAbove, nearestEdge, touchesAggregate } from "../../../src/view/web/src/hit";
-import type { SliceRow } from "../../../src/view/web/src/model";
+import { hitRow, lastNotAbove, nearestEdge, touchesAggregate } from "../../../src/view/web/src/tracks/hit";
+import type { SliceRow } from "../../../src/view/web/src/data/model";
 
 interface Event { start: number; duration: number; row: number; flags?: number }
 interface Column { at: number; row: number; longest: number; count: number }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Digits, Members, jsonText, member, parseDigits, parseKeeping, toJson } from "../../../src/view/web/src/json_digits";
+import { Digits, Members, jsonText, member, parseDigits, parseKeeping, toJson } from "../../../src/view/web/src/data/json_digits";
 
 test("numbers keep the digits they were written with", () => {
   for (const text of ["1234567890123456789", "-0", "1.50", "1E+400", "0.1", "18446744073709551616"]) {

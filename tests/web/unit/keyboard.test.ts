@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { App, Core } from "../../../src/view/web/src/app";
-import { Commands } from "../../../src/view/web/src/commands";
-import { addHandCommands, nextFlowMode } from "../../../src/view/web/src/hand_commands";
-import { Hands } from "../../../src/view/web/src/hands";
-import { ariaKey, keyOf, shownKey, type KeyPress } from "../../../src/view/web/src/keyboard";
+import { Commands } from "../../../src/view/web/src/tools/commands";
+import { addHandCommands, nextFlowMode } from "../../../src/view/web/src/tools/hand_commands";
+import { Hands } from "../../../src/view/web/src/tools/hands";
+import { ariaKey, keyOf, shownKey, type KeyPress } from "../../../src/view/web/src/tools/keyboard";
 import { newState } from "../../../src/view/web/src/state";
 
 const press = (key: string, code: string, mods: Partial<KeyPress> = {}): KeyPress =>

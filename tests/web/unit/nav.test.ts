@@ -4,7 +4,7 @@ import { test } from "node:test";
 import {
   addMotions, between, clampRange, fitRange, MIN_NS_PER_PX, moved, panBy, pinched, reveal, spanLimits, spanOf, timeAt,
   wheelPx, xAt, zoomAt,
-} from "../../../src/view/web/src/nav";
+} from "../../../src/view/web/src/tools/nav";
 
 const WIDTH = 1000;
 const whole = { from: 0, until: 1e9 };

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rowsInView, sortRows, type Column } from "../../../src/view/web/src/datatable";
-import { factsOf, sumFidelity } from "../../../src/view/web/src/fidelity_facts";
-import { namesOf } from "../../../src/view/web/src/panel_search";
-import { drawnFlow, flowQuestions, flowText, sumCategories } from "../../../src/view/web/src/flows";
-import type { EventRef, Fidelity, NameInfo } from "../../../src/view/web/src/model";
-import { coveredNote } from "../../../src/view/web/src/selection_span";
-import { rangeShowing } from "../../../src/view/web/src/navigate";
+import { rowsInView, sortRows, type Column } from "../../../src/view/web/src/panels/datatable";
+import { factsOf, sumFidelity } from "../../../src/view/web/src/panels/fidelity_facts";
+import { namesOf } from "../../../src/view/web/src/panels/search";
+import { drawnFlow, flowQuestions, flowText, sumCategories } from "../../../src/view/web/src/tracks/flows";
+import type { EventRef, Fidelity, NameInfo } from "../../../src/view/web/src/data/model";
+import { coveredNote } from "../../../src/view/web/src/panels/selection_span";
+import { rangeShowing } from "../../../src/view/web/src/tools/navigate";
 
 const FIDELITY: Fidelity = {
   slices: { read: 138373, shown: 138373, dropped: 0 }, on_lanes: 3551, before_launch: 88, without_launch: 0, without_work: 0, events: 455739, lost: 0, repaired: 0, instants: 1, counters: 2,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TrackInfo } from "../../../src/view/web/src/model";
-import { scopeOf, tracksOf, type ScopeInput } from "../../../src/view/web/src/scope";
+import type { TrackInfo } from "../../../src/view/web/src/data/model";
+import { scopeOf, tracksOf, type ScopeInput } from "../../../src/view/web/src/panels/scope";
 
 const INPUT: ScopeInput = {
   area: { from: 1, until: 2, tracks: ["0.4"] }, events: { from: 3, until: 4 }, timing: { from: 5, until: 6 }, view: { from: 7, until: 8 }, whole: { from: 0, until: 9 },

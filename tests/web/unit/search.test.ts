@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { App } from "../../../src/view/web/src/app";
-import { Commands } from "../../../src/view/web/src/commands";
-import { makeLayout } from "../../../src/view/web/src/layout";
-import type { EventRef, SearchQuery, SearchResult, Session, TraceInfo } from "../../../src/view/web/src/model";
-import { attachSearch, countText, placeIn, searchStatus, searchStep } from "../../../src/view/web/src/search";
-import type { SearchPlace, Source } from "../../../src/view/web/src/source";
+import { Commands } from "../../../src/view/web/src/tools/commands";
+import { makeLayout } from "../../../src/view/web/src/tracks/layout";
+import type { EventRef, SearchQuery, SearchResult, Session, TraceInfo } from "../../../src/view/web/src/data/model";
+import { attachSearch, countText, placeIn, searchStatus, searchStep } from "../../../src/view/web/src/data/search";
+import type { SearchPlace, Source } from "../../../src/view/web/src/data/source";
 import { newState } from "../../../src/view/web/src/state";
 
 interface Known {

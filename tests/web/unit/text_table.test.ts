@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { csvTable, markdownTable } from "../../../src/view/web/src/text_table";
+import { csvTable, markdownTable } from "../../../src/view/web/src/panels/text_table";
 
 const COLUMNS = [{ title: "name", right: false }, { title: "total_ns", right: true }];
 

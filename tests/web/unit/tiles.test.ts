@@ -1,11 +1,11 @@
 // tiles.test.ts - tiles are asked for, kept, given up, asked for again
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Tile } from "../../../src/view/web/src/model";
-import { decodeTiles } from "../../../src/view/web/src/tile_decode";
-import { Names } from "../../../src/view/web/src/names";
-import { namesFound } from "../../../src/view/web/src/search_names";
-import { TileCache, type Want } from "../../../src/view/web/src/tiles";
+import type { Tile } from "../../../src/view/web/src/data/model";
+import { decodeTiles } from "../../../src/view/web/src/data/tile_decode";
+import { Names } from "../../../src/view/web/src/data/names";
+import { namesFound } from "../../../src/view/web/src/data/search_names";
+import { TileCache, type Want } from "../../../src/view/web/src/data/tiles";
 import { FakeTrace, randomRow } from "../../../src/view/web/test/fake_trace";
 
 const want = (i: number, tracks = [1], ahead = false): Want => ({ trace: 0, z: 5, i, summary: false, tracks, ahead });

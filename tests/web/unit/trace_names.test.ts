@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TraceInfo, TrackInfo } from "../../../src/view/web/src/model";
-import { cutName, labelsOf, withLabel } from "../../../src/view/web/src/trace_names";
+import type { TraceInfo, TrackInfo } from "../../../src/view/web/src/data/model";
+import { cutName, labelsOf, withLabel } from "../../../src/view/web/src/data/trace_names";
 
 const trace = (id: number, name: string, rank: number | null, state: TraceInfo["state"] = "ready"): TraceInfo => ({
   id, name, rank, state, format: "chrome", done: 0, total: 0, start_ns: "0", span_ns: 1, offset_ns: 0, unix_ns: null, tracks: 1, busy: "",

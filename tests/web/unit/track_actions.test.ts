@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { choicesOf, makeLayout } from "../../../src/view/web/src/layout";
-import type { TrackInfo } from "../../../src/view/web/src/model";
+import { choicesOf, makeLayout } from "../../../src/view/web/src/tracks/layout";
+import type { TrackInfo } from "../../../src/view/web/src/data/model";
 import { newState, type State } from "../../../src/view/web/src/state";
 import {
   collapseSections, hide, isCollapsed, keyOf, moveBefore, moveBy, showHidden, showOnly, siblingsOf, toggleCollapsed, togglePinned, tracksBelow,
-} from "../../../src/view/web/src/track_actions";
+} from "../../../src/view/web/src/tracks/actions";
 
 function track(id: number, parent: number | null, kind: TrackInfo["kind"] = "slices", trace = 0): TrackInfo {
   return {

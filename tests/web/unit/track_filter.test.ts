@@ -1,8 +1,8 @@
 // track_filter.test.ts - which tracks the words of the filter leave
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { makeLayout } from "../../../src/view/web/src/layout";
-import type { TrackInfo } from "../../../src/view/web/src/model";
+import { makeLayout } from "../../../src/view/web/src/tracks/layout";
+import type { TrackInfo } from "../../../src/view/web/src/data/model";
 
 // Four ranks with a device and two streams each, and a process whose threads have names full of numbers.
 const tracks: TrackInfo[] = [];

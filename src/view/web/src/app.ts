@@ -1,11 +1,11 @@
 // What every part of the page gets: the data, the state, the commands, and the two things that are worked out of them.
-import type { Commands } from "./commands";
-import type { Hands } from "./hands";
-import type { Layout } from "./layout";
-import type { Source } from "./source";
+import type { Commands } from "./tools/commands";
+import type { Hands } from "./tools/hands";
+import type { Layout } from "./tracks/layout";
+import type { Source } from "./data/source";
 import type { State } from "./state";
-import type { Names } from "./names";
-import type { TileCache } from "./tiles";
+import type { Names } from "./data/names";
+import type { TileCache } from "./data/tiles";
 
 export interface Core {
   source: Source;

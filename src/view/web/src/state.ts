@@ -1,6 +1,6 @@
 // What the page shows, as signals: everything else (drawing, panels, the URL) follows from these. No DOM in here.
 import { signal, type Signal } from "@preact/signals";
-import type { EventRef, Fidelity, SearchQuery, SearchResult, Session, TraceId, TrackId, TrackInfo } from "./model";
+import type { EventRef, Fidelity, SearchQuery, SearchResult, Session, TraceId, TrackId, TrackInfo } from "./data/model";
 
 // Global ns relative to `origin`: the earliest start of the traces, so that doubles are exact.
 export interface Range {

@@ -2,9 +2,9 @@
 // forward; what changes in the state is written, in place while it moves, as a step of the history when it jumped.
 import { batch, effect } from "@preact/signals";
 import type { App } from "./app";
-import { choicesOf } from "./layout";
-import { clampRange, sameRange } from "./nav";
-import { findStepped, say } from "./select_actions";
+import { choicesOf } from "./tracks/layout";
+import { clampRange, sameRange } from "./tools/nav";
+import { findStepped, say } from "./tools/select_actions";
 import { trackKey, type State } from "./state";
 import { isJump, parseView, viewText, type EventKey, type ViewText } from "./url_text";
 

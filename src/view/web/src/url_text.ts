@@ -2,7 +2,7 @@
 // Times are integers (narrow ranges: to a hundredth) of ns from the start of the earliest trace: a link stays right for
 // the same files.
 import { MOST_MARKS, markName } from "./marks";
-import type { SearchQuery } from "./model";
+import type { SearchQuery } from "./data/model";
 import type { ColorBy, FlowMode, Mark, Range, Tab, Tool, TrackKey } from "./state";
 
 // Enough to find an event again: the server completes it.

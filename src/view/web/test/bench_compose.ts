@@ -3,10 +3,10 @@ import { Composer, wantsOf, type Scene } from "../src/draw/compose";
 import { themeOf } from "../src/draw/color";
 import { DrawList } from "../src/draw/list";
 import { Tones } from "../src/draw/tones";
-import { makeLayout } from "../src/layout";
-import { Names } from "../src/names";
-import { TileCache } from "../src/tiles";
-import { decodeTiles } from "../src/tile_decode";
+import { makeLayout } from "../src/tracks/layout";
+import { Names } from "../src/data/names";
+import { TileCache } from "../src/data/tiles";
+import { decodeTiles } from "../src/data/tile_decode";
 import { demoTrace } from "./fake_trace";
 
 // `clock` in ms: the CPU's, where the machine is busy with other things.

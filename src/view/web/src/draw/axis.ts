@@ -1,5 +1,5 @@
 // The time axis above the tracks.
-import type { Session } from "../model";
+import type { Session } from "../data/model";
 import type { Range, State } from "../state";
 import { css, type Theme } from "./color";
 import { formatClock, formatDate, formatTime, ticksOf, type Tick } from "./ticks";

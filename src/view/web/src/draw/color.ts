@@ -1,7 +1,7 @@
 // Colours of bars: a name's is a stable hash of its text, so that it is the same in every trace and every visit. The
 // palette keeps to pairs that stay apart for colour-blind eyes: hues of blue, orange, yellow, violet, each in steps of
 // lightness; red and green of one lightness do not occur. Packed as 0xAABBGGRR.
-import type { NameInfo } from "../model";
+import type { NameInfo } from "../data/model";
 
 export type Rgba = number;
 

@@ -1,9 +1,9 @@
 // State, layout and tiles in, draw list out. No DOM.
-import type { Layout, Place } from "../layout";
-import { firstBelow, GAP } from "../layout";
-import type { EventRef, SeriesInfo, TraceId } from "../model";
+import type { Layout, Place } from "../tracks/layout";
+import { firstBelow, GAP } from "../tracks/layout";
+import type { EventRef, SeriesInfo, TraceId } from "../data/model";
 import type { Range } from "../state";
-import type { TileCache, Want } from "../tiles";
+import type { TileCache, Want } from "../data/tiles";
 import type { Theme } from "./color";
 import { withAlpha } from "./color";
 import { CounterPainter } from "./counter";

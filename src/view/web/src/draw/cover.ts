@@ -1,8 +1,8 @@
 // Which loaded tiles a span of a track is drawn of: those of the zoom that it is shown at; where one is missing both its
 // children, else the nearest tile above it, else what there is of its children; nothing at all where nothing is loaded.
-import { TILE_COLUMNS, type Tile } from "../model";
-import type { Pyramid } from "../pyramid";
-import type { TileEntry } from "../tiles";
+import { TILE_COLUMNS, type Tile } from "../data/model";
+import type { Pyramid } from "../data/pyramid";
+import type { TileEntry } from "../data/tiles";
 
 export const MAX_ZOOM = 54;
 

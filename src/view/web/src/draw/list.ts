@@ -1,6 +1,6 @@
 // What is to be drawn: layers of rectangles, from the back to the front, and texts. Made anew for each frame from the
 // state, the layout and what is loaded (compose.ts); a backend puts it on the screen.
-import type { TraceId } from "../model";
+import type { TraceId } from "../data/model";
 import { Rects } from "./rects";
 import type { LabelSpot } from "./row";
 

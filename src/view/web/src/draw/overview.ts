@@ -1,10 +1,10 @@
 // The strip on top: the whole trace as the density of its devices (or, where there are none, of its sections), where the
 // search found something, and the window that is in view, which can be dragged, drawn anew and resized.
 import type { App } from "../app";
-import type { Layout, Place } from "../layout";
-import type { TrackInfo } from "../model";
+import type { Layout, Place } from "../tracks/layout";
+import type { TrackInfo } from "../data/model";
 import { trackKey, type Range } from "../state";
-import type { TileCache, Want } from "../tiles";
+import type { TileCache, Want } from "../data/tiles";
 import { css, withAlpha } from "./color";
 import { Composer, wantsOf, type Scene } from "./compose";
 import { DrawList } from "./list";

@@ -2,7 +2,7 @@
 // from the bottom of the row up (its topmost pixel is as strong as it is covered); its colour is the name with most of that time. A column of an aggregate gives each pixel
 // what it overlaps of it, so that the areas of all bars together are the busy time, whatever the zoom. Slices that cover
 // whole pixels are one rectangle. Whatever has no length hangs from the top of the row.
-import type { SliceRow } from "../model";
+import type { SliceRow } from "../data/model";
 import type { Piece } from "./cover";
 import { withAlpha, type Rgba } from "./color";
 import type { Rects } from "./rects";

@@ -1,6 +1,6 @@
 // A row of a tile made ready to be drawn many times: parts of time with the share of it that is busy, in order, which do
 // not overlap. An aggregate's column is one; a slice is one, less the aggregate columns that count it already.
-import type { SliceRow } from "../model";
+import type { SliceRow } from "../data/model";
 
 export interface Segments {
   count: number;

@@ -1,5 +1,5 @@
 // Texts on a 2D canvas above the bars: labels of slices, cut to fit, and curves of flows. Widths are measured once a text.
-import type { Names } from "../names";
+import type { Names } from "../data/names";
 import { css, lightness, type Rgba, type Theme } from "./color";
 import type { Curve, DrawList, Text } from "./list";
 import type { LabelSpot } from "./row";

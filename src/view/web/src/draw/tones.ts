@@ -1,7 +1,7 @@
 // The colour of each name number of a trace as of now: with what the search dims and hides. Filled as names are drawn;
 // made anew when names arrive, or the search, the theme or the way of colouring change.
-import type { TraceId } from "../model";
-import type { Names } from "../names";
+import type { TraceId } from "../data/model";
+import type { Names } from "../data/names";
 import { mix, pack, toneOf, type Rgba, type Theme } from "./color";
 
 export const HIDDEN: Rgba = pack(1, 0, 0, 0);

@@ -2,10 +2,10 @@
 // draws it, and what was missing is asked for.
 import { effect, untracked, type ReadonlySignal } from "@preact/signals";
 import type { App } from "../app";
-import type { DrawnFlow, FlowEnd } from "../flows";
-import { placesShown, type Layout, type Place } from "../layout";
-import type { TraceId } from "../model";
-import { namesFound } from "../search_names";
+import type { DrawnFlow, FlowEnd } from "../tracks/flows";
+import { placesShown, type Layout, type Place } from "../tracks/layout";
+import type { TraceId } from "../data/model";
+import { namesFound } from "../data/search_names";
 import { Axis, axisTicks } from "./axis";
 import { Canvas2dBackend } from "./canvas2d";
 import { themeOf, withAlpha, type Theme } from "./color";

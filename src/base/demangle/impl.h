@@ -1,0 +1,158 @@
+/* impl.h - shared by the files of the demangler */
+#ifndef HD_BASE_DEMANGLE_IMPL_H
+#define HD_BASE_DEMANGLE_IMPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/demangle/demangle.h"
+#include "base/memory/arena.h"
+
+enum {
+    DM_ARENA_BYTES = 4 << 20,  /* all texts of a name */
+    DM_PIECE_BYTES = 16 << 10, /* as much of them at once as most names need */
+    DM_TEXT_LIMIT = 1 << 16,   /* one text */
+    DM_STEP_LIMIT = 200000,
+    DM_DEPTH_LIMIT = 256,
+    DM_SUBSTITUTIONS = 4096,
+};
+
+typedef struct dm_string {
+    const char *data;
+    size_t size;
+} dm_string;
+
+/* What a type is for those who put '*' or "const" behind it. */
+typedef enum dm_kind {
+    DM_PLAIN,
+    DM_FUNCTION, /* left "void", right "(int)": a pointer goes between as " (*" and ")" */
+    DM_ARRAY,    /* left "int", right " [3]" */
+    DM_WRAPPED,  /* a pointer to one of these: "void (*" and ")(int)" */
+} dm_kind;
+
+/* A declarator has a hole in it where names and '*' go: left, hole, right. */
+typedef struct dm_text {
+    dm_string left, right;
+    dm_string base; /* of a class: its last component, which a constructor repeats */
+    dm_kind kind;
+    bool is_simple; /* an expression that needs no parentheses */
+    dm_string name; /* of an encoding with parameters: the name alone */
+} dm_text;
+
+typedef struct dm_arg {
+    dm_text text;
+    struct dm_arg *next;
+} dm_arg;
+
+/* What T_ stands for: an argument, or all of a pack. */
+typedef struct dm_param {
+    dm_arg *args;
+    size_t count;
+    bool is_pack;
+    struct dm_param *next;
+} dm_param;
+
+/* What S_ stands for; one met in a pack expansion has a text per element. */
+typedef struct dm_sub {
+    dm_text text;
+    const dm_text *others; /* those of elements 1, 2 … at `stride` from each other */
+    size_t count, stride;
+} dm_sub;
+
+typedef struct dm_reader {
+    const char *at, *end;
+    hd_arena arena;
+    size_t used;
+    uint32_t steps, depth;
+    bool failed;
+    const dm_param *params; /* of the encoding that is read */
+    bool keeps_params;      /* template arguments that come now are those of the encoding */
+    bool in_lambda;         /* T_ is one of its `auto`s */
+    int64_t pack_index;     /* element of packs while their expansion is read, or -1 */
+    size_t pack_size;       /* of the pack met then */
+    bool pack_met;
+    dm_sub *subs;
+    size_t sub_count, sub_capacity; /* at most DM_SUBSTITUTIONS */
+} dm_reader;
+
+/* What a name tells about the function behind it. */
+typedef struct dm_traits {
+    bool has_template_args; /* it ends with them, so a return type follows */
+    bool has_no_return;     /* constructors, destructors, conversions */
+    dm_string qualifiers;   /* " const &" */
+} dm_traits;
+
+/* ---- demangle.c: memory, texts ---- */
+
+void *dm_new(dm_reader *r, size_t size);
+dm_string dm_lit(const char *text);
+/* All pieces up to one with NULL data. */
+dm_string dm_cat(dm_reader *r, const dm_string *pieces);
+#define DM_CAT(r, ...) dm_cat(r, (const dm_string[]){__VA_ARGS__, {NULL, 0}})
+dm_text dm_plain(dm_string s);
+dm_string dm_flat(dm_reader *r, const dm_text *text);
+dm_string dm_join(dm_reader *r, const dm_arg *args);
+bool dm_ends(dm_string s, const char *text);
+
+static inline char dm_peek(const dm_reader *r, size_t ahead)
+{
+    return (size_t)(r->end - r->at) > ahead ? r->at[ahead] : '\0';
+}
+static inline bool dm_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+bool dm_take(dm_reader *r, const char *text);
+dm_text dm_fail(dm_reader *r);
+/* Enter and leave one level; false when there have been too many. */
+bool dm_enter(dm_reader *r);
+dm_string dm_decimal(dm_reader *r, uint64_t value);
+/* Digits; fails without. */
+uint64_t dm_number(dm_reader *r);
+/* "_" is 0, "0_" is 1 and so on. */
+uint64_t dm_index(dm_reader *r);
+void dm_add_sub(dm_reader *r, dm_text text);
+
+/* ---- name.c ---- */
+
+dm_text dm_encoding(dm_reader *r, bool is_outer);
+dm_text dm_name(dm_reader *r, dm_traits *traits);
+dm_text dm_unqualified(dm_reader *r, dm_string base, dm_traits *traits);
+dm_string dm_source_name(dm_reader *r);
+/* "<int, float>"; stands at 'I'. */
+dm_string dm_template_args(dm_reader *r, dm_string before);
+dm_text dm_with_args(dm_reader *r, dm_text text);
+
+/* ---- type.c ---- */
+
+dm_text dm_type(dm_reader *r);
+/* Types up to 'E', the end or a '.', packs expanded. */
+dm_arg *dm_types(dm_reader *r);
+/* One type or, of a pack expansion, several, behind *tail. */
+void dm_type_item(dm_reader *r, dm_arg ***tail);
+void dm_push(dm_reader *r, dm_arg ***tail, dm_text text);
+/* Calls `read` once for each element of the pack in it. */
+void dm_expand(dm_reader *r, dm_arg ***tail, dm_text (*read)(dm_reader *));
+dm_text dm_template_param(dm_reader *r);
+dm_text dm_substitution(dm_reader *r, bool before_constructor);
+
+/* ---- expression.c ---- */
+
+dm_text dm_expression(dm_reader *r);
+dm_text dm_literal(dm_reader *r);
+/* The operator whose two letters stand at r->at, or NULL. */
+typedef struct dm_operator {
+    char code[3];
+    uint8_t arity;
+    const char *text;
+} dm_operator;
+const dm_operator *dm_find_operator(const dm_reader *r);
+
+/* ---- rust.c ---- */
+
+/* A name that begins with "_R", as hd_demangle. */
+size_t dm_rust(char *out, size_t capacity, bool *out_cut, const char *name, size_t size);
+
+#endif

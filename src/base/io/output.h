@@ -1,0 +1,74 @@
+/* output.h - bytes out: a file that appears whole or not at all, compressed on the way
+ *
+ *   hd_output *out = NULL;
+ *   HD_TRY(hd_output_create(&out, path, &options, err));
+ *   status = hd_output_write(out, data, size, err);
+ *   if (status == HD_OK) return hd_output_commit(out, err);
+ *   hd_output_abort(out);
+ *
+ * A regular file is written beside its target as ".NAME.XXXXXX" and renamed by commit; a link stays a link,
+ * and an existing file's permissions are kept (its owner where the system lets us). Written straight to, with
+ * nothing for abort to take back, is what exists and is no regular file (/dev/null, a FIFO, a terminal), and
+ * "-", /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N, which are borrowed and not closed.
+ * No signals are touched: whoever wants EPIPE as an error ignores SIGPIPE.
+ * Threads: one at a time per object.
+ */
+#ifndef HD_BASE_IO_OUTPUT_H
+#define HD_BASE_IO_OUTPUT_H
+
+#include "base/error.h"
+#include "base/io/input.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct hd_output hd_output;
+
+typedef enum hd_output_compression {
+    HD_OUTPUT_AUTO = 0, /* by the name: .gz is gzip, .zst is zstd, else none */
+    HD_OUTPUT_NONE,
+    HD_OUTPUT_GZIP,
+    HD_OUTPUT_ZSTD,
+} hd_output_compression;
+
+/* Zero-initialised is the default; NULL means the same.
+ * expected_size: where the bytes to come are known, their room on the disk is taken at once, so that a full
+ * disk is an error of create and writing is faster; what is not used is given back. 0: unknown. It must not be
+ * far too large; it is not used for compressed outputs. */
+typedef struct hd_output_options {
+    hd_output_compression compression;
+    int level;        /* gzip 1 (fastest) to 9, of which 4 to 9 are one; zstd -100 to 22; 0: gzip 2, zstd 3 */
+    unsigned threads; /* that zstd may use beside the caller's; 0: none. Left out where libzstd cannot */
+    bool sync;        /* commit returns when the file and its name are on the disk */
+    uint64_t expected_size;
+} hd_output_options;
+
+/* Nothing is seen at `path` until commit. The caller ends *out with commit or abort, exactly one of them.
+ * Errors: HD_ERR_IO (no such folder, no permission, is a directory, is read-only, no space); HD_ERR_ARGUMENT
+ * for a level out of range; HD_ERR_MEMORY. */
+hd_status hd_output_create(hd_output **out, const char *path, const hd_output_options *options, hd_error *err);
+
+/* Fails where hd_output_create would, and leaves nothing behind. A pipe or device is not opened. */
+hd_status hd_output_try(const char *path, const hd_output_options *options, hd_error *err);
+
+/* Append. Small pieces are gathered, pieces of 256 KiB and more pass straight through. After a failure only
+ * abort is allowed. Errors: HD_ERR_IO; HD_ERR_MEMORY from zstd. */
+hd_status hd_output_write(hd_output *out, const void *data, size_t size, hd_error *err);
+
+/* Append `size` bytes of a random input (hd_input_is_random) from `offset` on. Uncompressed, this costs one
+ * copy inside the kernel and no more than 4 MiB of resident memory. After a failure only abort is allowed.
+ * Errors: HD_ERR_IO, also when the input ends before offset + size; HD_ERR_UNSUPPORTED if it is not random. */
+hd_status hd_output_copy(hd_output *out, hd_input *in, uint64_t offset, uint64_t size, hd_error *err);
+
+uint64_t hd_output_position(const hd_output *out); /* uncompressed bytes so far */
+
+/* Finish the compression, close, and give the file its name; frees `out` in every case. On a failure nothing
+ * of it is left, and an older file at `path` stands as it was; only a failure to sync the folder comes after
+ * the rename. Errors: HD_ERR_IO, HD_ERR_MEMORY. */
+hd_status hd_output_commit(hd_output *out, hd_error *err);
+
+/* Leave nothing behind, and free. NULL is fine. */
+void hd_output_abort(hd_output *out);
+
+#endif

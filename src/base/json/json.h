@@ -1,0 +1,237 @@
+/* json.h - a strict JSON scanner over text in memory, for readers that keep their place themselves
+ *
+ * Text must be followed by HD_JSON_PADDING zero bytes: the scanner looks ahead without asking where the end is, and
+ * a zero byte stops it everywhere (it is valid nowhere). A caller checks that what it got ends within the text.
+ * Whatever is not RFC 8259 JSON is refused; format/repair mends it. UTF-8 is checked where a string is decoded.
+ *
+ * In: text. Out: tokens, strings decoded. Begin with json.c; write.h is the way out, valid.c the oracle of tests.
+ */
+#ifndef HD_BASE_JSON_JSON_H
+#define HD_BASE_JSON_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+enum { HD_JSON_PADDING = 64, HD_JSON_DEPTH_LIMIT = 1024 };
+
+#define HD_LIKELY(x) __builtin_expect(!!(x), 1)
+#define HD_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- white space -------------------------------------------------------------------------------------- */
+
+static inline bool hd_json_is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+const char *hd_json_skip_long_space(const char *p);
+
+static inline const char *hd_json_skip_space(const char *p)
+{
+    if (HD_LIKELY((unsigned char)*p > ' ')) return p;
+    if (HD_LIKELY((unsigned char)p[1] > ' ')) return p + (*p ? hd_json_is_space(*p) : 0);
+    return hd_json_skip_long_space(p);
+}
+
+/* ---- strings ------------------------------------------------------------------------------------------ */
+
+/* Where a string's text lies in the input, and what it is made of. */
+typedef struct hd_json_text {
+    const char *data; /* behind the opening quote */
+    size_t size;      /* up to the closing quote */
+    bool escaped;     /* holds backslashes (all valid) */
+    bool wide;        /* holds bytes above 0x7f (not checked) */
+} hd_json_text;
+
+/* The first byte at or behind p that is a quote, a backslash or a control character. */
+static inline const char *hd_json_find_special(bool *wide, const char *p)
+{
+#if defined(__SSE2__)
+    const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'), control = _mm_set1_epi8(0x1f);
+    for (;; p += 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i stop = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, backslash)),
+                                    _mm_cmpeq_epi8(_mm_min_epu8(block, control), block));
+        unsigned stops = (unsigned)_mm_movemask_epi8(stop), high = (unsigned)_mm_movemask_epi8(block);
+        if (HD_LIKELY(stops)) {
+            *wide |= (high & (stops ^ (stops - 1)) & ~stops) != 0;
+            return p + __builtin_ctz(stops);
+        }
+        *wide |= high != 0;
+    }
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+    for (;; p += 16) {
+        uint8x16_t block = vld1q_u8((const uint8_t *)p);
+        uint8x16_t stop = vorrq_u8(vorrq_u8(vceqq_u8(block, vdupq_n_u8('"')), vceqq_u8(block, vdupq_n_u8('\\'))),
+                                   vcltq_u8(block, vdupq_n_u8(0x20)));
+        uint64_t stops = vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(vreinterpretq_u16_u8(stop), 4)), 0);
+        uint64_t high = vget_lane_u64(
+            vreinterpret_u64_u8(vshrn_n_u16(vreinterpretq_u16_u8(vcgeq_u8(block, vdupq_n_u8(0x80))), 4)), 0);
+        if (stops) {
+            *wide |= (high & (stops ^ (stops - 1)) & ~stops) != 0;
+            return p + (__builtin_ctzll(stops) >> 2);
+        }
+        *wide |= high != 0;
+    }
+#else
+    for (; (unsigned char)*p >= 0x20 && *p != '"' && *p != '\\'; p++) *wide |= (unsigned char)*p >= 0x80;
+    return p;
+#endif
+}
+
+/* The slow part of hd_json_string: p is at the first byte that is neither plain nor a quote. */
+const char *hd_json_string_rest(hd_json_text *out, const char *p);
+
+/* p is behind the opening quote. Returns behind the closing one, or NULL: a control character, a bad escape, or no end.
+ */
+static inline const char *hd_json_string(hd_json_text *out, const char *p)
+{
+    out->data = p;
+    out->escaped = false;
+    out->wide = false;
+    p = hd_json_find_special(&out->wide, p);
+    if (HD_UNLIKELY(*p != '"')) return hd_json_string_rest(out, p);
+    out->size = (size_t)(p - out->data);
+    return p + 1;
+}
+
+/* The decoded text, at most text->size bytes, written to out (which has room for them); false: invalid UTF-8. A lone
+ * surrogate escape becomes its three bytes, which hd_json_write_string turns back into the escape. */
+bool hd_json_decode(char *out, size_t *out_size, const hd_json_text *text);
+
+/* Whether bytes are UTF-8; lone surrogates pass if `surrogates` is true. */
+bool hd_utf8_valid(const char *data, size_t size, bool surrogates);
+
+/* ---- numbers ------------------------------------------------------------------------------------------ */
+
+typedef struct hd_json_number {
+    bool negative;
+    bool exact;        /* digits and scale hold it: no exponent, at most 19 digits that fit */
+    unsigned scale;    /* digits behind the point */
+    uint64_t mantissa; /* all digits without the point */
+} hd_json_number;
+
+static inline bool hd_json_is_digit(char c)
+{
+    return (unsigned char)(c - '0') < 10;
+}
+
+/* How many of the eight bytes from p on are digits before the first that is none. */
+static inline unsigned hd_json_digit_run(uint64_t eight)
+{
+    uint64_t t = eight ^ 0x3030303030303030u;
+    uint64_t others = ((t + 0x7676767676767676u) | t) & 0x8080808080808080u;
+    return others ? (unsigned)__builtin_ctzll(others) >> 3 : 8;
+}
+
+/* The value of eight digits 0…9 (not characters), the first in the lowest byte. */
+static inline uint32_t hd_json_eight_value(uint64_t v)
+{
+    v = v * 10 + (v >> 8);
+    return (uint32_t)(((v & 0x000000ff000000ffu) * 0x000f424000000064u +
+                       ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
+                      32);
+}
+
+/* Append digits to *value; returns behind them. */
+static inline const char *hd_json_digits(uint64_t *value, const char *p)
+{
+    static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    for (;;) {
+        uint64_t eight = hd_load64(p);
+        unsigned run = hd_json_digit_run(eight);
+        if (run == 0) return p;
+        *value = *value * powers[run] + hd_json_eight_value((eight ^ 0x3030303030303030u) << (64 - 8 * run));
+        p += run;
+        if (run < 8) return p;
+    }
+}
+
+static inline const char *hd_json_skip_digits(const char *p)
+{
+    for (;; p += 8) {
+        unsigned run = hd_json_digit_run(hd_load64(p));
+        if (run < 8) return p + run;
+    }
+}
+
+/* Behind a number, NULL: invalid. p is at any byte. */
+static inline const char *hd_json_skip_number(const char *p)
+{
+    p += *p == '-';
+    const char *whole = p;
+    p = hd_json_skip_digits(p);
+    if (HD_UNLIKELY(p == whole || (*whole == '0' && p - whole > 1))) return NULL;
+    if (*p == '.') {
+        const char *fraction = ++p;
+        p = hd_json_skip_digits(p);
+        if (HD_UNLIKELY(p == fraction)) return NULL;
+    }
+    if (HD_UNLIKELY((*p | 0x20) == 'e')) {
+        p++;
+        p += *p == '+' || *p == '-';
+        if (!hd_json_is_digit(*p)) return NULL;
+        p = hd_json_skip_digits(p);
+    }
+    return p;
+}
+
+/* For numbers that the short way does not hold: exponents and many digits. Returns behind the number, NULL: invalid. */
+const char *hd_json_number_rest(hd_json_number *out, const char *start);
+
+/* p is at a digit or minus. Returns behind the number or NULL. */
+static inline const char *hd_json_scan_number(hd_json_number *out, const char *p)
+{
+    const char *start = p;
+    out->negative = *p == '-';
+    p += out->negative;
+    const char *whole = p;
+    uint64_t mantissa = 0;
+    if (HD_UNLIKELY(!hd_json_is_digit(*p))) return NULL;
+    p = hd_json_digits(&mantissa, p);
+    size_t digits = (size_t)(p - whole);
+    if (HD_UNLIKELY(*whole == '0' && digits > 1)) return NULL;
+    out->scale = 0;
+    if (*p == '.') {
+        const char *fraction = ++p;
+        p = hd_json_digits(&mantissa, p);
+        if (HD_UNLIKELY(p == fraction)) return NULL;
+        digits += (size_t)(p - fraction);
+        out->scale = (unsigned)(p - fraction);
+    }
+    if (HD_UNLIKELY(digits > 19 || (*p | 0x20) == 'e')) return hd_json_number_rest(out, start);
+    out->exact = true;
+    out->mantissa = mantissa;
+    return p;
+}
+
+/* ---- values ------------------------------------------------------------------------------------------- */
+
+/* p is at the first byte of a value. Returns behind it, NULL if it is not valid JSON, nests deeper than
+ * HD_JSON_DEPTH_LIMIT, or does not end. Strings in it are UTF-8. */
+const char *hd_json_skip_value(const char *p);
+
+/* For a value that hd_json_skip_value refuses: may that be only because the text ends at `end`? */
+bool hd_json_is_cut(const char *p, const char *end);
+
+/* p is at a letter: behind true, false or null; else NULL. */
+const char *hd_json_skip_literal(const char *p);
+
+/* The value of a key in the text of an object (padded, valid); false if it has none. */
+bool hd_json_find(const char **out, size_t *out_size, const char *object, const char *key);
+
+/* Is this one JSON value in the strict sense of RFC 8259, in valid UTF-8, nested at most max_depth (<= 65536) deep?
+ * Plain rather than fast: the oracle of tests and fuzzers. Lone surrogates as \u escapes are allowed, as the RFC does.
+ */
+bool hd_json_valid(const char *text, size_t size, size_t max_depth);
+
+#endif

@@ -1,0 +1,57 @@
+/* arena.c - pieces of memory in a list; large requests get a piece of their own */
+#include "base/memory/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+struct hd_arena_piece {
+    hd_arena_piece *next;
+    max_align_t data[];
+};
+
+enum { FIRST_PIECE_SIZE = 4 * 1024, DEFAULT_PIECE_SIZE = 64 * 1024, ALIGNMENT = 16 };
+
+static hd_arena_piece *piece_new(hd_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX - sizeof(hd_arena_piece)) return NULL;
+    hd_arena_piece *piece = malloc(sizeof *piece + size);
+    if (piece) arena->total_bytes += sizeof *piece + size;
+    return piece;
+}
+
+void *hd_arena_alloc(hd_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX - ALIGNMENT) return NULL;
+    size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    if (arena->pieces && size <= arena->capacity - arena->used) {
+        void *p = (char *)arena->pieces->data + arena->used;
+        arena->used += size;
+        return p;
+    }
+    size_t piece_size = arena->piece_size ? arena->piece_size : arena->pieces ? DEFAULT_PIECE_SIZE : FIRST_PIECE_SIZE;
+    if (size > piece_size / 4 && arena->pieces) { /* its own piece, behind the one in use */
+        hd_arena_piece *piece = piece_new(arena, size);
+        if (!piece) return NULL;
+        piece->next = arena->pieces->next;
+        arena->pieces->next = piece;
+        return piece->data;
+    }
+    if (size > piece_size) piece_size = size;
+    hd_arena_piece *piece = piece_new(arena, piece_size);
+    if (!piece) return NULL;
+    piece->next = arena->pieces;
+    arena->pieces = piece;
+    arena->used = size;
+    arena->capacity = piece_size;
+    return piece->data;
+}
+
+void hd_arena_deinit(hd_arena *arena)
+{
+    for (hd_arena_piece *piece = arena->pieces; piece;) {
+        hd_arena_piece *next = piece->next;
+        free(piece);
+        piece = next;
+    }
+    *arena = (hd_arena){.piece_size = arena->piece_size};
+}

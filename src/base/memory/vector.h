@@ -1,0 +1,17 @@
+/* vector.h - growing lists */
+#ifndef HD_BASE_MEMORY_VECTOR_H
+#define HD_BASE_MEMORY_VECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Make room for one more element of a malloc'ed list; false when memory runs out. */
+bool hd_grow(void **list, size_t *capacity, size_t count, size_t element_size);
+
+/* Room for `count` elements, whatever was there is gone; false when memory runs out. */
+bool hd_renew(void **list, size_t *capacity, size_t count, size_t element_size);
+
+/* Make room for `size` bytes in a buffer; false when memory runs out. */
+bool hd_reserve(char **buffer, size_t *capacity, size_t size);
+
+#endif

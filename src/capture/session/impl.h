@@ -1,0 +1,195 @@
+/* impl.h - the parts of a session
+ *
+ *     emitting threads ──> lanes (a ring each) ──> the session's thread: writer.c ──> file
+ *     names … ──> lists.c ─────────────────────────┘
+ *
+ * session.c  start, stop, lanes, statistics
+ * emit.c     the events
+ * tracer.c   tracks, arguments, stacks … of events: the part of heddle/session.h for tracers
+ * file.c     the open file and its chunks
+ * alone.c    a program that has no thread left but ours
+ * fork.c     which sessions there are, fork, ends of threads
+ *
+ * This runs inside of programs that are not ours. It prints nothing, ends nothing, and installs nothing but handlers of
+ * fork and of the ends of threads, both at the first session.
+ *
+ * Begin with session.c.
+ */
+#ifndef HD_CAPTURE_SESSION_IMPL_H
+#define HD_CAPTURE_SESSION_IMPL_H
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/bytes.h"
+#include "base/capture_wire.h"
+#include "capture/ring_core.h"
+#include "heddle/session.h"
+
+enum {
+    SESSION_EVENT_BYTES = 64,
+    SESSION_BATCH = 4096, /* events of a chunk */
+    SESSION_MESSAGE_BYTES = 128,
+    SESSION_THREAD_NAME_BYTES = 64,
+    /* At most, in the file. */
+    SESSION_EVENT_CODED_BYTES = 1 + 3 * HD_VARINT_BYTES + 3 * HD_VARINT_BYTES + 7 * HD_VARINT_BYTES,
+    SESSION_EVENTS_CODED_BYTES = CAPTURE_CHUNK_BYTES + 5 * HD_VARINT_BYTES + SESSION_BATCH * SESSION_EVENT_CODED_BYTES,
+};
+
+/* What stands in the rings. */
+typedef struct session_event {
+    int64_t time_ns;
+    uint64_t value; /* duration, bits of a double, id of a flow, address */
+    uint64_t bytes, node;
+    uint32_t name, category;
+    uint32_t device;
+    uint32_t track, args, stack, correlation;
+    uint8_t kind; /* CAPTURE_… */
+    uint8_t reserved[3];
+} session_event;
+_Static_assert(sizeof(session_event) == SESSION_EVENT_BYTES, "one line of the cache");
+
+typedef enum lane_state { LANE_FREE, LANE_ACTIVE, LANE_ENDED } lane_state;
+
+/* A thread's part of the session. Lanes of threads that ended are used again. */
+typedef struct session_lane {
+    struct hd_ring ring;
+    struct session_lane *next; /* lanes are added, never removed */
+    _Atomic int state;         /* lane_state */
+    uint32_t number;           /* of the thread in the file, from 1 */
+    pid_t tid;
+    char name[SESSION_THREAD_NAME_BYTES]; /* under the lock */
+    atomic_bool unannounced;              /* the file does not know number, tid and name yet */
+    /* Of the session's thread; under the lock for statistics. */
+    uint64_t written, lost;
+} session_lane;
+
+/* Entries that have been given ids, from 1. Under the session's lock. */
+typedef struct session_list {
+    hd_bytes text;     /* one behind the other */
+    uint64_t *offsets; /* of id - 1; one more */
+    uint32_t count, capacity, lost;
+    uint32_t *slots; /* ids by hash, 0: free */
+    uint32_t slot_count;
+    uint32_t written; /* how many the file has; of the session's thread */
+} session_list;
+
+/* Each list refers to those before it only. */
+enum { SESSION_NAMES, SESSION_ARGS, SESSION_TRACKS, SESSION_MODULES, SESSION_SYMBOLS, SESSION_FRAMES, SESSION_LISTS };
+
+/* A note or a piece of metadata: what it is now, and whether the file has that. Under the session's lock. */
+typedef struct session_fact {
+    unsigned type; /* CAPTURE_NOTES, CAPTURE_METADATA */
+    char *key;
+    hd_bytes value; /* all of its entry */
+    bool is_written;
+} session_fact;
+
+/* What was too large, and how often: rows of the ledger. */
+enum { SESSION_LIMIT_ARGS, SESSION_LIMIT_METADATA, SESSION_LIMITS };
+
+/* The open file. Of the session's thread. */
+typedef struct session_file {
+    int fd;
+    char *path; /* absolute */
+    dev_t device;
+    ino_t inode;
+    atomic_uint_least64_t size; /* of whole chunks; statistics read it */
+    uint64_t chunks;
+} session_file;
+
+typedef enum session_state { SESSION_RUNNING, SESSION_STOPPED, SESSION_FORKED } session_state;
+
+struct hd_session {
+    /* Read by every event. 0: not running, or not in this process. */
+    _Atomic uint64_t generation;
+    unsigned slot;
+    uint32_t serial; /* the first generation; a child of fork has the same, as it has the same names */
+    alignas(HD_RING_LINE) pthread_mutex_t lock;
+    hd_session_options options;
+    session_state state; /* under the lock */
+    _Atomic(session_lane *) lanes;
+    uint32_t thread_count; /* under the lock */
+    session_list lists[SESSION_LISTS];
+    session_fact *facts;
+    uint32_t fact_count;
+    uint64_t over_limit[SESSION_LIMITS]; /* under the lock */
+    hd_session_stats gone;               /* of threads that ended; under the lock */
+    atomic_uint_least64_t nested, unplaced;
+    int64_t start_ns;
+
+    /* The session's thread. */
+    pthread_t thread;
+    session_file file;
+    atomic_uint wake, passes, asked; /* futexes; flush waits for `passes` to reach what it asked for */
+    atomic_bool asleep, ending;
+    atomic_bool may_revive; /* in a child of fork that gets a file of its own, until it has it */
+    hd_status status;       /* first failure; under the lock, as the message */
+    char message[SESSION_MESSAGE_BYTES];
+    hd_bytes chunk; /* has room for the largest chunk of events; grows under the lock only, for fork */
+    session_event batch[SESSION_BATCH];
+};
+
+/* What a thread knows. */
+typedef struct session_thread {
+    uint8_t busy; /* inside of a session's code */
+    struct {
+        uint64_t generation;
+        session_lane *lane;
+    } at[HD_SESSION_LIMIT];
+} session_thread;
+
+extern _Thread_local session_thread session_this_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* session.c: the lane of this thread where it is not known yet; NULL: the session does not run here. busy is set. */
+session_lane *session_attach(hd_session *session);
+void session_wake(void *session);
+
+/* lists.c. All but enter under the lock. */
+hd_status session_list_init(session_list *list);
+void session_list_deinit(session_list *list);
+uint32_t session_list_add(session_list *list, const void *data, size_t size); /* 0: no memory, or too many */
+size_t session_text_size(const char *text);
+uint32_t session_name_id(hd_session *session, const char *name); /* 0 for NULL */
+/* Take the lock. A signal handler that emits meanwhile on this thread sees `busy`, and does not wait for it. */
+void session_lock(hd_session *session);
+void session_leave(hd_session *session);
+/* The same, unless this thread is inside of a session's code already, or there is no session: false. */
+bool session_enter(hd_session *session);
+
+/* emit.c */
+void session_emit(hd_session *session, const session_event *event);
+
+/* tracer.c */
+void session_facts_deinit(hd_session *session);
+void session_put_text(hd_bytes *out, const char *text, size_t size);
+
+/* file.c: chunks are made and written by the session's thread */
+void session_begin_chunk(hd_session *session);
+bool session_write_chunk(hd_session *session, unsigned type, uint32_t thread);
+
+hd_status session_file_open(hd_session *session, hd_error *err); /* session->file.path, header and process */
+void session_file_close(hd_session *session);
+void session_file_discard(hd_session *session); /* of a session that did not start */
+
+/* alone.c */
+void session_own_thread(int change); /* +1 at the begin of each thread of ours, -1 at its end */
+void session_own_threads_in_child(void);
+void session_look_around(void); /* by the session's thread, now and then: ends a program that has no thread left */
+
+/* writer.c */
+void *session_write_all(void *session); /* what the session's thread does until `ending` */
+int session_futex_wait(atomic_uint *word, unsigned value, unsigned milliseconds);
+void session_futex_wake(atomic_uint *word);
+
+/* fork.c */
+hd_status session_register(hd_session *session, hd_error *err); /* finds a slot and a generation */
+void session_unregister(hd_session *session);
+uint64_t session_new_generation(void);
+void session_expect_end(void);                 /* this thread has a lane: tell when it ends */
+hd_status session_revive(hd_session *session); /* in a child, under the lock */
+hd_status session_start_thread(hd_session *session);
+
+#endif

@@ -1,0 +1,80 @@
+/* perf.h - the events of the kernel, and the rings that it writes records into
+ *
+ *     each CPU:  side ring   what the program and its descendants map, fork, are named    a dummy event, inherited
+ *                hit ring    the hits of all probes                                       events of tracefs or the PMU
+ *
+ * An event of a probe is of a CPU and not of the program: inherited, the kernel would read the probe's path again in
+ * whatever program forks, from our address, and that fork would fail (seen on 6.18).
+ */
+#ifndef HD_CAPTURE_UPROBE_PERF_H
+#define HD_CAPTURE_UPROBE_PERF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/uprobe/map.h"
+#include "capture/uprobe/plan.h"
+#include "capture/uprobe/tracefs.h"
+
+enum { UPROBE_RECORD_BYTES = 65536 };
+
+typedef struct uprobe_ring {
+    void *map; /* NULL: none */
+    size_t map_bytes;
+    const uint8_t *data;
+    uint64_t bytes; /* of data, a power of two */
+    uint64_t tail, head;
+    int64_t time_ns; /* of the record at tail; INT64_MAX: no more up to head */
+    int fd;          /* of the event that owns it */
+} uprobe_ring;
+
+/* An event of a probe. */
+typedef struct uprobe_event {
+    uint64_t id;
+    uint64_t read;   /* records of it that were taken out */
+    uint32_t target; /* UPROBE_ANY_TARGET: its address tells which */
+    bool is_return;
+    int fd;
+} uprobe_event;
+
+#define UPROBE_ANY_TARGET UINT32_MAX
+
+typedef struct uprobe_perf {
+    hd_uprobe_options options;
+    uint32_t type; /* of the PMU */
+    uprobe_tracefs tracefs;
+    int *cpus;
+    uint32_t cpu_count;
+    uprobe_ring *rings; /* of CPU i: 2 * i hits, 2 * i + 1 side */
+    uprobe_map events;  /* uprobe_event by id */
+    uint64_t hit_sample_type;
+    uint64_t registers; /* asked for, in the kernel's numbers */
+    uint32_t ring_bytes;
+} uprobe_perf;
+
+/* Everything but probes; pid has not called execve yet. On failure all is closed. */
+hd_status uprobe_perf_open(uprobe_perf *out, int pid, const hd_uprobe_options *options, hd_error *err);
+void uprobe_perf_close(uprobe_perf *perf);
+/* Probe `count` targets from `first` on: at once if tracefs is at hand, else one by one; *out_probed: how many. */
+hd_status uprobe_perf_probe(uprobe_perf *perf, const uprobe_target *targets, uint32_t first, uint32_t count,
+                            uint32_t *out_probed, hd_error *err);
+
+/* Wait until a ring is a quarter full, or so long. */
+void uprobe_perf_wait(uprobe_perf *perf, int milliseconds);
+/* What is in the rings now is what uprobe_perf_next gives. */
+void uprobe_perf_look(uprobe_perf *perf);
+/* The record with the smallest time up to `until`, copied to `buffer` of UPROBE_RECORD_BYTES if it is in two pieces;
+ * NULL: none. uprobe_perf_done makes its room free. */
+const uint8_t *uprobe_perf_next(uprobe_perf *perf, int64_t until, uint8_t *buffer, uprobe_ring **out_ring);
+void uprobe_perf_done(uprobe_perf *perf, uprobe_ring *ring);
+
+/* No hit counts any more. */
+void uprobe_perf_stop(uprobe_perf *perf);
+/* Hits that were counted and are not in any ring. */
+uint64_t uprobe_perf_lost(uprobe_perf *perf);
+
+/* The number of the PMU "uprobe". Errors: UNSUPPORTED. */
+hd_status uprobe_perf_type(uint32_t *out, hd_error *err);
+
+#endif

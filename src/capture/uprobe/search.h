@@ -1,0 +1,51 @@
+/* search.h - where the dynamic linker would find a library for a command, and names that are near to one */
+#ifndef HD_CAPTURE_UPROBE_SEARCH_H
+#define HD_CAPTURE_UPROBE_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heddle/status.h"
+
+/* ---- names near to what was typed ------------------------------------------------------------------------ */
+
+enum { UPROBE_NEAR = 3, UPROBE_NEAR_BYTES = 56 };
+
+typedef struct uprobe_near {
+    const char *typed;
+    uint32_t count;
+    unsigned distance[UPROBE_NEAR];
+    char names[UPROBE_NEAR][UPROBE_NEAR_BYTES];
+} uprobe_near;
+
+void uprobe_near_offer(uprobe_near *near, const char *name, size_t size);
+/* "; near: a, b" in `out`, "" where nothing is near. */
+const char *uprobe_near_text(const uprobe_near *near, char *out, size_t capacity);
+
+/* ---- libraries ------------------------------------------------------------------------------------------- */
+
+enum { UPROBE_LIBRARIES_MAX = 512 };
+
+typedef struct uprobe_library {
+    char *name; /* as it is asked for: "libcudart.so.12" */
+    char *path;
+} uprobe_library;
+
+typedef struct uprobe_search {
+    char *command;             /* its first word; "" where nothing is known of it */
+    char *executable;          /* what will run, of a script its interpreter; NULL: not found */
+    uprobe_library *libraries; /* what the executable is linked with, and those with */
+    uint32_t count;
+} uprobe_search;
+
+hd_status uprobe_search_init(uprobe_search *search, const char *const *command, hd_error *err);
+void uprobe_search_deinit(uprobe_search *search);
+
+/* Does a file of this name answer to what was asked for? "libx.so" is also "libx.so.1". */
+bool uprobe_search_is(const char *asked, const char *name);
+/* malloc'ed path, or NULL. */
+char *uprobe_search_find(const uprobe_search *search, const char *name);
+void uprobe_search_offer(const uprobe_search *search, uprobe_near *near);
+
+#endif

@@ -1,0 +1,429 @@
+/* convert.c - heddle convert: from one trace format to another */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands/report_out.h"
+#include "cli/printer.h"
+#include "cli/shared_options.h"
+#include "cli/times.h"
+#include "heddle/convert.h"
+#include "heddle/fix.h"
+
+struct convert_options {
+    const char *to;
+    const char *from, *until;
+    const char *tracks, *names, *category;
+    const char *memory_profile;
+    double snap_threshold_us;
+    bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync;
+    uint64_t memory_limit, threads;
+    int64_t level;
+};
+
+/* ---- options ------------------------------------------------------------------------------------------------------
+ */
+
+/* An option that this output would ignore is a mistake. */
+static int check_for_format(cli_run *run, const char *format, const char *path)
+{
+    const struct convert_options *o = run->options;
+    const struct {
+        bool set;
+        const char *option, *format;
+    } rules[] = {
+        {o->pretty, "--pretty", "chrome"},
+        {o->raw, "--raw", "perfetto"},
+        {o->clean, "--clean", "otf2"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (rules[i].set && strcmp(rules[i].format, format) != 0)
+            return cli_usage_error(run, "%s is for %s, and the output is %s", rules[i].option, rules[i].format, format);
+    }
+    const char *dot = strrchr(path, '.');
+    bool compressed = dot && (strcmp(dot, ".gz") == 0 || strcmp(dot, ".zst") == 0);
+    if (o->level && !compressed && strcmp(format, "heddle") != 0)
+        return cli_usage_error(run, "--level is for .gz, .zst and heddle, and the output is not compressed");
+    return CLI_OK;
+}
+
+/* The name of the output's format. */
+static int choose_format(cli_run *run, const char **format, const char *out)
+{
+    const struct convert_options *o = run->options;
+    bool is_file = strcmp(out, "-") != 0 && strncmp(out, "/dev/", 5) != 0 && strncmp(out, "/proc/", 6) != 0;
+    const hd_format_info *info = o->to ? hd_format_find(o->to) : hd_format_for_path(out);
+    if (o->to && !info) {
+        const char *best = NULL;
+        unsigned distance = (unsigned)-1;
+        char as_extension[64];
+        snprintf(as_extension, sizeof as_extension, "x.%.40s", o->to);
+        info = hd_format_for_path(as_extension);
+        if (info) return cli_usage_error(run, "--to: no format '%.40s'; did you mean %s?", o->to, info->name);
+        for (size_t i = 0; i < hd_format_count(); i++) cli_suggest(o->to, hd_format_at(i)->name, &best, &distance);
+        return best ? cli_usage_error(run, "--to: no format '%.40s'; did you mean %s?", o->to, best)
+                    : cli_usage_error(run, "--to: no format '%.40s'; heddle formats lists them", o->to);
+    }
+    if (info && !info->writes)
+        return cli_usage_error(run, "%s can be read, but not written; heddle formats lists what can", info->name);
+    if (!info && is_file)
+        return cli_usage_error(run,
+                               "no format is known by the extension of '%.100s': name one with --to, or use an "
+                               "extension that heddle formats lists",
+                               out);
+    *format = info ? info->name : "chrome";
+    return CLI_OK;
+}
+
+static int fill_options(cli_run *run, hd_convert_options *out, const char *path)
+{
+    const struct convert_options *o = run->options;
+    const char *format = "chrome";
+    int status = choose_format(run, &format, path);
+    if (status == CLI_OK) status = check_for_format(run, format, path);
+    if (status == CLI_OK) status = cli_parse_time(run, &out->from, "--from", o->from);
+    if (status == CLI_OK) status = cli_parse_time(run, &out->until, "--until", o->until);
+    if (status != CLI_OK) return status;
+    if (o->clip && !o->from && !o->until) return cli_usage_error(run, "--clip needs --from or --until");
+    if (!o->fix && o->snap_threshold_us != 5.0) return cli_usage_error(run, "--snap-threshold-us needs --fix");
+    out->clip = o->clip;
+    out->fix = o->fix;
+    out->snap_threshold_ps = (int64_t)(o->snap_threshold_us * 1e6 + 0.5);
+    out->ranks = o->ranks;
+    out->processes = o->processes;
+    out->tracks = o->tracks;
+    out->names = o->names;
+    out->category = o->category;
+    bool no_profile = o->memory_profile && strcmp(o->memory_profile, "none") == 0;
+    if (o->memory_profile && !no_profile && run->operand_count > 2)
+        return cli_usage_error(run,
+                               "--memory-profile names one file, and there are %d inputs; those next to "
+                               "TensorFlow's traces are found by themselves",
+                               run->operand_count - 1);
+    out->memory_profile = no_profile ? NULL : o->memory_profile;
+    out->find_memory_profiles = !o->memory_profile;
+    out->strict = o->strict;
+    out->read.threads = out->write.threads = (unsigned)o->threads;
+    out->read.memory_limit = o->memory_limit;
+    out->write.format = o->to;
+    out->write.pretty = o->pretty;
+    out->write.raw = o->raw;
+    out->write.clean = o->clean;
+    out->write.sync = o->sync;
+    out->write.level = (int)o->level;
+    return hd_convert_options_valid(out, &run->err) == HD_OK ? CLI_OK : CLI_USAGE;
+}
+
+/* ---- tables --------------------------------------------------------------------------------------------------------
+ */
+
+static hd_status steps_table(hd_table **out, const hd_convert_report *r, hd_error *err)
+{
+    hd_table_builder *b;
+    if (hd_table_builder_new(&b, "steps", err) != HD_OK) return err->status;
+    hd_table_add_column(b, "step", HD_VALUE_STRING);
+    hd_table_add_column(b, "in", HD_VALUE_COUNT);
+    hd_table_add_column(b, "added", HD_VALUE_COUNT);
+    hd_table_add_column(b, "removed", HD_VALUE_COUNT);
+    hd_table_add_column(b, "lost", HD_VALUE_COUNT);
+    hd_table_add_column(b, "out", HD_VALUE_COUNT);
+    for (size_t i = 0; i < r->step_count; i++) {
+        const hd_convert_step *s = &r->steps[i];
+        hd_table_add_text(b, s->name);
+        hd_table_add_count(b, s->in);
+        hd_table_add_count(b, s->added);
+        hd_table_add_count(b, s->removed);
+        hd_table_add_count(b, s->lost);
+        hd_table_add_count(b, s->out);
+    }
+    return hd_table_finish(out, b, err);
+}
+
+static hd_status ledger_table(hd_table **out, const hd_convert_report *r, hd_error *err)
+{
+    static const char *const levels[] = {"note", "repair", "loss"};
+    hd_table_builder *b;
+    if (hd_table_builder_new(&b, "ledger", err) != HD_OK) return err->status;
+    hd_table_add_column(b, "level", HD_VALUE_STRING);
+    hd_table_add_column(b, "stage", HD_VALUE_STRING);
+    hd_table_add_column(b, "code", HD_VALUE_STRING);
+    hd_table_add_column(b, "count", HD_VALUE_COUNT);
+    hd_table_add_column(b, "first_offset", HD_VALUE_COUNT);
+    for (size_t i = 0; i < r->ledger_count; i++) {
+        const hd_ledger_row *row = &r->ledger[i];
+        hd_table_add_text(b, levels[row->level]);
+        hd_table_add_text(b, row->stage);
+        hd_table_add_text(b, row->code);
+        hd_table_add_count(b, row->count);
+        if (row->first_offset == HD_OFFSET_NONE)
+            hd_table_add_null(b);
+        else
+            hd_table_add_count(b, row->first_offset);
+    }
+    return hd_table_finish(out, b, err);
+}
+
+static hd_status inputs_table(hd_table **out, const hd_convert_report *r, hd_error *err)
+{
+    hd_table_builder *b;
+    if (hd_table_builder_new(&b, "inputs", err) != HD_OK) return err->status;
+    hd_table_add_column(b, "path", HD_VALUE_STRING);
+    hd_table_add_column(b, "format", HD_VALUE_STRING);
+    hd_table_add_column(b, "compression", HD_VALUE_STRING);
+    hd_table_add_column(b, "rank", HD_VALUE_INT);
+    hd_table_add_column(b, "events", HD_VALUE_COUNT);
+    hd_table_add_column(b, "input_bytes", HD_VALUE_COUNT);
+    for (size_t i = 0; i < r->input_count; i++) {
+        const hd_convert_input *input = &r->inputs[i];
+        hd_table_add_text(b, input->path);
+        hd_table_add_text(b, input->format);
+        hd_table_add_text(b, input->compression);
+        if (input->rank == HD_NO_NUMBER)
+            hd_table_add_null(b);
+        else
+            hd_table_add_int(b, input->rank);
+        hd_table_add_count(b, input->events);
+        hd_table_add_count(b, input->input_bytes);
+    }
+    return hd_table_finish(out, b, err);
+}
+
+/* ---- the report
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void say_table(cli_printer *p, const char *title, hd_status status, hd_table **table)
+{
+    const hd_table_style style = {.width = p->run->width, .indent = 2, .bold_head = p->run->color && !p->to_stderr};
+    if (status != HD_OK) return;
+    cli_say(p, "%s\n", title);
+    hd_table_write(*table, (hd_sink){cli_printer_write, p}, &style, &p->run->err);
+    hd_table_free(*table);
+}
+
+static void say_text(cli_printer *p, const hd_convert_report *r, const char *out)
+{
+    char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
+    hd_table *table = NULL;
+    hd_error *err = &p->run->err;
+    if (r->input_count > 1) say_table(p, "inputs", inputs_table(&table, r, err), &table);
+    if (r->processes) cli_say(p, "the inputs are processes of one run\n");
+    if (r->ranks_by_place) cli_say(p, "no input says its rank: they are numbered in the order they were named\n");
+    if (r->step_count > 1) say_table(p, "events", steps_table(&table, r, err), &table);
+    if (r->new_lanes || r->snapped_crossings)
+        cli_say(p, "lanes: %s slices moved to %s new lanes, %s crossings snapped\n", hd_text_count(a, r->moved_slices),
+                hd_text_count(b, r->new_lanes), hd_text_count(c, r->snapped_crossings));
+    if (r->ledger_count) say_table(p, "ledger", ledger_table(&table, r, err), &table);
+    if (!r->written) return;
+    cli_say(p, "wrote ");
+    cli_say_name(p, strcmp(out, "-") == 0 ? "standard output" : out);
+    cli_say(p, ": %s, %s events in, %s out, %s lost\n", r->format, hd_text_count(a, r->events_in),
+            hd_text_count(b, r->events_out), r->losses ? hd_text_count(c, r->losses) : "nothing");
+}
+
+static void say_json(cli_printer *p, const hd_convert_report *r, const char *out)
+{
+    hd_error *err = &p->run->err;
+    hd_table *table = NULL;
+    const struct {
+        const char *key;
+        uint64_t value;
+    } sums[] = {
+        {"events_in", r->events_in},
+        {"events_out", r->events_out},
+        {"added", r->added},
+        {"removed", r->removed},
+        {"lost", r->lost},
+        {"repairs", r->repairs},
+        {"losses", r->losses},
+        {"new_lanes", r->new_lanes},
+        {"moved_slices", r->moved_slices},
+        {"snapped_crossings", r->snapped_crossings},
+    };
+    cli_say(p, "{\n  ");
+    cli_say_text_json(p, "output", out);
+    cli_say(p, ",\n  \"format\": \"%s\",\n  \"written\": %s,\n  \"ranks_by_place\": %s,\n  \"processes\": %s",
+            r->format, r->written ? "true" : "false", r->ranks_by_place ? "true" : "false",
+            r->processes ? "true" : "false");
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        cli_say(p, ",\n  \"%s\": %" PRIu64, sums[i].key, sums[i].value);
+    hd_status status = cli_say_table_json(p, "inputs", inputs_table(&table, r, err), &table);
+    if (status == HD_OK) status = cli_say_table_json(p, "steps", steps_table(&table, r, err), &table);
+    if (status == HD_OK) cli_say_table_json(p, "ledger", ledger_table(&table, r, err), &table);
+    cli_say(p, "\n}\n");
+}
+
+/* ---- the command
+ * ------------------------------------------------------------------------------------------------------ */
+
+static hd_status convert(cli_run *run, hd_convert_options *options, hd_convert_report *report)
+{
+    cli_progress reading, writing;
+    int last = run->operand_count - 1;
+    cli_progress_init(&reading, run, "reading");
+    cli_progress_init_later(&writing, run, "writing");
+    writing.events = true;
+    options->read.progress = options->write.progress = cli_progress_update;
+    options->read.progress_user = &reading;
+    options->write.progress_user = &writing;
+    hd_status status = hd_convert(run->operands, (size_t)last, run->operands[last], options, report, &run->err);
+    cli_progress_deinit(&reading);
+    cli_progress_deinit(&writing);
+    return status;
+}
+
+static int run(cli_run *run)
+{
+    hd_convert_options options = {0};
+    hd_convert_report report = {0};
+    const char *out = run->operands[run->operand_count - 1];
+    int result = fill_options(run, &options, out);
+    if (result != CLI_OK) return result;
+    hd_status status = convert(run, &options, &report);
+    cli_printer p = {.run = run, .to_stderr = strcmp(out, "-") == 0};
+    /* strict fails after the ledger is known: it is what one needs to see then */
+    bool has_report = status == HD_OK || report.ledger_count > 0;
+    hd_error err = run->err;
+    if (has_report && run->global.json)
+        say_json(&p, &report, out);
+    else if (has_report && !run->global.quiet)
+        say_text(&p, &report, out);
+    if (status != HD_OK) run->err = err;
+    hd_convert_report_deinit(&report);
+    return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
+}
+
+static const struct convert_options defaults = {.snap_threshold_us = 5.0};
+#define FIELD(member) .field = offsetof(struct convert_options, member)
+static const cli_option options[] = {
+    {.name = "to",
+     .letter = 't',
+     .kind = CLI_TEXT,
+     .value = "FORMAT",
+     FIELD(to),
+     .help = "write this format, whatever the extension of OUT; heddle formats lists them"},
+    {.name = "from",
+     .kind = CLI_TEXT,
+     .value = "TIME",
+     FIELD(from),
+     .help = "keep what happens from this time on, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10% of the "
+             "trace's span"},
+    {.name = "until", .kind = CLI_TEXT, .value = "TIME", FIELD(until), .help = "keep what happens before this time"},
+    {.name = "clip",
+     .kind = CLI_FLAG,
+     FIELD(clip),
+     .help = "cut slices at --from and --until, instead of keeping those that straddle them whole"},
+    {.name = "tracks",
+     .kind = CLI_TEXT,
+     .value = "PATTERNS",
+     FIELD(tracks),
+     .help = "keep the tracks whose name, process name or PROCESS/THREAD matches (pid and tid where there is no name)"},
+    {.name = "names", .kind = CLI_TEXT, .value = "PATTERNS", FIELD(names), .help = "keep events of these names"},
+    {.name = "category",
+     .kind = CLI_TEXT,
+     .value = "PATTERNS",
+     FIELD(category),
+     .help = "keep events of these categories"},
+    {.name = "fix",
+     .letter = 'f',
+     .kind = CLI_FLAG,
+     FIELD(fix),
+     .help = "repair lanes, as heddle fix does, before writing"},
+    {.name = "snap-threshold-us",
+     .letter = 's',
+     .kind = CLI_DECIMAL,
+     .value = "US",
+     .max = 1e9,
+     FIELD(snap_threshold_us),
+     .help = "with --fix, snap crossings smaller than this in place; 0 snaps none"},
+    {.name = "ranks",
+     .kind = CLI_FLAG,
+     FIELD(ranks),
+     .help = "name the processes by their rank even if there is one input only; with several it is always done"},
+    {.name = "processes",
+     .kind = CLI_FLAG,
+     FIELD(processes),
+     .help = "the inputs are processes of one run, not ranks; so are several captures (.hdcap)"},
+    {.name = "memory-profile",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(memory_profile),
+     .help = "join this memory profile of TensorFlow to the trace: its allocators become tracks; none joins none, nor "
+             "looks for one"},
+    {.name = "strict",
+     .kind = CLI_FLAG,
+     FIELD(strict),
+     .help = "write nothing and fail if anything of the input would be lost; repairs are no loss"},
+    {.name = "pretty", .letter = 'p', .kind = CLI_FLAG, FIELD(pretty), .help = "chrome: indent by two spaces"},
+    {.name = "raw", .kind = CLI_FLAG, FIELD(raw), .help = "perfetto: write packets without Perfetto's own compression"},
+    {.name = "clean", .letter = 'c', .kind = CLI_FLAG, FIELD(clean), .help = "otf2: replace an archive that is there"},
+    {.name = "level",
+     .letter = 'l',
+     .kind = CLI_INTEGER,
+     .value = "N",
+     .min = -100,
+     .max = 22,
+     FIELD(level),
+     .help = "of compression: gzip 1 to 9, zstd -100 to 22; 0 is the format's own choice"},
+    OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
+    OPTION_THREADS(FIELD(threads), "threads to use"),
+    OPTION_SYNC(FIELD(sync)),
+    {0},
+};
+
+const cli_command cmd_convert = {
+    .name = "convert",
+    .group = CLI_CHANGE,
+    .summary = "write a trace in another format; merge ranks, crop, filter",
+    .usage = "IN... OUT",
+    .description =
+        "What IN is is found by its content; what OUT becomes follows from its extension, or from --to (`heddle "
+        "formats` "
+        "lists both). Compression follows from .gz or .zst behind it. OUT may be one of the inputs: it appears whole "
+        "or "
+        "not at all. - is standard input or output.\n\n"
+        "Several inputs are the ranks of one trace. Each stands under processes of its own, named by its rank, which "
+        "is "
+        "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place. "
+        "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
+        "likewise, and times are put on one clock where the traces say what theirs counts from.\n\n"
+        "Several captures (.hdcap) are the processes of one run, as other inputs are with --processes: processes keep "
+        "their names, those of GPUs say which process used them, correlation ids are shifted apart.\n\n"
+        "The memory profile that TensorFlow writes next to a trace (HOST.memory_profile.json.gz by "
+        "HOST.trace.json.gz, or the only one by the only trace of a folder) is joined to it. IN may be such a folder, "
+        "if it holds one trace.\n\n"
+        "PATTERNS are parted by commas. * ? and [a-z] are as in a shell and must match the whole text; /REGEX/ is a "
+        "POSIX "
+        "extended regular expression found anywhere in it; ! before a pattern leaves out what it matches; a backslash "
+        "takes the meaning from the next character. Events must pass all lists that are given. The arrows of slices "
+        "that "
+        "are left out are lost, which the ledger tells.\n\n"
+        "--from and --until keep what touches the time between them: slices with both ends, flow arrows with their "
+        "slices, and of each counter the last sample before --from, moved there, since that is the value it has "
+        "then.\n\n"
+        "Steps run in this order: read, memory (profiles joined), merge, filter, crop, fix, write. The report tells "
+        "how many events went in and "
+        "out "
+        "of each: in + added = out + removed + lost. The ledger below it names every repair and loss of reading and "
+        "writing. It goes to standard error when the trace goes to standard output. Exit status 1: it failed, or "
+        "--strict refused a loss; OUT is as it was before.",
+    .options = options,
+    .examples =
+        (const cli_example[]){
+            {"heddle convert trace.json.gz trace.heddle", "parse once, open in milliseconds from then on"},
+            {"heddle convert rank*.json.gz all.json.gz", "the ranks of a job in one trace"},
+            {"heddle convert --from 40% --until 60% --clip trace.json middle.json", "a fifth of the time"},
+            {"heddle convert --category kernel,gpu_memcpy --names '!/nccl/' in.json gpu.json",
+             "what the GPU did, but for NCCL"},
+            {"heddle convert --tracks 'python/*' --fix in.json - | gzip >python.json.gz",
+             "the threads of one process, with lanes repaired"},
+            {"heddle convert --strict trace.json trace.sbt", "only if nothing is lost"},
+            {0},
+        },
+    .defaults = &defaults,
+    .options_size = sizeof(struct convert_options),
+    .operands_min = 2,
+    .operands_max = -1,
+    .has_json = true,
+    .run = run,
+};

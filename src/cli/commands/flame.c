@@ -1,0 +1,232 @@
+/* flame.c - heddle flame: flame graphs of any trace, and of what changed between two */
+#include <stddef.h>
+#include <string.h>
+
+#include "cli/commands/flame_out.h"
+#include "cli/commands/report_out.h"
+#include "cli/shared_options.h"
+#include "cli/times.h"
+
+struct flame_options {
+    const char *output, *to, *from, *until, *names, *title, *event;
+    double min_percent;
+    int of, by;
+    bool diff, reverse, full_names, forward, strict, sync;
+    uint64_t threads;
+};
+
+static const char *const of_names[] = {"auto",     "gpu-time", "cpu-time", "cpu-self",
+                                       "launches", "bytes",    "samples",  NULL};
+static const char *const by_names[] = {"nothing", "rank", "device", "stream", "thread", "step", "name", NULL};
+
+/* ---- options ------------------------------------------------------------------------------------------------- */
+
+static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
+{
+    const struct flame_options *o = run->options;
+    *out = (flame_out){.title = o->title, .min_percent = o->min_percent, .sync = o->sync};
+    int status = flame_out_choose(run, out, o->output, o->to, false);
+    if (status == CLI_OK) status = cli_parse_time(run, &flame->from, "--from", o->from);
+    if (status == CLI_OK) status = cli_parse_time(run, &flame->until, "--until", o->until);
+    if (status != CLI_OK) return status;
+    if (o->diff && run->operand_count != 2) return cli_usage_error(run, "--diff needs two files: OLD NEW");
+    if (o->diff && out->format == HD_FLAME_SPEEDSCOPE)
+        return cli_usage_error(run, "speedscope has no form for --diff: write .svg or .folded");
+    flame->of = (hd_flame_of)o->of;
+    flame->by = (hd_flame_by)o->by;
+    flame->names = o->names;
+    flame->event = o->event;
+    flame->reverse = o->reverse;
+    flame->full_names = o->full_names;
+    flame->attribution.forward = o->forward;
+    flame->attribution.threads = (unsigned)o->threads;
+    /* launches without work stand there with 0, as merge has them; a picture has no place for them */
+    flame->weightless = out->format == HD_FLAME_FOLDED && !o->diff;
+    int streams = 0;
+    for (int i = 0; i < run->operand_count; i++) {
+        streams += strcmp(run->operands[i], "-") == 0;
+        if (streams > 1) return cli_usage_error(run, "standard input can be read once: only one FILE can be -");
+        status = flame_out_spare(run, out, run->operands[i]);
+        if (status != CLI_OK) return status;
+    }
+    const hd_convert_options patterns = {.names = o->names, .from = flame->from, .until = flame->until};
+    return hd_convert_options_valid(&patterns, &run->err) == HD_OK ? CLI_OK : CLI_USAGE;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------- */
+
+static hd_status add_file(hd_flame *flame, cli_run *run, const char *path, const hd_flame_options *options)
+{
+    const struct flame_options *o = run->options;
+    const hd_read_options read = {.strict = o->strict, .threads = (unsigned)o->threads};
+    hd_trace *trace;
+    hd_status status = report_read(&trace, run, path, read);
+    if (status != HD_OK) return status;
+    flame_out_say_damage(run, path, trace);
+    int64_t before = flame->total ? flame->total[0] : 0;
+    status = hd_flame_add(flame, trace, NULL, NULL, options, &run->err);
+    if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
+    hd_trace_free(trace);
+    if (status == HD_OK && run->operand_count > 1 && !run->global.json && flame->total[0] == before) {
+        cli_printer p = {.run = run, .to_stderr = true};
+        flame_out_say_nothing(&p, path, flame->of);
+    }
+    return status;
+}
+
+/* Weights of one event are no sum with those of another: which were taken, and which were left. */
+static void say_event(cli_run *run, const hd_flame *flame)
+{
+    cli_printer p = {.run = run, .to_stderr = true};
+    if (!flame->events || run->global.quiet || run->global.json) return;
+    cli_say(&p, "samples of the event ");
+    cli_say_name(&p, flame->event);
+    cli_say(&p, " are counted (--event chooses); there are: ");
+    cli_say_name(&p, flame->events);
+    cli_say(&p, "\n");
+}
+
+static void say(cli_run *run, const flame_out *out, const hd_flame *flame, const hd_flame_written *written)
+{
+    cli_printer p = {.run = run, .to_stderr = strcmp(out->path, "-") == 0};
+    if (!run->global.json) {
+        flame_out_say(&p, out, flame, written);
+        return;
+    }
+    cli_say(&p, "{\n  ");
+    flame_out_say_json(&p, out, flame, written);
+    cli_say(&p, "\n}\n");
+}
+
+static int run(cli_run *run)
+{
+    const struct flame_options *o = run->options;
+    hd_flame_options options = {0};
+    flame_out out;
+    hd_flame flame = {0}, base = {0};
+    hd_flame_written written = {0};
+    int result = fill_options(run, &options, &out);
+    if (result != CLI_OK) return result;
+    int first = 0;
+    hd_status status = HD_OK;
+    if (o->diff) {
+        status = add_file(&base, run, run->operands[first++], &options);
+        options.of = base.of; /* what was chosen for the first is what both are measured by */
+        if (base.event) options.event = base.event;
+    }
+    for (int i = first; i < run->operand_count && status == HD_OK; i++) {
+        status = add_file(&flame, run, run->operands[i], &options);
+        options.of = flame.of;
+    }
+    if (status == HD_OK) status = flame_out_write(&written, run, &out, &flame, o->diff ? &base : NULL);
+    if (status == HD_OK) say_event(run, base.events ? &base : &flame);
+    if (status == HD_OK) say(run, &out, &flame, &written);
+    hd_flame_deinit(&flame);
+    hd_flame_deinit(&base);
+    return status == HD_OK ? CLI_OK : CLI_FAILED;
+}
+
+static const struct flame_options defaults = {.min_percent = FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0};
+#define FIELD(member) .field = offsetof(struct flame_options, member)
+static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(output),
+     .help = "write .svg (a page of its own for any browser), .folded (text for flamegraph.pl, inferno, speedscope) or "
+             ".speedscope.json; - prints"},
+    {.name = "to",
+     .kind = CLI_TEXT,
+     .value = "FORMAT",
+     FIELD(to),
+     .help = "svg, folded or speedscope, whatever the extension"},
+    {.name = "of",
+     .kind = CLI_CHOICE,
+     .value = "WHAT",
+     .choices = of_names,
+     FIELD(of),
+     .help =
+         "what widths are: gpu-time, cpu-time, cpu-self, launches, bytes or samples; auto is GPU time where there is "
+         "any, else CPU time, else samples"},
+    {.name = "by",
+     .kind = CLI_CHOICE,
+     .value = "WHAT",
+     .choices = by_names,
+     FIELD(by),
+     .help = "what stands at the root, one branch each: rank, device, stream, thread, step or name"},
+    {.name = "from",
+     .kind = CLI_TEXT,
+     .value = "TIME",
+     FIELD(from),
+     .help = "count from this time on, from the first event: 1.5s, 250ms, 10us, 4ns, or 10% of the trace's span"},
+    {.name = "until", .kind = CLI_TEXT, .value = "TIME", FIELD(until), .help = "count up to this time"},
+    {.name = "names",
+     .kind = CLI_TEXT,
+     .value = "PATTERNS",
+     FIELD(names),
+     .help = "count only kernels, slices … of these names, as heddle convert --names"},
+    {.name = "event",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     FIELD(event),
+     .help = "of samples, count those of this event, such as cycles:u; without it those of the first"},
+    {.name = "reverse",
+     .letter = 'r',
+     .kind = CLI_FLAG,
+     FIELD(reverse),
+     .help = "an icicle: what ran first, who called it below"},
+    OPTION_FORWARD(FIELD(forward)),
+    {.name = "diff",
+     .letter = 'd',
+     .kind = CLI_FLAG,
+     FIELD(diff),
+     .help = "compare two files, OLD NEW: widths by NEW, red is slower, blue is faster"},
+    OPTION_MIN_PERCENT(FIELD(min_percent)),
+    OPTION_FULL_NAMES(FIELD(full_names)),
+    OPTION_TITLE(FIELD(title)),
+    OPTION_STRICT(FIELD(strict)),
+    OPTION_THREADS(FIELD(threads), "threads to use"),
+    OPTION_SYNC(FIELD(sync)),
+    {0},
+};
+
+const cli_command cmd_flame = {
+    .name = "flame",
+    .group = CLI_LOOK,
+    .summary = "draw a flame graph: which code the GPU, or the CPU, works for",
+    .usage = "FILE...",
+    .description =
+        "Every kernel, copy and set of the trace weighs the nanoseconds it ran, under the stack that launched it: the "
+        "Python functions, operators and annotations around the launch, or the stack that a file carries for it "
+        "(`heddle merge` puts it there). What has no stack stands under [no stack], so that the whole is the GPU time "
+        "of "
+        "the trace. Several files, such as the ranks of a job, are added up.\n\n"
+        "--of: gpu-time; cpu-time (slices on CPU threads, nested as they are); cpu-self (the same without what they "
+        "call, "
+        "by name alone); launches (calls that put work on a GPU); bytes (moved by copies and sets); samples (of perf "
+        "script, folded text and the like).\n\n"
+        "The SVG needs nothing but a browser: click or Enter zooms, / searches and says how much of the whole matches, "
+        "Escape goes back, arrow keys walk. Without -o, folded text goes to standard output.\n\n"
+        "With --diff, stacks are the same where their frames are; of kernels it is enough if the short names are. "
+        "Folded "
+        "text has two weights then, old and new.",
+    .options = options,
+    .examples =
+        (const cli_example[]){
+            {"heddle flame trace.json.gz -o flame.svg", "where GPU time comes from"},
+            {"heddle flame --by step --from 50% trace.json -o steps.svg", "the second half, step by step"},
+            {"heddle flame rank*.json.gz --by rank -o ranks.svg", "all ranks of a job"},
+            {"heddle flame --reverse --names '/gemm/' trace.json -o gemm.svg", "who calls the matrix products"},
+            {"heddle flame --diff before.json after.json -o diff.svg", "what became slower, what faster"},
+            {"perf script | heddle flame - -o cpu.svg", "a profile of perf"},
+            {"heddle flame trace.json | flamegraph.pl --countname=ns >flame.svg", "by another tool"},
+            {0},
+        },
+    .defaults = &defaults,
+    .options_size = sizeof(struct flame_options),
+    .operands_min = 1,
+    .operands_max = -1,
+    .has_json = true,
+    .run = run,
+};

@@ -1,0 +1,62 @@
+/* formats.c - heddle formats: what can be read and written */
+#include "cli/commands/report_out.h"
+
+static hd_status make_table(hd_table **out, bool all, hd_error *err)
+{
+    hd_table_builder *b;
+    hd_status status = hd_table_builder_new(&b, "formats", err);
+    if (status != HD_OK) return status;
+    hd_table_add_column(b, "name", HD_VALUE_STRING);
+    if (all) hd_table_add_column(b, "title", HD_VALUE_STRING);
+    hd_table_add_column(b, "reads", HD_VALUE_BOOL);
+    hd_table_add_column(b, "writes", HD_VALUE_BOOL);
+    hd_table_add_column(b, "extensions", HD_VALUE_STRING);
+    if (all) hd_table_add_column(b, "keeps", HD_VALUE_STRING);
+    if (all) hd_table_add_column(b, "loses", HD_VALUE_STRING);
+    for (size_t i = 0; i < hd_format_count(); i++) {
+        const hd_format_info *info = hd_format_at(i);
+        hd_table_add_text(b, info->name);
+        if (all) hd_table_add_text(b, info->title);
+        hd_table_add_bool(b, info->reads);
+        hd_table_add_bool(b, info->writes);
+        hd_table_add_text(b, info->extensions);
+        if (all) hd_table_add_text(b, info->keeps);
+        if (all) hd_table_add_text(b, info->loses);
+    }
+    return hd_table_finish(out, b, err);
+}
+
+static int run(cli_run *run)
+{
+    const hd_sink sink = {cli_write, run};
+    const hd_table_style json = {.format = HD_TABLE_JSON}, text = {.width = run->width, .bold_head = run->color};
+    hd_table *table;
+    if (make_table(&table, run->global.json, &run->err) != HD_OK) return CLI_FAILED;
+    hd_table_write(table, sink, run->global.json ? &json : &text, &run->err);
+    hd_table_free(table);
+    if (run->global.json) cli_print(run, "\n");
+    for (size_t i = 0; !run->global.json && !run->global.quiet && i < hd_format_count(); i++) {
+        const hd_format_info *info = hd_format_at(i);
+        cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), info->name, cli_style(run, CLI_PLAIN), info->title);
+        if (info->writes) cli_print(run, "  keeps  %s\n  loses  %s\n", info->keeps, info->loses);
+    }
+    return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
+}
+
+const cli_command cmd_formats = {
+    .name = "formats",
+    .group = CLI_ABOUT,
+    .summary = "list the trace formats, and what each keeps and loses",
+    .description =
+        "Every format that this build reads or writes, with the extensions that choose it for `heddle convert`, "
+        "and what of a trace survives being written in it. What a file is when it is read is found by its "
+        "content, never by its name. Any of them may be compressed with gzip or zstd (.gz, .zst) where it "
+        "is a single stream.\n\n"
+        "With -q only the table; with --json an array of objects.",
+    .examples = (const cli_example[]){{"heddle formats", "what can be converted into what"},
+                                      {"heddle formats --json | jq '.[] | select(.writes) | .name'",
+                                       "the names that convert --to takes"},
+                                      {0}},
+    .has_json = true,
+    .run = run,
+};

@@ -1,0 +1,57 @@
+/* help.c - heddle help: the overview, the help of one command, and man pages */
+#include "cli/cli.h"
+
+#include <limits.h>
+
+struct help_options {
+    bool man;
+};
+
+static const cli_option options[] = {
+    {.name = "man",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct help_options, man),
+     .help = "print the manual page, in roff"},
+    {0},
+};
+
+static int run(cli_run *run)
+{
+    const struct help_options *wanted = run->options;
+    const cli_command *about = NULL;
+    if (run->operand_count) {
+        about = cli_find_command(run->operands[0]);
+        if (!about) {
+            const char *best = NULL;
+            unsigned distance = UINT_MAX;
+            for (const cli_command *const *command = cli_commands; *command; command++) {
+                cli_suggest(run->operands[0], (*command)->name, &best, &distance);
+            }
+            return cli_usage_error(run, "there is no command '%.60s'%s%s%s", run->operands[0],
+                                   best ? "; did you mean '" : "", best ? best : "", best ? "'?" : "");
+        }
+    }
+    if (wanted->man)
+        cli_man_page(run, about);
+    else if (about)
+        cli_help_command(run, about);
+    else
+        cli_help_overview(run);
+    return CLI_OK;
+}
+
+const cli_command cmd_help = {
+    .name = "help",
+    .group = CLI_ABOUT,
+    .summary = "show what heddle does, or the help of one command",
+    .usage = "[COMMAND]",
+    .description =
+        "Without a command, lists them all. `heddle COMMAND --help` prints the same as `heddle help COMMAND`.",
+    .options = options,
+    .options_size = sizeof(struct help_options),
+    .operands_max = 1,
+    .run = run,
+    .examples = (const cli_example[]){{"heddle help", "all commands"},
+                                      {"heddle help --man help | man -l -", "a manual page, without installing it"},
+                                      {0}},
+};

@@ -1,0 +1,252 @@
+/* memory.c - heddle memory: what was allocated, what was live at the peak, what never was freed */
+#include "cli/cli.h"
+#include "cli/commands/flame_out.h"
+#include "cli/commands/report_out.h"
+#include "cli/table_out.h"
+
+#include <string.h>
+
+#include "heddle/format.h"
+#include "heddle/memory.h"
+#include "heddle/report.h"
+
+static const char *const tables[] = {"memory",   "devices",  "categories", "peak",   "leaks",
+                                     "reserved", "oddities", "ledger",     "series", NULL};
+enum { NO_TABLE = -1, SERIES = 8 };
+
+struct memory_options {
+    uint64_t top;
+    int csv;
+    const char *output;
+    bool series, stacks, no_stacks;
+};
+
+static const struct memory_options defaults = {.top = 20, .csv = NO_TABLE};
+
+static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .field = offsetof(struct memory_options, output),
+     .help = "write the trace with counters of what is live; the extension chooses the format"},
+    {.name = "top",
+     .letter = 'n',
+     .kind = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = 1e9,
+     .field = offsetof(struct memory_options, top),
+     .help = "show the N largest of what was live at the peak and at the end; the rest is one more row"},
+    {.name = "stacks",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct memory_options, stacks),
+     .help = "show whole stacks, not only three of their frames"},
+    {.name = "no-stacks",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct memory_options, no_stacks),
+     .help = "do not look for the slices around events, which is faster"},
+    {.name = "series",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct memory_options, series),
+     .help = "show what is live behind each event: a row per allocation and free"},
+    {.name = "csv",
+     .kind = CLI_CHOICE,
+     .value = "TABLE",
+     .choices = tables,
+     .field = offsetof(struct memory_options, csv),
+     .help = "print that table as CSV and nothing else"},
+    {0},
+};
+
+/* ---- text ---------------------------------------------------------------------------------------------------- */
+
+/* What was found in a file. */
+typedef struct found {
+    hd_report report;
+    int64_t start_ns; /* of the trace: what times count from, as text shows them */
+} found;
+
+static void print_table(cli_run *run, const found *f, const char *name, const char *title, const char *hidden)
+{
+    const hd_table *table = hd_report_table(&f->report, name);
+    hd_table *shown;
+    if (!table || hd_table_row_count(table) == 0) return;
+    if (cli_table_without(&shown, table, hidden, f->start_ns, &run->err) != HD_OK) return;
+    cli_print(run, "\n%s%s%s\n", cli_style(run, CLI_BOLD), title, cli_style(run, CLI_PLAIN));
+    report_print_rows(run, shown, hd_table_row_count(shown));
+    hd_table_free(shown);
+}
+
+static uint64_t count_of(const hd_table *table, size_t column)
+{
+    return hd_table_is_null(table, 0, column) ? 0 : hd_table_get_count(table, 0, column);
+}
+
+static void print_sums(cli_run *run, const hd_report *report)
+{
+    enum { EVENTS, LEFT_OUT, ALLOCATIONS, FREES, ALLOCATED, FREED, REPLACED, LIVE, LIVE_COUNT };
+    const hd_table *sums = hd_report_table(report, "memory");
+    char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
+    if (count_of(sums, EVENTS) == 0) {
+        cli_print(run, "  no events of memory: record with `heddle record --memory`, or in PyTorch with "
+                       "profile(profile_memory=True)\n");
+        return;
+    }
+    cli_print(run, "  %s events: %s allocations, %s frees", hd_text_count(a, count_of(sums, EVENTS)),
+              hd_text_count(b, count_of(sums, ALLOCATIONS)), hd_text_count(c, count_of(sums, FREES)));
+    if (count_of(sums, LEFT_OUT)) cli_print(run, ", %s left out", hd_text_count(a, count_of(sums, LEFT_OUT)));
+    cli_print(run, "\n  %s allocated = %s freed", hd_text_bytes(a, count_of(sums, ALLOCATED)),
+              hd_text_bytes(b, count_of(sums, FREED)));
+    if (count_of(sums, REPLACED)) cli_print(run, " + %s replaced", hd_text_bytes(a, count_of(sums, REPLACED)));
+    if (hd_table_is_null(sums, 0, LIVE))
+        cli_print(run, "; more was freed than allocated\n");
+    else
+        cli_print(run, " + %s live at the end, in %s allocations\n", hd_text_bytes(a, count_of(sums, LIVE)),
+                  hd_text_count(b, count_of(sums, LIVE_COUNT)));
+}
+
+static void print_text(cli_run *run, const char *path, const found *f)
+{
+    const struct memory_options *chosen = run->options;
+    const char *hidden = chosen->stacks ? "where" : "stack";
+    const hd_table *categories = hd_report_table(&f->report, "categories");
+    bool named = false;
+    for (size_t i = 0; i < hd_table_row_count(categories); i++) named = named || !hd_table_is_null(categories, i, 2);
+    report_print_path(run, path);
+    cli_print(run, "\n");
+    print_sums(run, &f->report);
+    if (run->global.quiet) return;
+    print_table(run, f, "devices", "devices", "peak_is_total");
+    if (named) print_table(run, f, "categories", "categories", "");
+    print_table(run, f, "peak", "live at the peak", hidden);
+    print_table(run, f, "leaks", "live at the end", hidden);
+    print_table(run, f, "reserved", "reserved by the allocator, and idle", "");
+    print_table(run, f, "oddities", "oddities", "");
+    print_table(run, f, "series", "over time", "");
+}
+
+/* ---- JSON, CSV ----------------------------------------------------------------------------------------------- */
+
+static void print_json(cli_run *run, const char *path, const hd_report *report, bool more)
+{
+    const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
+    cli_print(run, "%s{\n  ", more ? ",\n" : "");
+    report_json_text(run, "file", path);
+    for (size_t i = 0; i < report->table_count; i++) {
+        cli_print(run, ",\n  \"%s\":", hd_table_name(report->tables[i]));
+        hd_table_write(report->tables[i], (hd_sink){cli_write, run}, &style, &run->err);
+    }
+    cli_print(run, "\n}");
+}
+
+static void print_csv(cli_run *run, const hd_report *report)
+{
+    const struct memory_options *chosen = run->options;
+    const hd_table_style style = {.format = HD_TABLE_CSV};
+    const hd_table *table = hd_report_table(report, tables[chosen->csv]);
+    if (table) hd_table_write(table, (hd_sink){cli_write, run}, &style, &run->err);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------------- */
+
+static hd_status write_counters(cli_run *run, const hd_memory *memory, const hd_trace *trace)
+{
+    const struct memory_options *chosen = run->options;
+    hd_trace *annotated;
+    hd_status status = hd_memory_annotate(&annotated, memory, trace, &run->err);
+    if (status != HD_OK) return status;
+    status = hd_trace_write(annotated, chosen->output, NULL, &run->err);
+    hd_trace_free(annotated);
+    return status;
+}
+
+static hd_status look_at(found *out, cli_run *run, const char *path)
+{
+    const struct memory_options *chosen = run->options;
+    const hd_memory_options find = {.no_stacks = chosen->no_stacks};
+    const hd_memory_report_options show = {.rows = chosen->top, .series = chosen->series || chosen->csv == SERIES};
+    hd_trace *trace;
+    hd_memory *memory = NULL;
+    hd_status status = report_read(&trace, run, path, (hd_read_options){0});
+    if (status != HD_OK) return status;
+    flame_out_say_damage(run, path, trace); /* a free that was lost makes a leak that is none */
+    status = hd_memory_find(&memory, trace, &find, &run->err);
+    if (status == HD_OK) status = hd_report_memory(&out->report, memory, trace, &show, &run->err);
+    if (status == HD_OK && chosen->output) status = write_counters(run, memory, trace);
+    if (status != HD_OK) hd_report_free(&out->report);
+    if (hd_trace_facts_of(trace)->start_ns != HD_NO_TIME) out->start_ns = hd_trace_facts_of(trace)->start_ns;
+    hd_memory_free(memory);
+    hd_trace_free(trace);
+    return status;
+}
+
+static int run(cli_run *run)
+{
+    const struct memory_options *chosen = run->options;
+    bool any = false, failed = false;
+    if (chosen->stacks && chosen->no_stacks) return cli_usage_error(run, "--stacks and --no-stacks exclude each other");
+    if (chosen->csv != NO_TABLE && run->global.json) return cli_usage_error(run, "--csv and --json exclude each other");
+    if (chosen->csv != NO_TABLE && run->operand_count > 1)
+        return cli_usage_error(run, "--csv prints the table of one file; %d were given", run->operand_count);
+    if (chosen->output && run->operand_count > 1)
+        return cli_usage_error(run, "-o writes the trace of one file; %d were given", run->operand_count);
+    if (chosen->output && strcmp(chosen->output, "-") == 0)
+        return cli_usage_error(run, "-o -: standard output is for the report; name a file");
+    if (chosen->output && hd_trace_write_check(chosen->output, NULL, &run->err) != HD_OK) return CLI_FAILED;
+    if (run->global.json) cli_print(run, "[");
+    for (int i = 0; i < run->operand_count; i++) {
+        found f = {0};
+        if (look_at(&f, run, run->operands[i]) != HD_OK) {
+            cli_report(run);
+            failed = true;
+            continue;
+        }
+        if (chosen->csv != NO_TABLE) {
+            print_csv(run, &f.report);
+        } else if (run->global.json) {
+            print_json(run, run->operands[i], &f.report, any);
+        } else {
+            if (any) cli_print(run, "\n");
+            print_text(run, run->operands[i], &f);
+        }
+        any = true;
+        hd_report_free(&f.report);
+    }
+    if (run->global.json) cli_print(run, "]\n");
+    return failed || run->err.status != HD_OK ? CLI_FAILED : CLI_OK;
+}
+
+const cli_command cmd_memory = {
+    .name = "memory",
+    .group = CLI_LOOK,
+    .summary = "show what was allocated, what was live at the peak, and what never was freed",
+    .usage = "FILE...",
+    .description =
+        "Pairs the allocations and frees of a trace: Kineto's [memory] instants (profile_memory=True), those of "
+        "heddle's "
+        "own captures, CUPTI's memory records, and TensorFlow's memory profiles. For each device of each process: how "
+        "much was live, its peak and when, what was live then by category, size and stack, what was still live at the "
+        "end by stack, largest first, and how much of what the allocator reserved lay idle.\n\n"
+        "Where the allocator tells its totals (Total Allocated), the peak is that of the totals, and what was "
+        "allocated "
+        "before the recording stands in a row of its own; else it is that of what was allocated in the trace. An "
+        "event's "
+        "stack is its own, or the slices around it on its thread. What does not fit (frees of unknown addresses, "
+        "addresses allocated twice, no size, no time) is counted and named under oddities, so that always "
+        "allocated = freed + replaced + live at the end.\n\n"
+        "Live at the end is not always a leak: a program may still need it when the recording ends. Times count from "
+        "the trace's first event; in --json and --csv they are the trace's own, in ns. With -q only the sums.",
+    .options = options,
+    .defaults = &defaults,
+    .options_size = sizeof defaults,
+    .operands_min = 1,
+    .operands_max = -1,
+    .has_json = true,
+    .run = run,
+    .examples = (const cli_example[]){{"heddle memory trace.json", "peak, leaks and fragmentation"},
+                                      {"heddle memory --top 5 --stacks run.hdcap", "whole stacks of the five largest"},
+                                      {"heddle memory --csv series trace.json >live.csv", "live bytes over time"},
+                                      {"heddle memory -o live.json.gz trace.json", "the trace with counters of them"},
+                                      {0}},
+};

@@ -1,0 +1,432 @@
+/* record.c - heddle record: a command, and what it does on the GPU */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands/record_out.h"
+#include "cli/commands/record_uprobe.h"
+#include "cli/commands/ways_out.h"
+#include "cli/shared_options.h"
+#include "cli/times.h"
+
+enum { GRAPH_NODE, GRAPH_WHOLE };
+enum { WAIT_COMMAND, WAIT_ALL };
+
+struct record_options {
+    const char *output, *recover, *library, *tool;
+    const char *delay, *duration, *steps, *step_name;
+    bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check;
+    int graph, policy, wait;
+    uint64_t memory_limit, threads;
+    cli_texts uprobes;
+    const char *folded;
+    bool uprobe_returns;
+    int uprobe_stacks;
+    uint64_t uprobe_stack_bytes;
+};
+
+/* What the callbacks of a recording get. */
+struct record_user {
+    cli_run *run;
+    record_uprobe uprobe;
+};
+
+/* ---- options ---------------------------------------------------------------------------------------------- */
+
+static int parse_duration(cli_run *run, int64_t *out, const char *option, const char *text)
+{
+    hd_convert_time time = {0};
+    int status = cli_parse_time(run, &time, option, text);
+    if (status != CLI_OK || !text) return status;
+    if (time.unit == HD_CONVERT_PERCENT) return cli_usage_error(run, "%s: a time, such as 10s or 500ms", option);
+    *out = time.value;
+    return CLI_OK;
+}
+
+/* "A:B", whole numbers, A <= B. */
+static int check_steps(cli_run *run, const char *steps)
+{
+    char *end;
+    if (!steps) return CLI_OK;
+    bool digit = steps[0] >= '0' && steps[0] <= '9';
+    unsigned long long first = strtoull(steps, &end, 10), last = 0;
+    digit = digit && *end == ':' && end[1] >= '0' && end[1] <= '9';
+    if (digit) last = strtoull(end + 1, &end, 10);
+    if (digit && *end == '\0' && first <= last) return CLI_OK;
+    return cli_usage_error(run, "--steps: '%.40s' is not A:B, the numbers of the first and the last step", steps);
+}
+
+/* What nobody would look at is refused: options of libheddle-cuda where it is left out, and of heddle's own capture
+ * where another tool runs the command. With --recover, nothing runs. */
+static int check_ignored(cli_run *run)
+{
+    const struct record_options *o = run->options;
+    const struct {
+        bool set;
+        enum { CUDA, RUN, ALSO } of; /* libheddle-cuda, as part of a run; a run; a recovery as well */
+        const char *name;
+    } own[] = {
+        {o->python, CUDA, "python"},
+        {o->memory, CUDA, "memory"},
+        {o->no_nvtx, CUDA, "no-nvtx"},
+        {o->trigger, CUDA, "trigger"},
+        {o->graph != 0, CUDA, "graph"},
+        {o->policy != 0, CUDA, "policy"},
+        {o->delay, CUDA, "delay"},
+        {o->duration, CUDA, "duration"},
+        {o->steps || o->step_name, CUDA, "steps"},
+        {o->no_stacks, RUN, "no-stacks"},
+        {o->no_symbolize, ALSO, "no-symbolize"},
+        {o->keep, ALSO, "keep"},
+        {o->strict, RUN, "strict"},
+        {o->wait != 0, RUN, "wait"},
+        {o->library, RUN, "library"},
+        {o->recover, ALSO, "recover"},
+        {o->uprobes.count != 0, ALSO, "uprobe"},
+    };
+    bool no_cuda = o->uprobes.count && !o->library;
+    if (o->uprobe_stacks && !o->uprobes.count)
+        return cli_usage_error(run, "--uprobe-stacks says how, and --uprobe which functions");
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (own[i].set && o->tool)
+            return cli_usage_error(run, "--%s is of heddle's own capture, and --with %.40s runs that tool", own[i].name,
+                                   o->tool);
+        if (own[i].set && own[i].of != ALSO && o->recover)
+            return cli_usage_error(run, "--%s is of running a command, and --recover runs none", own[i].name);
+        if (own[i].set && own[i].of == CUDA && no_cuda)
+            return cli_usage_error(
+                run, "--%s is of libheddle-cuda.so, which --uprobe leaves out unless --library names it", own[i].name);
+    }
+    return CLI_OK;
+}
+
+static int fill_options(cli_run *run, hd_record_options *out)
+{
+    static const hd_ring_policy policies[] = {HD_RING_DROP_NEWEST, HD_RING_DROP_OLDEST, HD_RING_BLOCK};
+    const struct record_options *o = run->options;
+    *out = (hd_record_options){
+        .output = o->output,
+        .library = o->library,
+        .tool = o->tool,
+        .no_stacks = o->no_stacks,
+        .python = o->python,
+        .memory = o->memory,
+        .graph_whole = o->graph == GRAPH_WHOLE,
+        .no_nvtx = o->no_nvtx,
+        .trigger = o->trigger,
+        .steps = o->steps,
+        .step_name = o->step_name,
+        .policy = policies[o->policy],
+        .no_symbolize = o->no_symbolize,
+        .keep = o->keep,
+        .wait_all = o->wait == WAIT_ALL,
+        .strict = o->strict,
+        .sigpipe_ignored = run->sigpipe_ignored,
+        .threads = (unsigned)o->threads,
+        .memory_limit = o->memory_limit,
+    };
+    int status = check_ignored(run);
+    if (status == CLI_OK) status = parse_duration(run, &out->delay_ns, "--delay", o->delay);
+    if (status == CLI_OK) status = parse_duration(run, &out->duration_ns, "--duration", o->duration);
+    if (status == CLI_OK) status = check_steps(run, o->steps);
+    if (status != CLI_OK) return status;
+    if (o->no_stacks && o->python)
+        return cli_usage_error(run, "--python is part of the stacks, and --no-stacks takes none");
+    return CLI_OK;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------ */
+
+static void say(void *user, const char *message)
+{
+    const struct record_user *u = user;
+    cli_printer p = {.run = u->run, .to_stderr = true};
+    cli_say(&p, "heddle: ");
+    cli_say_name(&p, message);
+    cli_say(&p, "\n");
+    fflush(stderr);
+}
+
+static hd_status attach(void *user, int pid, const char *parts, hd_error *err)
+{
+    struct record_user *u = user;
+    return record_uprobe_attach(&u->uprobe, pid, parts, err);
+}
+
+static hd_status detach(void *user, hd_error *err)
+{
+    struct record_user *u = user;
+    return record_uprobe_detach(&u->uprobe, err);
+}
+
+static int plan_uprobes(struct record_user *user, hd_record_options *options)
+{
+    const struct record_options *o = user->run->options;
+    hd_uprobe_options uprobe = {.folded = o->folded,
+                                .stacks = o->no_stacks ? HD_UPROBE_NONE : (hd_uprobe_stacks)o->uprobe_stacks,
+                                .returns = o->uprobe_returns,
+                                .stack_bytes = (uint32_t)o->uprobe_stack_bytes};
+    int status = record_uprobe_plan(&user->uprobe, user->run, &o->uprobes, &uprobe, o->strict);
+    if (status != CLI_OK || !user->uprobe.plan) return status;
+    options->attach = attach;
+    options->detach = detach;
+    options->no_cuda = !o->library;
+    return CLI_OK;
+}
+
+/* The command's, unless that is 0 and there is no trace although there should be one. */
+static int exit_status(cli_run *run, const hd_record_result *result, hd_status status)
+{
+    if (!result->started && result->exit_status) return result->exit_status;
+    if (!result->started) return status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
+    if (result->without) run->err = (hd_error){0}; /* was told before the command ran */
+    cli_report(run);
+    return result->exit_status == 0 && status != HD_OK ? CLI_FAILED : result->exit_status;
+}
+
+/* A file of ours that got the number of a closed standard descriptor would get what we say. The command finds it closed
+ * all the same. */
+static void fill_descriptors(void)
+{
+    int fd;
+    do fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) close(fd);
+}
+
+static int run_command(cli_run *run, hd_record_options *options)
+{
+    hd_record_result result = {0};
+    cli_progress progress;
+    struct record_user *user = options->user;
+    fill_descriptors();
+    cli_progress_init_later(&progress, run, "reading");
+    options->progress = cli_progress_update;
+    options->progress_user = &progress;
+    hd_status status = hd_record_run(&result, run->operands, options, &run->err);
+    cli_progress_deinit(&progress);
+    if (result.written) record_print(run, &result);
+    record_uprobe_print(&user->uprobe, run);
+    int exit = exit_status(run, &result, status);
+    hd_record_result_deinit(&result);
+    return exit;
+}
+
+static int recover(cli_run *run, const hd_record_options *options, const char *folder)
+{
+    hd_record_result result = {0};
+    if (run->operand_count) return cli_usage_error(run, "--recover runs no command");
+    hd_status status = hd_record_recover(&result, folder, options, &run->err);
+    if (result.written) record_print(run, &result);
+    hd_record_result_deinit(&result);
+    return status == HD_OK ? CLI_OK : CLI_FAILED;
+}
+
+/* Exit status 1: the way that this command goes by default does not work here. */
+static int check_ways(cli_run *run)
+{
+    hd_devices *devices;
+    hd_table *table;
+    const hd_devices_options look = {.ways_only = true};
+    const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
+    if (run->operand_count) return cli_usage_error(run, "--check runs no command");
+    if (hd_devices_find(&devices, &look, &run->err) != HD_OK) return CLI_FAILED;
+    const hd_way *cuda = hd_devices_way(devices, "cuda");
+    int status = cuda && cuda->state == HD_WAY_MISSING ? CLI_FOUND : CLI_OK;
+    if (!run->global.json) {
+        ways_print(run, devices);
+    } else if (ways_table(&table, devices, &run->err) == HD_OK) {
+        cli_print(run, "{\n  \"ways\":");
+        hd_table_write(table, (hd_sink){cli_write, run}, &style, &run->err);
+        cli_print(run, "\n}\n");
+        hd_table_free(table);
+    }
+    hd_devices_free(devices);
+    return run->err.status == HD_OK ? status : CLI_FAILED;
+}
+
+static int run(cli_run *run)
+{
+    const struct record_options *o = run->options;
+    struct record_user user = {.run = run};
+    hd_record_options options;
+    if (o->check) return check_ways(run);
+    int status = fill_options(run, &options);
+    if (status != CLI_OK) return status;
+    options.say = say;
+    options.user = &user;
+    if (o->recover && o->uprobes.count) return cli_usage_error(run, "--recover runs no command, which --uprobe needs");
+    if (o->recover) return recover(run, &options, o->recover);
+    status = plan_uprobes(&user, &options);
+    if (status == CLI_OK && run->operand_count == 0)
+        status = cli_usage_error(run, "record needs a command: heddle record -- COMMAND...");
+    if (status == CLI_OK) status = run_command(run, &options);
+    record_uprobe_deinit(&user.uprobe);
+    return status;
+}
+
+#define FIELD(name) .field = offsetof(struct record_options, name)
+
+static const char *const graph_choices[] = {"node", "whole", NULL};
+static const char *const policy_choices[] = {"newest", "oldest", "block", NULL};
+static const char *const wait_choices[] = {"command", "all", NULL};
+static const char *const uprobe_stacks_choices[] = {"unwind", "frames", "none", NULL}; /* as hd_uprobe_stacks */
+static const struct record_options defaults = {0};
+
+static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(output),
+     .help = "the trace, in the format of its extension; else COMMAND-DATE.heddle in this folder"},
+    {.name = "no-stacks", .kind = CLI_FLAG, FIELD(no_stacks), .help = "no CPU stacks of launches"},
+    {.name = "python", .kind = CLI_FLAG, FIELD(python), .help = "Python functions in the stacks of launches"},
+    {.name = "memory", .kind = CLI_FLAG, FIELD(memory), .help = "allocations and releases of GPU memory"},
+    {.name = "graph",
+     .kind = CLI_CHOICE,
+     .value = "WHAT",
+     .choices = graph_choices,
+     FIELD(graph),
+     .help = "of a launched graph each node, or the whole as one, which costs less"},
+    {.name = "no-nvtx", .kind = CLI_FLAG, FIELD(no_nvtx), .help = "no NVTX ranges"},
+    {.name = "delay",
+     .kind = CLI_TEXT,
+     .value = "T",
+     FIELD(delay),
+     .help = "begin so long after each process first calls CUDA or NVTX: 10s, 500ms"},
+    {.name = "duration", .kind = CLI_TEXT, .value = "T", FIELD(duration), .help = "end so much later"},
+    {.name = "steps",
+     .kind = CLI_TEXT,
+     .value = "A:B",
+     FIELD(steps),
+     .help = "only steps A to B, as ranges named ProfilerStep#N or step N mark them"},
+    {.name = "step-name",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     FIELD(step_name),
+     .help = "what the NVTX ranges that are steps are called"},
+    {.name = "trigger",
+     .kind = CLI_FLAG,
+     FIELD(trigger),
+     .help = "begin when SIGUSR2 arrives or heddle trigger PID is called, end at the next"},
+    {.name = "policy",
+     .kind = CLI_CHOICE,
+     .value = "WHAT",
+     .choices = policy_choices,
+     FIELD(policy),
+     .help = "when the disk is too slow: drop the newest, the oldest, or block the program"},
+    {.name = "no-symbolize",
+     .kind = CLI_FLAG,
+     FIELD(no_symbolize),
+     .help = "leave addresses in stacks as they are, for heddle symbolize"},
+    {.name = "wait",
+     .kind = CLI_CHOICE,
+     .value = "WHOM",
+     .choices = wait_choices,
+     FIELD(wait),
+     .help = "make the trace when the command has ended, or all processes that it left"},
+    {.name = "strict",
+     .kind = CLI_FLAG,
+     FIELD(strict),
+     .help = "do not run the command if it cannot be captured; else that is said and it runs"},
+    {.name = "keep",
+     .letter = 'k',
+     .kind = CLI_FLAG,
+     FIELD(keep),
+     .help = "keep the captures of the processes, FILE.parts"},
+    {.name = "recover",
+     .kind = CLI_TEXT,
+     .value = "FOLDER",
+     FIELD(recover),
+     .help = "make the trace of a recording that was killed: of its FILE.parts"},
+    {.name = "library",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(library),
+     .help = "libheddle-cuda.so; else $HEDDLE_CUDA_LIBRARY, or what lies beside heddle or in ../lib/heddle"},
+    {.name = "uprobe",
+     .kind = CLI_TEXTS,
+     .value = "LIB:SYMBOL",
+     FIELD(uprobes),
+     .help = "capture calls of this function (with * ?) by the system's kernel, without CUPTI; or cuda, or hip: all of "
+             "them that start GPU work. Repeat for more. libheddle-cuda.so is left out unless --library names it"},
+    {.name = "uprobe-stacks",
+     .kind = CLI_CHOICE,
+     .value = "HOW",
+     .choices = uprobe_stacks_choices,
+     FIELD(uprobe_stacks),
+     .help = "their stacks by unwind tables, by frame pointers alone, or none"},
+    {.name = "uprobe-stack-bytes",
+     .kind = CLI_COUNT,
+     .value = "BYTES",
+     .min = 512,
+     .max = 61440,
+     FIELD(uprobe_stack_bytes),
+     .help = "how much of a stack is looked at, a multiple of 8; else 16384"},
+    {.name = "uprobe-return",
+     .kind = CLI_FLAG,
+     FIELD(uprobe_returns),
+     .help = "their returns as well: how long they take. A C++ exception that leaves one of them ends the program"},
+    {.name = "folded",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(folded),
+     .help = "their stacks as extended folded text besides"},
+    {.name = "with",
+     .kind = CLI_TEXT,
+     .value = "TOOL",
+     FIELD(tool),
+     .help =
+         "let nsys, rocprofv3, xctrace or mctracer run the command, and convert what can be read of its output; all "
+         "of it stays in FILE.TOOL"},
+    {.name = "check", .kind = CLI_FLAG, FIELD(check), .help = "say which ways to capture work here, and run nothing"},
+    OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
+    OPTION_THREADS(FIELD(threads), "threads that make the trace"),
+    {0},
+};
+
+const cli_command cmd_record = {
+    .name = "record",
+    .group = CLI_MAKE,
+    .summary = "run a command and write what it does on the GPU",
+    .usage = "[--] COMMAND...",
+    .description =
+        "Runs COMMAND as it would run alone, and writes one trace of the kernels, copies, launches, synchronisation, "
+        "NVTX ranges and launching stacks of it and of all processes that it starts. No change to the program is "
+        "needed: "
+        "the CUDA driver loads libheddle-cuda.so into each process that uses a GPU. Programs that use "
+        "libheddle-capture themselves can write to the folder $HEDDLE_CAPTURE_DIR.\n\n"
+        "While the command runs, each process appends to a file of its own in FILE.parts. When the command has ended "
+        "these become one trace, and the folder is removed. Whatever is killed, and when: what is in the files stays, "
+        "and --recover makes the trace of it.\n\n"
+        "Terminal, descriptors, working folder and process group of the command are those of heddle. Signals that are "
+        "sent to heddle go on to it. The exit status is the command's, 128 + N if signal N killed it, 127 if it was "
+        "not "
+        "found, 126 if it cannot be executed; 1 if it ended with 0, but the trace could not be made.\n\n"
+        "Where it cannot be captured, that is said and it runs all the same, unless --strict is given. At the end, "
+        "standard error tells what is in the trace, what was lost, and what capturing cost: the time in the program's "
+        "threads and the CPU time beside them, as each process measured it.",
+    .options = options,
+    .examples =
+        (const cli_example[]){
+            {"heddle record -o train.heddle -- python train.py", "a training run"},
+            {"heddle record --steps 10:12 --python torchrun --nproc-per-node 8 train.py", "three steps of all ranks"},
+            {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
+            {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
+            {"heddle record --with rocprofv3 -o run.heddle ./simulation", "on an AMD GPU, by AMD's tool"},
+            {"heddle record --check", "which ways to capture work here, and what to do for the others"},
+            {"heddle record --recover train.heddle.parts", "after a crash of the machine"},
+            {0},
+        },
+    .defaults = &defaults,
+    .options_size = sizeof(struct record_options),
+    .operands_min = 0,
+    .operands_max = -1,
+    .has_json = true,
+    .operands_are_command = true,
+    .run = run,
+};

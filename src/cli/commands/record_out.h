@@ -1,0 +1,12 @@
+/* record_out.h - what a recording says at its end */
+#ifndef HD_CLI_COMMANDS_RECORD_OUT_H
+#define HD_CLI_COMMANDS_RECORD_OUT_H
+
+#include "cli/printer.h"
+#include "heddle/record.h"
+
+/* On standard error, as text or, with --json, as an object; with -q only what was lost. Standard output is the
+ * command's. */
+void record_print(cli_run *run, const hd_record_result *result);
+
+#endif

@@ -1,0 +1,48 @@
+/* report_out.c - what the commands that print reports share */
+#include "cli/commands/report_out.h"
+
+#include <string.h>
+
+hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_options options)
+{
+    cli_progress progress;
+    cli_progress_init(&progress, run, "reading");
+    options.progress = cli_progress_update;
+    options.progress_user = &progress;
+    hd_status status = hd_trace_read(out, path, &options, &run->err);
+    cli_progress_deinit(&progress);
+    return status;
+}
+
+void report_print_rows(cli_run *run, const hd_table *table, size_t rows)
+{
+    const hd_table_style style = {.width = run->width, .indent = 2, .bold_head = run->color};
+    hd_table *head;
+    if (!rows || hd_table_head(&head, table, rows, &run->err) != HD_OK) return;
+    hd_table_write(head, (hd_sink){cli_write, run}, &style, &run->err);
+    hd_table_free(head);
+}
+
+void report_json_text(cli_run *run, const char *name, const char *text)
+{
+    hd_table_builder *builder;
+    hd_table *table;
+    if (hd_table_builder_new(&builder, name, &run->err) != HD_OK) return;
+    hd_table_add_column(builder, name, HD_VALUE_STRING);
+    hd_table_add_text(builder, text);
+    if (hd_table_finish(&table, builder, &run->err) != HD_OK) return;
+    hd_table_write_members(table, 0, (hd_sink){cli_write, run}, &run->err);
+    hd_table_free(table);
+}
+
+void report_print_path(cli_run *run, const char *path)
+{
+    cli_print(run, "%s", cli_style(run, CLI_BOLD));
+    report_print_safe(run, path, strlen(path));
+    cli_print(run, "%s", cli_style(run, CLI_PLAIN));
+}
+
+void report_print_safe(cli_run *run, const char *text, size_t size)
+{
+    hd_text_write((hd_sink){cli_write, run}, text, size);
+}

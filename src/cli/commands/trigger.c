@@ -1,0 +1,128 @@
+/* trigger.c - heddle trigger: open and close the capture of programs that run */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/times.h"
+#include "heddle/trigger.h"
+
+struct trigger_options {
+    const char *duration;
+    bool children;
+};
+
+static const cli_option options[] = {
+    {.name = "duration",
+     .kind = CLI_TEXT,
+     .value = "T",
+     .field = offsetof(struct trigger_options, duration),
+     .help = "close again so much later: 5s, 500ms"},
+    {.name = "children",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct trigger_options, children),
+     .help = "also the processes that PID started, when it is traced itself"},
+    {0},
+};
+
+static const char *const actions[] = {
+    [HD_TRIGGER_STATUS] = "status",
+    [HD_TRIGGER_START] = "start",
+    [HD_TRIGGER_STOP] = "stop",
+    [HD_TRIGGER_TOGGLE] = "toggle",
+};
+
+static int parse_action(cli_run *run, hd_trigger_action *out, const char *text)
+{
+    const char *best = NULL;
+    unsigned distance = UINT32_MAX;
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        if (strcmp(text, actions[i]) == 0) {
+            *out = (hd_trigger_action)i;
+            return CLI_OK;
+        }
+        cli_suggest(text, actions[i], &best, &distance);
+    }
+    return cli_usage_error(run, "'%.40s' is none of start, stop, toggle, status%s%s%s", text,
+                           best ? "; did you mean " : "", best ? best : "", best ? "?" : "");
+}
+
+static int parse_duration(cli_run *run, int64_t *out, const char *text)
+{
+    hd_convert_time time = {0};
+    int status = cli_parse_time(run, &time, "--duration", text);
+    if (status != CLI_OK || !text) return status;
+    if (time.unit == HD_CONVERT_PERCENT || time.value <= 0)
+        return cli_usage_error(run, "--duration: a time, such as 5s or 500ms");
+    *out = time.value;
+    return CLI_OK;
+}
+
+static int parse_pid(cli_run *run, int64_t *out, const char *text)
+{
+    char *end;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    if (errno == 0 && end != text && !*end && *out > 0) return CLI_OK;
+    return cli_usage_error(run, "'%.40s' is no id of a process", text);
+}
+
+static bool has_errors(const hd_table *captures)
+{
+    size_t error = hd_table_column_count(captures) - 1;
+    for (size_t row = 0; row < hd_table_row_count(captures); row++) {
+        if (!hd_table_is_null(captures, row, error)) return true;
+    }
+    return false;
+}
+
+static int run(cli_run *run)
+{
+    const struct trigger_options *chosen = run->options;
+    const hd_sink sink = {cli_write, run};
+    const hd_table_style json = {.format = HD_TABLE_JSON}, text = {.width = run->width, .bold_head = run->color};
+    hd_trigger_options how = {.action = HD_TRIGGER_TOGGLE, .children = chosen->children};
+    int64_t pid = 0;
+    hd_table *captures;
+    int status = parse_pid(run, &pid, run->operands[0]);
+    if (status == CLI_OK && run->operand_count > 1) status = parse_action(run, &how.action, run->operands[1]);
+    if (status == CLI_OK) status = parse_duration(run, &how.duration_ns, chosen->duration);
+    if (status != CLI_OK) return status;
+    if (how.duration_ns && (how.action == HD_TRIGGER_STATUS || how.action == HD_TRIGGER_STOP))
+        return cli_usage_error(run, "--duration is of a capture that starts: it makes no sense with %s",
+                               actions[how.action]);
+    if (hd_trigger(&captures, pid, &how, &run->err) != HD_OK) return CLI_FAILED;
+    bool failed = has_errors(captures);
+    if (run->global.json || !run->global.quiet)
+        hd_table_write(captures, sink, run->global.json ? &json : &text, &run->err);
+    if (run->global.json) cli_print(run, "\n");
+    hd_table_free(captures);
+    return failed || run->err.status != HD_OK ? CLI_FOUND : CLI_OK;
+}
+
+const cli_command cmd_trigger = {
+    .name = "trigger",
+    .group = CLI_MAKE,
+    .summary = "start and stop the capture of a program that runs",
+    .usage = "PID [start|stop|toggle|status]",
+    .description =
+        "Opens or closes the capture of a program that was started with `heddle record`, as often as you like, and "
+        "shows how it is afterwards; without a word it toggles. PID is the program's, or that of `heddle record` or "
+        "another launcher: then all traced programs below it are told at once.\n\n"
+        "It works with any program under `heddle record` from its first call of CUDA or NVTX on. Start it with "
+        "`heddle record --trigger` if nothing is to be captured before. With `--memory`, an opening capture begins "
+        "with what is allocated at that moment.\n\n"
+        "The exit status is 1 if a program could not be told, or was in that state already. Programs in containers "
+        "with a network of their own are reached from inside of these only.",
+    .options = options,
+    .options_size = sizeof(struct trigger_options),
+    .operands_min = 1,
+    .operands_max = 2,
+    .has_json = true,
+    .run = run,
+    .examples =
+        (const cli_example[]){{"heddle trigger 4711 start --duration 5s", "five seconds of a program, from now on"},
+                              {"heddle trigger $(pgrep -f 'heddle record') stop", "all that it traces"},
+                              {"heddle trigger 4711 status --json", "whether it is captured, and into which file"},
+                              {0}},
+};

@@ -1,0 +1,357 @@
+/* view.c - heddle view: traces in a browser */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/commands/report_out.h"
+#include "heddle/view.h"
+
+extern char **environ;
+
+struct view_options {
+    const char *port, *listen;
+    bool no_open, token;
+    uint64_t memory_limit, threads;
+    double stop_after_s;
+};
+
+static const cli_option options[] = {
+    {.name = "port",
+     .letter = 'p',
+     .kind = CLI_TEXT,
+     .value = "N",
+     .field = offsetof(struct view_options, port),
+     .help = "listen on this port, 0 for any free one; else it is 8383, or the next free one"},
+    {.name = "no-open",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct view_options, no_open),
+     .help = "print the address, and open no browser"},
+    {.name = "listen",
+     .kind = CLI_TEXT,
+     .value = "ADDR",
+     .field = offsetof(struct view_options, listen),
+     .help = "listen on this address of the machine (0.0.0.0: on all), so that others can look who have the token of "
+             "the printed address"},
+    {.name = "token",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct view_options, token),
+     .help = "demand the token on this machine too, where others have accounts on it"},
+    {.name = "stop-after",
+     .kind = CLI_DECIMAL,
+     .value = "S",
+     .min = 0,
+     .max = 1e8,
+     .field = offsetof(struct view_options, stop_after_s),
+     .help = "stop after so many seconds; else at Ctrl+C"},
+    {.name = "memory-limit",
+     .kind = CLI_COUNT,
+     .value = "BYTES",
+     .field = offsetof(struct view_options, memory_limit),
+     .help = "memory that events may take; what is over goes to a mapped temporary file. 0 is 64 MiB"},
+    {.name = "threads",
+     .kind = CLI_COUNT,
+     .value = "N",
+     .max = 1024,
+     .field = offsetof(struct view_options, threads),
+     .help = "threads that read; 0 is one per core"},
+    {0},
+};
+
+/* ---- what goes wrong while it runs ------------------------------------------------------------------------------- */
+
+/* Errors come from the threads that read, and are printed as they come. */
+typedef struct view_errors {
+    pthread_mutex_t lock;
+    cli_run *run; /* NULL: nobody prints any more */
+    int wake[2];  /* a pipe to the thread that waits */
+    bool is_left; /* to the end of the process */
+} view_errors;
+
+static void on_failed(void *user, const char *path, const hd_error *why)
+{
+    view_errors *errors = user;
+    pthread_mutex_lock(&errors->lock);
+    cli_run *run = errors->run;
+    if (run) {
+        run->err = *why;
+        if (!run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
+        cli_report(run);
+    }
+    pthread_mutex_unlock(&errors->lock);
+    ssize_t ignored = write(errors->wake[1], "", 1);
+    (void)ignored;
+}
+
+/* The files that are there; the others are told at once. */
+static size_t find_files(cli_run *run, const char **paths)
+{
+    size_t count = 0;
+    for (int i = 0; i < run->operand_count; i++) {
+        const char *path = run->operands[i];
+        if (strcmp(path, "-") == 0 || access(path, R_OK) == 0) {
+            paths[count++] = path;
+            continue;
+        }
+        hd_error_set(&run->err, HD_ERR_IO, path, HD_OFFSET_NONE, "%s", strerror(errno));
+        cli_report(run);
+    }
+    return count;
+}
+
+/* ---- a browser --------------------------------------------------------------------------------------------------- */
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+static bool has_display(void)
+{
+#ifdef __APPLE__
+    return !is_set("SSH_CONNECTION");
+#else
+    return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
+#endif
+}
+
+/* In a process group of its own, so that Ctrl+C does not end it, and without our signal mask. */
+static void open_browser(const char *url, const sigset_t *signals)
+{
+#ifdef __APPLE__
+    const char *program = "open";
+#else
+    const char *program = is_set("BROWSER") ? getenv("BROWSER") : "xdg-open";
+#endif
+    char *words[] = {(char *)(uintptr_t)program, (char *)(uintptr_t)url, NULL};
+    posix_spawn_file_actions_t quiet;
+    posix_spawnattr_t attributes;
+    pid_t child;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, signals);
+    posix_spawn_file_actions_init(&quiet);
+    posix_spawn_file_actions_addopen(&quiet, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnp(&child, program, &quiet, &attributes, words, environ); /* without it the printed address does */
+    posix_spawn_file_actions_destroy(&quiet);
+    posix_spawnattr_destroy(&attributes);
+}
+
+/* ---- what is printed --------------------------------------------------------------------------------------------- */
+
+static void print_address(cli_run *run, const hd_view *view)
+{
+    const char *url = hd_view_url(view), *token = hd_view_token(view);
+    if (run->global.json) {
+        cli_print(run, "{");
+        report_json_text(run, "url", url);
+        cli_print(run, ", \"port\": %u, ", hd_view_port(view));
+        if (token)
+            report_json_text(run, "token", token);
+        else
+            cli_print(run, "\"token\": null");
+        cli_print(run, "}\n");
+    } else {
+        cli_print(run, "%s\n", url);
+    }
+    fflush(stdout);
+}
+
+/* Over SSH the address is of another machine than the browser's. */
+static void print_hints(cli_run *run, const hd_view *view)
+{
+    const struct view_options *chosen = run->options;
+    char host[256] = "HOST";
+    if (run->global.quiet || run->global.json) return;
+    if (!chosen->listen && is_set("SSH_CONNECTION") && !has_display()) {
+        gethostname(host, sizeof host - 1);
+        fprintf(stderr, "On your own machine: ssh -L %u:localhost:%u %s, then open the address there.\n",
+                hd_view_port(view), hd_view_port(view), host);
+    }
+    if (chosen->stop_after_s == 0) fputs("Ctrl+C stops.\n", stderr);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+static void on_signal(int number)
+{
+    (void)number; /* what matters is that pselect returns */
+}
+
+/* Signals that end the view are blocked, but while it waits: *waiting is the mask for that. */
+static void take_signals(sigset_t *before, sigset_t *waiting)
+{
+    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal}, old;
+    sigset_t ours;
+    sigemptyset(&ours);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        sigaction(numbers[i], NULL, &old);
+        if (numbers[i] == SIGHUP && old.sa_handler == SIG_IGN) continue; /* nohup */
+        sigaddset(&ours, numbers[i]);
+        sigaction(numbers[i], &action, NULL);
+    }
+    pthread_sigmask(SIG_BLOCK, &ours, before);
+    *waiting = *before;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (sigismember(&ours, numbers[i])) sigdelset(waiting, numbers[i]);
+    }
+}
+
+/* Until a signal, the time given, or the failure of every file. */
+static void wait_for_end(cli_run *run, hd_view *view, size_t count, int wake, const sigset_t *waiting)
+{
+    const struct view_options *chosen = run->options;
+    struct timespec now, end;
+    char byte;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += (time_t)chosen->stop_after_s;
+    end.tv_nsec += (long)((chosen->stop_after_s - (double)(time_t)chosen->stop_after_s) * 1e9);
+    while (hd_view_failures(view) < count) {
+        fd_set set;
+        FD_ZERO(&set);
+        FD_SET(wake, &set);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        int64_t left = (int64_t)(end.tv_sec - now.tv_sec) * 1000000000 + (end.tv_nsec - now.tv_nsec);
+        if (chosen->stop_after_s > 0 && left <= 0) return;
+        struct timespec wait = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+        int ready = pselect(wake + 1, &set, NULL, NULL, chosen->stop_after_s > 0 ? &wait : NULL, waiting);
+        if (ready < 0) return;
+        if (ready > 0 && read(wake, &byte, 1) < 0) return;
+    }
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+static int parse_port(cli_run *run, hd_view_options *out)
+{
+    const struct view_options *chosen = run->options;
+    const cli_option number = {.name = "port", .kind = CLI_INTEGER, .max = UINT16_MAX};
+    char problem[160];
+    int64_t port = HD_VIEW_PORT;
+    if (chosen->port && !cli_value_parse(&number, &port, chosen->port, problem, sizeof problem))
+        return cli_usage_error(run, "--port: '%.60s' %s", chosen->port, problem);
+    out->port = (uint16_t)port;
+    out->next_port = !chosen->port;
+    return CLI_OK;
+}
+
+static int serve(cli_run *run, const char *const *paths, size_t count, view_errors *errors)
+{
+    enum { STOP_MS = 500 };
+    const struct view_options *chosen = run->options;
+    hd_view_options start = {.listen = chosen->listen,
+                             .token = chosen->token,
+                             .threads = (unsigned)chosen->threads,
+                             .memory_limit = chosen->memory_limit,
+                             .failed = on_failed,
+                             .failed_user = errors};
+    sigset_t before, waiting;
+    hd_view *view = NULL;
+    if (parse_port(run, &start) != CLI_OK) return CLI_USAGE;
+    take_signals(&before, &waiting);
+    hd_status status = hd_view_start(&view, paths, count, &start, &run->err);
+    int exit_status = status == HD_OK ? CLI_OK : status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
+    if (status == HD_OK) {
+        print_address(run, view);
+        print_hints(run, view);
+        if (!chosen->no_open && !run->out_error && has_display()) open_browser(hd_view_url(view), &before);
+        if (!run->out_error) wait_for_end(run, view, count, errors->wake[0], &waiting);
+        if (hd_view_failures(view) == count) exit_status = CLI_FAILED;
+        if (hd_view_stop(view, STOP_MS)) {
+            hd_view_free(view);
+            view = NULL;
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_lock(&errors->lock);
+    errors->run = NULL; /* a file that is still being read is left to the end of the process, as are its errors */
+    errors->is_left = view != NULL;
+    pthread_mutex_unlock(&errors->lock);
+    return exit_status;
+}
+
+static int run_view(cli_run *run, const char **paths, view_errors *errors)
+{
+    size_t count = find_files(run, paths);
+    if (count == 0) return CLI_FAILED;
+    int status = serve(run, paths, count, errors);
+    return status == CLI_OK && run->reported ? CLI_FOUND : status;
+}
+
+static int run(cli_run *run)
+{
+    if (!hd_view_has_server() || !hd_view_has_page()) {
+        hd_error_set(&run->err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+                     "this heddle was built without %s: %s, and build it again",
+                     hd_view_has_server() ? "its page" : "libmicrohttpd",
+                     hd_view_has_server() ? "install Node.js 18 and npm (tools/setup.sh)"
+                                          : "install it (Debian: libmicrohttpd-dev)");
+        return CLI_FAILED;
+    }
+    const char **paths = calloc((size_t)run->operand_count, sizeof *paths);
+    view_errors *errors = calloc(1, sizeof *errors);
+    int status = CLI_FAILED;
+    if (!paths || !errors) {
+        hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    } else if (pipe2(errors->wake, O_CLOEXEC) != 0) {
+        errors->wake[0] = errors->wake[1] = -1;
+        hd_error_set(&run->err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "no pipe: %s", strerror(errno));
+    } else {
+        pthread_mutex_init(&errors->lock, NULL);
+        errors->run = run;
+        status = run_view(run, paths, errors);
+    }
+    free(paths);
+    if (!errors || errors->is_left) return status;
+    if (errors->wake[0] >= 0) close(errors->wake[0]);
+    if (errors->wake[1] >= 0) close(errors->wake[1]);
+    free(errors);
+    return status;
+}
+
+const cli_command cmd_view = {
+    .name = "view",
+    .group = CLI_LOOK,
+    .summary = "look at traces in a browser",
+    .usage = "FILE...",
+    .description =
+        "Reads the files, prints an address, and opens it in a browser where there is a display. The page is there at "
+        "once; a file of any format is read meanwhile, a store (heddle convert) opens in milliseconds. Several files "
+        "are the ranks of one run: they stand on one time axis, by Unix time where all of them know it. A "
+        "folder is named by its files, FOLDER/*.json, or itself if it holds an OTF2 archive. Files dropped on the page "
+        "are "
+        "opened too.\n\n"
+        "Nothing leaves the machine: the page is in this program, loads nothing else, and changes no file. It is "
+        "served "
+        "to this machine alone, and to nobody whom a web site sends. With --listen others can look too, who have the "
+        "address with its token.\n\n"
+        "On a machine without a display, for example a GPU node, forward the port: ssh -L 8383:localhost:8383 HOST, "
+        "and open http://localhost:8383/ on your own.\n\n"
+        "With --json the one line on standard output is {\"url\", \"port\", \"token\"}. Exit status 1: a file could "
+        "not "
+        "be read; if none can, the command ends.",
+    .options = options,
+    .options_size = sizeof(struct view_options),
+    .operands_min = 1,
+    .operands_max = -1,
+    .has_json = true,
+    .run = run,
+    .examples = (const cli_example[]){{"heddle view trace.json.gz", "a trace"},
+                                      {"heddle view rank*.json", "all ranks of a run, on one axis"},
+                                      {"heddle view --no-open --port 8383 trace.heddle",
+                                       "on a machine that is reached by ssh -L 8383:localhost:8383"},
+                                      {0}},
+};

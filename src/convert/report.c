@@ -1,0 +1,86 @@
+/* report.c - what a conversion did */
+#include "convert/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/arena.h"
+#include "base/memory/vector.h"
+
+typedef struct report_memory {
+    hd_arena arena;
+    size_t ledger_capacity;
+} report_memory;
+
+static const char *keep_text(hd_convert_report *report, const char *text)
+{
+    report_memory *memory = report->memory;
+    size_t size = strlen(text) + 1;
+    char *copy = hd_arena_alloc(&memory->arena, size);
+    if (copy) memcpy(copy, text, size);
+    return copy;
+}
+
+bool convert_report_init(hd_convert_report *report, size_t input_count)
+{
+    *report = (hd_convert_report){0};
+    report->memory = calloc(1, sizeof(report_memory));
+    report->inputs = calloc(input_count + 1, sizeof *report->inputs);
+    return report->memory && report->inputs;
+}
+
+void hd_convert_report_deinit(hd_convert_report *report)
+{
+    report_memory *memory = report->memory;
+    if (memory) hd_arena_deinit(&memory->arena);
+    free(memory);
+    free(report->inputs);
+    free(report->ledger);
+    *report = (hd_convert_report){0};
+}
+
+bool convert_report_input(hd_convert_report *report, const char *path, const hd_trace *trace)
+{
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    hd_convert_input *input = &report->inputs[report->input_count];
+    *input = (hd_convert_input){
+        .path = keep_text(report, path),
+        .format = keep_text(report, facts->format),
+        .compression = keep_text(report, facts->compression),
+        .rank = facts->rank,
+        .events = hd_trace_event_count(trace),
+        .stored_bytes = facts->stored_bytes,
+        .input_bytes = facts->input_bytes,
+    };
+    if (!input->path || !input->format || !input->compression) return false;
+    report->input_count++;
+    report->events_in += input->events;
+    return true;
+}
+
+bool convert_report_ledger(hd_convert_report *report, const hd_ledger_row *row)
+{
+    report_memory *memory = report->memory;
+    if (!hd_grow((void **)&report->ledger, &memory->ledger_capacity, report->ledger_count, sizeof *report->ledger))
+        return false;
+    hd_ledger_row *copy = &report->ledger[report->ledger_count];
+    *copy = *row;
+    copy->stage = keep_text(report, row->stage);
+    copy->code = keep_text(report, row->code);
+    if (!copy->stage || !copy->code) return false;
+    report->ledger_count++;
+    if (row->level == HD_LEDGER_REPAIR) report->repairs += row->count;
+    if (row->level == HD_LEDGER_LOSS) report->losses += row->count;
+    return true;
+}
+
+void convert_report_step(hd_convert_report *report, const char *name, uint64_t in, uint64_t out, uint64_t added,
+                         uint64_t removed, uint64_t lost)
+{
+    report->steps[report->step_count++] =
+        (hd_convert_step){.name = name, .in = in, .added = added, .removed = removed, .lost = lost, .out = out};
+    report->added += added;
+    report->removed += removed;
+    report->lost += lost;
+    report->events_out = out;
+}

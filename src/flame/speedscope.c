@@ -1,0 +1,214 @@
+/* speedscope.c - a flame as a file of speedscope (file-format-schema.json): frames, and a "sampled" profile
+ *
+ * A stack is a list of frames from the root on, a sample a stack with its weight. The samples stand in the order of
+ * their stacks, so that the view by time shows each frame once.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json/json.h"
+#include "base/json/write.h"
+#include "base/memory/vector.h"
+#include "flame/flame.h"
+
+enum { FLUSH_BYTES = 1 << 18, INDEX_BYTES = 12 };
+
+typedef struct scope {
+    const hd_flame *flame;
+    flame_tree tree;
+    uint32_t *frames;  /* by name: its place among the frames, HD_NONE: no stack has it */
+    uint32_t *sampled; /* nodes that are samples, in their order */
+    uint32_t sample_count;
+    hd_output *output;
+    hd_error *err;
+    hd_json_out text;
+    uint64_t changed_names;
+} scope;
+
+static hd_status flush(scope *s, bool now)
+{
+    if (s->text.failed) return HD_NOMEM(s->err);
+    if (!now && s->text.size < FLUSH_BYTES) return HD_OK;
+    HD_TRY(hd_output_write(s->output, s->text.data, s->text.size, s->err));
+    s->text.size = 0;
+    return HD_OK;
+}
+
+/* ---- frames ----------------------------------------------------------------------------------------------------- */
+
+static bool is_sample(const scope *s, uint32_t node)
+{
+    return s->flame->self[node] != 0 || (s->flame->weightless && s->flame->count[node] != 0);
+}
+
+/* Names of the frames that lead to a sample. */
+static hd_status mark_frames(scope *s)
+{
+    const hd_stacks *stacks = s->flame->stacks;
+    uint32_t count = hd_stacks_count(stacks), names = hd_stacks_name_count(stacks), next = 0;
+    uint8_t *leads = calloc(count, 1);
+    s->frames = malloc(names * sizeof *s->frames);
+    if (!leads || !s->frames) {
+        free(leads);
+        return HD_NOMEM(s->err);
+    }
+    memset(s->frames, 0xff, names * sizeof *s->frames);
+    for (uint32_t n = count; n-- > 1;) {
+        hd_frame frame = hd_stacks_at(stacks, n);
+        leads[n] |= is_sample(s, n);
+        if (!leads[n]) continue;
+        leads[frame.caller] = 1;
+        s->frames[frame.name] = 0;
+        hd_string name = hd_stacks_text(stacks, frame.name);
+        s->changed_names += name.size == 0 || !hd_utf8_valid(name.data, name.size, false);
+    }
+    for (uint32_t i = 0; i < names; i++) {
+        if (s->frames[i] == 0) s->frames[i] = next++;
+    }
+    free(leads);
+    return HD_OK;
+}
+
+static hd_status put_frames(scope *s)
+{
+    uint32_t names = hd_stacks_name_count(s->flame->stacks);
+    bool first = true;
+    hd_json_put_text(&s->text, "\"shared\":{\"frames\":[");
+    for (uint32_t i = 0; i < names; i++) {
+        hd_string name = hd_stacks_text(s->flame->stacks, i);
+        if (s->frames[i] == HD_NONE) continue;
+        hd_json_put_text(&s->text, first ? "\n{\"name\":" : ",\n{\"name\":");
+        hd_json_put_string(&s->text, name.size ? name.data : "[unknown]", name.size ? name.size : 9);
+        hd_json_put_text(&s->text, "}");
+        first = false;
+        HD_TRY(flush(s, false));
+    }
+    hd_json_put_text(&s->text, "\n]},\n");
+    return HD_OK;
+}
+
+/* ---- samples ---------------------------------------------------------------------------------------------------- */
+
+/* The nodes that are samples, callers before their callees and those by name: a walk with a list of nodes to come. */
+static hd_status list_samples(scope *s)
+{
+    uint32_t count = hd_stacks_count(s->flame->stacks), waiting = 1;
+    uint32_t *list = malloc(count * sizeof *list);
+    s->sampled = malloc(count * sizeof *s->sampled);
+    if (!list || !s->sampled) {
+        free(list);
+        return HD_NOMEM(s->err);
+    }
+    list[0] = 0;
+    while (waiting) {
+        uint32_t node = list[--waiting];
+        if (node && is_sample(s, node)) s->sampled[s->sample_count++] = node;
+        for (uint32_t i = s->tree.first[node + 1]; i-- > s->tree.first[node];) list[waiting++] = s->tree.list[i];
+    }
+    free(list);
+    return HD_OK;
+}
+
+/* The frames from the root to a node, written from the end of `room` to its front. Returns the first byte. */
+static char *put_stack(char *end, const scope *s, uint32_t node)
+{
+    char number[INDEX_BYTES];
+    for (; node != HD_STACK_NONE;) {
+        hd_frame frame = hd_stacks_at(s->flame->stacks, node);
+        size_t size = (size_t)snprintf(number, sizeof number, "%" PRIu32, s->frames[frame.name]);
+        end -= size;
+        memcpy(end, number, size);
+        node = frame.caller;
+        if (node != HD_STACK_NONE) *--end = ',';
+    }
+    return end;
+}
+
+static hd_status put_samples(scope *s)
+{
+    char *room = NULL;
+    size_t capacity = 0;
+    hd_status status = HD_OK;
+    hd_json_put_text(&s->text, "\"samples\":[");
+    for (uint32_t i = 0; i < s->sample_count && status == HD_OK; i++) {
+        size_t size = (size_t)hd_stacks_at(s->flame->stacks, s->sampled[i]).depth * INDEX_BYTES;
+        if (!hd_reserve(&room, &capacity, size)) {
+            status = HD_NOMEM(s->err);
+            break;
+        }
+        const char *stack = put_stack(room + size, s, s->sampled[i]);
+        hd_json_put_text(&s->text, i ? ",\n[" : "\n[");
+        hd_json_put(&s->text, stack, (size_t)(room + size - stack));
+        hd_json_put_text(&s->text, "]");
+        status = flush(s, false);
+    }
+    free(room);
+    hd_json_put_text(&s->text, "\n],\n");
+    return status;
+}
+
+static hd_status put_weights(scope *s)
+{
+    hd_json_put_text(&s->text, "\"weights\":[");
+    for (uint32_t i = 0; i < s->sample_count; i++) {
+        hd_json_put_text(&s->text, i ? ",\n" : "\n");
+        hd_json_put_int(&s->text, s->flame->self[s->sampled[i]]);
+        HD_TRY(flush(s, false));
+    }
+    hd_json_put_text(&s->text, "\n]}],\n");
+    return HD_OK;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
+
+static const char *unit_of(hd_flame_of of)
+{
+    switch (of) {
+    case HD_FLAME_GPU_TIME:
+    case HD_FLAME_CPU_TIME:
+    case HD_FLAME_CPU_SELF: return "nanoseconds";
+    case HD_FLAME_BYTES: return "bytes";
+    default: return "none";
+    }
+}
+
+static hd_status put_all(scope *s, const char *title)
+{
+    hd_json_put_text(&s->text, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n");
+    HD_TRY(put_frames(s));
+    hd_json_put_text(&s->text, "\"profiles\":[{\"type\":\"sampled\",\"name\":");
+    hd_json_put_string(&s->text, title, strlen(title));
+    hd_json_put_text(&s->text, ",\"unit\":\"");
+    hd_json_put_text(&s->text, unit_of(s->flame->of));
+    hd_json_put_text(&s->text, "\",\"startValue\":0,\"endValue\":");
+    hd_json_put_int(&s->text, s->flame->total[0]);
+    hd_json_put_text(&s->text, ",\n");
+    HD_TRY(put_samples(s));
+    HD_TRY(put_weights(s));
+    hd_json_put_text(&s->text, "\"name\":");
+    hd_json_put_string(&s->text, title, strlen(title));
+    hd_json_put_text(&s->text, ",\"activeProfileIndex\":0,\"exporter\":\"heddle\"}\n");
+    return flush(s, true);
+}
+
+hd_status flame_write_speedscope(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
+                                 hd_flame_written *out, hd_error *err)
+{
+    scope s = {.flame = flame, .output = output, .err = err};
+    if (options->base)
+        return hd_error_set(
+            err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+            "speedscope's JSON cannot hold the difference of two flame graphs; SVG and folded text can");
+    HD_TRY(flame_tree_init(&s.tree, flame->stacks, err));
+    hd_status status = mark_frames(&s);
+    if (status == HD_OK) status = list_samples(&s);
+    if (status == HD_OK) status = put_all(&s, options->title ? options->title : flame_title_of(flame->of));
+    out->stacks = s.sample_count;
+    out->changed_names = s.changed_names;
+    flame_tree_deinit(&s.tree);
+    free(s.frames);
+    free(s.sampled);
+    free(s.text.data);
+    return status;
+}

@@ -1,0 +1,477 @@
+/* read.c - a capture -> trace
+ *
+ * Format   docs/formats/capture.md, versions 1.x
+ * Sniffs   the magic
+ * Maps     slices -> X; begin, end -> B, E; instants; counters -> the argument "value"; flows; memory -> PyTorch's
+ *          [memory] instants
+ * Units    ns of CLOCK_MONOTONIC; facts.base_ns from the header       Shapes   n events -> n rows
+ * Limits   names and threads of capture_wire.h, payloads of 16 MiB
+ * Errors   UNSUPPORTED: another major version;
+ *          DAMAGED: not even a whole header
+ *
+ * Chunks stand one behind the other, each with its checksums. A file that was cut has whole chunks up to the cut. Where
+ * bytes are damaged, the reader goes on at the next whole chunk; the numbers of a thread's events say what is missing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/io/pieces.h"
+#include "base/json/write.h"
+#include "base/memory/vector.h"
+#include "format/capture/capture.h"
+
+/* A thread of the file. */
+typedef struct thread {
+    uint32_t track;            /* HD_NONE: not given yet */
+    uint32_t name;             /* string id */
+    uint64_t tid;              /* 0: not told */
+    bool has_elsewhere;        /* events on tracks of others */
+    uint64_t next;             /* number of its next event */
+    uint64_t refused, evicted; /* so far */
+} thread;
+
+typedef struct chunk {
+    uint64_t offset; /* of its header */
+    unsigned type;
+    uint32_t thread, number;
+    hd_byte_reader payload;
+} chunk;
+
+typedef struct reader {
+    hd_builder *builder;
+    const hd_read_options *options;
+    hd_error *err;
+    hd_pieces file;
+    hd_window window; /* where it is read */
+    hd_status status; /* of reading bytes, which ends everything */
+    capture_context context;
+    capture_rows *rows;
+    uint32_t pid;
+    uint64_t *events; /* offsets of the chunks that are read last: threads and their events */
+    size_t event_count, event_capacity;
+    thread *threads;
+    uint32_t *by_number; /* index + 1 into threads, by the number in the file; 0: none */
+    size_t number_count;
+    uint32_t *track_owners; /* the thread of each track, 0: none */
+    size_t track_count;
+    size_t thread_count, thread_capacity;
+    bool is_finished;
+    uint64_t missing, refused, evicted, nested, skipped_bytes, skipped_at;
+    uint64_t bad_payload, wasted;                             /* see next_chunk */
+    uint64_t seen;                                            /* events of the chunks that are here */
+    uint64_t all_written, all_refused, all_evicted, all_lost; /* as the end says */
+} reader;
+
+int capture_sniff(const unsigned char *head, size_t size)
+{
+    return size >= CAPTURE_MAGIC_BYTES && memcmp(head, CAPTURE_MAGIC, CAPTURE_MAGIC_BYTES) == 0 ? 100 : 0;
+}
+
+static hd_status damaged(const reader *r, uint64_t offset, const char *what)
+{
+    return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s", what);
+}
+
+static hd_status note(reader *r, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset)
+{
+    if (!count) return HD_OK;
+    if (r->options->strict && level != HD_LEDGER_NOTE)
+        return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s (%llu), and --strict refuses it", code,
+                            (unsigned long long)count);
+    hd_builder_ledger(r->builder, CAPTURE_STAGE, code, level, count, offset);
+    return HD_OK;
+}
+
+/* ---- header --------------------------------------------------------------------------------------------- */
+
+static hd_status read_header(reader *r)
+{
+    if (r->file.size < CAPTURE_HEADER_BYTES)
+        return damaged(r, r->file.size, "the file ends within the 64 bytes of its header");
+    const uint8_t *p = hd_window_at(&r->window, 0, CAPTURE_HEADER_BYTES, r->err);
+    if (!p) return HD_ERR_IO;
+    unsigned major = (unsigned)hd_le_get(p + CAPTURE_AT_MAJOR, 2);
+    if (hd_le_get(p + CAPTURE_AT_CHECKSUM, 8) != hd_checksum(p, CAPTURE_AT_CHECKSUM))
+        return note(r, "capture.header-damaged", HD_LEDGER_LOSS, 1, 0);
+    if (major != CAPTURE_MAJOR)
+        return hd_error_set(r->err, HD_ERR_UNSUPPORTED, NULL, 8,
+                            "a capture of version %u; this program reads version %d", major, (int)CAPTURE_MAJOR);
+    r->pid = (uint32_t)hd_le_get(p + CAPTURE_AT_PID, 4);
+    hd_builder_facts(r->builder)->base_ns = (int64_t)hd_le_get(p + CAPTURE_AT_UNIX, 8);
+    return HD_OK;
+}
+
+/* ---- process, threads, names ---------------------------------------------------------------------------- */
+
+static hd_status read_process(reader *r, hd_byte_reader *b)
+{
+    static const char *const keys[] = {"name", "executable", "host"};
+    hd_json_out json = {0};
+    hd_ident pid = {HD_IDENT_NUMBER, capture_number_text(r->builder, r->pid)}, none = {HD_IDENT_NONE, HD_STRING_NONE};
+    for (int i = 0; i < 3; i++) {
+        uint32_t text = capture_take_text(b, r->builder);
+        hd_string s = hd_builder_string(r->builder, text);
+        if (i == 0) hd_builder_name_track(r->builder, hd_builder_track(r->builder, pid, none, true), text);
+        hd_json_put_text(&json, i ? ", \"" : "{\"");
+        hd_json_put_text(&json, keys[i]);
+        hd_json_put_text(&json, "\": ");
+        hd_json_put_string(&json, s.data, s.size);
+    }
+    hd_json_put_text(&json, "}");
+    hd_status status = json.failed ? HD_NOMEM(r->err) : HD_OK;
+    if (status == HD_OK && !b->failed)
+        hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, "process"),
+                            hd_builder_intern(r->builder, json.data, json.size), false);
+    free(json.data);
+    return status;
+}
+
+/* Make room for entry `index` of a list of numbers, which are 0 at first. */
+static bool widen(uint32_t **list, size_t *count, size_t index)
+{
+    if (index < *count) return true;
+    size_t wider = *count ? *count : 64;
+    while (wider <= index) wider *= 2;
+    uint32_t *p = realloc(*list, wider * sizeof *p);
+    if (!p) return false;
+    memset(p + *count, 0, (wider - *count) * sizeof *p);
+    *list = p;
+    *count = wider;
+    return true;
+}
+
+/* The thread of a number, which is at most CAPTURE_THREADS_MAX; NULL: no memory. */
+static thread *find_thread(reader *r, uint32_t number)
+{
+    if (!widen(&r->by_number, &r->number_count, number)) return NULL;
+    if (r->by_number[number]) return &r->threads[r->by_number[number] - 1];
+    if (!hd_grow((void **)&r->threads, &r->thread_capacity, r->thread_count, sizeof *r->threads)) return NULL;
+    r->threads[r->thread_count++] = (thread){.track = HD_NONE};
+    r->by_number[number] = (uint32_t)r->thread_count;
+    return &r->threads[r->thread_count - 1];
+}
+
+/* A tid that another thread had before is told apart by its number. */
+static hd_status give_track(reader *r, thread *t, uint32_t number)
+{
+    char text[48];
+    uint64_t tid = t->tid ? t->tid : number; /* nobody said its tid: its number stands for it */
+    hd_ident pid = {HD_IDENT_NUMBER, capture_number_text(r->builder, r->pid)},
+             ident = {HD_IDENT_NUMBER, capture_number_text(r->builder, tid)};
+    t->track = hd_builder_track(r->builder, pid, ident, false);
+    if (t->track == HD_NONE || !widen(&r->track_owners, &r->track_count, t->track)) return HD_NOMEM(r->err);
+    if (r->track_owners[t->track] == 0) {
+        r->track_owners[t->track] = number;
+    } else {
+        snprintf(text, sizeof text, "%llu (%u)", (unsigned long long)tid, number);
+        ident = (hd_ident){HD_IDENT_STRING, hd_builder_intern_text(r->builder, text)};
+        t->track = hd_builder_track(r->builder, pid, ident, false);
+        if (t->track == HD_NONE) return HD_NOMEM(r->err);
+    }
+    if (t->name) hd_builder_name_track(r->builder, t->track, t->name);
+    return HD_OK;
+}
+
+static hd_status read_thread(reader *r, const chunk *c, hd_byte_reader *b)
+{
+    uint64_t tid = hd_byte_reader_varint(b);
+    uint32_t name = capture_take_text(b, r->builder);
+    thread *t = b->failed ? NULL : find_thread(r, c->thread);
+    if (b->failed) return HD_OK;
+    if (!t) return HD_NOMEM(r->err);
+    t->tid = tid;
+    if (hd_builder_string(r->builder, name).size) t->name = name;
+    if (t->track != HD_NONE && t->name) hd_builder_name_track(r->builder, t->track, t->name);
+    return HD_OK;
+}
+
+/* A thread whose events all stand on tracks of others, as that of a tracer, has none itself. */
+static hd_status give_silent_tracks(reader *r)
+{
+    for (size_t number = 0; number < r->number_count; number++) {
+        thread *t = r->by_number[number] ? &r->threads[r->by_number[number] - 1] : NULL;
+        if (t && t->track == HD_NONE && !t->has_elsewhere) HD_TRY(give_track(r, t, (uint32_t)number));
+    }
+    return HD_OK;
+}
+
+/* ---- events --------------------------------------------------------------------------------------------- */
+
+/* What the numbers at the head of a chunk say: events between the last chunk of the thread and this one that were
+ * neither evicted nor are here. */
+static bool account(reader *r, thread *t, hd_byte_reader *b, uint64_t *count)
+{
+    uint64_t first = hd_byte_reader_varint(b);
+    *count = hd_byte_reader_varint(b);
+    uint64_t refused = hd_byte_reader_varint(b), evicted = hd_byte_reader_varint(b);
+    hd_byte_reader_varint(b); /* kinds */
+    if (b->failed || first < t->next || refused < t->refused || evicted < t->evicted ||
+        *count > hd_byte_reader_left(b) || first > UINT64_MAX - *count)
+        return false;
+    /* The ring may have evicted more since this chunk's events were taken out: those are counted ahead. */
+    uint64_t gap = first - t->next, known = evicted - t->evicted;
+    uint64_t explained = gap < known ? gap : known;
+    r->missing += gap - explained;
+    t->evicted += explained;
+    r->evicted += explained;
+    r->refused += refused - t->refused;
+    t->refused = refused;
+    t->next = first + *count;
+    r->seen += *count;
+    return true;
+}
+
+static hd_status read_events(reader *r, const chunk *c, hd_byte_reader *b)
+{
+    uint64_t count;
+    capture_event event = {0};
+    thread *t = find_thread(r, c->thread);
+    if (!t) return HD_NOMEM(r->err);
+    if (!account(r, t, b, &count)) {
+        b->failed = true;
+        return HD_OK;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        if (!capture_next_event(&event, b)) {
+            r->missing += count - i;
+            b->failed = true;
+            return HD_OK;
+        }
+        if (event.kind == CAPTURE_CALL || event.kind == CAPTURE_NODE) continue; /* look_for_calls had them */
+        bool is_elsewhere = capture_lists_track_kind(r->context.lists, event.track) != 0;
+        t->has_elsewhere |= is_elsewhere;
+        if (!is_elsewhere && t->track == HD_NONE) HD_TRY(give_track(r, t, c->thread));
+        HD_TRY(capture_rows_add(r->rows, t->track, &event, r->err));
+    }
+    return HD_OK;
+}
+
+/* What is said of calls and nodes, which may stand behind the events that it is about. */
+static hd_status look_for_calls(reader *r, hd_byte_reader b)
+{
+    enum { HEAD = 4 };
+    capture_event event = {0};
+    hd_byte_reader_varint(&b);
+    uint64_t count = hd_byte_reader_varint(&b);
+    for (int i = 2; i < HEAD; i++) hd_byte_reader_varint(&b);
+    if (!(hd_byte_reader_varint(&b) & (1u << CAPTURE_CALL | 1u << CAPTURE_NODE))) return HD_OK;
+    for (uint64_t i = 0; i < count && !b.failed && capture_next_event(&event, &b); i++) {
+        bool fine = true;
+        if (event.kind == CAPTURE_CALL)
+            fine = capture_calls_add(&r->context.calls, event.correlation, event.stack, event.value);
+        else if (event.kind == CAPTURE_NODE)
+            fine = capture_calls_add(&r->context.nodes, event.node, event.stack, 0);
+        if (!fine) return HD_NOMEM(r->err);
+    }
+    return HD_OK;
+}
+
+/* ---- chunks --------------------------------------------------------------------------------------------- */
+
+/* Bytes of the file, until others are asked for; NULL: they cannot be read, and r->status says it. */
+static const uint8_t *bytes_at(reader *r, uint64_t offset, uint64_t size)
+{
+    const uint8_t *p = r->status == HD_OK ? hd_window_at(&r->window, offset, (size_t)size, r->err) : NULL;
+    if (!p && r->status == HD_OK) r->status = r->window.bytes.failed ? HD_ERR_MEMORY : HD_ERR_IO;
+    return p;
+}
+
+/* What the header at p says. */
+static chunk chunk_of(const uint8_t *p, uint64_t offset)
+{
+    return (chunk){.offset = offset,
+                   .type = (unsigned)hd_le_get(p + CAPTURE_CHUNK_AT_TYPE, 2),
+                   .thread = (uint32_t)hd_le_get(p + CAPTURE_CHUNK_AT_THREAD, 4),
+                   .number = (uint32_t)hd_le_get(p + CAPTURE_CHUNK_AT_NUMBER, 4),
+                   .payload = hd_byte_reader_of(p + CAPTURE_CHUNK_BYTES, hd_le_get(p + CAPTURE_CHUNK_AT_SIZE, 4))};
+}
+
+static bool chunk_at(chunk *out, reader *r, uint64_t at)
+{
+    uint64_t left = r->file.size - at;
+    const uint8_t *p = left < CAPTURE_CHUNK_BYTES ? NULL : bytes_at(r, at, CAPTURE_CHUNK_BYTES);
+    r->bad_payload = 0;
+    if (!p || hd_le_get(p, 8) != CAPTURE_CHUNK_MAGIC) return false;
+    size_t size = chunk_of(p, at).payload.size;
+    if (size > CAPTURE_PAYLOAD_MAX || size > left - CAPTURE_CHUNK_BYTES ||
+        hd_le_get(p + CAPTURE_CHUNK_AT_CHECKSUM, 8) != hd_checksum(p, CAPTURE_CHUNK_AT_CHECKSUM))
+        return false;
+    p = bytes_at(r, at, CAPTURE_CHUNK_BYTES + size);
+    if (!p) return false;
+    *out = chunk_of(p, at);
+    if (hd_le_get(p + CAPTURE_CHUNK_AT_PAYLOAD_SUM, 8) != hd_checksum(out->payload.data, size)) {
+        r->bad_payload = size;
+        return false;
+    }
+    return true;
+}
+
+/* Where the next byte stands that a chunk may begin with, or the end. */
+static uint64_t find_chunk(reader *r, uint64_t from)
+{
+    enum { STEP = 1 << 16 };
+    for (; from < r->file.size; from += STEP) {
+        size_t size = r->file.size - from < STEP ? (size_t)(r->file.size - from) : STEP;
+        const uint8_t *p = bytes_at(r, from, size), *found = p ? memchr(p, 'H', size) : NULL;
+        if (found) return from + (uint64_t)(found - p);
+        if (!p) break;
+    }
+    return r->file.size;
+}
+
+/* The next whole chunk from `at` on; false: none. Whole chunks may stand within what a header that is right takes for
+ * its payload, so that the search goes on right behind it. No file of ours has such headers within each other, as they
+ * would be read for hours: once they claimed more than the whole file, their payloads are skipped. */
+static bool next_chunk(chunk *out, reader *r, uint64_t *at)
+{
+    uint64_t from = *at;
+    while (*at < r->file.size && !chunk_at(out, r, *at)) {
+        uint64_t next = *at + 1;
+        r->wasted += r->bad_payload;
+        if (r->bad_payload && r->wasted > r->file.size) next = *at + CAPTURE_CHUNK_BYTES + r->bad_payload;
+        *at = find_chunk(r, next);
+    }
+    if (*at > from) {
+        if (!r->skipped_bytes) r->skipped_at = from;
+        r->skipped_bytes += *at - from;
+    }
+    if (*at >= r->file.size) return false;
+    *at += CAPTURE_CHUNK_BYTES + out->payload.size;
+    return true;
+}
+
+/* The totals. Not all stands in chunks of threads as well: events of signal handlers, of threads that there was no
+ * memory for, what a full disk had no room to say, and what stood in a thread's last chunks, if they are damaged. */
+static void read_end(reader *r, hd_byte_reader *b)
+{
+    r->is_finished = true;
+    r->all_written = hd_byte_reader_varint(b);
+    r->all_refused = hd_byte_reader_varint(b);
+    r->all_evicted = hd_byte_reader_varint(b);
+    r->nested = hd_byte_reader_varint(b);
+    r->all_lost = hd_byte_reader_varint(b);
+}
+
+static hd_status damaged_chunk(reader *r, const chunk *c)
+{
+    return note(r, "capture.chunk-damaged", HD_LEDGER_LOSS, 1, c->offset);
+}
+
+static hd_status keep_for_later(reader *r, const chunk *c)
+{
+    if (c->thread == 0 || c->thread > CAPTURE_THREADS_MAX) return damaged_chunk(r, c);
+    if (!hd_grow((void **)&r->events, &r->event_capacity, r->event_count, sizeof *r->events)) return HD_NOMEM(r->err);
+    r->events[r->event_count++] = c->offset;
+    return c->type == CAPTURE_EVENTS ? look_for_calls(r, c->payload) : HD_OK;
+}
+
+/* The first time: all that events refer to. */
+static hd_status read_chunk(reader *r, chunk *c)
+{
+    hd_byte_reader *b = &c->payload;
+    hd_status status = HD_OK;
+    switch (c->type) {
+    case CAPTURE_PROCESS: status = read_process(r, b); break;
+    case CAPTURE_THREAD:
+    case CAPTURE_EVENTS: return keep_for_later(r, c);
+    case CAPTURE_END: read_end(r, b); break;
+    case CAPTURE_NAMES:
+    case CAPTURE_ARGS:
+    case CAPTURE_TRACKS:
+    case CAPTURE_MODULES:
+    case CAPTURE_SYMBOLS:
+    case CAPTURE_FRAMES:
+    case CAPTURE_NOTES:
+    case CAPTURE_METADATA: status = capture_lists_read(r->context.lists, c->type, b, r->err); break;
+    default: return note(r, "capture.chunk-unknown", HD_LEDGER_LOSS, 1, c->offset);
+    }
+    return status == HD_OK && b->failed ? damaged_chunk(r, c) : status;
+}
+
+/* The second time: threads and events, whose checksums were right. */
+static hd_status read_kept(reader *r, uint64_t offset)
+{
+    chunk c;
+    if (!chunk_at(&c, r, offset))
+        return r->status != HD_OK ? r->status
+                                  : hd_error_set(r->err, HD_ERR_IO, NULL, offset,
+                                                 "the file changed after it was opened: open it again");
+    hd_status status = c.type == CAPTURE_THREAD ? read_thread(r, &c, &c.payload) : read_events(r, &c, &c.payload);
+    return status == HD_OK && c.payload.failed ? damaged_chunk(r, &c) : status;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static hd_status tell(reader *r)
+{
+    r->missing = larger(r->missing, r->all_lost);
+    if (r->all_written > r->seen) r->missing = larger(r->missing, r->all_written - r->seen);
+    r->refused = larger(r->refused, r->all_refused);
+    r->evicted = larger(r->evicted, r->all_evicted);
+    HD_TRY(note(r, "capture.bytes-skipped", HD_LEDGER_REPAIR, r->skipped_bytes, r->skipped_at));
+    HD_TRY(note(r, "capture.events-missing", HD_LEDGER_LOSS, r->missing, HD_OFFSET_NONE));
+    HD_TRY(note(r, "capture.names-lost", HD_LEDGER_LOSS, capture_lists_lost(r->context.lists), HD_OFFSET_NONE));
+    /* What a program chose to drop is no damage of the file. */
+    if (r->refused)
+        hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-newest", HD_LEDGER_LOSS, r->refused,
+                          HD_OFFSET_NONE);
+    if (r->evicted)
+        hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-oldest", HD_LEDGER_LOSS, r->evicted,
+                          HD_OFFSET_NONE);
+    if (r->nested)
+        hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-nested", HD_LEDGER_LOSS, r->nested,
+                          HD_OFFSET_NONE);
+    return r->is_finished ? HD_OK : note(r, "capture.not-finished", HD_LEDGER_REPAIR, 1, r->file.size);
+}
+
+static hd_status read_chunks(reader *r)
+{
+    chunk c = {0};
+    uint64_t at = CAPTURE_HEADER_BYTES;
+    while (next_chunk(&c, r, &at)) HD_TRY(read_chunk(r, &c));
+    if (r->status != HD_OK) return r->status;
+    HD_TRY(capture_lists_settle(r->context.lists, r->err));
+    for (size_t i = 0; i < r->event_count; i++) {
+        HD_TRY(read_kept(r, r->events[i]));
+        if (r->options->progress) r->options->progress(r->options->progress_user, r->events[i], r->file.size);
+    }
+    HD_TRY(give_silent_tracks(r));
+    return tell(r);
+}
+
+static hd_status read_all(reader *r)
+{
+    HD_TRY(read_header(r));
+    HD_TRY(capture_lists_new(&r->context.lists, r->builder, r->pid, r->file.size, r->err));
+    HD_TRY(capture_rows_new(&r->rows, r->builder, &r->context, r->options->args == HD_ARGS_ALL, r->err));
+    HD_TRY(read_chunks(r));
+    hd_trace_facts *facts = hd_builder_facts(r->builder);
+    facts->input_bytes = r->file.size;
+    facts->has_args = r->options->args == HD_ARGS_ALL;
+    HD_TRY(capture_rows_finish(r->rows, r->err));
+    return capture_lists_finish(r->context.lists, r->err);
+}
+
+hd_status capture_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    reader r = {.builder = builder, .options = options, .err = err};
+    HD_TRY(hd_pieces_open(&r.file, input, err));
+    r.window.pieces = &r.file;
+    hd_status status = read_all(&r);
+    capture_rows_free(r.rows);
+    capture_lists_free(r.context.lists);
+    capture_calls_deinit(&r.context.calls);
+    capture_calls_deinit(&r.context.nodes);
+    free(r.events);
+    free(r.threads);
+    free(r.by_number);
+    free(r.track_owners);
+    hd_window_deinit(&r.window);
+    hd_pieces_close(&r.file);
+    return status;
+}

@@ -1,0 +1,88 @@
+/* meta.c - what metadata events say of tracks
+ *
+ * Sources   thread_name, thread_sort_index, process_name, process_labels, process_sort_index ("M" events; the last one
+ *           counts); what arguments and top-level keys say: format/conventions.h
+ */
+#include "base/error.h"
+#include "format/chrome/chrome.h"
+#include "format/conventions.h"
+
+/* String ids of the names looked for; HD_STRING_NONE where the trace does not have it. */
+typedef struct names {
+    uint32_t thread_name, thread_sort_index, process_name, process_labels, process_sort_index;
+    uint32_t name, labels, sort_index;
+} names;
+
+static uint32_t find(const hd_trace *trace, const char *text)
+{
+    return hd_trace_find_string(trace, text, strlen(text));
+}
+
+static names find_names(const hd_trace *trace)
+{
+    return (names){
+        .thread_name = find(trace, "thread_name"),
+        .thread_sort_index = find(trace, "thread_sort_index"),
+        .process_name = find(trace, "process_name"),
+        .process_labels = find(trace, "process_labels"),
+        .process_sort_index = find(trace, "process_sort_index"),
+        .name = find(trace, "name"),
+        .labels = find(trace, "labels"),
+        .sort_index = find(trace, "sort_index"),
+    };
+}
+
+static uint32_t string_arg(const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    hd_value value;
+    if (!hd_event_arg(&value, trace, event, key) || value.type != HD_ARG_STRING) return HD_STRING_NONE;
+    return (uint32_t)value.bits;
+}
+
+static void apply_meta_event(hd_builder *builder, const names *n, const hd_event *event)
+{
+    const hd_trace *trace = hd_builder_trace(builder);
+    if (event->name == HD_STRING_NONE || event->track == HD_NONE) return;
+    uint32_t text;
+    int64_t order;
+    if (event->name == n->thread_name) {
+        if ((text = string_arg(trace, event, n->name))) hd_builder_name_track(builder, event->track, text);
+        return;
+    }
+    if (event->name == n->thread_sort_index) {
+        if (hd_event_arg_int(&order, trace, event, n->sort_index)) hd_builder_sort_track(builder, event->track, order);
+        return;
+    }
+    bool is_name = event->name == n->process_name, is_labels = event->name == n->process_labels;
+    if (!is_name && !is_labels && event->name != n->process_sort_index) return;
+    uint32_t process = hd_builder_track(builder, hd_trace_track_at(trace, event->track)->pid, (hd_ident){0}, true);
+    if (process == HD_NONE) return;
+    if (is_name) {
+        if ((text = string_arg(trace, event, n->name))) hd_builder_name_track(builder, process, text);
+    } else if (is_labels) {
+        if ((text = string_arg(trace, event, n->labels))) hd_builder_label_track(builder, process, text);
+    } else if (hd_event_arg_int(&order, trace, event, n->sort_index)) {
+        hd_builder_sort_track(builder, process, order);
+    }
+}
+
+static void apply_meta_events(hd_builder *builder, const names *n)
+{
+    const hd_trace *trace = hd_builder_trace(builder);
+    for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_META); i++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_META, i);
+        for (uint32_t row = 0; row < block->row_count; row++) {
+            hd_event event;
+            hd_block_event(&event, block, row);
+            apply_meta_event(builder, n, &event);
+        }
+    }
+}
+
+hd_status chrome_apply_metadata(hd_builder *builder, hd_error *err)
+{
+    names n = find_names(hd_builder_trace(builder));
+    apply_meta_events(builder, &n);
+    if (hd_builder_facts(builder)->has_args) HD_TRY(hd_conventions_find_streams(builder, err));
+    return hd_conventions_find_facts(builder, err);
+}

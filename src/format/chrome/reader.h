@@ -1,0 +1,83 @@
+/* reader.h - the reader of whole files: its text, and the parsers that work on it */
+#ifndef HD_FORMAT_CHROME_READER_H
+#define HD_FORMAT_CHROME_READER_H
+
+#include <pthread.h>
+
+#include "format/chrome/chrome.h"
+
+/* Text with HD_JSON_PADDING zero bytes behind it. */
+typedef struct chrome_text {
+    char *data;
+    size_t begin, end, capacity;
+    uint64_t offset; /* of data[begin] in the decompressed input */
+} chrome_text;
+
+/* A piece of the input on its way through a parser. */
+enum { HD_CHROME_THREAD_LIMIT = 64 };
+
+typedef struct chrome_job {
+    chrome_text text;
+    bool done;
+    bool is_final;    /* the input ends with it */
+    bool at_boundary; /* it ends before what looks like an event */
+    chrome_stop stop;
+    size_t position; /* where it stopped, in text.data */
+    bool after_value;
+    uint64_t comma;
+    hd_chunk *chunk;
+    chrome_issue *issues;
+    size_t issue_count;
+    hd_source_patch *patches;
+    size_t patch_count;
+    hd_error error;
+} chrome_job;
+
+typedef struct chrome_reader {
+    hd_input *input;
+    const hd_read_options *options;
+    hd_builder *builder;
+    bool input_ended;
+    bool cut; /* the input ended within the array of events */
+    bool lines;
+    bool has_array;   /* the object that is being read has had events */
+    chrome_text rest; /* read, but not given to a parser yet */
+    size_t chunk_size;
+    uint64_t piece_comma; /* offset of the comma before the next piece, HD_OFFSET_NONE: unknown */
+
+    chrome_parser *parsers;
+    unsigned parser_count;
+
+    /* where the array of events stands between chunks */
+    bool after_value;
+    uint64_t comma;
+
+    /* the line of jobs, under the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    chrome_job *jobs;
+    size_t job_count;
+    uint64_t next_job, next_commit; /* job i stands in jobs[i % job_count] */
+    bool halted;                    /* job next_commit did not end where the next one begins */
+    hd_status status;
+    hd_error *err;
+} chrome_reader;
+
+/* chrome_read with pieces of a given size, 0: chosen by the size of the input. Tests cut the text at every place. */
+hd_status chrome_read_pieces(hd_builder *builder, hd_input *input, const hd_read_options *options, size_t piece_size,
+                             hd_error *err);
+
+/* text.c */
+bool chrome_text_reserve(chrome_text *text, size_t size);
+/* Have at least `size` bytes in rest, or all there are. */
+hd_status chrome_fill(chrome_reader *reader, size_t size);
+void chrome_text_deinit(chrome_text *text);
+/* Make job `job` from rest and the input; false when nothing is left, or on failure (reader->status). */
+bool chrome_next_piece(chrome_reader *reader, chrome_job *job);
+
+/* parallel.c: read elements until the closing bracket (rest stands at it) or the end of the input. */
+hd_status chrome_read_elements(chrome_reader *reader);
+/* The rows that chrome_read_elements kept for later enter the trace. */
+hd_status chrome_commit_rows(chrome_reader *reader);
+
+#endif

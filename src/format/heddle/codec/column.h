@@ -1,0 +1,36 @@
+/* column.h - one column: told by itself, by its past, or by other columns of the block; files of the store only
+ */
+#ifndef HD_FORMAT_HEDDLE_CODEC_COLUMN_H
+#define HD_FORMAT_HEDDLE_CODEC_COLUMN_H
+
+#include "format/heddle/codec/ints.h"
+
+enum { STORE_NO_REF = 255, STORE_BASE_REFS = HD_COL_COUNT };
+
+/* Columns that are not stored lend their numbers to what is derived (nest.h) or stands in for others. */
+enum { STORE_REF_BEFORE = HD_COL_ARGS_ROW, STORE_REF_BOUND = HD_COL_SOURCE, STORE_REF_CHILD = HD_COL_SOURCE_SIZE };
+
+/* Columns that are known before this one: 0 … HD_COL_COUNT-1 of the rows, then keys of the group. */
+typedef struct store_refs {
+    const int64_t *columns[STORE_BASE_REFS + STORE_KEY_REFS]; /* NULL: not known */
+    /* For groups: base columns are gathered when they are first asked for. NULL: they stand in columns. */
+    const int64_t *base;
+    int64_t *gathered;
+    uint32_t stride; /* between columns of both */
+    const uint32_t *rows;
+    uint32_t row_count;
+    uint32_t known; /* bits: base columns that may be asked for */
+    unsigned key_count;
+} store_refs;
+
+/* NULL: there is none. */
+const int64_t *store_ref(store_refs *refs, unsigned index);
+
+/* What the values are; a hint for what to try. */
+typedef enum store_content { STORE_NUMBER, STORE_TIME, STORE_SYMBOL, STORE_DECIMAL } store_content;
+
+void store_put_column(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count, store_refs *refs,
+                      store_content content);
+bool store_take_column(store_source *source, store_decoder *decoder, int64_t *out, uint32_t count, store_refs *refs);
+
+#endif

@@ -1,0 +1,194 @@
+/* folder.c - the folder of an archive: it appears whole or not at all
+ *
+ * The archive is written into .NAME.XXXXXX/archive beside its place and renamed. An archive that is there is replaced
+ * only when options->clean says so, and only if its folder holds nothing but an archive: what is deleted must be ours
+ * to delete.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text/ends.h"
+#include "format/otf2/write/write.h"
+
+/* ---- names --------------------------------------------------------------------------------------------- */
+
+/* The folder that a path names: DIR/traces.otf2 is DIR, anything else is itself. malloc'ed. */
+static char *folder_of(const char *path)
+{
+    static const char anchor[] = "/traces.otf2";
+    char *out = strdup(path);
+    if (!out) return NULL;
+    size_t size = strlen(out);
+    while (size > 1 && out[size - 1] == '/') out[--size] = '\0';
+    if (hd_ends_with(out, size, anchor) && size > sizeof anchor - 1) {
+        size -= sizeof anchor - 1;
+        out[size] = '\0';
+        while (size > 1 && out[size - 1] == '/') out[--size] = '\0';
+    }
+    char *real = realpath(out, NULL); /* behind links, and for "." and ".." */
+    if (!real) return out;
+    free(out);
+    return real;
+}
+
+/* ---- what is there ----------------------------------------------------------------------------------------- */
+
+typedef enum there { THERE_NOTHING, THERE_ARCHIVE, THERE_OTHER } there;
+
+static there look_at(const char *folder)
+{
+    static const char *const ours[] = {".", "..", "traces", "traces.otf2", "traces.def", "traces.marker"};
+    DIR *dir = opendir(folder);
+    if (!dir) return errno == ENOENT ? THERE_NOTHING : THERE_OTHER;
+    there found = THERE_NOTHING;
+    bool other = false;
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        bool known = false;
+        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) known |= strcmp(entry->d_name, ours[i]) == 0;
+        other |= !known;
+        if (strcmp(entry->d_name, "traces.otf2") == 0) found = THERE_ARCHIVE;
+    }
+    closedir(dir);
+    return other ? THERE_OTHER : found;
+}
+
+static hd_status check_target(const char *target, bool clean, hd_error *err)
+{
+    switch (look_at(target)) {
+    case THERE_NOTHING: return HD_OK;
+    case THERE_ARCHIVE:
+        if (clean) return HD_OK;
+        return hd_error_set(err, HD_ERR_IO, target, HD_OFFSET_NONE, "an archive is there already; --clean replaces it");
+    default: break;
+    }
+    return hd_error_set(
+        err, HD_ERR_IO, target, HD_OFFSET_NONE,
+        "is not a folder, or holds files that are no part of an archive; an OTF2 archive needs a folder "
+        "of its own");
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
+{
+    (void)info;
+    (void)type;
+    (void)walk;
+    return remove(path) != 0 && errno != ENOENT ? -1 : 0;
+}
+
+static void remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 32, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- making ---------------------------------------------------------------------------------------------------- */
+
+static char *beside(const char *target)
+{
+    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    char *out;
+    return asprintf(&out, "%.*s.%.200s.XXXXXX", (int)(name - target), target, name) < 0 ? NULL : out;
+}
+
+hd_status ow_folder_create(ow_folder *out, const char *path, const hd_write_options *options, hd_error *err)
+{
+    *out = (ow_folder){0};
+    if (strcmp(path, "-") == 0 || hd_ends_with(path, strlen(path), ".gz") || hd_ends_with(path, strlen(path), ".zst"))
+        return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
+                            "an OTF2 archive is a folder: it cannot be written to a stream or compressed");
+    out->target = folder_of(path);
+    out->temporary = out->target ? beside(out->target) : NULL;
+    if (!out->temporary) {
+        ow_folder_abort(out);
+        return HD_NOMEM(err);
+    }
+    hd_status status = check_target(out->target, options->clean, err);
+    if (status == HD_OK && !mkdtemp(out->temporary)) {
+        status = hd_error_set(err, HD_ERR_IO, out->target, HD_OFFSET_NONE, "cannot make a folder beside it: %s",
+                              strerror(errno));
+        free(out->temporary);
+        out->temporary = NULL;
+    }
+    /* mkdtemp's folder is for its owner only; one inside gets the permissions that every folder gets. */
+    if (status == HD_OK && asprintf(&out->archive, "%s/archive", out->temporary) < 0) {
+        out->archive = NULL;
+        status = HD_NOMEM(err);
+    }
+    if (status == HD_OK && mkdir(out->archive, 0777) != 0)
+        status = hd_error_set(err, HD_ERR_IO, out->archive, HD_OFFSET_NONE, "cannot make it: %s", strerror(errno));
+    if (status != HD_OK) ow_folder_abort(out);
+    return status;
+}
+
+void ow_folder_abort(ow_folder *folder)
+{
+    if (folder->temporary) remove_tree(folder->temporary);
+    free(folder->target);
+    free(folder->temporary);
+    free(folder->archive);
+    *folder = (ow_folder){0};
+}
+
+/* ---- giving it its name ------------------------------------------------------------------------------------------ */
+
+static int sync_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
+{
+    (void)info;
+    (void)type;
+    (void)walk;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    int status = fsync(fd);
+    close(fd);
+    return status;
+}
+
+static bool sync_parent(const char *target)
+{
+    const char *slash = strrchr(target, '/');
+    char *parent = slash ? strndup(target, slash == target ? 1 : (size_t)(slash - target)) : strdup(".");
+    bool fine = parent && sync_entry(parent, NULL, 0, NULL) == 0;
+    free(parent);
+    return fine;
+}
+
+/* Put the new archive in the place of what is there; the old one goes when the new one stands. */
+static bool rename_over(const ow_folder *folder)
+{
+    if (rename(folder->archive, folder->target) == 0) return true; /* nothing there, or an empty folder */
+    if (errno != ENOTEMPTY && errno != EEXIST) return false;
+    char *old;
+    if (asprintf(&old, "%s/old", folder->temporary) < 0) return false;
+    bool fine = rename(folder->target, old) == 0;
+    if (fine && rename(folder->archive, folder->target) != 0) {
+        int problem = errno;
+        fine = false;
+        rename(old, folder->target);
+        errno = problem;
+    }
+    free(old);
+    return fine;
+}
+
+hd_status ow_folder_commit(ow_folder *folder, const hd_write_options *options, hd_error *err)
+{
+    hd_status status = HD_OK;
+    if (options->sync && nftw(folder->archive, sync_entry, 32, FTW_DEPTH | FTW_PHYS) != 0)
+        status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot sync: %s", strerror(errno));
+    if (status == HD_OK) status = check_target(folder->target, options->clean, err); /* it may have come meanwhile */
+    if (status == HD_OK && !rename_over(folder))
+        status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot rename the archive to it: %s",
+                              strerror(errno));
+    if (status == HD_OK && options->sync && !sync_parent(folder->target))
+        status =
+            hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot sync its folder: %s", strerror(errno));
+    ow_folder_abort(folder);
+    return status;
+}

@@ -1,0 +1,414 @@
+/* places.c - the tracks of the output, and their descriptors
+ *
+ * Process    a pid that is an int32 and not negative: a process descriptor; any other: a track without one
+ * Thread     a tid that is no stream and not negative: a thread descriptor; any other, and streams: a track below the
+ *            process, so that no stream passes for a thread
+ * Lanes      siblings of the same name, which Perfetto draws as one because of their merge key
+ * Order      sort indexes are ranks among siblings; streams without one are ordered by their number
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory/vector.h"
+#include "base/protobuf/write.h"
+#include "format/perfetto/fields.h"
+#include "format/perfetto/write/writer.h"
+
+/* The number of a pid or tid, quoted or not, if it is one in [0, limit]. */
+static bool ident_number(int64_t *out, const hd_trace *trace, hd_ident ident, int64_t limit)
+{
+    hd_string text = hd_trace_string(trace, ident.text);
+    if (ident.type == HD_IDENT_NONE || text.size == 0 || text.size > 18) return false;
+    if (text.size > 1 && text.data[0] == '0') return false;
+    uint64_t value = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
+        if (digit > 9) return false;
+        value = value * 10 + digit;
+    }
+    if (value > (uint64_t)limit) return false;
+    *out = (int64_t)value;
+    return true;
+}
+
+uint32_t pf_place_add(pf_writer *w, pf_place_kind kind, uint32_t parent, uint32_t track)
+{
+    if (w->place_count >= PF_PLACE_LIMIT ||
+        !hd_grow((void **)&w->places, &w->place_capacity, w->place_count, sizeof *w->places))
+        return HD_NONE;
+    uint32_t index = (uint32_t)w->place_count++;
+    w->places[index] = (pf_place){.kind = kind,
+                                  .parent = parent,
+                                  .track = track,
+                                  .first_lane = index,
+                                  .next_lane = HD_NONE,
+                                  .last_lane = index,
+                                  .lane_count = 1};
+    return index;
+}
+
+uint32_t pf_place_add_lane(pf_writer *w, uint32_t first)
+{
+    uint32_t lane = pf_place_add(w, PF_PLACE_LANE, HD_NONE, w->places[first].track);
+    if (lane == HD_NONE) return lane;
+    pf_place *f = &w->places[first], *l = &w->places[lane];
+    bool is_below = f->kind == PF_PLACE_PROCESS || f->kind == PF_PLACE_GROUP || f->kind == PF_PLACE_THREAD;
+    l->parent = is_below ? first : f->parent;
+    l->name = f->name;
+    l->first_lane = first;
+    w->places[f->last_lane].next_lane = lane;
+    f->last_lane = lane;
+    f->lane_count++;
+    return lane;
+}
+
+static pf_place_kind kind_of_track(const pf_writer *w, const hd_track *track)
+{
+    int64_t number;
+    if (track->kind == HD_TRACK_PROCESS)
+        return ident_number(&number, w->trace, track->pid, INT32_MAX) ? PF_PLACE_PROCESS : PF_PLACE_GROUP;
+    if (track->kind == HD_TRACK_STREAM || !ident_number(&number, w->trace, track->tid, INT64_MAX) ||
+        !ident_number(&number, w->trace, track->pid, INT32_MAX))
+        return PF_PLACE_ROW;
+    return PF_PLACE_THREAD;
+}
+
+/* 7 and "7" are one track, to Perfetto as well; its name and order are those of the one that has a name. A stream is
+ * one whichever of them is. */
+static void join_twin(pf_writer *w, const hd_track *track)
+{
+    uint32_t place = w->track_places[track->same_as];
+    const hd_track *other = hd_trace_track_at(w->trace, w->places[place].track);
+    w->track_places[track->id] = place;
+    if (!other->name && track->name) w->places[place].track = track->id;
+    if (track->kind == HD_TRACK_STREAM) w->places[place].kind = PF_PLACE_ROW;
+}
+
+hd_status pf_places_init(pf_writer *w, hd_error *err)
+{
+    uint32_t count = hd_trace_track_count(w->trace);
+    w->no_track = HD_NONE;
+    w->track_places = malloc(((size_t)count + 1) * sizeof *w->track_places);
+    if (!w->track_places) return HD_NOMEM(err);
+    for (int pass = 0; pass < 2; pass++) { /* processes first: they are parents */
+        for (uint32_t i = 0; i < count; i++) {
+            const hd_track *track = hd_trace_track_at(w->trace, i);
+            if ((track->kind == HD_TRACK_PROCESS) != (pass == 0)) continue;
+            if (track->same_as < i) {
+                join_twin(w, track);
+                continue;
+            }
+            uint32_t parent = track->parent == HD_NONE ? HD_NONE : w->track_places[track->parent];
+            if (parent != HD_NONE && track->tid.type == HD_IDENT_NONE) { /* events of the process itself */
+                w->track_places[i] = parent;
+                continue;
+            }
+            w->track_places[i] = pf_place_add(w, kind_of_track(w, track), parent, i);
+            if (w->track_places[i] == HD_NONE) return HD_NOMEM(err);
+        }
+    }
+    return HD_OK;
+}
+
+void pf_places_deinit(pf_writer *w)
+{
+    free(w->places);
+    free(w->track_places);
+    free(w->place_slots);
+}
+
+uint32_t pf_place_of_track(pf_writer *w, uint32_t track)
+{
+    if (track < hd_trace_track_count(w->trace)) return w->track_places[track];
+    if (w->no_track == HD_NONE) w->no_track = pf_place_add(w, PF_PLACE_GROUP, HD_NONE, HD_NONE);
+    return w->no_track;
+}
+
+uint32_t pf_place_of_process(pf_writer *w, uint32_t track)
+{
+    uint32_t place = pf_place_of_track(w, track);
+    if (place == HD_NONE || w->places[place].parent == HD_NONE) return place;
+    return w->places[place].parent;
+}
+
+/* ---- counters and asynchronous places ---------------------------------------------------------------------------- */
+
+static bool widen_slots(pf_writer *w)
+{
+    if (w->place_slots_used * 2 < w->place_slot_count) return true;
+    size_t count = w->place_slot_count ? w->place_slot_count * 2 : 256;
+    uint32_t *slots = calloc(count, sizeof *slots);
+    if (!slots) return false;
+    for (size_t i = 0; i < w->place_slot_count; i++) {
+        if (!w->place_slots[i]) continue;
+        size_t at = w->places[w->place_slots[i] - 1].key & (count - 1);
+        while (slots[at]) at = (at + 1) & (count - 1);
+        slots[at] = w->place_slots[i];
+    }
+    free(w->place_slots);
+    w->place_slots = slots;
+    w->place_slot_count = count;
+    return true;
+}
+
+/* The place of a key, and whether it is there already. */
+static uint32_t find_place(pf_writer *w, uint64_t key, pf_place_kind kind, uint32_t parent, bool *out_new)
+{
+    *out_new = false;
+    if (!widen_slots(w)) return HD_NONE;
+    size_t at = key & (w->place_slot_count - 1);
+    for (; w->place_slots[at]; at = (at + 1) & (w->place_slot_count - 1)) {
+        uint32_t place = w->place_slots[at] - 1;
+        if (w->places[place].key == key && w->places[place].kind == kind) return place;
+    }
+    uint32_t place = pf_place_add(w, kind, parent, HD_NONE);
+    if (place == HD_NONE) return place;
+    w->places[place].key = key;
+    w->place_slots[at] = place + 1;
+    w->place_slots_used++;
+    *out_new = true;
+    return place;
+}
+
+uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series)
+{
+    uint32_t process = pf_place_of_process(w, event->track);
+    struct {
+        uint64_t id;
+        uint32_t process, name, series, kind;
+    } key = {pf_id_hash(w->trace, event->id_type, event->id), process, event->name, series, PF_PLACE_COUNTER};
+    bool is_new;
+    uint32_t place = find_place(w, hd_hash(&key, sizeof key), PF_PLACE_COUNTER, process, &is_new);
+    if (place == HD_NONE || !is_new) return place;
+    w->places[place].name = event->name;
+    w->places[place].series = series;
+    w->places[place].id_type = event->id_type;
+    w->places[place].id = event->id;
+    return place;
+}
+
+uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key)
+{
+    bool is_new;
+    uint32_t place = find_place(w, key, PF_PLACE_ASYNC, pf_place_of_process(w, event->track), &is_new);
+    if (place != HD_NONE && is_new) w->places[place].name = event->name;
+    return place;
+}
+
+/* ---- descriptors ------------------------------------------------------------------------------------------------- */
+
+static void put_string(pf_writer *w, hd_bytes *out, uint32_t field, uint32_t id)
+{
+    hd_string text = hd_trace_string(w->trace, id);
+    hd_pb_put_bytes(out, field, text.data, text.size);
+}
+
+static int32_t clamp(int64_t rank)
+{
+    return rank < INT32_MIN ? INT32_MIN : rank > INT32_MAX ? INT32_MAX : (int32_t)rank;
+}
+
+/* The rank among its siblings, if the trace has an opinion. */
+static bool find_rank(int64_t *out, const hd_track *track)
+{
+    int64_t rank = track->sort_index;
+    if (rank == HD_NO_NUMBER && track->kind == HD_TRACK_STREAM) rank = track->stream;
+    if (rank == HD_NO_NUMBER) return false;
+    *out = clamp(rank);
+    return true;
+}
+
+static void put_process(pf_writer *w, hd_bytes *out, const hd_track *track)
+{
+    int64_t pid = 0, rank;
+    size_t mark = hd_pb_begin(out, PF_TRACK_PROCESS);
+    ident_number(&pid, w->trace, track->pid, INT32_MAX);
+    hd_pb_put_int(out, PF_PROCESS_PID, pid);
+    if (track->name) put_string(w, out, PF_PROCESS_PROCESS_NAME, track->name);
+    if (track->labels) put_string(w, out, PF_PROCESS_PROCESS_LABELS, track->labels);
+    if (find_rank(&rank, track)) hd_pb_put_int(out, PF_PROCESS_LEGACY_SORT_INDEX, rank);
+    hd_pb_end(out, mark);
+}
+
+static void put_thread(pf_writer *w, hd_bytes *out, const hd_track *track)
+{
+    int64_t pid = 0, tid = 0, rank;
+    size_t mark = hd_pb_begin(out, PF_TRACK_THREAD);
+    ident_number(&pid, w->trace, track->pid, INT32_MAX);
+    ident_number(&tid, w->trace, track->tid, INT64_MAX);
+    hd_pb_put_int(out, PF_THREAD_PID, pid);
+    hd_pb_put_int(out, PF_THREAD_TID, tid);
+    if (track->name) put_string(w, out, PF_THREAD_THREAD_NAME, track->name);
+    if (find_rank(&rank, track)) hd_pb_put_int(out, PF_THREAD_LEGACY_SORT_INDEX, rank);
+    hd_pb_end(out, mark);
+}
+
+/* What a track without a descriptor of its kind is called. */
+static void put_track_name(pf_writer *w, hd_bytes *out, uint32_t index)
+{
+    const hd_track *track = index == HD_NONE ? NULL : hd_trace_track_at(w->trace, index);
+    char text[48];
+    if (!track || (track->kind == HD_TRACK_PROCESS && !track->name && track->pid.type == HD_IDENT_NONE)) {
+        hd_pb_put_text(out, PF_TRACK_NAME, "without process");
+    } else if (track->name) {
+        put_string(w, out, PF_TRACK_NAME, track->name);
+    } else if (track->kind == HD_TRACK_STREAM && track->stream != HD_NO_NUMBER) {
+        snprintf(text, sizeof text, "stream %lld", (long long)track->stream);
+        hd_pb_put_text(out, PF_TRACK_NAME, text);
+    } else {
+        put_string(w, out, PF_TRACK_NAME, track->kind == HD_TRACK_PROCESS ? track->pid.text : track->tid.text);
+    }
+}
+
+/* What of a track's pid, tid and labels is in no other field. */
+static void put_description(pf_writer *w, hd_bytes *out, const hd_track *track)
+{
+    bool is_process = track->kind == HD_TRACK_PROCESS;
+    hd_ident ident = is_process ? track->pid : track->tid;
+    hd_string text = hd_trace_string(w->trace, ident.text), labels = hd_trace_string(w->trace, track->labels);
+    bool has_ident = track->name && ident.type != HD_IDENT_NONE;
+    if (!has_ident && !labels.size) return;
+    size_t mark = hd_pb_begin(out, PF_TRACK_DESCRIPTION);
+    if (has_ident) {
+        hd_bytes_put(out, is_process ? "pid " : "tid ", 4);
+        hd_bytes_put(out, text.data, text.size);
+        if (labels.size) hd_bytes_put(out, ", ", 2);
+    }
+    hd_bytes_put(out, labels.data, labels.size);
+    hd_pb_end(out, mark);
+}
+
+/* Name, id if there is one, and the series unless it is the only thing that "value" can mean. */
+static void put_counter_name(pf_writer *w, hd_bytes *out, const pf_place *place)
+{
+    hd_string name = hd_trace_string(w->trace, place->name), series = hd_trace_string(w->trace, place->series);
+    size_t mark = hd_pb_begin(out, PF_TRACK_NAME);
+    hd_bytes_put(out, name.data, name.size);
+    if (place->id_type != HD_ID_NONE) {
+        hd_bytes_put(out, " id: ", 5);
+        if ((place->id_type & HD_ID_VALUE_MASK) == HD_ID_INT) {
+            char text[24];
+            hd_bytes_put(out, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)place->id));
+        } else {
+            hd_string id = hd_trace_string(w->trace, (uint32_t)place->id);
+            hd_bytes_put(out, id.data, id.size);
+        }
+    }
+    if (series.size && !(series.size == 5 && memcmp(series.data, "value", 5) == 0)) {
+        if (name.size) hd_bytes_put(out, " ", 1);
+        hd_bytes_put(out, series.data, series.size);
+    }
+    hd_pb_end(out, mark);
+}
+
+/* "Memory (bytes)", "Clock [MHz]": what stands in the last brackets of the text. */
+static bool bracketed(hd_string *out, hd_string text)
+{
+    if (text.size < 3) return false;
+    char close = text.data[text.size - 1], open = close == ')' ? '(' : '[';
+    if (close != ')' && close != ']') return false;
+    size_t at = text.size - 1;
+    while (at && text.data[at - 1] != open) at--;
+    *out = (hd_string){text.data + at, text.size - 1 - at};
+    return at > 0 && out->size > 0 && out->size <= 16;
+}
+
+static bool equals(hd_string text, const char *other)
+{
+    return text.size == strlen(other) && memcmp(text.data, other, text.size) == 0;
+}
+
+static void put_counter_unit(pf_writer *w, hd_bytes *out, const pf_place *place)
+{
+    hd_string unit, series = hd_trace_string(w->trace, place->series);
+    size_t mark = hd_pb_begin(out, PF_TRACK_COUNTER);
+    if (!bracketed(&unit, series) && !bracketed(&unit, hd_trace_string(w->trace, place->name))) unit = series;
+    if (equals(unit, "bytes") || equals(unit, "Bytes"))
+        hd_pb_put_uint(out, PF_COUNTER_UNIT, PF_UNIT_SIZE_BYTES);
+    else if (equals(unit, "ns"))
+        hd_pb_put_uint(out, PF_COUNTER_UNIT, PF_UNIT_TIME_NS);
+    else if (unit.data != series.data && unit.size)
+        hd_pb_put_bytes(out, PF_COUNTER_UNIT_NAME, unit.data, unit.size);
+    hd_pb_end(out, mark);
+}
+
+static void put_order(hd_bytes *out, const pf_writer *w, const pf_place *place)
+{
+    int64_t rank;
+    if (place->track != HD_NONE && find_rank(&rank, hd_trace_track_at(w->trace, place->track)))
+        hd_pb_put_int(out, PF_TRACK_SIBLING_ORDER_RANK, rank);
+}
+
+/* A place that stands in its parent by its name only: its lanes become one with it, others of its name do not. */
+static void put_row(pf_writer *w, hd_bytes *out, const pf_place *place)
+{
+    const pf_place *first = &w->places[place->first_lane];
+    put_track_name(w, out, place->track);
+    if (place->kind == PF_PLACE_ROW) put_description(w, out, hd_trace_track_at(w->trace, place->track));
+    put_order(out, w, place);
+    if (first->lane_count == 1) {
+        hd_pb_put_uint(out, PF_TRACK_SIBLING_MERGE_BEHAVIOR, PF_MERGE_NONE);
+    } else {
+        hd_pb_put_uint(out, PF_TRACK_SIBLING_MERGE_BEHAVIOR, PF_MERGE_BY_KEY);
+        hd_pb_put_uint(out, PF_TRACK_SIBLING_MERGE_KEY_INT, (uint64_t)place->first_lane + 1);
+    }
+}
+
+static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
+{
+    const hd_track *track = place->track == HD_NONE ? NULL : hd_trace_track_at(w->trace, place->track);
+    switch (place->kind) {
+    case PF_PLACE_PROCESS: put_process(w, out, track); break;
+    case PF_PLACE_THREAD: put_thread(w, out, track); break;
+    case PF_PLACE_GROUP:
+        put_track_name(w, out, place->track);
+        if (track) put_description(w, out, track);
+        break;
+    case PF_PLACE_ROW: put_row(w, out, place); return;
+    case PF_PLACE_LANE:
+        if (w->places[place->first_lane].kind != PF_PLACE_ASYNC) {
+            put_row(w, out, place);
+            return;
+        } /* fall through */
+    case PF_PLACE_ASYNC: put_string(w, out, PF_TRACK_NAME, place->name); return;
+    case PF_PLACE_COUNTER:
+        put_counter_name(w, out, place);
+        put_counter_unit(w, out, place);
+        return;
+    }
+    if (place->kind != PF_PLACE_THREAD) hd_pb_put_uint(out, PF_TRACK_CHILD_ORDERING, PF_ORDERING_EXPLICIT);
+    put_order(out, w, place);
+}
+
+/* Threads that nothing is on or known of, such as the tid 0 that metadata of a process is given. */
+static bool is_idle(const pf_writer *w, const pf_place *place)
+{
+    if ((place->kind != PF_PLACE_THREAD && place->kind != PF_PLACE_ROW) || place->events) return false;
+    const hd_track *track = hd_trace_track_at(w->trace, place->track);
+    return !track->name && track->sort_index == HD_NO_NUMBER;
+}
+
+hd_status pf_emit_places(pf_writer *w, hd_error *err)
+{
+    for (size_t i = 0; i <= w->place_count; i++) {
+        if (i && is_idle(w, &w->places[i - 1])) continue;
+        hd_bytes *out = pf_packets_buffer(w->packets);
+        size_t packet = hd_pb_begin(out, PF_TRACE_PACKET), mark = hd_pb_begin(out, PF_PACKET_TRACK_DESCRIPTOR);
+        hd_pb_put_uint(out, PF_TRACK_UUID, i);
+        if (i == 0) { /* what ranks mean */
+            hd_pb_put_uint(out, PF_TRACK_PROCESS_ORDERING, 1);
+            hd_pb_put_uint(out, PF_TRACK_THREAD_ORDERING, 1);
+            hd_pb_put_uint(out, PF_TRACK_CHILD_ORDERING, PF_ORDERING_EXPLICIT);
+        } else {
+            const pf_place *place = &w->places[i - 1];
+            if (place->parent != HD_NONE) hd_pb_put_uint(out, PF_TRACK_PARENT_UUID, (uint64_t)place->parent + 1);
+            put_place(w, out, place);
+        }
+        hd_pb_end(out, mark);
+        hd_pb_end(out, packet);
+        HD_TRY(pf_packets_flush(w->packets, err));
+    }
+    return HD_OK;
+}

@@ -1,0 +1,40 @@
+/* annotate.h - a trace on its way to being annotated; for annotate*.c */
+#ifndef HD_PASS_ATTRIBUTION_ANNOTATE_H
+#define HD_PASS_ATTRIBUTION_ANNOTATE_H
+
+#include "base/json/write.h"
+#include "heddle/attribution.h"
+#include "pass/attribution/map.h"
+#include "pass/copy/copy.h"
+
+typedef struct annotate {
+    const hd_attribution *a;
+    const hd_trace *gpu, *cpu; /* cpu NULL: its samples are in the GPU trace already, or there are none */
+    hd_builder *builder;
+    hd_copy *copy;       /* of gpu */
+    hd_batch *batch;     /* rows that are added behind the events */
+    hd_stacks *stacks;   /* what the trace gets */
+    uint64_t base;       /* node n stands under the key base + n */
+    uint64_t no_frame;   /* a key that no frame has */
+    attribution_map map; /* from the attribution's tree */
+    uint32_t *texts;     /* by node of the attribution's tree: string of the builder; HD_STRING_NONE: not made */
+    uint64_t text_bytes, text_limit;
+    bool text_full;
+    hd_json_out text;
+    size_t next_work;
+    uint64_t no_clock;  /* samples whose clock is not known */
+    uint64_t no_text;   /* works that got no text */
+    uint8_t *annotated; /* by shape of gpu: it has both arguments already */
+    hd_arg_key keys[HD_COPY_ADDED];
+} annotate;
+
+/* hd_attribution_annotate with another limit for the texts of stacks in sum, in bytes. */
+hd_status annotate_within(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu, const hd_trace *cpu,
+                          uint64_t text_limit, hd_error *err);
+
+/* annotate_flows.c: a flow "stack" from each launch to those of its works where no flow ends yet. */
+hd_status annotate_flows(annotate *t, hd_error *err);
+/* annotate_samples.c: the samples of cpu. */
+hd_status annotate_samples(annotate *t, hd_error *err);
+
+#endif

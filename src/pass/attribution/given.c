@@ -1,0 +1,78 @@
+/* given.c - GPU work, and calls that launch it, whose slices name their stacks themselves */
+#include "base/error.h"
+#include "pass/attribution/attribution.h"
+#include "pass/attribution/map.h"
+
+/* The node of a slice's own stack in the attribution's tree: HD_STACK_NONE: it has none, HD_NONE: no memory. `block` is
+ * the one of the slice before. */
+static uint32_t node_of(attribution_map *map, const hd_trace *gpu, const hd_trace_stacks *stacks,
+                        const hd_block **block, uint64_t row)
+{
+    hd_event event;
+    uint32_t at;
+    if (!*block || row < (*block)->first_row || row - (*block)->first_row >= (*block)->row_count)
+        *block = hd_trace_block_of(gpu, HD_KIND_SLICE, row, &at);
+    hd_block_event(&event, *block, (uint32_t)(row - (*block)->first_row));
+    uint32_t node = hd_trace_stacks_of(stacks, &event);
+    return node == HD_STACK_NONE ? HD_STACK_NONE : attribution_map_node(map, node);
+}
+
+static hd_status take_works(hd_attribution *a, attribution_map *map, const hd_trace *gpu, const hd_trace_stacks *stacks,
+                            hd_error *err)
+{
+    const hd_block *block = NULL;
+    for (size_t i = 0; i < a->launches.work_count; i++) {
+        const hd_work *work = &a->launches.works[i];
+        if (a->work_rule[i] != HD_RULE_NONE) continue;
+        uint32_t node = node_of(map, gpu, stacks, &block, work->row);
+        if (node == HD_STACK_NONE) continue;
+        if (node == HD_NONE) return HD_NOMEM(err);
+        a->work_stack[i] = node;
+        a->work_rule[i] = HD_RULE_GIVEN;
+        bool is_of_graph = work->graph_launch != HD_NONE ||
+                           (work->launch != HD_NONE && a->launches.launches[work->launch].sort == HD_LAUNCH_GRAPH);
+        if (work->launch == HD_NONE || is_of_graph || a->launch_rule[work->launch]) continue;
+        a->launch_stack[work->launch] = node;
+        a->launch_rule[work->launch] = HD_RULE_GIVEN;
+    }
+    return HD_OK;
+}
+
+/* What a call's slice says of itself goes before what its work says. */
+static hd_status take_launches(hd_attribution *a, attribution_map *map, const hd_trace *gpu,
+                               const hd_trace_stacks *stacks, hd_error *err)
+{
+    const hd_block *block = NULL;
+    for (size_t i = 0; i < a->launches.launch_count; i++) {
+        uint32_t node = node_of(map, gpu, stacks, &block, a->launches.launches[i].row);
+        if (node == HD_STACK_NONE) continue;
+        if (node == HD_NONE) return HD_NOMEM(err);
+        a->launch_stack[i] = node;
+        a->launch_rule[i] = HD_RULE_GIVEN;
+    }
+    return HD_OK;
+}
+
+static hd_status take_all(hd_attribution *a, const hd_trace *gpu, const hd_trace_stacks *stacks, hd_error *err)
+{
+    attribution_map map;
+    bool made = attribution_map_init(&map, a->stacks, hd_trace_stacks_tree(stacks));
+    hd_status status = made ? take_launches(a, &map, gpu, stacks, err) : HD_NOMEM(err);
+    if (status == HD_OK) status = take_works(a, &map, gpu, stacks, err);
+    attribution_map_deinit(&map);
+    return status;
+}
+
+hd_status attribution_from_given(hd_attribution *a, const hd_trace *gpu, const hd_attribution_options *options,
+                                 hd_error *err)
+{
+    hd_trace_stacks *stacks = NULL;
+    (void)options; /* whatever is wanted, what the trace says is so */
+    if (a->launches.work_count == 0 || hd_trace_metadata_find(gpu, "stackFrames").size == 0) return HD_OK;
+    hd_status status = hd_trace_stacks_open(&stacks, gpu, err);
+    if (status == HD_ERR_DAMAGED) return HD_OK; /* stackFrames that cannot be read give no stacks */
+    if (status != HD_OK) return status;
+    status = take_all(a, gpu, stacks, err);
+    hd_trace_stacks_free(stacks);
+    return status;
+}

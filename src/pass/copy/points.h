@@ -1,0 +1,31 @@
+/* points.h - points that belong together by their ids: of a flow, of an async slice, of a counter */
+#ifndef HD_PASS_COPY_POINTS_H
+#define HD_PASS_COPY_POINTS_H
+
+#include "heddle/trace.h"
+
+typedef struct hd_point {
+    int64_t id;
+    uint32_t id_type;
+    uint32_t process;        /* track of it, where it is part of what the id means; else HD_NONE */
+    uint32_t category, name; /* likewise, else HD_STRING_NONE */
+    uint32_t phase;          /* without flags */
+    int64_t start_ns;
+    uint64_t row;
+} hd_point;
+
+typedef struct hd_points {
+    hd_point *list; /* those that belong together side by side, by ascending row */
+    size_t count;
+} hd_points;
+
+/* All rows of a kind: FLOW, ASYNC or COUNTER. */
+hd_status hd_points_of(hd_points *out, const hd_trace *trace, hd_kind kind, hd_error *err);
+void hd_points_deinit(hd_points *points);
+/* How many from `first` on belong together. */
+size_t hd_points_run(const hd_points *points, size_t first);
+
+/* Flows of which points went (keep[row] 0) and fewer than two are left lose those too; returns how many. */
+hd_status hd_points_drop_lone(uint64_t *out_dropped, uint8_t *keep, const hd_trace *trace, hd_error *err);
+
+#endif

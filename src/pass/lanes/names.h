@@ -1,0 +1,22 @@
+/* names.h - ids, names and order of the lanes that the repair opens */
+#ifndef HD_PASS_LANES_NAMES_H
+#define HD_PASS_LANES_NAMES_H
+
+#include "pass/lanes/lanes.h"
+
+/* The tids that are taken, by process. */
+typedef struct hd_lane_names {
+    hd_lane_plan *plan;
+    const hd_trace *trace;
+    struct hd_taken_tid *slots;
+    size_t slot_count, used;
+    uint32_t *twins; /* by track: the one of its twins that says its name, and the one that says its order */
+} hd_lane_names;
+
+hd_status hd_lane_names_init(hd_lane_names *names, hd_lane_plan *plan, const hd_trace *trace, hd_error *err);
+void hd_lane_names_deinit(hd_lane_names *names);
+
+/* Add lanes 1 … count of a track to the plan. */
+hd_status hd_lane_names_add(hd_lane_names *names, uint32_t track, uint32_t count, hd_error *err);
+
+#endif

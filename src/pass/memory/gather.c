@@ -1,0 +1,341 @@
+/* gather.c - events of memory out of a trace: what each format's say, and whose memory it is
+ *
+ * Kineto   instants "[memory]": Addr, Bytes (below 0: freed), Device Type, Device Id, Total Allocated, Total Reserved.
+ *          Captures write the same; a free of unknown size has no Bytes.
+ * CUPTI    instants of category "gpu_memory", named "Allocate…" or "Release…": address, bytes, device, memoryKind
+ * TF       slices of category "memory", named "allocation" or "deallocation": address, allocationBytes, regionType;
+ *          the track is the allocator, and tfOpName stands for the stack
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "pass/memory/impl.h"
+#include "trace/lazy.h"
+#include "trace/spill.h"
+
+enum { CUDA = 1 }; /* as PyTorch numbers kinds of devices */
+
+typedef struct memory_keys {
+    uint32_t memory, gpu_memory, tf_memory; /* the name, and two categories */
+    uint32_t allocation, deallocation;
+    uint32_t plain[3]; /* categories that say nothing */
+    uint32_t address, bytes, type, device, allocated, reserved;
+    uint32_t cupti_address, cupti_bytes, cupti_device, cupti_kind;
+    uint32_t tf_bytes, tf_region, tf_op;
+} memory_keys;
+
+static void find_keys(memory_keys *keys, const hd_trace *trace)
+{
+    const struct {
+        uint32_t *id;
+        const char *text;
+    } list[] = {{&keys->memory, "[memory]"},
+                {&keys->gpu_memory, "gpu_memory"},
+                {&keys->tf_memory, "memory"},
+                {&keys->allocation, "allocation"},
+                {&keys->deallocation, "deallocation"},
+                {&keys->plain[0], "cpu_instant_event"},
+                {&keys->plain[1], "memory"},
+                {&keys->plain[2], "gpu_memory"},
+                {&keys->address, "Addr"},
+                {&keys->bytes, "Bytes"},
+                {&keys->type, "Device Type"},
+                {&keys->device, "Device Id"},
+                {&keys->allocated, "Total Allocated"},
+                {&keys->reserved, "Total Reserved"},
+                {&keys->cupti_address, "address"},
+                {&keys->cupti_bytes, "bytes"},
+                {&keys->cupti_device, "device"},
+                {&keys->cupti_kind, "memoryKind"},
+                {&keys->tf_bytes, "allocationBytes"},
+                {&keys->tf_region, "regionType"},
+                {&keys->tf_op, "tfOpName"}};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        *list[i].id = hd_trace_find_string(trace, list[i].text, strlen(list[i].text));
+}
+
+/* ---- values -------------------------------------------------------------------------------------------------- */
+
+static bool int_of(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    return key != HD_STRING_NONE && hd_event_arg_int(out, trace, event, key);
+}
+
+static int64_t number_of(const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    int64_t value;
+    return int_of(&value, trace, event, key) ? value : HD_NO_NUMBER;
+}
+
+/* Addresses are up to 2^64 - 1, as numbers or as text, which may be hexadecimal. */
+static bool address_of(uint64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    hd_value value;
+    char text[32], *end;
+    if (key == HD_STRING_NONE || !hd_event_arg(&value, trace, event, key)) return false;
+    if (value.type == HD_ARG_INT) {
+        *out = (uint64_t)value.bits;
+        return true;
+    }
+    if (value.type != HD_ARG_NUMBER && value.type != HD_ARG_STRING) return false;
+    hd_string s = hd_trace_string(trace, (uint32_t)value.bits);
+    if (s.size == 0 || s.size >= sizeof text || s.data[0] < '0' || s.data[0] > '9') return false;
+    memcpy(text, s.data, s.size);
+    text[s.size] = '\0';
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10);
+    if (errno || end != text + s.size) return false;
+    *out = number;
+    return true;
+}
+
+static uint32_t text_of(const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    hd_value value;
+    bool found = key != HD_STRING_NONE && hd_event_arg(&value, trace, event, key) && value.type == HD_ARG_STRING;
+    return found ? (uint32_t)value.bits : HD_STRING_NONE;
+}
+
+/* ---- what an event says -------------------------------------------------------------------------------------- */
+
+typedef struct said {
+    hd_memory_event event;
+    hd_memory_pool pool;    /* its names only */
+    uint32_t category, op;  /* string ids */
+    bool has_bytes, is_bad; /* bad: the size is no number */
+} said;
+
+static void take_bytes(said *out, int64_t bytes, bool known)
+{
+    out->has_bytes = known;
+    out->event.bytes = !known ? 0 : bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+}
+
+static bool is_plain(const memory_keys *keys, uint32_t category)
+{
+    return category == HD_STRING_NONE || category == keys->plain[0] || category == keys->plain[1] ||
+           category == keys->plain[2];
+}
+
+static void say_kineto(said *out, const hd_trace *trace, const memory_keys *keys, const hd_event *event)
+{
+    int64_t bytes = 0;
+    hd_value value = {.type = HD_ARG_NULL};
+    bool known = int_of(&bytes, trace, event, keys->bytes);
+    if (!known && keys->bytes != HD_STRING_NONE && hd_event_arg(&value, trace, event, keys->bytes))
+        out->is_bad = value.type != HD_ARG_NULL;
+    take_bytes(out, bytes, known);
+    out->event.is_free = !known || bytes < 0;
+    out->event.has_address = address_of(&out->event.address, trace, event, keys->address);
+    out->event.allocated = number_of(trace, event, keys->allocated);
+    out->event.reserved = number_of(trace, event, keys->reserved);
+    out->pool.device_type = number_of(trace, event, keys->type);
+    out->pool.device = number_of(trace, event, keys->device);
+    out->category = is_plain(keys, event->category) ? HD_STRING_NONE : event->category;
+}
+
+static bool begins(hd_string text, const char *word)
+{
+    return text.size >= strlen(word) && memcmp(text.data, word, strlen(word)) == 0;
+}
+
+static bool say_cupti(said *out, const hd_trace *trace, const memory_keys *keys, const hd_event *event)
+{
+    int64_t bytes = 0;
+    hd_string name = hd_trace_string(trace, event->name);
+    bool released = begins(name, "Release") || begins(name, "Free");
+    if (!released && !begins(name, "Alloc")) return false;
+    bool known = int_of(&bytes, trace, event, keys->cupti_bytes);
+    take_bytes(out, bytes, known && bytes >= 0);
+    out->event.is_free = released;
+    out->event.has_address = address_of(&out->event.address, trace, event, keys->cupti_address);
+    out->pool.device_type = CUDA;
+    out->pool.device = number_of(trace, event, keys->cupti_device);
+    out->category = text_of(trace, event, keys->cupti_kind);
+    return true;
+}
+
+static bool say_tf(said *out, const hd_trace *trace, const memory_keys *keys, const hd_event *event)
+{
+    int64_t bytes = 0;
+    if (event->name != keys->allocation && event->name != keys->deallocation) return false;
+    bool known = int_of(&bytes, trace, event, keys->tf_bytes);
+    out->event.has_address = address_of(&out->event.address, trace, event, keys->cupti_address);
+    if (!known && !out->event.has_address) return false; /* a slice of another meaning */
+    take_bytes(out, bytes, known && bytes >= 0);
+    out->event.is_free = event->name == keys->deallocation;
+    out->pool.allocator = hd_trace_track_at(trace, event->track)->name;
+    out->category = text_of(trace, event, keys->tf_region);
+    out->op = text_of(trace, event, keys->tf_op);
+    return true;
+}
+
+/* ---- pools and groups ---------------------------------------------------------------------------------------- */
+
+static bool same_pool(const hd_memory_pool *a, const hd_memory_pool *b)
+{
+    return a->process == b->process && a->device_type == b->device_type && a->device == b->device &&
+           a->allocator == b->allocator;
+}
+
+/* Room in a table of slots for one more; its old entries are put in again by the caller when *out says so. */
+static bool grow_slots(uint32_t **slots, size_t *slot_count, size_t used, bool *out_again)
+{
+    *out_again = false;
+    if (*slot_count && used < *slot_count / 2) return true;
+    size_t more = *slot_count ? 2 * *slot_count : 64;
+    free(*slots);
+    *slots = calloc(more, sizeof **slots);
+    *slot_count = *slots ? more : 0;
+    *out_again = true;
+    return *slots != NULL;
+}
+
+static size_t pool_slot(const memory_find *find, const hd_memory_pool *pool)
+{
+    const uint64_t words[] = {pool->process, (uint64_t)pool->device_type, (uint64_t)pool->device, pool->allocator};
+    size_t mask = find->pool_slot_count - 1, slot = hd_hash(words, sizeof words) & mask;
+    while (find->pool_slots[slot] && !same_pool(&find->memory->pools[find->pool_slots[slot] - 1], pool))
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+/* HD_NONE: no memory. */
+static uint32_t pool_of(memory_find *find, const hd_memory_pool *named)
+{
+    bool again;
+    hd_memory *m = find->memory;
+    if (!grow_slots(&find->pool_slots, &find->pool_slot_count, m->pool_count, &again)) return HD_NONE;
+    for (size_t i = 0; again && i < m->pool_count; i++)
+        find->pool_slots[pool_slot(find, &m->pools[i])] = (uint32_t)i + 1;
+    size_t slot = pool_slot(find, named);
+    if (find->pool_slots[slot]) return find->pool_slots[slot] - 1;
+    if (!hd_grow((void **)&m->pools, &find->pool_capacity, m->pool_count, sizeof *m->pools)) return HD_NONE;
+    m->pools[m->pool_count] = *named;
+    m->pools[m->pool_count].has_totals = true; /* until an event says no */
+    find->pool_slots[slot] = (uint32_t)++m->pool_count;
+    return (uint32_t)m->pool_count - 1;
+}
+
+static size_t group_slot(const memory_find *find, uint32_t pool, uint32_t category)
+{
+    const uint32_t words[] = {pool, category};
+    size_t mask = find->group_slot_count - 1, slot = hd_hash(words, sizeof words) & mask;
+    for (;; slot = (slot + 1) & mask) {
+        if (!find->group_slots[slot]) return slot;
+        const hd_memory_group *group = &find->memory->groups[find->group_slots[slot] - 1];
+        if (group->pool == pool && group->category == category) return slot;
+    }
+}
+
+static uint32_t group_of(memory_find *find, uint32_t pool, uint32_t category)
+{
+    bool again;
+    hd_memory *m = find->memory;
+    if (!grow_slots(&find->group_slots, &find->group_slot_count, m->group_count, &again)) return HD_NONE;
+    for (size_t i = 0; again && i < m->group_count; i++)
+        find->group_slots[group_slot(find, m->groups[i].pool, m->groups[i].category)] = (uint32_t)i + 1;
+    size_t slot = group_slot(find, pool, category);
+    if (find->group_slots[slot]) return find->group_slots[slot] - 1;
+    if (!hd_grow((void **)&m->groups, &find->group_capacity, m->group_count, sizeof *m->groups)) return HD_NONE;
+    m->groups[m->group_count] = (hd_memory_group){.pool = pool, .category = category};
+    find->group_slots[slot] = (uint32_t)++m->group_count;
+    return (uint32_t)m->group_count - 1;
+}
+
+/* ---- gathering ----------------------------------------------------------------------------------------------- */
+
+static hd_status add_event(memory_find *find, said *what, const hd_event *event, hd_error *err)
+{
+    hd_memory *m = find->memory;
+    uint64_t large = hd_trace_large_bytes(find->trace);
+    m->found++;
+    if (what->is_bad || (!what->has_bytes && (!what->event.is_free || !what->event.has_address))) {
+        memory_note(m, HD_MEMORY_UNREADABLE, event->start_ns, 0);
+        return HD_OK;
+    }
+    if (event->start_ns == HD_NO_TIME) {
+        memory_note(m, HD_MEMORY_NO_TIME, HD_NO_TIME, what->event.bytes);
+        return HD_OK;
+    }
+    if (m->event_count == HD_NONE - 1)
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 events of memory");
+    const hd_track *track = hd_trace_track_at(find->trace, event->track);
+    uint32_t process = track->parent == HD_NONE ? event->track : track->parent;
+    what->pool.process = hd_trace_track_at(find->trace, process)->same_as;
+    uint32_t pool = pool_of(find, &what->pool);
+    uint32_t group = pool == HD_NONE ? HD_NONE : group_of(find, pool, what->category);
+    if (group == HD_NONE ||
+        !hd_large_grow((void **)&m->events, &find->event_capacity, m->event_count, sizeof *m->events, large) ||
+        !hd_large_grow((void **)&find->places, &find->place_capacity, m->event_count, sizeof *find->places, large))
+        return HD_NOMEM(err);
+    if (what->event.allocated == HD_NO_NUMBER) m->pools[pool].has_totals = false;
+    what->event.time_ns = event->start_ns;
+    what->event.group = group;
+    what->event.end = HD_NONE;
+    uint32_t own = find->given ? hd_trace_stacks_of(find->given, event) : HD_STACK_NONE;
+    find->any_own = find->any_own || own != HD_STACK_NONE;
+    /* An activity of TensorFlow is a slice itself, which must not become its own stack. */
+    uint32_t lane = event->kind == HD_KIND_SLICE ? HD_NONE : track->same_as;
+    find->places[m->event_count] = (memory_place){.lane = lane, .own = own};
+    if (what->op != HD_STRING_NONE) {
+        hd_string op = hd_trace_string(find->trace, what->op);
+        uint32_t name = hd_stacks_name(m->stacks, op.data, op.size);
+        what->event.node = hd_stacks_push(m->stacks, HD_STACK_NONE, name, HD_FRAME_OP);
+        if (what->event.node == HD_NONE) return HD_NOMEM(err);
+    }
+    m->events[m->event_count++] = what->event;
+    return HD_OK;
+}
+
+static hd_status look_at(memory_find *find, const memory_keys *keys, const hd_block *block, uint32_t row, hd_error *err)
+{
+    hd_event event;
+    said what = {.event = {.allocated = HD_NO_NUMBER, .reserved = HD_NO_NUMBER},
+                 .pool = {.device_type = HD_NO_NUMBER, .device = HD_NO_NUMBER}};
+    hd_block_event(&event, block, row);
+    if (event.track >= hd_trace_track_count(find->trace)) return HD_OK;
+    if (block->kind == HD_KIND_SLICE) {
+        if (!say_tf(&what, find->trace, keys, &event)) return HD_OK;
+    } else if (event.name == keys->memory) {
+        say_kineto(&what, find->trace, keys, &event);
+    } else if (!say_cupti(&what, find->trace, keys, &event)) {
+        return HD_OK;
+    }
+    return add_event(find, &what, &event, err);
+}
+
+/* Rows whose column holds one of two strings; HD_STRING_NONE is none. */
+static hd_status gather_kind(memory_find *find, const memory_keys *keys, hd_kind kind, hd_error *err)
+{
+    hd_status status = HD_OK;
+    uint32_t name = kind == HD_KIND_INSTANT ? keys->memory : HD_STRING_NONE;
+    uint32_t category = kind == HD_KIND_INSTANT ? keys->gpu_memory : keys->tf_memory;
+    if (kind == HD_KIND_SLICE && keys->allocation == HD_STRING_NONE && keys->deallocation == HD_STRING_NONE)
+        return HD_OK;
+    if (name == HD_STRING_NONE && category == HD_STRING_NONE) return HD_OK;
+    for (size_t b = 0; b < hd_trace_block_count(find->trace, kind) && status == HD_OK; b++) {
+        const hd_block *block = hd_trace_block_at(find->trace, kind, b);
+        const hd_column *names = &block->columns[HD_COL_NAME], *categories = &block->columns[HD_COL_CATEGORY];
+        for (uint32_t i = 0; i < block->row_count && status == HD_OK; i++) {
+            bool named = name != HD_STRING_NONE && (uint32_t)hd_column_at(names, i) == name;
+            if (named || (category != HD_STRING_NONE && (uint32_t)hd_column_at(categories, i) == category))
+                status = look_at(find, keys, block, i, err);
+        }
+        hd_trace_release(find->trace, block);
+    }
+    return status;
+}
+
+hd_status memory_gather(memory_find *find, hd_error *err)
+{
+    memory_keys keys;
+    find_keys(&keys, find->trace);
+    HD_TRY(gather_kind(find, &keys, HD_KIND_INSTANT, err));
+    return gather_kind(find, &keys, HD_KIND_SLICE, err);
+}

@@ -1,0 +1,95 @@
+/* impl.h - what a merge decides before it copies, and its parts */
+#ifndef HD_PASS_MERGE_IMPL_H
+#define HD_PASS_MERGE_IMPL_H
+
+#include "heddle/stacks.h"
+#include "pass/merge/merge.h"
+
+#define MERGE_EXACT_LIMIT ((int64_t)1 << 53) /* beyond, JSON readers with doubles round */
+
+/* How ids of flows and async slices become those of the merged trace. */
+typedef struct merge_ids {
+    bool apart; /* false: ids stay */
+    bool as_text;
+    int64_t shift;
+    int64_t low, high; /* of the input's numbers; low > high: it has none */
+} merge_ids;
+
+typedef struct merge_rank {
+    hd_ident *pids; /* by track of the input, in terms of the builder */
+    merge_ids ids;
+    int64_t shift_ns;          /* of the clock */
+    uint32_t host;             /* of a process, numbers from 1; 0: unknown, or ranks are merged */
+    int64_t correlation_shift; /* of ids from 1 on; 0: they stay */
+} merge_rank;
+
+/* The frames of all inputs as one tree. */
+typedef struct merge_stacks {
+    hd_stacks *tree; /* NULL: no input has any */
+    /* the input at hand */
+    hd_trace_stacks *open; /* NULL: it has none */
+    uint32_t *nodes;       /* by its node, that of `tree` */
+    uint32_t sf_key;       /* of its strings */
+    uint64_t unknown;      /* events whose frame is none of them, of all inputs */
+} merge_stacks;
+
+typedef struct merger {
+    hd_merge_input *inputs;
+    merge_rank *ranks;
+    size_t count;
+    bool processes; /* of one run, and not ranks */
+    hd_builder *builder;
+    hd_pass_result *result;
+    int64_t base_ns; /* HD_NO_TIME: clocks stay as they are */
+    uint64_t overflows;
+    merge_stacks stacks;
+    /* the input at hand */
+    size_t at;
+    const hd_trace *trace;
+    const merge_rank *rank;
+    char prefix[48];           /* "rank 3: " */
+    uint32_t *new_ids;         /* by string: the id it becomes, for hd_copy_change; 0 not made yet */
+    uint32_t *process_strings; /* by track: its new name, likewise; 0: it stays */
+    uint8_t *named;            /* by track of a process: an event names it */
+    uint32_t process_name, name_key, bind_key, correlation_keys[2];
+} merger;
+
+/* A whole number, 12 or 0x1f, from 0 on; false: the text is something else. */
+bool merge_id_number(int64_t *out, bool *out_hex, hd_string text);
+
+hd_status merge_choose_ids(merge_rank *ranks, const hd_merge_input *inputs, size_t count);
+/* word: what an input is, "rank" or "process". */
+hd_status merge_choose_pids(merge_rank *ranks, const hd_merge_input *inputs, size_t count, const char *word,
+                            hd_builder *builder, hd_error *err);
+
+/* --- metadata.c ------------------------------------------------------------------------------------ */
+
+/* The text of a top-level key, that of its last one; data NULL: it has none. */
+hd_string merge_metadata_of(const hd_trace *trace, const char *key);
+hd_status merge_metadata(merger *m, hd_error *err);
+void merge_facts(const merger *m);
+
+/* --- processes.c ----------------------------------------------------------------------------------- */
+
+/* The pid of an input's own process as the merged trace has it, "" if it has none. */
+hd_string merge_process_label(const merger *m, size_t index);
+/* Finds the host of each input. */
+hd_status merge_process_hosts(merger *m, hd_error *err);
+/* Clocks of one host are one clock: inputs of it get the base time of the first. */
+hd_status merge_process_bases(int64_t *bases, const merger *m, hd_error *err);
+hd_status merge_choose_correlations(merger *m, hd_error *err);
+/* The name of a process whose pid became another, as a string of the builder. */
+uint32_t merge_process_text(const merger *m, size_t index, const hd_track *process);
+
+/* --- stacks.c -------------------------------------------------------------------------------------- */
+
+/* Begin and end an input (m->trace). */
+hd_status merge_stacks_open(merger *m, hd_error *err);
+void merge_stacks_close(merger *m);
+/* Values of `sf` as those of the merged tree. */
+hd_status merge_stacks_values(merger *m, hd_copy *copy, hd_arg_type type, int64_t *values, uint32_t count,
+                              hd_error *err);
+/* Give the tree to the builder. */
+hd_status merge_stacks_finish(merger *m, hd_error *err);
+
+#endif

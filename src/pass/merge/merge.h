@@ -1,0 +1,40 @@
+/* merge.h - the traces of several ranks, or of several processes of one run, as one
+ *
+ * Every rank stands under processes of its own, named by it ("rank 3: python"). A pid that only one rank has stays; of
+ * those that several have, rank 3's pid 7 becomes 3000007 (the factor is the power of ten above all pids). Ids of flows
+ * and async slices are shifted apart, so that ranks are not joined by chance; times are put on one clock where all
+ * ranks say what theirs counts from.
+ *
+ * Processes of one run (captures of a program and its children) keep their names; a pid that several have, as the GPUs'
+ * are, becomes another for all but the first, and its process is named "GPU 0 (process 4711)". Correlation ids are
+ * shifted apart. Of one host, captures of one pid are of one process, and all have one clock: what they say of its base
+ * differs by noise only.
+ *
+ * In: traces. Out: one. Begin with merge.c.
+ */
+#ifndef HD_PASS_MERGE_MERGE_H
+#define HD_PASS_MERGE_MERGE_H
+
+#include "pass/copy/copy.h"
+
+typedef struct hd_merge_input {
+    hd_trace *trace;  /* taken: it is freed once it is copied, and NULL then */
+    const char *path; /* what its rank may be read from, and for messages */
+    int64_t rank;     /* set by hd_merge_find_ranks */
+} hd_merge_input;
+
+/* The rank that a file name tells: rank3, rank_3, worker-3, trace_3.json; HD_NO_NUMBER: none. */
+int64_t hd_merge_rank_of_path(const char *path);
+
+/* The rank of each input: from the trace, else from its file name; all by their place if none has one. ARGUMENT: two of
+ * one rank, or some without. */
+hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by_place, hd_error *err);
+
+/* The events of all inputs, one after the other. Ranks must be set. The caller frees the trace. */
+hd_status hd_merge(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count, hd_error *err);
+
+/* The same for processes of one run; ranks need not be set. */
+hd_status hd_merge_processes(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count,
+                             hd_error *err);
+
+#endif

@@ -1,0 +1,112 @@
+/* ranks.c - which rank each input is */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/text/ends.h"
+#include "pass/merge/merge.h"
+
+enum { RANK_DIGITS = 6 }; /* longer numbers in names are times and process ids */
+
+static bool number_at(int64_t *out, const char *text, size_t size)
+{
+    if (size == 0 || size > RANK_DIGITS) return false;
+    *out = 0;
+    for (size_t i = 0; i < size; i++) *out = *out * 10 + (text[i] - '0');
+    return true;
+}
+
+static size_t digits_at(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+static bool same_word(const char *text, const char *word)
+{
+    for (; *word; text++, word++) {
+        if (tolower((unsigned char)*text) != *word) return false;
+    }
+    return true;
+}
+
+/* rank3, rank_3, Rank-03, rank.3, rank=3; the last one in the name counts. */
+static bool number_behind(int64_t *out, const char *name, const char *word)
+{
+    bool found = false;
+    for (const char *p = name; *p; p++) {
+        if (!same_word(p, word) || (p > name && isalpha((unsigned char)p[-1]))) continue;
+        const char *digits = p + strlen(word);
+        digits += *digits && strchr("_-.=", *digits) ? 1 : 0;
+        found |= number_at(out, digits, digits_at(digits));
+    }
+    return found;
+}
+
+/* trace_3.json.gz, 3.json: the number before the extensions. */
+static bool number_at_end(int64_t *out, const char *name)
+{
+    const char *end = name + strlen(name);
+    for (const char *dot = end; dot > name; dot--) {
+        if (*dot == '.' && !isdigit((unsigned char)dot[1])) end = dot;
+    }
+    const char *first = end;
+    while (first > name && isdigit((unsigned char)first[-1])) first--;
+    if (first > name && !strchr("_-.", first[-1])) return false;
+    return number_at(out, first, (size_t)(end - first));
+}
+
+int64_t hd_merge_rank_of_path(const char *path)
+{
+    static const char *const words[] = {"rank", "worker"};
+    const char *name = hd_base_name(path);
+    int64_t rank;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (number_behind(&rank, name, words[i])) return rank;
+    }
+    return number_at_end(&rank, name) ? rank : HD_NO_NUMBER;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const hd_merge_input *const *x = a, *const *y = b;
+    if ((*x)->rank != (*y)->rank) return (*x)->rank < (*y)->rank ? -1 : 1;
+    return (*x > *y) - (*x < *y);
+}
+
+static hd_status refuse_twins(const hd_merge_input *inputs, size_t count, hd_error *err)
+{
+    const hd_merge_input **order = malloc((count + 1) * sizeof *order);
+    hd_status status = HD_OK;
+    if (!order) return HD_NOMEM(err);
+    for (size_t i = 0; i < count; i++) order[i] = &inputs[i];
+    qsort(order, count, sizeof *order, by_rank);
+    for (size_t i = 1; i < count && status == HD_OK; i++) {
+        if (order[i]->rank != order[i - 1]->rank) continue;
+        status = hd_error_set(err, HD_ERR_ARGUMENT, order[i]->path, HD_OFFSET_NONE,
+                              "is rank %" PRId64 ", and so is %.120s: each rank can be merged once", order[i]->rank,
+                              order[i - 1]->path);
+    }
+    free(order);
+    return status;
+}
+
+hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by_place, hd_error *err)
+{
+    const hd_merge_input *without = NULL;
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t stated = hd_trace_facts_of(inputs[i].trace)->rank;
+        inputs[i].rank = stated >= 0 ? stated : hd_merge_rank_of_path(inputs[i].path);
+        if (inputs[i].rank != HD_NO_NUMBER)
+            known++;
+        else if (!without)
+            without = &inputs[i];
+    }
+    *out_by_place = known == 0;
+    for (size_t i = 0; i < count && *out_by_place; i++) inputs[i].rank = (int64_t)i;
+    if (without && !*out_by_place)
+        return hd_error_set(err, HD_ERR_ARGUMENT, without->path, HD_OFFSET_NONE,
+                            "does not say its rank, and other inputs do: give it a name such as rank3.json");
+    return refuse_twins(inputs, count, err);
+}

@@ -1,0 +1,97 @@
+/* impl.h - the steps of a recording; for src/record only
+ *
+ * In: a command. Out: its captures, then one trace. Begin with record.c.
+ */
+#ifndef HD_RECORD_IMPL_H
+#define HD_RECORD_IMPL_H
+
+#include "heddle/record.h"
+
+#define RECORD_README "README"
+
+typedef struct recording {
+    const hd_record_options *options;
+    hd_record_result *result;
+    hd_error *err;
+    const char *const *command; /* NULL: of a folder that is there already */
+    char *library;              /* NULL: nothing is injected */
+    char **environment;         /* of the command; NULL: the caller's */
+    hd_error missing;           /* why the library is not injected although it was asked for */
+    bool without;               /* nothing can be captured: the command runs alone */
+    bool left;                  /* a signal ended the waiting for what the command left; it still runs */
+} recording;
+
+/* Tell the user, if anybody listens. */
+void record_say(const recording *r, const char *format, ...) HD_PRINTF(2, 3);
+
+/* --- environment.c ---------------------------------------------------------------------------------- */
+
+/* The caller's environment with the variables that libheddle-cuda reads. library NULL: only those of the session. */
+hd_status record_environment(char ***out, const hd_record_options *options, const char *library, const char *parts,
+                             hd_error *err);
+void record_environment_free(char **environment);
+/* What the environment named before, which this recording takes the place of; NULL: nothing. Borrowed. */
+const char *record_environment_other(const char *library);
+
+/* --- command.c -------------------------------------------------------------------------------------- */
+
+/* Start, wait, pass signals on. Fills in started, exit_status, wall_ns, cpu_ns. Errors: IO if it cannot be started. */
+hd_status record_command(recording *r);
+
+/* --- parts.c ---------------------------------------------------------------------------------------- */
+
+/* COMMAND-DATE.heddle, or a name beside it that is free. NULL: no memory. */
+char *record_output_name(const char *command);
+hd_status record_parts_make(const recording *r, hd_error *err);
+/* Remove the folder with what is ours in it: captures and the README. What else is there keeps it; false then. */
+bool record_parts_remove(const char *parts);
+
+typedef struct record_part {
+    char *path;
+    uint64_t bytes;
+    int64_t start_ns;
+    int64_t began_s; /* Unix time */
+    uint32_t pid;    /* 0: not known */
+    size_t process;  /* its number: captures of one pid are of one process */
+    bool full;       /* may have events: more than a header, or nobody knows */
+} record_part;
+
+typedef struct record_list {
+    record_part *parts; /* the full ones first, by their start */
+    size_t count, full, capacity;
+    size_t processes; /* of the full ones */
+} record_list;
+
+/* The captures of a folder. Zero-initialise it. Errors: IO, MEMORY. */
+hd_status record_list_read(record_list *list, const char *folder, hd_error *err);
+void record_list_deinit(record_list *list);
+/* Fill in who wrote which. Errors: MEMORY. */
+hd_status record_list_number(record_list *list, hd_error *err);
+/* How many of them a process has open. */
+size_t record_list_running(const record_list *list);
+
+/* --- collect.c -------------------------------------------------------------------------------------- */
+
+/* result->parts becomes result->output. */
+hd_status record_collect(recording *r);
+/* What the conversion says of the trace as a whole. */
+void record_sum_up(hd_record_result *result);
+
+/* --- tool.c ----------------------------------------------------------------------------------------- */
+
+/* The same as all other steps together, by options->tool. */
+hd_status record_with_tool(recording *r);
+
+/* --- count.c ---------------------------------------------------------------------------------------- */
+
+enum { RECORD_PROBLEMS = 64 };
+
+/* What its captures before this one said. */
+typedef struct record_process {
+    bool is_counted, is_measured, has[RECORD_PROBLEMS];
+} record_process;
+
+/* What a capture says of what its process did and what it cost, added to the result. */
+hd_status record_count(hd_record_result *result, record_process *process, const hd_trace *trace, hd_error *err);
+
+#endif

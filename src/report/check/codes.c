@@ -1,0 +1,181 @@
+/* codes.c - the codes of the check: what each means, and what to do */
+#include <string.h>
+
+#include "report/check/check.h"
+
+const hd_check_code check_codes[CHECK_CODES] = {
+    [CHECK_CROSSING] =
+        {"crossing", "error", "slices of one track overlap without nesting; `slices` of them do not fit the track",
+         "Perfetto drops them or moves them to an overflow track, others nest them wrongly: run heddle fix"},
+    [CHECK_NEGATIVE_DURATION] = {"negative-duration", "error", "a slice ends before it starts",
+                                 "viewers drop it: correct the duration at the source"},
+    [CHECK_MERGED_TRACK] = {"merged-track", "warning",
+                            "the tid is missing, negative or over 32 bits: Perfetto draws the track on the main thread",
+                            "`count` slices do not nest there and are moved or dropped: write another tid"},
+    [CHECK_BEGIN_WITHOUT_END] = {"begin-without-end", "warning", "a B event that no E event closes",
+                                 "viewers draw it to the end of the trace: the program was cut, or an E is missing"},
+    [CHECK_END_WITHOUT_BEGIN] = {"end-without-begin", "warning", "an E event with no open B event on its track",
+                                 "viewers ignore it: its begin was before the recording, or went to another tid"},
+    [CHECK_NO_TIME] = {"no-time", "warning", "an event without a usable ts",
+                       "no viewer shows it: look at the ts of the example"},
+    [CHECK_FLOW_WITHOUT_START] = {"flow-without-start", "warning",
+                                  "a flow end or step of a (category, id, name) without a start before it",
+                                  "no arrow is drawn: the launch was not recorded, or ids differ between the two ends"},
+    [CHECK_FLOW_WITHOUT_END] = {"flow-without-end", "warning", "a flow start that no end or step follows",
+                                "no arrow is drawn: the work was not recorded, or ids differ between the two ends"},
+    [CHECK_FLOW_BACKWARD] = {"flow-backward", "warning", "a flow ends before it starts",
+                             "the arrow is lost or points backward: the clocks of the two tracks differ"},
+    [CHECK_FLOW_UNBOUND] =
+        {"flow-unbound", "warning",
+         "a flow point with no slice on its track to bind to (enclosing, or for f without bp the next)",
+         "no arrow is drawn: the point's ts or tid is not that of its slice"},
+    [CHECK_GPU_BEFORE_LAUNCH] = {"gpu-before-launch", "warning", "GPU work starts before the call that launched it",
+                                 "queue delays come out negative: align the CPU and GPU clocks by the worst lead"},
+    [CHECK_GPU_WITHOUT_LAUNCH] = {"gpu-without-launch", "warning",
+                                  "GPU work with a correlation id that no runtime or driver call has",
+                                  "it cannot be traced back to the code: the launch was before the recording or lost"},
+    [CHECK_ASYNC_WITHOUT_BEGIN] = {"async-without-begin", "warning",
+                                   "the end of an async slice of a (category, id, scope) that has no begin",
+                                   "viewers ignore it: its begin was before the recording, or ids differ"},
+    [CHECK_ASYNC_WITHOUT_END] = {"async-without-end", "warning", "the begin of an async slice that has no end",
+                                 "viewers draw it to the end of the trace: it was cut, or ids differ"},
+    [CHECK_COUNTER_NOT_NUMERIC] = {"counter-not-numeric", "warning", "a counter sample with a value that is no number",
+                                   "viewers skip the sample or read it as 0: write numbers"},
+    [CHECK_SPAN_OVER_YEAR] = {"span-over-year", "warning", "the trace lasts more than a year",
+                              "events of two clocks are mixed: see time-outlier for those that stand apart"},
+    [CHECK_NO_DURATION] = {"no-duration", "note", "a complete event without dur, taken as zero long",
+                           "viewers show it as a mark or not at all"},
+    [CHECK_LAUNCH_WITHOUT_GPU] = {"launch-without-gpu", "note",
+                                  "a launch, copy or set call whose correlation id no GPU work has",
+                                  "the work was not recorded: GPU activity was off, or the recording ended first"},
+    [CHECK_OUT_OF_ORDER] = {"out-of-order", "note", "a slice stands after one of its track that starts later",
+                            "readers that do not sort by time go wrong; `worst` is the largest step back"},
+    [CHECK_MIXED_IDS] = {"mixed-ids", "note", "a pid or tid is a number in some events and text in others",
+                         "viewers split the track in two, flows and slices lose each other: write one type"},
+    [CHECK_TIME_OUTLIER] = {"time-outlier", "note", "an event far outside the time of all others, as at 0",
+                            "viewers that show everything zoom out to nothing: remove it or give it its time"},
+};
+
+static const hd_check_code repaired = {"damage", "warning",
+                                       "json-… and the like: the input was damaged, and repaired while reading",
+                                       "other readers refuse the file: run heddle fix, which writes it whole"};
+static const hd_check_code archive = {"archive", "warning",
+                                      "otf2.…: the archive breaks a rule of OTF2 that otf2-print does not look at",
+                                      "Vampir and others draw it wrongly or stop: docs/formats/otf2.md"};
+static const hd_check_code store_damage = {"heddle", "warning",
+                                           "the store is damaged, or its writer was ended before it was done",
+                                           "what is in the trace is right: convert it to a new store, or make it anew"};
+static const hd_check_code lost = {"loss", "error", "something of the input could not be read",
+                                   "record or copy the file again; heddle fix keeps what could be read"};
+
+static const hd_check_code lines = {"lines", "error",
+                                    "folded.…, perf-script.…, cupti.…: lines of the text that are not as the others",
+                                    "they were skipped, and the rest was read: look at the line of the example"};
+
+static bool is_of_text(const char *code, size_t size)
+{
+    static const char *const stages[] = {"folded.", "perf-script.", "cupti."};
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        size_t length = strlen(stages[i]);
+        if (size >= length && memcmp(code, stages[i], length) == 0) return true;
+    }
+    return false;
+}
+
+static bool is_of_store(const char *code)
+{
+    return strncmp(code, "heddle.", 7) == 0;
+}
+
+size_t hd_check_code_count(void)
+{
+    return CHECK_CODES;
+}
+
+const hd_check_code *hd_check_code_at(size_t index)
+{
+    return index < CHECK_CODES ? &check_codes[index] : NULL;
+}
+
+const hd_check_code *check_code_about(const check_finding *finding)
+{
+    if (finding->code != CHECK_LEDGER) return &check_codes[finding->code];
+    if (finding->ledger->level == HD_LEDGER_LOSS) return &lost;
+    if (strcmp(finding->ledger->stage, "otf2") == 0) return &archive;
+    return is_of_store(finding->ledger->code) ? &store_damage : &repaired;
+}
+
+const hd_check_code *hd_check_damage(void)
+{
+    return &repaired;
+}
+
+const hd_check_code *hd_check_loss(void)
+{
+    return &lost;
+}
+
+static bool is_text(const char *text, const char *part, size_t size)
+{
+    return strlen(text) == size && memcmp(text, part, size) == 0;
+}
+
+const hd_check_code *hd_check_code_find(const char *code, size_t size)
+{
+    for (size_t i = 0; i < CHECK_CODES; i++) {
+        if (is_text(check_codes[i].code, code, size)) return &check_codes[i];
+    }
+    if (size >= 5 && memcmp(code, "otf2.", 5) == 0) return &archive;
+    if (is_of_text(code, size)) return &lines;
+    return size > 7 && is_of_store(code) ? &store_damage : NULL;
+}
+
+/* Whether `part` names `code` or the family it begins with: "json" for "json-quote" and "json.unclosed". */
+static bool names(const char *part, size_t size, const char *code)
+{
+    if (strncmp(code, part, size) != 0) return false;
+    if (code[size] == '\0') return true;
+    return code[size] == '.' || (code[size] == '-' && size == 4 && memcmp(part, "json", 4) == 0);
+}
+
+bool check_code_listed(const char *list, const char *code)
+{
+    for (const char *at = list; at && *at;) {
+        size_t size = strcspn(at, ",");
+        if (size && names(at, size, code)) return true;
+        at += size + (at[size] == ',');
+    }
+    return false;
+}
+
+/* Codes of readers are not known here; they are "family.what", "json-what", or a family. */
+static bool may_be_reader_code(const char *code, size_t size)
+{
+    static const char *const families[] = {"json", "chrome", "heddle", "perfetto", "otf2",
+                                           "sbt",  "gzip",   "zstd",   "input"};
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        size_t n = strlen(families[i]);
+        if (size >= n && memcmp(code, families[i], n) == 0 && (size == n || code[n] == '.' || code[n] == '-'))
+            return true;
+    }
+    return memchr(code, '.', size) != NULL;
+}
+
+static hd_status valid_list(const char *list, hd_error *err)
+{
+    for (const char *at = list; at && *at;) {
+        size_t size = strcspn(at, ",");
+        if (!size || (!hd_check_code_find(at, size) && !may_be_reader_code(at, size)))
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                                "'%.*s' is no code of check; heddle check --explain lists them",
+                                (int)(size < 60 ? size : 60), at);
+        at += size + (at[size] == ',');
+    }
+    return HD_OK;
+}
+
+hd_status hd_check_options_valid(const hd_check_options *options, hd_error *err)
+{
+    hd_status status = valid_list(options->only, err);
+    return status == HD_OK ? valid_list(options->ignore, err) : status;
+}

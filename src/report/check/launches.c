@@ -1,0 +1,75 @@
+/* launches.c - GPU work and the calls that launched it, by correlation id
+ *
+ * Joined as heddle/launches.h says. A recording of one side only lacks every partner: nothing is wrong with single
+ * events. Work is early when it starts before its call, though a call may come before it: ids of one process that was
+ * recorded twice give no false alarm. Calls whose work a graph launches later lack none.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "heddle/launches.h"
+#include "report/check/check.h"
+
+static bool is_recorded_on_both_sides(const hd_launches *l)
+{
+    bool calls = false, works = false;
+    for (size_t i = 0; i < l->launch_count && !calls; i++) calls = l->launches[i].id != 0;
+    for (size_t i = 0; i < l->work_count && !works; i++) works = l->works[i].id != 0;
+    return calls && works;
+}
+
+static int64_t lead_of(const hd_launches *l, const hd_work *work)
+{
+    int64_t lead;
+    const hd_launch *launch = &l->launches[work->launch];
+    if (work->start_ns >= launch->start_ns || launch->id != work->id) return 0;
+    return __builtin_sub_overflow(launch->start_ns, work->start_ns, &lead) ? INT64_MAX : lead;
+}
+
+static void look_at_work(const hd_launches *l, const hd_work *work, check_launch_found *found, void *user)
+{
+    if (work->id == 0 || work->track == HD_NONE) return;
+    if (work->launch == HD_NONE) {
+        found(user, CHECK_GPU_WITHOUT_LAUNCH, work, NULL, 0);
+        return;
+    }
+    int64_t lead = lead_of(l, work);
+    if (lead) found(user, CHECK_GPU_BEFORE_LAUNCH, work, &l->launches[work->launch], lead);
+}
+
+bool check_launches_walk(const hd_launches *l, check_launch_found *found, void *user)
+{
+    if (!is_recorded_on_both_sides(l)) return true;
+    bool *creates = calloc(l->launch_count + 1, sizeof *creates);
+    if (!creates) return false;
+    for (size_t i = 0; i < l->work_count; i++) {
+        if (l->works[i].graph_launch != HD_NONE) creates[l->works[i].graph_launch] = true;
+        look_at_work(l, &l->works[i], found, user);
+    }
+    for (size_t i = 0; i < l->launch_count; i++) {
+        const hd_launch *launch = &l->launches[i];
+        if (launch->work_count || launch->id == 0 || launch->sort == HD_LAUNCH_UNKNOWN || creates[i]) continue;
+        if (launch->track != HD_NONE) found(user, CHECK_LAUNCH_WITHOUT_GPU, NULL, launch, 0);
+    }
+    free(creates);
+    return true;
+}
+
+static void found_launch(void *user, check_code code, const hd_work *work, const hd_launch *launch, int64_t lead)
+{
+    if (!work)
+        check_found(user, code, launch->track, CHECK_EVENT(HD_KIND_SLICE, launch->row));
+    else if (!launch)
+        check_found(user, code, work->track, CHECK_EVENT(HD_KIND_SLICE, work->row));
+    else
+        check_found(user, code, work->track, CHECK_PAIR(HD_KIND_SLICE, work->row, HD_KIND_SLICE, launch->row, lead));
+}
+
+hd_status check_launches(check *c, hd_error *err)
+{
+    hd_launches l;
+    HD_TRY(hd_launches_find(&l, c->trace, err));
+    bool fine = check_launches_walk(&l, found_launch, c);
+    hd_launches_deinit(&l);
+    return fine ? HD_OK : HD_NOMEM(err);
+}

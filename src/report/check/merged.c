@@ -1,0 +1,97 @@
+/* merged.c - tracks that Perfetto draws on the main thread of their process
+ *
+ * It holds a tid in 32 bits without sign. A track whose tid is absent, negative or larger becomes the thread whose tid
+ * is the pid, where its slices stand among those of the main thread and no longer nest.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "report/check/check.h"
+
+typedef struct merged_lane {
+    uint32_t process, lane;
+    bool odd; /* false: the main thread itself */
+} merged_lane;
+
+static bool fits_32_bits(hd_string text)
+{
+    uint64_t value = 0;
+    if (text.size == 0 || text.size > 10) return false;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') return false;
+        value = value * 10 + (uint64_t)(text.data[i] - '0');
+    }
+    return value <= UINT32_MAX;
+}
+
+/* Whether a lane goes to the main thread, or is it. */
+static bool takes_part(merged_lane *out, const hd_trace *trace, uint32_t id)
+{
+    const hd_track *track = hd_trace_track_at(trace, id);
+    if (track->parent == HD_NONE || track->pid.type != HD_IDENT_NUMBER) return false;
+    hd_string pid = hd_trace_string(trace, track->pid.text), tid = hd_trace_string(trace, track->tid.text);
+    if (!fits_32_bits(pid)) return false;
+    bool odd = track->tid.type == HD_IDENT_NONE || (track->tid.type == HD_IDENT_NUMBER && !fits_32_bits(tid));
+    *out = (merged_lane){.process = hd_trace_track_at(trace, track->parent)->same_as, .lane = id, .odd = odd};
+    return odd || (tid.size == pid.size && memcmp(tid.data, pid.data, pid.size) == 0);
+}
+
+static int by_process(const void *a, const void *b)
+{
+    const merged_lane *x = a, *y = b;
+    if (x->process != y->process) return x->process < y->process ? -1 : 1;
+    if (x->odd != y->odd) return x->odd ? -1 : 1;
+    return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+/* Slices that nest on the tracks they are of, but not all on one. */
+static hd_status check_process(check *c, const merged_lane *lanes, size_t lane_count, hd_error *err)
+{
+    uint64_t total = 0, count, own = 0;
+    uint32_t first;
+    for (size_t i = 0; i < lane_count; i++) {
+        span_index_lane(&c->spans, lanes[i].lane, &count);
+        total += count;
+    }
+    slice_span *spans = malloc((size_t)total * sizeof *spans + 1);
+    int64_t *stack = malloc((size_t)total * sizeof *stack + 1);
+    bool fine = spans && stack;
+    total = 0;
+    for (size_t i = 0; i < lane_count && fine; i++) {
+        const slice_span *from = span_index_lane(&c->spans, lanes[i].lane, &count);
+        own += check_count_spilled(stack, from, count, &first);
+        if (count) memcpy(spans + total, from, (size_t)count * sizeof *spans);
+        total += count;
+    }
+    if (fine) {
+        span_sort(spans, total);
+        uint64_t spilled = check_count_spilled(stack, spans, total, &first);
+        check_finding *finding = spilled > own ? check_finding_of(c, CHECK_MERGED_TRACK, lanes[0].lane) : NULL;
+        if (finding) {
+            finding->count = spilled - own;
+            check_keep(c, finding, CHECK_EVENT(HD_KIND_SLICE, first));
+        }
+    }
+    free(stack);
+    free(spans);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+hd_status check_merged_tracks(check *c, hd_error *err)
+{
+    if (!check_wants(c, CHECK_MERGED_TRACK)) return HD_OK;
+    merged_lane *lanes = malloc((size_t)c->spans.lane_count * sizeof *lanes + 1);
+    hd_status status = lanes ? HD_OK : HD_NOMEM(err);
+    size_t count = 0;
+    for (uint32_t id = 0; id < c->spans.lane_count && lanes; id++) {
+        if (c->spans.first[id] != c->spans.first[id + 1]) count += takes_part(&lanes[count], c->trace, id);
+    }
+    if (count) qsort(lanes, count, sizeof *lanes, by_process);
+    for (size_t i = 0, next; i < count && status == HD_OK; i = next) {
+        for (next = i + 1; next < count && lanes[next].process == lanes[i].process;) next++;
+        if (lanes[i].odd && next > i + 1) status = check_process(c, lanes + i, next - i, err);
+    }
+    free(lanes);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* info.h - what the files of the info report share
+ *
+ * In: a trace. Out: the tables of `heddle info`. Begin with info.c.
+ */
+#ifndef HD_REPORT_INFO_INFO_H
+#define HD_REPORT_INFO_INFO_H
+
+#include "heddle/report.h"
+#include "trace/roles/trace_roles.h"
+
+/* One lane: the tracks whose pid and tid read the same. */
+typedef struct info_lane {
+    uint32_t track;                       /* the first of them */
+    uint64_t rows[HD_KIND_COUNT], events; /* events: without metadata */
+    int64_t start_ns, end_ns;             /* span of its slices */
+    int64_t busy_ns; /* covered by slices, on a device's row by its work; HD_NO_TIME: it only tells of work */
+    hd_track_kind kind;
+    hd_row_sort sort;
+} info_lane;
+
+typedef struct info_device {
+    int64_t id;
+    uint64_t streams, slices;                            /* seen in events */
+    char *name;                                          /* from the metadata, NULL unknown; owned */
+    int64_t memory_bytes, major, minor, multiprocessors; /* HD_NO_NUMBER unknown */
+} info_device;
+
+typedef struct info_tracks {
+    const hd_trace *trace;
+    info_lane *lanes; /* with events, busiest first */
+    size_t lane_count;
+    info_device *devices; /* by id */
+    size_t device_count, device_capacity;
+    uint64_t process_count, track_count, stream_count; /* that have events */
+} info_tracks;
+
+hd_status info_tracks_init(info_tracks *tracks, const hd_trace *trace, hd_error *err); /* tracks.c */
+void info_tracks_deinit(info_tracks *tracks);
+hd_status info_add_tracks(hd_report *out, const info_tracks *tracks, hd_error *err);
+hd_status info_add_processes(hd_report *out, const info_tracks *tracks, hd_error *err);
+
+/* Fill in the devices from the deviceProperties of the metadata and from the lanes. */
+hd_status info_find_devices(info_tracks *tracks, hd_error *err); /* devices.c */
+hd_status info_add_devices(hd_report *out, const info_tracks *tracks, hd_error *err);
+
+#endif

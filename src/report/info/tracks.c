@@ -1,0 +1,283 @@
+/* tracks.c - tracks and processes, and how much of their time they are busy */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "heddle/index.h"
+#include "report/info/info.h"
+#include "report/report.h"
+#include "report/spans.h"
+#include "trace/index/lane_index.h"
+
+/* ---- lanes -------------------------------------------------------------------------------------------------- */
+
+/* The time that slices cover, which come in the order of their starts; where they overlap it counts once. */
+typedef struct busy_sum {
+    int64_t busy, until;
+} busy_sum;
+
+static void add_busy(busy_sum *sum, int64_t start, int64_t end)
+{
+    int64_t from = start > sum->until ? start : sum->until, more;
+    if (end <= from) return;
+    sum->until = end;
+    if (__builtin_sub_overflow(end, from, &more) || __builtin_add_overflow(sum->busy, more, &sum->busy))
+        sum->busy = INT64_MAX;
+}
+
+/* Whether a slice is something to be busy with: on a device's row only its work is. */
+static bool is_busy(hd_roles *roles, const hd_block *block, uint32_t row, hd_row_sort sort)
+{
+    if (sort == HD_ROW_HOST) return true;
+    return hd_role_is_work(
+        hd_roles_in(roles, block, row, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row)));
+}
+
+static void widen(info_lane *lane, const hd_track *track)
+{
+    if (track->start_ns == HD_NO_TIME) return;
+    if (lane->start_ns == HD_NO_TIME || track->start_ns < lane->start_ns) lane->start_ns = track->start_ns;
+    if (lane->end_ns == HD_NO_TIME || track->end_ns > lane->end_ns) lane->end_ns = track->end_ns;
+}
+
+static void sum_lanes(info_lane *lanes, const hd_trace *trace)
+{
+    uint32_t count = hd_trace_track_count(trace);
+    for (uint32_t i = 0; i < count; i++) {
+        lanes[i].track = i;
+        lanes[i].kind = hd_trace_track_at(trace, i)->kind;
+        lanes[i].start_ns = lanes[i].end_ns = HD_NO_TIME;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const hd_track *track = hd_trace_track_at(trace, i);
+        info_lane *lane = &lanes[track->same_as];
+        for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+            lane->rows[kind] += track->rows[kind];
+            if (kind != HD_KIND_META) lane->events += track->rows[kind];
+        }
+        widen(lane, track);
+    }
+}
+
+/* A process may have slices of its own. */
+static bool is_queue(const info_lane *lane)
+{
+    return lane->sort == HD_ROW_QUEUE && lane->kind != HD_TRACK_PROCESS;
+}
+
+static int by_busy(const void *a, const void *b)
+{
+    const info_lane *x = a, *y = b;
+    if (x->busy_ns != y->busy_ns) return x->busy_ns > y->busy_ns ? -1 : 1;
+    if (x->events != y->events) return x->events > y->events ? -1 : 1;
+    return (x->track > y->track) - (x->track < y->track);
+}
+
+static void count_processes(info_tracks *tracks, uint8_t *seen)
+{
+    for (size_t i = 0; i < tracks->lane_count; i++) {
+        const hd_track *track = hd_trace_track_at(tracks->trace, tracks->lanes[i].track);
+        uint32_t process = track->parent == HD_NONE ? track->id : track->parent;
+        process = hd_trace_track_at(tracks->trace, process)->same_as;
+        tracks->process_count += !seen[process];
+        seen[process] = 1;
+        tracks->track_count++;
+        tracks->stream_count += is_queue(&tracks->lanes[i]);
+    }
+}
+
+/* Of a device's row, whose work the index does not tell: slice by slice, of the blocks that have them. */
+static hd_status sum_work(int64_t *out, hd_roles *roles, const hd_index *index, const hd_lane *lane, hd_error *err)
+{
+    enum { ROWS = 1024 };
+    uint64_t rows[ROWS];
+    size_t count;
+    busy_sum sum = {0, INT64_MIN};
+    for (uint64_t first = 0; first < lane->slice_count; first += count) {
+        HD_TRY(hd_lane_rows(rows, &count, index, lane, roles->trace, first, ROWS, err));
+        if (count == 0) break;
+        for (size_t i = 0; i < count; i++) {
+            uint32_t at;
+            const hd_block *block = hd_trace_block_of(roles->trace, HD_KIND_SLICE, rows[i], &at);
+            if (!is_busy(roles, block, at, HD_ROW_QUEUE)) continue;
+            const hd_column *columns = block->columns;
+            lane_span span = lane_span_of(
+                index, hd_column_at(&columns[HD_COL_START], at), hd_column_at(&columns[HD_COL_DURATION], at),
+                hd_column_at(&columns[HD_COL_START_PS], at), hd_column_at(&columns[HD_COL_END_PS], at));
+            add_busy(&sum, span.start, span.end);
+        }
+    }
+    *out = sum.busy / index->units_per_ns;
+    return HD_OK;
+}
+
+/* From the index that came with the trace: then only slices on rows of devices are looked at. */
+static hd_status read_index(info_lane *lanes, hd_roles *roles, const hd_index *index, hd_error *err)
+{
+    for (size_t i = 0; i < hd_index_lane_count(index); i++) {
+        const hd_lane *lane = hd_index_lane_at(index, i);
+        info_lane *own = &lanes[lane->track];
+        own->busy_ns = lane->busy_ns;
+        if (own->sort == HD_ROW_QUEUE) HD_TRY(sum_work(&own->busy_ns, roles, index, lane, err));
+    }
+    return HD_OK;
+}
+
+static hd_status sum_spans(info_lane *lanes, hd_roles *roles, hd_error *err)
+{
+    span_index spans;
+    HD_TRY(span_index_init(&spans, roles->trace, err));
+    for (uint32_t i = 0; i < spans.lane_count; i++) {
+        uint64_t slices;
+        const slice_span *list = span_index_lane(&spans, i, &slices);
+        busy_sum sum = {0, INT64_MIN};
+        for (uint64_t s = 0; s < slices; s++) {
+            uint32_t at;
+            const hd_block *block = hd_trace_block_of(roles->trace, HD_KIND_SLICE, list[s].row, &at);
+            if (is_busy(roles, block, at, lanes[i].sort)) add_busy(&sum, list[s].start, list[s].end);
+        }
+        lanes[i].busy_ns = sum.busy / spans.units_per_ns;
+    }
+    span_index_deinit(&spans);
+    return HD_OK;
+}
+
+/* Rows that only tell of a device's work have none themselves. */
+static hd_status find_busy(info_lane *lanes, const hd_trace *trace, hd_error *err)
+{
+    const hd_index *index = hd_trace_index(trace);
+    uint32_t count = hd_trace_track_count(trace);
+    hd_roles roles;
+    hd_status status = hd_roles_init(&roles, trace) ? HD_OK : HD_NOMEM(err);
+    for (uint32_t i = 0; i < count && status == HD_OK; i++) lanes[i].sort = hd_roles_row(&roles, i);
+    if (status == HD_OK) status = index ? read_index(lanes, &roles, index, err) : sum_spans(lanes, &roles, err);
+    for (uint32_t i = 0; i < count && status == HD_OK; i++) {
+        if (lanes[i].sort == HD_ROW_TOLD) lanes[i].busy_ns = HD_NO_TIME;
+    }
+    hd_roles_deinit(&roles);
+    return status;
+}
+
+hd_status info_tracks_init(info_tracks *tracks, const hd_trace *trace, hd_error *err)
+{
+    uint32_t count = hd_trace_track_count(trace);
+    *tracks = (info_tracks){.trace = trace};
+    tracks->lanes = calloc((size_t)count + 1, sizeof *tracks->lanes);
+    uint8_t *seen = calloc((size_t)count + 1, 1);
+    hd_status status = tracks->lanes && seen ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) {
+        sum_lanes(tracks->lanes, trace);
+        status = find_busy(tracks->lanes, trace, err);
+    }
+    if (status == HD_OK) {
+        for (uint32_t i = 0; i < count; i++) {
+            if (tracks->lanes[i].events) tracks->lanes[tracks->lane_count++] = tracks->lanes[i];
+        }
+        qsort(tracks->lanes, tracks->lane_count, sizeof *tracks->lanes, by_busy);
+        count_processes(tracks, seen);
+    }
+    free(seen);
+    if (status == HD_OK) status = info_find_devices(tracks, err);
+    if (status != HD_OK) info_tracks_deinit(tracks);
+    return status;
+}
+
+void info_tracks_deinit(info_tracks *tracks)
+{
+    for (size_t i = 0; i < tracks->device_count; i++) free(tracks->devices[i].name);
+    free(tracks->devices);
+    free(tracks->lanes);
+    *tracks = (info_tracks){0};
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------- */
+
+static const char *kind_name(const info_lane *lane)
+{
+    if (lane->kind == HD_TRACK_PROCESS) return "process";
+    return is_queue(lane) ? "stream" : lane->sort == HD_ROW_TOLD ? "device" : "thread";
+}
+
+static void add_lane(hd_table_builder *builder, const hd_trace *trace, const info_lane *lane)
+{
+    const hd_track *track = hd_trace_track_at(trace, lane->track);
+    int64_t span = HD_NO_TIME;
+    if (lane->start_ns != HD_NO_TIME && __builtin_sub_overflow(lane->end_ns, lane->start_ns, &span)) span = INT64_MAX;
+    report_cell_ident(builder, trace, track->pid);
+    report_cell_ident(builder, trace, track->tid);
+    report_cell_string(builder, trace, track->name);
+    hd_table_add_text(builder, kind_name(lane));
+    report_cell_int(builder, track->device);
+    report_cell_int(builder, track->stream);
+    hd_table_add_count(builder, lane->rows[HD_KIND_SLICE]);
+    hd_table_add_count(builder, lane->events - lane->rows[HD_KIND_SLICE]);
+    report_cell_int(builder, lane->start_ns);
+    report_cell_int(builder, span);
+    report_cell_int(builder, span == HD_NO_TIME ? HD_NO_TIME : lane->busy_ns);
+    if (span == HD_NO_TIME || span == 0 || lane->busy_ns == HD_NO_TIME)
+        hd_table_add_null(builder);
+    else
+        hd_table_add_decimal(builder, 100.0 * (double)lane->busy_ns / (double)span);
+}
+
+hd_status info_add_tracks(hd_report *out, const info_tracks *tracks, hd_error *err)
+{
+    static const report_column columns[] = {
+        {"pid", HD_VALUE_STRING},    {"tid", HD_VALUE_STRING},         {"name", HD_VALUE_STRING},
+        {"kind", HD_VALUE_STRING},   {"device", HD_VALUE_INT},         {"stream", HD_VALUE_INT},
+        {"slices", HD_VALUE_COUNT},  {"other_events", HD_VALUE_COUNT}, {"start", HD_VALUE_TIME},
+        {"span", HD_VALUE_DURATION}, {"busy", HD_VALUE_DURATION},      {"busy_percent", HD_VALUE_DECIMAL},
+        {NULL, HD_VALUE_INT}};
+    hd_table_builder *builder;
+    HD_TRY(report_builder(&builder, "tracks", columns, err));
+    hd_table_set_decimals(builder, 1);
+    for (size_t i = 0; i < tracks->lane_count; i++) add_lane(builder, tracks->trace, &tracks->lanes[i]);
+    return report_add(out, builder, err);
+}
+
+/* What the lanes of one process sum up to. */
+typedef struct process_sum {
+    uint64_t threads, streams, events, slices;
+} process_sum;
+
+static void sum_processes(process_sum *sums, const info_tracks *tracks)
+{
+    for (size_t i = 0; i < tracks->lane_count; i++) {
+        const info_lane *lane = &tracks->lanes[i];
+        const hd_track *track = hd_trace_track_at(tracks->trace, lane->track);
+        uint32_t process = track->parent == HD_NONE ? track->id : track->parent;
+        process_sum *sum = &sums[hd_trace_track_at(tracks->trace, process)->same_as];
+        sum->threads += lane->kind == HD_TRACK_THREAD && lane->sort == HD_ROW_HOST;
+        sum->streams += is_queue(lane);
+        sum->events += lane->events;
+        sum->slices += lane->rows[HD_KIND_SLICE];
+    }
+}
+
+hd_status info_add_processes(hd_report *out, const info_tracks *tracks, hd_error *err)
+{
+    static const report_column columns[] = {
+        {"pid", HD_VALUE_STRING},    {"name", HD_VALUE_STRING},   {"labels", HD_VALUE_STRING},
+        {"threads", HD_VALUE_COUNT}, {"streams", HD_VALUE_COUNT}, {"slices", HD_VALUE_COUNT},
+        {"events", HD_VALUE_COUNT},  {"rank", HD_VALUE_INT},      {NULL, HD_VALUE_INT}};
+    uint32_t count = hd_trace_track_count(tracks->trace);
+    process_sum *sums = calloc((size_t)count + 1, sizeof *sums);
+    hd_table_builder *builder;
+    if (!sums) return HD_NOMEM(err);
+    sum_processes(sums, tracks);
+    hd_status status = report_builder(&builder, "processes", columns, err);
+    for (uint32_t i = 0; status == HD_OK && i < count; i++) {
+        const hd_track *track = hd_trace_track_at(tracks->trace, i);
+        if (track->kind != HD_TRACK_PROCESS || !sums[i].events) continue;
+        report_cell_ident(builder, tracks->trace, track->pid);
+        report_cell_string(builder, tracks->trace, track->name);
+        report_cell_string(builder, tracks->trace, track->labels);
+        hd_table_add_count(builder, sums[i].threads);
+        hd_table_add_count(builder, sums[i].streams);
+        hd_table_add_count(builder, sums[i].slices);
+        hd_table_add_count(builder, sums[i].events);
+        report_cell_int(builder, track->rank);
+    }
+    free(sums);
+    return status == HD_OK ? report_add(out, builder, err) : status;
+}

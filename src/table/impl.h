@@ -1,0 +1,67 @@
+/* impl.h - what the files of a table share */
+#ifndef HD_TABLE_IMPL_H
+#define HD_TABLE_IMPL_H
+
+#include "heddle/table.h"
+
+/* A cell; the column says which member counts. Text stands in hd_table.text. */
+typedef struct table_cell {
+    union {
+        int64_t integer;
+        uint64_t count;
+        double decimal;
+        bool boolean;
+        uint64_t text_offset;
+    } as;
+    uint32_t text_size;
+    bool null;
+} table_cell;
+
+struct hd_table {
+    char *name;
+    hd_table_column *columns;
+    size_t column_count, column_room;
+    table_cell *cells; /* row by row */
+    size_t cell_count, cell_room;
+    char *text; /* all strings, one after the other */
+    size_t text_size, text_room;
+};
+
+const table_cell *table_cell_at(const hd_table *table, size_t row, size_t column);
+
+/* Bytes on their way to a sink; the first failure stays. */
+typedef struct table_out {
+    hd_sink sink;
+    hd_status status;
+    size_t used;
+    char buffer[4096];
+} table_out;
+
+void table_put(table_out *out, const char *data, size_t size);
+void table_puts(table_out *out, const char *text);
+void table_put_spaces(table_out *out, size_t count);
+void table_flush(table_out *out);
+
+/* The text of a cell that is no string, as people read it, or raw for programs. */
+const char *table_value_text(char *out, const hd_table_column *column, const table_cell *cell);
+const char *table_value_raw(char *out, const hd_table_column *column, const table_cell *cell);
+
+/* Bytes of the valid UTF-8 character at text, its code point in *out; 0 when it is invalid. `size` must not be 0. */
+size_t table_utf8_length(uint32_t *out, const char *text, size_t size);
+
+/* Controls, and marks that end a line or turn the direction of writing: a terminal must not get them from a file. */
+bool table_is_control(uint32_t point);
+
+/* The next character of text: its bytes (the U+FFFD for invalid UTF-8, an escape for a control character) and its
+ * width in columns of a terminal. Returns the bytes of input used; `size` must not be 0. */
+enum { TABLE_CHAR_BYTES = 8 };
+typedef struct table_char {
+    char bytes[TABLE_CHAR_BYTES];
+    unsigned size, width;
+} table_char;
+size_t table_next_char(table_char *out, const char *text, size_t size);
+
+void table_write_text(table_out *out, const hd_table *table, const hd_table_style *style);
+void table_write_json(table_out *out, const hd_table *table, unsigned indent);
+
+#endif

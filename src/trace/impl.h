@@ -1,0 +1,79 @@
+/* impl.h - what a trace and a builder are made of; for src/trace only */
+#ifndef HD_TRACE_IMPL_H
+#define HD_TRACE_IMPL_H
+
+#include "base/memory/vector.h"
+#include "heddle/builder.h"
+#include "heddle/index.h"
+#include "trace/lazy.h"
+#include "trace/shapes.h"
+#include "trace/spill.h"
+#include "trace/strings.h"
+#include "trace/tracks.h"
+
+/* The rows of one batch, sealed. Owns the memory of its blocks. */
+struct hd_chunk {
+    hd_arena arena;
+    hd_chunk *next;
+    hd_block **blocks; /* of all kinds, each kind's in order */
+    size_t block_count, block_capacity;
+    uint8_t *order;
+    size_t order_count;
+};
+
+typedef struct hd_table {
+    hd_block **blocks;
+    size_t count, capacity;
+    uint64_t row_count;
+} hd_table;
+
+/* lazy.c: a trace of a source. */
+typedef struct hd_lazy hd_lazy;
+
+/* stacks/save.c: a tree of stacks that the trace owns. */
+typedef struct hd_kept_stacks hd_kept_stacks;
+
+struct hd_trace {
+    hd_strings strings;
+    hd_tracks tracks;
+    hd_shapes shapes;
+    hd_table tables[HD_KIND_COUNT];
+    hd_chunk *chunks;            /* newest first; owned */
+    const hd_chunk **chunk_list; /* in order */
+    size_t chunk_count, chunk_capacity;
+    hd_metadata *metadata;
+    size_t metadata_count, metadata_capacity;
+    hd_ledger_row *ledger;
+    size_t ledger_count, ledger_capacity;
+    hd_source_patch *patches;
+    size_t patch_count, patch_capacity;
+    hd_trace_facts facts;
+    hd_arena arena; /* columns that finish made anew */
+    hd_spill spill;
+    hd_lazy *lazy;        /* NULL: all blocks lie in chunks */
+    hd_index *index;      /* owned, NULL: none */
+    hd_kept_stacks *kept; /* NULL: none */
+    bool failed;          /* an allocation failed where no error could be returned */
+};
+
+/* A builder is a trace that still may change. */
+struct hd_builder {
+    hd_trace trace;
+};
+
+/* lazy.c: the columns of a block, the kinds of an order run are there afterwards. Any thread. */
+void hd_lazy_load_block(const hd_trace *trace, const hd_block *block);
+void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run);
+void hd_lazy_free(hd_lazy *lazy);
+
+/* If the string is the text of the tree: made when it is first asked for. Any thread. */
+bool hd_kept_stacks_text(hd_string *out, hd_kept_stacks *kept, uint32_t id);
+bool hd_kept_stacks_failed(const hd_kept_stacks *kept); /* its text was asked for, and there was no memory */
+void hd_kept_stacks_free(hd_kept_stacks *kept);
+
+/* finish.c */
+hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err);
+void hd_count_tracks(hd_trace *trace);
+void hd_find_span(hd_trace *trace);
+
+#endif

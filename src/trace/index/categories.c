@@ -1,0 +1,172 @@
+/* categories.c - events and time of each kind and category */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "trace/index/lane_index.h"
+#include "trace/lazy.h"
+
+enum { CHUNK_ROWS = 2048 };
+
+/* In the order in which they were met. */
+typedef struct category_list {
+    hd_category_sum *sums;
+    size_t count, capacity; /* capacity: a power of two */
+    uint32_t *slots;        /* hash table of twice as many: places in the list + 1 */
+} category_list;
+
+static bool grow(category_list *list);
+
+/* NULL: no memory. */
+static hd_category_sum *sum_of(category_list *list, hd_kind kind, uint32_t category)
+{
+    if (list->count == list->capacity && !grow(list)) return NULL;
+    size_t mask = list->capacity * 2 - 1;
+    size_t at = (size_t)hd_hash_pair(category, kind) & mask;
+    for (; list->slots[at]; at = (at + 1) & mask) {
+        hd_category_sum *sum = &list->sums[list->slots[at] - 1];
+        if (sum->category == category && sum->kind == kind) return sum;
+    }
+    list->sums[list->count] = (hd_category_sum){.kind = kind, .category = category};
+    list->slots[at] = (uint32_t)++list->count;
+    return &list->sums[list->count - 1];
+}
+
+static bool grow(category_list *list)
+{
+    category_list larger = {.capacity = list->capacity ? list->capacity * 2 : 128};
+    larger.sums = malloc(larger.capacity * sizeof *larger.sums);
+    larger.slots = calloc(larger.capacity * 2, sizeof *larger.slots);
+    if (!larger.sums || !larger.slots) {
+        free(larger.sums);
+        free(larger.slots);
+        return false;
+    }
+    for (size_t i = 0; i < list->count; i++)
+        *sum_of(&larger, list->sums[i].kind, list->sums[i].category) = list->sums[i];
+    free(list->sums);
+    free(list->slots);
+    *list = larger;
+    return true;
+}
+
+static void add(hd_category_sum *sum, uint64_t count, int64_t total_ns)
+{
+    sum->count += count;
+    if (__builtin_add_overflow(sum->total_ns, total_ns, &sum->total_ns)) sum->total_ns = INT64_MAX;
+}
+
+/* A range of the blocks of all kinds. */
+typedef struct category_worker {
+    const hd_trace *trace;
+    size_t from, until;
+    category_list list;
+    bool failed;
+    int64_t category[CHUNK_ROWS], duration[CHUNK_ROWS];
+} category_worker;
+
+static bool sum_block(category_worker *w, const hd_block *block)
+{
+    hd_category_sum *last = NULL;
+    for (uint32_t first = 0, n; first < block->row_count; first += n) {
+        n = block->row_count - first < CHUNK_ROWS ? block->row_count - first : CHUNK_ROWS;
+        hd_column_decode(w->category, &block->columns[HD_COL_CATEGORY], first, n);
+        hd_column_decode(w->duration, &block->columns[HD_COL_DURATION], first, n);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t category = (uint32_t)w->category[i];
+            if (!last || last->category != category) last = sum_of(&w->list, block->kind, category);
+            if (!last) return false;
+            add(last, 1, w->duration[i] > 0 ? w->duration[i] : 0);
+        }
+    }
+    return true;
+}
+
+static void sum_blocks(void *state)
+{
+    category_worker *w = state;
+    size_t at = 0;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        size_t count = hd_trace_block_count(w->trace, (hd_kind)kind);
+        for (size_t b = 0; b < count && !w->failed; b++, at++) {
+            if (at < w->from || at >= w->until) continue;
+            const hd_block *block = hd_trace_block_at(w->trace, (hd_kind)kind, b);
+            w->failed = !sum_block(w, block);
+            hd_trace_release(w->trace, block);
+        }
+    }
+}
+
+/* A sum with its place, so that sorting keeps the order of equal ones. */
+typedef struct placed_sum {
+    hd_category_sum sum;
+    size_t place;
+} placed_sum;
+
+static int by_time_and_count(const void *a, const void *b)
+{
+    const placed_sum *x = a, *y = b;
+    if (x->sum.kind != y->sum.kind) return x->sum.kind < y->sum.kind ? -1 : 1;
+    if (x->sum.total_ns != y->sum.total_ns) return x->sum.total_ns > y->sum.total_ns ? -1 : 1;
+    if (x->sum.count != y->sum.count) return x->sum.count > y->sum.count ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static bool sort_sums(category_list *list)
+{
+    placed_sum *placed = malloc((list->count + 1) * sizeof *placed);
+    if (!placed) return false;
+    for (size_t i = 0; i < list->count; i++) placed[i] = (placed_sum){list->sums[i], i};
+    qsort(placed, list->count, sizeof *placed, by_time_and_count);
+    for (size_t i = 0; i < list->count; i++) list->sums[i] = placed[i].sum;
+    free(placed);
+    return true;
+}
+
+/* Ranges in order, so that categories come in the order in which the trace has them. */
+static bool join(category_list *all, const category_worker *workers, unsigned count)
+{
+    for (unsigned t = 0; t < count; t++) {
+        if (workers[t].failed) return false;
+        for (size_t i = 0; i < workers[t].list.count; i++) {
+            const hd_category_sum *more = &workers[t].list.sums[i];
+            hd_category_sum *sum = sum_of(all, more->kind, more->category);
+            if (!sum) return false;
+            add(sum, more->count, more->total_ns);
+        }
+    }
+    return sort_sums(all);
+}
+
+hd_status hd_sum_categories(hd_category_sum **out, size_t *out_count, const hd_trace *trace, unsigned threads,
+                            hd_error *err)
+{
+    size_t blocks = 0;
+    category_list all = {0};
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) blocks += hd_trace_block_count(trace, (hd_kind)kind);
+    unsigned count = lane_thread_count(threads, blocks);
+    category_worker *workers = calloc(count, sizeof *workers);
+    *out = NULL;
+    *out_count = 0;
+    if (!workers) return HD_NOMEM(err);
+    for (unsigned t = 0; t < count; t++) {
+        workers[t].trace = trace;
+        workers[t].from = blocks * t / count;
+        workers[t].until = blocks * (t + 1) / count;
+    }
+    lane_run_threads(sum_blocks, workers, sizeof *workers, count);
+    bool fine = join(&all, workers, count);
+    for (unsigned t = 0; t < count; t++) {
+        free(workers[t].list.sums);
+        free(workers[t].list.slots);
+    }
+    free(workers);
+    free(all.slots);
+    if (fine) {
+        *out = all.sums;
+        *out_count = all.count;
+        return HD_OK;
+    }
+    free(all.sums);
+    return HD_NOMEM(err);
+}

@@ -1,0 +1,140 @@
+/* lane_index.h - what the lane index is made of, and the index as bytes; heddle/index.h is what others see of it
+ *
+ * In: a trace, or bytes of a store. Out: an hd_index. Begin with build.c (how it is made) and query.c (what it
+ * answers); save.c and load.c are its bytes.
+ */
+#ifndef HD_TRACE_INDEX_LANE_INDEX_H
+#define HD_TRACE_INDEX_LANE_INDEX_H
+
+#include "base/bytes.h"
+#include "heddle/builder.h"
+#include "heddle/index.h"
+
+/* ---- for formats ------------------------------------------------------------------------------------------------- */
+
+enum { HD_INDEX_VERSION = 1 };
+
+/* Append the index as bytes, as docs/formats/heddle-index.md says; they are meant to be compressed. string_map gives
+ * the id that a string has in the file (NONE: it has none, as no event needs it), NULL: the same. Errors: MEMORY;
+ * DAMAGED: the index came from a store that lies, and tells of a string that no event has. */
+hd_status hd_index_save(hd_bytes *out, const hd_index *index, const uint32_t *string_map, hd_error *err);
+/* The index in data[0 … size), all of it. `trace` must have its strings, its tracks, and its blocks or their sizes; no
+ * block is looked into. The bytes are not kept. Errors: MEMORY, DAMAGED. */
+hd_status hd_index_load(hd_index **out, const hd_trace *trace, const uint8_t *data, size_t size, hd_error *err);
+/* The builder takes the index over; hd_trace_index of its trace gives it. */
+void hd_builder_set_index(hd_builder *builder, hd_index *index);
+
+/* The category sums of a trace, in the order of hd_index_category_at; free() them. Errors: MEMORY. */
+hd_status hd_sum_categories(hd_category_sum **out, size_t *out_count, const hd_trace *trace, unsigned threads,
+                            hd_error *err);
+
+/* ---- inside ------------------------------------------------------------------------------------------------------ */
+
+/* Times in units: picoseconds since base_ns where the trace has them, nanoseconds elsewhere. */
+
+/* What a summary of level 0 has besides. */
+typedef struct lane_part {
+    int64_t first_ns; /* start of its first slice since base_ns */
+    int64_t last;     /* largest end of its slices, units */
+    uint64_t busy;    /* units that its slices cover and none before them */
+    uint32_t row;     /* of the lane's slices in the order of rows, number 256 * part */
+    /* derived */
+    uint64_t busy_before; /* sum of busy before it */
+    int64_t reach;        /* largest end of all slices before it, INT64_MIN: there are none */
+} lane_part;
+
+/* Slices that stand side by side both in start order and in the order of rows: ordinals count the lane's slices in the
+ * order of rows. A stretch goes to the position of the next. */
+typedef struct lane_stretch {
+    uint32_t position, ordinal;
+} lane_stretch;
+
+typedef struct lane_detail {
+    hd_summary *summaries; /* of all levels; as `parts` within those of the index */
+    lane_part *parts;
+    lane_stretch *stretches; /* by position; NULL: the order of rows is start order */
+    uint32_t stretch_count;
+} lane_detail;
+
+struct hd_index {
+    hd_lane *lanes;
+    lane_detail *details; /* [lane] */
+    size_t lane_count;
+    hd_summary *summaries; /* of all lanes */
+    lane_part *parts;
+    hd_category_sum *categories;
+    size_t category_count;
+    int64_t base_ns, units_per_ns; /* 1 or 1000 */
+    uint64_t slice_rows;           /* of the trace's table */
+    uint64_t large;                /* hd_trace_large_bytes: all lists but the categories' may be as large */
+};
+
+static inline size_t lane_part_count(uint64_t slices)
+{
+    return (size_t)((slices + HD_SUMMARY_SLICES - 1) / HD_SUMMARY_SLICES);
+}
+static inline uint32_t lane_part_slices(const hd_lane *lane, size_t part)
+{
+    uint64_t left = lane->slice_count - (uint64_t)part * HD_SUMMARY_SLICES;
+    return left < HD_SUMMARY_SLICES ? (uint32_t)left : HD_SUMMARY_SLICES;
+}
+
+/* Summaries of all levels that so many slices need. */
+size_t lane_summary_count(uint64_t slices);
+/* index->lanes and details for so many lanes, zeroed; then, when slices are counted, what each lane needs. false: no
+ * memory. */
+bool lane_list(hd_index *index, size_t count);
+bool lane_make(hd_index *index);
+/* From parts, and longest_ns of level 0: all else of the lane but names. false: the numbers of the parts cannot be. */
+bool lane_derive(hd_lane *lane, lane_detail *detail, const hd_index *index);
+
+/* base_ns and units_per_ns: picoseconds where there are any and where the whole span fits. */
+void lane_choose_units(hd_index *index, const hd_trace *trace);
+/* A time in units, `below` as its column has it; what lies too far out saturates. */
+int64_t lane_units(const hd_index *index, int64_t ns, int64_t below);
+/* Units as whole nanoseconds since base_ns, rounded down. */
+static inline int64_t lane_floor(const hd_index *index, int64_t units)
+{
+    if (index->units_per_ns == 1) return units;
+    return units / 1000 - (units % 1000 < 0);
+}
+
+/* A slice as the index sees it. */
+typedef struct lane_span {
+    int64_t start, end;     /* units; end >= start */
+    uint32_t ordinal, name; /* ordinal: row, while they are gathered */
+} lane_span;
+
+static inline bool lane_span_before(const lane_span *a, const lane_span *b)
+{
+    if (a->start != b->start) return a->start < b->start;
+    if (a->end != b->end) return a->end > b->end;
+    return a->ordinal < b->ordinal;
+}
+/* Into start order; `scratch` has room for half of them. */
+void lane_sort(lane_span *spans, uint32_t count, lane_span *scratch);
+
+/* From the columns of a slice with a start. */
+static inline lane_span lane_span_of(const hd_index *index, int64_t start_ns, int64_t duration_ns, int64_t start_ps,
+                                     int64_t end_ps)
+{
+    int64_t end_ns, start = lane_units(index, start_ns, start_ps), end = start;
+    if (duration_ns >= 0 && !__builtin_add_overflow(start_ns, duration_ns, &end_ns))
+        end = lane_units(index, end_ns, end_ps);
+    return (lane_span){.start = start, .end = end > start ? end : start};
+}
+
+/* Memory of one thread that makes lanes. */
+typedef struct lane_maker lane_maker;
+lane_maker *lane_maker_new(uint64_t large);
+void lane_maker_free(lane_maker *maker);
+/* Fill a lane from its slices in the order of rows, whose `ordinal` is the row; they are sorted in place. false: no
+ * memory. */
+bool lane_fill(lane_maker *maker, hd_lane *lane, lane_detail *detail, const hd_index *index, lane_span *spans);
+
+/* How many threads for so many pieces of work; wanted 0: one per core. */
+unsigned lane_thread_count(unsigned wanted, size_t pieces);
+/* Call work(states + i * size) for each i, one in each of so many threads. */
+void lane_run_threads(void (*work)(void *state), void *states, size_t size, unsigned count);
+
+#endif

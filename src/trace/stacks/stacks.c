@@ -1,0 +1,227 @@
+/* stacks.c - the tree of frames
+ *
+ * Nodes are found by (caller, name) in an open-addressed table of node numbers; 0, the root, is never looked up there
+ * and marks a free slot. A tree may stand upon another that does not change any more, whose nodes it has without a
+ * copy: they are looked up there, and only what is more is its own.
+ */
+#include "heddle/stacks.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory/large.h"
+#include "trace/stacks/trace_stacks.h"
+#include "trace/strings.h"
+
+enum { DEPTH_BITS = 28 };
+
+typedef struct node {
+    uint32_t caller, name;
+    uint32_t depth : DEPTH_BITS, kind : 32 - DEPTH_BITS; /* hd_frame_kind */
+} node;
+
+static_assert(HD_FRAME_KINDS <= 1 << (32 - DEPTH_BITS), "kinds fit");
+
+struct hd_stacks {
+    atomic_uint holders;
+    bool frozen;
+    hd_stacks *base; /* frozen, NULL: none; its nodes are the first here, and its names have the same ids */
+    size_t base_count;
+    hd_strings names;
+    node *nodes;            /* from base_count on */
+    size_t count, capacity; /* with those of the base; of `nodes` */
+    uint32_t *slots;
+    size_t slot_mask;
+    uint64_t large; /* bytes from which on nodes and slots lie in files */
+};
+
+static const char *const kind_names[HD_FRAME_KINDS] = {
+    [HD_FRAME_UNKNOWN] = "",      [HD_FRAME_NATIVE] = "native",
+    [HD_FRAME_OS] = "os",         [HD_FRAME_PYTHON] = "python",
+    [HD_FRAME_OP] = "op",         [HD_FRAME_ANNOTATION] = "annotation",
+    [HD_FRAME_API] = "gpu_api",   [HD_FRAME_KERNEL] = "gpu_kernel",
+    [HD_FRAME_COPY] = "gpu_copy", [HD_FRAME_GROUP] = "group",
+    [HD_FRAME_MARK] = "mark",
+};
+
+const char *hd_frame_kind_name(hd_frame_kind kind)
+{
+    return kind < HD_FRAME_KINDS ? kind_names[kind] : "";
+}
+
+hd_frame_kind hd_frame_kind_of(hd_string name)
+{
+    for (int i = 1; i < HD_FRAME_KINDS; i++) {
+        if (strlen(kind_names[i]) == name.size && memcmp(kind_names[i], name.data, name.size) == 0)
+            return (hd_frame_kind)i;
+    }
+    return HD_FRAME_UNKNOWN;
+}
+
+static size_t slot_of(uint32_t caller, uint32_t name)
+{
+    return (size_t)hd_hash_pair(caller, name);
+}
+
+static node *node_at(const hd_stacks *stacks, size_t id)
+{
+    return id < stacks->base_count ? &stacks->base->nodes[id] : &stacks->nodes[id - stacks->base_count];
+}
+
+static size_t free_slot(const uint32_t *slots, size_t mask, uint32_t caller, uint32_t name)
+{
+    size_t at = slot_of(caller, name) & mask;
+    while (slots[at]) at = (at + 1) & mask;
+    return at;
+}
+
+static bool make_slots(hd_stacks *stacks, size_t mask)
+{
+    uint32_t *slots = hd_large_new(mask + 1, sizeof *slots, stacks->large);
+    if (!slots) return false;
+    memset(slots, 0, (mask + 1) * sizeof *slots);
+    for (size_t i = stacks->base ? stacks->base_count : 1; i < stacks->count; i++) {
+        const node *n = &stacks->nodes[i - stacks->base_count];
+        slots[free_slot(slots, mask, n->caller, n->name)] = (uint32_t)i;
+    }
+    hd_large_free(stacks->slots);
+    stacks->slots = slots;
+    stacks->slot_mask = mask;
+    return true;
+}
+
+hd_status hd_stacks_new(hd_stacks **out, hd_error *err)
+{
+    hd_stacks *stacks = calloc(1, sizeof *stacks);
+    *out = NULL;
+    if (!stacks) return HD_NOMEM(err);
+    atomic_init(&stacks->holders, 1);
+    hd_status status = hd_strings_init(&stacks->names, err);
+    stacks->large = UINT64_MAX;
+    if (!status && (!make_slots(stacks, 1023) ||
+                    !hd_large_grow((void **)&stacks->nodes, &stacks->capacity, 0, sizeof *stacks->nodes, UINT64_MAX)))
+        status = HD_NOMEM(err);
+    if (status) {
+        hd_stacks_free(stacks);
+        return status;
+    }
+    stacks->nodes[0] = (node){0};
+    stacks->count = 1;
+    *out = stacks;
+    return HD_OK;
+}
+
+void hd_stacks_free(hd_stacks *stacks)
+{
+    if (!stacks || atomic_fetch_sub(&stacks->holders, 1) > 1) return;
+    hd_stacks_free(stacks->base);
+    hd_strings_deinit(&stacks->names);
+    hd_large_free(stacks->nodes);
+    hd_large_free(stacks->slots);
+    free(stacks);
+}
+
+uint32_t hd_stacks_name(hd_stacks *stacks, const char *data, size_t size)
+{
+    if (size == 0) return 0;
+    uint32_t id = hd_strings_intern(&stacks->names, data, size);
+    return id == HD_STRING_NONE ? HD_NONE : id;
+}
+
+/* The node, or 0 and the slot where it belongs. `of` has `in` among its nodes: itself or its base. */
+static uint32_t find(size_t *out_slot, const hd_stacks *in, const hd_stacks *of, uint32_t caller, uint32_t name)
+{
+    size_t at = slot_of(caller, name) & in->slot_mask;
+    for (uint32_t found; (found = in->slots[at]) != 0; at = (at + 1) & in->slot_mask) {
+        const node *n = node_at(of, found);
+        if (n->caller == caller && n->name == name) return found;
+    }
+    *out_slot = at;
+    return 0;
+}
+
+uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_frame_kind kind)
+{
+    if (caller == HD_NONE || name == HD_NONE) return HD_NONE;
+    assert(!stacks->frozen);
+    if (!stacks->slots && !make_slots(stacks, stacks->slot_mask)) return HD_NONE;
+    size_t at;
+    if (caller + 1 == stacks->count) { /* the newest node has no callees: there is nothing to be compared */
+        at = free_slot(stacks->slots, stacks->slot_mask, caller, name);
+    } else {
+        uint32_t found = caller < stacks->base_count ? find(&at, stacks->base, stacks->base, caller, name) : 0;
+        if (!found) found = find(&at, stacks, stacks, caller, name);
+        if (found) return found;
+    }
+    uint32_t depth = node_at(stacks, caller)->depth + 1;
+    size_t own = stacks->count - stacks->base_count;
+    if (stacks->count >= HD_NONE - 1 || depth >> DEPTH_BITS ||
+        !hd_large_grow((void **)&stacks->nodes, &stacks->capacity, own, sizeof *stacks->nodes, stacks->large))
+        return HD_NONE;
+    uint32_t id = (uint32_t)stacks->count++;
+    stacks->nodes[own] = (node){caller, name, depth, kind};
+    stacks->slots[at] = id;
+    if ((own + 1) * 3 > stacks->slot_mask * 2 && !make_slots(stacks, stacks->slot_mask * 2 + 1)) return HD_NONE;
+    return id;
+}
+
+void hd_stacks_set_large(hd_stacks *stacks, uint64_t bytes)
+{
+    stacks->large = bytes;
+}
+
+void hd_stacks_rest(hd_stacks *stacks)
+{
+    assert(!stacks->frozen); /* trees upon it look into the table */
+    hd_large_free(stacks->slots);
+    stacks->slots = NULL;
+}
+
+void hd_stacks_freeze(hd_stacks *stacks)
+{
+    size_t own = stacks->count - stacks->base_count;
+    if (own && hd_large_resize((void **)&stacks->nodes, own, own, sizeof *stacks->nodes, stacks->large))
+        stacks->capacity = own;
+    hd_strings_freeze(&stacks->names);
+    stacks->frozen = true;
+}
+
+bool hd_stacks_stand_upon(hd_stacks *stacks, const hd_stacks *base)
+{
+    uint32_t names = hd_stacks_name_count(base);
+    if (!base->frozen || base->base || stacks->base || stacks->count > 1) return false;
+    for (uint32_t i = 1; i < names; i++) {
+        hd_string text = hd_stacks_text(base, i);
+        if (hd_stacks_name(stacks, text.data, text.size) != i) return false; /* other names were there before */
+    }
+    hd_stacks *held = (hd_stacks *)(uintptr_t)base; /* only its holders change */
+    atomic_fetch_add(&held->holders, 1);
+    stacks->base = held;
+    stacks->count = stacks->base_count = base->count;
+    return true;
+}
+
+uint32_t hd_stacks_count(const hd_stacks *stacks)
+{
+    return (uint32_t)stacks->count;
+}
+
+hd_frame hd_stacks_at(const hd_stacks *stacks, uint32_t id)
+{
+    const node *n = node_at(stacks, id);
+    return (hd_frame){n->caller, n->name, (hd_frame_kind)n->kind, n->depth};
+}
+
+uint32_t hd_stacks_name_count(const hd_stacks *stacks)
+{
+    return atomic_load_explicit(&stacks->names.count, memory_order_acquire);
+}
+
+hd_string hd_stacks_text(const hd_stacks *stacks, uint32_t name)
+{
+    return hd_strings_at(&stacks->names, name);
+}

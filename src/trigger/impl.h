@@ -1,0 +1,32 @@
+/* impl.h - the parts of hd_trigger: whom to tell (find.c), telling (trigger.c) */
+#ifndef HD_TRIGGER_IMPL_H
+#define HD_TRIGGER_IMPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "heddle/status.h"
+
+enum { TRIGGER_NAME_BYTES = 64, TRIGGER_PROCESSES_MAX = 1 << 20 };
+
+/* A process that has a socket of the right name, and may be traced. */
+typedef struct trigger_target {
+    pid_t pid;
+    pid_t inner; /* its id in its own namespace, which the socket is named by */
+    char name[TRIGGER_NAME_BYTES];
+} trigger_target;
+
+typedef struct trigger_targets {
+    trigger_target *items;
+    size_t count, capacity;
+} trigger_targets;
+
+/* Appends `pid` and, if it is none or with `children`, what it started. Errors: ARGUMENT for no such process; MEMORY.
+ */
+hd_status trigger_find(trigger_targets *out, pid_t pid, bool children, hd_error *err);
+
+/* Nothing answered: the error that says why, and what to do. */
+hd_status trigger_explain(pid_t pid, hd_error *err);
+
+#endif

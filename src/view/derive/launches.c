@@ -1,0 +1,130 @@
+/* launches.c - how long work was in the queue, from its launch to its start, per device, as a counter
+ *
+ * A sample stands where the work starts. Of a call that launched several works (a graph) the first counts: the others
+ * wait for it. Latency is negative where work starts before its launch, as clocks that differ make it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "view/derive/derive.h"
+#include "view/duration_text.h"
+
+typedef struct latency_sum {
+    size_t count;
+    int64_t min, max;
+    double total;
+} latency_sum;
+
+/* The samples of the works in start order; their number at most `count`. */
+static latency_sum sample(view_series *series, const hd_launches *launches, const lane_span *spans, uint32_t count)
+{
+    latency_sum sum = {.min = INT64_MAX, .max = INT64_MIN};
+    for (uint32_t i = 0; i < count; i++) {
+        const hd_work *work = &launches->works[spans[i].ordinal];
+        if (work->launch == HD_NONE) continue;
+        const hd_launch *launch = &launches->launches[work->launch];
+        if (launches->work_order[launch->first_work] != spans[i].ordinal) continue;
+        int64_t latency;
+        if (__builtin_sub_overflow(work->start_ns, launch->start_ns, &latency)) continue;
+        series->times_ns[sum.count] = work->start_ns;
+        series->values[sum.count++] = (double)latency;
+        sum.total += (double)latency;
+        if (latency < sum.min) sum.min = latency;
+        if (latency > sum.max) sum.max = latency;
+    }
+    series->count = sum.count;
+    series->min = (double)sum.min;
+    series->max = (double)sum.max;
+    return sum;
+}
+
+static bool describe(view_track *out, const latency_sum *sum, const view_device *device)
+{
+    char detail[400], mean[VIEW_DURATION_BYTES], max[VIEW_DURATION_BYTES], min[VIEW_DURATION_BYTES];
+    snprintf(detail, sizeof detail,
+             "From the start of the call that launched work to the start of the work: the launch itself, and the wait "
+             "for the work before it. Of %zu launches: mean %s, least %s, most %s. Of a graph the first work counts.",
+             sum->count, view_duration_text(mean, sum->total / (double)sum->count),
+             view_duration_text(min, (double)sum->min), view_duration_text(max, (double)sum->max));
+    if (!view_derived_track(out, VIEW_COUNTER, "launch", "Time in queue", detail, VIEW_PLACE_LAUNCH)) return false;
+    out->device = device->device;
+    out->rank = device->rank;
+    out->event_count = sum->count;
+    return true;
+}
+
+/* Room for the samples; after it the track frees them. */
+static bool make_series(view_track *track, uint32_t count)
+{
+    track->series = calloc(1, sizeof *track->series);
+    if (!track->series) return false;
+    track->series_count = 1;
+    track->series->unit = "ns";
+    track->series->ends = true;
+    track->series->times_ns = malloc(((size_t)count + 1) * sizeof *track->series->times_ns);
+    track->series->values = malloc(((size_t)count + 1) * sizeof *track->series->values);
+    return track->series->times_ns && track->series->values;
+}
+
+/* Memory that was not needed is given back. */
+static void shrink(view_series *series)
+{
+    void *times = realloc(series->times_ns, series->count * sizeof *series->times_ns);
+    void *values = realloc(series->values, series->count * sizeof *series->values);
+    if (times) series->times_ns = times;
+    if (values) series->values = values;
+}
+
+static hd_status add_track(view_scene *scene, const view_device *device, view_track *samples, const latency_sum *sum,
+                           hd_error *err)
+{
+    view_track track;
+    uint32_t section;
+    HD_TRY(view_device_section(&section, scene, device, err));
+    if (!describe(&track, sum, device)) return HD_NOMEM(err);
+    view_series *series = &samples->series[0];
+    shrink(series);
+    series->name = view_scene_name(scene, "in queue", 8);
+    if (series->name == HD_NONE) {
+        view_track_deinit(&track);
+        return HD_NOMEM(err);
+    }
+    track.parent = section;
+    track.start_ns = series->times_ns[0];
+    track.end_ns = series->times_ns[series->count - 1];
+    track.series = samples->series;
+    track.series_count = 1;
+    *samples = (view_track){0};
+    return view_scene_add(scene, &track, 1, err);
+}
+
+static hd_status derive_one(view_scene *scene, const view_devices *devices, const view_device *device, hd_error *err)
+{
+    const hd_launches *launches = view_scene_launches(scene);
+    view_track samples = {.kind = VIEW_COUNTER}; /* owns the series until the track does */
+    lane_span *spans;
+    HD_TRY(view_device_spans(&spans, launches, devices, device->first, device->count, err));
+    hd_status status = make_series(&samples, device->count) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) {
+        latency_sum sum = sample(&samples.series[0], launches, spans, device->count);
+        hd_large_free(spans);
+        spans = NULL;
+        if (sum.count) status = add_track(scene, device, &samples, &sum, err);
+    }
+    hd_large_free(spans);
+    view_track_deinit(&samples);
+    return status;
+}
+
+hd_status view_derive_launches(view_scene *scene, const atomic_bool *stop, hd_error *err)
+{
+    view_devices devices;
+    hd_status status = HD_OK;
+    HD_TRY(view_devices_find(&devices, scene, err));
+    for (size_t i = 0; i < devices.count && status == HD_OK && !atomic_load(stop); i++)
+        status = derive_one(scene, &devices, &devices.list[i], err);
+    view_devices_deinit(&devices);
+    return status;
+}

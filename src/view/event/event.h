@@ -1,0 +1,42 @@
+/* event.h - what /api/event tells of one event, part by part; for route/event.c and route/derived.c
+ *
+ * In: an event of a scene. Out: the parts of its JSON. Begin with route/event.c, which asks for them.
+ */
+#ifndef HD_VIEW_EVENT_EVENT_H
+#define HD_VIEW_EVENT_EVENT_H
+
+#include "view/route/routes_query.h"
+#include "view/scene/place.h"
+
+typedef struct view_event {
+    const view_scene *scene;
+    const hd_trace *trace;
+    hd_event event;
+    uint32_t track; /* of the scene, HD_NONE: none */
+    bool has_place;
+    view_place place;
+    const hd_launches *launches; /* NULL: not found yet */
+    const hd_work *work;         /* it is GPU work; else NULL */
+    const hd_launch *launch;     /* it is a launch, or its work's is known; else NULL */
+} view_event;
+
+/* args.c: "args" as the input had them, "digits" of numbers that a double cannot hold. */
+void view_event_args(hd_json_out *json, const view_event *e);
+/* "occupancy", "bytes", "bandwidth", where arguments say so. */
+void view_event_numbers(hd_json_out *json, const view_event *e);
+
+/* stack.c: "stack", "stack_from", "source". */
+hd_status view_event_stack(hd_json_out *json, const view_event *e, hd_error *err);
+/* "train.py(12): step", "step (loop.cc:12)" -> file, line. false: not such a name. */
+bool view_python_name(hd_string *out_file, int64_t *out_line, hd_string name);
+
+/* links.c: "launch", "works", "flows", "parent", "self". */
+hd_status view_event_links(hd_json_out *json, const view_event *e, hd_error *err);
+/* `"row", "track", "name", "start", "duration"` of a slice of e's trace, without brackets. */
+void view_event_slice(hd_json_out *json, const view_event *e, uint64_t row);
+/* The launch or the work that a slice is. */
+void view_event_find_launch(view_event *e);
+/* Self time of a slice: less that in which a slice is open that started after it. false: it would take too long. */
+bool view_event_self(int64_t *out, const view_scene *scene, const view_place *place);
+
+#endif

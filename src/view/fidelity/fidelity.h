@@ -1,0 +1,56 @@
+/* fidelity.h - how much of the trace the page shows, and every event of which something must be said
+ *
+ * The counts are those of `heddle check` and `heddle info`, by the same code. What is shown is counted from the rows as
+ * they were laid out.
+ *
+ * In: a scene. Out: counts and lists. Begin with fidelity.c.
+ */
+#ifndef HD_VIEW_FIDELITY_FIDELITY_H
+#define HD_VIEW_FIDELITY_FIDELITY_H
+
+#include "view/scene/scene.h"
+
+typedef enum view_doubt {
+    VIEW_ON_LANES,       /* slices that do not nest on their track, and stand on another lane of it; other: the row of
+                            the slice that each crosses */
+    VIEW_BEFORE_LAUNCH,  /* GPU work that starts before its launch; other: the row of the call */
+    VIEW_NO_END,         /* slices that nothing ends */
+    VIEW_NEGATIVE,       /* slices that end before they start */
+    VIEW_UNBOUND_FLOWS,  /* flow points that no slice on their track is bound to */
+    VIEW_NO_TIME,        /* events without a time, which no viewer can show; other: their hd_kind */
+    VIEW_BACKWARD_FLOWS, /* ends of flows that come from later; other: the row of the point where each begins */
+    VIEW_FLOWS_WITHOUT_START,
+    VIEW_FLOWS_WITHOUT_END,
+    VIEW_WITHOUT_LAUNCH, /* GPU work whose launch is not there, though launches are */
+    VIEW_WITHOUT_WORK,   /* launches whose work is not there, though work is */
+    VIEW_DOUBTS
+} view_doubt;
+
+typedef struct view_doubtful {
+    uint32_t row, other;
+} view_doubtful;
+
+typedef struct view_fidelity {
+    uint64_t read, shown; /* slices */
+    uint64_t lost, repaired, flow_points;
+    struct {
+        view_doubtful *list; /* track by track, or by row */
+        size_t count, capacity;
+    } doubts[VIEW_DOUBTS];
+} view_fidelity;
+
+/* Rows of the table of flow points. */
+static inline bool view_doubt_of_flows(view_doubt doubt)
+{
+    return doubt == VIEW_UNBOUND_FLOWS || doubt == VIEW_BACKWARD_FLOWS || doubt == VIEW_FLOWS_WITHOUT_START ||
+           doubt == VIEW_FLOWS_WITHOUT_END;
+}
+/* What a list is called in the protocol: "on-lanes". Static. */
+const char *view_doubt_name(view_doubt doubt);
+
+/* Worker only, as it makes on_lanes of the tracks say what the check does. Of a scene whose tracks are laid out and
+ * whose launches are found; view_fidelity_free frees it. *out is NULL if it was stopped. Errors: MEMORY, LIMIT. */
+hd_status view_fidelity_find(view_fidelity **out, view_scene *scene, const atomic_bool *stop, hd_error *err);
+void view_fidelity_free(void *fidelity);
+
+#endif

@@ -1,0 +1,162 @@
+/* flame.c - a flame graph of a range of time, as nodes; the last few are kept
+ *
+ * Nodes that weigh less than 1/FINEST of all are left out, and counted; a node's callees weigh no more than it does, so
+ * none is left without its caller.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "heddle/flame.h"
+#include "view/queries.h"
+#include "view/route/routes_query.h"
+#include "view/scene/place.h"
+
+enum { FINEST = 5000, MOST_NODES = 200000 };
+
+typedef struct flame_question {
+    view_scene *scene;
+    hd_flame_options options;
+    char text[160];
+} flame_question;
+
+static hd_status read_question(flame_question *q, const view_request *request, hd_error *err)
+{
+    static const char *const bys[] = {"nothing", "rank", "device", "stream", "thread", "step", "name", NULL};
+    const char *ofs[HD_FLAME_OFS + 1] = {0};
+    int64_t from, until, reverse;
+    unsigned of, by;
+    for (int i = 0; i < HD_FLAME_OFS; i++) ofs[i] = hd_flame_of_name((hd_flame_of)i);
+    HD_TRY(view_param_word(&of, request, "of", ofs, err));
+    HD_TRY(view_param_word(&by, request, "by", bys, err));
+    HD_TRY(view_param_int_or(&reverse, request, "reverse", 0, 1, 0, err));
+    HD_TRY(view_param_range(&from, &until, request, q->scene, err));
+    q->options.of = (hd_flame_of)of;
+    q->options.by = (hd_flame_by)by;
+    q->options.reverse = reverse == 1;
+    const hd_trace_facts *facts = hd_trace_facts_of(view_scene_trace(q->scene));
+    int64_t zero = facts->start_ns == HD_NO_TIME ? 0 : facts->start_ns; /* what the options count from */
+    if (view_param_text(request, "from")) q->options.from = (hd_convert_time){HD_CONVERT_NS, view_length(zero, from)};
+    if (view_param_text(request, "until"))
+        q->options.until = (hd_convert_time){HD_CONVERT_NS, view_length(zero, until)};
+    snprintf(q->text, sizeof q->text, "%u %u %d %d %lld %d %lld", of, by, q->options.reverse, (int)q->options.from.unit,
+             (long long)q->options.from.value, (int)q->options.until.unit, (long long)q->options.until.value);
+    return HD_OK;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+
+/* New numbers of nodes that stay, by old ones; HD_NONE: left out. Returns how many are. */
+static uint32_t number_nodes(uint32_t *numbers, const hd_flame *flame, int64_t least)
+{
+    uint32_t count = hd_stacks_count(flame->stacks), kept = 0, left_out = 0;
+    for (uint32_t node = 0; node < count; node++) {
+        bool fits = node == 0 || (flame->total[node] >= least && flame->total[node] > 0 && kept < MOST_NODES &&
+                                  numbers[hd_stacks_at(flame->stacks, node).caller] != HD_NONE);
+        numbers[node] = fits ? kept++ : HD_NONE;
+        left_out += !fits;
+    }
+    return left_out;
+}
+
+static void put_nodes(hd_json_out *json, const hd_flame *flame, const uint32_t *numbers, uint32_t *names,
+                      uint32_t *name_list)
+{
+    uint32_t count = hd_stacks_count(flame->stacks), name_count = 0;
+    view_json_key(json, "nodes");
+    hd_json_put_text(json, "[");
+    for (uint32_t node = 0; node < count; node++) {
+        if (numbers[node] == HD_NONE) continue;
+        hd_frame frame = node ? hd_stacks_at(flame->stacks, node) : (hd_frame){0};
+        if (!names[frame.name]) {
+            name_list[name_count] = frame.name;
+            names[frame.name] = ++name_count;
+        }
+        const char *kind = hd_frame_kind_name(frame.kind);
+        hd_json_put_text(json, node ? ",[" : "[");
+        hd_json_put_int(json, node ? (int64_t)numbers[frame.caller] : -1);
+        hd_json_put_text(json, ",");
+        hd_json_put_int(json, names[frame.name] - 1);
+        hd_json_put_text(json, ",");
+        hd_json_put_int(json, flame->self[node]);
+        hd_json_put_text(json, ",");
+        hd_json_put_int(json, flame->total[node]);
+        hd_json_put_text(json, ",");
+        hd_json_put_string(json, kind, strlen(kind));
+        hd_json_put_text(json, "]");
+    }
+    hd_json_put_text(json, "]");
+    view_json_key(json, "names");
+    hd_json_put_text(json, "[");
+    for (uint32_t i = 0; i < name_count; i++) {
+        hd_string text = hd_stacks_text(flame->stacks, name_list[i]);
+        if (i) hd_json_put_text(json, ",");
+        hd_json_put_string(json, text.data ? text.data : "", text.size);
+    }
+    hd_json_put_text(json, "]");
+}
+
+static void put_head(hd_json_out *json, const hd_flame *flame, bool any)
+{
+    const char *of = hd_flame_of_name(flame->of), *unit = hd_flame_unit(flame->of);
+    hd_json_put_text(json, "{");
+    view_json_text(json, "of", (hd_string){of, strlen(of)});
+    view_json_text(json, "unit", (hd_string){unit, strlen(unit)});
+    view_json_int(json, "total", any ? flame->total[0] : 0);
+    view_json_int(json, "no_stack", flame->no_stack);
+}
+
+static hd_status put_flame(hd_json_out *json, const hd_flame *flame, hd_error *err)
+{
+    bool any = flame->stacks && flame->total;
+    put_head(json, flame, any);
+    uint32_t left_out = 0;
+    if (any) {
+        uint32_t *numbers = malloc(((size_t)hd_stacks_count(flame->stacks) + 1) * sizeof *numbers);
+        size_t name_count = (size_t)hd_stacks_name_count(flame->stacks) + 1;
+        uint32_t *names = calloc(2 * name_count, sizeof *names);
+        if (numbers && names) {
+            left_out = number_nodes(numbers, flame, flame->total[0] / FINEST);
+            put_nodes(json, flame, numbers, names, names + name_count);
+        }
+        bool fine = numbers && names;
+        free(numbers);
+        free(names);
+        if (!fine) return HD_NOMEM(err);
+    } else {
+        hd_json_put_text(json, ",\"nodes\":[],\"names\":[]");
+    }
+    view_json_int(json, "left_out", left_out);
+    hd_json_put_text(json, "}");
+    return HD_OK;
+}
+
+/* ---- the route --------------------------------------------------------------------------------------------------- */
+
+static hd_status make(view_reply *reply, const view_request *request, const flame_question *q, view_queries *queries,
+                      hd_error *err)
+{
+    hd_flame flame = {0};
+    if (view_queries_recall(&reply->json, queries, q->text)) return HD_OK; /* made while this one waited */
+    if (view_request_gone(request))
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
+    hd_status status = hd_flame_add(&flame, view_scene_trace(q->scene), NULL, NULL, &q->options, err);
+    if (status == HD_OK && view_request_gone(request))
+        status = hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
+    if (status == HD_OK) status = put_flame(&reply->json, &flame, err);
+    hd_flame_deinit(&flame);
+    if (status == HD_OK) view_queries_keep(queries, q->text, &reply->json);
+    return status;
+}
+
+hd_status view_route_flame(view_reply *reply, const view_request *request, hd_error *err)
+{
+    flame_question q = {0};
+    HD_TRY(view_param_scene(&q.scene, reply, request, err));
+    HD_TRY(read_question(&q, request, err));
+    view_queries *queries = view_scene_queries(q.scene);
+    pthread_mutex_lock(&queries->lock_flame);
+    hd_status status = make(reply, request, &q, queries, err);
+    pthread_mutex_unlock(&queries->lock_flame);
+    return status == HD_OK ? view_json_done(reply, err) : status;
+}

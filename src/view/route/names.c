@@ -1,0 +1,116 @@
+/* names.c - GET /api/names: names as they are, short, with category and role */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "heddle/names.h"
+#include "trace/lazy.h"
+#include "view/route/routes_derive.h"
+#include "view/scene/name_categories.h"
+
+enum { NAMES_LIMIT = 8192 };
+
+/* ---- categories -------------------------------------------------------------------------------------------------- */
+
+static void see_block(uint32_t *categories, uint32_t count, const hd_block *block)
+{
+    enum { CHUNK = 1024 };
+    int64_t names[CHUNK], ids[CHUNK];
+    for (uint32_t first = 0, n; first < block->row_count; first += n) {
+        n = block->row_count - first < CHUNK ? block->row_count - first : CHUNK;
+        hd_column_decode(names, &block->columns[HD_COL_NAME], first, n);
+        hd_column_decode(ids, &block->columns[HD_COL_CATEGORY], first, n);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t name = (uint32_t)names[i];
+            if (name < count && !categories[name]) categories[name] = (uint32_t)ids[i] + 1;
+        }
+    }
+}
+
+hd_status view_name_categories(uint32_t **out, const hd_trace *trace, const atomic_bool *stop, hd_error *err)
+{
+    static const hd_kind kinds[] = {HD_KIND_SLICE, HD_KIND_ASYNC, HD_KIND_INSTANT, HD_KIND_SAMPLE, HD_KIND_COUNTER};
+    uint32_t count = hd_trace_string_count(trace);
+    uint32_t *categories = calloc((size_t)count + 1, sizeof *categories);
+    *out = NULL;
+    if (!categories) return HD_NOMEM(err);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (size_t b = 0; b < hd_trace_block_count(trace, kinds[k]); b++) {
+            if (atomic_load(stop)) {
+                free(categories);
+                return HD_OK;
+            }
+            const hd_block *block = hd_trace_block_at(trace, kinds[k], b);
+            see_block(categories, count, block);
+            hd_trace_release(trace, block);
+        }
+    }
+    *out = categories;
+    return HD_OK;
+}
+
+hd_status view_derive_categories(view_scene *scene, const atomic_bool *stop, hd_error *err)
+{
+    uint32_t *categories;
+    HD_TRY(view_name_categories(&categories, view_scene_trace(scene), stop, err));
+    if (categories) view_scene_set_note(scene, VIEW_NOTE_CATEGORIES, categories, free);
+    return HD_OK;
+}
+
+const char *view_role_text(hd_role role)
+{
+    static const char *const texts[HD_ROLES] = {
+        [HD_ROLE_OTHER] = "other",       [HD_ROLE_OP] = "op",
+        [HD_ROLE_PYTHON] = "python",     [HD_ROLE_ANNOTATION] = "annotation",
+        [HD_ROLE_RUNTIME] = "runtime",   [HD_ROLE_DRIVER] = "driver",
+        [HD_ROLE_OVERHEAD] = "overhead", [HD_ROLE_KERNEL] = "kernel",
+        [HD_ROLE_COPY] = "copy",         [HD_ROLE_SET] = "set",
+        [HD_ROLE_SYNC] = "sync",         [HD_ROLE_GPU_ANNOTATION] = "gpu_annotation",
+    };
+    return texts[role];
+}
+
+/* ---- the route --------------------------------------------------------------------------------------------------- */
+
+static void put_name(hd_json_out *json, const view_scene *scene, const uint32_t *categories, uint32_t id)
+{
+    const hd_trace *trace = view_scene_trace(scene);
+    char text[HD_NAME_BYTES];
+    hd_string name = view_scene_text(scene, id), category = {"", 0};
+    if (categories && id < hd_trace_string_count(trace) && categories[id])
+        category = hd_trace_string(trace, categories[id] - 1);
+    size_t size = hd_name_short(text, hd_name_plain(name));
+    const char *role = view_role_text(hd_role_of(category, name));
+    hd_json_put_text(json, "{");
+    view_json_int(json, "id", id);
+    view_json_text(json, "text", name);
+    if (size != name.size || memcmp(text, name.data, size) != 0) view_json_text(json, "short", (hd_string){text, size});
+    view_json_text(json, "category", category);
+    view_json_text(json, "role", (hd_string){role, strlen(role)});
+    hd_json_put_text(json, "}");
+}
+
+hd_status view_route_names(view_reply *reply, const view_request *request, hd_error *err)
+{
+    view_scene *scene;
+    uint32_t *ids;
+    size_t count;
+    hd_json_out *json = &reply->json;
+    HD_TRY(view_param_scene(&scene, reply, request, err));
+    HD_TRY(view_param_list(&ids, &count, request, "ids", view_scene_name_count(scene), NAMES_LIMIT, err));
+    if (!ids)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "parameter ids is missing: the names that are wanted, as in ids=1-500,733");
+    const uint32_t *categories = view_scene_note(scene, VIEW_NOTE_CATEGORIES);
+    hd_json_put_text(json, "{");
+    view_json_key(json, "final");
+    hd_json_put_text(json, categories ? "true" : "false");
+    hd_json_put_text(json, ", \"names\": [");
+    for (size_t i = 0; i < count; i++) {
+        hd_json_put_text(json, i ? ",\n" : "\n");
+        put_name(json, scene, categories, ids[i]);
+    }
+    hd_json_put_text(json, "]}");
+    free(ids);
+    return json->failed ? HD_NOMEM(err) : HD_OK;
+}

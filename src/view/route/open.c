@@ -1,0 +1,25 @@
+/* open.c - /api/open: a file that was dropped on the page becomes a trace */
+#include <fcntl.h>
+
+#include "base/error.h"
+#include "view/route/route.h"
+#include "view/session/session.h"
+
+view_route_run view_route_open;
+
+/* The file is the connection's, in $TMPDIR or /var/tmp, without a name; the session gets a descriptor of its own. */
+hd_status view_route_open(view_reply *reply, const view_request *request, hd_error *err)
+{
+    uint32_t trace;
+    const char *name = view_param_text(request, "name");
+    if (!request->body)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the request has no body: send the file");
+    int fd = fcntl(request->body - 1, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "too many open files");
+    hd_status status = view_session_add_file(&trace, request->session, fd, name && *name ? name : "dropped file", err);
+    if (status != HD_OK) return status;
+    hd_json_put_text(&reply->json, "{");
+    view_json_int(&reply->json, "trace", trace);
+    hd_json_put_text(&reply->json, "}");
+    return HD_OK;
+}

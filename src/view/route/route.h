@@ -1,0 +1,90 @@
+/* route.h - one request of the page and its answer; what every route is made of
+ *
+ * A route is a function in NAME.c and a line in routes.c. It knows nothing of HTTP: tests call it with
+ * a view_request of their own. It may run on several threads at once.
+ *
+ * In: a view_request. Out: a view_reply. Begin with routes.c, the list of all.
+ */
+#ifndef HD_VIEW_ROUTE_ROUTE_H
+#define HD_VIEW_ROUTE_ROUTE_H
+
+#include "base/bytes.h"
+#include "base/json/write.h"
+#include "view/scene/scene.h"
+
+typedef struct view_session view_session; /* view/session/session.h: the traces that are open */
+
+typedef struct view_param {
+    const char *name, *value; /* decoded, NUL-terminated */
+} view_param;
+
+typedef struct view_request {
+    view_session *session;
+    const char *path;
+    const view_param *params;
+    size_t param_count;
+    const atomic_bool *gone; /* the client went away: long work looks at it now and then; NULL: never */
+    int body;                /* file descriptor + 1 of what a POST sent, 0: nothing; borrowed */
+} view_request;
+
+/* Zero-initialised is an empty answer with status 200. */
+typedef struct view_reply {
+    unsigned status;  /* 0: 200 */
+    const char *type; /* NULL: application/json; static */
+    bool immutable;   /* may be kept for ever; else not at all */
+    bool is_packed;   /* do not compress again */
+    hd_json_out json; /* one of these is the body */
+    hd_bytes bytes;
+    int file;                 /* file descriptor + 1 of a body that is a file, 0: none; closed when sent */
+    char *file_name;          /* the download's, malloc'ed */
+    struct view_scene *scene; /* that the answer was made of, NULL: none */
+} view_reply;
+
+void view_reply_deinit(view_reply *reply);
+
+/* A route returns HD_OK with an answer, or an error that becomes one: ARGUMENT 400, NOT_FOUND … as reply->status says
+ * if set, MEMORY 503, others 500. */
+typedef hd_status view_route_run(view_reply *reply, const view_request *request, hd_error *err);
+
+typedef struct view_route {
+    const char *path;   /* "/api/tiles" */
+    const char *method; /* "GET" */
+    view_route_run *run;
+    bool is_long; /* may take more than some milliseconds: some threads are kept for what does not */
+    /* True: the answer is to wait (20 s at most) for news of the session, after which this is asked again. NULL: never.
+     */
+    bool (*waits)(const view_request *request);
+} view_route;
+
+extern const view_route view_routes[]; /* ends with {0} */
+const view_route *view_route_find(const char *path);
+
+/* ---- parameters (view/route/params.c): each sets err and reply->status for the user, naming the parameter
+ * ------------------ */
+
+const char *view_param_text(const view_request *request, const char *name); /* NULL: absent */
+hd_status view_param_int(int64_t *out, const view_request *request, const char *name, int64_t min, int64_t max,
+                         hd_error *err); /* must be there */
+hd_status view_param_int_or(int64_t *out, const view_request *request, const char *name, int64_t min, int64_t max,
+                            int64_t otherwise, hd_error *err);
+/* "4,5,9-12": a list of at most `limit` numbers below `end`, in the order given; malloc'ed. Absent: *out NULL, count 0.
+ */
+hd_status view_param_list(uint32_t **out, size_t *out_count, const view_request *request, const char *name,
+                          uint32_t end, size_t limit, hd_error *err);
+/* The scene of parameter `trace` (404 if there is none, 409 while it is being read). Borrowed until the request ends.
+ */
+hd_status view_param_scene(view_scene **out, view_reply *reply, const view_request *request, hd_error *err);
+/* [from, until) in absolute ns out of parameters from and until, absent: the whole; from <= until. */
+hd_status view_param_range(int64_t *out_from, int64_t *out_until, const view_request *request, const view_scene *scene,
+                           hd_error *err);
+
+/* ---- pieces of answers ------------------------------------------------------------------------------------------- */
+
+/* `"key": ` behind a comma unless the last thing written was an opening bracket. */
+void view_json_key(hd_json_out *json, const char *key);
+void view_json_text(hd_json_out *json, const char *key, hd_string text);
+void view_json_int(hd_json_out *json, const char *key, int64_t value);
+void view_json_time(hd_json_out *json, const char *key, const view_scene *scene,
+                    int64_t time_ns); /* relative; null for HD_NO_TIME */
+
+#endif

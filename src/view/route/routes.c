@@ -1,0 +1,37 @@
+/* routes.c - what can be asked; the functions are in NAME.c */
+#include <string.h>
+
+#include "view/route/routes_derive.h"
+#include "view/route/routes_query.h"
+#include "view/route/session.h"
+
+view_route_run view_route_open;
+view_route_run view_route_tiles;
+
+const view_route view_routes[] = {
+    {"/api/session", "GET", view_route_session, .waits = view_route_session_waits},
+    {"/api/open", "POST", view_route_open},
+    {"/api/tracks", "GET", view_route_tracks},
+    {"/api/names", "GET", view_route_names},
+    {"/api/fidelity", "GET", view_route_fidelity},
+    {"/api/fidelity/list", "GET", view_route_fidelity_list},
+    {"/api/tiles", "GET", view_route_tiles},
+    {"/api/event", "GET", view_route_event},
+    {"/api/derived", "GET", view_route_derived},
+    {"/api/step", "GET", view_route_step},
+    {"/api/snap", "GET", view_route_snap},
+    {"/api/search", "GET", view_route_search, .is_long = true},
+    {"/api/select", "GET", view_route_select, .is_long = true},
+    {"/api/flows", "GET", view_route_flows, .is_long = true},
+    {"/api/flame", "GET", view_route_flame, .is_long = true},
+    {"/api/crop", "GET", view_route_crop, .is_long = true},
+    {0},
+};
+
+const view_route *view_route_find(const char *path)
+{
+    for (const view_route *route = view_routes; route->path; route++) {
+        if (strcmp(route->path, path) == 0) return route;
+    }
+    return NULL;
+}

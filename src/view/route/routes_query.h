@@ -1,0 +1,41 @@
+/* routes_query.h - the routes that answer questions about events, and what their parameters share */
+#ifndef HD_VIEW_ROUTE_ROUTES_QUERY_H
+#define HD_VIEW_ROUTE_ROUTES_QUERY_H
+
+#include "view/route/route.h"
+
+view_route_run view_route_event, view_route_step, view_route_snap, view_route_search, view_route_select,
+    view_route_flows, view_route_flame, view_route_crop;
+
+/* Has the client gone away? */
+static inline bool view_request_gone(const view_request *request)
+{
+    return request->gone && atomic_load_explicit(request->gone, memory_order_relaxed);
+}
+
+/* The number of a track that there is; must be there. */
+hd_status view_param_track(int64_t *out, const view_request *request, const view_scene *scene, hd_error *err);
+/* Absolute ns out of a time since the scene's start; must be there. */
+hd_status view_param_time(int64_t *out, const view_request *request, const char *name, const view_scene *scene,
+                          hd_error *err);
+/* The kind of events by its name; absent: slice. */
+hd_status view_param_kind(hd_kind *out, const view_request *request, const char *name, hd_error *err);
+/* One of a list of words, which ends with NULL; absent: the first. */
+hd_status view_param_word(unsigned *out, const view_request *request, const char *name, const char *const *words,
+                          hd_error *err);
+/* 503 while the track is being laid out. */
+hd_status view_need_ready(view_reply *reply, const view_track *track, hd_error *err);
+
+/* Tracks without sections: those of a parameter, where a section stands for all below it that are not derived; absent:
+ * all that are not derived. Ascending, each once; malloc'ed. 503 where one of them is not ready. */
+hd_status view_param_tracks(uint32_t **out, size_t *out_count, view_reply *reply, const view_request *request,
+                            const view_scene *scene, hd_error *err);
+
+void view_json_double(hd_json_out *json, const char *key, double value); /* null for what is no number */
+void view_json_bool(hd_json_out *json, const char *key, bool value);
+/* The short name as `key` where it is another than the name. */
+void view_json_short(hd_json_out *json, const char *key, hd_string name);
+/* HD_OK, or no memory. */
+hd_status view_json_done(view_reply *reply, hd_error *err);
+
+#endif

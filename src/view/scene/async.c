@@ -1,0 +1,290 @@
+/* async.c - async slices: begins and ends of one id, category and scope, paired in the order of time
+ *
+ * Nestable points (b, e, n) and legacy ones (S, T, p, F) are told apart; ids from id2.local count per process. The last
+ * begin is closed first. What stands alone is kept: a begin without end reaches to the end of the trace, an end without
+ * begin and all points between (n, T, p) have no length. Each process has a track for each name of such slices, in the
+ * order in which they first come, at most TRACKS_OF_PROCESS; the rest shares one more.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory/vector.h"
+#include "trace/flows/bind.h"
+#include "view/scene/impl.h"
+
+enum { TRACKS_OF_PROCESS = 64 };
+
+typedef struct async_point {
+    uint64_t key; /* hash of kind, category, id and scope */
+    int64_t start_ns;
+    uint32_t row, process, name;
+    uint32_t slice; /* that it is of */
+    char phase;
+} async_point;
+
+typedef struct async_slice {
+    view_slice slice;
+    uint32_t process, group; /* group: name, then the number of its track */
+    uint32_t place;  /* of the group: row of the first slice of that name. (Ids of names differ from run to run.) */
+    uint32_t number; /* as points know it */
+} async_slice;
+
+typedef struct async_maker {
+    view_scene *scene;
+    async_point *points;
+    size_t point_count;
+    async_slice *slices;
+    size_t slice_count;
+    uint32_t *open; /* slices */
+    view_track *tracks;
+    size_t track_count, track_capacity;
+    uint32_t *track_of; /* [slice number] */
+    view_slice *scratch;
+} async_maker;
+
+/* ---- points ------------------------------------------------------------------------------------------------------ */
+
+/* The value of a key of the event itself, 0 where it has none. */
+static int64_t scope_of(const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    if (!event->args || key == HD_STRING_NONE) return 0;
+    int index = hd_shape_find(hd_trace_shape_at(trace, event->shape), key, HD_SCOPE_EVENT);
+    return index < 0 ? 0 : hd_column_at(&event->args->columns[index], event->args_row);
+}
+
+static uint32_t process_of(const view_scene *scene, uint32_t source)
+{
+    if (source >= scene->source_count) return HD_NONE;
+    const hd_track *track = hd_trace_track_at(scene->trace, source);
+    uint32_t process = track->kind == HD_TRACK_PROCESS ? source : track->parent;
+    return process == HD_NONE ? HD_NONE : scene_leader(scene->trace, process);
+}
+
+static void add_point(async_maker *m, const hd_event *event, uint32_t scope_key)
+{
+    const hd_trace *trace = m->scene->trace;
+    if (event->start_ns == HD_NO_TIME) return;
+    async_point *p = &m->points[m->point_count++];
+    hd_point_id id = hd_point_id_of(trace, event->id_type, event->id);
+    struct {
+        int64_t value, scope;
+        uint32_t type, category, process, nestable;
+    } key = {id.value, scope_of(trace, event, scope_key), id.type, event->category, 0, 0};
+    p->process = process_of(m->scene, event->track);
+    if (id.type & HD_ID_LOCAL) key.process = p->process;
+    key.nestable = event->phase == 'b' || event->phase == 'e' || event->phase == 'n';
+    p->key = hd_hash((const char *)&key, sizeof key);
+    p->start_ns = event->start_ns;
+    p->row = (uint32_t)event->row;
+    p->name = event->name;
+    p->phase = event->phase;
+}
+
+static void read_points(async_maker *m)
+{
+    const hd_trace *trace = m->scene->trace;
+    uint32_t scope_key = hd_trace_find_string(trace, "scope", 5);
+    for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_ASYNC); b++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_ASYNC, b);
+        for (uint32_t i = 0; i < block->row_count; i++) {
+            hd_event event;
+            hd_block_event(&event, block, i);
+            add_point(m, &event, scope_key);
+        }
+    }
+}
+
+static int by_key_and_time(const void *a, const void *b)
+{
+    const async_point *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* ---- slices ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t add_slice(async_maker *m, const async_point *p, uint32_t flags)
+{
+    int64_t end = hd_trace_facts_of(m->scene->trace)->end_ns;
+    if (!(flags & VIEW_SLICE_NO_END) || end < p->start_ns) end = p->start_ns;
+    m->slices[m->slice_count] = (async_slice){
+        .slice = {.start_ns = p->start_ns, .end_ns = end, .name = p->name, .row = p->row, .flags = flags},
+        .process = p->process,
+        .group = p->name,
+        .number = (uint32_t)m->slice_count,
+    };
+    return (uint32_t)m->slice_count++;
+}
+
+static void pair_points(async_maker *m)
+{
+    size_t depth = 0;
+    for (size_t i = 0; i < m->point_count; i++) {
+        async_point *p = &m->points[i];
+        if (i && p->key != p[-1].key) depth = 0;
+        if (p->phase == 'b' || p->phase == 'S') {
+            p->slice = m->open[depth++] = add_slice(m, p, VIEW_SLICE_NO_END);
+        } else if ((p->phase == 'e' || p->phase == 'F') && depth) {
+            p->slice = m->open[--depth];
+            view_slice *slice = &m->slices[p->slice].slice;
+            slice->end_ns = p->start_ns;
+            slice->flags = slice->end_ns == slice->start_ns ? VIEW_SLICE_NO_LENGTH : 0;
+        } else {
+            p->slice = add_slice(m, p, VIEW_SLICE_NO_LENGTH);
+        }
+    }
+}
+
+static bool place_groups(async_maker *m)
+{
+    uint32_t count = hd_trace_string_count(m->scene->trace);
+    uint32_t *first = malloc(((size_t)count + 1) * sizeof *first);
+    if (!first) return false;
+    memset(first, 0xff, ((size_t)count + 1) * sizeof *first);
+    for (size_t i = 0; i < m->slice_count; i++) {
+        const async_slice *s = &m->slices[i];
+        if (s->group < count && s->slice.row < first[s->group]) first[s->group] = s->slice.row;
+    }
+    for (size_t i = 0; i < m->slice_count; i++)
+        m->slices[i].place = first[m->slices[i].group < count ? m->slices[i].group : count];
+    free(first);
+    return true;
+}
+
+static int by_process_group_time(const void *a, const void *b)
+{
+    const async_slice *x = a, *y = b;
+    if (x->process != y->process) return x->process < y->process ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
+    if (x->slice.start_ns != y->slice.start_ns) return x->slice.start_ns < y->slice.start_ns ? -1 : 1;
+    if (x->slice.end_ns != y->slice.end_ns) return x->slice.end_ns > y->slice.end_ns ? -1 : 1;
+    return (x->slice.row > y->slice.row) - (x->slice.row < y->slice.row);
+}
+
+/* Processes with too many names have the rest of them in one group. */
+static void limit_groups(async_maker *m)
+{
+    uint32_t groups = 0;
+    for (size_t i = 0; i < m->slice_count; i++) {
+        const async_slice *before = i ? &m->slices[i - 1] : NULL;
+        bool same_process = before && before->process == m->slices[i].process;
+        if (!same_process) groups = 0;
+        bool same_group = same_process && before->group == m->slices[i].group;
+        if (groups <= TRACKS_OF_PROCESS && (same_group || ++groups <= TRACKS_OF_PROCESS)) continue;
+        m->slices[i].group = m->slices[i].place = HD_NONE;
+    }
+    qsort(m->slices, m->slice_count, sizeof *m->slices, by_process_group_time);
+}
+
+/* ---- tracks ------------------------------------------------------------------------------------------------------ */
+
+static void set_span(view_track *track, const view_slice *slices, size_t count)
+{
+    int64_t reach = slices[0].start_ns;
+    uint64_t busy = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t from = slices[i].start_ns > reach ? slices[i].start_ns : reach;
+        if (slices[i].end_ns > from) busy += (uint64_t)slices[i].end_ns - (uint64_t)from;
+        if (slices[i].end_ns > reach) reach = slices[i].end_ns;
+    }
+    int64_t last = slices[count - 1].start_ns;
+    track->start_ns = slices[0].start_ns;
+    track->end_ns = reach > last ? reach : last;
+    track->busy_ns = busy < INT64_MAX ? (int64_t)busy : INT64_MAX;
+    track->event_count = count;
+}
+
+static hd_status add_track(async_maker *m, const async_slice *slices, size_t count, hd_error *err)
+{
+    uint64_t crossing;
+    uint32_t number = view_scene_track_count(m->scene) + (uint32_t)m->track_count;
+    hd_string text = slices->group == HD_NONE ? (hd_string){"other async slices", 18}
+                                              : hd_trace_string(m->scene->trace, slices->group);
+    if (!hd_grow((void **)&m->tracks, &m->track_capacity, m->track_count, sizeof *m->tracks)) return HD_NOMEM(err);
+    view_track *track = &m->tracks[m->track_count++];
+    *track = (view_track){.parent = scene_section_of(m->scene, slices->process), .kind = VIEW_SLICES, .role = "async"};
+    track->source = HD_NONE;
+    track->events = HD_KIND_ASYNC;
+    track->rank = track->device = track->stream = HD_NO_NUMBER;
+    track->order = VIEW_ORDER_ASYNC + (int64_t)m->track_count;
+    if (text.size == 0) text = (hd_string){"async", 5};
+    track->name = malloc(text.size + 1);
+    if (!track->name) return HD_NOMEM(err);
+    memcpy(track->name, text.data, text.size);
+    track->name[text.size] = '\0';
+    track->name_size = text.size;
+    for (size_t i = 0; i < count; i++) {
+        m->scratch[i] = slices[i].slice;
+        m->track_of[slices[i].number] = number;
+    }
+    set_span(track, m->scratch, count);
+    HD_TRY(view_rows_lay_out(&track->rows, &crossing, m->scratch, count, err));
+    track->on_lanes = crossing;
+    return HD_OK;
+}
+
+static hd_status make_tracks(async_maker *m, hd_error *err)
+{
+    for (size_t i = 0, next; i < m->slice_count; i = next) {
+        const async_slice *s = &m->slices[i];
+        for (next = i + 1;
+             next < m->slice_count && m->slices[next].process == s->process && m->slices[next].group == s->group;)
+            next++;
+        HD_TRY(add_track(m, s, next - i, err));
+    }
+    return HD_OK;
+}
+
+static hd_status publish(async_maker *m, hd_error *err)
+{
+    size_t rows = (size_t)hd_trace_row_count(m->scene->trace, HD_KIND_ASYNC);
+    uint32_t *event_tracks = malloc(rows * sizeof *event_tracks);
+    if (!event_tracks) return HD_NOMEM(err);
+    for (size_t i = 0; i < rows; i++) event_tracks[i] = HD_NONE;
+    for (size_t i = 0; i < m->point_count; i++) event_tracks[m->points[i].row] = m->track_of[m->points[i].slice];
+    hd_status status = view_scene_add(m->scene, m->tracks, m->track_count, err);
+    m->track_count = 0;
+    if (status == HD_OK)
+        atomic_store(&m->scene->event_tracks[HD_KIND_ASYNC], event_tracks);
+    else
+        free(event_tracks);
+    return status;
+}
+
+static hd_status make_async(async_maker *m, size_t rows, hd_error *err)
+{
+    m->points = malloc(rows * sizeof *m->points);
+    m->slices = malloc(rows * sizeof *m->slices);
+    m->open = malloc(rows * sizeof *m->open);
+    m->track_of = malloc(rows * sizeof *m->track_of);
+    m->scratch = malloc(rows * sizeof *m->scratch);
+    if (!m->points || !m->slices || !m->open || !m->track_of || !m->scratch) return HD_NOMEM(err);
+    read_points(m);
+    qsort(m->points, m->point_count, sizeof *m->points, by_key_and_time);
+    pair_points(m);
+    if (!place_groups(m)) return HD_NOMEM(err);
+    qsort(m->slices, m->slice_count, sizeof *m->slices, by_process_group_time);
+    limit_groups(m);
+    HD_TRY(make_tracks(m, err));
+    return publish(m, err);
+}
+
+hd_status scene_add_async(view_scene *scene, hd_error *err)
+{
+    uint64_t rows = hd_trace_row_count(scene->trace, HD_KIND_ASYNC);
+    async_maker m = {.scene = scene};
+    if (rows == 0) return HD_OK;
+    if (rows >= UINT32_MAX) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "2^32 async events");
+    hd_status status = make_async(&m, (size_t)rows, err);
+    for (size_t i = 0; i < m.track_count; i++) view_track_deinit(&m.tracks[i]);
+    free(m.tracks);
+    free(m.points);
+    free(m.slices);
+    free(m.open);
+    free(m.track_of);
+    free(m.scratch);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* keep.h - large arrays that no longer change: out of memory, into mapped temporary files, whose pages the system may
+ * drop and read again */
+#ifndef HD_VIEW_SCENE_KEEP_H
+#define HD_VIEW_SCENE_KEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A mapped piece; zero-initialise. */
+typedef struct view_kept {
+    void *data; /* NULL: nothing is kept here */
+    size_t size;
+} view_kept;
+
+typedef struct view_array {
+    void **data; /* malloc'ed */
+    size_t size; /* bytes */
+} view_array;
+
+/* Move arrays to one file: the old ones are freed and the pointers set. false: they stay as they are, since they are
+ * small, or the file cannot be had. */
+bool view_keep(view_kept *out, const view_array *arrays, size_t count);
+void view_kept_free(view_kept *kept);
+
+#endif

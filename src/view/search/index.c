@@ -1,0 +1,204 @@
+/* index.c - events counted by name: a hash of all pairs that occur, then sorted by name */
+#include "view/search/index.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "trace/lazy.h"
+#include "view/search/impl.h"
+
+enum { FIRST_SLOTS = 1 << 14, MOST_SLOTS = 1 << 22 }; /* 12 bytes each while it is made, 8 a cell that stays */
+
+/* Key: name above, cell.what below. A slot with count 0 is empty. */
+typedef struct pair_table {
+    uint64_t *keys;
+    uint32_t *counts;
+    size_t slots, used;
+} pair_table;
+
+typedef struct index_maker {
+    view_search search; /* its tracks and blocks, as a search has them */
+    const hd_trace *trace;
+    view_search_index *index;
+    pair_table pairs;
+    uint32_t *of_block; /* by name: events of the block at hand */
+    uint32_t *seen;     /* names of the block, HD_BLOCK_ROWS */
+    bool is_full;       /* more pairs than it may have */
+} index_maker;
+
+/* ---- pairs ------------------------------------------------------------------------------------------------------- */
+
+static bool table_init(pair_table *t, size_t slots)
+{
+    *t = (pair_table){.slots = slots};
+    t->keys = malloc(slots * sizeof *t->keys);
+    t->counts = calloc(slots, sizeof *t->counts);
+    return t->keys && t->counts;
+}
+
+static void table_deinit(pair_table *t)
+{
+    free(t->keys);
+    free(t->counts);
+    *t = (pair_table){0};
+}
+
+static size_t slot_of(const pair_table *t, uint64_t key)
+{
+    size_t at = (size_t)hd_hash_pair(key, 0) & (t->slots - 1);
+    while (t->counts[at] && t->keys[at] != key) at = (at + 1) & (t->slots - 1);
+    return at;
+}
+
+static bool grow(pair_table *t)
+{
+    pair_table more;
+    if (!table_init(&more, 2 * t->slots)) {
+        table_deinit(&more);
+        return false;
+    }
+    for (size_t i = 0; i < t->slots; i++) {
+        if (!t->counts[i]) continue;
+        size_t at = slot_of(&more, t->keys[i]);
+        more.keys[at] = t->keys[i];
+        more.counts[at] = t->counts[i];
+    }
+    more.used = t->used;
+    table_deinit(t);
+    *t = more;
+    return true;
+}
+
+/* false: no memory. */
+static bool add_pair(index_maker *m, uint32_t name, search_cell_of of, uint32_t what, uint32_t count)
+{
+    pair_table *t = &m->pairs;
+    uint64_t key = (uint64_t)name << 32 | (uint32_t)of << CELL_OF_SHIFT | (what & CELL_WHAT_MASK);
+    size_t at = slot_of(t, key);
+    if (!t->counts[at]) {
+        if (t->used >= t->slots / 2) {
+            m->is_full = t->slots >= MOST_SLOTS;
+            if (m->is_full) return true;
+            if (!grow(t)) return false;
+            at = slot_of(t, key);
+        }
+        t->used++;
+        t->keys[at] = key;
+    }
+    t->counts[at] += count;
+    return true;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static bool add_row(index_maker *m, view_search_block *found, const hd_block *block, uint32_t row, uint32_t *seen_count)
+{
+    const view_search *s = &m->search;
+    int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
+    uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);
+    if (!search_row_counts(s, block, row) || name == HD_STRING_NONE || name >= m->index->names) return true;
+    uint32_t track = search_track(s, block, row);
+    if (m->of_block[name]++ == 0) m->seen[(*seen_count)++] = name;
+    found->hits++;
+    if (start < found->first_ns) found->first_ns = start;
+    if (start > found->last_ns) found->last_ns = start;
+    return add_pair(m, name, CELL_OF_BUCKET, (uint32_t)search_bucket(s->scene, start), 1) &&
+           (track >= s->tracks || add_pair(m, name, CELL_OF_TRACK, track, 1));
+}
+
+static bool add_block(index_maker *m, uint32_t at)
+{
+    view_search_block *found = &m->search.blocks[at];
+    const hd_block *block = hd_trace_block_at(m->trace, (hd_kind)found->kind, found->index);
+    uint32_t seen = 0;
+    bool fine = true;
+    found->first_ns = INT64_MAX;
+    found->last_ns = INT64_MIN;
+    for (uint32_t row = 0; row < block->row_count && fine && !m->is_full; row++)
+        fine = add_row(m, found, block, row, &seen);
+    hd_trace_release(m->trace, block);
+    for (uint32_t i = 0; i < seen; i++) {
+        uint32_t name = m->seen[i];
+        if (fine && !m->is_full) fine = add_pair(m, name, CELL_OF_BLOCK, at, m->of_block[name]);
+        m->of_block[name] = 0;
+    }
+    return fine;
+}
+
+/* Pairs in the order of their names. */
+static bool sort_cells(index_maker *m)
+{
+    view_search_index *index = m->index;
+    const pair_table *t = &m->pairs;
+    index->first = calloc((size_t)index->names + 2, sizeof *index->first);
+    index->cells = malloc((t->used + 1) * sizeof *index->cells);
+    if (!index->first || !index->cells) return false;
+    uint32_t *next = index->first + 1; /* where the next of a name goes; in the end, where those of the next begin */
+    for (size_t i = 0; i < t->slots; i++) {
+        if (t->counts[i]) next[(t->keys[i] >> 32) + 1]++;
+    }
+    for (uint32_t name = 0; name < index->names; name++) next[name + 1] += next[name];
+    for (size_t i = 0; i < t->slots; i++) {
+        if (t->counts[i]) index->cells[next[t->keys[i] >> 32]++] = (search_cell){(uint32_t)t->keys[i], t->counts[i]};
+    }
+    return true;
+}
+
+static bool make(index_maker *m, const atomic_bool *stop)
+{
+    m->of_block = calloc((size_t)m->index->names + 1, sizeof *m->of_block);
+    m->seen = malloc(HD_BLOCK_ROWS * sizeof *m->seen);
+    if (!m->of_block || !m->seen || !table_init(&m->pairs, FIRST_SLOTS)) return false;
+    m->is_full = m->search.block_count > CELL_WHAT_MASK || m->search.tracks > CELL_WHAT_MASK;
+    for (size_t at = 0; at < m->search.block_count && !m->is_full; at++) {
+        if (stop && atomic_load(stop)) m->is_full = true;
+        if (!m->is_full && !add_block(m, (uint32_t)at)) return false;
+    }
+    if (m->is_full) return true;
+    if (!sort_cells(m)) return false;
+    m->index->blocks = m->search.blocks;
+    m->index->block_count = m->search.block_count;
+    m->search.blocks = NULL;
+    return true;
+}
+
+hd_status view_search_index_new(view_search_index **out, const view_scene *scene, const atomic_bool *stop,
+                                hd_error *err)
+{
+    index_maker m = {.trace = view_scene_trace(scene)};
+    m.search = (view_search){.scene = scene, .query.track = HD_NONE, .tracks = view_scene_track_count(scene)};
+    *out = NULL;
+    m.index = calloc(1, sizeof *m.index);
+    bool fine = m.index && search_find_tracks(&m.search, m.trace) && search_list_blocks(&m.search, m.trace);
+    if (fine) m.index->names = search_string_end(m.trace);
+    fine = fine && make(&m, stop);
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) free(m.search.track_of[kind]);
+    free(m.search.blocks);
+    free(m.of_block);
+    free(m.seen);
+    table_deinit(&m.pairs);
+    if (fine && !m.is_full)
+        *out = m.index;
+    else
+        view_search_index_free(m.index);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+void view_search_index_free(void *index)
+{
+    view_search_index *i = index;
+    if (!i) return;
+    free(i->first);
+    free(i->cells);
+    free(i->blocks);
+    free(i);
+}
+
+hd_status view_derive_search(view_scene *scene, const atomic_bool *stop, hd_error *err)
+{
+    view_search_index *index;
+    HD_TRY(view_search_index_new(&index, scene, stop, err));
+    if (index) view_scene_set_note(scene, VIEW_NOTE_SEARCH, index, view_search_index_free);
+    return HD_OK;
+}

@@ -1,0 +1,87 @@
+/* search.h - events by a text of their names or arguments
+ *
+ * Slices, instants, begins and points of async slices, samples and counters that have a time. Each text of the trace is
+ * matched once, when an event first asks; then blocks are walked by several threads, looking at names (and arguments)
+ * only until an event is hit. Of every block it is remembered how many hits it has and when, so that stepping from hit
+ * to hit looks at few blocks.
+ *
+ * Order of hits: by start, then kind, then row.
+ *
+ * In: a scene and what to look for. Out: counts and hits. Begin with search.c.
+ */
+#ifndef HD_VIEW_SEARCH_SEARCH_H
+#define HD_VIEW_SEARCH_SEARCH_H
+
+#include "view/scene/scene.h"
+#include "view/search/match.h"
+
+enum { VIEW_BUCKETS = 512 };
+
+typedef enum view_search_in { VIEW_IN_NAMES, VIEW_IN_ARGS, VIEW_IN_ALL } view_search_in;
+
+typedef struct view_search_query {
+    const char *text;
+    view_search_mode mode;
+    view_search_in in;
+    bool match_case;
+    uint32_t track; /* of the scene: only events on it, or on those below it; HD_NONE: all */
+} view_search_query;
+
+typedef struct view_hit {
+    int64_t start_ns;
+    hd_kind kind;
+    uint32_t row;
+} view_hit;
+
+/* Below 0, 0, above 0. */
+static inline int view_hit_compare(const view_hit *a, const view_hit *b)
+{
+    if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+typedef struct view_search_block {
+    uint8_t kind;
+    uint32_t index; /* of the block in its table */
+    uint32_t hits;
+    int64_t first_ns, last_ns; /* of its hits */
+} view_search_block;
+
+/* What was found. Immutable once made. */
+typedef struct view_search {
+    view_search_query query; /* its text belongs to the search */
+    char *text;
+    const view_scene *scene;
+    uint32_t strings, tracks;
+    uint8_t *memo;                     /* by string id, while searching: impl.h */
+    uint8_t *wanted;                   /* by track of the scene: whether its events count; NULL: all do */
+    uint32_t *track_of[HD_KIND_COUNT]; /* by track of the trace; NULL: each event says */
+    view_search_block *blocks;
+    size_t block_count;
+    uint64_t count;
+    bool more; /* stopped before the end: took too long */
+    uint32_t buckets[VIEW_BUCKETS];
+    uint64_t *track_hits; /* by track of the scene, `tracks` of them */
+    uint32_t *names;      /* ids that matched, ascending, of events that there are */
+    uint32_t name_count;
+    unsigned threads;
+} view_search;
+
+/* threads 0: one per core. Errors: ARGUMENT for the pattern, MEMORY, LIMIT when *gone. */
+hd_status view_search_new(view_search **out, const view_scene *scene, const view_search_query *query, unsigned threads,
+                          const atomic_bool *gone, hd_error *err);
+void view_search_free(view_search *search);
+
+typedef struct view_search_step {
+    bool has_next, has_previous;
+    view_hit next, previous;
+    uint64_t index; /* of `next`: how many hits come before it */
+} view_search_step;
+
+/* `next` is the first hit behind `from` (at or behind it unless `behind`), `previous` the last before it. Errors:
+ * MEMORY. */
+hd_status view_search_step_from(view_search_step *out, const view_search *search, const view_hit *from, bool behind,
+                                hd_error *err);
+
+#endif

@@ -1,0 +1,177 @@
+/* step.c - from hit to hit: only blocks whose hits lie around the time are walked again */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "trace/index/lane_index.h"
+#include "view/search/impl.h"
+
+/* One thread. */
+typedef struct stepper {
+    search_worker worker;
+    const view_hit *from;
+    bool behind;
+    const uint32_t *list; /* blocks to walk */
+    size_t count;
+    atomic_size_t *next;
+    view_search_step found;
+} stepper;
+
+static void offer(view_search_step *found, const view_hit *hit, bool before, bool at)
+{
+    if (before) {
+        if (!found->has_previous || view_hit_compare(hit, &found->previous) > 0) found->previous = *hit;
+        found->has_previous = true;
+    } else if (!at) {
+        if (!found->has_next || view_hit_compare(hit, &found->next) < 0) found->next = *hit;
+        found->has_next = true;
+    }
+}
+
+static void walk_block(stepper *s, uint32_t at)
+{
+    search_worker *w = &s->worker;
+    const view_search_block *found = &w->run->search->blocks[at];
+    const hd_block *block = hd_trace_block_at(w->run->trace, (hd_kind)found->kind, found->index);
+    uint32_t count = search_block(w, block);
+    if (count == UINT32_MAX) {
+        w->status = HD_NOMEM(&w->error);
+        return;
+    }
+    for (uint32_t r = 0; r < count; r++) {
+        view_hit hit = {.start_ns = hd_column_at(&block->columns[HD_COL_START], w->rows[r]),
+                        .kind = (hd_kind)found->kind,
+                        .row = (uint32_t)(block->first_row + w->rows[r])};
+        bool at_hit = s->behind && view_hit_compare(&hit, s->from) == 0;
+        bool before = view_hit_compare(&hit, s->from) < 0;
+        s->found.index += before || at_hit;
+        offer(&s->found, &hit, before, at_hit);
+    }
+}
+
+static void walk(void *state)
+{
+    stepper *s = state;
+    for (size_t i; s->worker.status == HD_OK && (i = atomic_fetch_add(s->next, 1)) < s->count;)
+        walk_block(s, s->list[i]);
+}
+
+/* Blocks with hits on both sides, for all that is known. */
+static size_t list_blocks(uint32_t *list, uint64_t *out_before, const view_search *search, int64_t time_ns)
+{
+    size_t count = 0;
+    *out_before = 0;
+    for (size_t i = 0; i < search->block_count; i++) {
+        const view_search_block *b = &search->blocks[i];
+        if (b->hits == 0) continue;
+        if (b->first_ns <= time_ns && b->last_ns >= time_ns)
+            list[count++] = (uint32_t)i;
+        else if (b->last_ns < time_ns)
+            *out_before += b->hits;
+    }
+    return count;
+}
+
+typedef struct near_block {
+    int64_t time_ns; /* nothing in it is nearer */
+    uint32_t at;
+} near_block;
+
+static int by_time(const void *a, const void *b)
+{
+    const near_block *x = a, *y = b;
+    if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Of the blocks on one side the nearest ones, until no other can have a nearer hit. */
+static hd_status walk_side(stepper *s, const view_search *search, bool forward, hd_error *err)
+{
+    near_block *list = malloc((search->block_count + 1) * sizeof *list);
+    size_t count = 0;
+    if (!list) return HD_NOMEM(err);
+    for (size_t i = 0; i < search->block_count; i++) {
+        const view_search_block *b = &search->blocks[i];
+        int64_t time = forward ? b->first_ns : b->last_ns;
+        if (b->hits && (forward ? time > s->from->start_ns : time < s->from->start_ns))
+            list[count++] = (near_block){time, (uint32_t)i};
+    }
+    qsort(list, count, sizeof *list, by_time);
+    for (size_t i = 0; i < count && s->worker.status == HD_OK; i++) {
+        const near_block *near = &list[forward ? i : count - 1 - i];
+        if (forward && s->found.has_next && s->found.next.start_ns < near->time_ns) break;
+        if (!forward && s->found.has_previous && s->found.previous.start_ns > near->time_ns) break;
+        walk_block(s, near->at);
+    }
+    free(list);
+    return s->worker.status == HD_OK ? HD_OK : HD_NOMEM(err);
+}
+
+/* Hits of blocks that lie on one side are counted already. */
+static hd_status walk_sides(stepper *s, view_search_step *out, const view_search *search, hd_error *err)
+{
+    uint64_t index = out->index;
+    s->found = *out;
+    hd_status status = walk_side(s, search, true, err);
+    if (status == HD_OK) status = walk_side(s, search, false, err);
+    *out = s->found;
+    out->index = index;
+    return status;
+}
+
+static hd_status step_init(stepper *s, search_run *run, hd_error *err)
+{
+    search_worker *w = &s->worker;
+    const view_search_query *query = &run->search->query;
+    w->run = run;
+    w->rows = malloc(HD_BLOCK_ROWS * sizeof *w->rows);
+    w->mark_at = calloc((size_t)hd_trace_shape_count(run->trace) + 1, sizeof *w->mark_at);
+    w->number_memo = malloc(SEARCH_MEMO);
+    if (!w->rows || !w->mark_at || !w->number_memo) return HD_NOMEM(err);
+    return view_matcher_init(&w->matcher, query->text, query->mode, query->match_case, err);
+}
+
+static void join(view_search_step *out, const view_search_step *part)
+{
+    out->index += part->index;
+    if (part->has_next) offer(out, &part->next, false, false);
+    if (part->has_previous) offer(out, &part->previous, true, false);
+}
+
+hd_status view_search_step_from(view_search_step *out, const view_search *search, const view_hit *from, bool behind,
+                                hd_error *err)
+{
+    search_run run = {.search = (view_search *)search, .trace = view_scene_trace(search->scene)};
+    atomic_size_t next = 0;
+    *out = (view_search_step){0};
+    uint32_t *list = malloc((search->block_count + 1) * sizeof *list);
+    if (!list) return HD_NOMEM(err);
+    size_t count = list_blocks(list, &out->index, search, from->start_ns);
+    unsigned threads = lane_thread_count(search->threads, count);
+    stepper *steppers = calloc(threads, sizeof *steppers);
+    hd_status status = steppers ? HD_OK : HD_NOMEM(err);
+    for (unsigned i = 0; i < threads && status == HD_OK; i++) {
+        steppers[i].from = from;
+        steppers[i].behind = behind;
+        steppers[i].list = list;
+        steppers[i].count = count;
+        steppers[i].next = &next;
+        status = step_init(&steppers[i], &run, err);
+    }
+    if (status == HD_OK) lane_run_threads(walk, steppers, sizeof *steppers, threads);
+    for (unsigned i = 0; i < threads && status == HD_OK; i++) {
+        if (steppers[i].worker.status != HD_OK) status = HD_NOMEM(err);
+        join(out, &steppers[i].found);
+    }
+    if (status == HD_OK) status = walk_sides(&steppers[0], out, search, err);
+    for (unsigned i = 0; i < threads && steppers; i++) {
+        search_worker *w = &steppers[i].worker;
+        view_matcher_deinit(&w->matcher);
+        free(w->marks);
+        free(w->mark_at);
+        free(w->rows);
+        free(w->number_memo);
+    }
+    free(steppers);
+    free(list);
+    return status;
+}

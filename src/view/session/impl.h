@@ -1,0 +1,48 @@
+/* impl.h - what session.c and write.c share */
+#ifndef HD_VIEW_SESSION_IMPL_H
+#define HD_VIEW_SESSION_IMPL_H
+
+#include <pthread.h>
+
+#include "view/session/session.h"
+
+enum { VIEW_THREADS_MAX = 8 };
+
+/* A trace. What may change is read and written under the session's lock. */
+typedef struct view_entry {
+    view_session *session;
+    uint32_t id;
+    char *path; /* NULL: it came as a file that is open, or as a scene */
+    char *name; /* what people see */
+    int fd;     /* -1: none */
+    view_trace_state state;
+    bool is_waiting; /* for a thread that reads it, or once it is ready lays it out */
+    uint64_t done, total;
+    hd_error error;
+    hd_trace_facts facts; /* once ready; texts in it belong to the trace */
+    view_scene *scene;
+    char busy[96];
+} view_entry;
+
+struct view_session {
+    view_session_options options;
+    uint64_t memory_of_one;
+    uint8_t id[16];
+    pthread_mutex_t lock;
+    pthread_mutex_t failing; /* held while `failed` is called */
+    pthread_cond_t changed;
+    view_entry **entries;
+    uint32_t count;
+    size_t capacity;
+    uint64_t revision;
+    int64_t told_ms; /* when it grew last */
+    void (*news)(void *user);
+    void *news_user;
+    unsigned telling; /* calls of news that run */
+    unsigned working; /* threads that read or lay out */
+    atomic_bool stop;
+    pthread_t threads[2][VIEW_THREADS_MAX]; /* that read, that lay out */
+    unsigned thread_counts[2];
+};
+
+#endif

@@ -1,0 +1,380 @@
+/* session.c - the traces that are open: threads that read files, threads that lay scenes out, and the list of both */
+#include "view/session/session.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "base/system.h"
+#include "base/text/ends.h"
+#include "view/session/impl.h"
+
+enum { CORES_A_THREAD = 4, NEWS_EVERY_MS = 100, LAYOUT_NICE = 10 };
+static const uint64_t memory_default = (uint64_t)64 << 20; /* a server stands for hours beside what people work with */
+
+/* ---- news -------------------------------------------------------------------------------------------------------- */
+
+/* Something new can be seen. The lock is held, and is let go. */
+static void publish_and_unlock(view_session *s)
+{
+    void (*news)(void *) = s->news;
+    void *user = s->news_user;
+    s->revision++;
+    s->told_ms = hd_now_ms();
+    s->telling += news != NULL;
+    pthread_mutex_unlock(&s->lock);
+    if (!news) return;
+    news(user);
+    pthread_mutex_lock(&s->lock);
+    s->telling--;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void on_progress(void *user, uint64_t done, uint64_t total)
+{
+    view_entry *entry = user;
+    view_session *s = entry->session;
+    pthread_mutex_lock(&s->lock);
+    entry->done = done;
+    entry->total = total;
+    if (hd_now_ms() - s->told_ms >= NEWS_EVERY_MS)
+        publish_and_unlock(s);
+    else
+        pthread_mutex_unlock(&s->lock);
+}
+
+static void on_scene_news(void *user, const char *what)
+{
+    view_entry *entry = user;
+    view_session *s = entry->session;
+    pthread_mutex_lock(&s->lock);
+    snprintf(entry->busy, sizeof entry->busy, "%s", what);
+    publish_and_unlock(s);
+}
+
+static void tell_failure(view_entry *entry, const hd_error *err)
+{
+    view_session *s = entry->session;
+    if (!s->options.failed) return;
+    pthread_mutex_lock(&s->failing);
+    s->options.failed(s->options.failed_user, entry->path ? entry->path : entry->name, err);
+    pthread_mutex_unlock(&s->failing);
+}
+
+/* ---- work -------------------------------------------------------------------------------------------------------- */
+
+static void read_entry(view_entry *entry)
+{
+    view_session *s = entry->session;
+    hd_error err = {0};
+    hd_trace *trace = NULL;
+    view_scene *scene = NULL;
+    hd_trace_facts facts = entry->facts;
+    hd_read_options options = {.lazy = true,
+                               .threads = s->options.threads,
+                               .memory_limit = s->memory_of_one,
+                               .progress = on_progress,
+                               .progress_user = entry};
+    char opened[32];
+    snprintf(opened, sizeof opened, "/dev/fd/%d", entry->fd);
+    hd_status status = hd_trace_read(&trace, entry->fd >= 0 ? opened : entry->path, &options, &err);
+    if (status != HD_OK && entry->fd >= 0) snprintf(err.path, sizeof err.path, "%s", entry->name);
+    if (status == HD_OK) {
+        facts = *hd_trace_facts_of(trace);
+        status = view_scene_new(&scene, trace, &err);
+    }
+    pthread_mutex_lock(&s->lock);
+    entry->state = status == HD_OK ? VIEW_READY : VIEW_FAILED;
+    entry->error = err;
+    entry->facts = facts;
+    entry->scene = scene;
+    entry->is_waiting = status == HD_OK;
+    if (status == HD_OK) entry->done = entry->total;
+    snprintf(entry->busy, sizeof entry->busy, "%s", status == HD_OK ? "laying out tracks" : "");
+    pthread_cond_broadcast(&s->changed);
+    publish_and_unlock(s);
+    if (status != HD_OK) tell_failure(entry, &err);
+}
+
+static void lay_out_entry(view_entry *entry)
+{
+    view_session *s = entry->session;
+    hd_error err = {0};
+    hd_status status = view_scene_work(entry->scene, &s->stop, on_scene_news, entry, &err);
+    pthread_mutex_lock(&s->lock);
+    entry->busy[0] = '\0';
+    if (status != HD_OK && !atomic_load(&s->stop)) entry->error = err;
+    publish_and_unlock(s);
+    if (status != HD_OK && !atomic_load(&s->stop)) tell_failure(entry, &err);
+}
+
+/* The first trace that waits for a reader (or for layout), which is the caller's from now on; NULL: none. */
+static view_entry *take_entry(view_session *s, view_trace_state state)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        view_entry *entry = s->entries[i];
+        if (!entry->is_waiting || entry->state != state) continue;
+        entry->is_waiting = false;
+        return entry;
+    }
+    return NULL;
+}
+
+static void work_on(view_session *s, view_trace_state state)
+{
+    pthread_mutex_lock(&s->lock);
+    while (!atomic_load(&s->stop)) {
+        view_entry *entry = take_entry(s, state);
+        if (!entry) {
+            pthread_cond_wait(&s->changed, &s->lock);
+            continue;
+        }
+        s->working++;
+        pthread_mutex_unlock(&s->lock);
+        if (state == VIEW_READING)
+            read_entry(entry);
+        else
+            lay_out_entry(entry);
+        pthread_mutex_lock(&s->lock);
+        s->working--;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void *read_thread(void *session)
+{
+    work_on(session, VIEW_READING);
+    return NULL;
+}
+
+/* Answers come first: on Linux niceness is that of the thread, and of those that it starts. */
+static void *layout_thread(void *session)
+{
+#ifdef __linux__
+    (void)setpriority(PRIO_PROCESS, 0, LAYOUT_NICE);
+#endif
+    work_on(session, VIEW_READY);
+    return NULL;
+}
+
+/* A thread of each kind for every new trace, until there are enough. The lock is held. */
+static hd_status start_threads(view_session *s, hd_error *err)
+{
+    void *(*const run[])(void *) = {read_thread, layout_thread};
+    unsigned cores = hd_core_count() / CORES_A_THREAD, most = cores < 1                  ? 1
+                                                              : cores > VIEW_THREADS_MAX ? VIEW_THREADS_MAX
+                                                                                         : cores;
+    for (int kind = 0; kind < 2; kind++) {
+        unsigned *count = &s->thread_counts[kind];
+        if (*count < most && pthread_create(&s->threads[kind][*count], NULL, run[kind], s) == 0) (*count)++;
+    }
+    if (s->thread_counts[0] && s->thread_counts[1]) return HD_OK;
+    return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "the system gives no more threads");
+}
+
+/* ---- a session --------------------------------------------------------------------------------------------------- */
+
+hd_status view_session_new(view_session **out, const view_session_options *options, hd_error *err)
+{
+    view_session *s = calloc(1, sizeof *s);
+    *out = NULL;
+    if (!s) return HD_NOMEM(err);
+    if (options) s->options = *options;
+    if (getentropy(s->id, sizeof s->id) != 0) {
+        free(s);
+        return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "the system gives no random numbers");
+    }
+    uint64_t all = s->options.memory_limit ? s->options.memory_limit : memory_default;
+    s->memory_of_one = all / (s->options.expected ? s->options.expected : 1);
+    if (!s->memory_of_one) s->memory_of_one = 1;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->failing, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    s->revision = 1;
+    *out = s;
+    return HD_OK;
+}
+
+void view_session_stop(view_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    atomic_store(&s->stop, true);
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool view_session_is_idle(view_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool idle = s->working == 0;
+    pthread_mutex_unlock(&s->lock);
+    return idle;
+}
+
+static void free_entry(view_entry *entry)
+{
+    if (entry->fd >= 0) close(entry->fd);
+    view_scene_free(entry->scene);
+    free(entry->path);
+    free(entry->name);
+    free(entry);
+}
+
+void view_session_free(view_session *s)
+{
+    if (!s) return;
+    view_session_stop(s);
+    for (int kind = 0; kind < 2; kind++) {
+        for (unsigned i = 0; i < s->thread_counts[kind]; i++) pthread_join(s->threads[kind][i], NULL);
+    }
+    for (uint32_t i = 0; i < s->count; i++) free_entry(s->entries[i]);
+    free(s->entries);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->failing);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+void view_session_on_news(view_session *s, void (*news)(void *user), void *user)
+{
+    pthread_mutex_lock(&s->lock);
+    s->news = news;
+    s->news_user = user;
+    while (!news && s->telling) pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- adding ------------------------------------------------------------------------------------------------------ */
+
+/* Takes the entry. */
+static hd_status add_entry(uint32_t *out, view_session *s, view_entry *entry, hd_error *err)
+{
+    hd_status status = HD_OK;
+    void *list = s->entries;
+    entry->session = s;
+    pthread_mutex_lock(&s->lock);
+    if (!hd_grow(&list, &s->capacity, s->count, sizeof *s->entries)) status = HD_NOMEM(err);
+    s->entries = list;
+    if (status == HD_OK && !entry->scene) status = start_threads(s, err);
+    if (status != HD_OK) {
+        pthread_mutex_unlock(&s->lock);
+        free_entry(entry);
+        return status;
+    }
+    *out = entry->id = s->count;
+    s->entries[s->count++] = entry;
+    pthread_cond_broadcast(&s->changed);
+    publish_and_unlock(s);
+    return HD_OK;
+}
+
+static view_entry *new_entry(const char *path, const char *name)
+{
+    view_entry *entry = calloc(1, sizeof *entry);
+    if (!entry) return NULL;
+    entry->fd = -1;
+    entry->facts.rank = HD_NO_NUMBER;
+    entry->facts.base_ns = HD_NO_TIME;
+    entry->is_waiting = true;
+    entry->path = path ? strdup(path) : NULL;
+    entry->name = strdup(name);
+    if (entry->name && (entry->path || !path)) return entry;
+    free_entry(entry);
+    return NULL;
+}
+
+hd_status view_session_add(uint32_t *out, view_session *s, const char *path, hd_error *err)
+{
+    view_entry *entry = new_entry(path, strcmp(path, "-") == 0 ? "standard input" : hd_base_name(path));
+    return entry ? add_entry(out, s, entry, err) : HD_NOMEM(err);
+}
+
+hd_status view_session_add_file(uint32_t *out, view_session *s, int fd, const char *name, hd_error *err)
+{
+    view_entry *entry = new_entry(NULL, hd_base_name(name));
+    if (!entry) {
+        close(fd);
+        return HD_NOMEM(err);
+    }
+    entry->fd = fd;
+    return add_entry(out, s, entry, err);
+}
+
+hd_status view_session_add_scene(uint32_t *out, view_session *s, view_scene *scene, const char *name, hd_error *err)
+{
+    view_entry *entry = new_entry(NULL, name);
+    if (!entry) {
+        view_scene_free(scene);
+        return HD_NOMEM(err);
+    }
+    entry->scene = scene;
+    entry->facts = *hd_trace_facts_of(view_scene_trace(scene));
+    entry->state = VIEW_READY;
+    entry->is_waiting = false;
+    return add_entry(out, s, entry, err);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
+
+uint32_t view_session_count(view_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    uint32_t count = s->count;
+    pthread_mutex_unlock(&s->lock);
+    return count;
+}
+
+size_t view_session_count_of(view_session *s, view_trace_state state)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t i = 0; i < s->count; i++) count += s->entries[i]->state == state;
+    pthread_mutex_unlock(&s->lock);
+    return count;
+}
+
+size_t view_session_failures(view_session *s)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t i = 0; i < s->count; i++) count += s->entries[i]->state == VIEW_FAILED && s->entries[i]->path;
+    pthread_mutex_unlock(&s->lock);
+    return count;
+}
+
+const char *view_session_name(view_session *s, uint32_t trace)
+{
+    pthread_mutex_lock(&s->lock);
+    const char *name = trace < s->count ? s->entries[trace]->name : NULL;
+    pthread_mutex_unlock(&s->lock);
+    return name;
+}
+
+view_trace_state view_session_scene(view_scene **out, view_session *s, uint32_t trace)
+{
+    pthread_mutex_lock(&s->lock);
+    const view_entry *entry = s->entries[trace];
+    view_trace_state state = entry->state;
+    *out = state == VIEW_READY ? entry->scene : NULL;
+    pthread_mutex_unlock(&s->lock);
+    return state;
+}
+
+uint64_t view_session_revision(view_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t revision = s->revision;
+    pthread_mutex_unlock(&s->lock);
+    return revision;
+}

@@ -1,0 +1,58 @@
+/* session.h - the traces that are open: read in the background, laid out, never closed before the session ends
+ *
+ * Any thread may ask. Traces have numbers from 0 and stay; so a scene, once there, may be used as long as the session
+ * lives.
+ *
+ * In: paths. Out: scenes. Begin with session.c.
+ */
+#ifndef HD_VIEW_SESSION_SESSION_H
+#define HD_VIEW_SESSION_SESSION_H
+
+#include "base/json/write.h"
+#include "heddle/view.h"
+#include "view/scene/scene.h"
+
+typedef struct view_session view_session;
+
+typedef enum view_trace_state { VIEW_READING, VIEW_READY, VIEW_FAILED } view_trace_state;
+
+/* Zero-initialised is fine. */
+typedef struct view_session_options {
+    unsigned threads;      /* of reading, 0: one per core */
+    uint64_t memory_limit; /* of all traces; 0: 64 MiB */
+    size_t expected;       /* how many will share it; 0: one */
+    hd_view_failed *failed;
+    void *failed_user;
+} view_session_options;
+
+hd_status view_session_new(view_session **out, const view_session_options *options, hd_error *err);
+/* Ends all work, waits for it, and frees the scenes. NULL is fine. */
+void view_session_free(view_session *session);
+/* Ask all work to end; view_session_is_idle tells when it has. */
+void view_session_stop(view_session *session);
+bool view_session_is_idle(view_session *session);
+
+/* Each adds a trace and sets *out to its number. */
+hd_status view_session_add(uint32_t *out, view_session *session, const char *path, hd_error *err);
+/* From an open file, which is taken, also after an error; `name` is what people see. */
+hd_status view_session_add_file(uint32_t *out, view_session *session, int fd, const char *name, hd_error *err);
+/* A scene that is there already, which is taken, also after an error; no work is done on it. For tests. */
+hd_status view_session_add_scene(uint32_t *out, view_session *session, view_scene *scene, const char *name,
+                                 hd_error *err);
+
+uint32_t view_session_count(view_session *session);
+size_t view_session_count_of(view_session *session, view_trace_state state);
+/* How many that were added by their path could not be read: what clients send does not count. */
+size_t view_session_failures(view_session *session);
+/* Its name as people see it; NULL: no such trace. Lives as long as the session. */
+const char *view_session_name(view_session *session, uint32_t trace);
+/* The scene of a trace: *out is NULL unless it is ready. `trace` is below the count. */
+view_trace_state view_session_scene(view_scene **out, view_session *session, uint32_t trace);
+/* Grows whenever view_session_write would say something new. */
+uint64_t view_session_revision(view_session *session);
+/* What /api/session says. */
+void view_session_write(hd_json_out *out, view_session *session);
+/* `news` is called from any thread after the revision grew, with the session's lock not held; NULL: no more. */
+void view_session_on_news(view_session *session, void (*news)(void *user), void *user);
+
+#endif

@@ -1,0 +1,90 @@
+// The fidelity line at the bottom of the page, and its upkeep.
+import { effect, signal } from "@preact/signals";
+import { render, type JSX } from "preact";
+import type { App } from "../app";
+import { factsOf, sumFidelity } from "../panels/fidelity_facts";
+import { flowStatus, flowsUnseen, flowText } from "../tracks/flows";
+import { formatPercent, plural } from "../format";
+import type { TraceId, TraceInfo } from "../data/model";
+import { shownList } from "../panels/fidelity";
+import { messageOf } from "../data/request";
+
+const RETRY_MS = 1500;
+const attempt = signal(0); // grows where a question is to be asked again
+const errors = signal<Map<TraceId, string>>(new Map());
+
+export function mountFidelity(el: HTMLElement, app: App): void {
+  render(<Line app={app} />, el);
+  attachFidelity(app);
+}
+
+// Asked for when a trace becomes ready, and again when more of it is worked out.
+function attachFidelity(app: App): void {
+  const asked = new Map<TraceId, string>();
+  const { state, source } = app;
+  effect(() => {
+    void attempt.value;
+    for (const trace of state.session.value?.traces ?? []) {
+      if (trace.state !== "ready" || trace.busy !== "") continue; // until all is laid out the server answers 409
+      const version = `${state.session.value?.session}/${trace.tracks}/${trace.busy}`;
+      if (asked.get(trace.id) === version) continue;
+      asked.set(trace.id, version);
+      source.fidelity(trace.id).then(
+        (fidelity) => {
+          if (asked.get(trace.id) !== version) return; // a later answer is on its way
+          state.fidelity.value = new Map(state.fidelity.peek()).set(trace.id, fidelity);
+          const rest = new Map(errors.peek());
+          if (rest.delete(trace.id)) errors.value = rest;
+        },
+        (error: unknown) => {
+          if (asked.get(trace.id) !== version) return;
+          asked.delete(trace.id);
+          setTimeout(() => { attempt.value++; }, RETRY_MS);
+          const now = state.session.peek()?.traces.find((each) => each.id === trace.id);
+          if (!now || now.busy) return; // it cannot be told yet, and what is being done stands in the line
+          errors.value = new Map(errors.peek()).set(trace.id, messageOf(error));
+        },
+      );
+    }
+  });
+}
+
+function progressOf(trace: TraceInfo): string {
+  if (trace.state === "failed") return `${trace.name}: ${trace.error ?? "could not be read"}`;
+  if (trace.state === "reading") return `${trace.name}: reading${trace.total > 0 ? `, ${formatPercent(trace.done / trace.total)}` : ""}`;
+  return trace.busy ? `${trace.name}: ${trace.busy}` : "";
+}
+
+function Line({ app }: { app: App }): JSX.Element {
+  const { state } = app;
+  const traces = state.session.value?.traces ?? [];
+  const known = traces.map((trace) => state.fidelity.value.get(trace.id)).filter((each) => each !== undefined);
+  const open = (list: string | null): void => {
+    shownList.value = list;
+    state.tab.value = "fidelity";
+  };
+  const busy = traces.map((trace) => [trace, progressOf(trace)] as const).filter(([, text]) => text !== "");
+  const flows = flowStatus.value;
+  return (
+    <div class="fidelityline">
+      {known.length === 0 && busy.length === 0 && <span class="dim">{traces.length ? "Counting …" : "No trace is open."}</span>}
+      {known.length > 0 && factsOf(sumFidelity(known)).map((fact, at) => (
+        <button key={at} type="button" class={fact.problem ? "fact warn" : "fact"} title="Show the list" onClick={() => open(fact.list)}>
+          {fact.problem && <span role="img" aria-label="Problem: ">⚠ </span>}{fact.text}
+        </button>
+      ))}
+      {traces.length > 1 && known.length > 0 && <span class="dim">{known.length < traces.length ? `of ${known.length} of ` : "of "}{plural(traces.length, "trace")}</span>}
+      {busy.map(([trace, text]) => (
+        <span key={trace.id} class={trace.state === "failed" ? "bad" : "dim"}>{trace.state === "failed" && <span role="img" aria-label="Error: ">⚠ </span>}{text}</span>
+      ))}
+      {[...errors.value].map(([trace, text]) => <span key={trace} class="bad"><span role="img" aria-label="Error: ">⚠ </span>{text}</span>)}
+      <span class="push" />
+      {state.selected.value.length === 0 && !state.area.value && flows.count === 0 && (
+        <span class="dim">W/S zoom · A/D move · drag: table of a range · [ ]: launch and kernel · / search · ? all keys</span>
+      )}
+      {state.flows.value.mode !== "off" && (flows.count > 0 || flows.error) && (
+        <span class={flows.error ? "bad" : "dim"} aria-live="polite">{flows.error && <span role="img" aria-label="Error: ">⚠ </span>}{flowText(flows, flowsUnseen.value)}</span>
+      )}
+    </div>
+  );
+}

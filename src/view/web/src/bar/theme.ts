@@ -1,0 +1,47 @@
+// The colours of the page follow the system unless the user chose; the choice is kept by the browser.
+import { effect } from "@preact/signals";
+import type { App } from "../app";
+import type { State } from "../state";
+
+const KEY = "heddle-theme";
+type Theme = State["theme"]["value"];
+
+export const parseTheme = (text: string | null): Theme => (text === "light" || text === "dark" ? text : "auto");
+export const shownTheme = (theme: Theme, systemIsDark: boolean): "light" | "dark" =>
+  theme === "auto" ? (systemIsDark ? "dark" : "light") : theme;
+
+// Storage may be forbidden or full: the page works without.
+function load(): Theme {
+  try {
+    return parseTheme(localStorage.getItem(KEY));
+  } catch {
+    return "auto";
+  }
+}
+
+function keep(theme: Theme): void {
+  try {
+    if (theme === "auto") localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, theme);
+  } catch {
+    // It holds until the page is left.
+  }
+}
+
+export function attachTheme(app: App): void {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  app.state.theme.value = load();
+  const apply = (): void => {
+    document.documentElement.dataset.theme = shownTheme(app.state.theme.value, dark.matches);
+    app.redraw();
+  };
+  dark.addEventListener("change", apply);
+  effect(() => {
+    keep(app.state.theme.value);
+    apply();
+  });
+  // Another tab of this page chose.
+  window.addEventListener("storage", (event) => {
+    if (event.key === KEY) app.state.theme.value = parseTheme(event.newValue);
+  });
+}

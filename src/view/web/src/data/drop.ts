@@ -1,0 +1,95 @@
+// Files dropped anywhere on the page, or chosen, become traces.
+import type { App } from "../app";
+import { formatBytes } from "../format";
+import { say } from "../tools/select_actions";
+
+const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
+
+class Uploads {
+  private readonly list = document.createElement("div");
+  private readonly queue: File[] = [];
+  private busy = false;
+
+  constructor(private readonly app: App) {
+    this.list.className = "uploads";
+    document.body.append(this.list);
+  }
+
+  // One after the other: two at once would take each other's line.
+  add(files: Iterable<File>): void {
+    this.queue.push(...files);
+    if (!this.busy) void this.run();
+  }
+
+  private async run(): Promise<void> {
+    this.busy = true;
+    for (let file = this.queue.shift(); file; file = this.queue.shift()) await this.open(file);
+    this.busy = false;
+  }
+
+  private async open(file: File): Promise<void> {
+    const card = document.createElement("div");
+    card.className = "reading-card";
+    const name = document.createElement("strong");
+    name.textContent = file.name;
+    const text = document.createElement("span");
+    const bar = document.createElement("progress");
+    bar.setAttribute("aria-label", `Sending ${file.name}`);
+    card.append(name, text, bar);
+    this.list.append(card);
+    try {
+      await this.app.source.open(file, (done, total) => {
+        if (total > 0) bar.value = done / total;
+        text.textContent = `${formatBytes(done)} of ${formatBytes(total)} sent`;
+      });
+      say(this.app, `${file.name} is being read.`);
+    } catch (error) {
+      say(this.app, `${file.name}: ${error instanceof Error ? error.message : String(error)}`, true);
+    }
+    card.remove();
+  }
+}
+
+export function attachDrop(app: App): void {
+  const uploads = new Uploads(app);
+  const overlay = document.createElement("div");
+  overlay.className = "drop-overlay";
+  overlay.textContent = "Drop the file to open it";
+  overlay.hidden = true;
+  const input = document.createElement("input");
+  input.type = "file";
+  input.multiple = true;
+  input.hidden = true;
+  document.body.append(overlay, input);
+
+  let depth = 0; // elements entered and not left
+  window.addEventListener("dragenter", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    depth++;
+    overlay.hidden = false;
+  });
+  window.addEventListener("dragover", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    if (event.dataTransfer) event.dataTransfer.dropEffect = "copy";
+  });
+  window.addEventListener("dragleave", (event) => {
+    if (!hasFiles(event)) return;
+    depth = Math.max(0, depth - 1);
+    overlay.hidden = depth === 0;
+  });
+  window.addEventListener("drop", (event) => {
+    depth = 0;
+    overlay.hidden = true;
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    uploads.add(event.dataTransfer?.files ?? []);
+  });
+  input.addEventListener("change", () => {
+    uploads.add([...(input.files ?? [])]);
+    input.value = "";
+  });
+  app.commands.add({ id: "open-file", title: "Open a file of this computer (or drop it on the page)", group: "View", keys: ["Ctrl+o"],
+    run: () => input.click() });
+}

@@ -1,0 +1,112 @@
+// Follows the session: what traces there are, how far they are read, what tracks they have. Puts it into the state.
+import { batch } from "@preact/signals";
+import type { App } from "../app";
+import type { Session, TraceId, TraceInfo, TrackInfo } from "./model";
+import type { Range } from "../state";
+import { labelsOf, withLabel } from "./trace_names";
+
+const RETRY_MS = [300, 600, 1200, 2500, 5000];
+
+interface Known {
+  revision: number; // of the trace's tracks, as they were fetched
+  tracks: TrackInfo[];
+}
+
+// Where the traces lie on the global axis, all of them together.
+export function wholeOf(traces: readonly TraceInfo[]): Range {
+  let from = Infinity;
+  let until = -Infinity;
+  for (const trace of traces) {
+    if (trace.state === "failed" || (trace.state === "reading" && trace.tracks === 0)) continue;
+    from = Math.min(from, trace.offset_ns);
+    until = Math.max(until, trace.offset_ns + Math.max(1, trace.span_ns));
+  }
+  return from < until ? { from, until } : { from: 0, until: 1 };
+}
+
+// Absolute ns of global time 0.
+export function originOf(traces: readonly TraceInfo[]): bigint {
+  const first = traces.find((trace) => trace.state !== "failed");
+  return first ? BigInt(first.start_ns) - BigInt(Math.round(first.offset_ns)) : 0n;
+}
+
+export class Follower {
+  private readonly known = new Map<TraceId, Known>();
+  private id = ""; // of the server's run
+  private stopped = false;
+  private failures = 0;
+  private revision = -1;
+  private labels = ""; // of the traces, as the tracks have them
+
+  constructor(
+    private readonly app: App,
+    private readonly onNewServer: () => void,
+  ) {}
+
+  async run(): Promise<void> {
+    let after: number | undefined;
+    while (!this.stopped) {
+      try {
+        const session = await this.app.source.session(after);
+        if (session.session !== this.id) {
+          if (this.id !== "") {
+            this.known.clear();
+            this.onNewServer();
+          }
+          this.id = session.session;
+        }
+        await this.take(session);
+        after = session.revision;
+        if (this.failures > 0) this.app.state.message.value = null;
+        this.failures = 0;
+      } catch (error) {
+        after = undefined;
+        const text = error instanceof Error ? error.message : String(error);
+        if (this.failures++ > 0) this.app.state.message.value = { text, error: true };
+        await new Promise((wake) => setTimeout(wake, RETRY_MS[Math.min(this.failures - 1, RETRY_MS.length - 1)]));
+      }
+    }
+  }
+
+  stop(): void {
+    this.stopped = true;
+  }
+
+  private async take(session: Session): Promise<void> {
+    const { source, state, tiles } = this.app;
+    let changed = this.known.size === 0;
+    await Promise.all(
+      session.traces.map(async (trace, k) => {
+        const known = this.known.get(trace.id);
+        if (trace.state === "failed" || trace.tracks === 0 || (known && known.revision >= trace.tracks)) return;
+        const told = session.lists?.[k];
+        const answer = told && told.revision >= trace.tracks ? told : await source.tracks(trace.id);
+        this.known.set(trace.id, { revision: answer.revision, tracks: answer.tracks });
+        changed = true;
+      }),
+    );
+    const before = state.whole.value;
+    const range = state.range.value;
+    const whole = wholeOf(session.traces);
+    delete session.lists; // known now
+    const labels = labelsOf(session.traces);
+    const labelled = JSON.stringify([...labels]);
+    batch(() => {
+      state.session.value = session;
+      state.origin.value = originOf(session.traces);
+      if (whole.from !== before.from || whole.until !== before.until) {
+        state.whole.value = whole;
+        // A view of the whole stays one while the trace is being read.
+        if (range.from === before.from && range.until === before.until) state.range.value = whole;
+      }
+      if (changed || labelled !== this.labels) {
+        state.tracks.value = session.traces.flatMap((trace) => withLabel(this.known.get(trace.id)?.tracks ?? [], labels.get(trace.id), trace.rank));
+      }
+    });
+    this.labels = labelled;
+    if (session.revision !== this.revision) this.app.names.again();
+    this.revision = session.revision;
+    tiles.setRevision(session.revision);
+    this.app.redraw();
+  }
+}

@@ -1,0 +1,81 @@
+// What is told of traces that are not ready: how far they are read, or why they cannot be.
+import { effect } from "@preact/signals";
+import type { App } from "../app";
+import { formatBytes } from "../format";
+import type { TraceInfo } from "./model";
+
+export interface Reading {
+  name: string;
+  text: string;
+  share: number | null; // null: unknown
+  failed: boolean;
+}
+
+// Null: there is nothing to tell.
+export function readingOf(trace: TraceInfo): Reading | null {
+  if (trace.state === "failed") {
+    return { name: trace.name, text: trace.error || "could not be read", share: null, failed: true };
+  }
+  if (trace.state !== "reading") return null;
+  const share = trace.total > 0 ? Math.max(0, Math.min(1, trace.done / trace.total)) : null;
+  const text = share === null ? `${formatBytes(trace.done)} read`
+    : `${formatBytes(trace.done)} of ${formatBytes(trace.total)} read, ${Math.floor(share * 100)} %`;
+  return { name: trace.name, text, share, failed: false };
+}
+
+function card(reading: Reading): HTMLElement {
+  const element = document.createElement("div");
+  element.className = reading.failed ? "reading-card failed" : "reading-card";
+  const name = document.createElement("strong");
+  name.textContent = reading.name;
+  const text = document.createElement("span");
+  text.textContent = reading.text;
+  element.append(name, text);
+  if (!reading.failed) {
+    const bar = document.createElement("progress");
+    bar.setAttribute("aria-label", `Reading ${reading.name}`);
+    if (reading.share !== null) bar.value = reading.share;
+    element.append(bar);
+  }
+  return element;
+}
+
+export function attachReading(app: App, parent: HTMLElement): void {
+  const list = document.createElement("div");
+  list.className = "reading";
+  parent.append(list);
+  const closed = new Set<number>(); // failures that were put away
+  effect(() => {
+    const session = app.state.session.value;
+    const cards: HTMLElement[] = [];
+    for (const trace of session?.traces ?? []) {
+      const reading = readingOf(trace);
+      if (!reading || closed.has(trace.id)) continue;
+      const element = card(reading);
+      if (reading.failed) {
+        const close = document.createElement("button");
+        close.type = "button";
+        close.textContent = "Close";
+        close.addEventListener("click", () => {
+          closed.add(trace.id);
+          element.remove();
+        });
+        element.setAttribute("role", "alert");
+        element.append(close);
+      }
+      cards.push(element);
+    }
+    if (!session) {
+      const waiting = document.createElement("div");
+      waiting.className = "reading-card";
+      waiting.textContent = "Waiting for the server…";
+      cards.push(waiting);
+    } else if (session.traces.length === 0) {
+      const empty = document.createElement("div");
+      empty.className = "reading-card";
+      empty.textContent = "No trace is open: drop a file here, or press Ctrl + O.";
+      cards.push(empty);
+    }
+    list.replaceChildren(...cards);
+  });
+}

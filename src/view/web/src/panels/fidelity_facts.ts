@@ -1,0 +1,54 @@
+// The account of a trace in words: what was read, what is shown, what is odd. Pure.
+import { formatCount, plural } from "../format";
+import type { Fidelity } from "../data/model";
+
+export interface Fact {
+  text: string;
+  problem: boolean;
+  list: string | null; // what fidelityList has of it; "ledger": rows were never made of these, the ledger says what they were
+}
+
+// One line: "138,373 of 138,373 slices, 0 dropped, 3,551 on lanes, 0 kernels before their launch" (of mtia_rank_0).
+export function factsOf(fidelity: Fidelity): Fact[] {
+  const { slices, flows } = fidelity;
+  const facts: Fact[] = [
+    { text: `${formatCount(slices.shown)} of ${plural(slices.read, "slice")}`, problem: slices.shown !== slices.read, list: null },
+    { text: `${formatCount(slices.dropped)} dropped`, problem: slices.dropped > 0, list: slices.dropped ? "no-time" : null },
+    { text: `${formatCount(fidelity.on_lanes)} on lanes`, problem: false, list: fidelity.on_lanes ? "on-lanes" : null },
+    {
+      text: `${plural(fidelity.before_launch, "kernel")} before ${fidelity.before_launch === 1 ? "its" : "their"} launch`,
+      problem: fidelity.before_launch > 0, list: fidelity.before_launch ? "before-launch" : null,
+    },
+  ];
+  if (fidelity.lost) facts.push({ text: `${plural(fidelity.lost, "event")} lost in reading`, problem: true, list: "ledger" });
+  if (fidelity.repaired) facts.push({ text: `${formatCount(fidelity.repaired)} repaired`, problem: true, list: "ledger" });
+  if (fidelity.no_end) facts.push({ text: `${plural(fidelity.no_end, "slice")} without an end`, problem: true, list: "no-end" });
+  if (fidelity.negative) facts.push({ text: `${plural(fidelity.negative, "negative duration")}`, problem: true, list: "negative" });
+  if (fidelity.without_launch) facts.push({ text: `${plural(fidelity.without_launch, "GPU event")} without a launch`, problem: true, list: "without-launch" });
+  if (fidelity.without_work) facts.push({ text: `${formatCount(fidelity.without_work)} ${fidelity.without_work === 1 ? "launch" : "launches"} without GPU work`, problem: false, list: "without-work" });
+  if (flows.without_start) facts.push({ text: `${plural(flows.without_start, "flow end")} without a start`, problem: true, list: "flows-without-start" });
+  if (flows.without_end) facts.push({ text: `${plural(flows.without_end, "flow start")} without an end`, problem: true, list: "flows-without-end" });
+  if (flows.unbound) facts.push({ text: `${plural(flows.unbound, "flow point")} bound to no slice`, problem: true, list: "unbound-flows" });
+  if (flows.backward) facts.push({ text: `${plural(flows.backward, "flow")} backward in time`, problem: true, list: "backward-flows" });
+  return facts;
+}
+
+// Several traces: all of them added up.
+export function sumFidelity(all: readonly Fidelity[]): Fidelity {
+  const sum = (pick: (each: Fidelity) => number): number => all.reduce((total, each) => total + pick(each), 0);
+  return {
+    slices: { read: sum((each) => each.slices.read), shown: sum((each) => each.slices.shown), dropped: sum((each) => each.slices.dropped) },
+    on_lanes: sum((each) => each.on_lanes), before_launch: sum((each) => each.before_launch),
+    without_launch: sum((each) => each.without_launch), without_work: sum((each) => each.without_work),
+    no_end: sum((each) => each.no_end ?? 0), negative: sum((each) => each.negative ?? 0), no_time: sum((each) => each.no_time ?? 0),
+    events: sum((each) => each.events),
+    lost: sum((each) => each.lost), repaired: sum((each) => each.repaired), instants: sum((each) => each.instants),
+    counters: sum((each) => each.counters),
+    flows: {
+      count: sum((each) => each.flows.count), bound: sum((each) => each.flows.bound), unbound: sum((each) => each.flows.unbound),
+      backward: sum((each) => each.flows.backward), without_start: sum((each) => each.flows.without_start),
+      without_end: sum((each) => each.flows.without_end),
+    },
+    ledger: all.flatMap((each) => each.ledger),
+  };
+}

@@ -1,0 +1,232 @@
+// Selection: what lies in a stretch of time, by name, worked out by the server over all events.
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { App } from "../app";
+import { copyText } from "./clipboard";
+import { DataTable, type Column, type Sort } from "./datatable";
+import { formatCount, formatDuration, formatMicros, formatPercent, formatValue, plural } from "../format";
+import type { SelectResult, SelectRow, TraceId, TrackId } from "../data/model";
+import { findTrack, goTo, offsetOf, showRange, traceName, tracksShown } from "../tools/navigate";
+import { Choice, Fact, Facts, SearchIcon, Waiting } from "./parts";
+import { useRequest } from "../data/request";
+import { tracksOf, type Scope } from "./scope";
+import { ScopeBar, currentScope } from "./scope_bar";
+import { coveredNote } from "./selection_span";
+import { trackKey } from "../state";
+import { csvTable, markdownTable, type TextColumn } from "./text_table";
+
+const WAIT_MS = 150; // while the view moves
+
+export function SelectionPanel({ app }: { app: App }): JSX.Element {
+  const scope = currentScope(app);
+  const seen = tracksShown(app);
+  const traces = (app.state.session.value?.traces ?? []).filter((each) => each.state === "ready")
+    .map((each) => ({ id: each.id, tracks: tracksOf(scope, each.id, app.state.tracks.value, seen) }));
+  const nothing = traces.every(({ tracks }) => tracks !== null && tracks.length === 0);
+  return (
+    <div class="stacked">
+      <div class="bar"><ScopeBar app={app} scope={scope} /></div>
+      {traces.length === 0 && <p class="hint">No trace is ready yet.</p>}
+      {traces.length > 0 && nothing && <p class="hint">{scope.what === "area" ? "No track of the box is shown." : "No track of events is shown."}</p>}
+      {traces.map(({ id, tracks }) => <TraceSelection key={id} app={app} trace={id} scope={scope} tracks={tracks} alone={traces.length === 1} />)}
+    </div>
+  );
+}
+
+interface Shown {
+  result: SelectResult;
+  from: number; // trace time
+  until: number;
+}
+
+function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; tracks: TrackId[] | null; alone: boolean }): JSX.Element | null {
+  const { app, trace, scope, tracks, alone } = props;
+  const [sort, setSort] = useState<Sort>({ id: "total", down: true });
+  const offset = offsetOf(app, trace);
+  const [from, until] = [scope.from - offset, scope.until - offset];
+  const nothing = tracks !== null && tracks.length === 0;
+  const serverSort = sort.id === "share" ? "total" : sort.id;
+  const key = nothing ? null : `${trace}/${from}/${until}/${tracks ? tracks.join() : "all"}/${serverSort}/${sort.down}`;
+  const asked = useRequest<Shown>(key, async (signal) => ({
+    result: await app.source.select(trace, from, until, tracks, serverSort, signal, sort.down ? "down" : "up"), from, until,
+  }), WAIT_MS);
+  if (nothing) return null;
+  return (
+    <section class={alone ? "fill" : "part"} aria-busy={asked.loading} aria-label={`Selection in ${traceName(app, trace)}`}>
+      {!alone && <h3><bdi>{traceName(app, trace)}</bdi></h3>}
+      {asked.error || !asked.value
+        ? <Waiting asked={asked} what="the table" />
+        : <Result app={app} trace={trace} shown={asked.value} sort={sort} onSort={setSort} />}
+    </section>
+  );
+}
+
+interface ResultProps {
+  app: App;
+  trace: TraceId;
+  shown: Shown;
+  sort: Sort;
+  onSort: (sort: Sort) => void;
+}
+
+function Result({ app, trace, shown, sort, onSort }: ResultProps): JSX.Element {
+  const { result } = shown;
+  const columns = useMemo(() => columnsOf(app, trace), [app, trace]);
+  return (
+    <div class="split">
+      <div class="side">
+        <Sums shown={shown} />
+        <Gaps app={app} trace={trace} result={result} />
+        <Counters app={app} trace={trace} result={result} />
+        <Copies app={app} trace={trace} shown={shown} />
+      </div>
+      <div class="main">
+        {result.table.length < result.names && (
+          <p class="hint">The first {formatCount(result.table.length)} of {plural(result.names, "name")} by {sort.id}, {sort.id === "name" ? (sort.down ? "Z to A" : "A to Z") : sort.down ? "the largest first" : "the smallest first"}; the sums at the left are of all.</p>
+        )}
+        {result.cut > 0 && (
+          <p class="hint">{plural(result.cut, "event")} {result.cut === 1 ? "reaches" : "reach"} beyond the stretch: total, share and self are of what lies in it; mean, p50, p99, min and max are of whole events.</p>
+        )}
+        {result.table.length === 0
+          ? <p class="hint">No slices here.</p>
+          : <DataTable label="Names in the selection" columns={columns} rows={result.table} sort={sort} onSort={onSort} ordered />}
+      </div>
+    </div>
+  );
+}
+
+function Sums({ shown }: { shown: Shown }): JSX.Element {
+  const { result } = shown;
+  const note = coveredNote(result, shown.from, shown.until);
+  const part = (ns: number): string => formatPercent(result.span > 0 ? ns / result.span : 0);
+  const none = result.derived ? "derived rows are made of other events" : "these rows tell of work elsewhere";
+  return (
+    <Facts>
+      <Fact title="Span">{formatDuration(result.span)} {note && <span class="dim">{note}</span>}</Fact>
+      {result.busy === null || result.idle === null ? <Fact title="Busy">– <span class="dim">{none}</span></Fact> : (
+        <>
+          <Fact title="Busy">{formatDuration(result.busy)} <span class="dim">{part(result.busy)}</span></Fact>
+          <Fact title="Idle">{formatDuration(result.idle)} <span class="dim">{part(result.idle)}</span></Fact>
+        </>
+      )}
+      <Fact title="Events">{formatCount(result.events)} <span class="dim">{plural(result.names, "name")}</span></Fact>
+      {result.left_out > 0 && <Fact title="Not counted">{plural(result.left_out, "derived row")} <span class="dim">made of these events</span></Fact>}
+    </Facts>
+  );
+}
+
+function Gaps({ app, trace, result }: { app: App; trace: TraceId; result: SelectResult }): JSX.Element | null {
+  const { gaps } = result;
+  const offset = offsetOf(app, trace);
+  if (!gaps.count) return null;
+  return (
+    <>
+      <h4>Gaps <span class="dim">{formatCount(gaps.count)}, {formatDuration(gaps.total)} in all; the longest:</span></h4>
+      <ol class="links numbers">
+        {gaps.longest.map((gap) => (
+          <li key={gap.start}>
+            <button type="button" class="link" title="Show this gap"
+                onClick={() => showRange(app, gap.start + offset, gap.start + offset + gap.duration)}>
+              {formatDuration(gap.duration)}
+            </button>{" "}
+            <span class="dim">at {formatDuration(gap.start + offset)}</span>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function Counters({ app, trace, result }: { app: App; trace: TraceId; result: SelectResult }): JSX.Element | null {
+  if (!result.counters.length) return null;
+  return (
+    <>
+      <h4>Counters</h4>
+      <table class="sheet">
+        <thead><tr><th>Counter</th><th class="right">min</th><th class="right">mean</th><th class="right">max</th><th class="right">first</th><th class="right">last</th></tr></thead>
+        <tbody>
+          {result.counters.map((each) => {
+            const track = findTrack(app, trackKey(trace, each.track));
+            const unit = track?.series?.find((series) => series.name === each.series)?.unit ?? "";
+            const name = `${track?.name ?? ""} ${each.series}`.trim();
+            return (
+              <tr key={`${each.track}/${each.series}`}>
+                <td><bdi title={name}>{name}</bdi></td>
+                {[each.min, each.mean, each.max, each.first, each.last].map((value, at) => (
+                  <td key={at} class="right" title={String(value)}>{value === null ? "–" : formatValue(value, unit)}</td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+// What is copied: ns as whole numbers, so that nothing is lost on the way into another program.
+const TEXT_COLUMNS: readonly TextColumn[] = [
+  { title: "name", right: false }, { title: "count", right: true }, { title: "total_ns", right: true }, { title: "self_ns", right: true },
+  { title: "mean_ns", right: true }, { title: "p50_ns", right: true }, { title: "p99_ns", right: true }, { title: "min_ns", right: true },
+  { title: "max_ns", right: true }, { title: "share", right: true },
+];
+
+function textRows(rows: readonly SelectRow[]): (string | number)[][] {
+  return rows.map((row) => [
+    row.text, row.count, row.total, row.self, row.mean, row.p50, row.p99, row.min, row.max, row.share ?? "",
+  ]);
+}
+
+const FORMATS = [["heddle", ".heddle"], ["json.gz", "JSON, gzip"], ["json", "JSON"], ["pftrace", "Perfetto"]] as const;
+type CropFormat = (typeof FORMATS)[number][0];
+
+function Copies({ app, trace, shown }: { app: App; trace: TraceId; shown: Shown }): JSX.Element {
+  const [format, setFormat] = useState<CropFormat>("json.gz");
+  const rows = (): (string | number)[][] => textRows(shown.result.table);
+  return (
+    <div class="actions">
+      <button type="button" class="small" onClick={() => void copyText(app, markdownTable(TEXT_COLUMNS, rows()), "the table as Markdown")}>Copy Markdown</button>
+      <button type="button" class="small" onClick={() => void copyText(app, csvTable(TEXT_COLUMNS, rows()), "the table as CSV")}>Copy CSV</button>
+      <span class="crop">
+        <a class="small" download href={app.source.cropUrl(trace, shown.from, shown.until, format)}
+          title="A new file with the events of this stretch, of all tracks">Crop to a file</a>
+        <Choice label="as" value={format} options={FORMATS} onChange={setFormat} />
+      </span>
+    </div>
+  );
+}
+
+function searchName(app: App, text: string): void {
+  app.state.query.value = { q: text, mode: "text", in: "names", case: true };
+}
+
+// The table that the longest one's row is a row of.
+function kindOf(app: App, trace: TraceId, row: SelectRow): string {
+  const track = row.longest_track === undefined ? undefined : findTrack(app, trackKey(trace, row.longest_track));
+  return track?.events_kind ?? "slice";
+}
+
+function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
+  const time = (id: "total" | "self" | "mean" | "p50" | "p99" | "min" | "max", title: string, hint: string, width: number): Column<SelectRow> => ({
+    id, title, hint, width, right: true, value: (row) => row[id], cell: (row) => formatMicros(row[id]),
+  });
+  return [
+    { id: "name", title: "Name", right: false, value: (row) => row.short ?? row.text, cell: (row) => (
+      <>
+        <button type="button" class="icon" title="Search this name" aria-label={`Search ${row.short ?? row.text}`} onClick={() => searchName(app, row.text)}><SearchIcon /></button>
+        <button type="button" class="link" title={`${row.text}\nClick: to the longest one`} onClick={() => void goTo(app, trace, kindOf(app, trace, row), row.longest_row)}>
+          <bdi>{row.short ?? row.text}</bdi>
+        </button>
+      </>
+    ) },
+    { id: "count", title: "Count", width: 72, right: true, value: (row) => row.count, cell: (row) => formatCount(row.count) },
+    time("total", "Total µs", "Time in the stretch, of all of them", 112),
+    { id: "share", title: "Share", hint: "Total by the span, which is the stretch as far as this trace reaches; above 100 % where they run at the same time", width: 82, right: true, value: (row) => row.share ?? -1, cell: (row) => (row.share === null ? "–" : formatPercent(row.share)) },
+    time("self", "Self µs", "Time in the stretch without what is nested in them", 112),
+    time("mean", "Mean µs", "Of whole durations", 106),
+    time("p50", "p50 µs", "Half of them are no longer", 106),
+    time("p99", "p99 µs", "99 of 100 are no longer", 106),
+    time("min", "Min µs", "The shortest", 106),
+    time("max", "Max µs", "The longest", 106),
+  ];
+}
