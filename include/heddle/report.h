@@ -28,7 +28,8 @@ void hd_report_free(hd_report *report);
 const hd_table *hd_report_table(const hd_report *report, const char *name);
 
 /* What is in a trace. Tables: `file` (one row: format, sizes, span, clock, ranks, totals), `devices`, `processes`,
- * `tracks` (busiest first), `kinds`, `categories` (most time first), `ledger`. Errors: MEMORY, LIMIT (2^32 slices). */
+ * `tracks` (busiest first), `kinds`, `categories` (most time first), `samples` (of
+ * perf's text and what is made from it: by event, most first), `ledger`. Errors: MEMORY, LIMIT (2^32 slices). */
 hd_status hd_report_info(hd_report *out, const hd_trace *trace, hd_error *err);
 
 typedef struct hd_check_options {

@@ -335,6 +335,8 @@ typedef struct hd_trace_facts {
 } hd_trace_facts;
 
 const hd_trace_facts *hd_trace_facts_of(const hd_trace *trace);
+/* Is that the format of the input, or of what the store was made from that is the input? */
+bool hd_trace_is_made_from(const hd_trace *trace, const char *format);
 
 /* Places where the reader had to change the input's text to read it; only when sources were wanted. Ascending. */
 typedef struct hd_source_patch {

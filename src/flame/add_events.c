@@ -1,7 +1,7 @@
 /* add_events.c - samples of which event are counted: weights of cycles and of instructions make no sum
  *
- * A sample's name is its event. Text of perf script tells one for each sample; of other files, names are taken for
- * events where weighted samples have several.
+ * A sample's name is its event. Text of perf script tells one for each sample, and so does a store made from it; of
+ * other files, names are taken for events where weighted samples have several.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static hd_status choose(uint32_t *out, flame_adder *a, const events *all, const 
 hd_status flame_choose_event(uint32_t *out, flame_adder *a)
 {
     const char *wanted = a->options->event;
-    bool perf = strcmp(hd_trace_facts_of(a->trace)->format, "perf-script") == 0;
+    bool perf = hd_trace_is_made_from(a->trace, "perf-script");
     uint32_t first[EVENTS_SHOWN];
     events all = {.list = first};
     *out = HD_NONE;

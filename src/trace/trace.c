@@ -233,6 +233,12 @@ const hd_trace_facts *hd_trace_facts_of(const hd_trace *trace)
 {
     return &trace->facts;
 }
+
+bool hd_trace_is_made_from(const hd_trace *trace, const char *format)
+{
+    const hd_trace_facts *facts = &trace->facts;
+    return strcmp(facts->origin ? facts->origin : facts->format, format) == 0;
+}
 size_t hd_trace_patch_count(const hd_trace *trace)
 {
     return trace->patch_count;

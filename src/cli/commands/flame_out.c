@@ -202,6 +202,10 @@ void flame_out_say_json(cli_printer *printer, const flame_out *out, const hd_fla
             ",\n  \"removed\": %" PRId64,
             out->format_name, hd_flame_of_name(flame->of), hd_flame_unit(flame->of), flame->total ? flame->total[0] : 0,
             flame->no_stack, flame->no_stack_count, flame->pending_count, flame->removed);
+    if (flame->event) {
+        cli_say(printer, ",\n  ");
+        cli_say_text_json(printer, "event", flame->event);
+    }
     cli_say(printer,
             ",\n  \"stacks\": %" PRIu64 ",\n  \"frames\": %" PRIu64 ",\n  \"frames_left_out\": %" PRIu64
             ",\n  \"changed_names\": %" PRIu64 ",\n  \"bytes\": %" PRIu64,

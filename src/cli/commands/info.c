@@ -125,7 +125,7 @@ static void print_table(cli_run *run, const hd_report *report, const char *name,
 {
     const struct info_options *chosen = run->options;
     const hd_table *table = hd_report_table(report, name);
-    size_t rows = hd_table_row_count(table);
+    size_t rows = table ? hd_table_row_count(table) : 0;
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
     if (rows == 0) return;
     size_t shown = chosen->all || !may_be_long || chosen->tracks > rows ? rows : (size_t)chosen->tracks;
@@ -161,6 +161,7 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
     print_table(run, report, "tracks", "tracks, busiest first", true);
     print_table(run, report, "kinds", "events by kind", false);
     print_table(run, report, "categories", "events by category", true);
+    print_table(run, report, "samples", "samples by event of perf", true);
     print_table(run, report, "ledger", "ledger: what the reader noticed", false);
 }
 
@@ -263,7 +264,9 @@ const cli_command cmd_info = {
     .description =
         "Reads each file and shows its format and sizes, the time it spans and on what clock, its rank, devices and "
         "processes, every track with the share of its span that slices cover (where slices overlap, the time counts "
-        "once), events by kind and category with the sum of their durations, and what the reader noticed of damage.\n\n"
+        "once), events by kind and category with the sum of their durations, samples by event of perf, and what the "
+        "reader "
+        "noticed of damage.\n\n"
         "With --json one object (for several files an array of them) with the same tables in full; times and durations "
         "are nanoseconds. With -q one line per file. The file - is standard input.",
     .options = options,

@@ -169,7 +169,66 @@ static hd_status add_sums(hd_report *out, const hd_trace *trace, hd_error *err)
     return status;
 }
 
-/* ---- the ledger ----------------------------------------------------------------------------------------------- */
+/* ---- samples ---------------------------------------------------------------------------------------------------- */
+
+typedef struct event_sum {
+    uint32_t name;
+    uint64_t samples;
+} event_sum;
+
+static int most_samples_first(const void *a, const void *b)
+{
+    const event_sum *x = a, *y = b;
+    if (x->samples != y->samples) return x->samples < y->samples ? 1 : -1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* By string: how many samples have it as their name, which is the event. */
+static void count_samples(uint64_t *counts, const hd_trace *trace)
+{
+    for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_SAMPLE); b++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SAMPLE, b);
+        for (uint32_t i = 0; i < block->row_count; i++) counts[hd_column_at(&block->columns[HD_COL_NAME], i)]++;
+        hd_trace_release(trace, block);
+    }
+}
+
+static hd_status put_events(hd_report *out, const hd_trace *trace, const event_sum *sums, size_t count, hd_error *err)
+{
+    static const report_column columns[] = {
+        {"event", HD_VALUE_STRING}, {"samples", HD_VALUE_COUNT}, {NULL, HD_VALUE_INT}};
+    hd_table_builder *builder;
+    HD_TRY(report_builder(&builder, "samples", columns, err));
+    for (size_t i = 0; i < count; i++) {
+        report_cell_string(builder, trace, sums[i].name);
+        hd_table_add_count(builder, sums[i].samples);
+    }
+    return report_add(out, builder, err);
+}
+
+/* The events of perf, most samples first: what they weigh is counted in units of their own. */
+static hd_status add_samples(hd_report *out, const hd_trace *trace, hd_error *err)
+{
+    uint32_t strings = hd_trace_string_count(trace);
+    size_t count = 0;
+    if (!hd_trace_is_made_from(trace, "perf-script")) return HD_OK;
+    uint64_t *counts = calloc((size_t)strings + 1, sizeof *counts);
+    event_sum *sums = counts ? malloc(((size_t)strings + 1) * sizeof *sums) : NULL;
+    hd_status status = sums ? HD_OK : HD_NOMEM(err);
+    if (sums) {
+        count_samples(counts, trace);
+        for (uint32_t i = 0; i < strings; i++) {
+            if (counts[i]) sums[count++] = (event_sum){i, counts[i]};
+        }
+        qsort(sums, count, sizeof *sums, most_samples_first);
+        status = put_events(out, trace, sums, count, err);
+    }
+    free(counts);
+    free(sums);
+    return status;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 static hd_status add_all(hd_report *out, const hd_trace *trace, const info_tracks *tracks, hd_error *err)
 {
@@ -178,6 +237,7 @@ static hd_status add_all(hd_report *out, const hd_trace *trace, const info_track
     HD_TRY(info_add_processes(out, tracks, err));
     HD_TRY(info_add_tracks(out, tracks, err));
     HD_TRY(add_sums(out, trace, err));
+    HD_TRY(add_samples(out, trace, err));
     return report_add_ledger(out, trace, err);
 }
 
