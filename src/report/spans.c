@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 
 enum { CHUNK_ROWS = 2048, INSERTION_LIMIT = 16 };
 
@@ -33,21 +34,13 @@ static void insertion_sort(slice_span *spans, uint64_t count)
     }
 }
 
-static void sift_down(slice_span *spans, uint64_t at, uint64_t count)
-{
-    for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && before(&spans[child], &spans[child + 1])) child++;
-        if (!before(&spans[at], &spans[child])) return;
-        swap(&spans[at], &spans[child]);
-    }
-}
-
 static void heap_sort(slice_span *spans, uint64_t count)
 {
-    for (uint64_t i = count / 2; i-- > 0;) sift_down(spans, i, count);
+    for (uint64_t i = count / 2; i-- > 0;) HD_HEAP_SINK(spans, count, i, spans[i], x, y, before(y, x));
     for (uint64_t end = count; end-- > 1;) {
-        swap(&spans[0], &spans[end]);
-        sift_down(spans, 0, end);
+        slice_span last = spans[end];
+        spans[end] = spans[0];
+        HD_HEAP_SINK(spans, end, 0, last, x, y, before(y, x));
     }
 }
 

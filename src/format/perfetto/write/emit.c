@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/memory/vector.h"
 #include "base/protobuf/write.h"
 #include "format/perfetto/fields.h"
@@ -107,24 +108,14 @@ static bool ends_before(const open_end *x, const open_end *y)
 static hd_status push_end(emitter *e, int64_t end, uint32_t item)
 {
     if (!hd_grow((void **)&e->heap, &e->open_capacity, e->open_count, sizeof *e->heap)) return HD_NOMEM(e->err);
-    open_end added = {end, item};
-    size_t at = e->open_count++;
-    for (; at && ends_before(&added, &e->heap[(at - 1) / 2]); at = (at - 1) / 2) e->heap[at] = e->heap[(at - 1) / 2];
-    e->heap[at] = added;
+    HD_HEAP_PUSH(e->heap, e->open_count, ((open_end){end, item}), x, y, ends_before(x, y));
     return HD_OK;
 }
 
 static open_end pop_end(emitter *e)
 {
-    open_end top = e->heap[0], last = e->heap[--e->open_count];
-    size_t at = 0;
-    for (size_t child = 1; child < e->open_count; child = at * 2 + 1) {
-        if (child + 1 < e->open_count && ends_before(&e->heap[child + 1], &e->heap[child])) child++;
-        if (!ends_before(&e->heap[child], &last)) break;
-        e->heap[at] = e->heap[child];
-        at = child;
-    }
-    e->heap[at] = last;
+    open_end top = e->heap[0];
+    HD_HEAP_POP(e->heap, e->open_count, x, y, ends_before(x, y));
     return top;
 }
 
