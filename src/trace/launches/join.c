@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "trace/event.h"
 #include "trace/launches/impl.h"
 
 typedef struct keyed {
@@ -98,8 +99,7 @@ static size_t candidates_of(candidate *out, launch_finder *f, const keyed *calls
 {
     for (size_t i = 0; i < count; i++) {
         const launch_call *call = &f->calls[calls[i].index];
-        int64_t end;
-        if (__builtin_add_overflow(call->start_ns, call->duration_ns, &end)) end = INT64_MAX;
+        int64_t end = hd_end_or_last(call->start_ns, call->duration_ns);
         out[i] = (candidate){launch_rank(f, call->track), call->start_ns, end, call->track, calls[i].index};
     }
     if (count < 2) return count;

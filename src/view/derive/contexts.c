@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "trace/event.h"
 #include "trace/spill.h"
 
 enum { READ_AHEAD = 64, UNKNOWN_SORT = -2, NO_SORT = -1 };
@@ -119,7 +120,7 @@ static uint32_t node_of(context_finder *f, row_cursor *cursor, uint32_t parent)
 static bool find_of_launch(context_finder *f, size_t index, const hd_launch *launch)
 {
     uint32_t nodes[VIEW_CONTEXT_SORTS] = {HD_NONE, HD_NONE};
-    int64_t start = launch->start_ns, end = view_end_of(start, launch->duration_ns);
+    int64_t start = launch->start_ns, end = hd_end_or_last(start, launch->duration_ns);
     for (uint32_t i = 0; i < f->cursor_count; i++) {
         row_cursor *cursor = &f->cursors[i];
         advance(cursor, f->trace, start);
