@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/sorted.h"
 #include "trace/event.h"
 #include "trace/launches/impl.h"
 
@@ -112,14 +113,8 @@ static size_t candidates_of(candidate *out, launch_finder *f, const keyed *calls
 static uint32_t choose_of_rank(const candidate *list, size_t count, int64_t rank, int64_t start_ns)
 {
     size_t low = 0, high = count;
-    while (low < high) { /* the first behind it */
-        size_t middle = low + (high - low) / 2;
-        bool before = list[middle].rank != rank ? list[middle].rank < rank : list[middle].start_ns <= start_ns;
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    HD_PARTITION_POINT(low, high, at, /* the first behind it */
+                       list[at].rank != rank ? list[at].rank < rank : list[at].start_ns <= start_ns);
     if (low > 0 && list[low - 1].rank == rank) return list[low - 1].index;
     return low < count && list[low].rank == rank ? list[low].index : HD_NONE;
 }
