@@ -67,7 +67,7 @@ static uint64_t large_of(const hd_tracks *tracks)
     return tracks->large ? tracks->large : UINT64_MAX;
 }
 
-static uint32_t add(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
+static uint32_t add_track(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
     if ((tracks->count + tracks->stale) * 2 >= tracks->slot_count && !grow_slots(tracks)) return HD_NONE;
     if (tracks->count == tracks->capacity) {
@@ -98,7 +98,7 @@ static uint32_t add(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 static uint32_t get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
     uint32_t *slot = find_slot(tracks, pid, tid, process);
-    return *slot ? *slot - 1 : add(tracks, pid, tid, process);
+    return *slot ? *slot - 1 : add_track(tracks, pid, tid, process);
 }
 
 uint32_t hd_tracks_get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
