@@ -48,7 +48,7 @@ static uint64_t large_of(const hd_tracks *tracks)
     return tracks->large ? tracks->large : UINT64_MAX;
 }
 
-static uint32_t add(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
+static uint32_t add_track(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
     if (tracks->count == tracks->capacity) {
         uint32_t capacity = tracks->capacity ? tracks->capacity * 2 : 64;
@@ -79,7 +79,7 @@ static uint32_t add(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 static uint32_t get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
     uint32_t found = find(tracks, pid, tid, process);
-    return found != HD_NONE ? found : add(tracks, pid, tid, process);
+    return found != HD_NONE ? found : add_track(tracks, pid, tid, process);
 }
 
 uint32_t hd_tracks_get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,16 +18,8 @@
 #define PMU "/sys/bus/event_source/devices/uprobe/type"
 enum { SIDE_BYTES = 512 << 10, FRAMES_STACK_BYTES = 64 };
 
-/* Each function takes a descriptor for each CPU: more than the 1024 that most processes begin with. */
 static int open_event(const struct perf_event_attr *attr, int pid, int cpu)
 {
-    struct rlimit limit;
-    int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd >= 0 || errno != EMFILE) return fd;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
     return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 

@@ -126,7 +126,7 @@ static void round_of(hd_uprobe *t)
     }
 }
 
-static void *run(void *tracer)
+static void *reader_main(void *tracer)
 {
     hd_uprobe *t = tracer;
     while (!atomic_load(&t->ending)) {
@@ -159,7 +159,7 @@ static hd_status check_options(hd_uprobe_options *options, hd_error *err)
 
 static hd_status start_thread(hd_uprobe *t, hd_error *err)
 {
-    int failed = hd_thread_start(&t->thread, run, t);
+    int failed = hd_thread_start(&t->thread, reader_main, t);
     t->is_running = !failed;
     return failed ? hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "no thread for uprobes: %s", strerror(failed))
                   : HD_OK;

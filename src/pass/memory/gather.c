@@ -255,7 +255,8 @@ static hd_status add_event(memory_find *find, said *what, const hd_event *event,
     return HD_OK;
 }
 
-static hd_status look_at(memory_find *find, const memory_keys *keys, const hd_block *block, uint32_t row, hd_error *err)
+static hd_status gather_row(memory_find *find, const memory_keys *keys, const hd_block *block, uint32_t row,
+                            hd_error *err)
 {
     hd_event event;
     said what = {.event = {.allocated = HD_NO_NUMBER, .reserved = HD_NO_NUMBER},
@@ -287,7 +288,7 @@ static hd_status gather_kind(memory_find *find, const memory_keys *keys, hd_kind
         for (uint32_t i = 0; i < block->row_count && status == HD_OK; i++) {
             bool named = name != HD_STRING_NONE && (uint32_t)hd_column_at(names, i) == name;
             if (named || (category != HD_STRING_NONE && (uint32_t)hd_column_at(categories, i) == category))
-                status = look_at(find, keys, block, i, err);
+                status = gather_row(find, keys, block, i, err);
         }
         hd_trace_release(find->trace, block);
     }

@@ -30,7 +30,7 @@ static hd_category_sum *sum_of(category_list *list, hd_kind kind, uint32_t categ
     return &list->sums[list->count++];
 }
 
-static void add(hd_category_sum *sum, uint64_t count, int64_t total_ns)
+static void add_to_sum(hd_category_sum *sum, uint64_t count, int64_t total_ns)
 {
     sum->count += count;
     if (__builtin_add_overflow(sum->total_ns, total_ns, &sum->total_ns)) sum->total_ns = INT64_MAX;
@@ -56,7 +56,7 @@ static bool sum_block(category_worker *w, const hd_block *block)
             uint32_t category = (uint32_t)w->category[i];
             if (!last || last->category != category) last = sum_of(&w->list, block->kind, category);
             if (!last) return false;
-            add(last, 1, w->duration[i] > 0 ? w->duration[i] : 0);
+            add_to_sum(last, 1, w->duration[i] > 0 ? w->duration[i] : 0);
         }
     }
     return true;
@@ -112,7 +112,7 @@ static bool join(category_list *all, const category_worker *workers, unsigned co
             const hd_category_sum *more = &workers[t].list.sums[i];
             hd_category_sum *sum = sum_of(all, more->kind, more->category);
             if (!sum) return false;
-            add(sum, more->count, more->total_ns);
+            add_to_sum(sum, more->count, more->total_ns);
         }
     }
     return sort_sums(all);

@@ -160,8 +160,11 @@ static hd_status read_locations(otf2_reader *r)
         return HD_OK;
     }
     hd_status status = HD_OK;
-    for (size_t i = 0; i < r->defs[DEF_LOCATION].count && status == HD_OK; i++)
-        status = otf2_read_location(r, r->defs[DEF_LOCATION].list[i]);
+    for (size_t i = 0; i < r->defs[DEF_LOCATION].count && status == HD_OK; i++) {
+        otf2_def *location = r->defs[DEF_LOCATION].list[i];
+        status = otf2_read_location(r, location);
+        if (status != HD_OK) hd_error_add_cause(r->err, "events of location %" PRIu64, location->ref);
+    }
     r->location.def = NULL;
     OTF2_Reader_CloseEvtFiles(r->lib);
     return status;
