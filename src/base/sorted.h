@@ -1,7 +1,8 @@
-/* sorted.h - search in sorted lists */
+/* sorted.h - sorting what mostly is sorted, and search in sorted lists */
 #ifndef HD_BASE_SORTED_H
 #define HD_BASE_SORTED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,6 +17,44 @@
         else                                                                                                           \
             (high) = at;                                                                                               \
     }
+
+/* The end of the ascending run of list[first … count), of which `end`, a size_t, is set to. */
+#define HD_RUN_END(end, list, first, count, x, y, before)                                                              \
+    for ((end) = (first) + 1; (end) < (count); (end)++) {                                                              \
+        const __typeof__(*(list)) *x = &(list)[end], *y = x - 1;                                                       \
+        if (before) break;                                                                                             \
+    }
+
+/* A stable sort, by merging neighbouring ascending runs until there is one. `spare` has room for as many elements, and
+ * is not touched if they are sorted. `before` is an expression of x and y, which the caller names: pointers to two
+ * elements; true if x has to come first. */
+#define HD_SORT_RUNS(list, spare, count, x, y, before)                                                                 \
+    do {                                                                                                               \
+        __typeof__(*(list)) *from_ = (list), *to_ = (spare);                                                           \
+        size_t count_ = (count), middle_;                                                                              \
+        HD_RUN_END(middle_, from_, 0, count_, x, y, before)                                                            \
+        for (bool sorted_ = middle_ >= count_; !sorted_;) {                                                            \
+            size_t written_ = 0;                                                                                       \
+            while (written_ < count_) {                                                                                \
+                size_t left_ = written_, high_;                                                                        \
+                HD_RUN_END(middle_, from_, left_, count_, x, y, before)                                                \
+                size_t right_ = high_ = middle_;                                                                       \
+                if (middle_ < count_) HD_RUN_END(high_, from_, middle_, count_, x, y, before)                          \
+                sorted_ = left_ == 0 && high_ == count_;                                                               \
+                while (left_ < middle_ && right_ < high_) {                                                            \
+                    const __typeof__(*from_) *x = &from_[right_], *y = &from_[left_];                                  \
+                    const bool takes_right_ = (before);                                                                \
+                    to_[written_++] = takes_right_ ? from_[right_++] : from_[left_++];                                 \
+                }                                                                                                      \
+                for (; left_ < middle_; left_++) to_[written_++] = from_[left_];                                       \
+                for (; right_ < high_; right_++) to_[written_++] = from_[right_];                                      \
+            }                                                                                                          \
+            __typeof__(*(list)) *swap_ = from_;                                                                        \
+            from_ = to_;                                                                                               \
+            to_ = swap_;                                                                                               \
+        }                                                                                                              \
+        if (from_ != (list)) memcpy((list), from_, count_ * sizeof *from_);                                            \
+    } while (0)
 
 /* How many elements, of `size` bytes each, begin with a uint64_t up to `key`. They are sorted by it, so that the last
  * of these is the one before the result. Ranges that begin with their start are found so by an address. */

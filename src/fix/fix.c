@@ -18,6 +18,7 @@
 #include "format/chrome/patch.h"
 #include "format/format.h"
 #include "pass/lanes/lanes.h"
+#include "trace/event.h"
 #include "trace/spill.h"
 
 hd_fix_options hd_fix_defaults(void)
@@ -31,15 +32,6 @@ typedef struct edit_list {
     chrome_edit *edits;
     size_t count;
 } edit_list;
-
-static hd_event event_at(const hd_trace *trace, hd_kind kind, uint64_t row)
-{
-    hd_event event;
-    uint32_t at;
-    const hd_block *block = hd_trace_block_of(trace, kind, row, &at);
-    hd_block_event(&event, block, at);
-    return event;
-}
 
 static chrome_edit edit_of(const hd_lane_plan *plan, const hd_event *event, uint32_t lane)
 {
@@ -55,13 +47,13 @@ static chrome_edit edit_of(const hd_lane_plan *plan, const hd_event *event, uint
 static void add_slice_edits(edit_list *list, const hd_trace *trace, const hd_lane_plan *plan,
                             const hd_lane_edit *change)
 {
-    hd_event slice = event_at(trace, HD_KIND_SLICE, change->row);
+    hd_event slice = hd_event_at(trace, HD_KIND_SLICE, change->row);
     chrome_edit edit = edit_of(plan, &slice, change->lane);
     edit.set_start = change->start_changed;
     edit.start_ns = change->start.ns;
     edit.start_part = hd_below_ns(change->start.below);
     if (slice.phase == 'B') {
-        hd_event end_event = event_at(trace, HD_KIND_END, (uint64_t)slice.partner);
+        hd_event end_event = hd_event_at(trace, HD_KIND_END, (uint64_t)slice.partner);
         chrome_edit end = edit_of(plan, &end_event, change->lane);
         end.set_start = change->end_changed;
         end.start_ns = change->end.ns;
@@ -90,7 +82,7 @@ static hd_status make_edits(edit_list *out, const hd_trace *trace, const hd_lane
     for (size_t i = 0; i < plan->edit_count; i++) add_slice_edits(out, trace, plan, &plan->edits[i]);
     for (size_t i = 0; i < plan->flow_count; i++) {
         const hd_lane_flow_edit *change = &plan->flows[i];
-        hd_event flow = event_at(trace, HD_KIND_FLOW, change->row);
+        hd_event flow = hd_event_at(trace, HD_KIND_FLOW, change->row);
         chrome_edit edit = edit_of(plan, &flow, change->lane);
         edit.set_start = change->time_changed;
         edit.start_ns = change->time.ns;
@@ -111,7 +103,7 @@ static hd_event event_at_end(const hd_trace *trace, bool last)
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
         uint64_t rows = hd_trace_row_count(trace, (hd_kind)kind);
         if (rows == 0) continue;
-        hd_event event = event_at(trace, (hd_kind)kind, last ? rows - 1 : 0);
+        hd_event event = hd_event_at(trace, (hd_kind)kind, last ? rows - 1 : 0);
         if (last ? event.source_offset >= found.source_offset : event.source_offset < found.source_offset)
             found = event;
     }

@@ -10,6 +10,7 @@
 
 #include "flame/add.h"
 #include "heddle/names.h"
+#include "trace/event.h"
 
 #define GPU_GRAPH "[GPU_Graph]"
 
@@ -124,12 +125,9 @@ static bool at_time(const gpu_adder *g, int64_t time_ns)
 static int64_t bytes_of(const gpu_adder *g, const hd_work *work)
 {
     const hd_trace *trace = g->adder->trace;
-    hd_event event;
-    uint32_t row;
     int64_t bytes;
     if (work->role == HD_ROLE_KERNEL) return 0;
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, work->row, &row);
-    hd_block_event(&event, block, row);
+    hd_event event = hd_event_at(trace, HD_KIND_SLICE, work->row);
     for (int i = 0; i < 2; i++) {
         uint32_t key = i ? g->size_key : g->bytes_key;
         if (key != HD_STRING_NONE && hd_event_arg_int(&bytes, trace, &event, key)) return bytes > 0 ? bytes : 0;

@@ -14,6 +14,7 @@
 #include "base/sorted.h"
 #include "flame/add.h"
 #include "heddle/launches.h"
+#include "trace/event.h"
 #include "trace/ranks.h"
 
 /* ---- of tracks -------------------------------------------------------------------------------------------------- */
@@ -39,11 +40,9 @@ static int64_t number_of(const flame_adder *a, const flame_place *place, bool st
     if (track->kind == HD_TRACK_STREAM || track->stream != HD_NO_NUMBER)
         number = stream ? track->stream : track->device;
     if (number == HD_NO_NUMBER && !stream) number = process_of(a->trace, track)->device;
-    uint32_t row, key = stream ? a->stream_key : a->device_key;
+    uint32_t key = stream ? a->stream_key : a->device_key;
     if (number != HD_NO_NUMBER || key == HD_STRING_NONE) return number;
-    hd_event event;
-    const hd_block *block = hd_trace_block_of(a->trace, HD_KIND_SLICE, place->gpu_row, &row);
-    hd_block_event(&event, block, row);
+    hd_event event = hd_event_at(a->trace, HD_KIND_SLICE, place->gpu_row);
     return hd_event_arg_int(&number, a->trace, &event, key) ? number : HD_NO_NUMBER;
 }
 
@@ -88,8 +87,7 @@ static hd_status note_step(flame_adder *a, const hd_block *block, uint32_t row)
     hd_role role = hd_role_of(hd_trace_string(a->trace, event.category), hd_trace_string(a->trace, event.name));
     bool timed = event.start_ns != HD_NO_TIME && event.duration_ns >= 0;
     if (role == HD_ROLE_GPU_ANNOTATION || !timed || event.track == HD_NONE) return HD_OK;
-    int64_t end;
-    if (__builtin_add_overflow(event.start_ns, event.duration_ns, &end)) end = INT64_MAX;
+    int64_t end = hd_end_or_last(event.start_ns, event.duration_ns);
     if (!hd_grow((void **)&a->steps.by_track, &a->steps.capacity, a->steps.count, sizeof *a->steps.by_track))
         return HD_NOMEM(a->err);
     uint32_t track = hd_trace_track_at(a->trace, event.track)->same_as;

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "trace/spill.h"
 
-enum { CHUNK_ROWS = 2048, INSERTION_LIMIT = 16 };
+enum { CHUNK_ROWS = 2048 };
 
-/* ---- sorting: quicksort by the median of three, heap sort when that goes too deep -------------------------- */
+/* ---- order -------------------------------------------------------------------------------------------------- */
 
 static inline bool before(const slice_span *a, const slice_span *b)
 {
@@ -16,90 +19,15 @@ static inline bool before(const slice_span *a, const slice_span *b)
     return a->row < b->row;
 }
 
-static inline void swap(slice_span *a, slice_span *b)
+bool span_sort(slice_span *spans, uint64_t count, uint64_t large)
 {
-    slice_span t = *a;
-    *a = *b;
-    *b = t;
-}
-
-static void insertion_sort(slice_span *spans, uint64_t count)
-{
-    for (uint64_t i = 1; i < count; i++) {
-        slice_span moving = spans[i];
-        uint64_t at = i;
-        for (; at > 0 && before(&moving, &spans[at - 1]); at--) spans[at] = spans[at - 1];
-        spans[at] = moving;
-    }
-}
-
-static void sift_down(slice_span *spans, uint64_t at, uint64_t count)
-{
-    for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && before(&spans[child], &spans[child + 1])) child++;
-        if (!before(&spans[at], &spans[child])) return;
-        swap(&spans[at], &spans[child]);
-    }
-}
-
-static void heap_sort(slice_span *spans, uint64_t count)
-{
-    for (uint64_t i = count / 2; i-- > 0;) sift_down(spans, i, count);
-    for (uint64_t end = count; end-- > 1;) {
-        swap(&spans[0], &spans[end]);
-        sift_down(spans, 0, end);
-    }
-}
-
-static slice_span median_of_three(slice_span *spans, uint64_t count)
-{
-    slice_span *a = &spans[0], *b = &spans[count / 2], *c = &spans[count - 1];
-    if (before(b, a)) swap(a, b);
-    if (before(c, b)) {
-        swap(b, c);
-        if (before(b, a)) swap(a, b);
-    }
-    return *b;
-}
-
-static void quick_sort(slice_span *spans, uint64_t count, unsigned depth)
-{
-    while (count > INSERTION_LIMIT) {
-        if (depth-- == 0) {
-            heap_sort(spans, count);
-            return;
-        }
-        slice_span pivot = median_of_three(spans, count);
-        uint64_t i = 0, j = count - 1;
-        for (;;) {
-            do i++;
-            while (before(&spans[i], &pivot));
-            do j--;
-            while (before(&pivot, &spans[j]));
-            if (i >= j) break;
-            swap(&spans[i], &spans[j]);
-        }
-        j++; /* [0, j) and [j, count) */
-        if (j < count - j) {
-            quick_sort(spans, j, depth);
-            spans += j;
-            count -= j;
-        } else {
-            quick_sort(spans + j, count - j, depth);
-            count = j;
-        }
-    }
-    insertion_sort(spans, count);
-}
-
-void span_sort(slice_span *spans, uint64_t count)
-{
-    uint64_t i = 1;
-    while (i < count && !before(&spans[i], &spans[i - 1])) i++;
-    if (i >= count) return;
-    unsigned depth = 2;
-    for (uint64_t n = count; n > 1; n /= 2) depth += 2;
-    quick_sort(spans, count, depth);
+    uint64_t end;
+    HD_RUN_END(end, spans, 0, count, x, y, before(x, y));
+    if (end >= count) return true;
+    slice_span *spare = hd_large_new(count, sizeof *spare, large);
+    if (spare) HD_SORT_RUNS(spans, spare, count, x, y, before(x, y));
+    hd_large_free(spare);
+    return spare != NULL;
 }
 
 /* ---- the index -------------------------------------------------------------------------------------------- */
@@ -193,7 +121,8 @@ hd_status span_index_init(span_index *index, const hd_trace *trace, hd_error *er
     }
     if (fine) fill_lanes(index, c, next);
     for (uint32_t i = 0; fine && i < lanes; i++)
-        span_sort(index->spans + index->first[i], index->first[i + 1] - index->first[i]);
+        fine = span_sort(index->spans + index->first[i], index->first[i + 1] - index->first[i],
+                         hd_trace_large_bytes(trace));
     free(next);
     free(c);
     if (!fine) span_index_deinit(index);

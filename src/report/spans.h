@@ -54,7 +54,7 @@ static inline const slice_span *span_index_lane(const span_index *index, uint32_
     return index->spans + index->first[lane];
 }
 
-/* Sort spans by (start, longer first, row), in place, O(n log n). */
-void span_sort(slice_span *spans, uint64_t count);
+/* Sort spans by (start, longer first, row); `large` as hd_trace_large_bytes tells. false: no memory. */
+bool span_sort(slice_span *spans, uint64_t count, uint64_t large);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/io/lines.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
@@ -94,24 +95,12 @@ typedef struct settling {
 
 static void heap_push(settling *t, sym_range range)
 {
-    size_t at = t->heap_count++;
-    for (; at > 0 && t->heap[(at - 1) / 2].order < range.order; at = (at - 1) / 2) t->heap[at] = t->heap[(at - 1) / 2];
-    t->heap[at] = range;
+    HD_HEAP_PUSH(t->heap, t->heap_count, range, x, y, x->order > y->order);
 }
 
 static void heap_pop(settling *t)
 {
-    sym_range last = t->heap[--t->heap_count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= t->heap_count) break;
-        if (child + 1 < t->heap_count && t->heap[child + 1].order > t->heap[child].order) child++;
-        if (t->heap[child].order <= last.order) break;
-        t->heap[at] = t->heap[child];
-        at = child;
-    }
-    t->heap[at] = last;
+    HD_HEAP_POP(t->heap, t->heap_count, x, y, x->order > y->order);
 }
 
 /* What holds from `from` on up to `until`, where the next range begins. */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "trace/column.h"
+#include "trace/event.h"
 #include "trace/impl.h"
 
 typedef struct batch_row {
@@ -223,16 +224,12 @@ static void gather(int64_t *out, const batch_row *rows, uint32_t count, hd_colum
 
 static void find_block_span(hd_block *block, const batch_row *rows)
 {
-    int64_t low = INT64_MAX, high = INT64_MIN;
+    block->start_ns = block->end_ns = HD_NO_TIME;
     for (uint32_t i = 0; i < block->row_count; i++) {
-        int64_t start = rows[i].row.start_ns, duration = rows[i].row.duration_ns, end;
-        if (start == HD_NO_TIME) continue;
-        if (duration == HD_NO_TIME || duration < 0 || __builtin_add_overflow(start, duration, &end)) end = start;
-        low = start < low ? start : low;
-        high = end > high ? end : high;
+        int64_t start = rows[i].row.start_ns;
+        if (start != HD_NO_TIME)
+            hd_span_widen(&block->start_ns, &block->end_ns, start, hd_end_or_start(start, rows[i].row.duration_ns));
     }
-    block->start_ns = high == INT64_MIN ? HD_NO_TIME : low;
-    block->end_ns = high == INT64_MIN ? HD_NO_TIME : high;
 }
 
 static int by_shape(const void *a, const void *b)

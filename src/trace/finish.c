@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "trace/column.h"
+#include "trace/event.h"
 #include "trace/impl.h"
 
 /* ---- pairs ------------------------------------------------------------------------------------------ */
@@ -226,12 +227,6 @@ hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err)
 
 /* ---- tracks and span ---------------------------------------------------------------------------------- */
 
-static void widen(int64_t *start_ns, int64_t *end_ns, int64_t from, int64_t until)
-{
-    if (*start_ns == HD_NO_TIME || from < *start_ns) *start_ns = from;
-    if (*end_ns == HD_NO_TIME || until > *end_ns) *end_ns = until;
-}
-
 static void count_block(hd_trace *trace, const hd_block *block)
 {
     for (uint32_t i = 0; i < block->row_count; i++) {
@@ -240,11 +235,10 @@ static void count_block(hd_trace *trace, const hd_block *block)
         hd_track *track = &trace->tracks.list[id];
         track->rows[block->kind]++;
         if (block->kind != HD_KIND_SLICE) continue;
-        int64_t start = hd_column_at(&block->columns[HD_COL_START], i), end;
+        int64_t start = hd_column_at(&block->columns[HD_COL_START], i);
         int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], i);
         if (start == HD_NO_TIME) continue;
-        if (duration < 0 || __builtin_add_overflow(start, duration, &end)) end = start;
-        widen(&track->start_ns, &track->end_ns, start, end);
+        hd_span_widen(&track->start_ns, &track->end_ns, start, hd_end_or_start(start, duration));
     }
 }
 
@@ -265,14 +259,13 @@ void hd_find_span(hd_trace *trace)
             const hd_block *block = trace->tables[kind].blocks[i];
             if (block->start_ns == HD_NO_TIME) continue;
             if (!lone || block->start_ns > 0) {
-                widen(start_ns, end_ns, block->start_ns, block->end_ns);
+                hd_span_widen(start_ns, end_ns, block->start_ns, block->end_ns);
                 continue;
             }
             for (uint32_t row = 0; row < block->row_count; row++) {
-                int64_t at = hd_column_at(&block->columns[HD_COL_START], row), end;
+                int64_t at = hd_column_at(&block->columns[HD_COL_START], row);
                 int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
-                if (duration < 0 || __builtin_add_overflow(at, duration, &end)) end = at;
-                if (at > 0) widen(start_ns, end_ns, at, end);
+                if (at > 0) hd_span_widen(start_ns, end_ns, at, hd_end_or_start(at, duration));
             }
         }
     }

@@ -40,16 +40,10 @@ const hd_block *hd_trace_block_at(const hd_trace *trace, hd_kind kind, size_t in
 const hd_block *hd_trace_block_of(const hd_trace *trace, hd_kind kind, uint64_t row, uint32_t *out_row)
 {
     const hd_table *table = &trace->tables[kind];
-    size_t low = 0, high = table->count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (table->blocks[middle]->first_row <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    *out_row = (uint32_t)(row - table->blocks[low]->first_row);
-    return hd_trace_block_at(trace, kind, low);
+    size_t low = 1, high = table->count; /* the first block behind the row */
+    HD_PARTITION_POINT(low, high, at, table->blocks[at]->first_row <= row);
+    *out_row = (uint32_t)(row - table->blocks[low - 1]->first_row);
+    return hd_trace_block_at(trace, kind, low - 1);
 }
 
 size_t hd_trace_order_count(const hd_trace *trace)

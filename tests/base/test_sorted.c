@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -40,9 +41,38 @@ static void test_sorted__the_result_is_what_a_look_at_all_of_them_counts(void **
     }
 }
 
+static int by_key_and_place(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+    return x[0] != y[0] ? (x[0] > y[0]) - (x[0] < y[0]) : (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+/* Against qsort by key and place, from sorted to random. */
+static void test_sorted__runs_are_merged_and_equal_ones_stay_in_order(void **state)
+{
+    enum { MOST = 70 };
+    struct {
+        int key, place;
+    } list[MOST], spare[MOST], expected[MOST];
+    (void)state;
+    srand(1);
+    for (int round = 0; round < 20000; round++) {
+        int count = rand() % (MOST + 1), disorder = rand() % 12;
+        for (int i = 0; i < count; i++) {
+            list[i].key = i / 2 - (disorder ? rand() % disorder * (rand() % 3) : 0);
+            list[i].place = i;
+        }
+        memcpy(expected, list, sizeof list);
+        qsort(expected, (size_t)count, sizeof *expected, by_key_and_place);
+        HD_SORT_RUNS(list, spare, (size_t)count, x, y, x->key < y->key);
+        assert_memory_equal(list, expected, (size_t)count * sizeof *list);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sorted__runs_are_merged_and_equal_ones_stay_in_order),
         cmocka_unit_test(test_sorted__an_empty_list_has_none_up_to_any_key),
         cmocka_unit_test(test_sorted__the_result_is_what_a_look_at_all_of_them_counts),
     };

@@ -10,6 +10,7 @@
 
 #include "base/memory/large.h"
 #include "random_trace.h"
+#include "trace/event.h"
 #include "view/derive/derive.h"
 
 static hd_string text(const char *data)
@@ -206,7 +207,7 @@ static void test_derive__times_at_the_ends_of_int64_do_not_wrap(void **state)
     assert_true(view_slices_free_time(&idle, spans, 2, INT64_MIN + 1, INT64_MAX, 3));
     assert_int_equal(idle.count, 1);
     assert_int_equal(idle.list[0].end_ns - idle.list[0].start_ns, INT64_MAX - 5);
-    assert_int_equal(view_end_of(INT64_MAX - 1, 5), INT64_MAX);
+    assert_int_equal(hd_end_or_last(INT64_MAX - 1, 5), INT64_MAX);
     hd_large_free(cover.list);
     hd_large_free(idle.list);
 }

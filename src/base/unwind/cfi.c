@@ -1,5 +1,6 @@
 /* cfi.c - unwind tables: search, entries, and the instructions that make the rules of an address */
 #include "base/unwind/cfi.h"
+#include "base/sorted.h"
 
 /* ---- numbers --------------------------------------------------------------------------------------------- */
 
@@ -86,13 +87,7 @@ bool hd_cfi_search(uint64_t *out, const hd_cfi_memory *memory, uint64_t header, 
     const uint8_t *table = r.data + r.at;
     int64_t wanted = (int64_t)(pc - header);
     uint64_t low = 0, high = count;
-    while (low < high) { /* the first row behind pc */
-        uint64_t middle = low + (high - low) / 2;
-        if (table_value(table, middle, 0) <= wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    HD_PARTITION_POINT(low, high, at, table_value(table, at, 0) <= wanted); /* the first row behind pc */
     if (!low) return false;
     *out = header + (uint64_t)table_value(table, low - 1, 1);
     return true;

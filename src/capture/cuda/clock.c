@@ -1,6 +1,7 @@
 /* clock.c - CUPTI's times on the session's clock */
 #include <stddef.h>
 
+#include "base/sorted.h"
 #include "capture/cuda/clock.h"
 #include "heddle/session.h"
 
@@ -64,11 +65,9 @@ int64_t cuda_clock_map(const cuda_clock *clock, int64_t theirs)
 {
     if (clock->is_ours || clock->count == 0) return theirs;
     /* The last pair at or before it; before all, the first. Behind the last: as fast as ours, a second at most. */
-    uint32_t low = 0, high = clock->count;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        *(pair_at(clock, middle)->theirs <= theirs ? &low : &high) = middle;
-    }
+    uint32_t low = 1, high = clock->count;
+    HD_PARTITION_POINT(low, high, at, pair_at(clock, at)->theirs <= theirs);
+    low--;
     const cuda_clock_pair *a = pair_at(clock, low);
     int64_t since = plus(theirs, a->theirs == INT64_MIN ? INT64_MAX : -a->theirs);
     if (low + 1 < clock->count && since > 0) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "trace/lazy.h"
 
 /* ---- columns ------------------------------------------------------------------------------------------------------
@@ -180,12 +181,8 @@ static bool is_taken(top_level *top, uint32_t key, uint32_t number)
     if (top->name.failed) return false;
     uint32_t id = hd_trace_find_string(top->trace, top->name.data + 1, top->name.size - 2);
     size_t from = 0, to = top->count;
-    while (id != HD_STRING_NONE && from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (top->places[middle].key == id) return true;
-        top->places[middle].key < id ? (from = middle + 1) : (to = middle);
-    }
-    return false;
+    HD_PARTITION_POINT(from, to, at, top->places[at].key < id);
+    return id != HD_STRING_NONE && from < top->count && top->places[from].key == id;
 }
 
 /* The last of a name keeps it, unless that is the events'; others that say something else are called KEY#n. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/json/json.h"
 #include "base/memory/vector.h"
 #include "format/sbt/write.h"
@@ -47,23 +48,14 @@ static hd_status flush(pass *p, size_t limit)
 static hd_status push(pass *p, uint64_t number, const sbt_record *record)
 {
     if (!hd_grow((void **)&p->heap, &p->heap_capacity, p->heap_count, sizeof *p->heap)) return HD_NOMEM(p->err);
-    size_t at = p->heap_count++;
-    for (; at && p->heap[(at - 1) / 2].number > number; at = (at - 1) / 2) p->heap[at] = p->heap[(at - 1) / 2];
-    p->heap[at] = (waiting){number, *record};
+    HD_HEAP_PUSH(p->heap, p->heap_count, ((waiting){number, *record}), x, y, x->number < y->number);
     return HD_OK;
 }
 
 static waiting pop(pass *p)
 {
-    waiting first = p->heap[0], last = p->heap[--p->heap_count];
-    size_t at = 0, child;
-    while ((child = 2 * at + 1) < p->heap_count) {
-        if (child + 1 < p->heap_count && p->heap[child + 1].number < p->heap[child].number) child++;
-        if (p->heap[child].number >= last.number) break;
-        p->heap[at] = p->heap[child];
-        at = child;
-    }
-    if (p->heap_count) p->heap[at] = last;
+    waiting first = p->heap[0];
+    HD_HEAP_POP(p->heap, p->heap_count, x, y, x->number < y->number);
     return first;
 }
 

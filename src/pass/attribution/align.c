@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "pass/attribution/marks.h"
 
 enum { BAND = 256, NEAR = 8, BAND_SPREADS = 16, GAP_BITS = 14, ALIKE_BITS = 2 };
@@ -36,30 +37,9 @@ typedef struct aligner {
 
 hd_status hd_marks_sort(hd_mark *marks, size_t count, hd_error *err)
 {
-    size_t at = 1;
-    while (at < count && marks[at - 1].time_ns <= marks[at].time_ns) at++;
-    if (at >= count) return HD_OK;
-    hd_mark *spare = malloc(count * sizeof *spare), *from = marks, *to = spare;
+    hd_mark *spare = malloc((count + 1) * sizeof *spare);
     if (!spare) return HD_NOMEM(err);
-    for (size_t runs = 2; runs > 1;) {
-        size_t written = 0;
-        runs = 0;
-        for (size_t low = 0; low < count; runs++) { /* neighbouring ascending runs, pairwise */
-            size_t middle = low + 1, high, left = low;
-            while (middle < count && from[middle - 1].time_ns <= from[middle].time_ns) middle++;
-            for (high = middle + (middle < count); high < count && from[high - 1].time_ns <= from[high].time_ns;)
-                high++;
-            for (size_t right = middle; left < middle || right < high;) {
-                bool take_right = left == middle || (right < high && from[right].time_ns < from[left].time_ns);
-                to[written++] = take_right ? from[right++] : from[left++];
-            }
-            low = high;
-        }
-        hd_mark *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != marks) memcpy(marks, from, count * sizeof *marks);
+    HD_SORT_RUNS(marks, spare, count, x, y, x->time_ns < y->time_ns);
     free(spare);
     return HD_OK;
 }
@@ -67,15 +47,7 @@ hd_status hd_marks_sort(hd_mark *marks, size_t count, hd_error *err)
 size_t hd_marks_find(const hd_mark *marks, size_t count, int64_t time_ns)
 {
     size_t low = 0;
-    while (count > 0) {
-        size_t half = count / 2;
-        if (marks[low + half].time_ns < time_ns) {
-            low += half + 1;
-            count -= half + 1;
-        } else {
-            count = half;
-        }
-    }
+    HD_PARTITION_POINT(low, count, at, marks[at].time_ns < time_ns);
     return low;
 }
 

@@ -18,6 +18,7 @@
 #include "pass/attribution/attribution.h"
 #include "pass/attribution/slices.h"
 #include "pass/contexts/contexts.h"
+#include "trace/event.h"
 #include "trace/spill.h"
 
 /* A slice whose context is asked for. */
@@ -128,9 +129,8 @@ static uint32_t op_around(const slices_join *j, int64_t end)
 static bool meet(slices_join *j, const hd_context *context)
 {
     asked *slice = find(j, context->row);
-    int64_t end;
     if (!slice) return true;
-    if (__builtin_add_overflow(context->start_ns, context->duration_ns, &end)) end = INT64_MAX;
+    int64_t end = hd_end_or_last(context->start_ns, context->duration_ns);
     slice->node = context->node;
     if (context->track != j->track) j->open_count = 0;
     j->track = context->track;

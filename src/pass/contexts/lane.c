@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "pass/contexts/impl.h"
 #include "trace/spill.h"
 
@@ -75,14 +76,7 @@ static inline bool has_ended(const context_sweep *s, int64_t end, const lane_spa
 static size_t enclosing_prefix(const context_sweep *s, const lane_span *span)
 {
     size_t low = 0, high = s->open_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int64_t end = s->open[middle].least_end;
-        if (end >= span->end && !has_ended(s, end, span))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    HD_PARTITION_POINT(low, high, at, s->open[at].least_end >= span->end && !has_ended(s, s->open[at].least_end, span));
     return low;
 }
 

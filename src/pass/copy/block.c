@@ -5,6 +5,7 @@
 #include "base/memory/large.h"
 #include "pass/copy/impl.h"
 #include "trace/column.h"
+#include "trace/event.h"
 #include "trace/spill.h"
 
 const int64_t *hd_copy_look(hd_copy_rows *rows, hd_column_id column)
@@ -105,21 +106,6 @@ static bool put_column(hd_copy *copy, hd_block *out, hd_column_id column)
     return hd_column_seal(&out->columns[column], hd_chunk_arena(copy->chunk), values, copy->kept);
 }
 
-static void find_span(hd_copy *copy, hd_block *out)
-{
-    const hd_copy_rows *rows = &copy->rows;
-    const int64_t *start = rows->columns[HD_COL_START], *duration = rows->columns[HD_COL_DURATION];
-    int64_t low = INT64_MAX, high = INT64_MIN, end;
-    for (uint32_t i = 0; i < copy->kept; i++) {
-        if (start[i] == HD_NO_TIME) continue;
-        if (duration[i] < 0 || __builtin_add_overflow(start[i], duration[i], &end)) end = start[i];
-        low = start[i] < low ? start[i] : low;
-        high = end > high ? end : high;
-    }
-    out->start_ns = high == INT64_MIN ? HD_NO_TIME : low;
-    out->end_ns = high == INT64_MIN ? HD_NO_TIME : high;
-}
-
 static bool copy_columns(hd_copy *copy, hd_block *out)
 {
     static const hd_column_id order[] = {HD_COL_START,    HD_COL_DURATION, HD_COL_TRACK,    HD_COL_NAME,
@@ -137,7 +123,9 @@ static bool copy_columns(hd_copy *copy, hd_block *out)
     out->columns[HD_COL_SOURCE] = out->columns[HD_COL_SOURCE_SIZE] = constant(0);
     out->start_ns = rows->block->start_ns;
     out->end_ns = rows->block->end_ns;
-    if (new_span) find_span(copy, out);
+    if (new_span)
+        hd_span_find(&out->start_ns, &out->end_ns, rows->columns[HD_COL_START], rows->columns[HD_COL_DURATION],
+                     copy->kept);
     return true;
 }
 

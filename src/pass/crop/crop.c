@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "pass/crop/impl.h"
+#include "trace/event.h"
 
 bool crop_touches(const hd_crop_window *w, int64_t start, int64_t end)
 {
@@ -24,9 +25,7 @@ bool crop_touches(const hd_crop_window *w, int64_t start, int64_t end)
 /* The end of a slice or of what else has a duration; HD_NO_TIME: it never ends. */
 static int64_t end_of(int64_t start, int64_t duration, bool is_begin)
 {
-    int64_t end;
-    if (duration == HD_NO_TIME && is_begin) return HD_NO_TIME;
-    return start == HD_NO_TIME || duration < 0 || __builtin_add_overflow(start, duration, &end) ? start : end;
+    return duration == HD_NO_TIME && is_begin ? HD_NO_TIME : hd_end_or_start(start, duration);
 }
 
 bool crop_slice_stays(const cropper *c, const hd_block *block, uint32_t row)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/memory/large.h"
 
 enum { THRIFTY_SLICES = 192, EVICT_SLICES = 8, TAKE_BACK_STEPS = 1 << 22 };
@@ -33,7 +34,7 @@ static uint64_t gap(int64_t from, int64_t to)
 
 /* --- open slices by end --- */
 
-static bool closes_before(const hd_lane_heap *heap, uint32_t a, uint32_t b)
+static inline bool closes_before(const hd_lane_heap *heap, uint32_t a, uint32_t b)
 {
     int64_t end_a = hd_lane_heap_slice(heap, a)->end, end_b = hd_lane_heap_slice(heap, b)->end;
     return end_a != end_b ? end_a < end_b : a > b;
@@ -41,25 +42,13 @@ static bool closes_before(const hd_lane_heap *heap, uint32_t a, uint32_t b)
 
 void hd_lane_heap_push(hd_lane_heap *heap, uint32_t id)
 {
-    uint32_t at = heap->count++;
-    while (at > 0 && closes_before(heap, id, heap->ids[(at - 1) / 2])) {
-        heap->ids[at] = heap->ids[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap->ids[at] = id;
+    HD_HEAP_PUSH(heap->ids, heap->count, id, x, y, closes_before(heap, *x, *y));
 }
 
 uint32_t hd_lane_heap_pop(hd_lane_heap *heap)
 {
-    uint32_t top = heap->ids[0], id = heap->ids[--heap->count];
-    size_t at = 0, child;
-    while ((child = 2 * at + 1) < heap->count) {
-        if (child + 1 < heap->count && closes_before(heap, heap->ids[child + 1], heap->ids[child])) child++;
-        if (!closes_before(heap, heap->ids[child], id)) break;
-        heap->ids[at] = heap->ids[child];
-        at = child;
-    }
-    heap->ids[at] = id;
+    uint32_t top = heap->ids[0];
+    HD_HEAP_POP(heap->ids, heap->count, x, y, closes_before(heap, *x, *y));
     return top;
 }
 

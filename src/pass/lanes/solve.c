@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/memory/large.h"
 
 /* Beyond that many boundaries, all within the threshold, a slice is cut at the one nearest to its middle; and the
@@ -195,24 +196,13 @@ static bool comes_before(const waiting *a, const waiting *b)
 
 static void enqueue(sweep *s, waiting item)
 {
-    uint32_t slot = s->queued++;
-    for (; slot > 0 && comes_before(&item, &s->queue[(slot - 1) / 2]); slot = (slot - 1) / 2) {
-        s->queue[slot] = s->queue[(slot - 1) / 2];
-    }
-    s->queue[slot] = item;
+    HD_HEAP_PUSH(s->queue, s->queued, item, x, y, comes_before(x, y));
 }
 
 static waiting dequeue(sweep *s)
 {
-    waiting top = s->queue[0], item = s->queue[--s->queued];
-    size_t slot = 0, child;
-    while ((child = 2 * slot + 1) < s->queued) {
-        if (child + 1 < s->queued && comes_before(&s->queue[child + 1], &s->queue[child])) child++;
-        if (!comes_before(&s->queue[child], &item)) break;
-        s->queue[slot] = s->queue[child];
-        slot = child;
-    }
-    s->queue[slot] = item;
+    waiting top = s->queue[0];
+    HD_HEAP_POP(s->queue, s->queued, x, y, comes_before(x, y));
     return top;
 }
 

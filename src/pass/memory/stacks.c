@@ -12,6 +12,7 @@
 #include "base/memory/vector.h"
 #include "pass/contexts/contexts.h"
 #include "pass/memory/impl.h"
+#include "trace/event.h"
 #include "trace/spill.h"
 
 typedef struct waiting {
@@ -95,10 +96,9 @@ static hd_status take_contexts(void *user, const hd_context *contexts, size_t co
     sweep *s = user;
     for (size_t i = 0; i < count; i++) {
         const hd_context *context = &contexts[i];
-        open_slice slice = {.node = context->node};
+        open_slice slice = {.node = context->node, .end_ns = hd_end_or_last(context->start_ns, context->duration_ns)};
         if (context->track != s->lane) begin_lane(s, context->track);
         settle(s, context->start_ns, false);
-        if (__builtin_add_overflow(context->start_ns, context->duration_ns, &slice.end_ns)) slice.end_ns = INT64_MAX;
         /* What ended before this one began is of no use any more. */
         while (s->open_count && s->open[s->open_count - 1].end_ns < context->start_ns) s->open_count--;
         if (!hd_grow((void **)&s->open, &s->open_capacity, s->open_count, sizeof *s->open)) return HD_NOMEM(err);

@@ -46,13 +46,7 @@ typedef struct open_list {
 static size_t list_find(const lane *l, const open_list *open, int64_t end)
 {
     size_t low = 0, high = open->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (l->spans[open->items[middle]].end < end)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    HD_PARTITION_POINT(low, high, at, l->spans[open->items[at]].end >= end);
     return low;
 }
 

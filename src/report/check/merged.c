@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "report/check/check.h"
+#include "trace/spill.h"
 
 typedef struct merged_lane {
     uint32_t process, lane;
@@ -64,8 +65,8 @@ static hd_status check_process(check *c, const merged_lane *lanes, size_t lane_c
         if (count) memcpy(spans + total, from, (size_t)count * sizeof *spans);
         total += count;
     }
+    fine = fine && span_sort(spans, total, hd_trace_large_bytes(c->trace));
     if (fine) {
-        span_sort(spans, total);
         uint64_t spilled = check_count_spilled(stack, spans, total, &first);
         check_finding *finding = spilled > own ? check_finding_of(c, CHECK_MERGED_TRACK, lanes[0].lane) : NULL;
         if (finding) {

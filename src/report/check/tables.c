@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "report/check/check.h"
 #include "report/report.h"
+#include "trace/event.h"
 
 static const report_column finding_columns[] = {
     {"severity", HD_VALUE_STRING}, {"code", HD_VALUE_STRING},    {"pid", HD_VALUE_STRING},
@@ -47,15 +48,6 @@ static bool same_group(const check_finding *a, const check_finding *b)
     return a->code == b->code && a->code != CHECK_LEDGER;
 }
 
-static hd_event event_of(const hd_trace *trace, int kind, uint64_t row)
-{
-    hd_event event;
-    uint32_t in_block;
-    const hd_block *block = hd_trace_block_of(trace, (hd_kind)kind, row, &in_block);
-    hd_block_event(&event, block, in_block);
-    return event;
-}
-
 static void cell_offset(hd_table_builder *builder, const hd_trace *trace, const hd_event *event)
 {
     if (hd_trace_facts_of(trace)->has_sources && event->source_size)
@@ -70,7 +62,7 @@ static void example_event(hd_table_builder *builder, const hd_trace *trace, int 
         for (int i = 0; i < 4; i++) hd_table_add_null(builder);
         return;
     }
-    hd_event event = event_of(trace, kind, row);
+    hd_event event = hd_event_at(trace, (hd_kind)kind, row);
     report_cell_string(builder, trace, event.name);
     report_cell_int(builder, event.start_ns);
     report_cell_int(builder, event.duration_ns);
@@ -93,12 +85,12 @@ static void cell_names(hd_table_builder *builder, const hd_trace *trace, const c
 {
     enum { NAME_BYTES = 240 };
     char text[2 * NAME_BYTES + 8];
-    hd_string name = hd_trace_string(trace, event_of(trace, example->kind, example->row).name);
+    hd_string name = hd_trace_string(trace, hd_event_at(trace, (hd_kind)example->kind, example->row).name);
     if (example->other_kind < 0) {
         hd_table_add_string(builder, name.data, name.size);
         return;
     }
-    hd_string other = hd_trace_string(trace, event_of(trace, example->other_kind, example->other_row).name);
+    hd_string other = hd_trace_string(trace, hd_event_at(trace, (hd_kind)example->other_kind, example->other_row).name);
     size_t size = name.size < NAME_BYTES ? name.size : NAME_BYTES;
     size_t other_size = other.size < NAME_BYTES ? other.size : NAME_BYTES;
     memcpy(text, name.data, size);
@@ -120,7 +112,7 @@ static void first_example(hd_table_builder *builder, const hd_trace *trace, cons
         return;
     }
     const check_example *example = &finding->examples[0];
-    hd_event event = event_of(trace, example->kind, example->row);
+    hd_event event = hd_event_at(trace, (hd_kind)example->kind, example->row);
     report_cell_int(builder, event.start_ns);
     cell_offset(builder, trace, &event);
     cell_names(builder, trace, example);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "trace/event.h"
 #include "trace/flows/bind.h"
 #include "trace/flows/index.h"
 #include "trace/spill.h"
@@ -53,10 +54,9 @@ static void gather(hd_lane_slice *out, const hd_trace *trace, const uint32_t *ro
         if (!block || rows[i] < block->first_row || rows[i] - block->first_row >= block->row_count)
             block = hd_trace_block_of(trace, HD_KIND_SLICE, rows[i], &at);
         at = (uint32_t)(rows[i] - block->first_row);
-        int64_t start = hd_column_at(&block->columns[HD_COL_START], at), end;
+        int64_t start = hd_column_at(&block->columns[HD_COL_START], at);
         int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], at);
-        if (duration < 0 || start == HD_NO_TIME || __builtin_add_overflow(start, duration, &end)) end = start;
-        out[i] = (hd_lane_slice){.start = start, .end = end};
+        out[i] = (hd_lane_slice){.start = start, .end = hd_end_or_start(start, duration)};
     }
 }
 

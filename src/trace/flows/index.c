@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 
 enum { BLOCK_BITS = 6, GROUP_BITS = 12 };
 
@@ -16,23 +17,6 @@ static bool before(const hd_lane_slice *slices, uint32_t a, uint32_t b)
     const hd_lane_slice *x = &slices[a], *y = &slices[b];
     if (x->start != y->start) return x->start < y->start;
     return x->end != y->end ? x->end > y->end : a < b;
-}
-
-/* Merge neighbouring ascending runs of `from` pairwise into `to`; returns the number of runs that leaves. */
-static size_t merge_runs(const hd_lane_slice *slices, const uint32_t *from, uint32_t *to, size_t count)
-{
-    size_t runs = 0, written = 0;
-    for (size_t low = 0; low < count; runs++) {
-        size_t middle = low + 1, high, left = low;
-        while (middle < count && before(slices, from[middle - 1], from[middle])) middle++;
-        for (high = middle + (middle < count); high < count && before(slices, from[high - 1], from[high]);) high++;
-        for (size_t right = middle; left < middle || right < high;) {
-            bool take_right = left == middle || (right < high && before(slices, from[right], from[left]));
-            to[written++] = take_right ? from[right++] : from[left++];
-        }
-        low = high;
-    }
-    return runs;
 }
 
 /* Sort indices: those in ascending order stay, stragglers are taken out, merge-sorted and merged back. */
@@ -48,15 +32,7 @@ void hd_lane_sort(uint32_t *order, uint32_t *spare, const hd_lane_slice *slices,
             order[kept++] = i;
         }
     }
-    uint32_t *from = spare, *to = order + kept;
-    while (strays > 0) {
-        size_t runs = merge_runs(slices, from, to, strays);
-        uint32_t *swap = from;
-        from = to;
-        to = swap;
-        if (runs == 1) break;
-    }
-    if (from != spare) memcpy(spare, from, strays * sizeof *spare);
+    HD_SORT_RUNS(spare, order + kept, strays, x, y, before(slices, *x, *y));
     while (strays > 0) {
         bool take_kept = kept > 0 && before(slices, spare[strays - 1], order[kept - 1]);
         order[kept + strays - 1] = take_kept ? order[kept - 1] : spare[strays - 1];
@@ -134,14 +110,8 @@ static const hd_lane_slice *slice_at(const hd_bind_index *index, uint32_t positi
 static uint32_t first_from(const hd_bind_index *index, uint32_t lane, int64_t at, bool behind)
 {
     uint32_t low = index->lane_first[lane], high = index->lane_first[lane + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int64_t start = slice_at(index, middle)->start;
-        if (start < at || (behind && start == at))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    HD_PARTITION_POINT(low, high, place,
+                       slice_at(index, place)->start < at || (behind && slice_at(index, place)->start == at));
     return low;
 }
 

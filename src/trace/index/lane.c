@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/memory/large.h"
 #include "trace/index/lane_index.h"
 #include "trace/index/names.h"
@@ -87,25 +88,11 @@ static bool put_in_order(lane_maker *maker, lane_detail *detail, lane_span *span
 
 /* ---- depth ------------------------------------------------------------------------------------------------------- */
 
-static void pop_end(lane_maker *maker)
-{
-    int64_t *heap = maker->ends, last = heap[--maker->end_count];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < maker->end_count; at = child) {
-        if (child + 1 < maker->end_count && heap[child + 1] < heap[child]) child++;
-        if (last <= heap[child]) break;
-        heap[at] = heap[child];
-    }
-    heap[at] = last;
-}
-
 static bool push_end(lane_maker *maker, int64_t end)
 {
     if (!hd_large_grow((void **)&maker->ends, &maker->end_capacity, maker->end_count, sizeof end, maker->large))
         return false;
-    size_t at = maker->end_count++;
-    for (; at > 0 && maker->ends[(at - 1) / 2] > end; at = (at - 1) / 2) maker->ends[at] = maker->ends[(at - 1) / 2];
-    maker->ends[at] = end;
+    HD_HEAP_PUSH(maker->ends, maker->end_count, end, x, y, *x < *y);
     return true;
 }
 
@@ -115,7 +102,8 @@ static bool find_depth(lane_maker *maker, hd_lane *lane, const lane_span *spans)
     maker->end_count = 0;
     lane->depth = 0;
     for (uint64_t i = 0; i < lane->slice_count; i++) {
-        while (maker->end_count && maker->ends[0] <= spans[i].start) pop_end(maker);
+        while (maker->end_count && maker->ends[0] <= spans[i].start)
+            HD_HEAP_POP(maker->ends, maker->end_count, x, y, *x < *y);
         if (!push_end(maker, spans[i].end)) return false;
         if (maker->end_count > lane->depth) lane->depth = (uint32_t)maker->end_count;
     }

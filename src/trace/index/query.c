@@ -27,15 +27,9 @@ typedef struct wanted_row {
 /* The stretch of a position. */
 static uint32_t stretch_of(const lane_detail *detail, uint64_t position)
 {
-    uint32_t low = 0, high = detail->stretch_count;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (detail->stretches[middle].position <= position)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    uint32_t low = 1, high = detail->stretch_count;
+    HD_PARTITION_POINT(low, high, at, detail->stretches[at].position <= position);
+    return low - 1;
 }
 
 /* Ordinals of some positions; whether they ascend. */

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "trace/index/lane_index.h"
 
 /* ---- start order ------------------------------------------------------------------------------------------------- */
@@ -41,15 +42,9 @@ static bool find_runs(lane_runs *out, const lane_detail *detail, uint64_t large)
 
 static uint32_t run_of(const lane_runs *runs, uint32_t ordinal)
 {
-    uint32_t low = 0, high = runs->count;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (runs->first[middle] <= ordinal)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    uint32_t low = 1, high = runs->count;
+    HD_PARTITION_POINT(low, high, at, runs->first[at] <= ordinal);
+    return low - 1;
 }
 
 static uint64_t stretch_size(const hd_lane *lane, const lane_detail *detail, uint32_t at)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "trace/event.h"
 #include "trace/flows/bind.h"
 #include "trace/flows/index.h"
 #include "trace/launches/impl.h"
@@ -59,9 +60,8 @@ static bool list_works(hd_lane_slice **out, uint32_t **out_works, uint32_t *out_
     for (size_t i = 0; slices && works && i < f->work_count; i++) {
         const hd_work *work = &f->works[i];
         uint32_t lane = lane_of(f->trace, work->track);
-        int64_t end;
         if (lane == HD_NONE || !lanes[lane]) continue;
-        if (__builtin_add_overflow(work->start_ns, work->duration_ns, &end)) end = INT64_MAX;
+        int64_t end = hd_end_or_last(work->start_ns, work->duration_ns);
         slices[count] = (hd_lane_slice){.start = work->start_ns, .end = end, .lane = lane};
         works[count++] = (uint32_t)i;
     }
@@ -156,10 +156,7 @@ static bool is_work(const launch_finder *f, uint32_t row)
 /* A slice that is no call by its category, nor anything of the GPU, becomes one. HD_NONE: it cannot. */
 static uint32_t make_call(bool *out_fine, launch_finder *f, uint32_t row)
 {
-    uint32_t at;
-    hd_event event;
-    const hd_block *block = hd_trace_block_of(f->trace, HD_KIND_SLICE, row, &at);
-    hd_block_event(&event, block, at);
+    hd_event event = hd_event_at(f->trace, HD_KIND_SLICE, row);
     hd_role role = hd_roles_at(&f->roles, event.category, event.name, event.track);
     if (is_work(f, row) || role == HD_ROLE_SYNC || role == HD_ROLE_GPU_ANNOTATION || event.start_ns == HD_NO_TIME)
         return HD_NONE;

@@ -6,6 +6,8 @@
  */
 #include <stdlib.h>
 
+#include "base/sorted.h"
+#include "trace/event.h"
 #include "trace/launches/impl.h"
 
 typedef struct keyed {
@@ -98,8 +100,7 @@ static size_t candidates_of(candidate *out, launch_finder *f, const keyed *calls
 {
     for (size_t i = 0; i < count; i++) {
         const launch_call *call = &f->calls[calls[i].index];
-        int64_t end;
-        if (__builtin_add_overflow(call->start_ns, call->duration_ns, &end)) end = INT64_MAX;
+        int64_t end = hd_end_or_last(call->start_ns, call->duration_ns);
         out[i] = (candidate){launch_rank(f, call->track), call->start_ns, end, call->track, calls[i].index};
     }
     if (count < 2) return count;
@@ -112,14 +113,8 @@ static size_t candidates_of(candidate *out, launch_finder *f, const keyed *calls
 static uint32_t choose_of_rank(const candidate *list, size_t count, int64_t rank, int64_t start_ns)
 {
     size_t low = 0, high = count;
-    while (low < high) { /* the first behind it */
-        size_t middle = low + (high - low) / 2;
-        bool before = list[middle].rank != rank ? list[middle].rank < rank : list[middle].start_ns <= start_ns;
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    HD_PARTITION_POINT(low, high, at, /* the first behind it */
+                       list[at].rank != rank ? list[at].rank < rank : list[at].start_ns <= start_ns);
     if (low > 0 && list[low - 1].rank == rank) return list[low - 1].index;
     return low < count && list[low].rank == rank ? list[low].index : HD_NONE;
 }

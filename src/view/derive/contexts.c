@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "trace/event.h"
+#include "trace/roles/trace_roles.h"
 #include "trace/spill.h"
 
 enum { READ_AHEAD = 64, UNKNOWN_SORT = -2, NO_SORT = -1 };
@@ -31,31 +33,19 @@ typedef struct context_finder {
     view_contexts *out;
     row_cursor *cursors; /* VIEW_CONTEXT_DEPTH */
     uint32_t cursor_count;
-    uint64_t large;       /* as hd_trace_large_bytes */
-    uint8_t *by_category; /* by string id: role + 1, 0: not asked yet */
+    uint64_t large; /* as hd_trace_large_bytes */
+    hd_roles *roles;
 } context_finder;
 
 /* ---- what a slice is --------------------------------------------------------------------------------------------- */
 
-static hd_role role_of(context_finder *f, uint32_t row, uint32_t name)
-{
-    uint32_t in_block;
-    if (row >= hd_trace_row_count(f->trace, HD_KIND_SLICE)) return HD_ROLE_OTHER;
-    const hd_block *block = hd_trace_block_of(f->trace, HD_KIND_SLICE, row, &in_block);
-    uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], in_block);
-    hd_string text = hd_trace_string(f->trace, category);
-    if (!text.size || category >= hd_trace_string_count(f->trace))
-        return hd_role_of(text, hd_trace_string(f->trace, name));
-    /* Of the roles asked for none depends on the name where there is a category. */
-    uint8_t *known = &f->by_category[category];
-    if (!*known) *known = (uint8_t)(hd_role_of(text, hd_trace_string(f->trace, name)) + 1);
-    return (hd_role)(*known - 1);
-}
-
 static int sort_of(context_finder *f, const view_slice *slice)
 {
+    uint32_t at;
     hd_string name = view_scene_text(f->scene, slice->name);
-    switch (role_of(f, slice->row, slice->name)) {
+    if (slice->row >= hd_trace_row_count(f->trace, HD_KIND_SLICE)) return NO_SORT;
+    const hd_block *block = hd_trace_block_of(f->trace, HD_KIND_SLICE, slice->row, &at);
+    switch (hd_roles_in(f->roles, block, at, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], at))) {
     case HD_ROLE_OP: return view_is_step(name) ? NO_SORT : VIEW_CONTEXT_OPS;
     case HD_ROLE_ANNOTATION: return view_is_step(name) ? NO_SORT : VIEW_CONTEXT_SCOPES;
     case HD_ROLE_PYTHON: return view_is_module(name) ? VIEW_CONTEXT_SCOPES : NO_SORT;
@@ -119,7 +109,7 @@ static uint32_t node_of(context_finder *f, row_cursor *cursor, uint32_t parent)
 static bool find_of_launch(context_finder *f, size_t index, const hd_launch *launch)
 {
     uint32_t nodes[VIEW_CONTEXT_SORTS] = {HD_NONE, HD_NONE};
-    int64_t start = launch->start_ns, end = view_end_of(start, launch->duration_ns);
+    int64_t start = launch->start_ns, end = hd_end_or_last(start, launch->duration_ns);
     for (uint32_t i = 0; i < f->cursor_count; i++) {
         row_cursor *cursor = &f->cursors[i];
         advance(cursor, f->trace, start);
@@ -160,8 +150,8 @@ hd_status view_contexts_find(view_contexts *out, const view_scene *scene, const 
     if (!launches) return HD_OK;
     f.large = hd_trace_large_bytes(f.trace);
     f.cursors = malloc(VIEW_CONTEXT_DEPTH * sizeof *f.cursors);
-    f.by_category = calloc((size_t)hd_trace_string_count(f.trace) + 1, 1);
-    bool fine = f.cursors && f.by_category;
+    f.roles = view_scene_roles(scene);
+    bool fine = f.cursors != NULL;
     for (int sort = 0; sort < VIEW_CONTEXT_SORTS && fine; sort++) {
         uint32_t *nodes = hd_large_new(launches->launch_count + 1, sizeof *nodes, f.large);
         out->of[sort].of_launch = nodes;
@@ -170,7 +160,6 @@ hd_status view_contexts_find(view_contexts *out, const view_scene *scene, const 
     }
     fine = fine && find_all(&f, launches, stop);
     free(f.cursors);
-    free(f.by_category);
     if (fine) return HD_OK;
     view_contexts_deinit(out);
     return HD_NOMEM(err);

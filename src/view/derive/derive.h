@@ -89,13 +89,6 @@ hd_status view_device_section(uint32_t *out, view_scene *scene, const view_devic
 hd_status view_device_spans(lane_span **out, const hd_launches *launches, const view_devices *devices, uint32_t first,
                             uint32_t count, hd_error *err);
 
-static inline int64_t view_end_of(int64_t start_ns, int64_t duration_ns)
-{
-    int64_t end;
-    if (duration_ns <= 0) return start_ns;
-    return __builtin_add_overflow(start_ns, duration_ns, &end) ? INT64_MAX : end;
-}
-
 /* Where derived tracks stand in their section (view_track.order): before all that the trace has. */
 enum {
     VIEW_PLACE_STEPS,

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "trace/event.h"
 #include "trace/ranks.h"
 #include "trace/spill.h"
 #include "view/derive/derive.h"
@@ -208,7 +209,7 @@ hd_status view_device_spans(lane_span **out, const hd_launches *launches, const 
         uint32_t index = devices->works[first + i];
         const hd_work *work = &launches->works[index];
         spans[i] = (lane_span){.start = work->start_ns,
-                               .end = view_end_of(work->start_ns, work->duration_ns),
+                               .end = hd_end_or_last(work->start_ns, work->duration_ns),
                                .ordinal = index,
                                .name = work->name};
     }

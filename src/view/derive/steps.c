@@ -11,6 +11,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "trace/event.h"
 #include "trace/lazy.h"
 #include "view/derive/derive.h"
 
@@ -62,7 +63,7 @@ static bool add_step(step_list *steps, const hd_trace *trace, const view_devices
     if (process == HD_NONE) process = event.track;
     if (!hd_grow((void **)&steps->list, &steps->capacity, steps->count, sizeof *steps->list)) return false;
     steps->list[steps->count++] = (step){.start_ns = event.start_ns,
-                                         .end_ns = view_end_of(event.start_ns, event.duration_ns),
+                                         .end_ns = hd_end_or_last(event.start_ns, event.duration_ns),
                                          .name = event.name,
                                          .row = (uint32_t)event.row,
                                          .process = hd_trace_track_at(trace, process)->same_as,
@@ -178,7 +179,7 @@ static bool project_steps(view_slices *out, const view_slices *steps, const hd_l
         size_t at = step_at(steps, launches->launches[work->launch].start_ns);
         if (at == SIZE_MAX) continue;
         view_slice *slice = &out->list[at];
-        int64_t end = view_end_of(work->start_ns, work->duration_ns);
+        int64_t end = hd_end_or_last(work->start_ns, work->duration_ns);
         if (work->start_ns < slice->start_ns) slice->start_ns = work->start_ns;
         if (end > slice->end_ns) slice->end_ns = end;
     }

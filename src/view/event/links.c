@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
+#include "trace/event.h"
 #include "trace/flows/bind.h"
 #include "view/event/event.h"
 #include "view/flows.h"
@@ -101,10 +102,7 @@ static void put_line(hd_json_out *json, const view_event *e, const view_line *li
         view_json_text(json, "id", (hd_string){"", 0});
         view_json_text(json, "category", (hd_string){"launch", 6});
     } else {
-        uint32_t at;
-        hd_event point;
-        const hd_block *block = hd_trace_block_of(e->trace, HD_KIND_FLOW, line->to_flow, &at);
-        hd_block_event(&point, block, at);
+        hd_event point = hd_event_at(e->trace, HD_KIND_FLOW, line->to_flow);
         put_flow_id(json, e, &point);
         view_json_text(json, "category", hd_trace_string(e->trace, point.category));
     }

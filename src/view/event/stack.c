@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
+#include "trace/event.h"
 #include "view/event/event.h"
 #include "view/queries.h"
 
@@ -86,13 +87,6 @@ static bool put_node(hd_json_out *json, source_place *source, const hd_stacks *s
     return true;
 }
 
-static void read_slice(hd_event *out, const hd_trace *trace, uint64_t row)
-{
-    uint32_t at;
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
-    hd_block_event(out, block, at);
-}
-
 /* ---- the event's own texts --------------------------------------------------------------------------------------- */
 
 typedef struct own_texts {
@@ -154,8 +148,7 @@ static const char *frame_kind(const view_scene *scene, uint32_t row)
                                                 [HD_ROLE_RUNTIME] = "api",
                                                 [HD_ROLE_DRIVER] = "api"};
     const hd_trace *trace = view_scene_trace(scene);
-    hd_event event;
-    read_slice(&event, trace, row);
+    hd_event event = hd_event_at(trace, HD_KIND_SLICE, row);
     const char *kind = kinds[hd_role_of(hd_trace_string(trace, event.category), hd_trace_string(trace, event.name))];
     return kind ? kind : "native";
 }
@@ -194,8 +187,7 @@ static uint32_t own_stack(const char **out_from, const hd_trace_stacks *stacks, 
     uint32_t node = stacks ? hd_trace_stacks_of(stacks, &e->event) : HD_STACK_NONE;
     *out_from = "sf";
     if (node != HD_STACK_NONE || !stacks || !e->work || !e->launch) return node;
-    hd_event launch;
-    read_slice(&launch, e->trace, e->launch->row);
+    hd_event launch = hd_event_at(e->trace, HD_KIND_SLICE, e->launch->row);
     *out_from = "launch sf";
     return hd_trace_stacks_of(stacks, &launch);
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "trace/event.h"
 #include "view/derive/derive.h"
 #include "view/event/event.h"
 #include "view/route/routes_derive.h"
@@ -78,9 +79,9 @@ static bool is_wanted(const derived_question *q, const hd_work *work)
 static void look_beside(derived_question *q, const hd_launches *l, uint32_t i)
 {
     const hd_work *work = &l->works[i];
-    int64_t end = view_end_of(work->start_ns, work->duration_ns);
+    int64_t end = hd_end_or_last(work->start_ns, work->duration_ns);
     if (end <= q->place.slice.start_ns &&
-        (q->before == HD_NONE || end > view_end_of(l->works[q->before].start_ns, l->works[q->before].duration_ns)))
+        (q->before == HD_NONE || end > hd_end_or_last(l->works[q->before].start_ns, l->works[q->before].duration_ns)))
         q->before = i;
     if (work->start_ns >= q->place.slice.end_ns &&
         (q->after == HD_NONE || work->start_ns < l->works[q->after].start_ns))
@@ -94,7 +95,7 @@ static bool find_works(derived_question *q, const hd_launches *l)
     for (uint32_t i = 0; l && i < l->work_count; i++) {
         const hd_work *work = &l->works[i];
         bool inside =
-            work->start_ns < slice->end_ns && view_end_of(work->start_ns, work->duration_ns) > slice->start_ns;
+            work->start_ns < slice->end_ns && hd_end_or_last(work->start_ns, work->duration_ns) > slice->start_ns;
         if (idle ? inside : !inside) continue;
         if (!is_of(q, work->track)) continue;
         if (idle) {

@@ -2,6 +2,7 @@
 #include "view/event/event.h"
 #include "base/error.h"
 #include "heddle/names.h"
+#include "trace/event.h"
 
 static void put_names(hd_json_out *json, const view_event *e)
 {
@@ -56,7 +57,6 @@ hd_status view_route_event(view_reply *reply, const view_request *request, hd_er
     view_scene *scene;
     hd_kind kind;
     int64_t row;
-    uint32_t at;
     HD_TRY(view_param_scene(&scene, reply, request, err));
     HD_TRY(view_param_kind(&kind, request, "kind", err));
     HD_TRY(view_param_int(&row, request, "row", 0, INT64_MAX, err));
@@ -68,8 +68,7 @@ hd_status view_route_event(view_reply *reply, const view_request *request, hd_er
                             "row: there is no %s %lld; the trace has %llu of them, from 0", hd_kind_name(kind),
                             (long long)row, (unsigned long long)rows);
     }
-    const hd_block *block = hd_trace_block_of(e.trace, kind, (uint64_t)row, &at);
-    hd_block_event(&e.event, block, at);
+    e.event = hd_event_at(e.trace, kind, (uint64_t)row);
     e.track = view_scene_track_of_event(scene, kind, (uint64_t)row);
     e.has_place = view_place_of(&e.place, scene, kind, (uint64_t)row);
     view_event_find_launch(&e);

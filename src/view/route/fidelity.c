@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "heddle/names.h"
 #include "report/check/check.h"
+#include "trace/event.h"
 #include "view/duration_text.h"
 #include "view/fidelity/fidelity.h"
 #include "view/route/routes_derive.h"
@@ -114,15 +115,6 @@ hd_status view_route_fidelity(view_reply *reply, const view_request *request, hd
 
 /* ---- the lists --------------------------------------------------------------------------------------------------- */
 
-static hd_event event_at(const hd_trace *trace, hd_kind kind, uint32_t row)
-{
-    hd_event event;
-    uint32_t in_block;
-    const hd_block *block = hd_trace_block_of(trace, kind, row, &in_block);
-    hd_block_event(&event, block, in_block);
-    return event;
-}
-
 /* The name as people call it, cut where it is long. */
 static const char *name_of(char out[HD_NAME_BYTES + 8], const hd_trace *trace, uint32_t name)
 {
@@ -137,13 +129,6 @@ static const char *name_of(char out[HD_NAME_BYTES + 8], const hd_trace *trace, u
     return out;
 }
 
-static int64_t end_of(const hd_event *event)
-{
-    int64_t end;
-    if (event->duration_ns <= 0) return event->start_ns;
-    return __builtin_add_overflow(event->start_ns, event->duration_ns, &end) ? INT64_MAX : end;
-}
-
 static double between(int64_t from, int64_t until)
 {
     return (double)until - (double)from;
@@ -154,12 +139,12 @@ static void put_note(hd_json_out *json, const hd_trace *trace, view_doubt doubt,
     char note[HD_NAME_BYTES + 200], name[HD_NAME_BYTES + 8], time[VIEW_DURATION_BYTES];
     hd_event partner = {0};
     if (doubt == VIEW_ON_LANES || doubt == VIEW_BEFORE_LAUNCH || doubt == VIEW_BACKWARD_FLOWS) {
-        partner = event_at(trace, doubt == VIEW_BACKWARD_FLOWS ? HD_KIND_FLOW : HD_KIND_SLICE, other);
+        partner = hd_event_at(trace, doubt == VIEW_BACKWARD_FLOWS ? HD_KIND_FLOW : HD_KIND_SLICE, other);
         name_of(name, trace, partner.name);
     }
     switch (doubt) {
     case VIEW_ON_LANES:
-        view_duration_text(time, between(event->start_ns, end_of(&partner)));
+        view_duration_text(time, between(event->start_ns, hd_end_or_last(partner.start_ns, partner.duration_ns)));
         snprintf(note, sizeof note, "crosses %s on its track by %s", name, time);
         break;
     case VIEW_BEFORE_LAUNCH:
@@ -223,7 +208,7 @@ static void put_event(hd_json_out *json, const view_scene *scene, view_doubt dou
     hd_kind kind = HD_KIND_SLICE;
     if (view_doubt_of_flows(doubt)) kind = HD_KIND_FLOW;
     if (doubt == VIEW_NO_TIME) kind = (hd_kind)doubtful.other;
-    hd_event event = event_at(trace, kind, doubtful.row);
+    hd_event event = hd_event_at(trace, kind, doubtful.row);
     uint32_t track = HD_NONE;
     if (event.track != HD_NONE) track = view_scene_track_of(scene, event.track, HD_KIND_SLICE);
     uint32_t depth = 0;

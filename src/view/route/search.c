@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "trace/event.h"
 #include "view/queries.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
@@ -68,10 +69,8 @@ static void put_hit(hd_json_out *json, const char *key, const view_scene *scene,
         view_json_place(json, scene, &place);
         return;
     }
-    hd_event event; /* its track is not laid out yet, or is a counter */
-    uint32_t at;
-    const hd_block *block = hd_trace_block_of(view_scene_trace(scene), hit->kind, hit->row, &at);
-    hd_block_event(&event, block, at);
+    /* its track is not laid out yet, or is a counter */
+    hd_event event = hd_event_at(view_scene_trace(scene), hit->kind, hit->row);
     uint32_t track = view_scene_track_of_event(scene, hit->kind, hit->row);
     hd_json_put_text(json, "{");
     view_json_int(json, "row", hit->row);

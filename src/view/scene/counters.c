@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "trace/event.h"
 #include "trace/flows/bind.h"
 #include "view/scene/impl.h"
 
@@ -191,10 +192,7 @@ static const char *unit_of(hd_string series, hd_string counter)
 static hd_status add_samples(counter_maker *m, view_track *track, const counter_point *p, hd_error *err)
 {
     const hd_trace *trace = m->scene->trace;
-    hd_event event;
-    uint32_t within;
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_COUNTER, p->row, &within);
-    hd_block_event(&event, block, within);
+    hd_event event = hd_event_at(trace, HD_KIND_COUNTER, p->row);
     const hd_shape *shape = hd_trace_shape_at(trace, event.shape);
     for (uint32_t k = 0; event.args && k < shape->key_count; k++) {
         double value;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "view/scene/place.h"
 
 enum { PIECE = 128, SMALL_PIECE = 8, MANY_ROWS = 1024 };
@@ -33,25 +34,10 @@ static bool refill(view_merge *m, merge_row *r)
     return r->count > 0 && r->slices[0].start_ns < m->until_ns;
 }
 
-static const view_slice *head(const view_merge *m, size_t place)
+static bool comes_before(const view_merge *m, uint32_t a, uint32_t b)
 {
-    const merge_row *r = &m->rows[m->heap[place]];
-    return &r->slices[r->at];
-}
-
-static void sink(view_merge *m, size_t place)
-{
-    uint32_t row = m->heap[place];
-    const view_slice *slice = head(m, place);
-    for (;;) {
-        size_t child = 2 * place + 1;
-        if (child >= m->heap_count) break;
-        if (child + 1 < m->heap_count && view_slice_compare(head(m, child + 1), head(m, child)) < 0) child++;
-        if (view_slice_compare(slice, head(m, child)) <= 0) break;
-        m->heap[place] = m->heap[child];
-        place = child;
-    }
-    m->heap[place] = row;
+    const merge_row *x = &m->rows[a], *y = &m->rows[b];
+    return view_slice_compare(&x->slices[x->at], &y->slices[y->at]) < 0;
 }
 
 hd_status view_merge_new(view_merge **out, const view_row *const *rows, size_t count, const hd_trace *trace,
@@ -70,15 +56,14 @@ hd_status view_merge_new(view_merge **out, const view_row *const *rows, size_t c
         view_merge_free(m);
         return HD_NOMEM(err);
     }
-    for (size_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         merge_row *r = &m->rows[i];
         r->row = rows[i];
         r->slices = m->slices + i * m->piece;
         if (rows[i]->count == 0) continue;
         r->next = view_row_find(rows[i], trace, from_ns);
-        if (refill(m, r)) m->heap[m->heap_count++] = (uint32_t)i;
+        if (refill(m, r)) HD_HEAP_PUSH(m->heap, m->heap_count, i, x, y, comes_before(m, *x, *y));
     }
-    for (size_t place = m->heap_count / 2; place-- > 0;) sink(m, place);
     *out = m;
     return HD_OK;
 }
@@ -98,7 +83,9 @@ const view_slice *view_merge_next(view_merge *merge)
     merge_row *r = &merge->rows[merge->heap[0]];
     merge->given = r->slices[r->at++];
     bool more = r->at < r->count ? r->slices[r->at].start_ns < merge->until_ns : refill(merge, r);
-    if (!more) merge->heap[0] = merge->heap[--merge->heap_count];
-    if (merge->heap_count) sink(merge, 0);
+    if (more)
+        HD_HEAP_SINK(merge->heap, merge->heap_count, 0, merge->heap[0], x, y, comes_before(merge, *x, *y));
+    else
+        HD_HEAP_POP(merge->heap, merge->heap_count, x, y, comes_before(merge, *x, *y));
     return &merge->given;
 }

@@ -119,6 +119,11 @@ const hd_index *view_scene_index(const view_scene *scene)
     return atomic_load(&scene->index);
 }
 
+hd_roles *view_scene_roles(const view_scene *scene)
+{
+    return (hd_roles *)(uintptr_t)&scene->roles; /* atomics, of any thread */
+}
+
 const hd_launches *view_scene_launches(const view_scene *scene)
 {
     return atomic_load(&scene->launches);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "capture/cuda/nvtx/impl.h"
 #include "capture/cuda/window/window.h"
 
@@ -19,21 +20,13 @@ _Static_assert(1 << LANE_BITS == NVTX_LANES_MAX, "ids have a lane in their low b
 
 static void put_free(uint32_t lane)
 {
-    uint32_t *heap = nvtx_tool.free_lanes, at = nvtx_tool.free_count++;
-    for (; at && heap[(at - 1) / 2] > lane; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
-    heap[at] = lane;
+    HD_HEAP_PUSH(nvtx_tool.free_lanes, nvtx_tool.free_count, lane, x, y, *x < *y);
 }
 
 static uint32_t take_free(void)
 {
-    uint32_t *heap = nvtx_tool.free_lanes, lowest = heap[0], last = heap[--nvtx_tool.free_count], at = 0;
-    for (uint32_t child = 1; child < nvtx_tool.free_count; child = at * 2 + 1) {
-        if (child + 1 < nvtx_tool.free_count && heap[child + 1] < heap[child]) child++;
-        if (heap[child] >= last) break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = last;
+    uint32_t lowest = nvtx_tool.free_lanes[0];
+    HD_HEAP_POP(nvtx_tool.free_lanes, nvtx_tool.free_count, x, y, *x < *y);
     return lowest;
 }
 

@@ -7,6 +7,7 @@
 #include "format/heddle/codec/column.h"
 #include "format/heddle/codec/nest.h"
 #include "trace/column.h"
+#include "trace/event.h"
 
 /* The order in which columns stand, so that those that tell others come first. ARGS_ROW is derived; SOURCE and
  * SOURCE_SIZE are not kept. */
@@ -386,22 +387,6 @@ static hd_status take_groups(block_reader *r)
     return HD_OK;
 }
 
-static void find_span(hd_block *block, const store_decoder *decoder)
-{
-    const int64_t *starts = base_column(decoder, HD_COL_START);
-    const int64_t *durations = base_column(decoder, HD_COL_DURATION);
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    for (uint32_t i = 0; i < block->row_count; i++) {
-        int64_t start = starts[i], duration = durations[i], end;
-        if (start == HD_NO_TIME) continue;
-        if (duration == HD_NO_TIME || duration < 0 || __builtin_add_overflow(start, duration, &end)) end = start;
-        low = start < low ? start : low;
-        high = end > high ? end : high;
-    }
-    block->start_ns = high == INT64_MIN ? HD_NO_TIME : low;
-    block->end_ns = high == INT64_MIN ? HD_NO_TIME : high;
-}
-
 hd_status store_block_decode(hd_block *block, hd_arena *arena, store_decoder *decoder, const store_limits *limits,
                              const uint8_t *data, size_t size, hd_error *err)
 {
@@ -415,6 +400,8 @@ hd_status store_block_decode(hd_block *block, hd_arena *arena, store_decoder *de
     if (status == HD_OK) status = take_groups(&r);
     hd_status closed = store_source_close(&r.source, status == HD_OK ? err : NULL);
     if (status == HD_OK) status = closed;
-    if (status == HD_OK) find_span(block, decoder);
+    if (status == HD_OK)
+        hd_span_find(&block->start_ns, &block->end_ns, base_column(decoder, HD_COL_START),
+                     base_column(decoder, HD_COL_DURATION), block->row_count);
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "format/heddle/read/reader.h"
+#include "trace/event.h"
 
 enum { HOLE_LIMIT = 1 << 26 }; /* rows, in all holes: each costs memory until it is known to be lost */
 
@@ -109,12 +110,9 @@ typedef struct track_sum {
 
 static void widen(track_sum *sum, const hd_block *block, uint32_t row)
 {
-    int64_t start = hd_column_at(&block->columns[HD_COL_START], row), end;
+    int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
     int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
-    if (start == HD_NO_TIME) return;
-    if (duration < 0 || __builtin_add_overflow(start, duration, &end)) end = start;
-    if (sum->start_ns == HD_NO_TIME || start < sum->start_ns) sum->start_ns = start;
-    if (sum->end_ns == HD_NO_TIME || end > sum->end_ns) sum->end_ns = end;
+    if (start != HD_NO_TIME) hd_span_widen(&sum->start_ns, &sum->end_ns, start, hd_end_or_start(start, duration));
 }
 
 static void sum_block(track_sum *sums, const hd_block *block)

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "trace/event.h"
+
 enum { THREAD_LIMIT = 64, JOB_LIMIT = 2 * THREAD_LIMIT + 2 };
 
 struct store_jobs {
@@ -20,19 +22,6 @@ struct store_jobs {
 };
 
 /* ---- encoding -------------------------------------------------------------------------------------------- */
-
-static void find_span(store_block_head *head, const store_rows *rows)
-{
-    const int64_t *starts = rows->columns[HD_COL_START], *durations = rows->columns[HD_COL_DURATION];
-    head->start_ns = head->end_ns = HD_NO_TIME;
-    for (uint32_t i = 0; i < rows->row_count; i++) {
-        int64_t start = starts[i], end;
-        if (start == HD_NO_TIME) continue;
-        if (durations[i] < 0 || __builtin_add_overflow(start, durations[i], &end)) end = start;
-        if (head->start_ns == HD_NO_TIME || start < head->start_ns) head->start_ns = start;
-        if (head->end_ns == HD_NO_TIME || end > head->end_ns) head->end_ns = end;
-    }
-}
 
 /* Keep a sorted list of those met. */
 static bool add_track(store_block_head *head, uint32_t track)
@@ -70,7 +59,8 @@ static hd_status encode_block(store_job *job, store_encoder *encoder, hd_error *
                              .row_count = rows->row_count,
                              .first_row = rows->first_row,
                              .string_count = job->string_limit};
-    find_span(&head, rows);
+    hd_span_find(&head.start_ns, &head.end_ns, rows->columns[HD_COL_START], rows->columns[HD_COL_DURATION],
+                 rows->row_count);
     find_tracks(&head, rows);
     store_put_block_head(&job->head, &head);
     return store_block_encode(&job->body, encoder, rows, err);

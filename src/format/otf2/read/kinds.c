@@ -1,5 +1,5 @@
 /* kinds.c - tables: the fields of every definition, the names of OTF2's enumerations */
-#include "format/otf2/read/read.h"
+#include "format/otf2/read/fields.h"
 
 _Static_assert(LINT_UNDEFINED_LAST - LINT_UNDEFINED + 1 == DEF_REFERRED, "one code for every kind with ids");
 _Static_assert(OTF2_TYPE_LOCATION_GROUP - OTF2_TYPE_STRING == DEF_LOCATION_GROUP, "kinds follow OTF2_Type");
@@ -147,30 +147,7 @@ const char *const marker_scope_names[] = {"GLOBAL", "LOCATION", "LOCATION_GROUP"
 #define FIELDS(...)                                                                                                    \
     (const otf2_field[])                                                                                               \
     {                                                                                                                  \
-        __VA_ARGS__,                                                                                                   \
-        {                                                                                                              \
-            NULL, FIELD_END, 0, NULL                                                                                   \
-        }                                                                                                              \
-    }
-#define U(name)                                                                                                        \
-    {                                                                                                                  \
-        name, FIELD_UINT, 0, NULL                                                                                      \
-    }
-#define I(name)                                                                                                        \
-    {                                                                                                                  \
-        name, FIELD_INT, 0, NULL                                                                                       \
-    }
-#define R(name, kind)                                                                                                  \
-    {                                                                                                                  \
-        name, FIELD_REF, kind, NULL                                                                                    \
-    }
-#define E(name, names)                                                                                                 \
-    {                                                                                                                  \
-        name, FIELD_ENUM, 0, names                                                                                     \
-    }
-#define V(name)                                                                                                        \
-    {                                                                                                                  \
-        name, FIELD_VALUE, 0, NULL                                                                                     \
+        __VA_ARGS__, END_FIELD                                                                                         \
     }
 #define NAME R("name", DEF_STRING)
 #define PROPERTY(owner, kind) FIELDS(R(owner, kind), NAME, E("type", type_names), V("value"))

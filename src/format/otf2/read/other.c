@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "format/otf2/read/read.h"
+#include "format/otf2/read/fields.h"
 
 typedef enum event_role {
     ROLE_INSTANT,
@@ -142,30 +142,6 @@ static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_
 
 /* ---- the events ------------------------------------------------------------------------------------- */
 
-#define ROOT                                                                                                           \
-    {                                                                                                                  \
-        "root", FIELD_ROOT, 0, NULL                                                                                    \
-    }
-#define END_FIELD                                                                                                      \
-    {                                                                                                                  \
-        NULL, FIELD_END, 0, NULL                                                                                       \
-    }
-#define U(name)                                                                                                        \
-    {                                                                                                                  \
-        name, FIELD_UINT, 0, NULL                                                                                      \
-    }
-#define I(name)                                                                                                        \
-    {                                                                                                                  \
-        name, FIELD_INT, 0, NULL                                                                                       \
-    }
-#define R(name, kind)                                                                                                  \
-    {                                                                                                                  \
-        name, FIELD_REF, kind, NULL                                                                                    \
-    }
-#define E(name, names)                                                                                                 \
-    {                                                                                                                  \
-        name, FIELD_ENUM, 0, names                                                                                     \
-    }
 #define FIELDS(...) __VA_ARGS__
 #define PARAMS(...) , __VA_ARGS__
 #define VALUES(...) __VA_ARGS__

@@ -10,6 +10,7 @@
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
 #include "heddle/launches.h"
+#include "trace/event.h"
 
 typedef struct collector {
     ow_writer *w;
@@ -197,22 +198,13 @@ static hd_status walk_block(collector *c, const hd_block *block)
 
 /* ---- pairs ---------------------------------------------------------------------------------------------------- */
 
-static hd_event event_of(const hd_trace *trace, hd_kind kind, uint32_t row)
-{
-    uint32_t at;
-    hd_event event;
-    const hd_block *block = hd_trace_block_of(trace, kind, row, &at);
-    hd_block_event(&event, block, at);
-    return event;
-}
-
 static hd_status put_messages(collector *c)
 {
     ow_writer *w = c->w;
     for (size_t i = 0; i < w->message_count; i++) {
         for (int side = 0; side < 2; side++) {
             uint32_t row = side ? w->messages[i].to_row : w->messages[i].from_row;
-            hd_event point = event_of(w->trace, HD_KIND_FLOW, row);
+            hd_event point = hd_event_at(w->trace, HD_KIND_FLOW, row);
             ow_item item = {.start = point.start_ns, .end = point.start_ns, .row = (uint32_t)i};
             item.what = side ? OW_RECEIVE : OW_SEND;
             item.kind = point.phase == 'f' && !(point.flags & HD_FLAG_BIND_ENCLOSING); /* binds to the next slice */
@@ -226,10 +218,10 @@ static hd_status put_pairs(collector *c)
 {
     ow_writer *w = c->w;
     for (size_t i = 0; i < w->pair_count; i++) {
-        hd_event begin = event_of(w->trace, HD_KIND_ASYNC, w->pairs[i].begin);
+        hd_event begin = hd_event_at(w->trace, HD_KIND_ASYNC, w->pairs[i].begin);
         ow_item item = {.start = begin.start_ns, .end = begin.start_ns, .row = (uint32_t)i, .what = OW_ASYNC};
         if (w->pairs[i].end != HD_NONE) {
-            hd_event end = event_of(w->trace, HD_KIND_ASYNC, w->pairs[i].end);
+            hd_event end = hd_event_at(w->trace, HD_KIND_ASYNC, w->pairs[i].end);
             item.end = end.start_ns;
             /* its Leave names the location of its own track, so there must be one */
             if (end.track != begin.track && row_place(c, end.track) == HD_NONE) return HD_NOMEM(w->err);

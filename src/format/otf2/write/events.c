@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
+#include "trace/event.h"
 
 typedef struct open_region {
     int64_t end;
@@ -34,15 +35,6 @@ static uint64_t time_of(const ow_writer *w, int64_t ns)
     return (uint64_t)ns + w->shift;
 }
 
-static hd_event event_of(const ow_writer *w, hd_kind kind, uint64_t row)
-{
-    uint32_t at;
-    hd_event event;
-    const hd_block *block = hd_trace_block_of(w->trace, kind, row, &at);
-    hd_block_event(&event, block, at);
-    return event;
-}
-
 static hd_status leave(emitter *e)
 {
     ow_writer *w = e->w;
@@ -53,7 +45,7 @@ static hd_status leave(emitter *e)
         OW_TRY(w, OTF2_EvtWriter_MpiCollectiveEnd(e->out, NULL, time, (OTF2_CollectiveOp)(top->collective - 1),
                                                   top->comm, top->root, top->sent, top->received));
     if (top->end_row >= 0) {
-        hd_event end = event_of(w, top->end_kind, (uint64_t)top->end_row);
+        hd_event end = hd_event_at(w->trace, top->end_kind, (uint64_t)top->end_row);
         if (top->end_kind == HD_KIND_ASYNC) {
             HD_TRY(ow_add_phase(w, end.phase));
             if (end.start_ns != top->end) HD_TRY(ow_add_time(w, end.start_ns));
@@ -153,7 +145,7 @@ static hd_status enter(emitter *e, uint32_t *out_region, const ow_item *item, co
 static hd_status write_slice(emitter *e, const ow_item *item)
 {
     ow_writer *w = e->w;
-    hd_event event = event_of(w, HD_KIND_SLICE, item->row);
+    hd_event event = hd_event_at(w->trace, HD_KIND_SLICE, item->row);
     open_region region = {.end = item->end, .end_row = event.partner, .end_kind = HD_KIND_END};
     HD_TRY(leave_until(e, item->start, true));
     if (event.duration_ns == HD_NO_TIME) HD_TRY(ow_add_kind(w, "slice", event.phase)); /* it has no end */
@@ -172,7 +164,7 @@ static hd_status write_async(emitter *e, const ow_item *item)
 {
     ow_writer *w = e->w;
     const ow_pair *pair = &w->pairs[item->row];
-    hd_event event = event_of(w, HD_KIND_ASYNC, pair->begin);
+    hd_event event = hd_event_at(w->trace, HD_KIND_ASYNC, pair->begin);
     open_region region = {
         .end = item->end, .end_row = pair->end == HD_NONE ? -1 : (int64_t)pair->end, .end_kind = HD_KIND_ASYNC};
     region.name = event.name;
@@ -186,7 +178,7 @@ static hd_status write_async(emitter *e, const ow_item *item)
 static hd_status write_point(emitter *e, const ow_item *item)
 {
     ow_writer *w = e->w;
-    hd_event event = event_of(w, (hd_kind)item->kind, item->row);
+    hd_event event = hd_event_at(w->trace, (hd_kind)item->kind, item->row);
     uint32_t region;
     HD_TRY(leave_until(e, item->start, false));
     HD_TRY(ow_add_kind(w, hd_kind_name(event.kind), event.phase));
@@ -199,7 +191,7 @@ static hd_status write_point(emitter *e, const ow_item *item)
 static hd_status write_metric(emitter *e, const ow_item *item)
 {
     ow_writer *w = e->w;
-    hd_event event = event_of(w, HD_KIND_COUNTER, item->row);
+    hd_event event = hd_event_at(w->trace, HD_KIND_COUNTER, item->row);
     HD_TRY(ow_add_args(w, &event));
     HD_TRY(ow_add_id(w, &event));
     HD_TRY(ow_add_category(w, event.category));
@@ -210,7 +202,7 @@ static hd_status write_metric(emitter *e, const ow_item *item)
 
 static hd_status write_memory(emitter *e, const ow_item *item)
 {
-    hd_event event = event_of(e->w, (hd_kind)item->kind, item->row);
+    hd_event event = hd_event_at(e->w->trace, (hd_kind)item->kind, item->row);
     return ow_write_memory(e->w, e->out, &event, e->w->locations[e->location].place, time_of(e->w, item->start));
 }
 
@@ -232,8 +224,8 @@ static hd_status write_message(emitter *e, const ow_item *item)
     ow_writer *w = e->w;
     const ow_message *m = &w->messages[item->row];
     bool sends = item->what == OW_SEND;
-    hd_event event = event_of(w, HD_KIND_FLOW, sends ? m->from_row : m->to_row);
-    hd_event first = event_of(w, HD_KIND_FLOW, m->from_row);
+    hd_event event = hd_event_at(w->trace, HD_KIND_FLOW, sends ? m->from_row : m->to_row);
+    hd_event first = hd_event_at(w->trace, HD_KIND_FLOW, m->from_row);
     uint32_t comm, tag = item->row; /* of its own, so that matching needs no order */
     uint64_t time = time_of(w, item->start);
     HD_TRY(leave_until(e, item->start, false));

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "format/otf2/write/write.h"
 
 /* A location costs two files: with more lanes than these, slices are cut to fit the last one. */
@@ -48,42 +49,12 @@ static bool is_before(const ow_item *a, const ow_item *b)
     return a->end > b->end; /* merging keeps the order of the input otherwise */
 }
 
-static void merge(ow_item *out, const ow_item *a, size_t a_count, const ow_item *b, size_t b_count)
-{
-    size_t i = 0, k = 0;
-    while (i < a_count && k < b_count) *out++ = is_before(&b[k], &a[i]) ? b[k++] : a[i++];
-    memcpy(out, a + i, (a_count - i) * sizeof *a);
-    memcpy(out + (a_count - i), b + k, (b_count - k) * sizeof *b);
-}
-
-static size_t run_from(const ow_item *items, size_t first, size_t count)
-{
-    size_t end = first + 1;
-    while (end < count && !is_before(&items[end], &items[end - 1])) end++;
-    return end;
-}
-
-/* Merge neighbouring runs until there is one; most rows come sorted, or nearly. */
 static bool sort(ow_item *items, size_t count)
 {
-    if (count < 2 || run_from(items, 0, count) == count) return true;
-    ow_item *spare = malloc(count * sizeof *spare), *from = items, *to = spare;
-    if (!spare) return false;
-    for (bool sorted = false; !sorted;) {
-        sorted = true;
-        for (size_t first = 0; first < count;) {
-            size_t middle = run_from(from, first, count), end = middle < count ? run_from(from, middle, count) : count;
-            merge(to + first, from + first, middle - first, from + middle, end - middle);
-            sorted = sorted && first == 0 && end == count;
-            first = end;
-        }
-        ow_item *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != items) memcpy(items, from, count * sizeof *items);
+    ow_item *spare = malloc((count + 1) * sizeof *spare);
+    if (spare) HD_SORT_RUNS(items, spare, count, x, y, is_before(x, y));
     free(spare);
-    return true;
+    return spare != NULL;
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------------------- */

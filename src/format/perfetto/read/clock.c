@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "format/perfetto/read/reader.h"
 
 enum { SNAPSHOT_CLOCKS = 32, SEARCH_LIMIT = 1024 };
@@ -181,13 +182,7 @@ static bool step(int64_t *time_ns, const perfetto_clock_pair *pair)
 {
     size_t low = 0, high = pair->count;
     if (pair->list[pair->count - 1].from_ns <= *time_ns) low = high; /* as most do */
-    while (low < high) {                                             /* the first reading after the time */
-        size_t middle = low + (high - low) / 2;
-        if (pair->list[middle].from_ns <= *time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    HD_PARTITION_POINT(low, high, at, pair->list[at].from_ns <= *time_ns);
     const struct perfetto_reading *r = &pair->list[low ? low - 1 : 0];
     int64_t since;
     return !__builtin_sub_overflow(*time_ns, r->from_ns, &since) && !__builtin_add_overflow(r->to_ns, since, time_ns);

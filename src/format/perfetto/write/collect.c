@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/memory/vector.h"
 #include "format/perfetto/write/writer.h"
+#include "trace/event.h"
 #include "trace/flows/bind.h"
 #include "trace/lazy.h"
 
@@ -42,11 +43,8 @@ hd_event pf_item_event(const pf_writer *w, const pf_item *item)
                                     [PF_ITEM_COUNTER] = HD_KIND_COUNTER,
                                     [PF_ITEM_ASYNC] = HD_KIND_ASYNC};
     pf_item_kind kind = pf_item_kind_of(item);
-    uint32_t at, row = kind == PF_ITEM_ASYNC ? w->async_pairs[item->row].begin : item->row;
-    hd_event event;
-    const hd_block *block = hd_trace_block_of(w->trace, kinds[kind], row, &at);
-    hd_block_event(&event, block, at);
-    return event;
+    uint32_t row = kind == PF_ITEM_ASYNC ? w->async_pairs[item->row].begin : item->row;
+    return hd_event_at(w->trace, kinds[kind], row);
 }
 
 uint64_t pf_id_hash(const hd_trace *trace, uint32_t id_type, int64_t id)

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/memory/vector.h"
 #include "base/protobuf/write.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/write/writer.h"
+#include "trace/event.h"
 
 enum {
     SEQUENCE = 1,
@@ -88,15 +90,6 @@ static bool put_flows(emitter *e, uint32_t item)
     return bound;
 }
 
-static hd_event event_of(const pf_writer *w, hd_kind kind, uint32_t row)
-{
-    uint32_t at;
-    hd_event event;
-    const hd_block *block = hd_trace_block_of(w->trace, kind, row, &at);
-    hd_block_event(&event, block, at);
-    return event;
-}
-
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
 static bool ends_before(const open_end *x, const open_end *y)
@@ -107,24 +100,14 @@ static bool ends_before(const open_end *x, const open_end *y)
 static hd_status push_end(emitter *e, int64_t end, uint32_t item)
 {
     if (!hd_grow((void **)&e->heap, &e->open_capacity, e->open_count, sizeof *e->heap)) return HD_NOMEM(e->err);
-    open_end added = {end, item};
-    size_t at = e->open_count++;
-    for (; at && ends_before(&added, &e->heap[(at - 1) / 2]); at = (at - 1) / 2) e->heap[at] = e->heap[(at - 1) / 2];
-    e->heap[at] = added;
+    HD_HEAP_PUSH(e->heap, e->open_count, ((open_end){end, item}), x, y, ends_before(x, y));
     return HD_OK;
 }
 
 static open_end pop_end(emitter *e)
 {
-    open_end top = e->heap[0], last = e->heap[--e->open_count];
-    size_t at = 0;
-    for (size_t child = 1; child < e->open_count; child = at * 2 + 1) {
-        if (child + 1 < e->open_count && ends_before(&e->heap[child + 1], &e->heap[child])) child++;
-        if (!ends_before(&e->heap[child], &last)) break;
-        e->heap[at] = e->heap[child];
-        at = child;
-    }
-    e->heap[at] = last;
+    open_end top = e->heap[0];
+    HD_HEAP_POP(e->heap, e->open_count, x, y, ends_before(x, y));
     return top;
 }
 
@@ -134,7 +117,7 @@ static uint32_t end_row(const pf_writer *w, const pf_item *item, hd_kind *out_ki
     if (pf_item_kind_of(item) == PF_ITEM_ASYNC) {
         const pf_async_pair *pair = &w->async_pairs[item->row];
         *out_kind = HD_KIND_ASYNC;
-        *out_name = pair->end == HD_NONE ? 0 : event_of(w, HD_KIND_ASYNC, pair->begin).name;
+        *out_name = pair->end == HD_NONE ? 0 : hd_event_at(w->trace, HD_KIND_ASYNC, pair->begin).name;
         return pair->end;
     }
     uint32_t row;
@@ -155,7 +138,7 @@ static hd_status emit_end(emitter *e)
     uint32_t name, row = end_row(w, item, &kind, &name);
     begin_event(w, PF_TYPE_SLICE_END, pf_item_place(item));
     if (row != HD_NONE) {
-        hd_event event = event_of(w, kind, row);
+        hd_event event = hd_event_at(w->trace, kind, row);
         if (event.name && event.name != name) w->notes[PF_NOTE_END_NAME]++;
         if (kind == HD_KIND_ASYNC) w->written++; /* the others were counted with their kind */
         pf_put_args(w, &event, false);
@@ -223,7 +206,7 @@ static hd_status emit_samples(emitter *e, int64_t until)
     for (; e->next_sample < w->sample_count && w->samples[e->next_sample].start <= until; e->next_sample++) {
         const pf_sample *sample = &w->samples[e->next_sample];
         while (e->open_count && e->heap[0].end <= sample->start) HD_TRY(emit_end(e));
-        hd_event event = event_of(w, HD_KIND_SAMPLE, sample->row);
+        hd_event event = hd_event_at(w->trace, HD_KIND_SAMPLE, sample->row);
         pf_put_sample(w, &event);
         w->written++;
         HD_TRY(emit_packet_as(e, sample->start, PF_PACKET_PERF_SAMPLE));

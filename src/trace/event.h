@@ -1,0 +1,55 @@
+/* event.h - one event of a trace by its row, and where events end */
+#ifndef HD_TRACE_EVENT_H
+#define HD_TRACE_EVENT_H
+
+#include "heddle/trace.h"
+
+/* row < hd_trace_row_count(). */
+static inline hd_event hd_event_at(const hd_trace *trace, hd_kind kind, uint64_t row)
+{
+    hd_event event;
+    uint32_t at;
+    const hd_block *block = hd_trace_block_of(trace, kind, row, &at);
+    hd_block_event(&event, block, at);
+    return event;
+}
+
+/* The end of what may have no extent (no time, no or negative duration, an end beyond all times): then its start. */
+static inline int64_t hd_end_or_start(int64_t start_ns, int64_t duration_ns)
+{
+    int64_t end;
+    bool has_end = start_ns != HD_NO_TIME && duration_ns >= 0 && !__builtin_add_overflow(start_ns, duration_ns, &end);
+    return has_end ? end : start_ns;
+}
+
+/* The same of what has a time; an end beyond all times is the last of them. */
+static inline int64_t hd_end_or_last(int64_t start_ns, int64_t duration_ns)
+{
+    int64_t end;
+    if (duration_ns <= 0) return start_ns;
+    return __builtin_add_overflow(start_ns, duration_ns, &end) ? INT64_MAX : end;
+}
+
+/* Widen a span, which is HD_NO_TIME twice while it is empty. */
+static inline void hd_span_widen(int64_t *start_ns, int64_t *end_ns, int64_t from_ns, int64_t until_ns)
+{
+    if (*start_ns == HD_NO_TIME || from_ns < *start_ns) *start_ns = from_ns;
+    if (*end_ns == HD_NO_TIME || until_ns > *end_ns) *end_ns = until_ns;
+}
+
+/* The span of the rows that have a time; HD_NO_TIME twice: none has. */
+static inline void hd_span_find(int64_t *out_start_ns, int64_t *out_end_ns, const int64_t *starts,
+                                const int64_t *durations, uint32_t count)
+{
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (uint32_t i = 0; i < count; i++) {
+        if (starts[i] == HD_NO_TIME) continue;
+        int64_t end = hd_end_or_start(starts[i], durations[i]);
+        low = starts[i] < low ? starts[i] : low;
+        high = end > high ? end : high;
+    }
+    *out_start_ns = high == INT64_MIN ? HD_NO_TIME : low;
+    *out_end_ns = high == INT64_MIN ? HD_NO_TIME : high;
+}
+
+#endif
