@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 """Hold the tree to the layers of docs/architecture.md. Runs as a test.
 
-usage: check_layers.py layers|third-party|listed|mentioned|toured [ROOT]
+usage: check_layers.py layers|third-party|listed|mentioned|toured|formats [ROOT]
 
 layers       no #include and no call runs upward: every folder uses only the folders below it
 third-party  a third-party header is named in one folder only (and in the tests of that folder)
 listed       every .c file of the tree is named in a meson.build
 mentioned    a file that a comment names exists
 toured       docs/tour.md names functions where they are
+formats      each format of src/format/formats.inc has its page, its row, tests, a fuzz target and files to begin with
 """
 import re
 import sys
@@ -22,7 +23,7 @@ MAY_USE = {
     "trace": {"base"},
     "format": BELOW_FORMATS,
     "pass": BELOW_FORMATS,
-    "report": BELOW_FORMATS | {"pass", "table"},
+    "report": BELOW_FORMATS | {"format", "pass", "table"},
     "synth": BELOW_FORMATS | {"format"},
     "fix": BELOW_TOOLS,
     "convert": BELOW_TOOLS,
@@ -38,7 +39,7 @@ MAY_USE = {
 # Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
 ROOMS = {"format": {"repair"}, "pass": {"copy", "contexts"}, "report": set()}
 # The public headers that base may include. Other layers may include any: what they call is looked at.
-BASE_PUBLIC = {"heddle/status.h"}
+BASE_PUBLIC = {"heddle/status.h", "heddle/source.h"}
 
 THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|xxhash|simdjson|sqlite3|microhttpd|otf2/|elfutils/|dwarf|gelf\.h|libelf\.h|lzma|"
                          r"libunwind|bpf/|mpi\.h|cuda|cupti)")
@@ -205,8 +206,26 @@ def check_toured(root):
     return problems if steps else ["docs/tour.md names no functions"]
 
 
+def check_formats(root):
+    listed = re.findall(r"^FORMAT\((\w+)\)", (root / "src/format/formats.inc").read_text(encoding="utf-8"), re.M)
+    rows = (root / "docs/formats.md").read_text(encoding="utf-8")
+    problems = [] if listed else ["src/format/formats.inc lists no formats"]
+    for path in sources(root, "src/format"):
+        for name in re.findall(r"^const hd_format hd_(\w+)_format\b", path.read_text(encoding="utf-8"), re.M):
+            if name not in listed or path.parent.name != name:
+                problems.append(f"{path.relative_to(root)}: hd_{name}_format is not FORMAT({name}) in src/format/formats.inc")
+    for name in listed:
+        wanted = {f"docs/formats/{name}.md": "a page", f"tests/format/test_{name}*.c": "a test", f"fuzz/fuzz_{name}*.c": "a fuzz target",
+                  f"fuzz/corpus/{name}*/*": "files to fuzz with"}
+        problems += [f"src/format/{name}: there is no {what}, {pattern}" for pattern, what in wanted.items()
+                     if not any(root.glob(pattern))]
+        if not re.search(rf"^\| \[[^]]*\]\(formats/{name}\.md\)", rows, re.M):
+            problems.append(f"src/format/{name}: docs/formats.md has no row for it")
+    return problems
+
+
 CHECKS = {"layers": check_layers, "third-party": check_third_party, "listed": check_listed, "mentioned": check_mentioned,
-          "toured": check_toured}
+          "toured": check_toured, "formats": check_formats}
 
 
 def main():

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/system.h"
-#include "convert/memory.h"
 #include "convert/report.h"
 #include "convert/window.h"
+#include "format/format.h"
 #include "pass/crop/crop.h"
 #include "pass/filter/filter.h"
 #include "pass/join.h"
@@ -74,13 +74,13 @@ static hd_status find_companions(converter *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         companion *own = &c->companions[i];
-        HD_TRY(convert_find_trace(&own->trace, c->inputs[i].path, c->err));
+        HD_TRY(hd_format_find_trace(&own->trace, c->inputs[i].path, c->err));
         if (own->trace) c->inputs[i].path = own->trace;
         if (c->options->memory_profile) {
             own->profile = strdup(c->options->memory_profile);
             if (!own->profile) return HD_NOMEM(c->err);
         } else if (c->options->find_memory_profiles) {
-            HD_TRY(convert_find_memory(&own->profile, c->inputs[i].path, c->err));
+            HD_TRY(hd_format_find_companion(&own->profile, c->inputs[i].path, c->err));
             own->found = true;
         }
         c->profiles += own->profile != NULL;
@@ -95,9 +95,7 @@ static hd_status join_profile(converter *c, size_t index, const hd_read_options 
     hd_pass_result result;
     const char *path = c->companions[index].profile;
     HD_TRY(hd_trace_read(&profile, path, read, c->err));
-    hd_status status = HD_OK;
-    if (strcmp(hd_trace_facts_of(profile)->format, "tfmemory") != 0)
-        status = hd_error_set(c->err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE, "is no memory profile of TensorFlow");
+    hd_status status = hd_format_require_companion(profile, path, c->err);
     if (status == HD_OK && !convert_report_input(c->report, path, profile)) status = HD_NOMEM(c->err);
     if (status == HD_OK) status = hd_join(&made, &result, c->inputs[index].trace, profile, c->err);
     hd_trace_free(profile);

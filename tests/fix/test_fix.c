@@ -460,7 +460,6 @@ static void test_fix__an_input_that_changes_meanwhile_is_an_error(NO_STATE)
     size_t size;
     char *text = long_text(&size);
     const hd_read_options options = {.sources = true};
-    const chrome_insertion nothing = {0};
     for (int blank = 0; blank < 2; blank++) {
         hd_input *input;
         hd_output *output;
@@ -470,13 +469,14 @@ static void test_fix__an_input_that_changes_meanwhile_is_an_error(NO_STATE)
         assert_int_equal(hd_input_open(&input, path_of("changing.json"), NULL, NULL), HD_OK);
         assert_int_equal(hd_trace_read(&trace, path_of("changing.json"), &options, NULL), HD_OK);
         hd_block_event(&event, hd_trace_block_at(trace, HD_KIND_SLICE, 0), 9);
-        const chrome_edit edit = {.offset = event.source_offset, .size = event.source_size, .set_start = true};
+        const hd_patch_edit edit = {.offset = event.source_offset, .size = event.source_size, .set_start = true};
         FILE *file = fopen(path_of("changing.json"), blank ? "r+" : "w");
         assert_non_null(file);
         for (size_t i = 0; i < size && blank; i++) fputc(' ', file);
         fclose(file);
         assert_int_equal(hd_output_create(&output, path_of("none.json"), NULL, NULL), HD_OK);
-        assert_int_equal(chrome_patch(output, input, trace, &edit, 1, &nothing, NULL), HD_ERR_IO);
+        assert_int_equal(chrome_patch(output, input, trace, &(hd_patch){.edits = &edit, .edit_count = 1}, NULL),
+                         HD_ERR_IO);
         hd_output_abort(output);
         hd_trace_free(trace);
         hd_input_close(input);
