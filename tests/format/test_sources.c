@@ -557,7 +557,7 @@ static void compare_sinks(const hd_trace *trace, const char *name, const hd_writ
 /* Of some size: more than the buffers of an output and of a pipe. */
 static hd_trace *long_trace(void)
 {
-    enum { EVENTS = 30000 };
+    enum { EVENTS = 15000 };
     size_t size = 0;
     char *text = malloc(EVENTS * 128);
     hd_trace *trace;
@@ -588,7 +588,8 @@ static void test_sinks__all_formats_write_the_file_into_all_of_them(NO_STATE)
             char name[128];
             snprintf(name, sizeof name, "out%.*s%s", (int)strcspn(format->info.extensions, " "),
                      format->info.extensions, compressions[k]);
-            for (int t = 0; t < 2; t++) compare_sinks(traces[t], name, NULL);
+            compare_sinks(traces[0], name, NULL);
+            if (k == 0 || i == 0) compare_sinks(traces[1], name, NULL);
         }
         /* by options, under a name that says nothing */
         const hd_write_options options = {.format = format->info.name, .gzip = true, .sync = true};
