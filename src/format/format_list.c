@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/text/ends.h"
 #include "format/stack_text.h"
 #include "trace/lazy.h"
@@ -255,9 +256,10 @@ hd_status hd_trace_read(hd_trace **out, const char *path, const hd_read_options 
     hd_input *input;
     struct stat info;
     *out = NULL;
+    HD_OWN_OPTIONS(hd_read_options, options, err);
     if (strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return read_folder(out, path, options, err);
-    hd_input_options input_options = {.spool = options && options->keep_input};
+    hd_input_options input_options = {.spool = options->keep_input};
     HD_TRY(hd_input_open(&input, path, &input_options, err));
     hd_status status = hd_format_read(out, input, options, err);
     hd_input_close(input);
@@ -357,8 +359,7 @@ static hd_status find_writer(const hd_format **out, const char *path, const hd_w
 
 hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err)
 {
-    static const hd_write_options defaults = {0};
-    if (!options) options = &defaults;
+    HD_OWN_OPTIONS(hd_write_options, options, err);
     const hd_format *format;
     HD_TRY(find_writer(&format, path, options, err));
     loss_count count = {.outer = options};
@@ -374,9 +375,8 @@ hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write
 
 hd_status hd_trace_write_check(const char *path, const hd_write_options *options, hd_error *err)
 {
-    static const hd_write_options defaults = {0};
+    HD_OWN_OPTIONS(hd_write_options, options, err);
     const hd_format *format;
-    if (!options) options = &defaults;
     HD_TRY(find_writer(&format, path, options, err));
     if (format->write_path) return HD_OK;
     return hd_output_try(path, &(hd_output_options){.level = options->level}, err);
