@@ -62,7 +62,7 @@ def includes(path):
 
 
 def room(parts):
-    """"chrome" of ("format", "chrome", "chrome/read.c"), None for a file of the layer itself."""
+    """"chrome" of ("format", "chrome", "read.c"), None for a file of the layer itself."""
     return parts[1] if len(parts) > 2 else None
 
 

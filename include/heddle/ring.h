@@ -1,11 +1,11 @@
-/* ring.h - rings: bounded queues of events of one size, from one producer or several to one consumer
+/* ring.h - rings: bounded lock-free queues of events of one size, single-producer (SPSC) or many-producer (MPSC)
  *
  *     hd_ring_new(&ring, &(hd_ring_options){.capacity = 16384, .element_bytes = 64}, err);
  *     producer: hd_ring_push(ring, &event);            consumer: n = hd_ring_pop(ring, events, 256, NULL);
  *
  * Part of libheddle-capture. No lock and no system call stands between producer and consumer, but for producers that
- * wait under HD_RING_BLOCK. With one producer (the default) a push is a copy and a store; with `many_producers` also
- * one compare-and-swap.
+ * wait under HD_RING_BLOCK. With one producer (SPSC, the default) a push is a copy and a store; with `many_producers`
+ * (MPSC) also one compare-and-swap. There is always one consumer.
  *
  * Nothing is reordered: what one producer pushed comes out in the order of its pushes; with several producers, events
  * come out in the order in which the pushes took their places. Nothing is lost without being counted: see

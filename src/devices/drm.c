@@ -59,7 +59,7 @@ static hd_status add_platform(device_list *list, const char *card, hd_error *err
     return HD_OK;
 }
 
-static hd_status look_at(device_list *list, const char *card, hd_error *err)
+static hd_status add_card(device_list *list, const char *card, hd_error *err)
 {
     char path[DEVICES_PATH_BYTES], pci[DEVICES_NAME_BYTES];
     if (!devices_path(path, sizeof path, list->root, CARDS "/%s/device", card) || !devices_exists(path)) return HD_OK;
@@ -82,7 +82,7 @@ hd_status devices_find_drm(device_list *list, hd_error *err)
     if (!devices_path(path, sizeof path, list->root, CARDS)) return HD_OK;
     HD_TRY(devices_names_of(&names, path, err));
     for (size_t i = 0; i < names.count && status == HD_OK; i++)
-        if (is_card(names.list[i])) status = look_at(list, names.list[i], err);
+        if (is_card(names.list[i])) status = add_card(list, names.list[i], err);
     devices_names_deinit(&names);
     return status;
 }

@@ -81,7 +81,7 @@ static hd_status add_work_of(flame_adder *a, const hd_trace *cpu, const hd_attri
     return status;
 }
 
-static hd_status add(flame_adder *a, const hd_trace *cpu, const hd_attribution *attribution)
+static hd_status add_stacks(flame_adder *a, const hd_trace *cpu, const hd_attribution *attribution)
 {
     const hd_flame_options *options = a->options;
     HD_TRY(filter_list_init(&a->names, options->names, "--names", a->err));
@@ -125,7 +125,7 @@ hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *c
     flame->weightless |= a.options->weightless && flame->of == HD_FLAME_GPU_TIME;
     /* the samples of the CPU side are those that count where there are two sides */
     if (flame->of == HD_FLAME_SAMPLES && cpu) a.trace = cpu;
-    hd_status status = add(&a, cpu, attribution);
+    hd_status status = add_stacks(&a, cpu, attribution);
     filter_list_deinit(&a.names);
     flame_groups_deinit(&a);
     flame_paths_deinit(&a);

@@ -66,7 +66,7 @@ hd_status hd_stack_samples_count(hd_stack_samples *s, size_t code, uint64_t coun
                         line ? (unsigned long long)line->number : 0);
 }
 
-static void tell(hd_stack_samples *s)
+static void note_tally(hd_stack_samples *s)
 {
     for (size_t i = 0; i < HD_STACK_CODES; i++) {
         const hd_stack_tally *t = &s->tally[i];
@@ -248,7 +248,7 @@ hd_status hd_stack_samples_finish(hd_stack_samples *s)
     HD_TRY(flush(s));
     if (s->text.failed) return HD_NOMEM(s->err);
     name_tracks(s);
-    tell(s);
+    note_tally(s);
     hd_stacks *stacks = s->stacks;
     s->stacks = NULL;
     return hd_stacks_give(stacks, s->builder, s->err);

@@ -222,7 +222,7 @@ static void end_child(const child *c)
     while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-static hd_status run(recording *r, child *c)
+static hd_status run_child(recording *r, child *c)
 {
     HD_TRY(start(r, c));
     bool attached;
@@ -257,7 +257,7 @@ hd_status record_command(recording *r)
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     }
     block_signals(&c);
-    hd_status status = run(r, &c);
+    hd_status status = run_child(r, &c);
     if (c.go >= 0) close(c.go);
     if (c.problem >= 0) close(c.problem);
     restore_signals(&c);

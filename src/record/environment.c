@@ -43,7 +43,7 @@ static bool is_ours(const char *entry, const char *const *values)
     return false;
 }
 
-static bool add(char **list, size_t *count, const char *name, const char *value)
+static bool add_variable(char **list, size_t *count, const char *name, const char *value)
 {
     char *entry;
     if (asprintf(&entry, "%s%s%s", name, value ? "=" : "", value ? value : "") < 0) return false;
@@ -61,10 +61,10 @@ hd_status record_environment(char ***out, const hd_record_options *options, cons
     char **list = calloc(count + VARIABLES + 1, sizeof *list);
     bool fine = text && list;
     for (size_t i = 0; i < count && fine; i++) {
-        if (!is_ours(environ[i], values)) fine = add(list, &made, environ[i], NULL);
+        if (!is_ours(environ[i], values)) fine = add_variable(list, &made, environ[i], NULL);
     }
     for (int i = 0; i < VARIABLES && fine; i++) {
-        if (values[i]) fine = add(list, &made, names[i], values[i]);
+        if (values[i]) fine = add_variable(list, &made, names[i], values[i]);
     }
     free(text);
     *out = fine ? list : NULL;

@@ -264,7 +264,7 @@ static void find_lines(walker *w, Dwarf_Die *die)
 }
 
 /* A skeleton's functions are in a file of their own, which libdw would open by a name that the skeleton says. */
-static void look_at(walker *w, const unit *u)
+static void walk_unit(walker *w, const unit *u)
 {
     Dwarf_Die die;
     Dwarf_Attribute folder;
@@ -291,7 +291,7 @@ static void find_all(walker *w)
     memset(w->unit_of, 0xff, count * sizeof *w->unit_of);
     find_units(w);
     sort_by_unit(w);
-    for (size_t i = 0; i < w->unit_count && !w->failed; i++) look_at(w, &w->units[i]);
+    for (size_t i = 0; i < w->unit_count && !w->failed; i++) walk_unit(w, &w->units[i]);
 }
 
 bool sym_places_find(sym_places *out, sym_module *module, Elf *elf, const char *path,

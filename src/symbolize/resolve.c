@@ -139,7 +139,7 @@ typedef struct work {
     uint64_t done, total;
 } work;
 
-static void *run(void *user)
+static void *resolver_main(void *user)
 {
     work *w = user;
     for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count && !atomic_load(&w->failed);) {
@@ -164,9 +164,9 @@ static void run_all(work *w, unsigned threads)
     pthread_t others[THREADS_MAX];
     unsigned started = 0;
     while (started + 1 < threads && started + 1 < w->count && started < THREADS_MAX &&
-           pthread_create(&others[started], NULL, run, w) == 0)
+           pthread_create(&others[started], NULL, resolver_main, w) == 0)
         started++;
-    run(w);
+    resolver_main(w);
     for (unsigned i = 0; i < started; i++) pthread_join(others[i], NULL);
 }
 

@@ -292,7 +292,7 @@ static hd_status copy_surroundings(rewriter *r, hd_error *err)
     return HD_OK;
 }
 
-static void tell(rewriter *r, const char *code, uint64_t count, const char *detail)
+static void note_count(rewriter *r, const char *code, uint64_t count, const char *detail)
 {
     if (!count) return;
     uint32_t words = detail && *detail ? hd_builder_intern_text(r->builder, detail) : HD_STRING_NONE;
@@ -317,16 +317,16 @@ static void add_ledger(rewriter *r, uint64_t unnamed)
         if (!counts[m->result]++) first[m->result] = m;
         if (m->unchecked && !unchecked++) first_unchecked = m;
     }
-    tell(r, "symbolize.frame-unnamed", unnamed, NULL);
+    note_count(r, "symbolize.frame-unnamed", unnamed, NULL);
     for (size_t i = 1; i < sizeof codes / sizeof *codes; i++) {
-        if (counts[i]) tell(r, codes[i], counts[i], first[i]->why[0] ? first[i]->why : first[i]->name);
+        if (counts[i]) note_count(r, codes[i], counts[i], first[i]->why[0] ? first[i]->why : first[i]->name);
     }
-    tell(r, "symbolize.build-id-unknown", unchecked, unchecked ? first_unchecked->path : NULL);
-    tell(r, "symbolize.address-outside", r->s->no_module, NULL);
-    tell(r, "symbolize.module-damaged", r->s->bad_modules, NULL);
-    tell(r, "symbolize.symbol-damaged", r->s->bad_symbols, NULL);
-    tell(r, "symbolize.stack-missing", r->dangling, NULL);
-    tell(r, "symbolize.old-frames-kept", r->beside, NULL);
+    note_count(r, "symbolize.build-id-unknown", unchecked, unchecked ? first_unchecked->path : NULL);
+    note_count(r, "symbolize.address-outside", r->s->no_module, NULL);
+    note_count(r, "symbolize.module-damaged", r->s->bad_modules, NULL);
+    note_count(r, "symbolize.symbol-damaged", r->s->bad_symbols, NULL);
+    note_count(r, "symbolize.stack-missing", r->dangling, NULL);
+    note_count(r, "symbolize.old-frames-kept", r->beside, NULL);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@
 enum { PATIENCE_S = 10, AT_ONCE = 128 }; /* AT_ONCE: connections */
 
 /* A socket to a target, told what to do. -1: `why` says why not. */
-static int tell(const trigger_target *target, const char *request, char *why, size_t room)
+static int send_request(const trigger_target *target, const char *request, char *why, size_t room)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval limit = {.tv_sec = PATIENCE_S};
@@ -156,7 +156,7 @@ static void tell_some(hd_table_builder *b, const trigger_target *targets, size_t
 {
     int fds[AT_ONCE];
     char why[AT_ONCE][96], answer[CONTROL_ANSWER_BYTES];
-    for (size_t i = 0; i < count; i++) fds[i] = tell(&targets[i], request, why[i], sizeof why[i]);
+    for (size_t i = 0; i < count; i++) fds[i] = send_request(&targets[i], request, why[i], sizeof why[i]);
     for (size_t i = 0; i < count; i++) {
         bool has_answer = fds[i] >= 0 && receive(fds[i], answer, sizeof answer);
         if (fds[i] >= 0 && !has_answer) snprintf(why[i], sizeof why[i], "did not answer");

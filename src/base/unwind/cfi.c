@@ -330,7 +330,7 @@ static void run_other(program *p, uint8_t code)
 }
 
 /* Up to an instruction that is behind pc. */
-static bool run(program *p, const size_t instructions[2], uint64_t pc)
+static bool run_instructions(program *p, const size_t instructions[2], uint64_t pc)
 {
     p->reader.data = p->entry->data;
     p->reader.at = instructions[0];
@@ -363,8 +363,8 @@ bool hd_cfi_rules(hd_cfi_rule *rows, unsigned row_count, uint64_t wanted, const 
         rows[p.width] = rows[0];
         p.slots[__builtin_ctzll(wanted)] = (uint8_t)p.width++;
     }
-    if (!run(&p, entry->common, UINT64_MAX)) return false;
+    if (!run_instructions(&p, entry->common, UINT64_MAX)) return false;
     p.kept = 1;
     copy_row(&p, p.kept++, 0);
-    return run(&p, entry->own, pc);
+    return run_instructions(&p, entry->own, pc);
 }

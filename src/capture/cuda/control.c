@@ -295,7 +295,7 @@ static int wait_ms(int64_t due_ns)
     return left < 0 ? 0 : left < most ? (int)left : most;
 }
 
-static void *run(void *unused)
+static void *control_main(void *unused)
 {
     (void)unused;
     session_own_thread(1);
@@ -318,7 +318,7 @@ static void *run(void *unused)
 static void start_thread(void)
 {
     atomic_store(&control.ending, false);
-    control.is_running = hd_thread_start(&control.thread, run, NULL) == 0;
+    control.is_running = hd_thread_start(&control.thread, control_main, NULL) == 0;
     if (!control.is_running) hd_session_note(control.tracer->session, "window.no-control", HD_SESSION_LOSS, 1);
 }
 

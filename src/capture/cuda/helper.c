@@ -95,7 +95,7 @@ static void work(cuda_tracer *t, schedule *s)
     }
 }
 
-static void *run(void *user)
+static void *helper_main(void *user)
 {
     cuda_tracer *t = user;
     int64_t now = hd_session_now();
@@ -128,7 +128,7 @@ bool cuda_helper_start(cuda_tracer *t)
     if (!(t->activity = malloc(sizeof *t->activity))) return false;
     cuda_activity_init(t->activity, t);
     sample_clock(t);
-    t->has_helper = hd_thread_start(&t->helper, run, t) == 0;
+    t->has_helper = hd_thread_start(&t->helper, helper_main, t) == 0;
     return t->has_helper;
 }
 

@@ -33,7 +33,7 @@ static uint64_t unanswered(cuda_tracer *t, uint64_t seen)
     return seen > answered ? seen - answered : 0;
 }
 
-static void tell(cuda_tracer *t)
+static void note_taken(cuda_tracer *t)
 {
     if (atomic_exchange(&t->launches.is_taken, true)) return;
     cuda_tell(
@@ -50,7 +50,7 @@ void cuda_taken_look(cuda_tracer *t)
     uint64_t seen = t->launches.looked;
     uint64_t fit = buffers.lent * (CUDA_BUFFER_BYTES / sizeof(cupti_api)) + MARGIN;
     t->launches.looked = atomic_load(&t->launches.seen);
-    if (atomic_load(&t->launches.are_recorded) && unanswered(t, seen) > fit) tell(t);
+    if (atomic_load(&t->launches.are_recorded) && unanswered(t, seen) > fit) note_taken(t);
 }
 
 void cuda_taken_flush_all(cuda_tracer *t)
@@ -60,7 +60,7 @@ void cuda_taken_flush_all(cuda_tracer *t)
         if (t->cupti->ActivityFlushAll(CUPTI_FLUSH_FORCED) != CUPTI_OK) return;
         if (!unanswered(t, seen) || !atomic_load(&t->launches.are_recorded)) return;
     }
-    tell(t);
+    note_taken(t);
 }
 
 uint64_t cuda_taken_count(cuda_tracer *t)

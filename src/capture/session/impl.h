@@ -24,6 +24,7 @@
 
 #include "base/bytes.h"
 #include "base/capture_wire.h"
+#include "base/map.h"
 #include "capture/ring_core.h"
 #include "capture/session/tracers.h"
 
@@ -69,9 +70,9 @@ typedef struct session_lane {
 typedef struct session_list {
     hd_bytes text;     /* one behind the other */
     uint64_t *offsets; /* of id - 1; one more */
-    uint32_t count, capacity, lost;
-    uint32_t *slots; /* ids by hash, 0: free */
-    uint32_t slot_count;
+    size_t capacity;
+    hd_slots slots; /* of ids - 1 */
+    uint32_t count, lost;
     uint32_t written; /* how many the file has; of the session's thread */
 } session_list;
 

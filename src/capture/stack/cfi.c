@@ -26,7 +26,7 @@ typedef struct value {
     int64_t offset, after;
 } value;
 
-static void add(value *to, uint64_t number)
+static void add_number(value *to, uint64_t number)
 {
     int64_t *offset = to->loaded ? &to->after : &to->offset;
     *offset = (int64_t)((uint64_t)*offset + number);
@@ -36,18 +36,18 @@ static bool fold(value *a, const value *b, uint8_t code)
 {
     if (code == HD_CFI_OP_PLUS && a->base == VALUE_NUMBER) {
         value sum = *b;
-        add(&sum, (uint64_t)a->offset);
+        add_number(&sum, (uint64_t)a->offset);
         *a = sum;
         return true;
     }
     if (code == HD_CFI_OP_PLUS && b->base == VALUE_NUMBER) {
-        add(a, (uint64_t)b->offset);
+        add_number(a, (uint64_t)b->offset);
         return true;
     }
     if (a->base != VALUE_NUMBER || b->base != VALUE_NUMBER) return false;
     switch (code) {
     case HD_CFI_OP_AND: a->offset &= b->offset; return true;
-    case HD_CFI_OP_MINUS: add(a, 0 - (uint64_t)b->offset); return true;
+    case HD_CFI_OP_MINUS: add_number(a, 0 - (uint64_t)b->offset); return true;
     case HD_CFI_OP_SHL: a->offset = (int64_t)((uint64_t)a->offset << (b->offset & 63)); return true;
     case HD_CFI_OP_GE: a->offset = a->offset >= b->offset; return true;
     case HD_CFI_OP_GT: a->offset = a->offset > b->offset; return true;
@@ -69,7 +69,7 @@ static bool pushes(value *out, uint8_t code, hd_byte_reader *r, uint64_t pc)
     switch (code - HD_CFI_OP_BREG0) {
     case COLUMN_SP: out->base = VALUE_SP; return true;
     case COLUMN_FP: out->base = VALUE_FP; return true;
-    case COLUMN_RA: add(out, pc); return true; /* x86: the instruction pointer, in PLTs */
+    case COLUMN_RA: add_number(out, pc); return true; /* x86: the instruction pointer, in PLTs */
     default: return false;
     }
 }
@@ -85,7 +85,7 @@ static bool evaluate(value *out, const hd_cfi_rule *rule, uint64_t pc)
         if (code == HD_CFI_OP_DEREF && top && !top->loaded && top->base != VALUE_NUMBER) {
             top->loaded = true;
         } else if (code == HD_CFI_OP_PLUS_UCONST && top) {
-            add(top, hd_byte_reader_varint(&r));
+            add_number(top, hd_byte_reader_varint(&r));
         } else if (depth < VALUES_MAX && pushes(&stack[depth], code, &r, pc)) {
             depth++;
         } else if (depth >= 2 && fold(&stack[depth - 2], &stack[depth - 1], code)) {

@@ -134,7 +134,7 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *user)
 }
 
 /* false: not all, as there was no memory. */
-static bool tell(hd_session *session, const list *l)
+static bool emit_modules(hd_session *session, const list *l)
 {
     bool fine = !l->modules.failed && !l->texts.failed;
     if (!fine) return false;
@@ -164,7 +164,7 @@ void hd_session_stack_refresh(hd_session *session)
     if (atomic_load(&told[session->slot]) == mark && now.added) return;
     list l = {0};
     stack_objects(add_object, &l);
-    if (tell(session, &l)) atomic_store(&told[session->slot], mark);
+    if (emit_modules(session, &l)) atomic_store(&told[session->slot], mark);
     hd_bytes_deinit(&l.modules);
     hd_bytes_deinit(&l.texts);
     stack_python_find();

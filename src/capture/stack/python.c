@@ -204,7 +204,7 @@ static bool begin(python_walk *w)
 }
 
 /* Adds the frame's function; false: it makes no sense. */
-static bool add(python_walk *w)
+static bool add_frame(python_walk *w)
 {
     const layout *l = python.layout;
     if (!is_mapped(w, w->frame, FRAME_BYTES)) return false;
@@ -231,7 +231,7 @@ static bool walk(python_walk *w)
     while (w->frame != w->outermost && w->frame && w->count < HD_SESSION_STACK_MAX &&
            w->run_count < HD_SESSION_STACK_MAX - 1) {
         bool is_mark = !l->is_entry && byte_at(w->frame, l->owner) >= OWNED_BY_C;
-        if (!is_mark && !add(w)) return false;
+        if (!is_mark && !add_frame(w)) return false;
         if (is_mark) end_run(w, w->frame);
         if (l->is_entry && byte_at(w->frame, l->is_entry)) {
             end_run(w, w->cframe);

@@ -53,7 +53,7 @@ typedef struct search {
     bool found;
 } search;
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *user)
+static int match_module(struct dl_phdr_info *info, size_t size, void *user)
 {
     search *s = user;
     (void)size;
@@ -82,7 +82,7 @@ static bool find_tables(stack_tables *out, uint64_t pc)
         *out = (stack_tables){object.start, object.end, object.header};
         return true;
     }
-    stack_objects(look_at, &s);
+    stack_objects(match_module, &s);
     *out = s.tables;
     return s.found;
 }

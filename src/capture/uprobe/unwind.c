@@ -86,7 +86,7 @@ static uint64_t behind_trampoline(walk *w, uint64_t pc)
 }
 
 /* Adds the frame; *out_address: of the file, if there is one. */
-static const uprobe_elf *add(walk *w, uint64_t pc, bool is_call, uint64_t *out_address)
+static const uprobe_elf *add_frame(walk *w, uint64_t pc, bool is_call, uint64_t *out_address)
 {
     const uprobe_mapping *mapping = uprobe_process_at(w->process, pc - is_call);
     uprobe_module *module = mapping ? mapping->module : NULL;
@@ -114,7 +114,7 @@ void uprobe_unwind(uprobe_stack *out, uprobe_cfi_cache *cache, uprobe_process *p
     while (out->count < UPROBE_FRAMES_MAX) {
         uint64_t address, before = frame->at[UPROBE_STACK_POINTER];
         bool is_first = !out->count;
-        const uprobe_elf *elf = add(&w, frame->pc, !frame->is_interrupted, &address);
+        const uprobe_elf *elf = add_frame(&w, frame->pc, !frame->is_interrupted, &address);
         uprobe_step step = elf ? uprobe_cfi_step(cache, elf, address, frame, memory) : UPROBE_STEP_NONE;
         if (step == UPROBE_STEP_NONE) step = step_without_table(frame, memory, is_first);
         if (step != UPROBE_STEP_OK) {
@@ -154,17 +154,17 @@ void uprobe_unwind_chain(uprobe_stack *out, uprobe_process *process, const uprob
     uint64_t ignored, caller = uprobe_return_address(frame, memory), at = 0;
     out->count = 0;
     out->end = UPROBE_END_WHOLE;
-    add(&w, frame->pc, false, &ignored);
+    add_frame(&w, frame->pc, false, &ignored);
     while (at < count &&
            (chain_at(chain, at) >= (UINT64_MAX & ADDRESS_BITS) - CONTEXTS || chain_at(chain, at) == frame->pc))
         at++;
     if (caller && (at == count || chain_at(chain, at) != caller))
-        add(&w, behind_trampoline(&w, caller), true, &ignored);
+        add_frame(&w, behind_trampoline(&w, caller), true, &ignored);
     for (; at < count && chain_at(chain, at); at++) {
         if (out->count == UPROBE_FRAMES_MAX) {
             out->end = UPROBE_END_CUT;
             return;
         }
-        add(&w, behind_trampoline(&w, chain_at(chain, at)), true, &ignored);
+        add_frame(&w, behind_trampoline(&w, chain_at(chain, at)), true, &ignored);
     }
 }

@@ -122,7 +122,7 @@ static void note(uprobe_writer *writer, const char *code, hd_session_note_level 
     if (count) hd_session_note(writer->session, code, level, count);
 }
 
-static void tell(uprobe_writer *writer, const hd_uprobe_stats *stats, uint64_t side_lost)
+static void write_losses(uprobe_writer *writer, const hd_uprobe_stats *stats, uint64_t side_lost)
 {
     char json[512];
     note(writer, "uprobe.lost", HD_SESSION_LOSS, stats->lost);
@@ -147,7 +147,7 @@ hd_status uprobe_writer_finish(uprobe_writer *writer, const hd_uprobe_stats *sta
 {
     hd_status status = writer->status, last = HD_OK;
     if (status != HD_OK) hd_error_set(err, status, writer->err.path, HD_OFFSET_NONE, "%s", writer->err.message);
-    tell(writer, stats, side_lost);
+    write_losses(writer, stats, side_lost);
     if (writer->session) last = hd_session_stop(writer->session, NULL, err);
     hd_session_free(writer->session);
     writer->session = NULL;

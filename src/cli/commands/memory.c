@@ -161,7 +161,7 @@ static hd_status write_counters(cli_run *run, const hd_memory *memory, const hd_
     return status;
 }
 
-static hd_status look_at(found *out, cli_run *run, const char *path)
+static hd_status analyse(found *out, cli_run *run, const char *path)
 {
     const struct memory_options *chosen = run->options;
     const hd_memory_options find = {.no_stacks = chosen->no_stacks};
@@ -197,7 +197,7 @@ static int run(cli_run *run)
     if (run->global.json) cli_print(run, "[");
     for (int i = 0; i < run->operand_count; i++) {
         found f = {0};
-        if (look_at(&f, run, run->operands[i]) != HD_OK) {
+        if (analyse(&f, run, run->operands[i]) != HD_OK) {
             cli_report(run);
             failed = true;
             continue;

@@ -407,7 +407,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static hd_status tell(reader *r)
+static hd_status note_losses(reader *r)
 {
     r->missing = larger(r->missing, r->all_lost);
     if (r->all_written > r->seen) r->missing = larger(r->missing, r->all_written - r->seen);
@@ -441,7 +441,7 @@ static hd_status read_chunks(reader *r)
         if (r->options->progress) r->options->progress(r->options->progress_user, r->events[i], r->file.size);
     }
     HD_TRY(give_silent_tracks(r));
-    return tell(r);
+    return note_losses(r);
 }
 
 static hd_status read_all(reader *r)

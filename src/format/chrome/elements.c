@@ -292,7 +292,7 @@ static step close_array(place *at)
     return mend(at->parser, "json.garbage", HD_LEDGER_LOSS, offset, size, NULL, 0) ? STEP_ON : STEP_STOPPED;
 }
 
-static chrome_stop run(place *at, size_t max_elements)
+static chrome_stop read_elements(place *at, size_t max_elements)
 {
     for (;;) {
         at->p = hd_json_skip_space(at->p);
@@ -332,7 +332,7 @@ chrome_stop chrome_parse_elements(chrome_parser *parser, const chrome_span *span
         .after_value = *after_value,
         .comma = *comma,
     };
-    chrome_stop stop = run(&at, max_elements);
+    chrome_stop stop = read_elements(&at, max_elements);
     *position = (size_t)(at.p - span->data);
     *after_value = at.after_value;
     *comma = at.comma;

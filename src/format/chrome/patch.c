@@ -238,7 +238,8 @@ static void put_patch(patcher *p, const hd_source_patch *patch)
     p->position = patch->offset + patch->size; /* may be the end of all */
 }
 
-static hd_status run(patcher *p, const chrome_edit *edits, size_t edit_count, const chrome_insertion *insertion)
+static hd_status copy_patched(patcher *p, const chrome_edit *edits, size_t edit_count,
+                              const chrome_insertion *insertion)
 {
     size_t patch_count = hd_trace_patch_count(p->trace);
     bool inserted = insertion->size == 0;
@@ -271,7 +272,7 @@ hd_status chrome_patch(hd_output *output, hd_input *input, const hd_trace *trace
     patcher p = {.output = output, .input = input, .trace = trace, .err = err, .random = hd_input_is_random(input)};
     HD_TRY(hd_input_rewind(input, err));
     hd_write_behind_init(&p.behind, output);
-    hd_status status = run(&p, edits, edit_count, insertion);
+    hd_status status = copy_patched(&p, edits, edit_count, insertion);
     if (status == HD_OK) status = hd_write_behind_give(&p.behind, &p.out, err);
     if (status == HD_OK) status = hd_write_behind_drain(&p.behind, err);
     hd_write_behind_deinit(&p.behind);

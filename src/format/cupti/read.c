@@ -306,7 +306,7 @@ static size_t choose_piece(const reader *r, unsigned threads)
     return share < PIECE_SMALLEST ? PIECE_SMALLEST : share > PIECE_LARGEST ? PIECE_LARGEST : (size_t)share;
 }
 
-static hd_status run(reader *r, worker *workers, unsigned count)
+static hd_status parse_all(reader *r, worker *workers, unsigned count)
 {
     int64_t process;
     HD_TRY(find_process(r, &process));
@@ -339,7 +339,7 @@ hd_status cupti_read_pieces(hd_builder *builder, hd_input *input, const hd_read_
     if (!workers) return HD_NOMEM(err);
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.changed, NULL);
-    hd_status status = run(&r, workers, count);
+    hd_status status = parse_all(&r, workers, count);
     for (unsigned i = 0; i < count; i++) {
         cupti_parser_deinit(&workers[i].parser);
         free(workers[i].text.data);

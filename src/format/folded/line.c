@@ -118,7 +118,7 @@ typedef struct survey {
 } survey;
 
 /* The last line is left out where it may be cut, if there is any other. */
-static survey look_at(const unsigned char *head, size_t size)
+static survey survey_lines(const unsigned char *head, size_t size)
 {
     const char *at = (const char *)head, *end = at + size;
     survey all = {0};
@@ -149,7 +149,7 @@ static survey look_at(const unsigned char *head, size_t size)
 
 folded_kind folded_prefer(const unsigned char *head, size_t size)
 {
-    survey s = look_at(head, size);
+    survey s = survey_lines(head, size);
     return s.extended && !s.plain ? FOLDED_EXTENDED : FOLDED_PLAIN;
 }
 
@@ -167,7 +167,7 @@ static int sniff_cut(const unsigned char *head, size_t size)
 int folded_sniff(const unsigned char *head, size_t size)
 {
     if (!size || hd_text_looks_like(head, size)) return 0;
-    survey s = look_at(head, size);
+    survey s = survey_lines(head, size);
     unsigned readable = s.plain + s.extended + s.either;
     if (!s.extended && size >= HD_INPUT_PEEK_BYTES && !memchr(head, '\n', size)) return sniff_cut(head, size);
     if (!readable) return 0;

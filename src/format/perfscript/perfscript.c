@@ -34,7 +34,7 @@ static bool is_bare_frame(hd_string line)
            !(perfscript_parse_header(&header, line.data, line.size) && header.sure);
 }
 
-static void look_at(survey *all, hd_string line)
+static void survey_line(survey *all, hd_string line)
 {
     perfscript_header header;
     perfscript_frame frame;
@@ -71,7 +71,7 @@ int perfscript_sniff(const unsigned char *head, size_t size)
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
         if (!newline && all.lines && size >= HD_INPUT_PEEK_BYTES) break; /* it may be cut */
-        look_at(&all, (hd_string){at, (size_t)(stop - at)});
+        survey_line(&all, (hd_string){at, (size_t)(stop - at)});
         at = newline ? newline + 1 : end;
     }
     if (all.stacked) return 70;

@@ -1,4 +1,4 @@
-/* align.c - samples and launches of one thread, paired in order
+/* align.c - samples and launches of one thread, paired in order: banded sequence alignment with gaps
  *
  * 1. Cut where both are quiet for longer than the tolerance: no pair spans that.
  * 2. A stretch with as many samples as launches, which all fit in order, is paired in order.

@@ -1,10 +1,10 @@
 /* contexts.h - CPU stacks out of slices: what is open on a thread while a slice is
  *
- * A lane is a track and its twins, as in heddle/index.h. Its slices are swept in start order (equal starts: the longer
- * first, then the earlier row). One slice encloses another when it stands before it in that order and ends at or after
- * its end (one without length at the very end of another is in it, unless another begins there); where slices cross,
- * neither encloses the other. Time belongs to the slice that started last of those open, so that self times of a lane
- * add up to the time that its slices cover.
+ * A lane is a track and its twins, as in heddle/index.h. Its slices are swept (an interval sweep with a stack of open
+ * ones) in start order (equal starts: the longer first, then the earlier row). One slice encloses another when it
+ * stands before it in that order and ends at or after its end (one without length at the very end of another is in it,
+ * unless another begins there); where slices cross, neither encloses the other. Time belongs to the slice that started
+ * last of those open, so that self times of a lane add up to the time that its slices cover.
  *
  * CPU slices are all but: those on GPU rows (queues and what else has GPU work, where no op or call stands), GPU work
  * wherever it stands, waits and annotations shown on GPU rows, and Kineto's span of the whole recording (category

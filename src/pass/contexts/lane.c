@@ -156,7 +156,7 @@ static void give(int64_t *self, int64_t length)
 }
 
 /* Give the time from `now` until `until` away; what has ended by then leaves the top. */
-static void run(context_sweep *s, int64_t *self, int64_t now, int64_t until)
+static void advance(context_sweep *s, int64_t *self, int64_t now, int64_t until)
 {
     while (s->running_count) {
         struct context_running *top = &s->running[s->running_count - 1];
@@ -175,12 +175,12 @@ static bool sweep_time(context_sweep *s, int64_t *self, const lane_span *spans, 
     s->running_count = 0;
     memset(self, 0, count * sizeof *self);
     for (uint32_t i = 0; i < count; i++) {
-        if (i) run(s, self, spans[i - 1].start, spans[i].start);
+        if (i) advance(s, self, spans[i - 1].start, spans[i].start);
         if (spans[i].end == spans[i].start) continue;
         if (!hd_grow((void **)&s->running, &s->running_capacity, s->running_count, sizeof *s->running)) return false;
         s->running[s->running_count++] = (struct context_running){.end = spans[i].end, .at = i};
     }
-    if (count) run(s, self, spans[count - 1].start, INT64_MAX);
+    if (count) advance(s, self, spans[count - 1].start, INT64_MAX);
     return true;
 }
 

@@ -1,10 +1,10 @@
 /* solve.c - lane repair of one track: order, groups, the primary lane
  *
  * 1. In the usual case slices come sorted and nothing crosses: one sweep with a stack sees that, and is done.
- * 2. Else the slices are ordered by index, and split into groups connected by crossings. When a slice closes, all
- *    open ones that started later cross it, so their groups, which stand above its own on a stack, merge with it.
- *    Slices of different groups never cross, not even after snapping: a boundary inside a slice of another group
- *    would be the end of a slice that crosses that one. So each group is solved alone, on the same lanes.
+ * 2. Else the slices are ordered by index, and split into groups: the connected components of the crossing graph. When
+ * a slice closes, all open ones that started later cross it, so their groups, which stand above its own on a stack,
+ * merge with it. Slices of different groups never cross, not even after snapping: a boundary inside a slice of another
+ * group would be the end of a slice that crosses that one. So each group is solved alone, on the same lanes.
  * 3. Per group the plain greedy comes first, then what pick.c proposes, and the better one is written. A
  *    proposal that saves moves but needs more lanes than the greedy in its group waits until it is known how many
  *    lanes the greedy needs in all groups.

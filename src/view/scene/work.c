@@ -19,7 +19,7 @@ typedef struct scene_worker {
     void *user;
 } scene_worker;
 
-static void tell(const scene_worker *w, const char *what)
+static void report_news(const scene_worker *w, const char *what)
 {
     if (w->news) w->news(w->user, what);
 }
@@ -68,7 +68,7 @@ static void lay_out_some(void *state)
         char what[64];
         snprintf(what, sizeof what, "laying out rows: %zu of %zu", i + 1, work->job_count);
         atomic_fetch_add(&scene->revision, 1);
-        tell(work->worker, what);
+        report_news(work->worker, what);
         told_ms = hd_now_ms();
     }
 }
@@ -249,12 +249,12 @@ hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene
     scene_worker w = {.scene = scene, .stop = stop, .news = news, .user = user};
     hd_status status = HD_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == HD_OK && !stopped(&w); i++) {
-        tell(&w, steps[i].what);
+        report_news(&w, steps[i].what);
         status = steps[i].run(&w, err);
 #ifdef __GLIBC__
         malloc_trim(0); /* steps free much that they need for a moment only */
 #endif
     }
-    tell(&w, "");
+    report_news(&w, "");
     return status;
 }

@@ -64,7 +64,7 @@ bool select_count(select_worker *w, uint32_t slot, const view_slice *slice, uint
 /* ---- the sweep of a piece ---------------------------------------------------------------------------------------- */
 
 /* Give the time from `now` until `until` to those that are open; what has ended by then leaves the top. */
-static void run(select_worker *w, int64_t now, int64_t until)
+static void advance(select_worker *w, int64_t now, int64_t until)
 {
     while (w->open_count) {
         select_open *top = &w->open[w->open_count - 1];
@@ -97,13 +97,13 @@ static hd_status sweep(select_worker *w, const select_piece *piece, view_merge *
     w->open_count = 0;
     for (const view_slice *slice; (slice = view_merge_next(merge));) {
         int64_t start = slice->start_ns > piece->from ? slice->start_ns : piece->from;
-        if (start > now) run(w, now, start);
+        if (start > now) advance(w, now, start);
         now = start;
         if (!take_slice(w, piece, slice)) return HD_NOMEM(&w->error);
         if ((++looked & LOOK_UP) == 0 && w->selector->gone && atomic_load(w->selector->gone))
             return hd_error_set(&w->error, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
     }
-    run(w, now, piece->until);
+    advance(w, now, piece->until);
     return HD_OK;
 }
 

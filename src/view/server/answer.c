@@ -266,7 +266,7 @@ static enum MHD_Result begin(view_job *job, const char *method)
     return has_body ? begin_body(job) : MHD_YES;
 }
 
-static enum MHD_Result run(view_job *job)
+static enum MHD_Result answer_job(view_job *job)
 {
     if (!job->route) return send_page(job);
     if (job->body_lost) return too_large(job);
@@ -294,8 +294,8 @@ enum MHD_Result view_answer(void *user, struct MHD_Connection *connection, const
             job->is_begun = true;
             return begin(job, method);
         }
-        return run(job);
-    case VIEW_JOB_BODY: return *upload_data_size ? take_body(job, upload_data, upload_data_size) : run(job);
+        return answer_job(job);
+    case VIEW_JOB_BODY: return *upload_data_size ? take_body(job, upload_data, upload_data_size) : answer_job(job);
     case VIEW_JOB_DONE: return send_reply(job);
     default: *upload_data_size = 0; return MHD_YES; /* what comes behind an answer is not looked at */
     }

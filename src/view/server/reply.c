@@ -94,7 +94,7 @@ void view_job_run(view_job *job, hd_compressor *compressor)
 
 /* ---- responses --------------------------------------------------------------------------------------------------- */
 
-static void add(struct MHD_Response *response, const char *name, const char *value)
+static void add_header(struct MHD_Response *response, const char *name, const char *value)
 {
     MHD_add_response_header(response, name, value);
 }
@@ -103,13 +103,14 @@ static void add(struct MHD_Response *response, const char *name, const char *val
 static struct MHD_Response *guard(struct MHD_Response *response)
 {
     if (!response) return NULL;
-    add(response, "Content-Security-Policy",
+    add_header(
+        response, "Content-Security-Policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
         "worker-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'");
-    add(response, "X-Content-Type-Options", "nosniff");
-    add(response, "Referrer-Policy", "no-referrer");
-    add(response, "Cross-Origin-Opener-Policy", "same-origin");
-    add(response, "Cross-Origin-Resource-Policy", "same-origin");
+    add_header(response, "X-Content-Type-Options", "nosniff");
+    add_header(response, "Referrer-Policy", "no-referrer");
+    add_header(response, "Cross-Origin-Opener-Policy", "same-origin");
+    add_header(response, "Cross-Origin-Resource-Policy", "same-origin");
     return response;
 }
 
@@ -124,8 +125,8 @@ struct MHD_Response *view_error_response(const char *text)
     struct MHD_Response *response = MHD_create_response_from_buffer(json.size, json.data, MHD_RESPMEM_MUST_FREE);
     if (!response) free(json.data);
     if (response) {
-        add(response, "Content-Type", "application/json");
-        add(response, "Cache-Control", "no-store");
+        add_header(response, "Content-Type", "application/json");
+        add_header(response, "Cache-Control", "no-store");
     }
     return guard(response);
 }
@@ -147,7 +148,7 @@ static void add_file_name(struct MHD_Response *response, const char *name)
         hd_json_put(&plain, safe ? c : escaped, safe ? 1 : 3);
     }
     hd_json_put(&plain, "", 1);
-    if (!plain.failed) add(response, "Content-Disposition", plain.data);
+    if (!plain.failed) add_header(response, "Content-Disposition", plain.data);
     free(plain.data);
 }
 
@@ -173,10 +174,10 @@ struct MHD_Response *view_job_response(view_job *job, unsigned *out_status)
     *out_status = reply->status ? reply->status : 200;
     struct MHD_Response *response = body_of(reply);
     if (!response) return NULL;
-    add(response, "Content-Type", reply->type ? reply->type : "application/json");
-    add(response, "Cache-Control", reply->immutable && *out_status == 200 ? cache_for_ever : "no-store");
-    add(response, "Vary", "Accept-Encoding");
-    if (job->encoding) add(response, "Content-Encoding", job->encoding);
+    add_header(response, "Content-Type", reply->type ? reply->type : "application/json");
+    add_header(response, "Cache-Control", reply->immutable && *out_status == 200 ? cache_for_ever : "no-store");
+    add_header(response, "Vary", "Accept-Encoding");
+    if (job->encoding) add_header(response, "Content-Encoding", job->encoding);
     if (reply->file_name) add_file_name(response, reply->file_name);
     return guard(response);
 }
@@ -207,10 +208,10 @@ struct MHD_Response *view_page_response(const view_page_file *file, const view_j
         same ? MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT) : page_body(file, packed);
     if (!response) return NULL;
     *out_status = same ? 304 : 200;
-    if (!same) add(response, "Content-Type", file->type);
-    if (!same && packed) add(response, "Content-Encoding", "gzip");
-    add(response, "ETag", etag);
-    add(response, "Vary", "Accept-Encoding");
-    add(response, "Cache-Control", "private, no-cache");
+    if (!same) add_header(response, "Content-Type", file->type);
+    if (!same && packed) add_header(response, "Content-Encoding", "gzip");
+    add_header(response, "ETag", etag);
+    add_header(response, "Vary", "Accept-Encoding");
+    add_header(response, "Cache-Control", "private, no-cache");
     return guard(response);
 }

@@ -204,14 +204,14 @@ static inline void coder_put_number(store_coder *coder, bit_writer *rest_bits, u
     coder_put(coder, &a[0], &b[0], high);
     coder_put(coder, &a[1 + high], &b[1 + high], token & 1);
     if (!rest) return;
-    unsigned told = rest < CODER_REST ? rest : CODER_REST, place = 2 + (token & 3) * 15;
+    unsigned coded = rest < CODER_REST ? rest : CODER_REST, place = 2 + (token & 3) * 15;
     node = 1;
-    for (unsigned i = 0; i < told; i++) {
+    for (unsigned i = 0; i < coded; i++) {
         unsigned bit = value >> (rest - 1 - i) & 1;
         coder_put(coder, &a[place + node], &b[place + node], bit);
         node = node * 2 + bit;
     }
-    if (rest > told) bits_put(rest_bits, value & ((UINT64_C(1) << (rest - told)) - 1), rest - told);
+    if (rest > coded) bits_put(rest_bits, value & ((UINT64_C(1) << (rest - coded)) - 1), rest - coded);
 }
 
 static inline uint64_t coder_take_number(store_coder *coder, bit_reader *rest_bits, uint64_t wide, uint64_t narrow)
@@ -225,11 +225,11 @@ static inline uint64_t coder_take_number(store_coder *coder, bit_reader *rest_bi
     unsigned token = (node - 64) * 4 + high * 2 + coder_take(coder, &a[1 + high], &b[1 + high]);
     unsigned rest = token_rest(token);
     if (!rest) return token;
-    unsigned told = rest < CODER_REST ? rest : CODER_REST, place = 2 + (token & 3) * 15;
+    unsigned coded = rest < CODER_REST ? rest : CODER_REST, place = 2 + (token & 3) * 15;
     node = 1;
-    for (unsigned i = 0; i < told; i++) node = node * 2 + coder_take(coder, &a[place + node], &b[place + node]);
-    uint64_t bits = node - (1u << told);
-    if (rest > told) bits = bits << (rest - told) | bits_take(rest_bits, rest - told);
+    for (unsigned i = 0; i < coded; i++) node = node * 2 + coder_take(coder, &a[place + node], &b[place + node]);
+    uint64_t bits = node - (1u << coded);
+    if (rest > coded) bits = bits << (rest - coded) | bits_take(rest_bits, rest - coded);
     return token_value(token, bits);
 }
 

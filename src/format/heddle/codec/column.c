@@ -1,4 +1,4 @@
-/* column.c - columns told by their past or by other columns; what is left over are runs of integers
+/* column.c - columns predicted from their past or from other columns; the residuals are runs of integers
  *
  * All ways that may pay are tried on a sample from the column's middle.
  */

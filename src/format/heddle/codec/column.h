@@ -1,4 +1,5 @@
-/* column.h - one column: told by itself, by its past, or by other columns of the block; files of the store only
+/* column.h - one column, predicted from its past or from other columns of the block, or stored plain; files of the
+ * store only
  */
 #ifndef HD_FORMAT_HEDDLE_CODEC_COLUMN_H
 #define HD_FORMAT_HEDDLE_CODEC_COLUMN_H

@@ -11,11 +11,11 @@ enum { STORE_ROWS = HD_BLOCK_ROWS };
 
 /* How a run of integers is laid down; the first byte of each. */
 typedef enum store_layout {
-    STORE_CONSTANT, /* all the same */
-    STORE_PLANES,   /* base + factor * u, the bytes of all u by significance */
-    STORE_SIGNED,   /* the same with zigzag u */
-    STORE_VARINTS,  /* zigzag varints */
-    STORE_DICTIONARY,
+    STORE_CONSTANT,      /* all the same */
+    STORE_PLANES,        /* frame of reference: base + factor * u, the bytes of all u by significance */
+    STORE_SIGNED,        /* the same with zigzag u */
+    STORE_VARINTS,       /* zigzag varints */
+    STORE_DICTIONARY,    /* the values that occur, and an index for each row */
     STORE_TOKENS,        /* a byte for the size of each value and its highest bits, the other bits packed */
     STORE_SIGNED_TOKENS, /* the same with zigzag */
     STORE_LAYOUT_COUNT,

@@ -1,10 +1,10 @@
-/* model.h - how columns are told, and the contexts that writing and reading share; files of the store only */
+/* model.h - how columns are predicted, and the contexts that writing and reading share; files of the store only */
 #ifndef HD_FORMAT_HEDDLE_CODEC_MODEL_H
 #define HD_FORMAT_HEDDLE_CODEC_MODEL_H
 
 #include "format/heddle/codec/column.h"
 
-/* How a column is told; the first byte of each. */
+/* How a column is predicted; the first byte of each. */
 typedef enum model {
     MODEL_PLAIN,
     MODEL_DELTA,
@@ -14,7 +14,7 @@ typedef enum model {
     MODEL_CONTEXT_DELTA, /* value - last value in the same context */
     MODEL_CONTEXT_SAME,  /* last value in the same context: runs of hits, and what was missed */
     MODEL_NEW,           /* 0: the next new id, else value + 1 */
-    MODEL_DECIMAL,       /* decimals of one scale, told by another model */
+    MODEL_DECIMAL,       /* decimals of one scale, coded with another model */
     MODEL_CONTEXT_MEAN,  /* value - moving mean of the values in the same context */
     MODEL_CODED,         /* the same or the values themselves, coded with odds by context */
     MODEL_COUNT
@@ -43,7 +43,7 @@ typedef struct context {
     int64_t (*scopes)[2];
 } context;
 
-/* `first` is the row of the columns that goes with row 0 of what is told. false: there are no such columns. */
+/* `first` is the row of the columns that goes with row 0 of what is coded. false: there are no such columns. */
 bool store_context_open(context *out, int64_t *table, int64_t *scopes, const store_plan *plan, store_refs *refs,
                         uint32_t first, uint32_t count);
 

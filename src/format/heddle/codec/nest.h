@@ -1,7 +1,7 @@
-/* nest.h - starts and durations of a block's slices, told by how they nest; files of the store only
+/* nest.h - starts and durations of a block's slices, coded by how they nest; files of the store only
  *
  * On its track, each slice either lies in the one before (0 pops), or after it and 0 or more of those it lay in. Then
- * its start is told as the gap behind what ended last, or behind the start of what it lies in, and its end as the tail
+ * its start is coded as the gap behind what ended last, or behind the start of what it lies in, and its end as the tail
  * behind its last child, or its own start. All arithmetic wraps, so any times whatever come back.
  */
 #ifndef HD_FORMAT_HEDDLE_CODEC_NEST_H

@@ -55,7 +55,7 @@ hd_status store_map_payload(store_section *out, hd_byte_reader *out_body, hd_byt
 /* ---- sections -------------------------------------------------------------------------------------------------- */
 
 /* With a head of its own. */
-static bool add(store_map *map, const store_section *section)
+static bool add_section(store_map *map, const store_section *section)
 {
     uint8_t *head = hd_arena_alloc(&map->heads, section->head_size);
     if (!head || !hd_grow((void **)&map->sections, &map->capacity, map->count, sizeof *section)) return false;
@@ -76,7 +76,7 @@ static hd_status read_entries(store_map *map, hd_byte_reader body, uint64_t coun
         if (section.offset > limit || limit - section.offset < STORE_SECTION_BYTES ||
             section.payload_size > limit - section.offset - STORE_SECTION_BYTES || section.type == STORE_FOOTER)
             return HD_ERR_DAMAGED;
-        if (!add(map, &section)) return HD_ERR_MEMORY;
+        if (!add_section(map, &section)) return HD_ERR_MEMORY;
         end = store_section_end(&section);
     }
     return map->count == count ? HD_OK : HD_ERR_DAMAGED;
@@ -133,7 +133,7 @@ static hd_status take_section(store_map *map, const store_section *section, hd_b
     hd_byte_reader body;
     hd_error why = {0};
     hd_status status = store_map_payload(&whole, &body, room, map, section, &why);
-    if (status == HD_OK) return add(map, &whole) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) return add_section(map, &whole) ? HD_OK : HD_NOMEM(err);
     if (status != HD_ERR_DAMAGED) {
         if (err) *err = why;
         return status;

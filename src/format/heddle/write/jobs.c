@@ -98,7 +98,7 @@ static store_job *next_ready(store_jobs *jobs)
     return NULL;
 }
 
-static void run(store_jobs *jobs, store_job *job, store_encoder *encoder)
+static void run_job(store_jobs *jobs, store_job *job, store_encoder *encoder)
 {
     job->state = STORE_JOB_TAKEN;
     pthread_mutex_unlock(&jobs->lock);
@@ -116,7 +116,7 @@ static void *work(void *argument)
     while (!jobs->ending) {
         store_job *job = next_ready(jobs);
         if (job)
-            run(jobs, job, encoder);
+            run_job(jobs, job, encoder);
         else
             pthread_cond_wait(&jobs->changed, &jobs->lock);
     }
@@ -154,7 +154,7 @@ static hd_status write_oldest(store_jobs *jobs, hd_error *err)
     store_job *job = &jobs->list[jobs->oldest], *other;
     while (job->state != STORE_JOB_DONE) {
         if ((other = next_ready(jobs)))
-            run(jobs, other, jobs->own);
+            run_job(jobs, other, jobs->own);
         else
             pthread_cond_wait(&jobs->changed, &jobs->lock);
     }

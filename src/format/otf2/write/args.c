@@ -110,7 +110,7 @@ static bool exact_double(double *out, int64_t packed)
     return n == m && memcmp(digits, own, n) == 0;
 }
 
-static hd_status add(ow_writer *w, uint32_t ref, OTF2_Type type, OTF2_AttributeValue value)
+static hd_status add_attribute(ow_writer *w, uint32_t ref, OTF2_Type type, OTF2_AttributeValue value)
 {
     OW_TRY(w, OTF2_AttributeList_AddAttribute(w->attributes, ref - 1, type, value));
     return HD_OK;
@@ -119,13 +119,13 @@ static hd_status add(ow_writer *w, uint32_t ref, OTF2_Type type, OTF2_AttributeV
 static hd_status add_string(ow_writer *w, uint32_t ref, uint32_t string)
 {
     if (string == HD_NONE) return w->err->status;
-    return add(w, ref, OTF2_TYPE_STRING, (OTF2_AttributeValue){.stringRef = string});
+    return add_attribute(w, ref, OTF2_TYPE_STRING, (OTF2_AttributeValue){.stringRef = string});
 }
 
 static hd_status add_decimal(ow_writer *w, const ow_arg *arg, int64_t bits)
 {
     OTF2_AttributeValue value;
-    if (exact_double(&value.float64, bits)) return add(w, arg->main, OTF2_TYPE_DOUBLE, value);
+    if (exact_double(&value.float64, bits)) return add_attribute(w, arg->main, OTF2_TYPE_DOUBLE, value);
     hd_json_out out = {0};
     hd_json_put_decimal(&out, hd_decimal_mantissa(bits), hd_decimal_scale(bits));
     hd_status status = out.failed ? HD_NOMEM(w->err) : add_string(w, arg->text, ow_bytes(w, out.data, out.size));
@@ -151,12 +151,12 @@ static hd_status add_value(ow_writer *w, const ow_arg *arg, unsigned type, int64
     OTF2_AttributeValue value;
     switch (type) {
     case HD_ARG_NULL: return add_string(w, arg->main, ow_text(w, "null"));
-    case HD_ARG_BOOL: return add(w, arg->main, OTF2_TYPE_UINT8, (OTF2_AttributeValue){.uint8 = bits != 0});
-    case HD_ARG_INT: return add(w, arg->main, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = bits});
+    case HD_ARG_BOOL: return add_attribute(w, arg->main, OTF2_TYPE_UINT8, (OTF2_AttributeValue){.uint8 = bits != 0});
+    case HD_ARG_INT: return add_attribute(w, arg->main, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = bits});
     case HD_ARG_DECIMAL: return add_decimal(w, arg, bits);
     case HD_ARG_NUMBER:
         if (parse_uint64(&value.uint64, hd_trace_string(w->trace, (uint32_t)bits)))
-            return add(w, arg->main, OTF2_TYPE_UINT64, value);
+            return add_attribute(w, arg->main, OTF2_TYPE_UINT64, value);
         return add_string(w, arg->text, ow_string(w, (uint32_t)bits));
     default: return add_string(w, arg->main, ow_string(w, (uint32_t)bits));
     }
@@ -207,7 +207,7 @@ hd_status ow_add_id(ow_writer *w, const hd_event *event)
     uint32_t ref = created ? 0 : *slot;
     HD_TRY(own_attribute(&ref, w, "id", is_int ? OTF2_TYPE_INT64 : OTF2_TYPE_STRING, descriptions[place][type]));
     *slot = ref;
-    if (is_int) return add(w, ref, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = event->id});
+    if (is_int) return add_attribute(w, ref, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = event->id});
     return add_string(w, ref, ow_string(w, (uint32_t)event->id));
 }
 
@@ -215,14 +215,14 @@ hd_status ow_add_time(ow_writer *w, int64_t ns)
 {
     HD_TRY(own_attribute(&w->time_attribute, w, "heddle.time", OTF2_TYPE_INT64,
                          "event time in ns, of an event far outside the trace"));
-    return add(w, w->time_attribute, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = ns});
+    return add_attribute(w, w->time_attribute, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = ns});
 }
 
 hd_status ow_add_duration(ow_writer *w, int64_t ns)
 {
     HD_TRY(own_attribute(&w->duration_attribute, w, "heddle.duration", OTF2_TYPE_INT64,
                          "duration in ns, of a slice that begins far outside the trace"));
-    return add(w, w->duration_attribute, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = ns});
+    return add_attribute(w, w->duration_attribute, OTF2_TYPE_INT64, (OTF2_AttributeValue){.int64 = ns});
 }
 
 hd_status ow_add_category(ow_writer *w, uint32_t category)
@@ -243,8 +243,8 @@ hd_status ow_add_track(ow_writer *w, uint32_t track)
     uint32_t place = ow_place_of(w, OW_PLACE_ROW, track, HD_STRING_NONE);
     if (place == HD_NONE) return HD_NOMEM(w->err);
     HD_TRY(own_attribute(&w->track_attribute, w, "heddle.track", OTF2_TYPE_LOCATION, "where an async slice ends"));
-    return add(w, w->track_attribute, OTF2_TYPE_LOCATION,
-               (OTF2_AttributeValue){.locationRef = w->places[place].first_location});
+    return add_attribute(w, w->track_attribute, OTF2_TYPE_LOCATION,
+                         (OTF2_AttributeValue){.locationRef = w->places[place].first_location});
 }
 
 hd_status ow_add_kind(ow_writer *w, const char *kind, char phase)

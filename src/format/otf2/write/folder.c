@@ -43,7 +43,7 @@ static char *folder_of(const char *path)
 
 typedef enum there { THERE_NOTHING, THERE_ARCHIVE, THERE_OTHER } there;
 
-static there look_at(const char *folder)
+static there folder_content(const char *folder)
 {
     static const char *const ours[] = {".", "..", "traces", "traces.otf2", "traces.def", "traces.marker"};
     DIR *dir = opendir(folder);
@@ -62,7 +62,7 @@ static there look_at(const char *folder)
 
 static hd_status check_target(const char *target, bool clean, hd_error *err)
 {
-    switch (look_at(target)) {
+    switch (folder_content(target)) {
     case THERE_NOTHING: return HD_OK;
     case THERE_ARCHIVE:
         if (clean) return HD_OK;

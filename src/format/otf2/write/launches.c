@@ -15,7 +15,7 @@ static bool copies(const ow_writer *w, uint32_t name)
     return text.size && memmem(text.data, text.size, "emcpy", 5) != NULL;
 }
 
-static hd_status add(ow_writer *w, uint32_t location, const hd_event *event)
+static hd_status count_launch(ow_writer *w, uint32_t location, const hd_event *event)
 {
     bool created;
     uint64_t id = ow_arg_count(w, event, w->keys.correlation, UINT64_MAX);
@@ -38,7 +38,7 @@ static hd_status scan(ow_writer *w, uint32_t index, uint8_t *known)
         if (known[name] == 1) continue;
         hd_event event;
         hd_block_event(&event, block, at);
-        HD_TRY(add(w, index, &event));
+        HD_TRY(count_launch(w, index, &event));
     }
     return HD_OK;
 }
@@ -61,6 +61,6 @@ hd_status ow_find_launches(ow_writer *w)
 uint32_t ow_launcher_of(const ow_writer *w, const hd_event *event, uint32_t process)
 {
     uint64_t id = ow_arg_count(w, event, w->keys.correlation, UINT64_MAX);
-    uint32_t found = id == UINT64_MAX ? 0 : ow_map_find(&w->launches, process, id);
-    return found ? found - 1 : HD_NONE;
+    uint32_t found;
+    return id != UINT64_MAX && hd_map_get(&found, &w->launches, process, id) ? found - 1 : HD_NONE;
 }

@@ -41,7 +41,7 @@ static const struct {
     [PF_NOTE_NUMBER_TEXT] = {"perfetto.number-as-text", HD_LEDGER_NOTE},
 };
 
-static void tell(const pf_writer *w)
+static void note_losses(const pf_writer *w)
 {
     hd_write_note(w->options, PERFETTO_STAGE, "perfetto.events-written", HD_LEDGER_NOTE, w->written);
     for (int i = 0; i < PF_NOTE_COUNT; i++) {
@@ -69,7 +69,7 @@ hd_status perfetto_write(const hd_trace *trace, hd_output *output, const hd_writ
 {
     pf_writer w = {.trace = trace, .options = options};
     hd_status status = write_all(&w, output, err);
-    if (status == HD_OK) tell(&w);
+    if (status == HD_OK) note_losses(&w);
     pf_packets_free(w.packets);
     pf_places_deinit(&w);
     pf_intern_deinit(&w);
