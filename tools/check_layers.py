@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Hold the tree to the layers of docs/architecture.md. Runs as a test.
 
-usage: check_layers.py layers|third-party|listed|mentioned|toured|effects|formats [ROOT]
+usage: check_layers.py layers|third-party|listed|mentioned|toured|effects|structs|formats [ROOT]
 
 layers       no #include and no call runs upward: every folder uses only the folders below it
 third-party  a third-party header is named in one folder only (and in the tests of that folder)
@@ -9,6 +9,7 @@ listed       every .c file of the tree is named in a meson.build
 mentioned    a file that a comment names exists
 toured       docs/tour.md names functions where they are
 effects      no library call changes what belongs to the whole process
+structs      public structs can grow as CONTRIBUTING.md says
 formats      each format of src/format/formats.inc has its page, its row, tests, a fuzz target and files to begin with
 """
 import re
@@ -266,8 +267,46 @@ def check_effects(root):
     return problems
 
 
+STRUCT = re.compile(r"typedef struct (hd_\w+) \{\n(.*?)\n\} \1;", re.S)
+# Never longer than they are: a value with its unit, an id, a column's encoding.
+VALUES = {"hd_convert_time", "hd_ident", "hd_column", "hd_string", "hd_clock_fit"}
+# Structs from before the rule, with what they do against it.
+STRUCTS_BEFORE = {
+    ("hd_convert_options", "hd_read_options"), ("hd_convert_options", "hd_write_options"), ("hd_convert_report", "hd_convert_step"),
+    ("hd_convert_report", "memory"), ("hd_fix_report", "memory"), ("hd_symbolize_report", "memory"), ("hd_record_result", "memory"),
+    ("hd_record_result", "hd_convert_report"), ("hd_attribution", "hd_launches"),
+}
+
+
+def check_structs(root):
+    """Options begin with their size, and their functions copy them; no public struct lies within another."""
+    structs, takers, found = {}, {}, set()
+    for path in sources(root, "include"):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
+        if path.name == "synth.h":
+            continue  # not installed
+        structs.update({match[1]: match[2] for match in STRUCT.finditer(text)})
+        for match in re.finditer(r"\b(hd_\w+)\([^;{}()]*const hd_\w+_options \*\w+[^;{}]*\);", text):
+            takers[match[1]] = path.name
+    problems = []
+    for name, body in structs.items():
+        if name.endswith("_options") and not body.lstrip().startswith("size_t size;"):
+            problems.append(f"{name}: the first member of options is `size_t size`")
+        inside = {member for member in re.findall(r"^\s*(?:const )?(hd_\w+) (?!\*)", body, re.M) if member in structs.keys() - VALUES}
+        inside |= {"memory"} if re.search(r"void \*memory;", body) else set()
+        found |= {(name, member) for member in inside}
+    problems += [f"{name}: {member} stands in it by value, or is no business of callers" for name, member in sorted(found - STRUCTS_BEFORE)]
+    problems += [f"tools/check_layers.py: {name} has no {member} any more" for name, member in sorted(STRUCTS_BEFORE - found)]
+    for path in sources(root, "src"):
+        text = path.read_text(encoding="utf-8")
+        for match in re.finditer(r"^\w[\w *)(]*?\b(hd_\w+)\([^;{]*\)\n\{\n(.*?)^\}", text, re.M | re.S):
+            if match[1] in takers and not re.search(r"HD_OWN_OPTIONS|hd_options_copy|HD_ERR_UNSUPPORTED|hd_trace_read_from\(|hd_trace_write_to\(", match[2]):
+                problems.append(f"{path.relative_to(root)}: {match[1]} uses its options without HD_OWN_OPTIONS")
+    return problems
+
+
 CHECKS = {"layers": check_layers, "third-party": check_third_party, "listed": check_listed, "mentioned": check_mentioned,
-          "toured": check_toured, "effects": check_effects, "formats": check_formats}
+          "toured": check_toured, "effects": check_effects, "structs": check_structs, "formats": check_formats}
 
 
 def main():

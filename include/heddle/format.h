@@ -23,6 +23,7 @@ typedef void hd_progress(void *user, uint64_t done, uint64_t total);
 
 /* Zero-initialised is "everything, with repairs, all cores". */
 typedef struct hd_read_options {
+    size_t size; /* of this struct; see "Options" in status.h */
     hd_args_wanted args;
     bool sources;          /* fill HD_COL_SOURCE and keep the repairs as patches of the input */
     bool strict;           /* refuse repairs: the first damage is HD_ERR_DAMAGED */
@@ -47,6 +48,7 @@ hd_status hd_trace_read_from(hd_trace **out, const hd_byte_source *source, const
 typedef void hd_ledger_sink(void *user, const hd_ledger_row *row);
 
 typedef struct hd_write_options {
+    size_t size;        /* of this struct; see "Options" in status.h */
     const char *format; /* name of the format, NULL: by the extension of the path, JSON for unknown ones */
     bool pretty;        /* JSON: two-space indentation */
     bool gzip;          /* whatever the extension; for paths that have none, as /dev/fd/3 */

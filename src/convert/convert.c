@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/system.h"
 #include "convert/report.h"
 #include "convert/window.h"
@@ -15,6 +16,7 @@
 #include "pass/filter/filter.h"
 #include "pass/join.h"
 #include "pass/lanes/apply.h"
+#include "pass/lanes/threshold.h"
 #include "pass/merge/merge.h"
 #include "trace/chunk.h"
 
@@ -235,7 +237,7 @@ static hd_status fix_trace(converter *c)
     hd_trace *made;
     hd_pass_result result;
     if (!c->options->fix) return HD_OK;
-    HD_TRY(hd_lanes_plan(&plan, c->trace, c->options->snap_threshold_ps, c->err));
+    HD_TRY(hd_lanes_plan(&plan, c->trace, hd_lanes_threshold(c->options->snap_threshold_ps), c->err));
     c->report->new_lanes = plan.lane_count;
     c->report->snapped_crossings = plan.snapped_crossings;
     for (size_t i = 0; i < plan.track_count; i++) c->report->moved_slices += plan.tracks[i].moved;
@@ -316,6 +318,7 @@ static hd_status convert(converter *c, const char *out)
 
 hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *err)
 {
+    HD_OWN_OPTIONS(hd_convert_options, options, err);
     const hd_filter filter = {options->tracks, options->names, options->category};
     const char *name = options->write.format;
     if (options->ranks && options->processes)
@@ -331,10 +334,9 @@ hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *
 hd_status hd_convert(const char *const *inputs, size_t count, const char *out, const hd_convert_options *options,
                      hd_convert_report *report, hd_error *err)
 {
-    static const hd_convert_options defaults = {0};
+    HD_OWN_OPTIONS(hd_convert_options, options, err);
     hd_convert_report scratch = {0};
-    converter c = {
-        .options = options ? options : &defaults, .report = report ? report : &scratch, .count = count, .err = err};
+    converter c = {.options = options, .report = report ? report : &scratch, .count = count, .err = err};
     if (count == 0) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no input");
     if (c.options->memory_profile && count > 1)
         return hd_error_set(err, HD_ERR_ARGUMENT, c.options->memory_profile, HD_OFFSET_NONE,

@@ -13,15 +13,12 @@
 #include "base/error.h"
 #include "base/io/temporary.h"
 #include "base/memory/large.h"
+#include "base/options.h"
 #include "fix/report.h"
 #include "format/format.h"
 #include "pass/lanes/lanes.h"
+#include "pass/lanes/threshold.h"
 #include "trace/spill.h"
-
-hd_fix_options hd_fix_defaults(void)
-{
-    return (hd_fix_options){.snap_threshold_ps = HD_FIX_SNAP_THRESHOLD_PS};
-}
 
 /* ---- edits of the plan -> edits of the text ------------------------------------------------------------------ */
 
@@ -115,6 +112,8 @@ static hd_patch_lane lane_of(const hd_new_lane *lane)
 
 typedef struct fixer {
     const hd_fix_options *options;
+    hd_read_options read;
+    hd_write_options write;
     hd_fix_report *report;
     hd_error *err;
 } fixer;
@@ -125,7 +124,7 @@ static hd_status write_patched(const fixer *f, hd_patch_file *patch_file, hd_inp
     edit_list list;
     hd_output *output = NULL;
     hd_patch_lane *lanes = calloc(plan->lane_count + 1, sizeof *lanes);
-    hd_output_options options = {.level = f->options->write.level, .sync = f->options->write.sync};
+    hd_output_options options = {.level = f->write.level, .sync = f->write.sync};
     if (hd_input_is_random(input)) options.expected_size = hd_input_size_bytes(input);
     hd_status status = make_edits(&list, trace, plan, f->err);
     if (status == HD_OK && !lanes) status = HD_NOMEM(f->err);
@@ -158,8 +157,8 @@ static hd_status make_temporary(const fixer *f, char **out)
 static hd_status rewrite(const fixer *f, const char *from, const char *to, bool pretty)
 {
     hd_trace *trace;
-    hd_read_options read = f->options->read;
-    hd_write_options write = f->options->write;
+    hd_read_options read = f->read;
+    hd_write_options write = f->write;
     read.args = HD_ARGS_ALL;
     read.sources = false;
     write.pretty = pretty;
@@ -177,7 +176,7 @@ static hd_status write_as_one(const fixer *f, hd_input *input, const char *path)
     hd_trace *trace;
     hd_write_options write = {0};
     HD_TRY(hd_input_rewind(input, f->err));
-    HD_TRY(hd_format_read(&trace, input, &f->options->read, f->err));
+    HD_TRY(hd_format_read(&trace, input, &f->read, f->err));
     hd_status status = hd_trace_write(trace, path, &write, f->err);
     hd_trace_free(trace);
     return status;
@@ -202,7 +201,7 @@ static hd_status fix_trace(const fixer *f, hd_patch_file *patch_file, hd_input *
                            const char *out)
 {
     hd_lane_plan plan;
-    hd_status status = hd_lanes_plan(&plan, trace, f->options->snap_threshold_ps, f->err);
+    hd_status status = hd_lanes_plan(&plan, trace, hd_lanes_threshold(f->options->snap_threshold_ps), f->err);
     if (status != HD_OK) {
         hd_error_add_cause(f->err, "cannot repair the lanes of %.160s", hd_input_path(input));
         return status;
@@ -238,7 +237,7 @@ static hd_status fix_file(const fixer *f, const char *in, const char *out)
     hd_input *input;
     hd_trace *trace;
     hd_input_options input_options = {.spool = true};
-    hd_read_options read = f->options->read;
+    hd_read_options read = f->read;
     read.args = HD_ARGS_META;
     read.sources = true;
     HD_TRY(hd_input_open(&input, in, &input_options, f->err));
@@ -251,12 +250,14 @@ static hd_status fix_file(const fixer *f, const char *in, const char *out)
 hd_status hd_fix_overlaps(const char *in, const char *out, const hd_fix_options *options, hd_fix_report *report,
                           hd_error *err)
 {
-    const hd_fix_options defaults = hd_fix_defaults();
+    HD_OWN_OPTIONS(hd_fix_options, options, err);
     hd_fix_report scratch = {0};
-    fixer f = {.options = options ? options : &defaults, .report = report ? report : &scratch, .err = err};
+    fixer f = {.options = options, .report = report ? report : &scratch, .err = err};
     *f.report = (hd_fix_report){0};
+    HD_TRY(hd_options_copy(&f.read, sizeof f.read, sizeof f.read, options->read, err));
+    HD_TRY(hd_options_copy(&f.write, sizeof f.write, sizeof f.write, options->write, err));
     hd_status status;
-    if (f.options->write.pretty && !f.options->dry_run) {
+    if (f.write.pretty && !f.options->dry_run) {
         char *path;
         status = make_temporary(&f, &path);
         if (status == HD_OK) {

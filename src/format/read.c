@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "format/stack_text.h"
 #include "trace/lazy.h"
 
@@ -145,10 +146,11 @@ hd_status hd_trace_read_from(hd_trace **out, const hd_byte_source *source, const
     hd_input *input;
     struct stat info;
     *out = NULL;
+    HD_OWN_OPTIONS(hd_read_options, options, err);
     if (source->place == HD_PLACE_PATH && strcmp(source->name, "-") != 0 && stat(source->name, &info) == 0 &&
         S_ISDIR(info.st_mode))
         return read_folder(out, source->name, options, err);
-    hd_input_options input_options = {.spool = options && options->keep_input};
+    hd_input_options input_options = {.spool = options->keep_input};
     HD_TRY(hd_input_open_source(&input, source, &input_options, err));
     hd_status status = hd_format_read(out, input, options, err);
     hd_input_close(input);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 
 void hd_write_note(const hd_write_options *options, const char *stage, const char *code, hd_ledger_level level,
                    uint64_t count)
@@ -81,10 +82,9 @@ static hd_status find_writer(const hd_format **out, const char *path, const hd_w
 
 hd_status hd_trace_write_to(const hd_trace *trace, hd_byte_sink *sink, const hd_write_options *options, hd_error *err)
 {
-    static const hd_write_options defaults = {0};
-    if (!options) options = &defaults;
-    const hd_format *format;
     hd_bytes_deinit(&sink->memory);
+    HD_OWN_OPTIONS(hd_write_options, options, err);
+    const hd_format *format;
     HD_TRY(find_writer(&format, sink->name, options, err));
     loss_count count = {.outer = options};
     hd_write_options counted = *options;
@@ -102,9 +102,8 @@ hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write
 
 hd_status hd_trace_write_check(const char *path, const hd_write_options *options, hd_error *err)
 {
-    static const hd_write_options defaults = {0};
+    HD_OWN_OPTIONS(hd_write_options, options, err);
     const hd_format *format;
-    if (!options) options = &defaults;
     HD_TRY(find_writer(&format, path, options, err));
     if (format->is_folder) return HD_OK;
     return hd_output_try(path, &(hd_output_options){.level = options->level}, err);

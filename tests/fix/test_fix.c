@@ -258,7 +258,7 @@ static void test_fix__lanes_are_put_into_a_cut_file(NO_STATE)
         snprintf(text, sizeof text,
                  "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":100},{\"ph\":\"X\",\"tid\":7,\"ts\":50,\"dur\":100}%s",
                  tails[i]);
-        const hd_fix_options strict = {.snap_threshold_ps = HD_FIX_SNAP_THRESHOLD_PS, .read = {.strict = true}};
+        const hd_fix_options strict = {.read = &(hd_read_options){.strict = true}};
         char *got = fixed_with(NULL, text, NULL);
         put_file("mended.json", got, strlen(got));
         assert_int_equal(fix_with(NULL, "mended.json", "strict.json", &strict), HD_OK);
@@ -270,7 +270,7 @@ static void test_fix__lanes_are_put_into_a_cut_file(NO_STATE)
 
 static void test_fix__strict_refuses_and_writes_nothing(NO_STATE)
 {
-    const hd_fix_options strict = {.snap_threshold_ps = HD_FIX_SNAP_THRESHOLD_PS, .read = {.strict = true}};
+    const hd_fix_options strict = {.read = &(hd_read_options){.strict = true}};
     hd_fix_report report;
     put_file("in.json", "[{\"ph\":\"X\",\"ts\":0,}]", 21);
     unlink(path_of("none.json"));
@@ -403,7 +403,7 @@ static void test_fix__a_dry_run_touches_nothing(NO_STATE)
 {
     static const char text[] =
         "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]";
-    hd_fix_options options = hd_fix_defaults();
+    hd_fix_options options = {0};
     hd_fix_report report;
     struct stat before, after;
     options.dry_run = true;
@@ -422,8 +422,8 @@ static void test_fix__a_dry_run_touches_nothing(NO_STATE)
 
 static void test_fix__pretty_indents_by_two(NO_STATE)
 {
-    hd_fix_options options = hd_fix_defaults();
-    options.write.pretty = true;
+    hd_fix_options options = {0};
+    options.write = &(hd_write_options){.pretty = true};
     char *got = fixed_with(NULL,
                            "{\"b\":1,\"traceEvents\":[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\","
                            "\"tid\":7,\"ts\":8,\"dur\":20}]}",
@@ -540,7 +540,7 @@ static void test_fix__lists_hold_the_fifty_largest_unless_asked_for_all(NO_STATE
             i ? "," : "", i * 100, i * 100 + 9, i);
     sprintf(end, "]");
     for (int full = 0; full < 2; full++) {
-        hd_fix_options options = hd_fix_defaults();
+        hd_fix_options options = {0};
         hd_fix_report r;
         options.full_lists = full;
         free(fixed_with(&r, text, &options));

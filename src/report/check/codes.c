@@ -1,6 +1,7 @@
 /* codes.c - the codes of the check: what each means, and what to do */
 #include <string.h>
 
+#include "base/options.h"
 #include "format/format.h"
 #include "report/check/check.h"
 
@@ -159,6 +160,7 @@ static hd_status valid_list(const char *list, hd_error *err)
 
 hd_status hd_check_options_valid(const hd_check_options *options, hd_error *err)
 {
+    HD_OWN_OPTIONS(hd_check_options, options, err);
     hd_status status = valid_list(options->only, err);
     return status == HD_OK ? valid_list(options->ignore, err) : status;
 }
