@@ -47,7 +47,7 @@ static hd_status join(joining *j, const char *cpu, const char *gpu, const hd_rea
     since = bench_seconds();
     if (status == HD_OK) status = hd_attribute(&j->attribution, j->gpu, j->cpu, &options, err);
     j->took.attribute = lap(&since);
-    hd_flame_options flame = {.of = HD_FLAME_GPU_TIME, .attribution = options};
+    hd_flame_options flame = {.of = HD_FLAME_GPU_TIME, .attribution = &options};
     if (status == HD_OK) status = hd_flame_add(&j->flame, j->gpu, j->cpu, &j->attribution, &flame, err);
     j->took.flame = lap(&since);
     return status;

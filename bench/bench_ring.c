@@ -67,7 +67,8 @@ static void consume(hd_ring *ring, atomic_uint *running, bool rests)
 static int measure(hd_ring_policy policy, unsigned producers, bool rests, size_t events)
 {
     static const char *const names[] = {"drop-newest", "drop-oldest", "block"};
-    hd_ring_options options = {1 << 14, 64, policy, producers > 1};
+    hd_ring_options options = {
+        .capacity = 1 << 14, .element_bytes = 64, .policy = policy, .many_producers = producers > 1};
     hd_ring *ring;
     producer p[PRODUCERS_MAX];
     pthread_t threads[PRODUCERS_MAX];

@@ -64,9 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     require(ftruncate(in, 0) == 0 && pwrite(in, data, size, 0) == (ssize_t)size);
     snprintf(from, sizeof from, "/proc/self/fd/%d", in);
-    hd_fix_options options = hd_fix_defaults();
-    options.read.threads = options.write.threads = 1;
-    options.read.memory_limit = 64 << 20;
+    const hd_fix_options options = {.read = &(hd_read_options){.threads = 1, .memory_limit = 64 << 20},
+                                    .write = &(hd_write_options){.threads = 1}};
     hd_fix_report report = {0};
     if (hd_fix_overlaps(from, to, &options, &report, NULL) == HD_OK) check((const char *)data, size);
     hd_fix_report_deinit(&report);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
-#include "format/repair/repair.h"
+#include "format/chrome/chrome.h"
 
 static void require(bool holds)
 {
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_part(const hd_json_repair *whole, hd_repair_outcome whole_outcome, size_t whole_consumed,
                        const uint8_t *data, size_t size)
 {
-    hd_json_repair part = {0};
+    hd_json_repair part = {.find_key = chrome_find_event_key};
     hd_repair_outcome outcome;
     size_t consumed;
     char *text = malloc(size + 1); /* so that a read past the part is seen */
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hd_json_repair r;
     hd_repair_outcome outcome;
     size_t consumed;
-    hd_json_repair_init(&r);
+    hd_json_repair_init(&r, chrome_find_event_key);
     require(hd_json_repair_object(&outcome, &consumed, &r, text, size, true, NULL) == HD_OK);
     require(outcome != HD_REPAIR_NEED_MORE && consumed <= size && (consumed > 0 || size == 0));
     if (outcome == HD_REPAIR_DONE) {

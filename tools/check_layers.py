@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Hold the tree to the layers of docs/architecture.md. Runs as a test.
 
-usage: check_layers.py layers|third-party|listed|mentioned|toured|effects [ROOT]
+usage: check_layers.py layers|third-party|listed|mentioned|toured|effects|structs|formats [ROOT]
 
 layers       no #include and no call runs upward: every folder uses only the folders below it
 third-party  a third-party header is named in one folder only (and in the tests of that folder)
@@ -9,6 +9,8 @@ listed       every .c file of the tree is named in a meson.build
 mentioned    a file that a comment names exists
 toured       docs/tour.md names functions where they are
 effects      no library call changes what belongs to the whole process
+structs      public structs can grow as CONTRIBUTING.md says
+formats      each format of src/format/formats.inc has its page, its row, tests, a fuzz target and files to begin with
 """
 import re
 import sys
@@ -23,7 +25,7 @@ MAY_USE = {
     "trace": {"base"},
     "format": BELOW_FORMATS,
     "pass": BELOW_FORMATS,
-    "report": BELOW_FORMATS | {"pass", "table"},
+    "report": BELOW_FORMATS | {"format", "pass", "table"},
     "synth": BELOW_FORMATS | {"format"},
     "fix": BELOW_TOOLS,
     "convert": BELOW_TOOLS,
@@ -39,7 +41,7 @@ MAY_USE = {
 # Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
 ROOMS = {"format": {"repair"}, "pass": {"copy", "contexts"}, "report": set()}
 # The public headers that base may include. Other layers may include any: what they call is looked at.
-BASE_PUBLIC = {"heddle/status.h"}
+BASE_PUBLIC = {"heddle/status.h", "heddle/source.h"}
 
 THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|xxhash|simdjson|sqlite3|microhttpd|otf2/|elfutils/|dwarf|gelf\.h|libelf\.h|lzma|"
                          r"libunwind|bpf/|mpi\.h|cuda|cupti)")
@@ -208,6 +210,24 @@ def check_toured(root):
     return problems if steps else ["docs/tour.md names no functions"]
 
 
+def check_formats(root):
+    listed = re.findall(r"^FORMAT\((\w+)\)", (root / "src/format/formats.inc").read_text(encoding="utf-8"), re.M)
+    rows = (root / "docs/formats.md").read_text(encoding="utf-8")
+    problems = [] if listed else ["src/format/formats.inc lists no formats"]
+    for path in sources(root, "src/format"):
+        for name in re.findall(r"^const hd_format hd_(\w+)_format\b", path.read_text(encoding="utf-8"), re.M):
+            if name not in listed or path.parent.name != name:
+                problems.append(f"{path.relative_to(root)}: hd_{name}_format is not FORMAT({name}) in src/format/formats.inc")
+    for name in listed:
+        wanted = {f"docs/formats/{name}.md": "a page", f"tests/format/test_{name}*.c": "a test", f"fuzz/fuzz_{name}*.c": "a fuzz target",
+                  f"fuzz/corpus/{name}*/*": "files to fuzz with"}
+        problems += [f"src/format/{name}: there is no {what}, {pattern}" for pattern, what in wanted.items()
+                     if not any(root.glob(pattern))]
+        if not re.search(rf"^\| \[[^]]*\]\(formats/{name}\.md\)", rows, re.M):
+            problems.append(f"src/format/{name}: docs/formats.md has no row for it")
+    return problems
+
+
 # What a library must not do behind its caller's back: limits, signals, environment, heap, locale, the process's life.
 EFFECTS = re.compile(r"(?<![\w.>])(mallopt|malloc_trim|setrlimit|prlimit|prctl|exit|_exit|quick_exit|abort|atexit|on_exit|signal|sigaction|"
                      r"sigprocmask|raise|kill|alarm|setitimer|umask|f?chdir|chroot|setenv|unsetenv|putenv|clearenv|setlocale|tzset|s?rand|"
@@ -247,8 +267,46 @@ def check_effects(root):
     return problems
 
 
+STRUCT = re.compile(r"typedef struct (hd_\w+) \{\n(.*?)\n\} \1;", re.S)
+# Never longer than they are: a value with its unit, an id, a column's encoding.
+VALUES = {"hd_convert_time", "hd_ident", "hd_column", "hd_string", "hd_clock_fit"}
+# Structs from before the rule, with what they do against it.
+STRUCTS_BEFORE = {
+    ("hd_convert_options", "hd_read_options"), ("hd_convert_options", "hd_write_options"), ("hd_convert_report", "hd_convert_step"),
+    ("hd_convert_report", "memory"), ("hd_fix_report", "memory"), ("hd_symbolize_report", "memory"), ("hd_record_result", "memory"),
+    ("hd_record_result", "hd_convert_report"), ("hd_attribution", "hd_launches"),
+}
+
+
+def check_structs(root):
+    """Options begin with their size, and their functions copy them; no public struct lies within another."""
+    structs, takers, found = {}, {}, set()
+    for path in sources(root, "include"):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
+        if path.name == "synth.h":
+            continue  # not installed
+        structs.update({match[1]: match[2] for match in STRUCT.finditer(text)})
+        for match in re.finditer(r"\b(hd_\w+)\([^;{}()]*const hd_\w+_options \*\w+[^;{}]*\);", text):
+            takers[match[1]] = path.name
+    problems = []
+    for name, body in structs.items():
+        if name.endswith("_options") and not body.lstrip().startswith("size_t size;"):
+            problems.append(f"{name}: the first member of options is `size_t size`")
+        inside = {member for member in re.findall(r"^\s*(?:const )?(hd_\w+) (?!\*)", body, re.M) if member in structs.keys() - VALUES}
+        inside |= {"memory"} if re.search(r"void \*memory;", body) else set()
+        found |= {(name, member) for member in inside}
+    problems += [f"{name}: {member} stands in it by value, or is no business of callers" for name, member in sorted(found - STRUCTS_BEFORE)]
+    problems += [f"tools/check_layers.py: {name} has no {member} any more" for name, member in sorted(STRUCTS_BEFORE - found)]
+    for path in sources(root, "src"):
+        text = path.read_text(encoding="utf-8")
+        for match in re.finditer(r"^\w[\w *)(]*?\b(hd_\w+)\([^;{]*\)\n\{\n(.*?)^\}", text, re.M | re.S):
+            if match[1] in takers and not re.search(r"HD_OWN_OPTIONS|hd_options_copy|HD_ERR_UNSUPPORTED|hd_trace_read_from\(|hd_trace_write_to\(", match[2]):
+                problems.append(f"{path.relative_to(root)}: {match[1]} uses its options without HD_OWN_OPTIONS")
+    return problems
+
+
 CHECKS = {"layers": check_layers, "third-party": check_third_party, "listed": check_listed, "mentioned": check_mentioned,
-          "toured": check_toured, "effects": check_effects}
+          "toured": check_toured, "effects": check_effects, "structs": check_structs, "formats": check_formats}
 
 
 def main():

@@ -10,7 +10,7 @@ packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd
           libotf2-trace-dev libmicrohttpd-dev libdw-dev liblzma-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
           nodejs npm"
 case "${1:-}" in
-test) packages="$packages chromium python3-pip" ;;
+test) packages="$packages abigail-tools chromium python3-pip" ;;
 bench) packages="$packages libsimdjson-dev isal time python3-otf2" ;;
 esac
 root=$(dirname "$0")/..

@@ -39,6 +39,7 @@ enum { HD_TOLERANCE_NS = 10000000 };
 
 /* Zero-initialised is the default. */
 typedef struct hd_attribution_options {
+    size_t size;          /* of this struct; see "Options" in status.h */
     int64_t tolerance_ns; /* how far a sample may be from its launch after the clock offset; 0: HD_TOLERANCE_NS */
     bool force;           /* join also where no clock offset fits */
     bool forward;         /* backward work stands under the forward op it belongs to (fwdbwd flows, Sequence number) */

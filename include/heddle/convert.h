@@ -33,10 +33,11 @@ typedef bool hd_convert_leave_out(void *user, size_t index, const hd_error *why)
 
 /* Zero-initialised copies a trace as it is. */
 typedef struct hd_convert_options {
+    size_t size;               /* of this struct; see "Options" in status.h */
     bool ranks;                /* put even one input under processes named by its rank; several always are, but for: */
     bool processes;            /* inputs are processes of one run. So are several captures, unless `ranks` is set */
     bool fix;                  /* repair lanes, see fix.h */
-    int64_t snap_threshold_ps; /* HD_FIX_SNAP_THRESHOLD_PS is a good one */
+    int64_t snap_threshold_ps; /* as in hd_fix_options */
     hd_convert_time from, until; /* keep what touches [from, until) */
     bool clip;                   /* cut slices at those times, instead of keeping them whole */
     const char *tracks;          /* lists of patterns, parted by commas: globs, /regex/, !left out; NULL: everything */

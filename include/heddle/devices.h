@@ -113,6 +113,7 @@ typedef struct hd_devices {
 
 /* Zero-initialised is this machine. */
 typedef struct hd_devices_options {
+    size_t size; /* of this struct; see "Options" in status.h */
     const char
         *root; /* look at DIR/sys, DIR/proc, DIR/dev, such as those of the host in a container; "" or NULL: "/". NVML is
                   then loaded only when it is named, and what the kernel must be asked for (perf events) is not tried */

@@ -16,18 +16,17 @@ extern "C" {
 
 /* All times in picoseconds: 1 us is 1,000,000. */
 #define HD_FIX_SNAP_THRESHOLD_PS INT64_C(5000000)
+#define HD_FIX_SNAP_NONE INT64_C(-1)
 enum { HD_FIX_LIST_LIMIT = 50 };
 
 typedef struct hd_fix_options {
-    int64_t snap_threshold_ps; /* crossings below it are snapped; 0: none */
-    bool dry_run;              /* report only; the output is not touched */
-    bool full_lists;           /* list every changed slice, not the HD_FIX_LIST_LIMIT largest */
-    hd_read_options read;      /* strict, threads, progress; the rest is set by the call */
-    hd_write_options write;    /* pretty, sync, level */
+    size_t size;                   /* of this struct; see "Options" in status.h */
+    int64_t snap_threshold_ps;     /* crossings below it are snapped; 0: HD_FIX_SNAP_THRESHOLD_PS; HD_FIX_SNAP_NONE */
+    bool dry_run;                  /* report only; the output is not touched */
+    bool full_lists;               /* list every changed slice, not the HD_FIX_LIST_LIMIT largest */
+    const hd_read_options *read;   /* strict, threads, memory, progress; the rest is set by the call. NULL: defaults */
+    const hd_write_options *write; /* pretty, sync, level. NULL: defaults */
 } hd_fix_options;
-
-/* The defaults: threshold 5 us, all else zero. */
-hd_fix_options hd_fix_defaults(void);
 
 /* A track with slices. */
 typedef struct hd_fix_track {

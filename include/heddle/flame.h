@@ -42,6 +42,7 @@ typedef enum hd_flame_by {
 
 /* Zero-initialised is the default. */
 typedef struct hd_flame_options {
+    size_t size; /* of this struct; see "Options" in status.h */
     hd_flame_of of;
     hd_flame_by by;
     hd_convert_time from, until; /* only what lies in [from, until): time is cut there; launches, samples, and bytes
@@ -53,7 +54,7 @@ typedef struct hd_flame_options {
     bool reverse;      /* from the leaf to the root: an icicle of what runs, then who called it */
     bool full_names;   /* names of kernels with template arguments and parameters */
     bool weightless;   /* of GPU time, keep stacks of weight 0: those of launches whose work is not there */
-    hd_attribution_options attribution;
+    const hd_attribution_options *attribution; /* NULL: the defaults */
 } hd_flame_options;
 
 /* Weights on a tree. The arrays belong to it. */
@@ -96,6 +97,7 @@ typedef enum hd_flame_format { HD_FLAME_FOLDED, HD_FLAME_SPEEDSCOPE, HD_FLAME_SV
 bool hd_flame_format_of(hd_flame_format *out, const char *path);
 
 typedef struct hd_flame_write_options {
+    size_t size; /* of this struct; see "Options" in status.h */
     hd_flame_format format;
     const char *title;    /* NULL: one that says what is counted */
     double min_percent;   /* SVG: narrower frames are left out, and the picture says how many; below 0: 0.05 */

@@ -1,10 +1,12 @@
 /* format.h - reading and writing traces
  *
- * The format of an input is found by its content, its compression likewise; "-" is standard input or output.
+ * The format of an input is found by its content, its compression likewise; "-" is standard input or output. What is no
+ * file (memory, a descriptor, a callback) is a source or a sink: see source.h.
  */
 #ifndef HEDDLE_FORMAT_H
 #define HEDDLE_FORMAT_H
 
+#include "heddle/source.h"
 #include "heddle/trace.h"
 
 #ifdef __cplusplus
@@ -21,6 +23,7 @@ typedef void hd_progress(void *user, uint64_t done, uint64_t total);
 
 /* Zero-initialised is "everything, with repairs, all cores". */
 typedef struct hd_read_options {
+    size_t size; /* of this struct; see "Options" in status.h */
     hd_args_wanted args;
     bool sources;          /* fill HD_COL_SOURCE and keep the repairs as patches of the input */
     bool strict;           /* refuse repairs: the first damage is HD_ERR_DAMAGED */
@@ -36,11 +39,16 @@ typedef struct hd_read_options {
 /* Read a whole trace. The caller frees it. options may be NULL. Errors: IO; FORMAT when no reader understands the
  * input; DAMAGED when strict, or when nothing useful is in it; LIMIT. */
 hd_status hd_trace_read(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err);
+/* The same from any source. Errors: also those of its callback; UNSUPPORTED: a format that is a folder, whose path must
+ * be given. */
+hd_status hd_trace_read_from(hd_trace **out, const hd_byte_source *source, const hd_read_options *options,
+                             hd_error *err);
 
 /* What a writer could not keep, or changed; called once per code, before the call returns. The row is borrowed. */
 typedef void hd_ledger_sink(void *user, const hd_ledger_row *row);
 
 typedef struct hd_write_options {
+    size_t size;        /* of this struct; see "Options" in status.h */
     const char *format; /* name of the format, NULL: by the extension of the path, JSON for unknown ones */
     bool pretty;        /* JSON: two-space indentation */
     bool gzip;          /* whatever the extension; for paths that have none, as /dev/fd/3 */
@@ -60,6 +68,9 @@ typedef struct hd_write_options {
  * or from options->format; "-" is JSON unless a format is given. The file appears whole or not at all. options may be
  * NULL. */
 hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
+/* The same to any sink, with the extension of its name. Errors: also those of its callback; UNSUPPORTED: a format that
+ * is a folder, whose path must be given. */
+hd_status hd_trace_write_to(const hd_trace *trace, hd_byte_sink *sink, const hd_write_options *options, hd_error *err);
 /* Whether it could write there, as far as that is known without a trace, so that nobody waits long for an error. Leaves
  * nothing behind. options may be NULL. Errors: those of hd_trace_write. */
 hd_status hd_trace_write_check(const char *path, const hd_write_options *options, hd_error *err);

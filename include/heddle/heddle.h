@@ -8,6 +8,7 @@
  *                arguments by number, metadata, and the ledger of what reading repaired or lost. Times are ns in an
  *                int64_t. It never changes; any number of threads read it; hd_trace_free gives it back.
  * format.h       Files in and out: hd_trace_read finds the format by content, hd_trace_write by the name's end.
+ * source.h       The same without files: hd_trace_read_from and hd_trace_write_to take memory, descriptors, callbacks.
  * builder.h      A trace of your own, event by event; what every reader is written with.
  * table.h        The result of every analysis: named columns with types and units, rows, printed as text, JSON, CSV.
  * report.h       Analyses, from a trace to tables: info, check, memory.
@@ -77,6 +78,7 @@
 #include "heddle/memory.h"
 #include "heddle/names.h"
 #include "heddle/report.h"
+#include "heddle/source.h"
 #include "heddle/stacks.h"
 #include "heddle/status.h"
 #include "heddle/table.h"

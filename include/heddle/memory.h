@@ -94,6 +94,7 @@ typedef struct hd_memory {
 } hd_memory;
 
 typedef struct hd_memory_options {
+    size_t size;      /* of this struct; see "Options" in status.h */
     bool no_stacks;   /* do not look for the slices around events */
     unsigned threads; /* 0: one per core */
 } hd_memory_options;

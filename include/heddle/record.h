@@ -41,6 +41,7 @@ typedef hd_status hd_record_detach(void *user, hd_error *err);
 
 /* Zero-initialised records everything that costs little. Strings are borrowed for the call. */
 typedef struct hd_record_options {
+    size_t size;         /* of this struct; see "Options" in status.h */
     const char *output;  /* NULL: COMMAND-YYYYMMDD-HHMMSS.heddle here. Its format follows from the extension */
     const char *library; /* libheddle-cuda.so; NULL: $HEDDLE_CUDA_LIBRARY, else as hd_record_library finds it */
     bool no_cuda;        /* do not inject it: `attach`, or the program itself, captures */

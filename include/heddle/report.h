@@ -33,6 +33,7 @@ const hd_table *hd_report_table(const hd_report *report, const char *name);
 hd_status hd_report_info(hd_report *out, const hd_trace *trace, hd_error *err);
 
 typedef struct hd_check_options {
+    size_t size;              /* of this struct; see "Options" in status.h */
     uint32_t examples;        /* kept per finding; 0: one */
     uint32_t tracks_per_code; /* rows per code; the rest is summed up in one more row. 0: no limit */
     const char *only;         /* codes, comma-separated; NULL: all. "json" also means all that begin with "json-" … */
@@ -69,6 +70,7 @@ const hd_check_code *hd_check_loss(void);
 hd_status hd_report_attribution(hd_report *out, const hd_attribution *attribution, const hd_trace *gpu, hd_error *err);
 
 typedef struct hd_memory_report_options {
+    size_t size;   /* of this struct; see "Options" in status.h */
     uint64_t rows; /* of `peak` and of `leaks`: what is beyond them is summed up in one more row. 0: HD_MEMORY_ROWS */
     bool series;   /* make the table `series` */
 } hd_memory_report_options;

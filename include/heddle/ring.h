@@ -37,6 +37,7 @@ typedef enum hd_ring_policy {
 enum { HD_RING_CAPACITY_MAX = 1 << 26, HD_RING_ELEMENT_BYTES_MAX = 4096 };
 
 typedef struct hd_ring_options {
+    size_t size;            /* of this struct; see "Options" in status.h */
     uint32_t capacity;      /* events: a power of two from 2 to HD_RING_CAPACITY_MAX */
     uint32_t element_bytes; /* of one event: a multiple of 8, from 8 to HD_RING_ELEMENT_BYTES_MAX */
     hd_ring_policy policy;

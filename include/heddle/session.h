@@ -76,6 +76,7 @@ enum {
 
 /* Zero-initialised is the default: drop the newest, FORK_OFF. */
 typedef struct hd_session_options {
+    size_t size; /* of this struct; see "Options" in status.h */
     hd_ring_policy policy;
     hd_session_fork fork;
     uint32_t ring_events; /* of each thread, 64 bytes each: a power of two from 2 to 2^24; 0: HD_SESSION_RING_EVENTS */

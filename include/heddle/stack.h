@@ -54,6 +54,7 @@ uint32_t hd_stack_walk(uint64_t *out, uint32_t capacity, unsigned skip, hd_stack
 
 /* Zero-initialised is the default. */
 typedef struct hd_stack_options {
+    size_t size;    /* of this struct; see "Options" in status.h */
     unsigned skip;  /* innermost frames to leave out; with 0 the caller of hd_session_stack_here is the first */
     bool python;    /* with the interpreter's frames; see below */
     bool in_signal; /* called in a signal handler: no Python frames; a stack that is new to the thread has no id */

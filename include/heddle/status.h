@@ -7,6 +7,13 @@
  *     char text[HD_ERROR_TEXT_BYTES];
  *     if (hd_trace_read(&trace, path, NULL, &err) != HD_OK)
  *         fprintf(stderr, "%s\n", hd_error_text(text, sizeof text, &err));
+ *
+ * Options
+ *   What can be chosen stands in a struct named hd_…_options, which is all zeros, or NULL, for the defaults. Later
+ *   releases add members at its end, and programs built before go on working: the first member, `size`, is sizeof the
+ *   struct for the program's compiler. 0 stands for the members of the first release that has the struct, which is
+ * right for all who set no later one; a later member says so in its comment. A member that is not zero and that the
+ * library is too old to know is ARGUMENT.
  */
 #ifndef HEDDLE_STATUS_H
 #define HEDDLE_STATUS_H

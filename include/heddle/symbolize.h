@@ -38,6 +38,7 @@ extern "C" {
 /* Zero-initialised: function names with inlined functions, from what is on this machine. Strings and lists are borrowed
  * for the call. */
 typedef struct hd_symbolize_options {
+    size_t size;                   /* of this struct; see "Options" in status.h */
     bool no_inline;                /* only the function that the code stands in */
     bool lines;                    /* "name (file.c:12)": frames of one function at several lines are not the same */
     bool paths;                    /* with lines: whole paths of sources */

@@ -31,6 +31,7 @@ typedef enum hd_trigger_action {
 } hd_trigger_action;
 
 typedef struct hd_trigger_options {
+    size_t size; /* of this struct; see "Options" in status.h */
     hd_trigger_action action;
     bool children; /* also the processes that `pid` started, and theirs, when it is traced itself */
     int64_t

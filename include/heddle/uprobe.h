@@ -86,6 +86,7 @@ enum {
 
 /* Zero-initialised is the default; one of capture and folded is needed. */
 typedef struct hd_uprobe_options {
+    size_t size;         /* of this struct; see "Options" in status.h */
     const char *capture; /* file to write, replaced if there; NULL: none */
     const char *folded;  /* the same, extended folded text: "timestamp_ns comm pid tid cpu frame;frame;frame" */
     hd_uprobe_stacks stacks;

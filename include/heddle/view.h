@@ -33,6 +33,7 @@ typedef void hd_view_failed(void *user, const char *path, const hd_error *why);
 
 /* Zero-initialised is "this machine, any free port, no token". */
 typedef struct hd_view_options {
+    size_t size;        /* of this struct; see "Options" in status.h */
     const char *listen; /* address or host name to listen on instead; the token is then demanded. NULL: this machine */
     uint16_t port;      /* 0: any free one */
     bool next_port;     /* where `port` is taken, the next free one above it will do */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "capture/ring_core.h"
 
 /* Spin, then give the processor away, then sleep, at most a quarter of a millisecond at once. */
@@ -48,6 +49,7 @@ static hd_status check_options(const hd_ring_options *options, hd_error *err)
 hd_status hd_ring_new(hd_ring **out, const hd_ring_options *options, hd_error *err)
 {
     *out = NULL;
+    HD_OWN_OPTIONS(hd_ring_options, options, err);
     HD_TRY(check_options(options, err));
     size_t bytes = (size_t)options->capacity * options->element_bytes;
     hd_ring *ring = aligned_alloc(HD_RING_LINE, sizeof *ring);

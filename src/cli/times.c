@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "heddle/fix.h"
+
 /* Digits with at most one point; *out_scale is how many stand behind it. NULL: it is no such number. */
 static const char *read_digits(int64_t *out, unsigned *out_scale, const char *text)
 {
@@ -51,4 +53,10 @@ int cli_parse_time(cli_run *run, hd_convert_time *out, const char *option, const
         return cli_usage_error(run, "%s: '%.40s' has no unit: write %.40sns, %.40sus, %.40sms, %.40ss or %.40s%%",
                                option, text, text, text, text, text, text);
     return cli_usage_error(run, "%s: '%.40s' is no time: write 1.5s, 250ms, 10us, 4ns or 12.5%%", option, text);
+}
+
+int64_t cli_snap_threshold_ps(double us)
+{
+    int64_t ps = (int64_t)(us * 1e6 + 0.5);
+    return ps ? ps : HD_FIX_SNAP_NONE;
 }

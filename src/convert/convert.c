@@ -7,14 +7,16 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/system.h"
-#include "convert/memory.h"
 #include "convert/report.h"
 #include "convert/window.h"
+#include "format/format.h"
 #include "pass/crop/crop.h"
 #include "pass/filter/filter.h"
 #include "pass/join.h"
 #include "pass/lanes/apply.h"
+#include "pass/lanes/threshold.h"
 #include "pass/merge/merge.h"
 #include "trace/chunk.h"
 
@@ -74,13 +76,13 @@ static hd_status find_companions(converter *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         companion *own = &c->companions[i];
-        HD_TRY(convert_find_trace(&own->trace, c->inputs[i].path, c->err));
+        HD_TRY(hd_format_find_trace(&own->trace, c->inputs[i].path, c->err));
         if (own->trace) c->inputs[i].path = own->trace;
         if (c->options->memory_profile) {
             own->profile = strdup(c->options->memory_profile);
             if (!own->profile) return HD_NOMEM(c->err);
         } else if (c->options->find_memory_profiles) {
-            HD_TRY(convert_find_memory(&own->profile, c->inputs[i].path, c->err));
+            HD_TRY(hd_format_find_companion(&own->profile, c->inputs[i].path, c->err));
             own->found = true;
         }
         c->profiles += own->profile != NULL;
@@ -95,9 +97,7 @@ static hd_status join_profile(converter *c, size_t index, const hd_read_options 
     hd_pass_result result;
     const char *path = c->companions[index].profile;
     HD_TRY(hd_trace_read(&profile, path, read, c->err));
-    hd_status status = HD_OK;
-    if (strcmp(hd_trace_facts_of(profile)->format, "tfmemory") != 0)
-        status = hd_error_set(c->err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE, "is no memory profile of TensorFlow");
+    hd_status status = hd_format_require_companion(profile, path, c->err);
     if (status == HD_OK && !convert_report_input(c->report, path, profile)) status = HD_NOMEM(c->err);
     if (status == HD_OK) status = hd_join(&made, &result, c->inputs[index].trace, profile, c->err);
     hd_trace_free(profile);
@@ -237,7 +237,7 @@ static hd_status fix_trace(converter *c)
     hd_trace *made;
     hd_pass_result result;
     if (!c->options->fix) return HD_OK;
-    HD_TRY(hd_lanes_plan(&plan, c->trace, c->options->snap_threshold_ps, c->err));
+    HD_TRY(hd_lanes_plan(&plan, c->trace, hd_lanes_threshold(c->options->snap_threshold_ps), c->err));
     c->report->new_lanes = plan.lane_count;
     c->report->snapped_crossings = plan.snapped_crossings;
     for (size_t i = 0; i < plan.track_count; i++) c->report->moved_slices += plan.tracks[i].moved;
@@ -318,6 +318,7 @@ static hd_status convert(converter *c, const char *out)
 
 hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *err)
 {
+    HD_OWN_OPTIONS(hd_convert_options, options, err);
     const hd_filter filter = {options->tracks, options->names, options->category};
     const char *name = options->write.format;
     if (options->ranks && options->processes)
@@ -333,10 +334,9 @@ hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *
 hd_status hd_convert(const char *const *inputs, size_t count, const char *out, const hd_convert_options *options,
                      hd_convert_report *report, hd_error *err)
 {
-    static const hd_convert_options defaults = {0};
+    HD_OWN_OPTIONS(hd_convert_options, options, err);
     hd_convert_report scratch = {0};
-    converter c = {
-        .options = options ? options : &defaults, .report = report ? report : &scratch, .count = count, .err = err};
+    converter c = {.options = options, .report = report ? report : &scratch, .count = count, .err = err};
     if (count == 0) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no input");
     if (c.options->memory_profile && count > 1)
         return hd_error_set(err, HD_ERR_ARGUMENT, c.options->memory_profile, HD_OFFSET_NONE,

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "devices/impl.h"
 
 /* ---- names --------------------------------------------------------------------------------------------------- */
@@ -126,9 +127,9 @@ static hd_status check_root(const char *root, hd_error *err)
 
 hd_status hd_devices_find(hd_devices **out, const hd_devices_options *options, hd_error *err)
 {
-    static const hd_devices_options none;
     devices_nvml *nvml = NULL;
-    if (!options) options = &none;
+    *out = NULL;
+    HD_OWN_OPTIONS(hd_devices_options, options, err);
     const char *root = options->root && strcmp(options->root, "/") != 0 ? options->root : "";
     *out = NULL;
     HD_TRY(check_root(root, err));

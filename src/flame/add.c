@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/options.h"
 #include "convert/window.h"
 #include "flame/add.h"
 #include "trace/roles/trace_roles.h"
@@ -74,7 +75,7 @@ static hd_status add_work_of(flame_adder *a, const hd_trace *cpu, const hd_attri
 {
     hd_attribution own = {0};
     if (attribution) return flame_add_gpu(a, attribution, cpu);
-    hd_status status = hd_attribute(&own, a->trace, cpu, &a->options->attribution, a->err);
+    hd_status status = hd_attribute(&own, a->trace, cpu, &a->attribution, a->err);
     if (status == HD_OK) status = flame_add_gpu(a, &own, cpu);
     hd_attribution_deinit(&own);
     return status;
@@ -112,8 +113,9 @@ static hd_status count_cut_names(hd_flame *flame, hd_error *err)
 hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *cpu, const hd_attribution *attribution,
                        const hd_flame_options *options, hd_error *err)
 {
-    static const hd_flame_options defaults = {0};
-    flame_adder a = {.flame = flame, .trace = trace, .options = options ? options : &defaults, .err = err};
+    HD_OWN_OPTIONS(hd_flame_options, options, err);
+    flame_adder a = {.flame = flame, .trace = trace, .options = options, .err = err};
+    HD_TRY(hd_options_copy(&a.attribution, sizeof a.attribution, sizeof a.attribution, options->attribution, err));
     HD_TRY(flame_make_room(flame, err));
     HD_TRY(choose_of(flame, trace, attribution, a.options, err));
     if (a.options->event && flame->of != HD_FLAME_SAMPLES)

@@ -43,6 +43,7 @@ typedef struct flame_adder {
     hd_flame *flame;
     const hd_trace *trace; /* what is counted */
     const hd_flame_options *options;
+    hd_attribution_options attribution;
     const hd_stacks *source; /* the stacks of what is counted */
     hd_error *err;
     bool has_window;

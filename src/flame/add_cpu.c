@@ -57,7 +57,7 @@ static hd_status sum_contexts(void *user, const hd_context *contexts, size_t cou
 static hd_status sum_outside(flame_adder *a, int64_t inside)
 {
     hd_stacks *stacks;
-    const hd_context_options options = {.threads = a->options->attribution.threads};
+    const hd_context_options options = {.threads = a->attribution.threads};
     int64_t all = 0;
     HD_TRY(hd_stacks_new(&stacks, a->err));
     hd_stacks_set_large(stacks, hd_trace_large_bytes(a->trace));
@@ -75,7 +75,7 @@ hd_status flame_add_cpu(flame_adder *adder)
         .has_window = adder->has_window,
         .from_ns = adder->from_ns,
         .until_ns = adder->until_ns,
-        .threads = adder->options->attribution.threads,
+        .threads = adder->attribution.threads,
     };
     HD_TRY(hd_stacks_new(&stacks, adder->err));
     hd_stacks_set_large(stacks, hd_trace_large_bytes(adder->trace));

@@ -1,4 +1,5 @@
 /* write.c - flames into files, whole or not at all */
+#include "base/options.h"
 #include "flame/flame.h"
 
 /* What was never added to has no tree yet: an empty one is written. */
@@ -47,10 +48,9 @@ static hd_status check_base(const hd_flame *flame, const hd_flame *base, hd_erro
 hd_status hd_flame_write(const hd_flame *flame, const char *path, const hd_flame_write_options *options,
                          hd_flame_written *out, hd_error *err)
 {
-    static const hd_flame_write_options defaults = {0};
+    HD_OWN_OPTIONS(hd_flame_write_options, options, err);
     hd_flame_written scratch;
     hd_output *output;
-    if (!options) options = &defaults;
     if (!out) out = &scratch;
     *out = (hd_flame_written){0};
     HD_TRY(check_base(flame, options->base, err));

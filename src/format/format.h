@@ -1,37 +1,86 @@
-/* format.h - what a format is: a descriptor in a list */
+/* format.h - what a format is: a descriptor in a list, formats.inc
+ *
+ *   format_list.c   the list, and what is found in it
+ *   read.c          from a source to a trace: choice by content, hd_trace_read_from
+ *   folder.c        which file of a folder is read
+ *   write.c         from a trace to a sink: choice by extension, hd_trace_write_to
+ */
 #ifndef HD_FORMAT_FORMAT_H
 #define HD_FORMAT_FORMAT_H
 
 #include "base/io/input.h"
 #include "base/io/output.h"
+#include "format/patch.h"
 #include "heddle/builder.h"
 #include "heddle/format.h"
+#include "heddle/report.h"
+
+/* What lies beside the traces of another format, and holds more of them. All paths are the caller's to free. */
+typedef struct hd_companion {
+    const char *title; /* "memory profile of TensorFlow" */
+    /* The companion of the trace at a path, NULL: none. Errors: MEMORY. */
+    hd_status (*find)(char **out, const char *trace, hd_error *err);
+    /* The trace that a folder without an archive stands for; NULL: none. Errors: FORMAT: there are several; MEMORY. */
+    hd_status (*find_trace)(char **out, const char *folder, hd_error *err);
+} hd_companion;
 
 typedef struct hd_format {
     hd_format_info info;
     /* A bid from the first bytes of the decompressed input: 0 no, 100 certain. Never consumes. */
     int (*sniff)(const unsigned char *head, size_t size);
-    /* The input stands at its first byte. Fills the builder; whoever called frees or finishes it. */
+    /* The input stands at its first byte, and says what it can do: give bytes in order, or by offset
+     * (hd_input_is_random), or where they lie (hd_input_memory, hd_input_file). Fills the builder; whoever called frees
+     * or finishes it, and sets format, compression and stored_bytes of its facts. */
     hd_status (*read)(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
+    /* Whoever called ends the output. A folder (hd_output_folder) appears whole or not at all before this returns, and
+     * only if hd_write_refused lets it. */
     hd_status (*write)(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err);
-    /* Instead of read and write, for what is no stream: archives of several files, files that are mapped. read_path
-     * finishes its trace itself, facts.format and facts.stored_bytes included. */
-    hd_status (*read_path)(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err);
-    /* The same from an input that is open and stands at its first byte; see hd_format_note_input. */
-    hd_status (*read_input)(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err);
-    hd_status (*write_path)(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
+    /* An archive of several files: the input is the one by which it is found and has a path, stored_bytes are told by
+     * the reader, the output is a folder. */
+    bool is_folder;
+    /* A copy of a file with some events changed; NULL: it cannot be patched in place. */
+    hd_patch_file *patch;
+    /* What its codes in a ledger ("NAME.…") mean in `heddle check`; severity "error": those of losses only. NULL: what
+     * is said of any repair or loss. */
+    const hd_check_code *code;
+    const hd_companion *companion; /* NULL: traces stand for themselves */
 } hd_format;
 
-extern const hd_format hd_chrome_format, hd_heddle_format, hd_perfetto_format, hd_otf2_format, hd_sbt_format,
-    hd_tfmemory_format, hd_folded_format, hd_perfscript_format, hd_cupti_format, hd_capture_format;
+#define FORMAT(name) extern const hd_format hd_##name##_format;
+#include "format/formats.inc"
+#undef FORMAT
 
-/* The same as hd_trace_read, from an input that is open; the caller closes it. */
+/* ---- the list --------------------------------------------------------------------------------------------------- */
+
+/* NULL beyond the last; hd_format_count says how many there are. */
+const hd_format *hd_format_descriptor(size_t index);
+/* By info.name, data[0 … size); NULL: none. */
+const hd_format *hd_format_named(const char *data, size_t size);
+/* What is written by that name, whatever compression it tells; NULL: no extension of a format that writes. */
+const hd_format *hd_format_writing(const char *path);
+/* Whether a file of that name is likely to be a trace. */
+bool hd_format_is_extension_of_any(const char *name);
+
+/* The companion that lies beside a trace; NULL: none. The caller frees *out. Errors: MEMORY. */
+hd_status hd_format_find_companion(char **out, const char *trace, hd_error *err);
+/* ARGUMENT unless the trace, read from `path`, is a companion. */
+hd_status hd_format_require_companion(const hd_trace *trace, const char *path, hd_error *err);
+/* The trace that a folder stands for, by the companions in it; NULL: the path itself, as for what is no folder. The
+ * caller frees *out. Errors: FORMAT: there are several; MEMORY. */
+hd_status hd_format_find_trace(char **out, const char *folder, hd_error *err);
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+/* The same as hd_trace_read_from, from an input that is open; the caller closes it. */
 hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err);
 
-/* Once an input was read: what it is (facts.format, compression, stored_bytes) and, in the ledger, how it is damaged,
- * which is HD_ERR_DAMAGED when strict. */
-hd_status hd_format_note_input(hd_builder *builder, const hd_format *format, const hd_input *input,
-                               const hd_read_options *options, hd_error *err);
+/* folder.c: the one archive of a folder, as FOLDER/NAME; the caller frees *out. Errors: FORMAT: there is none, or
+ * several; IO; MEMORY. */
+hd_status hd_folder_find_archive(char **out, const char *folder, hd_error *err);
+/* Whether a file of that name is the one by which an archive is found. */
+bool hd_folder_is_archive(const char *name);
+
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
 
 /* Tell options->ledger, if there is one and count is not 0. stage, code: static strings. */
 void hd_write_note(const hd_write_options *options, const char *stage, const char *code, hd_ledger_level level,
@@ -39,8 +88,8 @@ void hd_write_note(const hd_write_options *options, const char *stage, const cha
 /* The same for `count` whole events that are not in the output. */
 void hd_write_lost_events(const hd_write_options *options, const char *stage, const char *code, uint64_t count);
 
-/* UNSUPPORTED when options->strict and a loss has been noted. hd_trace_write asks it before a stream gets its name; a
- * write_path does so itself, before anything of the output can be seen. */
+/* UNSUPPORTED when options->strict and a loss has been noted. hd_trace_write_to asks it before a stream gets its name;
+ * who writes a folder does so himself, before anything of it can be seen. */
 hd_status hd_write_refused(const hd_write_options *options, const char *path, hd_error *err);
 
 #endif

@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+const hd_check_code hd_text_lines_code = {
+    "lines", "error", "folded.…, perf-script.…, cupti.…: lines of the text that are not as the others",
+    "they were skipped, and the rest was read: look at the line of the example"};
+
 hd_string hd_text_trim(const char *data, size_t size)
 {
     while (size && hd_is_blank(*data)) data++, size--;

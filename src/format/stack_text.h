@@ -3,7 +3,11 @@
 #define HD_FORMAT_STACK_TEXT_H
 
 #include "base/bytes.h"
+#include "heddle/report.h"
 #include "heddle/stacks.h"
+
+/* What the readers of lines say of those that are not as the others. */
+extern const hd_check_code hd_text_lines_code;
 
 static inline bool hd_is_blank(char c)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "record/impl.h"
 
 #define PARTS ".parts"
@@ -155,9 +156,9 @@ static hd_status run(recording *r)
 hd_status hd_record_run(hd_record_result *out, const char *const *command, const hd_record_options *options,
                         hd_error *err)
 {
-    static const hd_record_options defaults = {0};
-    recording r = {.options = options ? options : &defaults, .result = out, .err = err, .command = command};
     *out = (hd_record_result){0};
+    HD_OWN_OPTIONS(hd_record_options, options, err);
+    recording r = {.options = options, .result = out, .err = err, .command = command};
     if (!command || !command[0])
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no command to record");
     hd_status status = run(&r);
@@ -179,9 +180,9 @@ static char *output_of(const char *parts)
 
 hd_status hd_record_recover(hd_record_result *out, const char *parts, const hd_record_options *options, hd_error *err)
 {
-    static const hd_record_options defaults = {0};
-    recording r = {.options = options ? options : &defaults, .result = out, .err = err};
     *out = (hd_record_result){0};
+    HD_OWN_OPTIONS(hd_record_options, options, err);
+    recording r = {.options = options, .result = out, .err = err};
     out->parts = strdup(parts);
     out->output = r.options->output ? strdup(r.options->output) : output_of(parts);
     if (!out->parts || !out->output) return HD_NOMEM(err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "symbolize/impl.h"
 
 #ifdef HD_HAS_LIBDW
@@ -148,11 +149,11 @@ static void deinit(symbolizer *s)
 hd_status hd_symbolize(hd_trace **out, hd_symbolize_report *report, const hd_trace *trace,
                        const hd_symbolize_options *options, hd_error *err)
 {
-    static const hd_symbolize_options none = {0};
+    *out = NULL;
+    HD_OWN_OPTIONS(hd_symbolize_options, options, err);
     hd_symbolize_report own = {0};
     hd_error error = {0};
-    symbolizer s = {.trace = trace, .options = options ? options : &none, .err = &error};
-    *out = NULL;
+    symbolizer s = {.trace = trace, .options = options, .err = &error};
     hd_status status = check_options(s.options, &error);
     if (status == HD_OK) status = answer(&s);
     if (status == HD_OK) {

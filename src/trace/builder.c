@@ -272,6 +272,7 @@ hd_status hd_builder_finish(hd_trace **out, hd_builder *builder, hd_error *err)
     hd_trace *trace = &builder->trace;
     *out = NULL;
     hd_status status = HD_OK;
+    if (builder->stored) return hd_lazy_finish(out, builder, err);
     if (!own_text(trace, &trace->facts.origin) || !own_text(trace, &trace->facts.origin_compression))
         trace->failed = true;
     if (hd_builder_failed(builder)) status = HD_NOMEM(err);

@@ -59,12 +59,15 @@ struct hd_trace {
 /* A builder is a trace that still may change. */
 struct hd_builder {
     hd_trace trace;
+    bool stored; /* hd_builder_set_stored */
 };
 
 /* lazy.c: the columns of a block, the kinds of an order run are there afterwards. Any thread. */
 void hd_lazy_load_block(const hd_trace *trace, const hd_block *block);
 void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run);
 void hd_lazy_free(hd_lazy *lazy);
+/* hd_builder_finish for what was stored. */
+hd_status hd_lazy_finish(hd_trace **out, hd_builder *builder, hd_error *err);
 
 /* If the string is the text of the tree: made when it is first asked for. Any thread. */
 bool hd_kept_stacks_text(hd_string *out, hd_kept_stacks *kept, uint32_t id);

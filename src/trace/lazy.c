@@ -397,7 +397,12 @@ hd_status hd_builder_load_all(hd_builder *builder, unsigned threads, hd_block_lo
     return HD_OK;
 }
 
-hd_status hd_builder_finish_stored(hd_trace **out, hd_builder *builder, hd_error *err)
+void hd_builder_set_stored(hd_builder *builder)
+{
+    builder->stored = true;
+}
+
+hd_status hd_lazy_finish(hd_trace **out, hd_builder *builder, hd_error *err)
 {
     hd_trace *trace = &builder->trace;
     *out = NULL;

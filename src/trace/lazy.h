@@ -47,9 +47,9 @@ void hd_builder_set_track(hd_builder *builder, uint32_t track, const hd_track *s
 void hd_builder_fail(hd_builder *builder);
 /* Whether that is so, or memory ran out in a call of the builder's own. */
 bool hd_builder_failed(const hd_builder *builder);
-/* As hd_builder_finish, but nothing is paired or counted anew: all that was set, as blocks' partners were. A block that
- * cannot be loaded later gives rows without time, track, name or arguments; hd_trace_unloaded counts them. */
-hd_status hd_builder_finish_stored(hd_trace **out, hd_builder *builder, hd_error *err);
+/* hd_builder_finish pairs and counts nothing anew: all that was set, as blocks' partners were. A block that cannot be
+ * loaded later gives rows without time, track, name or arguments; hd_trace_unloaded counts them. */
+void hd_builder_set_stored(hd_builder *builder);
 /* How many blocks and order runs could not be loaded when they were asked for, and 1 more where there was no memory for
  * the text of the stacks. */
 uint64_t hd_trace_unloaded(const hd_trace *trace);

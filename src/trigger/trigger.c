@@ -11,6 +11,7 @@
 
 #include "base/control_wire.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "heddle/trigger.h"
 #include "trigger/impl.h"
 
@@ -190,6 +191,7 @@ hd_status hd_trigger(hd_table **out, int64_t pid, const hd_trigger_options *opti
     hd_table_builder *b;
     char request[CONTROL_REQUEST_BYTES];
     *out = NULL;
+    HD_OWN_OPTIONS(hd_trigger_options, options, err);
     HD_TRY(make_request(request, sizeof request, options, err));
     if (pid <= 0 || pid > INT_MAX)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%lld is no id of a process", (long long)pid);

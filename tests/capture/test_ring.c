@@ -20,7 +20,8 @@ typedef struct event {
 static hd_ring *make_ring(uint32_t capacity, hd_ring_policy policy, bool many)
 {
     hd_ring *ring;
-    hd_ring_options options = {capacity, sizeof(event), policy, many};
+    hd_ring_options options = {
+        .capacity = capacity, .element_bytes = sizeof(event), .policy = policy, .many_producers = many};
     assert_int_equal(hd_ring_new(&ring, &options, NULL), HD_OK);
     return ring;
 }
@@ -106,7 +107,8 @@ static void test_ring__events_of_other_sizes_are_whole(void **state)
     for (uint32_t size = 8; size <= 4096; size = size * 3 / 8 * 8) {
         for (int policy = 0; policy <= HD_RING_BLOCK; policy++) {
             hd_ring *ring;
-            hd_ring_options options = {4, size, (hd_ring_policy)policy, policy == 1};
+            hd_ring_options options = {
+                .capacity = 4, .element_bytes = size, .policy = (hd_ring_policy)policy, .many_producers = policy == 1};
             unsigned char in[4096], out[2 * 4096];
             assert_int_equal(hd_ring_new(&ring, &options, NULL), HD_OK);
             for (int turn = 0; turn < 9; turn++) {

@@ -258,7 +258,7 @@ static void test_fix__lanes_are_put_into_a_cut_file(NO_STATE)
         snprintf(text, sizeof text,
                  "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":100},{\"ph\":\"X\",\"tid\":7,\"ts\":50,\"dur\":100}%s",
                  tails[i]);
-        const hd_fix_options strict = {.snap_threshold_ps = HD_FIX_SNAP_THRESHOLD_PS, .read = {.strict = true}};
+        const hd_fix_options strict = {.read = &(hd_read_options){.strict = true}};
         char *got = fixed_with(NULL, text, NULL);
         put_file("mended.json", got, strlen(got));
         assert_int_equal(fix_with(NULL, "mended.json", "strict.json", &strict), HD_OK);
@@ -270,7 +270,7 @@ static void test_fix__lanes_are_put_into_a_cut_file(NO_STATE)
 
 static void test_fix__strict_refuses_and_writes_nothing(NO_STATE)
 {
-    const hd_fix_options strict = {.snap_threshold_ps = HD_FIX_SNAP_THRESHOLD_PS, .read = {.strict = true}};
+    const hd_fix_options strict = {.read = &(hd_read_options){.strict = true}};
     hd_fix_report report;
     put_file("in.json", "[{\"ph\":\"X\",\"ts\":0,}]", 21);
     unlink(path_of("none.json"));
@@ -403,7 +403,7 @@ static void test_fix__a_dry_run_touches_nothing(NO_STATE)
 {
     static const char text[] =
         "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]";
-    hd_fix_options options = hd_fix_defaults();
+    hd_fix_options options = {0};
     hd_fix_report report;
     struct stat before, after;
     options.dry_run = true;
@@ -422,8 +422,8 @@ static void test_fix__a_dry_run_touches_nothing(NO_STATE)
 
 static void test_fix__pretty_indents_by_two(NO_STATE)
 {
-    hd_fix_options options = hd_fix_defaults();
-    options.write.pretty = true;
+    hd_fix_options options = {0};
+    options.write = &(hd_write_options){.pretty = true};
     char *got = fixed_with(NULL,
                            "{\"b\":1,\"traceEvents\":[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\","
                            "\"tid\":7,\"ts\":8,\"dur\":20}]}",
@@ -460,7 +460,6 @@ static void test_fix__an_input_that_changes_meanwhile_is_an_error(NO_STATE)
     size_t size;
     char *text = long_text(&size);
     const hd_read_options options = {.sources = true};
-    const chrome_insertion nothing = {0};
     for (int blank = 0; blank < 2; blank++) {
         hd_input *input;
         hd_output *output;
@@ -470,13 +469,14 @@ static void test_fix__an_input_that_changes_meanwhile_is_an_error(NO_STATE)
         assert_int_equal(hd_input_open(&input, path_of("changing.json"), NULL, NULL), HD_OK);
         assert_int_equal(hd_trace_read(&trace, path_of("changing.json"), &options, NULL), HD_OK);
         hd_block_event(&event, hd_trace_block_at(trace, HD_KIND_SLICE, 0), 9);
-        const chrome_edit edit = {.offset = event.source_offset, .size = event.source_size, .set_start = true};
+        const hd_patch_edit edit = {.offset = event.source_offset, .size = event.source_size, .set_start = true};
         FILE *file = fopen(path_of("changing.json"), blank ? "r+" : "w");
         assert_non_null(file);
         for (size_t i = 0; i < size && blank; i++) fputc(' ', file);
         fclose(file);
         assert_int_equal(hd_output_create(&output, path_of("none.json"), NULL, NULL), HD_OK);
-        assert_int_equal(chrome_patch(output, input, trace, &edit, 1, &nothing, NULL), HD_ERR_IO);
+        assert_int_equal(chrome_patch(output, input, trace, &(hd_patch){.edits = &edit, .edit_count = 1}, NULL),
+                         HD_ERR_IO);
         hd_output_abort(output);
         hd_trace_free(trace);
         hd_input_close(input);
@@ -540,7 +540,7 @@ static void test_fix__lists_hold_the_fifty_largest_unless_asked_for_all(NO_STATE
             i ? "," : "", i * 100, i * 100 + 9, i);
     sprintf(end, "]");
     for (int full = 0; full < 2; full++) {
-        hd_fix_options options = hd_fix_defaults();
+        hd_fix_options options = {0};
         hd_fix_report r;
         options.full_lists = full;
         free(fixed_with(&r, text, &options));

@@ -121,7 +121,7 @@ static void test_flame__gpu_time_is_that_of_the_trace(void **state)
                                     .reverse = seed % 6 == 0,
                                     .full_names = seed % 2,
                                     .weightless = seed % 5 == 0,
-                                    .attribution = {.force = true, .forward = seed % 11 == 0}};
+                                    .attribution = &(hd_attribution_options){.force = true, .forward = seed % 11 == 0}};
         assert_int_equal(flame_total(&c, seed % 10 != 9, &options), truth.gpu_ns);
         works += truth.works;
         join_case_free(&c);
@@ -136,7 +136,7 @@ static void test_flame__bytes_are_those_of_the_copies(void **state)
     for (uint64_t seed = 1, cases = hd_test_rounds(30); seed <= cases; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, true);
-        hd_flame_options options = {.of = HD_FLAME_BYTES, .attribution = {.force = true}};
+        hd_flame_options options = {.of = HD_FLAME_BYTES, .attribution = &(hd_attribution_options){.force = true}};
         assert_int_equal(flame_total(&c, true, &options), sums_of(c.gpu).bytes);
         join_case_free(&c);
     }
@@ -151,7 +151,8 @@ static void test_flame__windows_of_time_add_up_to_the_whole(void **state)
         const hd_trace_facts *facts = hd_trace_facts_of(c.gpu);
         int64_t cut = (facts->end_ns - facts->start_ns) / 3, sum = 0;
         for (int i = 0; i < 3; i++) {
-            hd_flame_options options = {.of = HD_FLAME_GPU_TIME, .attribution = {.force = true}};
+            hd_flame_options options = {.of = HD_FLAME_GPU_TIME,
+                                        .attribution = &(hd_attribution_options){.force = true}};
             if (i) options.from = (hd_convert_time){HD_CONVERT_NS, cut * i};
             if (i < 2) options.until = (hd_convert_time){HD_CONVERT_NS, cut * (i + 1)};
             sum += flame_total(&c, true, &options);
@@ -172,7 +173,8 @@ static void test_flame__folded_text_has_the_whole_weight(void **state)
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, false);
         hd_flame flame = {0};
-        hd_flame_options options = {.of = HD_FLAME_GPU_TIME, .full_names = true, .attribution = {.force = true}};
+        hd_flame_options options = {
+            .of = HD_FLAME_GPU_TIME, .full_names = true, .attribution = &(hd_attribution_options){.force = true}};
         assert_int_equal(hd_flame_add(&flame, c.gpu, c.cpu, NULL, &options, NULL), HD_OK);
         hd_flame_write_options how_written = {.format = HD_FLAME_FOLDED, .min_percent = -1};
         assert_int_equal(hd_flame_write(&flame, path, &how_written, NULL, NULL), HD_OK);

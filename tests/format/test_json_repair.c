@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/json/json.h"
-#include "format/repair/repair.h"
+#include "format/chrome/chrome.h"
 #include "rounds.h"
 
 static bool has_code(const hd_json_repair *r, const char *code)
@@ -41,7 +41,7 @@ static void expect(const char *in, const char *out, const char *code)
     static const char next[] = ",\n  {\"ph\": \"i\", \"name\": \"next\"}]";
     char text[4096];
     int size = snprintf(text, sizeof text, "%s%s", in, next);
-    hd_json_repair r = {0};
+    hd_json_repair r = {.find_key = chrome_find_event_key};
     size_t consumed = 0;
     hd_repair_outcome outcome = repair(&r, text, (size_t)size, &consumed);
     if (out == NULL) {
@@ -162,7 +162,7 @@ static void test_json_repair__brackets(void **state)
 static void test_json_repair__array_end_ends_the_event(void **state)
 {
     (void)state;
-    hd_json_repair r = {0};
+    hd_json_repair r = {.find_key = chrome_find_event_key};
     size_t consumed = 0;
     static const char text[] = "{\"ph\": \"X\", \"args\": {\"a\": 1\n], \"displayTimeUnit\": \"ms\"}";
     assert_int_equal(repair(&r, text, strlen(text), &consumed), HD_REPAIR_DONE);
@@ -278,7 +278,7 @@ static void test_json_repair__damage_in_one_event_leaves_the_next(void **state)
     unsigned rounds = hd_test_rounds(6000);
     uint64_t seed = 88172645463325252u;
     size_t found = 0, broken = 0, broken_found = 0;
-    hd_json_repair r = {0};
+    hd_json_repair r = {.find_key = chrome_find_event_key};
     for (unsigned round = 0; round < rounds; round++) {
         sequence s;
         make_sequence(&s, round % EVENT_COUNT, &seed);
@@ -302,7 +302,7 @@ static void test_json_repair__damage_in_one_event_leaves_the_next(void **state)
 static void test_json_repair__every_cut_of_an_event(void **state)
 {
     (void)state;
-    hd_json_repair r = {0};
+    hd_json_repair r = {.find_key = chrome_find_event_key};
     for (size_t kind = 0; kind < EVENT_COUNT; kind++) {
         size_t size = strlen(events[kind]), consumed = 0, done = 0;
         for (size_t cut = 1; cut < size; cut++) {
@@ -323,7 +323,7 @@ static void test_json_repair__every_cut_of_an_event(void **state)
 
 static void expect_cut(const char *in, const char *out)
 {
-    hd_json_repair r = {0};
+    hd_json_repair r = {.find_key = chrome_find_event_key};
     size_t consumed = 0;
     assert_int_equal(repair(&r, in, strlen(in), &consumed), out ? HD_REPAIR_DONE : HD_REPAIR_HOPELESS);
     if (out) {
@@ -356,7 +356,7 @@ static void test_json_repair__too_deep_a_value_becomes_null(void **state)
     memset(text + size + DEEP, ']', DEEP);
     size += 2 * DEEP;
     size += (size_t)sprintf(text + size, "%s", tail);
-    hd_json_repair r = {0};
+    hd_json_repair r = {.find_key = chrome_find_event_key};
     size_t consumed = 0;
     assert_int_equal(repair(&r, text, size, &consumed), HD_REPAIR_DONE);
     assert_true(has_code(&r, "json.depth"));
@@ -376,7 +376,7 @@ static void expect_depth(int levels, char open, bool with_member)
     size += (size_t)sprintf(text + size, "%s}", with_member ? ", \"behind\": 5" : "");
     size_t end = size, consumed = 0;
     size += (size_t)sprintf(text + size, "%s", next);
-    hd_json_repair r = {0};
+    hd_json_repair r = {.find_key = chrome_find_event_key};
     assert_int_equal(repair(&r, text, size, &consumed), HD_REPAIR_DONE);
     assert_int_equal(consumed, end);
     assert_int_equal(has_code(&r, "json.depth"), levels > HD_JSON_REPAIR_DEPTH);
@@ -401,7 +401,7 @@ static double seconds_of(const char *unit, size_t size)
     size_t unit_size = strlen(unit), consumed = 0;
     text[0] = '{';
     for (size_t i = 1; i < size; i++) text[i] = unit[(i - 1) % unit_size];
-    hd_json_repair r = {0};
+    hd_json_repair r = {.find_key = chrome_find_event_key};
     clock_t start = clock();
     repair(&r, text, size, &consumed);
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;

@@ -18,16 +18,6 @@
 /* Any text that begins as JSON does may be a trace of Chrome, if no other reader knows better. */
 enum { HIGH = 51 };
 
-static const hd_format *const formats[] = {
-    &hd_chrome_format, &hd_heddle_format,  &hd_perfetto_format,   &hd_sbt_format,   &hd_tfmemory_format,
-    &hd_folded_format, &hd_capture_format, &hd_perfscript_format, &hd_cupti_format,
-#ifdef HD_HAS_OTF2
-    &hd_otf2_format,
-#endif
-};
-
-enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
-
 static unsigned looked_at, wrong;
 
 /* The format that would read a file, NULL for none; at most one bids high. */
@@ -41,12 +31,12 @@ static const hd_format *choose(const char *path)
     hd_error err = {0};
     if (hd_input_open(&in, path, NULL, &err) != HD_OK || hd_input_peek(in, &head, &size, &err) != HD_OK)
         fail_msg("%s: %s", path, err.message);
-    for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        int bid = formats[i]->sniff(head, size);
+    for (size_t i = 0; i < hd_format_count(); i++) {
+        int bid = hd_format_descriptor(i)->sniff(head, size);
         high += bid >= HIGH;
         if (bid <= best_bid) continue;
         best_bid = bid;
-        best = formats[i];
+        best = hd_format_descriptor(i);
     }
     hd_input_close(in);
     wrong += high > 1;
@@ -145,11 +135,11 @@ static void test_sniff__folded_text_may_begin_with_a_comment_or_a_bad_line(void 
     static const char *const texts[] = {"# made by a tool\nmain;a 10\nmain;b 5\n", "no weight\nmain;a 10\nmain;b 5\n",
                                         "no weight\nmain 10\nother 5\n", "#!;a 10\nmain;b 5\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        for (size_t k = 0; k < FORMAT_COUNT; k++) {
-            int bid = formats[k]->sniff((const unsigned char *)texts[i], strlen(texts[i]));
-            if (formats[k] != &hd_folded_format && bid)
-                fail_msg("text %d is taken for %s", (int)i, formats[k]->info.name);
-            if (formats[k] == &hd_folded_format && !bid && texts[i][1] != '!')
+        for (size_t k = 0; k < hd_format_count(); k++) {
+            int bid = hd_format_descriptor(k)->sniff((const unsigned char *)texts[i], strlen(texts[i]));
+            if (hd_format_descriptor(k) != &hd_folded_format && bid)
+                fail_msg("text %d is taken for %s", (int)i, hd_format_descriptor(k)->info.name);
+            if (hd_format_descriptor(k) == &hd_folded_format && !bid && texts[i][1] != '!')
                 fail_msg("text %d is not folded", (int)i);
         }
     }

@@ -568,7 +568,8 @@ static void test_info__of_a_store_with_an_index_loads_no_block(void **state)
     hd_bytes bytes = saved(index);
     assert_int_equal(hd_index_load(&loaded, hd_builder_trace(builder), bytes.data, bytes.size, NULL), HD_OK);
     hd_builder_set_index(builder, loaded);
-    assert_int_equal(hd_builder_finish_stored(&stored, builder, NULL), HD_OK);
+    hd_builder_set_stored(builder);
+    assert_int_equal(hd_builder_finish(&stored, builder, NULL), HD_OK);
     info_text(&plain, trace);
     info_text(&indexed, stored);
     assert_int_equal(plain.size, indexed.size);

@@ -145,7 +145,8 @@ static hd_builder *lazy_builder(origin *from)
 static hd_trace *finish_stored(hd_builder *builder)
 {
     hd_trace *trace;
-    assert_int_equal(hd_builder_finish_stored(&trace, builder, NULL), HD_OK);
+    hd_builder_set_stored(builder);
+    assert_int_equal(hd_builder_finish(&trace, builder, NULL), HD_OK);
     return trace;
 }
 

@@ -1,6 +1,6 @@
 /* input.c - the stored bytes, their compression, and the stream made of them
  *
- * Regular files are read by offset, so that nothing depends on a shared file position; everything else is
+ * Regular files and memory are read by offset, so that nothing depends on a shared file position; everything else is
  * read in order and, with `spool`, copied to an unlinked file, from which a second pass is served.
  */
 #include "base/io/input.h"
@@ -31,7 +31,11 @@ enum {
 struct hd_input {
     int fd; /* -1: none */
     bool owns_fd;
-    bool is_regular;
+    bool by_offset;            /* memory, or a regular file */
+    bool is_file;              /* path is one */
+    const uint8_t *memory;     /* size_bytes; NULL: none */
+    hd_byte_source_read *read; /* instead of a descriptor; NULL: none */
+    void *read_user;
     char *path;
     uint64_t base;       /* file offset of byte 0 of a regular file */
     uint64_t size_bytes; /* stored; 0 unknown */
@@ -99,31 +103,66 @@ static hd_status spool_write(hd_input *in, const uint8_t *bytes, size_t size, hd
     return HD_OK;
 }
 
+static size_t read_memory(const hd_input *in, void *buffer, size_t size, uint64_t offset)
+{
+    uint64_t left = offset < in->size_bytes ? in->size_bytes - offset : 0;
+    if (size > left) size = (size_t)left;
+    if (size) memcpy(buffer, in->memory + offset, size);
+    return size;
+}
+
+static hd_status call_read(hd_input *in, void *buffer, size_t size, size_t *out_size, hd_error *err)
+{
+    hd_status status = in->read(in->read_user, buffer, size, out_size, err);
+    if (status == HD_OK && *out_size > size)
+        return hd_error_set(err, HD_ERR_ARGUMENT, in->path, in->stored_read,
+                            "its callback says that it gave %zu bytes, of %zu it was asked for", *out_size, size);
+    if (status == HD_OK) return HD_OK;
+    *out_size = 0;
+    if (status == HD_END) return HD_OK;
+    hd_error_set(err, status, in->path, in->stored_read, "its callback failed: %s", hd_status_name(status));
+    if (err && !err->path[0]) hd_error_set_path(err, in->path);
+    return status;
+}
+
+/* From the descriptor, the memory or the callback. 0: the end. */
+static hd_status read_source(hd_input *in, uint8_t *buffer, size_t size, size_t *out_size, hd_error *err)
+{
+    if (in->read) return call_read(in, buffer, size, out_size, err);
+    if (in->memory) {
+        *out_size = read_memory(in, buffer, size, in->stored_read);
+        return HD_OK;
+    }
+    ssize_t got = read_some(in->fd, buffer, size, in->by_offset, in->base + in->stored_read);
+    if (got < 0) return io_error(in, err, "cannot read", in->stored_read);
+    *out_size = (size_t)got;
+    return HD_OK;
+}
+
 /* At least one of the next stored bytes; 0 and in->stored_ended at their end. */
 static hd_status read_stored(hd_input *in, uint8_t *buffer, size_t size, size_t *out_size, hd_error *err)
 {
     *out_size = 0;
     if (in->stored_ended) return HD_OK;
     bool from_spool = in->spool_fd >= 0 && in->stored_read < in->spool_size;
-    ssize_t got;
+    size_t got = 0;
     if (from_spool) {
-        got = read_some(in->spool_fd, buffer, size, true, in->stored_read);
-    } else if (in->pipe_ended) {
-        got = 0;
-    } else {
-        got = read_some(in->fd, buffer, size, in->is_regular, in->base + in->stored_read);
+        ssize_t copied = read_some(in->spool_fd, buffer, size, true, in->stored_read);
+        if (copied < 0) return io_error(in, err, "cannot read", in->stored_read);
+        got = (size_t)copied;
+    } else if (!in->pipe_ended) {
+        HD_TRY(read_source(in, buffer, size, &got, err));
     }
-    if (got < 0) return io_error(in, err, "cannot read", in->stored_read);
     if (got == 0) {
         in->stored_ended = true;
-        if (in->is_regular) return HD_OK;
+        if (in->by_offset) return HD_OK;
         in->pipe_ended = true;
         in->size_bytes = in->stored_read;
         return HD_OK;
     }
-    if (!from_spool && in->spool_fd >= 0) HD_TRY(spool_write(in, buffer, (size_t)got, err));
-    in->stored_read += (uint64_t)got;
-    *out_size = (size_t)got;
+    if (!from_spool && in->spool_fd >= 0) HD_TRY(spool_write(in, buffer, got, err));
+    in->stored_read += got;
+    *out_size = got;
     return HD_OK;
 }
 
@@ -151,25 +190,13 @@ static hd_status open_spool(hd_input *in, hd_error *err)
     return HD_OK;
 }
 
-static hd_status open_stored(hd_input *in, const char *path, bool spool, hd_error *err)
+static hd_status open_descriptor(hd_input *in, bool spool, hd_error *err)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
-    in->path = strdup(is_stdin ? "<stdin>" : path);
-    if (!in->path) return HD_NOMEM(err);
-    if (is_stdin) {
-        in->fd = STDIN_FILENO;
-    } else {
-        do {
-            in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        } while (in->fd < 0 && errno == EINTR);
-        if (in->fd < 0) return io_error(in, err, "cannot open", HD_OFFSET_NONE);
-        in->owns_fd = true;
-    }
     struct stat info;
     if (fstat(in->fd, &info) != 0) return io_error(in, err, "cannot read", HD_OFFSET_NONE);
     if (S_ISDIR(info.st_mode)) return hd_error_set(err, HD_ERR_IO, in->path, HD_OFFSET_NONE, "is a directory");
-    in->is_regular = S_ISREG(info.st_mode);
-    if (!in->is_regular) return spool ? open_spool(in, err) : HD_OK;
+    in->by_offset = S_ISREG(info.st_mode);
+    if (!in->by_offset) return spool ? open_spool(in, err) : HD_OK;
 
     off_t base = lseek(in->fd, 0, SEEK_CUR);
     in->base = base > 0 ? (uint64_t)base : 0;
@@ -178,6 +205,34 @@ static hd_status open_stored(hd_input *in, const char *path, bool spool, hd_erro
     posix_fadvise(in->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 #endif
     return HD_OK;
+}
+
+static hd_status open_stored(hd_input *in, const hd_byte_source *source, bool spool, hd_error *err)
+{
+    in->is_file = source->place == HD_PLACE_PATH && strcmp(source->name, "-") != 0;
+    in->path = strdup(source->place == HD_PLACE_PATH && !in->is_file ? "<stdin>" : source->name);
+    if (!in->path) return HD_NOMEM(err);
+    switch (source->place) {
+    case HD_PLACE_MEMORY:
+        in->by_offset = true;
+        in->memory = source->size ? source->data : (const uint8_t *)"";
+        in->size_bytes = source->size;
+        return HD_OK;
+    case HD_PLACE_CALLBACK:
+        in->read = source->read;
+        in->read_user = source->user;
+        return spool ? open_spool(in, err) : HD_OK;
+    case HD_PLACE_DESCRIPTOR: in->fd = source->descriptor; break;
+    case HD_PLACE_PATH: in->fd = STDIN_FILENO; break;
+    }
+    if (in->is_file) {
+        do {
+            in->fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        } while (in->fd < 0 && errno == EINTR);
+        if (in->fd < 0) return io_error(in, err, "cannot open", HD_OFFSET_NONE);
+        in->owns_fd = true;
+    }
+    return open_descriptor(in, spool, err);
 }
 
 static hd_status sniff(hd_input *in, uint32_t window_log_max, hd_error *err)
@@ -203,7 +258,7 @@ static hd_status sniff(hd_input *in, uint32_t window_log_max, hd_error *err)
         in->decoder_state = in->decoder->create(window_log_max);
         if (!in->decoder_state) return HD_NOMEM(err);
         in->decoder->reset(in->decoder_state);
-    } else if (in->is_regular) { /* from here on it is read straight into the caller's buffer */
+    } else if (in->by_offset) { /* from here on it is read straight into the caller's buffer */
         free(in->buffer);
         in->buffer = NULL;
         in->begin = in->end = 0;
@@ -215,17 +270,23 @@ static hd_status sniff(hd_input *in, uint32_t window_log_max, hd_error *err)
 
 hd_status hd_input_open(hd_input **out, const char *path, const hd_input_options *options, hd_error *err)
 {
+    return hd_input_open_source(out, &(hd_byte_source){.name = path}, options, err);
+}
+
+hd_status hd_input_open_source(hd_input **out, const hd_byte_source *source, const hd_input_options *options,
+                               hd_error *err)
+{
     static const hd_input_options defaults = {0};
     *out = NULL;
     if (!options) options = &defaults;
     uint32_t window_log_max = options->zstd_window_log_max ? options->zstd_window_log_max : ZSTD_WINDOW_LOG_MAX;
     if (window_log_max < ZSTD_WINDOW_LOG_MIN || window_log_max > ZSTD_WINDOW_LOG_MAX)
-        return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE, "zstd window log %u is not in 10..31",
+        return hd_error_set(err, HD_ERR_ARGUMENT, source->name, HD_OFFSET_NONE, "zstd window log %u is not in 10..31",
                             window_log_max);
     hd_input *in = calloc(1, sizeof *in);
     if (!in) return HD_NOMEM(err);
     in->fd = in->spool_fd = -1;
-    hd_status status = open_stored(in, path, options->spool, err);
+    hd_status status = open_stored(in, source, options->spool, err);
     if (status == HD_OK) status = sniff(in, window_log_max, err);
     if (status != HD_OK) {
         hd_input_close(in);
@@ -351,7 +412,7 @@ hd_status hd_input_peek(hd_input *in, const uint8_t **out, size_t *out_size, hd_
 hd_status hd_input_rewind(hd_input *in, hd_error *err)
 {
     in->head_begin = in->head_end = 0;
-    if (!in->is_regular && in->spool_fd < 0)
+    if (!in->by_offset && in->spool_fd < 0)
         return hd_error_set(err, HD_ERR_UNSUPPORTED, in->path, HD_OFFSET_NONE,
                             "a pipe can be read only once, and this needs it twice; give a file instead");
     in->begin = in->end = 0;
@@ -370,21 +431,30 @@ hd_status hd_input_rewind(hd_input *in, hd_error *err)
 int hd_input_descriptor(const hd_input *in, uint64_t *out_base)
 {
     *out_base = in->base;
-    if (in->decoder) return -1;
-    if (in->is_regular) return in->size_bytes > 0 ? in->fd : -1; /* files in /proc say 0 and are read in order */
+    if (in->decoder || in->memory) return -1;
+    if (in->by_offset) return in->size_bytes > 0 ? in->fd : -1; /* files in /proc say 0 and are read in order */
     return in->pipe_ended ? in->spool_fd : -1;
+}
+
+const uint8_t *hd_input_memory(const hd_input *in)
+{
+    return in->decoder ? NULL : in->memory;
 }
 
 bool hd_input_is_random(const hd_input *in)
 {
     uint64_t base;
-    return hd_input_descriptor(in, &base) >= 0;
+    return hd_input_memory(in) || hd_input_descriptor(in, &base) >= 0;
 }
 
 hd_status hd_input_pread(hd_input *in, void *buffer, size_t size, uint64_t offset, size_t *out_size, hd_error *err)
 {
     *out_size = 0;
     uint64_t base;
+    if (hd_input_memory(in)) {
+        *out_size = read_memory(in, buffer, size, offset);
+        return *out_size == 0 && size > 0 ? HD_END : HD_OK;
+    }
     int fd = hd_input_descriptor(in, &base);
     if (fd < 0)
         return hd_error_set(err, HD_ERR_UNSUPPORTED, in->path, HD_OFFSET_NONE, "can only be read from start to end");
@@ -402,6 +472,10 @@ hd_status hd_input_pread(hd_input *in, void *buffer, size_t size, uint64_t offse
 const char *hd_input_path(const hd_input *in)
 {
     return in->path;
+}
+const char *hd_input_file(const hd_input *in)
+{
+    return in->is_file ? in->path : NULL;
 }
 hd_compression hd_input_compression(const hd_input *in)
 {

@@ -1,4 +1,4 @@
-/* input.h - bytes in: a file, a pipe or standard input, decompressed on the way
+/* input.h - bytes in: a file, a pipe, memory or a callback, decompressed on the way
  *
  *   hd_input *in = NULL;
  *   HD_TRY(hd_input_open(&in, path, NULL, err));
@@ -22,6 +22,7 @@
 #define HD_BASE_IO_INPUT_H
 
 #include "base/error.h"
+#include "base/io/source.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,6 +57,10 @@ typedef struct hd_input_damage {
  * this waits for them. The caller closes *out. Errors: HD_ERR_IO for what cannot be opened or read, is a
  * directory, or is empty; HD_ERR_MEMORY; HD_ERR_ARGUMENT for a bad option. */
 hd_status hd_input_open(hd_input **out, const char *path, const hd_input_options *options, hd_error *err);
+/* The same for any source, which is not used any more; what it names (memory, a descriptor, a callback) is, until the
+ * input is closed. */
+hd_status hd_input_open_source(hd_input **out, const hd_byte_source *source, const hd_input_options *options,
+                               hd_error *err);
 
 /* NULL is fine. */
 void hd_input_close(hd_input *in);
@@ -75,7 +80,7 @@ hd_status hd_input_peek(hd_input *in, const uint8_t **out, size_t *out_size, hd_
 /* Start again from byte 0; the damage list is emptied. HD_ERR_UNSUPPORTED for a pipe without `spool`. */
 hd_status hd_input_rewind(hd_input *in, hd_error *err);
 
-/* Whether hd_input_pread works: an uncompressed regular file; also an uncompressed pipe with `spool` once
+/* Whether hd_input_pread works: an uncompressed regular file or memory; also an uncompressed pipe with `spool` once
  * hd_input_next has returned HD_END. */
 bool hd_input_is_random(const hd_input *in);
 
@@ -84,6 +89,9 @@ bool hd_input_is_random(const hd_input *in);
 hd_status hd_input_pread(hd_input *in, void *buffer, size_t size, uint64_t offset, size_t *out_size, hd_error *err);
 
 const char *hd_input_path(const hd_input *in); /* as given; "-" is "<stdin>". Lives as long as `in` */
+const char *hd_input_file(const hd_input *in); /* the same if it is the path of a file, else NULL */
+/* The decompressed bytes where they lie in memory, hd_input_size_bytes of them; NULL: they lie elsewhere. */
+const uint8_t *hd_input_memory(const hd_input *in);
 hd_compression hd_input_compression(const hd_input *in);
 uint64_t hd_input_size_bytes(const hd_input *in);      /* stored size; 0 unknown (a pipe that has not ended) */
 uint64_t hd_input_stored_position(const hd_input *in); /* stored bytes consumed since the start or rewind */
@@ -92,7 +100,8 @@ uint64_t hd_input_stored_position(const hd_input *in); /* stored bytes consumed 
 size_t hd_input_damage_count(const hd_input *in);
 const hd_input_damage *hd_input_damage_at(const hd_input *in, size_t index); /* NULL beyond the last */
 
-/* For output.c: the descriptor behind a random input and the file offset of its byte 0; -1 if not random. */
+/* For output.c and pieces.c: the descriptor behind a random input and the file offset of its byte 0; -1 if there is
+ * none. */
 int hd_input_descriptor(const hd_input *in, uint64_t *out_base);
 
 /* ---- The decoders, input_gzip.c, input_utf16.c and input_zstd.c. Only input.c calls what follows. ---- */

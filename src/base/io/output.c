@@ -51,10 +51,11 @@ typedef struct gzip_encoder {
 
 struct hd_output {
     int fd;
-    bool owns_fd, sync, failed, has_room;
-    char *path;      /* as given, for messages */
-    char *target;    /* what commit renames to; NULL: written straight to */
-    char *temporary; /* the file that is written; NULL: none to remove */
+    bool owns_fd, sync, failed, has_room, is_folder;
+    hd_byte_sink *sink; /* a callback or memory instead of fd; NULL: none */
+    char *path;         /* as given, for messages */
+    char *target;       /* what commit renames to; NULL: written straight to */
+    char *temporary;    /* the file that is written; NULL: none to remove */
     hd_output_compression compression;
     gzip_encoder *gzip;
     ZSTD_CCtx *zstd;
@@ -99,8 +100,31 @@ static size_t write_all(int fd, const uint8_t *bytes, size_t size)
     return done;
 }
 
+static hd_status put_in_memory(hd_output *out, const uint8_t *bytes, size_t size, hd_error *err)
+{
+    hd_bytes_put(&out->sink->memory, bytes, size);
+    out->failed = out->sink->memory.failed;
+    return out->failed ? HD_NOMEM(err) : HD_OK;
+}
+
+static hd_status call_write(hd_output *out, const uint8_t *bytes, size_t size, hd_error *err)
+{
+    hd_status status = out->sink->write(out->sink->user, bytes, size, err);
+    if (status == HD_OK) return HD_OK;
+    if (status == HD_END) status = HD_ERR_IO;
+    out->failed = true;
+    hd_error_set(err, status, out->path, out->stored, "its callback failed: %s", hd_status_name(status));
+    if (err && !err->path[0]) hd_error_set_path(err, out->path);
+    return status;
+}
+
 static hd_status put_stored(hd_output *out, const uint8_t *bytes, size_t size, hd_error *err)
 {
+    if (out->sink && size) {
+        HD_TRY(out->sink->write ? call_write(out, bytes, size, err) : put_in_memory(out, bytes, size, err));
+        out->stored += size;
+    }
+    if (out->sink) return HD_OK;
     size_t done = write_all(out->fd, bytes, size);
     out->stored += done;
     return done == size ? HD_OK : fail(out, err, "cannot write");
@@ -170,7 +194,7 @@ static hd_status take_room_in_buffer(size_t *out_piece, hd_output *out, uint64_t
 
 hd_status hd_output_write(hd_output *out, const void *data, size_t size, hd_error *err)
 {
-    assert(!out->failed);
+    assert(!out->failed && !out->is_folder);
     const uint8_t *bytes = data;
     out->position += size;
     if (size >= DIRECT_BYTES) {
@@ -255,12 +279,13 @@ hd_status hd_output_copy(hd_output *out, hd_input *in, uint64_t offset, uint64_t
     assert(!out->failed);
     uint64_t base;
     int fd = hd_input_descriptor(in, &base);
-    if (fd < 0) {
+    if (!hd_input_is_random(in)) {
         out->failed = true;
         return hd_error_set(err, HD_ERR_UNSUPPORTED, hd_input_path(in), HD_OFFSET_NONE,
                             "can only be read from start to end, not copied in parts");
     }
-    if (out->gzip || out->zstd || size < DIRECT_BYTES) return copy_buffered(out, in, offset, size, err);
+    if (fd < 0 || out->sink || out->gzip || out->zstd || size < DIRECT_BYTES)
+        return copy_buffered(out, in, offset, size, err);
     HD_TRY(flush(out, err));
     while (size > 0) {
         /* Windows end on multiples of their size, so that all but the first begin on a page. */
@@ -453,10 +478,27 @@ static hd_status take_room(hd_output *out, uint64_t size, hd_error *err)
     return HD_OK;
 }
 
-static hd_status start(hd_output *out, const char *path, const hd_output_options *options, hd_error *err)
+/* Where the bytes go, for what is no path. */
+static void start_sink(hd_output *out, hd_byte_sink *sink)
 {
-    out->path = strdup(strcmp(path, "-") == 0 ? "<stdout>" : path);
+    if (sink->place == HD_PLACE_DESCRIPTOR)
+        out->fd = sink->descriptor;
+    else
+        out->sink = sink;
+}
+
+static hd_status start(hd_output *out, hd_byte_sink *sink, const hd_output_options *options, hd_error *err)
+{
+    const char *path = sink->name;
+    bool is_path = sink->place == HD_PLACE_PATH;
+    out->path = strdup(is_path && !options->folder && strcmp(path, "-") == 0 ? "<stdout>" : path);
     if (!out->path) return HD_NOMEM(err);
+    if (!is_path) start_sink(out, sink);
+    if (options->folder && !is_path)
+        return hd_error_set(err, HD_ERR_UNSUPPORTED, path, HD_OFFSET_NONE,
+                            "the format is a folder of files, which only a path can name");
+    out->is_folder = options->folder;
+    if (out->is_folder) return HD_OK;
     out->sync = options->sync;
     out->compression = options->compression == HD_OUTPUT_AUTO ? by_name(path) : options->compression;
     HD_TRY(check_level(out->compression, options->level, path, err));
@@ -466,6 +508,7 @@ static hd_status start(hd_output *out, const char *path, const hd_output_options
         HD_TRY(out->compression == HD_OUTPUT_GZIP ? start_gzip(out, options->level, err)
                                                   : start_zstd(out, options, err));
     }
+    if (!is_path) return HD_OK;
     out->fd = named_descriptor(path);
     if (out->fd >= 0) return HD_OK;
     out->owns_fd = true;
@@ -477,18 +520,29 @@ static hd_status start(hd_output *out, const char *path, const hd_output_options
 
 hd_status hd_output_create(hd_output **out_output, const char *path, const hd_output_options *options, hd_error *err)
 {
+    return hd_output_create_sink(out_output, &(hd_byte_sink){.name = path}, options, err);
+}
+
+hd_status hd_output_create_sink(hd_output **out_output, hd_byte_sink *sink, const hd_output_options *options,
+                                hd_error *err)
+{
     static const hd_output_options defaults = {0};
     *out_output = NULL;
     hd_output *out = calloc(1, sizeof *out);
     if (!out) return HD_NOMEM(err);
     out->fd = -1;
-    hd_status status = start(out, path, options ? options : &defaults, err);
+    hd_status status = start(out, sink, options ? options : &defaults, err);
     if (status != HD_OK) {
         hd_output_abort(out);
         return status;
     }
     *out_output = out;
     return HD_OK;
+}
+
+const char *hd_output_folder(const hd_output *out)
+{
+    return out->is_folder ? out->path : NULL;
 }
 
 hd_status hd_output_try(const char *path, const hd_output_options *options, hd_error *err)
@@ -522,10 +576,11 @@ static hd_status sync_folder(hd_output *out, hd_error *err)
 
 static hd_status finish(hd_output *out, hd_error *err)
 {
+    if (out->is_folder) return HD_OK;
     HD_TRY(flush(out, err));
     if (out->compression != HD_OUTPUT_NONE) HD_TRY(emit(out, (const uint8_t *)"", 0, true, err));
     if (out->has_room && ftruncate(out->fd, (off_t)out->stored) != 0) return fail(out, err, "cannot set its size");
-    if (out->sync && fsync(out->fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
+    if (out->sync && !out->sink && fsync(out->fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
         return fail(out, err, "cannot sync");
     if (out->owns_fd) {
         int result = close(out->fd);
@@ -543,7 +598,8 @@ hd_status hd_output_commit(hd_output *out, hd_error *err)
 {
     assert(!out->failed);
     hd_status status = finish(out, err);
-    hd_output_abort(out); /* only frees, if the file has its name by now */
+    if (status == HD_OK) out->sink = NULL; /* whose memory abort would empty */
+    hd_output_abort(out);                  /* only frees, if the file has its name by now */
     return status;
 }
 
@@ -552,6 +608,7 @@ void hd_output_abort(hd_output *out)
     if (!out) return;
     if (out->owns_fd && out->fd >= 0) close(out->fd);
     if (out->temporary) unlink(out->temporary);
+    if (out->sink) hd_bytes_deinit(&out->sink->memory);
     ZSTD_freeCCtx(out->zstd);
     free(out->gzip);
     free(out->packed);

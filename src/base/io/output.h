@@ -1,4 +1,4 @@
-/* output.h - bytes out: a file that appears whole or not at all, compressed on the way
+/* output.h - bytes out: a file that appears whole or not at all, memory or a callback, compressed on the way
  *
  *   hd_output *out = NULL;
  *   HD_TRY(hd_output_create(&out, path, &options, err));
@@ -10,6 +10,7 @@
  * and an existing file's permissions are kept (its owner where the system lets us). Written straight to, with
  * nothing for abort to take back, is what exists and is no regular file (/dev/null, a FIFO, a terminal), and
  * "-", /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N, which are borrowed and not closed.
+ * Nor is there anything to take back from a sink's descriptor or callback; a sink's memory is emptied by abort.
  * No signals are touched: whoever wants EPIPE as an error ignores SIGPIPE.
  * Threads: one at a time per object.
  */
@@ -42,12 +43,20 @@ typedef struct hd_output_options {
     unsigned threads; /* that zstd may use beside the caller's; 0: none. Left out where libzstd cannot */
     bool sync;        /* commit returns when the file and its name are on the disk */
     uint64_t expected_size;
+    bool folder; /* only a name, of a folder that the writer makes himself: see hd_output_folder */
 } hd_output_options;
 
 /* Nothing is seen at `path` until commit. The caller ends *out with commit or abort, exactly one of them.
  * Errors: HD_ERR_IO (no such folder, no permission, is a directory, is read-only, no space); HD_ERR_ARGUMENT
  * for a level out of range; HD_ERR_MEMORY. */
 hd_status hd_output_create(hd_output **out, const char *path, const hd_output_options *options, hd_error *err);
+
+/* The same for any sink. What it names, and its memory, are used until commit or abort. Errors: also
+ * HD_ERR_UNSUPPORTED for a folder in a sink that is no path. */
+hd_status hd_output_create_sink(hd_output **out, hd_byte_sink *sink, const hd_output_options *options, hd_error *err);
+/* With options.folder the path as given, and nothing may be written through the output: who writes sees to it that the
+ * folder appears whole or not at all, before commit. Else NULL. */
+const char *hd_output_folder(const hd_output *out);
 
 /* Fails where hd_output_create would, and leaves nothing behind. A pipe or device is not opened. */
 hd_status hd_output_try(const char *path, const hd_output_options *options, hd_error *err);

@@ -63,7 +63,8 @@ hd_status hd_pieces_open(hd_pieces *out, hd_input *input, hd_error *err)
 {
     uint64_t base;
     int file = hd_input_descriptor(input, &base);
-    *out = (hd_pieces){0};
+    *out = (hd_pieces){.memory = hd_input_memory(input), .size = hd_input_size_bytes(input)};
+    if (out->memory) return HD_OK;
     if (file >= 0) return take_file(out, file, base, hd_input_path(input), err);
     HD_TRY(hd_temporary_nameless(&file, err));
     hd_status status = copy_to(file, input, err);
@@ -88,6 +89,10 @@ static hd_status changed(uint64_t offset, hd_error *err)
 hd_status hd_pieces_read(const hd_pieces *pieces, void *out, uint64_t offset, size_t size, hd_error *err)
 {
     uint8_t *p = out;
+    if (pieces->memory) {
+        if (size) memcpy(out, pieces->memory + offset, size);
+        return HD_OK;
+    }
     while (size) {
         ssize_t n = pread(pieces->file - 1, p, size, (off_t)(pieces->base + offset));
         if (n < 0 && errno == EINTR) continue;
@@ -103,6 +108,7 @@ hd_status hd_pieces_read(const hd_pieces *pieces, void *out, uint64_t offset, si
 hd_status hd_pieces_unchanged(const hd_pieces *pieces, hd_error *err)
 {
     struct stat about;
+    if (pieces->memory) return HD_OK;
     if (fstat(pieces->file - 1, &about) != 0)
         return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "cannot tell its size: %s", strerror(errno));
     bool same = (uint64_t)about.st_size >= pieces->base + pieces->size &&
@@ -114,6 +120,7 @@ const uint8_t *hd_window_at(hd_window *window, uint64_t offset, size_t size, hd_
 {
     enum { LEAST = 1 << 18 };
     hd_bytes *bytes = &window->bytes;
+    if (window->pieces->memory) return window->pieces->memory + offset;
     if (offset >= window->offset && offset - window->offset <= bytes->size &&
         size <= bytes->size - (size_t)(offset - window->offset))
         return bytes->data + (offset - window->offset);

@@ -14,13 +14,14 @@
 
 /* Zero-initialised is closed. */
 typedef struct hd_pieces {
-    int file; /* descriptor + 1 */
+    int file;              /* descriptor + 1 */
+    const uint8_t *memory; /* instead: borrowed from the source; NULL: none */
     uint64_t base, size;
     struct timespec modified;
 } hd_pieces;
 
-/* A plain file is kept open, all else goes to a temporary file. The input stands at its first byte; it may be closed
- * afterwards. Errors: IO, those of hd_input_next. */
+/* A plain file is kept open, memory is read where it lies, all else goes to a temporary file. The input stands at its
+ * first byte; it may be closed afterwards. Errors: IO, those of hd_input_next. */
 hd_status hd_pieces_open(hd_pieces *out, hd_input *input, hd_error *err);
 void hd_pieces_close(hd_pieces *pieces);
 

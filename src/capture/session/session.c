@@ -9,6 +9,7 @@
 
 #include "base/capture_wire.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/thread.h"
 #include "capture/session/impl.h"
 
@@ -48,7 +49,9 @@ static session_lane *free_lane(hd_session *session)
 static session_lane *add_lane(hd_session *session)
 {
     session_lane *lane = free_lane(session), *fresh = NULL;
-    hd_ring_options options = {session->options.ring_events, SESSION_EVENT_BYTES, session->options.policy, false};
+    hd_ring_options options = {.capacity = session->options.ring_events,
+                               .element_bytes = SESSION_EVENT_BYTES,
+                               .policy = session->options.policy};
     if (session->thread_count >= CAPTURE_THREADS_MAX) return NULL;
     if (!lane) lane = fresh = new_lane(session);
     if (!lane) return NULL;
@@ -175,9 +178,10 @@ static hd_status make(hd_session **out, const char *path, const hd_session_optio
 
 hd_status hd_session_start(hd_session **out, const char *path, const hd_session_options *options, hd_error *err)
 {
-    hd_session_options chosen = options ? *options : (hd_session_options){0};
     hd_session *session = NULL;
     *out = NULL;
+    HD_OWN_OPTIONS(hd_session_options, options, err);
+    hd_session_options chosen = *options;
     HD_TRY(check_options(&chosen, err));
     HD_TRY(make(&session, path, &chosen, err));
     hd_status status = session_register(session, err);

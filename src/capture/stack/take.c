@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "base/options.h"
 #include "capture/session/impl.h"
 #include "capture/stack/impl.h"
 
@@ -189,8 +190,9 @@ static uint32_t take(stack_thread *t, hd_session *session, const hd_stack_option
 
 __attribute__((noinline)) uint32_t hd_session_stack_here(hd_session *session, const hd_stack_options *options)
 {
-    static const hd_stack_options defaults = {0};
-    if (!options) options = &defaults;
+    hd_stack_options own;
+    if (hd_options_copy(&own, sizeof own, sizeof own, options, NULL) != HD_OK) return 0;
+    options = &own;
     if (!session) return 0;
     if (!atomic_load_explicit(&session->generation, memory_order_relaxed) && !atomic_load(&session->may_revive))
         return 0;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/thread.h"
 #include "capture/uprobe/impl.h"
 
@@ -189,8 +190,9 @@ static void close_all(hd_uprobe *t)
 hd_status hd_uprobe_start(hd_uprobe **out, hd_uprobe_plan *plan, int pid, const hd_uprobe_options *options,
                           hd_error *err)
 {
-    hd_uprobe *t = calloc(1, sizeof *t);
     *out = NULL;
+    HD_OWN_OPTIONS(hd_uprobe_options, options, err);
+    hd_uprobe *t = calloc(1, sizeof *t);
     if (!t) return HD_NOMEM(err);
     t->plan = plan;
     t->options = *options;

@@ -89,7 +89,7 @@ static int fill_options(cli_run *run, hd_convert_options *out, const char *path)
     if (!o->fix && o->snap_threshold_us != 5.0) return cli_usage_error(run, "--snap-threshold-us needs --fix");
     out->clip = o->clip;
     out->fix = o->fix;
-    out->snap_threshold_ps = (int64_t)(o->snap_threshold_us * 1e6 + 0.5);
+    out->snap_threshold_ps = cli_snap_threshold_ps(o->snap_threshold_us);
     out->ranks = o->ranks;
     out->processes = o->processes;
     out->tracks = o->tracks;

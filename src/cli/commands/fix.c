@@ -5,6 +5,7 @@
 
 #include "cli/printer.h"
 #include "cli/shared_options.h"
+#include "cli/times.h"
 #include "heddle/fix.h"
 #include "heddle/table.h"
 
@@ -266,18 +267,18 @@ static int run(cli_run *run)
     const char *in = run->operands[0], *out = run->operand_count > 1 ? run->operands[1] : NULL;
     if (!out && !options->dry_run) return cli_usage_error(run, "fix needs an output: heddle fix IN OUT (or --dry-run)");
     if (!out) out = in;
-    hd_fix_options fix = hd_fix_defaults();
     cli_progress progress;
     cli_progress_init(&progress, run, "reading");
-    fix.snap_threshold_ps = (int64_t)(options->snap_threshold_us * 1e6 + 0.5);
-    fix.dry_run = options->dry_run;
-    fix.full_lists = options->report == REPORT_FULL;
-    fix.read.strict = options->strict;
-    fix.read.threads = (unsigned)options->threads;
-    fix.read.progress = cli_progress_update;
-    fix.read.progress_user = &progress;
-    fix.write.pretty = options->pretty;
-    fix.write.sync = options->sync;
+    const hd_read_options read = {.strict = options->strict,
+                                  .threads = (unsigned)options->threads,
+                                  .progress = cli_progress_update,
+                                  .progress_user = &progress};
+    const hd_write_options write = {.pretty = options->pretty, .sync = options->sync};
+    const hd_fix_options fix = {.snap_threshold_ps = cli_snap_threshold_ps(options->snap_threshold_us),
+                                .dry_run = options->dry_run,
+                                .full_lists = options->report == REPORT_FULL,
+                                .read = &read,
+                                .write = &write};
     hd_fix_report report;
     hd_status status = hd_fix_overlaps(in, out, &fix, &report, &run->err);
     cli_progress_deinit(&progress);

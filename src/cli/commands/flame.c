@@ -38,8 +38,6 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     flame->event = o->event;
     flame->reverse = o->reverse;
     flame->full_names = o->full_names;
-    flame->attribution.forward = o->forward;
-    flame->attribution.threads = (unsigned)o->threads;
     /* launches without work stand there with 0, as merge has them; a picture has no place for them */
     flame->weightless = out->format == HD_FLAME_FOLDED && !o->diff;
     int streams = 0;
@@ -101,7 +99,8 @@ static void say(cli_run *run, const flame_out *out, const hd_flame *flame, const
 static int run(cli_run *run)
 {
     const struct flame_options *o = run->options;
-    hd_flame_options options = {0};
+    const hd_attribution_options attribution = {.forward = o->forward, .threads = (unsigned)o->threads};
+    hd_flame_options options = {.attribution = &attribution};
     flame_out out;
     hd_flame flame = {0}, base = {0};
     hd_flame_written written = {0};

@@ -1,5 +1,6 @@
 /* chrome.c - the descriptor of Chrome trace event JSON */
 #include "format/chrome/chrome.h"
+#include "format/chrome/patch.h"
 
 const hd_format hd_chrome_format = {
     .info = {.name = "chrome",
@@ -12,4 +13,5 @@ const hd_format hd_chrome_format = {
     .sniff = chrome_sniff,
     .read = chrome_read,
     .write = chrome_write,
+    .patch = chrome_patch,
 };

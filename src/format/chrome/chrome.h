@@ -15,6 +15,8 @@
 #include "format/repair/repair.h"
 #include "heddle/builder.h"
 
+hd_event_key chrome_find_event_key; /* elements.c: for repairs */
+
 enum { CHROME_ITEM_LIMIT = 256 << 20, CHROME_KEY_LIMIT = 1024, CHROME_TRACK_CACHE = 64, CHROME_TOKEN_LIMIT = 24 };
 
 #define CHROME_STAGE "chrome"

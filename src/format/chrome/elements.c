@@ -10,6 +10,17 @@
 #include "format/chrome/chrome.h"
 #include "format/chrome/loose.h"
 
+int chrome_find_event_key(const char *key, size_t size)
+{
+    static const char *const keys[] = {"ph",     "name",  "cat",  "ts",    "dur",     "pid",     "tid",     "args",
+                                       "id",     "id2",   "tdur", "bp",    "s",       "sf",      "esf",     "stack",
+                                       "estack", "cname", "tts",  "scope", "bind_id", "flow_in", "flow_out"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (strlen(keys[i]) == size && memcmp(key, keys[i], size) == 0) return (int)i + 1;
+    }
+    return 0;
+}
+
 void chrome_note(chrome_parser *parser, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset)
 {
     for (size_t i = 0; i < parser->issue_count; i++) {

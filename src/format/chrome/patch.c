@@ -166,7 +166,7 @@ static void put_time(hd_json_out *out, const spot *s, int64_t ns, int64_t part)
     if (quoted) hd_json_put(out, "\"", 1);
 }
 
-static void put_tid(hd_json_out *out, const chrome_edit *edit)
+static void put_tid(hd_json_out *out, const hd_patch_edit *edit)
 {
     if (edit->tid_is_number)
         hd_json_put(out, edit->tid, edit->tid_size);
@@ -175,7 +175,7 @@ static void put_tid(hd_json_out *out, const chrome_edit *edit)
 }
 
 /* False: the event has no such members, so it is not the one that was read. */
-static bool put_edited(hd_json_out *out, const char *text, size_t size, const chrome_edit *edit)
+static bool put_edited(hd_json_out *out, const char *text, size_t size, const hd_patch_edit *edit)
 {
     spot spots[MEMBERS] = {0};
     const bool wanted[MEMBERS] = {edit->set_start, edit->set_duration, edit->tid != NULL};
@@ -209,7 +209,7 @@ static bool put_edited(hd_json_out *out, const char *text, size_t size, const ch
 }
 
 /* The event at p->position, edited; `repaired` is what its own text was mended to, if it was. */
-static hd_status put_event(patcher *p, const chrome_edit *edit, const hd_source_patch *repaired)
+static hd_status put_event(patcher *p, const hd_patch_edit *edit, const hd_source_patch *repaired)
 {
     const char *text;
     size_t size;
@@ -238,22 +238,23 @@ static void put_patch(patcher *p, const hd_source_patch *patch)
     p->position = patch->offset + patch->size; /* may be the end of all */
 }
 
-static hd_status copy_patched(patcher *p, const chrome_edit *edits, size_t edit_count,
-                              const chrome_insertion *insertion)
+/* The text `lanes` goes to the offset lanes_at. */
+static hd_status copy_patched(patcher *p, const hd_patch_edit *edits, size_t edit_count, const hd_json_out *lanes,
+                              uint64_t lanes_at)
 {
     size_t patch_count = hd_trace_patch_count(p->trace);
-    bool inserted = insertion->size == 0;
+    bool inserted = lanes->size == 0;
     for (size_t e = 0, i = 0;;) {
         const hd_source_patch *patch = i < patch_count ? hd_trace_patch_at(p->trace, i) : NULL;
         uint64_t edit_at = e < edit_count ? edits[e].offset : UINT64_MAX;
         uint64_t patch_at = patch ? patch->offset : UINT64_MAX;
-        uint64_t insert_at = inserted ? UINT64_MAX : insertion->offset;
+        uint64_t insert_at = inserted ? UINT64_MAX : lanes_at;
         uint64_t next = edit_at < patch_at ? edit_at : patch_at;
         if (insert_at <= next) next = insert_at;
         HD_TRY(copy_until(p, next));
         if (next == UINT64_MAX) return HD_OK;
         if (insert_at == next) {
-            hd_json_put(&p->out, insertion->text, insertion->size);
+            hd_json_put(&p->out, lanes->data, lanes->size);
             inserted = true;
         } else if (patch_at == next && (patch->size == 0 || edit_at != next)) {
             put_patch(p, patch);
@@ -266,18 +267,20 @@ static hd_status copy_patched(patcher *p, const chrome_edit *edits, size_t edit_
     }
 }
 
-hd_status chrome_patch(hd_output *output, hd_input *input, const hd_trace *trace, const chrome_edit *edits,
-                       size_t edit_count, const chrome_insertion *insertion, hd_error *err)
+hd_status chrome_patch(hd_output *output, hd_input *input, const hd_trace *trace, const hd_patch *patch, hd_error *err)
 {
     patcher p = {.output = output, .input = input, .trace = trace, .err = err, .random = hd_input_is_random(input)};
-    HD_TRY(hd_input_rewind(input, err));
+    hd_json_out lanes = {0};
+    uint64_t lanes_at = chrome_put_lanes(&lanes, input, trace, patch);
     hd_write_behind_init(&p.behind, output);
-    hd_status status = copy_patched(&p, edits, edit_count, insertion);
+    hd_status status = lanes.failed ? HD_NOMEM(err) : hd_input_rewind(input, err);
+    if (status == HD_OK) status = copy_patched(&p, patch->edits, patch->edit_count, &lanes, lanes_at);
     if (status == HD_OK) status = hd_write_behind_give(&p.behind, &p.out, err);
     if (status == HD_OK) status = hd_write_behind_drain(&p.behind, err);
     hd_write_behind_deinit(&p.behind);
     free(p.window);
     free(p.event);
     free(p.out.data);
+    free(lanes.data);
     return status;
 }

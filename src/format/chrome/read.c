@@ -508,7 +508,7 @@ hd_status chrome_parser_init(chrome_parser *parser, hd_builder *builder, const h
     parser->want_args = options->args == HD_ARGS_ALL;
     parser->want_sources = options->sources;
     parser->strict = options->strict;
-    hd_json_repair_init(&parser->repair);
+    hd_json_repair_init(&parser->repair, chrome_find_event_key);
     if (!chrome_shapes_init(&parser->shapes)) return HD_NOMEM(err);
     return hd_batch_new(&parser->batch, builder, err);
 }

@@ -1,5 +1,6 @@
 /* cupti.c - records of CUPTI as the list of formats sees them */
 #include "format/cupti/cupti.h"
+#include "format/stack_text.h"
 
 const hd_format hd_cupti_format = {
     .info = {.name = "cupti",
@@ -10,6 +11,7 @@ const hd_format hd_cupti_format = {
              .loses = "what a program printed between the records"},
     .sniff = cupti_sniff,
     .read = cupti_read,
+    .code = &hd_text_lines_code,
 };
 
 /* ---- what a file is -------------------------------------------------------------------------------------------- */

@@ -55,6 +55,7 @@ typedef enum cupti_field {
 
 /* The field of a key, in the spelling of either form. */
 cupti_field cupti_find_field(const char *key, size_t size);
+hd_event_key cupti_find_event_key; /* the same, for repairs */
 /* The name of its argument, as Kineto has it; NULL for CUPTI_OTHER. */
 const char *cupti_field_argument(cupti_field field);
 

@@ -316,7 +316,7 @@ hd_status cupti_parser_init(cupti_parser *p, hd_builder *builder, const hd_read_
     p->key_scope = hd_builder_intern_text(builder, "s");
     p->scope_process = hd_builder_intern_text(builder, "p");
     p->key_dynamic_shared = hd_builder_intern_text(builder, "dynamic shared memory");
-    hd_json_repair_init(&p->repair);
+    hd_json_repair_init(&p->repair, cupti_find_event_key);
     p->shapes = calloc(CUPTI_SHAPE_SLOTS, sizeof *p->shapes);
     p->names = calloc(CUPTI_NAME_SLOTS, sizeof *p->names);
     if (!p->shapes || !p->names) return HD_NOMEM(err);

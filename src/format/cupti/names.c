@@ -1,5 +1,8 @@
 /* names.c - fields, types, names of calls */
 #include "heddle/names.h"
+
+#include <assert.h>
+
 #include "format/cupti/cupti.h"
 
 /* ---- fields ---------------------------------------------------------------------------------------------------- */
@@ -72,6 +75,12 @@ cupti_field cupti_find_field(const char *key, size_t size)
         if (memcmp(f->key, key, size) == 0) return f->field;
     }
     return CUPTI_OTHER;
+}
+
+int cupti_find_event_key(const char *key, size_t size)
+{
+    static_assert(CUPTI_FIELDS - 1 <= HD_EVENT_KEY_MAX, "all fields have a number");
+    return (int)cupti_find_field(key, size);
 }
 
 /* ---- types ----------------------------------------------------------------------------------------------------- */

@@ -10,4 +10,5 @@ const hd_format hd_folded_format = {
              .loses = "nothing, as nothing writes it here"},
     .sniff = folded_sniff,
     .read = folded_read,
+    .code = &hd_text_lines_code,
 };

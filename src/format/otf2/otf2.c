@@ -7,6 +7,10 @@
 
 #include "base/checksum.h"
 
+static const hd_check_code about_codes = {"archive", "warning",
+                                          "otf2.…: the archive breaks a rule of OTF2 that otf2-print does not look at",
+                                          "Vampir and others draw it wrongly or stop: docs/formats/otf2.md"};
+
 const hd_format hd_otf2_format = {
     .info =
         {.name = "otf2",
@@ -18,8 +22,10 @@ const hd_format hd_otf2_format = {
              "events to the nanosecond, arguments as typed attributes, counters, copies, collectives, matched flows",
          .loses = "picoseconds, flow points without a partner, events without a time, order of the input"},
     .sniff = otf2_sniff,
-    .read_path = otf2_read_path,
-    .write_path = otf2_write_path,
+    .read = otf2_read,
+    .write = otf2_write,
+    .is_folder = true,
+    .code = &about_codes,
 };
 
 bool otf2_file_checksum(uint64_t *out, FILE *file)

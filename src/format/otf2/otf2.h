@@ -12,10 +12,10 @@
 
 /* read/read.c */
 int otf2_sniff(const unsigned char *head, size_t size);
-hd_status otf2_read_path(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err);
+hd_status otf2_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 
-/* write/write.c: `path` is the archive's folder, or FOLDER/traces.otf2. */
-hd_status otf2_write_path(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err);
+/* write/write.c: the output's folder is the archive's, or named FOLDER/traces.otf2. */
+hd_status otf2_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err);
 
 /* XXH3 of the 1 MiB pieces of a file, chained; false: it cannot be read. Location N of an archive of ours has that of
  * N.evt as the property OTF2_CHECKSUM. */

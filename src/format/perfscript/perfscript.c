@@ -11,6 +11,7 @@ const hd_format hd_perfscript_format = {
              .loses = "nothing, as nothing writes it here"},
     .sniff = perfscript_sniff,
     .read = perfscript_read,
+    .code = &hd_text_lines_code,
 };
 
 typedef struct survey {

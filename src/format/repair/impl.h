@@ -105,7 +105,7 @@ bool look_value_closes(repairer *rp, size_t at);                /* a value's quo
 bool look_closers(repairer *rp, size_t at);                     /* at `}` or `]`: leads on to something plausible */
 bool look_reads_well(repairer *rp, size_t at, uint32_t depth);  /* at a key's quote: members, strictly, from here on */
 bool look_array_end(repairer *rp, size_t at);                   /* at `]`: is it the end of the event array */
-int look_event_key(const repairer *rp, size_t at, size_t size); /* 1 this event's first key, 2.. ph, name ..., or 0 */
+int look_event_key(const repairer *rp, size_t at, size_t size); /* 1 this event's first key, 2.. of find_key, or 0 */
 bool look_next_event(repairer *rp, size_t at);                  /* at `{` for a key: begins with a key seen before */
 
 /* string.c */

@@ -112,16 +112,11 @@ bool look_member(repairer *rp, size_t at)
 
 int look_event_key(const repairer *rp, size_t at, size_t size)
 {
-    static const char *const keys[] = {"ph",     "name",  "cat",  "ts",    "dur",     "pid",     "tid",     "args",
-                                       "id",     "id2",   "tdur", "bp",    "s",       "sf",      "esf",     "stack",
-                                       "estack", "cname", "tts",  "scope", "bind_id", "flow_in", "flow_out"};
     if (at > rp->size || size > rp->size - at) return 0;
     const unsigned char *key = rp->text + at;
     if (size > 0 && size == rp->first_key_size && memcmp(key, rp->text + rp->first_key, size) == 0) return 1;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (strlen(keys[i]) == size && memcmp(key, keys[i], size) == 0) return (int)i + 2;
-    }
-    return 0;
+    int found = rp->r->find_key ? rp->r->find_key((const char *)key, size) : 0;
+    return found ? found + 1 : 0;
 }
 
 /* At a key's quote: is it one that events have. Beyond the end of the text: yes. */

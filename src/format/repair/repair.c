@@ -18,9 +18,9 @@ static const char *const issue_names[HD_JSON_ISSUE_CODES] = {
     "json.stray",         "json.truncated",      "json.depth",
 };
 
-void hd_json_repair_init(hd_json_repair *r)
+void hd_json_repair_init(hd_json_repair *r, hd_event_key *find_key)
 {
-    *r = (hd_json_repair){0};
+    *r = (hd_json_repair){.find_key = find_key};
 }
 
 void hd_json_repair_deinit(hd_json_repair *r)
@@ -332,7 +332,7 @@ static bool is_number_char(int c)
 /* Remember the event's own keys; the key is the end of the output, from `out` to its quote. */
 static void see_key(repairer *rp, size_t out)
 {
-    repairer key = {.text = (const unsigned char *)rp->r->text, .size = rp->r->size};
+    repairer key = {.r = rp->r, .text = (const unsigned char *)rp->r->text, .size = rp->r->size};
     int seen = look_event_key(&key, out, rp->r->size - 1 - out);
     if (seen > 0) rp->seen |= 1u << seen;
 }

@@ -1,8 +1,8 @@
 /* repair.h - one broken event of a JSON array -> the same event as valid JSON
  *
- * The Chrome reader's strict parser hands over the text from an event's `{` on when it meets anything that is
- * not JSON. The repairer finds where the event ends and writes it again with as little changed as possible.
- * One bad event costs at most that event, never its neighbours.
+ * A reader's strict parser hands over the text from an event's `{` on when it meets anything that is not JSON, and says
+ * which keys its events have. The repairer finds where the event ends and writes it again with as little changed as
+ * possible. One bad event costs at most that event, never its neighbours.
  *
  * Rules:
  *   string end   A quote closes a string only where the text goes on as JSON: after a key `:`; after a value `,`
@@ -10,11 +10,10 @@
  *                A string whose own quote is lost ends before `, "key":` if the rest of the event reads well from
  *                there, else before the closers that lead to the next event.
  *   next event   `{ "key":` where a key must stand, after a comma, is the next event if the key is the one this
- *                event begins with, or an event key (ph, name, ts ...) it has already, or, at the event's own level,
- *                any key that is no event key. What is open is then closed. Any other `{` for a key is stray.
- *                Within a string that does not close, `},` and `{` with any event key will do.
- *   early `}`    A `}` that closes the event, but is followed by `}`, by `, "key": value`, or directly by anything
- *                but a comma or a bracket, is stray and dropped.
+ *                event begins with, or an event key (for Chrome ph, name, ts ...) it has already, or, at the event's
+ * own level, any key that is no event key. What is open is then closed. Any other `{` for a key is stray. Within a
+ * string that does not close, `},` and `{` with any event key will do. early `}`    A `}` that closes the event, but is
+ * followed by `}`, by `, "key": value`, or directly by anything but a comma or a bracket, is stray and dropped.
  *   `]`          without its `[`: the end of the event array if the text ends, or goes on with `}` and the end, or
  *                with `, "key":` and no event within 4 KB; else a stray byte or a broken `}`.
  *   cut text     The last member is dropped if it is not whole: a key without value, a string, a number that touches
@@ -70,9 +69,14 @@ typedef struct hd_json_issue {
     uint64_t count;
 } hd_json_issue;
 
-/* Reusable buffers. `{0}` is a valid empty object too. */
+/* A number, 1 to HD_EVENT_KEY_MAX, for each key that events have; 0 for all others. */
+typedef int hd_event_key(const char *key, size_t size);
+enum { HD_EVENT_KEY_MAX = 30 };
+
+/* Reusable buffers. */
 typedef struct hd_json_repair {
-    char *text; /* the repaired event; not terminated; valid until the next call */
+    hd_event_key *find_key; /* NULL: nothing is known of the keys */
+    char *text;             /* the repaired event; not terminated; valid until the next call */
     size_t size, capacity;
     hd_json_issue issues[HD_JSON_ISSUE_CODES]; /* each code at most once, by offset */
     size_t issue_count;
@@ -84,7 +88,7 @@ typedef enum hd_repair_outcome {
     HD_REPAIR_HOPELESS,  /* no member could be kept; the issues still tell why */
 } hd_repair_outcome;
 
-void hd_json_repair_init(hd_json_repair *r);
+void hd_json_repair_init(hd_json_repair *r, hd_event_key *find_key);
 void hd_json_repair_deinit(hd_json_repair *r);
 
 /* Repair the event that begins at text[0] (normally `{`; any other byte stands for a lost `{`, so this is also the way

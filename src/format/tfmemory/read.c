@@ -183,7 +183,7 @@ hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_opti
         .category = hd_builder_intern_text(builder, "memory"),
     };
     HD_TRY(hd_batch_new(&r.batch, builder, err));
-    hd_json_repair_init(&r.repair);
+    hd_json_repair_init(&r.repair, NULL);
     hd_status status = read_input(&r, &text, input);
     if (status == HD_OK) status = read_document(&r);
     if (status == HD_OK) status = finish(&r);

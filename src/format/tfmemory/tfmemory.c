@@ -10,4 +10,5 @@ const hd_format hd_tfmemory_format = {
              .loses = "nothing"},
     .sniff = tfmemory_sniff,
     .read = tfmemory_read,
+    .companion = &tfmemory_companion,
 };

@@ -70,6 +70,10 @@ hd_status tfmemory_int(tfmemory_reader *r, int64_t *out, const char **at);
 /* A row with the arguments, which are gone then. */
 hd_status tfmemory_add_row(tfmemory_reader *r, hd_row *row);
 
+/* ---- companion.c ------------------------------------------------------------------------------------- */
+
+extern const hd_companion tfmemory_companion;
+
 /* ---- snapshots.c ------------------------------------------------------------------------------------- */
 
 /* *at is at the list. sampled: the list repeats snapshots of the other one. */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/options.h"
 #include "trace/spill.h"
 #include "trace/stacks/trace_stacks.h"
 
@@ -147,8 +148,7 @@ static hd_status make_arrays(hd_attribution *a, hd_error *err)
 hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace *cpu,
                        const hd_attribution_options *options, hd_error *err)
 {
-    static const hd_attribution_options defaults;
-    if (!options) options = &defaults;
+    HD_OWN_OPTIONS(hd_attribution_options, options, err);
     HD_TRY(hd_stacks_new(&out->stacks, err));
     hd_stacks_set_large(out->stacks, hd_trace_large_bytes(gpu));
     HD_TRY(hd_launches_find(&out->launches, gpu, err));

@@ -1,6 +1,6 @@
 /* lanes.h - lane repair of a whole trace: which slices and flow points change, and how
  *
- * The pass changes nothing itself: it makes a plan of edits, which a writer applies (format/chrome/patch.h) or a later
+ * The pass changes nothing itself: it makes a plan of edits, which a writer applies (format/patch.h) or a later
  * pass turns into a new trace.
  *
  * In: a trace. Out: a plan. Begin with lanes.c; solve.c repairs one track on plain arrays.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "base/options.h"
 #include "pass/memory/impl.h"
 #include "trace/spill.h"
 #include "trace/stacks/trace_stacks.h"
@@ -132,9 +133,9 @@ static hd_status find_all(memory_find *find, hd_error *err)
 
 hd_status hd_memory_find(hd_memory **out, const hd_trace *trace, const hd_memory_options *options, hd_error *err)
 {
-    static const hd_memory_options none;
-    memory_find find = {.memory = calloc(1, sizeof *find.memory), .trace = trace, .options = options ? options : &none};
     *out = NULL;
+    HD_OWN_OPTIONS(hd_memory_options, options, err);
+    memory_find find = {.memory = calloc(1, sizeof *find.memory), .trace = trace, .options = options};
     if (!find.memory) return HD_NOMEM(err);
     find.memory->large_bytes = hd_trace_large_bytes(trace);
     for (size_t i = 0; i < HD_MEMORY_ODDITIES; i++) find.memory->odd_first_ns[i] = HD_NO_TIME;

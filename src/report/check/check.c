@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/options.h"
 #include "report/check/check.h"
 #include "report/report.h"
 
@@ -113,9 +114,9 @@ static hd_status run_parts(check *c, hd_error *err)
 
 hd_status hd_report_check(hd_report *out, const hd_trace *trace, const hd_check_options *options, hd_error *err)
 {
-    check c = {.trace = trace};
     *out = (hd_report){0};
-    if (options) c.options = *options;
+    HD_OWN_OPTIONS(hd_check_options, options, err);
+    check c = {.trace = trace, .options = *options};
     if (!c.options.examples) c.options.examples = 1;
     HD_TRY(hd_check_options_valid(&c.options, err));
     hd_status status = run_parts(&c, err);

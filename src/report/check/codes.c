@@ -1,6 +1,8 @@
 /* codes.c - the codes of the check: what each means, and what to do */
 #include <string.h>
 
+#include "base/options.h"
+#include "format/format.h"
 #include "report/check/check.h"
 
 const hd_check_code check_codes[CHECK_CODES] = {
@@ -59,32 +61,15 @@ const hd_check_code check_codes[CHECK_CODES] = {
 static const hd_check_code repaired = {"damage", "warning",
                                        "json-… and the like: the input was damaged, and repaired while reading",
                                        "other readers refuse the file: run heddle fix, which writes it whole"};
-static const hd_check_code archive = {"archive", "warning",
-                                      "otf2.…: the archive breaks a rule of OTF2 that otf2-print does not look at",
-                                      "Vampir and others draw it wrongly or stop: docs/formats/otf2.md"};
-static const hd_check_code store_damage = {"heddle", "warning",
-                                           "the store is damaged, or its writer was ended before it was done",
-                                           "what is in the trace is right: convert it to a new store, or make it anew"};
 static const hd_check_code lost = {"loss", "error", "something of the input could not be read",
                                    "record or copy the file again; heddle fix keeps what could be read"};
 
-static const hd_check_code lines = {"lines", "error",
-                                    "folded.…, perf-script.…, cupti.…: lines of the text that are not as the others",
-                                    "they were skipped, and the rest was read: look at the line of the example"};
-
-static bool is_of_text(const char *code, size_t size)
+/* What the format says whose code it is ("NAME.…"); NULL: nothing. */
+static const hd_check_code *code_of_format(const char *code, size_t size)
 {
-    static const char *const stages[] = {"folded.", "perf-script.", "cupti."};
-    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
-        size_t length = strlen(stages[i]);
-        if (size >= length && memcmp(code, stages[i], length) == 0) return true;
-    }
-    return false;
-}
-
-static bool is_of_store(const char *code)
-{
-    return strncmp(code, "heddle.", 7) == 0;
+    const char *dot = memchr(code, '.', size);
+    const hd_format *format = dot ? hd_format_named(code, (size_t)(dot - code)) : NULL;
+    return format ? format->code : NULL;
 }
 
 size_t hd_check_code_count(void)
@@ -101,8 +86,9 @@ const hd_check_code *check_code_about(const check_finding *finding)
 {
     if (finding->code != CHECK_LEDGER) return &check_codes[finding->code];
     if (finding->ledger->level == HD_LEDGER_LOSS) return &lost;
-    if (strcmp(finding->ledger->stage, "otf2") == 0) return &archive;
-    return is_of_store(finding->ledger->code) ? &store_damage : &repaired;
+    const char *code = finding->ledger->code;
+    const hd_check_code *own = code_of_format(code, strlen(code));
+    return own && strcmp(own->severity, lost.severity) != 0 ? own : &repaired;
 }
 
 const hd_check_code *hd_check_damage(void)
@@ -125,9 +111,7 @@ const hd_check_code *hd_check_code_find(const char *code, size_t size)
     for (size_t i = 0; i < CHECK_CODES; i++) {
         if (is_text(check_codes[i].code, code, size)) return &check_codes[i];
     }
-    if (size >= 5 && memcmp(code, "otf2.", 5) == 0) return &archive;
-    if (is_of_text(code, size)) return &lines;
-    return size > 7 && is_of_store(code) ? &store_damage : NULL;
+    return code_of_format(code, size);
 }
 
 /* Whether `part` names `code` or the family it begins with: "json" for "json-quote" and "json.unclosed". */
@@ -151,8 +135,8 @@ bool check_code_listed(const char *list, const char *code)
 /* Codes of readers are not known here; they are "family.what", "json-what", or a family. */
 static bool may_be_reader_code(const char *code, size_t size)
 {
-    static const char *const families[] = {"json", "chrome", "heddle", "perfetto", "otf2",
-                                           "sbt",  "gzip",   "zstd",   "input"};
+    static const char *const families[] = {"json", "gzip", "zstd", "input"};
+    if (hd_format_named(code, size)) return true;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         size_t n = strlen(families[i]);
         if (size >= n && memcmp(code, families[i], n) == 0 && (size == n || code[n] == '.' || code[n] == '-'))
@@ -176,6 +160,7 @@ static hd_status valid_list(const char *list, hd_error *err)
 
 hd_status hd_check_options_valid(const hd_check_options *options, hd_error *err)
 {
+    HD_OWN_OPTIONS(hd_check_options, options, err);
     hd_status status = valid_list(options->only, err);
     return status == HD_OK ? valid_list(options->ignore, err) : status;
 }

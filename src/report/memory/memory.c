@@ -11,6 +11,7 @@
 #include "report/memory/memory.h"
 
 #include "base/error.h"
+#include "base/options.h"
 
 void memory_cell_bytes(hd_table_builder *b, int64_t bytes)
 {
@@ -178,6 +179,7 @@ hd_status hd_report_memory(hd_report *out, const hd_memory *memory, const hd_tra
                            const hd_memory_report_options *options, hd_error *err)
 {
     *out = (hd_report){0};
+    HD_OWN_OPTIONS(hd_memory_report_options, options, err);
     hd_status status = add_all(out, memory, trace, options, err);
     if (status != HD_OK) hd_report_free(out);
     return status;

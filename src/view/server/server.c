@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "view/server/impl.h"
 
 bool hd_view_has_page(void)
@@ -112,7 +113,6 @@ static hd_status start(hd_view *view, const char *const *paths, size_t count, co
 hd_status view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,
                      const view_limits *limits, hd_error *err)
 {
-    const hd_view_options none = {0};
     sigset_t all, before;
     hd_view *view = calloc(1, sizeof *view);
     *out = NULL;
@@ -125,7 +125,7 @@ hd_status view_start(hd_view **out, const char *const *paths, size_t count, cons
     view_condition_init(&view->idle);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    hd_status status = start(view, paths, count, options ? options : &none, err);
+    hd_status status = start(view, paths, count, options, err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != HD_OK) {
         hd_view_free(view);
@@ -139,6 +139,8 @@ hd_status hd_view_start(hd_view **out, const char *const *paths, size_t count, c
                         hd_error *err)
 {
     const view_limits limits = VIEW_LIMITS;
+    *out = NULL;
+    HD_OWN_OPTIONS(hd_view_options, options, err);
     return view_start(out, paths, count, options, &limits, err);
 }
 

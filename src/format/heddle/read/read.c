@@ -264,52 +264,46 @@ static hd_status load_events(store_opening *o, bool *out_anew)
     return l.status;
 }
 
-static hd_status open_all(store_opening *o, hd_input *input, bool *out_anew)
+static hd_status open_all(store_opening *o, bool *out_anew)
 {
     store *s = o->store;
     const hd_read_options *options = o->options;
-    hd_builder_limit_memory(o->builder, options->memory_limit);
     hd_block_source source = store_source(s);
     hd_builder_set_source(o->builder, &source);
     HD_TRY(open_tables(o));
     bool whole = s->map.header_whole && s->map.has_trailer && !s->anew;
     if (!options->lazy || options->strict || !whole) HD_TRY(load_events(o, out_anew));
-    if (!s->anew && !*out_anew) HD_TRY(open_index(o));
-    return hd_format_note_input(o->builder, &hd_heddle_format, input, options, o->err);
+    return s->anew || *out_anew ? HD_OK : open_index(o);
 }
 
-static hd_status read_store(hd_trace **out, store *s, hd_input *input, const hd_read_options *options, hd_error *err)
+static hd_status read_store(store_opening *o, hd_input *input)
 {
-    store_opening o = {.store = s, .options = options, .path = hd_input_path(input), .err = err};
+    store *s = o->store;
     bool anew = false;
-    HD_TRY(store_map_open(&s->map, input, err));
-    HD_TRY(store_map_survey(&s->map, err));
-    HD_TRY(hd_builder_new(&o.builder, err));
-    s->trace = hd_builder_trace(o.builder);
-    hd_status status = open_all(&o, input, &anew);
-    if (hd_builder_failed(o.builder)) status = HD_NOMEM(err); /* and what was missing was not */
+    HD_TRY(store_map_open(&s->map, input, o->err));
+    HD_TRY(store_map_survey(&s->map, o->err));
+    s->trace = hd_builder_trace(o->builder);
+    hd_status status = open_all(o, &anew);
+    if (hd_builder_failed(o->builder)) status = HD_NOMEM(o->err); /* and what was missing was not */
     /* What was missing or damaged is not so in a file that somebody writes to: it has been read in part only. */
     hd_error why = {0};
     if (status != HD_ERR_MEMORY && hd_pieces_unchanged(&s->map.file, &why) != HD_OK) {
         status = why.status;
-        if (err) *err = why;
+        if (o->err) *o->err = why;
     }
-    if (status == HD_OK)
-        return anew ? hd_builder_finish(out, o.builder, err) : hd_builder_finish_stored(out, o.builder, err);
-    hd_builder_free(o.builder);
+    if (status == HD_OK && !anew) hd_builder_set_stored(o->builder);
     return status;
 }
 
-hd_status heddle_read_input(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err)
+hd_status heddle_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
 {
     store *s = calloc(1, sizeof *s);
-    *out = NULL;
     if (!s) return HD_NOMEM(err);
+    store_opening o = {.store = s, .builder = builder, .options = options, .path = hd_input_path(input), .err = err};
     s->owners = 1;
     s->path = strdup(hd_input_path(input));
     pthread_mutex_init(&s->lock, NULL);
-    hd_status status = s->path ? read_store(out, s, input, options, err) : HD_NOMEM(err);
+    hd_status status = s->path ? read_store(&o, input) : HD_NOMEM(err);
     store_release(s);
-    if (status != HD_OK && err && !err->path[0]) hd_error_set_path(err, hd_input_path(input));
     return status;
 }

@@ -191,7 +191,6 @@ static uint64_t archive_bytes(const otf2_reader *r)
 static void set_facts(otf2_reader *r)
 {
     hd_trace_facts *facts = hd_builder_facts(r->builder);
-    facts->format = "otf2";
     facts->stored_bytes = facts->input_bytes = archive_bytes(r);
     facts->has_args = r->wants_args;
     uint32_t ps;
@@ -278,30 +277,21 @@ static void deinit(otf2_reader *r)
     if (r->lib) OTF2_Reader_Close(r->lib);
 }
 
-hd_status otf2_read_path(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err)
+hd_status otf2_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
 {
     otf2_reader *r = calloc(1, sizeof *r);
-    *out = NULL;
     if (!r) return HD_NOMEM(err);
+    r->builder = builder;
     r->options = options;
     r->err = err;
-    r->path = path;
+    r->path = hd_input_file(input);
     r->wants_args = options->args == HD_ARGS_ALL;
     r->lint.location = r->lint.event = r->lint.time = UINT64_MAX;
-    hd_status status = hd_builder_new(&r->builder, err);
-    if (status == HD_OK) {
-        hd_builder_limit_memory(r->builder, options->memory_limit);
-        status = hd_batch_new(&r->batch, r->builder, err);
-    }
+    hd_status status = hd_batch_new(&r->batch, builder, err);
     otf2_be_quiet(true);
     if (status == HD_OK) status = read_archive(r);
     deinit(r);
     otf2_be_quiet(false);
-    if (status == HD_OK)
-        status = hd_builder_finish(out, r->builder, err);
-    else
-        hd_builder_free(r->builder);
-    if (status != HD_OK) hd_error_set_path(err, path);
     free(r);
     return status;
 }

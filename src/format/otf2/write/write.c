@@ -294,9 +294,10 @@ static void deinit(ow_writer *w)
     hd_arena_deinit(&w->arena);
 }
 
-hd_status otf2_write_path(const hd_trace *trace, const char *path, const hd_write_options *options, hd_error *err)
+hd_status otf2_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err)
 {
     hd_error own = {0};
+    const char *path = hd_output_folder(output);
     ow_folder folder;
     ow_writer w = {.trace = trace, .options = options, .err = err ? err : &own, .path = path};
     HD_TRY(ow_folder_create(&folder, path, options, w.err));

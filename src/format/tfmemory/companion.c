@@ -1,15 +1,14 @@
-/* memory.c - which memory profile of TensorFlow belongs to an input
+/* companion.c - which memory profile of TensorFlow belongs to a trace
  *
  * TensorFlow writes plugins/profile/TIME/HOST.trace.json.gz and, beside it, HOST.memory_profile.json.gz.
  */
-#include "convert/memory.h"
+#include "format/tfmemory/tfmemory.h"
 
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -64,7 +63,7 @@ static hd_status look_into(folder *out, const char *path, hd_error *err)
             out->profiles++;
             fine = keep_first(&out->profile, path, strlen(path), name);
         }
-        out->archives += stem_of(name, ".otf2") > 0;
+        out->archives += hd_folder_is_archive(name);
     }
     closedir(entries);
     if (fine) return HD_OK;
@@ -72,16 +71,15 @@ static hd_status look_into(folder *out, const char *path, hd_error *err)
     return HD_NOMEM(err);
 }
 
-hd_status convert_find_trace(char **out, const char *input, hd_error *err)
+/* The only *.trace.json, if there is no archive. */
+static hd_status find_trace(char **out, const char *path, hd_error *err)
 {
-    struct stat info;
     folder f;
     *out = NULL;
-    if (strcmp(input, "-") == 0 || stat(input, &info) != 0 || !S_ISDIR(info.st_mode)) return HD_OK;
-    HD_TRY(look_into(&f, input, err));
+    HD_TRY(look_into(&f, path, err));
     hd_status status = HD_OK;
     if (!f.archives && f.traces > 1)
-        status = hd_error_set(err, HD_ERR_FORMAT, input, HD_OFFSET_NONE,
+        status = hd_error_set(err, HD_ERR_FORMAT, path, HD_OFFSET_NONE,
                               "%zu traces (*.trace.json) are in this folder: name the one to read", f.traces);
     if (!f.archives && f.traces == 1) {
         *out = f.trace;
@@ -108,7 +106,9 @@ static hd_status find_twin(char **out, const char *trace, size_t stem, hd_error 
     return HD_OK;
 }
 
-hd_status convert_find_memory(char **out, const char *trace, hd_error *err)
+/* NAME.memory_profile.json next to NAME.trace.json, or the only one where the trace is the only one too; each of them
+ * plain, .gz or .zst. */
+static hd_status find_profile(char **out, const char *trace, hd_error *err)
 {
     const char *slash = strrchr(trace, '/'), *name = slash ? slash + 1 : trace;
     size_t stem = stem_of(name, trace_end);
@@ -129,3 +129,9 @@ hd_status convert_find_memory(char **out, const char *trace, hd_error *err)
     folder_deinit(&f);
     return HD_OK;
 }
+
+const hd_companion tfmemory_companion = {
+    .title = "memory profile of TensorFlow",
+    .find = find_profile,
+    .find_trace = find_trace,
+};

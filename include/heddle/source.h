@@ -1,0 +1,83 @@
+/* source.h - where the bytes of a trace come from, and where they go: a file, memory, a descriptor, a callback
+ *
+ * A source or a sink only says where: nothing is opened, read or written before hd_trace_read_from or hd_trace_write_to
+ * (format.h) is called with it, and one of them may use it at a time. Compression is found by content, and made by
+ * name, wherever the bytes lie.
+ *
+ * `name` stands in errors, and a sink's picks format and compression by its extension as a path's does ("a.json.gz");
+ * it is copied. NULL: "<memory>", "<descriptor>" or "<callback>". No file of that name is looked for.
+ *
+ * A format that is a folder (OTF2) has a path and nothing else: with all others reading and writing is
+ * HD_ERR_UNSUPPORTED.
+ *
+ * All hd_..._new_... give an object that the caller frees, and fail with MEMORY only.
+ */
+#ifndef HEDDLE_SOURCE_H
+#define HEDDLE_SOURCE_H
+
+#include <stddef.h>
+
+#include "heddle/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- sources ---- */
+
+typedef struct hd_byte_source hd_byte_source;
+
+/* A file, or a folder that holds an archive; "-" is standard input. */
+hd_status hd_byte_source_new_path(hd_byte_source **out, const char *path, hd_error *err);
+
+/* size bytes, which are read where they lie, as often as wanted. They must stay as they are until the trace is read;
+ * with hd_read_options.lazy until it is freed. */
+hd_status hd_byte_source_new_memory(hd_byte_source **out, const void *data, size_t size, const char *name,
+                                    hd_error *err);
+
+/* An open file, pipe or socket, which is not closed. A regular file is read from its offset on, which stays where it
+ * is; all else is read to its end, once. A lazy trace keeps a descriptor of its own. */
+hd_status hd_byte_source_new_descriptor(hd_byte_source **out, int descriptor, const char *name, hd_error *err);
+
+/* The next bytes, up to `capacity` (never 0), into `buffer`; fewer are fine, and mean nothing. HD_OK with
+ * *out_size of 0, or HD_END: there are no more, and it is not called again. Any other status ends the reading with it;
+ * what it sets in `err`, which may be NULL, is what the reader's caller gets. One thread at a time calls it, and not
+ * always the same. */
+typedef hd_status hd_byte_source_read(void *user, void *buffer, size_t capacity, size_t *out_size, hd_error *err);
+
+/* It is read once, as a pipe is: a format that needs bytes by their offsets copies them to a temporary file. */
+hd_status hd_byte_source_new_callback(hd_byte_source **out, hd_byte_source_read *read, void *user, const char *name,
+                                      hd_error *err);
+
+void hd_byte_source_free(hd_byte_source *source); /* NULL is fine */
+
+/* ---- sinks ---- */
+
+typedef struct hd_byte_sink hd_byte_sink;
+
+/* A file, which appears whole or not at all; "-" is standard output. */
+hd_status hd_byte_sink_new_path(hd_byte_sink **out, const char *path, hd_error *err);
+
+/* A buffer that grows. Each writing begins it anew. */
+hd_status hd_byte_sink_new_memory(hd_byte_sink **out, const char *name, hd_error *err);
+/* What was written last, until the next writing or the sink is freed. NULL and 0 if that failed, and for other sinks.
+ */
+const void *hd_byte_sink_get_memory(size_t *out_size, const hd_byte_sink *sink);
+
+/* An open file, pipe or socket, which is not closed; a file is written from its offset on. What was written before a
+ * failure stays there, as it does with a callback. */
+hd_status hd_byte_sink_new_descriptor(hd_byte_sink **out, int descriptor, const char *name, hd_error *err);
+
+/* Takes all of data[0 … size), size > 0. Any status but HD_OK ends the writing with it; `err` and threads as with
+ * hd_byte_source_read. */
+typedef hd_status hd_byte_sink_write(void *user, const void *data, size_t size, hd_error *err);
+
+hd_status hd_byte_sink_new_callback(hd_byte_sink **out, hd_byte_sink_write *write, void *user, const char *name,
+                                    hd_error *err);
+
+void hd_byte_sink_free(hd_byte_sink *sink); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,43 @@
+/* patch.h - what changes in a file that is copied with some events changed: for formats that can do so */
+#ifndef HD_FORMAT_PATCH_H
+#define HD_FORMAT_PATCH_H
+
+#include "base/io/input.h"
+#include "base/io/output.h"
+#include "heddle/trace.h"
+
+/* What to change in one event. */
+typedef struct hd_patch_edit {
+    uint64_t offset; /* of its first byte in the input */
+    uint32_t size;
+    bool set_start, set_duration;
+    int64_t start_ns, start_part;       /* any sum of the two; part: of 10^-18 ns */
+    int64_t duration_ns, duration_part; /* likewise */
+    const char *tid;                    /* NULL: unchanged */
+    size_t tid_size;
+    bool tid_is_number;
+} hd_patch_edit;
+
+/* A track that is new, beside one that is there: its name and place go behind the last event. */
+typedef struct hd_patch_lane {
+    uint32_t track; /* of the trace: whose process it shares */
+    const char *tid, *name;
+    size_t tid_size, name_size;
+    bool tid_is_number;
+    int64_t sort_index;
+} hd_patch_lane;
+
+typedef struct hd_patch {
+    const hd_patch_edit *edits; /* by ascending offset */
+    size_t edit_count;
+    const hd_patch_lane *lanes;
+    size_t lane_count;
+} hd_patch;
+
+/* Copy all of `input` (which is rewound) to `output` with the patch, and the trace's own patches (the repairs of the
+ * input). What is not named keeps its bytes. The trace was read from the input with hd_read_options.sources. Errors:
+ * IO, also where the input is not what was read; MEMORY. */
+typedef hd_status hd_patch_file(hd_output *output, hd_input *input, const hd_trace *trace, const hd_patch *patch,
+                                hd_error *err);
+
+#endif

@@ -1,0 +1,163 @@
+/* read.c - from a source to a trace: the reader that bids most for its first bytes */
+#include "format/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "format/stack_text.h"
+#include "trace/lazy.h"
+
+static const char *compression_name(hd_compression compression)
+{
+    switch (compression) {
+    case HD_COMPRESSION_GZIP: return "gzip";
+    case HD_COMPRESSION_ZSTD: return "zstd";
+    default: return "none";
+    }
+}
+
+/* What went wrong below the format. */
+static void note_damage(hd_builder *builder, const hd_input *input)
+{
+    for (size_t i = 0; i < hd_input_damage_count(input); i++) {
+        const hd_input_damage *damage = hd_input_damage_at(input, i);
+        hd_builder_ledger(builder, "input", damage->code, HD_LEDGER_LOSS, damage->count, damage->offset);
+    }
+}
+
+static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
+{
+    const uint8_t *head;
+    size_t size;
+    int best = 0;
+    HD_TRY(hd_input_peek(input, &head, &size, err));
+    for (size_t i = 0; i < hd_format_count(); i++) {
+        const hd_format *format = hd_format_descriptor(i);
+        int bid = format->info.reads ? format->sniff(head, size) : 0;
+        if (bid <= best) continue;
+        best = bid;
+        *out = format;
+    }
+    if (best) return HD_OK;
+    const char *like = hd_text_looks_like(head, size);
+    return hd_error_set(err, HD_ERR_FORMAT, hd_input_path(input), 0,
+                        "no reader knows this content%s%s; `heddle formats` lists what can be read",
+                        like ? ", which looks like " : "", like ? like : "");
+}
+
+/* Once an input was read: what it is and, in the ledger, how it is damaged, which is DAMAGED when strict. */
+static hd_status note_input(hd_builder *builder, const hd_format *format, const hd_input *input,
+                            const hd_read_options *options, hd_error *err)
+{
+    hd_trace_facts *facts = hd_builder_facts(builder);
+    facts->format = format->info.name;
+    if (format->is_folder) return HD_OK; /* its reader knows all of its files */
+    note_damage(builder, input);
+    facts->compression = compression_name(hd_input_compression(input));
+    facts->stored_bytes = hd_input_size_bytes(input);
+    const hd_input_damage *damage = hd_input_damage_at(input, 0);
+    if (options->strict && damage)
+        return hd_error_set(err, HD_ERR_DAMAGED, hd_input_path(input), damage->offset,
+                            "%s: the compressed data are damaged, and --strict refuses repairs", damage->code);
+    return HD_OK;
+}
+
+static bool has_content(const hd_trace *trace)
+{
+    if (hd_trace_metadata_count(trace)) return true;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        if (kind != HD_KIND_META && hd_trace_row_count(trace, (hd_kind)kind)) return true;
+    }
+    return false;
+}
+
+/* A trace without an event or metadata, of whose input something was lost, is an error: it would look as if all were
+ * well. What a store tells of the losses of earlier steps does not count. */
+static hd_status refuse_nothing(hd_trace **trace, const hd_format *format, const hd_input *input, hd_error *err)
+{
+    const hd_ledger_row *most = NULL;
+    if (has_content(*trace)) return HD_OK;
+    for (size_t i = 0; i < hd_trace_ledger_count(*trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(*trace, i);
+        bool own = strcmp(row->stage, format->info.name) == 0 || strcmp(row->stage, "input") == 0;
+        if (own && row->level == HD_LEDGER_LOSS && (!most || row->count > most->count)) most = row;
+    }
+    if (!most) return HD_OK;
+    hd_error_set(err, HD_ERR_DAMAGED, hd_input_path(input), most->first_offset,
+                 "nothing of it can be read as %s (%s: %llu); `heddle formats` lists what can be read",
+                 format->info.name, most->code, (unsigned long long)most->count);
+    hd_trace_free(*trace);
+    *trace = NULL;
+    return HD_ERR_DAMAGED;
+}
+
+static hd_status read_as(hd_trace **out, const hd_format *format, hd_input *input, const hd_read_options *options,
+                         hd_error *err)
+{
+    hd_builder *builder;
+    if (format->is_folder && !hd_input_file(input))
+        return hd_error_set(err, HD_ERR_UNSUPPORTED, hd_input_path(input), HD_OFFSET_NONE,
+                            "is one file of %s, which is a folder of files: only its path can be read",
+                            format->info.title);
+    HD_TRY(hd_builder_new(&builder, err));
+    hd_builder_limit_memory(builder, options->memory_limit);
+    hd_status status = format->read(builder, input, options, err);
+    if (status == HD_OK) status = note_input(builder, format, input, options, err);
+    if (status == HD_OK) return hd_builder_finish(out, builder, err);
+    hd_builder_free(builder);
+    if (err && !err->path[0]) hd_error_set_path(err, hd_input_path(input));
+    return status;
+}
+
+hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    static const hd_read_options defaults = {0};
+    const hd_format *format = NULL;
+    *out = NULL;
+    if (!options) options = &defaults;
+    HD_TRY(choose(&format, input, err));
+    hd_status status = read_as(out, format, input, options, err);
+    if (status == HD_OK) return refuse_nothing(out, format, input, err);
+    /* What the reader was at stands behind the name of the file. */
+    if (err && err->cause_count) hd_error_add_cause(err, "cannot read %.240s", hd_input_path(input));
+    return status;
+}
+
+static hd_status read_folder(hd_trace **out, const char *folder, const hd_read_options *options, hd_error *err)
+{
+    char *archive;
+    struct stat info;
+    HD_TRY(hd_folder_find_archive(&archive, folder, err));
+    hd_status status;
+    if (stat(archive, &info) == 0 && S_ISDIR(info.st_mode)) /* no folders in folders, which could go on for ever */
+        status = hd_error_set(err, HD_ERR_FORMAT, archive, HD_OFFSET_NONE, "is a folder, not the file of an archive");
+    else
+        status = hd_trace_read(out, archive, options, err);
+    free(archive);
+    return status;
+}
+
+hd_status hd_trace_read_from(hd_trace **out, const hd_byte_source *source, const hd_read_options *options,
+                             hd_error *err)
+{
+    hd_input *input;
+    struct stat info;
+    *out = NULL;
+    HD_OWN_OPTIONS(hd_read_options, options, err);
+    if (source->place == HD_PLACE_PATH && strcmp(source->name, "-") != 0 && stat(source->name, &info) == 0 &&
+        S_ISDIR(info.st_mode))
+        return read_folder(out, source->name, options, err);
+    hd_input_options input_options = {.spool = options->keep_input};
+    HD_TRY(hd_input_open_source(&input, source, &input_options, err));
+    hd_status status = hd_format_read(out, input, options, err);
+    hd_input_close(input);
+    return status;
+}
+
+hd_status hd_trace_read(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err)
+{
+    return hd_trace_read_from(out, &(hd_byte_source){.name = path}, options, err);
+}
