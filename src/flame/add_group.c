@@ -42,7 +42,7 @@ static int64_t number_of(const flame_adder *a, const flame_place *place, bool st
     uint32_t row, key = stream ? a->stream_key : a->device_key;
     if (number != HD_NO_NUMBER || key == HD_STRING_NONE) return number;
     hd_event event;
-    const hd_block *block = hd_trace_block_of(a->trace, HD_KIND_SLICE, place->gpu_row, &row);
+    const hd_block *block = hd_trace_block_of(&row, a->trace, HD_KIND_SLICE, place->gpu_row);
     hd_block_event(&event, block, row);
     return hd_event_arg_int(&number, a->trace, &event, key) ? number : HD_NO_NUMBER;
 }

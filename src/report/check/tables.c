@@ -51,7 +51,7 @@ static hd_event event_of(const hd_trace *trace, int kind, uint64_t row)
 {
     hd_event event;
     uint32_t in_block;
-    const hd_block *block = hd_trace_block_of(trace, (hd_kind)kind, row, &in_block);
+    const hd_block *block = hd_trace_block_of(&in_block, trace, (hd_kind)kind, row);
     hd_block_event(&event, block, in_block);
     return event;
 }

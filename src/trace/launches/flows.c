@@ -158,7 +158,7 @@ static uint32_t make_call(bool *out_fine, launch_finder *f, uint32_t row)
 {
     uint32_t at;
     hd_event event;
-    const hd_block *block = hd_trace_block_of(f->trace, HD_KIND_SLICE, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, f->trace, HD_KIND_SLICE, row);
     hd_block_event(&event, block, at);
     hd_role role = hd_roles_at(&f->roles, event.category, event.name, event.track);
     if (is_work(f, row) || role == HD_ROLE_SYNC || role == HD_ROLE_GPU_ANNOTATION || event.start_ns == HD_NO_TIME)

@@ -41,7 +41,7 @@ static hd_role role_of(context_finder *f, uint32_t row, uint32_t name)
 {
     uint32_t in_block;
     if (row >= hd_trace_row_count(f->trace, HD_KIND_SLICE)) return HD_ROLE_OTHER;
-    const hd_block *block = hd_trace_block_of(f->trace, HD_KIND_SLICE, row, &in_block);
+    const hd_block *block = hd_trace_block_of(&in_block, f->trace, HD_KIND_SLICE, row);
     uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], in_block);
     hd_string text = hd_trace_string(f->trace, category);
     if (!text.size || category >= hd_trace_string_count(f->trace))

@@ -89,7 +89,7 @@ static bool put_node(hd_json_out *json, source_place *source, const hd_stacks *s
 static void read_slice(hd_event *out, const hd_trace *trace, uint64_t row)
 {
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, row);
     hd_block_event(out, block, at);
 }
 

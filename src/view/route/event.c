@@ -68,7 +68,7 @@ hd_status view_route_event(view_reply *reply, const view_request *request, hd_er
                             "row: there is no %s %lld; the trace has %llu of them, from 0", hd_kind_name(kind),
                             (long long)row, (unsigned long long)rows);
     }
-    const hd_block *block = hd_trace_block_of(e.trace, kind, (uint64_t)row, &at);
+    const hd_block *block = hd_trace_block_of(&at, e.trace, kind, (uint64_t)row);
     hd_block_event(&e.event, block, at);
     e.track = view_scene_track_of_event(scene, kind, (uint64_t)row);
     e.has_place = view_place_of(&e.place, scene, kind, (uint64_t)row);

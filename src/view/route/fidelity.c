@@ -118,7 +118,7 @@ static hd_event event_at(const hd_trace *trace, hd_kind kind, uint32_t row)
 {
     hd_event event;
     uint32_t in_block;
-    const hd_block *block = hd_trace_block_of(trace, kind, row, &in_block);
+    const hd_block *block = hd_trace_block_of(&in_block, trace, kind, row);
     hd_block_event(&event, block, in_block);
     return event;
 }

@@ -70,7 +70,7 @@ static void put_hit(hd_json_out *json, const char *key, const view_scene *scene,
     }
     hd_event event; /* its track is not laid out yet, or is a counter */
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(view_scene_trace(scene), hit->kind, hit->row, &at);
+    const hd_block *block = hd_trace_block_of(&at, view_scene_trace(scene), hit->kind, hit->row);
     hd_block_event(&event, block, at);
     uint32_t track = view_scene_track_of_event(scene, hit->kind, hit->row);
     hd_json_put_text(json, "{");

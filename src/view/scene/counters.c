@@ -193,7 +193,7 @@ static hd_status add_samples(counter_maker *m, view_track *track, const counter_
     const hd_trace *trace = m->scene->trace;
     hd_event event;
     uint32_t within;
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_COUNTER, p->row, &within);
+    const hd_block *block = hd_trace_block_of(&within, trace, HD_KIND_COUNTER, p->row);
     hd_block_event(&event, block, within);
     const hd_shape *shape = hd_trace_shape_at(trace, event.shape);
     for (uint32_t k = 0; event.args && k < shape->key_count; k++) {

@@ -38,7 +38,7 @@ static hd_event event_of(const ow_writer *w, hd_kind kind, uint64_t row)
 {
     uint32_t at;
     hd_event event;
-    const hd_block *block = hd_trace_block_of(w->trace, kind, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, w->trace, kind, row);
     hd_block_event(&event, block, at);
     return event;
 }

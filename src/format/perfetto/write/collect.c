@@ -44,7 +44,7 @@ hd_event pf_item_event(const pf_writer *w, const pf_item *item)
     pf_item_kind kind = pf_item_kind_of(item);
     uint32_t at, row = kind == PF_ITEM_ASYNC ? w->async_pairs[item->row].begin : item->row;
     hd_event event;
-    const hd_block *block = hd_trace_block_of(w->trace, kinds[kind], row, &at);
+    const hd_block *block = hd_trace_block_of(&at, w->trace, kinds[kind], row);
     hd_block_event(&event, block, at);
     return event;
 }
@@ -110,7 +110,7 @@ static hd_status collect_ends(pf_writer *w, const hd_block *block, hd_error *err
             continue;
         }
         uint32_t row;
-        const hd_block *slices = hd_trace_block_of(w->trace, HD_KIND_SLICE, (uint64_t)partner, &row);
+        const hd_block *slices = hd_trace_block_of(&row, w->trace, HD_KIND_SLICE, (uint64_t)partner);
         uint64_t negative = w->notes[PF_NOTE_NEGATIVE_DURATION];
         if (slice_span(w, &start, &end, slices, row)) w->written++;
         w->notes[PF_NOTE_NEGATIVE_DURATION] = negative;

@@ -92,7 +92,7 @@ static hd_event event_of(const pf_writer *w, hd_kind kind, uint32_t row)
 {
     uint32_t at;
     hd_event event;
-    const hd_block *block = hd_trace_block_of(w->trace, kind, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, w->trace, kind, row);
     hd_block_event(&event, block, at);
     return event;
 }
@@ -138,7 +138,7 @@ static uint32_t end_row(const pf_writer *w, const pf_item *item, hd_kind *out_ki
         return pair->end;
     }
     uint32_t row;
-    const hd_block *block = hd_trace_block_of(w->trace, HD_KIND_SLICE, item->row, &row);
+    const hd_block *block = hd_trace_block_of(&row, w->trace, HD_KIND_SLICE, item->row);
     int64_t partner = hd_column_at(&block->columns[HD_COL_PARTNER], row);
     *out_kind = HD_KIND_END;
     *out_name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);
