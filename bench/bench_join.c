@@ -29,7 +29,7 @@ static hd_status find_launches(joining *j, hd_error *err)
 {
     double since = bench_seconds();
     hd_launches launches = {0};
-    hd_status status = hd_launches_find(&launches, j->gpu, err);
+    hd_status status = hd_launches_init(&launches, j->gpu, err);
     hd_launches_deinit(&launches);
     j->took.launches = lap(&since);
     return status;
@@ -58,7 +58,7 @@ static hd_status write_flame(joining *j, const char *path, hd_error *err)
     hd_flame_write_options how = {.format = HD_FLAME_FOLDED, .min_percent = -1};
     double since = bench_seconds();
     if (path) hd_flame_format_of(&how.format, path);
-    hd_status status = hd_flame_write(&j->flame, path ? path : "/dev/null", &how, &j->written, err);
+    hd_status status = hd_flame_write(&j->written, &j->flame, path ? path : "/dev/null", &how, err);
     j->took.write = lap(&since);
     return status;
 }

@@ -55,13 +55,13 @@ static void consume(hd_ring *ring, atomic_uint *running, bool rests)
     static uint64_t events[TAKE][8];
     const struct timespec rest = {0, REST_NS};
     while (atomic_load(running)) {
-        if (hd_ring_pop(ring, events, TAKE, NULL) == TAKE) continue;
+        if (hd_ring_pop(events, NULL, ring, TAKE) == TAKE) continue;
         if (rests)
             nanosleep(&rest, NULL);
         else
             sched_yield();
     }
-    while (hd_ring_pop(ring, events, TAKE, NULL)) {}
+    while (hd_ring_pop(events, NULL, ring, TAKE)) {}
 }
 
 static int measure(hd_ring_policy policy, unsigned producers, bool rests, size_t events)

@@ -76,7 +76,7 @@ static int measure(const char *path, hd_ring_policy policy, unsigned threads, bo
         if (pthread_create(&ids[i], NULL, emit, &e[i])) return 1;
     }
     for (unsigned i = 0; i < threads; i++) pthread_join(ids[i], NULL);
-    hd_status status = hd_session_stop(session, &stats, &err);
+    hd_status status = hd_session_stop(&stats, session, &err);
     hd_session_free(session);
     unlink(path);
     if (status != HD_OK) return bench_failed(&err);

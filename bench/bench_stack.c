@@ -125,7 +125,7 @@ int main(int argc, char **argv)
         recurse(&t, frames - outside - 3);                             /* the last call of it, measure and take */
         print(&t, frames);
     }
-    hd_status status = hd_session_stop(t.session, NULL, &err);
+    hd_status status = hd_session_stop(NULL, t.session, &err);
     hd_session_free(t.session);
     free(t.costs);
     unlink(path);

@@ -259,7 +259,7 @@ static void run_order(bench *b)
     for (size_t i = 0; i < hd_trace_order_count(b->trace); i++) {
         size_t count;
         hd_bytes out = {0};
-        const uint8_t *order = hd_trace_order_at(b->trace, i, &count);
+        const uint8_t *order = hd_trace_order_at(&count, b->trace, i);
         int64_t *values = need(malloc(count * sizeof *values)), *back = need(malloc(count * sizeof *values));
         for (size_t k = 0; k < count; k++) values[k] = order[k];
         check(store_ints_encode(&out, b->encoder, values, count, &err), &err);

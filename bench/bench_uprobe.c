@@ -99,7 +99,7 @@ static int run(const bench_way *way, const char *self, const char *calls, double
     if (read(answer[0], text, sizeof text - 1) < 0) text[0] = 0;
     close(answer[0]);
     waitpid(pid, NULL, 0);
-    if (tracer) hd_uprobe_stop(tracer, stats, &err);
+    if (tracer) hd_uprobe_stop(stats, tracer, &err);
     hd_uprobe_free(tracer);
     hd_uprobe_plan_free(plan);
     unlink(options.capture);

@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const hd_fix_options options = {.read = &(hd_read_options){.threads = 1, .memory_limit = 64 << 20},
                                     .write = &(hd_write_options){.threads = 1}};
     hd_fix_report report = {0};
-    if (hd_fix_overlaps(from, to, &options, &report, NULL) == HD_OK) check((const char *)data, size);
+    if (hd_fix_overlaps(&report, from, to, &options, NULL) == HD_OK) check((const char *)data, size);
     hd_fix_report_deinit(&report);
     return 0;
 }

@@ -42,11 +42,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hd_builder_metadata(builder, hd_builder_intern_text(builder, "stackFrames"),
                         hd_builder_intern(builder, (const char *)data, size), true);
     hd_trace *trace = finish(builder);
-    if (hd_trace_stacks_open(&stacks, trace, NULL) == HD_OK) {
+    if (hd_trace_stacks_new(&stacks, trace, NULL) == HD_OK) {
         require(hd_builder_new(&builder, NULL) == HD_OK);
         require(hd_stacks_save(hd_trace_stacks_tree(stacks), builder, NULL) == HD_OK);
         hd_trace *saved = finish(builder);
-        require(hd_trace_stacks_open(&again, saved, NULL) == HD_OK);
+        require(hd_trace_stacks_new(&again, saved, NULL) == HD_OK);
         require(hd_trace_stacks_damaged(again) == 0);
         compare(hd_trace_stacks_tree(stacks), hd_trace_stacks_tree(again));
         hd_trace_stacks_free(again);

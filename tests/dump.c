@@ -339,11 +339,11 @@ static void put_events(dump *d)
     hd_json_put_text(&d->out, "events\n");
     for (size_t run = 0; run < hd_trace_order_count(d->trace); run++) {
         size_t count;
-        const uint8_t *order = hd_trace_order_at(d->trace, run, &count);
+        const uint8_t *order = hd_trace_order_at(&count, d->trace, run);
         for (size_t i = 0; i < count; i++) {
             hd_event e;
             uint32_t row;
-            const hd_block *block = hd_trace_block_of(d->trace, (hd_kind)order[i], next[order[i]], &row);
+            const hd_block *block = hd_trace_block_of(&row, d->trace, (hd_kind)order[i], next[order[i]]);
             hd_block_event(&e, block, row);
             assert(e.row == next[order[i]]);
             next[order[i]]++;

@@ -53,7 +53,7 @@ PARTS = {
     "heddle-capture": ("session", """    hd_session *session = NULL;
     hd_status status = hd_session_start(&session, "s.hdcap", NULL, &err);
     hd_session_instant(session, hd_session_intern(session, "here"), 0);
-    if (status == HD_OK) status = hd_session_stop(session, NULL, &err);
+    if (status == HD_OK) status = hd_session_stop(NULL, session, &err);
     hd_session_free(session);
 """, {"heddle-capture"}, {"heddle", "isal", "zstd", "microhttpd", "dw"}),
 }

@@ -91,7 +91,7 @@ static void put_trace(FILE *out, const hd_trace *trace)
 {
     hd_trace_stacks *stacks;
     hd_event e;
-    hd_status status = hd_trace_stacks_open(&stacks, trace, NULL);
+    hd_status status = hd_trace_stacks_new(&stacks, trace, NULL);
     assert(status == HD_OK && hd_trace_stacks_damaged(stacks) == 0);
     for (size_t b = 0; status == HD_OK && b < hd_trace_block_count(trace, HD_KIND_SAMPLE); b++) {
         const hd_block *block = hd_trace_block_at(trace, HD_KIND_SAMPLE, b);

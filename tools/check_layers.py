@@ -279,8 +279,8 @@ STRUCTS_BEFORE = {
 
 
 def check_structs(root):
-    """Options begin with their size, and their functions copy them; no public struct lies within another."""
-    structs, takers, found = {}, {}, set()
+    """Options begin with their size, and their functions copy them; no public struct lies within another; outputs come first."""
+    structs, takers, found, problems = {}, {}, set(), []
     for path in sources(root, "include"):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
         if path.name == "synth.h":
@@ -288,7 +288,10 @@ def check_structs(root):
         structs.update({match[1]: match[2] for match in STRUCT.finditer(text)})
         for match in re.finditer(r"\b(hd_\w+)\([^;{}()]*const hd_\w+_options \*\w+[^;{}]*\);", text):
             takers[match[1]] = path.name
-    problems = []
+        for match in re.finditer(r"\b(hd_\w+)\(([^;{}()]*)\);", text):
+            outputs = [bool(re.search(r"\*\s*out(_\w+)?$|\bout\[", parameter.strip())) for parameter in match[2].split(",")]
+            if outputs != sorted(outputs, reverse=True):
+                problems.append(f"{path.name}: {match[1]}: outputs come first")
     for name, body in structs.items():
         if name.endswith("_options") and not body.lstrip().startswith("size_t size;"):
             problems.append(f"{name}: the first member of options is `size_t size`")

@@ -88,13 +88,13 @@ typedef struct hd_convert_report {
 
 void hd_convert_report_deinit(hd_convert_report *report);
 
-/* inputs[0 … count) into `out`, which may be one of them: it appears whole or not at all. "-" is standard input,
- * output. A folder is its OTF2 archive, or else the only *.trace.json in it. options NULL: copy; report may be NULL;
- * after a failure it holds what was known by then, so that its ledger tells what strict refused. Errors: as of
+/* inputs[0 … count) into the file `to`, which may be one of them: it appears whole or not at all. "-" is standard
+ * input, output. A folder is its OTF2 archive, or else the only *.trace.json in it. options NULL: copy; report may be
+ * NULL; after a failure it holds what was known by then, so that its ledger tells what strict refused. Errors: as of
  * hd_trace_read and hd_trace_write; ARGUMENT for patterns, times, two inputs of one rank, and what is no memory
  * profile; DAMAGED or UNSUPPORTED when strict. */
-hd_status hd_convert(const char *const *inputs, size_t count, const char *out, const hd_convert_options *options,
-                     hd_convert_report *report, hd_error *err);
+hd_status hd_convert(hd_convert_report *report, const char *const *inputs, size_t count, const char *to,
+                     const hd_convert_options *options, hd_error *err);
 
 /* Only look at the options. */
 hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *err);

@@ -4,7 +4,7 @@
  * drm, and amdgpu's kfd. Without any of them the list is empty, which is no error. Nothing is started on a GPU.
  *
  *     hd_devices *devices;
- *     HD_TRY(hd_devices_find(&devices, NULL, err));
+ *     HD_TRY(hd_devices_new(&devices, NULL, err));
  *     const hd_way *way = hd_devices_way(devices, "cuda");
  *     if (way->state == HD_WAY_MISSING) printf("%s\n%s\n", way->why, way->advice);
  *     hd_devices_free(devices);
@@ -124,7 +124,7 @@ typedef struct hd_devices_options {
 /* Look around. The caller frees the result with hd_devices_free. Loads NVML, libcuda and CUPTI into this process where
  * they are found, and starts `python3` once to ask for its version. Thread-safe. Errors: MEMORY; IO: root is no folder;
  * LIMIT: more than HD_DEVICE_LIMIT GPUs. */
-hd_status hd_devices_find(hd_devices **out, const hd_devices_options *options, hd_error *err);
+hd_status hd_devices_new(hd_devices **out, const hd_devices_options *options, hd_error *err);
 void hd_devices_free(hd_devices *devices);
 
 /* A way by its name; NULL: there is none of that name. */

@@ -16,7 +16,7 @@ extern "C" {
 
 /* All times in picoseconds: 1 us is 1,000,000. */
 #define HD_FIX_SNAP_THRESHOLD_PS INT64_C(5000000)
-#define HD_FIX_SNAP_NONE INT64_C(-1)
+#define HD_FIX_SNAP_NONE INT64_C(-1) /* nothing is snapped: whatever crosses moves */
 enum { HD_FIX_LIST_LIMIT = 50 };
 
 typedef struct hd_fix_options {
@@ -70,9 +70,10 @@ typedef struct hd_fix_report {
 
 void hd_fix_report_deinit(hd_fix_report *report);
 
-/* Repair `in` into `out` (the same name works: the file appears whole or not at all; "-": standard input, output).
- * options NULL: the defaults; report may be NULL. Errors as of hd_trace_read and hd_trace_write. */
-hd_status hd_fix_overlaps(const char *in, const char *out, const hd_fix_options *options, hd_fix_report *report,
+/* Repair the file `from` into `to` (the same name works: the file appears whole or not at all; "-": standard input,
+ * output). options may be NULL. `report`, unless NULL, says what was changed; the caller frees it. Errors: as of
+ * hd_trace_read and hd_trace_write; UNSUPPORTED for what is no Chrome trace event JSON. */
+hd_status hd_fix_overlaps(hd_fix_report *report, const char *from, const char *to, const hd_fix_options *options,
                           hd_error *err);
 
 #ifdef __cplusplus

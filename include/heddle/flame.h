@@ -115,8 +115,8 @@ typedef struct hd_flame_written {
 } hd_flame_written;
 
 /* Whole or not at all; "-" is standard output. out may be NULL. Errors: IO, MEMORY. */
-hd_status hd_flame_write(const hd_flame *flame, const char *path, const hd_flame_write_options *options,
-                         hd_flame_written *out, hd_error *err);
+hd_status hd_flame_write(hd_flame_written *out, const hd_flame *flame, const char *path,
+                         const hd_flame_write_options *options, hd_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,11 @@
 /* launches.h - what the GPU did, and the calls that told it to
  *
  * Work     slices of kernels, copies and sets on a GPU
- * Launch   the call of a runtime or driver that started it. Where a runtime call calls the driver, it is the outer one
- * Joined   by correlation id (arguments correlation, correlationId, correlation_id; 0 means none) within a rank: that
- *          of the track or its process, or as the process is named: "rank 3: python". Where a process of the rank was
- *          recorded twice with the same ids, to the last call before the work. Work without an id: by the flow that
- *          ends at it. A launch may have many works: those of a graph.
+ * Launch   the call of a runtime or driver that started it. A driver call nested in a runtime call of the same id is
+ * the same launch: the runtime call is kept Joined   by correlation id (arguments correlation, correlationId,
+ * correlation_id; 0 means none) within a rank: that of the track or its process, or as the process is named: "rank 3:
+ * python". Where a process of the rank was recorded twice with the same ids, to the last call before the work. Work
+ * without an id: by the flow that ends at it. A launch may have many works: those of a graph.
  */
 #ifndef HEDDLE_LAUNCHES_H
 #define HEDDLE_LAUNCHES_H
@@ -82,7 +82,7 @@ typedef struct hd_launches {
 } hd_launches;
 
 /* Zero-initialise; free with hd_launches_deinit. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */
-hd_status hd_launches_find(hd_launches *out, const hd_trace *trace, hd_error *err);
+hd_status hd_launches_init(hd_launches *out, const hd_trace *trace, hd_error *err);
 void hd_launches_deinit(hd_launches *launches);
 
 #ifdef __cplusplus

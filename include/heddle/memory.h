@@ -103,7 +103,7 @@ typedef struct hd_memory_options {
  * around it on its thread. Expected time linear but for the sort of what is out of order and of slices. options may be
  * NULL. A trace without such events is fine. Free with hd_memory_free. Errors: MEMORY, LIMIT (2^32 - 1 events or
  * slices), DAMAGED (stackFrames is no object). */
-hd_status hd_memory_find(hd_memory **out, const hd_trace *trace, const hd_memory_options *options, hd_error *err);
+hd_status hd_memory_new(hd_memory **out, const hd_trace *trace, const hd_memory_options *options, hd_error *err);
 void hd_memory_free(hd_memory *memory);
 
 /* What is live behind an event. */

@@ -1,7 +1,7 @@
 /* ring.h - rings: bounded lock-free queues of events of one size, single-producer (SPSC) or many-producer (MPSC)
  *
  *     hd_ring_new(&ring, &(hd_ring_options){.capacity = 16384, .element_bytes = 64}, err);
- *     producer: hd_ring_push(ring, &event);            consumer: n = hd_ring_pop(ring, events, 256, NULL);
+ *     producer: hd_ring_push(ring, &event);            consumer: n = hd_ring_pop(events, NULL, ring, 256);
  *
  * Part of libheddle-capture. No lock and no system call stands between producer and consumer, but for producers that
  * wait under HD_RING_BLOCK. With one producer (SPSC, the default) a push is a copy and a store; with `many_producers`
@@ -31,7 +31,7 @@ extern "C" {
 typedef enum hd_ring_policy {
     HD_RING_DROP_NEWEST, /* it is refused: the ring keeps what it has */
     HD_RING_DROP_OLDEST, /* the oldest eighth of the ring (at least one event) makes room */
-    HD_RING_BLOCK,       /* it waits until the consumer has made room, or the ring is closed */
+    HD_RING_BLOCK,       /* it waits until the consumer has made room, or the ring is finished */
 } hd_ring_policy;
 
 enum { HD_RING_CAPACITY_MAX = 1 << 26, HD_RING_ELEMENT_BYTES_MAX = 4096 };
@@ -52,7 +52,7 @@ typedef struct hd_ring_counts {
     uint64_t evicted; /* dropped as the oldest: accepted, and made room */
     uint64_t refused; /* dropped as the newest: never accepted. With several producers also under HD_RING_DROP_OLDEST,
                          when the oldest place is held by a producer that has not finished its push; with
-                         HD_RING_BLOCK, after close */
+                         HD_RING_BLOCK, after finish */
     uint64_t waits;   /* pushes that had to wait */
 } hd_ring_counts;
 
@@ -70,10 +70,10 @@ bool hd_ring_push(hd_ring *ring, const void *event);
  * *out_first, unless NULL, is the number of the first of them among all pushed: a gap to the pop before is what was
  * evicted. A consumer that got fewer than it could take should rest (20 microseconds do): one that looks all the time
  * asks for the line of memory that the producer writes, and makes a push three to five times as slow. */
-size_t hd_ring_pop(hd_ring *ring, void *out, size_t max, uint64_t *out_first);
+size_t hd_ring_pop(void *out, uint64_t *out_first, hd_ring *ring, size_t max);
 
 /* From now on no push waits: one that would is refused. */
-void hd_ring_close(hd_ring *ring);
+void hd_ring_finish(hd_ring *ring);
 
 void hd_ring_count(hd_ring_counts *out, const hd_ring *ring);
 

@@ -4,7 +4,7 @@
  *     hd_session_start(&session, "run.hdcap", NULL, &err);
  *     uint32_t step = hd_session_intern(session, "step");
  *     hd_session_begin(session, step, 0);   …   hd_session_end(session);
- *     hd_session_stop(session, &stats, &err);
+ *     hd_session_stop(&stats, session, &err);
  *     hd_session_free(session);
  *
  * Every command of heddle reads the file, and `heddle convert run.hdcap run.heddle` makes a store of it. mark.h has
@@ -112,7 +112,7 @@ hd_status hd_session_start(hd_session **out, const char *path, const hd_session_
 /* Write what is in the rings and finish the file. Events that other threads emit meanwhile or afterwards are ignored,
  * which costs them next to nothing; producers that wait are let go. `out`, unless NULL, gets the final statistics.
  * Called once. Errors: IO if anything could not be written; what could be is in the file all the same. */
-hd_status hd_session_stop(hd_session *session, hd_session_stats *out, hd_error *err);
+hd_status hd_session_stop(hd_session_stats *out, hd_session *session, hd_error *err);
 
 /* Stops the session if that was not done. Only when no thread can be inside a call with this session any more; a
  * program that cannot know keeps the memory. */

@@ -71,16 +71,16 @@ hd_string hd_stacks_text(const hd_stacks *stacks, uint32_t name);
 hd_status hd_stacks_save(const hd_stacks *stacks, hd_builder *builder, hd_error *err);
 
 /* The same for a tree that is not needed any more: the trace keeps it, or frees it if it has no use for it, also after
- * an error. hd_trace_stacks_open then has it without reading; the text is made only when somebody asks for it. */
+ * an error. hd_trace_stacks_new then has it without reading; the text is made only when somebody asks for it. */
 hd_status hd_stacks_give(hd_stacks *stacks, hd_builder *builder, hd_error *err);
 
 /* The stacks of a trace, for looking up those of its events. */
 typedef struct hd_trace_stacks hd_trace_stacks;
 
 /* Reads the trace's stackFrames; what is wrong in them (a caller that is missing, frames in a circle, no name) makes
- * frames of their own, named "[unknown]", and is counted. NULL stays NULL in hd_trace_stacks_free. The trace must
- * outlive it. Errors: MEMORY, DAMAGED when stackFrames is no JSON object. */
-hd_status hd_trace_stacks_open(hd_trace_stacks **out, const hd_trace *trace, hd_error *err);
+ * frames of their own, named "[unknown]", and is counted. The trace must outlive it. Free it with
+ * hd_trace_stacks_free, which takes NULL. Errors: MEMORY, DAMAGED when stackFrames is no JSON object. */
+hd_status hd_trace_stacks_new(hd_trace_stacks **out, const hd_trace *trace, hd_error *err);
 void hd_trace_stacks_free(hd_trace_stacks *stacks);
 const hd_stacks *hd_trace_stacks_tree(const hd_trace_stacks *stacks);
 uint64_t hd_trace_stacks_damaged(const hd_trace_stacks *stacks); /* frames */

@@ -142,12 +142,12 @@ uint64_t hd_trace_event_count(const hd_trace *trace); /* all kinds */
 size_t hd_trace_block_count(const hd_trace *trace, hd_kind kind);
 const hd_block *hd_trace_block_at(const hd_trace *trace, hd_kind kind, size_t index);
 /* The block that holds a row of the table; *out_row is the row within it. row < hd_trace_row_count(). */
-const hd_block *hd_trace_block_of(const hd_trace *trace, hd_kind kind, uint64_t row, uint32_t *out_row);
+const hd_block *hd_trace_block_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row);
 
 /* The order in which the input held the events: a run of kinds, one byte (hd_kind) each. Runs together hold
  * hd_trace_event_count() events; the n-th SLICE byte is row n of the slice table, and so on. */
 size_t hd_trace_order_count(const hd_trace *trace);
-const uint8_t *hd_trace_order_at(const hd_trace *trace, size_t index, size_t *out_count);
+const uint8_t *hd_trace_order_at(size_t *out_count, const hd_trace *trace, size_t index);
 
 /* One row, decoded. For single events; loops should decode columns. */
 typedef struct hd_event {

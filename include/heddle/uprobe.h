@@ -6,7 +6,7 @@
  *     pid = fork();   …                                                        the child waits
  *     hd_uprobe_start(&tracer, plan, pid, &options, &err);                     the child may exec now
  *     waitpid(pid, …);
- *     hd_uprobe_stop(tracer, &stats, &err);
+ *     hd_uprobe_stop(&stats, tracer, &err);
  *
  * The system's kernel puts a breakpoint on each function (perf_event_open, PMU "uprobe"); whenever a thread of the
  * program or of its descendants comes there, thread, time, registers and a piece of the stack stand in a ring. A thread
@@ -129,7 +129,7 @@ hd_status hd_uprobe_start(hd_uprobe **out, hd_uprobe_plan *plan, int pid, const 
 
 /* Take out what is left, finish the files. Called once. `out`, unless NULL, gets the statistics. Errors: IO, what could
  * be written is there. */
-hd_status hd_uprobe_stop(hd_uprobe *tracer, hd_uprobe_stats *out, hd_error *err);
+hd_status hd_uprobe_stop(hd_uprobe_stats *out, hd_uprobe *tracer, hd_error *err);
 
 /* Stops it if that was not done; NULL is fine. */
 void hd_uprobe_free(hd_uprobe *tracer);

@@ -83,7 +83,7 @@ bool hd_ring_push(hd_ring *ring, const void *event)
                      : hd_ring_push_one(ring, event, ring->element_bytes);
 }
 
-size_t hd_ring_pop(hd_ring *ring, void *out, size_t max, uint64_t *out_first)
+size_t hd_ring_pop(void *out, uint64_t *out_first, hd_ring *ring, size_t max)
 {
     uint64_t first = 0;
     size_t count = ring->element_bytes == 64 ? hd_ring_pop_some(ring, out, max, &first, 64)
@@ -92,7 +92,7 @@ size_t hd_ring_pop(hd_ring *ring, void *out, size_t max, uint64_t *out_first)
     return count;
 }
 
-void hd_ring_close(hd_ring *ring)
+void hd_ring_finish(hd_ring *ring)
 {
     atomic_store_explicit(&ring->closed, true, memory_order_relaxed);
 }

@@ -331,8 +331,8 @@ hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *
     return hd_filter_valid(&filter, err);
 }
 
-hd_status hd_convert(const char *const *inputs, size_t count, const char *out, const hd_convert_options *options,
-                     hd_convert_report *report, hd_error *err)
+hd_status hd_convert(hd_convert_report *report, const char *const *inputs, size_t count, const char *out,
+                     const hd_convert_options *options, hd_error *err)
 {
     HD_OWN_OPTIONS(hd_convert_options, options, err);
     hd_convert_report scratch = {0};

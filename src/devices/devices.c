@@ -125,7 +125,7 @@ static hd_status check_root(const char *root, hd_error *err)
     return HD_OK;
 }
 
-hd_status hd_devices_find(hd_devices **out, const hd_devices_options *options, hd_error *err)
+hd_status hd_devices_new(hd_devices **out, const hd_devices_options *options, hd_error *err)
 {
     devices_nvml *nvml = NULL;
     *out = NULL;

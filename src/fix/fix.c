@@ -239,13 +239,14 @@ static hd_status fix_file(const fixer *f, const char *in, const char *out)
     return status;
 }
 
-hd_status hd_fix_overlaps(const char *in, const char *out, const hd_fix_options *options, hd_fix_report *report,
+hd_status hd_fix_overlaps(hd_fix_report *report, const char *in, const char *out, const hd_fix_options *options,
                           hd_error *err)
 {
-    HD_OWN_OPTIONS(hd_fix_options, options, err);
     hd_fix_report scratch = {0};
-    fixer f = {.options = options, .report = report ? report : &scratch, .err = err};
+    fixer f = {.report = report ? report : &scratch, .err = err};
     *f.report = (hd_fix_report){0};
+    HD_OWN_OPTIONS(hd_fix_options, options, err);
+    f.options = options;
     HD_TRY(hd_options_copy(&f.read, sizeof f.read, sizeof f.read, options->read, err));
     HD_TRY(hd_options_copy(&f.write, sizeof f.write, sizeof f.write, options->write, err));
     hd_status status;

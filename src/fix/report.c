@@ -52,7 +52,7 @@ static void *allocate(filler *f, size_t count, size_t size)
 static uint32_t column_of(const filler *f, uint64_t row, hd_column_id column)
 {
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(f->trace, HD_KIND_SLICE, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, f->trace, HD_KIND_SLICE, row);
     return (uint32_t)hd_column_at(&block->columns[column], at);
 }
 

@@ -148,7 +148,7 @@ static hd_status add_samples(flame_adder *a, const hd_trace_stacks *stacks)
 hd_status flame_add_samples(flame_adder *adder)
 {
     hd_trace_stacks *stacks;
-    HD_TRY(hd_trace_stacks_open(&stacks, adder->trace, adder->err));
+    HD_TRY(hd_trace_stacks_new(&stacks, adder->trace, adder->err));
     hd_status status = add_samples(adder, stacks);
     hd_trace_stacks_free(stacks);
     return status;

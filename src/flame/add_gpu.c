@@ -241,7 +241,7 @@ static hd_status add_pending_samples(gpu_adder *g, int64_t weight)
         const hd_trace *from = same ? trace : g->cpu;
         if (pending->row < hd_trace_row_count(from, HD_KIND_SAMPLE)) {
             uint32_t row;
-            const hd_block *block = hd_trace_block_of(from, HD_KIND_SAMPLE, pending->row, &row);
+            const hd_block *block = hd_trace_block_of(&row, from, HD_KIND_SAMPLE, pending->row);
             int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
             if (same) place.track = place.thread = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
             bool known = start != HD_NO_TIME && (same || attribution->clock.known);

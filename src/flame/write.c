@@ -45,14 +45,14 @@ static hd_status check_base(const hd_flame *flame, const hd_flame *base, hd_erro
                         base->reverse ? ", reversed" : "");
 }
 
-hd_status hd_flame_write(const hd_flame *flame, const char *path, const hd_flame_write_options *options,
-                         hd_flame_written *out, hd_error *err)
+hd_status hd_flame_write(hd_flame_written *out, const hd_flame *flame, const char *path,
+                         const hd_flame_write_options *options, hd_error *err)
 {
-    HD_OWN_OPTIONS(hd_flame_write_options, options, err);
     hd_flame_written scratch;
     hd_output *output;
     if (!out) out = &scratch;
     *out = (hd_flame_written){0};
+    HD_OWN_OPTIONS(hd_flame_write_options, options, err);
     HD_TRY(check_base(flame, options->base, err));
     const hd_output_options how = {.sync = options->sync};
     HD_TRY(hd_output_create(&output, path, &how, err));

@@ -128,7 +128,7 @@ static hd_status make_trace(recording *r, const record_list *list)
         .user = &c,
     };
     hd_status status = c.processes && paths
-                           ? hd_convert(paths, list->full, result->output, &convert, &result->convert, r->err)
+                           ? hd_convert(&result->convert, paths, list->full, result->output, &convert, r->err)
                            : HD_NOMEM(r->err);
     free(paths);
     free(c.processes);

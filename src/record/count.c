@@ -36,7 +36,7 @@ static uint64_t count_annotations(const hd_trace *trace)
 static hd_status count_work(hd_record_result *result, const hd_trace *trace, hd_error *err)
 {
     hd_launches launches = {0};
-    HD_TRY(hd_launches_find(&launches, trace, err));
+    HD_TRY(hd_launches_init(&launches, trace, err));
     result->launches += launches.launch_count;
     for (size_t i = 0; i < launches.work_count; i++) {
         result->kernels += launches.works[i].role == HD_ROLE_KERNEL;

@@ -197,7 +197,7 @@ static hd_status convert_outputs(recording *r, const outputs *o)
         .each = count_input,
         .user = r,
     };
-    HD_TRY(hd_convert((const char *const *)o->paths, o->count, result->output, &convert, &result->convert, r->err));
+    HD_TRY(hd_convert(&result->convert, (const char *const *)o->paths, o->count, result->output, &convert, r->err));
     record_sum_up(result);
     if (stat(result->output, &info) == 0) result->output_bytes = (uint64_t)info.st_size;
     return HD_OK;

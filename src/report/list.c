@@ -14,7 +14,7 @@ static hd_status run_check(hd_report *out, const hd_trace *trace, hd_error *err)
 static hd_status run_memory(hd_report *out, const hd_trace *trace, hd_error *err)
 {
     hd_memory *memory;
-    HD_TRY(hd_memory_find(&memory, trace, NULL, err));
+    HD_TRY(hd_memory_new(&memory, trace, NULL, err));
     hd_status status = hd_report_memory(out, memory, trace, NULL, err);
     hd_memory_free(memory);
     return status;

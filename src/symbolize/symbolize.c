@@ -114,7 +114,7 @@ static hd_status check_options(const hd_symbolize_options *options, hd_error *er
 static hd_status answer(symbolizer *s)
 {
     if (!sym_answers_init(&s->process.answers)) return HD_NOMEM(s->err);
-    HD_TRY(hd_trace_stacks_open(&s->stacks, s->trace, s->err));
+    HD_TRY(hd_trace_stacks_new(&s->stacks, s->trace, s->err));
     s->tree = hd_trace_stacks_tree(s->stacks);
     HD_TRY(sym_modules_read(s));
     HD_TRY(sym_maps_read(s));

@@ -9,7 +9,7 @@ static inline hd_event hd_event_at(const hd_trace *trace, hd_kind kind, uint64_t
 {
     hd_event event;
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(trace, kind, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, kind, row);
     hd_block_event(&event, block, at);
     return event;
 }

@@ -170,7 +170,7 @@ static hd_status close_slices(pairing *p, hd_block *block, int64_t *scratch, hd_
         if (partner[i] < 0) continue;
         any = true;
         uint32_t row;
-        const hd_block *end = hd_trace_block_of(p->trace, HD_KIND_END, (uint64_t)partner[i], &row);
+        const hd_block *end = hd_trace_block_of(&row, p->trace, HD_KIND_END, (uint64_t)partner[i]);
         int64_t start_ns = hd_column_at(&block->columns[HD_COL_START], i);
         int64_t end_ns = hd_column_at(&end->columns[HD_COL_START], row);
         if (__builtin_sub_overflow(end_ns, start_ns, &duration[i])) duration[i] = INT64_MAX;

@@ -328,7 +328,7 @@ static bool in_loaded_block(const void *user, int kind, uint64_t row)
 {
     uint32_t at;
     const hd_trace *trace = user;
-    return row >= trace->tables[kind].row_count || !was_lost(hd_trace_block_of(trace, (hd_kind)kind, row, &at));
+    return row >= trace->tables[kind].row_count || !was_lost(hd_trace_block_of(&at, trace, (hd_kind)kind, row));
 }
 
 /* Blocks that were lost leave their table; what finish works out is taken back. */

@@ -37,7 +37,7 @@ const hd_block *hd_trace_block_at(const hd_trace *trace, hd_kind kind, size_t in
     return block;
 }
 
-const hd_block *hd_trace_block_of(const hd_trace *trace, hd_kind kind, uint64_t row, uint32_t *out_row)
+const hd_block *hd_trace_block_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row)
 {
     const hd_table *table = &trace->tables[kind];
     size_t low = 1, high = table->count; /* the first block behind the row */
@@ -51,7 +51,7 @@ size_t hd_trace_order_count(const hd_trace *trace)
     return trace->chunk_count;
 }
 
-const uint8_t *hd_trace_order_at(const hd_trace *trace, size_t index, size_t *out_count)
+const uint8_t *hd_trace_order_at(size_t *out_count, const hd_trace *trace, size_t index)
 {
     if (trace->lazy) hd_lazy_load_order(trace, trace->chunk_list[index]);
     *out_count = trace->chunk_list[index]->order_count;

@@ -54,7 +54,7 @@ hd_status view_queries_stacks(const hd_trace_stacks **out, const view_scene *sce
     hd_error problem = {0};
     hd_status status = HD_OK;
     pthread_mutex_lock(&q->lock_stacks);
-    if (!q->stacks) status = hd_trace_stacks_open(&q->stacks, view_scene_trace(scene), &problem);
+    if (!q->stacks) status = hd_trace_stacks_new(&q->stacks, view_scene_trace(scene), &problem);
     *out = status == HD_OK ? q->stacks : NULL;
     pthread_mutex_unlock(&q->lock_stacks);
     return status == HD_ERR_MEMORY ? HD_NOMEM(err) : HD_OK;

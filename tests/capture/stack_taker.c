@@ -67,5 +67,5 @@ uint64_t taker_count(int what)
 int taker_stop(void)
 {
     hd_session_stack_finish(session);
-    return (int)hd_session_stop(session, NULL, NULL);
+    return (int)hd_session_stop(NULL, session, NULL);
 }

@@ -55,5 +55,5 @@ void stub_end(void)
     if (!cuda_the_tracer.session) return;
     cuda_window_end(&cuda_the_tracer);
     cuda_window_settle(&cuda_the_tracer);
-    hd_session_stop(cuda_the_tracer.session, NULL, NULL);
+    hd_session_stop(NULL, cuda_the_tracer.session, NULL);
 }

@@ -225,7 +225,7 @@ static bench *set_up(void)
 static hd_session_stats tear_down(bench *b)
 {
     hd_session_stats stats;
-    hd_session_stop(b->tracer.session, &stats, NULL);
+    hd_session_stop(&stats, b->tracer.session, NULL);
     hd_session_free(b->tracer.session);
     unlink(b->path);
     for (int i = 0; i < ACTIVITY_CACHE; i++) free(b->activity.names[i].text);

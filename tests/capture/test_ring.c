@@ -63,10 +63,10 @@ static void test_ring__a_full_ring_refuses_the_newest(void **state)
             event e = event_of(0, i);
             assert_int_equal(hd_ring_push(ring, &e), i < 8);
         }
-        assert_int_equal(hd_ring_pop(ring, got, 16, &first), 8);
+        assert_int_equal(hd_ring_pop(got, &first, ring, 16), 8);
         assert_int_equal(first, 0);
         for (uint64_t i = 0; i < 8; i++) assert_int_equal(got[i].number, i);
-        assert_int_equal(hd_ring_pop(ring, got, 16, &first), 0);
+        assert_int_equal(hd_ring_pop(got, &first, ring, 16), 0);
         hd_ring_count(&counts, ring);
         assert_int_equal(counts.pushed, 8);
         assert_int_equal(counts.popped, 8);
@@ -88,10 +88,10 @@ static void test_ring__a_full_ring_drops_its_oldest_eighth(void **state)
             event e = event_of(0, i);
             assert_true(hd_ring_push(ring, &e));
         }
-        assert_int_equal(hd_ring_pop(ring, got, 4, &first), 4);
+        assert_int_equal(hd_ring_pop(got, &first, ring, 4), 4);
         assert_int_equal(first, 2);
         for (uint64_t i = 0; i < 4; i++) assert_int_equal(got[i].number, i + 2);
-        assert_int_equal(hd_ring_pop(ring, got, 16, &first), 11);
+        assert_int_equal(hd_ring_pop(got, &first, ring, 16), 11);
         assert_int_equal(got[10].number, 16);
         hd_ring_count(&counts, ring);
         assert_int_equal(counts.pushed, 17);
@@ -115,7 +115,7 @@ static void test_ring__events_of_other_sizes_are_whole(void **state)
                 memset(in, turn + 1, size);
                 assert_true(hd_ring_push(ring, in));
                 if (turn % 2 == 0) continue;
-                assert_int_equal(hd_ring_pop(ring, out, 2, NULL), 2);
+                assert_int_equal(hd_ring_pop(out, NULL, ring, 2), 2);
                 for (uint32_t i = 0; i < 2 * size; i++) assert_int_equal(out[i], i < size ? turn : turn + 1);
             }
             hd_ring_free(ring);
@@ -130,7 +130,7 @@ static void test_ring__a_closed_ring_refuses_instead_of_waiting(void **state)
     event e = event_of(0, 0);
     assert_true(hd_ring_push(ring, &e));
     assert_true(hd_ring_push(ring, &e));
-    hd_ring_close(ring);
+    hd_ring_finish(ring);
     assert_false(hd_ring_push(ring, &e));
     hd_ring_free(ring);
 }
@@ -163,7 +163,7 @@ static size_t consume(consumer *c, hd_ring *ring, size_t max)
 {
     static event got[512];
     uint64_t first;
-    size_t count = hd_ring_pop(ring, got, max, &first);
+    size_t count = hd_ring_pop(got, &first, ring, max);
     if (!count) return 0;
     assert_true(first >= c->place);
     c->gap += first - c->place;

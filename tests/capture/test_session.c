@@ -33,7 +33,7 @@ static void test_session__all_kinds_come_back(void **state)
     hd_session_allocate(session, 0, 0x7f0000001000, 4096, 3);
     hd_session_release(session, category, UINT64_MAX, 4096, HD_SESSION_HOST);
     hd_session_end(session);
-    assert_int_equal(hd_session_stop(session, &stats, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(&stats, session, NULL), HD_OK);
     hd_session_free(session);
     assert_adds_up(&stats);
     assert_int_equal(stats.emitted, 11);
@@ -86,7 +86,7 @@ static void test_session__null_is_a_session_that_does_nothing(void **state)
     hd_session_counter(NULL, 1, 1);
     hd_session_name_thread(NULL, "x");
     assert_int_equal(hd_session_flush(NULL, NULL), HD_OK);
-    assert_int_equal(hd_session_stop(NULL, &stats, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(&stats, NULL, NULL), HD_OK);
     assert_int_equal(stats.emitted, 0);
     hd_session_free(NULL);
 }
@@ -173,7 +173,7 @@ static void test_session__events_after_stop_are_ignored(void **state)
     (void)state;
     hd_session *session = start_session(file_named(path, "stop.hdcap"), NULL);
     hd_session_instant(session, 0, 0);
-    assert_int_equal(hd_session_stop(session, &stats, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(&stats, session, NULL), HD_OK);
     for (int i = 0; i < 100; i++) hd_session_instant(session, 0, 0);
     hd_session_statistics(&later, session);
     assert_int_equal(later.emitted, 1);
@@ -202,7 +202,7 @@ static void test_session__short_threads_use_lanes_again(void **state)
         assert_int_equal(pthread_create(&thread, NULL, emit_one, session), 0);
         pthread_join(thread, NULL);
     }
-    assert_int_equal(hd_session_stop(session, &stats, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(&stats, session, NULL), HD_OK);
     assert_int_equal(stats.written, THREADS);
     assert_int_equal(stats.threads, THREADS);
     assert_adds_up(&stats);
@@ -247,7 +247,7 @@ static void test_session__events_of_signal_handlers_are_taken_or_counted(void **
     }
     timer_delete(timer);
     signal(SIGUSR1, SIG_IGN);
-    assert_int_equal(hd_session_stop(signal_session, &stats, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(&stats, signal_session, NULL), HD_OK);
     sigaction(SIGUSR1, &before, NULL);
     assert_int_equal(stats.emitted, emitted + (uint64_t)signals);
     assert_int_equal(stats.written + stats.nested, stats.emitted);
@@ -270,7 +270,7 @@ static void fork_with(hd_session_fork policy, char *out_child)
         if (stats.emitted || stats.threads || stats.bytes) _exit(2); /* the parent's */
         uint32_t own = hd_session_intern(session, "child");
         for (int i = 0; i < 7; i++) hd_session_instant(session, i ? name : own, 0);
-        hd_status status = hd_session_stop(session, &stats, NULL);
+        hd_status status = hd_session_stop(&stats, session, NULL);
         hd_session_free(session);
         _exit(status == HD_OK && stats.written == (policy == HD_SESSION_FORK_FILE ? 7 : 0) &&
                       stats.emitted == stats.written
@@ -281,7 +281,7 @@ static void fork_with(hd_session_fork policy, char *out_child)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     for (int i = 0; i < 5; i++) hd_session_instant(session, name, 0);
-    assert_int_equal(hd_session_stop(session, NULL, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(NULL, session, NULL), HD_OK);
     hd_session_free(session);
     hd_trace *trace = read_capture(path);
     assert_int_equal(hd_trace_event_count(trace), 15);
@@ -332,7 +332,7 @@ static void fork_and_emit(hd_session *session)
     if (pid == 0) {
         alarm(300);
         hd_session_instant(session, hd_session_intern(session, "here"), 0);
-        _exit(hd_session_stop(session, NULL, NULL) != HD_OK);
+        _exit(hd_session_stop(NULL, session, NULL) != HD_OK);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
@@ -400,7 +400,7 @@ static void test_session__its_file_is_closed_by_exec_and_opened_again_when_close
         close(own);
     }
     hd_session_instant(session, 0, 0);
-    assert_int_equal(hd_session_stop(session, NULL, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(NULL, session, NULL), HD_OK);
     hd_session_free(session);
     assert_int_equal(fstat(fd, &info), 0);
     assert_int_equal(info.st_size, 0);
@@ -427,7 +427,7 @@ static void test_session__a_full_disk_stops_nothing_and_is_counted(void **state)
     hd_session *session = start_session(file_named(path, "full.hdcap"), &(hd_session_options){.policy = HD_RING_BLOCK});
     setrlimit(RLIMIT_FSIZE, &small);
     for (int i = 0; i < 100000; i++) hd_session_slice(session, 0, 0, i * 1000000ll, 1000);
-    hd_status status = hd_session_stop(session, &stats, &err);
+    hd_status status = hd_session_stop(&stats, session, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_int_equal(status, HD_ERR_IO);
     assert_non_null(strstr(err.message, "cannot be written"));
@@ -459,7 +459,7 @@ static void test_session__a_disk_with_room_again_is_written_again(void **state)
     assert_int_equal(hd_session_flush(session, NULL), HD_ERR_IO);
     setrlimit(RLIMIT_FSIZE, &before);
     for (int i = 0; i < 10; i++) hd_session_slice(session, name, 0, i, 1);
-    assert_int_equal(hd_session_stop(session, &stats, NULL), HD_ERR_IO);
+    assert_int_equal(hd_session_stop(&stats, session, NULL), HD_ERR_IO);
     hd_session_free(session);
     assert_int_equal(stats.lost, 1000);
     assert_int_equal(stats.written, 10);

@@ -56,7 +56,7 @@ static void run(hd_ring_policy policy, const char *path)
         assert_int_equal(pthread_create(&threads[i], NULL, emit, &emitters[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-    assert_int_equal(hd_session_stop(session, &stats, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(&stats, session, NULL), HD_OK);
     hd_session_free(session);
     print_message("policy %d: written %llu newest %llu oldest %llu waits %llu, %llu bytes, %.2f s\n", (int)policy,
                   (unsigned long long)stats.written, (unsigned long long)stats.dropped_newest,

@@ -1,4 +1,4 @@
-/* test_session_memory.c - what a session emits of memory is what hd_memory_find finds */
+/* test_session_memory.c - what a session emits of memory is what hd_memory_new finds */
 #include "capture/session_support.h"
 
 #include "heddle/memory.h"
@@ -16,12 +16,12 @@ static void test_session_memory__categories_devices_and_frees_of_unknown_size(vo
     hd_session_release(session, 0, 0x1000, 0, 3); /* 0: not known */
     hd_session_allocate(session, 0, UINT64_MAX, 50, HD_SESSION_HOST);
     hd_session_release(session, 0, 0x1000, 0, HD_SESSION_HOST); /* the address of another device */
-    assert_int_equal(hd_session_stop(session, NULL, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(NULL, session, NULL), HD_OK);
     hd_session_free(session);
 
     hd_trace *trace = read_capture(path);
     hd_memory *memory;
-    assert_int_equal(hd_memory_find(&memory, trace, NULL, NULL), HD_OK);
+    assert_int_equal(hd_memory_new(&memory, trace, NULL, NULL), HD_OK);
     assert_int_equal(memory->found, 5);
     assert_int_equal(memory->pool_count, 2);
     const hd_memory_pool *gpu = &memory->pools[0], *host = &memory->pools[1];

@@ -141,7 +141,7 @@ static void call_start(hd_session *session)
 
 static void call_stop(hd_session *session)
 {
-    assert_int_equal(hd_session_stop(session, NULL, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(NULL, session, NULL), HD_OK);
 }
 
 /* Each in a session of its own, so that whatever happens once happens in each. */

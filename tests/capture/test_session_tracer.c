@@ -64,7 +64,7 @@ static void assert_stack(const hd_trace *trace, const hd_event *event, const cha
 {
     hd_trace_stacks *stacks;
     char text[256] = "";
-    assert_int_equal(hd_trace_stacks_open(&stacks, trace, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, trace, NULL), HD_OK);
     const hd_stacks *tree = hd_trace_stacks_tree(stacks);
     for (uint32_t node = hd_trace_stacks_of(stacks, event); node != HD_STACK_NONE;) {
         hd_frame frame = hd_stacks_at(tree, node);
@@ -84,7 +84,7 @@ static void test_tracer__a_launch_and_its_kernel_come_back_joined(void **state)
     emit_launch(s, 5, 1000000);
     emit_call(s, 5); /* said behind the launch */
     add_module(s);   /* and the module behind the stack */
-    assert_int_equal(hd_session_stop(s, NULL, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(NULL, s, NULL), HD_OK);
     hd_session_free(s);
     hd_trace *trace = read_capture(path);
     assert_int_equal(hd_trace_ledger_count(trace), 0);
@@ -133,7 +133,7 @@ static void test_tracer__kernels_are_demangled_and_nothing_else(void **state)
     uint32_t kernel = hd_session_intern(s, "kernel"), other = hd_session_intern(s, "cpu_op");
     for (int i = 0; i < 8; i++)
         hd_session_slice(s, hd_session_intern(s, names[i % 4]), i < 4 ? kernel : other, 1000 + i, 1);
-    assert_int_equal(hd_session_stop(s, NULL, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(NULL, s, NULL), HD_OK);
     hd_session_free(s);
     hd_trace *trace = read_capture(path);
     for (uint32_t i = 0; i < 8; i++) {
@@ -159,7 +159,7 @@ static void test_tracer__graph_nodes_have_the_stack_that_made_them(void **state)
     hd_session_emit(s, &node);
     hd_session_emit(s, &sample);
     hd_session_symbol(s, 0x1200, 0x100, "py::build:/home/graph.py");
-    hd_session_stop(s, NULL, NULL);
+    hd_session_stop(NULL, s, NULL);
     hd_session_free(s);
     hd_trace *trace = read_capture(path);
     hd_event e = row_at(trace, HD_KIND_SLICE, 0);
@@ -192,7 +192,7 @@ static void test_tracer__what_is_over_the_limits_is_counted(void **state)
     json[MOST - 1] = '"';
     json[MOST] = 0;
     hd_session_metadata(s, "fits", json);
-    hd_session_stop(s, NULL, NULL);
+    hd_session_stop(NULL, s, NULL);
     hd_session_free(s);
     free(json);
     hd_trace *trace = read_capture(path);
@@ -219,7 +219,7 @@ static void test_tracer__notes_and_metadata_are_those_that_were_said_last(void *
     }
     hd_session_note(s, "cuda.nothing", HD_SESSION_NOTE, 0);
     hd_session_metadata(s, "broken", "{\"a\": ");
-    hd_session_stop(s, NULL, NULL);
+    hd_session_stop(NULL, s, NULL);
     hd_session_free(s);
     hd_trace *trace = read_capture(path);
     hd_string text = hd_trace_metadata_find(trace, "heddle.capture");
@@ -258,7 +258,7 @@ static void test_tracer__equal_stacks_of_many_threads_are_one(void **state)
     hd_session *s = start_session(file_named(path, "many.hdcap"), &options);
     for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, make_stacks, s);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], (void **)&ids[i]);
-    hd_session_stop(s, NULL, NULL);
+    hd_session_stop(NULL, s, NULL);
     hd_session_free(s);
     for (int i = 1; i < THREADS; i++) assert_memory_equal(ids[i], ids[0], STACKS * sizeof **ids);
     for (int i = 0; i < THREADS; i++) free(ids[i]);
@@ -290,11 +290,11 @@ static void test_tracer__a_forked_child_writes_the_lists_again_and_its_own_facts
         emit_call(s, 9);
         emit_launch(s, 9, 5000);
         add_module(s);
-        hd_session_stop(s, NULL, NULL);
+        hd_session_stop(NULL, s, NULL);
         _exit(0);
     }
     waitpid(child, NULL, 0);
-    hd_session_stop(s, NULL, NULL);
+    hd_session_stop(NULL, s, NULL);
     hd_session_free(s);
     sprintf(name, "fork.%d.hdcap", (int)child);
     hd_trace *trace = read_capture(file_named(child_path, name));

@@ -122,7 +122,7 @@ static void test_stack_here__nothing_without_a_session(void **state)
     hd_session_stack_refresh(NULL);
     hd_session_stack_finish(NULL);
     assert_int_equal(hd_session_perf_map(NULL, "/dev/null"), 0);
-    hd_session_stop(session, NULL, NULL);
+    hd_session_stop(NULL, session, NULL);
     assert_int_equal(hd_session_stack_here(session, NULL), 0);
     hd_session_free(session);
     unlink(path);
@@ -159,10 +159,10 @@ static void test_stack_here__the_trace_has_frames_by_module_and_offset(void **st
     (void)state;
     emit_with(session, take_in_chain(session));
     hd_session_stack_finish(session);
-    assert_int_equal(hd_session_stop(session, NULL, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(NULL, session, NULL), HD_OK);
     hd_session_free(session);
     hd_trace *trace = read_capture(path);
-    assert_int_equal(hd_trace_stacks_open(&stacks, trace, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, trace, NULL), HD_OK);
     hd_event event = row_at(trace, HD_KIND_INSTANT, 0);
     uint32_t node = hd_trace_stacks_of(stacks, &event);
     assert_true(node != HD_STACK_NONE);
@@ -322,7 +322,7 @@ static void test_finish__code_that_no_loader_knows_is_a_module(void **state)
     assert_ptr_not_equal(page, MAP_FAILED);
     take_in_chain(session);
     hd_session_stack_finish(session);
-    assert_int_equal(hd_session_stop(session, NULL, NULL), HD_OK);
+    assert_int_equal(hd_session_stop(NULL, session, NULL), HD_OK);
     assert_true(trace_has_text(path, "//anon"));
     hd_session_free(session);
     munmap(page, 4096);
@@ -508,7 +508,7 @@ static void test_stack_here__a_child_of_fork_counts_for_itself(void **state)
         hd_stack_statistics(&stats);
         hd_session_instant(session, hd_session_intern(session, "child"), 0);
         emit_with(session, id);
-        hd_session_stop(session, NULL, NULL);
+        hd_session_stop(NULL, session, NULL);
         _exit(stats.taken == 1 && id ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -71,7 +71,7 @@ static void convert_with(hd_convert_report *report, size_t inputs, const hd_conv
 {
     const char *const paths[] = {in[0], in[1]};
     hd_error err = {0};
-    if (hd_convert(paths, inputs, out, options, report, &err) != HD_OK) fail_msg("%s: %s", err.path, err.message);
+    if (hd_convert(report, paths, inputs, out, options, &err) != HD_OK) fail_msg("%s: %s", err.path, err.message);
     assert_true(report->written);
     assert_accounted(report);
 }
@@ -165,7 +165,7 @@ static void test_convert__no_input_that_can_be_read_is_an_error(NO_STATE)
     const hd_convert_options options = {.leave_out = leave_out, .user = &left_out};
     put_file(in[0], "no trace");
     unlink(out);
-    assert_int_equal(hd_convert(paths, 1, out, &options, NULL, &err), HD_ERR_DAMAGED);
+    assert_int_equal(hd_convert(NULL, paths, 1, out, &options, &err), HD_ERR_DAMAGED);
     assert_int_not_equal(access(out, F_OK), 0);
 }
 
@@ -178,7 +178,7 @@ static void test_convert__strict_leaves_an_older_file_as_it_was(NO_STATE)
     put_file(in[0], "[" X("a", "1", "0", "10") "," X("b", "1", "20", "10") "," FLOW("s", "1", "5") "," FLOW("f", "1",
                                                                                                             "15") "]");
     put_file(out, "older");
-    assert_int_equal(hd_convert(paths, 1, out, &options, &report, &err), HD_ERR_DAMAGED);
+    assert_int_equal(hd_convert(&report, paths, 1, out, &options, &err), HD_ERR_DAMAGED);
     assert_non_null(strstr(err.message, "filter.flow-lost"));
     assert_false(report.written);
     assert_int_equal(report.losses, 2);
@@ -203,7 +203,7 @@ static void test_convert__strict_accepts_repairs_and_refuses_losses_of_reading(N
     hd_convert_report_deinit(&report);
     unlink(out);
     put_file(in[0], "[" X("a", "1", "0", "10") "] garbage behind it");
-    assert_int_equal(hd_convert(paths, 1, out, &options, &report, &err), HD_ERR_DAMAGED);
+    assert_int_equal(hd_convert(&report, paths, 1, out, &options, &err), HD_ERR_DAMAGED);
     assert_true(report.losses > 0);
     hd_convert_report_deinit(&report);
     assert_int_equal(access(out, F_OK), -1);
@@ -219,7 +219,7 @@ static void test_convert__strict_refuses_what_the_format_cannot_hold(NO_STATE)
     put_file(in[0], "[" X("a", "1", "0", "10") "," FLOW("s", "1", "5") "," FLOW(
                         "f", "1", "15") ",{\"ph\":\"C\",\"name\":\"c\",\"pid\":1,\"ts\":1,\"args\":{\"v\":1}}]");
     put_file(out, "older");
-    assert_int_equal(hd_convert(paths, 1, out, &options, &report, &err), HD_ERR_UNSUPPORTED);
+    assert_int_equal(hd_convert(&report, paths, 1, out, &options, &err), HD_ERR_UNSUPPORTED);
     assert_true(report.losses > 0);
     assert_true(report.ledger_count > 0);
     hd_convert_report_deinit(&report);
@@ -240,7 +240,7 @@ static void test_convert__an_input_may_be_the_output(NO_STATE)
     hd_error err = {0};
     const hd_convert_options options = {.names = "a"};
     put_file(in[0], "[" X("a", "1", "0", "10") "," X("b", "1", "20", "10") "]");
-    assert_int_equal(hd_convert(paths, 1, in[0], &options, NULL, &err), HD_OK);
+    assert_int_equal(hd_convert(NULL, paths, 1, in[0], &options, &err), HD_OK);
     size_t size;
     char *got = file_text(in[0], &size);
     assert_non_null(strstr(got, "\"a\""));
@@ -252,22 +252,22 @@ static void test_convert__wrong_options_are_refused_before_anything_is_read(NO_S
 {
     const char *const paths[] = {"/nowhere/at all"};
     hd_error err = {0};
-    assert_int_equal(hd_convert(paths, 1, out, &(hd_convert_options){.names = "/("}, NULL, &err), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_convert(NULL, paths, 1, out, &(hd_convert_options){.names = "/("}, &err), HD_ERR_ARGUMENT);
     err = (hd_error){0};
-    assert_int_equal(hd_convert(paths, 1, out, &(hd_convert_options){.write.format = "nothing"}, NULL, &err),
+    assert_int_equal(hd_convert(NULL, paths, 1, out, &(hd_convert_options){.write.format = "nothing"}, &err),
                      HD_ERR_ARGUMENT);
     err = (hd_error){0};
-    assert_int_equal(hd_convert(paths, 1, out, NULL, NULL, &err), HD_ERR_IO);
+    assert_int_equal(hd_convert(NULL, paths, 1, out, NULL, &err), HD_ERR_IO);
     err = (hd_error){0};
-    assert_int_equal(hd_convert(paths, 0, out, NULL, NULL, &err), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_convert(NULL, paths, 0, out, NULL, &err), HD_ERR_ARGUMENT);
     put_file(in[0], "[" X("a", "1", "0", "10") "]");
     const char *const good[] = {in[0]};
     err = (hd_error){0};
     hd_convert_options options = {.from = {HD_CONVERT_NS, 10001}};
-    assert_int_equal(hd_convert(good, 1, out, &options, NULL, &err), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_convert(NULL, good, 1, out, &options, &err), HD_ERR_ARGUMENT);
     err = (hd_error){0};
     options = (hd_convert_options){.from = {HD_CONVERT_NS, 5}, .until = {HD_CONVERT_NS, 5}};
-    assert_int_equal(hd_convert(good, 1, out, &options, NULL, &err), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_convert(NULL, good, 1, out, &options, &err), HD_ERR_ARGUMENT);
     assert_int_equal(access(out, F_OK), -1);
 }
 
@@ -276,7 +276,7 @@ static hd_status convert_limited(size_t *out_read, size_t inputs, uint64_t limit
     const char *const paths[] = {in[0], in[1]};
     hd_convert_options options = {.read.memory_limit = limit};
     hd_convert_report report;
-    hd_status status = hd_convert(paths, inputs, out, &options, &report, NULL);
+    hd_status status = hd_convert(&report, paths, inputs, out, &options, NULL);
     *out_read = report.input_count;
     hd_convert_report_deinit(&report);
     return status;
@@ -310,7 +310,7 @@ static void expect_told_of(const char *culprit, const char *output, int level, h
     static const char *const missing[] = {"/nonexistent/in.json"};
     const hd_convert_options options = {.write.level = level};
     hd_error err = {0};
-    assert_int_equal(hd_convert(missing, 1, output, &options, NULL, &err), status);
+    assert_int_equal(hd_convert(NULL, missing, 1, output, &options, &err), status);
     assert_string_equal(err.path, culprit);
 }
 
@@ -364,7 +364,7 @@ static void expect_joined(const char *input, const hd_convert_options *options)
 {
     hd_convert_report report = {0};
     hd_error err = {0};
-    if (hd_convert(&input, 1, out, options, &report, &err) != HD_OK) fail_msg("%s: %s", err.path, err.message);
+    if (hd_convert(&report, &input, 1, out, options, &err) != HD_OK) fail_msg("%s: %s", err.path, err.message);
     assert_accounted(&report);
     assert_int_equal(report.events_in, 3);
     assert_int_equal(report.added, 2);
@@ -379,7 +379,7 @@ static void expect_joined(const char *input, const hd_convert_options *options)
 static void expect_without(const char *input, const hd_convert_options *options)
 {
     hd_convert_report report = {0};
-    assert_int_equal(hd_convert(&input, 1, out, options, &report, NULL), HD_OK);
+    assert_int_equal(hd_convert(&report, &input, 1, out, options, NULL), HD_OK);
     assert_int_equal(report.input_count, 1);
     assert_int_equal(report.events_out, 1);
     hd_convert_report_deinit(&report);
@@ -396,10 +396,10 @@ static void test_convert__a_memory_profile_that_is_named_is_joined_to_the_trace(
     hd_convert_options options = {.memory_profile = in_folder("other.memory_profile.json")};
     expect_joined(input, &options);
     hd_error err = {0};
-    assert_int_equal(hd_convert(two, 2, out, &options, NULL, &err), HD_ERR_ARGUMENT); /* which one is it of? */
+    assert_int_equal(hd_convert(NULL, two, 2, out, &options, &err), HD_ERR_ARGUMENT); /* which one is it of? */
     options.memory_profile = input;
     err = (hd_error){0};
-    assert_int_equal(hd_convert(&input, 1, out, &options, NULL, &err), HD_ERR_ARGUMENT); /* a trace is none */
+    assert_int_equal(hd_convert(NULL, &input, 1, out, &options, &err), HD_ERR_ARGUMENT); /* a trace is none */
     assert_int_equal(access(out, F_OK), -1);
 }
 
@@ -425,7 +425,7 @@ static void test_convert__the_only_memory_profile_belongs_to_the_only_trace(NO_S
     put_file(in_folder("i.trace.json"), "[]");
     expect_without(in_folder("h.trace.json"), &finding); /* of which of the two is it? */
     hd_error err = {0};
-    assert_int_equal(hd_convert(&directory, 1, out, &finding, NULL, &err), HD_ERR_FORMAT);
+    assert_int_equal(hd_convert(NULL, &directory, 1, out, &finding, &err), HD_ERR_FORMAT);
     assert_non_null(strstr(err.message, "2 traces"));
 }
 
@@ -435,7 +435,7 @@ static void test_convert__a_broken_memory_profile_is_told(NO_STATE)
     hd_error err = {0};
     put_file(input, "{\"traceEvents\":[" X("op", "1", "1", "2") "]}");
     put_file(in_folder("h.memory_profile.json"), "{\"memoryProfilePerAllocator\":{\"A\":");
-    assert_int_equal(hd_convert(&input, 1, out, &finding, NULL, &err), HD_ERR_DAMAGED);
+    assert_int_equal(hd_convert(NULL, &input, 1, out, &finding, &err), HD_ERR_DAMAGED);
     assert_non_null(strstr(err.path, "h.memory_profile.json"));
     assert_int_equal(err.cause_count, 1);
     assert_int_equal(access(out, F_OK), -1);

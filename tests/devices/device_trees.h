@@ -108,7 +108,7 @@ static inline hd_devices *look(const char *nvml)
     hd_devices *devices;
     hd_error err = {0};
     const hd_devices_options options = {.root = tree_root, .nvml = nvml};
-    if (hd_devices_find(&devices, &options, &err) != HD_OK) fail_msg("%s: %s", err.path, err.message);
+    if (hd_devices_new(&devices, &options, &err) != HD_OK) fail_msg("%s: %s", err.path, err.message);
     return devices;
 }
 

@@ -219,12 +219,12 @@ static void test_devices__too_many_and_no_folder_are_errors(void **state)
         snprintf(path, sizeof path, KFD "/%d/properties", i);
         put_file(path, "simd_count 4\n");
     }
-    assert_int_equal(hd_devices_find(&devices, &options, &err), HD_ERR_LIMIT);
+    assert_int_equal(hd_devices_new(&devices, &options, &err), HD_ERR_LIMIT);
     assert_null(devices);
     err = (hd_error){0};
     snprintf(path, sizeof path, "%s/nowhere", tree_root);
     options.root = path;
-    assert_int_equal(hd_devices_find(&devices, &options, &err), HD_ERR_IO);
+    assert_int_equal(hd_devices_new(&devices, &options, &err), HD_ERR_IO);
     assert_string_equal(err.path, path);
 }
 
@@ -271,7 +271,7 @@ static void test_devices__direct_nvlinks_are_counted_by_their_ends(void **state)
     assert_int_equal(path_between(devices, 0, 2).link, HD_LINK_SYS);
     hd_devices_free(devices);
     const hd_devices_options options = {.root = tree_root, .nvml = double_path(), .ways_only = true};
-    assert_int_equal(hd_devices_find(&devices, &options, NULL), HD_OK);
+    assert_int_equal(hd_devices_new(&devices, &options, NULL), HD_OK);
     assert_int_equal(path_between(devices, 0, 1).link, HD_LINK_UNKNOWN);
     hd_devices_free(devices);
 }
@@ -290,7 +290,7 @@ static void test_devices__nvml_that_fails_or_lies_is_told_and_does_no_harm(void 
     assert_string_equal(devices->gpus[0].problem, "");
     hd_devices_free(devices);
     setenv("NVML_DOUBLE", "many", 1);
-    assert_int_equal(hd_devices_find(&devices, &options, &err), HD_ERR_LIMIT);
+    assert_int_equal(hd_devices_new(&devices, &options, &err), HD_ERR_LIMIT);
     setenv("NVML_DOUBLE", "hostile", 1);
     devices = look(double_path());
     assert_int_equal(devices->gpu_count, 2);

@@ -63,7 +63,7 @@ static hd_status fix_with(hd_fix_report *report, const char *in, const char *out
 {
     char from[256];
     snprintf(from, sizeof from, "%s", strcmp(in, "-") == 0 ? in : path_of(in));
-    return hd_fix_overlaps(from, path_of(out), options, report, NULL);
+    return hd_fix_overlaps(report, from, path_of(out), options, NULL);
 }
 
 /* Fix text; the caller frees what comes out. Fixing that again must change nothing. */

@@ -39,7 +39,7 @@ void attribute_by_calls(hd_attribution *out, const hd_trace *trace)
 {
     const hd_context_options options = {0};
     *out = (hd_attribution){0};
-    assert_int_equal(hd_launches_find(&out->launches, trace, NULL), HD_OK);
+    assert_int_equal(hd_launches_init(&out->launches, trace, NULL), HD_OK);
     assert_int_equal(hd_stacks_new(&out->stacks, NULL), HD_OK);
     out->launch_stack = calloc(out->launches.launch_count + 1, sizeof *out->launch_stack);
     out->work_stack = calloc(out->launches.work_count + 1, sizeof *out->work_stack);
@@ -75,7 +75,7 @@ char *flame_file(const hd_flame *flame, const hd_flame_write_options *options, h
     assert_int_equal(ftruncate(fileno(file), 0), 0);
     assert_int_equal(lseek(fileno(file), 0, SEEK_SET), 0);
     snprintf(path, sizeof path, "/dev/fd/%d", fileno(file));
-    if (hd_flame_write(flame, path, options, out, &err) != HD_OK) fail_msg("%s", err.message);
+    if (hd_flame_write(out, flame, path, options, &err) != HD_OK) fail_msg("%s", err.message);
     off_t size = lseek(fileno(file), 0, SEEK_END);
     assert_true(size >= 0);
     char *text = calloc((size_t)size + 1, 1);

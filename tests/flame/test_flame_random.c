@@ -116,7 +116,7 @@ static int64_t truth(const hd_attribution *attribution, const hd_trace *trace, h
     for (size_t i = 0; i < all->work_count; i++) {
         int64_t bytes = 0;
         hd_event event;
-        const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, all->works[i].row, &row);
+        const hd_block *block = hd_trace_block_of(&row, trace, HD_KIND_SLICE, all->works[i].row);
         hd_block_event(&event, block, row);
         hd_event_arg_int(&bytes, trace, &event, key);
         if (of == HD_FLAME_GPU_TIME) sum += event.duration_ns;
@@ -154,7 +154,7 @@ static void assert_own_attribution(const hd_trace *trace)
     hd_launches all = {0};
     hd_flame flame = {0};
     hd_error err = {0};
-    assert_int_equal(hd_launches_find(&all, trace, NULL), HD_OK);
+    assert_int_equal(hd_launches_init(&all, trace, NULL), HD_OK);
     if (hd_flame_add(&flame, trace, NULL, NULL, &options, &err) != HD_OK) fail_msg("%s", err.message);
     assert_int_equal(flame.total[0], all.work_ns);
     char *text = flame_folded(&flame);

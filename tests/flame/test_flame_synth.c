@@ -39,7 +39,7 @@ static sums sums_of(const hd_trace *trace)
         hd_event event;
         uint32_t at;
         int64_t value;
-        const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
+        const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, row);
         hd_block_event(&event, block, at);
         hd_string category = hd_trace_string(trace, event.category);
         bool copy = is_any(category, copies);
@@ -177,7 +177,7 @@ static void test_flame__folded_text_has_the_whole_weight(void **state)
             .of = HD_FLAME_GPU_TIME, .full_names = true, .attribution = &(hd_attribution_options){.force = true}};
         assert_int_equal(hd_flame_add(&flame, c.gpu, c.cpu, NULL, &options, NULL), HD_OK);
         hd_flame_write_options how_written = {.format = HD_FLAME_FOLDED, .min_percent = -1};
-        assert_int_equal(hd_flame_write(&flame, path, &how_written, NULL, NULL), HD_OK);
+        assert_int_equal(hd_flame_write(NULL, &flame, path, &how_written, NULL), HD_OK);
         size_t size;
         char *text = file_text(path, &size);
         assert_non_null(text);

@@ -233,9 +233,9 @@ static void test_flame_write__two_flames_are_lines_of_two_weights(void **state)
     assert_string_equal(text, "a;b 10 4\na;gone 3 0\nnew 0 5\n");
     free(text);
     older.of = HD_FLAME_BYTES;
-    assert_int_equal(hd_flame_write(&newer, "/dev/null", &options, NULL, NULL), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_flame_write(NULL, &newer, "/dev/null", &options, NULL), HD_ERR_ARGUMENT);
     const hd_flame_write_options speedscope = {.format = HD_FLAME_SPEEDSCOPE, .base = &newer};
-    assert_int_equal(hd_flame_write(&newer, "/dev/null", &speedscope, NULL, NULL), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_flame_write(NULL, &newer, "/dev/null", &speedscope, NULL), HD_ERR_ARGUMENT);
     hd_flame_deinit(&older);
     hd_flame_deinit(&newer);
 }
@@ -314,12 +314,12 @@ static void test_flame_write__what_fails_leaves_the_older_file(void **state)
     close(file);
     weigh(&flame, "a", 1);
     const hd_flame_write_options refused = {.format = HD_FLAME_SPEEDSCOPE, .base = &flame};
-    assert_int_equal(hd_flame_write(&flame, path, &refused, NULL, NULL), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_flame_write(NULL, &flame, path, &refused, NULL), HD_ERR_ARGUMENT);
     char *text = file_text(path, &size);
     assert_string_equal(text, "old");
     free(text);
-    assert_int_equal(hd_flame_write(&flame, "/nowhere/at/all.folded", NULL, NULL, NULL), HD_ERR_IO);
-    assert_int_equal(hd_flame_write(&flame, path, NULL, NULL, NULL), HD_OK);
+    assert_int_equal(hd_flame_write(NULL, &flame, "/nowhere/at/all.folded", NULL, NULL), HD_ERR_IO);
+    assert_int_equal(hd_flame_write(NULL, &flame, path, NULL, NULL), HD_OK);
     text = file_text(path, &size);
     assert_string_equal(text, "a 1\n");
     free(text);

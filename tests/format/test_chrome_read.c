@@ -296,7 +296,7 @@ static void test_chrome_read__the_end_is_the_floor_of_the_exact_sum(void **state
     for (uint32_t i = 0; i < EVENTS; i++) {
         hd_event e;
         uint32_t at;
-        const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, i, &at);
+        const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, i);
         hd_block_event(&e, block, at);
         i128 end_ns = ends[i] / ns - (ends[i] % ns < 0), start_ns = starts[i] / ns - (starts[i] % ns < 0);
         if (e.start_ns != start_ns || e.start_ns + e.duration_ns != end_ns)

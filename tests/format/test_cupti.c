@@ -56,7 +56,7 @@ static hd_event first_slice(const hd_trace *trace)
     hd_event event;
     uint32_t at;
     assert_true(hd_trace_row_count(trace, HD_KIND_SLICE) > 0);
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, 0, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, 0);
     hd_block_event(&event, block, at);
     return event;
 }

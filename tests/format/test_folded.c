@@ -128,7 +128,7 @@ static void test_folded__ten_thousand_frames_are_a_stack(NO_STATE)
     hd_trace_stacks *stacks;
     assert_int_equal(read_text(&trace, text, (size_t)(at - text), NULL, 0, NULL), HD_OK);
     assert_int_equal(hd_trace_row_count(trace, HD_KIND_SAMPLE), 2);
-    assert_int_equal(hd_trace_stacks_open(&stacks, trace, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, trace, NULL), HD_OK);
     assert_int_equal(hd_stacks_count(hd_trace_stacks_tree(stacks)), FRAMES + 1);
     hd_block_event(&e, hd_trace_block_at(trace, HD_KIND_SAMPLE, 0), 1);
     assert_int_equal(hd_stacks_at(hd_trace_stacks_tree(stacks), hd_trace_stacks_of(stacks, &e)).depth, FRAMES);

@@ -121,9 +121,9 @@ static void expect_rows(const hd_trace *trace, uint64_t first, const hd_trace *l
     for (uint64_t i = 0; i < count; i++) {
         uint32_t row;
         hd_event a, b;
-        const hd_block *block = hd_trace_block_of(trace, kind, first + i, &row);
+        const hd_block *block = hd_trace_block_of(&row, trace, kind, first + i);
         hd_block_event(&a, block, row);
-        block = hd_trace_block_of(left, kind, at + i, &row);
+        block = hd_trace_block_of(&row, left, kind, at + i);
         hd_block_event(&b, block, row);
         assert_int_equal(a.start_ns, b.start_ns);
         assert_int_equal(a.phase, b.phase);

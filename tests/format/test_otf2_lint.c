@@ -75,8 +75,8 @@ static hd_event event_at(const hd_trace *trace, hd_kind kind, uint64_t row)
 {
     hd_event event;
     uint32_t at;
-    hd_block_event(&event, hd_trace_block_of(trace, kind, row, &at), 0);
-    hd_block_event(&event, hd_trace_block_of(trace, kind, row, &at), at);
+    hd_block_event(&event, hd_trace_block_of(&at, trace, kind, row), 0);
+    hd_block_event(&event, hd_trace_block_of(&at, trace, kind, row), at);
     return event;
 }
 

@@ -168,7 +168,7 @@ static int64_t instant_time(const hd_trace *trace, uint64_t row)
 {
     hd_event event;
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_INSTANT, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_INSTANT, row);
     hd_block_event(&event, block, at);
     return event.start_ns;
 }

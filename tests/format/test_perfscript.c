@@ -126,7 +126,7 @@ static void test_perfscript__offsets_and_addresses_do_not_make_functions_differ(
     hd_trace *trace;
     hd_trace_stacks *stacks;
     assert_int_equal(read_text(&trace, text, sizeof text - 1, NULL, 0, NULL), HD_OK);
-    assert_int_equal(hd_trace_stacks_open(&stacks, trace, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, trace, NULL), HD_OK);
     assert_int_equal(hd_stacks_count(hd_trace_stacks_tree(stacks)), 3); /* nothing, main, main;a */
     hd_trace_stacks_free(stacks);
     hd_trace_free(trace);

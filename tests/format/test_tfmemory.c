@@ -40,7 +40,7 @@ static hd_event event_at(const hd_trace *trace, hd_kind kind, uint64_t row)
     hd_event event;
     uint32_t at;
     assert_true(row < hd_trace_row_count(trace, kind));
-    const hd_block *block = hd_trace_block_of(trace, kind, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, kind, row);
     hd_block_event(&event, block, at);
     return event;
 }

@@ -38,7 +38,7 @@ static void assert_trace(hd_trace *got, const char *wanted)
 static bool work_arg(hd_value *out, const hd_trace *trace, uint64_t row, const char *name, hd_event *event)
 {
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, row);
     hd_block_event(event, block, at);
     return hd_event_arg(out, trace, event, hd_trace_find_string(trace, name, strlen(name)));
 }
@@ -121,7 +121,7 @@ static void test_attribution_annotate__texts_end_where_there_is_no_room(NO_STATE
     assert_true(work_arg(&value, out, 6, "stack", &event));            /* a text that is there already */
     assert_int_equal(ledger_count(out, "attribution.stack-text"), 1);
     hd_trace_stacks *stacks;
-    assert_int_equal(hd_trace_stacks_open(&stacks, out, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, out, NULL), HD_OK);
     work_arg(&value, out, 5, "sf", &event);
     char *text = stack_text(hd_trace_stacks_tree(stacks), hd_trace_stacks_of(stacks, &event));
     assert_string_equal(text, "cudaLaunchKernel");
@@ -235,7 +235,7 @@ static void test_attribution_annotate__samples_come_to_the_clock_and_thread_of_t
     assert_non_null(strstr(text, "main;train"));
     hd_event event;
     hd_trace_stacks *stacks;
-    assert_int_equal(hd_trace_stacks_open(&stacks, out, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, out, NULL), HD_OK);
     static const struct {
         const char *tid, *stack;
         int64_t ts;
@@ -273,7 +273,7 @@ static void test_attribution_annotate__a_sample_without_a_stack_gets_none(NO_STA
     hd_trace *out;
     assert_int_equal(hd_attribution_annotate(&out, &a, gpu, cpu, NULL), HD_OK);
     hd_trace_stacks *stacks;
-    assert_int_equal(hd_trace_stacks_open(&stacks, out, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, out, NULL), HD_OK);
     for (uint32_t i = 0; i < 2; i++) {
         hd_event event;
         hd_block_event(&event, hd_trace_block_at(out, HD_KIND_SAMPLE, 0), i);
@@ -352,7 +352,7 @@ static char *event_json(const hd_trace *trace, uint64_t row)
     uint32_t at;
     hd_event e;
     hd_json_out out = {0};
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, row);
     hd_block_event(&e, block, at);
     const hd_shape *shape = hd_trace_shape_at(trace, e.shape);
     hd_json_put_int(&out, e.start_ns);
@@ -378,7 +378,7 @@ static void assert_only_annotated(const hd_trace *gpu, const hd_trace *out, cons
 {
     hd_trace_stacks *stacks;
     size_t work = 0;
-    assert_int_equal(hd_trace_stacks_open(&stacks, out, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, out, NULL), HD_OK);
     for (uint64_t row = 0; row < hd_trace_row_count(gpu, HD_KIND_SLICE); row++) {
         hd_event event;
         hd_value value;
@@ -468,7 +468,7 @@ static uint64_t stacks_of_file(const char *path)
     uint64_t count = 0;
     hd_launches launches = {0};
     if (hd_trace_read(&trace, path, NULL, &err) != HD_OK) fail_msg("%s", err.message);
-    assert_int_equal(hd_launches_find(&launches, trace, &err), HD_OK);
+    assert_int_equal(hd_launches_init(&launches, trace, &err), HD_OK);
     for (size_t i = 0; i < launches.work_count; i++) {
         hd_event event;
         hd_value value;

@@ -251,9 +251,9 @@ static void assert_stack(const hd_trace *trace, uint64_t row, const char *leaf, 
     hd_error err = {0};
     hd_event event;
     uint32_t at;
-    if (hd_trace_stacks_open(&stacks, trace, &err) != HD_OK) fail_msg("%s", err.message);
+    if (hd_trace_stacks_new(&stacks, trace, &err) != HD_OK) fail_msg("%s", err.message);
     const hd_stacks *tree = hd_trace_stacks_tree(stacks);
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, row);
     hd_block_event(&event, block, at);
     hd_frame frame = hd_stacks_at(tree, hd_trace_stacks_of(stacks, &event));
     hd_string name = hd_stacks_text(tree, frame.name),

@@ -232,7 +232,7 @@ static size_t list_slices(model_slice *out, const hd_trace *trace)
     for (uint64_t row = 0; row < hd_trace_row_count(trace, HD_KIND_SLICE); row++) {
         hd_event event;
         uint32_t at;
-        const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
+        const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, row);
         hd_block_event(&event, block, at);
         if (event.category == kernel && kernel != HD_STRING_NONE) continue;
         out[count++] = (model_slice){.start = event.start_ns,

@@ -122,7 +122,7 @@ static void native(long count)
 
 static void finish(void)
 {
-    hd_session_stop(session, NULL, NULL);
+    hd_session_stop(NULL, session, NULL);
     hd_session_free(session);
     session = NULL;
 }

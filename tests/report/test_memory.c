@@ -50,7 +50,7 @@ static hd_memory *find(const hd_trace *trace)
 {
     hd_memory *memory;
     hd_error err = {0};
-    if (hd_memory_find(&memory, trace, NULL, &err) != HD_OK) fail_msg("%s", err.message);
+    if (hd_memory_new(&memory, trace, NULL, &err) != HD_OK) fail_msg("%s", err.message);
     return memory;
 }
 

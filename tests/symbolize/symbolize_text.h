@@ -22,13 +22,13 @@ static inline const char *stacks_text(const hd_trace *trace, hd_kind kind)
     static char text[65536];
     size_t at = 0;
     hd_trace_stacks *stacks;
-    assert_int_equal(hd_trace_stacks_open(&stacks, trace, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, trace, NULL), HD_OK);
     const hd_stacks *tree = hd_trace_stacks_tree(stacks);
     text[0] = '\0';
     for (uint64_t row = 0; row < hd_trace_row_count(trace, kind); row++) {
         uint32_t within, chain[256], depth = 0;
         hd_event event;
-        const hd_block *block = hd_trace_block_of(trace, kind, row, &within);
+        const hd_block *block = hd_trace_block_of(&within, trace, kind, row);
         hd_block_event(&event, block, within);
         for (uint32_t n = hd_trace_stacks_of(stacks, &event); n; n = hd_stacks_at(tree, n).caller) {
             assert_true(depth < 256);

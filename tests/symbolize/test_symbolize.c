@@ -36,7 +36,7 @@ static void test_symbolize__frames_of_pythons_trampoline_become_python_frames(NO
     assert_named("{\"traceEvents\":[" SAMPLE(1, "1") "," SAMPLE(2, "2") "],\"stackFrames\":{" FRAME(
                      1, "py::f (<string>:1)") "," FRAME(2, "py::f:<string>") "}}",
                  "py::f (<string>:1) | py::f (<string>)");
-    assert_int_equal(hd_trace_stacks_open(&stacks, out, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, out, NULL), HD_OK);
     assert_int_equal(hd_stacks_at(hd_trace_stacks_tree(stacks), 1).kind, HD_FRAME_PYTHON);
     hd_trace_stacks_free(stacks);
     hd_trace_free(out);

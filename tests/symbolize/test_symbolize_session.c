@@ -65,7 +65,7 @@ static void test_symbolize_session__stacks_of_a_session_get_names(NO_STATE)
     snprintf(path, sizeof path, "/tmp/heddle-named-%ld.hdcap", (long)getpid());
     if (hd_session_start(&session, path, NULL, &err) != HD_OK) fail_msg("%s", err.message);
     emit_all(session, &lib);
-    hd_session_stop(session, NULL, NULL);
+    hd_session_stop(NULL, session, NULL);
     hd_session_free(session);
     if (hd_trace_read(&trace, path, NULL, &err) != HD_OK) fail_msg("%s", err.message);
     hd_symbolize_report report = {0};

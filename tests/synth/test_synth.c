@@ -33,7 +33,7 @@ static bool next_event(hd_event *out, walk *w)
 {
     if (w->row >= hd_trace_row_count(w->trace, w->kind)) return false;
     uint32_t row;
-    const hd_block *block = hd_trace_block_of(w->trace, w->kind, w->row++, &row);
+    const hd_block *block = hd_trace_block_of(&row, w->trace, w->kind, w->row++);
     hd_block_event(out, block, row);
     return true;
 }

@@ -42,7 +42,7 @@ static run make(const hd_synth_options *how)
     hd_status status = hd_synth_trace_with_stacks(&r.trace, &r.stacks, &r.truth, how, &err);
     if (status != HD_OK) print_message("%s\n", err.message);
     assert_int_equal(status, HD_OK);
-    assert_int_equal(hd_launches_find(&r.launches, r.trace, NULL), HD_OK);
+    assert_int_equal(hd_launches_init(&r.launches, r.trace, NULL), HD_OK);
     return r;
 }
 
@@ -335,7 +335,7 @@ static bool work_arg(int64_t *out, const run *r, const hd_work *work, const char
 {
     uint32_t row;
     hd_event event;
-    const hd_block *block = hd_trace_block_of(r->trace, HD_KIND_SLICE, work->row, &row);
+    const hd_block *block = hd_trace_block_of(&row, r->trace, HD_KIND_SLICE, work->row);
     hd_block_event(&event, block, row);
     return hd_event_arg_int(out, r->trace, &event, hd_trace_find_string(r->trace, key, strlen(key)));
 }
@@ -387,7 +387,7 @@ static void test_cupti__the_trace_has_calls_of_the_runtime_and_work_only(void **
     for (uint64_t row = 0; row < hd_trace_row_count(r.trace, HD_KIND_SLICE); row++) {
         hd_event event;
         uint32_t at;
-        const hd_block *block = hd_trace_block_of(r.trace, HD_KIND_SLICE, row, &at);
+        const hd_block *block = hd_trace_block_of(&at, r.trace, HD_KIND_SLICE, row);
         hd_block_event(&event, block, at);
         hd_role role = hd_role_of(hd_trace_string(r.trace, event.category), hd_trace_string(r.trace, event.name));
         assert_true(role == HD_ROLE_RUNTIME || hd_role_is_work(role));
@@ -508,7 +508,7 @@ static void test_trace__samples_have_node_cpu_and_truth_and_an_id_on_request(voi
         hd_trace *samples;
         hd_trace_stacks *stacks;
         assert_int_equal(hd_synth_stacks_trace(&samples, &r.stacks, with_id, NULL), HD_OK);
-        assert_int_equal(hd_trace_stacks_open(&stacks, samples, NULL), HD_OK);
+        assert_int_equal(hd_trace_stacks_new(&stacks, samples, NULL), HD_OK);
         const hd_stacks *tree = hd_trace_stacks_tree(stacks);
         assert_int_equal(hd_trace_event_count(samples), r.stacks.count);
         for (uint64_t row = 0; row < r.stacks.count; row++) {
@@ -516,7 +516,7 @@ static void test_trace__samples_have_node_cpu_and_truth_and_an_id_on_request(voi
             hd_event event;
             uint32_t at;
             int64_t value;
-            const hd_block *block = hd_trace_block_of(samples, HD_KIND_SAMPLE, row, &at);
+            const hd_block *block = hd_trace_block_of(&at, samples, HD_KIND_SAMPLE, row);
             hd_block_event(&event, block, at);
             assert_int_equal(event.start_ns, sample->time_ns);
             assert_true(hd_event_arg_int(&value, samples, &event, hd_trace_find_string(samples, "truth", 5)));

@@ -52,7 +52,7 @@ static hd_event event_at(const hd_trace *trace, hd_kind kind, uint64_t row)
 {
     hd_event e;
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(trace, kind, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, kind, row);
     hd_block_event(&e, block, at);
     assert_int_equal(e.row, row);
     return e;

@@ -121,7 +121,7 @@ static size_t model_lane(model_slice *out, const hd_trace *trace, uint32_t lane)
     for (uint64_t row = 0; row < hd_trace_row_count(trace, HD_KIND_SLICE); row++) {
         uint32_t at;
         hd_event e;
-        const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
+        const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, row);
         hd_block_event(&e, block, at);
         if (e.start_ns == HD_NO_TIME || e.track == HD_NONE) continue;
         if (hd_trace_track_at(trace, e.track)->same_as != lane) continue;

@@ -139,7 +139,7 @@ static hd_event slice_at(const hd_trace *trace, uint64_t row)
 {
     hd_event event;
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, row);
     hd_block_event(&event, block, at);
     return event;
 }

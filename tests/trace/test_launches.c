@@ -167,7 +167,7 @@ static found find_in(const char *events)
 {
     found f;
     assert_int_equal(read_text(&f.trace, events, strlen(events), NULL, 0, NULL), HD_OK);
-    assert_int_equal(hd_launches_find(&f.l, f.trace, NULL), HD_OK);
+    assert_int_equal(hd_launches_init(&f.l, f.trace, NULL), HD_OK);
     return f;
 }
 
@@ -559,7 +559,7 @@ static void check_against_model(model_slice *all, int count, const hd_trace *tra
     hd_launches l;
     size_t launches = 0, works = 0, ordered = 0;
     model_outer(all, count);
-    assert_int_equal(hd_launches_find(&l, trace, NULL), HD_OK);
+    assert_int_equal(hd_launches_init(&l, trace, NULL), HD_OK);
     for (int i = 0; i < count; i++) {
         if (!all[i].is_work) continue;
         int launch = model_launch(all, count, i);
@@ -636,7 +636,7 @@ static void test_launches__a_million_equal_ids_take_no_time(void **state)
     assert_int_equal(hd_builder_append(b, chunk, NULL), HD_OK);
     hd_batch_free(batch);
     assert_int_equal(hd_builder_finish(&trace, b, NULL), HD_OK);
-    assert_int_equal(hd_launches_find(&l, trace, NULL), HD_OK);
+    assert_int_equal(hd_launches_init(&l, trace, NULL), HD_OK);
     assert_int_equal(l.launch_count, COUNT / 2);
     for (size_t i = 0; i < l.launch_count; i++) assert_true(l.launches[i].work_count <= 2);
     hd_launches_deinit(&l);

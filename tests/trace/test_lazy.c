@@ -79,7 +79,7 @@ static hd_status load_order(void *user, uint8_t *out, size_t count, uint64_t pla
     origin *from = user;
     size_t size;
     if (place == from->broken_order) return hd_error_set(err, HD_ERR_DAMAGED, NULL, 8, "broken on purpose");
-    const uint8_t *order = hd_trace_order_at(from->trace, (size_t)place, &size);
+    const uint8_t *order = hd_trace_order_at(&size, from->trace, (size_t)place);
     assert_int_equal(size, count);
     memcpy(out, order, count);
     return HD_OK;
@@ -120,7 +120,7 @@ static void add_order(hd_builder *builder, const hd_trace *trace, size_t run)
 {
     size_t count;
     uint32_t counts[HD_KIND_COUNT] = {0};
-    const uint8_t *order = hd_trace_order_at(trace, run, &count);
+    const uint8_t *order = hd_trace_order_at(&count, trace, run);
     for (size_t i = 0; i < count; i++) counts[order[i]]++;
     assert_int_equal(hd_builder_add_order(builder, counts, run, NULL), HD_OK);
 }
@@ -244,7 +244,7 @@ static void test_lazy__a_block_that_fails_later_gives_empty_rows(void **state)
     uint32_t row;
     hd_event event;
     const hd_block *block;
-    block = hd_trace_block_of(lazy, HD_KIND_SLICE, 7, &row);
+    block = hd_trace_block_of(&row, lazy, HD_KIND_SLICE, 7);
     hd_block_event(&event, block, row);
     assert_int_equal(event.start_ns, HD_NO_TIME);
     assert_int_equal(event.track, HD_NONE);
@@ -280,14 +280,14 @@ static void test_lazy__a_block_that_is_lost_costs_its_rows_only(void **state)
     assert_int_equal(hd_trace_row_count(left, HD_KIND_INSTANT), 15);
     size_t ordered = 0, count;
     for (size_t run = 0; run < hd_trace_order_count(left); run++) {
-        hd_trace_order_at(left, run, &count);
+        hd_trace_order_at(&count, left, run);
         ordered += count;
     }
     assert_int_equal(ordered, 25);
     uint32_t row;
     hd_event event;
     const hd_block *block;
-    block = hd_trace_block_of(left, HD_KIND_SLICE, 5, &row);
+    block = hd_trace_block_of(&row, left, HD_KIND_SLICE, 5);
     hd_block_event(&event, block, row);
     assert_int_equal(event.start_ns, 20001);
     assert_int_equal(event.row, 5);
@@ -310,7 +310,7 @@ static void test_lazy__an_order_that_is_lost_costs_no_event(void **state)
     assert_int_equal(lost_rows[HD_KIND_COUNT], 1);
     assert_int_equal(hd_builder_finish(&left, builder, NULL), HD_OK);
     size_t count;
-    const uint8_t *order = hd_trace_order_at(left, 1, &count);
+    const uint8_t *order = hd_trace_order_at(&count, left, 1);
     assert_int_equal(count, 10);
     for (size_t i = 0; i < count; i++) assert_int_equal(order[i], i < 5 ? HD_KIND_SLICE : HD_KIND_INSTANT);
     assert_int_equal(hd_trace_event_count(left), 20);
@@ -323,7 +323,7 @@ static void count_order(uint64_t out[HD_KIND_COUNT], const hd_trace *trace)
     memset(out, 0, HD_KIND_COUNT * sizeof *out);
     for (size_t run = 0; run < hd_trace_order_count(trace); run++) {
         size_t count;
-        const uint8_t *order = hd_trace_order_at(trace, run, &count);
+        const uint8_t *order = hd_trace_order_at(&count, trace, run);
         for (size_t i = 0; i < count; i++) out[order[i]]++;
     }
 }

@@ -134,7 +134,7 @@ static opened open_text(const char *json, size_t size)
     opened o;
     hd_error err = {0};
     assert_int_equal(read_text(&o.trace, json, size, NULL, 0, &err), HD_OK);
-    if (hd_trace_stacks_open(&o.stacks, o.trace, &err) != HD_OK) fail_msg("%s", err.message);
+    if (hd_trace_stacks_new(&o.stacks, o.trace, &err) != HD_OK) fail_msg("%s", err.message);
     return o;
 }
 
@@ -170,7 +170,7 @@ static const char *stack_of(const opened *o, uint64_t row)
 {
     uint32_t at;
     hd_event event;
-    const hd_block *block = hd_trace_block_of(o->trace, HD_KIND_SAMPLE, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, o->trace, HD_KIND_SAMPLE, row);
     hd_block_event(&event, block, at);
     return path_of(hd_trace_stacks_tree(o->stacks), hd_trace_stacks_of(o->stacks, &event));
 }
@@ -300,7 +300,7 @@ static void test_trace_stacks__what_is_no_object_is_an_error(void **state)
         assert_int_equal(hd_builder_new(&b, NULL), HD_OK);
         hd_builder_metadata(b, hd_builder_intern_text(b, "stackFrames"), hd_builder_intern_text(b, bad[i]), true);
         assert_int_equal(hd_builder_finish(&trace, b, NULL), HD_OK);
-        if (hd_trace_stacks_open(&stacks, trace, &err) != HD_ERR_DAMAGED) fail_msg("%s", bad[i]);
+        if (hd_trace_stacks_new(&stacks, trace, &err) != HD_ERR_DAMAGED) fail_msg("%s", bad[i]);
         assert_null(stacks);
         hd_trace_free(trace);
     }
@@ -403,14 +403,14 @@ static void check_samples(const hd_trace *trace, const hd_stacks *tree)
 {
     hd_trace_stacks *stacks;
     char expected[512];
-    assert_int_equal(hd_trace_stacks_open(&stacks, trace, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, trace, NULL), HD_OK);
     assert_int_equal(hd_trace_stacks_damaged(stacks), 0);
     assert_int_equal(hd_stacks_count(hd_trace_stacks_tree(stacks)), hd_stacks_count(tree));
     assert_int_equal(hd_trace_row_count(trace, HD_KIND_SAMPLE), hd_stacks_count(tree));
     for (uint32_t i = 0; i < hd_stacks_count(tree); i++) {
         uint32_t at;
         hd_event event;
-        const hd_block *block = hd_trace_block_of(trace, HD_KIND_SAMPLE, i, &at);
+        const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SAMPLE, i);
         hd_block_event(&event, block, at);
         uint32_t node = hd_trace_stacks_of(stacks, &event);
         snprintf(expected, sizeof expected, "%s", path_of(tree, i));
@@ -551,8 +551,8 @@ static void test_kept_stacks__metadata_is_as_if_it_were_saved(void **state)
         }
         hd_trace *saved = trace_with(tree, false), *kept = trace_with(tree, true);
         hd_trace_stacks *x, *y;
-        assert_int_equal(hd_trace_stacks_open(&x, saved, NULL), HD_OK);
-        assert_int_equal(hd_trace_stacks_open(&y, kept, NULL), HD_OK);
+        assert_int_equal(hd_trace_stacks_new(&x, saved, NULL), HD_OK);
+        assert_int_equal(hd_trace_stacks_new(&y, kept, NULL), HD_OK);
         assert_int_equal(hd_trace_stacks_damaged(x), hd_trace_stacks_damaged(y));
         assert_int_equal(hd_trace_stacks_last_id(x), hd_trace_stacks_last_id(y));
         const hd_stacks *a = hd_trace_stacks_tree(x), *b = hd_trace_stacks_tree(y);
@@ -602,7 +602,7 @@ static void test_kept_stacks__text_that_takes_their_place_counts(void **state)
         hd_stacks_free(more);
         assert_int_equal(hd_builder_finish(&trace, b, NULL), HD_OK);
         assert_int_equal(hd_trace_metadata_count(trace), 1);
-        assert_int_equal(hd_trace_stacks_open(&stacks, trace, NULL), HD_OK);
+        assert_int_equal(hd_trace_stacks_new(&stacks, trace, NULL), HD_OK);
         assert_int_equal(hd_stacks_count(hd_trace_stacks_tree(stacks)), way == 1 ? 3 : 2);
         assert_string_equal(path_of(hd_trace_stacks_tree(stacks), 1), way == 1 ? "old" : "new");
         if (way == 1) assert_string_equal(path_of(hd_trace_stacks_tree(stacks), 2), "new");
@@ -667,7 +667,7 @@ static void test_trace_stacks__damaged_text_never_hangs(void **state)
         assert_int_equal(hd_builder_new(&b, NULL), HD_OK);
         hd_builder_metadata(b, hd_builder_intern_text(b, "stackFrames"), hd_builder_intern(b, text, size), true);
         assert_int_equal(hd_builder_finish(&trace, b, NULL), HD_OK);
-        hd_status status = hd_trace_stacks_open(&stacks, trace, NULL);
+        hd_status status = hd_trace_stacks_new(&stacks, trace, NULL);
         assert_true(status == HD_OK || status == HD_ERR_DAMAGED);
         if (round < (int)sizeof frames - 1) assert_int_equal(status, round ? HD_ERR_DAMAGED : HD_OK);
         hd_trace_stacks_free(stacks);
@@ -688,7 +688,7 @@ static void test_trace_stacks__real_frames_are_read(void **state)
         skip();
     }
     assert_int_equal(hd_trace_read(&trace, path, NULL, NULL), HD_OK);
-    assert_int_equal(hd_trace_stacks_open(&stacks, trace, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&stacks, trace, NULL), HD_OK);
     assert_int_equal(hd_trace_stacks_damaged(stacks), 0);
     assert_int_equal(hd_stacks_count(hd_trace_stacks_tree(stacks)), 13373); /* of 13408 frames 36 are twins */
     hd_trace_stacks_free(stacks);

@@ -292,7 +292,7 @@ static void test_uprobe__calls_of_other_programs_are_counted_and_not_kept(void *
     assert_int_equal(waitpid(other_pid, &status, 0), other_pid);
     assert_int_equal(write(input[1], "\n", 1), 1);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(hd_uprobe_stop(tracer, &stats, &err), HD_OK);
+    assert_int_equal(hd_uprobe_stop(&stats, tracer, &err), HD_OK);
     assert_int_equal(stats.calls, 10);
     assert_true(stats.foreign >= 200);
     assert_int_equal(lines_with(folded, NULL), 10);

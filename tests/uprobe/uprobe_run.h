@@ -57,7 +57,7 @@ static inline void run_with_probes(uprobe_run *run)
     run->status = hd_uprobe_start(&tracer, plan, pid, &run->options, &run->err);
     close(go);
     assert_int_equal(waitpid(pid, &run->exit_status, 0), pid);
-    if (tracer) assert_int_equal(hd_uprobe_stop(tracer, &run->stats, &run->err), HD_OK);
+    if (tracer) assert_int_equal(hd_uprobe_stop(&run->stats, tracer, &run->err), HD_OK);
     hd_uprobe_free(tracer);
     hd_uprobe_plan_free(plan);
 }

@@ -157,7 +157,7 @@ static inline view_slice *slices_of(const view_scene *scene, uint32_t track, siz
         uint32_t at;
         hd_event event;
         if (view_scene_track_of_event(scene, kind, row) != track) continue;
-        const hd_block *block = hd_trace_block_of(trace, kind, row, &at);
+        const hd_block *block = hd_trace_block_of(&at, trace, kind, row);
         hd_block_event(&event, block, at);
         int64_t length = kind == HD_KIND_SLICE && event.duration_ns > 0 ? event.duration_ns : 0;
         view_slice slice = {

@@ -117,7 +117,7 @@ static view_hit *expected_hits(const maker *m, bool names, bool args, unsigned d
             uint32_t at;
             hd_event e;
             hd_value value = {0};
-            const hd_block *block = hd_trace_block_of(m->trace, kinds[k], row, &at);
+            const hd_block *block = hd_trace_block_of(&at, m->trace, kinds[k], row);
             hd_block_event(&e, block, at);
             hd_string name = hd_trace_string(m->trace, e.name);
             bool hit = names && name.data[name.size - 1] == (char)('0' + digit);

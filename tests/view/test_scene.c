@@ -107,7 +107,7 @@ static uint64_t check_kind(const view_scene *scene, hd_kind kind)
     count_drawn(scene, kind, seen);
     for (uint64_t r = 0; r < rows; r++) {
         uint32_t within;
-        const hd_block *block = hd_trace_block_of(trace, kind, r, &within);
+        const hd_block *block = hd_trace_block_of(&within, trace, kind, r);
         bool timed = hd_column_at(&block->columns[HD_COL_START], within) != HD_NO_TIME;
         assert_int_equal(view_scene_track_of_event(scene, kind, r) != HD_NONE, timed);
         if (kind != HD_KIND_ASYNC) assert_int_equal(seen[r], timed); /* an async end is the end of a slice */

@@ -104,7 +104,7 @@ static fact *facts_of(const view_scene *scene, uint32_t track, fact *by_row, siz
     for (uint64_t r = 0; r < rows; r++) {
         hd_event event;
         uint32_t at;
-        const hd_block *block = hd_trace_block_of(trace, HD_KIND_SLICE, r, &at);
+        const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, r);
         hd_block_event(&event, block, at);
         fact f = {.start = event.start_ns, .end = event.start_ns, .name = event.name, .row = (uint32_t)r};
         if (event.duration_ns == HD_NO_TIME && event.phase == 'B') {

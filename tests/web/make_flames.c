@@ -65,7 +65,7 @@ static void finish(hd_flame *flame, const hd_flame *base, const char *folder, co
     hd_flame_write_options options = {.format = HD_FLAME_SVG, .min_percent = min_percent, .base = base};
     snprintf(path, sizeof path, "%s/%s", folder, name);
     flame_total(flame->total, flame->self, flame->stacks);
-    check(hd_flame_write(flame, path, &options, NULL, &err), &err);
+    check(hd_flame_write(NULL, flame, path, &options, &err), &err);
     hd_flame_deinit(flame);
 }
 

@@ -119,7 +119,7 @@ static void end(void)
     if (!t->has_helper && running != CUDA_FORKED) cuda_describe(t);
     if (cuda_window_settle) cuda_window_settle(t);
     if (t->options.stacks) hd_session_stack_finish(t->session);
-    hd_session_stop(t->session, NULL, NULL);
+    hd_session_stop(NULL, t->session, NULL);
 }
 
 /* ---- CUPTI ----------------------------------------------------------------------------------------------------- */

@@ -206,7 +206,7 @@ static hd_status report(hd_session *session, hd_error *err)
     return hd_error_set(err, session->status, session->file.path, HD_OFFSET_NONE, "%s", session->message);
 }
 
-hd_status hd_session_stop(hd_session *session, hd_session_stats *out, hd_error *err)
+hd_status hd_session_stop(hd_session_stats *out, hd_session *session, hd_error *err)
 {
     if (!session) {
         if (out) *out = (hd_session_stats){0};
@@ -217,7 +217,7 @@ hd_status hd_session_stop(hd_session *session, hd_session_stats *out, hd_error *
     session->state = SESSION_STOPPED;
     atomic_store_explicit(&session->may_revive, false, memory_order_relaxed);
     atomic_store_explicit(&session->generation, 0, memory_order_release);
-    for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next) hd_ring_close(&lane->ring);
+    for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next) hd_ring_finish(&lane->ring);
     session_leave(session);
     if (was_running) {
         atomic_store_explicit(&session->ending, true, memory_order_release);
@@ -237,7 +237,7 @@ void hd_session_free(hd_session *session)
     session_lock(session);
     bool is_stopped = session->state == SESSION_STOPPED;
     session_leave(session);
-    if (!is_stopped) hd_session_stop(session, NULL, NULL);
+    if (!is_stopped) hd_session_stop(NULL, session, NULL);
     destroy(session);
 }
 

@@ -208,7 +208,7 @@ hd_status hd_uprobe_start(hd_uprobe **out, hd_uprobe_plan *plan, int pid, const 
     return status;
 }
 
-hd_status hd_uprobe_stop(hd_uprobe *t, hd_uprobe_stats *out, hd_error *err)
+hd_status hd_uprobe_stop(hd_uprobe_stats *out, hd_uprobe *t, hd_error *err)
 {
     atomic_store(&t->ending, true);
     pthread_join(t->thread, NULL);
@@ -227,7 +227,7 @@ hd_status hd_uprobe_stop(hd_uprobe *t, hd_uprobe_stats *out, hd_error *err)
 void hd_uprobe_free(hd_uprobe *t)
 {
     if (!t) return;
-    if (t->is_running) hd_uprobe_stop(t, NULL, NULL);
+    if (t->is_running) hd_uprobe_stop(NULL, t, NULL);
     free(t);
 }
 

@@ -148,7 +148,7 @@ hd_status uprobe_writer_finish(uprobe_writer *writer, const hd_uprobe_stats *sta
     hd_status status = writer->status, last = HD_OK;
     if (status != HD_OK) hd_error_set(err, status, writer->err.path, HD_OFFSET_NONE, "%s", writer->err.message);
     write_losses(writer, stats, side_lost);
-    if (writer->session) last = hd_session_stop(writer->session, NULL, err);
+    if (writer->session) last = hd_session_stop(NULL, writer->session, err);
     hd_session_free(writer->session);
     writer->session = NULL;
     if (status == HD_OK && writer->folded) {

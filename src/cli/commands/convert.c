@@ -266,7 +266,7 @@ static hd_status convert(cli_run *run, hd_convert_options *options, hd_convert_r
     options->read.progress = options->write.progress = cli_progress_update;
     options->read.progress_user = &reading;
     options->write.progress_user = &writing;
-    hd_status status = hd_convert(run->operands, (size_t)last, run->operands[last], options, report, &run->err);
+    hd_status status = hd_convert(report, run->operands, (size_t)last, run->operands[last], options, &run->err);
     cli_progress_deinit(&reading);
     cli_progress_deinit(&writing);
     return status;

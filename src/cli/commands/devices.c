@@ -243,7 +243,7 @@ static int run(cli_run *run)
     const struct devices_options *chosen = run->options;
     hd_devices *devices;
     const hd_devices_options look = {.root = chosen->root, .nvml = chosen->nvml};
-    if (hd_devices_find(&devices, &look, &run->err) != HD_OK) return CLI_FAILED;
+    if (hd_devices_new(&devices, &look, &run->err) != HD_OK) return CLI_FAILED;
     if (run->global.json) {
         print_json(run, devices);
     } else {

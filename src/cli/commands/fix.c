@@ -280,7 +280,7 @@ static int run(cli_run *run)
                                 .read = &read,
                                 .write = &write};
     hd_fix_report report;
-    hd_status status = hd_fix_overlaps(in, out, &fix, &report, &run->err);
+    hd_status status = hd_fix_overlaps(&report, in, out, &fix, &run->err);
     cli_progress_deinit(&progress);
     if (status != HD_OK) return CLI_FAILED;
     cli_printer p = {.run = run, .to_stderr = !options->dry_run && strcmp(out, "-") == 0};

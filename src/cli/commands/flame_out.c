@@ -108,7 +108,7 @@ hd_status flame_out_write(hd_flame_written *written, cli_run *run, const flame_o
 {
     const hd_flame_write_options options = {
         .format = out->format, .title = out->title, .min_percent = out->min_percent, .base = base, .sync = out->sync};
-    return hd_flame_write(flame, out->path, &options, written, &run->err);
+    return hd_flame_write(written, flame, out->path, &options, &run->err);
 }
 
 static const char *weight_text(char *text, const hd_flame *flame, int64_t weight)

@@ -171,7 +171,7 @@ static hd_status analyse(found *out, cli_run *run, const char *path)
     hd_status status = report_read(&trace, run, path, (hd_read_options){0});
     if (status != HD_OK) return status;
     flame_out_say_damage(run, path, trace); /* a free that was lost makes a leak that is none */
-    status = hd_memory_find(&memory, trace, &find, &run->err);
+    status = hd_memory_new(&memory, trace, &find, &run->err);
     if (status == HD_OK) status = hd_report_memory(&out->report, memory, trace, &show, &run->err);
     if (status == HD_OK && chosen->output) status = write_counters(run, memory, trace);
     if (status != HD_OK) hd_report_free(&out->report);

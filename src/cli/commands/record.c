@@ -233,7 +233,7 @@ static int check_ways(cli_run *run)
     const hd_devices_options look = {.ways_only = true};
     const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
     if (run->operand_count) return cli_usage_error(run, "--check runs no command");
-    if (hd_devices_find(&devices, &look, &run->err) != HD_OK) return CLI_FAILED;
+    if (hd_devices_new(&devices, &look, &run->err) != HD_OK) return CLI_FAILED;
     const hd_way *cuda = hd_devices_way(devices, "cuda");
     int status = cuda && cuda->state == HD_WAY_MISSING ? CLI_FOUND : CLI_OK;
     if (!run->global.json) {

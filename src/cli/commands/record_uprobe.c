@@ -58,7 +58,7 @@ hd_status record_uprobe_attach(record_uprobe *uprobe, int pid, const char *parts
 
 hd_status record_uprobe_detach(record_uprobe *uprobe, hd_error *err)
 {
-    return hd_uprobe_stop(uprobe->tracer, &uprobe->stats, err);
+    return hd_uprobe_stop(&uprobe->stats, uprobe->tracer, err);
 }
 
 void record_uprobe_print(const record_uprobe *uprobe, cli_run *run)

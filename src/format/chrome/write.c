@@ -347,7 +347,7 @@ static hd_status write_events(writer *w)
     HD_TRY(write_track_meta(w));
     for (size_t run = 0; run < hd_trace_order_count(w->trace); run++) {
         size_t count;
-        const uint8_t *order = hd_trace_order_at(w->trace, run, &count);
+        const uint8_t *order = hd_trace_order_at(&count, w->trace, run);
         for (size_t i = 0; i < count; i++) HD_TRY(write_next_of(w, (hd_kind)order[i]));
     }
     return HD_OK;

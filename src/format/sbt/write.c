@@ -115,7 +115,7 @@ static hd_status put_events(pass *p)
     uint64_t seen = 0, total = hd_trace_event_count(trace);
     for (size_t run = 0; run < hd_trace_order_count(trace); run++) {
         size_t count;
-        const uint8_t *order = hd_trace_order_at(trace, run, &count);
+        const uint8_t *order = hd_trace_order_at(&count, trace, run);
         for (size_t i = 0; i < count; i++) {
             HD_TRY(put_next_of(p, (hd_kind)order[i]));
             if (p->output && p->options->progress && ++seen % PROGRESS_EVENTS == 0)

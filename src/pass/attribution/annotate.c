@@ -134,7 +134,7 @@ static hd_status choose_base(annotate *t, bool *out_damaged, hd_error *err)
     if (!look_at_shapes(t, &has_sf)) return HD_NOMEM(err);
     t->base = has_sf ? LOST_FRAMES_BASE : 0;
     if (!has_frames) return HD_OK;
-    hd_status status = hd_trace_stacks_open(&known, t->gpu, NULL);
+    hd_status status = hd_trace_stacks_new(&known, t->gpu, NULL);
     *out_damaged = status == HD_ERR_DAMAGED;
     if (status == HD_OK) {
         t->base = hd_trace_stacks_last_id(known);

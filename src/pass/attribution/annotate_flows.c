@@ -69,7 +69,7 @@ typedef struct flow_maker {
 static bool point_at(hd_row *out, const flow_maker *m, uint64_t slice, char phase)
 {
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(m->t->gpu, HD_KIND_SLICE, slice, &at);
+    const hd_block *block = hd_trace_block_of(&at, m->t->gpu, HD_KIND_SLICE, slice);
     uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], at);
     *out = hd_row_of(HD_KIND_FLOW, phase);
     if (phase == 'f') out->phase |= HD_FLAG_BIND_ENCLOSING;

@@ -144,7 +144,7 @@ static hd_status find_offset(sample_copy *s, hd_error *err)
     if (!list) return HD_NOMEM(err);
     for (size_t i = 0; i < s->count; i++) {
         uint32_t at;
-        const hd_block *block = hd_trace_block_of(s->t->cpu, HD_KIND_SAMPLE, s->list[i].sample, &at);
+        const hd_block *block = hd_trace_block_of(&at, s->t->cpu, HD_KIND_SAMPLE, s->list[i].sample);
         times[found] = hd_column_at(&block->columns[HD_COL_START], at);
         list[found] = s->list[i].launch_ns;
         found += times[found] != HD_NO_TIME && list[found] != HD_NO_TIME;
@@ -269,7 +269,7 @@ static hd_status copy_samples(sample_copy *s, hd_error *err)
     s->names_are_events = hd_names_are_events(s->t->gpu);
     if (!s->launch_tracks || !s->own_tracks || !list_matches(s)) return HD_NOMEM(err);
     HD_TRY(find_offset(s, err));
-    hd_status status = hd_trace_stacks_open(&s->known, cpu, NULL);
+    hd_status status = hd_trace_stacks_new(&s->known, cpu, NULL);
     if (status != HD_OK && status != HD_ERR_DAMAGED) return HD_NOMEM(err); /* frames that cannot be read are none */
     if (s->known && !attribution_map_init(&s->map, s->t->stacks, hd_trace_stacks_tree(s->known))) return HD_NOMEM(err);
     return hd_copy_events(s->copy, &hooks, err);

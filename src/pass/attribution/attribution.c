@@ -151,7 +151,7 @@ hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace 
     HD_OWN_OPTIONS(hd_attribution_options, options, err);
     HD_TRY(hd_stacks_new(&out->stacks, err));
     hd_stacks_set_large(out->stacks, hd_trace_large_bytes(gpu));
-    HD_TRY(hd_launches_find(&out->launches, gpu, err));
+    HD_TRY(hd_launches_init(&out->launches, gpu, err));
     HD_TRY(make_arrays(out, err));
     HD_TRY(attribution_from_given(out, gpu, options, err));
     HD_TRY(attribution_from_samples(out, gpu, cpu, options, err));

@@ -372,7 +372,7 @@ static hd_status gather(gatherer *g, hd_error *err)
     static const char *const keys[] = {"correlation", "correlationId", "correlation_id"};
     const hd_trace *cpu = g->j->cpu;
     size_t tracks = (size_t)hd_trace_track_count(cpu) + 1, strings = (size_t)hd_trace_string_count(cpu) + 1;
-    hd_status status = hd_trace_stacks_open(&g->stacks, cpu, err);
+    hd_status status = hd_trace_stacks_new(&g->stacks, cpu, err);
     if (status == HD_ERR_DAMAGED && g->j->own) { /* the slices may still tell */
         g->j->a->without_stack += hd_trace_row_count(cpu, HD_KIND_SAMPLE);
         return HD_OK;

@@ -11,7 +11,7 @@ static uint32_t node_of(attribution_map *map, const hd_trace *gpu, const hd_trac
     hd_event event;
     uint32_t at;
     if (!*block || row < (*block)->first_row || row - (*block)->first_row >= (*block)->row_count)
-        *block = hd_trace_block_of(gpu, HD_KIND_SLICE, row, &at);
+        *block = hd_trace_block_of(&at, gpu, HD_KIND_SLICE, row);
     hd_block_event(&event, *block, (uint32_t)(row - (*block)->first_row));
     uint32_t node = hd_trace_stacks_of(stacks, &event);
     return node == HD_STACK_NONE ? HD_STACK_NONE : attribution_map_node(map, node);
@@ -69,7 +69,7 @@ hd_status attribution_from_given(hd_attribution *a, const hd_trace *gpu, const h
     hd_trace_stacks *stacks = NULL;
     (void)options; /* whatever is wanted, what the trace says is so */
     if (a->launches.work_count == 0 || hd_trace_metadata_find(gpu, "stackFrames").size == 0) return HD_OK;
-    hd_status status = hd_trace_stacks_open(&stacks, gpu, err);
+    hd_status status = hd_trace_stacks_new(&stacks, gpu, err);
     if (status == HD_ERR_DAMAGED) return HD_OK; /* stackFrames that cannot be read give no stacks */
     if (status != HD_OK) return status;
     status = take_all(a, gpu, stacks, err);

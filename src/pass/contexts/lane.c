@@ -45,7 +45,7 @@ static uint32_t push_row(context_sweep *s, uint32_t caller, uint32_t row)
 {
     uint32_t at;
     if (!s->block || row < s->block->first_row || row - s->block->first_row >= s->block->row_count)
-        s->block = hd_trace_block_of(s->trace, HD_KIND_SLICE, row, &at);
+        s->block = hd_trace_block_of(&at, s->trace, HD_KIND_SLICE, row);
     at = row - (uint32_t)s->block->first_row;
     uint32_t name = (uint32_t)hd_column_at(&s->block->columns[HD_COL_NAME], at);
     uint32_t category = (uint32_t)hd_column_at(&s->block->columns[HD_COL_CATEGORY], at);

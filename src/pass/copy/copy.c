@@ -230,7 +230,7 @@ hd_status hd_copy_events(hd_copy *copy, const hd_copy_hooks *hooks, hd_error *er
     copy->err = err;
     for (size_t run = 0; run < hd_trace_order_count(copy->trace); run++) {
         size_t count;
-        const uint8_t *order = hd_trace_order_at(copy->trace, run, &count);
+        const uint8_t *order = hd_trace_order_at(&count, copy->trace, run);
         HD_TRY(copy_run(copy, order, count));
     }
     return HD_OK;

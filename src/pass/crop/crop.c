@@ -96,7 +96,7 @@ static void crop_ends(const cropper *c, hd_copy_rows *rows)
             rows->keep[i] = crop_touches(&c->window, start[i], start[i]);
             continue;
         }
-        const hd_block *slices = hd_trace_block_of(c->trace, HD_KIND_SLICE, (uint64_t)partner[i], &at);
+        const hd_block *slices = hd_trace_block_of(&at, c->trace, HD_KIND_SLICE, (uint64_t)partner[i]);
         rows->keep[i] = crop_slice_stays(c, slices, at);
     }
     if (c->window.clip) clip_times(c, rows, c->window.until_ns);

@@ -22,7 +22,7 @@ static void decide_flow_block(cropper *c, const uint32_t *bound, const hd_block 
         bool stays = in_window(&c->window, hd_column_at(&block->columns[HD_COL_START], i));
         if (bound[row] != UINT32_MAX) {
             uint32_t at;
-            const hd_block *slices = hd_trace_block_of(c->trace, HD_KIND_SLICE, bound[row], &at);
+            const hd_block *slices = hd_trace_block_of(&at, c->trace, HD_KIND_SLICE, bound[row]);
             stays = crop_slice_stays(c, slices, at);
         }
         c->keep[HD_KIND_FLOW][row] = stays;

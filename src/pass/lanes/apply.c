@@ -132,7 +132,7 @@ static hd_status list_ends(applier *a, hd_error *err)
     for (size_t i = 0; i < a->plan->edit_count; i++) {
         uint32_t at;
         const hd_lane_edit *edit = &a->plan->edits[i];
-        const hd_block *block = hd_trace_block_of(a->trace, HD_KIND_SLICE, edit->row, &at);
+        const hd_block *block = hd_trace_block_of(&at, a->trace, HD_KIND_SLICE, edit->row);
         int64_t partner = hd_column_at(&block->columns[HD_COL_PARTNER], at);
         if (partner >= 0) a->ends[a->end_count++] = (end_edit){(uint64_t)partner, edit};
     }

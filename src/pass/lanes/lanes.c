@@ -106,7 +106,7 @@ typedef struct row_cursor {
 static void seek(row_cursor *c, uint64_t row)
 {
     if (!c->block || row < c->block->first_row || row - c->block->first_row >= c->block->row_count)
-        c->block = hd_trace_block_of(c->trace, c->kind, row, &c->at);
+        c->block = hd_trace_block_of(&c->at, c->trace, c->kind, row);
     c->at = (uint32_t)(row - c->block->first_row);
 }
 

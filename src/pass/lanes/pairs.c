@@ -96,7 +96,7 @@ hd_status hd_lane_pairs_order(uint64_t **out_slices, uint64_t **out_ends, const 
     if (!slice || !end) return HD_NOMEM(err);
     for (size_t run = 0; run < hd_trace_order_count(trace); run++) {
         size_t count;
-        const uint8_t *order = hd_trace_order_at(trace, run, &count);
+        const uint8_t *order = hd_trace_order_at(&count, trace, run);
         for (size_t i = 0; i < count; i++, place++) {
             if (order[i] == HD_KIND_SLICE)
                 *slice++ = place;

@@ -1,4 +1,4 @@
-/* impl.h - what the files of hd_memory_find share
+/* impl.h - what the files of hd_memory_new share
  *
  * In: a trace. Out: hd_memory (heddle/memory.h): allocations paired with frees, and stacks. Begin with memory.c.
  */

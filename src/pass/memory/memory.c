@@ -124,14 +124,14 @@ static hd_status find_all(memory_find *find, hd_error *err)
     HD_TRY(hd_stacks_new(&find->memory->stacks, err));
     hd_stacks_set_large(find->memory->stacks, hd_trace_large_bytes(find->trace));
     if (hd_trace_metadata_find(find->trace, "stackFrames").size)
-        HD_TRY(hd_trace_stacks_open(&find->given, find->trace, err));
+        HD_TRY(hd_trace_stacks_new(&find->given, find->trace, err));
     HD_TRY(memory_gather(find, err));
     HD_TRY(sort_events(find, err));
     HD_TRY(memory_find_stacks(find, err));
     return memory_pair(find->memory, hd_trace_large_bytes(find->trace), err);
 }
 
-hd_status hd_memory_find(hd_memory **out, const hd_trace *trace, const hd_memory_options *options, hd_error *err)
+hd_status hd_memory_new(hd_memory **out, const hd_trace *trace, const hd_memory_options *options, hd_error *err)
 {
     *out = NULL;
     HD_OWN_OPTIONS(hd_memory_options, options, err);

@@ -98,7 +98,7 @@ static hd_status sum_work(int64_t *out, hd_roles *roles, const hd_index *index, 
         if (count == 0) break;
         for (size_t i = 0; i < count; i++) {
             uint32_t at;
-            const hd_block *block = hd_trace_block_of(roles->trace, HD_KIND_SLICE, rows[i], &at);
+            const hd_block *block = hd_trace_block_of(&at, roles->trace, HD_KIND_SLICE, rows[i]);
             if (!is_busy(roles, block, at, HD_ROW_QUEUE)) continue;
             const hd_column *columns = block->columns;
             lane_span span = lane_span_of(
@@ -133,7 +133,7 @@ static hd_status sum_spans(info_lane *lanes, hd_roles *roles, hd_error *err)
         busy_sum sum = {0, INT64_MIN};
         for (uint64_t s = 0; s < slices; s++) {
             uint32_t at;
-            const hd_block *block = hd_trace_block_of(roles->trace, HD_KIND_SLICE, list[s].row, &at);
+            const hd_block *block = hd_trace_block_of(&at, roles->trace, HD_KIND_SLICE, list[s].row);
             if (is_busy(roles, block, at, lanes[i].sort)) add_busy(&sum, list[s].start, list[s].end);
         }
         lanes[i].busy_ns = sum.busy / spans.units_per_ns;

@@ -70,7 +70,7 @@ static bool walk_jump(row_walk *walk, uint32_t ordinal)
     size_t part = ordinal / HD_SUMMARY_SLICES;
     if (walk->block && walk->ordinal <= ordinal && walk->ordinal >= (uint64_t)part * HD_SUMMARY_SLICES) return true;
     if (walk->detail->parts[part].row >= hd_trace_row_count(walk->trace, HD_KIND_SLICE)) return false;
-    walk->block = hd_trace_block_of(walk->trace, HD_KIND_SLICE, walk->detail->parts[part].row, &walk->row);
+    walk->block = hd_trace_block_of(&walk->row, walk->trace, HD_KIND_SLICE, walk->detail->parts[part].row);
     walk->ordinal = (uint64_t)part * HD_SUMMARY_SLICES;
     return true;
 }
@@ -97,7 +97,7 @@ static bool walk_to(uint64_t *out_row, row_walk *walk, uint32_t ordinal)
         }
         uint64_t next = walk->block->first_row + walk->block->row_count;
         if (next >= hd_trace_row_count(walk->trace, HD_KIND_SLICE)) return false;
-        walk->block = hd_trace_block_of(walk->trace, HD_KIND_SLICE, next, &walk->row);
+        walk->block = hd_trace_block_of(&walk->row, walk->trace, HD_KIND_SLICE, next);
     }
 }
 
@@ -139,7 +139,7 @@ static hd_status load_part(part_slices *out, const hd_index *index, const hd_lan
     HD_TRY(hd_lane_rows(rows, &count, index, lane, trace, (uint64_t)part * HD_SUMMARY_SLICES, HD_SUMMARY_SLICES, err));
     for (size_t i = 0; i < count; i++) {
         uint32_t row;
-        const hd_column *c = hd_trace_block_of(trace, HD_KIND_SLICE, rows[i], &row)->columns;
+        const hd_column *c = hd_trace_block_of(&row, trace, HD_KIND_SLICE, rows[i])->columns;
         out->start_ns[i] = hd_column_at(&c[HD_COL_START], row);
         out->spans[i] = lane_span_of(index, out->start_ns[i], hd_column_at(&c[HD_COL_DURATION], row),
                                      hd_column_at(&c[HD_COL_START_PS], row), hd_column_at(&c[HD_COL_END_PS], row));

@@ -182,7 +182,7 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
     return HD_OK;
 }
 
-hd_status hd_launches_find(hd_launches *out, const hd_trace *trace, hd_error *err)
+hd_status hd_launches_init(hd_launches *out, const hd_trace *trace, hd_error *err)
 {
     launch_finder f = {.trace = trace, .large = hd_trace_large_bytes(trace)};
     *out = (hd_launches){0};

@@ -1,7 +1,7 @@
 /* save.c - the tree of frames as a trace's stackFrames
  *
  * A tree that the trace keeps stands in its metadata by a string that is in no table: its text is made when somebody
- * asks for it, once. Most never do: they look up stacks by hd_trace_stacks_open, which lends them the tree.
+ * asks for it, once. Most never do: they look up stacks by hd_trace_stacks_new, which lends them the tree.
  */
 #include <stdlib.h>
 

@@ -337,7 +337,7 @@ static hd_status read_own(hd_trace_stacks *s, hd_error *err)
     return HD_OK;
 }
 
-hd_status hd_trace_stacks_open(hd_trace_stacks **out, const hd_trace *trace, hd_error *err)
+hd_status hd_trace_stacks_new(hd_trace_stacks **out, const hd_trace *trace, hd_error *err)
 {
     *out = NULL;
     hd_trace_stacks *s = calloc(1, sizeof *s);

@@ -44,7 +44,7 @@ static int sort_of(context_finder *f, const view_slice *slice)
     uint32_t at;
     hd_string name = view_scene_text(f->scene, slice->name);
     if (slice->row >= hd_trace_row_count(f->trace, HD_KIND_SLICE)) return NO_SORT;
-    const hd_block *block = hd_trace_block_of(f->trace, HD_KIND_SLICE, slice->row, &at);
+    const hd_block *block = hd_trace_block_of(&at, f->trace, HD_KIND_SLICE, slice->row);
     switch (hd_roles_in(f->roles, block, at, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], at))) {
     case HD_ROLE_OP: return view_is_step(name) ? NO_SORT : VIEW_CONTEXT_OPS;
     case HD_ROLE_ANNOTATION: return view_is_step(name) ? NO_SORT : VIEW_CONTEXT_SCOPES;

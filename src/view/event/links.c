@@ -45,7 +45,7 @@ void view_event_find_launch(view_event *e)
 void view_event_slice(hd_json_out *json, const view_event *e, uint64_t row)
 {
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(e->trace, HD_KIND_SLICE, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, e->trace, HD_KIND_SLICE, row);
     hd_event slice;
     hd_block_event(&slice, block, at);
     uint32_t track = view_scene_track_of_event(e->scene, HD_KIND_SLICE, row);

@@ -95,7 +95,7 @@ static inline const hd_block *row_reader_block(row_reader *reader, uint32_t row,
 {
     if (row < reader->block_first || row >= reader->block_end) {
         uint32_t within;
-        reader->block = hd_trace_block_of(reader->trace, reader->data->kind, row, &within);
+        reader->block = hd_trace_block_of(&within, reader->trace, reader->data->kind, row);
         reader->block_first = row - within;
         reader->block_end = reader->block_first + reader->block->row_count;
     }

@@ -40,7 +40,7 @@ bool view_place_of(view_place *out, const view_scene *scene, hd_kind kind, uint6
     const hd_trace *trace = view_scene_trace(scene);
     uint32_t at;
     if (row >= hd_trace_row_count(trace, kind)) return false;
-    const hd_block *block = hd_trace_block_of(trace, kind, row, &at);
+    const hd_block *block = hd_trace_block_of(&at, trace, kind, row);
     int64_t start = hd_column_at(&block->columns[HD_COL_START], at);
     if (start == HD_NO_TIME) return false;
     return view_place_on(out, scene, view_scene_track_of_event(scene, kind, row), (uint32_t)row, start);

@@ -151,7 +151,7 @@ static hd_status find_launches(const scene_worker *w, hd_error *err)
 {
     view_scene *scene = w->scene;
     if (view_scene_launches(scene)) return HD_OK;
-    HD_TRY(hd_launches_find(&scene->own_launches, scene->trace, err));
+    HD_TRY(hd_launches_init(&scene->own_launches, scene->trace, err));
     atomic_store(&scene->launches, &scene->own_launches);
     return HD_OK;
 }

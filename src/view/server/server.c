@@ -113,6 +113,7 @@ static hd_status start(hd_view *view, const char *const *paths, size_t count, co
 hd_status view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,
                      const view_limits *limits, hd_error *err)
 {
+    const hd_view_options none = {0};
     sigset_t all, before;
     hd_view *view = calloc(1, sizeof *view);
     *out = NULL;
@@ -125,7 +126,7 @@ hd_status view_start(hd_view **out, const char *const *paths, size_t count, cons
     view_condition_init(&view->idle);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    hd_status status = start(view, paths, count, options, err);
+    hd_status status = start(view, paths, count, options ? options : &none, err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != HD_OK) {
         hd_view_free(view);

@@ -210,7 +210,7 @@ static hd_status add_events(writer *w, hd_error *err)
 {
     for (size_t run = 0; run < hd_trace_order_count(w->trace); run++) {
         size_t count;
-        const uint8_t *order = hd_trace_order_at(w->trace, run, &count);
+        const uint8_t *order = hd_trace_order_at(&count, w->trace, run);
         size_t room = w->order_count + count < STORE_RUN_EVENTS ? w->order_count + count : STORE_RUN_EVENTS;
         if (!hd_reserve(&w->order, &w->order_capacity, room)) return HD_NOMEM(err);
         for (size_t i = 0; i < count; i++) HD_TRY(add_event(w, order[i], err));

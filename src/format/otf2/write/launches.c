@@ -32,7 +32,7 @@ static hd_status scan(ow_writer *w, uint32_t index, uint8_t *known)
     for (size_t i = location->first; i < location->first + location->count; i++) {
         if (w->items[i].what != OW_SLICE) continue;
         uint32_t at;
-        const hd_block *block = hd_trace_block_of(w->trace, HD_KIND_SLICE, w->items[i].row, &at);
+        const hd_block *block = hd_trace_block_of(&at, w->trace, HD_KIND_SLICE, w->items[i].row);
         uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], at);
         if (!known[name]) known[name] = copies(w, name) ? 2 : 1;
         if (known[name] == 1) continue;

@@ -297,7 +297,7 @@ static hd_status name_frames(frame_ids *out, perfetto_reader *reader)
     uint64_t base = 0;
     bool beside = false, all_known = false;
     hd_status status = frame_ids_init(out, reader->stack_tree);
-    if (status == HD_OK) status = hd_trace_stacks_open(&known, hd_builder_trace(reader->builder), &unused);
+    if (status == HD_OK) status = hd_trace_stacks_new(&known, hd_builder_trace(reader->builder), &unused);
     if (status == HD_ERR_DAMAGED) {
         perfetto_note(reader, "perfetto.stack-frames-damaged", HD_LEDGER_LOSS, 1);
         status = HD_OK;

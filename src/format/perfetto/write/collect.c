@@ -108,7 +108,7 @@ static hd_status collect_ends(pf_writer *w, const hd_block *block, hd_error *err
             continue;
         }
         uint32_t row;
-        const hd_block *slices = hd_trace_block_of(w->trace, HD_KIND_SLICE, (uint64_t)partner, &row);
+        const hd_block *slices = hd_trace_block_of(&row, w->trace, HD_KIND_SLICE, (uint64_t)partner);
         uint64_t negative = w->notes[PF_NOTE_NEGATIVE_DURATION];
         if (slice_span(w, &start, &end, slices, row)) w->written++;
         w->notes[PF_NOTE_NEGATIVE_DURATION] = negative;

@@ -121,7 +121,7 @@ static uint32_t end_row(const pf_writer *w, const pf_item *item, hd_kind *out_ki
         return pair->end;
     }
     uint32_t row;
-    const hd_block *block = hd_trace_block_of(w->trace, HD_KIND_SLICE, item->row, &row);
+    const hd_block *block = hd_trace_block_of(&row, w->trace, HD_KIND_SLICE, item->row);
     int64_t partner = hd_column_at(&block->columns[HD_COL_PARTNER], row);
     *out_kind = HD_KIND_END;
     *out_name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);

@@ -89,7 +89,7 @@ hd_status pf_collect_samples(pf_writer *w, hd_error *err)
 {
     uint64_t rows = hd_trace_row_count(w->trace, HD_KIND_SAMPLE);
     if (rows == 0) return HD_OK;
-    hd_status status = hd_trace_stacks_open(&w->stacks, w->trace, NULL);
+    hd_status status = hd_trace_stacks_new(&w->stacks, w->trace, NULL);
     if (status == HD_ERR_MEMORY) return HD_NOMEM(err);
     if (status != HD_OK || rows >= UINT32_MAX) {
         w->notes[PF_NOTE_SAMPLE] = rows;
