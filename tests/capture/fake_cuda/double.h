@@ -31,6 +31,8 @@
  *     hold-back                 a buffer is kept as long as something runs, but for a forced flush
  *     overhead-every N          an OVERHEAD record with every N-th call
  *     subscriber-taken          there is another subscriber
+ *     mps                       contexts are those of a client of MPS
+ *     mig                       GPUs are instances of MIG: GPU instance 7 and up, compute instance 0
  *     pthread-ids               cuptiSetThreadIdType succeeds and changes nothing
  *     fail FUNCTION STATUS [N]  from its N-th call on, 1 at first
  *     slow FUNCTION US          it takes so long
@@ -65,7 +67,7 @@ typedef struct double_script {
     double_order order;
     double_bad bad;
     uint64_t buffer_records, drop_every, bad_every, unknown_every, damaged_every, overhead_every;
-    bool subscriber_taken, pthread_ids, hold_back;
+    bool subscriber_taken, pthread_ids, hold_back, mps, mig;
     double_rule fails[DOUBLE_RULES], slows[DOUBLE_RULES];
     unsigned fail_count, slow_count;
 } double_script;

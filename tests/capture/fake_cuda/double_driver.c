@@ -133,7 +133,9 @@ static void describe_device(uint32_t device)
                                           .id = device,
                                           .uuid = {0xfa, 0x4e, (uint8_t)device},
                                           .name = "Fake GPU (test double)",
-                                          .visible = 1},
+                                          .visible = 1,
+                                          .mig = double_script_get()->mig,
+                                          .gpu_instance = 7 + device},
                             .name = "Fake GPU (test double)"};
     double_emit(&record);
 }
@@ -145,7 +147,8 @@ static double_context *new_context(uint32_t device, uint32_t correlation)
     *context = (double_context){++gpu.contexts, device, NULL};
     pthread_mutex_unlock(&gpu.lock);
     describe_device(device);
-    double_record record = {.as.context = {CUPTI_KIND_CONTEXT, context->id, device, 1, 7}};
+    double_record record = {
+        .as.context = {CUPTI_KIND_CONTEXT, context->id, device, double_script_get()->mps ? 2 : 1, 7}};
     double_emit(&record);
     const double_hooks *hooks = double_get_hooks();
     if (hooks) hooks->resource(CUPTI_RESOURCE_CONTEXT_CREATED, context, NULL, NULL);
