@@ -8,6 +8,7 @@
  *     double_driver.c   contexts, streams, launches, waits            (libcuda)
  *     double_memory.c   copies, sets, allocations                     (libcuda)
  *     double_graph.c    graphs and their nodes                        (libcuda)
+ *     double_more.c     what tests/gpu/gpu_program.c calls besides    (libcuda)
  *     double_runtime.c  the calls of the runtime, over the driver's   (libcudart)
  *     double_cupti.c    subscriber, callbacks, kinds                  (libcupti)
  *     double_ids.c      ids, and what has them                        (libcupti)
@@ -103,7 +104,8 @@ typedef struct double_context {
 typedef struct double_stream {
     uint32_t id;
     double_context *context;
-    uint64_t free_ns; /* when all that it was given is done */
+    uint64_t free_ns;              /* when all that it was given is done */
+    struct double_graph *captured; /* NULL: what it is given runs */
 } double_stream;
 
 /* A record on its way to a buffer: the largest form, with true times; ready when what it tells of has ended. */
