@@ -37,7 +37,7 @@ PHASES = (  # first match of "file" or "kernel/function"
 def files_of_functions(build):
     """Function -> object file, only where one file alone has it."""
     found = {}
-    for path in glob.glob(os.path.join(build, "src", "libheddle.so*.p", "*.o")):
+    for path in glob.glob(os.path.join(build, "src", "libheddle*.a.p", "*.o")):
         name = os.path.basename(path).removesuffix(".c.o")
         for line in subprocess.run(["nm", path], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
             words = line.split()

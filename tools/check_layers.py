@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 """Hold the tree to the layers of docs/architecture.md. Runs as a test.
 
-usage: check_layers.py layers|third-party|listed|mentioned|toured [ROOT]
+usage: check_layers.py layers|third-party|listed|mentioned|toured|effects [ROOT]
 
 layers       no #include and no call runs upward: every folder uses only the folders below it
 third-party  a third-party header is named in one folder only (and in the tests of that folder)
 listed       every .c file of the tree is named in a meson.build
 mentioned    a file that a comment names exists
 toured       docs/tour.md names functions where they are
+effects      no library call changes what belongs to the whole process
 """
 import re
 import sys
@@ -67,6 +68,8 @@ def room(parts):
 def upward(path, root, target):
     """Why `path` may not include `target`, or None."""
     parts = path.relative_to(root / "src").parts
+    if parts[:2] == ("capture", "cuda") and target == "capture/session/impl.h":
+        return "a session's insides are its own: capture/session/tracers.h has what tracers may ask"
     layer = parts[0]
     if target.startswith("heddle/"):
         return "base knows no layer above it" if layer == "base" and target not in BASE_PUBLIC else None
@@ -205,8 +208,47 @@ def check_toured(root):
     return problems if steps else ["docs/tour.md names no functions"]
 
 
+# What a library must not do behind its caller's back: limits, signals, environment, heap, locale, the process's life.
+EFFECTS = re.compile(r"(?<![\w.>])(mallopt|malloc_trim|setrlimit|prlimit|prctl|exit|_exit|quick_exit|abort|atexit|on_exit|signal|sigaction|"
+                     r"sigprocmask|raise|kill|alarm|setitimer|umask|f?chdir|chroot|setenv|unsetenv|putenv|clearenv|setlocale|tzset|s?rand|"
+                     r"srandom|setpriority|nice|setpgid|setsid|dup2|dup3|daemon|mlockall|close_range|pthread_atfork|set[eu]*[ug]id)\s*\(")
+# (file, call): why it may. src/capture/cuda is no library of the program's: the driver loads it.
+EFFECTS_WITH_REASON = {
+    ("record/command.c", "sigaction"): "signals are passed on to the command as record.h says, and given back",
+    ("record/command.c", "sigprocmask"): "in the child, before execve",
+    ("record/command.c", "_exit"): "in the child, where execve failed",
+    ("record/command.c", "kill"): "the command, which is our child",
+    ("record/command.c", "raise"): "SIGTSTP stops us as it stopped the command, as record.h says",
+    ("record/command.c", "prctl"): "wait_all, which is off unless asked for; given back",
+    ("record/library.c", "_exit"): "in a child that tries to load the library",
+    ("record/library.c", "dup2"): "in that child",
+    ("devices/python.c", "kill"): "our child",
+    ("capture/uprobe/tracefs.c", "kill"): "signal 0: whether a process lives",
+    ("capture/session/alone.c", "exit"): "exit_when_alone, which is off unless asked for",
+    ("capture/session/fork.c", "pthread_atfork"): "a session must know of fork, as session.h says",
+    ("view/session/session.c", "setpriority"): "of the calling thread, which is ours",
+    ("view/scene/work.c", "malloc_trim"): "gives unused memory back, and changes no setting",
+}
+
+
+def check_effects(root):
+    problems, seen = [], set()
+    for path in sources(root, "src"):
+        name = str(path.relative_to(root / "src"))
+        if name.startswith(("cli/", "capture/cuda/")) or path.suffix != ".c":
+            continue
+        code = COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), path.read_text(encoding="utf-8"))
+        for match in EFFECTS.finditer(code):
+            seen.add((name, match[1]))
+            if (name, match[1]) not in EFFECTS_WITH_REASON:
+                line = code.count("\n", 0, match.start()) + 1
+                problems.append(f"src/{name}:{line}: {match[1]} changes the whole process: the command may, or an option that is off")
+    problems += [f"tools/check_layers.py: {name} calls no {call} any more" for name, call in EFFECTS_WITH_REASON.keys() - seen]
+    return problems
+
+
 CHECKS = {"layers": check_layers, "third-party": check_third_party, "listed": check_listed, "mentioned": check_mentioned,
-          "toured": check_toured}
+          "toured": check_toured, "effects": check_effects}
 
 
 def main():

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""Write the linker version script of libheddle: the functions and data that its public headers declare.
+"""Write the linker version script of a library: what its public headers declare, under the version of the ABI, and what
+the project's other libraries take from it, under a version that is theirs alone.
 
-usage: public_symbols.py OUT HEADER...
+usage: public_symbols.py --abi N [--parts VERSION] [--nm NM] OUT HEADER... [ARCHIVE [ARCHIVE_OF_USER...]]
 """
+import argparse
 import re
-import sys
+import subprocess
 
 
 def declared_names(text):
@@ -20,17 +22,42 @@ def declared_names(text):
     return names
 
 
+def symbols(nm, archive):
+    """(defined, undefined) in the objects of an archive."""
+    listed = subprocess.run([nm, "-P", "-g", archive], check=True, capture_output=True, text=True).stdout
+    words = [line.split() for line in listed.splitlines() if not line.endswith(":")]
+    defined = {w[0] for w in words if len(w) > 1 and w[1] in "TDBRVWC"}
+    return defined, {w[0] for w in words if len(w) > 1 and w[1] in "Uw"} - defined
+
+
+def node(name, names, rest=""):
+    return f"{name} {{\nglobal:\n" + "".join(f"    {n};\n" for n in sorted(names)) + rest + "};\n"
+
+
 def main():
-    out, headers = sys.argv[1], sys.argv[2:]
-    names = set()
-    for header in headers:
-        with open(header, encoding="utf-8") as file:
-            names |= declared_names(file.read())
-    with open(out, "w", encoding="utf-8") as file:
-        file.write("{\nglobal:\n")
-        for name in sorted(names):
-            file.write(f"    {name};\n")
-        file.write("local:\n    *;\n};\n")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--abi", required=True)
+    parser.add_argument("--parts", help="the version of the parts")
+    parser.add_argument("--nm", default="nm")
+    parser.add_argument("out")
+    parser.add_argument("inputs", nargs="+")
+    args = parser.parse_args()
+    public, archives = set(), []
+    for name in args.inputs:
+        if name.endswith(".h"):
+            with open(name, encoding="utf-8") as file:
+                public |= declared_names(file.read())
+        else:
+            archives.append(name)
+    shared = set()
+    for user in archives[1:]:
+        shared |= symbols(args.nm, user)[1]
+    if shared:
+        shared = (shared & symbols(args.nm, archives[0])[0]) - public
+    with open(args.out, "w", encoding="utf-8") as file:
+        file.write(node(f"HEDDLE_{args.abi}", public, "local:\n    *;\n"))
+        if shared:
+            file.write(node(f"HEDDLE_PARTS_{args.parts}", shared))
 
 
 main()

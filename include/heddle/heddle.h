@@ -15,12 +15,14 @@
  *                memory.h: allocations and frees. index.h: what covers a time on a track, fast. names.h: kernels' names
  *                in short.
  * convert.h      What `heddle convert` and `merge` do, from files to a file: crop, filter, merge, repair, write. fix.h:
- *                only the repair, byte for byte otherwise. symbolize.h: names for addresses. flame.h: flame graphs.
- *                view.h: the page's server. synth.h: traces of a known truth, for tests.
- * devices.h      This machine's GPUs. record.h, trigger.h, uprobe.h: tracing programs (Linux).
+ *                only the repair, byte for byte otherwise. flame.h: flame graphs.
  *
- * To record from inside of a program there is a library of its own, libheddle-capture: session.h, mark.h, ring.h,
- * stack.h.
+ * These are libheddle. What needs more than a trace is a library of its own, with a .pc of its name:
+ *
+ * libheddle-symbolize  symbolize.h: names for addresses.
+ * libheddle-view       view.h: the page's server.
+ * libheddle-record     devices.h: this machine's GPUs. record.h, trigger.h, uprobe.h: tracing programs (Linux).
+ * libheddle-capture    session.h, mark.h, ring.h, stack.h: recording from inside of a program; stands on libc alone.
  *
  * Whoever gets a pointer through `**out` frees it, with the function that the comment there names; all else is
  * borrowed. Options may be NULL or all zeros: the defaults. A program that sums up the time of kernels and writes the
@@ -34,8 +36,10 @@
  *     {
  *         hd_error err = {0};
  *         hd_trace *trace = NULL;
- *         if (argc != 3 || hd_trace_read(&trace, argv[1], NULL, &err) != HD_OK) {
- *             fprintf(stderr, "%s: %s\n", err.path, err.message);
+ *         char text[HD_ERROR_TEXT_BYTES];
+ *         if (argc != 3) return 2;
+ *         if (hd_trace_read(&trace, argv[1], NULL, &err) != HD_OK) {
+ *             fprintf(stderr, "%s\n", hd_error_text(text, sizeof text, &err));
  *             return 1;
  *         }
  *         uint32_t kernel = hd_trace_find_string(trace, "kernel", 6);
@@ -50,12 +54,14 @@
  *         }
  *         printf("%" PRIu64 " events, %" PRId64 " ns of kernels\n", hd_trace_event_count(trace), total);
  *         hd_status status = hd_trace_write(trace, argv[2], NULL, &err);
- *         if (status != HD_OK) fprintf(stderr, "%s: %s\n", err.path, err.message);
+ *         if (status != HD_OK) fprintf(stderr, "%s\n", hd_error_text(text, sizeof text, &err));
  *         hd_trace_free(trace);
  *         return status != HD_OK;
  *     }
  *
  *     cc main.c -o main $(pkg-config --cflags --libs heddle)
+ *
+ * This header includes all of libheddle's own.
  */
 #ifndef HEDDLE_HEDDLE_H
 #define HEDDLE_HEDDLE_H
@@ -63,7 +69,6 @@
 #include "heddle/attribution.h"
 #include "heddle/builder.h"
 #include "heddle/convert.h"
-#include "heddle/devices.h"
 #include "heddle/fix.h"
 #include "heddle/flame.h"
 #include "heddle/format.h"
@@ -74,15 +79,7 @@
 #include "heddle/report.h"
 #include "heddle/stacks.h"
 #include "heddle/status.h"
-#include "heddle/symbolize.h"
-#include "heddle/synth.h"
 #include "heddle/table.h"
 #include "heddle/trace.h"
-#include "heddle/view.h"
-#ifdef __linux__
-#include "heddle/record.h"
-#include "heddle/trigger.h"
-#include "heddle/uprobe.h"
-#endif
 
 #endif

@@ -64,7 +64,7 @@ typedef struct hd_record_options {
     bool no_symbolize; /* leave addresses in stacks as they are */
     bool keep;         /* keep the folder of the parts */
     bool wait_all;     /* wait for all descendants of the command, not for it alone. Children of the caller that it did
-                          not make by this call are waited for as well */
+                          not make by this call are waited for as well: it is a subreaper meanwhile (prctl) */
     bool strict; /* an error, and no command, if nothing could be captured; else that is said and the command runs */
     bool sigpipe_ignored; /* the command gets SIGPIPE ignored; else with its default action, whatever the caller's is */
 

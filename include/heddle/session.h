@@ -80,6 +80,9 @@ typedef struct hd_session_options {
     hd_session_fork fork;
     uint32_t ring_events; /* of each thread, 64 bytes each: a power of two from 2 to 2^24; 0: HD_SESSION_RING_EVENTS */
     uint32_t flush_ms;    /* events reach the file at most so much later, or when a ring is half full; 0: the default */
+    /* Where main ends by pthread_exit(), a process ends with the last of its threads; those of libheddle-capture keep
+     * it alive. true: when only they are left, the process is ended by exit(0), as it would have been without them. */
+    bool exit_when_alone;
 } hd_session_options;
 
 /* emitted = written + dropped_newest + dropped_oldest + nested + lost + pending. */

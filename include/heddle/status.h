@@ -1,11 +1,17 @@
 /* status.h - how every call of libheddle says what went wrong
  *
  * A function that can fail returns hd_status and takes `hd_error *err` last. The caller owns the error and
- * may pass NULL. The first failure sets it; levels above add a cause; nobody overwrites. No global state.
+ * may pass NULL. The first failure sets it; levels above add what they were doing; nobody overwrites. No global state.
+ *
+ *     hd_error err = {0};
+ *     char text[HD_ERROR_TEXT_BYTES];
+ *     if (hd_trace_read(&trace, path, NULL, &err) != HD_OK)
+ *         fprintf(stderr, "%s\n", hd_error_text(text, sizeof text, &err));
  */
 #ifndef HEDDLE_STATUS_H
 #define HEDDLE_STATUS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -30,7 +36,12 @@ typedef enum hd_status {
     HD_ERR_UNSUPPORTED, /* this build or this format cannot do it */
 } hd_status;
 
-enum { HD_ERROR_MESSAGE_BYTES = 256, HD_ERROR_PATH_BYTES = 256, HD_ERROR_CAUSES = 3 };
+enum {
+    HD_ERROR_MESSAGE_BYTES = 256,
+    HD_ERROR_PATH_BYTES = 256,
+    HD_ERROR_CAUSES = 3,
+    HD_ERROR_TEXT_BYTES = 1536 /* holds all of an error */
+};
 
 #define HD_OFFSET_NONE UINT64_MAX /* no byte offset applies */
 
@@ -53,6 +64,11 @@ hd_status hd_error_set(hd_error *err, hd_status status, const char *path, uint64
 
 /* Say what was being done when the error happened. Beyond HD_ERROR_CAUSES causes are dropped. */
 void hd_error_add_cause(hd_error *err, const char *format, ...) HD_PRINTF(2, 3);
+
+/* The whole error as one line without its newline, outermost cause first, cut to size - 1 bytes; returns out.
+ * "cannot read a.heddle: a block of 812 slices: at byte 4096: its checksum differs". The path stands before the offset,
+ * unless a cause names it. Names in it are as the input had them: escape control characters before printing. */
+char *hd_error_text(char *out, size_t size, const hd_error *err);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,9 @@
  * programs that call the same functions of the same file meanwhile are slowed down as well; their calls are counted
  * (foreign) and not kept.
  *
+ * Descriptors: where tracefs cannot be used each function takes one for each CPU, which may be more than the 1024 that
+ * most processes begin with. The limit is the caller's to raise (setrlimit, RLIMIT_NOFILE), after the fork.
+ *
  * Loss: a full ring loses calls, which are counted (lost) and stand in the capture's ledger.
  */
 #ifndef HEDDLE_UPROBE_H

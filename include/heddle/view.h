@@ -7,7 +7,9 @@
  *   if (hd_view_stop(view, 1000)) hd_view_free(view);
  *
  * The server answers from threads of its own, and reads the files while it already answers. What it says to the page is
- * docs/view-protocol.md. It changes no file, and sends nothing anywhere by itself.
+ * docs/view-protocol.md. It changes no file, and sends nothing anywhere by itself. Requests take and free much memory
+ * for a moment: with glibc, `mallopt(M_ARENA_MAX, 2)` and a fixed M_MMAP_THRESHOLD, as `heddle view` has them, give it
+ * back.
  *
  * Who may ask: by default this machine alone (127.0.0.1 and ::1). The Host header must be a name of that address, and
  * requests that another web site makes are refused. With `listen` or `token` every request must carry the token, 128

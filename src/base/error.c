@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,4 +51,28 @@ void hd_error_add_cause(hd_error *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->causes[err->cause_count++], HD_ERROR_MESSAGE_BYTES, format, args);
     va_end(args);
+}
+
+HD_PRINTF(3, 4)
+static void append(char *out, size_t size, const char *format, ...)
+{
+    size_t used = strlen(out);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out + used, size - used, format, args);
+    va_end(args);
+}
+
+char *hd_error_text(char *out, size_t size, const hd_error *err)
+{
+    bool named = !err->path[0];
+    out[0] = '\0';
+    for (uint32_t i = err->cause_count; i-- > 0;) {
+        append(out, size, "%s: ", err->causes[i]);
+        named |= strstr(err->causes[i], err->path) != NULL;
+    }
+    if (!named) append(out, size, "%s: ", err->path);
+    if (err->offset != HD_OFFSET_NONE) append(out, size, "at byte %llu: ", (unsigned long long)err->offset);
+    append(out, size, "%s", err->message[0] ? err->message : hd_status_name(err->status));
+    return out;
 }

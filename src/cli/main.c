@@ -60,22 +60,12 @@ static void print_safe(const char *text)
 
 void cli_report(cli_run *run)
 {
-    const hd_error *err = &run->err;
-    if (err->status == HD_OK) return;
+    char text[HD_ERROR_TEXT_BYTES];
+    if (run->err.status == HD_OK) return;
     fflush(stdout);
     fputs("heddle: ", stderr);
-    if (err->path[0]) {
-        print_safe(err->path);
-        fputs(": ", stderr);
-    }
-    if (err->offset != HD_OFFSET_NONE) fprintf(stderr, "at byte %llu: ", (unsigned long long)err->offset);
-    print_safe(err->message);
+    print_safe(hd_error_text(text, sizeof text, &run->err));
     fputc('\n', stderr);
-    for (uint32_t i = 0; i < err->cause_count; i++) {
-        fputs("    ", stderr);
-        print_safe(err->causes[i]);
-        fputc('\n', stderr);
-    }
     run->err = (hd_error){0};
     run->reported = true;
 }

@@ -114,8 +114,8 @@ static hd_status join_profiles(converter *c, const hd_read_options *read, uint64
         if (!c->companions[i].profile) continue;
         hd_status status = join_profile(c, i, read, added);
         if (status != HD_OK && c->companions[i].found)
-            hd_error_add_cause(c->err, "joining the memory profile found next to the trace; --memory-profile none "
-                                       "leaves it out");
+            hd_error_add_cause(c->err, "cannot join the memory profile found next to the trace (--memory-profile none "
+                                       "leaves it out)");
         if (status != HD_OK) return status;
     }
     return HD_OK;
@@ -295,16 +295,23 @@ static const char *format_of(const char *out, const hd_write_options *write)
     return info ? info->name : "chrome";
 }
 
+/* A failed step with the name of what it was doing. */
+static hd_status in_step(const converter *c, hd_status status, const char *cause)
+{
+    if (status != HD_OK) hd_error_add_cause(c->err, "%s", cause);
+    return status;
+}
+
 static hd_status convert(converter *c, const char *out)
 {
     HD_TRY(hd_convert_options_valid(c->options, c->err));
     c->report->format = format_of(out, &c->options->write);
     HD_TRY(hd_trace_write_check(out, &c->options->write, c->err));
     HD_TRY(read_inputs(c));
-    HD_TRY(merge_inputs(c));
-    HD_TRY(filter_trace(c));
-    HD_TRY(crop_trace(c));
-    HD_TRY(fix_trace(c));
+    HD_TRY(in_step(c, merge_inputs(c), "cannot merge"));
+    HD_TRY(in_step(c, filter_trace(c), "cannot filter"));
+    HD_TRY(in_step(c, crop_trace(c), "cannot crop"));
+    HD_TRY(in_step(c, fix_trace(c), "cannot repair lanes"));
     HD_TRY(gather_ledger(c));
     return write_trace(c, out);
 }

@@ -272,6 +272,7 @@ static hd_status fix_rewritten(const fixer *f, hd_input *input, uint64_t repairs
     HD_TRY(make_temporary(f, &path));
     hd_status status = write_as_one(f, input, path);
     if (status == HD_OK) status = fix_file(f, path, out);
+    if (status != HD_OK) hd_error_add_cause(f->err, "cannot fix %.160s as one document", hd_input_path(input));
     f->report->repairs += repairs;
     f->report->losses += losses;
     unlink(path);
@@ -282,8 +283,12 @@ static hd_status fix_rewritten(const fixer *f, hd_input *input, uint64_t repairs
 static hd_status fix_trace(const fixer *f, hd_input *input, const hd_trace *trace, const char *out)
 {
     hd_lane_plan plan;
-    HD_TRY(hd_lanes_plan(&plan, trace, f->options->snap_threshold_ps, f->err));
-    hd_status status = hd_fix_report_fill(f->report, trace, &plan, f->options->full_lists, f->err);
+    hd_status status = hd_lanes_plan(&plan, trace, f->options->snap_threshold_ps, f->err);
+    if (status != HD_OK) {
+        hd_error_add_cause(f->err, "cannot repair the lanes of %.160s", hd_input_path(input));
+        return status;
+    }
+    status = hd_fix_report_fill(f->report, trace, &plan, f->options->full_lists, f->err);
     if (status == HD_OK && !f->options->dry_run) status = write_patched(f, input, trace, &plan, out);
     hd_lane_plan_deinit(&plan);
     return status;
@@ -336,7 +341,10 @@ hd_status hd_fix_overlaps(const char *in, const char *out, const hd_fix_options 
         status = make_temporary(&f, &path);
         if (status == HD_OK) {
             status = fix_file(&f, in, path);
-            if (status == HD_OK) status = rewrite(&f, path, out, true);
+            if (status == HD_OK) {
+                status = rewrite(&f, path, out, true);
+                if (status != HD_OK) hd_error_add_cause(err, "cannot lay out the repaired text of %.160s", in);
+            }
             f.report->output_bytes = 0;
             unlink(path);
             free(path);

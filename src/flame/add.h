@@ -2,18 +2,11 @@
 #ifndef HD_FLAME_ADD_H
 #define HD_FLAME_ADD_H
 
+#include "base/map.h"
 #include "flame/flame.h"
 #include "pass/filter/pattern.h"
 
 /* ---- paths (add_path.c) ----------------------------------------------------------------------------------- */
-
-/* Where (base, stack) of the source was put: a table of flame nodes, 0 is a free slot. */
-typedef struct flame_memo {
-    struct flame_memo_slot {
-        uint32_t base, stack, node;
-    } * slots;
-    size_t count, mask;
-} flame_memo;
 
 /* The last frame of what is counted, above or below its stack. */
 typedef struct flame_leaf {
@@ -61,8 +54,8 @@ typedef struct flame_adder {
     uint8_t *passes;      /* by name of the source, as the patterns have it: 0 not known yet, 1 no, 2 yes */
     uint32_t *under_root; /* by stack of the source: its node under the root, 0: not there yet */
     size_t under_root_count;
-    flame_memo memo; /* of (base, stack) where the base is not the root */
-    uint32_t *path;  /* scratch: nodes on the way to the root */
+    hd_map memo;    /* (base, stack) of the source, where the base is not the root: flame node */
+    uint32_t *path; /* scratch: nodes on the way to the root */
     size_t path_capacity;
     uint32_t no_stack;               /* name of [no stack] */
     uint32_t *group_of;              /* by track: node of its rank, device, stream or thread, 0: not yet */

@@ -6,7 +6,6 @@
  */
 #include <stdlib.h>
 
-#include "base/hash.h"
 #include "base/memory/vector.h"
 #include "flame/add.h"
 
@@ -14,33 +13,6 @@
 enum { FLAME_NODES = 1 << 26 };
 
 /* ---- what is remembered ----------------------------------------------------------------------------------------- */
-
-static size_t slot_of(uint32_t base, uint32_t stack)
-{
-    return (size_t)hd_hash_pair(base, stack);
-}
-
-static struct flame_memo_slot *find(const flame_memo *memo, uint32_t base, uint32_t stack)
-{
-    size_t at = slot_of(base, stack) & memo->mask;
-    while (memo->slots[at].node && (memo->slots[at].base != base || memo->slots[at].stack != stack))
-        at = (at + 1) & memo->mask;
-    return &memo->slots[at];
-}
-
-static bool grow_memo(flame_memo *memo)
-{
-    flame_memo wider = {.mask = memo->mask ? memo->mask * 2 + 1 : 1023, .count = memo->count};
-    wider.slots = calloc(wider.mask + 1, sizeof *wider.slots);
-    if (!wider.slots) return false;
-    for (size_t i = 0; memo->slots && i <= memo->mask; i++) {
-        const struct flame_memo_slot *slot = &memo->slots[i];
-        if (slot->node) *find(&wider, slot->base, slot->stack) = *slot;
-    }
-    free(memo->slots);
-    *memo = wider;
-    return true;
-}
 
 /* The source may have grown. */
 static bool widen_root(flame_adder *a)
@@ -57,23 +29,21 @@ static bool widen_root(flame_adder *a)
 
 static bool remember(flame_adder *a, uint32_t base, uint32_t stack, uint32_t node)
 {
-    flame_memo *memo = &a->memo;
     if (base == HD_STACK_NONE) {
         if (stack >= a->under_root_count && !widen_root(a)) return false;
         a->under_root[stack] = node;
         return true;
     }
-    if (memo->count * 2 >= memo->mask && !grow_memo(memo)) return false;
-    *find(memo, base, stack) = (struct flame_memo_slot){base, stack, node};
-    memo->count++;
-    return true;
+    return hd_map_set(&a->memo, base, stack, node);
 }
 
 /* The node where a stack was put under a base; 0: nowhere yet. */
 static uint32_t known(const flame_adder *a, uint32_t base, uint32_t stack)
 {
     if (base == HD_STACK_NONE) return stack < a->under_root_count ? a->under_root[stack] : 0;
-    return find(&a->memo, base, stack)->node;
+    uint32_t node = 0;
+    hd_map_get(&node, &a->memo, base, stack);
+    return node;
 }
 
 /* ---- the source ------------------------------------------------------------------------------------------------- */
@@ -83,7 +53,7 @@ void flame_paths_deinit(flame_adder *adder)
     free(adder->name_of);
     free(adder->passes);
     free(adder->under_root);
-    free(adder->memo.slots);
+    hd_map_deinit(&adder->memo);
     free(adder->path);
 }
 
@@ -91,16 +61,15 @@ hd_status flame_source(flame_adder *adder, const hd_stacks *stacks)
 {
     adder->source = stacks;
     adder->name_count = 0;
-    if (adder->memo.slots) memset(adder->memo.slots, 0, (adder->memo.mask + 1) * sizeof *adder->memo.slots);
-    adder->memo.count = 0;
+    hd_map_clear(&adder->memo);
     free(adder->under_root);
     adder->under_root = NULL;
     adder->under_root_count = 0;
     adder->no_stack = hd_stacks_name(adder->flame->stacks, FLAME_NO_STACK, strlen(FLAME_NO_STACK));
-    bool fine = adder->no_stack != HD_NONE && (adder->memo.slots || grow_memo(&adder->memo));
     size_t expected = hd_stacks_count(stacks) + (size_t)hd_stacks_count(stacks) / 2; /* the same, and leaves */
-    return fine ? flame_reserve(adder->flame, expected < FLAME_NODES ? expected : FLAME_NODES, adder->err)
-                : HD_NOMEM(adder->err);
+    return adder->no_stack != HD_NONE
+               ? flame_reserve(adder->flame, expected < FLAME_NODES ? expected : FLAME_NODES, adder->err)
+               : HD_NOMEM(adder->err);
 }
 
 /* Names that came to the source since. */

@@ -165,8 +165,11 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     *out = NULL;
     if (!options) options = &defaults;
     HD_TRY(choose(&format, input, err));
-    HD_TRY(read_as(out, format, input, options, err));
-    return refuse_nothing(out, format, input, err);
+    hd_status status = read_as(out, format, input, options, err);
+    if (status == HD_OK) return refuse_nothing(out, format, input, err);
+    /* What the reader was at stands behind the name of the file. */
+    if (err && err->cause_count) hd_error_add_cause(err, "cannot read %.240s", hd_input_path(input));
+    return status;
 }
 
 static bool has_extension(const hd_format *format, const char *path, size_t size);

@@ -34,6 +34,7 @@ static hd_status name_frames(const collector *c, hd_trace **trace, const record_
     hd_record_result *result = c->r->result;
     hd_symbolize_report report = {0};
     hd_error why = {0};
+    char text[HD_ERROR_TEXT_BYTES];
     hd_trace *named;
     char map[64];
     const char *const maps[] = {map};
@@ -50,7 +51,8 @@ static hd_status name_frames(const collector *c, hd_trace **trace, const record_
     hd_symbolize_report_deinit(&report);
     if (status == HD_ERR_MEMORY) return HD_NOMEM(err);
     if (status != HD_OK)
-        record_say(c->r, "addresses in stacks of process %u stay without names: %s", part->pid, why.message);
+        record_say(c->r, "addresses in stacks of process %u stay without names: %s", part->pid,
+                   hd_error_text(text, sizeof text, &why));
     return HD_OK;
 }
 
@@ -89,8 +91,12 @@ static hd_status each(void *user, hd_trace **trace, size_t index, hd_error *err)
 static bool leave_out(void *user, size_t index, const hd_error *why)
 {
     const collector *c = user;
+    char text[HD_ERROR_TEXT_BYTES];
+    hd_error told = *why;
+    told.path[0] = '\0';
     c->r->result->unreadable++;
-    record_say(c->r, "%s is left out of the trace: %s", c->list->parts[index].path, why->message);
+    record_say(c->r, "%s is left out of the trace: %s", c->list->parts[index].path,
+               hd_error_text(text, sizeof text, &told));
     return true;
 }
 
@@ -234,8 +240,11 @@ hd_status record_collect(recording *r)
     r->result->parts_kept = true;
     hd_status status = collect(r, &list);
     if (status != HD_OK && list.count)
-        hd_error_add_cause(r->err, "the captures are kept; try again with: heddle record --recover %.100s -o %.60s",
-                           r->result->parts, r->result->output);
+        hd_error_add_cause(
+            r->err,
+            "cannot make a trace of the captures (they are kept; try again with: heddle record --recover %.100s "
+            "-o %.60s)",
+            r->result->parts, r->result->output);
     record_list_deinit(&list);
     return status;
 }

@@ -210,7 +210,8 @@ static hd_status attach(bool *out, recording *r, const child *c)
         if (r->err) *r->err = err;
         return status;
     }
-    record_say(r, "%s%s%s", err.path, err.path[0] ? ": " : "", err.message);
+    char text[HD_ERROR_TEXT_BYTES];
+    record_say(r, "%s", hd_error_text(text, sizeof text, &err));
     return HD_OK;
 }
 

@@ -13,7 +13,7 @@
 
 void record_say(const recording *r, const char *format, ...)
 {
-    char message[1024];
+    char message[HD_ERROR_TEXT_BYTES + 512];
     va_list args;
     if (!r->options->say) return;
     va_start(args, format);
@@ -100,9 +100,11 @@ static hd_status prepare(recording *r, hd_error *err)
         return status;
     }
     HD_TRY(record_parts_make(r, err));
-    if (status != HD_OK)
-        record_say(r, "CUDA is not captured: %s%s%s", missing.path, missing.path[0] ? ": " : "", missing.message);
-    if (status != HD_OK) r->missing = missing;
+    char text[HD_ERROR_TEXT_BYTES];
+    if (status != HD_OK) {
+        record_say(r, "CUDA is not captured: %s", hd_error_text(text, sizeof text, &missing));
+        r->missing = missing;
+    }
     return record_environment(&r->environment, r->options, r->library, r->result->parts, err);
 }
 
@@ -110,7 +112,8 @@ static hd_status prepare(recording *r, hd_error *err)
 static hd_status run_without(recording *r, const hd_error *why)
 {
     r->without = r->result->without = true;
-    record_say(r, "%s%s%s: the command runs without being captured", why->path, why->path[0] ? ": " : "", why->message);
+    char text[HD_ERROR_TEXT_BYTES];
+    record_say(r, "%s: the command runs without being captured", hd_error_text(text, sizeof text, why));
     if (r->err && r->err->status == HD_OK) *r->err = *why;
     hd_error err = {0}, *kept = r->err;
     r->err = &err;

@@ -213,7 +213,8 @@ static hd_status collect(recording *r, const tool_info *tool)
         status = HD_NOMEM(r->err);
     } else if (o.count) {
         status = convert_outputs(r, &o);
-        if (status != HD_OK) hd_error_add_cause(r->err, "what %s wrote is in %.200s", tool->name, r->result->parts);
+        if (status != HD_OK)
+            hd_error_add_cause(r->err, "cannot read what %s wrote, which is in %.200s", tool->name, r->result->parts);
     } else if (o.others) {
         record_say(r, "what %s wrote is in %s, and heddle cannot read it: %s", tool->name, r->result->parts,
                    tool->otherwise);

@@ -26,7 +26,7 @@ hd_status hd_builder_new(hd_builder **out, hd_error *err)
     };
     hd_spill_init(&trace->spill);
     hd_status status = hd_strings_init(&trace->strings, err);
-    if (status == HD_OK) status = hd_tracks_init(&trace->tracks, err);
+    if (status == HD_OK) hd_tracks_init(&trace->tracks);
     if (status == HD_OK) status = hd_shapes_init(&trace->shapes, hd_strings_intern(&trace->strings, "", 0), err);
     if (status != HD_OK) {
         hd_builder_free(builder);

@@ -4,16 +4,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/hash.h"
-
-enum { SLOTS = HD_SHAPE_LIMIT * 4 };
 
 hd_status hd_shapes_init(hd_shapes *shapes, uint32_t empty_key, hd_error *err)
 {
     shapes->arena = (hd_arena){0};
     shapes->count = 0;
-    shapes->slots = calloc(SLOTS, sizeof *shapes->slots);
-    if (!shapes->slots) return HD_NOMEM(err);
+    shapes->slots = (hd_slots){0};
     pthread_mutex_init(&shapes->lock, NULL);
     hd_arg_key raw = {.key = empty_key, .type = HD_ARG_JSON, .scope = HD_SCOPE_EVENT};
     if (hd_shapes_intern(shapes, NULL, 0, false) != HD_SHAPE_EMPTY ||
@@ -26,9 +22,7 @@ hd_status hd_shapes_init(hd_shapes *shapes, uint32_t empty_key, hd_error *err)
 
 void hd_shapes_deinit(hd_shapes *shapes)
 {
-    if (!shapes->slots) return;
-    free(shapes->slots);
-    shapes->slots = NULL;
+    hd_slots_deinit(&shapes->slots);
     hd_arena_deinit(&shapes->arena);
     pthread_mutex_destroy(&shapes->lock);
 }
@@ -39,26 +33,23 @@ static bool same(const hd_shape *shape, const hd_arg_key *keys, uint32_t key_cou
            (key_count == 0 || memcmp(shape->keys, keys, key_count * sizeof *keys) == 0);
 }
 
-static uint32_t insert(hd_shapes *shapes, uint32_t *slot, const hd_arg_key *keys, uint32_t key_count, bool has_args)
+static uint32_t insert(hd_shapes *shapes, uint64_t hash, const hd_arg_key *keys, uint32_t key_count, bool has_args)
 {
     if (shapes->count == HD_SHAPE_LIMIT) return HD_NONE;
     hd_arg_key *copy = hd_arena_alloc(&shapes->arena, key_count * sizeof *keys);
-    if (!copy) return HD_NONE;
+    if (!copy || !hd_slots_add(&shapes->slots, hash, shapes->count)) return HD_NONE;
     if (key_count) memcpy(copy, keys, key_count * sizeof *keys);
     shapes->list[shapes->count] = (hd_shape){.key_count = key_count, .has_args = has_args, .keys = copy};
-    *slot = ++shapes->count;
-    return shapes->count - 1;
+    return shapes->count++;
 }
 
 uint32_t hd_shapes_intern(hd_shapes *shapes, const hd_arg_key *keys, uint32_t key_count, bool has_args)
 {
     uint64_t hash = hd_hash(keys, key_count * sizeof *keys) + has_args;
     pthread_mutex_lock(&shapes->lock);
-    uint32_t *slot = &shapes->slots[hash % SLOTS];
-    while (*slot && !same(&shapes->list[*slot - 1], keys, key_count, has_args)) {
-        if (++slot == shapes->slots + SLOTS) slot = shapes->slots;
-    }
-    uint32_t id = *slot ? *slot - 1 : insert(shapes, slot, keys, key_count, has_args);
+    uint32_t id;
+    HD_SLOTS_FIND(id, &shapes->slots, hash, same(&shapes->list[id], keys, key_count, has_args));
+    if (id == HD_SLOTS_NONE) id = insert(shapes, hash, keys, key_count, has_args);
     pthread_mutex_unlock(&shapes->lock);
     return id;
 }

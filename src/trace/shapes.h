@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/map.h"
 #include "base/memory/arena.h"
 #include "heddle/builder.h"
 
@@ -11,7 +12,7 @@ typedef struct hd_shapes {
     pthread_mutex_t lock;
     hd_arena arena;
     uint32_t count;
-    uint32_t *slots;               /* hash table of ids + 1 */
+    hd_slots slots;
     hd_shape list[HD_SHAPE_LIMIT]; /* never moves: readers index it without the lock */
 } hd_shapes;
 

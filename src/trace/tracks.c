@@ -4,24 +4,19 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/memory/large.h"
 
-hd_status hd_tracks_init(hd_tracks *tracks, hd_error *err)
+void hd_tracks_init(hd_tracks *tracks)
 {
-    *tracks = (hd_tracks){.slot_count = 256};
-    tracks->slots = calloc(tracks->slot_count, sizeof *tracks->slots);
-    if (!tracks->slots) return HD_NOMEM(err);
+    *tracks = (hd_tracks){0};
     pthread_mutex_init(&tracks->lock, NULL);
-    return HD_OK;
 }
 
 void hd_tracks_deinit(hd_tracks *tracks)
 {
-    if (!tracks->slots) return;
-    free(tracks->slots);
+    hd_slots_deinit(&tracks->slots);
     hd_large_free(tracks->list);
-    tracks->slots = NULL;
+    tracks->list = NULL;
     pthread_mutex_destroy(&tracks->lock);
 }
 
@@ -36,30 +31,16 @@ static bool same_ident(hd_ident a, hd_ident b)
     return a.type == b.type && a.text == b.text;
 }
 
-static uint32_t *find_slot(const hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
+/* HD_NONE: none. */
+static uint32_t find(const hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
-    uint32_t i = (uint32_t)hash_of(pid, tid, process) & (tracks->slot_count - 1);
-    for (;; i = (i + 1) & (tracks->slot_count - 1)) {
-        uint32_t *slot = &tracks->slots[i];
-        if (*slot == 0) return slot;
-        const hd_track *t = &tracks->list[*slot - 1];
-        if (same_ident(t->pid, pid) && same_ident(t->tid, tid) && (t->kind == HD_TRACK_PROCESS) == process) return slot;
-    }
-}
-
-static bool grow_slots(hd_tracks *tracks)
-{
-    uint32_t *slots = calloc((size_t)tracks->slot_count * 2, sizeof *slots);
-    if (!slots) return false;
-    free(tracks->slots);
-    tracks->slots = slots;
-    tracks->slot_count *= 2;
-    tracks->stale = 0;
-    for (uint32_t i = 0; i < tracks->count; i++) {
-        const hd_track *t = &tracks->list[i];
-        *find_slot(tracks, t->pid, t->tid, t->kind == HD_TRACK_PROCESS) = i + 1;
-    }
-    return true;
+    uint32_t at;
+    uint64_t hash = hash_of(pid, tid, process);
+    const hd_track *list = tracks->list;
+    HD_SLOTS_FIND(at, &tracks->slots, hash,
+                  same_ident(list[at].pid, pid) && same_ident(list[at].tid, tid) &&
+                      (list[at].kind == HD_TRACK_PROCESS) == process);
+    return at;
 }
 
 static uint64_t large_of(const hd_tracks *tracks)
@@ -69,14 +50,15 @@ static uint64_t large_of(const hd_tracks *tracks)
 
 static uint32_t add_track(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
-    if ((tracks->count + tracks->stale) * 2 >= tracks->slot_count && !grow_slots(tracks)) return HD_NONE;
     if (tracks->count == tracks->capacity) {
         uint32_t capacity = tracks->capacity ? tracks->capacity * 2 : 64;
         if (!hd_large_resize((void **)&tracks->list, tracks->count, capacity, sizeof *tracks->list, large_of(tracks)))
             return HD_NONE;
         tracks->capacity = capacity;
     }
-    uint32_t id = tracks->count++;
+    uint32_t id = tracks->count;
+    if (!hd_slots_add(&tracks->slots, hash_of(pid, tid, process), id)) return HD_NONE;
+    tracks->count++;
     tracks->list[id] = (hd_track){
         .id = id,
         .parent = HD_NONE,
@@ -91,14 +73,13 @@ static uint32_t add_track(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool pr
         .start_ns = HD_NO_TIME,
         .end_ns = HD_NO_TIME,
     };
-    *find_slot(tracks, pid, tid, process) = id + 1;
     return id;
 }
 
 static uint32_t get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
-    uint32_t *slot = find_slot(tracks, pid, tid, process);
-    return *slot ? *slot - 1 : add_track(tracks, pid, tid, process);
+    uint32_t found = find(tracks, pid, tid, process);
+    return found != HD_NONE ? found : add_track(tracks, pid, tid, process);
 }
 
 uint32_t hd_tracks_get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
@@ -114,17 +95,16 @@ bool hd_tracks_identify(hd_tracks *tracks, uint32_t track, hd_ident pid, hd_iden
     pthread_mutex_lock(&tracks->lock);
     hd_track *t = &tracks->list[track];
     bool process = t->kind == HD_TRACK_PROCESS;
-    *out_failed = (tracks->count + tracks->stale) * 2 >= tracks->slot_count && !grow_slots(tracks);
-    uint32_t *slot = *out_failed ? NULL : find_slot(tracks, pid, tid, process);
-    bool free_slot = slot && *slot == 0;
-    if (free_slot) { /* the old slot stays and points at what it no longer names, which no search takes for a match */
+    uint32_t found = find(tracks, pid, tid, process);
+    *out_failed = found == HD_NONE && !hd_slots_add(&tracks->slots, hash_of(pid, tid, process), track);
+    if (found == HD_NONE && !*out_failed) {
+        hd_slots_remove(&tracks->slots, hash_of(t->pid, t->tid, process), track);
         t->pid = pid;
         t->tid = tid;
-        *slot = track + 1;
-        tracks->stale++;
+        found = track;
     }
     pthread_mutex_unlock(&tracks->lock);
-    return free_slot || (slot && *slot == track + 1);
+    return found == track;
 }
 
 bool hd_tracks_keep(hd_tracks *tracks, const uint32_t *map, uint32_t count)
@@ -140,11 +120,11 @@ bool hd_tracks_keep(hd_tracks *tracks, const uint32_t *map, uint32_t count)
     tracks->list = list;
     tracks->capacity = count + 1;
     tracks->count = 0;
-    tracks->stale = 0;
-    memset(tracks->slots, 0, tracks->slot_count * sizeof *tracks->slots);
+    hd_slots_clear(&tracks->slots);
     for (; tracks->count < count; tracks->count++) {
         const hd_track *t = &list[tracks->count];
-        *find_slot(tracks, t->pid, t->tid, t->kind == HD_TRACK_PROCESS) = tracks->count + 1;
+        if (!hd_slots_add(&tracks->slots, hash_of(t->pid, t->tid, t->kind == HD_TRACK_PROCESS), tracks->count))
+            return false;
     }
     return true;
 }
@@ -158,8 +138,8 @@ static uint32_t twin_of(const hd_tracks *tracks, const hd_track *track)
         if ((mask & 1 && pid.type == HD_IDENT_NONE) || (mask & 2 && tid.type == HD_IDENT_NONE)) continue;
         if (mask & 1) pid.type = pid.type == HD_IDENT_NUMBER ? HD_IDENT_STRING : HD_IDENT_NUMBER;
         if (mask & 2) tid.type = tid.type == HD_IDENT_NUMBER ? HD_IDENT_STRING : HD_IDENT_NUMBER;
-        uint32_t found = *find_slot(tracks, pid, tid, track->kind == HD_TRACK_PROCESS);
-        if (found && found - 1 < lowest) lowest = found - 1;
+        uint32_t found = find(tracks, pid, tid, track->kind == HD_TRACK_PROCESS);
+        if (found < lowest) lowest = found;
     }
     return lowest;
 }

@@ -4,19 +4,18 @@
 
 #include <pthread.h>
 
+#include "base/map.h"
 #include "heddle/trace.h"
 
 typedef struct hd_tracks {
     pthread_mutex_t lock;
     hd_track *list; /* moves when it grows: read it only when no other thread adds */
     uint32_t count, capacity;
-    uint32_t *slots; /* hash table of ids + 1 */
-    uint32_t slot_count;
+    hd_slots slots;
     uint64_t large; /* hd_trace_large_bytes: the list may be as large; 0: not told yet */
-    uint32_t stale; /* slots that tracks with a new identity left behind */
 } hd_tracks;
 
-hd_status hd_tracks_init(hd_tracks *tracks, hd_error *err);
+void hd_tracks_init(hd_tracks *tracks);
 void hd_tracks_deinit(hd_tracks *tracks);
 /* The track of (pid, tid), made if need be; HD_NONE when memory ran out. */
 uint32_t hd_tracks_get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "format/perfetto/map.h"
+#include "base/map.h"
 #include "trace/strings.h"
 
 #define NO_STATE void **state __attribute__((unused))
@@ -43,15 +43,15 @@ static void test_hash__crafted_strings_are_interned_at_once(NO_STATE)
 
 static void test_hash__crafted_pairs_are_found_at_once(NO_STATE)
 {
-    perfetto_map map = {0};
+    hd_map map = {0};
     double begin = cpu_seconds();
-    for (uint32_t i = 0; i < KEYS; i++) assert_true(perfetto_map_set(&map, FIRST, i, i));
+    for (uint32_t i = 0; i < KEYS; i++) assert_true(hd_map_set(&map, FIRST, i, i));
     for (uint32_t i = 0, value; i < KEYS; i++) {
-        assert_true(perfetto_map_get(&value, &map, FIRST, i));
+        assert_true(hd_map_get(&value, &map, FIRST, i));
         assert_int_equal(value, i);
     }
     assert_true(cpu_seconds() - begin < 1);
-    perfetto_map_clear(&map);
+    hd_map_deinit(&map);
 }
 
 static int by_value(const void *a, const void *b)

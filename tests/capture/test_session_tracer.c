@@ -324,24 +324,33 @@ static void *work_a_while(void *s)
     return NULL;
 }
 
-static void test_tracer__a_program_without_threads_of_its_own_ends_by_exit(void **state)
+/* A child whose main thread ends while another works. */
+static pid_t start_child(const char *path, bool exit_when_alone)
 {
-    char path[128];
-    int status = 0;
     pthread_t worker;
+    pid_t child = fork();
+    if (child) return child;
+    const hd_session_options options = {.flush_ms = 5, .exit_when_alone = exit_when_alone};
+    hd_session *s = start_session(path, &options);
+    atexit(at_exit);
+    pthread_create(&worker, NULL, work_a_while, s);
+    pthread_exit(NULL); /* the worker goes on */
+}
+
+static void test_tracer__a_program_without_threads_of_its_own_ends_by_exit_if_asked(void **state)
+{
+    char path[128], other_path[128];
+    int status = 0;
     (void)state;
     SKIP_UNDER_TSAN();
-    file_named(path, "ended.hdcap");
-    pid_t child = fork();
-    if (child == 0) {
-        const hd_session_options options = {.flush_ms = 5};
-        hd_session *s = start_session(path, &options);
-        atexit(at_exit);
-        pthread_create(&worker, NULL, work_a_while, s);
-        pthread_exit(NULL); /* the worker goes on */
-    }
+    pid_t other = start_child(file_named(other_path, "kept.hdcap"), false);
+    pid_t child = start_child(file_named(path, "ended.hdcap"), true);
     for (int i = 0; i < 6000 && waitpid(child, &status, WNOHANG) == 0; i++) usleep(10000);
-    kill(child, SIGKILL); /* if it still runs */
+    kill(child, SIGKILL);                               /* if it still runs */
+    assert_int_equal(waitpid(other, NULL, WNOHANG), 0); /* a library ends nobody by itself */
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    unlink(other_path);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 42);
     hd_trace *trace = read_capture(path);
@@ -359,7 +368,7 @@ int main(void)
         cmocka_unit_test(test_tracer__what_is_over_the_limits_is_counted),
         cmocka_unit_test(test_tracer__notes_and_metadata_are_those_that_were_said_last),
         cmocka_unit_test(test_tracer__equal_stacks_of_many_threads_are_one),
-        cmocka_unit_test(test_tracer__a_program_without_threads_of_its_own_ends_by_exit),
+        cmocka_unit_test(test_tracer__a_program_without_threads_of_its_own_ends_by_exit_if_asked),
         cmocka_unit_test(test_tracer__a_forked_child_writes_the_lists_again_and_its_own_facts),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "capture/uprobe/cfi.h"
-#include "capture/uprobe/map.h"
 #include "capture/uprobe/plan.h"
 #include "capture/uprobe/record.h"
 
@@ -218,37 +217,6 @@ static void test_record__nothing_is_read_beyond_a_records_size(void **state)
     }
 }
 
-/* ---- maps ------------------------------------------------------------------------------------------------ */
-
-static void test_map__keeps_what_is_put_until_it_is_removed(void **state)
-{
-    enum { KEYS = 500 };
-    uprobe_map map = {0};
-    char *model[KEYS] = {NULL}, values[KEYS];
-    uint64_t seed = 9;
-    uint32_t count = 0, at = 0, seen = 0;
-    (void)state;
-    for (int round = 0; round < 50000; round++) {
-        uint64_t key = random_next(&seed) % KEYS;
-        if (random_next(&seed) % 2) {
-            count += !model[key];
-            model[key] = &values[random_next(&seed) % KEYS];
-            assert_true(uprobe_map_put(&map, key, model[key]));
-        } else {
-            count -= model[key] != NULL;
-            model[key] = NULL;
-            uprobe_map_remove(&map, key);
-        }
-        key = random_next(&seed) % KEYS;
-        assert_ptr_equal(uprobe_map_get(&map, key), model[key]);
-        assert_int_equal(map.count, count);
-    }
-    for (uint32_t key = 0; key < KEYS; key++) assert_ptr_equal(uprobe_map_get(&map, key), model[key]);
-    while (uprobe_map_next(&map, &at)) seen++;
-    assert_int_equal(seen, count);
-    uprobe_map_deinit(&map);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,7 +226,6 @@ int main(void)
         cmocka_unit_test(test_elf__damaged_files_are_read_as_far_as_they_make_sense),
         cmocka_unit_test(test_elf__damaged_unwind_tables_lead_nowhere_and_end),
         cmocka_unit_test(test_record__nothing_is_read_beyond_a_records_size),
-        cmocka_unit_test(test_map__keeps_what_is_put_until_it_is_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

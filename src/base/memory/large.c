@@ -145,3 +145,21 @@ bool hd_large_sort(void *list, size_t count, size_t element_size, int (*compare)
     hd_large_free(other);
     return true;
 }
+
+bool hd_large_slots_add(hd_slots *slots, uint64_t hash, uint32_t number, uint64_t least)
+{
+    size_t wanted = hd_slots_wanted(slots);
+    if (wanted) {
+        uint64_t *wider = hd_large_zeroed(wanted, sizeof *wider, least);
+        if (!wider) return false;
+        hd_large_free(hd_slots_move(slots, wider, wanted));
+    }
+    hd_slots_place(slots, hash, number);
+    return true;
+}
+
+void hd_large_slots_deinit(hd_slots *slots)
+{
+    hd_large_free(slots->at);
+    *slots = (hd_slots){0};
+}

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 /* NULL: no memory. What is in it is not defined. */
 void *hd_large_new(size_t count, size_t element_size, uint64_t least);
 /* The same of zeros. */
@@ -23,5 +25,8 @@ bool hd_large_sort(void *list, size_t count, size_t element_size, int (*compare)
                    uint64_t least);
 /* Room for one more, as hd_grow. */
 bool hd_large_grow(void **list, size_t *capacity, size_t count, size_t element_size, uint64_t least);
+/* As hd_slots_add and hd_slots_deinit, for an index whose slots are such an array. */
+bool hd_large_slots_add(hd_slots *slots, uint64_t hash, uint32_t number, uint64_t least);
+void hd_large_slots_deinit(hd_slots *slots);
 
 #endif

@@ -24,7 +24,7 @@
 #include "base/control_wire.h"
 #include "base/thread.h"
 #include "capture/cuda/window/window.h"
-#include "capture/session/impl.h"
+#include "capture/session/tracers.h"
 
 enum { LOOK_MS = 1000, BLIND_MS = 50, CLIENT_MS = 500, LOW_FD = 64, BACKLOG = 16 };
 

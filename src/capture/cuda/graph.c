@@ -4,66 +4,32 @@
  * graph. So the stack is taken when a node is made. A graph is cloned when it is instantiated: clones have the stack of
  * the node that they are a clone of, which is what the table is for.
  */
-#include <stdlib.h>
-
-#include "base/hash.h"
+#include "base/map.h"
 #include "capture/cuda/cupti/load.h"
 #include "capture/cuda/impl.h"
 
-enum { FIRST_SLOTS = 1024, SLOTS_MAX = 1 << 22 };
-
-typedef struct slot {
-    uint64_t node; /* 0: free */
-    uint32_t stack;
-} slot;
+enum { NODES_MAX = 1 << 21 };
 
 /* CUPTI's callbacks have the tracer, of which there is one: so there is one table. */
 static struct {
     pthread_mutex_t lock;
-    slot *slots;
-    uint32_t count, capacity;
+    hd_map stacks; /* by node */
     uint64_t lost;
 } nodes = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static slot *find(slot *slots, uint32_t capacity, uint64_t node)
-{
-    uint32_t at = (uint32_t)hd_hash_pair(node, 0) & (capacity - 1);
-    while (slots[at].node && slots[at].node != node) at = (at + 1) & (capacity - 1);
-    return &slots[at];
-}
-
-static bool widen(void)
-{
-    uint32_t capacity = nodes.capacity ? nodes.capacity * 2 : FIRST_SLOTS;
-    if (nodes.count < nodes.capacity / 2) return true;
-    slot *slots = capacity <= SLOTS_MAX ? calloc(capacity, sizeof *slots) : NULL;
-    if (!slots) return false;
-    for (uint32_t i = 0; i < nodes.capacity; i++) {
-        if (nodes.slots[i].node) *find(slots, capacity, nodes.slots[i].node) = nodes.slots[i];
-    }
-    free(nodes.slots);
-    nodes.slots = slots;
-    nodes.capacity = capacity;
-    return true;
-}
 
 static void remember(uint64_t node, uint32_t stack)
 {
     pthread_mutex_lock(&nodes.lock);
-    if (widen()) {
-        slot *at = find(nodes.slots, nodes.capacity, node);
-        if (!at->node) nodes.count++;
-        *at = (slot){node, stack};
-    } else {
-        nodes.lost++;
-    }
+    bool is_full = nodes.stacks.count >= NODES_MAX && !hd_map_find(&nodes.stacks, node, 0);
+    nodes.lost += is_full || !hd_map_set(&nodes.stacks, node, 0, stack);
     pthread_mutex_unlock(&nodes.lock);
 }
 
 static uint32_t stack_of(uint64_t node)
 {
+    uint32_t stack = 0;
     pthread_mutex_lock(&nodes.lock);
-    uint32_t stack = nodes.capacity ? find(nodes.slots, nodes.capacity, node)->stack : 0;
+    hd_map_get(&stack, &nodes.stacks, node, 0);
     pthread_mutex_unlock(&nodes.lock);
     return stack;
 }

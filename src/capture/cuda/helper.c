@@ -8,7 +8,7 @@
 
 #include "base/thread.h"
 #include "capture/cuda/cupti/activity.h"
-#include "capture/session/impl.h"
+#include "capture/session/tracers.h"
 #include "heddle/stack.h"
 
 enum { FLUSH_MS = 50, CLOCK_MS = 1000, DESCRIBE_MS = 200, END_SECONDS = 10 };
@@ -58,21 +58,12 @@ static bool read_buffers(cuda_tracer *t)
     return has_any;
 }
 
-static uint64_t cpu_ns(clockid_t clock)
-{
-    struct timespec time;
-    if (clock_gettime(clock, &time) != 0) return 0;
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 /* This thread's and the session's. */
 static void measure(cuda_tracer *t)
 {
-    clockid_t clock;
-    uint64_t total = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
-    bool is_running = atomic_load(&t->session->generation) != 0;
-    if (is_running && pthread_getcpuclockid(t->session->thread, &clock) == 0) total += cpu_ns(clock);
-    t->helper_ns = total;
+    struct timespec own = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+    t->helper_ns = (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec + session_cpu_ns(t->session);
 }
 
 typedef struct schedule {

@@ -1,4 +1,4 @@
-/* alone.c - a program whose last thread has ended, but for ours, ends
+/* alone.c - a program whose last thread has ended, but for ours, ends: if its session has exit_when_alone
  *
  * A process lives as long as one of its threads. Where main called pthread_exit() and the other threads return, the C
  * library ends the process with the last of them, by exit(0); our threads would keep it alive for good, and deaf, since

@@ -10,8 +10,8 @@
  * alone.c    a program that has no thread left but ours
  * fork.c     which sessions there are, fork, ends of threads
  *
- * This runs inside of programs that are not ours. It prints nothing, ends nothing, and installs nothing but handlers of
- * fork and of the ends of threads, both at the first session.
+ * This runs inside of programs that are not ours. It prints nothing, ends the program only if asked (exit_when_alone),
+ * and installs nothing but handlers of fork and of the ends of threads, both at the first session.
  *
  * Begin with session.c.
  */
@@ -24,8 +24,9 @@
 
 #include "base/bytes.h"
 #include "base/capture_wire.h"
+#include "base/map.h"
 #include "capture/ring_core.h"
-#include "heddle/session.h"
+#include "capture/session/tracers.h"
 
 enum {
     SESSION_EVENT_BYTES = 64,
@@ -69,9 +70,9 @@ typedef struct session_lane {
 typedef struct session_list {
     hd_bytes text;     /* one behind the other */
     uint64_t *offsets; /* of id - 1; one more */
-    uint32_t count, capacity, lost;
-    uint32_t *slots; /* ids by hash, 0: free */
-    uint32_t slot_count;
+    size_t capacity;
+    hd_slots slots; /* of ids - 1 */
+    uint32_t count, lost;
     uint32_t written; /* how many the file has; of the session's thread */
 } session_list;
 
@@ -174,15 +175,12 @@ hd_status session_file_open(hd_session *session, hd_error *err); /* session->fil
 void session_file_close(hd_session *session);
 void session_file_discard(hd_session *session); /* of a session that did not start */
 
-/* alone.c */
-void session_own_thread(int change); /* +1 at the begin of each thread of ours, -1 at its end */
+/* alone.c, with session_own_thread of tracers.h */
 void session_own_threads_in_child(void);
 void session_look_around(void); /* by the session's thread, now and then: ends a program that has no thread left */
 
 /* writer.c */
 void *session_write_all(void *session); /* what the session's thread does until `ending` */
-int session_futex_wait(atomic_uint *word, unsigned value, unsigned milliseconds);
-void session_futex_wake(atomic_uint *word);
 
 /* fork.c */
 hd_status session_register(hd_session *session, hd_error *err); /* finds a slot and a generation */

@@ -2,76 +2,47 @@
 #include <stdlib.h>
 
 #include "base/capture_wire.h"
-#include "base/hash.h"
+#include "base/memory/vector.h"
 #include "capture/session/impl.h"
-
-enum { FIRST_SLOTS = 1024 };
 
 hd_status session_list_init(session_list *list)
 {
-    *list = (session_list){.slot_count = FIRST_SLOTS, .capacity = FIRST_SLOTS / 2};
-    list->slots = calloc(list->slot_count, sizeof *list->slots);
-    list->offsets = calloc(list->capacity + 1, sizeof *list->offsets);
-    return list->slots && list->offsets ? HD_OK : HD_ERR_MEMORY;
+    *list = (session_list){0};
+    if (!hd_grow((void **)&list->offsets, &list->capacity, 0, sizeof *list->offsets)) return HD_ERR_MEMORY;
+    list->offsets[0] = 0;
+    return HD_OK;
 }
 
 void session_list_deinit(session_list *list)
 {
     hd_bytes_deinit(&list->text);
     free(list->offsets);
-    free(list->slots);
+    hd_slots_deinit(&list->slots);
 }
 
-static uint32_t *find_slot(const session_list *list, uint32_t *slots, uint32_t count, const char *text, size_t size)
+static bool is_entry(const session_list *list, uint32_t at, const void *text, size_t size)
 {
-    uint32_t at = (uint32_t)(hd_hash(text, size) >> 32) & (count - 1);
-    for (; slots[at]; at = (at + 1) & (count - 1)) {
-        uint64_t offset = list->offsets[slots[at] - 1];
-        if (list->offsets[slots[at]] - offset == size && memcmp(list->text.data + offset, text, size) == 0) break;
-    }
-    return &slots[at];
-}
-
-static bool widen(session_list *list)
-{
-    if (list->count < list->capacity) return true;
-    if (list->count >= CAPTURE_LIST_MAX) return false;
-    uint32_t slot_count = list->slot_count * 2, capacity = slot_count / 2;
-    uint32_t *slots = calloc(slot_count, sizeof *slots);
-    uint64_t *offsets = realloc(list->offsets, ((size_t)capacity + 1) * sizeof *offsets);
-    if (offsets) list->offsets = offsets;
-    if (!slots || !offsets) {
-        free(slots);
-        return false;
-    }
-    for (uint32_t id = 1; id <= list->count; id++) {
-        uint64_t offset = list->offsets[id - 1];
-        const char *text = (const char *)list->text.data + offset;
-        *find_slot(list, slots, slot_count, text, (size_t)(list->offsets[id] - offset)) = id;
-    }
-    free(list->slots);
-    list->slots = slots;
-    list->slot_count = slot_count;
-    list->capacity = capacity;
-    return true;
+    uint64_t offset = list->offsets[at];
+    return list->offsets[at + 1] - offset == size && memcmp(list->text.data + offset, text, size) == 0;
 }
 
 uint32_t session_list_add(session_list *list, const void *text, size_t size)
 {
-    uint32_t *slot = find_slot(list, list->slots, list->slot_count, text, size);
-    if (*slot) return *slot;
-    uint8_t *room = widen(list) ? hd_bytes_room(&list->text, size + 1) : NULL;
-    if (!room) {
+    uint32_t at;
+    uint64_t hash = hd_hash(text, size);
+    HD_SLOTS_FIND(at, &list->slots, hash, is_entry(list, at, text, size));
+    if (at != HD_SLOTS_NONE) return at + 1;
+    bool fits = list->count < CAPTURE_LIST_MAX &&
+                hd_grow((void **)&list->offsets, &list->capacity, (size_t)list->count + 1, sizeof *list->offsets);
+    uint8_t *room = fits ? hd_bytes_room(&list->text, size + 1) : NULL;
+    if (!room || !hd_slots_add(&list->slots, hash, list->count)) {
         list->text.failed = false; /* there may be memory next time */
         list->lost++;
         return 0;
     }
-    slot = find_slot(list, list->slots, list->slot_count, text, size);
     memcpy(room, text, size);
     list->text.size += size;
-    list->count++;
-    list->offsets[list->count] = list->text.size;
-    *slot = list->count;
+    list->offsets[++list->count] = list->text.size;
     return list->count;
 }
 

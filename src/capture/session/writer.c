@@ -22,6 +22,15 @@ int session_futex_wait(atomic_uint *word, unsigned value, unsigned milliseconds)
     return (int)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
 }
 
+uint64_t session_cpu_ns(hd_session *session)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (!session || atomic_load(&session->generation) == 0) return 0;
+    if (pthread_getcpuclockid(session->thread, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 void session_futex_wake(atomic_uint *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
@@ -311,7 +320,7 @@ void *session_write_all(void *user)
         atomic_store_explicit(&session->passes, asked, memory_order_release);
         session_futex_wake(&session->passes);
         if (ending) break;
-        if (hd_session_now() - looked_ns > LOOK_AROUND_NS) {
+        if (session->options.exit_when_alone && hd_session_now() - looked_ns > LOOK_AROUND_NS) {
             session_look_around();
             looked_ns = hd_session_now();
         }

@@ -49,7 +49,7 @@ void uprobe_call_returned(hd_uprobe *t, const uprobe_event *event, const uprobe_
 #else
     enum { POPPED = 8 };
 #endif
-    uprobe_thread *thread = uprobe_map_get(&t->spaces.threads, hit->tid);
+    uprobe_thread *thread = hd_map_pointer(&t->spaces.threads, hit->tid, 0);
     uint64_t entered = hit->frame.at[UPROBE_STACK_POINTER] - POPPED;
     for (uint32_t i = thread ? thread->open_count : 0; i-- > 0;) {
         const uprobe_open_call *open = &thread->open[i];

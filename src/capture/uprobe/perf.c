@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,16 +18,8 @@
 #define PMU "/sys/bus/event_source/devices/uprobe/type"
 enum { SIDE_BYTES = 512 << 10, FRAMES_STACK_BYTES = 64 };
 
-/* Each function takes a descriptor for each CPU: more than the 1024 that most processes begin with. */
 static int open_event(const struct perf_event_attr *attr, int pid, int cpu)
 {
-    struct rlimit limit;
-    int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd >= 0 || errno != EMFILE) return fd;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
     return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -198,12 +189,12 @@ hd_status uprobe_perf_open(uprobe_perf *out, int pid, const hd_uprobe_options *o
 
 void uprobe_perf_close(uprobe_perf *perf)
 {
-    uint32_t at = 0;
-    for (uprobe_event *event; (event = uprobe_map_next(&perf->events, &at));) {
+    for (size_t i = 0; i < perf->events.count; i++) {
+        uprobe_event *event = perf->events.entries[i].pointer;
         close(event->fd);
         free(event);
     }
-    uprobe_map_deinit(&perf->events);
+    hd_map_deinit(&perf->events);
     uprobe_tracefs_close(&perf->tracefs);
     for (uint32_t i = 0; perf->rings && i < perf->cpu_count * 2; i++) {
         if (perf->rings[i].map) munmap(perf->rings[i].map, perf->rings[i].map_bytes);
@@ -223,7 +214,7 @@ static hd_status add_event(uprobe_perf *perf, uprobe_event event, hd_error *err)
     kept = malloc(sizeof *kept);
     if (!kept) goto failed;
     *kept = event;
-    if (!uprobe_map_put(&perf->events, event.id, kept)) goto failed;
+    if (!hd_map_set_pointer(&perf->events, event.id, 0, kept)) goto failed;
     if (ioctl(event.fd, PERF_EVENT_IOC_ENABLE, 0)) return refused(errno, err);
     return HD_OK;
 failed:
@@ -291,17 +282,16 @@ hd_status uprobe_perf_probe(uprobe_perf *perf, const uprobe_target *targets, uin
 
 void uprobe_perf_stop(uprobe_perf *perf)
 {
-    uint32_t at = 0;
-    for (uprobe_event *event; (event = uprobe_map_next(&perf->events, &at));)
-        ioctl(event->fd, PERF_EVENT_IOC_DISABLE, 0);
+    for (size_t i = 0; i < perf->events.count; i++)
+        ioctl(((uprobe_event *)perf->events.entries[i].pointer)->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 /* A tail of records may have been lost that no record tells of, but all hits are counted. */
 uint64_t uprobe_perf_lost(uprobe_perf *perf)
 {
-    uint32_t at = 0;
     uint64_t lost = 0, count;
-    for (uprobe_event *event; (event = uprobe_map_next(&perf->events, &at));) {
+    for (size_t i = 0; i < perf->events.count; i++) {
+        const uprobe_event *event = perf->events.entries[i].pointer;
         if (read(event->fd, &count, sizeof count) == sizeof count && count > event->read) lost += count - event->read;
     }
     return lost;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "capture/uprobe/map.h"
+#include "base/map.h"
 #include "capture/uprobe/plan.h"
 #include "capture/uprobe/tracefs.h"
 
@@ -47,7 +47,7 @@ typedef struct uprobe_perf {
     int *cpus;
     uint32_t cpu_count;
     uprobe_ring *rings; /* of CPU i: 2 * i hits, 2 * i + 1 side */
-    uprobe_map events;  /* uprobe_event by id */
+    hd_map events;      /* uprobe_event by id */
     uint64_t hit_sample_type;
     uint64_t registers; /* asked for, in the kernel's numbers */
     uint32_t ring_bytes;

@@ -165,15 +165,15 @@ uprobe_module *uprobe_spaces_map(uprobe_spaces *spaces, const uprobe_mapped *map
 
 uprobe_process *uprobe_spaces_process(const uprobe_spaces *spaces, uint32_t pid)
 {
-    return uprobe_map_get(&spaces->processes, pid);
+    return hd_map_pointer(&spaces->processes, pid, 0);
 }
 
 uprobe_process *uprobe_spaces_begin(uprobe_spaces *spaces, uint32_t pid)
 {
-    uprobe_process *process = uprobe_map_get(&spaces->processes, pid);
+    uprobe_process *process = hd_map_pointer(&spaces->processes, pid, 0);
     if (process) return process;
     process = calloc(1, sizeof *process);
-    if (!process || !uprobe_map_put(&spaces->processes, pid, process)) {
+    if (!process || !hd_map_set_pointer(&spaces->processes, pid, 0, process)) {
         free(process);
         spaces->failed = true;
         return NULL;
@@ -186,11 +186,11 @@ uprobe_process *uprobe_spaces_begin(uprobe_spaces *spaces, uint32_t pid)
 
 uprobe_thread *uprobe_spaces_thread(uprobe_spaces *spaces, uint32_t pid, uint32_t tid)
 {
-    uprobe_thread *thread = uprobe_map_get(&spaces->threads, tid);
+    uprobe_thread *thread = hd_map_pointer(&spaces->threads, tid, 0);
     if (thread) return thread;
     const uprobe_process *process = uprobe_spaces_process(spaces, pid);
     thread = calloc(1, sizeof *thread);
-    if (!thread || !uprobe_map_put(&spaces->threads, tid, thread)) {
+    if (!thread || !hd_map_set_pointer(&spaces->threads, tid, 0, thread)) {
         free(thread);
         spaces->failed = true;
         return NULL;
@@ -203,16 +203,16 @@ uprobe_thread *uprobe_spaces_thread(uprobe_spaces *spaces, uint32_t pid, uint32_
 
 static void remove_thread(uprobe_spaces *spaces, uint32_t tid)
 {
-    uprobe_thread *thread = uprobe_map_get(&spaces->threads, tid);
+    uprobe_thread *thread = hd_map_pointer(&spaces->threads, tid, 0);
     if (!thread) return;
-    uprobe_map_remove(&spaces->threads, tid);
+    hd_map_remove(&spaces->threads, tid, 0);
     free(thread->open);
     free(thread);
 }
 
 static void remove_process(uprobe_spaces *spaces, uprobe_process *process)
 {
-    uprobe_map_remove(&spaces->processes, process->pid);
+    hd_map_remove(&spaces->processes, process->pid, 0);
     free(process->mappings);
     free(process);
 }
@@ -227,7 +227,7 @@ static void forget(uprobe_spaces *spaces, uint32_t pid, uint32_t tid)
 
 void uprobe_spaces_fork(uprobe_spaces *spaces, uint32_t pid, uint32_t tid, uint32_t parent, uint32_t parent_tid)
 {
-    const uprobe_thread *from = uprobe_map_get(&spaces->threads, parent_tid);
+    const uprobe_thread *from = hd_map_pointer(&spaces->threads, parent_tid, 0);
     if (pid == parent) {
         uprobe_process *process = uprobe_spaces_process(spaces, pid);
         if (!process) return;
@@ -275,18 +275,18 @@ void uprobe_spaces_exit(uprobe_spaces *spaces, uint32_t pid, uint32_t tid)
 
 void uprobe_spaces_deinit(uprobe_spaces *spaces)
 {
-    uint32_t at = 0;
-    for (uprobe_process *process; (process = uprobe_map_next(&spaces->processes, &at));) {
+    for (size_t i = 0; i < spaces->processes.count; i++) {
+        uprobe_process *process = spaces->processes.entries[i].pointer;
         free(process->mappings);
         free(process);
     }
-    at = 0;
-    for (uprobe_thread *thread; (thread = uprobe_map_next(&spaces->threads, &at));) {
+    for (size_t i = 0; i < spaces->threads.count; i++) {
+        uprobe_thread *thread = spaces->threads.entries[i].pointer;
         free(thread->open);
         free(thread);
     }
-    uprobe_map_deinit(&spaces->processes);
-    uprobe_map_deinit(&spaces->threads);
+    hd_map_deinit(&spaces->processes);
+    hd_map_deinit(&spaces->threads);
     for (uint32_t i = 0; i < spaces->module_count; i++) {
         uprobe_elf_close(&spaces->modules[i]->elf);
         free(spaces->modules[i]->path);

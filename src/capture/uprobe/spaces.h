@@ -5,8 +5,8 @@
 #ifndef HD_CAPTURE_UPROBE_SPACES_H
 #define HD_CAPTURE_UPROBE_SPACES_H
 
+#include "base/map.h"
 #include "capture/uprobe/elf.h"
-#include "capture/uprobe/map.h"
 
 enum { UPROBE_COMM_BYTES = 16 };
 
@@ -57,7 +57,7 @@ typedef struct uprobe_thread {
 } uprobe_thread;
 
 typedef struct uprobe_spaces {
-    uprobe_map processes, threads;
+    hd_map processes, threads;
     uprobe_module **modules;
     uint32_t module_count, module_capacity;
     uint64_t process_count;

@@ -59,14 +59,14 @@ static void take_name(hd_uprobe *t, const uint8_t *record, const struct perf_eve
     size_t size = header->size < 16 + UPROBE_TRAILER ? 0 : header->size - 16 - UPROBE_TRAILER;
     memcpy(name, record + 16, size < sizeof name - 1 ? size : sizeof name - 1);
     bool is_exec = header->misc & PERF_RECORD_MISC_COMM_EXEC;
-    uprobe_thread *thread = is_exec ? uprobe_map_get(&t->spaces.threads, u32_at(record, 12)) : NULL;
+    uprobe_thread *thread = is_exec ? hd_map_pointer(&t->spaces.threads, u32_at(record, 12), 0) : NULL;
     if (thread) uprobe_calls_drop(t, thread, 0);
     uprobe_spaces_name(&t->spaces, u32_at(record, 8), u32_at(record, 12), name, is_exec);
 }
 
 static void take_exit(hd_uprobe *t, const uint8_t *record)
 {
-    uprobe_thread *thread = uprobe_map_get(&t->spaces.threads, u32_at(record, 16));
+    uprobe_thread *thread = hd_map_pointer(&t->spaces.threads, u32_at(record, 16), 0);
     if (thread) uprobe_calls_drop(t, thread, 0);
     uprobe_spaces_exit(&t->spaces, u32_at(record, 8), u32_at(record, 16));
 }
@@ -76,7 +76,7 @@ static void take_sample(hd_uprobe *t, const uint8_t *record)
     uprobe_hit hit;
     uint64_t id;
     memcpy(&id, record + 8, sizeof id);
-    uprobe_event *event = uprobe_map_get(&t->perf.events, id);
+    uprobe_event *event = hd_map_pointer(&t->perf.events, id, 0);
     if (!event) return;
     uint64_t type = event->is_return ? UPROBE_SAMPLE_TYPE | PERF_SAMPLE_REGS_USER : t->perf.hit_sample_type;
     event->read++;
@@ -208,11 +208,10 @@ hd_status hd_uprobe_start(hd_uprobe **out, hd_uprobe_plan *plan, int pid, const 
 
 hd_status hd_uprobe_stop(hd_uprobe *t, hd_uprobe_stats *out, hd_error *err)
 {
-    uint32_t at = 0;
     atomic_store(&t->ending, true);
     pthread_join(t->thread, NULL);
     t->is_running = false;
-    for (uprobe_thread *thread; (thread = uprobe_map_next(&t->spaces.threads, &at));) uprobe_calls_drop(t, thread, 0);
+    for (size_t i = 0; i < t->spaces.threads.count; i++) uprobe_calls_drop(t, t->spaces.threads.entries[i].pointer, 0);
     t->stats.lost = uprobe_perf_lost(&t->perf);
     t->stats.processes = t->spaces.process_count;
     t->stats.ring_bytes = t->perf.ring_bytes;

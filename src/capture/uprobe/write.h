@@ -22,7 +22,7 @@ typedef struct uprobe_writer {
     uint32_t names[HD_UPROBE_TARGETS_MAX], category;
     hd_output *folded; /* NULL: no text */
     hd_bytes line;
-    uprobe_map texts; /* of frames */
+    hd_map texts;     /* of frames */
     hd_status status; /* the first failure of the text */
     hd_error err;
 } uprobe_writer;

@@ -95,12 +95,12 @@ static void put_frame(uprobe_writer *writer, const uprobe_stack_frame *frame)
     uint64_t key = frame->module ? (uint64_t)(frame->module->number + 1) << 40 ^ frame->address
                                  : UINT64_C(1) << 63 | frame->address;
     char text[TEXT_BYTES];
-    const char *known = uprobe_map_get(&writer->texts, key);
+    const char *known = hd_map_pointer(&writer->texts, key, 0);
     if (!known) {
         text[write_name(text, frame)] = 0;
         clean(text);
         char *kept = writer->texts.count < TEXTS_MAX ? strdup(text) : NULL;
-        if (kept && !uprobe_map_put(&writer->texts, key, kept)) free(kept);
+        if (kept && !hd_map_set_pointer(&writer->texts, key, 0, kept)) free(kept);
         known = text;
     }
     hd_bytes_put(&writer->line, known, strlen(known));
@@ -131,8 +131,7 @@ void uprobe_fold(uprobe_writer *writer, const uprobe_call *call, const uprobe_st
 
 void uprobe_fold_deinit(uprobe_writer *writer)
 {
-    uint32_t at = 0;
-    for (char *text; (text = uprobe_map_next(&writer->texts, &at));) free(text);
-    uprobe_map_deinit(&writer->texts);
+    for (size_t i = 0; i < writer->texts.count; i++) free(writer->texts.entries[i].pointer);
+    hd_map_deinit(&writer->texts);
     hd_bytes_deinit(&writer->line);
 }

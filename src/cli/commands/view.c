@@ -2,6 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -233,6 +236,18 @@ static void wait_for_end(cli_run *run, hd_view *view, size_t count, int wake, co
     }
 }
 
+/* What a request takes for a moment goes back to the system with it: blocks of 256 kB and more have pages of their
+ * own (glibc otherwise keeps what was freed once), and threads share few heaps. */
+static void choose_heap(void)
+{
+#ifdef __GLIBC__
+    enum { OWN_PAGES = 1 << 18, KEPT = 1 << 20, HEAPS = 2 };
+    mallopt(M_MMAP_THRESHOLD, OWN_PAGES);
+    mallopt(M_TRIM_THRESHOLD, KEPT);
+    mallopt(M_ARENA_MAX, HEAPS);
+#endif
+}
+
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static int parse_port(cli_run *run, hd_view_options *out)
@@ -261,6 +276,7 @@ static int serve(cli_run *run, const char *const *paths, size_t count, view_erro
     sigset_t before, waiting;
     hd_view *view = NULL;
     if (parse_port(run, &start) != CLI_OK) return CLI_USAGE;
+    choose_heap();
     take_signals(&before, &waiting);
     hd_status status = hd_view_start(&view, paths, count, &start, &run->err);
     int exit_status = status == HD_OK ? CLI_OK : status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/capture_wire.h"
+#include "base/map.h"
 #include "format/capture/lists.h"
 #include "format/format.h"
 
@@ -31,14 +32,15 @@ hd_value capture_double(hd_builder *builder, double value);
 
 /* What was said of calls and of nodes of graphs, by correlation id and by node (calls.c). */
 typedef struct capture_call {
-    uint64_t key;      /* 0: free */
+    uint64_t key;
     uint64_t external; /* 0: none */
     uint32_t stack;    /* id of the file, 0: none */
 } capture_call;
 
 typedef struct capture_calls {
-    capture_call *slots;
-    size_t count, slot_count;
+    hd_slots slots;
+    capture_call *list;
+    size_t count, capacity;
 } capture_calls;
 
 /* Zero-initialised is empty. The last that was said of a key holds. false: no memory. */

@@ -8,6 +8,7 @@
 
 #include "base/json/json.h"
 #include "base/json/write.h"
+#include "base/map.h"
 #include "base/memory/arena.h"
 #include "base/text/decimal.h"
 #include "format/format.h"
@@ -77,7 +78,7 @@ typedef struct chrome_shapes {
     size_t node_count, node_capacity;
     chrome_edge *edges;
     size_t edge_count, edge_capacity;
-    uint32_t *slots; /* hash table of edges, made when a node has many */
+    hd_slots slots; /* of edges of nodes that have many */
     hd_arena arena;
 } chrome_shapes;
 

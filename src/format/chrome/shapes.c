@@ -10,7 +10,7 @@
 #include "base/memory/vector.h"
 #include "format/chrome/chrome.h"
 
-enum { NODE_LIMIT = 1 << 16, LIST_LIMIT = 16, SLOT_COUNT = NODE_LIMIT * 2 };
+enum { NODE_LIMIT = 1 << 16, LIST_LIMIT = 16 };
 
 bool chrome_shapes_init(chrome_shapes *shapes)
 {
@@ -29,7 +29,7 @@ void chrome_shapes_deinit(chrome_shapes *shapes)
 {
     free(shapes->nodes);
     free(shapes->edges);
-    free(shapes->slots);
+    hd_slots_deinit(&shapes->slots);
     hd_arena_deinit(&shapes->arena);
 }
 
@@ -65,15 +65,13 @@ static bool same_key(const chrome_edge *edge, const hd_json_text *key, hd_arg_sc
     return edge->key_size == key->size && edge->scope == scope && memcmp(edge->key, key->data, key->size) == 0;
 }
 
-/* Where the edge stands or would stand among those that are in no list; NULL: no memory. */
-static uint32_t *slot_of(chrome_shapes *shapes, uint32_t node, const hd_json_text *key, hd_arg_scope scope)
+/* Of the edges that are in no list; HD_SLOTS_NONE: none. */
+static uint32_t find_edge(const chrome_shapes *shapes, uint32_t node, const hd_json_text *key, hd_arg_scope scope,
+                          uint64_t hash)
 {
-    if (!shapes->slots && !(shapes->slots = calloc(SLOT_COUNT, sizeof *shapes->slots))) return NULL;
-    for (uint64_t i = hd_hash_pair(hd_hash(key->data, key->size), (uint64_t)node << 32 | scope);; i++) {
-        uint32_t *slot = &shapes->slots[i % SLOT_COUNT];
-        const chrome_edge *edge = &shapes->edges[*slot];
-        if (*slot == 0 || (edge->node == node && same_key(edge, key, scope))) return slot;
-    }
+    uint32_t at;
+    HD_SLOTS_FIND(at, &shapes->slots, hash, shapes->edges[at].node == node && same_key(&shapes->edges[at], key, scope));
+    return at;
 }
 
 uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node_index, const hd_json_text *key, hd_arg_scope scope)
@@ -90,16 +88,17 @@ uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node_index, const hd
         return i;
     }
     bool listed = node->listed < LIST_LIMIT;
-    uint32_t *slot = listed ? NULL : slot_of(shapes, node_index, key, scope);
-    if (slot && *slot) return *slot;
+    uint64_t hash = listed ? 0 : hd_hash_pair(hd_hash(key->data, key->size), (uint64_t)node_index << 32 | scope);
+    uint32_t found = listed ? HD_SLOTS_NONE : find_edge(shapes, node_index, key, scope, hash);
+    if (found != HD_SLOTS_NONE) return found;
     if (key->size > UINT32_MAX - 1 || shapes->edge_count >= NODE_LIMIT) return 0;
-    if ((!listed && !slot) ||
-        !hd_grow((void **)&shapes->edges, &shapes->edge_capacity, shapes->edge_count, sizeof *shapes->edges))
+    if (!hd_grow((void **)&shapes->edges, &shapes->edge_capacity, shapes->edge_count, sizeof *shapes->edges))
         return no_memory(parser);
     chrome_edge *edge = &shapes->edges[shapes->edge_count];
     *edge = (chrome_edge){.scope = (uint8_t)scope, .node = node_index, .next = listed ? node->first_edge : 0};
-    if (!fill_edge(parser, edge, key)) return no_memory(parser);
-    *(listed ? &node->first_edge : slot) = (uint32_t)shapes->edge_count;
+    if (!fill_edge(parser, edge, key) || (!listed && !hd_slots_add(&shapes->slots, hash, (uint32_t)shapes->edge_count)))
+        return no_memory(parser);
+    if (listed) node->first_edge = (uint32_t)shapes->edge_count;
     node->listed += listed;
     return (uint32_t)shapes->edge_count++;
 }

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/io/pieces.h"
 #include "base/json/write.h"
+#include "base/map.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "format/sbt/sbt.h"
@@ -36,8 +36,7 @@ typedef struct pair {
 } pair;
 
 typedef struct open_launch {
-    uint64_t correlation, number, time;
-    uint8_t type; /* 0: free */
+    uint64_t number, time; /* UINT64_MAX: it has its pair */
 } open_launch;
 
 /* A record that cannot be read, and where reading goes on. */
@@ -70,8 +69,9 @@ typedef struct reader {
     pair *pairs; /* by launch */
     size_t pair_count, pair_capacity;
     uint64_t *completes; /* numbers of the records in pairs, ascending */
+    hd_map open_index;   /* by correlation id and type */
     open_launch *open;
-    size_t open_capacity, open_used;
+    size_t open_capacity;
 } reader;
 
 int sbt_sniff(const unsigned char *head, size_t size)
@@ -236,30 +236,6 @@ static uint8_t launch_of(uint8_t complete)
     return complete == SBT_KERNEL_COMPLETE ? SBT_KERNEL_LAUNCH : complete == SBT_NCCL_COMPLETE ? SBT_NCCL_START : 0;
 }
 
-static open_launch *slot_of(open_launch *slots, size_t capacity, uint64_t correlation, uint8_t type)
-{
-    size_t at = (size_t)hd_hash_pair(correlation, type) & (capacity - 1);
-    while (slots[at].type && (slots[at].correlation != correlation || slots[at].type != type))
-        at = (at + 1) & (capacity - 1);
-    return &slots[at];
-}
-
-static bool widen(reader *r)
-{
-    if (r->open_used * 2 < r->open_capacity) return true;
-    size_t capacity = r->open_capacity ? r->open_capacity * 2 : 1024;
-    open_launch *slots = calloc(capacity, sizeof *slots);
-    if (!slots) return false;
-    for (size_t i = 0; i < r->open_capacity; i++) {
-        const open_launch *o = &r->open[i];
-        if (o->type) *slot_of(slots, capacity, o->correlation, o->type) = *o;
-    }
-    free(r->open);
-    r->open = slots;
-    r->open_capacity = capacity;
-    return true;
-}
-
 /* A slice has one duration and one stack: records with their own stay apart. */
 static bool may_pair(const sbt_record *record, uint8_t without)
 {
@@ -269,18 +245,20 @@ static bool may_pair(const sbt_record *record, uint8_t without)
 static hd_status note_pair(reader *r, const sbt_record *record, uint64_t number)
 {
     uint8_t launch = launch_of(record->type);
-    if (!widen(r)) return HD_NOMEM(r->err);
     if (launch && may_pair(record, SBT_HAS_DURATION | SBT_HAS_STACK)) {
-        open_launch *open = slot_of(r->open, r->open_capacity, record->correlation, launch);
-        if (!open->type || open->number == UINT64_MAX || record->time < open->time) return HD_OK;
+        const hd_map_entry *known = hd_map_find(&r->open_index, record->correlation, launch);
+        open_launch *open = known ? &r->open[known->value] : NULL;
+        if (!open || open->number == UINT64_MAX || record->time < open->time) return HD_OK;
         if (!hd_grow((void **)&r->pairs, &r->pair_capacity, r->pair_count, sizeof *r->pairs)) return HD_NOMEM(r->err);
         r->pairs[r->pair_count++] = (pair){open->number, number, *record};
         open->number = UINT64_MAX;
     } else if ((record->type == SBT_KERNEL_LAUNCH || record->type == SBT_NCCL_START) &&
                may_pair(record, SBT_HAS_DURATION)) {
-        open_launch *open = slot_of(r->open, r->open_capacity, record->correlation, record->type);
-        r->open_used += open->type == 0;
-        *open = (open_launch){record->correlation, number, record->time, record->type};
+        size_t before = r->open_index.count;
+        hd_map_entry *entry = hd_map_at(&r->open_index, record->correlation, record->type);
+        if (!entry || !hd_grow((void **)&r->open, &r->open_capacity, before, sizeof *r->open)) return HD_NOMEM(r->err);
+        if (r->open_index.count > before) entry->value = (uint32_t)before;
+        r->open[entry->value] = (open_launch){number, record->time};
     }
     return HD_OK;
 }
@@ -592,6 +570,7 @@ hd_status sbt_read(hd_builder *builder, hd_input *input, const hd_read_options *
     free(r.strings);
     free(r.pairs);
     free(r.completes);
+    hd_map_deinit(&r.open_index);
     free(r.open);
     free(r.holes);
     hd_large_free(copy);

@@ -11,14 +11,13 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/memory/vector.h"
 
 #define EXACT_LIMIT ((int64_t)1 << 53)
 
 typedef struct hd_taken_tid {
     hd_ident pid;
-    hd_string tid; /* data NULL: the slot is free */
+    hd_string tid;
 } taken_tid;
 
 /* ---- what is taken ------------------------------------------------------------------------------------------- */
@@ -28,46 +27,34 @@ static bool same_process(hd_ident x, hd_ident y)
     return x.text == y.text && (x.type == HD_IDENT_NONE) == (y.type == HD_IDENT_NONE);
 }
 
-static taken_tid *find_slot(const hd_lane_names *names, hd_ident pid, hd_string tid)
+static uint64_t hash_of(hd_ident pid, hd_string tid)
 {
-    size_t i = hd_hash_pair(hd_hash(tid.data, tid.size), pid.text) & (names->slot_count - 1);
-    for (;; i = (i + 1) & (names->slot_count - 1)) {
-        taken_tid *slot = &names->slots[i];
-        if (!slot->tid.data) return slot;
-        if (slot->tid.size == tid.size && memcmp(slot->tid.data, tid.data, tid.size) == 0 &&
-            same_process(slot->pid, pid))
-            return slot;
-    }
+    return hd_hash_pair(hd_hash(tid.data, tid.size), pid.text);
 }
 
-static bool grow(hd_lane_names *names)
+static bool has(const hd_lane_names *names, hd_ident pid, hd_string tid)
 {
-    hd_lane_names old = *names;
-    names->slot_count = old.slot_count ? old.slot_count * 2 : 256;
-    names->slots = calloc(names->slot_count, sizeof *names->slots);
-    if (!names->slots) {
-        *names = old;
-        return false;
-    }
-    for (size_t i = 0; i < old.slot_count; i++) {
-        if (old.slots[i].tid.data) *find_slot(names, old.slots[i].pid, old.slots[i].tid) = old.slots[i];
-    }
-    free(old.slots);
-    return true;
+    uint32_t at;
+    uint64_t hash = hash_of(pid, tid);
+    HD_SLOTS_FIND(at, &names->slots, hash,
+                  names->taken[at].tid.size == tid.size && memcmp(names->taken[at].tid.data, tid.data, tid.size) == 0 &&
+                      same_process(names->taken[at].pid, pid));
+    return at != HD_SLOTS_NONE;
 }
 
 static bool take(hd_lane_names *names, hd_ident pid, hd_string tid)
 {
-    if (names->used * 2 >= names->slot_count && !grow(names)) return false;
-    taken_tid *slot = find_slot(names, pid, tid);
-    names->used += !slot->tid.data;
-    *slot = (taken_tid){pid, tid};
+    if (has(names, pid, tid)) return true;
+    if (!hd_grow((void **)&names->taken, &names->capacity, names->count, sizeof *names->taken) ||
+        !hd_slots_add(&names->slots, hash_of(pid, tid), (uint32_t)names->count))
+        return false;
+    names->taken[names->count++] = (taken_tid){pid, tid};
     return true;
 }
 
 static bool is_taken(const hd_lane_names *names, uint32_t track, const char *tid, size_t size)
 {
-    return find_slot(names, hd_trace_track_at(names->trace, track)->pid, (hd_string){tid, size})->tid.data != NULL;
+    return has(names, hd_trace_track_at(names->trace, track)->pid, (hd_string){tid, size});
 }
 
 hd_status hd_lane_names_init(hd_lane_names *names, hd_lane_plan *plan, const hd_trace *trace, hd_error *err)
@@ -75,7 +62,7 @@ hd_status hd_lane_names_init(hd_lane_names *names, hd_lane_plan *plan, const hd_
     uint32_t tracks = hd_trace_track_count(trace);
     *names = (hd_lane_names){.plan = plan, .trace = trace};
     names->twins = malloc(((size_t)tracks * 2 + 1) * sizeof *names->twins);
-    bool fine = names->twins && grow(names);
+    bool fine = names->twins != NULL;
     for (uint32_t i = 0; i < tracks && fine; i++) {
         const hd_track *track = hd_trace_track_at(trace, i), *root = hd_trace_track_at(trace, track->same_as);
         uint32_t *name = &names->twins[2 * (size_t)root->id], *order = name + 1;
@@ -90,7 +77,8 @@ hd_status hd_lane_names_init(hd_lane_names *names, hd_lane_plan *plan, const hd_
 
 void hd_lane_names_deinit(hd_lane_names *names)
 {
-    free(names->slots);
+    hd_slots_deinit(&names->slots);
+    free(names->taken);
     free(names->twins);
     *names = (hd_lane_names){0};
 }

@@ -2,14 +2,16 @@
 #ifndef HD_PASS_LANES_NAMES_H
 #define HD_PASS_LANES_NAMES_H
 
+#include "base/map.h"
 #include "pass/lanes/lanes.h"
 
 /* The tids that are taken, by process. */
 typedef struct hd_lane_names {
     hd_lane_plan *plan;
     const hd_trace *trace;
-    struct hd_taken_tid *slots;
-    size_t slot_count, used;
+    hd_slots slots;
+    struct hd_taken_tid *taken;
+    size_t count, capacity;
     uint32_t *twins; /* by track: the one of its twins that says its name, and the one that says its order */
 } hd_lane_names;
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "pass/memory/impl.h"
@@ -183,69 +182,32 @@ static bool same_pool(const hd_memory_pool *a, const hd_memory_pool *b)
            a->allocator == b->allocator;
 }
 
-/* Room in a table of slots for one more; its old entries are put in again by the caller when *out says so. */
-static bool grow_slots(uint32_t **slots, size_t *slot_count, size_t used, bool *out_again)
-{
-    *out_again = false;
-    if (*slot_count && used < *slot_count / 2) return true;
-    size_t more = *slot_count ? 2 * *slot_count : 64;
-    free(*slots);
-    *slots = calloc(more, sizeof **slots);
-    *slot_count = *slots ? more : 0;
-    *out_again = true;
-    return *slots != NULL;
-}
-
-static size_t pool_slot(const memory_find *find, const hd_memory_pool *pool)
-{
-    const uint64_t words[] = {pool->process, (uint64_t)pool->device_type, (uint64_t)pool->device, pool->allocator};
-    size_t mask = find->pool_slot_count - 1, slot = hd_hash(words, sizeof words) & mask;
-    while (find->pool_slots[slot] && !same_pool(&find->memory->pools[find->pool_slots[slot] - 1], pool))
-        slot = (slot + 1) & mask;
-    return slot;
-}
-
 /* HD_NONE: no memory. */
 static uint32_t pool_of(memory_find *find, const hd_memory_pool *named)
 {
-    bool again;
+    uint32_t at;
     hd_memory *m = find->memory;
-    if (!grow_slots(&find->pool_slots, &find->pool_slot_count, m->pool_count, &again)) return HD_NONE;
-    for (size_t i = 0; again && i < m->pool_count; i++)
-        find->pool_slots[pool_slot(find, &m->pools[i])] = (uint32_t)i + 1;
-    size_t slot = pool_slot(find, named);
-    if (find->pool_slots[slot]) return find->pool_slots[slot] - 1;
-    if (!hd_grow((void **)&m->pools, &find->pool_capacity, m->pool_count, sizeof *m->pools)) return HD_NONE;
+    const uint64_t words[] = {named->process, (uint64_t)named->device_type, (uint64_t)named->device, named->allocator};
+    uint64_t hash = hd_hash(words, sizeof words);
+    HD_SLOTS_FIND(at, &find->pool_slots, hash, same_pool(&m->pools[at], named));
+    if (at != HD_SLOTS_NONE) return at;
+    if (!hd_grow((void **)&m->pools, &find->pool_capacity, m->pool_count, sizeof *m->pools) ||
+        !hd_slots_add(&find->pool_slots, hash, (uint32_t)m->pool_count))
+        return HD_NONE;
     m->pools[m->pool_count] = *named;
     m->pools[m->pool_count].has_totals = true; /* until an event says no */
-    find->pool_slots[slot] = (uint32_t)++m->pool_count;
-    return (uint32_t)m->pool_count - 1;
-}
-
-static size_t group_slot(const memory_find *find, uint32_t pool, uint32_t category)
-{
-    const uint32_t words[] = {pool, category};
-    size_t mask = find->group_slot_count - 1, slot = hd_hash(words, sizeof words) & mask;
-    for (;; slot = (slot + 1) & mask) {
-        if (!find->group_slots[slot]) return slot;
-        const hd_memory_group *group = &find->memory->groups[find->group_slots[slot] - 1];
-        if (group->pool == pool && group->category == category) return slot;
-    }
+    return (uint32_t)m->pool_count++;
 }
 
 static uint32_t group_of(memory_find *find, uint32_t pool, uint32_t category)
 {
-    bool again;
     hd_memory *m = find->memory;
-    if (!grow_slots(&find->group_slots, &find->group_slot_count, m->group_count, &again)) return HD_NONE;
-    for (size_t i = 0; again && i < m->group_count; i++)
-        find->group_slots[group_slot(find, m->groups[i].pool, m->groups[i].category)] = (uint32_t)i + 1;
-    size_t slot = group_slot(find, pool, category);
-    if (find->group_slots[slot]) return find->group_slots[slot] - 1;
+    hd_map_entry *entry = hd_map_at(&find->groups, pool, category);
+    if (!entry) return HD_NONE;
+    if (find->groups.count == m->group_count) return entry->value;
     if (!hd_grow((void **)&m->groups, &find->group_capacity, m->group_count, sizeof *m->groups)) return HD_NONE;
     m->groups[m->group_count] = (hd_memory_group){.pool = pool, .category = category};
-    find->group_slots[slot] = (uint32_t)++m->group_count;
-    return (uint32_t)m->group_count - 1;
+    return entry->value = (uint32_t)m->group_count++;
 }
 
 /* ---- gathering ----------------------------------------------------------------------------------------------- */

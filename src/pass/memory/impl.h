@@ -5,6 +5,7 @@
 #ifndef HD_PASS_MEMORY_IMPL_H
 #define HD_PASS_MEMORY_IMPL_H
 
+#include "base/map.h"
 #include "heddle/memory.h"
 
 __extension__ typedef __int128 memory_sum; /* sums of 2^32 sizes of 64 bits fit */
@@ -22,8 +23,8 @@ typedef struct memory_find {
     hd_trace_stacks *given;
     memory_place *places; /* by event */
     size_t event_capacity, place_capacity, pool_capacity, group_capacity;
-    uint32_t *pool_slots, *group_slots; /* open addressing: index + 1; 0: free */
-    size_t pool_slot_count, group_slot_count;
+    hd_slots pool_slots;
+    hd_map groups; /* by pool and category */
     bool any_own;
 } memory_find;
 

@@ -141,8 +141,8 @@ hd_status hd_memory_find(hd_memory **out, const hd_trace *trace, const hd_memory
     hd_status status = find_all(&find, err);
     hd_trace_stacks_free(find.given);
     hd_large_free(find.places);
-    free(find.pool_slots);
-    free(find.group_slots);
+    hd_slots_deinit(&find.pool_slots);
+    hd_map_deinit(&find.groups);
     if (status == HD_OK)
         *out = find.memory;
     else

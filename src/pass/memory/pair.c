@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/memory/large.h"
 #include "pass/memory/impl.h"
 
@@ -19,18 +18,13 @@ typedef struct pool_state {
     memory_sum idle_area;
 } pool_state;
 
-typedef struct live_table {
-    uint32_t *slots; /* event + 1 */
-    size_t mask, count;
-    uint64_t large;
-} live_table;
-
 typedef struct pairing {
     hd_memory *memory;
     pool_state *pools;
     memory_sum *group_live;
     uint8_t *group_peaked;
-    live_table live;
+    hd_slots live; /* events, by pool and address */
+    uint64_t large;
 } pairing;
 
 int64_t memory_clamp(memory_sum sum)
@@ -52,62 +46,14 @@ static uint32_t pool_at(const hd_memory *m, uint32_t event)
     return m->groups[m->events[event].group].pool;
 }
 
-static size_t home_of(const live_table *table, uint32_t pool, uint64_t address)
+/* The event of what is live there, HD_SLOTS_NONE: nothing. */
+static uint32_t live_at(const pairing *p, uint32_t pool, uint64_t address)
 {
-    return hd_hash_pair(address, pool) & table->mask;
-}
-
-static size_t slot_of(const pairing *p, uint32_t pool, uint64_t address)
-{
-    const live_table *table = &p->live;
-    size_t slot = home_of(table, pool, address);
-    for (;; slot = (slot + 1) & table->mask) {
-        if (!table->slots[slot]) return slot;
-        uint32_t event = table->slots[slot] - 1;
-        if (p->memory->events[event].address == address && pool_at(p->memory, event) == pool) return slot;
-    }
-}
-
-static bool reserve(pairing *p)
-{
-    live_table *table = &p->live;
-    size_t old_count = table->slots ? table->mask + 1 : 0, more = old_count ? 2 * old_count : 1024;
-    uint32_t *old = table->slots;
-    if (table->slots && table->count < old_count / 2) return true;
-    table->slots = hd_large_new(more, sizeof *table->slots, table->large);
-    if (!table->slots) {
-        table->slots = old;
-        return false;
-    }
-    memset(table->slots, 0, more * sizeof *table->slots);
-    table->mask = more - 1;
-    for (size_t i = 0; i < old_count; i++) {
-        if (!old[i]) continue;
-        uint32_t event = old[i] - 1;
-        table->slots[slot_of(p, pool_at(p->memory, event), p->memory->events[event].address)] = old[i];
-    }
-    hd_large_free(old);
-    return true;
-}
-
-/* Take an entry out; those behind it that would not be found any more move up. */
-static void take_out(pairing *p, size_t slot)
-{
-    live_table *table = &p->live;
-    size_t next = slot;
-    table->count--;
-    for (;;) {
-        table->slots[slot] = 0;
-        for (;;) {
-            next = (next + 1) & table->mask;
-            if (!table->slots[next]) return;
-            uint32_t event = table->slots[next] - 1;
-            size_t home = home_of(table, pool_at(p->memory, event), p->memory->events[event].address);
-            if (((next - home) & table->mask) >= ((next - slot) & table->mask)) break;
-        }
-        table->slots[slot] = table->slots[next];
-        slot = next;
-    }
+    uint32_t at;
+    uint64_t hash = hd_hash_pair(address, pool);
+    const hd_memory *m = p->memory;
+    HD_SLOTS_FIND(at, &p->live, hash, m->events[at].address == address && pool_at(m, at) == pool);
+    return at;
 }
 
 /* ---- one event ----------------------------------------------------------------------------------------------- */
@@ -124,45 +70,42 @@ static bool allocate(pairing *p, uint32_t index)
     hd_memory *m = p->memory;
     hd_memory_event *event = &m->events[index];
     uint32_t pool = m->groups[event->group].pool;
-    if (!reserve(p)) return false;
-    size_t slot = slot_of(p, pool, event->address);
-    if (p->live.slots[slot]) {
-        hd_memory_event *before = &m->events[p->live.slots[slot] - 1];
+    uint64_t hash = hd_hash_pair(event->address, pool);
+    uint32_t known = live_at(p, pool, event->address);
+    if (known != HD_SLOTS_NONE) {
+        hd_memory_event *before = &m->events[known];
+        hd_slots_renumber(&p->live, hash, known, index);
         before->end = index;
         before->is_replaced = true;
         add_live(p, before, false, before->bytes);
         p->pools[pool].replaced += before->bytes;
         memory_note(m, HD_MEMORY_REPLACED, event->time_ns, before->bytes);
-    } else {
-        p->live.count++;
+    } else if (!hd_large_slots_add(&p->live, hash, index, p->large)) {
+        return false;
     }
-    p->live.slots[slot] = index + 1;
     add_live(p, event, true, event->bytes);
     return true;
 }
 
-static bool release(pairing *p, uint32_t index)
+static void release(pairing *p, uint32_t index)
 {
     hd_memory *m = p->memory;
     hd_memory_event *event = &m->events[index];
     uint32_t pool = m->groups[event->group].pool;
-    if (!reserve(p)) return false;
-    size_t slot = slot_of(p, pool, event->address);
-    if (!p->live.slots[slot]) {
+    event->end = live_at(p, pool, event->address);
+    if (event->end == HD_NONE) {
         memory_note(m, HD_MEMORY_FREE_UNKNOWN, event->time_ns, event->bytes);
-        return true;
+        return;
     }
-    event->end = p->live.slots[slot] - 1;
     hd_memory_event *begun = &m->events[event->end];
     if (event->bytes && event->bytes != begun->bytes)
         memory_note(m, HD_MEMORY_SIZE_DIFFERS, event->time_ns,
                     event->bytes > begun->bytes ? event->bytes - begun->bytes : begun->bytes - event->bytes);
-    take_out(p, slot);
+    hd_slots_remove(&p->live, hd_hash_pair(event->address, pool), event->end);
     begun->end = index;
     event->group = begun->group; /* a free seldom says what it frees */
     add_live(p, begun, false, begun->bytes);
     p->pools[pool].freed += begun->bytes;
-    return true;
 }
 
 static void loose(pairing *p, const hd_memory_event *event)
@@ -243,7 +186,7 @@ static bool step(pairing *p, uint32_t index)
     if (!event->has_address)
         loose(p, event);
     else if (event->is_free)
-        fine = release(p, index);
+        release(p, index);
     else
         fine = allocate(p, index);
     hd_memory_group *group = &p->memory->groups[event->group]; /* a paired free went to that of its allocation */
@@ -293,14 +236,14 @@ static void finish(pairing *p)
 
 hd_status memory_pair(hd_memory *memory, uint64_t large, hd_error *err)
 {
-    pairing p = {.memory = memory, .live = {.large = large}};
+    pairing p = {.memory = memory, .large = large};
     p.pools = calloc(memory->pool_count + 1, sizeof *p.pools);
     p.group_live = calloc(memory->group_count + 1, sizeof *p.group_live);
     p.group_peaked = calloc(memory->group_count + 1, 1);
     bool fine = p.pools && p.group_live && p.group_peaked && check_totals(memory);
     for (size_t i = 0; i < memory->event_count && fine; i++) fine = step(&p, (uint32_t)i);
     if (fine) finish(&p);
-    hd_large_free(p.live.slots);
+    hd_large_slots_deinit(&p.live);
     free(p.pools);
     free(p.group_live);
     free(p.group_peaked);

@@ -38,7 +38,7 @@ hd_status merge_stacks_open(merger *m, hd_error *err)
     s->sf_key = hd_trace_find_string(m->trace, "sf", 2);
     if (m->count == 1 || !merge_metadata_of(m->trace, "stackFrames").data) return HD_OK;
     hd_status status = hd_trace_stacks_open(&s->open, m->trace, err);
-    if (status != HD_OK) hd_error_add_cause(err, "reading the stack frames of %.160s", m->inputs[m->at].path);
+    if (status != HD_OK) hd_error_add_cause(err, "cannot read the stack frames of %.160s", m->inputs[m->at].path);
     if (status == HD_OK && !s->tree) status = hd_stacks_new(&s->tree, err);
     return status == HD_OK ? add_nodes(s, err) : status;
 }

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/map.h"
+#include "base/memory/vector.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
@@ -11,43 +12,22 @@ enum { CHUNK_ROWS = 2048 };
 /* In the order in which they were met. */
 typedef struct category_list {
     hd_category_sum *sums;
-    size_t count, capacity; /* capacity: a power of two */
-    uint32_t *slots;        /* hash table of twice as many: places in the list + 1 */
+    size_t count, capacity;
+    hd_slots slots;
 } category_list;
-
-static bool grow(category_list *list);
 
 /* NULL: no memory. */
 static hd_category_sum *sum_of(category_list *list, hd_kind kind, uint32_t category)
 {
-    if (list->count == list->capacity && !grow(list)) return NULL;
-    size_t mask = list->capacity * 2 - 1;
-    size_t at = (size_t)hd_hash_pair(category, kind) & mask;
-    for (; list->slots[at]; at = (at + 1) & mask) {
-        hd_category_sum *sum = &list->sums[list->slots[at] - 1];
-        if (sum->category == category && sum->kind == kind) return sum;
-    }
+    uint32_t at;
+    uint64_t hash = hd_hash_pair(category, kind);
+    HD_SLOTS_FIND(at, &list->slots, hash, list->sums[at].category == category && list->sums[at].kind == kind);
+    if (at != HD_SLOTS_NONE) return &list->sums[at];
+    if (!hd_grow((void **)&list->sums, &list->capacity, list->count, sizeof *list->sums) ||
+        !hd_slots_add(&list->slots, hash, (uint32_t)list->count))
+        return NULL;
     list->sums[list->count] = (hd_category_sum){.kind = kind, .category = category};
-    list->slots[at] = (uint32_t)++list->count;
-    return &list->sums[list->count - 1];
-}
-
-static bool grow(category_list *list)
-{
-    category_list larger = {.capacity = list->capacity ? list->capacity * 2 : 128};
-    larger.sums = malloc(larger.capacity * sizeof *larger.sums);
-    larger.slots = calloc(larger.capacity * 2, sizeof *larger.slots);
-    if (!larger.sums || !larger.slots) {
-        free(larger.sums);
-        free(larger.slots);
-        return false;
-    }
-    for (size_t i = 0; i < list->count; i++)
-        *sum_of(&larger, list->sums[i].kind, list->sums[i].category) = list->sums[i];
-    free(list->sums);
-    free(list->slots);
-    *list = larger;
-    return true;
+    return &list->sums[list->count++];
 }
 
 static void add_to_sum(hd_category_sum *sum, uint64_t count, int64_t total_ns)
@@ -158,10 +138,10 @@ hd_status hd_sum_categories(hd_category_sum **out, size_t *out_count, const hd_t
     bool fine = join(&all, workers, count);
     for (unsigned t = 0; t < count; t++) {
         free(workers[t].list.sums);
-        free(workers[t].list.slots);
+        hd_slots_deinit(&workers[t].list.slots);
     }
     free(workers);
-    free(all.slots);
+    hd_slots_deinit(&all.slots);
     if (fine) {
         *out = all.sums;
         *out_count = all.count;

@@ -3,38 +3,21 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
 #include "base/memory/vector.h"
-
-static size_t place_of(const lane_names *names, uint32_t name)
-{
-    size_t at = (size_t)hd_hash_pair(name, 0) & (names->slot_count - 1);
-    while (names->slots[at] && names->list[names->slots[at] - 1].name != name) at = (at + 1) & (names->slot_count - 1);
-    return at;
-}
-
-static bool grow_slots(lane_names *names)
-{
-    size_t count = names->slot_count ? names->slot_count * 2 : HD_SUMMARY_SLICES * 2;
-    uint32_t *slots = calloc(count, sizeof *slots);
-    if (!slots) return false;
-    free(names->slots);
-    names->slots = slots;
-    names->slot_count = count;
-    for (size_t i = 0; i < names->count; i++) slots[place_of(names, names->list[i].name)] = (uint32_t)i + 1;
-    return true;
-}
 
 bool lane_names_add(lane_names *names, uint32_t name, uint64_t units)
 {
-    if (names->count * 2 >= names->slot_count && !grow_slots(names)) return false;
-    size_t at = place_of(names, name);
-    if (!names->slots[at]) {
-        if (!hd_grow((void **)&names->list, &names->capacity, names->count, sizeof *names->list)) return false;
-        names->list[names->count++] = (lane_name){.name = name};
-        names->slots[at] = (uint32_t)names->count;
+    uint32_t at;
+    uint64_t hash = hd_hash_pair(name, 0);
+    HD_SLOTS_FIND(at, &names->slots, hash, names->list[at].name == name);
+    if (at == HD_SLOTS_NONE) {
+        if (!hd_grow((void **)&names->list, &names->capacity, names->count, sizeof *names->list) ||
+            !hd_slots_add(&names->slots, hash, (uint32_t)names->count))
+            return false;
+        at = (uint32_t)names->count++;
+        names->list[at] = (lane_name){.name = name};
     }
-    names->list[names->slots[at] - 1].units += units; /* all together fit: no time is counted twice */
+    names->list[at].units += units; /* all together fit: no time is counted twice */
     return true;
 }
 
@@ -58,13 +41,13 @@ void lane_names_top(hd_summary *out, const lane_names *names, int64_t units_per_
 
 void lane_names_clear(lane_names *names)
 {
-    if (names->count) memset(names->slots, 0, names->slot_count * sizeof *names->slots);
+    hd_slots_clear(&names->slots);
     names->count = 0;
 }
 
 void lane_names_deinit(lane_names *names)
 {
     free(names->list);
-    free(names->slots);
+    hd_slots_deinit(&names->slots);
     *names = (lane_names){0};
 }

@@ -2,6 +2,7 @@
 #ifndef HD_TRACE_INDEX_NAMES_H
 #define HD_TRACE_INDEX_NAMES_H
 
+#include "base/map.h"
 #include "heddle/index.h"
 
 typedef struct lane_name {
@@ -13,8 +14,7 @@ typedef struct lane_name {
 typedef struct lane_names {
     lane_name *list; /* in the order in which they came */
     size_t count, capacity;
-    uint32_t *slots; /* hash table of places in the list + 1 */
-    size_t slot_count;
+    hd_slots slots;
 } lane_names;
 
 /* false: no memory. */

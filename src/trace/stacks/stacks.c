@@ -1,8 +1,7 @@
 /* stacks.c - the tree of frames
  *
- * Nodes are found by (caller, name) in an open-addressed table of node numbers; 0, the root, is never looked up there
- * and marks a free slot. A tree may stand upon another that does not change any more, whose nodes it has without a
- * copy: they are looked up there, and only what is more is its own.
+ * Nodes are found by (caller, name). A tree may stand upon another that does not change any more, whose nodes it has
+ * without a copy: they are looked up there, and only what is more is its own.
  */
 #include "heddle/stacks.h"
 
@@ -12,7 +11,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/memory/large.h"
 #include "trace/stacks/trace_stacks.h"
 #include "trace/strings.h"
@@ -34,9 +32,8 @@ struct hd_stacks {
     hd_strings names;
     node *nodes;            /* from base_count on */
     size_t count, capacity; /* with those of the base; of `nodes` */
-    uint32_t *slots;
-    size_t slot_mask;
-    uint64_t large; /* bytes from which on nodes and slots lie in files */
+    hd_slots slots;         /* by caller and name; the root is never looked up */
+    uint64_t large;         /* bytes from which on nodes and slots lie in files */
 };
 
 static const char *const kind_names[HD_FRAME_KINDS] = {
@@ -62,35 +59,21 @@ hd_frame_kind hd_frame_kind_of(hd_string name)
     return HD_FRAME_UNKNOWN;
 }
 
-static size_t slot_of(uint32_t caller, uint32_t name)
-{
-    return (size_t)hd_hash_pair(caller, name);
-}
-
 static node *node_at(const hd_stacks *stacks, size_t id)
 {
     return id < stacks->base_count ? &stacks->base->nodes[id] : &stacks->nodes[id - stacks->base_count];
 }
 
-static size_t free_slot(const uint32_t *slots, size_t mask, uint32_t caller, uint32_t name)
+/* For a tree that has none yet. */
+static bool make_slots(hd_stacks *stacks)
 {
-    size_t at = slot_of(caller, name) & mask;
-    while (slots[at]) at = (at + 1) & mask;
-    return at;
-}
-
-static bool make_slots(hd_stacks *stacks, size_t mask)
-{
-    uint32_t *slots = hd_large_new(mask + 1, sizeof *slots, stacks->large);
-    if (!slots) return false;
-    memset(slots, 0, (mask + 1) * sizeof *slots);
     for (size_t i = stacks->base ? stacks->base_count : 1; i < stacks->count; i++) {
         const node *n = &stacks->nodes[i - stacks->base_count];
-        slots[free_slot(slots, mask, n->caller, n->name)] = (uint32_t)i;
+        if (!hd_large_slots_add(&stacks->slots, hd_hash_pair(n->caller, n->name), (uint32_t)i, stacks->large)) {
+            hd_large_slots_deinit(&stacks->slots);
+            return false;
+        }
     }
-    hd_large_free(stacks->slots);
-    stacks->slots = slots;
-    stacks->slot_mask = mask;
     return true;
 }
 
@@ -102,8 +85,7 @@ hd_status hd_stacks_new(hd_stacks **out, hd_error *err)
     atomic_init(&stacks->holders, 1);
     hd_status status = hd_strings_init(&stacks->names, err);
     stacks->large = UINT64_MAX;
-    if (!status && (!make_slots(stacks, 1023) ||
-                    !hd_large_grow((void **)&stacks->nodes, &stacks->capacity, 0, sizeof *stacks->nodes, UINT64_MAX)))
+    if (!status && !hd_large_grow((void **)&stacks->nodes, &stacks->capacity, 0, sizeof *stacks->nodes, UINT64_MAX))
         status = HD_NOMEM(err);
     if (status) {
         hd_stacks_free(stacks);
@@ -121,7 +103,7 @@ void hd_stacks_free(hd_stacks *stacks)
     hd_stacks_free(stacks->base);
     hd_strings_deinit(&stacks->names);
     hd_large_free(stacks->nodes);
-    hd_large_free(stacks->slots);
+    hd_large_slots_deinit(&stacks->slots);
     free(stacks);
 }
 
@@ -132,41 +114,33 @@ uint32_t hd_stacks_name(hd_stacks *stacks, const char *data, size_t size)
     return id == HD_STRING_NONE ? HD_NONE : id;
 }
 
-/* The node, or 0 and the slot where it belongs. `of` has `in` among its nodes: itself or its base. */
-static uint32_t find(size_t *out_slot, const hd_stacks *in, const hd_stacks *of, uint32_t caller, uint32_t name)
+/* The node, or HD_NONE. `of` has `in` among its nodes: itself or its base. */
+static uint32_t find(const hd_stacks *in, const hd_stacks *of, uint32_t caller, uint32_t name, uint64_t hash)
 {
-    size_t at = slot_of(caller, name) & in->slot_mask;
-    for (uint32_t found; (found = in->slots[at]) != 0; at = (at + 1) & in->slot_mask) {
-        const node *n = node_at(of, found);
-        if (n->caller == caller && n->name == name) return found;
-    }
-    *out_slot = at;
-    return 0;
+    uint32_t at;
+    HD_SLOTS_FIND(at, &in->slots, hash, node_at(of, at)->caller == caller && node_at(of, at)->name == name);
+    return at;
 }
 
 uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_frame_kind kind)
 {
     if (caller == HD_NONE || name == HD_NONE) return HD_NONE;
     assert(!stacks->frozen);
-    if (!stacks->slots && !make_slots(stacks, stacks->slot_mask)) return HD_NONE;
-    size_t at;
-    if (caller + 1 == stacks->count) { /* the newest node has no callees: there is nothing to be compared */
-        at = free_slot(stacks->slots, stacks->slot_mask, caller, name);
-    } else {
-        uint32_t found = caller < stacks->base_count ? find(&at, stacks->base, stacks->base, caller, name) : 0;
-        if (!found) found = find(&at, stacks, stacks, caller, name);
-        if (found) return found;
+    if (!stacks->slots.at && !make_slots(stacks)) return HD_NONE;
+    uint64_t hash = hd_hash_pair(caller, name);
+    if (caller + 1 != stacks->count) { /* the newest node has no callees: there is nothing to be compared */
+        uint32_t found = caller < stacks->base_count ? find(stacks->base, stacks->base, caller, name, hash) : HD_NONE;
+        if (found == HD_NONE) found = find(stacks, stacks, caller, name, hash);
+        if (found != HD_NONE) return found;
     }
     uint32_t depth = node_at(stacks, caller)->depth + 1;
     size_t own = stacks->count - stacks->base_count;
     if (stacks->count >= HD_NONE - 1 || depth >> DEPTH_BITS ||
-        !hd_large_grow((void **)&stacks->nodes, &stacks->capacity, own, sizeof *stacks->nodes, stacks->large))
+        !hd_large_grow((void **)&stacks->nodes, &stacks->capacity, own, sizeof *stacks->nodes, stacks->large) ||
+        !hd_large_slots_add(&stacks->slots, hash, (uint32_t)stacks->count, stacks->large))
         return HD_NONE;
-    uint32_t id = (uint32_t)stacks->count++;
     stacks->nodes[own] = (node){caller, name, depth, kind};
-    stacks->slots[at] = id;
-    if ((own + 1) * 3 > stacks->slot_mask * 2 && !make_slots(stacks, stacks->slot_mask * 2 + 1)) return HD_NONE;
-    return id;
+    return (uint32_t)stacks->count++;
 }
 
 void hd_stacks_set_large(hd_stacks *stacks, uint64_t bytes)
@@ -177,8 +151,7 @@ void hd_stacks_set_large(hd_stacks *stacks, uint64_t bytes)
 void hd_stacks_rest(hd_stacks *stacks)
 {
     assert(!stacks->frozen); /* trees upon it look into the table */
-    hd_large_free(stacks->slots);
-    stacks->slots = NULL;
+    hd_large_slots_deinit(&stacks->slots);
 }
 
 void hd_stacks_freeze(hd_stacks *stacks)

@@ -31,19 +31,13 @@ typedef struct raw_frame {
     bool is_damaged; /* and counted */
 } raw_frame;
 
-typedef struct id_slot {
-    frame_id id; /* NO_ID: free */
-    uint32_t frame;
-} id_slot;
-
 struct hd_trace_stacks {
     const hd_trace *trace;
     const hd_stacks *lent; /* the trace's own tree, whose ids are its nodes; else NULL, and all below is in use */
     hd_stacks *tree;
     hd_strings texts; /* ids that are no numbers */
     bool has_texts;
-    id_slot *slots; /* by id; `frame` is a node once all is read */
-    size_t slot_mask, slot_used;
+    hd_map ids;       /* to frames; to nodes once all is read */
     int16_t *sf_keys; /* by shape: which key is `sf`, -1 none */
     uint32_t shape_count;
     uint64_t damaged;
@@ -84,30 +78,6 @@ static frame_id make_id(hd_trace_stacks *s, const char *data, size_t size)
     if (number_id(&id, data, size)) return id;
     uint32_t text = hd_strings_intern(&s->texts, data, size);
     return text == HD_STRING_NONE ? NO_ID : text_id(text);
-}
-
-/* The slot of an id, or the free one where it belongs. */
-static id_slot *slot_of(const hd_trace_stacks *s, frame_id id)
-{
-    size_t at = (size_t)hd_hash_pair(id, 0) & s->slot_mask;
-    while (s->slots[at].id != NO_ID && s->slots[at].id != id) at = (at + 1) & s->slot_mask;
-    return &s->slots[at];
-}
-
-static bool grow_slots(hd_trace_stacks *s)
-{
-    id_slot *old = s->slots;
-    size_t old_count = old ? s->slot_mask + 1 : 0, wider = old_count ? old_count * 2 : 1024;
-    id_slot *slots = malloc(wider * sizeof *slots);
-    if (!slots) return false;
-    for (size_t i = 0; i < wider; i++) slots[i] = (id_slot){NO_ID, HD_NONE};
-    s->slots = slots;
-    s->slot_mask = wider - 1;
-    for (size_t i = 0; i < old_count; i++) {
-        if (old[i].id != NO_ID) *slot_of(s, old[i].id) = old[i];
-    }
-    free(old);
-    return true;
 }
 
 /* ---- one frame ------------------------------------------------------------------------------------------- */
@@ -218,19 +188,18 @@ static void count_damage(hd_trace_stacks *s, raw_frame *frame)
 static hd_status add_frame(frame_reader *r, const raw_frame *frame, hd_error *err)
 {
     hd_trace_stacks *s = r->stacks;
-    if (s->slot_used * 2 >= s->slot_mask && !grow_slots(s)) return HD_NOMEM(err);
-    id_slot *slot = slot_of(s, frame->id);
-    if (slot->id == frame->id) { /* the earlier one is lost */
-        raw_frame *earlier = &r->frames[slot->frame];
+    const hd_map_entry *known = hd_map_find(&s->ids, frame->id, 0);
+    if (known) { /* the earlier one is lost */
+        raw_frame *earlier = &r->frames[known->value];
         s->damaged += !earlier->is_damaged;
         *earlier = *frame;
         return HD_OK;
     }
     if (r->count >= HD_NONE - 1)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 stack frames");
-    if (!hd_grow((void **)&r->frames, &r->capacity, r->count, sizeof *r->frames)) return HD_NOMEM(err);
-    *slot = (id_slot){frame->id, (uint32_t)r->count};
-    s->slot_used++;
+    if (!hd_grow((void **)&r->frames, &r->capacity, r->count, sizeof *r->frames) ||
+        !hd_map_set(&s->ids, frame->id, 0, (uint32_t)r->count))
+        return HD_NOMEM(err);
     r->frames[r->count++] = *frame;
     return HD_OK;
 }
@@ -284,13 +253,13 @@ static uint32_t caller_node(uint32_t *out_next, frame_reader *r, const uint32_t 
     hd_trace_stacks *s = r->stacks;
     raw_frame *frame = &r->frames[chain[depth - 1]];
     if (frame->caller == NO_ID && !frame->bad_caller) return HD_STACK_NONE;
-    const id_slot *slot = frame->bad_caller ? NULL : slot_of(s, frame->caller);
-    if (slot && slot->id != NO_ID) {
-        const raw_frame *caller = &r->frames[slot->frame];
-        *out_next = slot->frame;
+    const hd_map_entry *known = frame->bad_caller ? NULL : hd_map_find(&s->ids, frame->caller, 0);
+    if (known) {
+        const raw_frame *caller = &r->frames[known->value];
+        *out_next = known->value;
         if (caller->node != HD_NONE) return caller->node;
         if (!caller->is_open) return HD_NONE;
-        count_circle(r, chain, depth, slot->frame);
+        count_circle(r, chain, depth, known->value);
     }
     *out_next = HD_NONE;
     count_damage(s, frame);
@@ -335,9 +304,8 @@ static hd_status read_tree(hd_trace_stacks *s, hd_string json, hd_error *err)
     hd_status status = r.unknown == HD_NONE ? HD_NOMEM(err) : read_frames(&r, text, err);
     free(text);
     if (status == HD_OK) status = make_nodes(&r, err);
-    for (size_t i = 0; status == HD_OK && s->slots && i <= s->slot_mask; i++) {
-        if (s->slots[i].id != NO_ID) s->slots[i].frame = r.frames[s->slots[i].frame].node;
-    }
+    for (size_t i = 0; status == HD_OK && i < s->ids.count; i++)
+        s->ids.entries[i].value = r.frames[s->ids.entries[i].value].node;
     free(r.frames);
     free(r.decoded);
     return status;
@@ -363,7 +331,6 @@ static hd_status read_own(hd_trace_stacks *s, hd_error *err)
     HD_TRY(hd_stacks_new(&s->tree, err));
     HD_TRY(hd_strings_init(&s->texts, err));
     s->has_texts = true;
-    if (!grow_slots(s)) return HD_NOMEM(err);
     hd_string json = hd_trace_metadata_find(s->trace, "stackFrames");
     if (json.size) HD_TRY(read_tree(s, json, err));
     hd_stacks_freeze(s->tree);
@@ -391,7 +358,7 @@ void hd_trace_stacks_free(hd_trace_stacks *stacks)
     if (!stacks) return;
     hd_stacks_free(stacks->tree);
     if (stacks->has_texts) hd_strings_deinit(&stacks->texts);
-    free(stacks->slots);
+    hd_map_deinit(&stacks->ids);
     free(stacks->sf_keys);
     free(stacks);
 }
@@ -405,9 +372,9 @@ uint64_t hd_trace_stacks_last_id(const hd_trace_stacks *stacks)
 {
     uint64_t last = 0;
     if (stacks->lent) return hd_stacks_count(stacks->lent) - 1;
-    for (size_t i = 0; stacks->slots && i <= stacks->slot_mask; i++) {
-        frame_id id = stacks->slots[i].id;
-        if (id != NO_ID && id % 2 == 0 && id / 2 > last) last = id / 2;
+    for (size_t i = 0; i < stacks->ids.count; i++) {
+        frame_id id = stacks->ids.entries[i].a;
+        if (id % 2 == 0 && id / 2 > last) last = id / 2;
     }
     return last;
 }
@@ -415,17 +382,17 @@ uint64_t hd_trace_stacks_last_id(const hd_trace_stacks *stacks)
 bool hd_trace_stacks_has_id(const hd_trace_stacks *stacks, uint64_t id)
 {
     if (stacks->lent) return id > 0 && id < hd_stacks_count(stacks->lent);
-    return stacks->slots && slot_of(stacks, id * 2)->id != NO_ID;
+    return hd_map_find(&stacks->ids, id * 2, 0) != NULL;
 }
 
 void hd_trace_stacks_ids(uint64_t *out, const hd_trace_stacks *stacks)
 {
     uint32_t count = hd_stacks_count(hd_trace_stacks_tree(stacks));
     for (uint32_t i = 0; i < count; i++) out[i] = stacks->lent && i > 0 ? i : UINT64_MAX;
-    for (size_t i = 0; stacks->slots && i <= stacks->slot_mask; i++) {
-        frame_id id = stacks->slots[i].id;
-        uint32_t node = stacks->slots[i].frame;
-        if (id != NO_ID && id % 2 == 0 && id / 2 < out[node]) out[node] = id / 2;
+    for (size_t i = 0; i < stacks->ids.count; i++) {
+        frame_id id = stacks->ids.entries[i].a;
+        uint32_t node = stacks->ids.entries[i].value;
+        if (id % 2 == 0 && id / 2 < out[node]) out[node] = id / 2;
     }
 }
 
@@ -437,8 +404,8 @@ uint64_t hd_trace_stacks_damaged(const hd_trace_stacks *stacks)
 static uint32_t node_of_id(const hd_trace_stacks *s, frame_id id)
 {
     if (s->lent) return id % 2 == 0 && id / 2 < hd_stacks_count(s->lent) ? (uint32_t)(id / 2) : HD_STACK_NONE;
-    const id_slot *slot = slot_of(s, id);
-    return slot->id == NO_ID ? HD_STACK_NONE : slot->frame;
+    const hd_map_entry *known = hd_map_find(&s->ids, id, 0);
+    return known ? known->value : HD_STACK_NONE;
 }
 
 static uint32_t node_of_text(const hd_trace_stacks *s, hd_string text)

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/map.h"
 #include "trace/index/lane_index.h"
 #include "trace/roles/trace_roles.h"
 #include "view/rows/impl.h"
@@ -30,8 +31,7 @@ struct view_scene {
     atomic_uint track_count;
     scene_text *texts[SCENE_PIECES];
     atomic_uint text_count;
-    uint32_t *text_slots; /* hash table of texts: number + 1 */
-    uint32_t text_slot_count;
+    hd_slots text_slots;
     uint32_t source_count;                /* tracks of the trace */
     uint32_t *lane_tracks[HD_KIND_COUNT]; /* [source, source_count: of events without one]: slices, instants, samples */
     uint32_t *section_of;                 /* [source]: the section that its tracks stand below */

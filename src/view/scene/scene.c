@@ -92,7 +92,7 @@ void view_scene_free(view_scene *scene)
         if (scene->note_releases[note]) scene->note_releases[note](atomic_load(&scene->notes[note]));
     }
     free(scene->section_of);
-    free(scene->text_slots);
+    hd_slots_deinit(&scene->text_slots);
     view_queries_free(scene->queries); /* before what they speak of */
     hd_roles_deinit(&scene->roles);
     hd_launches_deinit(&scene->own_launches);
@@ -358,48 +358,27 @@ static const scene_text *text_at(const view_scene *scene, uint32_t number)
     return &scene->texts[piece][within];
 }
 
-static uint32_t *find_slot(const view_scene *scene, const char *data, size_t size)
-{
-    uint32_t mask = scene->text_slot_count - 1;
-    for (uint32_t i = (uint32_t)hd_hash(data, size) & mask;; i = (i + 1) & mask) {
-        if (!scene->text_slots[i]) return &scene->text_slots[i];
-        const scene_text *text = text_at(scene, scene->text_slots[i] - 1);
-        if (text->size == size && memcmp(text->data, data, size) == 0) return &scene->text_slots[i];
-    }
-}
-
-static bool grow_slots(view_scene *scene)
-{
-    uint32_t count = atomic_load(&scene->text_count);
-    if (scene->text_slots && count < scene->text_slot_count / 2) return true;
-    uint32_t *old = scene->text_slots;
-    uint32_t slots = scene->text_slot_count ? 2 * scene->text_slot_count : 256;
-    uint32_t *list = calloc(slots, sizeof *list);
-    if (!list) return false;
-    scene->text_slots = list;
-    scene->text_slot_count = slots;
-    for (uint32_t i = 0; i < count; i++) *find_slot(scene, text_at(scene, i)->data, text_at(scene, i)->size) = i + 1;
-    free(old);
-    return true;
-}
-
 uint32_t view_scene_name(view_scene *scene, const char *data, size_t size)
 {
     uint32_t within, strings = hd_trace_string_count(scene->trace), count = atomic_load(&scene->text_count);
     uint32_t id = hd_trace_find_string(scene->trace, data, size);
     if (id != HD_STRING_NONE) return id;
+    uint64_t hash = hd_hash(data, size);
+    HD_SLOTS_FIND(id, &scene->text_slots, hash,
+                  text_at(scene, id)->size == size && memcmp(text_at(scene, id)->data, data, size) == 0);
+    if (id != HD_SLOTS_NONE) return strings + id;
     unsigned piece = scene_piece(count, &within);
-    if (!grow_slots(scene) || piece >= SCENE_PIECES || count >= HD_NONE - 1 - strings) return HD_NONE;
-    uint32_t *slot = find_slot(scene, data, size);
-    if (*slot) return strings + *slot - 1;
+    if (piece >= SCENE_PIECES || count >= HD_NONE - 1 - strings) return HD_NONE;
     if (!scene->texts[piece])
         scene->texts[piece] = calloc((size_t)1 << (piece + SCENE_PIECE_BITS), sizeof **scene->texts);
     char *copy = scene->texts[piece] ? malloc(size + 1) : NULL;
-    if (!copy) return HD_NONE;
+    if (!copy || !hd_slots_add(&scene->text_slots, hash, count)) {
+        free(copy);
+        return HD_NONE;
+    }
     memcpy(copy, data, size);
     copy[size] = '\0';
     scene->texts[piece][within] = (scene_text){copy, size};
-    *slot = count + 1;
     atomic_store_explicit(&scene->text_count, count + 1, memory_order_release);
     return strings + count;
 }

@@ -4,24 +4,26 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/map.h"
+#include "base/memory/vector.h"
 #include "trace/lazy.h"
 #include "view/search/impl.h"
 
-enum { FIRST_SLOTS = 1 << 14, MOST_SLOTS = 1 << 22 }; /* 12 bytes each while it is made, 8 a cell that stays */
+enum { MOST_PAIRS = 1 << 21 }; /* 32 bytes each while it is made, 8 a cell that stays */
 
-/* Key: name above, cell.what below. A slot with count 0 is empty. */
-typedef struct pair_table {
-    uint64_t *keys;
-    uint32_t *counts;
-    size_t slots, used;
-} pair_table;
+/* Key: name above, cell.what below. */
+typedef struct pair {
+    uint64_t key;
+    uint32_t count;
+} pair;
 
 typedef struct index_maker {
     view_search search; /* its tracks and blocks, as a search has them */
     const hd_trace *trace;
     view_search_index *index;
-    pair_table pairs;
+    pair *pairs;
+    size_t pair_count, pair_capacity;
+    hd_slots slots;     /* of pairs */
     uint32_t *of_block; /* by name: events of the block at hand */
     uint32_t *seen;     /* names of the block, HD_BLOCK_ROWS */
     bool is_full;       /* more pairs than it may have */
@@ -29,64 +31,23 @@ typedef struct index_maker {
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------- */
 
-static bool table_init(pair_table *t, size_t slots)
-{
-    *t = (pair_table){.slots = slots};
-    t->keys = malloc(slots * sizeof *t->keys);
-    t->counts = calloc(slots, sizeof *t->counts);
-    return t->keys && t->counts;
-}
-
-static void table_deinit(pair_table *t)
-{
-    free(t->keys);
-    free(t->counts);
-    *t = (pair_table){0};
-}
-
-static size_t slot_of(const pair_table *t, uint64_t key)
-{
-    size_t at = (size_t)hd_hash_pair(key, 0) & (t->slots - 1);
-    while (t->counts[at] && t->keys[at] != key) at = (at + 1) & (t->slots - 1);
-    return at;
-}
-
-static bool grow(pair_table *t)
-{
-    pair_table more;
-    if (!table_init(&more, 2 * t->slots)) {
-        table_deinit(&more);
-        return false;
-    }
-    for (size_t i = 0; i < t->slots; i++) {
-        if (!t->counts[i]) continue;
-        size_t at = slot_of(&more, t->keys[i]);
-        more.keys[at] = t->keys[i];
-        more.counts[at] = t->counts[i];
-    }
-    more.used = t->used;
-    table_deinit(t);
-    *t = more;
-    return true;
-}
-
 /* false: no memory. */
 static bool add_pair(index_maker *m, uint32_t name, search_cell_of of, uint32_t what, uint32_t count)
 {
-    pair_table *t = &m->pairs;
+    uint32_t at;
     uint64_t key = (uint64_t)name << 32 | (uint32_t)of << CELL_OF_SHIFT | (what & CELL_WHAT_MASK);
-    size_t at = slot_of(t, key);
-    if (!t->counts[at]) {
-        if (t->used >= t->slots / 2) {
-            m->is_full = t->slots >= MOST_SLOTS;
-            if (m->is_full) return true;
-            if (!grow(t)) return false;
-            at = slot_of(t, key);
-        }
-        t->used++;
-        t->keys[at] = key;
+    uint64_t hash = hd_hash_pair(key, 0);
+    HD_SLOTS_FIND(at, &m->slots, hash, m->pairs[at].key == key);
+    if (at == HD_SLOTS_NONE) {
+        m->is_full = m->pair_count >= MOST_PAIRS;
+        if (m->is_full) return true;
+        if (!hd_grow((void **)&m->pairs, &m->pair_capacity, m->pair_count, sizeof *m->pairs) ||
+            !hd_slots_add(&m->slots, hash, (uint32_t)m->pair_count))
+            return false;
+        at = (uint32_t)m->pair_count++;
+        m->pairs[at] = (pair){.key = key};
     }
-    t->counts[at] += count;
+    m->pairs[at].count += count;
     return true;
 }
 
@@ -130,18 +91,14 @@ static bool add_block(index_maker *m, uint32_t at)
 static bool sort_cells(index_maker *m)
 {
     view_search_index *index = m->index;
-    const pair_table *t = &m->pairs;
     index->first = calloc((size_t)index->names + 2, sizeof *index->first);
-    index->cells = malloc((t->used + 1) * sizeof *index->cells);
+    index->cells = malloc((m->pair_count + 1) * sizeof *index->cells);
     if (!index->first || !index->cells) return false;
     uint32_t *next = index->first + 1; /* where the next of a name goes; in the end, where those of the next begin */
-    for (size_t i = 0; i < t->slots; i++) {
-        if (t->counts[i]) next[(t->keys[i] >> 32) + 1]++;
-    }
+    for (size_t i = 0; i < m->pair_count; i++) next[(m->pairs[i].key >> 32) + 1]++;
     for (uint32_t name = 0; name < index->names; name++) next[name + 1] += next[name];
-    for (size_t i = 0; i < t->slots; i++) {
-        if (t->counts[i]) index->cells[next[t->keys[i] >> 32]++] = (search_cell){(uint32_t)t->keys[i], t->counts[i]};
-    }
+    for (size_t i = 0; i < m->pair_count; i++)
+        index->cells[next[m->pairs[i].key >> 32]++] = (search_cell){(uint32_t)m->pairs[i].key, m->pairs[i].count};
     return true;
 }
 
@@ -149,7 +106,7 @@ static bool make(index_maker *m, const atomic_bool *stop)
 {
     m->of_block = calloc((size_t)m->index->names + 1, sizeof *m->of_block);
     m->seen = malloc(HD_BLOCK_ROWS * sizeof *m->seen);
-    if (!m->of_block || !m->seen || !table_init(&m->pairs, FIRST_SLOTS)) return false;
+    if (!m->of_block || !m->seen) return false;
     m->is_full = m->search.block_count > CELL_WHAT_MASK || m->search.tracks > CELL_WHAT_MASK;
     for (size_t at = 0; at < m->search.block_count && !m->is_full; at++) {
         if (stop && atomic_load(stop)) m->is_full = true;
@@ -177,7 +134,8 @@ hd_status view_search_index_new(view_search_index **out, const view_scene *scene
     free(m.search.blocks);
     free(m.of_block);
     free(m.seen);
-    table_deinit(&m.pairs);
+    free(m.pairs);
+    hd_slots_deinit(&m.slots);
     if (fine && !m.is_full)
         *out = m.index;
     else

@@ -37,7 +37,8 @@ static void write_error(hd_json_out *json, const char *text)
 static void become_error(view_reply *reply, hd_status status, const hd_error *err)
 {
     view_reply error = {.status = status_of(reply, status)};
-    write_error(&error.json, err->message[0] ? err->message : hd_status_name(status));
+    char text[HD_ERROR_TEXT_BYTES];
+    write_error(&error.json, err->message[0] ? hd_error_text(text, sizeof text, err) : hd_status_name(status));
     view_reply_deinit(reply);
     *reply = error;
 }

@@ -1,7 +1,6 @@
 /* server.c - heddle view's server: starts it, and ends it */
 #include <errno.h>
 #ifdef __GLIBC__
-#include <malloc.h>
 #endif
 #include <signal.h>
 #include <stdio.h>
@@ -109,25 +108,12 @@ static hd_status start(hd_view *view, const char *const *paths, size_t count, co
     return HD_OK;
 }
 
-/* What a request takes for a moment goes back to the system with it: blocks of 256 kB and more have pages of their
- * own (glibc otherwise keeps what was freed once), and threads share few heaps. */
-static void choose_heap(void)
-{
-#ifdef __GLIBC__
-    enum { OWN_PAGES = 1 << 18, KEPT = 1 << 20, HEAPS = 2 };
-    mallopt(M_MMAP_THRESHOLD, OWN_PAGES);
-    mallopt(M_TRIM_THRESHOLD, KEPT);
-    mallopt(M_ARENA_MAX, HEAPS);
-#endif
-}
-
 /* The threads of the view get no signals: they are for the program. */
 hd_status view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,
                      const view_limits *limits, hd_error *err)
 {
     const hd_view_options none = {0};
     sigset_t all, before;
-    choose_heap();
     hd_view *view = calloc(1, sizeof *view);
     *out = NULL;
     if (!view) return HD_NOMEM(err);

@@ -112,6 +112,7 @@ static void lay_out_entry(view_entry *entry)
     view_session *s = entry->session;
     hd_error err = {0};
     hd_status status = view_scene_work(entry->scene, &s->stop, on_scene_news, entry, &err);
+    if (status != HD_OK) hd_error_add_cause(&err, "cannot lay out its tracks");
     pthread_mutex_lock(&s->lock);
     entry->busy[0] = '\0';
     if (status != HD_OK && !atomic_load(&s->stop)) entry->error = err;

@@ -94,17 +94,13 @@ static void write_or_null(hd_json_out *out, const char *key, int64_t value)
     hd_json_put_text(out, "null");
 }
 
-/* As `heddle` prints errors: where, what, and what was being done. */
+/* As `heddle` prints errors, without the name that stands beside it. */
 static void write_error(hd_json_out *out, const hd_error *err)
 {
-    char text[HD_ERROR_MESSAGE_BYTES * (HD_ERROR_CAUSES + 1) + 64];
-    int used = 0;
-    if (err->offset != HD_OFFSET_NONE)
-        used = snprintf(text, sizeof text, "at byte %llu: ", (unsigned long long)err->offset);
-    used += snprintf(text + used, sizeof text - (size_t)used, "%s", err->message);
-    for (uint32_t i = 0; i < err->cause_count; i++)
-        used += snprintf(text + used, sizeof text - (size_t)used, "; %s", err->causes[i]);
-    write_text(out, "error", text);
+    char text[HD_ERROR_TEXT_BYTES];
+    hd_error shown = *err;
+    shown.path[0] = '\0';
+    write_text(out, "error", hd_error_text(text, sizeof text, &shown));
 }
 
 /* The name, or where another trace has the same, the path. */

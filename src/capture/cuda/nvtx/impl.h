@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/map.h"
 #include "capture/cuda/nvtx/abi.h"
 #include "heddle/session.h"
 
@@ -87,12 +88,6 @@ typedef struct nvtx_domain_info {
     uint32_t category_count, category_capacity;
 } nvtx_domain_info;
 
-/* A registered string that is a step's name. */
-typedef struct nvtx_step_string {
-    uint32_t id; /* 0: free */
-    char *text;
-} nvtx_step_string;
-
 typedef struct nvtx_lane {
     uint64_t serial; /* of the range on it, 0: free */
     int64_t end_ns;  /* of the last range on it */
@@ -111,8 +106,7 @@ typedef struct nvtx_state {
     pthread_mutex_t lock;      /* of all below */
     nvtx_domain_info *domains; /* room for all from the start: they are never moved */
     _Atomic uint32_t domain_count;
-    nvtx_step_string *steps; /* by hash of the id */
-    uint32_t step_count, step_slots;
+    hd_map steps; /* texts by id */
     nvtx_lane *lanes;
     uint32_t lane_count;
     uint32_t *free_lanes; /* a heap, the lowest first */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/sorted.h"
 #include "base/text/utf8.h"
 #include "capture/cuda/nvtx/impl.h"
@@ -57,14 +56,6 @@ void nvtx_text_wide(nvtx_text *out, const wchar_t *text)
     out->size = (size_t)(p - out->room);
 }
 
-/* The slot of a string, or the one where it belongs. */
-static nvtx_step_string *find_step(nvtx_step_string *steps, uint32_t slots, uint32_t id)
-{
-    uint32_t at = (uint32_t)hd_hash_pair(id, 0) & (slots - 1);
-    while (steps[at].id && steps[at].id != id) at = (at + 1) & (slots - 1);
-    return &steps[at];
-}
-
 static void text_registered(nvtx_text *out, void *handle)
 {
     uint64_t bits = (uint64_t)(uintptr_t)handle;
@@ -78,7 +69,7 @@ static void text_registered(nvtx_text *out, void *handle)
     if (!(bits & STEP_BIT)) return;
     out->is_step = true;
     pthread_mutex_lock(&nvtx_tool.lock);
-    if (nvtx_tool.step_slots) out->data = find_step(nvtx_tool.steps, nvtx_tool.step_slots, out->id)->text;
+    out->data = hd_map_pointer(&nvtx_tool.steps, out->id, 0);
     pthread_mutex_unlock(&nvtx_tool.lock);
 }
 
@@ -109,32 +100,14 @@ uint32_t nvtx_name(nvtx_thread *here, const nvtx_text *text)
     return slot->id;
 }
 
-static bool widen_steps(void)
-{
-    uint32_t before = nvtx_tool.step_slots, slots = before ? before * 2 : 64;
-    if (nvtx_tool.step_count < before / 2) return true;
-    nvtx_step_string *wider = calloc(slots, sizeof *wider);
-    if (!wider) return false;
-    for (uint32_t i = 0; i < before; i++) {
-        if (nvtx_tool.steps[i].id) *find_step(wider, slots, nvtx_tool.steps[i].id) = nvtx_tool.steps[i];
-    }
-    free(nvtx_tool.steps);
-    nvtx_tool.steps = wider;
-    nvtx_tool.step_slots = slots;
-    return true;
-}
-
 /* Under the lock. */
 static bool remember_step(uint32_t id, const char *text)
 {
-    if (!widen_steps()) return false;
-    nvtx_step_string *step = find_step(nvtx_tool.steps, nvtx_tool.step_slots, id);
-    if (step->id) return true;
+    if (hd_map_find(&nvtx_tool.steps, id, 0)) return true;
     char *copy = strdup(text);
-    if (!copy) return false;
-    *step = (nvtx_step_string){id, copy};
-    nvtx_tool.step_count++;
-    return true;
+    if (copy && hd_map_set_pointer(&nvtx_tool.steps, id, 0, copy)) return true;
+    free(copy);
+    return false;
 }
 
 void *nvtx_register(const nvtx_text *text)

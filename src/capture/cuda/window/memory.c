@@ -9,18 +9,16 @@
  * it is known; an address that something happens to meanwhile is written at once. What is told later still is put right
  * in the same way, and what belongs to a window that is closed by now is recorded with its own time.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/hash.h"
+#include "base/map.h"
+#include "base/memory/vector.h"
 #include "capture/cuda/window/window.h"
 
-enum { FIRST_SLOTS = 1024, SPANS = 256, BATCH = 4096, SETTLE_MS = 200 };
+enum { SPANS = 256, BATCH = 4096, SETTLE_MS = 200 };
 
 typedef struct allocation {
     uint64_t address;
     uint32_t device;
-    bool is_used, is_live, is_traced;
+    bool is_live, is_traced;
     uint64_t bytes;        /* while it is live */
     uint64_t traced_bytes; /* as the trace has it */
     bool is_other;         /* what the trace has was released, and this is a later one at its address */
@@ -33,8 +31,9 @@ static struct {
     pthread_mutex_t lock;
     hd_session *session; /* NULL: memory is not asked for */
     uint32_t snapshot;   /* the category */
-    allocation *slots;
-    size_t slot_count, used;
+    hd_slots slots;
+    allocation *list;
+    size_t count, capacity;
     uint64_t lost; /* there was no memory for them */
     struct {
         int64_t open_ns, close_ns;
@@ -46,60 +45,35 @@ static struct {
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-static size_t home_of(uint64_t address, uint32_t device)
+static uint64_t hash_of(const allocation *what)
 {
-    uint64_t mixed = hd_hash_pair(address, device);
-    return (size_t)mixed & (live.slot_count - 1);
-}
-
-static allocation *slot_of(uint64_t address, uint32_t device)
-{
-    size_t at = home_of(address, device);
-    while (live.slots[at].is_used && (live.slots[at].address != address || live.slots[at].device != device))
-        at = (at + 1) & (live.slot_count - 1);
-    return &live.slots[at];
-}
-
-static bool make_slots(size_t count)
-{
-    allocation *before = live.slots, *slots = calloc(count, sizeof *slots);
-    size_t old_count = live.slot_count;
-    if (!slots) return false;
-    live.slots = slots;
-    live.slot_count = count;
-    for (size_t i = 0; i < old_count; i++) {
-        if (before[i].is_used) *slot_of(before[i].address, before[i].device) = before[i];
-    }
-    free(before);
-    return true;
+    return hd_hash_pair(what->address, what->device);
 }
 
 /* NULL: no memory. */
 static allocation *find_or_add(const cuda_memory *memory)
 {
-    if (live.used * 2 >= live.slot_count && !make_slots(live.slot_count ? live.slot_count * 2 : FIRST_SLOTS))
+    uint32_t at;
+    allocation made = {.address = memory->address, .device = memory->device, .time_ns = INT64_MIN};
+    uint64_t hash = hash_of(&made);
+    HD_SLOTS_FIND(at, &live.slots, hash,
+                  live.list[at].address == memory->address && live.list[at].device == memory->device);
+    if (at != HD_SLOTS_NONE) return &live.list[at];
+    if (live.count >= HD_SLOTS_NONE || !hd_grow((void **)&live.list, &live.capacity, live.count, sizeof *live.list) ||
+        !hd_slots_add(&live.slots, hash, (uint32_t)live.count))
         return NULL;
-    allocation *found = slot_of(memory->address, memory->device);
-    if (!found->is_used) {
-        *found =
-            (allocation){.address = memory->address, .device = memory->device, .is_used = true, .time_ns = INT64_MIN};
-        live.used++;
-    }
-    return found;
+    live.list[live.count] = made;
+    return &live.list[live.count++];
 }
 
-/* Slots behind the one that becomes free move up. */
+/* The last takes its place. */
 static void take_out(allocation *gone)
 {
-    size_t mask = live.slot_count - 1, hole = (size_t)(gone - live.slots);
-    for (size_t at = (hole + 1) & mask; live.slots[at].is_used; at = (at + 1) & mask) {
-        size_t home = home_of(live.slots[at].address, live.slots[at].device);
-        if (((at - home) & mask) < ((at - hole) & mask)) continue;
-        live.slots[hole] = live.slots[at];
-        hole = at;
-    }
-    live.slots[hole].is_used = false;
-    live.used--;
+    uint32_t at = (uint32_t)(gone - live.list), last = (uint32_t)--live.count;
+    hd_slots_remove(&live.slots, hash_of(gone), at);
+    if (at == last) return;
+    *gone = live.list[last];
+    hd_slots_renumber(&live.slots, hash_of(gone), last, at);
 }
 
 /* ---- windows -------------------------------------------------------------------------------------------------------
@@ -147,27 +121,18 @@ static bool put_right(allocation *what, int64_t time_ns)
 static void settle(void)
 {
     int64_t time_ns = live.open_ns;
-    size_t gone = 0, told = 0;
+    size_t told = 0;
     if (!time_ns) return;
     live.open_ns = 0;
-    for (size_t i = 0; i < live.slot_count; i++) {
-        allocation *what = &live.slots[i];
-        if (!what->is_used || what->is_settled) continue;
+    for (size_t i = live.count; i-- > 0;) { /* backwards: the last takes the place of one that goes */
+        allocation *what = &live.list[i];
+        if (what->is_settled) continue;
         bool differs = what->is_live != what->is_traced || what->is_other;
         /* A snapshot may be larger than a ring. */
         if (differs && told++ % BATCH == 0) hd_session_flush(live.session, NULL);
-        if (put_right(what, time_ns) || what->is_early) continue;
-        what->is_used = false; /* gaps: the table is made anew below */
-        gone++;
+        if (!put_right(what, time_ns) && !what->is_early) take_out(what);
     }
-    live.used -= gone;
-    if (gone && !make_slots(live.slot_count)) { /* no memory for a second table: this one has gaps, and is of no use */
-        live.lost += live.used;
-        memset(live.slots, 0, live.slot_count * sizeof *live.slots);
-        live.used = 0;
-        hd_session_note(live.session, "window.memory-lost", HD_SESSION_LOSS, live.lost);
-    }
-    for (size_t i = 0; i < live.slot_count; i++) live.slots[i].is_settled = false;
+    for (size_t i = 0; i < live.count; i++) live.list[i].is_settled = false;
 }
 
 void window_memory_opened(int64_t time_ns)
@@ -306,9 +271,9 @@ void window_memory_fork(int phase)
         pthread_mutex_lock(&live.lock);
         return;
     }
-    if (phase > 0 && live.slots) { /* a GPU's memory is the parent's */
-        memset(live.slots, 0, live.slot_count * sizeof *live.slots);
-        live.used = 0;
+    if (phase > 0) { /* a GPU's memory is the parent's */
+        hd_slots_clear(&live.slots);
+        live.count = 0;
     }
     pthread_mutex_unlock(&live.lock);
 }

@@ -50,6 +50,11 @@ static bool shapes_are_known(const store *s, const hd_block *block)
     return true;
 }
 
+static void name_file(const store *s, hd_error *err)
+{
+    if (err && !err->path[0]) hd_error_set_path(err, s->path);
+}
+
 static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64_t place, hd_error *err)
 {
     store *s = user;
@@ -64,6 +69,11 @@ static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64
     store_decoder_give(s, decoder);
     if (status == HD_OK && !shapes_are_known(s, block))
         status = hd_error_set(err, HD_ERR_DAMAGED, NULL, s->map.sections[place].offset, "its shapes are lost");
+    if (status != HD_OK) {
+        hd_error_add_cause(err, "block of %u rows of kind %s from row %llu on", block->row_count,
+                           hd_kind_name(block->kind), (unsigned long long)block->first_row);
+        name_file(s, err);
+    }
     if (limits.partner_rows == 0) block->columns[HD_COL_PARTNER] = (hd_column){.base = -1};
     return status;
 }
@@ -84,6 +94,10 @@ static hd_status load_order(void *user, uint8_t *out, size_t count, uint64_t pla
         out[i] = (uint8_t)values[i];
     }
     free(values);
+    if (status != HD_OK) {
+        hd_error_add_cause(err, "order of %zu events", count);
+        name_file(s, err);
+    }
     return status;
 }
 
@@ -97,6 +111,7 @@ void store_release(store *s)
     hd_bytes_deinit(&s->payload);
     pthread_mutex_destroy(&s->lock);
     free(s->lost_shapes);
+    free(s->path);
     free(s);
 }
 

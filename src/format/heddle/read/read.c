@@ -10,6 +10,7 @@
  *          is left; UNSUPPORTED: a later major version, a section that must not be skipped
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "format/heddle/read/reader.h"
@@ -240,7 +241,6 @@ static void note_lost(void *user, hd_kind kind, uint32_t row_count, uint64_t pla
     loss *l = user;
     const store_map *map = &l->o->store->map;
     uint64_t offset = place < map->count ? map->sections[place].offset : HD_OFFSET_NONE;
-    (void)why;
     if (l->status != HD_OK) return;
     if (kind == HD_KIND_COUNT)
         l->status = store_report(l->o, "heddle.order-damaged", HD_LEDGER_LOSS, 1, offset);
@@ -248,6 +248,7 @@ static void note_lost(void *user, hd_kind kind, uint32_t row_count, uint64_t pla
         l->status = store_report(l->o, "heddle.events-missing", HD_LEDGER_LOSS, row_count, HD_OFFSET_NONE);
     else
         l->status = store_report(l->o, "heddle.block-damaged", HD_LEDGER_LOSS, row_count, offset);
+    if (l->status != HD_OK && why->cause_count) hd_error_add_cause(l->o->err, "%s", why->causes[0]);
 }
 
 static hd_status load_events(store_opening *o, bool *out_anew)
@@ -305,8 +306,9 @@ hd_status heddle_read_input(hd_trace **out, hd_input *input, const hd_read_optio
     *out = NULL;
     if (!s) return HD_NOMEM(err);
     s->owners = 1;
+    s->path = strdup(hd_input_path(input));
     pthread_mutex_init(&s->lock, NULL);
-    hd_status status = read_store(out, s, input, options, err);
+    hd_status status = s->path ? read_store(out, s, input, options, err) : HD_NOMEM(err);
     store_release(s);
     if (status != HD_OK && err && !err->path[0]) hd_error_set_path(err, hd_input_path(input));
     return status;

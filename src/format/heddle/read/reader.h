@@ -20,6 +20,7 @@ enum { STORE_POOL = 64, STORE_LOST_LIMIT = 1 << 22 };
 
 typedef struct store {
     store_map map;
+    char *path; /* of the file */
     const hd_trace *trace;
     store_totals totals;
     uint64_t rows[HD_KIND_COUNT]; /* that the sections tell of, holes included */

@@ -27,7 +27,7 @@ OTF2_CallbackCode otf2_add_definition(otf2_reader *r, def_kind kind, uint64_t re
     const def_info *info = &def_infos[kind];
     unsigned fields = otf2_field_count(info->fields);
     r->definition_count++;
-    if (kind < DEF_REFERRED && otf2_map_get(&table->map, ref) != OTF2_MAP_NONE) {
+    if (kind < DEF_REFERRED && hd_map_find(&table->map, ref, 0)) {
         otf2_lint_place(&r->lint, LINT_DUPLICATE, ref, "%s %llu is defined twice; the first is taken", info->singular,
                         (unsigned long long)ref);
         return OTF2_CALLBACK_SUCCESS;
@@ -41,7 +41,7 @@ OTF2_CallbackCode otf2_add_definition(otf2_reader *r, def_kind kind, uint64_t re
     if (!def->values || !def->list) return otf2_stop(r, HD_NOMEM(r->err));
     for (unsigned i = 0; i < fields; i++) def->values[i] = values[i];
     copy_list(def->list, list, list_count, list_width);
-    if (kind < DEF_REFERRED && !otf2_map_put(&table->map, ref, (uint32_t)table->count))
+    if (kind < DEF_REFERRED && !hd_map_set(&table->map, ref, 0, (uint32_t)table->count))
         return otf2_stop(r, HD_NOMEM(r->err));
     table->list[table->count++] = def;
     return OTF2_CALLBACK_SUCCESS;

@@ -28,8 +28,8 @@ uint32_t otf2_intern(otf2_reader *r, const char *text)
 
 otf2_def *otf2_get(const otf2_reader *r, def_kind kind, uint64_t ref)
 {
-    uint32_t index = otf2_map_get(&r->defs[kind].map, ref);
-    return index == OTF2_MAP_NONE ? NULL : r->defs[kind].list[index];
+    uint32_t index;
+    return hd_map_get(&index, &r->defs[kind].map, ref, 0) ? r->defs[kind].list[index] : NULL;
 }
 
 /* What was not defined is from now on, with fields that say "none" and a name that says so. */
@@ -151,10 +151,10 @@ static void check_references(otf2_reader *r, def_kind kind, const otf2_def *def)
 /* A rank or location is a member once. */
 static void check_twice(otf2_reader *r, const otf2_def *def, const char *what)
 {
-    otf2_map seen = {0};
+    hd_map seen = {0};
     for (uint32_t i = 0; i < def->list_count; i++) {
         size_t count = seen.count;
-        if (!otf2_map_put(&seen, def->list[i], i)) {
+        if (!hd_map_set(&seen, def->list[i], 0, i)) {
             otf2_stop(r, HD_NOMEM(r->err));
             break;
         }
@@ -162,7 +162,7 @@ static void check_twice(otf2_reader *r, const otf2_def *def, const char *what)
             otf2_lint_place(&r->lint, LINT_GROUP_MEMBER, def->ref, "group %" PRIu64 " has %s %" PRIu64 " twice",
                             def->ref, what, def->list[i]);
     }
-    otf2_map_deinit(&seen);
+    hd_map_deinit(&seen);
 }
 
 /* Members of a group of ranks count through the communication locations of its paradigm. */

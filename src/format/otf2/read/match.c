@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/hash.h"
 #include "format/otf2/read/read.h"
 
 #define NO_SUCH (UINT64_C(1) << 63) /* stands for a rank that has no location */
@@ -17,7 +16,7 @@ void otf2_matches_deinit(otf2_matches *matches)
 {
     free(matches->queues.at);
     free(matches->points.at);
-    free(matches->slots);
+    hd_slots_deinit(&matches->slots);
 }
 
 static bool same_key(const match_key *a, const match_key *b)
@@ -25,35 +24,18 @@ static bool same_key(const match_key *a, const match_key *b)
     return a->what == b->what && a->from == b->from && a->to == b->to && a->tag == b->tag;
 }
 
-static bool grow_slots(otf2_matches *m)
-{
-    size_t count = m->slot_count ? m->slot_count * 2 : 256;
-    uint32_t *slots = calloc(count, sizeof *slots);
-    if (!slots) return false;
-    for (size_t i = 0; i < m->queues.count; i++) {
-        size_t slot = hd_hash(&m->queues.at[i].key, sizeof(match_key)) & (count - 1);
-        while (slots[slot]) slot = (slot + 1) & (count - 1);
-        slots[slot] = (uint32_t)i + 1;
-    }
-    free(m->slots);
-    m->slots = slots;
-    m->slot_count = count;
-    return true;
-}
-
+/* NULL: no memory, or there is none and none is made. */
 static match_queue *find_queue(otf2_matches *m, const match_key *key, bool make)
 {
-    if (m->queues.count * 2 >= m->slot_count && !grow_slots(m)) return NULL;
-    size_t slot = hd_hash(key, sizeof *key) & (m->slot_count - 1);
-    for (; m->slots[slot]; slot = (slot + 1) & (m->slot_count - 1)) {
-        match_queue *queue = &m->queues.at[m->slots[slot] - 1];
-        if (same_key(&queue->key, key)) return queue;
-    }
-    if (!make || !hd_grow((void **)&m->queues.at, &m->queues.capacity, m->queues.count, sizeof *m->queues.at))
+    uint32_t at;
+    uint64_t hash = hd_hash(key, sizeof *key);
+    HD_SLOTS_FIND(at, &m->slots, hash, same_key(&m->queues.at[at].key, key));
+    if (at != HD_SLOTS_NONE) return &m->queues.at[at];
+    if (!make || !hd_grow((void **)&m->queues.at, &m->queues.capacity, m->queues.count, sizeof *m->queues.at) ||
+        !hd_slots_add(&m->slots, hash, (uint32_t)m->queues.count))
         return NULL;
-    m->queues.at[m->queues.count++] = (match_queue){.key = *key};
-    m->slots[slot] = (uint32_t)m->queues.count;
-    return &m->queues.at[m->queues.count - 1];
+    m->queues.at[m->queues.count] = (match_queue){.key = *key};
+    return &m->queues.at[m->queues.count++];
 }
 
 static match_point take(otf2_matches *m, match_queue *queue)
@@ -164,15 +146,15 @@ uint64_t otf2_rank_location(otf2_reader *r, uint64_t comm, uint32_t rank)
 }
 
 /* Locations of a group and, complemented, the location groups they are of: any thread of a process may communicate. */
-static otf2_map *members_of(otf2_reader *r, otf2_def *group)
+static hd_map *members_of(otf2_reader *r, otf2_def *group)
 {
     if (group->ranks) return group->ranks;
     group->ranks = calloc(1, sizeof *group->ranks);
     for (uint32_t i = 0; group->ranks && i < group->list_count; i++) {
         uint64_t location = member_location(r, group, i);
         const otf2_def *def = otf2_get(r, DEF_LOCATION, location);
-        if (!otf2_map_put(group->ranks, location, i)) break;
-        if (def && !otf2_map_put(group->ranks, ~def->values[LOCATION_GROUP], i)) break;
+        if (!hd_map_set(group->ranks, location, 0, i)) break;
+        if (def && !hd_map_set(group->ranks, ~def->values[LOCATION_GROUP], 0, i)) break;
     }
     return group->ranks;
 }
@@ -181,9 +163,9 @@ static bool is_member(otf2_reader *r, otf2_def *group)
 {
     const otf2_def *location = r->location.def;
     if (!group) return false;
-    const otf2_map *members = members_of(r, group);
-    return !members || otf2_map_get(members, location->ref) != OTF2_MAP_NONE ||
-           otf2_map_get(members, ~location->values[LOCATION_GROUP]) != OTF2_MAP_NONE;
+    const hd_map *members = members_of(r, group);
+    return !members || hd_map_find(members, location->ref, 0) ||
+           hd_map_find(members, ~location->values[LOCATION_GROUP], 0);
 }
 
 void otf2_check_member(otf2_reader *r, uint64_t comm)

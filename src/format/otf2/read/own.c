@@ -360,9 +360,9 @@ static void find_tracks(otf2_reader *r, def_kind kind, def_kind properties)
     }
     for (size_t i = 0; i < r->defs[properties].count; i++) {
         const uint64_t *values = r->defs[properties].list[i]->values;
-        uint32_t owner = otf2_map_get(&r->defs[kind].map, values[PROPERTY_OWNER]);
+        uint32_t owner;
         hd_string name = text_of(r, values[PROPERTY_NAME]);
-        if (owner == OTF2_MAP_NONE) continue;
+        if (!hd_map_get(&owner, &r->defs[kind].map, values[PROPERTY_OWNER], 0)) continue;
         if (is_ident(name, "pid")) pids[owner] = read_ident(r, name, values);
         if (is_ident(name, "tid")) r->defs[kind].list[owner]->ident = read_ident(r, name, values);
         if (is_text(name, "track")) r->defs[kind].list[owner]->is_track = true;

@@ -160,8 +160,11 @@ static hd_status read_locations(otf2_reader *r)
         return HD_OK;
     }
     hd_status status = HD_OK;
-    for (size_t i = 0; i < r->defs[DEF_LOCATION].count && status == HD_OK; i++)
-        status = otf2_read_location(r, r->defs[DEF_LOCATION].list[i]);
+    for (size_t i = 0; i < r->defs[DEF_LOCATION].count && status == HD_OK; i++) {
+        otf2_def *location = r->defs[DEF_LOCATION].list[i];
+        status = otf2_read_location(r, location);
+        if (status != HD_OK) hd_error_add_cause(r->err, "events of location %" PRIu64, location->ref);
+    }
     r->location.def = NULL;
     OTF2_Reader_CloseEvtFiles(r->lib);
     return status;
@@ -256,15 +259,15 @@ static hd_status read_archive(otf2_reader *r)
 static void deinit(otf2_reader *r)
 {
     for (size_t i = 0; i < r->defs[DEF_GROUP].count; i++) {
-        otf2_map *ranks = r->defs[DEF_GROUP].list[i]->ranks;
-        if (ranks) otf2_map_deinit(ranks);
+        hd_map *ranks = r->defs[DEF_GROUP].list[i]->ranks;
+        if (ranks) hd_map_deinit(ranks);
         free(ranks);
     }
     for (int kind = 0; kind < DEF_KINDS; kind++) {
         free(r->defs[kind].list);
-        otf2_map_deinit(&r->defs[kind].map);
+        hd_map_deinit(&r->defs[kind].map);
     }
-    otf2_map_deinit(&r->pids);
+    hd_map_deinit(&r->pids);
     otf2_matches_deinit(&r->matches);
     otf2_location_deinit(&r->location);
     free(r->args.keys);

@@ -23,12 +23,12 @@
 
 #include "base/error.h"
 #include "base/json/write.h"
+#include "base/map.h"
 #include "base/memory/arena.h"
 #include "base/memory/vector.h"
 #include "format/format.h"
 #include "format/otf2/anchor.h"
 #include "format/otf2/lint.h"
-#include "format/otf2/map.h"
 
 /* ---- definitions ------------------------------------------------------------------------------------ */
 
@@ -141,13 +141,13 @@ typedef struct otf2_def {
     bool missing;                 /* was referred to and not defined */
     bool has_checksum;            /* locations of our writer: */
     uint64_t checksum;            /* of the file of events */
-    otf2_map *ranks;              /* groups: location or ~location group -> rank */
+    hd_map *ranks;                /* groups: location or ~location group -> rank */
 } otf2_def;
 
 typedef struct def_table {
     otf2_def **list;
     size_t count, capacity;
-    otf2_map map; /* ref -> index */
+    hd_map map; /* ref -> index */
 } def_table;
 
 /* ---- one location ----------------------------------------------------------------------------------- */
@@ -242,8 +242,7 @@ typedef struct match_queue {
 typedef struct otf2_matches {
     OTF2_LIST(match_queue) queues;
     OTF2_LIST(match_point) points;
-    uint32_t *slots; /* 1 + queue */
-    size_t slot_count;
+    hd_slots slots; /* of queues */
     uint32_t free_point;
     int64_t next_id;
     uint64_t open; /* points that wait */
@@ -270,7 +269,7 @@ typedef struct otf2_reader {
 
     hd_arena arena;
     def_table defs[DEF_KINDS];
-    otf2_map pids; /* string ids of those given out */
+    hd_map pids; /* string ids of those given out */
     int64_t device_count;
     uint64_t definition_count;
 

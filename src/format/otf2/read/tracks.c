@@ -87,8 +87,8 @@ static hd_ident ident_of_number(otf2_reader *r, uint64_t number)
 /* False if another group has this pid; else this group has it from now on. */
 static bool claim_pid(otf2_reader *r, hd_ident pid)
 {
-    if (otf2_map_get(&r->pids, pid.text) != OTF2_MAP_NONE) return false;
-    if (!otf2_map_put(&r->pids, pid.text, 0)) otf2_stop(r, HD_NOMEM(r->err));
+    if (hd_map_find(&r->pids, pid.text, 0)) return false;
+    if (!hd_map_set(&r->pids, pid.text, 0, 0)) otf2_stop(r, HD_NOMEM(r->err));
     return true;
 }
 

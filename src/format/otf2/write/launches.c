@@ -61,6 +61,6 @@ hd_status ow_find_launches(ow_writer *w)
 uint32_t ow_launcher_of(const ow_writer *w, const hd_event *event, uint32_t process)
 {
     uint64_t id = ow_arg_count(w, event, w->keys.correlation, UINT64_MAX);
-    uint32_t found = id == UINT64_MAX ? 0 : ow_map_find(&w->launches, process, id);
-    return found ? found - 1 : HD_NONE;
+    uint32_t found;
+    return id != UINT64_MAX && hd_map_get(&found, &w->launches, process, id) ? found - 1 : HD_NONE;
 }

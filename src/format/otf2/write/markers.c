@@ -14,7 +14,7 @@ enum { MARKERS_MAX = 100000, TEXT_MAX = 4096 };
 typedef struct markers {
     ow_writer *w;
     OTF2_MarkerWriter *out; /* opened by the first */
-    ow_map kinds;           /* by category */
+    hd_map kinds;           /* by category */
     uint32_t scope_key, global;
     size_t count;
 } markers;
@@ -88,7 +88,7 @@ hd_status ow_write_markers(ow_writer *w)
     m.global = hd_trace_find_string(w->trace, "g", 1);
     if (m.scope_key == HD_STRING_NONE || m.global == HD_STRING_NONE) return HD_OK;
     hd_status status = put_all(&m);
-    ow_map_deinit(&m.kinds);
+    hd_map_deinit(&m.kinds);
     OTF2_ErrorCode code = m.out ? OTF2_Archive_CloseMarkerWriter(w->archive, m.out) : OTF2_SUCCESS;
     return status != HD_OK || code == OTF2_SUCCESS ? status : ow_error(w, code);
 }

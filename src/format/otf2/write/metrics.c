@@ -63,7 +63,7 @@ hd_status ow_scan_counters(ow_writer *w)
 
 /* ---- samples --------------------------------------------------------------------------------------------------- */
 
-static hd_status add_metric(uint32_t *out, ow_writer *w, ow_map *map, uint64_t a, uint64_t b, ow_metric metric)
+static hd_status add_metric(uint32_t *out, ow_writer *w, hd_map *map, uint64_t a, uint64_t b, ow_metric metric)
 {
     bool created;
     uint32_t *slot = ow_map_get(map, a, b, &created);

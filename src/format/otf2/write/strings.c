@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "format/otf2/write/write.h"
 
 /* A definition must fit a chunk of the library's buffer. */
@@ -14,46 +13,12 @@ enum { STRING_BYTES_MAX = 1 << 20 };
 
 /* ---- map -------------------------------------------------------------------------------------------------- */
 
-static ow_map_slot *slot_of(const ow_map *map, uint64_t a, uint64_t b)
+uint32_t *ow_map_get(hd_map *map, uint64_t a, uint64_t b, bool *created)
 {
-    uint64_t key[2] = {a, b};
-    for (uint32_t i = (uint32_t)hd_hash(key, sizeof key) & map->mask;; i = (i + 1) & map->mask) {
-        ow_map_slot *slot = &map->slots[i];
-        if (slot->value == 0 || (slot->a == a && slot->b == b)) return slot;
-    }
-}
-
-static bool grow_map(ow_map *map)
-{
-    ow_map wider = {.count = map->count, .mask = map->slots ? map->mask * 2 + 1 : 63};
-    wider.slots = calloc((size_t)wider.mask + 1, sizeof *wider.slots);
-    if (!wider.slots) return false;
-    for (size_t i = 0; map->slots && i <= map->mask; i++) {
-        if (map->slots[i].value) *slot_of(&wider, map->slots[i].a, map->slots[i].b) = map->slots[i];
-    }
-    free(map->slots);
-    *map = wider;
-    return true;
-}
-
-uint32_t *ow_map_get(ow_map *map, uint64_t a, uint64_t b, bool *created)
-{
-    if ((!map->slots || (uint64_t)map->count * 2 >= map->mask) && !grow_map(map)) return NULL;
-    ow_map_slot *slot = slot_of(map, a, b);
-    *created = slot->value == 0;
-    if (*created) *slot = (ow_map_slot){a, b, ++map->count};
-    return &slot->value;
-}
-
-uint32_t ow_map_find(const ow_map *map, uint64_t a, uint64_t b)
-{
-    return map->slots ? slot_of(map, a, b)->value : 0;
-}
-
-void ow_map_deinit(ow_map *map)
-{
-    free(map->slots);
-    *map = (ow_map){0};
+    hd_map_entry *entry = hd_map_at(map, a, b);
+    *created = entry && entry->value == 0;
+    if (*created) entry->value = (uint32_t)map->count;
+    return entry ? &entry->value : NULL;
 }
 
 /* ---- strings ------------------------------------------------------------------------------------------------ */

@@ -277,7 +277,7 @@ static hd_status tell_notes(ow_writer *w)
 
 static void deinit(ow_writer *w)
 {
-    ow_map *maps[] = {&w->async_places,     &w->group_of,       &w->launches,       &w->memory_classes,
+    hd_map *maps[] = {&w->async_places,     &w->group_of,       &w->launches,       &w->memory_classes,
                       &w->memory_instances, &w->literals,       &w->attribute_of,   &w->region_of,
                       &w->frames,           &w->metric_members, &w->counter_shapes, &w->metric_classes,
                       &w->metric_instances, &w->flow_comms,     &w->process_groups};
@@ -288,7 +288,7 @@ static void deinit(ow_writer *w)
     if (w->attributes) OTF2_AttributeList_Delete(w->attributes);
     for (size_t i = 0; i < w->comm_count; i++) free(w->comms[i].members);
     free(w->comms);
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) ow_map_deinit(maps[i]);
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) hd_map_deinit(maps[i]);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     hd_bytes_deinit(&w->text);
     hd_arena_deinit(&w->arena);

@@ -13,27 +13,15 @@
 #include <otf2/otf2.h>
 
 #include "base/bytes.h"
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/memory/arena.h"
 #include "format/otf2/otf2.h"
 
 /* ---- a map from two integers to a small one ------------------------------------------------------------- */
 
-typedef struct ow_map_slot {
-    uint64_t a, b;
-    uint32_t value; /* plus 1; 0: free */
-} ow_map_slot;
-
-typedef struct ow_map {
-    ow_map_slot *slots;
-    uint32_t count, mask;
-} ow_map;
-
 /* The value of a key, plus 1. If it has none yet it gets the number of keys so far, and *created is true. NULL: no
  * memory. */
-uint32_t *ow_map_get(ow_map *map, uint64_t a, uint64_t b, bool *created);
-uint32_t ow_map_find(const ow_map *map, uint64_t a, uint64_t b); /* 0: none */
-void ow_map_deinit(ow_map *map);
+uint32_t *ow_map_get(hd_map *map, uint64_t a, uint64_t b, bool *created);
 
 /* Series of one metric: the library counts them in a byte. */
 enum { OW_SERIES_MAX = 255 };
@@ -186,12 +174,12 @@ typedef struct ow_writer {
     ow_place *places;
     size_t place_count, place_capacity;
     uint32_t *row_place, *metric_place; /* by track, HD_NONE */
-    ow_map async_places;
+    hd_map async_places;
     ow_location *locations;
     size_t location_count, location_capacity;
     ow_group *groups;
     size_t group_count, group_capacity;
-    ow_map group_of;
+    hd_map group_of;
     uint8_t *flow_written; /* by row of the flow table: a record has told of the point */
     ow_message *messages;
     size_t message_count, message_capacity;
@@ -209,8 +197,8 @@ typedef struct ow_writer {
     uint32_t string_count;
     hd_bytes text;
     uint32_t attribute_count;
-    ow_map launches; /* by group of a process and correlation id: location */
-    ow_map literals, attribute_of, region_of, frames, metric_members, counter_shapes, metric_classes, metric_instances,
+    hd_map launches; /* by group of a process and correlation id: location */
+    hd_map literals, attribute_of, region_of, frames, metric_members, counter_shapes, metric_classes, metric_instances,
         memory_classes, memory_instances, flow_comms, process_groups;
     ow_shape *shapes;
     ow_region *regions;

@@ -14,8 +14,8 @@ void perfetto_clocks_free(perfetto_clocks *clocks)
 {
     for (size_t i = 0; i < clocks->count; i++) free(clocks->list[i].pairs);
     for (size_t i = 0; i < clocks->pair_count; i++) free(clocks->pairs[i].list);
-    perfetto_map_clear(&clocks->index);
-    perfetto_map_clear(&clocks->pair_index);
+    hd_map_deinit(&clocks->index);
+    hd_map_deinit(&clocks->pair_index);
     free(clocks->list);
     free(clocks->pairs);
 }
@@ -29,11 +29,11 @@ static hd_status get_clock(uint32_t *out, perfetto_reader *reader, uint32_t id, 
 {
     perfetto_clocks *c = &reader->clocks;
     uint32_t of = is_of_sequence(id) ? sequence->id : 0;
-    if (perfetto_map_get(out, &c->index, id, of)) return HD_OK;
+    if (hd_map_get(out, &c->index, id, of)) return HD_OK;
     HD_TRY(perfetto_grow(reader, (void **)&c->list, &c->capacity, c->count, sizeof *c->list));
     c->list[c->count] = (perfetto_clock){.id = id, .sequence = of, .unit_ns = 1, .path_size = PERFETTO_NO_PATH};
     *out = (uint32_t)c->count++;
-    return perfetto_map_set(&c->index, id, of, *out) ? HD_OK : HD_NOMEM(reader->err);
+    return hd_map_set(&c->index, id, of, *out) ? HD_OK : HD_NOMEM(reader->err);
 }
 
 /* ---- snapshots ------------------------------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static hd_status add_reading(perfetto_reader *reader, uint32_t from, uint32_t to
 {
     perfetto_clocks *c = &reader->clocks;
     uint32_t index;
-    if (!perfetto_map_get(&index, &c->pair_index, from, to)) {
+    if (!hd_map_get(&index, &c->pair_index, from, to)) {
         perfetto_clock *clock = &c->list[from];
         HD_TRY(perfetto_grow(reader, (void **)&c->pairs, &c->pair_capacity, c->pair_count, sizeof *c->pairs));
         HD_TRY(perfetto_grow(reader, (void **)&clock->pairs, &clock->pair_capacity, clock->pair_count,
@@ -51,7 +51,7 @@ static hd_status add_reading(perfetto_reader *reader, uint32_t from, uint32_t to
         c->pairs[index] = (perfetto_clock_pair){.from = from, .to = to};
         clock->pairs[clock->pair_count++] = index;
         c->version++;
-        if (!perfetto_map_set(&c->pair_index, from, to, index)) return HD_NOMEM(reader->err);
+        if (!hd_map_set(&c->pair_index, from, to, index)) return HD_NOMEM(reader->err);
     }
     perfetto_clock_pair *pair = &c->pairs[index];
     struct perfetto_reading *last = pair->count ? &pair->list[pair->count - 1] : NULL;
@@ -259,7 +259,7 @@ void perfetto_pass_time(perfetto_reader *reader, const perfetto_sequence *sequen
 {
     perfetto_clocks *c = &reader->clocks;
     uint32_t index, of = is_of_sequence(clock_id) ? sequence->id : 0;
-    if (!perfetto_map_get(&index, &c->index, clock_id, of)) return;
+    if (!hd_map_get(&index, &c->index, clock_id, of)) return;
     perfetto_clock *clock = &c->list[index];
     if (!clock->incremental || __builtin_mul_overflow(time, clock->unit_ns, &time)) return;
     if (!__builtin_add_overflow((uint64_t)clock->last_ns, time, &time) && time <= INT64_MAX)
@@ -272,7 +272,7 @@ void perfetto_find_base(perfetto_reader *reader)
     hd_trace_facts *facts = hd_builder_facts(reader->builder);
     uint32_t id = c->trace_clock, index;
     facts->base_ns = id == PF_CLOCK_REALTIME ? 0 : HD_NO_TIME;
-    if (id == PF_CLOCK_REALTIME || !perfetto_map_get(&index, &c->index, id, 0)) return;
+    if (id == PF_CLOCK_REALTIME || !hd_map_get(&index, &c->index, id, 0)) return;
     c->version++; /* paths so far lead to the trace's clock */
     find_path(c, index, PF_CLOCK_REALTIME);
     if (c->list[index].path_size == PERFETTO_NO_PATH || c->list[index].path_size == 0) return;

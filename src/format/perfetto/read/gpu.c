@@ -34,8 +34,7 @@ static hd_status gpu_process(hd_ident *out, perfetto_reader *reader, int64_t gpu
 /* ---- the tables of the old form
  * -------------------------------------------------------------------------------------- */
 
-static hd_status read_description(perfetto_reader *reader, perfetto_map *map, uint64_t *count,
-                                  const hd_proto_field *field)
+static hd_status read_description(perfetto_reader *reader, hd_map *map, uint64_t *count, const hd_proto_field *field)
 {
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
     hd_proto_field f;
@@ -43,15 +42,15 @@ static hd_status read_description(perfetto_reader *reader, perfetto_map *map, ui
     while (hd_proto_next(&f, &message))
         if (f.tag == HD_PROTO_BYTES(PF_DESCRIPTION_NAME)) name = perfetto_text(reader, &f);
     HD_TRY(perfetto_check(reader, &message));
-    return perfetto_map_set(map, (*count)++, 0, name) ? HD_OK : HD_NOMEM(reader->err);
+    return hd_map_set(map, (*count)++, 0, name) ? HD_OK : HD_NOMEM(reader->err);
 }
 
 static hd_status read_specifications(perfetto_reader *reader, const hd_proto_field *field)
 {
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
     hd_proto_field f;
-    perfetto_map_clear(&reader->old_queues);
-    perfetto_map_clear(&reader->old_stages);
+    hd_map_deinit(&reader->old_queues);
+    hd_map_deinit(&reader->old_stages);
     reader->old_queue_count = reader->old_stage_count = 0;
     while (hd_proto_next(&f, &message)) {
         if (f.tag == HD_PROTO_BYTES(PF_SPECIFICATIONS_HW_QUEUE))
@@ -208,7 +207,7 @@ static hd_status queue_track(uint32_t *out, perfetto_reader *reader, const perfe
     char text[48];
     if (g->has_queue_iid) spec = perfetto_interned_record(reader, s, PF_INTERNED_GPU_SPECIFICATIONS, number);
     if (spec) name = spec->text[0];
-    if (!g->has_queue_iid && !perfetto_map_get(&name, &reader->old_queues, number, 0)) name = HD_STRING_NONE;
+    if (!g->has_queue_iid && !hd_map_get(&name, &reader->old_queues, number, 0)) name = HD_STRING_NONE;
     if (!name || hd_builder_string(reader->builder, name).size == 0) {
         snprintf(text, sizeof text, "queue %llu", (unsigned long long)number);
         name = hd_builder_intern_text(reader->builder, text);
@@ -232,7 +231,7 @@ static void name_stage(hd_row *row, perfetto_reader *reader, const perfetto_sequ
     if (!row->name && g->has_stage_iid)
         spec = perfetto_interned_record(reader, s, PF_INTERNED_GPU_SPECIFICATIONS, g->stage_iid);
     if (spec) row->name = spec->text[0];
-    if (!row->name && g->has_old_stage && perfetto_map_get(&old, &reader->old_stages, g->stage_id, 0)) row->name = old;
+    if (!row->name && g->has_old_stage && hd_map_get(&old, &reader->old_stages, g->stage_id, 0)) row->name = old;
 }
 
 hd_status perfetto_read_stage(perfetto_reader *reader, const perfetto_sequence *sequence, const hd_proto_field *field,
@@ -280,7 +279,7 @@ static uint32_t unit_text(perfetto_reader *reader, const uint64_t *over, size_t 
     return hd_builder_intern(reader->builder, reader->text.data, reader->text.size);
 }
 
-static hd_status read_spec(perfetto_reader *reader, perfetto_map *map, uint64_t scope, const hd_proto_field *field)
+static hd_status read_spec(perfetto_reader *reader, hd_map *map, uint64_t scope, const hd_proto_field *field)
 {
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
     hd_proto_field f;
@@ -301,11 +300,10 @@ static hd_status read_spec(perfetto_reader *reader, perfetto_map *map, uint64_t 
     spec.text[1] = unit_text(reader, over, over_count, under);
     uint32_t index;
     HD_TRY(perfetto_add_record(reader, &index, spec));
-    return perfetto_map_set(map, scope, id, index) ? HD_OK : HD_NOMEM(reader->err);
+    return hd_map_set(map, scope, id, index) ? HD_OK : HD_NOMEM(reader->err);
 }
 
-hd_status perfetto_read_counter_specs(perfetto_reader *reader, perfetto_map *map, uint64_t scope,
-                                      const hd_proto_field *field)
+hd_status perfetto_read_counter_specs(perfetto_reader *reader, hd_map *map, uint64_t scope, const hd_proto_field *field)
 {
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
     hd_proto_field f;
@@ -314,7 +312,7 @@ hd_status perfetto_read_counter_specs(perfetto_reader *reader, perfetto_map *map
     return perfetto_check(reader, &message);
 }
 
-static hd_status add_gpu_counter(perfetto_reader *reader, const perfetto_map *map, uint64_t scope, int64_t gpu,
+static hd_status add_gpu_counter(perfetto_reader *reader, const hd_map *map, uint64_t scope, int64_t gpu,
                                  int64_t time_ns, const hd_proto_field *field)
 {
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
@@ -336,7 +334,7 @@ static hd_status add_gpu_counter(perfetto_reader *reader, const perfetto_map *ma
         perfetto_note(reader, "perfetto.counter-without-value", HD_LEDGER_LOSS, 1);
         return HD_OK;
     }
-    if (perfetto_map_get(&index, map, scope, id)) {
+    if (hd_map_get(&index, map, scope, id)) {
         name = reader->records[index].text[0];
         unit = reader->records[index].text[1];
     }
@@ -363,7 +361,7 @@ hd_status perfetto_read_gpu_counters(perfetto_reader *reader, perfetto_sequence 
         if (f.tag == HD_PROTO_BYTES(PF_GPU_COUNTERS_COUNTER_DESCRIPTOR)) descriptor = f;
     }
     HD_TRY(perfetto_check(reader, &message));
-    const perfetto_map *map = iid ? &sequence->interned : &reader->gpu_counters;
+    const hd_map *map = iid ? &sequence->interned : &reader->gpu_counters;
     uint64_t scope = iid ? iid | UINT64_C(1) << 63 : (uint64_t)gpu;
     if (descriptor.data) HD_TRY(perfetto_read_counter_specs(reader, &reader->gpu_counters, (uint64_t)gpu, &descriptor));
     if (iid) {

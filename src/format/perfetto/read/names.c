@@ -67,11 +67,11 @@ hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t 
     reader->text.size = 0;
     put_name(reader, t);
     *out = text_ident(reader);
-    if (perfetto_map_get(&owner, &reader->group_index, out->text, 0) && owner != root) {
+    if (hd_map_get(&owner, &reader->group_index, out->text, 0) && owner != root) {
         put_uuid(reader, " #", t->uuid);
         *out = text_ident(reader);
     }
-    if (!perfetto_map_set(&reader->group_index, out->text, 0, root)) return HD_NOMEM(reader->err);
+    if (!hd_map_set(&reader->group_index, out->text, 0, root)) return HD_NOMEM(reader->err);
     uint32_t process = hd_builder_track(reader->builder, *out, (hd_ident){0}, true);
     if (process == HD_NONE) return HD_NOMEM(reader->err);
     if (t->name) hd_builder_name_track(reader->builder, process, t->name);
@@ -131,7 +131,7 @@ static size_t find_path(uint32_t path[PATH_LIMIT], uint32_t *out_above, const pe
         if (t->is_process) break;
         path[count++] = index;
         if (t->is_thread || count == PATH_LIMIT || !t->has_parent) break;
-        if (!perfetto_map_get(&index, &reader->track_index, t->parent_uuid, 0)) break;
+        if (!hd_map_get(&index, &reader->track_index, t->parent_uuid, 0)) break;
     }
     return count;
 }
@@ -226,8 +226,8 @@ static hd_status name_threads(perfetto_reader *reader)
         perfetto_thread *t = &reader->threads[i];
         uint32_t track = t->track;
         hd_ident pid = perfetto_number_ident(reader, t->pid), tid = {0};
-        bool used = track != HD_NONE || t->described ||
-                    (t->is_process && perfetto_map_get(&track, &reader->used_pids, pid.text, 0));
+        bool used =
+            track != HD_NONE || t->described || (t->is_process && hd_map_get(&track, &reader->used_pids, pid.text, 0));
         if (!used) continue; /* of a list of all there were */
         if (!t->is_process) tid = perfetto_number_ident(reader, t->tid);
         track = hd_builder_track(reader->builder, pid, tid, t->is_process);
@@ -244,7 +244,7 @@ hd_status perfetto_prepare_tracks(perfetto_reader *reader)
     for (size_t i = 0; i < reader->track_count; i++) {
         uint32_t parent;
         const perfetto_track *t = &reader->tracks[i];
-        if (t->has_parent && perfetto_map_get(&parent, &reader->track_index, t->parent_uuid, 0))
+        if (t->has_parent && hd_map_get(&parent, &reader->track_index, t->parent_uuid, 0))
             reader->tracks[parent].has_children = true;
     }
     for (uint32_t i = 0; i < reader->track_count; i++) { /* before counters claim their threads */
@@ -273,7 +273,7 @@ hd_status perfetto_finish_tracks(perfetto_reader *reader)
     if (undescribed) perfetto_note(reader, "perfetto.track-not-described", HD_LEDGER_NOTE, undescribed);
     for (uint32_t i = 0; i < hd_trace_track_count(hd_builder_trace(reader->builder)); i++) {
         hd_ident pid = hd_trace_track_at(hd_builder_trace(reader->builder), i)->pid;
-        if (pid.type == HD_IDENT_NUMBER && !perfetto_map_set(&reader->used_pids, pid.text, 0, i))
+        if (pid.type == HD_IDENT_NUMBER && !hd_map_set(&reader->used_pids, pid.text, 0, i))
             return HD_NOMEM(reader->err);
     }
     return name_threads(reader);

@@ -379,11 +379,10 @@ static hd_status read_all(perfetto_reader *reader)
 static void reader_free(perfetto_reader *reader)
 {
     for (size_t i = 0; i < reader->sequence_count; i++) perfetto_sequence_free(reader->sequences[i]);
-    perfetto_map *maps[] = {&reader->sequence_index, &reader->track_index, &reader->thread_index,
-                            &reader->process_index,  &reader->group_index, &reader->used_pids,
-                            &reader->gpu_counters,   &reader->old_queues,  &reader->old_stages,
-                            &reader->old_contexts,   &reader->gpu_tracks};
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) perfetto_map_clear(maps[i]);
+    hd_map *maps[] = {&reader->sequence_index, &reader->track_index,  &reader->thread_index, &reader->process_index,
+                      &reader->group_index,    &reader->used_pids,    &reader->gpu_counters, &reader->old_queues,
+                      &reader->old_stages,     &reader->old_contexts, &reader->gpu_tracks};
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) hd_map_deinit(maps[i]);
     void *lists[] = {reader->sequences,
                      reader->records,
                      reader->tracks,

@@ -19,9 +19,9 @@
 
 #include "base/error.h"
 #include "base/json/write.h"
+#include "base/map.h"
 #include "base/protobuf/read.h"
 #include "format/perfetto/fields.h"
-#include "format/perfetto/map.h"
 #include "format/perfetto/perfetto.h"
 #include "heddle/stacks.h"
 
@@ -35,7 +35,7 @@ typedef struct perfetto_sequence {
     uint32_t clears;     /* how often this one's was */
     bool valid;          /* its state was cleared and nothing was lost since */
     bool seen;
-    perfetto_map interned; /* (field of InternedData, iid) -> string id or record */
+    hd_map interned; /* (field of InternedData, iid) -> string id or record */
     struct perfetto_texts {
         uint32_t *list; /* string id + 1 by iid, 0: none */
         size_t count, used;
@@ -83,10 +83,10 @@ typedef struct perfetto_clock_pair {
 } perfetto_clock_pair;
 
 typedef struct perfetto_clocks {
-    perfetto_map index; /* (id, sequence) */
+    hd_map index; /* (id, sequence) */
     perfetto_clock *list;
     size_t count, capacity;
-    perfetto_map pair_index; /* (from, to) */
+    hd_map pair_index; /* (from, to) */
     perfetto_clock_pair *pairs;
     size_t pair_count, pair_capacity;
     uint32_t version, mark;
@@ -204,7 +204,7 @@ typedef struct perfetto_reader {
     bool group_damaged;         /* the last of them: compressed packets, in a packet that is fine */
     uint32_t tts_key, tdur_key; /* of members, where an event had a thread's time */
 
-    perfetto_map sequence_index; /* (id, 0) */
+    hd_map sequence_index; /* (id, 0) */
     perfetto_sequence **sequences;
     size_t sequence_count, sequence_capacity;
     perfetto_sequence *last_sequence;
@@ -214,14 +214,14 @@ typedef struct perfetto_reader {
 
     perfetto_clocks clocks;
 
-    perfetto_map track_index; /* (uuid, 0) */
+    hd_map track_index; /* (uuid, 0) */
     perfetto_track *tracks;
     size_t track_count, track_capacity;
-    perfetto_map thread_index, process_index; /* (pid, tid) */
+    hd_map thread_index, process_index; /* (pid, tid) */
     perfetto_thread *threads;
     size_t thread_count, thread_capacity;
-    perfetto_map group_index; /* (text of a pid, 0) -> topmost track that is the process */
-    perfetto_map used_pids;   /* (text of a pid, 0) */
+    hd_map group_index; /* (text of a pid, 0) -> topmost track that is the process */
+    hd_map used_pids;   /* (text of a pid, 0) */
 
     perfetto_stack *stacks; /* by lane */
     size_t stack_count, stack_capacity;
@@ -253,11 +253,11 @@ typedef struct perfetto_reader {
     struct perfetto_stack_sample *stack_samples;
     size_t stack_sample_count, stack_sample_capacity;
 
-    perfetto_map gpu_counters;           /* (gpu, counter) -> record: name, unit */
-    perfetto_map old_queues, old_stages; /* (number, 0) -> record */
+    hd_map gpu_counters;           /* (gpu, counter) -> record: name, unit */
+    hd_map old_queues, old_stages; /* (number, 0) -> record */
     uint64_t old_queue_count, old_stage_count;
-    perfetto_map old_contexts; /* (context, 0) -> record */
-    perfetto_map gpu_tracks;   /* (gpu, queue and its form) -> track */
+    hd_map old_contexts; /* (context, 0) -> record */
+    hd_map gpu_tracks;   /* (gpu, queue and its form) -> track */
 } perfetto_reader;
 
 /* ---- read.c ------------------------------------------------------------------------------------------ */
@@ -448,7 +448,7 @@ hd_status perfetto_read_stage(perfetto_reader *reader, const perfetto_sequence *
 hd_status perfetto_read_gpu_counters(perfetto_reader *reader, perfetto_sequence *sequence, const hd_proto_field *field,
                                      int64_t time_ns, bool has_time);
 /* The specs of a counter descriptor into a map. */
-hd_status perfetto_read_counter_specs(perfetto_reader *reader, perfetto_map *map, uint64_t scope,
+hd_status perfetto_read_counter_specs(perfetto_reader *reader, hd_map *map, uint64_t scope,
                                       const hd_proto_field *field);
 
 /* ---- stacks.c ---------------------------------------------------------------------------------------- */

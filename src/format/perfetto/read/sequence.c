@@ -11,7 +11,7 @@ hd_status perfetto_get_sequence(perfetto_sequence **out, perfetto_reader *reader
     uint32_t index;
     *out = reader->last_sequence;
     if (*out && (*out)->id == id) return HD_OK;
-    if (perfetto_map_get(&index, &reader->sequence_index, id, 0)) {
+    if (hd_map_get(&index, &reader->sequence_index, id, 0)) {
         *out = reader->last_sequence = reader->sequences[index];
         return HD_OK;
     }
@@ -21,8 +21,7 @@ hd_status perfetto_get_sequence(perfetto_sequence **out, perfetto_reader *reader
     if (!sequence) return HD_NOMEM(reader->err);
     sequence->id = id;
     reader->sequences[reader->sequence_count] = sequence;
-    if (!perfetto_map_set(&reader->sequence_index, id, 0, (uint32_t)reader->sequence_count++))
-        return HD_NOMEM(reader->err);
+    if (!hd_map_set(&reader->sequence_index, id, 0, (uint32_t)reader->sequence_count++)) return HD_NOMEM(reader->err);
     *out = sequence;
     return HD_OK;
 }
@@ -38,7 +37,7 @@ static void clear_texts(perfetto_sequence *sequence)
 /* The state is cleared: what was interned is forgotten, counting starts again. */
 void perfetto_sequence_reset(perfetto_reader *reader, perfetto_sequence *sequence)
 {
-    perfetto_map_clear(&sequence->interned);
+    hd_map_deinit(&sequence->interned);
     clear_texts(sequence);
     sequence->valid = true;
     sequence->clears++;
@@ -50,7 +49,7 @@ void perfetto_sequence_reset(perfetto_reader *reader, perfetto_sequence *sequenc
 
 void perfetto_sequence_free(perfetto_sequence *sequence)
 {
-    perfetto_map_clear(&sequence->interned);
+    hd_map_deinit(&sequence->interned);
     clear_texts(sequence);
     free(sequence->extra_tracks);
     free(sequence->extra_double_tracks);
@@ -172,7 +171,7 @@ static hd_status set_text(perfetto_reader *reader, perfetto_sequence *s, uint32_
     size_t table = table_of(kind);
     struct perfetto_texts *texts = table < PERFETTO_TEXT_KINDS ? &s->texts[table] : NULL;
     if (!texts || (iid >= texts->count && iid > texts->used * 4 + 64))
-        return perfetto_map_set(&s->interned, kind, iid, text) ? HD_OK : HD_NOMEM(reader->err);
+        return hd_map_set(&s->interned, kind, iid, text) ? HD_OK : HD_NOMEM(reader->err);
     if (iid >= texts->count) {
         size_t count = (size_t)iid * 2 + 16;
         uint32_t *list = realloc(texts->list, count * sizeof *list);
@@ -221,7 +220,7 @@ static hd_status read_record_entry(perfetto_reader *reader, perfetto_sequence *s
     HD_TRY(perfetto_check(reader, &message));
     uint32_t index = 0;
     HD_TRY(perfetto_add_record(reader, &index, record));
-    return perfetto_map_set(&s->interned, hd_proto_number(entry), iid, index) ? HD_OK : HD_NOMEM(reader->err);
+    return hd_map_set(&s->interned, hd_proto_number(entry), iid, index) ? HD_OK : HD_NOMEM(reader->err);
 }
 
 /* Counter specs of the sequence stand under the iid of their descriptor with the highest bit set. */
@@ -239,7 +238,7 @@ static hd_status read_counter_entry(perfetto_reader *reader, perfetto_sequence *
     HD_TRY(perfetto_check(reader, &message));
     uint32_t index = 0;
     HD_TRY(perfetto_add_record(reader, &index, record));
-    if (!perfetto_map_set(&s->interned, PF_INTERNED_GPU_COUNTER_DESCRIPTORS, iid, index)) return HD_NOMEM(reader->err);
+    if (!hd_map_set(&s->interned, PF_INTERNED_GPU_COUNTER_DESCRIPTORS, iid, index)) return HD_NOMEM(reader->err);
     return perfetto_read_counter_specs(reader, &s->interned, iid | UINT64_C(1) << 63, &descriptor);
 }
 
@@ -290,7 +289,7 @@ uint32_t perfetto_interned_text(perfetto_reader *reader, const perfetto_sequence
     size_t table = table_of(kind);
     if (table < PERFETTO_TEXT_KINDS && iid < sequence->texts[table].count && sequence->texts[table].list[iid])
         return sequence->texts[table].list[iid] - 1;
-    if (perfetto_map_get(&value, &sequence->interned, kind, iid)) return value;
+    if (hd_map_get(&value, &sequence->interned, kind, iid)) return value;
     perfetto_note(reader, "perfetto.iid-unknown", HD_LEDGER_LOSS, 1);
     return HD_STRING_NONE;
 }
@@ -299,7 +298,7 @@ const perfetto_record *perfetto_interned_record(perfetto_reader *reader, const p
                                                 uint32_t kind, uint64_t iid)
 {
     uint32_t value;
-    if (perfetto_map_get(&value, &sequence->interned, kind, iid)) return &reader->records[value];
+    if (hd_map_get(&value, &sequence->interned, kind, iid)) return &reader->records[value];
     perfetto_note(reader, "perfetto.iid-unknown", HD_LEDGER_LOSS, 1);
     return NULL;
 }

@@ -42,7 +42,7 @@ static hd_status read_mapping(perfetto_reader *reader, perfetto_sequence *s, con
     }
     HD_TRY(perfetto_check(reader, &message));
     uint32_t path = hd_builder_intern(reader->builder, reader->text.data, reader->text.size);
-    return perfetto_map_set(&s->interned, PF_INTERNED_MAPPINGS, iid, path) ? HD_OK : HD_NOMEM(reader->err);
+    return hd_map_set(&s->interned, PF_INTERNED_MAPPINGS, iid, path) ? HD_OK : HD_NOMEM(reader->err);
 }
 
 /* What the name of a frame is, and of which kind. */
@@ -76,7 +76,7 @@ static hd_status read_frame(perfetto_reader *reader, perfetto_sequence *s, const
             break;
         }
         case HD_PROTO_VARINT(PF_FRAME_MAPPING):
-            if (f.value && perfetto_map_get(&path, &s->interned, PF_INTERNED_MAPPINGS, f.value))
+            if (f.value && hd_map_get(&path, &s->interned, PF_INTERNED_MAPPINGS, f.value))
                 file = hd_builder_string(reader->builder, path);
             else if (f.value)
                 perfetto_note(reader, "perfetto.iid-unknown", HD_LEDGER_LOSS, 1);
@@ -88,7 +88,7 @@ static hd_status read_frame(perfetto_reader *reader, perfetto_sequence *s, const
     uint32_t index = 0;
     HD_TRY(perfetto_check(reader, &message));
     HD_TRY(add_frame(&index, reader, function, file, rel_pc));
-    return perfetto_map_set(&s->interned, PF_INTERNED_FRAMES, iid, index) ? HD_OK : HD_NOMEM(reader->err);
+    return hd_map_set(&s->interned, PF_INTERNED_FRAMES, iid, index) ? HD_OK : HD_NOMEM(reader->err);
 }
 
 /* Its frames come from the outermost to the innermost. One that is not known leaves a mark. */
@@ -103,7 +103,7 @@ static hd_status read_callstack(perfetto_reader *reader, perfetto_sequence *s, c
         if (hd_proto_number(&f) != PF_CALLSTACK_FRAMES) continue;
         for (size_t at = 0; hd_proto_repeated(&id, &f, HD_WIRE_VARINT, &at, &message);) {
             perfetto_record frame = {.text = {HD_NONE}, .number = HD_FRAME_MARK};
-            if (perfetto_map_get(&index, &s->interned, PF_INTERNED_FRAMES, id)) {
+            if (hd_map_get(&index, &s->interned, PF_INTERNED_FRAMES, id)) {
                 frame = reader->records[index];
             } else {
                 perfetto_note(reader, "perfetto.iid-unknown", HD_LEDGER_LOSS, 1);
@@ -114,7 +114,7 @@ static hd_status read_callstack(perfetto_reader *reader, perfetto_sequence *s, c
     }
     HD_TRY(perfetto_check(reader, &message));
     if (node == HD_NONE) return HD_NOMEM(reader->err);
-    return perfetto_map_set(&s->interned, PF_INTERNED_CALLSTACKS, iid, node) ? HD_OK : HD_NOMEM(reader->err);
+    return hd_map_set(&s->interned, PF_INTERNED_CALLSTACKS, iid, node) ? HD_OK : HD_NOMEM(reader->err);
 }
 
 hd_status perfetto_read_stacks(perfetto_reader *reader, perfetto_sequence *sequence, const hd_proto_field *field)
@@ -200,7 +200,7 @@ hd_status perfetto_read_perf_sample(perfetto_reader *reader, const perfetto_sequ
                                  .mode = (uint8_t)p.mode};
     uint32_t node;
     if (p.has_callstack && p.callstack) {
-        if (perfetto_map_get(&node, &sequence->interned, PF_INTERNED_CALLSTACKS, p.callstack))
+        if (hd_map_get(&node, &sequence->interned, PF_INTERNED_CALLSTACKS, p.callstack))
             out.node = node;
         else
             perfetto_note(reader, "perfetto.iid-unknown", HD_LEDGER_LOSS, 1);

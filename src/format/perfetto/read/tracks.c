@@ -18,14 +18,14 @@ hd_ident perfetto_number_ident(perfetto_reader *reader, int64_t number)
 hd_status perfetto_get_thread(perfetto_thread **out, perfetto_reader *reader, int64_t pid, int64_t tid, bool is_process)
 {
     uint32_t index;
-    perfetto_map *map = is_process ? &reader->process_index : &reader->thread_index;
-    if (!perfetto_map_get(&index, map, (uint64_t)pid, (uint64_t)tid)) {
+    hd_map *map = is_process ? &reader->process_index : &reader->thread_index;
+    if (!hd_map_get(&index, map, (uint64_t)pid, (uint64_t)tid)) {
         HD_TRY(perfetto_grow(reader, (void **)&reader->threads, &reader->thread_capacity, reader->thread_count,
                              sizeof *reader->threads));
         index = (uint32_t)reader->thread_count++;
         reader->threads[index] =
             (perfetto_thread){.pid = pid, .tid = tid, .track = HD_NONE, .is_process = is_process, .rank = HD_NO_NUMBER};
-        if (!perfetto_map_set(map, (uint64_t)pid, (uint64_t)tid, index)) return HD_NOMEM(reader->err);
+        if (!hd_map_set(map, (uint64_t)pid, (uint64_t)tid, index)) return HD_NOMEM(reader->err);
     }
     *out = &reader->threads[index];
     return HD_OK;
@@ -53,14 +53,14 @@ static hd_status process_events_track(uint32_t *out, perfetto_reader *reader, hd
 
 hd_status perfetto_get_track(uint32_t *out, perfetto_reader *reader, uint64_t uuid)
 {
-    if (perfetto_map_get(out, &reader->track_index, uuid, 0)) return HD_OK;
+    if (hd_map_get(out, &reader->track_index, uuid, 0)) return HD_OK;
     HD_TRY(perfetto_grow(reader, (void **)&reader->tracks, &reader->track_capacity, reader->track_count,
                          sizeof *reader->tracks));
     if (reader->track_count >= UINT32_MAX / 2) return HD_NOMEM(reader->err);
     *out = (uint32_t)reader->track_count++;
     reader->tracks[*out] =
         (perfetto_track){.uuid = uuid, .track = HD_NONE, .process_track = HD_NONE, .lane_of = HD_NONE, .multiplier = 1};
-    return perfetto_map_set(&reader->track_index, uuid, 0, *out) ? HD_OK : HD_NOMEM(reader->err);
+    return hd_map_set(&reader->track_index, uuid, 0, *out) ? HD_OK : HD_NOMEM(reader->err);
 }
 
 uint32_t perfetto_process_above(perfetto_reader *reader, uint32_t index, uint32_t *out_root)
@@ -70,7 +70,7 @@ uint32_t perfetto_process_above(perfetto_reader *reader, uint32_t index, uint32_
         *out_root = index;
         if (t->is_process || t->is_thread) return index;
         if (!t->described) return HD_NONE;
-        if (!t->has_parent || !perfetto_map_get(&index, &reader->track_index, t->parent_uuid, 0)) return HD_NONE;
+        if (!t->has_parent || !hd_map_get(&index, &reader->track_index, t->parent_uuid, 0)) return HD_NONE;
     }
     return HD_NONE;
 }
@@ -281,7 +281,7 @@ static hd_status apply_thread(perfetto_reader *reader, uint32_t index, const hd_
     HD_TRY(read_thread(&n, reader, field));
     perfetto_track *t = &reader->tracks[index];
     uint32_t parent;
-    if (!n.has_pid && t->has_parent && perfetto_map_get(&parent, &reader->track_index, t->parent_uuid, 0) &&
+    if (!n.has_pid && t->has_parent && hd_map_get(&parent, &reader->track_index, t->parent_uuid, 0) &&
         reader->tracks[parent].is_process)
         n.pid = reader->tracks[parent].pid;
     t->is_thread = true;
@@ -366,7 +366,7 @@ static void find_lane(perfetto_reader *reader, uint32_t index, const descriptor 
     uint32_t first;
     if (!d->merges || !t->has_parent || d->merge_key == t->uuid || t->track != HD_NONE) return;
     if (t->has_lanes || t->lane_of != HD_NONE || t->is_process || t->is_thread || t->is_counter) return;
-    if (!perfetto_map_get(&first, &reader->track_index, d->merge_key, 0)) return;
+    if (!hd_map_get(&first, &reader->track_index, d->merge_key, 0)) return;
     perfetto_track *other = &reader->tracks[first];
     bool is_near = t->parent_uuid == d->merge_key || (other->has_parent && other->parent_uuid == t->parent_uuid);
     if (!is_near || !other->described || other->lane_of != HD_NONE || other->is_counter) return;

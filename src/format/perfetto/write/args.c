@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/json/json.h"
+#include "base/memory/vector.h"
 #include "base/protobuf/write.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/write/writer.h"
@@ -37,6 +37,7 @@ void pf_intern_deinit(pf_writer *w)
 {
     for (unsigned s = 0; s < PF_SPACE_COUNT; s++) free(w->intern.iids[s]);
     free(w->intern.memo);
+    hd_slots_deinit(&w->intern.slots);
     free(w->intern.entries);
     hd_bytes_deinit(&w->intern.texts);
     hd_bytes_deinit(&w->intern.memos);
@@ -68,43 +69,24 @@ uint32_t pf_intern_string(pf_writer *w, unsigned space, uint32_t id)
     return *iid;
 }
 
-static bool widen_entries(pf_intern *t)
-{
-    if (t->entry_count * 2 < t->entry_capacity) return true;
-    size_t capacity = t->entry_capacity ? t->entry_capacity * 2 : 1024;
-    pf_text_entry *entries = calloc(capacity, sizeof *entries);
-    if (!entries) return false;
-    for (size_t i = 0; i < t->entry_capacity; i++) {
-        if (!t->entries[i].iid) continue;
-        size_t at = t->entries[i].hash & (capacity - 1);
-        while (entries[at].iid) at = (at + 1) & (capacity - 1);
-        entries[at] = t->entries[i];
-    }
-    free(t->entries);
-    t->entries = entries;
-    t->entry_capacity = capacity;
-    return true;
-}
-
 /* The iid of a text that is no string of the trace by itself. */
 static uint32_t intern_text(pf_writer *w, unsigned space, const char *data, size_t size)
 {
     pf_intern *t = &w->intern;
     uint32_t id = hd_trace_find_string(w->trace, data, size);
     if (id != HD_STRING_NONE) return pf_intern_string(w, space, id);
-    if (!widen_entries(t)) {
+    uint32_t at;
+    uint64_t hash = hd_hash(data, size) + space;
+    HD_SLOTS_FIND(at, &t->slots, hash,
+                  t->entries[at].size == size && memcmp(t->texts.data + t->entries[at].offset, data, size) == 0);
+    if (at != HD_SLOTS_NONE) return t->entries[at].iid;
+    if (!hd_grow((void **)&t->entries, &t->entry_capacity, t->entry_count, sizeof *t->entries) ||
+        !hd_slots_add(&t->slots, hash, (uint32_t)t->entry_count)) {
         w->event.failed = true;
         return 0;
     }
-    uint64_t hash = hd_hash(data, size) + space;
-    size_t at = hash & (t->entry_capacity - 1);
-    for (; t->entries[at].iid; at = (at + 1) & (t->entry_capacity - 1)) {
-        const pf_text_entry *e = &t->entries[at];
-        if (e->hash == hash && e->size == size && memcmp(t->texts.data + e->offset, data, size) == 0) return e->iid;
-    }
     uint32_t iid = put_entry(w, space, data, size);
-    t->entries[at] = (pf_text_entry){.hash = hash, .offset = t->texts.size, .size = (uint32_t)size, .iid = iid};
-    t->entry_count++;
+    t->entries[t->entry_count++] = (pf_text_entry){.offset = t->texts.size, .size = (uint32_t)size, .iid = iid};
     hd_bytes_put(&t->texts, data, size);
     w->event.failed |= t->texts.failed;
     return iid;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/memory/vector.h"
 #include "base/protobuf/write.h"
 #include "format/perfetto/fields.h"
@@ -116,7 +115,7 @@ void pf_places_deinit(pf_writer *w)
 {
     free(w->places);
     free(w->track_places);
-    free(w->place_slots);
+    hd_slots_deinit(&w->place_slots);
 }
 
 uint32_t pf_place_of_track(pf_writer *w, uint32_t track)
@@ -135,39 +134,16 @@ uint32_t pf_place_of_process(pf_writer *w, uint32_t track)
 
 /* ---- counters and asynchronous places ---------------------------------------------------------------------------- */
 
-static bool widen_slots(pf_writer *w)
-{
-    if (w->place_slots_used * 2 < w->place_slot_count) return true;
-    size_t count = w->place_slot_count ? w->place_slot_count * 2 : 256;
-    uint32_t *slots = calloc(count, sizeof *slots);
-    if (!slots) return false;
-    for (size_t i = 0; i < w->place_slot_count; i++) {
-        if (!w->place_slots[i]) continue;
-        size_t at = w->places[w->place_slots[i] - 1].key & (count - 1);
-        while (slots[at]) at = (at + 1) & (count - 1);
-        slots[at] = w->place_slots[i];
-    }
-    free(w->place_slots);
-    w->place_slots = slots;
-    w->place_slot_count = count;
-    return true;
-}
-
 /* The place of a key, and whether it is there already. */
 static uint32_t find_place(pf_writer *w, uint64_t key, pf_place_kind kind, uint32_t parent, bool *out_new)
 {
+    uint32_t place;
+    HD_SLOTS_FIND(place, &w->place_slots, key, w->places[place].key == key && w->places[place].kind == kind);
     *out_new = false;
-    if (!widen_slots(w)) return HD_NONE;
-    size_t at = key & (w->place_slot_count - 1);
-    for (; w->place_slots[at]; at = (at + 1) & (w->place_slot_count - 1)) {
-        uint32_t place = w->place_slots[at] - 1;
-        if (w->places[place].key == key && w->places[place].kind == kind) return place;
-    }
-    uint32_t place = pf_place_add(w, kind, parent, HD_NONE);
-    if (place == HD_NONE) return place;
+    if (place != HD_SLOTS_NONE) return place;
+    place = pf_place_add(w, kind, parent, HD_NONE);
+    if (place == HD_NONE || !hd_slots_add(&w->place_slots, key, place)) return HD_NONE;
     w->places[place].key = key;
-    w->place_slots[at] = place + 1;
-    w->place_slots_used++;
     *out_new = true;
     return place;
 }

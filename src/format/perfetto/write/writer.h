@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/io/output.h"
+#include "base/map.h"
 #include "format/perfetto/perfetto.h"
 #include "heddle/stacks.h"
 
@@ -143,16 +144,16 @@ typedef enum pf_note {
 enum { PF_SPACE_NAME, PF_SPACE_CATEGORY, PF_SPACE_KEY, PF_SPACE_VALUE, PF_SPACE_COUNT };
 
 typedef struct pf_text_entry { /* of strings that no id of the trace stands for */
-    uint64_t hash;
     size_t offset;
-    uint32_t size, iid; /* iid 0: free */
+    uint32_t size, iid;
 } pf_text_entry;
 
 typedef struct pf_intern {
     uint32_t *iids[PF_SPACE_COUNT]; /* by string id of the trace, 0: not written yet */
     uint32_t next[PF_SPACE_COUNT];
     hd_bytes texts;
-    pf_text_entry *entries; /* open addressing, a power of two */
+    hd_slots slots; /* whose hashes tell the spaces of one text apart */
+    pf_text_entry *entries;
     size_t entry_count, entry_capacity;
     uint64_t *memo; /* by string id: where its encoded JSON stands, + 1; 0: not there */
     hd_bytes memos;
@@ -169,8 +170,7 @@ typedef struct pf_writer {
     size_t place_count, place_capacity;
     uint32_t *track_places; /* by track of the trace */
     uint32_t no_track;      /* the place of events without pid and tid, HD_NONE: not needed yet */
-    uint32_t *place_slots;  /* hash table of counters and asynchronous places, + 1 */
-    size_t place_slot_count, place_slots_used;
+    hd_slots place_slots;   /* of counters and asynchronous places */
 
     pf_item *items;
     size_t item_count, item_capacity;

@@ -1,0 +1,19 @@
+/* tracers.h - what tracers inside of the program (src/capture/cuda) may ask of sessions besides heddle/session.h */
+#ifndef HD_CAPTURE_SESSION_TRACERS_H
+#define HD_CAPTURE_SESSION_TRACERS_H
+
+#include <stdatomic.h>
+
+#include "heddle/session.h"
+
+/* alone.c: +1 at the begin of each thread of ours, -1 at its end; exit_when_alone counts them. */
+void session_own_thread(int change);
+
+/* writer.c: CPU time of the session's thread, 0 while it does not run in this process. */
+uint64_t session_cpu_ns(hd_session *session);
+
+/* writer.c: wait until *word differs from `value`, or is woken, or for so long. */
+int session_futex_wait(atomic_uint *word, unsigned value, unsigned milliseconds);
+void session_futex_wake(atomic_uint *word);
+
+#endif
