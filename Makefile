@@ -11,7 +11,7 @@ THREAD_TESTS = HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.1} $(MESON) test -C b
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := release
-.PHONY: help setup release demo test test-threads bench fuzz install format check-format clean
+.PHONY: help setup release demo test test-threads test-gpu bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -49,6 +49,9 @@ test: setup build/asan/build.ninja build/clang/build.ninja build/tsan/build.ninj
 	 $(THREAD_TESTS) --suite threads || status=1; \
 	 tools/test_summary.py build/asan build/clang build/tsan || status=1; \
 	 exit $$status
+
+test-gpu: release     ## the acceptance test on a GPU (ONLY=driver,torch for parts of it); without one it says what it would do
+	@tests/gpu/run.py --heddle build/release/src/cli/heddle --out build/gpu-results $(if $(ONLY),--only $(ONLY))
 
 test-threads: setup build/tsan/build.ninja  ## all unit tests under ThreadSanitizer
 	@$(THREAD_TESTS) --no-suite slow --no-suite tree

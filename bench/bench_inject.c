@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     uint64_t *times = calloc(batches + 1, sizeof *times), total = 0;
     if (batches == 0 || !times) fail("usage: bench_inject [LAUNCHES [ROUNDS]], 100 launches at least");
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
-        cuModuleGetFunction(&function, "empty_kernel"))
+        cuModuleGetFunction(&function, NULL, "empty_kernel"))
         fail("no device");
     for (unsigned i = 0; i < BATCH; i++) launch(function, 12); /* what is new is made */
     for (unsigned round = 0; round < rounds; round++) {

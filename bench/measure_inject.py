@@ -27,7 +27,7 @@ def run(build, name, launches, folder):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("HEDDLE_", "CUDA_", "NVTX_", "FAKE_CUDA_"))}
     env.update(LD_LIBRARY_PATH=fake, FAKE_CUDA_SCRIPT=script)
     if name == "a tracer that does nothing":
-        env["CUDA_INJECTION64_PATH"] = os.path.join(fake, "libnull-tracer.so")
+        env["CUDA_INJECTION64_PATH"] = os.path.join(build, "tests/gpu/libnull-tracer.so")
     elif name != "no tracer":
         env["CUDA_INJECTION64_PATH"] = os.path.join(build, "src/capture/cuda/libheddle-cuda.so")
         env["HEDDLE_CUPTI"] = os.path.join(fake, "libcupti.so.13")

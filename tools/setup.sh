@@ -2,7 +2,7 @@
 # Installs what Heddle's build and tests need and this machine lacks (Debian and Ubuntu).
 # Quiet and without the network when nothing is missing.
 #   tools/setup.sh          what `make` and `make demo` need; the modules that the page is built with (in src/view/web)
-#   tools/setup.sh test     and what `make test` needs besides: a browser, what drives it, speedscope and Perfetto (in tests/web)
+#   tools/setup.sh test     and what `make test` needs besides: a browser, what drives it, speedscope and Perfetto (in tests/web), CUPTI (in tests/capture)
 #   tools/setup.sh bench    and what `make bench` needs besides
 set -eu
 
@@ -77,11 +77,31 @@ install_perfetto() {
     fi
     rm -rf "$wheel"
 }
+# CUPTI of three versions of CUDA, headers and library, out of NVIDIA's Python packages.
+install_cupti() {
+    folder=$root/tests/capture
+    if [ "$(uname -m)" != x86_64 ] || cmp -s "$folder/cupti.txt" "$folder/cupti/.heddle-lock"; then return; fi
+    echo "setup: fetching CUPTI of CUDA 11, 12 and 13 for tests/capture"
+    wheels=$(mktemp -d)
+    if python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --python-version 3.11 \
+           --platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux_2_25_x86_64 \
+           --require-hashes -d "$wheels" -r "$folder/cupti.txt"; then
+        rm -rf "$folder/cupti"
+        for wheel in "$wheels"/*.whl; do
+            python3 -m zipfile -e "$wheel" "$folder/cupti/$(basename "$wheel" | cut -d- -f1,2)"
+        done
+        cp "$folder/cupti.txt" "$folder/cupti/.heddle-lock"
+    else
+        echo "setup: pip download failed: the test with the real CUPTI is skipped" >&2
+    fi
+    rm -rf "$wheels"
+}
 finish() {
     install_modules src/view/web "heddle view has no page"
     if [ "${1:-}" = test ]; then
         install_modules tests/web "the tests in a browser are skipped"
         install_perfetto
+        install_cupti
     fi
     exit 0
 }

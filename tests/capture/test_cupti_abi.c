@@ -1,6 +1,6 @@
 /* test_cupti_abi.c - our declarations of CUPTI against the real headers
  *
- * Built where cupti.h of CUDA 13.0 or later is found. Whatever is wrong does not compile. */
+ * check_cupti_real.py compiles it against those of CUDA 11, 12 and 13. Whatever is wrong does not compile. */
 #include <cuda.h>
 #include <cupti.h>
 
@@ -12,6 +12,10 @@
 
 #include "capture/cuda/cupti/abi.h"
 #include "capture/cuda/cupti/calls.h"
+
+/* Headers of 12.9 have structs of 12.0 to 12.9; between 11.8 and these none were looked at. */
+#define CUDA_12_9 28
+#define CUDA_13_0 130001
 
 #define EQUAL(ours, real) _Static_assert((long long)(ours) == (long long)(real), #ours " is " #real)
 
@@ -44,8 +48,15 @@ EQUAL(CUPTI_OLD_PROFILER, CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED);
 EQUAL(CUPTI_LEGACY_PROFILER, CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED);
 EQUAL(CUPTI_OTHER_SUBSCRIBER, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 EQUAL(CUPTI_VIRTUAL_PRIVILEGES, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
+EQUAL(CUPTI_CMP_DEVICE, CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED);
+#if CUPTI_API_VERSION >= CUDA_12_9
+EQUAL(CUPTI_MIG_DEVICE, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED);
+EQUAL(CUPTI_SLI_DEVICE, CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED);
+#endif
 EQUAL(CUPTI_CONFIDENTIAL, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED);
+#if CUPTI_API_VERSION >= CUDA_12_9
 EQUAL(CUPTI_WSL_DEVICE, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);
+#endif
 EQUAL(CUPTI_UNKNOWN, CUPTI_ERROR_UNKNOWN);
 
 #define KIND(name) EQUAL(CUPTI_KIND_##name, CUPTI_ACTIVITY_KIND_##name)
@@ -131,8 +142,12 @@ KERNEL_FIELDS(CUpti_ActivityKernel5);
 KERNEL_FIELDS(CUpti_ActivityKernel6);
 KERNEL_FIELDS(CUpti_ActivityKernel7);
 KERNEL_FIELDS(CUpti_ActivityKernel8);
+#if CUPTI_API_VERSION >= CUDA_12_9
 KERNEL_FIELDS(CUpti_ActivityKernel9);
+#endif
+#if CUPTI_API_VERSION >= CUDA_13_0
 KERNEL_FIELDS(CUpti_ActivityKernel10);
+#endif
 FIELD(cupti_kernel, access_policy, CUpti_ActivityKernel6, pAccessPolicyWindow);
 FIELD(cupti_kernel, channel, CUpti_ActivityKernel7, channelID);
 FIELD(cupti_kernel, channel_type, CUpti_ActivityKernel7, channelType);
@@ -140,10 +155,14 @@ FIELD(cupti_kernel, cluster[0], CUpti_ActivityKernel8, clusterX);
 FIELD(cupti_kernel, cluster[2], CUpti_ActivityKernel8, clusterZ);
 FIELD(cupti_kernel, cluster_policy, CUpti_ActivityKernel8, clusterSchedulingPolicy);
 FIELD(cupti_kernel, local_bytes, CUpti_ActivityKernel8, localMemoryTotal_v2);
+#if CUPTI_API_VERSION >= CUDA_12_9
 FIELD(cupti_kernel, cluster_size_max, CUpti_ActivityKernel9, maxPotentialClusterSize);
 FIELD(cupti_kernel, clusters_max, CUpti_ActivityKernel9, maxActiveClusters);
+#endif
+#if CUPTI_API_VERSION >= CUDA_13_0
 FIELD(cupti_kernel, from_device, CUpti_ActivityKernel10, isDeviceLaunched);
 SAME_SIZE(cupti_kernel, CUpti_ActivityKernel10);
+#endif
 
 #define MEMCPY_FIELDS(real)                                                                                            \
     FIELD(cupti_memcpy, kind, real, kind);                                                                             \
@@ -163,13 +182,19 @@ SAME_SIZE(cupti_kernel, CUpti_ActivityKernel10);
 MEMCPY_FIELDS(CUpti_ActivityMemcpy3);
 MEMCPY_FIELDS(CUpti_ActivityMemcpy4);
 MEMCPY_FIELDS(CUpti_ActivityMemcpy5);
+#if CUPTI_API_VERSION >= CUDA_12_9
 MEMCPY_FIELDS(CUpti_ActivityMemcpy6);
+#endif
 FIELD(cupti_memcpy, graph, CUpti_ActivityMemcpy4, graphId);
 FIELD(cupti_memcpy, channel, CUpti_ActivityMemcpy5, channelID);
 FIELD(cupti_memcpy, channel_type, CUpti_ActivityMemcpy5, channelType);
+#if CUPTI_API_VERSION >= CUDA_13_0
 FIELD(cupti_memcpy, from_device, CUpti_ActivityMemcpy6, isDeviceLaunched);
+#endif
+#if CUPTI_API_VERSION >= CUDA_12_9
 FIELD(cupti_memcpy, copies, CUpti_ActivityMemcpy6, copyCount);
 SAME_SIZE(cupti_memcpy, CUpti_ActivityMemcpy6);
+#endif
 
 #define MEMCPY2_FIELDS(real)                                                                                           \
     FIELD(cupti_memcpy2, kind, real, kind);                                                                            \
@@ -228,15 +253,17 @@ SAME_SIZE(cupti_memset, CUpti_ActivityMemset4);
     FIELD(cupti_sync, stream, real, streamId);                                                                         \
     FIELD(cupti_sync, event, real, cudaEventId)
 SYNC_FIELDS(CUpti_ActivitySynchronization);
+#if CUPTI_API_VERSION >= CUDA_12_9
 SYNC_FIELDS(CUpti_ActivitySynchronization2);
 FIELD(cupti_sync, event_sync, CUpti_ActivitySynchronization2, cudaEventSyncId);
 FIELD(cupti_sync, result, CUpti_ActivitySynchronization2, returnValue);
 SAME_SIZE(cupti_sync, CUpti_ActivitySynchronization2);
+#endif
 EQUAL(CUPTI_SYNC_EVENT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE);
 EQUAL(CUPTI_SYNC_STREAM_WAIT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT);
 EQUAL(CUPTI_SYNC_STREAM, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE);
 EQUAL(CUPTI_SYNC_CONTEXT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
-EQUAL(CUPTI_NONE, CUPTI_SYNCHRONIZATION_INVALID_VALUE);
+EQUAL(CUPTI_NONE, (uint32_t)CUPTI_SYNCHRONIZATION_INVALID_VALUE); /* of 11.8 it is -1 */
 
 #define OVERHEAD_FIELDS(real)                                                                                          \
     FIELD(cupti_overhead, kind, real, kind);                                                                           \
@@ -246,19 +273,23 @@ EQUAL(CUPTI_NONE, CUPTI_SYNCHRONIZATION_INVALID_VALUE);
     FIELD(cupti_overhead, start, real, start);                                                                         \
     FIELD(cupti_overhead, end, real, end)
 OVERHEAD_FIELDS(CUpti_ActivityOverhead);
+#if CUPTI_API_VERSION >= CUDA_12_9
 OVERHEAD_FIELDS(CUpti_ActivityOverhead2);
 OVERHEAD_FIELDS(CUpti_ActivityOverhead3);
 FIELD(cupti_overhead, correlation, CUpti_ActivityOverhead2, correlationId);
 SAME_SIZE(cupti_overhead, CUpti_ActivityOverhead2);
+#endif
 EQUAL(CUPTI_OVERHEAD_COMPILER, CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER);
 EQUAL(CUPTI_OVERHEAD_FLUSH, CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH);
 EQUAL(CUPTI_OVERHEAD_INSTRUMENTATION, CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION);
 EQUAL(CUPTI_OVERHEAD_RESOURCE, CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE);
+#if CUPTI_API_VERSION >= CUDA_12_9
 EQUAL(CUPTI_OVERHEAD_MODULE_LOADING, CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING);
 EQUAL(CUPTI_OVERHEAD_FUNCTION_LOADING, CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING);
 EQUAL(CUPTI_OVERHEAD_COMMAND_BUFFER_FULL, CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL);
 EQUAL(CUPTI_OVERHEAD_BUFFER_REQUEST, CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST);
 EQUAL(CUPTI_OVERHEAD_UVM_INIT, CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT);
+#endif
 
 FIELD(cupti_external, kind, CUpti_ActivityExternalCorrelation, kind);
 FIELD(cupti_external, source, CUpti_ActivityExternalCorrelation, externalKind);
@@ -298,7 +329,9 @@ EQUAL(CUPTI_EXTERNAL_KINDS, CUPTI_EXTERNAL_CORRELATION_KIND_SIZE);
     FIELD(cupti_device, visible, real, isCudaVisible)
 DEVICE_FIELDS(CUpti_ActivityDevice3);
 DEVICE_FIELDS(CUpti_ActivityDevice4);
+#if CUPTI_API_VERSION >= CUDA_12_9
 DEVICE_FIELDS(CUpti_ActivityDevice5);
+#endif
 FIELD(cupti_device, mig, CUpti_ActivityDevice4, isMigEnabled);
 FIELD(cupti_device, gpu_instance, CUpti_ActivityDevice4, gpuInstanceId);
 FIELD(cupti_device, compute_instance, CUpti_ActivityDevice4, computeInstanceId);
@@ -312,9 +345,12 @@ SAME_SIZE(cupti_device, CUpti_ActivityDevice4);
     FIELD(cupti_context, api, real, computeApiKind);                                                                   \
     FIELD(cupti_context, null_stream, real, nullStreamId)
 CONTEXT_FIELDS(CUpti_ActivityContext);
+#if CUPTI_API_VERSION >= CUDA_12_9
 CONTEXT_FIELDS(CUpti_ActivityContext2);
 CONTEXT_FIELDS(CUpti_ActivityContext3);
+#endif
 SAME_SIZE(cupti_context, CUpti_ActivityContext);
+EQUAL(CUPTI_CONTEXT_OF_MPS, CUPTI_ACTIVITY_COMPUTE_API_CUDA_MPS);
 
 FIELD(cupti_stream, kind, CUpti_ActivityStream, kind);
 FIELD(cupti_stream, context, CUpti_ActivityStream, contextId);
@@ -364,10 +400,14 @@ EQUAL(CUPTI_MARKER_END, CUPTI_ACTIVITY_FLAG_MARKER_END);
     FIELD(cupti_memory2, pool_size, real, memoryPoolConfig.pool.size)
 MEMORY_FIELDS(CUpti_ActivityMemory2);
 MEMORY_FIELDS(CUpti_ActivityMemory3);
+#if CUPTI_API_VERSION >= CUDA_12_9
 MEMORY_FIELDS(CUpti_ActivityMemory4);
+#endif
 FIELD(cupti_memory2, pool_used, CUpti_ActivityMemory3, memoryPoolConfig.utilizedSize);
+#if CUPTI_API_VERSION >= CUDA_12_9
 FIELD(cupti_memory2, source, CUpti_ActivityMemory4, source);
 SAME_SIZE(cupti_memory2, CUpti_ActivityMemory4);
+#endif
 EQUAL(CUPTI_MEMORY_ALLOCATED, CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION);
 EQUAL(CUPTI_MEMORY_RELEASED, CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE);
 EQUAL(CUPTI_POOL_NONE, CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID);
@@ -384,7 +424,9 @@ EQUAL(CUPTI_POOL_IMPORTED, CUPTI_ACTIVITY_MEMORY_POOL_TYPE_IMPORTED);
     FIELD(cupti_graph_trace, context, real, contextId);                                                                \
     FIELD(cupti_graph_trace, stream, real, streamId)
 GRAPH_FIELDS(CUpti_ActivityGraphTrace);
+#if CUPTI_API_VERSION >= CUDA_12_9
 GRAPH_FIELDS(CUpti_ActivityGraphTrace2);
+#endif
 SAME_SIZE(cupti_graph_trace, CUpti_ActivityGraphTrace);
 
 #define COPY(name) EQUAL(CUPTI_COPY_##name, CUPTI_ACTIVITY_MEMCPY_KIND_##name)
@@ -425,7 +467,9 @@ EQUAL(CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
 EQUAL(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
 EQUAL(CUPTI_DOMAIN_SYNCHRONIZE, CUPTI_CB_DOMAIN_SYNCHRONIZE);
 EQUAL(CUPTI_DOMAIN_NVTX, CUPTI_CB_DOMAIN_NVTX);
+#if CUPTI_API_VERSION >= CUDA_12_9
 EQUAL(CUPTI_DOMAIN_STATE, CUPTI_CB_DOMAIN_STATE);
+#endif
 EQUAL(CUPTI_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
 EQUAL(CUPTI_RESOURCE_CONTEXT_DESTROY, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
 EQUAL(CUPTI_RESOURCE_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED);
@@ -442,9 +486,11 @@ EQUAL(CUPTI_RESOURCE_EXEC_CREATE, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING)
 EQUAL(CUPTI_RESOURCE_EXEC_CREATED, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED);
 EQUAL(CUPTI_RESOURCE_EXEC_DESTROY, CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING);
 EQUAL(CUPTI_RESOURCE_NODE_CLONED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+#if CUPTI_API_VERSION >= CUDA_12_9
 EQUAL(CUPTI_STATE_FATAL, CUPTI_CBID_STATE_FATAL_ERROR);
 EQUAL(CUPTI_STATE_ERROR, CUPTI_CBID_STATE_ERROR);
 EQUAL(CUPTI_STATE_WARNING, CUPTI_CBID_STATE_WARNING);
+#endif
 EQUAL(CUPTI_SITE_ENTER, CUPTI_API_ENTER);
 EQUAL(CUPTI_SITE_EXIT, CUPTI_API_EXIT);
 
@@ -468,13 +514,17 @@ FIELD(cupti_graph, original_node, CUpti_GraphData, originalNode);
 FIELD(cupti_graph, node_type, CUpti_GraphData, nodeType);
 FIELD(cupti_graph, dependency, CUpti_GraphData, dependency);
 FIELD(cupti_graph, exec, CUpti_GraphData, graphExec);
+#if CUPTI_API_VERSION >= CUDA_12_9
 FIELD(cupti_state, status, CUpti_StateData, notification.result);
 FIELD(cupti_state, message, CUpti_StateData, notification.message);
+#endif
+#if CUPTI_API_VERSION >= CUDA_13_0
 FIELD(cupti_subscriber_params, bytes, CUpti_SubscriberParams, structSize);
 FIELD(cupti_subscriber_params, name, CUpti_SubscriberParams, subscriberName);
 FIELD(cupti_subscriber_params, other, CUpti_SubscriberParams, oldSubscriberName);
 FIELD(cupti_subscriber_params, other_bytes, CUpti_SubscriberParams, oldSubscriberSize);
 SAME_SIZE(cupti_subscriber_params, CUpti_SubscriberParams);
+#endif
 
 /* Enums are ints there and uint32_t here, and pointers to structs void pointers: as arguments they are the same. */
 EQUAL(sizeof(CUptiResult), sizeof(cupti_status));
@@ -482,10 +532,13 @@ EQUAL(sizeof(CUpti_ActivityKind), sizeof(uint32_t));
 EQUAL(sizeof(CUpti_CallbackDomain), sizeof(uint32_t));
 EQUAL(sizeof(CUpti_ExternalCorrelationKind), sizeof(uint32_t));
 
+/* Those of older ones are compared by check_cupti_real.py, since not all are there. */
+#if CUPTI_API_VERSION >= CUDA_13_0
 #define RUNTIME(number, spelling, name, kind) EQUAL(number, CUPTI_RUNTIME_TRACE_CBID_##spelling);
 CUPTI_RUNTIME_CALLS(RUNTIME)
 #define DRIVER(number, spelling, name, kind) EQUAL(number, CUPTI_DRIVER_TRACE_CBID_##spelling);
 CUPTI_DRIVER_CALLS(DRIVER)
+#endif
 
 /* ---- how long records are --------------------------------------------------------------------------------- */
 
@@ -502,12 +555,18 @@ static void test_abi__records_are_as_long_as_the_versions_structs(void **state)
         {CUPTI_KIND_CONCURRENT_KERNEL, 16, sizeof(CUpti_ActivityKernel6)},
         {CUPTI_KIND_CONCURRENT_KERNEL, 17, sizeof(CUpti_ActivityKernel7)},
         {CUPTI_KIND_CONCURRENT_KERNEL, 18, sizeof(CUpti_ActivityKernel8)},
+#if CUPTI_API_VERSION >= CUDA_12_9
         {CUPTI_KIND_CONCURRENT_KERNEL, 28, sizeof(CUpti_ActivityKernel9)},
+#endif
+#if CUPTI_API_VERSION >= CUDA_13_0
         {CUPTI_KIND_CONCURRENT_KERNEL, 130001, sizeof(CUpti_ActivityKernel10)},
+#endif
         {CUPTI_KIND_MEMCPY, 13, sizeof(CUpti_ActivityMemcpy3)},
         {CUPTI_KIND_MEMCPY, 14, sizeof(CUpti_ActivityMemcpy4)},
         {CUPTI_KIND_MEMCPY, 24, sizeof(CUpti_ActivityMemcpy5)},
+#if CUPTI_API_VERSION >= CUDA_12_9
         {CUPTI_KIND_MEMCPY, 26, sizeof(CUpti_ActivityMemcpy6)},
+#endif
         {CUPTI_KIND_MEMCPY2, 13, sizeof(CUpti_ActivityMemcpyPtoP2)},
         {CUPTI_KIND_MEMCPY2, 16, sizeof(CUpti_ActivityMemcpyPtoP3)},
         {CUPTI_KIND_MEMCPY2, 17, sizeof(CUpti_ActivityMemcpyPtoP4)},
@@ -515,9 +574,13 @@ static void test_abi__records_are_as_long_as_the_versions_structs(void **state)
         {CUPTI_KIND_MEMSET, 16, sizeof(CUpti_ActivityMemset3)},
         {CUPTI_KIND_MEMSET, 17, sizeof(CUpti_ActivityMemset4)},
         {CUPTI_KIND_SYNCHRONIZATION, 24, sizeof(CUpti_ActivitySynchronization)},
+#if CUPTI_API_VERSION >= CUDA_12_9
         {CUPTI_KIND_SYNCHRONIZATION, 26, sizeof(CUpti_ActivitySynchronization2)},
+#endif
         {CUPTI_KIND_OVERHEAD, 19, sizeof(CUpti_ActivityOverhead)},
+#if CUPTI_API_VERSION >= CUDA_12_9
         {CUPTI_KIND_OVERHEAD, 20, sizeof(CUpti_ActivityOverhead2)},
+#endif
         {CUPTI_KIND_EXTERNAL_CORRELATION, 13, sizeof(CUpti_ActivityExternalCorrelation)},
         {CUPTI_KIND_DEVICE, 16, sizeof(CUpti_ActivityDevice3)},
         {CUPTI_KIND_DEVICE, 17, sizeof(CUpti_ActivityDevice4)},
@@ -527,7 +590,9 @@ static void test_abi__records_are_as_long_as_the_versions_structs(void **state)
         {CUPTI_KIND_MARKER, 13, sizeof(CUpti_ActivityMarker2)},
         {CUPTI_KIND_MEMORY2, 14, 0},
         {CUPTI_KIND_MEMORY2, 15, sizeof(CUpti_ActivityMemory2)},
+#if CUPTI_API_VERSION >= CUDA_12_9
         {CUPTI_KIND_MEMORY2, 24, sizeof(CUpti_ActivityMemory4)},
+#endif
         {CUPTI_KIND_GRAPH_TRACE, 16, 0},
         {CUPTI_KIND_GRAPH_TRACE, 17, sizeof(CUpti_ActivityGraphTrace)},
         {CUPTI_KIND_KERNEL, 130001, 0},

@@ -95,7 +95,7 @@ static double_function *start_cuda(void)
     cuInit(0);
     cuDevicePrimaryCtxRetain(&context, 0);
     cuCtxSetCurrent(context);
-    cuModuleGetFunction(&function, "kernel");
+    cuModuleGetFunction(&function, NULL, "kernel");
     return function;
 }
 

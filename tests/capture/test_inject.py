@@ -625,6 +625,35 @@ def test_recorded_what_is_missing_is_said_once(place):
         check(run.status == 0 and len(said) == 1, script, run.stderr)
 
 
+BAD_PLACES = (("fail cuptiSubscribe 35", "ERR_NVGPUCTRPERM", "NVreg_RestrictProfilingToAdminUsers=0"),
+              ("fail cuptiActivityEnable 35", "ERR_NVGPUCTRPERM", "--cap-add=SYS_ADMIN"),
+              ("fail cuptiActivityRegisterCallbacks 40", "ERR_NVGPUCTRPERM", "run as root"),
+              ("fail cuptiSubscribe 2", "does not know this GPU", "HEDDLE_CUPTI"),
+              ("fail cuptiSubscribe 14", "CUPTI and driver do not fit", "HEDDLE_CUPTI"),
+              ("fail cuptiSubscribe 26", "Another profiler", "end it"),
+              ("fail cuptiSubscribe 33", "virtual GPU", "administrator"),
+              ("fail cuptiSubscribe 41", "confidential computing", "turn that off"),
+              ("fail cuptiSubscribe 42", "for mining", "use another"),
+              ("fail cuptiSubscribe 43", "MIG instance cannot be profiled", "or the whole GPU"),
+              ("fail cuptiSubscribe 44", "SLI", "turn SLI off"),
+              ("fail cuptiSubscribe 45", "WSL", "run on Linux"),
+              ("version 12", "older than CUDA 11.0", "pip install"),
+              ("mps", "shares the GPU with others by MPS", "nvidia-cuda-mps-control"),
+              ("mig", "GPU 0 is a MIG instance (GPU instance 7, compute instance 0)", ""))
+
+
+def test_recorded_in_a_bad_place_it_says_which_and_what_to_do_and_the_program_runs(place):
+    alone = place.run("launch:20", "sync", inject=False)
+    for script, which, what in BAD_PLACES:
+        run, trace = place.record("launch:20", "sync", script=script + "\n")
+        check((run.status, run.stdout) == (alone.status, alone.stdout), script, run.status, run.stdout)
+        # Three kinds of records may be refused each by itself.
+        said = [line for line in run.stderr.splitlines() if which in line]
+        check(said and what in said[0], script, run.stderr)
+        check(script in ("mps", "mig") or "lost: cuda." in run.stderr, script, run.stderr)
+        check(len(trace.of("kernel")) == (20 if script in ("mps", "mig") else 0), script, len(trace.of("kernel")))
+
+
 def test_recorded_buffers_that_are_taken_are_said_once(place):
     run, _ = place.record("launch:5", "take-buffers", "launch:7", "sync")
     check(run.stderr.count("took CUPTI's buffers") == 1 and "lost: cuda.buffers-taken 7" in run.stderr, run.stderr)

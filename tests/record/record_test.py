@@ -278,6 +278,13 @@ class Recording(unittest.TestCase):
         self.assertEqual((status, self.files()), (0, []), err)
         self.assertIn("nothing was captured, so out.heddle was not written: no process of the command used CUDA", err)
 
+    @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a driver here")
+    def test_without_a_driver_it_is_said_why_and_what_to_do(self):
+        status, _, err = self.record("exit", 7)
+        said = [line for line in err.splitlines() if "CUDA cannot be captured here: no NVIDIA driver: " in line]
+        self.assertEqual((status, len(said)), (7, 1), err)
+        self.assertIn("a container needs --gpus all", said[0])
+
     def test_the_default_name_is_command_and_date(self):
         status, _, err = self.heddle("record", PATHS.child, "work", 1, "finish")
         self.assertEqual(status, 0, err)

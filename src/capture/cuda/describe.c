@@ -222,7 +222,7 @@ void cuda_describe(cuda_tracer *t)
 
 /* ---- GPUs, as Kineto's deviceProperties ------------------------------------------------------------------------- */
 
-static char *device_json(const cupti_device *d)
+static char *device_json(const cupti_device *d, bool is_mig)
 {
     hd_bytes out = {0};
     put(&out, "{\"id\":%u,\"name\":", d->id);
@@ -234,8 +234,10 @@ static char *device_json(const cupti_device *d)
         d->warp_threads);
     put(&out, ",\"sharedMemPerBlock\":%u,\"numSms\":%u,\"regsPerMultiprocessor\":%u,\"sharedMemPerMultiprocessor\":%u",
         d->block_shared_max, d->multiprocessors, d->registers_max, d->shared_max);
-    put(&out, ",\"memoryBandwidthKBs\":%llu,\"clockKHz\":%u,\"l2CacheBytes\":%u}", (unsigned long long)d->bandwidth,
+    put(&out, ",\"memoryBandwidthKBs\":%llu,\"clockKHz\":%u,\"l2CacheBytes\":%u", (unsigned long long)d->bandwidth,
         d->clock, d->l2_cache);
+    if (is_mig) put(&out, ",\"gpuInstance\":%u,\"computeInstance\":%u", d->gpu_instance, d->compute_instance);
+    put_text(&out, "}");
     hd_bytes_put_u8(&out, 0);
     if (!out.failed) return (char *)out.data;
     hd_bytes_deinit(&out);
@@ -245,14 +247,22 @@ static char *device_json(const cupti_device *d)
 void cuda_describe_device(cuda_activity *a, const cupti_device *device)
 {
     hd_bytes json = {0};
-    char *text = device_json(device);
+    bool is_mig = a->cupti->version >= 17 && device->mig == 1;
+    char *text = device_json(device, is_mig);
     uint32_t at = 0;
     while (at < a->device_count && a->devices[at].id != device->id) at++;
     if (!text || at == ACTIVITY_DEVICES) {
         free(text);
         return;
     }
-    if (at == a->device_count) a->devices[a->device_count++] = (activity_device){.id = device->id};
+    if (at == a->device_count) {
+        a->devices[a->device_count++] = (activity_device){.id = device->id};
+        if (is_mig)
+            cuda_tell(a->tracer, "cuda.mig", HD_SESSION_NOTE,
+                      "GPU %u is a MIG instance (GPU instance %u, compute instance %u): what is told of the GPU is of "
+                      "that part.",
+                      device->id, device->gpu_instance, device->compute_instance);
+    }
     free(a->devices[at].json);
     a->devices[at].json = text;
     put_text(&json, "[");

@@ -96,6 +96,7 @@ typedef struct cuda_tracer {
     pthread_mutex_t lock;           /* switching kinds, and what follows */
     const struct cuda_cupti *cupti; /* NULL: none */
     struct cupti_subscriber_of_library *subscriber;
+    int refusal; /* cupti_status of the first library that would not have us */
     bool has_callbacks, has_activity;
     bool has_own_clock;  /* CUPTI was told to use ours */
     bool has_system_ids; /* of threads */

@@ -156,6 +156,7 @@ static bool accepts(const cuda_cupti *cupti, void *user, char *why, size_t why_b
     cupti_status status = cupti->Subscribe(&t->subscriber, cuda_on_callback, t);
     t->has_callbacks = status == CUPTI_OK;
     if (status == CUPTI_OK || status == CUPTI_OTHER_SUBSCRIBER) return true;
+    if (t->refusal == CUPTI_OK) t->refusal = status;
     snprintf(why, why_bytes, "refuses (%s)", cuda_cupti_text(cupti, status));
     return false;
 }
@@ -181,8 +182,9 @@ static void start_activity(cuda_tracer *t)
     t->has_activity = status == CUPTI_OK; /* the tracer's thread looks at it */
     if (t->has_activity && !cuda_helper_start(t)) t->has_activity = false;
     if (!t->has_activity)
-        cuda_tell(t, "cuda.not-recorded", HD_SESSION_LOSS, "CUPTI records nothing: %s.",
-                  status == CUPTI_OK ? "the tracer's thread cannot be started" : cuda_cupti_text(cupti, status));
+        cuda_tell(t, "cuda.not-recorded", HD_SESSION_LOSS, "CUPTI records nothing: %s. %s",
+                  status == CUPTI_OK ? "the tracer's thread cannot be started" : cuda_cupti_text(cupti, status),
+                  status == CUPTI_OK ? "" : cuda_cupti_advice(status));
 }
 
 /* With all that is wrong the program goes on. */
@@ -190,11 +192,12 @@ static void start_cuda(cuda_tracer *t)
 {
     char why[400];
     if (!cuda_cupti_load(&the_cupti, accepts, t, why, sizeof why)) {
-        cuda_tell(t, "cuda.no-cupti", HD_SESSION_LOSS,
-                  "%s No CUDA work is recorded. It comes with the CUDA toolkit and with \"pip install "
-                  "nvidia-cuda-cupti-cu12\" (or nvidia-cuda-cupti for CUDA 13), of the driver's major version or "
-                  "older; HEDDLE_CUPTI=/path/to/libcupti.so names it.",
-                  why);
+        cuda_tell(t, "cuda.no-cupti", HD_SESSION_LOSS, "%s No CUDA work is recorded. %s", why,
+                  t->refusal != CUPTI_OK ? cuda_cupti_advice(t->refusal)
+                                         : "It comes with the CUDA toolkit and with \"pip install "
+                                           "nvidia-cuda-cupti-cu12\" (or nvidia-cuda-cupti for CUDA 13), of the "
+                                           "driver's major version or older; HEDDLE_CUPTI=/path/to/libcupti.so names "
+                                           "it.");
         cuda_describe(t);
         return;
     }

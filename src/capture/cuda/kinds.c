@@ -33,21 +33,6 @@ static const kind graphs = {CUPTI_KIND_GRAPH_TRACE, "graphs as a whole", 17, "11
 static const kind memory = {CUPTI_KIND_MEMORY2, "memory", 15, "11.2"};
 static const kind calls[] = {{CUPTI_KIND_RUNTIME, "runtime calls"}, {CUPTI_KIND_DRIVER, "driver calls"}};
 
-static const char *advice(cupti_status status)
-{
-    switch (status) {
-    case CUPTI_NO_PRIVILEGES:
-    case CUPTI_VIRTUAL_PRIVILEGES:
-        return "; the administrator can allow it: module option NVreg_RestrictProfilingToAdminUsers=0 of nvidia, or "
-               "run "
-               "as root";
-    case CUPTI_CONFIDENTIAL: return "; not with confidential computing";
-    case CUPTI_VIRTUAL_DEVICE: return "; not on this virtual GPU";
-    case CUPTI_NOT_COMPATIBLE: return "; another profiler may be in use";
-    default: return "";
-    }
-}
-
 static bool set_kind(cuda_tracer *t, const kind *k, bool is_on)
 {
     if (t->cupti->version < k->since) {
@@ -58,8 +43,8 @@ static bool set_kind(cuda_tracer *t, const kind *k, bool is_on)
     }
     cupti_status status = is_on ? t->cupti->ActivityEnable(k->number) : t->cupti->ActivityDisable(k->number);
     if (status != CUPTI_OK && is_on)
-        cuda_tell(t, "cuda.not-recorded", HD_SESSION_LOSS, "CUPTI does not record %s: %s%s.", k->name,
-                  cuda_cupti_text(t->cupti, status), advice(status));
+        cuda_tell(t, "cuda.not-recorded", HD_SESSION_LOSS, "CUPTI does not record %s: %s. %s", k->name,
+                  cuda_cupti_text(t->cupti, status), cuda_cupti_advice(status));
     return status == CUPTI_OK;
 }
 

@@ -8,6 +8,7 @@
  *     double_driver.c   contexts, streams, launches, waits            (libcuda)
  *     double_memory.c   copies, sets, allocations                     (libcuda)
  *     double_graph.c    graphs and their nodes                        (libcuda)
+ *     double_more.c     what tests/gpu/gpu_program.c calls besides    (libcuda)
  *     double_runtime.c  the calls of the runtime, over the driver's   (libcudart)
  *     double_cupti.c    subscriber, callbacks, kinds                  (libcupti)
  *     double_ids.c      ids, and what has them                        (libcupti)
@@ -31,6 +32,8 @@
  *     hold-back                 a buffer is kept as long as something runs, but for a forced flush
  *     overhead-every N          an OVERHEAD record with every N-th call
  *     subscriber-taken          there is another subscriber
+ *     mps                       contexts are those of a client of MPS
+ *     mig                       GPUs are instances of MIG: GPU instance 7 and up, compute instance 0
  *     pthread-ids               cuptiSetThreadIdType succeeds and changes nothing
  *     fail FUNCTION STATUS [N]  from its N-th call on, 1 at first
  *     slow FUNCTION US          it takes so long
@@ -65,7 +68,7 @@ typedef struct double_script {
     double_order order;
     double_bad bad;
     uint64_t buffer_records, drop_every, bad_every, unknown_every, damaged_every, overhead_every;
-    bool subscriber_taken, pthread_ids, hold_back;
+    bool subscriber_taken, pthread_ids, hold_back, mps, mig;
     double_rule fails[DOUBLE_RULES], slows[DOUBLE_RULES];
     unsigned fail_count, slow_count;
 } double_script;
@@ -101,7 +104,8 @@ typedef struct double_context {
 typedef struct double_stream {
     uint32_t id;
     double_context *context;
-    uint64_t free_ns; /* when all that it was given is done */
+    uint64_t free_ns;              /* when all that it was given is done */
+    struct double_graph *captured; /* NULL: what it is given runs */
 } double_stream;
 
 /* A record on its way to a buffer: the largest form, with true times; ready when what it tells of has ended. */

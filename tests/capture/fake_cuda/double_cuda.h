@@ -1,7 +1,7 @@
 /* double_cuda.h - TEST DOUBLE: what libcuda.so.1 and libcudart.so.13 of the double offer to programs
  *
- * A part of the real calls, under their names; handles are the double's own structs. cuGraphAddKernelNode,
- * cuModuleGetFunction and cudaLaunchKernel take less than the real ones do. */
+ * A part of the real calls, under their names; handles are the double's own structs. cuGraphAddKernelNode and
+ * cudaLaunchKernel take less than the real ones do. */
 #ifndef HEDDLE_TESTS_DOUBLE_CUDA_H
 #define HEDDLE_TESTS_DOUBLE_CUDA_H
 
@@ -20,7 +20,7 @@ int cuCtxSetCurrent(double_context *context);
 int cuCtxSynchronize(void);
 int cuStreamCreate(double_stream **out, unsigned flags);
 int cuStreamSynchronize(void *stream);
-int cuModuleGetFunction(double_function **out, const char *name);
+int cuModuleGetFunction(double_function **out, void *module, const char *name);
 int cuLaunchKernel(double_function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                    unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments,
                    void **extra);
@@ -41,6 +41,9 @@ int cuGraphInstantiateWithFlags(double_exec **out, double_graph *graph, unsigned
 int cuGraphLaunch(double_exec *exec, void *stream);
 int cuGraphDestroy(double_graph *graph);
 int cuGraphExecDestroy(double_exec *exec);
+
+/* double_more.c: as in gpu_api.h of tests/gpu. */
+void *double_graph_add(double_graph *graph, const double_kernel *kernel);
 
 /* The ids that libcupti tells of. */
 uint64_t double_node_id(const void *node);

@@ -111,7 +111,7 @@ int cuDeviceGetCount(int *count)
 static double_stream *new_stream(double_context *context, uint32_t id, uint32_t flags, uint32_t correlation)
 {
     double_stream *stream = calloc(1, sizeof *stream);
-    *stream = (double_stream){id, context, 0};
+    *stream = (double_stream){id, context, 0, NULL};
     pthread_mutex_lock(&gpu.lock);
     if (gpu.all_count == STREAMS) double_misuse("too many streams");
     gpu.all[gpu.all_count++] = stream;
@@ -133,7 +133,9 @@ static void describe_device(uint32_t device)
                                           .id = device,
                                           .uuid = {0xfa, 0x4e, (uint8_t)device},
                                           .name = "Fake GPU (test double)",
-                                          .visible = 1},
+                                          .visible = 1,
+                                          .mig = double_script_get()->mig,
+                                          .gpu_instance = 7 + device},
                             .name = "Fake GPU (test double)"};
     double_emit(&record);
 }
@@ -145,7 +147,8 @@ static double_context *new_context(uint32_t device, uint32_t correlation)
     *context = (double_context){++gpu.contexts, device, NULL};
     pthread_mutex_unlock(&gpu.lock);
     describe_device(device);
-    double_record record = {.as.context = {CUPTI_KIND_CONTEXT, context->id, device, 1, 7}};
+    double_record record = {
+        .as.context = {CUPTI_KIND_CONTEXT, context->id, device, double_script_get()->mps ? 2 : 1, 7}};
     double_emit(&record);
     const double_hooks *hooks = double_get_hooks();
     if (hooks) hooks->resource(CUPTI_RESOURCE_CONTEXT_CREATED, context, NULL, NULL);
@@ -179,6 +182,15 @@ double_context *double_current_context(void)
 double_stream *double_stream_of(void *handle)
 {
     return handle ? handle : current->null_stream;
+}
+
+/* The next cuDevicePrimaryCtxRetain makes a new one; what used the old one is no more. */
+int cuDevicePrimaryCtxReset_v2(int device)
+{
+    DOUBLE_CALL(545, "cuDevicePrimaryCtxReset_v2");
+    if (gpu.primary[device] == current) current = NULL;
+    gpu.primary[device] = NULL;
+    return double_end(&call, 0);
 }
 
 int cuStreamCreate(double_stream **out, unsigned flags)
@@ -253,9 +265,10 @@ void double_run_copy(double_stream *stream, uint8_t copy, uint8_t from, uint8_t 
     double_emit(&record);
 }
 
-int cuModuleGetFunction(double_function **out, const char *name)
+int cuModuleGetFunction(double_function **out, void *module, const char *name)
 {
     double_function *function = calloc(1, sizeof *function);
+    (void)module;
     snprintf(function->name, sizeof function->name, "%s", name);
     *out = function;
     return 0;
@@ -271,7 +284,10 @@ int cuLaunchKernel(double_function *function, unsigned grid_x, unsigned grid_y, 
     int failed = double_begin(&call);
     if (failed) return failed;
     double_kernel kernel = {function->name, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
-    double_run_kernel(double_stream_of(stream), &kernel, call.correlation, 0, 0);
+    if (double_stream_of(stream)->captured)
+        double_graph_add(double_stream_of(stream)->captured, &kernel);
+    else
+        double_run_kernel(double_stream_of(stream), &kernel, call.correlation, 0, 0);
     return double_end(&call, 0);
 }
 

@@ -72,15 +72,38 @@ static node *new_node(const double_kernel *kernel)
     return made;
 }
 
+void *double_graph_add(double_graph *graph, const double_kernel *kernel)
+{
+    if (graph->count == NODES) double_misuse("too many nodes");
+    node *made = new_node(kernel);
+    graph->nodes[graph->count++] = made;
+    tell_truth(made->id, 0, kernel->name);
+    tell(CUPTI_RESOURCE_NODE_CREATED, &(cupti_graph){.graph = graph, .node = made});
+    return made;
+}
+
 int cuGraphAddKernelNode(void **out_node, double_graph *graph, const double_kernel *kernel)
 {
     DOUBLE_CALL(502, "cuGraphAddKernelNode");
-    if (graph->count == NODES) return double_end(&call, DOUBLE_INVALID_VALUE);
-    node *made = new_node(kernel);
-    graph->nodes[graph->count++] = made;
-    *out_node = made;
-    tell_truth(made->id, 0, kernel->name);
-    tell(CUPTI_RESOURCE_NODE_CREATED, &(cupti_graph){.graph = graph, .node = made});
+    *out_node = double_graph_add(graph, kernel);
+    return double_end(&call, 0);
+}
+
+/* The caller destroys it as any other. */
+int cuGraphClone(double_graph **out, double_graph *graph)
+{
+    DOUBLE_CALL(523, "cuGraphClone");
+    *out = calloc(1, sizeof **out);
+    (*out)->id = atomic_fetch_add(&graphs, 1);
+    for (uint32_t i = 0; i < graph->count; i++) {
+        node *original = graph->nodes[i], *made = new_node(&original->kernel);
+        (*out)->nodes[(*out)->count++] = made;
+        tell_truth(made->id, original->id, made->kernel.name);
+        tell(CUPTI_RESOURCE_NODE_CREATED, &(cupti_graph){.graph = *out, .node = made});
+        tell(CUPTI_RESOURCE_NODE_CLONED,
+             &(cupti_graph){.graph = *out, .original_graph = graph, .node = made, .original_node = original});
+    }
+    tell(CUPTI_RESOURCE_GRAPH_CLONED, &(cupti_graph){.graph = *out, .original_graph = graph});
     return double_end(&call, 0);
 }
 

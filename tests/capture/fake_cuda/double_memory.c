@@ -26,6 +26,24 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
     return double_end(&call, 0);
 }
 
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream)
+{
+    DOUBLE_CALL(277, "cuMemcpyHtoDAsync_v2");
+    (void)to, (void)from;
+    double_run_copy(double_stream_of(stream), CUPTI_COPY_HTOD, CUPTI_MEMORY_PINNED, CUPTI_MEMORY_DEVICE, true, bytes,
+                    call.correlation, 0, 0);
+    return double_end(&call, 0);
+}
+
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
+{
+    DOUBLE_CALL(281, "cuMemcpyDtoDAsync_v2");
+    (void)to, (void)from;
+    double_run_copy(double_stream_of(stream), CUPTI_COPY_DTOD, CUPTI_MEMORY_DEVICE, CUPTI_MEMORY_DEVICE, true, bytes,
+                    call.correlation, 0, 0);
+    return double_end(&call, 0);
+}
+
 int cuMemcpyPeerAsync(uint64_t to, double_context *to_context, uint64_t from, double_context *from_context,
                       size_t bytes, void *handle)
 {
@@ -115,10 +133,13 @@ int cuMemAlloc_v2(uint64_t *out, size_t bytes)
     return double_end(&call, 0);
 }
 
+enum { MANAGED_BIT = 45 }; /* of addresses: clear in those of managed memory */
+
 int cuMemFree_v2(uint64_t address)
 {
     DOUBLE_CALL(245, "cuMemFree_v2");
-    emit_memory(CUPTI_MEMORY_RELEASED, CUPTI_MEMORY_DEVICE, address, 0, NULL, call.correlation);
+    uint32_t kind = address >> MANAGED_BIT & 1 ? CUPTI_MEMORY_DEVICE : CUPTI_MEMORY_MANAGED;
+    emit_memory(CUPTI_MEMORY_RELEASED, kind, address, 0, NULL, call.correlation);
     return double_end(&call, 0);
 }
 
@@ -143,5 +164,21 @@ int cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
     (void)flags;
     *out = (void *)(uintptr_t)new_address(bytes);
     emit_memory(CUPTI_MEMORY_ALLOCATED, CUPTI_MEMORY_PINNED, (uintptr_t)*out, bytes, NULL, call.correlation);
+    return double_end(&call, 0);
+}
+
+int cuMemFreeHost(void *address)
+{
+    DOUBLE_CALL(38, "cuMemFreeHost");
+    emit_memory(CUPTI_MEMORY_RELEASED, CUPTI_MEMORY_PINNED, (uintptr_t)address, 0, NULL, call.correlation);
+    return double_end(&call, 0);
+}
+
+int cuMemAllocManaged(uint64_t *out, size_t bytes, unsigned flags)
+{
+    DOUBLE_CALL(371, "cuMemAllocManaged");
+    (void)flags;
+    *out = new_address(bytes) & ~(UINT64_C(1) << MANAGED_BIT);
+    emit_memory(CUPTI_MEMORY_ALLOCATED, CUPTI_MEMORY_MANAGED, *out, bytes, NULL, call.correlation);
     return double_end(&call, 0);
 }

@@ -85,6 +85,10 @@ static bool read_flags(double_script *s, const char *line)
         s->subscriber_taken = true;
     else if (strcmp(line, "hold-back") == 0)
         s->hold_back = true;
+    else if (strcmp(line, "mps") == 0)
+        s->mps = true;
+    else if (strcmp(line, "mig") == 0)
+        s->mig = true;
     else if (strcmp(line, "pthread-ids") == 0)
         s->pthread_ids = true;
     else if (sscanf(line, "order %31s", how) == 1)

@@ -42,7 +42,7 @@ static void use_device(int device)
     check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
     check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
     for (int i = 0; i < 3; i++)
-        if (!functions[i]) check(cuModuleGetFunction(&functions[i], kernels[i]), "cuModuleGetFunction");
+        if (!functions[i]) check(cuModuleGetFunction(&functions[i], NULL, kernels[i]), "cuModuleGetFunction");
 }
 
 static void need_device(void)

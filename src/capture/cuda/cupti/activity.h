@@ -95,6 +95,7 @@ typedef struct cuda_activity {
     } contexts[ACTIVITY_CONTEXTS];
     activity_device devices[ACTIVITY_DEVICES];
     uint32_t device_count;
+    bool has_told_mps;
     struct {
         uint32_t context, stream;
         int32_t priority;

@@ -272,6 +272,11 @@ static void context_fact(cuda_activity *a, const cupti_context *c)
 {
     a->counts.facts++;
     activity_learn_context(a, c->context, c->device);
+    if (c->api == CUPTI_CONTEXT_OF_MPS && !a->has_told_mps)
+        cuda_tell(a->tracer, "cuda.mps", HD_SESSION_NOTE,
+                  "The process shares the GPU with others by MPS: the trace has its own work only, and the GPU may be "
+                  "busy with theirs. Record all of them, or end MPS (echo quit | nvidia-cuda-mps-control).");
+    a->has_told_mps |= c->api == CUPTI_CONTEXT_OF_MPS;
 }
 
 /* ---- all ------------------------------------------------------------------------------------------------------- */
@@ -290,7 +295,7 @@ size_t activity_row_bytes(uint32_t kind, uint32_t version)
     case CUPTI_KIND_SYNCHRONIZATION: return offsetof(cupti_sync, event_sync);
     case CUPTI_KIND_OVERHEAD: return offsetof(cupti_overhead, correlation);
     case CUPTI_KIND_EXTERNAL_CORRELATION: return sizeof(cupti_external);
-    case CUPTI_KIND_DEVICE: return offsetof(cupti_device, gpu_instance);
+    case CUPTI_KIND_DEVICE: return version < 17 ? offsetof(cupti_device, gpu_instance) : sizeof(cupti_device);
     case CUPTI_KIND_CONTEXT: return sizeof(cupti_context);
     case CUPTI_KIND_STREAM: return sizeof(cupti_stream);
     case CUPTI_KIND_NAME: return sizeof(cupti_name);

@@ -211,3 +211,35 @@ const char *cuda_cupti_text(const cuda_cupti *cupti, cupti_status status)
     if (cupti->GetResultString(status, &text) != CUPTI_OK || !text) return "an unknown error";
     return text;
 }
+
+const char *cuda_cupti_advice(cupti_status status)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (!driver)
+        return "There is no NVIDIA driver in this program (no libcuda.so.1): run it on a machine that has one; a "
+               "container needs --gpus all and NVIDIA_DRIVER_CAPABILITIES=compute,utility.";
+    dlclose(driver);
+    switch (status) {
+    case CUPTI_NO_PRIVILEGES:
+    case CUPTI_VIRTUAL_PRIVILEGES:
+        return "Only administrators may profile here (ERR_NVGPUCTRPERM): load the module nvidia with "
+               "NVreg_RestrictProfilingToAdminUsers=0, or run as root; a container needs --cap-add=SYS_ADMIN.";
+    case CUPTI_CONFIDENTIAL: return "It cannot be done with confidential computing: turn that off on the host.";
+    case CUPTI_VIRTUAL_DEVICE: return "This virtual GPU may not be profiled: the host's administrator can allow it.";
+    case CUPTI_CMP_DEVICE: return "This GPU (for mining) cannot be profiled: use another, by CUDA_VISIBLE_DEVICES.";
+    case CUPTI_MIG_DEVICE:
+        return "This MIG instance cannot be profiled: use one that shares its GPU instance with no other, or the whole "
+               "GPU (CUDA_VISIBLE_DEVICES).";
+    case CUPTI_SLI_DEVICE: return "GPUs joined by SLI cannot be profiled: turn SLI off.";
+    case CUPTI_WSL_DEVICE: return "This GPU cannot be profiled under WSL: run on Linux itself.";
+    case CUPTI_BAD_DEVICE:
+    case CUPTI_LEGACY_PROFILER:
+    case CUPTI_NOT_SUPPORTED: return "This CUPTI does not know this GPU: HEDDLE_CUPTI can name that of another CUDA.";
+    case CUPTI_NOT_COMPATIBLE:
+        return "CUPTI and driver do not fit, or another profiler is in use: HEDDLE_CUPTI can name a CUPTI of the "
+               "driver's major version or older.";
+    case CUPTI_OLD_PROFILER:
+    case CUPTI_HARDWARE_BUSY: return "Another profiler is in use: end it (nsys, ncu, DCGM).";
+    default: return "";
+    }
+}

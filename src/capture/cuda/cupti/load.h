@@ -59,4 +59,7 @@ bool cuda_cupti_load(cuda_cupti *out, cupti_accepts *accepts, void *user, char *
 /* "CUPTI_ERROR_…", never NULL. */
 const char *cuda_cupti_text(const cuda_cupti *cupti, cupti_status status);
 
+/* What a refusal comes of, and what to do: a sentence, "" where nothing is known. */
+const char *cuda_cupti_advice(cupti_status status);
+
 #endif

@@ -285,9 +285,11 @@ typedef struct CUPTI_RECORD cupti_context {
     uint32_t kind;
     uint32_t context;
     uint32_t device;
-    uint16_t api;         /* 1: CUDA */
+    uint16_t api;         /* 1: CUDA; 2: CUDA, as a client of MPS */
     uint16_t null_stream; /* the id of its default stream */
 } cupti_context;
+
+enum { CUPTI_CONTEXT_OF_MPS = 2 };
 
 /* STREAM. */
 typedef struct CUPTI_RECORD cupti_stream {

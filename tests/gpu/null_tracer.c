@@ -1,6 +1,8 @@
-/* null_tracer.c - TEST DOUBLE of a tracer: asks CUPTI for what heddle's asks for, and does nothing with it
+/* null_tracer.c - a tracer that asks CUPTI for what heddle's asks for, and does nothing with it: what CUPTI costs by
+ * itself
  *
- * bench/measure_inject.py takes the double's own cost off with it. */
+ * Of $HEDDLE_CUPTI, else of what the loader finds. For run.py on a GPU, and for bench/measure_inject.py, which takes
+ * the test double's own cost off with it. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -52,7 +54,9 @@ static void *ask(void *unused)
 
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
-    void *library = dlopen("libcupti.so.13", RTLD_NOW);
+    const char *named = getenv("HEDDLE_CUPTI");
+    void *library = dlopen(named && *named ? named : "libcupti.so.13", RTLD_NOW);
+    if (!library) library = dlopen("libcupti.so.12", RTLD_NOW);
     if (!library) return 0;
 #define FIND(name) cupti_fn_##name name = (cupti_fn_##name)(uintptr_t)dlsym(library, "cupti" #name)
     FIND(Subscribe);
