@@ -11,7 +11,7 @@ THREAD_TESTS = HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.1} $(MESON) test -C b
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := release
-.PHONY: help setup release demo test test-threads test-gpu bench fuzz install format check-format clean
+.PHONY: help setup release portable demo test test-threads test-gpu bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -24,6 +24,13 @@ build/release/build.ninja: | setup
 
 release: setup build/release/build.ninja  ## build the command and the library in build/release (the default)
 	@$(MESON) compile -C build/release
+
+build/portable/build.ninja: | setup
+	$(call quiet,CC=gcc $(MESON) setup build/portable -Dbuildtype=release -Dportable=true -Dtests=false -Dbench=false -Dman=false)
+
+portable: setup build/portable/build.ninja  ## the libraries loaded into other programs, for glibc 2.17 on, in build/portable
+	@$(MESON) compile -C build/portable heddle-cuda:shared_module heddle-capture:shared_library
+	@tests/capture/check_portable.py 2.17 build/portable/src/capture/cuda/libheddle-cuda.so build/portable/src/capture/libheddle-capture.so
 
 demo: release         ## build, then repair a damaged trace before your eyes
 	@tools/demo.sh build/release/src/cli/heddle

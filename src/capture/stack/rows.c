@@ -9,6 +9,7 @@
  *
  * Where the tables of an address are: _dl_find_object (glibc 2.35 on), which takes no lock; else dl_iterate_phdr.
  */
+#include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
 
@@ -45,7 +46,12 @@ typedef struct found_object {
     unsigned long long reserved[7];
 } found_object;
 
-extern int libc_find_object(void *pc, found_object *out) __asm__("_dl_find_object") __attribute__((weak));
+/* Looked up once, as this library may be loaded beside an older glibc than it was built with. */
+static int (*libc_find_object)(void *pc, found_object *out);
+__attribute__((constructor)) static void look_up_find_object(void)
+{
+    *(void **)&libc_find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+}
 
 typedef struct search {
     uint64_t pc;
@@ -77,7 +83,7 @@ static bool find_tables(stack_tables *out, uint64_t pc)
 {
     found_object object;
     search s = {.pc = pc};
-    if (&libc_find_object) {
+    if (libc_find_object) {
         if (libc_find_object((void *)(uintptr_t)pc, &object)) return false;
         *out = (stack_tables){object.start, object.end, object.header};
         return true;

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Holds libraries to the glibc they promise: no version of a symbol above it, and no library besides glibc's.
+
+    check_portable.py 2.17 LIBRARY...
+"""
+import re
+import subprocess
+import sys
+
+GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2"}
+
+
+def number(version):
+    return tuple(int(part) for part in version.split("."))
+
+
+def readelf(what, path):
+    return subprocess.run(["readelf", "-W", what, path], check=True, capture_output=True, text=True).stdout
+
+
+def faults(path, promised):
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", readelf("-d", path))
+    if "libc.so.6" not in needed:
+        yield "does not name libc.so.6: is it a shared library?"
+    for library in sorted(set(needed) - GLIBC):
+        yield f"needs {library}"
+    symbols = re.findall(r" UND (\S+)@(\S+)", readelf("--dyn-syms", path))
+    if not symbols:
+        yield "has no versions of symbols"
+    for name, version in symbols:
+        found = re.fullmatch(r"GLIBC_([0-9.]+)", version)
+        if not found or number(found[1]) > number(promised):
+            yield f"needs {name} of {version}, above GLIBC_{promised}"
+    # Old programs found these in libraries of their own.
+    names = {name for name, _ in symbols}
+    for library, prefix in (("libpthread.so.0", "pthread_"), ("libdl.so.2", "dl")):
+        of_library = {name for name in names if name.startswith(prefix)} - {"dl_iterate_phdr"}
+        if of_library and library not in needed:
+            yield f"takes {min(of_library)} and does not name {library}, where it was before glibc 2.34"
+
+
+def main():
+    promised, *paths = sys.argv[1:]
+    failed = 0
+    for path in paths:
+        found = list(faults(path, promised))
+        failed += bool(found)
+        print(f"{path}: {'at most GLIBC_' + promised if not found else ''}")
+        for fault in found:
+            print(f"  {fault}")
+    return 1 if failed or not paths else 0
+
+
+sys.exit(main())
