@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/memory/large.h"
-#include "heddle/builder.h"
 #include "heddle/index.h"
+#include "pass/attribution_maker.h"
 #include "pass/lanes/apply.h"
 #include "pass/lanes/lanes.h"
 #include "trace/flows/bind.h"
@@ -242,10 +242,84 @@ static void test_lanes__are_planned_and_applied_within_the_memory_limit(void **s
     hd_trace_free(trace);
 }
 
+/* ---- attribution ------------------------------------------------------------------------------------------------- */
+
+enum { LAUNCHES = 100000 };
+
+/* What tells which launch a sample is of, and of which call a piece of work is. */
+typedef struct join_way {
+    hd_stack_rule rule;
+    bool forward;
+} join_way;
+
+static void add_launch(maker *gpu, maker *cpu, join_way way, int64_t i)
+{
+    int64_t at = 10000 * (i ^ 64) + (i % 7) * 300; /* out of order now and then */
+    bool slices = way.rule == HD_RULE_SLICES;
+    if (slices && i % 2) {
+        maker_slice(gpu, "cpu_op", i % 4 == 1 ? "aten::mul" : "autograd::engine::evaluate_function: MulBackward0", 1, 5,
+                    at - 1000, 9000, 0, 0);
+        hd_row flow = hd_row_of(HD_KIND_FLOW, i % 4 == 1 ? 's' : 'f');
+        flow.category = hd_builder_intern_text(gpu->builder, "fwdbwd");
+        flow.track = hd_builder_thread(gpu->builder, 1, 5);
+        flow.start_ns = at - 999;
+        flow.id_type = HD_ID_INT;
+        flow.id = i / 4;
+        assert_int_equal(hd_batch_add(gpu->batch, &flow, NULL, NULL), HD_OK);
+    }
+    if (way.rule != HD_RULE_ORDER) maker_call(gpu, "cudaLaunchKernel", 1, 5, at, i + 1);
+    maker_kernel(gpu, "gemm", at + 4000, i + 1);
+    if (!slices) maker_sample(cpu, 1, 5, at + 50, "main;step;cudaLaunchKernel", way.rule == HD_RULE_ID ? i + 1 : 0);
+}
+
+static void test_attribution__is_found_and_annotated_within_the_memory_limit(void **state)
+{
+    /* the columns of three blocks (one is changed, one filled, one sealed), and the order of the events, a byte for
+     * each */
+    enum { ANNOTATE_BYTES = LIMIT + 3 * HD_COL_COUNT * 8 * HD_BLOCK_ROWS + 5 * LAUNCHES };
+    static const join_way ways[] = {{HD_RULE_ID, false},
+                                    {HD_RULE_THREAD, false},
+                                    {HD_RULE_ORDER, false},
+                                    {HD_RULE_SLICES, false},
+                                    {HD_RULE_SLICES, true}};
+    (void)state;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        maker gpu = maker_new(), cpu = maker_new();
+        hd_builder_limit_memory(gpu.builder, LIMIT);
+        hd_builder_limit_memory(cpu.builder, LIMIT);
+        for (int64_t i = 0; i < LAUNCHES; i++) {
+            add_launch(&gpu, &cpu, ways[w], i);
+            if (i % 8192 != 8191) continue;
+            append(gpu.builder, gpu.batch);
+            append(cpu.builder, cpu.batch);
+        }
+        hd_trace *work = maker_finish(&gpu), *other = maker_finish(&cpu), *annotated;
+        const hd_trace *samples = ways[w].rule == HD_RULE_SLICES ? NULL : other;
+        hd_attribution found = {0};
+        const hd_attribution_options options = {.forward = ways[w].forward, .threads = 1};
+        int64_t before = atomic_load(&held);
+        atomic_store(&most, before);
+        assert_int_equal(hd_attribute(&found, work, samples, &options, NULL), HD_OK);
+        int64_t attributed = taken_since(before);
+        assert_int_equal(found.works_by[ways[w].rule], LAUNCHES);
+        if (ways[w].forward) assert_true(found.forward_joined > LAUNCHES / 5);
+        assert_int_equal(hd_attribution_annotate(&annotated, &found, work, samples, NULL), HD_OK);
+        int64_t added = taken_since(before);
+        print_message("by %s%s: attributed %d, annotated %d bytes\n", hd_stack_rule_name(ways[w].rule),
+                      ways[w].forward ? " and forward" : "", (int)attributed, (int)added);
+        assert_true(attributed < LIMIT && added < ANNOTATE_BYTES);
+        hd_attribution_deinit(&found);
+        hd_trace_free(work);
+        hd_trace_free(other);
+        hd_trace_free(annotated);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lane_index__is_built_saved_and_loaded_within_the_memory_limit),
+        cmocka_unit_test(test_attribution__is_found_and_annotated_within_the_memory_limit),
         cmocka_unit_test(test_lanes__are_planned_and_applied_within_the_memory_limit),
         cmocka_unit_test(test_finish__pairs_are_found_within_the_memory_limit),
         cmocka_unit_test(test_flow_bind__points_are_bound_within_the_memory_limit),

@@ -8,10 +8,10 @@
  * 4. A sample far from its launch (its thread was descheduled between the two) is out of the band: what lies between
  *    two pairs is paired in order if it is as many on both sides, else searched again with a band of the tolerance.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "pass/attribution/marks.h"
 
 enum { BAND = 256, NEAR = 8, BAND_SPREADS = 16, GAP_BITS = 14, ALIKE_BITS = 2 };
@@ -27,6 +27,7 @@ typedef struct aligner {
     float per_spread;
     int32_t gap, alike;
     hd_align_result *result;
+    uint64_t large;       /* of hd_align_options */
     uint32_t *low, *high; /* of each sample of a stretch: its launches in the band */
     uint8_t *trace;       /* of each cell, 2 bits */
     size_t window_capacity, trace_capacity;
@@ -34,34 +35,15 @@ typedef struct aligner {
 
 /* ---- order ------------------------------------------------------------------------------------------------------ */
 
-hd_status hd_marks_sort(hd_mark *marks, size_t count, hd_error *err)
+static int by_time(const void *a, const void *b)
 {
-    size_t at = 1;
-    while (at < count && marks[at - 1].time_ns <= marks[at].time_ns) at++;
-    if (at >= count) return HD_OK;
-    hd_mark *spare = malloc(count * sizeof *spare), *from = marks, *to = spare;
-    if (!spare) return HD_NOMEM(err);
-    for (size_t runs = 2; runs > 1;) {
-        size_t written = 0;
-        runs = 0;
-        for (size_t low = 0; low < count; runs++) { /* neighbouring ascending runs, pairwise */
-            size_t middle = low + 1, high, left = low;
-            while (middle < count && from[middle - 1].time_ns <= from[middle].time_ns) middle++;
-            for (high = middle + (middle < count); high < count && from[high - 1].time_ns <= from[high].time_ns;)
-                high++;
-            for (size_t right = middle; left < middle || right < high;) {
-                bool take_right = left == middle || (right < high && from[right].time_ns < from[left].time_ns);
-                to[written++] = take_right ? from[right++] : from[left++];
-            }
-            low = high;
-        }
-        hd_mark *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != marks) memcpy(marks, from, count * sizeof *marks);
-    free(spare);
-    return HD_OK;
+    const hd_mark *x = a, *y = b;
+    return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+hd_status hd_marks_sort(hd_mark *marks, size_t count, uint64_t large, hd_error *err)
+{
+    return hd_large_sort(marks, count, sizeof *marks, by_time, large) ? HD_OK : HD_NOMEM(err);
 }
 
 size_t hd_marks_find(const hd_mark *marks, size_t count, int64_t time_ns)
@@ -288,11 +270,9 @@ static size_t find_windows(aligner *a, const stretch *s)
 static bool make_room(aligner *a, size_t samples)
 {
     if (samples <= a->window_capacity) return true;
-    uint32_t *low = realloc(a->low, samples * sizeof *low);
-    if (low) a->low = low;
-    uint32_t *high = realloc(a->high, samples * sizeof *high);
-    if (high) a->high = high;
-    if (!low || !high) return false;
+    if (!hd_large_resize((void **)&a->low, 0, samples, sizeof *a->low, a->large) ||
+        !hd_large_resize((void **)&a->high, 0, samples, sizeof *a->high, a->large))
+        return false;
     a->window_capacity = samples;
     return true;
 }
@@ -365,8 +345,8 @@ static bool search(aligner *a, const stretch *s)
     if (!make_room(a, count)) return false;
     size_t cells = find_windows(a, s), bytes = cells / 4 + 1;
     if (bytes > a->trace_capacity) {
-        free(a->trace);
-        a->trace = malloc(bytes);
+        hd_large_free(a->trace);
+        a->trace = hd_large_new(bytes, 1, a->large);
         a->trace_capacity = a->trace ? bytes : 0;
         if (!a->trace) return false;
     }
@@ -479,10 +459,11 @@ hd_status hd_marks_align(uint32_t *out, hd_align_result *result, const hd_mark *
     if (a.spread > HD_MARK_TIME_LIMIT / 4) a.spread = HD_MARK_TIME_LIMIT / 4; /* eight of them still fit */
     a.per_spread = 1.0f / (float)a.spread;
     a.alike = ALIKE_BITS * HD_MARK_BIT;
+    a.large = options->large ? options->large : UINT64_MAX;
     a.gap = GAP_BITS * HD_MARK_BIT;
     bool done = align_all(&a, sample_count, launch_count);
-    free(a.low);
-    free(a.high);
-    free(a.trace);
+    hd_large_free(a.low);
+    hd_large_free(a.high);
+    hd_large_free(a.trace);
     return done ? HD_OK : HD_NOMEM(err);
 }
