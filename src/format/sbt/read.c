@@ -50,6 +50,7 @@ typedef struct reader {
     hd_builder *builder;
     const hd_read_options *options;
     hd_error *err;
+    uint64_t large;       /* hd_trace_large_bytes */
     hd_byte_reader bytes; /* the whole file */
     sbt_header header;
     bool finished; /* the header was written when the file was complete */
@@ -248,13 +249,13 @@ static bool widen(reader *r)
 {
     if (r->open_used * 2 < r->open_capacity) return true;
     size_t capacity = r->open_capacity ? r->open_capacity * 2 : 1024;
-    open_launch *slots = calloc(capacity, sizeof *slots);
+    open_launch *slots = hd_large_zeroed(capacity, sizeof *slots, r->large);
     if (!slots) return false;
     for (size_t i = 0; i < r->open_capacity; i++) {
         const open_launch *o = &r->open[i];
         if (o->type) *slot_of(slots, capacity, o->correlation, o->type) = *o;
     }
-    free(r->open);
+    hd_large_free(r->open);
     r->open = slots;
     r->open_capacity = capacity;
     return true;
@@ -273,7 +274,8 @@ static hd_status note_pair(reader *r, const sbt_record *record, uint64_t number)
     if (launch && may_pair(record, SBT_HAS_DURATION | SBT_HAS_STACK)) {
         open_launch *open = slot_of(r->open, r->open_capacity, record->correlation, launch);
         if (!open->type || open->number == UINT64_MAX || record->time < open->time) return HD_OK;
-        if (!hd_grow((void **)&r->pairs, &r->pair_capacity, r->pair_count, sizeof *r->pairs)) return HD_NOMEM(r->err);
+        if (!hd_large_grow((void **)&r->pairs, &r->pair_capacity, r->pair_count, sizeof *r->pairs, r->large))
+            return HD_NOMEM(r->err);
         r->pairs[r->pair_count++] = (pair){open->number, number, *record};
         open->number = UINT64_MAX;
     } else if ((record->type == SBT_KERNEL_LAUNCH || record->type == SBT_NCCL_START) &&
@@ -446,12 +448,12 @@ static int by_number(const void *a, const void *b)
 
 static hd_status sort_pairs(reader *r)
 {
-    r->completes = malloc((r->pair_count + 1) * sizeof *r->completes);
+    r->completes = hd_large_new(r->pair_count + 1, sizeof *r->completes, r->large);
     if (!r->completes) return HD_NOMEM(r->err);
     for (size_t i = 0; i < r->pair_count; i++) r->completes[i] = r->pairs[i].complete;
-    if (r->pair_count) qsort(r->pairs, r->pair_count, sizeof *r->pairs, by_launch);
-    if (r->pair_count) qsort(r->completes, r->pair_count, sizeof *r->completes, by_number);
-    return HD_OK;
+    bool fine = hd_large_sort(r->pairs, r->pair_count, sizeof *r->pairs, by_launch, r->large) &&
+                hd_large_sort(r->completes, r->pair_count, sizeof *r->completes, by_number, r->large);
+    return fine ? HD_OK : HD_NOMEM(r->err);
 }
 
 static hd_status add_rows(reader *r, sbt_rows *rows)
@@ -574,12 +576,13 @@ static hd_status copy_file(uint8_t **out, uint64_t *out_size, hd_input *input, u
 hd_status sbt_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
 {
     uint8_t *copy;
-    uint64_t size;
-    HD_TRY(copy_file(&copy, &size, input, hd_trace_large_bytes(hd_builder_trace(builder)), err));
+    uint64_t size, large = hd_trace_large_bytes(hd_builder_trace(builder));
+    HD_TRY(copy_file(&copy, &size, input, large, err));
     reader r = {
         .builder = builder,
         .options = options,
         .err = err,
+        .large = large,
         .bytes = hd_byte_reader_of(copy, (size_t)size),
         .unnamed = hd_builder_intern(builder, "", 0),
     };
@@ -590,9 +593,9 @@ hd_status sbt_read(hd_builder *builder, hd_input *input, const hd_read_options *
     facts->has_args = true;
     facts->base_ns = HD_NO_TIME;
     free(r.strings);
-    free(r.pairs);
-    free(r.completes);
-    free(r.open);
+    hd_large_free(r.pairs);
+    hd_large_free(r.completes);
+    hd_large_free(r.open);
     free(r.holes);
     hd_large_free(copy);
     return status;

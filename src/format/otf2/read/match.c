@@ -9,15 +9,16 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/memory/large.h"
 #include "format/otf2/read/read.h"
 
 #define NO_SUCH (UINT64_C(1) << 63) /* stands for a rank that has no location */
 
 void otf2_matches_deinit(otf2_matches *matches)
 {
-    free(matches->queues.at);
-    free(matches->points.at);
-    free(matches->slots);
+    hd_large_free(matches->queues.at);
+    hd_large_free(matches->points.at);
+    hd_large_free(matches->slots);
 }
 
 static bool same_key(const match_key *a, const match_key *b)
@@ -28,14 +29,14 @@ static bool same_key(const match_key *a, const match_key *b)
 static bool grow_slots(otf2_matches *m)
 {
     size_t count = m->slot_count ? m->slot_count * 2 : 256;
-    uint32_t *slots = calloc(count, sizeof *slots);
+    uint32_t *slots = hd_large_zeroed(count, sizeof *slots, m->large);
     if (!slots) return false;
     for (size_t i = 0; i < m->queues.count; i++) {
         size_t slot = hd_hash(&m->queues.at[i].key, sizeof(match_key)) & (count - 1);
         while (slots[slot]) slot = (slot + 1) & (count - 1);
         slots[slot] = (uint32_t)i + 1;
     }
-    free(m->slots);
+    hd_large_free(m->slots);
     m->slots = slots;
     m->slot_count = count;
     return true;
@@ -49,7 +50,8 @@ static match_queue *find_queue(otf2_matches *m, const match_key *key, bool make)
         match_queue *queue = &m->queues.at[m->slots[slot] - 1];
         if (same_key(&queue->key, key)) return queue;
     }
-    if (!make || !hd_grow((void **)&m->queues.at, &m->queues.capacity, m->queues.count, sizeof *m->queues.at))
+    if (!make ||
+        !hd_large_grow((void **)&m->queues.at, &m->queues.capacity, m->queues.count, sizeof *m->queues.at, m->large))
         return NULL;
     m->queues.at[m->queues.count++] = (match_queue){.key = *key};
     m->slots[slot] = (uint32_t)m->queues.count;
@@ -74,8 +76,8 @@ static bool wait_in(otf2_matches *m, match_queue *queue, int64_t id, uint32_t na
     if (index) {
         m->free_point = m->points.at[index - 1].next;
     } else {
-        if (m->points.count >= UINT32_MAX - 1 ||
-            !hd_grow((void **)&m->points.at, &m->points.capacity, m->points.count, sizeof *m->points.at))
+        if (m->points.count >= UINT32_MAX - 1 || !hd_large_grow((void **)&m->points.at, &m->points.capacity,
+                                                                m->points.count, sizeof *m->points.at, m->large))
             return false;
         index = (uint32_t)++m->points.count;
     }

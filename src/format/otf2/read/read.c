@@ -20,6 +20,7 @@
 #include "format/otf2/otf2.h"
 #include "format/otf2/read/read.h"
 #include "trace/lazy.h"
+#include "trace/spill.h"
 
 uint64_t otf2_file_bytes(const otf2_reader *r, const char *end)
 {
@@ -288,6 +289,7 @@ hd_status otf2_read_path(hd_trace **out, const char *path, const hd_read_options
     hd_status status = hd_builder_new(&r->builder, err);
     if (status == HD_OK) {
         hd_builder_limit_memory(r->builder, options->memory_limit);
+        r->matches.large = hd_trace_large_bytes(hd_builder_trace(r->builder));
         status = hd_batch_new(&r->batch, r->builder, err);
     }
     otf2_be_quiet(true);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/protobuf/write.h"
 #include "format/perfetto/fields.h"
@@ -36,7 +37,7 @@ static bool ident_number(int64_t *out, const hd_trace *trace, hd_ident ident, in
 uint32_t pf_place_add(pf_writer *w, pf_place_kind kind, uint32_t parent, uint32_t track)
 {
     if (w->place_count >= PF_PLACE_LIMIT ||
-        !hd_grow((void **)&w->places, &w->place_capacity, w->place_count, sizeof *w->places))
+        !hd_large_grow((void **)&w->places, &w->place_capacity, w->place_count, sizeof *w->places, w->large))
         return HD_NONE;
     uint32_t index = (uint32_t)w->place_count++;
     w->places[index] = (pf_place){.kind = kind,
@@ -114,9 +115,9 @@ hd_status pf_places_init(pf_writer *w, hd_error *err)
 
 void pf_places_deinit(pf_writer *w)
 {
-    free(w->places);
+    hd_large_free(w->places);
     free(w->track_places);
-    free(w->place_slots);
+    hd_large_free(w->place_slots);
 }
 
 uint32_t pf_place_of_track(pf_writer *w, uint32_t track)
@@ -139,7 +140,7 @@ static bool widen_slots(pf_writer *w)
 {
     if (w->place_slots_used * 2 < w->place_slot_count) return true;
     size_t count = w->place_slot_count ? w->place_slot_count * 2 : 256;
-    uint32_t *slots = calloc(count, sizeof *slots);
+    uint32_t *slots = hd_large_zeroed(count, sizeof *slots, w->large);
     if (!slots) return false;
     for (size_t i = 0; i < w->place_slot_count; i++) {
         if (!w->place_slots[i]) continue;
@@ -147,7 +148,7 @@ static bool widen_slots(pf_writer *w)
         while (slots[at]) at = (at + 1) & (count - 1);
         slots[at] = w->place_slots[i];
     }
-    free(w->place_slots);
+    hd_large_free(w->place_slots);
     w->place_slots = slots;
     w->place_slot_count = count;
     return true;
