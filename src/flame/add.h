@@ -73,7 +73,7 @@ hd_status flame_put_own(flame_adder *adder, uint32_t group, uint32_t stack, bool
 hd_status flame_source(flame_adder *adder, const hd_stacks *stacks);
 /* The event whose samples count, a string of the trace; HD_NONE: all do. Sets flame->event and events. ARGUMENT: there
  * is none of the name that was asked for, or that the traces before have. */
-hd_status flame_choose_event(uint32_t *out, flame_adder *adder);
+hd_status flame_choose_event(uint32_t *out, flame_adder *adder, const hd_trace_stacks *stacks);
 void flame_paths_deinit(flame_adder *adder);
 
 /* Does the name of a frame of the source pass the patterns? */

@@ -131,7 +131,7 @@ static hd_status add_sample(flame_adder *a, const hd_event *event, uint32_t stac
 static hd_status add_samples(flame_adder *a, const hd_trace_stacks *stacks)
 {
     uint32_t key = hd_trace_find_string(a->trace, "weight", 6), wanted;
-    HD_TRY(flame_choose_event(&wanted, a));
+    HD_TRY(flame_choose_event(&wanted, a, stacks));
     HD_TRY(flame_source(a, hd_trace_stacks_tree(stacks)));
     for (size_t b = 0; b < hd_trace_block_count(a->trace, HD_KIND_SAMPLE); b++) {
         const hd_block *block = hd_trace_block_at(a->trace, HD_KIND_SAMPLE, b);

@@ -1,7 +1,7 @@
 /* add_events.c - samples of which event are counted: weights of cycles and of instructions make no sum
  *
  * A sample's name is its event. Text of perf script tells one for each sample, and so does a store made from it; of
- * other files, names are taken for events where weighted samples have several.
+ * other files, names are taken for events where samples with a weight or a stack have several.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "flame/add.h"
+#include "trace/stacks/trace_stacks.h"
 
 enum { EVENTS_SHOWN = 20 };
 
@@ -19,21 +20,19 @@ typedef struct events {
     size_t count;
 } events;
 
-static bool is_counted(const flame_adder *a, const hd_event *event, uint32_t weight_key)
+/* stacks NULL: all samples are counted, else those that have a weight or a stack. */
+static void count_events(events *all, const flame_adder *a, const hd_trace_stacks *stacks)
 {
+    uint32_t weight = hd_trace_find_string(a->trace, "weight", 6);
     hd_value value;
-    return weight_key == HD_NONE || (weight_key != HD_STRING_NONE && hd_event_arg(&value, a->trace, event, weight_key));
-}
-
-/* weight_key HD_NONE: all samples are counted, else those that have a weight. */
-static void count_events(events *all, const flame_adder *a, uint32_t weight_key)
-{
     for (size_t b = 0; b < hd_trace_block_count(a->trace, HD_KIND_SAMPLE); b++) {
         const hd_block *block = hd_trace_block_at(a->trace, HD_KIND_SAMPLE, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
             hd_event event;
             hd_block_event(&event, block, i);
-            if (!is_counted(a, &event, weight_key)) continue;
+            if (stacks && hd_trace_stacks_of(stacks, &event) == HD_STACK_NONE &&
+                (weight == HD_STRING_NONE || !hd_event_arg(&value, a->trace, &event, weight)))
+                continue;
             if (all->counts[event.name]++) continue;
             if (all->count < EVENTS_SHOWN) all->list[all->count] = event.name;
             all->count++;
@@ -81,7 +80,7 @@ static hd_status choose(uint32_t *out, flame_adder *a, const events *all, const 
     return status;
 }
 
-hd_status flame_choose_event(uint32_t *out, flame_adder *a)
+hd_status flame_choose_event(uint32_t *out, flame_adder *a, const hd_trace_stacks *stacks)
 {
     const char *wanted = a->options->event;
     bool perf = hd_trace_is_made_from(a->trace, "perf-script");
@@ -90,7 +89,7 @@ hd_status flame_choose_event(uint32_t *out, flame_adder *a)
     *out = HD_NONE;
     all.counts = calloc((size_t)hd_trace_string_count(a->trace) + 1, sizeof *all.counts);
     if (!all.counts) return HD_NOMEM(a->err);
-    count_events(&all, a, wanted || perf ? HD_NONE : hd_trace_find_string(a->trace, "weight", 6));
+    count_events(&all, a, wanted || perf ? NULL : stacks);
     bool chosen = wanted || (perf && all.count) || all.count > 1;
     hd_status status = chosen ? choose(out, a, &all, wanted ? wanted : a->flame->event) : HD_OK;
     free(all.counts);

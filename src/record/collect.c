@@ -186,7 +186,7 @@ static void say_why_not_cuda(const recording *r)
 {
     const hd_devices_options look = {.ways_only = true};
     hd_devices *devices;
-    if (hd_devices_find(&devices, &look, NULL) != HD_OK) return;
+    if (hd_devices_new(&devices, &look, NULL) != HD_OK) return;
     const hd_way *way = hd_devices_way(devices, "cuda");
     if (way && way->state == HD_WAY_MISSING)
         record_say(r, "CUDA cannot be captured here: %s. %s", way->why, way->advice);

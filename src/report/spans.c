@@ -116,7 +116,7 @@ hd_status span_index_init(span_index *index, const hd_trace *trace, hd_error *er
         hd_ticks_settle(&index->ticks);
         index->units_per_ns = hd_ticks_per_ns(&index->ticks);
         for (uint32_t i = 0; i < lanes; i++) next[i + 1] = index->first[i + 1] += index->first[i];
-        index->spans = malloc((size_t)index->first[lanes] * sizeof *index->spans + 1);
+        index->spans = hd_large_new((size_t)index->first[lanes] + 1, sizeof *index->spans, hd_trace_large_bytes(trace));
         fine = index->spans != NULL;
     }
     if (fine) fill_lanes(index, c, next);
@@ -131,7 +131,7 @@ hd_status span_index_init(span_index *index, const hd_trace *trace, hd_error *er
 
 void span_index_deinit(span_index *index)
 {
-    free(index->spans);
+    hd_large_free(index->spans);
     free(index->first);
     hd_ticks_deinit(&index->ticks);
     *index = (span_index){0};

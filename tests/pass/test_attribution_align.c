@@ -146,7 +146,7 @@ static void test_align__sorting_keeps_the_order_of_equal_times(NO_STATE)
     hd_mark marks[COUNT];
     uint64_t seed = 7;
     for (uint32_t i = 0; i < COUNT; i++) marks[i] = (hd_mark){.time_ns = random_next(&seed) % 300, .index = i};
-    assert_int_equal(hd_marks_sort(marks, COUNT, NULL), HD_OK);
+    assert_int_equal(hd_marks_sort(marks, COUNT, UINT64_MAX, NULL), HD_OK);
     for (uint32_t i = 1; i < COUNT; i++) {
         assert_true(marks[i - 1].time_ns <= marks[i].time_ns);
         assert_true(marks[i - 1].time_ns < marks[i].time_ns || marks[i - 1].index < marks[i].index);

@@ -195,8 +195,8 @@ static void test_clock__hostile_times_do_not_overflow(NO_STATE)
             samples[i] = (hd_mark){.time_ns = hd_mark_shift(random_next(&seed) % 3 ? a : INT64_MIN, 0)};
             launches[i] = (hd_mark){.time_ns = hd_mark_shift(random_next(&seed) % 3 ? b : INT64_MAX, 0)};
         }
-        assert_int_equal(hd_marks_sort(samples, n, NULL), HD_OK);
-        assert_int_equal(hd_marks_sort(launches, m, NULL), HD_OK);
+        assert_int_equal(hd_marks_sort(samples, n, UINT64_MAX, NULL), HD_OK);
+        assert_int_equal(hd_marks_sort(launches, m, UINT64_MAX, NULL), HD_OK);
         const hd_mark_pair pair = {samples, launches, n, m};
         const int64_t likely[] = {INT64_MIN, INT64_MAX};
         hd_clock clock;

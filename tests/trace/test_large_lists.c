@@ -2,6 +2,7 @@
  *
  * The linker sends malloc and its kin through the counters here (--wrap).
  */
+#include <ftw.h>
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +14,10 @@
 #include <cmocka.h>
 
 #include "base/memory/large.h"
-#include "heddle/builder.h"
+#include "heddle/format.h"
 #include "heddle/index.h"
+#include "heddle/report.h"
+#include "pass/attribution_maker.h"
 #include "pass/lanes/apply.h"
 #include "pass/lanes/lanes.h"
 #include "trace/flows/bind.h"
@@ -242,10 +245,198 @@ static void test_lanes__are_planned_and_applied_within_the_memory_limit(void **s
     hd_trace_free(trace);
 }
 
+/* ---- attribution ------------------------------------------------------------------------------------------------- */
+
+enum { LAUNCHES = 100000 };
+
+/* What tells which launch a sample is of, and of which call a piece of work is. */
+typedef struct join_way {
+    hd_stack_rule rule;
+    bool forward;
+} join_way;
+
+static void add_launch(maker *gpu, maker *cpu, join_way way, int64_t i)
+{
+    int64_t at = 10000 * (i ^ 64) + (i % 7) * 300; /* out of order now and then */
+    bool slices = way.rule == HD_RULE_SLICES;
+    if (slices && i % 2) {
+        maker_slice(gpu, "cpu_op", i % 4 == 1 ? "aten::mul" : "autograd::engine::evaluate_function: MulBackward0", 1, 5,
+                    at - 1000, 9000, 0, 0);
+        hd_row flow = hd_row_of(HD_KIND_FLOW, i % 4 == 1 ? 's' : 'f');
+        flow.category = hd_builder_intern_text(gpu->builder, "fwdbwd");
+        flow.track = hd_builder_thread(gpu->builder, 1, 5);
+        flow.start_ns = at - 999;
+        flow.id_type = HD_ID_INT;
+        flow.id = i / 4;
+        assert_int_equal(hd_batch_add(gpu->batch, &flow, NULL, NULL), HD_OK);
+    }
+    if (way.rule != HD_RULE_ORDER) maker_call(gpu, "cudaLaunchKernel", 1, 5, at, i + 1);
+    maker_kernel(gpu, "gemm", at + 4000, i + 1);
+    if (!slices) maker_sample(cpu, 1, 5, at + 50, "main;step;cudaLaunchKernel", way.rule == HD_RULE_ID ? i + 1 : 0);
+}
+
+static void test_attribution__is_found_and_annotated_within_the_memory_limit(void **state)
+{
+    /* the columns of three blocks (one is changed, one filled, one sealed), and the order of the events, a byte for
+     * each */
+    enum { ANNOTATE_BYTES = LIMIT + 3 * HD_COL_COUNT * 8 * HD_BLOCK_ROWS + 5 * LAUNCHES };
+    static const join_way ways[] = {{HD_RULE_ID, false},
+                                    {HD_RULE_THREAD, false},
+                                    {HD_RULE_ORDER, false},
+                                    {HD_RULE_SLICES, false},
+                                    {HD_RULE_SLICES, true}};
+    (void)state;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        maker gpu = maker_new(), cpu = maker_new();
+        hd_builder_limit_memory(gpu.builder, LIMIT);
+        hd_builder_limit_memory(cpu.builder, LIMIT);
+        for (int64_t i = 0; i < LAUNCHES; i++) {
+            add_launch(&gpu, &cpu, ways[w], i);
+            if (i % 8192 != 8191) continue;
+            append(gpu.builder, gpu.batch);
+            append(cpu.builder, cpu.batch);
+        }
+        hd_trace *work = maker_finish(&gpu), *other = maker_finish(&cpu), *annotated;
+        const hd_trace *samples = ways[w].rule == HD_RULE_SLICES ? NULL : other;
+        hd_attribution found = {0};
+        const hd_attribution_options options = {.forward = ways[w].forward, .threads = 1};
+        int64_t before = atomic_load(&held);
+        atomic_store(&most, before);
+        assert_int_equal(hd_attribute(&found, work, samples, &options, NULL), HD_OK);
+        int64_t attributed = taken_since(before);
+        assert_int_equal(found.works_by[ways[w].rule], LAUNCHES);
+        if (ways[w].forward) assert_true(found.forward_joined > LAUNCHES / 5);
+        assert_int_equal(hd_attribution_annotate(&annotated, &found, work, samples, NULL), HD_OK);
+        int64_t added = taken_since(before);
+        print_message("by %s%s: attributed %d, annotated %d bytes\n", hd_stack_rule_name(ways[w].rule),
+                      ways[w].forward ? " and forward" : "", (int)attributed, (int)added);
+        assert_true(attributed < LIMIT && added < ANNOTATE_BYTES);
+        hd_attribution_deinit(&found);
+        hd_trace_free(work);
+        hd_trace_free(other);
+        hd_trace_free(annotated);
+    }
+}
+
+/* ---- reports and formats ----------------------------------------------------------------------------------------- */
+
+/* A launch and its work on rows of their own, a flow between them, and an async slice. */
+static void launch(maker *m, int64_t i)
+{
+    const int64_t at = 1000 * (i % 1000 < 20 ? i ^ 8 : i);
+    static const hd_kind kinds[] = {HD_KIND_FLOW, HD_KIND_FLOW, HD_KIND_ASYNC, HD_KIND_ASYNC};
+    static const char phases[] = "sfbe";
+    maker_call(m, "cudaLaunchKernel", 1, 5 + i % 2, at, i + 1);
+    maker_kernel(m, "gemm", at + 600, i + 1);
+    for (int k = 0; k < 4; k++) {
+        hd_row row = hd_row_of(kinds[k], phases[k]);
+        row.category = row.name = hd_builder_intern_text(m->builder, "launch");
+        row.track = k == 1 ? hd_builder_thread(m->builder, 0, 7) : hd_builder_thread(m->builder, 1, 5 + i % 2);
+        row.start_ns = at + (k % 2 ? 600 : 0);
+        row.id_type = HD_ID_INT;
+        row.id = k < 2 ? i : i % 64;
+        assert_int_equal(hd_batch_add(m->batch, &row, NULL, NULL), HD_OK);
+    }
+}
+
+static hd_trace *launches(int64_t count)
+{
+    maker m = maker_new();
+    hd_builder_limit_memory(m.builder, LIMIT);
+    for (int64_t i = 0; i < count; i++) {
+        launch(&m, i);
+        if (i % 4096 == 4095) append(m.builder, m.batch);
+    }
+    return maker_finish(&m);
+}
+
+static char folder[32];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/heddle-lists-XXXXXX");
+    return mkdtemp(folder) ? 0 : 1;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *at)
+{
+    (void)info, (void)type, (void)at;
+    return remove(path);
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static hd_status check_all(hd_report *out, const hd_trace *trace, hd_error *err)
+{
+    return hd_report_check(out, trace, NULL, err);
+}
+
+enum { REPORTS = 2, FORMATS = 3, STEPS = REPORTS + 2 * FORMATS, PER_LAUNCH = 6 };
+
+/* What each step has on the heap at most. */
+static void measure(int64_t *out, int64_t count)
+{
+    static hd_status (*const reports[REPORTS])(hd_report *, const hd_trace *, hd_error *) = {hd_report_info, check_all};
+    static const char *const formats[FORMATS] = {"perfetto", "sbt", "otf2"};
+    hd_write_options options = {.threads = 1};
+    const hd_read_options limited = {.threads = 1, .memory_limit = LIMIT};
+    hd_trace *trace = launches(count), *again;
+    for (int i = 0; i < REPORTS; i++) {
+        hd_report report;
+        int64_t before = atomic_load(&held);
+        taken_since(before);
+        assert_int_equal(reports[i](&report, trace, NULL), HD_OK);
+        *out++ = taken_since(before);
+        hd_report_free(&report);
+    }
+    for (int i = 0; i < FORMATS; i++) {
+        char path[64];
+        options.format = formats[i];
+        *out = out[1] = 0;
+        if (!hd_format_find(formats[i])) {
+            out += 2;
+            continue;
+        }
+        snprintf(path, sizeof path, "%s/%d.%s", folder, (int)count, formats[i]);
+        int64_t before = atomic_load(&held);
+        taken_since(before);
+        assert_int_equal(hd_trace_write(trace, path, &options, NULL), HD_OK);
+        *out++ = taken_since(before);
+        assert_int_equal(hd_trace_read(&again, path, &limited, NULL), HD_OK);
+        *out++ = taken_since(before);
+        hd_trace_free(again);
+    }
+    hd_trace_free(trace);
+}
+
+static void test_reports_and_formats__take_no_more_for_twice_the_events(void **state)
+{
+    static const char *const names[STEPS] = {"info",        "check",    "pftrace written", "pftrace read",
+                                             "sbt written", "sbt read", "otf2 written",    "otf2 read"};
+    enum { COUNT = 40000 };
+    int64_t once[STEPS], twice[STEPS];
+    (void)state;
+    measure(once, COUNT);
+    measure(twice, 2 * COUNT);
+    for (int i = 0; i < STEPS; i++) {
+        double more = (double)(twice[i] - once[i]) / (COUNT * PER_LAUNCH);
+        print_message("%s: %d and %d bytes, %.2f an event\n", names[i], (int)once[i], (int)twice[i], more);
+        assert_true(more < 12); /* buffers still fill: a reader's batch has up to 2^18 rows */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lane_index__is_built_saved_and_loaded_within_the_memory_limit),
+        cmocka_unit_test(test_attribution__is_found_and_annotated_within_the_memory_limit),
+        cmocka_unit_test_setup_teardown(test_reports_and_formats__take_no_more_for_twice_the_events, make_folder,
+                                        remove_folder),
         cmocka_unit_test(test_lanes__are_planned_and_applied_within_the_memory_limit),
         cmocka_unit_test(test_finish__pairs_are_found_within_the_memory_limit),
         cmocka_unit_test(test_flow_bind__points_are_bound_within_the_memory_limit),

@@ -117,25 +117,28 @@ static void merge(char *to, const char *from, size_t left, size_t count, size_t 
     }
 }
 
-static bool is_sorted(const char *list, size_t count, size_t size, int (*compare)(const void *a, const void *b))
+/* Where the ascending run that begins at `from` ends. */
+static size_t run_end(const char *list, size_t from, size_t count, size_t size,
+                      int (*compare)(const void *a, const void *b))
 {
-    for (size_t i = 1; i < count; i++) {
-        if (compare(list + (i - 1) * size, list + i * size) > 0) return false;
-    }
-    return true;
+    size_t end = from + 1;
+    while (end < count && compare(list + (end - 1) * size, list + end * size) <= 0) end++;
+    return end < count ? end : count;
 }
 
+/* A natural merge sort: lists of events mostly are a few ascending runs. */
 bool hd_large_sort(void *list, size_t count, size_t element_size, int (*compare)(const void *a, const void *b),
                    uint64_t least)
 {
-    if (is_sorted(list, count, element_size, compare)) return true;
+    if (run_end(list, 0, count, element_size, compare) == count) return true;
     char *other = hd_large_new(count, element_size, least), *from = list, *to = other;
     if (!other) return false;
-    for (size_t width = 1; width < count; width *= 2) {
-        for (size_t at = 0; at < count; at += 2 * width) {
-            size_t part = count - at < 2 * width ? count - at : 2 * width;
-            merge(to + at * element_size, from + at * element_size, part < width ? part : width, part, element_size,
-                  compare);
+    for (size_t runs = 2; runs > 1;) {
+        runs = 0;
+        for (size_t at = 0, end; at < count; at = end, runs++) {
+            size_t middle = run_end(from, at, count, element_size, compare);
+            end = middle < count ? run_end(from, middle, count, element_size, compare) : count;
+            merge(to + at * element_size, from + at * element_size, middle - at, end - at, element_size, compare);
         }
         char *swap = from;
         from = to;

@@ -37,6 +37,8 @@ typedef struct pair {
 
 typedef struct open_launch {
     uint64_t number, time; /* UINT64_MAX: it has its pair */
+    uint64_t correlation;
+    uint8_t type;
 } open_launch;
 
 /* A record that cannot be read, and where reading goes on. */
@@ -49,6 +51,7 @@ typedef struct reader {
     hd_builder *builder;
     const hd_read_options *options;
     hd_error *err;
+    uint64_t large;       /* hd_trace_large_bytes */
     hd_byte_reader bytes; /* the whole file */
     sbt_header header;
     bool finished; /* the header was written when the file was complete */
@@ -69,9 +72,9 @@ typedef struct reader {
     pair *pairs; /* by launch */
     size_t pair_count, pair_capacity;
     uint64_t *completes; /* numbers of the records in pairs, ascending */
-    hd_map open_index;   /* by correlation id and type */
-    open_launch *open;
-    size_t open_capacity;
+    open_launch *open;   /* one of each correlation id and type */
+    size_t open_count, open_capacity;
+    hd_slots open_slots;
 } reader;
 
 int sbt_sniff(const unsigned char *head, size_t size)
@@ -242,23 +245,41 @@ static bool may_pair(const sbt_record *record, uint8_t without)
     return record->correlation && !(record->flags & without);
 }
 
+static open_launch *open_of(const reader *r, uint64_t correlation, uint8_t type) /* NULL: none */
+{
+    uint32_t at;
+    HD_SLOTS_FIND(at, &r->open_slots, hd_hash_pair(correlation, type),
+                  r->open[at].correlation == correlation && r->open[at].type == type);
+    return at == HD_SLOTS_NONE ? NULL : &r->open[at];
+}
+
+static hd_status note_open(reader *r, const sbt_record *record, uint64_t number)
+{
+    open_launch *open = open_of(r, record->correlation, record->type);
+    if (!open) {
+        if (!hd_large_grow((void **)&r->open, &r->open_capacity, r->open_count, sizeof *r->open, r->large) ||
+            !hd_large_slots_add(&r->open_slots, hd_hash_pair(record->correlation, record->type),
+                                (uint32_t)r->open_count, r->large))
+            return HD_NOMEM(r->err);
+        open = &r->open[r->open_count++];
+    }
+    *open = (open_launch){number, record->time, record->correlation, record->type};
+    return HD_OK;
+}
+
 static hd_status note_pair(reader *r, const sbt_record *record, uint64_t number)
 {
     uint8_t launch = launch_of(record->type);
     if (launch && may_pair(record, SBT_HAS_DURATION | SBT_HAS_STACK)) {
-        const hd_map_entry *known = hd_map_find(&r->open_index, record->correlation, launch);
-        open_launch *open = known ? &r->open[known->value] : NULL;
+        open_launch *open = open_of(r, record->correlation, launch);
         if (!open || open->number == UINT64_MAX || record->time < open->time) return HD_OK;
-        if (!hd_grow((void **)&r->pairs, &r->pair_capacity, r->pair_count, sizeof *r->pairs)) return HD_NOMEM(r->err);
+        if (!hd_large_grow((void **)&r->pairs, &r->pair_capacity, r->pair_count, sizeof *r->pairs, r->large))
+            return HD_NOMEM(r->err);
         r->pairs[r->pair_count++] = (pair){open->number, number, *record};
         open->number = UINT64_MAX;
     } else if ((record->type == SBT_KERNEL_LAUNCH || record->type == SBT_NCCL_START) &&
                may_pair(record, SBT_HAS_DURATION)) {
-        size_t before = r->open_index.count;
-        hd_map_entry *entry = hd_map_at(&r->open_index, record->correlation, record->type);
-        if (!entry || !hd_grow((void **)&r->open, &r->open_capacity, before, sizeof *r->open)) return HD_NOMEM(r->err);
-        if (r->open_index.count > before) entry->value = (uint32_t)before;
-        r->open[entry->value] = (open_launch){number, record->time};
+        return note_open(r, record, number);
     }
     return HD_OK;
 }
@@ -424,12 +445,12 @@ static int by_number(const void *a, const void *b)
 
 static hd_status sort_pairs(reader *r)
 {
-    r->completes = malloc((r->pair_count + 1) * sizeof *r->completes);
+    r->completes = hd_large_new(r->pair_count + 1, sizeof *r->completes, r->large);
     if (!r->completes) return HD_NOMEM(r->err);
     for (size_t i = 0; i < r->pair_count; i++) r->completes[i] = r->pairs[i].complete;
-    if (r->pair_count) qsort(r->pairs, r->pair_count, sizeof *r->pairs, by_launch);
-    if (r->pair_count) qsort(r->completes, r->pair_count, sizeof *r->completes, by_number);
-    return HD_OK;
+    bool fine = hd_large_sort(r->pairs, r->pair_count, sizeof *r->pairs, by_launch, r->large) &&
+                hd_large_sort(r->completes, r->pair_count, sizeof *r->completes, by_number, r->large);
+    return fine ? HD_OK : HD_NOMEM(r->err);
 }
 
 static hd_status add_rows(reader *r, sbt_rows *rows)
@@ -552,12 +573,13 @@ static hd_status copy_file(uint8_t **out, uint64_t *out_size, hd_input *input, u
 hd_status sbt_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
 {
     uint8_t *copy;
-    uint64_t size;
-    HD_TRY(copy_file(&copy, &size, input, hd_trace_large_bytes(hd_builder_trace(builder)), err));
+    uint64_t size, large = hd_trace_large_bytes(hd_builder_trace(builder));
+    HD_TRY(copy_file(&copy, &size, input, large, err));
     reader r = {
         .builder = builder,
         .options = options,
         .err = err,
+        .large = large,
         .bytes = hd_byte_reader_of(copy, (size_t)size),
         .unnamed = hd_builder_intern(builder, "", 0),
     };
@@ -568,10 +590,10 @@ hd_status sbt_read(hd_builder *builder, hd_input *input, const hd_read_options *
     facts->has_args = true;
     facts->base_ns = HD_NO_TIME;
     free(r.strings);
-    free(r.pairs);
-    free(r.completes);
-    hd_map_deinit(&r.open_index);
-    free(r.open);
+    hd_large_free(r.pairs);
+    hd_large_free(r.completes);
+    hd_large_slots_deinit(&r.open_slots);
+    hd_large_free(r.open);
     free(r.holes);
     hd_large_free(copy);
     return status;

@@ -8,10 +8,10 @@
  * 4. A sample far from its launch (its thread was descheduled between the two) is out of the band: what lies between
  *    two pairs is paired in order if it is as many on both sides, else searched again with a band of the tolerance.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "base/sorted.h"
 #include "pass/attribution/marks.h"
 
@@ -28,6 +28,7 @@ typedef struct aligner {
     float per_spread;
     int32_t gap, alike;
     hd_align_result *result;
+    uint64_t large;       /* of hd_align_options */
     uint32_t *low, *high; /* of each sample of a stretch: its launches in the band */
     uint8_t *trace;       /* of each cell, 2 bits */
     size_t window_capacity, trace_capacity;
@@ -35,12 +36,12 @@ typedef struct aligner {
 
 /* ---- order ------------------------------------------------------------------------------------------------------ */
 
-hd_status hd_marks_sort(hd_mark *marks, size_t count, hd_error *err)
+hd_status hd_marks_sort(hd_mark *marks, size_t count, uint64_t large, hd_error *err)
 {
-    hd_mark *spare = malloc((count + 1) * sizeof *spare);
+    hd_mark *spare = hd_large_new(count + 1, sizeof *spare, large);
     if (!spare) return HD_NOMEM(err);
     HD_SORT_RUNS(marks, spare, count, x, y, x->time_ns < y->time_ns);
-    free(spare);
+    hd_large_free(spare);
     return HD_OK;
 }
 
@@ -260,11 +261,9 @@ static size_t find_windows(aligner *a, const stretch *s)
 static bool make_room(aligner *a, size_t samples)
 {
     if (samples <= a->window_capacity) return true;
-    uint32_t *low = realloc(a->low, samples * sizeof *low);
-    if (low) a->low = low;
-    uint32_t *high = realloc(a->high, samples * sizeof *high);
-    if (high) a->high = high;
-    if (!low || !high) return false;
+    if (!hd_large_resize((void **)&a->low, 0, samples, sizeof *a->low, a->large) ||
+        !hd_large_resize((void **)&a->high, 0, samples, sizeof *a->high, a->large))
+        return false;
     a->window_capacity = samples;
     return true;
 }
@@ -337,8 +336,8 @@ static bool search(aligner *a, const stretch *s)
     if (!make_room(a, count)) return false;
     size_t cells = find_windows(a, s), bytes = cells / 4 + 1;
     if (bytes > a->trace_capacity) {
-        free(a->trace);
-        a->trace = malloc(bytes);
+        hd_large_free(a->trace);
+        a->trace = hd_large_new(bytes, 1, a->large);
         a->trace_capacity = a->trace ? bytes : 0;
         if (!a->trace) return false;
     }
@@ -451,10 +450,11 @@ hd_status hd_marks_align(uint32_t *out, hd_align_result *result, const hd_mark *
     if (a.spread > HD_MARK_TIME_LIMIT / 4) a.spread = HD_MARK_TIME_LIMIT / 4; /* eight of them still fit */
     a.per_spread = 1.0f / (float)a.spread;
     a.alike = ALIKE_BITS * HD_MARK_BIT;
+    a.large = options->large ? options->large : UINT64_MAX;
     a.gap = GAP_BITS * HD_MARK_BIT;
     bool done = align_all(&a, sample_count, launch_count);
-    free(a.low);
-    free(a.high);
-    free(a.trace);
+    hd_large_free(a.low);
+    hd_large_free(a.high);
+    hd_large_free(a.trace);
     return done ? HD_OK : HD_NOMEM(err);
 }

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
+#include "trace/spill.h"
 #include "trace/stacks/trace_stacks.h"
 
 #define TEXT_LIMIT (UINT64_C(256) << 20)
@@ -151,9 +153,11 @@ static hd_status begin(annotate *t, hd_error *err)
 {
     HD_TRY(hd_stacks_new(&t->stacks, err));
     HD_TRY(hd_copy_new(&t->copy, t->gpu, t->builder, err));
-    HD_TRY(hd_batch_new(&t->batch, t->builder, err));
-    t->texts = calloc(hd_stacks_count(t->a->stacks), sizeof *t->texts);
-    if (!t->texts || !attribution_map_init(&t->map, t->stacks, t->a->stacks)) return HD_NOMEM(err);
+    HD_TRY(hd_batch_new(&t->flows, t->builder, err));
+    HD_TRY(hd_batch_new(&t->names, t->builder, err));
+    hd_stacks_set_large(t->stacks, t->large);
+    t->texts = hd_large_zeroed(hd_stacks_count(t->a->stacks), sizeof *t->texts, t->large);
+    if (!t->texts || !attribution_map_init(&t->map, t->stacks, t->a->stacks, t->large)) return HD_NOMEM(err);
     t->keys[0] =
         (hd_arg_key){.key = hd_builder_intern_text(t->builder, "sf"), .type = HD_ARG_INT, .scope = HD_SCOPE_EVENT};
     t->keys[1] =
@@ -161,11 +165,11 @@ static hd_status begin(annotate *t, hd_error *err)
     return HD_OK;
 }
 
-static hd_status add_batch(annotate *t, hd_error *err)
+hd_status annotate_append(annotate *t, hd_batch *batch, hd_error *err)
 {
     hd_chunk *chunk;
-    if (hd_batch_row_count(t->batch) == 0) return HD_OK;
-    HD_TRY(hd_batch_take(&chunk, t->batch, err));
+    if (hd_batch_row_count(batch) == 0) return HD_OK;
+    HD_TRY(hd_batch_take(&chunk, batch, err));
     return hd_builder_append(t->builder, chunk, err);
 }
 
@@ -195,9 +199,10 @@ static hd_status annotate_all(annotate *t, hd_error *err)
     HD_TRY(hd_copy_tracks(t->copy, NULL, NULL, err));
     HD_TRY(hd_copy_events(t->copy, &hooks, err));
     HD_TRY(hd_copy_surroundings(t->copy, err));
-    HD_TRY(annotate_flows(t, err));
     HD_TRY(annotate_samples(t, err));
-    HD_TRY(add_batch(t, err));
+    HD_TRY(annotate_flows(t, err));
+    HD_TRY(annotate_append(t, t->flows, err));
+    HD_TRY(annotate_append(t, t->names, err));
     add_ledger(t, damaged);
     return hd_stacks_save_from(t->stacks, t->base, !damaged, t->builder, err);
 }
@@ -206,9 +211,10 @@ static void annotate_deinit(annotate *t)
 {
     attribution_map_deinit(&t->map);
     hd_copy_free(t->copy);
-    hd_batch_free(t->batch);
+    hd_batch_free(t->flows);
+    hd_batch_free(t->names);
     hd_stacks_free(t->stacks);
-    free(t->texts);
+    hd_large_free(t->texts);
     free(t->text.data);
     free(t->annotated);
 }
@@ -217,6 +223,7 @@ hd_status annotate_within(hd_trace **out, const hd_attribution *attribution, con
                           uint64_t text_limit, hd_error *err)
 {
     annotate t = {.a = attribution, .gpu = gpu, .cpu = cpu == gpu ? NULL : cpu, .text_limit = text_limit};
+    t.large = hd_trace_large_bytes(gpu);
     *out = NULL;
     HD_TRY(hd_builder_new(&t.builder, err));
     hd_status status = annotate_all(&t, err);

@@ -11,13 +11,14 @@ typedef struct annotate {
     const hd_attribution *a;
     const hd_trace *gpu, *cpu; /* cpu NULL: its samples are in the GPU trace already, or there are none */
     hd_builder *builder;
-    hd_copy *copy;       /* of gpu */
-    hd_batch *batch;     /* rows that are added behind the events */
-    hd_stacks *stacks;   /* what the trace gets */
-    uint64_t base;       /* node n stands under the key base + n */
-    uint64_t no_frame;   /* a key that no frame has */
-    attribution_map map; /* from the attribution's tree */
-    uint32_t *texts;     /* by node of the attribution's tree: string of the builder; HD_STRING_NONE: not made */
+    hd_copy *copy;           /* of gpu */
+    hd_batch *flows, *names; /* rows that are added behind the events and the samples, in this order */
+    hd_stacks *stacks;       /* what the trace gets */
+    uint64_t large;          /* hd_trace_large_bytes of gpu */
+    uint64_t base;           /* node n stands under the key base + n */
+    uint64_t no_frame;       /* a key that no frame has */
+    attribution_map map;     /* from the attribution's tree */
+    uint32_t *texts;         /* by node of the attribution's tree: string of the builder; HD_STRING_NONE: not made */
     uint64_t text_bytes, text_limit;
     bool text_full;
     hd_json_out text;
@@ -32,6 +33,8 @@ typedef struct annotate {
 hd_status annotate_within(hd_trace **out, const hd_attribution *attribution, const hd_trace *gpu, const hd_trace *cpu,
                           uint64_t text_limit, hd_error *err);
 
+/* What a batch has becomes part of the trace. */
+hd_status annotate_append(annotate *t, hd_batch *batch, hd_error *err);
 /* annotate_flows.c: a flow "stack" from each launch to those of its works where no flow ends yet. */
 hd_status annotate_flows(annotate *t, hd_error *err);
 /* annotate_samples.c: the samples of cpu. */

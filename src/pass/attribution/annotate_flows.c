@@ -4,8 +4,6 @@
  * would run backward. Ids are larger than those of all flows and async slices of the trace, as long as JSON readers can
  * tell them apart; beyond that they begin at 1, with a name and category of their own.
  */
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "pass/attribution/annotate.h"
@@ -17,10 +15,10 @@
  * ---------------------------------------------------------------------------------------------- */
 
 /* A bit for each slice that a flow ends at. */
-static hd_status find_ends(uint64_t **out, const hd_trace *trace, hd_error *err)
+static hd_status find_ends(uint64_t **out, const hd_trace *trace, uint64_t large, hd_error *err)
 {
     uint64_t slices = hd_trace_row_count(trace, HD_KIND_SLICE);
-    uint64_t *ends = calloc((size_t)(slices / 64 + 1), sizeof *ends);
+    uint64_t *ends = hd_large_zeroed((size_t)(slices / 64 + 1), sizeof *ends, large);
     uint32_t *bound = NULL;
     *out = ends;
     if (!ends) return HD_NOMEM(err);
@@ -100,12 +98,12 @@ static hd_status add_flow(flow_maker *m, const hd_launch *launch, hd_error *err)
     for (uint32_t i = launch->first_work; i < launch->first_work + launch->work_count; i++) {
         uint64_t row = launches->works[launches->work_order[i]].row;
         if (m->ends[row >> 6] >> (row & 63) & 1 || !point_at(&end, m, row, 'f') || is_before(&end, &start)) continue;
-        if (!started) HD_TRY(hd_batch_add(m->t->batch, &start, NULL, err));
+        if (!started) HD_TRY(hd_batch_add(m->t->flows, &start, NULL, err));
         started = true;
-        HD_TRY(hd_batch_add(m->t->batch, &end, NULL, err));
+        HD_TRY(hd_batch_add(m->t->flows, &end, NULL, err));
     }
     m->next_id += started;
-    return HD_OK;
+    return hd_batch_row_count(m->t->flows) < HD_BLOCK_ROWS ? HD_OK : annotate_append(m->t, m->t->flows, err);
 }
 
 hd_status annotate_flows(annotate *t, hd_error *err)
@@ -116,9 +114,9 @@ hd_status annotate_flows(annotate *t, hd_error *err)
     flow_maker m = {.t = t,
                     .next_id = largest < EXACT_LIMIT - (int64_t)launches->launch_count ? largest + 1 : 1,
                     .text = hd_builder_intern_text(t->builder, "stack")};
-    hd_status status = find_ends(&m.ends, t->gpu, err);
+    hd_status status = find_ends(&m.ends, t->gpu, t->large, err);
     for (size_t i = 0; status == HD_OK && i < launches->launch_count; i++)
         status = add_flow(&m, &launches->launches[i], err);
-    free(m.ends);
+    hd_large_free(m.ends);
     return status;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "pass/attribution/annotate.h"
 #include "trace/lazy.h"
 
@@ -46,15 +47,14 @@ static int by_sample(const void *a, const void *b)
 static bool list_matches(sample_copy *s)
 {
     const hd_attribution *a = s->t->a;
-    s->list = malloc((a->launches.launch_count + 1) * sizeof *s->list);
+    s->list = hd_large_new(a->launches.launch_count + 1, sizeof *s->list, s->t->large);
     if (!s->list) return false;
     for (size_t i = 0; i < a->launches.launch_count; i++) {
         const hd_launch *launch = &a->launches.launches[i];
         if (a->launch_sample[i] != UINT64_MAX)
             s->list[s->count++] = (matched){a->launch_sample[i], launch->id, launch->track, launch->start_ns};
     }
-    qsort(s->list, s->count, sizeof *s->list, by_sample);
-    return true;
+    return hd_large_sort(s->list, s->count, sizeof *s->list, by_sample, s->t->large);
 }
 
 /* ---- tracks --------------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ static hd_status name_track(sample_copy *s, uint32_t track, const hd_track *from
     if (!s->names_are_events) return HD_OK;
     bool process = from->kind == HD_TRACK_PROCESS;
     const hd_meta_event event = {track, process ? "process_name" : "thread_name", "name", HD_ARG_STRING, name};
-    return hd_copy_add_meta(builder, s->t->batch, &event, err);
+    return hd_copy_add_meta(builder, s->t->names, &event, err);
 }
 
 /* The CPU trace's own track. */
@@ -139,7 +139,7 @@ static hd_status find_offset(sample_copy *s, hd_error *err)
     s->offset_ns = fit->known ? fit->offset_ns : 0;
     if (!fit->known && s->count == 0) s->t->no_clock = hd_trace_row_count(s->t->cpu, HD_KIND_SAMPLE);
     if ((fit->known && fit->drift_ppm == 0) || s->count == 0) return HD_OK;
-    int64_t *list = malloc(2 * s->count * sizeof *list), *times = list + s->count;
+    int64_t *list = hd_large_new(2 * s->count, sizeof *list, s->t->large), *times = list + s->count;
     size_t found = 0;
     if (!list) return HD_NOMEM(err);
     for (size_t i = 0; i < s->count; i++) {
@@ -155,10 +155,10 @@ static hd_status find_offset(sample_copy *s, hd_error *err)
         int64_t there = saturating_add(times[i], drifted(s, times[i]));
         if (__builtin_sub_overflow(list[i], there, &list[i])) list[i] = list[i] < there ? INT64_MIN : INT64_MAX;
     }
-    qsort(list, found, sizeof *list, by_value);
-    if (found) s->offset_ns = list[found / 2];
-    free(list);
-    return HD_OK;
+    bool sorted = hd_large_sort(list, found, sizeof *list, by_value, s->t->large);
+    if (sorted && found) s->offset_ns = list[found / 2];
+    hd_large_free(list);
+    return sorted ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------------------------------
@@ -271,7 +271,8 @@ static hd_status copy_samples(sample_copy *s, hd_error *err)
     HD_TRY(find_offset(s, err));
     hd_status status = hd_trace_stacks_new(&s->known, cpu, NULL);
     if (status != HD_OK && status != HD_ERR_DAMAGED) return HD_NOMEM(err); /* frames that cannot be read are none */
-    if (s->known && !attribution_map_init(&s->map, s->t->stacks, hd_trace_stacks_tree(s->known))) return HD_NOMEM(err);
+    if (s->known && !attribution_map_init(&s->map, s->t->stacks, hd_trace_stacks_tree(s->known), s->t->large))
+        return HD_NOMEM(err);
     return hd_copy_events(s->copy, &hooks, err);
 }
 
@@ -283,7 +284,7 @@ hd_status annotate_samples(annotate *t, hd_error *err)
     attribution_map_deinit(&s.map);
     hd_trace_stacks_free(s.known);
     hd_copy_free(s.copy);
-    free(s.list);
+    hd_large_free(s.list);
     free(s.launch_tracks);
     free(s.own_tracks);
     return status;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory/large.h"
 #include "base/options.h"
 #include "trace/spill.h"
 #include "trace/stacks/trace_stacks.h"
@@ -131,14 +132,14 @@ static void drop_bare_calls(hd_attribution *a, bool has_samples)
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static hd_status make_arrays(hd_attribution *a, hd_error *err)
+static hd_status make_arrays(hd_attribution *a, uint64_t large, hd_error *err)
 {
     size_t launches = a->launches.launch_count, works = a->launches.work_count;
-    a->launch_stack = calloc(launches + 1, sizeof *a->launch_stack);
-    a->launch_rule = calloc(launches + 1, sizeof *a->launch_rule);
-    a->launch_sample = malloc((launches + 1) * sizeof *a->launch_sample);
-    a->work_stack = calloc(works + 1, sizeof *a->work_stack);
-    a->work_rule = calloc(works + 1, sizeof *a->work_rule);
+    a->launch_stack = hd_large_zeroed(launches + 1, sizeof *a->launch_stack, large);
+    a->launch_rule = hd_large_zeroed(launches + 1, sizeof *a->launch_rule, large);
+    a->launch_sample = hd_large_new(launches + 1, sizeof *a->launch_sample, large);
+    a->work_stack = hd_large_zeroed(works + 1, sizeof *a->work_stack, large);
+    a->work_rule = hd_large_zeroed(works + 1, sizeof *a->work_rule, large);
     if (!a->launch_stack || !a->launch_rule || !a->launch_sample || !a->work_stack || !a->work_rule)
         return HD_NOMEM(err);
     for (size_t i = 0; i < launches; i++) a->launch_sample[i] = UINT64_MAX;
@@ -152,7 +153,7 @@ hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace 
     HD_TRY(hd_stacks_new(&out->stacks, err));
     hd_stacks_set_large(out->stacks, hd_trace_large_bytes(gpu));
     HD_TRY(hd_launches_init(&out->launches, gpu, err));
-    HD_TRY(make_arrays(out, err));
+    HD_TRY(make_arrays(out, hd_trace_large_bytes(gpu), err));
     HD_TRY(attribution_from_given(out, gpu, options, err));
     HD_TRY(attribution_from_samples(out, gpu, cpu, options, err));
     HD_TRY(attribution_from_slices(out, gpu, options, err));
@@ -166,11 +167,11 @@ void hd_attribution_deinit(hd_attribution *attribution)
 {
     hd_stacks_free(attribution->stacks);
     hd_launches_deinit(&attribution->launches);
-    free(attribution->launch_stack);
-    free(attribution->launch_rule);
-    free(attribution->launch_sample);
-    free(attribution->work_stack);
-    free(attribution->work_rule);
-    free(attribution->pending);
+    hd_large_free(attribution->launch_stack);
+    hd_large_free(attribution->launch_rule);
+    hd_large_free(attribution->launch_sample);
+    hd_large_free(attribution->work_stack);
+    hd_large_free(attribution->work_rule);
+    hd_large_free(attribution->pending);
     *attribution = (hd_attribution){0};
 }

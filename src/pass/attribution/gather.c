@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "heddle/names.h"
 #include "pass/attribution/samples.h"
@@ -166,17 +167,17 @@ static hd_status find_facts(gatherer *g, hd_error *err)
 {
     uint32_t count = hd_stacks_count(g->tree);
     name_fact *names = calloc((size_t)hd_stacks_name_count(g->tree) + 1, sizeof *names);
-    g->facts = calloc(count, sizeof *g->facts);
+    g->facts = hd_large_zeroed(count, sizeof *g->facts, g->j->large);
     bool done = names && g->facts;
     for (uint32_t i = 1; i < count && done; i++) done = find_fact(g, names, i);
     free(names);
     return done ? HD_OK : HD_NOMEM(err);
 }
 
-hd_status attribution_copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, hd_error *err)
+hd_status attribution_copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, uint64_t large, hd_error *err)
 {
     uint32_t count = hd_stacks_count(from), names = hd_stacks_name_count(from);
-    uint32_t *map = malloc((size_t)count * sizeof *map), *name_map = calloc((size_t)names + 1, sizeof *name_map);
+    uint32_t *map = hd_large_new(count, sizeof *map, large), *name_map = calloc((size_t)names + 1, sizeof *name_map);
     if (map && hd_stacks_stand_upon(to, from)) {
         for (uint32_t i = 0; i < count; i++) map[i] = i;
         free(name_map);
@@ -197,7 +198,7 @@ hd_status attribution_copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stac
     }
     free(name_map);
     if (!done) {
-        free(map);
+        hd_large_free(map);
         return HD_NOMEM(err);
     }
     *out_map = map;
@@ -301,12 +302,12 @@ static uint8_t sort_of_event(gatherer *g, uint32_t name)
 
 static bool make_room(attribution_join *j, size_t samples)
 {
-    j->sample_rows = malloc((samples + 1) * sizeof *j->sample_rows);
-    j->sample_stacks = malloc((samples + 1) * sizeof *j->sample_stacks);
-    j->sample_places = malloc((samples + 1) * sizeof *j->sample_places);
-    j->sample_ids = malloc((samples + 1) * sizeof *j->sample_ids);
-    j->unsorted = malloc((samples + 1) * sizeof *j->unsorted);
-    j->used = calloc(samples + 1, sizeof *j->used);
+    j->sample_rows = hd_large_new(samples + 1, sizeof *j->sample_rows, j->large);
+    j->sample_stacks = hd_large_new(samples + 1, sizeof *j->sample_stacks, j->large);
+    j->sample_places = hd_large_new(samples + 1, sizeof *j->sample_places, j->large);
+    j->sample_ids = hd_large_new(samples + 1, sizeof *j->sample_ids, j->large);
+    j->unsorted = hd_large_new(samples + 1, sizeof *j->unsorted, j->large);
+    j->used = hd_large_zeroed(samples + 1, sizeof *j->used, j->large);
     return j->sample_rows && j->sample_stacks && j->sample_places && j->sample_ids && j->unsorted && j->used;
 }
 
@@ -379,7 +380,7 @@ static hd_status gather(gatherer *g, hd_error *err)
     }
     if (status != HD_OK) return status;
     g->tree = hd_trace_stacks_tree(g->stacks);
-    HD_TRY(attribution_copy_tree(&g->node_map, g->j->a->stacks, g->tree, err));
+    HD_TRY(attribution_copy_tree(&g->node_map, g->j->a->stacks, g->tree, g->j->large, err));
     HD_TRY(find_facts(g, err));
     g->track_places = malloc(tracks * sizeof *g->track_places);
     g->event_sorts = malloc(strings);
@@ -402,8 +403,8 @@ hd_status attribution_gather_samples(attribution_join *j, hd_error *err)
     HD_TRY(hd_strings_init(&j->keys, err));
     hd_status status = gather(&g, err);
     hd_trace_stacks_free(g.stacks);
-    free(g.node_map);
-    free(g.facts);
+    hd_large_free(g.node_map);
+    hd_large_free(g.facts);
     free(g.track_places);
     free(g.event_sorts);
     return status;

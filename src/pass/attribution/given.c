@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "pass/attribution/attribution.h"
 #include "pass/attribution/map.h"
+#include "trace/spill.h"
 
 /* The node of a slice's own stack in the attribution's tree: HD_STACK_NONE: it has none, HD_NONE: no memory. `block` is
  * the one of the slice before. */
@@ -56,7 +57,7 @@ static hd_status take_launches(hd_attribution *a, attribution_map *map, const hd
 static hd_status take_all(hd_attribution *a, const hd_trace *gpu, const hd_trace_stacks *stacks, hd_error *err)
 {
     attribution_map map;
-    bool made = attribution_map_init(&map, a->stacks, hd_trace_stacks_tree(stacks));
+    bool made = attribution_map_init(&map, a->stacks, hd_trace_stacks_tree(stacks), hd_trace_large_bytes(gpu));
     hd_status status = made ? take_launches(a, &map, gpu, stacks, err) : HD_NOMEM(err);
     if (status == HD_OK) status = take_works(a, &map, gpu, stacks, err);
     attribution_map_deinit(&map);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "pass/attribution/samples.h"
 
 void attribution_join_deinit(attribution_join *j)
@@ -12,15 +13,15 @@ void attribution_join_deinit(attribution_join *j)
     hd_strings_deinit(&j->keys);
     free(j->places);
     free(j->gpu_places);
-    free(j->sample_rows);
-    free(j->sample_stacks);
-    free(j->sample_places);
-    free(j->sample_ids);
-    free(j->used);
-    free(j->samples);
-    free(j->launches);
-    free(j->unsorted);
-    free(j->joined);
+    hd_large_free(j->sample_rows);
+    hd_large_free(j->sample_stacks);
+    hd_large_free(j->sample_places);
+    hd_large_free(j->sample_ids);
+    hd_large_free(j->used);
+    hd_large_free(j->samples);
+    hd_large_free(j->launches);
+    hd_large_free(j->unsorted);
+    hd_large_free(j->joined);
 }
 
 void attribution_take(attribution_join *j, uint32_t launch, uint32_t sample, hd_stack_rule rule)
@@ -175,7 +176,7 @@ static bool place_launches(attribution_join *j, uint32_t *launch_places, name_id
         at += j->places[i].launches;
         j->places[i].launches = 0;
     }
-    j->launches = malloc((j->launch_count + 1) * sizeof *j->launches);
+    j->launches = hd_large_new(j->launch_count + 1, sizeof *j->launches, j->large);
     if (!j->launches) return false;
     for (size_t i = 0; i < l->launch_count; i++) {
         if (launch_places[i] == HD_NONE) continue;
@@ -203,7 +204,7 @@ static bool place_samples(attribution_join *j)
         j->places[i].samples = 0;
     }
     j->mark_count = at;
-    j->samples = malloc((at + 1) * sizeof *j->samples);
+    j->samples = hd_large_new(at + 1, sizeof *j->samples, j->large);
     if (!j->samples) return false;
     for (size_t i = 0; i < j->sample_count; i++) {
         attribution_place *p = &j->places[j->sample_places[i]];
@@ -227,16 +228,16 @@ static bool drop_strange_names(attribution_join *j)
 
 hd_status attribution_gather_marks(attribution_join *j, hd_error *err)
 {
-    uint32_t *launch_places = malloc((j->a->launches.launch_count + 1) * sizeof *launch_places);
+    uint32_t *launch_places = hd_large_new(j->a->launches.launch_count + 1, sizeof *launch_places, j->large);
     name_ids *names = calloc((size_t)hd_trace_string_count(j->gpu) + 1, sizeof *names);
     bool done = launch_places && names && unite_lone_threads(j) && place_launches(j, launch_places, names) &&
                 place_samples(j) && drop_strange_names(j);
-    free(launch_places);
+    hd_large_free(launch_places);
     free(names);
     if (!done) return HD_NOMEM(err);
     for (size_t i = 0; i < j->place_count; i++) {
-        HD_TRY(hd_marks_sort(j->samples + j->places[i].sample, j->places[i].samples, err));
-        HD_TRY(hd_marks_sort(j->launches + j->places[i].launch, j->places[i].launches, err));
+        HD_TRY(hd_marks_sort(j->samples + j->places[i].sample, j->places[i].samples, j->large, err));
+        HD_TRY(hd_marks_sort(j->launches + j->places[i].launch, j->places[i].launches, j->large, err));
     }
     return HD_OK;
 }

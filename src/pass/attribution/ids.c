@@ -4,10 +4,9 @@
  * must be there once, and among ranks always: merged processes of several hosts may have the same pid. Work whose call
  * is not in the trace is found by its own id.
  */
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory/large.h"
 #include "pass/attribution/samples.h"
 #include "trace/ranks.h"
 
@@ -134,15 +133,15 @@ hd_status attribution_by_id(attribution_join *j, hd_error *err)
     if (most >= HD_NONE) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 - 2 launches");
     while (size < most) size *= 2;
     id_table t = {.mask = size - 1, .steps = 64 * ((uint64_t)most + j->sample_count + 16384)};
-    t.list = malloc(most * sizeof *t.list);
-    t.slots = malloc(size * sizeof *t.slots);
+    t.list = hd_large_new(most, sizeof *t.list, j->large);
+    t.slots = hd_large_new(size, sizeof *t.slots, j->large);
     bool done = t.list && t.slots;
     for (size_t i = 0; i < size && done; i++) t.slots[i] = HD_NONE;
     done = done && fill(&t, j);
     for (size_t i = 0; i < j->sample_count && done; i++) {
         if (j->sample_ids[i]) join_sample(j, &t, (uint32_t)i);
     }
-    free(t.list);
-    free(t.slots);
+    hd_large_free(t.list);
+    hd_large_free(t.slots);
     return done ? HD_OK : HD_NOMEM(err);
 }

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 
-bool attribution_map_init(attribution_map *map, hd_stacks *to, const hd_stacks *from)
+bool attribution_map_init(attribution_map *map, hd_stacks *to, const hd_stacks *from, uint64_t large)
 {
     uint32_t count = hd_stacks_count(from);
-    *map = (attribution_map){.to = to, .from = from, .nodes = malloc(count * sizeof *map->nodes)};
+    *map = (attribution_map){.to = to, .from = from, .nodes = hd_large_new(count, sizeof *map->nodes, large)};
     if (!map->nodes) return false;
     memset(map->nodes, 0xff, count * sizeof *map->nodes);
     map->nodes[HD_STACK_NONE] = HD_STACK_NONE;
@@ -18,7 +19,7 @@ bool attribution_map_init(attribution_map *map, hd_stacks *to, const hd_stacks *
 
 void attribution_map_deinit(attribution_map *map)
 {
-    free(map->nodes);
+    hd_large_free(map->nodes);
     free(map->chain);
 }
 

@@ -13,7 +13,8 @@ typedef struct attribution_map {
     size_t chain_capacity;
 } attribution_map;
 
-bool attribution_map_init(attribution_map *map, hd_stacks *to, const hd_stacks *from);
+/* large: hd_trace_large_bytes. */
+bool attribution_map_init(attribution_map *map, hd_stacks *to, const hd_stacks *from, uint64_t large);
 void attribution_map_deinit(attribution_map *map);
 /* HD_NONE: no memory. */
 uint32_t attribution_map_node(attribution_map *map, uint32_t node);

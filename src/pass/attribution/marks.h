@@ -56,8 +56,8 @@ static inline int32_t hd_mark_cost(int64_t residual_ns, float per_spread)
     return (q.i - 0x3f800000) >> 15;
 }
 
-/* By time; marks of one time keep their order. Errors: MEMORY. */
-hd_status hd_marks_sort(hd_mark *marks, size_t count, hd_error *err);
+/* By time; marks of one time keep their order. large: as in hd_align_options, but not 0. Errors: MEMORY. */
+hd_status hd_marks_sort(hd_mark *marks, size_t count, uint64_t large, hd_error *err);
 /* The first of sorted marks that is not before a time. */
 size_t hd_marks_find(const hd_mark *marks, size_t count, int64_t time_ns);
 /* time + offset, kept within the limit. */
@@ -94,6 +94,7 @@ void hd_run_fit(hd_run *run, const hd_mark *samples, const hd_mark *launches, si
 typedef struct hd_align_options {
     int64_t tolerance_ns; /* no pair is further apart */
     int64_t spread_ns;    /* what most residuals are like; 0: estimated */
+    uint64_t large;       /* bytes from which on a list lies in a file (hd_trace_large_bytes), 0: never */
 } hd_align_options;
 
 typedef struct hd_align_result {

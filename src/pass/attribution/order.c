@@ -4,9 +4,8 @@
  * of one graph launch. Nothing ties them to a time of the CPU, hence this joins only where it is safe: as many launches
  * as samples and no name against it, or names that decide.
  */
-#include <stdlib.h>
-
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "pass/attribution/samples.h"
 #include "trace/ranks.h"
 
@@ -54,15 +53,15 @@ static hd_status list_works(order *o, hd_error *err)
     const hd_launches *l = &o->j->a->launches;
     unsigned wanted = 0;
     for (size_t i = 0; i < o->sample_count; i++) wanted |= o->samples[i].sort ? 1u << o->samples[i].sort : 0;
-    o->works = malloc((l->work_count + 1) * sizeof *o->works);
-    o->launches = malloc((l->work_count + 1) * sizeof *o->launches);
+    o->works = hd_large_new(l->work_count + 1, sizeof *o->works, o->j->large);
+    o->launches = hd_large_new(l->work_count + 1, sizeof *o->launches, o->j->large);
     if (!o->works || !o->launches) return HD_NOMEM(err);
     for (size_t i = 0; i < l->work_count; i++) {
         const hd_work *work = &l->works[i];
         if (work->id == 0 || o->j->a->work_rule[i] != HD_RULE_NONE) continue;
         o->works[o->work_count++] = (hd_mark){.time_ns = work->id, .index = (uint32_t)i};
     }
-    HD_TRY(hd_marks_sort(o->works, o->work_count, err));
+    HD_TRY(hd_marks_sort(o->works, o->work_count, o->j->large, err));
     for (size_t i = 0, run; i < o->work_count; i += run) {
         const hd_work *work = &l->works[o->works[i].index];
         run = run_of(o, i);
@@ -81,8 +80,8 @@ static hd_status list_samples(order *o, hd_error *err)
 {
     attribution_join *j = o->j;
     uint32_t pid = HD_NONE;
-    o->samples = malloc((j->sample_count + 1) * sizeof *o->samples);
-    o->out = malloc((j->sample_count + 1) * sizeof *o->out);
+    o->samples = hd_large_new(j->sample_count + 1, sizeof *o->samples, j->large);
+    o->out = hd_large_new(j->sample_count + 1, sizeof *o->out, j->large);
     if (!o->samples || !o->out) return HD_NOMEM(err);
     for (size_t i = 0; i < j->sample_count; i++) {
         uint32_t own = j->places[j->sample_places[i]].pid;
@@ -94,7 +93,7 @@ static hd_status list_samples(order *o, hd_error *err)
         pid = own;
         o->samples[o->sample_count++] = j->unsorted[i];
     }
-    return hd_marks_sort(o->samples, o->sample_count, err);
+    return hd_marks_sort(o->samples, o->sample_count, j->large, err);
 }
 
 static hd_mark_fit fit_of(const order *o, size_t sample, size_t launch)
@@ -115,7 +114,8 @@ static bool fits_in_order(const order *o)
 static hd_status pair_by_names(order *o, hd_error *err)
 {
     hd_align_options options = {.tolerance_ns = (int64_t)BAND_STEPS * STEP_NS,
-                                .spread_ns = (int64_t)BAND_STEPS * STEP_NS};
+                                .spread_ns = (int64_t)BAND_STEPS * STEP_NS,
+                                .large = o->j->large};
     hd_align_result result;
     size_t least = o->sample_count < o->launch_count ? o->sample_count : o->launch_count, agreed = 0;
     double per_sample = (double)o->launch_count / (double)o->sample_count;
@@ -166,9 +166,9 @@ hd_status attribution_by_order(attribution_join *j, hd_error *err)
     order o = {.j = j};
     if (j->own || j->a->launches.launch_count > 0) return HD_OK;
     hd_status status = join(&o, err);
-    free(o.samples);
-    free(o.launches);
-    free(o.works);
-    free(o.out);
+    hd_large_free(o.samples);
+    hd_large_free(o.launches);
+    hd_large_free(o.works);
+    hd_large_free(o.out);
     return status;
 }

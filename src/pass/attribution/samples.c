@@ -1,9 +1,9 @@
 /* samples.c - launches and their stack samples: by id, by time, by order; what is left is pending */
 #include "pass/attribution/samples.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
+#include "base/memory/large.h"
+#include "trace/spill.h"
 
 /* Whether the trace is one that hd_attribution_annotate made: its work says its stacks, its samples their launches. */
 static bool was_joined(const attribution_join *j)
@@ -18,7 +18,7 @@ static hd_status list_pending(attribution_join *j, hd_error *err)
     hd_attribution *a = j->a;
     size_t count = 0;
     for (size_t i = 0; i < j->sample_count; i++) count += !j->used[i] && j->sample_stacks[i] != HD_STACK_NONE;
-    a->pending = malloc((count + 1) * sizeof *a->pending);
+    a->pending = hd_large_new(count + 1, sizeof *a->pending, j->large);
     if (!a->pending) return HD_NOMEM(err);
     for (size_t i = 0; i < j->sample_count; i++) {
         if (j->used[i] || j->sample_stacks[i] == HD_STACK_NONE) continue;
@@ -32,7 +32,7 @@ static hd_status join(attribution_join *j, hd_error *err)
     size_t launches = j->a->launches.launch_count;
     HD_TRY(attribution_gather_samples(j, err));
     if (j->sample_count == 0) return HD_OK;
-    j->joined = malloc((launches + 1) * sizeof *j->joined);
+    j->joined = hd_large_new(launches + 1, sizeof *j->joined, j->large);
     if (!j->joined) return HD_NOMEM(err);
     for (size_t i = 0; i < launches; i++) j->joined[i] = HD_NONE;
     HD_TRY(attribution_by_id(j, err));
@@ -47,6 +47,7 @@ hd_status attribution_from_samples(hd_attribution *a, const hd_trace *gpu, const
                                    const hd_attribution_options *options, hd_error *err)
 {
     attribution_join j = {.a = a, .gpu = gpu, .cpu = cpu ? cpu : gpu, .options = options, .own = !cpu || cpu == gpu};
+    j.large = hd_trace_large_bytes(gpu);
     j.tolerance = options->tolerance_ns > 0 ? options->tolerance_ns : HD_TOLERANCE_NS;
     if (options->has_offset) a->clock = (hd_clock_fit){.known = true, .offset_ns = options->clock_offset_ns};
     if (hd_trace_row_count(j.cpu, HD_KIND_SAMPLE) == 0) return HD_OK;

@@ -18,6 +18,7 @@ typedef struct attribution_join {
     const hd_trace *gpu, *cpu;
     const hd_attribution_options *options;
     int64_t tolerance;
+    uint64_t large;               /* hd_trace_large_bytes of the GPU side, for all lists by sample and by launch */
     bool own;                     /* the samples are the GPU trace's own: nobody said that they are of launches */
     hd_strings pids, tids, names; /* names of kernels: short and full ones */
     hd_strings keys;              /* "pid\0tid"; their ids less one are the places */

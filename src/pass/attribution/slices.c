@@ -66,10 +66,10 @@ static asked plain(uint64_t row)
 }
 
 /* One for each row, with all that is known of it. */
-static void unite(slices_join *j)
+static bool unite(slices_join *j, uint64_t large)
 {
     size_t kept = 0;
-    qsort(j->list, j->count, sizeof *j->list, by_row);
+    if (!hd_large_sort(j->list, j->count, sizeof *j->list, by_row, large)) return false;
     for (size_t i = 0; i < j->count; i++) {
         asked *last = kept ? &j->list[kept - 1] : NULL;
         if (!last || last->row != j->list[i].row) {
@@ -81,6 +81,7 @@ static void unite(slices_join *j)
     }
     j->count = kept;
     for (size_t i = 0; i < kept; i++) j->rows[i] = j->list[i].row;
+    return true;
 }
 
 static bool ask(slices_join *j, uint64_t large)
@@ -101,8 +102,7 @@ static bool ask(slices_join *j, uint64_t large)
         j->list[j->count++].backward = (uint32_t)i;
         j->list[j->count++] = plain(j->pairs[i].forward);
     }
-    unite(j);
-    return true;
+    return unite(j, large);
 }
 
 /* Rows of a lane mostly come in their order. */
@@ -215,7 +215,7 @@ hd_status attribution_from_slices(hd_attribution *a, const hd_trace *gpu, const 
         status = hd_contexts_walk(a->stacks, gpu, &wanted, take, &j, err);
         if (status == HD_OK) status = settle(&j, err);
     }
-    free(j.pairs);
+    hd_large_free(j.pairs);
     hd_large_free(j.list);
     hd_large_free(j.rows);
     free(j.open);

@@ -12,7 +12,7 @@ typedef struct forward_pair {
 /* By ascending backward row, each once. From flows "fwdbwd", which the profiler drew; for other ops from the arguments
  * `Sequence number` and `Fwd thread id`: the forward op (`Fwd thread id` 0 or none) of that number in the process that
  * started last before the backward op; where several threads have some, that of the thread whose tid is the backward
- * op's `Fwd thread id`, or none. free() the list. Errors: MEMORY, LIMIT. */
+ * op's `Fwd thread id`, or none. hd_large_free the list. Errors: MEMORY, LIMIT. */
 hd_status forward_pairs(forward_pair **out, size_t *out_count, const hd_trace *trace, hd_error *err);
 
 #endif

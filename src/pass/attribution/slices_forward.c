@@ -4,20 +4,22 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
-#include "base/memory/vector.h"
 #include "heddle/launches.h"
 #include "pass/attribution/slices.h"
 #include "pass/copy/points.h"
 #include "trace/flows/bind.h"
+#include "trace/spill.h"
 
 typedef struct pair_list {
     forward_pair *list;
     size_t count, capacity;
+    uint64_t large;
 } pair_list;
 
 static bool add_pair(pair_list *pairs, uint64_t backward, uint64_t forward)
 {
-    if (!hd_grow((void **)&pairs->list, &pairs->capacity, pairs->count, sizeof *pairs->list)) return false;
+    if (!hd_large_grow((void **)&pairs->list, &pairs->capacity, pairs->count, sizeof *pairs->list, pairs->large))
+        return false;
     pairs->list[pairs->count++] = (forward_pair){backward, forward};
     return true;
 }
@@ -81,6 +83,7 @@ typedef struct sequence_list {
     const hd_trace *trace;
     sequence_op *list;
     size_t count, capacity;
+    uint64_t large;
     uint32_t number_key, thread_key;
     uint8_t *shapes; /* by shape: it has a Sequence number */
 } sequence_list;
@@ -126,7 +129,8 @@ static bool gather_ops(sequence_list *ops)
             op.process = track->parent == HD_NONE ? event.track : hd_trace_track_at(trace, track->parent)->same_as;
             op.lane = track->same_as;
             op.start_ns = event.start_ns;
-            if (!hd_grow((void **)&ops->list, &ops->capacity, ops->count, sizeof *ops->list)) return false;
+            if (!hd_large_grow((void **)&ops->list, &ops->capacity, ops->count, sizeof *ops->list, ops->large))
+                return false;
             ops->list[ops->count++] = op;
         }
     }
@@ -194,9 +198,9 @@ static bool pair_number(pair_list *pairs, const sequence_list *ops, size_t first
 
 static hd_status pair_by_numbers(pair_list *pairs, const hd_trace *trace, hd_error *err)
 {
-    sequence_list ops = {.trace = trace};
-    bool fine = find_shapes(&ops) && gather_ops(&ops);
-    if (fine && ops.count) qsort(ops.list, ops.count, sizeof *ops.list, by_number_and_start);
+    sequence_list ops = {.trace = trace, .large = pairs->large};
+    bool fine = find_shapes(&ops) && gather_ops(&ops) &&
+                hd_large_sort(ops.list, ops.count, sizeof *ops.list, by_number_and_start, ops.large);
     for (size_t i = 0, end; fine && i < ops.count; i = end) {
         for (end = i + 1; end < ops.count && ops.list[end].process == ops.list[i].process &&
                           ops.list[end].number == ops.list[i].number;)
@@ -204,7 +208,7 @@ static hd_status pair_by_numbers(pair_list *pairs, const hd_trace *trace, hd_err
         fine = pair_number(pairs, &ops, i, end);
     }
     free(ops.shapes);
-    free(ops.list);
+    hd_large_free(ops.list);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
@@ -219,14 +223,16 @@ static int by_backward(const void *a, const void *b)
 }
 
 /* Sorted, of several with one backward op the one with the last forward op. */
-static void sort_pairs(forward_pair *list, size_t *count)
+static bool sort_pairs(pair_list *pairs)
 {
+    forward_pair *list = pairs->list;
     size_t kept = 0;
-    if (*count) qsort(list, *count, sizeof *list, by_backward);
-    for (size_t i = 0; i < *count; i++) {
-        if (i + 1 == *count || list[i + 1].backward != list[i].backward) list[kept++] = list[i];
+    if (!hd_large_sort(list, pairs->count, sizeof *list, by_backward, pairs->large)) return false;
+    for (size_t i = 0; i < pairs->count; i++) {
+        if (i + 1 == pairs->count || list[i + 1].backward != list[i].backward) list[kept++] = list[i];
     }
-    *count = kept;
+    pairs->count = kept;
+    return true;
 }
 
 /* Those by numbers whose backward op has no flow, behind those that have. */
@@ -244,20 +250,17 @@ static bool add_others(pair_list *flows, const pair_list *numbers)
 
 hd_status forward_pairs(forward_pair **out, size_t *out_count, const hd_trace *trace, hd_error *err)
 {
-    pair_list flows = {0}, numbers = {0};
+    pair_list flows = {.large = hd_trace_large_bytes(trace)}, numbers = flows;
     hd_status status = pair_by_flows(&flows, trace, err);
     if (status == HD_OK) status = pair_by_numbers(&numbers, trace, err);
-    if (status == HD_OK) {
-        sort_pairs(flows.list, &flows.count);
-        sort_pairs(numbers.list, &numbers.count);
-        if (!add_others(&flows, &numbers)) status = HD_NOMEM(err);
-    }
-    free(numbers.list);
+    if (status == HD_OK &&
+        !(sort_pairs(&flows) && sort_pairs(&numbers) && add_others(&flows, &numbers) && sort_pairs(&flows)))
+        status = HD_NOMEM(err);
+    hd_large_free(numbers.list);
     if (status != HD_OK) {
-        free(flows.list);
+        hd_large_free(flows.list);
         return status;
     }
-    sort_pairs(flows.list, &flows.count);
     *out = flows.list;
     *out_count = flows.count;
     return HD_OK;

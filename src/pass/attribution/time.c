@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "pass/attribution/samples.h"
 
 enum { FEW_KNOWN = 16 };
@@ -118,12 +119,12 @@ static hd_status merge_places(timer *t, hd_mark **out, size_t *out_count, const 
     t->merged_count += marks;
     *out = list;
     *out_count = marks;
-    return hd_marks_sort(list, marks, err);
+    return hd_marks_sort(list, marks, t->j->large, err);
 }
 
 static hd_status add_pools(timer *t, hd_error *err)
 {
-    t->merged = malloc((t->j->mark_count + t->j->launch_count + 1) * sizeof *t->merged);
+    t->merged = hd_large_new(t->j->mark_count + t->j->launch_count + 1, sizeof *t->merged, t->j->large);
     if (!t->merged) return HD_NOMEM(err);
     for (size_t i = 0; i < t->pool_count; i++) {
         const pool *p = &t->pools[i];
@@ -219,16 +220,16 @@ static hd_status join_pair(timer *t, uint64_t *out_pairs, const attribution_plac
                            const attribution_place *launches, hd_stack_rule rule, hd_error *err)
 {
     hd_mark_pair p = pair_of(t->j, samples, launches);
-    hd_align_options options = {.tolerance_ns = t->j->tolerance};
+    hd_align_options options = {.tolerance_ns = t->j->tolerance, .large = t->j->large};
     hd_align_result result;
-    uint32_t *out = malloc((p.sample_count + 1) * sizeof *out);
+    uint32_t *out = hd_large_new(p.sample_count + 1, sizeof *out, t->j->large);
     if (!out) return HD_NOMEM(err);
     hd_status status =
         hd_marks_align(out, &result, p.samples, p.sample_count, p.launches, p.launch_count, &options, err);
     for (size_t i = 0; i < p.sample_count && status == HD_OK; i++) {
         if (out[i] != HD_MARK_NONE) attribution_take(t->j, p.launches[out[i]].index, p.samples[i].index, rule);
     }
-    free(out);
+    hd_large_free(out);
     *out_pairs = result.pairs;
     t->joined += result.pairs;
     return status;
@@ -348,6 +349,6 @@ hd_status attribution_by_time(attribution_join *j, hd_error *err)
     free(t.pools);
     free(t.pool_places);
     free(t.pairs);
-    free(t.merged);
+    hd_large_free(t.merged);
     return status;
 }

@@ -64,8 +64,9 @@ hd_status hd_points_of(hd_points *out, const hd_trace *trace, hd_kind kind, hd_e
         const hd_block *block = hd_trace_block_at(trace, kind, i);
         for (uint32_t row = 0; row < block->row_count; row++) out->list[out->count++] = point_at(trace, block, row);
     }
-    qsort(out->list, out->count, sizeof *out->list, by_key_and_row);
-    return HD_OK;
+    bool sorted = hd_large_sort(out->list, out->count, sizeof *out->list, by_key_and_row, hd_trace_large_bytes(trace));
+    if (!sorted) hd_points_deinit(out);
+    return sorted ? HD_OK : HD_NOMEM(err);
 }
 
 void hd_points_deinit(hd_points *points)

@@ -120,9 +120,10 @@ static hd_status look_around(memory_find *find, hd_error *err)
         sorted = sorted && (!s.count || s.list[s.count - 1].lane <= s.list[s.count].lane);
         s.count++;
     }
-    if (!sorted) qsort(s.list, s.count, sizeof *s.list, by_lane);
+    sorted = sorted || hd_large_sort(s.list, s.count, sizeof *s.list, by_lane, hd_trace_large_bytes(find->trace));
     const hd_context_options options = {.threads = find->options->threads};
-    hd_status status = s.count ? hd_contexts_walk(m->stacks, find->trace, &options, take_contexts, &s, err) : HD_OK;
+    hd_status status = sorted ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK && s.count) status = hd_contexts_walk(m->stacks, find->trace, &options, take_contexts, &s, err);
     if (status == HD_OK && s.lane != HD_NONE) settle(&s, 0, true);
     hd_large_free(s.list);
     free(s.open);

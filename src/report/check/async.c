@@ -3,13 +3,13 @@
  * Nestable (b, e) and legacy (S, F) ones are told apart; ids from id2.local count per process. Within an id the last
  * begin is closed first, in the order of time.
  */
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "report/check/check.h"
 #include "trace/flows/bind.h"
+#include "trace/spill.h"
 
 typedef struct async_point {
     uint64_t key; /* hash of kind, category, id and scope */
@@ -92,18 +92,16 @@ hd_status check_async(check *c, hd_error *err)
     uint64_t rows = hd_trace_row_count(c->trace, HD_KIND_ASYNC);
     if (rows == 0) return HD_OK;
     if (rows >= UINT32_MAX) return HD_NOMEM(err);
-    async_point *points = malloc((size_t)rows * sizeof *points);
-    const async_point **open = malloc((size_t)rows * sizeof *open);
-    if (points && open) {
-        size_t count = collect(c, points);
-        qsort(points, count, sizeof *points, by_key_and_time);
-        for (size_t i = 0, next; i < count; i = next) {
-            for (next = i + 1; next < count && points[next].key == points[i].key;) next++;
-            check_id_points(c, points + i, next - i, open);
-        }
+    uint64_t large = hd_trace_large_bytes(c->trace);
+    async_point *points = hd_large_new((size_t)rows, sizeof *points, large);
+    const async_point **open = hd_large_new((size_t)rows, sizeof *open, large);
+    size_t count = points && open ? collect(c, points) : 0;
+    bool fine = points && open && hd_large_sort(points, count, sizeof *points, by_key_and_time, large);
+    for (size_t i = 0, next; fine && i < count; i = next) {
+        for (next = i + 1; next < count && points[next].key == points[i].key;) next++;
+        check_id_points(c, points + i, next - i, open);
     }
-    bool fine = points && open;
-    free(points);
-    free(open);
+    hd_large_free(points);
+    hd_large_free(open);
     return fine ? HD_OK : HD_NOMEM(err);
 }

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "base/sorted.h"
 #include "report/check/check.h"
+#include "trace/spill.h"
 
 enum { STEPS_PER_SLICE = 64 };
 
@@ -107,11 +109,12 @@ static int by_value(const void *a, const void *b)
 
 static bool tree_init(rank_tree *tree, const lane *l)
 {
-    tree->ends = malloc(l->count * sizeof *tree->ends);
-    tree->counts = calloc(l->count + 1, sizeof *tree->counts);
+    uint64_t large = hd_trace_large_bytes(l->c->trace);
+    tree->ends = hd_large_new(l->count, sizeof *tree->ends, large);
+    tree->counts = hd_large_zeroed(l->count + 1, sizeof *tree->counts, large);
     if (!tree->ends || !tree->counts) return false;
     for (uint64_t i = 0; i < l->count; i++) tree->ends[i] = l->spans[i].end;
-    qsort(tree->ends, l->count, sizeof *tree->ends, by_value);
+    if (!hd_large_sort(tree->ends, l->count, sizeof *tree->ends, by_value, large)) return false;
     for (uint64_t i = 0; i < l->count; i++) {
         if (tree->size == 0 || tree->ends[i] != tree->ends[tree->size - 1]) tree->ends[tree->size++] = tree->ends[i];
     }
@@ -188,8 +191,8 @@ static bool count_by_tree(lane *l)
             if (l->spans[i].end > start) tree_add(&tree, l->spans[i].end);
         }
     }
-    free(tree.ends);
-    free(tree.counts);
+    hd_large_free(tree.ends);
+    hd_large_free(tree.counts);
     return fine;
 }
 
@@ -227,7 +230,7 @@ static hd_status check_crossing_lane(check *c, uint32_t id, hd_error *err)
     uint32_t first;
     l.spans = span_index_lane(&c->spans, id, &l.count);
     l.examples = calloc(c->options.examples, sizeof *l.examples);
-    int64_t *stack = malloc(l.count * sizeof *stack);
+    int64_t *stack = hd_large_new(l.count, sizeof *stack, hd_trace_large_bytes(c->trace));
     bool fine = l.examples && stack;
     if (fine && !count_by_list(&l, &steps, STEPS_PER_SLICE * l.count)) {
         l.pairs = l.example_count = 0;
@@ -241,7 +244,7 @@ static hd_status check_crossing_lane(check *c, uint32_t id, hd_error *err)
         for (uint32_t i = 0; i < l.example_count; i++) check_keep(c, finding, l.examples[i]);
         finding->worst_ns = span_index_ns(&c->spans, l.worst);
     }
-    free(stack);
+    hd_large_free(stack);
     free(l.examples);
     return fine ? HD_OK : HD_NOMEM(err);
 }

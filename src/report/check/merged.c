@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "report/check/check.h"
 #include "trace/spill.h"
 
@@ -55,8 +56,9 @@ static hd_status check_process(check *c, const merged_lane *lanes, size_t lane_c
         span_index_lane(&c->spans, lanes[i].lane, &count);
         total += count;
     }
-    slice_span *spans = malloc((size_t)total * sizeof *spans + 1);
-    int64_t *stack = malloc((size_t)total * sizeof *stack + 1);
+    uint64_t large = hd_trace_large_bytes(c->trace);
+    slice_span *spans = hd_large_new((size_t)total + 1, sizeof *spans, large);
+    int64_t *stack = hd_large_new((size_t)total + 1, sizeof *stack, large);
     bool fine = spans && stack;
     total = 0;
     for (size_t i = 0; i < lane_count && fine; i++) {
@@ -74,8 +76,8 @@ static hd_status check_process(check *c, const merged_lane *lanes, size_t lane_c
             check_keep(c, finding, CHECK_EVENT(HD_KIND_SLICE, first));
         }
     }
-    free(stack);
-    free(spans);
+    hd_large_free(stack);
+    hd_large_free(spans);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 

@@ -138,8 +138,8 @@ static hd_status find_rows(live_rows *rows, const hd_memory *m, bool at_peak, ui
     live_item *items;
     size_t count;
     if (!find_items(&items, &count, m, at_peak, large)) return HD_NOMEM(err);
-    qsort(items, count, sizeof *items, by_group);
-    bool fine = group_items(rows, m, items, count) && add_rests(rows, m, at_peak);
+    bool fine = hd_large_sort(items, count, sizeof *items, by_group, large) && group_items(rows, m, items, count) &&
+                add_rests(rows, m, at_peak);
     hd_large_free(items);
     if (!fine) return HD_NOMEM(err);
     if (rows->count) qsort(rows->list, rows->count, sizeof *rows->list, by_bytes);

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/bytes.h"
+#include "base/memory/large.h"
 #include "format/otf2/otf2.h"
 #include "format/otf2/read/read.h"
 
@@ -64,7 +65,10 @@ static OTF2_CallbackCode scan_enter(otf2_reader *r, otf2_def *what, uint64_t tim
         if (!PUSH(location->stack, open)) return otf2_stop(r, HD_NOMEM(r->err));
         what->open = (uint32_t)location->stack.count;
     }
-    if (!PUSH(location->ends, NEVER)) return otf2_stop(r, HD_NOMEM(r->err));
+    if (!hd_large_grow((void **)&location->ends.at, &location->ends.capacity, location->ends.count,
+                       sizeof *location->ends.at, r->matches.large))
+        return otf2_stop(r, HD_NOMEM(r->err));
+    location->ends.at[location->ends.count++] = NEVER;
     if (time > location->end_time) location->end_time = time;
     return OTF2_CALLBACK_SUCCESS;
 }
@@ -435,7 +439,7 @@ hd_status otf2_read_location(otf2_reader *r, otf2_def *def)
 void otf2_location_deinit(otf2_location *location)
 {
     free(location->stack.at);
-    free(location->ends.at);
+    hd_large_free(location->ends.at);
     free(location->strays.at);
     free(location->late.at);
 }

@@ -8,15 +8,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/memory/large.h"
 #include "format/otf2/read/read.h"
 
 #define NO_SUCH (UINT64_C(1) << 63) /* stands for a rank that has no location */
 
 void otf2_matches_deinit(otf2_matches *matches)
 {
-    free(matches->queues.at);
-    free(matches->points.at);
-    hd_slots_deinit(&matches->slots);
+    hd_large_free(matches->queues.at);
+    hd_large_free(matches->points.at);
+    hd_large_slots_deinit(&matches->slots);
 }
 
 static bool same_key(const match_key *a, const match_key *b)
@@ -31,8 +32,9 @@ static match_queue *find_queue(otf2_matches *m, const match_key *key, bool make)
     uint64_t hash = hd_hash(key, sizeof *key);
     HD_SLOTS_FIND(at, &m->slots, hash, same_key(&m->queues.at[at].key, key));
     if (at != HD_SLOTS_NONE) return &m->queues.at[at];
-    if (!make || !hd_grow((void **)&m->queues.at, &m->queues.capacity, m->queues.count, sizeof *m->queues.at) ||
-        !hd_slots_add(&m->slots, hash, (uint32_t)m->queues.count))
+    if (!make ||
+        !hd_large_grow((void **)&m->queues.at, &m->queues.capacity, m->queues.count, sizeof *m->queues.at, m->large) ||
+        !hd_large_slots_add(&m->slots, hash, (uint32_t)m->queues.count, m->large))
         return NULL;
     m->queues.at[m->queues.count] = (match_queue){.key = *key};
     return &m->queues.at[m->queues.count++];
@@ -56,8 +58,8 @@ static bool wait_in(otf2_matches *m, match_queue *queue, int64_t id, uint32_t na
     if (index) {
         m->free_point = m->points.at[index - 1].next;
     } else {
-        if (m->points.count >= UINT32_MAX - 1 ||
-            !hd_grow((void **)&m->points.at, &m->points.capacity, m->points.count, sizeof *m->points.at))
+        if (m->points.count >= UINT32_MAX - 1 || !hd_large_grow((void **)&m->points.at, &m->points.capacity,
+                                                                m->points.count, sizeof *m->points.at, m->large))
             return false;
         index = (uint32_t)++m->points.count;
     }

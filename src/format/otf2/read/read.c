@@ -20,6 +20,7 @@
 #include "format/otf2/otf2.h"
 #include "format/otf2/read/read.h"
 #include "trace/lazy.h"
+#include "trace/spill.h"
 
 uint64_t otf2_file_bytes(const otf2_reader *r, const char *end)
 {
@@ -287,6 +288,7 @@ hd_status otf2_read(hd_builder *builder, hd_input *input, const hd_read_options 
     r->path = hd_input_file(input);
     r->wants_args = options->args == HD_ARGS_ALL;
     r->lint.location = r->lint.event = r->lint.time = UINT64_MAX;
+    r->matches.large = hd_trace_large_bytes(hd_builder_trace(builder));
     hd_status status = hd_batch_new(&r->batch, builder, err);
     otf2_be_quiet(true);
     if (status == HD_OK) status = read_archive(r);

@@ -245,7 +245,8 @@ typedef struct otf2_matches {
     hd_slots slots; /* of queues */
     uint32_t free_point;
     int64_t next_id;
-    uint64_t open; /* points that wait */
+    uint64_t open;  /* points that wait */
+    uint64_t large; /* hd_trace_large_bytes */
 } otf2_matches;
 
 typedef struct otf2_marker {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
 #include "heddle/launches.h"
@@ -247,7 +248,7 @@ static hd_status walk(collector *c)
 static hd_status make_room(ow_writer *w)
 {
     size_t first = 0;
-    w->items = malloc(w->item_count * sizeof *w->items + 1);
+    w->items = hd_large_new(w->item_count + 1, sizeof *w->items, w->large);
     if (!w->items) return HD_NOMEM(w->err);
     for (size_t i = 0; i < w->place_count; i++) {
         w->places[i].first = first;

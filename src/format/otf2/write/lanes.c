@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "format/otf2/write/write.h"
@@ -49,11 +50,11 @@ static bool is_before(const ow_item *a, const ow_item *b)
     return a->end > b->end; /* merging keeps the order of the input otherwise */
 }
 
-static bool sort(ow_item *items, size_t count)
+static bool sort(ow_item *items, size_t count, uint64_t large)
 {
-    ow_item *spare = malloc((count + 1) * sizeof *spare);
+    ow_item *spare = hd_large_new(count + 1, sizeof *spare, large);
     if (spare) HD_SORT_RUNS(items, spare, count, x, y, is_before(x, y));
-    free(spare);
+    hd_large_free(spare);
     return spare != NULL;
 }
 
@@ -158,13 +159,13 @@ static hd_status sort_by_lane(dealer *d, ow_item *items, size_t count)
 {
     for (size_t i = 0; i < count; i++) d->lanes[items[i].lane].items++;
     if (d->count == 1) return HD_OK;
-    ow_item *spare = malloc(count * sizeof *spare);
+    ow_item *spare = hd_large_new(count, sizeof *spare, d->w->large);
     size_t *next = malloc(d->count * sizeof *next);
     for (size_t i = 0, sum = 0; next && i < d->count; sum += d->lanes[i++].items) next[i] = sum;
     bool fine = spare && next;
     for (size_t i = 0; fine && i < count; i++) spare[next[items[i].lane]++] = items[i];
     if (fine) memcpy(items, spare, count * sizeof *items);
-    free(spare);
+    hd_large_free(spare);
     free(next);
     return fine ? HD_OK : HD_NOMEM(d->w->err);
 }
@@ -201,7 +202,7 @@ hd_status ow_deal_lanes(ow_writer *w, uint32_t place)
     ow_item *items = w->items + w->places[place].first;
     size_t count = w->places[place].count;
     dealer d = {.w = w, .last_start = INT64_MIN};
-    hd_status status = sort(items, count) && open_lane(&d) ? HD_OK : HD_NOMEM(w->err);
+    hd_status status = sort(items, count, w->large) && open_lane(&d) ? HD_OK : HD_NOMEM(w->err);
     if (status == HD_OK) status = deal(&d, items, count);
     if (status == HD_OK) settle_waiting(&d, items, count);
     if (status == HD_OK) status = sort_by_lane(&d, items, count);

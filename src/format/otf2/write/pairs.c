@@ -18,7 +18,7 @@
 
 static hd_status add_message(ow_writer *w, uint32_t from_row, uint32_t to_row)
 {
-    if (!hd_grow((void **)&w->messages, &w->message_capacity, w->message_count, sizeof *w->messages))
+    if (!hd_large_grow((void **)&w->messages, &w->message_capacity, w->message_count, sizeof *w->messages, w->large))
         return HD_NOMEM(w->err);
     w->messages[w->message_count++] = (ow_message){.from_row = from_row, .to_row = to_row};
     return HD_OK;
@@ -56,7 +56,8 @@ hd_status ow_find_messages(ow_writer *w)
     hd_flow_points_join(points, count);
     bool *used = calloc(count + 1, sizeof *used);
     hd_status status = used ? join_flows(w, points, count, used) : HD_NOMEM(w->err);
-    if (w->message_count) qsort(w->messages, w->message_count, sizeof *w->messages, by_rows);
+    if (status == HD_OK && !hd_large_sort(w->messages, w->message_count, sizeof *w->messages, by_rows, w->large))
+        status = HD_NOMEM(w->err);
     free(used);
     hd_large_free(points);
     return status;
@@ -86,12 +87,12 @@ static uint64_t key_of(const ow_writer *w, const hd_event *event, uint32_t scope
     return hd_hash(&key, sizeof key);
 }
 
-/* The points with a time, malloc'ed; NULL: no memory. */
+/* The points with a time, to be hd_large_freed; NULL: no memory. */
 static point *collect(ow_writer *w, size_t *out_count)
 {
     uint64_t rows = hd_trace_row_count(w->trace, HD_KIND_ASYNC);
     uint32_t scope_key = hd_trace_find_string(w->trace, "scope", 5);
-    point *points = malloc((size_t)rows * sizeof *points + 1);
+    point *points = hd_large_new((size_t)rows + 1, sizeof *points, w->large);
     *out_count = 0;
     for (size_t b = 0; points && b < hd_trace_block_count(w->trace, HD_KIND_ASYNC); b++) {
         const hd_block *block = hd_trace_block_at(w->trace, HD_KIND_ASYNC, b);
@@ -122,7 +123,8 @@ static int by_key_and_time(const void *a, const void *b)
 
 static hd_status add_pair(ow_writer *w, uint32_t begin, uint32_t end)
 {
-    if (!hd_grow((void **)&w->pairs, &w->pair_capacity, w->pair_count, sizeof *w->pairs)) return HD_NOMEM(w->err);
+    if (!hd_large_grow((void **)&w->pairs, &w->pair_capacity, w->pair_count, sizeof *w->pairs, w->large))
+        return HD_NOMEM(w->err);
     w->pairs[w->pair_count++] = (ow_pair){begin, end};
     w->written += end != HD_NONE ? 2 : 1;
     return HD_OK;
@@ -158,15 +160,16 @@ hd_status ow_find_async(ow_writer *w)
 {
     size_t count;
     point *points = collect(w, &count);
-    uint32_t *open = malloc((count + 1) * sizeof *open);
-    hd_status status = points && open ? HD_OK : HD_NOMEM(w->err);
-    if (points) qsort(points, count, sizeof *points, by_key_and_time);
+    uint32_t *open = hd_large_new(count + 1, sizeof *open, w->large);
+    bool fine = points && open && hd_large_sort(points, count, sizeof *points, by_key_and_time, w->large);
+    hd_status status = fine ? HD_OK : HD_NOMEM(w->err);
     for (size_t i = 0, next; i < count && status == HD_OK; i = next) {
         for (next = i + 1; next < count && points[next].key == points[i].key;) next++;
         status = join_async(w, points + i, next - i, open);
     }
-    if (w->pair_count) qsort(w->pairs, w->pair_count, sizeof *w->pairs, by_begin);
-    free(points);
-    free(open);
+    if (status == HD_OK && !hd_large_sort(w->pairs, w->pair_count, sizeof *w->pairs, by_begin, w->large))
+        status = HD_NOMEM(w->err);
+    hd_large_free(points);
+    hd_large_free(open);
     return status;
 }

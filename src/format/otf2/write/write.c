@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "format/otf2/write/write.h"
+#include "trace/spill.h"
 
 hd_status ow_error(ow_writer *w, OTF2_ErrorCode code)
 {
@@ -281,15 +283,16 @@ static void deinit(ow_writer *w)
                       &w->memory_instances, &w->literals,       &w->attribute_of,   &w->region_of,
                       &w->frames,           &w->metric_members, &w->counter_shapes, &w->metric_classes,
                       &w->metric_instances, &w->flow_comms,     &w->process_groups};
-    void *lists[] = {w->items,       w->places,   w->row_place, w->metric_place, w->locations,
-                     w->groups,      w->messages, w->pairs,     w->has_series,   w->flow_written,
-                     w->string_refs, w->shapes,   w->regions,   w->metrics,      w->members};
+    void *lists[] = {w->places,       w->row_place,   w->metric_place, w->locations, w->groups,  w->has_series,
+                     w->flow_written, w->string_refs, w->shapes,       w->regions,   w->metrics, w->members};
+    void *large[] = {w->items, w->messages, w->pairs};
     if (w->archive) OTF2_Archive_Close(w->archive);
     if (w->attributes) OTF2_AttributeList_Delete(w->attributes);
     for (size_t i = 0; i < w->comm_count; i++) free(w->comms[i].members);
     free(w->comms);
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) hd_map_deinit(maps[i]);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) hd_large_free(large[i]);
     hd_bytes_deinit(&w->text);
     hd_arena_deinit(&w->arena);
 }
@@ -300,6 +303,7 @@ hd_status otf2_write(const hd_trace *trace, hd_output *output, const hd_write_op
     const char *path = hd_output_folder(output);
     ow_folder folder;
     ow_writer w = {.trace = trace, .options = options, .err = err ? err : &own, .path = path};
+    w.large = hd_trace_large_bytes(trace);
     HD_TRY(ow_folder_create(&folder, path, options, w.err));
     otf2_be_quiet(true);
     hd_status status = ow_plan(&w);

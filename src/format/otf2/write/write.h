@@ -162,6 +162,7 @@ typedef enum ow_note {
 typedef struct ow_writer {
     const hd_trace *trace;
     const hd_write_options *options;
+    uint64_t large; /* hd_trace_large_bytes: items, messages and pairs lie in files beyond */
     hd_error *err;
     const char *path;
     OTF2_Archive *archive;

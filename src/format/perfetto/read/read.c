@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "format/perfetto/read/reader.h"
 
@@ -385,9 +386,7 @@ static void reader_free(perfetto_reader *reader)
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) hd_map_deinit(maps[i]);
     void *lists[] = {reader->sequences,
                      reader->records,
-                     reader->tracks,
                      reader->threads,
-                     reader->flows,
                      reader->late,
                      reader->args.list,
                      reader->joined.list,
@@ -403,6 +402,8 @@ static void reader_free(perfetto_reader *reader)
                      reader->extra_values,
                      reader->extra_doubles};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
+    hd_large_free(reader->flows);
+    hd_large_free(reader->tracks);
     perfetto_slices_free(reader);
     perfetto_stacks_free(reader);
     perfetto_clocks_free(&reader->clocks);

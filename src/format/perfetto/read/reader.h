@@ -224,6 +224,7 @@ typedef struct perfetto_reader {
     hd_map used_pids;   /* (text of a pid, 0) */
 
     perfetto_stack *stacks; /* by lane */
+    perfetto_stack spare;   /* room of a lane on which nothing is open: only open, held and args */
     size_t stack_count, stack_capacity;
     perfetto_flow *flows;
     size_t flow_count, flow_capacity;

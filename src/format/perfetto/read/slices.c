@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/large.h"
 #include "format/perfetto/read/reader.h"
+#include "trace/spill.h"
 
 enum { SEARCH_LIMIT = 256 };
 
@@ -16,9 +18,11 @@ static hd_status stack_of(perfetto_stack **out, perfetto_reader *reader, uint32_
 {
     if (lane >= reader->stack_count) {
         size_t wanted = (size_t)lane + 1, old = reader->stack_capacity;
-        while (reader->stack_capacity < wanted)
-            HD_TRY(perfetto_grow(reader, (void **)&reader->stacks, &reader->stack_capacity, reader->stack_capacity,
-                                 sizeof *reader->stacks));
+        while (reader->stack_capacity < wanted) {
+            if (!hd_large_grow((void **)&reader->stacks, &reader->stack_capacity, reader->stack_capacity,
+                               sizeof *reader->stacks, hd_trace_large_bytes(hd_builder_trace(reader->builder))))
+                return HD_NOMEM(reader->err);
+        }
         if (reader->stack_capacity > old)
             memset(reader->stacks + old, 0, (reader->stack_capacity - old) * sizeof *reader->stacks);
         reader->stack_count = wanted;
@@ -27,16 +31,43 @@ static hd_status stack_of(perfetto_stack **out, perfetto_reader *reader, uint32_
     return HD_OK;
 }
 
+static void free_room(perfetto_stack *s)
+{
+    free(s->open);
+    free(s->args.list);
+    free(s->held);
+}
+
 void perfetto_slices_free(perfetto_reader *reader)
 {
     for (size_t i = 0; i < reader->stack_count; i++) {
-        free(reader->stacks[i].open);
-        free(reader->stacks[i].args.list);
-        free(reader->stacks[i].held);
+        free_room(&reader->stacks[i]);
         free(reader->stacks[i].ends);
         free(reader->stacks[i].end_args.list);
     }
-    free(reader->stacks);
+    hd_large_free(reader->stacks);
+    free_room(&reader->spare);
+}
+
+/* A lane on which nothing is open gives its room to the one that needs it next: there may be a lane for each slice. */
+static void lay_aside(perfetto_reader *reader, perfetto_stack *s)
+{
+    free_room(&reader->spare);
+    reader->spare = *s;
+    s->open = s->held = NULL;
+    s->open_capacity = s->held_capacity = 0;
+    s->args = (perfetto_args){0};
+}
+
+static void take_room(perfetto_reader *reader, perfetto_stack *s)
+{
+    perfetto_stack *spare = &reader->spare;
+    s->open = spare->open;
+    s->open_capacity = spare->open_capacity;
+    s->held = spare->held;
+    s->held_capacity = spare->held_capacity;
+    s->args = spare->args;
+    *spare = (perfetto_stack){0};
 }
 
 static hd_status append_args(perfetto_reader *reader, perfetto_args *to, const perfetto_args *from, size_t first,
@@ -55,6 +86,7 @@ hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint3
 {
     perfetto_stack *s;
     HD_TRY(stack_of(&s, reader, lane));
+    if (!s->open) take_room(reader, s);
     HD_TRY(perfetto_grow(reader, (void **)&s->open, &s->open_capacity, s->open_count, sizeof *s->open));
     perfetto_open_slice *slice = &s->open[s->open_count];
     *slice = (perfetto_open_slice){
@@ -196,7 +228,9 @@ hd_status perfetto_end_slice(int64_t *out_start_ns, int64_t *out_point_ns, perfe
     if (found >= 0) {
         *out_start_ns = s->open[found].row.start_ns;
         if (s->open[found].point_ns < time_ns) *out_point_ns = s->open[found].point_ns;
-        return close_slice(reader, s, (size_t)found, time_ns, &reader->args, 0, reader->args.count);
+        HD_TRY(close_slice(reader, s, (size_t)found, time_ns, &reader->args, 0, reader->args.count));
+        if (s->open_count == 0) lay_aside(reader, s);
+        return HD_OK;
     }
     HD_TRY(perfetto_grow(reader, (void **)&s->ends, &s->end_capacity, s->end_count, sizeof *s->ends));
     s->ends[s->end_count++] = (perfetto_lone_end){
@@ -215,7 +249,9 @@ hd_status perfetto_end_state(perfetto_reader *reader, uint32_t lane, int64_t tim
     if (s->open_count == 0 || !s->open[s->open_count - 1].is_state) return HD_OK;
     if (s->open[s->open_count - 1].row.start_ns > time_ns)
         perfetto_note(reader, "perfetto.state-out-of-order", HD_LEDGER_NOTE, 1);
-    return close_slice(reader, s, s->open_count - 1, time_ns, NULL, 0, 0);
+    HD_TRY(close_slice(reader, s, s->open_count - 1, time_ns, NULL, 0, 0));
+    if (s->open_count == 0) lay_aside(reader, s);
+    return HD_OK;
 }
 
 /* ---- at the end of the input ---------------------------------------------------------------------------------------
@@ -295,8 +331,9 @@ hd_status perfetto_finish_slices(perfetto_reader *reader)
 hd_status perfetto_add_flow(perfetto_reader *reader, uint64_t id, char phase, uint32_t track, int64_t time_ns,
                             int64_t point_ns)
 {
-    HD_TRY(perfetto_grow(reader, (void **)&reader->flows, &reader->flow_capacity, reader->flow_count,
-                         sizeof *reader->flows));
+    if (!hd_large_grow((void **)&reader->flows, &reader->flow_capacity, reader->flow_count, sizeof *reader->flows,
+                       hd_trace_large_bytes(hd_builder_trace(reader->builder))))
+        return HD_NOMEM(reader->err);
     reader->flows[reader->flow_count] = (perfetto_flow){
         .id = id,
         .time_ns = time_ns,
@@ -352,10 +389,13 @@ static void find_times(perfetto_reader *reader)
 hd_status perfetto_finish_flows(perfetto_reader *reader)
 {
     if (reader->flow_count == 0) return HD_OK;
-    qsort(reader->flows, reader->flow_count, sizeof *reader->flows, by_flow);
+    uint64_t large = hd_trace_large_bytes(hd_builder_trace(reader->builder));
+    if (!hd_large_sort(reader->flows, reader->flow_count, sizeof *reader->flows, by_flow, large))
+        return HD_NOMEM(reader->err);
     find_phases(reader);
     find_times(reader);
-    qsort(reader->flows, reader->flow_count, sizeof *reader->flows, by_order);
+    if (!hd_large_sort(reader->flows, reader->flow_count, sizeof *reader->flows, by_order, large))
+        return HD_NOMEM(reader->err);
     uint32_t name = hd_builder_intern_text(reader->builder, "flow");
     for (size_t i = 0; i < reader->flow_count; i++) {
         const perfetto_flow *f = &reader->flows[i];

@@ -1,7 +1,9 @@
 /* tracks.c - track descriptors, threads and processes by number */
 #include <stdlib.h>
 
+#include "base/memory/large.h"
 #include "format/perfetto/read/reader.h"
+#include "trace/spill.h"
 
 enum { ANCESTOR_LIMIT = 32 };
 
@@ -54,8 +56,9 @@ static hd_status process_events_track(uint32_t *out, perfetto_reader *reader, hd
 hd_status perfetto_get_track(uint32_t *out, perfetto_reader *reader, uint64_t uuid)
 {
     if (hd_map_get(out, &reader->track_index, uuid, 0)) return HD_OK;
-    HD_TRY(perfetto_grow(reader, (void **)&reader->tracks, &reader->track_capacity, reader->track_count,
-                         sizeof *reader->tracks));
+    if (!hd_large_grow((void **)&reader->tracks, &reader->track_capacity, reader->track_count, sizeof *reader->tracks,
+                       hd_trace_large_bytes(hd_builder_trace(reader->builder))))
+        return HD_NOMEM(reader->err);
     if (reader->track_count >= UINT32_MAX / 2) return HD_NOMEM(reader->err);
     *out = (uint32_t)reader->track_count++;
     reader->tracks[*out] =

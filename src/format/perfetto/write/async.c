@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "format/perfetto/write/writer.h"
 
@@ -51,8 +52,8 @@ static int by_place(const void *a, const void *b)
 static hd_status add_pair(pf_writer *w, uint32_t place, const async_point *begin, const async_point *end, int64_t until,
                           hd_error *err)
 {
-    if (w->async_pair_count >= UINT32_MAX - 1 ||
-        !hd_grow((void **)&w->async_pairs, &w->async_pair_capacity, w->async_pair_count, sizeof *w->async_pairs))
+    if (w->async_pair_count >= UINT32_MAX - 1 || !hd_large_grow((void **)&w->async_pairs, &w->async_pair_capacity,
+                                                                w->async_pair_count, sizeof *w->async_pairs, w->large))
         return HD_NOMEM(err);
     uint32_t row = (uint32_t)w->async_pair_count++;
     w->async_pairs[row] = (pf_async_pair){begin->row, end ? end->row : HD_NONE};
@@ -126,16 +127,14 @@ hd_status pf_collect_async(pf_writer *w, hd_error *err)
     if (!rows) return HD_OK;
     if (rows >= UINT32_MAX)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 events of one kind");
-    async_point *points = malloc((size_t)rows * sizeof *points);
-    uint32_t *open = malloc((size_t)rows * sizeof *open);
+    async_point *points = hd_large_new((size_t)rows, sizeof *points, w->large);
+    uint32_t *open = hd_large_new((size_t)rows, sizeof *open, w->large);
     hd_status status = points && open ? HD_OK : HD_NOMEM(err);
     size_t count = 0;
     if (status == HD_OK) status = collect_points(w, points, &count, err);
-    if (status == HD_OK) {
-        qsort(points, count, sizeof *points, by_place);
-        status = pair_all(w, points, count, open, err);
-    }
-    free(points);
-    free(open);
+    if (status == HD_OK && !hd_large_sort(points, count, sizeof *points, by_place, w->large)) status = HD_NOMEM(err);
+    if (status == HD_OK) status = pair_all(w, points, count, open, err);
+    hd_large_free(points);
+    hd_large_free(open);
     return status;
 }

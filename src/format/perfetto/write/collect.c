@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "format/perfetto/write/writer.h"
 #include "trace/event.h"
@@ -29,7 +30,7 @@ hd_status pf_add_item(pf_writer *w, pf_item_kind kind, uint32_t place, uint32_t 
                       hd_error *err)
 {
     if (place == HD_NONE || w->item_count >= UINT32_MAX - 1 ||
-        !hd_grow((void **)&w->items, &w->item_capacity, w->item_count, sizeof *w->items))
+        !hd_large_grow((void **)&w->items, &w->item_capacity, w->item_count, sizeof *w->items, w->large))
         return HD_NOMEM(err);
     w->items[w->item_count++] = (pf_item){start, end, row, (uint32_t)kind << PF_PLACE_BITS | place};
     w->places[place].events++;
@@ -214,14 +215,6 @@ static int by_time(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static bool is_sorted(const pf_writer *w)
-{
-    for (size_t i = 1; i < w->item_count; i++) {
-        if (by_time(&w->items[i - 1], &w->items[i]) > 0) return false;
-    }
-    return true;
-}
-
 hd_status pf_collect(pf_writer *w, hd_error *err)
 {
     HD_TRY(collect_kind(w, HD_KIND_SLICE, collect_slices, err));
@@ -233,7 +226,7 @@ hd_status pf_collect(pf_writer *w, hd_error *err)
     HD_TRY(pf_collect_samples(w, err));
     w->notes[PF_NOTE_OBJECT] = hd_trace_row_count(w->trace, HD_KIND_OBJECT);
     w->notes[PF_NOTE_OTHER] = hd_trace_row_count(w->trace, HD_KIND_OTHER);
-    if (!is_sorted(w)) qsort(w->items, w->item_count, sizeof *w->items, by_time);
+    if (!hd_large_sort(w->items, w->item_count, sizeof *w->items, by_time, w->large)) return HD_NOMEM(err);
     int64_t first = w->item_count ? w->items[0].start : 0;
     if (w->sample_count && (!w->item_count || w->samples[0].start < first)) first = w->samples[0].start;
     w->shift = first < 0 ? -first : 0;

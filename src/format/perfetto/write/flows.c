@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "format/perfetto/write/writer.h"
 
@@ -50,7 +51,7 @@ hd_status pf_flows_collect(pf_writer *w, hd_error *err)
     uint64_t rows = hd_trace_row_count(w->trace, HD_KIND_FLOW);
     if (!rows) return HD_OK;
     if (rows >= ROWS_LIMIT) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^30 flow points");
-    w->points = malloc((size_t)rows * sizeof *w->points);
+    w->points = hd_large_new((size_t)rows, sizeof *w->points, w->large);
     if (!w->points) return HD_NOMEM(err);
     w->point_capacity = (size_t)rows;
     w->point_rows = (uint32_t)rows;
@@ -66,8 +67,7 @@ hd_status pf_flows_collect(pf_writer *w, hd_error *err)
                 w->points[w->point_count++] = point_of(w, &event);
         }
     }
-    qsort(w->points, w->point_count, sizeof *w->points, by_time);
-    return HD_OK;
+    return hd_large_sort(w->points, w->point_count, sizeof *w->points, by_time, w->large) ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- slices that are points ------------------------------------------------------------------------------------- */
@@ -112,7 +112,8 @@ static hd_status add_bound_points(pf_writer *w, hd_error *err)
         if (kind != PF_ITEM_SLICE && kind != PF_ITEM_ASYNC) continue;
         if (w->point_rows >= ROWS_LIMIT)
             return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^30 flow points");
-        if (!hd_grow((void **)&w->points, &w->point_capacity, w->point_count, sizeof *w->points)) return HD_NOMEM(err);
+        if (!hd_large_grow((void **)&w->points, &w->point_capacity, w->point_count, sizeof *w->points, w->large))
+            return HD_NOMEM(err);
         w->point_count += bound_point(&w->points[w->point_count], w, i);
     }
     return HD_OK;
@@ -170,7 +171,8 @@ static hd_status close_chain(joiner *j)
     qsort(j->chain, j->count, sizeof *j->chain, by_item);
     for (size_t i = 0; i < j->count; i++) {
         bool ends = j->count > 1 && i == j->count - 1;
-        if (!hd_grow((void **)&w->links, &w->link_capacity, w->link_count, sizeof *w->links)) return HD_NOMEM(j->err);
+        if (!hd_large_grow((void **)&w->links, &w->link_capacity, w->link_count, sizeof *w->links, w->large))
+            return HD_NOMEM(j->err);
         w->links[w->link_count++] = (pf_flow_link){
             .item = j->chain[i]->item, .flow = j->id & (ROWS_LIMIT - 1), .ends = ends, .bound = j->chain[i]->bound};
     }
@@ -251,29 +253,29 @@ static int by_link(const void *a, const void *b)
 static hd_status number_links(pf_writer *w, hd_error *err)
 {
     if (!w->link_count) return HD_OK;
-    uint32_t *ids = calloc(w->point_rows, sizeof *ids), next = 0;
-    if (!ids) return HD_NOMEM(err);
-    qsort(w->links, w->link_count, sizeof *w->links, by_link);
-    for (size_t i = 0; i < w->link_count; i++) {
+    uint32_t *ids = hd_large_zeroed(w->point_rows, sizeof *ids, w->large), next = 0;
+    bool fine = ids && hd_large_sort(w->links, w->link_count, sizeof *w->links, by_link, w->large);
+    for (size_t i = 0; fine && i < w->link_count; i++) {
         uint32_t *id = &ids[w->links[i].flow];
         if (!*id) *id = ++next;
         w->links[i].flow = *id & (ROWS_LIMIT - 1);
     }
-    free(ids);
-    return HD_OK;
+    hd_large_free(ids);
+    return fine ? HD_OK : HD_NOMEM(err);
 }
 
 hd_status pf_flows_join(pf_writer *w, hd_error *err)
 {
     joiner j = {.w = w, .err = err};
     hd_status status = add_bound_points(w, err);
-    if (w->point_count) qsort(w->points, w->point_count, sizeof *w->points, by_flow);
+    if (status == HD_OK && !hd_large_sort(w->points, w->point_count, sizeof *w->points, by_flow, w->large))
+        status = HD_NOMEM(err);
     for (size_t i = 0, next; i < w->point_count && status == HD_OK; i = next) {
         for (next = i + 1; next < w->point_count && w->points[next].key == w->points[i].key;) next++;
         status = join_flows(&j, w->points + i, next - i);
     }
     free(j.chain);
-    free(w->points);
+    hd_large_free(w->points);
     w->points = NULL;
     return status == HD_OK ? number_links(w, err) : status;
 }

@@ -6,10 +6,8 @@
  * others to the next that begins. Where there is none, as Perfetto binds those of JSON: to the slice or instant before
  * them, though it has ended, and to the next instant.
  */
-#include <stdlib.h>
-
 #include "base/error.h"
-#include "base/memory/vector.h"
+#include "base/memory/large.h"
 #include "format/perfetto/write/writer.h"
 
 /* Lanes that are tried for one slice, or looked at for one flow point: beyond, cost would grow with the square. */
@@ -18,45 +16,77 @@ enum { LANES_TRIED = 64, DEPTH_LOOKED_AT = 1024, DEPTH_LIMIT = 511 }; /* Perfett
 typedef struct open_slice {
     int64_t end;
     uint32_t item;
+    uint32_t below; /* the one around it, or the next free one; HD_NONE: none */
 } open_slice;
 
-typedef struct lane { /* by place */
-    open_slice *open;
-    size_t depth, capacity;
-    uint32_t cursor;  /* of a first lane: where to go on trying; HD_NONE: at the first */
-    uint32_t waiting; /* of a first lane: list of points that bind to what begins next, HD_NONE: none */
-    uint32_t latest;  /* of a first lane: the item that began last, HD_NONE: none */
+typedef struct lane {    /* by place */
+    uint32_t top, depth; /* the innermost open slice, HD_NONE: none; how many */
+    uint32_t cursor;     /* of a first lane: where to go on trying; HD_NONE: at the first */
+    uint32_t waiting;    /* of a first lane: list of points that bind to what begins next, HD_NONE: none */
+    uint32_t latest;     /* of a first lane: the item that began last, HD_NONE: none */
 } lane;
 
 typedef struct walk {
     pf_writer *w;
     lane *lanes;
     size_t lane_count, lane_capacity;
+    open_slice *open; /* of all lanes: an async slice mostly is alone on its own */
+    size_t open_count, open_capacity;
+    uint32_t free; /* list of those that are open no more */
 } walk;
 
 static bool make_lanes(walk *k)
 {
     while (k->lane_count < k->w->place_count) {
-        if (!hd_grow((void **)&k->lanes, &k->lane_capacity, k->lane_count, sizeof *k->lanes)) return false;
-        k->lanes[k->lane_count++] = (lane){.cursor = HD_NONE, .waiting = HD_NONE, .latest = HD_NONE};
+        if (!hd_large_grow((void **)&k->lanes, &k->lane_capacity, k->lane_count, sizeof *k->lanes, k->w->large))
+            return false;
+        k->lanes[k->lane_count++] = (lane){.top = HD_NONE, .cursor = HD_NONE, .waiting = HD_NONE, .latest = HD_NONE};
     }
     return true;
 }
 
-static bool fits(lane *l, const pf_item *item)
+/* Those on top that end before a time are open no more. */
+static void close_before(walk *k, lane *l, int64_t time)
 {
-    while (l->depth && l->open[l->depth - 1].end <= item->start) l->depth--;
-    return l->depth == 0 || (l->depth < DEPTH_LIMIT && l->open[l->depth - 1].end >= item->end);
+    while (l->depth && k->open[l->top].end < time) {
+        uint32_t below = k->open[l->top].below;
+        k->open[l->top].below = k->free;
+        k->free = l->top;
+        l->top = below;
+        l->depth--;
+    }
+}
+
+static bool push(walk *k, lane *l, int64_t end, uint32_t item)
+{
+    uint32_t slot = k->free;
+    if (slot != HD_NONE) {
+        k->free = k->open[slot].below;
+    } else {
+        if (!hd_large_grow((void **)&k->open, &k->open_capacity, k->open_count, sizeof *k->open, k->w->large))
+            return false;
+        slot = (uint32_t)k->open_count++; /* fewer than items */
+    }
+    k->open[slot] = (open_slice){end, item, l->top};
+    l->top = slot;
+    l->depth++;
+    return true;
+}
+
+static bool fits(walk *k, lane *l, const pf_item *item)
+{
+    close_before(k, l, item->start + 1);
+    return l->depth == 0 || (l->depth < DEPTH_LIMIT && k->open[l->top].end >= item->end);
 }
 
 /* The lane of `first` that takes the item; HD_NONE: no memory. */
 static uint32_t find_lane(walk *k, uint32_t first, const pf_item *item)
 {
-    if (fits(&k->lanes[first], item)) return first;
+    if (fits(k, &k->lanes[first], item)) return first;
     uint32_t others = k->w->places[first].lane_count - 1, place = k->lanes[first].cursor;
     for (uint32_t i = 0; i < others && i < LANES_TRIED; i++) {
         if (place == HD_NONE) place = k->w->places[first].next_lane;
-        if (fits(&k->lanes[place], item)) {
+        if (fits(k, &k->lanes[place], item)) {
             if (others > LANES_TRIED) k->lanes[first].cursor = place;
             return place;
         }
@@ -90,9 +120,7 @@ static hd_status place_slice(walk *k, uint32_t index, hd_error *err)
     pf_item *item = &k->w->items[index];
     uint32_t first = pf_item_place(item), place = find_lane(k, first, item);
     if (place == HD_NONE) return HD_NOMEM(err);
-    lane *l = &k->lanes[place];
-    if (!hd_grow((void **)&l->open, &l->capacity, l->depth, sizeof *l->open)) return HD_NOMEM(err);
-    l->open[l->depth++] = (open_slice){item->end, index};
+    if (!push(k, &k->lanes[place], item->end, index)) return HD_NOMEM(err);
     bind_waiting(k, first, index);
     k->lanes[first].latest = index;
     if (place == first) return HD_OK;
@@ -117,9 +145,10 @@ static uint32_t find_enclosing(walk *k, uint32_t first, int64_t at)
     int best_rank = -1, tried = 0;
     for (uint32_t p = first; p != HD_NONE && tried <= LANES_TRIED; p = k->w->places[p].next_lane, tried++) {
         lane *l = &k->lanes[p];
-        while (l->depth && l->open[l->depth - 1].end < at) l->depth--;
-        for (size_t i = l->depth; i > 0 && l->depth - i < DEPTH_LOOKED_AT; i--) {
-            const open_slice *open = &l->open[i - 1];
+        close_before(k, l, at);
+        uint32_t looked_at = 0;
+        for (uint32_t i = l->top; i != HD_NONE && looked_at++ < DEPTH_LOOKED_AT; i = k->open[i].below) {
+            const open_slice *open = &k->open[i];
             int rank = enclosing_rank(&k->w->items[open->item], at);
             if (rank > best_rank || (rank == best_rank && open->item > best)) {
                 best = open->item;
@@ -177,9 +206,9 @@ static hd_status walk_items(walk *k, hd_error *err)
 
 hd_status pf_lanes(pf_writer *w, hd_error *err)
 {
-    walk k = {.w = w};
+    walk k = {.w = w, .free = HD_NONE};
     hd_status status = walk_items(&k, err);
-    for (size_t i = 0; i < k.lane_count; i++) free(k.lanes[i].open);
-    free(k.lanes);
+    hd_large_free(k.open);
+    hd_large_free(k.lanes);
     return status;
 }

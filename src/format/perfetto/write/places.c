@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/protobuf/write.h"
 #include "format/perfetto/fields.h"
@@ -35,7 +36,7 @@ static bool ident_number(int64_t *out, const hd_trace *trace, hd_ident ident, in
 uint32_t pf_place_add(pf_writer *w, pf_place_kind kind, uint32_t parent, uint32_t track)
 {
     if (w->place_count >= PF_PLACE_LIMIT ||
-        !hd_grow((void **)&w->places, &w->place_capacity, w->place_count, sizeof *w->places))
+        !hd_large_grow((void **)&w->places, &w->place_capacity, w->place_count, sizeof *w->places, w->large))
         return HD_NONE;
     uint32_t index = (uint32_t)w->place_count++;
     w->places[index] = (pf_place){.kind = kind,
@@ -113,9 +114,9 @@ hd_status pf_places_init(pf_writer *w, hd_error *err)
 
 void pf_places_deinit(pf_writer *w)
 {
-    free(w->places);
+    hd_large_free(w->places);
     free(w->track_places);
-    hd_slots_deinit(&w->place_slots);
+    hd_large_slots_deinit(&w->place_slots);
 }
 
 uint32_t pf_place_of_track(pf_writer *w, uint32_t track)
@@ -142,7 +143,7 @@ static uint32_t find_place(pf_writer *w, uint64_t key, pf_place_kind kind, uint3
     *out_new = false;
     if (place != HD_SLOTS_NONE) return place;
     place = pf_place_add(w, kind, parent, HD_NONE);
-    if (place == HD_NONE || !hd_slots_add(&w->place_slots, key, place)) return HD_NONE;
+    if (place == HD_NONE || !hd_large_slots_add(&w->place_slots, key, place, w->large)) return HD_NONE;
     w->places[place].key = key;
     *out_new = true;
     return place;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/protobuf/write.h"
 #include "format/perfetto/fields.h"
@@ -69,7 +70,8 @@ static hd_status collect(pf_writer *w, const hd_event *event, hd_error *err)
     }
     if (!pf_check_time(w, event->start_ns, event->start_ns)) return HD_OK;
     uint32_t place = pf_place_of_track(w, event->track);
-    if (place == HD_NONE || !hd_grow((void **)&w->samples, &w->sample_capacity, w->sample_count, sizeof *w->samples))
+    if (place == HD_NONE ||
+        !hd_large_grow((void **)&w->samples, &w->sample_capacity, w->sample_count, sizeof *w->samples, w->large))
         return HD_NOMEM(err);
     w->places[place].events++;
     w->samples[w->sample_count++] = (pf_sample){event->start_ns, (uint32_t)event->row};
@@ -107,18 +109,13 @@ hd_status pf_collect_samples(pf_writer *w, hd_error *err)
             HD_TRY(collect(w, &event, err));
         }
     }
-    for (size_t i = 1; i < w->sample_count; i++) {
-        if (by_time(&w->samples[i - 1], &w->samples[i]) <= 0) continue;
-        qsort(w->samples, w->sample_count, sizeof *w->samples, by_time);
-        break;
-    }
-    return HD_OK;
+    return hd_large_sort(w->samples, w->sample_count, sizeof *w->samples, by_time, w->large) ? HD_OK : HD_NOMEM(err);
 }
 
 void pf_samples_deinit(pf_writer *w)
 {
     hd_trace_stacks_free(w->stacks);
-    free(w->samples);
+    hd_large_free(w->samples);
     free(w->sample_nodes);
     free(w->sample_names);
 }

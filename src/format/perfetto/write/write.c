@@ -10,7 +10,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "format/perfetto/write/writer.h"
+#include "trace/spill.h"
 
 static const struct {
     const char *code;
@@ -67,17 +69,17 @@ static hd_status write_all(pf_writer *w, hd_output *output, hd_error *err)
 
 hd_status perfetto_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err)
 {
-    pf_writer w = {.trace = trace, .options = options};
+    pf_writer w = {.trace = trace, .options = options, .large = hd_trace_large_bytes(trace)};
     hd_status status = write_all(&w, output, err);
     if (status == HD_OK) note_losses(&w);
     pf_packets_free(w.packets);
     pf_places_deinit(&w);
     pf_intern_deinit(&w);
     pf_samples_deinit(&w);
-    free(w.items);
-    free(w.async_pairs);
-    free(w.points);
-    free(w.links);
+    hd_large_free(w.items);
+    hd_large_free(w.async_pairs);
+    hd_large_free(w.points);
+    hd_large_free(w.links);
     hd_bytes_deinit(&w.event);
     hd_bytes_deinit(&w.interned);
     hd_bytes_deinit(&w.json);

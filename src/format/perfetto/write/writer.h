@@ -162,6 +162,7 @@ typedef struct pf_intern {
 typedef struct pf_writer {
     const hd_trace *trace;
     const hd_write_options *options;
+    uint64_t large; /* hd_trace_large_bytes: items, points of flows, samples and async slices lie in files beyond */
     pf_packets *packets;
     uint64_t notes[PF_NOTE_COUNT];
     uint64_t written; /* events */
