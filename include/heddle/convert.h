@@ -8,21 +8,11 @@
 #define HEDDLE_CONVERT_H
 
 #include "heddle/format.h"
+#include "heddle/pass.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum hd_convert_unit {
-    HD_CONVERT_UNSET,
-    HD_CONVERT_NS,     /* nanoseconds from the first event on */
-    HD_CONVERT_PERCENT /* millionths of the trace's span: 10 % is 100,000 */
-} hd_convert_unit;
-
-typedef struct hd_convert_time {
-    hd_convert_unit unit;
-    int64_t value;
-} hd_convert_time;
 
 /* Called with each input once it is read; may put another trace of the same events in its place, and frees the old one
  * then. */
@@ -43,8 +33,12 @@ typedef struct hd_convert_options {
     const char *tracks;          /* lists of patterns, parted by commas: globs, /regex/, !left out; NULL: everything */
     const char *names;
     const char *category;
-    const char *memory_profile;      /* of TensorFlow: joined to the input, of which there is one then; NULL: none */
-    bool find_memory_profiles;       /* join those that lie next to the inputs, where TensorFlow writes them */
+    const char *memory_profile; /* of TensorFlow: joined to the input, of which there is one then; NULL: none */
+    bool find_memory_profiles;  /* join those that lie next to the inputs, where TensorFlow writes them */
+    const hd_pass *const
+        *passes; /* run in this order, behind those that the options above stand for. What stands before
+                    a `merge` runs on each input; several inputs are merged first if none is here */
+    size_t pass_count;
     bool strict;                     /* fail before the output gets its name if anything is lost; repairs are fine */
     hd_read_options read;            /* threads, memory, progress; the rest is set by the call */
     hd_write_options write;          /* all but ledger and strict */
@@ -53,7 +47,7 @@ typedef struct hd_convert_options {
     void *user;                      /* of both */
 } hd_convert_options;
 
-/* One line of the way: read, memory (profiles joined), merge, filter, crop, fix, write. */
+/* One line of the way: read, memory (profiles joined), merge, filter, crop, fix, a line for each of `passes`, write. */
 typedef struct hd_convert_step {
     const char *name; /* static */
     uint64_t in, added, removed, lost, out;
@@ -65,8 +59,6 @@ typedef struct hd_convert_input {
     uint64_t events, stored_bytes, input_bytes;
 } hd_convert_input;
 
-enum { HD_CONVERT_STEPS = 7 };
-
 /* Strings and lists belong to the report. Zero-initialise it; free it with hd_convert_report_deinit. */
 typedef struct hd_convert_report {
     size_t input_count;
@@ -75,7 +67,7 @@ typedef struct hd_convert_report {
     uint64_t events_in, events_out; /* events_out: that the output holds */
     uint64_t added, removed, lost;  /* sums of the steps */
     size_t step_count;
-    hd_convert_step steps[HD_CONVERT_STEPS];
+    hd_convert_step *steps;
     bool ranks_by_place; /* no input said its rank */
     bool processes;      /* several inputs were taken as processes of one run */
     uint64_t new_lanes, moved_slices, snapped_crossings;

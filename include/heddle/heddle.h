@@ -17,6 +17,7 @@
  *                in short.
  * convert.h      What `heddle convert` and `merge` do, from files to a file: crop, filter, merge, repair, write. fix.h:
  *                only the repair, byte for byte otherwise. flame.h: flame graphs.
+ *                pass.h: single passes on a trace that is held.
  *
  * These are libheddle. What needs more than a trace is a library of its own, with a .pc of its name:
  *
@@ -77,6 +78,7 @@
 #include "heddle/launches.h"
 #include "heddle/memory.h"
 #include "heddle/names.h"
+#include "heddle/pass.h"
 #include "heddle/report.h"
 #include "heddle/source.h"
 #include "heddle/stacks.h"

@@ -30,6 +30,10 @@ hd_string hd_name_without_version(hd_string name);
  * cudaLaunchKernel_v7000" -> "cudaLaunchKernel", "MemCopy: HtoD" -> "HtoD"; others as they are. */
 hd_string hd_name_plain(hd_string name);
 
+/* The name that was probably meant by `typed`, by edit distance: call for each candidate, with *best NULL and *distance
+ * UINT_MAX at first. *best stays as it is where the candidate is not near, or no nearer than the best. */
+void hd_name_suggest(const char *typed, const char *candidate, const char **best, unsigned *distance);
+
 #ifdef __cplusplus
 }
 #endif

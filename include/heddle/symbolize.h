@@ -30,6 +30,7 @@
 #define HEDDLE_SYMBOLIZE_H
 
 #include "heddle/format.h"
+#include "heddle/pass.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -101,6 +102,9 @@ bool hd_symbolize_has_files(void);
  * not there. */
 hd_status hd_symbolize(hd_trace **out, hd_symbolize_report *report, const hd_trace *trace,
                        const hd_symbolize_options *options, hd_error *err);
+
+/* The same as a pass, for hd_pass_new. Static. */
+const hd_pass_about *hd_symbolize_pass(void);
 
 #ifdef __cplusplus
 }

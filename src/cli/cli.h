@@ -39,7 +39,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "heddle/status.h"
+#include "heddle/names.h"
 
 typedef struct cli_run cli_run;
 
@@ -164,11 +164,6 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
 
 /* Does a path of so many bytes end so? */
 bool cli_ends_with(const char *path, size_t size, const char *end);
-
-/* --- suggest.c ------------------------------------------------------------------------------------- */
-
-/* Keeps the nearest name: call for each candidate with *best NULL and *distance UINT_MAX at first. */
-void cli_suggest(const char *typed, const char *candidate, const char **best, unsigned *distance);
 
 /* --- term.c ---------------------------------------------------------------------------------------- */
 

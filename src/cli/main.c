@@ -24,17 +24,18 @@ CLI_COMMAND(record);
 CLI_COMMAND(trigger);
 CLI_COMMAND(devices);
 CLI_COMMAND(formats);
+CLI_COMMAND(passes);
 CLI_COMMAND(synth);
 CLI_COMMAND(help);
 CLI_COMMAND(version);
 
 const cli_command *const cli_commands[] = {
-    &cmd_info,    &cmd_check,   &cmd_memory,    &cmd_flame, &cmd_view,    &cmd_fix,
-    &cmd_convert, &cmd_merge,   &cmd_symbolize,
+    &cmd_info,    &cmd_check,     &cmd_memory, &cmd_flame, &cmd_view, &cmd_fix,     &cmd_convert,
+    &cmd_merge,   &cmd_symbolize,
 #ifdef __linux__
     &cmd_record,  &cmd_trigger,
 #endif
-    &cmd_devices, &cmd_formats, &cmd_synth,     &cmd_help,  &cmd_version, NULL,
+    &cmd_devices, &cmd_formats,   &cmd_passes, &cmd_synth, &cmd_help, &cmd_version, NULL,
 };
 
 const cli_command *cli_find_command(const char *name)
@@ -85,7 +86,7 @@ static int unknown_command(cli_run *run, const char *name)
     const char *best = NULL;
     unsigned distance = UINT_MAX;
     for (const cli_command *const *command = cli_commands; *command; command++) {
-        cli_suggest(name, (*command)->name, &best, &distance);
+        hd_name_suggest(name, (*command)->name, &best, &distance);
     }
     if (best)
         cli_usage_error(run, "unknown command '%.60s'; did you mean '%s'?", name, best);

@@ -81,9 +81,9 @@ static int unknown_option(cli_run *run, const char *name, size_t size)
     const char *best = NULL;
     unsigned distance = UINT_MAX;
     const cli_option *own = run->command ? run->command->options : NULL;
-    for (; own && own->name; own++) cli_suggest(typed, own->name, &best, &distance);
+    for (; own && own->name; own++) hd_name_suggest(typed, own->name, &best, &distance);
     for (const cli_option *global = cli_global_options; global->name; global++) {
-        if (cli_global_applies(global, run->command)) cli_suggest(typed, global->name, &best, &distance);
+        if (cli_global_applies(global, run->command)) hd_name_suggest(typed, global->name, &best, &distance);
     }
     if (best)
         cli_usage_error(run, "unknown option --%s; did you mean --%s?", typed, best);

@@ -10,14 +10,10 @@
 #include "base/options.h"
 #include "base/system.h"
 #include "convert/report.h"
-#include "convert/window.h"
 #include "format/format.h"
-#include "pass/crop/crop.h"
 #include "pass/filter/filter.h"
-#include "pass/join.h"
-#include "pass/lanes/apply.h"
 #include "pass/lanes/threshold.h"
-#include "pass/merge/merge.h"
+#include "pass/pass.h"
 #include "trace/chunk.h"
 
 /* What belongs to an input, by its place. */
@@ -26,27 +22,31 @@ typedef struct companion {
     bool found;            /* the profile was, as opposed to named */
 } companion;
 
+/* A pass of the chain. */
+typedef struct chain_link {
+    const hd_pass *pass;
+    hd_pass *own;          /* the same where an option of ours stands for it; NULL: the caller's */
+    const char *step;      /* its name in the report */
+    const char *cause;     /* of a failure; NULL: by its name */
+    bool joins_companions; /* each input with its profile, whose events were counted when it was read */
+} chain_link;
+
 typedef struct converter {
     const hd_convert_options *options;
     hd_convert_report *report;
-    hd_merge_input *inputs;
+    hd_pass_input *inputs; /* as far as they have come; one from the merge on */
     companion *companions;
     size_t count, profiles, left_out;
-    hd_trace *trace; /* as far as it has come */
+    size_t read_count; /* inputs that were read */
+    chain_link *chain;
+    size_t chain_size;
+    hd_read_options read;
     hd_error *err;
     uint64_t unwritten; /* events that the writer had no place for */
     bool failed;        /* to keep a row of the writer */
 } converter;
 
 /* ---- steps ------------------------------------------------------------------------------------------------------ */
-
-/* The trace that a step made takes the place of the one before. */
-static void advance(converter *c, const char *name, uint64_t in, hd_trace *made, hd_pass_result result)
-{
-    convert_report_step(c->report, name, in, hd_trace_event_count(made), result.added, result.removed, result.lost);
-    hd_trace_free(c->trace);
-    c->trace = made;
-}
 
 /* Whether all inputs surely fit: thousands of small ones would each open a temporary file otherwise. */
 static bool are_small(const converter *c, uint64_t all)
@@ -90,41 +90,10 @@ static hd_status find_companions(converter *c)
     return HD_OK;
 }
 
-/* The profile takes the trace's place together with it. */
-static hd_status join_profile(converter *c, size_t index, const hd_read_options *read, uint64_t *added)
-{
-    hd_trace *profile, *made;
-    hd_pass_result result;
-    const char *path = c->companions[index].profile;
-    HD_TRY(hd_trace_read(&profile, path, read, c->err));
-    hd_status status = hd_format_require_companion(profile, path, c->err);
-    if (status == HD_OK && !convert_report_input(c->report, path, profile)) status = HD_NOMEM(c->err);
-    if (status == HD_OK) status = hd_join(&made, &result, c->inputs[index].trace, profile, c->err);
-    hd_trace_free(profile);
-    if (status != HD_OK) return status;
-    hd_trace_free(c->inputs[index].trace);
-    c->inputs[index].trace = made;
-    *added += result.added;
-    return HD_OK;
-}
-
-static hd_status join_profiles(converter *c, const hd_read_options *read, uint64_t *added)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        if (!c->companions[i].profile) continue;
-        hd_status status = join_profile(c, i, read, added);
-        if (status != HD_OK && c->companions[i].found)
-            hd_error_add_cause(c->err, "cannot join the memory profile found next to the trace (--memory-profile none "
-                                       "leaves it out)");
-        if (status != HD_OK) return status;
-    }
-    return HD_OK;
-}
-
 static hd_status read_input(converter *c, size_t index, const hd_read_options *read)
 {
     hd_error why = {0};
-    hd_merge_input *input = &c->inputs[index];
+    hd_pass_input *input = &c->inputs[index];
     hd_status status = hd_trace_read(&input->trace, input->path, read, &why);
     if (status != HD_OK) {
         bool is_its_own = status != HD_ERR_MEMORY && status != HD_ERR_ARGUMENT;
@@ -142,7 +111,7 @@ static hd_status leave_out(converter *c)
     size_t kept = 0, count = c->count;
     for (size_t i = 0; i < count; i++) {
         if (!c->inputs[i].trace) continue;
-        hd_merge_input input = c->inputs[i];
+        hd_pass_input input = c->inputs[i];
         companion own = c->companions[i];
         c->inputs[i] = c->inputs[kept];
         c->companions[i] = c->companions[kept];
@@ -157,94 +126,169 @@ static hd_status leave_out(converter *c)
 
 static hd_status read_inputs(converter *c)
 {
-    uint64_t added = 0;
+    hd_read_options *read = &c->read;
     HD_TRY(find_companions(c));
-    hd_read_options read = c->options->read;
-    read.memory_limit = limit_of_one(c);
-    read.args = HD_ARGS_ALL;
-    read.sources = read.strict = read.lazy = read.keep_input = false;
-    for (size_t i = 0; i < c->count; i++) HD_TRY(read_input(c, i, &read));
+    *read = c->options->read;
+    read->memory_limit = limit_of_one(c);
+    read->args = HD_ARGS_ALL;
+    read->sources = read->strict = read->lazy = read->keep_input = false;
+    for (size_t i = 0; i < c->count; i++) HD_TRY(read_input(c, i, read));
     HD_TRY(leave_out(c));
-    HD_TRY(join_profiles(c, &read, &added));
-    uint64_t in = c->report->events_in;
-    convert_report_step(c->report, "read", in, in, 0, 0, 0);
-    if (c->profiles) convert_report_step(c->report, "memory", in, in + added, added, 0, 0);
+    c->read_count = c->count;
+    convert_report_step(c->report, "read", &(hd_pass_report){.in = c->report->events_in, .out = c->report->events_in});
     return HD_OK;
 }
 
-/* Captures are of the processes of a run, as nobody makes one for a rank. */
-static bool are_processes(const converter *c)
+/* ---- the chain -------------------------------------------------------------------------------------------------- */
+
+/* The options of the pass, at their defaults, to be filled in. NULL: no memory. */
+static void *add_own(converter *c, const hd_pass_about *about, const char *step, const char *cause)
 {
-    if (c->options->processes || c->options->ranks) return c->options->processes;
-    for (size_t i = 0; i < c->count; i++) {
-        if (strcmp(hd_trace_facts_of(c->inputs[i].trace)->format, "capture") != 0) return false;
+    hd_pass *pass;
+    if (hd_pass_new_default(&pass, about, c->err) != HD_OK) return NULL;
+    c->chain[c->chain_size++] = (chain_link){.pass = pass, .own = pass, .step = step, .cause = cause};
+    return pass->options;
+}
+
+/* What our own options stand for, in their order. */
+static hd_status add_options(converter *c, bool merge)
+{
+    const hd_convert_options *o = c->options;
+    if (c->profiles) {
+        if (!add_own(c, &hd_pass_memory, "memory", NULL)) return HD_ERR_MEMORY;
+        c->chain[c->chain_size - 1].joins_companions = true;
     }
-    return true;
-}
-
-static hd_status merge_inputs(converter *c)
-{
-    hd_trace *made;
-    hd_pass_result result;
-    uint64_t in = 0;
-    if (c->count == 1 && !c->options->ranks) {
-        c->trace = c->inputs[0].trace;
-        c->inputs[0].trace = NULL;
-        return HD_OK;
+    if (merge) {
+        pass_merge *merging = add_own(c, &hd_pass_merge, "merge", "cannot merge");
+        if (!merging) return HD_ERR_MEMORY;
+        *merging = (pass_merge){o->ranks, o->processes};
     }
-    for (size_t i = 0; i < c->count; i++) in += hd_trace_event_count(c->inputs[i].trace);
-    c->report->processes = are_processes(c);
-    if (c->report->processes) {
-        HD_TRY(hd_merge_processes(&made, &result, c->inputs, c->count, c->err));
-    } else {
-        HD_TRY(hd_merge_find_ranks(c->inputs, c->count, &c->report->ranks_by_place, c->err));
-        for (size_t i = 0; i < c->count; i++) c->report->inputs[i].rank = c->inputs[i].rank;
-        HD_TRY(hd_merge(&made, &result, c->inputs, c->count, c->err));
+    if (o->tracks || o->names || o->category) {
+        hd_filter *filter = add_own(c, &hd_pass_filter, "filter", "cannot filter");
+        if (!filter) return HD_ERR_MEMORY;
+        *filter = (hd_filter){o->tracks, o->names, o->category};
     }
-    advance(c, "merge", in, made, result);
+    if (o->from.unit != HD_CONVERT_UNSET || o->until.unit != HD_CONVERT_UNSET) {
+        pass_crop *crop = add_own(c, &hd_pass_crop, "crop", "cannot crop");
+        if (!crop) return HD_ERR_MEMORY;
+        *crop = (pass_crop){o->from, o->until, o->clip};
+    }
+    if (o->fix) {
+        pass_lanes *lanes = add_own(c, &hd_pass_lanes, "fix", "cannot repair lanes");
+        if (!lanes) return HD_ERR_MEMORY;
+        lanes->snap_threshold_us = (double)hd_lanes_threshold(o->snap_threshold_ps) / 1e6;
+    }
     return HD_OK;
 }
 
-static hd_status filter_trace(converter *c)
+enum { OWN_PASSES = 5 };
+
+/* Several inputs are merged first, unless the caller says where. */
+static hd_status make_chain(converter *c)
 {
-    hd_trace *made;
-    hd_pass_result result;
-    const hd_filter filter = {c->options->tracks, c->options->names, c->options->category};
-    if (!filter.tracks && !filter.names && !filter.category) return HD_OK;
-    HD_TRY(hd_filter_trace(&made, &result, c->trace, &filter, c->err));
-    advance(c, "filter", hd_trace_event_count(c->trace), made, result);
+    const hd_convert_options *o = c->options;
+    bool merges = false;
+    c->chain = calloc(OWN_PASSES + o->pass_count, sizeof *c->chain);
+    if (!c->chain) return HD_NOMEM(c->err);
+    for (size_t i = 0; i < o->pass_count; i++) merges |= hd_pass_about_of(o->passes[i])->merges;
+    HD_TRY(add_options(c, !merges && (c->count > 1 || o->ranks)));
+    for (size_t i = 0; i < o->pass_count; i++)
+        c->chain[c->chain_size++] = (chain_link){.pass = o->passes[i], .step = hd_pass_about_of(o->passes[i])->name};
     return HD_OK;
 }
 
-static hd_status crop_trace(converter *c)
+static hd_status read_second(hd_pass_input *out, converter *c, const chain_link *l, size_t index)
 {
-    hd_trace *made;
-    hd_pass_result result;
-    const hd_convert_options *options = c->options;
-    hd_crop_window window = {.clip = options->clip};
-    bool any;
-    HD_TRY(convert_window(&window.from_ns, &window.until_ns, &any, c->trace, options->from, options->until,
-                          c->inputs[0].path, c->err));
-    if (!any) return HD_OK;
-    HD_TRY(hd_crop(&made, &result, c->trace, &window, c->err));
-    advance(c, "crop", hd_trace_event_count(c->trace), made, result);
-    return HD_OK;
-}
-
-static hd_status fix_trace(converter *c)
-{
-    hd_lane_plan plan;
-    hd_trace *made;
-    hd_pass_result result;
-    if (!c->options->fix) return HD_OK;
-    HD_TRY(hd_lanes_plan(&plan, c->trace, hd_lanes_threshold(c->options->snap_threshold_ps), c->err));
-    c->report->new_lanes = plan.lane_count;
-    c->report->snapped_crossings = plan.snapped_crossings;
-    for (size_t i = 0; i < plan.track_count; i++) c->report->moved_slices += plan.tracks[i].moved;
-    hd_status status = hd_lanes_apply(&made, &result, c->trace, &plan, c->err);
-    if (status == HD_OK) advance(c, "fix", hd_trace_event_count(c->trace), made, result);
-    hd_lane_plan_deinit(&plan);
+    *out = (hd_pass_input){.path = l->joins_companions ? c->companions[index].profile : hd_pass_second(l->pass)};
+    if (!out->path) return HD_OK;
+    HD_TRY(hd_trace_read(&out->trace, out->path, &c->read, c->err));
+    hd_status status = HD_OK;
+    if (hd_pass_about_of(l->pass) == &hd_pass_memory)
+        status = hd_format_require_companion(out->trace, out->path, c->err);
+    if (status == HD_OK && l->joins_companions && !convert_report_input(c->report, out->path, out->trace))
+        status = HD_NOMEM(c->err);
+    if (status != HD_OK) hd_trace_free(out->trace);
     return status;
+}
+
+/* Sums are those of the inputs that the pass ran on, one after the other. */
+static void add_report(hd_pass_report *sum, const hd_pass_report *one)
+{
+    sum->in += one->in;
+    sum->added += one->added;
+    sum->removed += one->removed;
+    sum->lost += one->lost;
+    sum->out += one->out;
+    sum->new_lanes += one->new_lanes;
+    sum->moved_slices += one->moved_slices;
+    sum->snapped_crossings += one->snapped_crossings;
+    sum->ranks_by_place |= one->ranks_by_place;
+    sum->processes |= one->processes;
+}
+
+/* A pass on the input at index, or on all where it merges. */
+static hd_status run_on(hd_pass_report *sum, converter *c, const chain_link *l, size_t index, size_t count)
+{
+    hd_trace *made;
+    hd_pass_report report;
+    hd_pass_input second;
+    HD_TRY(read_second(&second, c, l, index));
+    hd_status status =
+        hd_pass_run(&made, &report, l->pass, &c->inputs[index], count, second.trace ? &second : NULL, c->err);
+    if (status == HD_OK && l->joins_companions) {
+        uint64_t joined = hd_trace_event_count(second.trace);
+        report.in += joined;
+        report.added -= joined;
+        c->report->steps[0].in += joined; /* of reading */
+        c->report->steps[0].out += joined;
+    }
+    hd_trace_free(second.trace);
+    if (status != HD_OK) return status;
+    c->inputs[index].trace = made;
+    add_report(sum, &report);
+    return HD_OK;
+}
+
+static hd_status run_link(converter *c, const chain_link *l)
+{
+    hd_pass_report sum = {0};
+    if (hd_pass_about_of(l->pass)->merges) {
+        HD_TRY(run_on(&sum, c, l, 0, c->count));
+        for (size_t i = 0; i < c->count && c->count == c->read_count && !sum.processes; i++)
+            c->report->inputs[i].rank = c->inputs[i].rank;
+        c->report->processes |= sum.processes;
+        c->report->ranks_by_place |= sum.ranks_by_place;
+        c->count = 1;
+    } else {
+        for (size_t i = 0; i < c->count; i++) {
+            if (l->joins_companions && !c->companions[i].profile) {
+                uint64_t events = hd_trace_event_count(c->inputs[i].trace);
+                add_report(&sum, &(hd_pass_report){.in = events, .out = events});
+                continue;
+            }
+            hd_status status = run_on(&sum, c, l, i, 1);
+            if (status != HD_OK && l->joins_companions && c->companions[i].found)
+                hd_error_add_cause(c->err, "cannot join the memory profile found next to the trace (--memory-profile "
+                                           "none leaves it out)");
+            if (status != HD_OK) return status;
+        }
+    }
+    convert_report_step(c->report, l->step, &sum);
+    return HD_OK;
+}
+
+static hd_status run_chain(converter *c)
+{
+    HD_TRY(make_chain(c));
+    for (size_t i = 0; i < c->chain_size; i++) {
+        const chain_link *l = &c->chain[i];
+        hd_status status = run_link(c, l);
+        if (status != HD_OK && l->cause) hd_error_add_cause(c->err, "%s", l->cause);
+        if (status != HD_OK && !l->own) hd_error_add_cause(c->err, "pass %s", l->step);
+        if (status != HD_OK) return status;
+    }
+    if (c->count == 1) return HD_OK;
+    return hd_error_set(c->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no pass merges the %zu inputs", c->count);
 }
 
 /* ---- ledger --------------------------------------------------------------------------------------------------------
@@ -254,9 +298,10 @@ static hd_status gather_ledger(converter *c)
 {
     const hd_ledger_row *loss = NULL;
     if (c->left_out)
-        HD_TRY(hd_trace_add_ledger(c->trace, "convert", "convert.input-left-out", HD_LEDGER_LOSS, c->left_out, c->err));
-    for (size_t i = 0; i < hd_trace_ledger_count(c->trace); i++) {
-        const hd_ledger_row *row = hd_trace_ledger_at(c->trace, i);
+        HD_TRY(hd_trace_add_ledger(c->inputs->trace, "convert", "convert.input-left-out", HD_LEDGER_LOSS, c->left_out,
+                                   c->err));
+    for (size_t i = 0; i < hd_trace_ledger_count(c->inputs->trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(c->inputs->trace, i);
         if (!convert_report_ledger(c->report, row)) return HD_NOMEM(c->err);
         if (row->level == HD_LEDGER_LOSS && !loss) loss = row;
     }
@@ -279,10 +324,12 @@ static hd_status write_trace(converter *c, const char *out)
     write.ledger = keep_row;
     write.ledger_user = c;
     write.strict = c->options->strict;
-    HD_TRY(hd_trace_write(c->trace, out, &write, c->err));
+    HD_TRY(hd_trace_write(c->inputs->trace, out, &write, c->err));
     c->report->written = true;
-    uint64_t given = hd_trace_event_count(c->trace);
-    if (c->unwritten) convert_report_step(c->report, "write", given, given - c->unwritten, 0, 0, c->unwritten);
+    uint64_t given = hd_trace_event_count(c->inputs->trace);
+    if (c->unwritten)
+        convert_report_step(c->report, "write",
+                            &(hd_pass_report){.in = given, .lost = c->unwritten, .out = given - c->unwritten});
     return c->failed ? HD_NOMEM(c->err) : HD_OK;
 }
 
@@ -295,23 +342,13 @@ static const char *format_of(const char *out, const hd_write_options *write)
     return info ? info->name : "chrome";
 }
 
-/* A failed step with the name of what it was doing. */
-static hd_status in_step(const converter *c, hd_status status, const char *cause)
-{
-    if (status != HD_OK) hd_error_add_cause(c->err, "%s", cause);
-    return status;
-}
-
 static hd_status convert(converter *c, const char *out)
 {
     HD_TRY(hd_convert_options_valid(c->options, c->err));
     c->report->format = format_of(out, &c->options->write);
     HD_TRY(hd_trace_write_check(out, &c->options->write, c->err));
     HD_TRY(read_inputs(c));
-    HD_TRY(in_step(c, merge_inputs(c), "cannot merge"));
-    HD_TRY(in_step(c, filter_trace(c), "cannot filter"));
-    HD_TRY(in_step(c, crop_trace(c), "cannot crop"));
-    HD_TRY(in_step(c, fix_trace(c), "cannot repair lanes"));
+    HD_TRY(run_chain(c));
     HD_TRY(gather_ledger(c));
     return write_trace(c, out);
 }
@@ -343,9 +380,9 @@ hd_status hd_convert(hd_convert_report *report, const char *const *inputs, size_
                             "one memory profile is named, and there are %zu inputs", count);
     c.inputs = calloc(count, sizeof *c.inputs);
     c.companions = calloc(count, sizeof *c.companions);
-    bool fine = c.inputs && c.companions && convert_report_init(c.report, 2 * count);
+    bool fine = c.inputs && c.companions && convert_report_init(c.report, 2 * count, c.options->pass_count);
     hd_status status = fine ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; i < count && c.inputs; i++) c.inputs[i].path = inputs[i];
+    for (size_t i = 0; i < count && c.inputs; i++) c.inputs[i] = (hd_pass_input){.path = inputs[i], .take = true};
     if (status == HD_OK) status = convert(&c, out);
     for (size_t i = 0; i < count && c.inputs; i++) hd_trace_free(c.inputs[i].trace);
     free(c.inputs);
@@ -354,7 +391,8 @@ hd_status hd_convert(hd_convert_report *report, const char *const *inputs, size_
         free(c.companions[i].profile);
     }
     free(c.companions);
-    hd_trace_free(c.trace);
+    for (size_t i = 0; i < c.chain_size; i++) hd_pass_free(c.chain[i].own);
+    free(c.chain);
     if (!report) hd_convert_report_deinit(c.report);
     return status;
 }

@@ -7,6 +7,8 @@
 #include "base/memory/arena.h"
 #include "base/memory/vector.h"
 
+enum { HD_CONVERT_OWN_STEPS = 7 }; /* read, memory, merge, filter, crop, fix, write */
+
 typedef struct report_memory {
     hd_arena arena;
     size_t ledger_capacity;
@@ -21,12 +23,13 @@ static const char *keep_text(hd_convert_report *report, const char *text)
     return copy;
 }
 
-bool convert_report_init(hd_convert_report *report, size_t input_count)
+bool convert_report_init(hd_convert_report *report, size_t input_count, size_t pass_count)
 {
     *report = (hd_convert_report){0};
     report->memory = calloc(1, sizeof(report_memory));
     report->inputs = calloc(input_count + 1, sizeof *report->inputs);
-    return report->memory && report->inputs;
+    report->steps = calloc(HD_CONVERT_OWN_STEPS + pass_count, sizeof *report->steps);
+    return report->memory && report->inputs && report->steps;
 }
 
 void hd_convert_report_deinit(hd_convert_report *report)
@@ -36,6 +39,7 @@ void hd_convert_report_deinit(hd_convert_report *report)
     free(memory);
     free(report->inputs);
     free(report->ledger);
+    free(report->steps);
     *report = (hd_convert_report){0};
 }
 
@@ -74,13 +78,19 @@ bool convert_report_ledger(hd_convert_report *report, const hd_ledger_row *row)
     return true;
 }
 
-void convert_report_step(hd_convert_report *report, const char *name, uint64_t in, uint64_t out, uint64_t added,
-                         uint64_t removed, uint64_t lost)
+void convert_report_step(hd_convert_report *report, const char *name, const hd_pass_report *step)
 {
-    report->steps[report->step_count++] =
-        (hd_convert_step){.name = name, .in = in, .added = added, .removed = removed, .lost = lost, .out = out};
-    report->added += added;
-    report->removed += removed;
-    report->lost += lost;
-    report->events_out = out;
+    report->steps[report->step_count++] = (hd_convert_step){.name = name,
+                                                            .in = step->in,
+                                                            .added = step->added,
+                                                            .removed = step->removed,
+                                                            .lost = step->lost,
+                                                            .out = step->out};
+    report->added += step->added;
+    report->removed += step->removed;
+    report->lost += step->lost;
+    report->events_out = step->out;
+    report->new_lanes += step->new_lanes;
+    report->moved_slices += step->moved_slices;
+    report->snapped_crossings += step->snapped_crossings;
 }

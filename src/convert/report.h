@@ -5,11 +5,10 @@
 #include "heddle/convert.h"
 
 /* false: no memory. */
-bool convert_report_init(hd_convert_report *report, size_t input_count);
+bool convert_report_init(hd_convert_report *report, size_t input_count, size_t pass_count);
 bool convert_report_input(hd_convert_report *report, const char *path, const hd_trace *trace);
 bool convert_report_ledger(hd_convert_report *report, const hd_ledger_row *row);
-/* A step that made `out` events of `in`. */
-void convert_report_step(hd_convert_report *report, const char *name, uint64_t in, uint64_t out, uint64_t added,
-                         uint64_t removed, uint64_t lost);
+/* A step, and what only passes tell. `name` is static, or of a pass that outlives the report. */
+void convert_report_step(hd_convert_report *report, const char *name, const hd_pass_report *step);
 
 #endif

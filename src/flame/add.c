@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/options.h"
-#include "convert/window.h"
 #include "flame/add.h"
+#include "pass/crop/window.h"
 #include "trace/roles/trace_roles.h"
 #include "trace/stacks/trace_stacks.h"
 
@@ -85,8 +85,8 @@ static hd_status add_stacks(flame_adder *a, const hd_trace *cpu, const hd_attrib
 {
     const hd_flame_options *options = a->options;
     HD_TRY(filter_list_init(&a->names, options->names, "--names", a->err));
-    HD_TRY(convert_window(&a->from_ns, &a->until_ns, &a->has_window, a->trace, options->from, options->until, NULL,
-                          a->err));
+    HD_TRY(hd_crop_window_find(&a->from_ns, &a->until_ns, &a->has_window, a->trace, options->from, options->until, NULL,
+                               a->err));
     HD_TRY(flame_groups_init(a));
     switch (a->flame->of) {
     case HD_FLAME_CPU_TIME:

@@ -170,9 +170,9 @@ static void test_options__suggestions_know_swapped_letters(void **state)
     (void)state;
     const char *best = NULL;
     unsigned distance = UINT_MAX;
-    cli_suggest("chekc", "fix", &best, &distance);
+    hd_name_suggest("chekc", "fix", &best, &distance);
     assert_null(best);
-    cli_suggest("chekc", "check", &best, &distance);
+    hd_name_suggest("chekc", "check", &best, &distance);
     assert_string_equal(best, "check");
     assert_int_equal(distance, 1);
 }

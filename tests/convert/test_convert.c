@@ -119,6 +119,75 @@ static void test_convert__all_steps_account_for_every_event(NO_STATE)
     hd_convert_report_deinit(&report);
 }
 
+/* One step by the library alone, on a trace that is held. */
+static hd_trace *pass_over(hd_trace *trace, const char *text)
+{
+    hd_error err = {0};
+    hd_pass *pass;
+    hd_pass_report report;
+    hd_pass_input input = {.trace = trace, .path = in[0], .take = true};
+    hd_trace *made;
+    if (hd_pass_new(&pass, text, NULL, 0, &err) != HD_OK) fail_msg("%s: %s", text, err.message);
+    if (hd_pass_run(&made, &report, pass, &input, 1, NULL, &err) != HD_OK) fail_msg("%s: %s", text, err.message);
+    assert_null(input.trace);
+    assert_int_equal(report.in + report.added, report.out + report.removed + report.lost);
+    hd_pass_free(pass);
+    return made;
+}
+
+static void test_convert__passes_in_memory_make_what_a_chain_over_files_makes(NO_STATE)
+{
+    static const char *const chain[] = {"lanes:snap-threshold-us=1", "crop:from=1%,until=50us,clip",
+                                        "filter:names=a,names=b", "merge:ranks"};
+    enum { LENGTH = sizeof chain / sizeof *chain };
+    hd_pass *passes[LENGTH];
+    hd_convert_report report;
+    hd_trace *trace;
+    size_t size;
+    put_file(in[0], "[" X("gone", "1", "0", "10") "," X("a", "1", "20", "30") "," X("b", "1", "30", "40") "," FLOW(
+                        "s", "1", "5") "," FLOW("f", "1", "25") "," X("z", "1", "900", "100") "]");
+    for (size_t i = 0; i < LENGTH; i++) assert_int_equal(hd_pass_new(&passes[i], chain[i], NULL, 0, NULL), HD_OK);
+    const hd_convert_options options = {.passes = (const hd_pass *const *)passes, .pass_count = LENGTH};
+    convert_with(&report, 1, &options);
+    assert_int_equal(report.step_count, LENGTH + 1);
+    assert_int_equal(report.new_lanes, 1);
+    hd_convert_report_deinit(&report);
+    for (size_t i = 0; i < LENGTH; i++) hd_pass_free(passes[i]);
+    char *wanted = file_text(out, &size);
+    assert_int_equal(hd_trace_read(&trace, in[0], NULL, NULL), HD_OK);
+    for (size_t i = 0; i < LENGTH; i++) trace = pass_over(trace, chain[i]);
+    assert_int_equal(hd_trace_write(trace, out, NULL, NULL), HD_OK);
+    hd_trace_free(trace);
+    assert_file(out, wanted);
+    free(wanted);
+}
+
+static void test_convert__a_pass_that_is_none_is_said_with_what_is_known(NO_STATE)
+{
+    static const struct {
+        const char *text, *why;
+    } wrong[] = {
+        {"fliter", "did you mean filter?"},
+        {"nothing", "there are lanes, crop, filter, merge, attribution, memory"},
+        {"crop:form=1s", "did you mean from?"},
+        {"filter:names=a,b", "it has tracks, names, category"},
+        {"crop:clip", "clip needs from or until"},
+        {"crop:clip=1,from=1s", "takes no value"},
+        {"crop:from", "needs a value: from=time"},
+        {"crop:from=soon", "is no time"},
+        {"lanes:snap-threshold-us=-1", "is no number"},
+        {"attribution:clock-offset=5%", "is a time"},
+        {"merge:ranks,processes", "not both"},
+    };
+    hd_pass *pass;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        hd_error err = {0};
+        assert_int_equal(hd_pass_new(&pass, wrong[i].text, NULL, 0, &err), HD_ERR_ARGUMENT);
+        if (!strstr(err.message, wrong[i].why)) fail_msg("%s: %s", wrong[i].text, err.message);
+        assert_null(pass);
+    }
+}
+
 static void test_convert__times_count_from_the_first_event(NO_STATE)
 {
     hd_convert_report report;
@@ -455,6 +524,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_convert__a_trace_is_written_as_it_was_read, remove_files),
         cmocka_unit_test_teardown(test_convert__all_steps_account_for_every_event, remove_files),
+        cmocka_unit_test_teardown(test_convert__passes_in_memory_make_what_a_chain_over_files_makes, remove_files),
+        cmocka_unit_test(test_convert__a_pass_that_is_none_is_said_with_what_is_known),
         cmocka_unit_test_teardown(test_convert__times_count_from_the_first_event, remove_files),
         cmocka_unit_test(test_convert__an_input_that_cannot_be_read_is_left_out_and_counted),
         cmocka_unit_test(test_convert__no_input_that_can_be_read_is_an_error),

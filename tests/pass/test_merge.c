@@ -17,7 +17,7 @@ static hd_trace *merge(const char *const *texts, size_t count)
     bool by_place;
     uint64_t in = 0;
     for (size_t i = 0; i < count; i++) {
-        inputs[i] = (hd_merge_input){.trace = trace_of(texts[i]), .path = paths[i]};
+        inputs[i] = (hd_merge_input){.trace = trace_of(texts[i]), .path = paths[i], .take = true};
         in += hd_trace_event_count(inputs[i].trace);
     }
     if (hd_merge_find_ranks(inputs, count, &by_place, &err) != HD_OK) fail_msg("%s", err.message);
@@ -165,7 +165,8 @@ static hd_status find_ranks(const char *const *texts, const char *const *paths, 
                             hd_error *err)
 {
     hd_merge_input inputs[2];
-    for (size_t i = 0; i < 2; i++) inputs[i] = (hd_merge_input){.trace = trace_of(texts[i]), .path = paths[i]};
+    for (size_t i = 0; i < 2; i++)
+        inputs[i] = (hd_merge_input){.trace = trace_of(texts[i]), .path = paths[i], .take = true};
     hd_status status = hd_merge_find_ranks(inputs, 2, by_place, err);
     for (size_t i = 0; i < 2; i++) ranks[i] = inputs[i].rank;
     for (size_t i = 0; i < 2; i++) hd_trace_free(inputs[i].trace);
@@ -212,7 +213,8 @@ static void test_merge__twins_and_strangers_are_refused_by_name(NO_STATE)
 
 static hd_trace *merge_processes(const char *a, const char *b)
 {
-    hd_merge_input inputs[2] = {{.trace = trace_of(a), .path = "a.hdcap"}, {.trace = trace_of(b), .path = "b.hdcap"}};
+    hd_merge_input inputs[2] = {{.trace = trace_of(a), .path = "a.hdcap", .take = true},
+                                {.trace = trace_of(b), .path = "b.hdcap", .take = true}};
     hd_pass_result result;
     hd_trace *out;
     hd_error err = {0};

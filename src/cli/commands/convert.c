@@ -10,6 +10,7 @@
 #include "cli/times.h"
 #include "heddle/convert.h"
 #include "heddle/fix.h"
+#include "heddle/symbolize.h"
 
 struct convert_options {
     const char *to;
@@ -17,6 +18,7 @@ struct convert_options {
     const char *tracks, *names, *category;
     const char *memory_profile;
     double snap_threshold_us;
+    cli_texts passes;
     bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync;
     uint64_t memory_limit, threads;
     int64_t level;
@@ -61,7 +63,7 @@ static int choose_format(cli_run *run, const char **format, const char *out)
         snprintf(as_extension, sizeof as_extension, "x.%.40s", o->to);
         info = hd_format_for_path(as_extension);
         if (info) return cli_usage_error(run, "--to: no format '%.40s'; did you mean %s?", o->to, info->name);
-        for (size_t i = 0; i < hd_format_count(); i++) cli_suggest(o->to, hd_format_at(i)->name, &best, &distance);
+        for (size_t i = 0; i < hd_format_count(); i++) hd_name_suggest(o->to, hd_format_at(i)->name, &best, &distance);
         return best ? cli_usage_error(run, "--to: no format '%.40s'; did you mean %s?", o->to, best)
                     : cli_usage_error(run, "--to: no format '%.40s'; heddle formats lists them", o->to);
     }
@@ -272,9 +274,31 @@ static hd_status convert(cli_run *run, hd_convert_options *options, hd_convert_r
     return status;
 }
 
-static int run(cli_run *run)
+typedef struct pass_list {
+    hd_pass *items[CLI_TEXTS_MAX];
+    size_t count;
+} pass_list;
+
+static int parse_passes(cli_run *run, pass_list *out)
 {
-    hd_convert_options options = {0};
+    const struct convert_options *o = run->options;
+    const hd_pass_about *const more[] = {hd_symbolize_pass()};
+    for (; out->count < o->passes.count; out->count++) {
+        hd_status status = hd_pass_new(&out->items[out->count], o->passes.items[out->count], more, 1, &run->err);
+        if (status != HD_OK) hd_error_add_cause(&run->err, "--pass (heddle passes lists them)");
+        if (status != HD_OK) return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static void free_passes(pass_list *passes)
+{
+    for (size_t i = 0; i < passes->count; i++) hd_pass_free(passes->items[i]);
+}
+
+static int run_with(cli_run *run, const pass_list *passes)
+{
+    hd_convert_options options = {.passes = (const hd_pass *const *)passes->items, .pass_count = passes->count};
     hd_convert_report report = {0};
     const char *out = run->operands[run->operand_count - 1];
     int result = fill_options(run, &options, out);
@@ -291,6 +315,15 @@ static int run(cli_run *run)
     if (status != HD_OK) run->err = err;
     hd_convert_report_deinit(&report);
     return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
+}
+
+static int run(cli_run *run)
+{
+    pass_list passes = {.count = 0};
+    int result = parse_passes(run, &passes);
+    if (result == CLI_OK) result = run_with(run, &passes);
+    free_passes(&passes);
+    return result;
 }
 
 static const struct convert_options defaults = {.snap_threshold_us = 5.0};
@@ -350,6 +383,13 @@ static const cli_option options[] = {
      FIELD(memory_profile),
      .help = "join this memory profile of TensorFlow to the trace: its allocators become tracks; none joins none, nor "
              "looks for one"},
+    {.name = "pass",
+     .kind = CLI_TEXTS,
+     .value = "NAME[:KEY=VALUE,...]",
+     FIELD(passes),
+     .help =
+         "run this pass, behind those that the options above stand for; may be given several times, and they run in "
+         "that order. heddle passes lists names and options"},
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),
@@ -401,7 +441,9 @@ const cli_command cmd_convert = {
         "--from and --until keep what touches the time between them: slices with both ends, flow arrows with their "
         "slices, and of each counter the last sample before --from, moved there, since that is the value it has "
         "then.\n\n"
-        "Steps run in this order: read, memory (profiles joined), merge, filter, crop, fix, write. The report tells "
+        "Steps run in this order: read, memory (profiles joined), merge, filter, crop, fix, each --pass, write. With "
+        "--pass "
+        "merge the inputs are merged there, and what stands before it runs on each of them. The report tells "
         "how many events went in and "
         "out "
         "of each: in + added = out + removed + lost. The ledger below it names every repair and loss of reading and "
@@ -417,6 +459,8 @@ const cli_command cmd_convert = {
              "what the GPU did, but for NCCL"},
             {"heddle convert --tracks 'python/*' --fix in.json - | gzip >python.json.gz",
              "the threads of one process, with lanes repaired"},
+            {"heddle convert --pass attribution:cpu=stacks.folded --pass filter:names='*gemm*' gpu.json out.heddle",
+             "stacks for the GPU's work, then a part of it"},
             {"heddle convert --strict trace.json trace.sbt", "only if nothing is lost"},
             {0},
         },

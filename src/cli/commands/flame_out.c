@@ -24,7 +24,7 @@ static int choose_by_name(cli_run *run, flame_out *out, const char *to, bool tra
             out->format_name = format_names[i];
             return CLI_OK;
         }
-        cli_suggest(to, format_names[i], &best, &distance);
+        hd_name_suggest(to, format_names[i], &best, &distance);
     }
     for (size_t i = 0; traces_too && i < hd_format_count(); i++) {
         const hd_format_info *info = hd_format_at(i);
@@ -34,7 +34,7 @@ static int choose_by_name(cli_run *run, flame_out *out, const char *to, bool tra
             out->format_name = info->name;
             return CLI_OK;
         }
-        cli_suggest(to, info->name, &best, &distance);
+        hd_name_suggest(to, info->name, &best, &distance);
     }
     if (best) return cli_usage_error(run, "--to: '%.40s' is nothing to write here; did you mean %s?", to, best);
     return cli_usage_error(run, "--to: '%.40s' is nothing to write here: write svg, folded or speedscope", to);

@@ -25,7 +25,7 @@ static int run(cli_run *run)
             const char *best = NULL;
             unsigned distance = UINT_MAX;
             for (const cli_command *const *command = cli_commands; *command; command++) {
-                cli_suggest(run->operands[0], (*command)->name, &best, &distance);
+                hd_name_suggest(run->operands[0], (*command)->name, &best, &distance);
             }
             return cli_usage_error(run, "there is no command '%.60s'%s%s%s", run->operands[0],
                                    best ? "; did you mean '" : "", best ? best : "", best ? "'?" : "");

@@ -41,7 +41,7 @@ static int parse_action(cli_run *run, hd_trigger_action *out, const char *text)
             *out = (hd_trigger_action)i;
             return CLI_OK;
         }
-        cli_suggest(text, actions[i], &best, &distance);
+        hd_name_suggest(text, actions[i], &best, &distance);
     }
     return cli_usage_error(run, "'%.40s' is none of start, stop, toggle, status%s%s%s", text,
                            best ? "; did you mean " : "", best ? best : "", best ? "?" : "");

@@ -310,6 +310,7 @@ static hd_status merge_all(merger *m, hd_error *err)
     merge_facts(m);
     for (size_t i = 0; i < m->count; i++) {
         HD_TRY(copy_input(m, i, err));
+        if (!m->inputs[i].take) continue;
         hd_trace_free(m->inputs[i].trace);
         m->inputs[i].trace = NULL;
     }

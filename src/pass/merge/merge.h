@@ -15,13 +15,10 @@
 #ifndef HD_PASS_MERGE_MERGE_H
 #define HD_PASS_MERGE_MERGE_H
 
+#include "heddle/pass.h"
 #include "pass/copy/copy.h"
 
-typedef struct hd_merge_input {
-    hd_trace *trace;  /* taken: it is freed once it is copied, and NULL then */
-    const char *path; /* what its rank may be read from, and for messages */
-    int64_t rank;     /* set by hd_merge_find_ranks */
-} hd_merge_input;
+typedef hd_pass_input hd_merge_input;
 
 /* The rank that a file name tells: rank3, rank_3, worker-3, trace_3.json; HD_NO_NUMBER: none. */
 int64_t hd_merge_rank_of_path(const char *path);

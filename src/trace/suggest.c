@@ -1,5 +1,5 @@
 /* suggest.c - the name that was probably meant */
-#include "cli/cli.h"
+#include "heddle/names.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static unsigned edit_distance(const char *a, const char *b)
     return rows[a_size % 3][b_size];
 }
 
-void cli_suggest(const char *typed, const char *candidate, const char **best, unsigned *distance)
+void hd_name_suggest(const char *typed, const char *candidate, const char **best, unsigned *distance)
 {
     size_t size = strlen(typed);
     unsigned found = edit_distance(typed, candidate);

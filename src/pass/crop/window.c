@@ -1,5 +1,5 @@
 /* window.c - from and until of options on the clock of a trace */
-#include "convert/window.h"
+#include "pass/crop/window.h"
 
 #include "base/error.h"
 
@@ -13,8 +13,8 @@ static int64_t clock_time(const hd_trace_facts *facts, hd_convert_time time, int
     return at > INT64_MAX ? INT64_MAX : at < -INT64_MAX ? -INT64_MAX : (int64_t)at;
 }
 
-hd_status convert_window(int64_t *from_ns, int64_t *until_ns, bool *any, const hd_trace *trace, hd_convert_time from,
-                         hd_convert_time until, const char *path, hd_error *err)
+hd_status hd_crop_window_find(int64_t *from_ns, int64_t *until_ns, bool *any, const hd_trace *trace,
+                              hd_convert_time from, hd_convert_time until, const char *path, hd_error *err)
 {
     const hd_trace_facts *facts = hd_trace_facts_of(trace);
     bool to_the_end = until.unit == HD_CONVERT_PERCENT && until.value >= 1000000;

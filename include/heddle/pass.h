@@ -1,0 +1,125 @@
+/* pass.h - passes: a trace in, a trace out, and every event accounted for
+ *
+ *     hd_pass *crop;
+ *     hd_pass_input input = {.trace = trace};
+ *     hd_pass_report report;
+ *     if (hd_pass_new(&crop, "crop:from=10%,until=1.5s,clip", NULL, 0, &err) == HD_OK) {
+ *         status = hd_pass_run(&made, &report, crop, &input, 1, NULL, &err);
+ *         hd_pass_free(crop);
+ *     }
+ *
+ * A pass is a descriptor: a name, its options as a table, and a function. hd_pass_at lists those of libheddle;
+ * libraries above have more (hd_symbolize_pass). `heddle passes` prints the tables, `heddle convert --pass` runs
+ * chains.
+ *
+ * The text of a pass is NAME or NAME:OPTION,OPTION…, where an option is KEY=VALUE, or KEY alone for a flag. A comma of
+ * a value is written `\,`, a backslash before a comma or a backslash `\\`. Any number of threads may run one pass.
+ */
+#ifndef HEDDLE_PASS_H
+#define HEDDLE_PASS_H
+
+#include "heddle/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hd_convert_unit {
+    HD_CONVERT_UNSET,
+    HD_CONVERT_NS,     /* nanoseconds from the first event on */
+    HD_CONVERT_PERCENT /* millionths of the trace's span: 10 % is 100,000 */
+} hd_convert_unit;
+
+typedef struct hd_convert_time {
+    hd_convert_unit unit;
+    int64_t value;
+} hd_convert_time;
+
+/* "1.5s", "250ms", "10us", "4ns", "12.5%", "0". ARGUMENT: what it should be like. */
+hd_status hd_convert_time_parse(hd_convert_time *out, const char *text, hd_error *err);
+
+/* ---- descriptors ------------------------------------------------------------------------------------------------ */
+
+/* Texts that an option was given. */
+typedef struct hd_option_texts {
+    const char *const *items;
+    size_t count;
+} hd_option_texts;
+
+typedef enum hd_option_kind {
+    HD_OPTION_FLAG = 1, /* bool */
+    HD_OPTION_DECIMAL,  /* double, at least 0 */
+    HD_OPTION_TIME,     /* hd_convert_time */
+    HD_OPTION_OFFSET,   /* the same, of nanoseconds; may be negative */
+    HD_OPTION_TEXT,     /* const char * */
+    HD_OPTION_PATTERNS, /* const char *: a list parted by commas, to which every KEY= adds */
+    HD_OPTION_TEXTS,    /* hd_option_texts: one more by every KEY= */
+    HD_OPTION_TRACE     /* const char *: path of a second trace, read by whoever runs the pass (hd_pass_second) */
+} hd_option_kind;
+
+/* "flag", "decimal", "time" …, static. */
+const char *hd_option_kind_name(hd_option_kind kind);
+
+typedef struct hd_option_about {
+    const char *name;
+    hd_option_kind kind;
+    const char *fallback; /* its default as text; NULL: not set */
+    const char *meaning;  /* one line */
+    size_t field;         /* offset of the member, of the type above, in the options of the pass */
+} hd_option_about;
+
+typedef struct hd_pass_input {
+    hd_trace *trace;
+    const char *path; /* for messages, and what a rank may be read from; may be NULL */
+    int64_t rank;     /* set by `merge` */
+    bool take;        /* freed as soon as it is no longer needed, at the latest when the pass succeeds; NULL then */
+} hd_pass_input;
+
+/* in + added == out + removed + lost. Lost ones have a LOSS row in the ledger of the new trace. */
+typedef struct hd_pass_report {
+    uint64_t in, added, removed, lost, out;
+    uint64_t new_lanes, moved_slices, snapped_crossings; /* of `lanes` */
+    bool ranks_by_place;                                 /* `merge`: no input said its rank */
+    bool processes;                                      /* `merge`: the inputs were taken as processes of one run */
+} hd_pass_report;
+
+typedef struct hd_pass_about {
+    const char *name;
+    const char *summary;            /* one line */
+    const hd_option_about *options; /* ends with {0} */
+    size_t options_size;            /* of the struct that they are members of; all zero without `fallback` */
+    bool merges;                    /* takes any number of inputs */
+    /* Look at the options as a whole; NULL: nothing can be wrong. ARGUMENT: what is. */
+    hd_status (*check)(const void *options, hd_error *err);
+    /* `added`, `removed` and `lost` of *report, and what only this pass tells, are to be set. */
+    hd_status (*run)(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs, size_t count,
+                     const hd_pass_input *second, hd_error *err);
+} hd_pass_about;
+
+/* Those of libheddle: lanes, crop, filter, merge, attribution, memory. */
+size_t hd_pass_count(void);
+const hd_pass_about *hd_pass_at(size_t index);
+
+/* ---- passes with their options ---------------------------------------------------------------------------------- */
+
+typedef struct hd_pass hd_pass;
+
+/* `more` are descriptors that may be named besides hd_pass_at. ARGUMENT: what is wrong with the text, and what is
+ * known; MEMORY. */
+hd_status hd_pass_new(hd_pass **out, const char *text, const hd_pass_about *const *more, size_t more_count,
+                      hd_error *err);
+void hd_pass_free(hd_pass *pass);
+const hd_pass_about *hd_pass_about_of(const hd_pass *pass);
+/* The path that its option of kind TRACE names; NULL: none. */
+const char *hd_pass_second(const hd_pass *pass);
+
+/* The traces of inputs[0 … count) into a new one, which the caller frees; count is 1 unless the pass merges. second:
+ * the trace that an option of kind TRACE names; NULL: none. Nothing is read from a file by libheddle's passes. report
+ * may be NULL. Errors: of the pass; ARGUMENT where a number of inputs or a second trace is wrong; MEMORY. */
+hd_status hd_pass_run(hd_trace **out, hd_pass_report *report, const hd_pass *pass, hd_pass_input *inputs, size_t count,
+                      const hd_pass_input *second, hd_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,43 @@
+/* pass.h - the list of passes, their options, and a pass with its options set
+ *
+ * list.c has a descriptor for each room, parse.c makes a pass of its text, run.c runs it.
+ */
+#ifndef HD_PASS_PASS_H
+#define HD_PASS_PASS_H
+
+#include "base/memory/arena.h"
+#include "heddle/pass.h"
+
+struct hd_pass {
+    const hd_pass_about *about;
+    void *options;
+    hd_arena texts;
+};
+
+typedef struct pass_lanes {
+    double snap_threshold_us;
+} pass_lanes;
+
+typedef struct pass_crop {
+    hd_convert_time from, until;
+    bool clip;
+} pass_crop;
+
+typedef struct pass_merge {
+    bool ranks, processes;
+} pass_merge;
+
+typedef struct pass_memory {
+    const char *profile;
+} pass_memory;
+
+extern const hd_pass_about hd_pass_lanes, hd_pass_crop, hd_pass_filter, hd_pass_merge, hd_pass_attribution,
+    hd_pass_memory;
+
+/* Its option of kind TRACE; NULL: none. */
+const hd_option_about *hd_pass_second_option(const hd_pass_about *about);
+
+/* A pass with all options at their defaults. */
+hd_status hd_pass_new_default(hd_pass **out, const hd_pass_about *about, hd_error *err);
+
+#endif
