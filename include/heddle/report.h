@@ -87,16 +87,50 @@ enum { HD_MEMORY_ROWS = 1000 };
 hd_status hd_report_memory(hd_report *out, const hd_memory *memory, const hd_trace *trace,
                            const hd_memory_report_options *options, hd_error *err);
 
-/* All analyses by name, for lists and generic callers. */
+/* ---- analyses by name: for lists, help, and callers that know none of them ---- */
+
+typedef struct hd_report_column {
+    const char *name; /* as of hd_table_column */
+    hd_value_type type;
+    const char *meaning; /* one line, with the unit where the type does not tell it */
+} hd_report_column;
+
+typedef struct hd_report_table_about {
+    const char *name, *meaning;
+    const hd_report_column *columns; /* in order; ends with {0} */
+} hd_report_table_about;
+
+typedef struct hd_report_option {
+    const char *name;
+    const char *value; /* what the value is: "N"; NULL: it has none */
+    const char *meaning;
+} hd_report_option;
+
+/* What an analysis is. Static. */
 typedef struct hd_report_about {
-    const char *name;    /* "info" */
-    const char *summary; /* "what is in a trace" */
+    const char *name;                    /* "info" */
+    const char *title;                   /* "what is in a trace" */
+    const char *text;                    /* one paragraph */
+    const hd_report_option *options;     /* ends with {0}; NULL: none */
+    const hd_report_table_about *tables; /* all that it may yield, in order; ends with {0} */
 } hd_report_about;
 
 size_t hd_report_count(void);
 const hd_report_about *hd_report_at(size_t index);
-/* Run an analysis with its default options. ARGUMENT: no analysis has this name. */
-hd_status hd_report_run(hd_report *out, const char *name, const hd_trace *trace, hd_error *err);
+/* By its name; NULL: there is none. */
+const hd_report_about *hd_report_about_find(const char *name);
+
+/* What an analysis looks at. Zero-initialise it. Everything is borrowed. */
+typedef struct hd_report_input {
+    const hd_trace *trace;
+    const char *const *options; /* "rows=5", "series" …, as hd_report_about tells; ends with NULL. NULL: none */
+    const hd_attribution *attribution; /* of `trace`. NULL: an analysis that needs one makes it */
+    const hd_memory *memory;           /* likewise */
+} hd_report_input;
+
+/* Run an analysis. The caller frees the report. Errors: ARGUMENT: no analysis has this name, or it has no such option;
+ * those of the analysis. */
+hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input *input, hd_error *err);
 
 #ifdef __cplusplus
 }

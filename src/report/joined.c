@@ -12,43 +12,66 @@
 #include "heddle/names.h"
 #include "report/report.h"
 
-static const report_column join_columns[] = {
-    {"samples", HD_VALUE_COUNT},
-    {"samples_without_stack", HD_VALUE_COUNT},
-    {"stack_frames", HD_VALUE_COUNT},
-    {"launches", HD_VALUE_COUNT},
-    {"launches_without_work", HD_VALUE_COUNT},
-    {"works", HD_VALUE_COUNT},
-    {"kernels", HD_VALUE_COUNT},
-    {"kernels_of_graphs", HD_VALUE_COUNT},
-    {"works_without_launch", HD_VALUE_COUNT},
-    {"works_without_stack", HD_VALUE_COUNT},
-    {"pending_stacks", HD_VALUE_COUNT},
-    {"forward_joined", HD_VALUE_COUNT},
-    {"span", HD_VALUE_DURATION},
-    {"gpu_time", HD_VALUE_DURATION},
-    {"kernel_time", HD_VALUE_DURATION},
-    {"gpu_time_without_stack", HD_VALUE_DURATION},
-    {"clock_offset_ns", HD_VALUE_INT},
-    {"clock_spread", HD_VALUE_DURATION},
-    {"clock_worst", HD_VALUE_DURATION},
-    {"clock_pairs", HD_VALUE_COUNT},
-    {"clock_ambiguous", HD_VALUE_BOOL},
-    {"threads_by_id", HD_VALUE_COUNT},
-    {"threads_by_sequence", HD_VALUE_COUNT},
-    {"threads_unmatched", HD_VALUE_COUNT},
-    {NULL, HD_VALUE_INT},
+static const hd_report_column join_columns[] = {
+    {"samples", HD_VALUE_COUNT, "stack samples, or stacks that the trace tells"},
+    {"samples_without_stack", HD_VALUE_COUNT, "of them, empty"},
+    {"stack_frames", HD_VALUE_COUNT, "different frames of all stacks"},
+    {"launches", HD_VALUE_COUNT, "calls that start work of a GPU"},
+    {"launches_without_work", HD_VALUE_COUNT, "of them, without any work in the trace"},
+    {"works", HD_VALUE_COUNT, "kernels, copies and sets"},
+    {"kernels", HD_VALUE_COUNT, "of them, kernels"},
+    {"kernels_of_graphs", HD_VALUE_COUNT, "of them, launched by a graph"},
+    {"works_without_launch", HD_VALUE_COUNT, "whose launch is not in the trace"},
+    {"works_without_stack", HD_VALUE_COUNT, "that no rule gave a stack"},
+    {"pending_stacks", HD_VALUE_COUNT, "stacks without a launch"},
+    {"forward_joined", HD_VALUE_COUNT, "backward operators that found their forward operator"},
+    {"span", HD_VALUE_DURATION, "from the first work to the end of the last"},
+    {"gpu_time", HD_VALUE_DURATION, "sum of the durations of all work"},
+    {"kernel_time", HD_VALUE_DURATION, "of the kernels alone"},
+    {"gpu_time_without_stack", HD_VALUE_DURATION, "of the work that has no stack"},
+    {"clock_offset_ns", HD_VALUE_INT, "what was added to the samples' clock to meet the launches', in ns"},
+    {"clock_spread", HD_VALUE_DURATION, "median distance of a sample to its launch, with that offset"},
+    {"clock_worst", HD_VALUE_DURATION, "largest such distance"},
+    {"clock_pairs", HD_VALUE_COUNT, "samples that were joined by time"},
+    {"clock_ambiguous", HD_VALUE_BOOL, "whether another offset fits nearly as well"},
+    {"threads_by_id", HD_VALUE_COUNT, "threads joined by their ids"},
+    {"threads_by_sequence", HD_VALUE_COUNT, "threads joined by the sequence of their launches"},
+    {"threads_unmatched", HD_VALUE_COUNT, "threads with samples that met no launches"},
+    {0},
 };
 
-static const report_column rule_columns[] = {
-    {"rule", HD_VALUE_STRING},       {"launches", HD_VALUE_COUNT}, {"works", HD_VALUE_COUNT},
-    {"gpu_time", HD_VALUE_DURATION}, {"share", HD_VALUE_DECIMAL},  {NULL, HD_VALUE_INT},
+static const hd_report_column rules_columns[] = {
+    {"rule", HD_VALUE_STRING, "as in heddle/attribution.h"},
+    {"launches", HD_VALUE_COUNT, "that got their stack by it"},
+    {"works", HD_VALUE_COUNT, "of those launches"},
+    {"gpu_time", HD_VALUE_DURATION, "of that work"},
+    {"share", HD_VALUE_DECIMAL, "of the time of all work, in percent"},
+    {0},
 };
 
-static const report_column kernel_columns[] = {
-    {"kernel", HD_VALUE_STRING}, {"count", HD_VALUE_COUNT},   {"total", HD_VALUE_DURATION},
-    {"mean", HD_VALUE_DURATION}, {"share", HD_VALUE_DECIMAL}, {"without_stack", HD_VALUE_COUNT},
-    {NULL, HD_VALUE_INT},
+static const hd_report_column kernels_columns[] = {
+    {"kernel", HD_VALUE_STRING, "short name"},
+    {"count", HD_VALUE_COUNT, "how often it ran"},
+    {"total", HD_VALUE_DURATION, "sum of the durations"},
+    {"mean", HD_VALUE_DURATION, "of one"},
+    {"share", HD_VALUE_DECIMAL, "of the time of all work, in percent"},
+    {"without_stack", HD_VALUE_COUNT, "of them, without a stack"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"join", "one row: samples, launches and work, and how many of each are alone", join_columns},
+    {"rules", "by which rule launches got their stacks", rules_columns},
+    {"kernels", "all work by short name, most time first", kernels_columns},
+    {0},
+};
+
+const hd_report_about report_attribution_about = {
+    .name = "attribution",
+    .title = "how stacks were joined with the work of GPUs",
+    .text = "Which samples met which launches and by which rule, what was left alone on either side, how the clocks "
+            "fit, and the time of all work by kernel.",
+    .tables = tables,
 };
 
 /* Durations of hostile traces may add up to more than there is. */
@@ -114,7 +137,7 @@ static hd_status add_join(hd_report *out, const hd_attribution *a, hd_error *err
 {
     hd_table_builder *b;
     const sums s = sums_of(&a->launches);
-    HD_TRY(report_builder(&b, "join", join_columns, err));
+    HD_TRY(report_builder(&b, &report_attribution_about, "join", err));
     const uint64_t counts[] = {a->sample_count,
                                a->without_stack,
                                hd_stacks_count(a->stacks) - 1,
@@ -142,7 +165,7 @@ static hd_status add_join(hd_report *out, const hd_attribution *a, hd_error *err
 static hd_status add_rules(hd_report *out, const hd_attribution *a, hd_error *err)
 {
     hd_table_builder *b;
-    HD_TRY(report_builder(&b, "rules", rule_columns, err));
+    HD_TRY(report_builder(&b, &report_attribution_about, "rules", err));
     for (int i = 1; i <= HD_RULES; i++) {
         int rule = i % HD_RULES; /* what has none comes last */
         if (!a->works_by[rule] && !a->launches_by[rule]) continue;
@@ -201,7 +224,7 @@ static hd_status kernel_rows(hd_report *out, kernel *kernels, size_t count, int6
 {
     hd_table_builder *b;
     qsort(kernels, count, sizeof *kernels, by_time);
-    HD_TRY(report_builder(&b, "kernels", kernel_columns, err));
+    HD_TRY(report_builder(&b, &report_attribution_about, "kernels", err));
     for (size_t i = 0; i < count; i++) {
         const kernel *k = &kernels[i];
         hd_table_add_string(b, k->text, k->size);

@@ -4,22 +4,22 @@
 
 #include "heddle/report.h"
 
-typedef struct report_entry {
-    hd_report_about about;
-    hd_status (*run)(hd_report *out, const hd_trace *trace, hd_error *err);
-} report_entry;
+extern const hd_report_about report_info_about, report_check_about, report_memory_about, report_attribution_about;
+extern const hd_report_column report_ledger_columns[];
+
+/* The value of an option, "" for one without; NULL: it was not given. Borrowed. */
+const char *report_option(const hd_report_input *input, const char *name);
+/* Likewise a number of 1 to max; *out stays as it is where the option was not given. */
+hd_status report_option_count(uint64_t *out, const hd_report_input *input, const char *name, uint64_t max,
+                              hd_error *err);
 
 /* Finish a builder into the next table of a report. The builder is gone afterwards, also on failure. */
 hd_status report_add(hd_report *report, hd_table_builder *builder, hd_error *err);
 /* The table `ledger`: what was repaired and lost on the way to this trace. */
 hd_status report_add_ledger(hd_report *report, const hd_trace *trace, hd_error *err);
 
-/* A new builder with columns as given, up to one without a name. */
-typedef struct report_column {
-    const char *name;
-    hd_value_type type;
-} report_column;
-hd_status report_builder(hd_table_builder **out, const char *name, const report_column *columns, hd_error *err);
+/* A new builder for the table of that name, with the columns that `about` tells. */
+hd_status report_builder(hd_table_builder **out, const hd_report_about *about, const char *table, hd_error *err);
 
 /* Cells. HD_NO_NUMBER and HD_NO_TIME, which are one value, become null; so does HD_STRING_NONE. */
 void report_cell_int(hd_table_builder *builder, int64_t value);

@@ -1,4 +1,6 @@
 /* test_info.c - what info says of a hand-built trace; rows of tables; the list of reports */
+#include <stdio.h>
+
 #include "report/report_trace.h"
 
 static hd_report info_of(maker *m)
@@ -214,20 +216,80 @@ static void test_report__one_row_is_written_as_members(void **state)
     hd_table_free(table);
 }
 
-static void test_report__reports_run_by_name(void **state)
+/* Each table that a report yields is one that its descriptor tells, in that order, column by column. */
+static void assert_told(const hd_report *report, const hd_report_about *about)
+{
+    const hd_report_table_about *told = about->tables;
+    for (size_t i = 0; i < report->table_count; i++, told++) {
+        const hd_table *table = report->tables[i];
+        while (told->name && strcmp(told->name, hd_table_name(table)) != 0) told++;
+        assert_non_null(told->name);
+        size_t count = 0;
+        for (const hd_report_column *c = told->columns; c->name; c++, count++) {
+            assert_true(count < hd_table_column_count(table));
+            assert_string_equal(hd_table_get_column(table, count)->name, c->name);
+            assert_int_equal(hd_table_get_column(table, count)->type, c->type);
+            assert_true(strlen(c->meaning) > 3);
+        }
+        assert_int_equal(hd_table_column_count(table), count);
+    }
+}
+
+static void test_report__tables_are_as_the_descriptors_tell(void **state)
+{
+    (void)state;
+    maker m = make();
+    add_slice(&m, "a", 1, 0, 100);
+    add_slice(&m, "b", 1, 50, 150);
+    add_correlated(&m, "kernel", "k", 7, 10, 1);
+    hd_trace *trace = finish(&m);
+    const char *series[] = {"series", NULL};
+    for (size_t i = 0; i < hd_report_count(); i++) {
+        const hd_report_about *about = hd_report_at(i);
+        bool memory = strcmp(about->name, "memory") == 0;
+        hd_report report;
+        hd_report_input input = {.trace = trace, .options = memory ? series : NULL};
+        assert_ptr_equal(hd_report_about_find(about->name), about);
+        assert_int_equal(hd_report_run(&report, about->name, &input, NULL), HD_OK);
+        assert_true(report.table_count > 0);
+        assert_told(&report, about);
+        hd_report_free(&report);
+    }
+    assert_null(hd_report_at(hd_report_count()));
+    hd_trace_free(trace);
+}
+
+static void assert_refused(const hd_trace *trace, const char *name, const char *option, const char *message)
+{
+    hd_report report;
+    hd_error err = {0};
+    const char *options[] = {option, NULL};
+    const hd_report_input input = {.trace = trace, .options = options};
+    assert_int_equal(hd_report_run(&report, name, &input, &err), HD_ERR_ARGUMENT);
+    assert_string_equal(err.message, message);
+    assert_int_equal(report.table_count, 0);
+}
+
+static void test_report__what_is_not_known_is_refused(void **state)
 {
     (void)state;
     maker m = make();
     hd_trace *trace = finish(&m);
-    hd_report report;
-    hd_error err = {0};
-    for (size_t i = 0; i < hd_report_count(); i++) {
-        assert_int_equal(hd_report_run(&report, hd_report_at(i)->name, trace, NULL), HD_OK);
-        assert_true(report.table_count > 0);
-        hd_report_free(&report);
+    assert_refused(trace, "nonsense", NULL,
+                   "no report has the name 'nonsense'; there are info, check, memory and attribution");
+    assert_refused(trace, "info", "rows=5", "the report info has no options");
+    assert_refused(trace, "memory", "row=5",
+                   "the report memory has no option 'row'; it has rows, series and no-stacks");
+    assert_refused(trace, "memory", "rows", "rows of the report memory needs a value: rows=N");
+    assert_refused(trace, "memory", "series=1", "series of the report memory has no value");
+    const char *const bad[] = {"rows=0", "rows=-1", "rows=", "rows=5x", "rows=99999999999999999999"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char message[128];
+        snprintf(message, sizeof message, "%s is not a number from 1 to 18446744073709551615", bad[i]);
+        assert_refused(trace, "memory", bad[i], message);
     }
-    assert_int_equal(hd_report_run(&report, "nonsense", trace, &err), HD_ERR_ARGUMENT);
-    assert_null(hd_report_at(hd_report_count()));
+    assert_refused(trace, "check", "only=nonsense",
+                   "'nonsense' is no code of check; heddle check --explain lists them");
     hd_trace_free(trace);
 }
 
@@ -245,7 +307,8 @@ int main(void)
         cmocka_unit_test(test_info__processes_count_threads_and_streams),
         cmocka_unit_test(test_info__an_empty_trace_has_one_file_row),
         cmocka_unit_test(test_report__one_row_is_written_as_members),
-        cmocka_unit_test(test_report__reports_run_by_name),
+        cmocka_unit_test(test_report__tables_are_as_the_descriptors_tell),
+        cmocka_unit_test(test_report__what_is_not_known_is_refused),
     };
     return cmocka_run_group_tests_name("info", tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include "cli/commands/report_out.h"
 #include "cli/shared_options.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct check_options {
@@ -207,26 +209,24 @@ static int explain_all(cli_run *run)
     return CLI_OK;
 }
 
-static hd_check_options check_options_of(const cli_run *run)
-{
-    const struct check_options *chosen = run->options;
-    return (hd_check_options){
-        .examples = (uint32_t)chosen->examples,
-        .tracks_per_code = chosen->all || run->global.json ? 0 : TRACKS_PER_CODE,
-        .only = chosen->only,
-        .ignore = chosen->ignore,
-    };
-}
-
 static hd_status check_file(hd_report *out, cli_run *run, const char *path)
 {
     const struct check_options *chosen = run->options;
-    hd_check_options check = check_options_of(run);
+    char examples[32], *only = NULL, *ignore = NULL, tracks[32];
+    const char *asked[5] = {examples};
+    size_t count = 1;
     hd_trace *trace;
     const hd_read_options read = {.strict = chosen->strict, .sources = true};
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
-    status = hd_report_check(out, trace, &check, &run->err);
+    snprintf(examples, sizeof examples, "examples=%" PRIu64, chosen->examples);
+    snprintf(tracks, sizeof tracks, "tracks=%d", TRACKS_PER_CODE);
+    if (!chosen->all && !run->global.json) asked[count++] = tracks;
+    if (chosen->only && asprintf(&only, "only=%s", chosen->only) > 0) asked[count++] = only;
+    if (chosen->ignore && asprintf(&ignore, "ignore=%s", chosen->ignore) > 0) asked[count++] = ignore;
+    status = hd_report_run(out, "check", &(hd_report_input){.trace = trace, .options = asked}, &run->err);
+    free(only);
+    free(ignore);
     hd_trace_free(trace);
     return status;
 }
@@ -249,7 +249,7 @@ static int run(cli_run *run)
     uint64_t findings = 0, serious = 0, files = 0, read = 0;
     bool any = false;
     if (chosen->explain) return explain_all(run);
-    hd_check_options check = check_options_of(run);
+    const hd_check_options check = {.only = chosen->only, .ignore = chosen->ignore};
     if (hd_check_options_valid(&check, &run->err) != HD_OK) return CLI_USAGE;
     if (run->operand_count == 0) return cli_usage_error(run, "too few operands: heddle check needs FILE...");
     if (run->global.json) cli_print(run, "[");

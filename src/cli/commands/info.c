@@ -203,7 +203,7 @@ static hd_status read_info(hd_report *out, cli_run *run, const char *path)
     const hd_read_options read = {.strict = chosen->strict, .lazy = true};
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
-    status = hd_report_info(out, trace, &run->err);
+    status = hd_report_run(out, "info", &(hd_report_input){.trace = trace}, &run->err);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     hd_trace_free(trace);
     return status;

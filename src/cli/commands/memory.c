@@ -4,6 +4,7 @@
 #include "cli/commands/report_out.h"
 #include "cli/table_out.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "heddle/format.h"
@@ -165,14 +166,17 @@ static hd_status analyse(found *out, cli_run *run, const char *path)
 {
     const struct memory_options *chosen = run->options;
     const hd_memory_options find = {.no_stacks = chosen->no_stacks};
-    const hd_memory_report_options show = {.rows = chosen->top, .series = chosen->series || chosen->csv == SERIES};
+    char rows[32];
+    const char *asked[] = {rows, chosen->series || chosen->csv == SERIES ? "series" : NULL, NULL};
     hd_trace *trace;
     hd_memory *memory = NULL;
     hd_status status = report_read(&trace, run, path, (hd_read_options){0});
     if (status != HD_OK) return status;
     flame_out_say_damage(run, path, trace); /* a free that was lost makes a leak that is none */
     status = hd_memory_new(&memory, trace, &find, &run->err);
-    if (status == HD_OK) status = hd_report_memory(&out->report, memory, trace, &show, &run->err);
+    snprintf(rows, sizeof rows, "rows=%" PRIu64, chosen->top);
+    const hd_report_input input = {.trace = trace, .options = asked, .memory = memory};
+    if (status == HD_OK) status = hd_report_run(&out->report, "memory", &input, &run->err);
     if (status == HD_OK && chosen->output) status = write_counters(run, memory, trace);
     if (status != HD_OK) hd_report_free(&out->report);
     if (hd_trace_facts_of(trace)->start_ns != HD_NO_TIME) out->start_ns = hd_trace_facts_of(trace)->start_ns;

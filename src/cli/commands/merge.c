@@ -322,7 +322,8 @@ static int merge(cli_run *run, const flame_out *out, const hd_attribution *a, co
     if (status == HD_OK)
         status = out->is_trace ? write_trace(run, out, a, gpu, cpu, &p)
                                : write_flame(&flame, &written, run, out, a, gpu, cpu);
-    if (status == HD_OK && (o->summary || run->global.json)) status = hd_report_attribution(&report, a, gpu, &run->err);
+    if (status == HD_OK && (o->summary || run->global.json))
+        status = hd_report_run(&report, "attribution", &(hd_report_input){.trace = gpu, .attribution = a}, &run->err);
     if (status == HD_OK && run->global.json) say_json(&p, out, &report, &flame, &written);
     if (status == HD_OK && o->summary && !run->global.json) say_summary(&p, &report, a);
     if (status == HD_OK && !run->global.json && !out->is_trace) flame_out_say(&p, out, &flame, &written);

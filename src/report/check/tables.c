@@ -8,22 +8,6 @@
 #include "report/report.h"
 #include "trace/event.h"
 
-static const report_column finding_columns[] = {
-    {"severity", HD_VALUE_STRING}, {"code", HD_VALUE_STRING},    {"pid", HD_VALUE_STRING},
-    {"tid", HD_VALUE_STRING},      {"track", HD_VALUE_STRING},   {"count", HD_VALUE_COUNT},
-    {"slices", HD_VALUE_COUNT},    {"worst", HD_VALUE_DURATION}, {"start", HD_VALUE_TIME},
-    {"offset", HD_VALUE_INT},      {"example", HD_VALUE_STRING}, {NULL, HD_VALUE_INT},
-};
-
-static const report_column example_columns[] = {
-    {"finding", HD_VALUE_INT},      {"name", HD_VALUE_STRING},
-    {"start", HD_VALUE_TIME},       {"duration", HD_VALUE_DURATION},
-    {"offset", HD_VALUE_INT},       {"other_name", HD_VALUE_STRING},
-    {"other_start", HD_VALUE_TIME}, {"other_duration", HD_VALUE_DURATION},
-    {"other_offset", HD_VALUE_INT}, {"value", HD_VALUE_DURATION},
-    {NULL, HD_VALUE_INT},
-};
-
 static int severity_rank(const char *severity)
 {
     return severity[0] == 'e' ? 0 : severity[0] == 'w' ? 1 : 2;
@@ -194,15 +178,10 @@ static void fill(hd_table_builder *findings, hd_table_builder *examples, const c
 
 static hd_status add_summary(hd_report *out, const check *c, hd_error *err)
 {
-    static const report_column columns[] = {{"findings", HD_VALUE_COUNT},
-                                            {"errors", HD_VALUE_COUNT},
-                                            {"warnings", HD_VALUE_COUNT},
-                                            {"notes", HD_VALUE_COUNT},
-                                            {NULL, HD_VALUE_INT}};
     hd_table_builder *builder;
     uint64_t counts[3] = {0};
     for (size_t i = 0; i < c->finding_count; i++) counts[severity_rank(check_code_about(&c->findings[i])->severity)]++;
-    HD_TRY(report_builder(&builder, "summary", columns, err));
+    HD_TRY(report_builder(&builder, &report_check_about, "summary", err));
     hd_table_add_count(builder, c->finding_count);
     for (int i = 0; i < 3; i++) hd_table_add_count(builder, counts[i]);
     return report_add(out, builder, err);
@@ -212,8 +191,8 @@ hd_status check_make_tables(hd_report *out, check *c, hd_error *err)
 {
     hd_table_builder *findings, *examples;
     if (c->finding_count) qsort(c->findings, c->finding_count, sizeof *c->findings, by_weight);
-    HD_TRY(report_builder(&findings, "findings", finding_columns, err));
-    hd_status status = report_builder(&examples, "examples", example_columns, err);
+    HD_TRY(report_builder(&findings, &report_check_about, "findings", err));
+    hd_status status = report_builder(&examples, &report_check_about, "examples", err);
     if (status != HD_OK) {
         hd_table_builder_free(findings);
         return status;

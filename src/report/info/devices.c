@@ -124,12 +124,8 @@ hd_status info_find_devices(info_tracks *tracks, hd_error *err)
 
 hd_status info_add_devices(hd_report *out, const info_tracks *tracks, hd_error *err)
 {
-    static const report_column columns[] = {
-        {"device", HD_VALUE_INT},        {"name", HD_VALUE_STRING},       {"memory", HD_VALUE_BYTES},
-        {"compute_major", HD_VALUE_INT}, {"compute_minor", HD_VALUE_INT}, {"multiprocessors", HD_VALUE_INT},
-        {"streams", HD_VALUE_COUNT},     {"slices", HD_VALUE_COUNT},      {NULL, HD_VALUE_INT}};
     hd_table_builder *builder;
-    HD_TRY(report_builder(&builder, "devices", columns, err));
+    HD_TRY(report_builder(&builder, &report_info_about, "devices", err));
     for (size_t i = 0; i < tracks->device_count; i++) {
         const info_device *device = &tracks->devices[i];
         hd_table_add_int(builder, device->id);

@@ -10,34 +10,6 @@
 
 /* ---- the file ---------------------------------------------------------------------------------------------- */
 
-static const report_column file_columns[] = {
-    {"format", HD_VALUE_STRING},
-    {"compression", HD_VALUE_STRING},
-    {"stored_bytes", HD_VALUE_BYTES},
-    {"input_bytes", HD_VALUE_BYTES},
-    {"start", HD_VALUE_TIME},
-    {"end", HD_VALUE_TIME},
-    {"duration", HD_VALUE_DURATION},
-    {"clock", HD_VALUE_STRING},
-    {"clock_base", HD_VALUE_INT},
-    {"wall_start", HD_VALUE_STRING},
-    {"wall_end", HD_VALUE_STRING},
-    {"rank", HD_VALUE_INT},
-    {"world_size", HD_VALUE_INT},
-    {"events", HD_VALUE_COUNT},
-    {"slices", HD_VALUE_COUNT},
-    {"process_count", HD_VALUE_COUNT},
-    {"track_count", HD_VALUE_COUNT},
-    {"streams", HD_VALUE_COUNT},
-    {"device_count", HD_VALUE_COUNT},
-    {"strings", HD_VALUE_COUNT},
-    {"repairs", HD_VALUE_COUNT},
-    {"losses", HD_VALUE_COUNT},
-    {"origin", HD_VALUE_STRING},
-    {"origin_compression", HD_VALUE_STRING},
-    {NULL, HD_VALUE_INT},
-};
-
 /* "unix": times are Unix time; "base": they count from clock_base; "unknown": from a zero that nothing tells. */
 static void add_clock(hd_table_builder *builder, const hd_trace *trace)
 {
@@ -68,7 +40,7 @@ static hd_status add_file(hd_report *out, const hd_trace *trace, const info_trac
     const hd_trace_facts *facts = hd_trace_facts_of(trace);
     hd_table_builder *builder;
     int64_t duration = HD_NO_TIME;
-    HD_TRY(report_builder(&builder, "file", file_columns, err));
+    HD_TRY(report_builder(&builder, &report_info_about, "file", err));
     hd_table_add_text(builder, facts->format);
     hd_table_add_text(builder, facts->compression);
     if (facts->stored_bytes)
@@ -113,15 +85,13 @@ static void cell_total(hd_table_builder *builder, hd_kind kind, int64_t total_ns
 
 static hd_status add_kinds(hd_report *out, const hd_trace *trace, const category_sums *sums, hd_error *err)
 {
-    static const report_column columns[] = {
-        {"kind", HD_VALUE_STRING}, {"events", HD_VALUE_COUNT}, {"total", HD_VALUE_DURATION}, {NULL, HD_VALUE_INT}};
     hd_table_builder *builder;
     int64_t totals[HD_KIND_COUNT] = {0};
     for (size_t i = 0; i < sums->count; i++) {
         int64_t *total = &totals[sums->list[i].kind];
         if (__builtin_add_overflow(*total, sums->list[i].total_ns, total)) *total = INT64_MAX;
     }
-    HD_TRY(report_builder(&builder, "kinds", columns, err));
+    HD_TRY(report_builder(&builder, &report_info_about, "kinds", err));
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
         uint64_t count = hd_trace_row_count(trace, (hd_kind)kind);
         if (count == 0) continue;
@@ -134,13 +104,8 @@ static hd_status add_kinds(hd_report *out, const hd_trace *trace, const category
 
 static hd_status add_categories(hd_report *out, const hd_trace *trace, const category_sums *sums, hd_error *err)
 {
-    static const report_column columns[] = {{"kind", HD_VALUE_STRING},
-                                            {"category", HD_VALUE_STRING},
-                                            {"events", HD_VALUE_COUNT},
-                                            {"total", HD_VALUE_DURATION},
-                                            {NULL, HD_VALUE_INT}};
     hd_table_builder *builder;
-    HD_TRY(report_builder(&builder, "categories", columns, err));
+    HD_TRY(report_builder(&builder, &report_info_about, "categories", err));
     for (size_t i = 0; i < sums->count; i++) {
         const hd_category_sum *sum = &sums->list[i];
         hd_table_add_text(builder, hd_kind_name(sum->kind));
@@ -195,10 +160,8 @@ static void count_samples(uint64_t *counts, const hd_trace *trace)
 
 static hd_status put_events(hd_report *out, const hd_trace *trace, const event_sum *sums, size_t count, hd_error *err)
 {
-    static const report_column columns[] = {
-        {"event", HD_VALUE_STRING}, {"samples", HD_VALUE_COUNT}, {NULL, HD_VALUE_INT}};
     hd_table_builder *builder;
-    HD_TRY(report_builder(&builder, "samples", columns, err));
+    HD_TRY(report_builder(&builder, &report_info_about, "samples", err));
     for (size_t i = 0; i < count; i++) {
         report_cell_string(builder, trace, sums[i].name);
         hd_table_add_count(builder, sums[i].samples);

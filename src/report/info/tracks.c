@@ -222,14 +222,8 @@ static void add_lane(hd_table_builder *builder, const hd_trace *trace, const inf
 
 hd_status info_add_tracks(hd_report *out, const info_tracks *tracks, hd_error *err)
 {
-    static const report_column columns[] = {
-        {"pid", HD_VALUE_STRING},    {"tid", HD_VALUE_STRING},         {"name", HD_VALUE_STRING},
-        {"kind", HD_VALUE_STRING},   {"device", HD_VALUE_INT},         {"stream", HD_VALUE_INT},
-        {"slices", HD_VALUE_COUNT},  {"other_events", HD_VALUE_COUNT}, {"start", HD_VALUE_TIME},
-        {"span", HD_VALUE_DURATION}, {"busy", HD_VALUE_DURATION},      {"busy_percent", HD_VALUE_DECIMAL},
-        {NULL, HD_VALUE_INT}};
     hd_table_builder *builder;
-    HD_TRY(report_builder(&builder, "tracks", columns, err));
+    HD_TRY(report_builder(&builder, &report_info_about, "tracks", err));
     hd_table_set_decimals(builder, 1);
     for (size_t i = 0; i < tracks->lane_count; i++) add_lane(builder, tracks->trace, &tracks->lanes[i]);
     return report_add(out, builder, err);
@@ -256,16 +250,12 @@ static void sum_processes(process_sum *sums, const info_tracks *tracks)
 
 hd_status info_add_processes(hd_report *out, const info_tracks *tracks, hd_error *err)
 {
-    static const report_column columns[] = {
-        {"pid", HD_VALUE_STRING},    {"name", HD_VALUE_STRING},   {"labels", HD_VALUE_STRING},
-        {"threads", HD_VALUE_COUNT}, {"streams", HD_VALUE_COUNT}, {"slices", HD_VALUE_COUNT},
-        {"events", HD_VALUE_COUNT},  {"rank", HD_VALUE_INT},      {NULL, HD_VALUE_INT}};
     uint32_t count = hd_trace_track_count(tracks->trace);
     process_sum *sums = calloc((size_t)count + 1, sizeof *sums);
     hd_table_builder *builder;
     if (!sums) return HD_NOMEM(err);
     sum_processes(sums, tracks);
-    hd_status status = report_builder(&builder, "processes", columns, err);
+    hd_status status = report_builder(&builder, &report_info_about, "processes", err);
     for (uint32_t i = 0; status == HD_OK && i < count; i++) {
         const hd_track *track = hd_trace_track_at(tracks->trace, i);
         if (track->kind != HD_TRACK_PROCESS || !sums[i].events) continue;

@@ -275,18 +275,6 @@ static void cells_others(hd_table_builder *b, const live_rows *rows, uint64_t fr
     hd_table_add_text(b, text);
 }
 
-static const report_column peak_columns[] = {{"process", HD_VALUE_STRING},  {"device", HD_VALUE_STRING},
-                                             {"category", HD_VALUE_STRING}, {"bytes", HD_VALUE_BYTES},
-                                             {"share", HD_VALUE_DECIMAL},   {"count", HD_VALUE_COUNT},
-                                             {"size", HD_VALUE_BYTES},      {"where", HD_VALUE_STRING},
-                                             {"stack", HD_VALUE_STRING},    {NULL, HD_VALUE_INT}};
-
-static const report_column leak_columns[] = {{"process", HD_VALUE_STRING},  {"device", HD_VALUE_STRING},
-                                             {"category", HD_VALUE_STRING}, {"bytes", HD_VALUE_BYTES},
-                                             {"count", HD_VALUE_COUNT},     {"first_time", HD_VALUE_TIME},
-                                             {"last_time", HD_VALUE_TIME},  {"where", HD_VALUE_STRING},
-                                             {"stack", HD_VALUE_STRING},    {NULL, HD_VALUE_INT}};
-
 static hd_status add_live(hd_report *out, const hd_memory *m, const hd_trace *trace, uint64_t limit, bool at_peak,
                           hd_error *err)
 {
@@ -295,8 +283,7 @@ static hd_status add_live(hd_report *out, const hd_memory *m, const hd_trace *tr
     char *text = malloc(TEXT_LIMIT);
     hd_status status = text ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) status = find_rows(&rows, m, at_peak, hd_trace_large_bytes(trace), err);
-    if (status == HD_OK)
-        status = report_builder(&b, at_peak ? "peak" : "leaks", at_peak ? peak_columns : leak_columns, err);
+    if (status == HD_OK) status = report_builder(&b, &report_memory_about, at_peak ? "peak" : "leaks", err);
     for (size_t i = 0; i < rows.count && i < limit && status == HD_OK; i++)
         (at_peak ? cells_peak : cells_leak)(b, m, trace, &rows.list[i], text);
     if (status == HD_OK && rows.count > limit) cells_others(b, &rows, limit, at_peak);

@@ -42,11 +42,6 @@ static int64_t add_signed(int64_t a, int64_t b)
 
 static hd_status add_memory(hd_report *out, const hd_memory *m, hd_error *err)
 {
-    static const report_column columns[] = {{"events", HD_VALUE_COUNT},      {"left_out", HD_VALUE_COUNT},
-                                            {"allocations", HD_VALUE_COUNT}, {"frees", HD_VALUE_COUNT},
-                                            {"allocated", HD_VALUE_BYTES},   {"freed", HD_VALUE_BYTES},
-                                            {"replaced", HD_VALUE_BYTES},    {"live", HD_VALUE_BYTES},
-                                            {"live_count", HD_VALUE_COUNT},  {NULL, HD_VALUE_INT}};
     hd_memory_pool sum = {0};
     uint64_t live_count = 0;
     hd_table_builder *b;
@@ -61,7 +56,7 @@ static hd_status add_memory(hd_report *out, const hd_memory *m, hd_error *err)
     }
     for (size_t i = 0; i < m->event_count; i++)
         live_count += !m->events[i].is_free && m->events[i].has_address && m->events[i].end == HD_NONE;
-    HD_TRY(report_builder(&b, "memory", columns, err));
+    HD_TRY(report_builder(&b, &report_memory_about, "memory", err));
     const uint64_t counts[] = {m->found,          m->found - m->event_count, sum.allocations,
                                sum.frees,         sum.allocated_bytes,       sum.freed_bytes,
                                sum.replaced_bytes};
@@ -73,14 +68,8 @@ static hd_status add_memory(hd_report *out, const hd_memory *m, hd_error *err)
 
 static hd_status add_devices(hd_report *out, const hd_memory *m, const hd_trace *trace, hd_error *err)
 {
-    static const report_column columns[] = {
-        {"process", HD_VALUE_STRING},     {"device", HD_VALUE_STRING},   {"allocations", HD_VALUE_COUNT},
-        {"frees", HD_VALUE_COUNT},        {"allocated", HD_VALUE_BYTES}, {"freed", HD_VALUE_BYTES},
-        {"replaced", HD_VALUE_BYTES},     {"live", HD_VALUE_BYTES},      {"peak", HD_VALUE_BYTES},
-        {"peak_time", HD_VALUE_TIME},     {"peak_live", HD_VALUE_BYTES}, {"final", HD_VALUE_BYTES},
-        {"peak_is_total", HD_VALUE_BOOL}, {NULL, HD_VALUE_INT}};
     hd_table_builder *b;
-    HD_TRY(report_builder(&b, "devices", columns, err));
+    HD_TRY(report_builder(&b, &report_memory_about, "devices", err));
     for (size_t i = 0; i < m->pool_count; i++) {
         const hd_memory_pool *pool = &m->pools[i];
         memory_cells_pool(b, trace, pool);
@@ -101,12 +90,8 @@ static hd_status add_devices(hd_report *out, const hd_memory *m, const hd_trace 
 
 static hd_status add_categories(hd_report *out, const hd_memory *m, const hd_trace *trace, hd_error *err)
 {
-    static const report_column columns[] = {
-        {"process", HD_VALUE_STRING},    {"device", HD_VALUE_STRING}, {"category", HD_VALUE_STRING},
-        {"allocations", HD_VALUE_COUNT}, {"frees", HD_VALUE_COUNT},   {"peak", HD_VALUE_BYTES},
-        {"peak_time", HD_VALUE_TIME},    {"live", HD_VALUE_BYTES},    {NULL, HD_VALUE_INT}};
     hd_table_builder *b;
-    HD_TRY(report_builder(&b, "categories", columns, err));
+    HD_TRY(report_builder(&b, &report_memory_about, "categories", err));
     for (size_t i = 0; i < m->group_count; i++) {
         const hd_memory_group *group = &m->groups[i];
         if (group->allocations + group->frees == 0) continue; /* only frees that others' allocations took */
@@ -123,12 +108,8 @@ static hd_status add_categories(hd_report *out, const hd_memory *m, const hd_tra
 
 static hd_status add_reserved(hd_report *out, const hd_memory *m, const hd_trace *trace, hd_error *err)
 {
-    static const report_column columns[] = {{"process", HD_VALUE_STRING},      {"device", HD_VALUE_STRING},
-                                            {"reserved_peak", HD_VALUE_BYTES}, {"idle_at_peak", HD_VALUE_BYTES},
-                                            {"idle_mean", HD_VALUE_BYTES},     {"idle_max", HD_VALUE_BYTES},
-                                            {"idle_max_time", HD_VALUE_TIME},  {NULL, HD_VALUE_INT}};
     hd_table_builder *b;
-    HD_TRY(report_builder(&b, "reserved", columns, err));
+    HD_TRY(report_builder(&b, &report_memory_about, "reserved", err));
     for (size_t i = 0; i < m->pool_count; i++) {
         const hd_memory_pool *pool = &m->pools[i];
         if (!pool->has_reserved || (pool->reserved_peak_bytes <= 0 && pool->idle_max_bytes <= 0)) continue;
@@ -144,11 +125,8 @@ static hd_status add_reserved(hd_report *out, const hd_memory *m, const hd_trace
 
 static hd_status add_oddities(hd_report *out, const hd_memory *m, hd_error *err)
 {
-    static const report_column columns[] = {{"code", HD_VALUE_STRING},    {"events", HD_VALUE_COUNT},
-                                            {"bytes", HD_VALUE_BYTES},    {"first_time", HD_VALUE_TIME},
-                                            {"meaning", HD_VALUE_STRING}, {NULL, HD_VALUE_INT}};
     hd_table_builder *b;
-    HD_TRY(report_builder(&b, "oddities", columns, err));
+    HD_TRY(report_builder(&b, &report_memory_about, "oddities", err));
     for (int i = 0; i < HD_MEMORY_ODDITIES; i++) {
         if (!m->oddities[i]) continue;
         hd_table_add_text(b, hd_memory_oddity_name((hd_memory_oddity)i));

@@ -28,13 +28,8 @@ static hd_status add_cells(void *user, const hd_memory_step *step, hd_error *err
 
 hd_status memory_add_series(hd_report *out, const hd_memory *m, const hd_trace *trace, hd_error *err)
 {
-    static const report_column columns[] = {{"time", HD_VALUE_TIME},      {"process", HD_VALUE_STRING},
-                                            {"device", HD_VALUE_STRING},  {"category", HD_VALUE_STRING},
-                                            {"change", HD_VALUE_INT},     {"category_live", HD_VALUE_BYTES},
-                                            {"live", HD_VALUE_BYTES},     {"allocated", HD_VALUE_BYTES},
-                                            {"reserved", HD_VALUE_BYTES}, {NULL, HD_VALUE_INT}};
     series s = {.memory = m, .trace = trace};
-    HD_TRY(report_builder(&s.builder, "series", columns, err));
+    HD_TRY(report_builder(&s.builder, &report_memory_about, "series", err));
     hd_status status = hd_memory_walk(m, add_cells, &s, err);
     if (status == HD_OK) return report_add(out, s.builder, err);
     hd_table_builder_free(s.builder);

@@ -1,0 +1,63 @@
+/* about.c - what the report check tells, table by table */
+#include "report/report.h"
+
+static const hd_report_column findings_columns[] = {
+    {"severity", HD_VALUE_STRING, "error, warning or note"},
+    {"code", HD_VALUE_STRING, "of the finding; heddle check --explain tells what each means"},
+    {"pid", HD_VALUE_STRING, "of the track, as it stood in the input"},
+    {"tid", HD_VALUE_STRING, "likewise"},
+    {"track", HD_VALUE_STRING, "its name"},
+    {"count", HD_VALUE_COUNT, "how often it was found"},
+    {"slices", HD_VALUE_COUNT, "of them, different slices; null where it is not about slices"},
+    {"worst", HD_VALUE_DURATION, "the largest amount of time it is about"},
+    {"start", HD_VALUE_TIME, "of the first example"},
+    {"offset", HD_VALUE_INT, "byte of the decompressed input where the first example stands"},
+    {"example", HD_VALUE_STRING, "name of the first example"},
+    {0},
+};
+
+static const hd_report_column examples_columns[] = {
+    {"finding", HD_VALUE_INT, "row of the table findings"},
+    {"name", HD_VALUE_STRING, "of the event"},
+    {"start", HD_VALUE_TIME, "of the event"},
+    {"duration", HD_VALUE_DURATION, "of the event"},
+    {"offset", HD_VALUE_INT, "byte of the decompressed input where it stands"},
+    {"other_name", HD_VALUE_STRING, "of the event that it is in conflict with"},
+    {"other_start", HD_VALUE_TIME, "of that event"},
+    {"other_duration", HD_VALUE_DURATION, "of that event"},
+    {"other_offset", HD_VALUE_INT, "byte where that stands"},
+    {"value", HD_VALUE_DURATION, "how much time the finding is about"},
+    {0},
+};
+
+static const hd_report_column summary_columns[] = {
+    {"findings", HD_VALUE_COUNT, "all of them, a code of a track counting once"},
+    {"errors", HD_VALUE_COUNT, "of severity error"},
+    {"warnings", HD_VALUE_COUNT, "of severity warning"},
+    {"notes", HD_VALUE_COUNT, "of severity note"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"findings", "a row per code and track, the worst severity first", findings_columns},
+    {"examples", "the first examples of each finding", examples_columns},
+    {"summary", "one row: findings by severity", summary_columns},
+    {0},
+};
+
+static const hd_report_option options[] = {
+    {"only", "CODE,...", "look for these codes only"},
+    {"ignore", "CODE,...", "leave these codes out"},
+    {"examples", "N", "examples kept of each finding, 1 unless given"},
+    {"tracks", "N", "rows per code, the rest is summed up in one more; all unless given"},
+    {0},
+};
+
+const hd_report_about report_check_about = {
+    .name = "check",
+    .title = "what a viewer drops or misdraws, or an analysis gets wrong",
+    .text = "Slices that cross, flows and launches without their other end, times in the future, duplicate tracks and "
+            "whatever else makes a viewer or an analysis wrong, each with its first examples.",
+    .options = options,
+    .tables = tables,
+};

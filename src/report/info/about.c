@@ -1,0 +1,113 @@
+/* about.c - what the report info tells, table by table */
+#include "report/report.h"
+
+static const hd_report_column file_columns[] = {
+    {"format", HD_VALUE_STRING, "of the input: chrome, heddle, perfetto …"},
+    {"compression", HD_VALUE_STRING, "gzip, zstd or none"},
+    {"stored_bytes", HD_VALUE_BYTES, "size of the file"},
+    {"input_bytes", HD_VALUE_BYTES, "size of the input, decompressed"},
+    {"start", HD_VALUE_TIME, "of the first event"},
+    {"end", HD_VALUE_TIME, "of the last event"},
+    {"duration", HD_VALUE_DURATION, "from start to end"},
+    {"clock", HD_VALUE_STRING, "\"unix\": times are Unix time; \"base\": they count from clock_base; \"unknown\""},
+    {"clock_base", HD_VALUE_INT, "Unix time in ns of the clock's zero"},
+    {"wall_start", HD_VALUE_STRING, "start as a date, UTC"},
+    {"wall_end", HD_VALUE_STRING, "end as a date, UTC"},
+    {"rank", HD_VALUE_INT, "of the process that was traced, as it told"},
+    {"world_size", HD_VALUE_INT, "how many ranks took part"},
+    {"events", HD_VALUE_COUNT, "of all kinds but metadata"},
+    {"slices", HD_VALUE_COUNT, "of them, events with a duration"},
+    {"process_count", HD_VALUE_COUNT, "processes with events"},
+    {"track_count", HD_VALUE_COUNT, "tracks with events"},
+    {"streams", HD_VALUE_COUNT, "of them, queues of GPUs"},
+    {"device_count", HD_VALUE_COUNT, "GPUs"},
+    {"strings", HD_VALUE_COUNT, "different texts"},
+    {"repairs", HD_VALUE_COUNT, "sum of the ledger's repairs"},
+    {"losses", HD_VALUE_COUNT, "sum of the ledger's losses"},
+    {"origin", HD_VALUE_STRING, "format of the first input, when this is a store"},
+    {"origin_compression", HD_VALUE_STRING, "its compression"},
+    {0},
+};
+
+static const hd_report_column devices_columns[] = {
+    {"device", HD_VALUE_INT, "its number in the trace"},
+    {"name", HD_VALUE_STRING, "of the model"},
+    {"memory", HD_VALUE_BYTES, "on the device"},
+    {"compute_major", HD_VALUE_INT, "of the CUDA compute capability"},
+    {"compute_minor", HD_VALUE_INT, "likewise"},
+    {"multiprocessors", HD_VALUE_INT, "of the device"},
+    {"streams", HD_VALUE_COUNT, "queues that have events"},
+    {"slices", HD_VALUE_COUNT, "on its rows"},
+    {0},
+};
+
+static const hd_report_column processes_columns[] = {
+    {"pid", HD_VALUE_STRING, "as it stood in the input"},
+    {"name", HD_VALUE_STRING, "of the process"},
+    {"labels", HD_VALUE_STRING, "that the trace gave it"},
+    {"threads", HD_VALUE_COUNT, "tracks that are not of a GPU"},
+    {"streams", HD_VALUE_COUNT, "queues of GPUs"},
+    {"slices", HD_VALUE_COUNT, "of all of them"},
+    {"events", HD_VALUE_COUNT, "of all kinds"},
+    {"rank", HD_VALUE_INT, "of the process, if it told"},
+    {0},
+};
+
+static const hd_report_column tracks_columns[] = {
+    {"pid", HD_VALUE_STRING, "as it stood in the input"},
+    {"tid", HD_VALUE_STRING, "likewise"},
+    {"name", HD_VALUE_STRING, "of the track"},
+    {"kind", HD_VALUE_STRING, "thread, stream, counter …"},
+    {"device", HD_VALUE_INT, "number of the GPU, for its rows"},
+    {"stream", HD_VALUE_INT, "number of the queue, likewise"},
+    {"slices", HD_VALUE_COUNT, "on the track"},
+    {"other_events", HD_VALUE_COUNT, "that are no slices"},
+    {"start", HD_VALUE_TIME, "of the first slice"},
+    {"span", HD_VALUE_DURATION, "from the first slice's start to the last one's end"},
+    {"busy", HD_VALUE_DURATION,
+     "time that slices cover, counted once where they overlap; on a GPU's rows that its work covers"},
+    {"busy_percent", HD_VALUE_DECIMAL, "share of the span that is busy"},
+    {0},
+};
+
+static const hd_report_column kinds_columns[] = {
+    {"kind", HD_VALUE_STRING, "slice, instant, counter …"},
+    {"events", HD_VALUE_COUNT, "of this kind"},
+    {"total", HD_VALUE_DURATION, "sum of the durations of slices; overlaps count twice"},
+    {0},
+};
+
+static const hd_report_column categories_columns[] = {
+    {"kind", HD_VALUE_STRING, "slice, instant, counter …"},
+    {"category", HD_VALUE_STRING, "as the profiler wrote it"},
+    {"events", HD_VALUE_COUNT, "of this kind and category"},
+    {"total", HD_VALUE_DURATION, "sum of the durations of slices; overlaps count twice"},
+    {0},
+};
+
+static const hd_report_column samples_columns[] = {
+    {"event", HD_VALUE_STRING, "cycles, instructions …"},
+    {"samples", HD_VALUE_COUNT, "of this event"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"file", "one row: the input, its clock, how much is in it", file_columns},
+    {"devices", "a row per GPU, by number", devices_columns},
+    {"processes", "a row per process that has events", processes_columns},
+    {"tracks", "a row per track that has events, busiest first", tracks_columns},
+    {"kinds", "events by kind", kinds_columns},
+    {"categories", "events by category, most time first", categories_columns},
+    {"samples", "stack samples by event of perf, most first; only for perf script and what was made from it",
+     samples_columns},
+    {"ledger", "what was noticed while reading: losses, repairs, notes", report_ledger_columns},
+    {0},
+};
+
+const hd_report_about report_info_about = {
+    .name = "info",
+    .title = "what is in a trace",
+    .text = "The input and its clock, GPUs, processes, every track with how much of its span is busy, events by kind "
+            "and category, and what the reader noticed of damage.",
+    .tables = tables,
+};

@@ -1,0 +1,130 @@
+/* about.c - what the report memory tells, table by table */
+#include "report/report.h"
+
+static const hd_report_column memory_columns[] = {
+    {"events", HD_VALUE_COUNT, "of allocation and of free"},
+    {"left_out", HD_VALUE_COUNT, "of them, that tell no size, address or time"},
+    {"allocations", HD_VALUE_COUNT, "that were counted"},
+    {"frees", HD_VALUE_COUNT, "that were counted"},
+    {"allocated", HD_VALUE_BYTES, "sum of all allocations"},
+    {"freed", HD_VALUE_BYTES, "sum of what was freed"},
+    {"replaced", HD_VALUE_BYTES, "what was allocated again at an address before it was freed"},
+    {"live", HD_VALUE_BYTES, "at the end: allocated - freed - replaced"},
+    {"live_count", HD_VALUE_COUNT, "allocations live at the end"},
+    {0},
+};
+
+static const hd_report_column devices_columns[] = {
+    {"process", HD_VALUE_STRING, "pid of the process"},
+    {"device", HD_VALUE_STRING, "name of the device or allocator"},
+    {"allocations", HD_VALUE_COUNT, "on it"},
+    {"frees", HD_VALUE_COUNT, "on it"},
+    {"allocated", HD_VALUE_BYTES, "sum of the allocations"},
+    {"freed", HD_VALUE_BYTES, "sum of what was freed"},
+    {"replaced", HD_VALUE_BYTES, "what was allocated again at an address before it was freed"},
+    {"live", HD_VALUE_BYTES, "at the end, of what was allocated in the trace"},
+    {"peak", HD_VALUE_BYTES, "most that was live at once"},
+    {"peak_time", HD_VALUE_TIME, "when that was"},
+    {"peak_live", HD_VALUE_BYTES, "of the peak, what was allocated in the trace"},
+    {"final", HD_VALUE_BYTES, "live at the end, with what was allocated before the trace"},
+    {"peak_is_total", HD_VALUE_BOOL, "whether peak and final are the allocator's own totals"},
+    {0},
+};
+
+static const hd_report_column categories_columns[] = {
+    {"process", HD_VALUE_STRING, "pid of the process"},
+    {"device", HD_VALUE_STRING, "name of the device or allocator"},
+    {"category", HD_VALUE_STRING, "as the profiler tells it"},
+    {"allocations", HD_VALUE_COUNT, "of it"},
+    {"frees", HD_VALUE_COUNT, "of it"},
+    {"peak", HD_VALUE_BYTES, "most of it that was live at once"},
+    {"peak_time", HD_VALUE_TIME, "when that was"},
+    {"live", HD_VALUE_BYTES, "at the end"},
+    {0},
+};
+
+static const hd_report_column peak_columns[] = {
+    {"process", HD_VALUE_STRING, "pid of the process"},
+    {"device", HD_VALUE_STRING, "name of the device or allocator"},
+    {"category", HD_VALUE_STRING, "as the profiler tells it"},
+    {"bytes", HD_VALUE_BYTES, "live at the peak"},
+    {"share", HD_VALUE_DECIMAL, "of the peak, in percent"},
+    {"count", HD_VALUE_COUNT, "allocations"},
+    {"size", HD_VALUE_BYTES, "of each of them"},
+    {"where", HD_VALUE_STRING, "the innermost frames of the stack"},
+    {"stack", HD_VALUE_STRING, "all frames, outermost first"},
+    {0},
+};
+
+static const hd_report_column leaks_columns[] = {
+    {"process", HD_VALUE_STRING, "pid of the process"},
+    {"device", HD_VALUE_STRING, "name of the device or allocator"},
+    {"category", HD_VALUE_STRING, "as the profiler tells it"},
+    {"bytes", HD_VALUE_BYTES, "live at the end"},
+    {"count", HD_VALUE_COUNT, "allocations"},
+    {"first_time", HD_VALUE_TIME, "of the first of them"},
+    {"last_time", HD_VALUE_TIME, "of the last of them"},
+    {"where", HD_VALUE_STRING, "the innermost frames of the stack"},
+    {"stack", HD_VALUE_STRING, "all frames, outermost first"},
+    {0},
+};
+
+static const hd_report_column reserved_columns[] = {
+    {"process", HD_VALUE_STRING, "pid of the process"},
+    {"device", HD_VALUE_STRING, "name of the device or allocator"},
+    {"reserved_peak", HD_VALUE_BYTES, "most that was reserved"},
+    {"idle_at_peak", HD_VALUE_BYTES, "of that, not allocated"},
+    {"idle_mean", HD_VALUE_BYTES, "reserved and not allocated, mean over time"},
+    {"idle_max", HD_VALUE_BYTES, "most that was reserved and not allocated"},
+    {"idle_max_time", HD_VALUE_TIME, "when that was"},
+    {0},
+};
+
+static const hd_report_column oddities_columns[] = {
+    {"code", HD_VALUE_STRING, "of the oddity"},    {"events", HD_VALUE_COUNT, "that show it"},
+    {"bytes", HD_VALUE_BYTES, "they are about"},   {"first_time", HD_VALUE_TIME, "of the first of them"},
+    {"meaning", HD_VALUE_STRING, "in a sentence"}, {0},
+};
+
+static const hd_report_column series_columns[] = {
+    {"time", HD_VALUE_TIME, "of the event"},
+    {"process", HD_VALUE_STRING, "pid of the process"},
+    {"device", HD_VALUE_STRING, "name of the device or allocator"},
+    {"category", HD_VALUE_STRING, "as the profiler tells it"},
+    {"change", HD_VALUE_INT, "bytes: allocated, or freed (negative)"},
+    {"category_live", HD_VALUE_BYTES, "of the category, behind the event"},
+    {"live", HD_VALUE_BYTES, "of the device, behind the event"},
+    {"allocated", HD_VALUE_BYTES, "the allocator's own total"},
+    {"reserved", HD_VALUE_BYTES, "what the allocator has reserved"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"memory", "one row: sums over all devices", memory_columns},
+    {"devices", "a row per device or allocator of a process", devices_columns},
+    {"categories", "what a device holds of each category", categories_columns},
+    {"peak", "what was live at the peak of each device, largest first; its sum is the peak", peak_columns},
+    {"leaks", "what was live at the end, largest first; its sum is what was live", leaks_columns},
+    {"reserved", "allocators that reserve memory: how much of it lay idle", reserved_columns},
+    {"oddities", "events that do not fit to the others", oddities_columns},
+    {"ledger", "what was noticed while reading: a free that was lost makes a leak that is none", report_ledger_columns},
+    {"series", "with the option series: a row per event, what is live behind it", series_columns},
+    {0},
+};
+
+static const hd_report_option options[] = {
+    {"rows", "N", "rows of peak and of leaks, 1000 unless given; what is beyond them is summed up in one more"},
+    {"series", NULL, "make the table series"},
+    {"no-stacks", NULL, "do not look for the slices around events, which is faster"},
+    {0},
+};
+
+const hd_report_about report_memory_about = {
+    .name = "memory",
+    .title = "what was allocated, live at the peak, and never freed",
+    .text = "Pairs allocations with their frees. For each device of each process: its peak and when, what was live "
+            "then, what is live at the end, and how much of what was reserved lay idle. allocated = freed + replaced + "
+            "live, always.",
+    .options = options,
+    .tables = tables,
+};
