@@ -272,7 +272,7 @@ STRUCT = re.compile(r"typedef struct (hd_\w+) \{\n(.*?)\n\} \1;", re.S)
 VALUES = {"hd_convert_time", "hd_ident", "hd_column", "hd_string", "hd_clock_fit"}
 # Structs from before the rule, with what they do against it.
 STRUCTS_BEFORE = {
-    ("hd_convert_options", "hd_read_options"), ("hd_convert_options", "hd_write_options"), ("hd_convert_report", "hd_convert_step"),
+    ("hd_convert_options", "hd_read_options"), ("hd_convert_options", "hd_write_options"),
     ("hd_convert_report", "memory"), ("hd_fix_report", "memory"), ("hd_symbolize_report", "memory"), ("hd_record_result", "memory"),
     ("hd_record_result", "hd_convert_report"), ("hd_attribution", "hd_launches"),
 }
@@ -288,7 +288,7 @@ def check_structs(root):
         structs.update({match[1]: match[2] for match in STRUCT.finditer(text)})
         for match in re.finditer(r"\b(hd_\w+)\([^;{}()]*const hd_\w+_options \*\w+[^;{}]*\);", text):
             takers[match[1]] = path.name
-        for match in re.finditer(r"\b(hd_\w+)\(([^;{}()]*)\);", text):
+        for match in re.finditer(r"\b(hd_\w+)\(([^;{}()]*)\);", re.sub(r"\btypedef\b[^;{]*;", "", text)):
             outputs = [bool(re.search(r"\*\s*out(_\w+)?$|\bout\[", parameter.strip())) for parameter in match[2].split(",")]
             if outputs != sorted(outputs, reverse=True):
                 problems.append(f"{path.name}: {match[1]}: outputs come first")

@@ -358,6 +358,16 @@ static bool goes_on(reader *r, hd_byte_reader b, bool known)
     return r->finished || b.at + 1 < r->end; /* a file that is cut ends anywhere */
 }
 
+/* Whether as many records as the header says end where it says: then none is damaged, whatever its type. */
+static bool all_fit(const reader *r, hd_byte_reader b, uint64_t left)
+{
+    sbt_record record;
+    for (; left && b.at < r->end; left--) {
+        if (!sbt_record_read(&record, &b, 0) || record.flags > SBT_KNOWN_FLAGS) return false;
+    }
+    return left == 0 && b.at == r->end;
+}
+
 /* The next place behind `from` from which several records follow one another; the end: there is none. Near it they must
  * be on streams that were seen, since small numbers make records at any place. */
 static size_t find_record(reader *r, const hd_byte_reader *b, size_t from)
@@ -398,10 +408,15 @@ static hd_status scan_records(reader *r, hd_byte_reader *b)
     r->first = b->at;
     r->end = counted || !r->finished ? b->size : (size_t)r->header.strings;
     r->effort = 64 * (uint64_t)b->size + 4096;
+    bool asked = !r->finished || counted, fit = false; /* of all_fit, once */
     while (!(counted && r->records == limit) && !at_end(r, b)) {
         size_t start = b->at;
         bool read = sbt_record_read(&record, b, time) && b->at <= r->end;
-        if (!read || (!plausible(r, &record) && (record.flags > SBT_KNOWN_FLAGS || !goes_on(r, *b, true)))) {
+        if (read && !asked && !plausible(r, &record)) {
+            asked = true;
+            fit = r->records < limit && record.flags <= SBT_KNOWN_FLAGS && all_fit(r, *b, limit - r->records - 1);
+        }
+        if (!fit && (!read || (!plausible(r, &record) && (record.flags > SBT_KNOWN_FLAGS || !goes_on(r, *b, true))))) {
             size_t behind = b->at, to = find_record(r, b, start);
             if (to < r->end && !(read && to == behind)) {
                 HD_TRY(add_hole(r, b, start, to, &time));
