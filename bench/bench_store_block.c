@@ -52,7 +52,7 @@ static bool is_string(uint8_t type)
     return type == HD_ARG_STRING || type == HD_ARG_NUMBER || type == HD_ARG_JSON;
 }
 
-/* ---- gathering ------------------------------------------------------------------------------------- */
+/* ---- gathering ---- */
 
 typedef struct cursor {
     hd_kind kind;
@@ -144,7 +144,7 @@ static void renumber_rows(bench *b)
     }
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------- */
+/* ---- comparing ---- */
 
 static void compare_column(const hd_column *column, const int64_t *values, uint32_t count, const char *what, int index)
 {

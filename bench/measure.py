@@ -58,7 +58,7 @@ class Bench:
     def print_row(row):
         print("  ".join(f"{c:<{w}}" for c, w in zip(row, WIDTHS)).rstrip(), flush=True)
 
-    # ---- the rows ------------------------------------------------------------------------------------------
+    # ---- the rows ----
 
     def fix(self):
         for name, path in self.inputs:

@@ -58,7 +58,7 @@ static void put_json(dump *d, uint32_t id)
     if (!(d->flags & DUMP_CONTENT)) put_text(d, id);
 }
 
-/* ---- facts, ledger, metadata -------------------------------------------------------------------------------- */
+/* ---- facts, ledger, metadata ---- */
 
 static void put_number(dump *d, const char *name, int64_t value, int64_t none)
 {
@@ -136,7 +136,7 @@ static void put_patches(dump *d)
     }
 }
 
-/* ---- sorted lines: tracks and shapes ---------------------------------------------------------------------------- */
+/* ---- sorted lines: tracks and shapes ---- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -259,7 +259,7 @@ static void put_shapes(dump *d)
     free(used);
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static void put_time(dump *d, const char *name, int64_t ns, uint32_t ps)
 {

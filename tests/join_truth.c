@@ -61,7 +61,7 @@ void join_case_free(join_case *c)
     *c = (join_case){0};
 }
 
-/* ---- stacks of two trees, compared by hashes of their frames ---------------------------------------------------- */
+/* ---- stacks of two trees, compared by hashes of their frames ---- */
 
 static uint64_t *stack_hashes(const hd_stacks *stacks)
 {
@@ -76,7 +76,7 @@ static uint64_t *stack_hashes(const hd_stacks *stacks)
     return hashes;
 }
 
-/* ---- truth by correlation ---------------------------------------------------------------------------------------- */
+/* ---- truth by correlation ---- */
 
 static int by_correlation(const void *a, const void *b)
 {
@@ -162,8 +162,7 @@ static void judge_work(judge *j, size_t index)
     if (right) assert(is_below(j->found->stacks, j->found->work_stack[index], stack));
 }
 
-/* ---- what holds for every join ------------------------------------------------------------------------------------
- */
+/* ---- what holds for every join ---- */
 
 static void check_sums(const judge *j)
 {

@@ -89,7 +89,7 @@ void hd_flame_deinit(hd_flame *flame);
 hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *cpu, const hd_attribution *attribution,
                        const hd_flame_options *options, hd_error *err);
 
-/* ---- output ------------------------------------------------------------------------------------------- */
+/* ---- output ---- */
 
 typedef enum hd_flame_format { HD_FLAME_FOLDED, HD_FLAME_SPEEDSCOPE, HD_FLAME_SVG } hd_flame_format;
 

@@ -38,7 +38,7 @@ typedef struct hd_convert_time {
 /* "1.5s", "250ms", "10us", "4ns", "12.5%", "0". ARGUMENT: what it should be like. */
 hd_status hd_convert_time_parse(hd_convert_time *out, const char *text, hd_error *err);
 
-/* ---- descriptors ------------------------------------------------------------------------------------------------ */
+/* ---- descriptors ---- */
 
 /* Texts that an option was given. */
 typedef struct hd_option_texts {
@@ -100,7 +100,7 @@ typedef struct hd_pass_about {
 size_t hd_pass_count(void);
 const hd_pass_about *hd_pass_at(size_t index);
 
-/* ---- passes with their options ---------------------------------------------------------------------------------- */
+/* ---- passes with their options ---- */
 
 typedef struct hd_pass hd_pass;
 

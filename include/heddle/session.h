@@ -137,7 +137,7 @@ int64_t hd_session_now(void);
 /* The name of the calling thread in the trace, instead of the system's. Makes its ring, too. */
 void hd_session_name_thread(hd_session *session, const char *name);
 
-/* ---- events: name and category are ids of hd_session_intern, 0: none -------------------------------------- */
+/* ---- events: name and category are ids of hd_session_intern, 0: none ---- */
 
 /* Slices nest as the calls do; begin and end are of one thread. */
 void hd_session_begin(hd_session *session, uint32_t name, uint32_t category);
@@ -158,9 +158,9 @@ void hd_session_flow_end(hd_session *session, uint32_t name, uint32_t category, 
 void hd_session_allocate(hd_session *session, uint32_t category, uint64_t address, uint64_t bytes, uint32_t device);
 void hd_session_release(hd_session *session, uint32_t category, uint64_t address, uint64_t bytes, uint32_t device);
 
-/* ---- for tracers: events of any track, with arguments, stacks and correlation --------------------------------
- *
- * Lists that events refer to: each function gives an id from 1, the same for equal contents, and takes a lock: once for
+/* ---- for tracers: events of any track, with arguments, stacks and correlation ---- */
+
+/* Lists that events refer to: each function gives an id from 1, the same for equal contents, and takes a lock: once for
  * each thing that is new. 0: none (as hd_session_intern). Strings are copied. */
 
 typedef enum hd_session_track_kind {

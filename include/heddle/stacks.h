@@ -64,7 +64,7 @@ hd_frame hd_stacks_at(const hd_stacks *stacks, uint32_t node);
 uint32_t hd_stacks_name_count(const hd_stacks *stacks); /* the empty name included */
 hd_string hd_stacks_text(const hd_stacks *stacks, uint32_t name);
 
-/* ---- in traces ---------------------------------------------------------------------------------------- */
+/* ---- in traces ---- */
 
 /* Put the tree into a trace under construction as its stackFrames, node n under the key "n". Nothing for an empty
  * tree. */

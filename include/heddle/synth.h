@@ -76,7 +76,7 @@ hd_synth_options hd_synth_options_default(void);
  * range; LIMIT for more faults than a quarter of the events, or more events than 4,000,000,000; MEMORY. */
 hd_status hd_synth_trace(hd_trace **out, hd_synth_truth *truth, const hd_synth_options *options, hd_error *err);
 
-/* ---- stacks: what a uprobe on the launching functions would have recorded ------------------------------- */
+/* ---- stacks: what a uprobe on the launching functions would have recorded ---- */
 
 /* A call of cudaLaunchKernel, cudaLaunchKernelExC or cudaGraphLaunch. */
 typedef struct hd_synth_sample {
@@ -114,7 +114,7 @@ hd_status hd_synth_stacks_write(const hd_synth_stacks *stacks, const char *path,
  * RUNTIME, CONCURRENT_KERNEL, MEMCPY and MEMSET. Whole or not at all. Errors: IO, MEMORY; ARGUMENT for other traces. */
 hd_status hd_synth_cupti_write(const hd_trace *trace, const char *path, hd_error *err);
 
-/* ---- damage: JSON as broken as profilers write it ---------------------------------------------------- */
+/* ---- damage: JSON as broken as profilers write it ---- */
 
 typedef enum hd_synth_damage {
     HD_SYNTH_TRUNCATE,  /* the file ends within an event */

@@ -48,7 +48,7 @@ typedef struct hd_table_column {
     unsigned decimals; /* HD_VALUE_DECIMAL: digits after the point in text, 2 unless set */
 } hd_table_column;
 
-/* --- building -------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 /* A builder for a table of that name (copied). Free it with hd_table_builder_free, unless it was finished. */
 hd_status hd_table_builder_new(hd_table_builder **out, const char *name, hd_error *err);
@@ -78,7 +78,7 @@ void hd_table_free(hd_table *table);
 /* A copy of a table with its first rows only. The caller frees it. */
 hd_status hd_table_head(hd_table **out, const hd_table *table, size_t rows, hd_error *err);
 
-/* --- reading: pointers borrow from the table; row and column must exist ------------------------------------- */
+/* ---- reading: pointers borrow from the table; row and column must exist ---- */
 
 const char *hd_table_name(const hd_table *table);
 size_t hd_table_row_count(const hd_table *table);
@@ -91,7 +91,7 @@ uint64_t hd_table_get_count(const hd_table *table, size_t row, size_t column);
 double hd_table_get_decimal(const hd_table *table, size_t row, size_t column);
 bool hd_table_get_bool(const hd_table *table, size_t row, size_t column);
 
-/* --- printing -------------------------------------------------------------------------------------------- */
+/* ---- printing ---- */
 
 typedef enum hd_table_format {
     HD_TABLE_TEXT,     /* aligned columns; control characters are shown as \n, \x1b */
@@ -124,7 +124,7 @@ hd_status hd_text_write(hd_sink sink, const char *text, size_t size);
 /* The cells of one row as members of a JSON object, without the braces: `"a": 1, "b": "x"`. */
 hd_status hd_table_write_members(const hd_table *table, size_t row, hd_sink sink, hd_error *err);
 
-/* --- single values, as tables print them -------------------------------------------------------------------- */
+/* ---- single values, as tables print them ---- */
 
 enum { HD_VALUE_TEXT_BYTES = 48 };
 

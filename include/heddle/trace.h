@@ -30,7 +30,7 @@ enum { HD_BLOCK_ROWS = 65536 };
 
 typedef struct hd_trace hd_trace;
 
-/* ---- kinds and columns ---------------------------------------------------------------------------- */
+/* ---- kinds and columns ---- */
 
 typedef enum hd_kind {
     HD_KIND_SLICE,   /* a complete slice, or the begin of one (phase 'B'), with its end's time filled in */
@@ -174,7 +174,7 @@ const hd_arg_group *hd_block_group(const hd_block *block, uint32_t shape);
 
 void hd_block_event(hd_event *out, const hd_block *block, uint32_t row);
 
-/* ---- strings --------------------------------------------------------------------------------------- */
+/* ---- strings ---- */
 
 typedef struct hd_string {
     const char *data; /* UTF-8, may hold NUL; not terminated */
@@ -187,7 +187,7 @@ uint32_t hd_trace_string_count(const hd_trace *trace);
 /* The id of a text, or HD_STRING_NONE if no event uses it. */
 uint32_t hd_trace_find_string(const hd_trace *trace, const char *data, size_t size);
 
-/* ---- shapes and argument values ---------------------------------------------------------------------- */
+/* ---- shapes and argument values ---- */
 
 typedef enum hd_arg_type {
     HD_ARG_NULL,    /* no value in the column */
@@ -249,7 +249,7 @@ bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event
 /* Any number or numeric string as a double. */
 bool hd_value_double(double *out, const hd_trace *trace, hd_value value);
 
-/* ---- tracks ---------------------------------------------------------------------------------------- */
+/* ---- tracks ---- */
 
 typedef enum hd_track_kind {
     HD_TRACK_PROCESS,
@@ -280,7 +280,7 @@ typedef struct hd_track {
 uint32_t hd_trace_track_count(const hd_trace *trace);
 const hd_track *hd_trace_track_at(const hd_trace *trace, uint32_t index);
 
-/* ---- metadata, ledger, facts ----------------------------------------------------------------------- */
+/* ---- metadata, ledger, facts ---- */
 
 /* A top-level key of the input, in its order. */
 typedef struct hd_metadata {

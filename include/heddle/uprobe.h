@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-/* ---- which functions -------------------------------------------------------------------------------------- */
+/* ---- which functions ---- */
 
 typedef struct hd_uprobe_plan hd_uprobe_plan;
 
@@ -67,7 +67,7 @@ typedef struct hd_uprobe_target {
 uint32_t hd_uprobe_plan_count(const hd_uprobe_plan *plan);
 hd_uprobe_target hd_uprobe_plan_at(const hd_uprobe_plan *plan, uint32_t index);
 
-/* ---- tracing ---------------------------------------------------------------------------------------------- */
+/* ---- tracing ---- */
 
 /* Can this process use uprobes? Errors: UNSUPPORTED (the kernel has none), IO (not allowed); the message says what to
  * do. */

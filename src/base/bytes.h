@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- numbers, little endian, of `width` bytes, 1 to 8 ------------------------------------------------ */
+/* ---- numbers, little endian, of `width` bytes, 1 to 8 ---- */
 
 static inline void hd_le_put(uint8_t *p, uint64_t value, unsigned width)
 {
@@ -24,7 +24,7 @@ static inline uint64_t hd_le_get(const uint8_t *p, unsigned width)
     return value;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* Zero-initialised is empty. */
 typedef struct hd_bytes {
@@ -80,7 +80,7 @@ static inline void hd_bytes_put_zigzag(hd_bytes *bytes, int64_t value)
     hd_bytes_put_varint(bytes, hd_zigzag(value));
 }
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* Borrowed bytes. {data, size} is a reader at the first of them. */
 typedef struct hd_byte_reader {

@@ -7,7 +7,7 @@
 
 enum { FIRST_SLOTS = 64 };
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
 static uint64_t slot_for(uint64_t hash, uint32_t number)
 {
@@ -98,7 +98,7 @@ void hd_slots_deinit(hd_slots *slots)
     *slots = (hd_slots){0};
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------ */
+/* ---- values ---- */
 
 hd_map_entry *hd_map_at(hd_map *map, uint64_t a, uint64_t b)
 {

@@ -88,7 +88,7 @@ static inline hd_ring_word *hd_ring_slot(const struct hd_ring *ring, uint64_t pl
     return ring->words + (place & ring->mask) * (size / sizeof(hd_ring_word));
 }
 
-/* ---- copies ------------------------------------------------------------------------------------------- */
+/* ---- copies ---- */
 
 static inline void hd_ring_put(struct hd_ring *ring, uint64_t place, const void *event, size_t size)
 {
@@ -117,7 +117,7 @@ static inline void hd_ring_get(const struct hd_ring *ring, uint64_t place, void 
     }
 }
 
-/* ---- push --------------------------------------------------------------------------------------------- */
+/* ---- push ---- */
 
 static inline bool hd_ring_published(const struct hd_ring *ring, uint64_t place)
 {
@@ -214,7 +214,7 @@ static inline bool hd_ring_push_many(struct hd_ring *ring, const void *event, si
     return true;
 }
 
-/* ---- pop ---------------------------------------------------------------------------------------------- */
+/* ---- pop ---- */
 
 /* How many published events stand from place h on, at most `max`. With eviction h may be old, and the answer too. */
 static inline size_t hd_ring_ready(const struct hd_ring *ring, uint64_t h, size_t max)

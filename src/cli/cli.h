@@ -130,7 +130,7 @@ struct cli_run {
     int out_error;        /* errno of the first failure to write standard output, or 0 */
 };
 
-/* --- main.c ---------------------------------------------------------------------------------------- */
+/* ---- main.c ---- */
 
 /* All commands, in the order of `heddle help`; ends with NULL. */
 extern const cli_command *const cli_commands[];
@@ -139,7 +139,7 @@ const cli_command *cli_find_command(const char *name);
 /* Print run->err now and clear it, for a command that goes on. */
 void cli_report(cli_run *run);
 
-/* --- options.c ------------------------------------------------------------------------------------- */
+/* ---- options.c ---- */
 
 extern const cli_option cli_global_options[];
 
@@ -154,7 +154,7 @@ int cli_parse(cli_run *run, void *options, const char *const *argv, int count);
 /* Set run->err to a usage error and return CLI_USAGE. */
 int cli_usage_error(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
 
-/* --- value.c --------------------------------------------------------------------------------------- */
+/* ---- value.c ---- */
 
 /* Parse `text` into the member of `options` that `option` names. On failure writes what was expected into `problem`. */
 bool cli_value_parse(const cli_option *option, void *options, const char *text, char *problem, size_t problem_size);
@@ -165,7 +165,7 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
 /* Does a path of so many bytes end so? */
 bool cli_ends_with(const char *path, size_t size, const char *end);
 
-/* --- term.c ---------------------------------------------------------------------------------------- */
+/* ---- term.c ---- */
 
 typedef enum cli_look { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_CYAN } cli_look;
 
@@ -181,13 +181,13 @@ void cli_print(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
 /* The same as a sink: `user` is the cli_run. */
 hd_status cli_write(void *user, const char *data, size_t size);
 
-/* --- help.c, man.c --------------------------------------------------------------------------------- */
+/* ---- help.c, man.c ---- */
 
 void cli_help_overview(cli_run *run);
 void cli_help_command(cli_run *run, const cli_command *command);
 void cli_man_page(cli_run *run, const cli_command *command); /* NULL: heddle itself */
 
-/* --- progress.c ------------------------------------------------------------------------------------ */
+/* ---- progress.c ---- */
 
 /* A line on standard error that shows how far long work is: only on a terminal, only after a second, not with -q. */
 typedef struct cli_progress {

@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 
-/* ---- reading and writing ------------------------------------------------------------------------------------ */
+/* ---- reading and writing ---- */
 
 #define OPTION_STRICT(at)                                                                                              \
     {                                                                                                                  \
@@ -32,7 +32,7 @@
                 "0 is a quarter of the machine's"                                                                      \
     }
 
-/* ---- flame graphs ------------------------------------------------------------------------------------------- */
+/* ---- flame graphs ---- */
 
 #define OPTION_FORWARD(at)                                                                                             \
     {                                                                                                                  \

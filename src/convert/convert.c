@@ -46,7 +46,7 @@ typedef struct converter {
     bool failed;        /* to keep a row of the writer */
 } converter;
 
-/* ---- steps ------------------------------------------------------------------------------------------------------ */
+/* ---- steps ---- */
 
 /* Whether all inputs surely fit: thousands of small ones would each open a temporary file otherwise. */
 static bool are_small(const converter *c, uint64_t all)
@@ -139,7 +139,7 @@ static hd_status read_inputs(converter *c)
     return HD_OK;
 }
 
-/* ---- the chain -------------------------------------------------------------------------------------------------- */
+/* ---- the chain ---- */
 
 /* The options of the pass, at their defaults, to be filled in. NULL: no memory. */
 static void *add_own(converter *c, const hd_pass_about *about, const char *step, const char *cause)
@@ -291,8 +291,7 @@ static hd_status run_chain(converter *c)
     return hd_error_set(c->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no pass merges the %zu inputs", c->count);
 }
 
-/* ---- ledger --------------------------------------------------------------------------------------------------------
- */
+/* ---- ledger ---- */
 
 static hd_status gather_ledger(converter *c)
 {
@@ -333,8 +332,7 @@ static hd_status write_trace(converter *c, const char *out)
     return c->failed ? HD_NOMEM(c->err) : HD_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 static const char *format_of(const char *out, const hd_write_options *write)
 {

@@ -26,7 +26,7 @@ typedef struct cuda_facts {
     bool admin_only;   /* RmProfilingAdminOnly */
 } cuda_facts;
 
-/* ---- libraries ----------------------------------------------------------------------------------------------- */
+/* ---- libraries ---- */
 
 static bool load(void **out, char *path, size_t size, const char *name)
 {
@@ -177,7 +177,7 @@ static void find_libcupti(cuda_facts *facts, const hd_devices *devices, const ch
     facts->is_elsewhere = find_elsewhere(&s) || facts->libcupti[0];
 }
 
-/* ---- driver -------------------------------------------------------------------------------------------------- */
+/* ---- driver ---- */
 
 static bool admin_only(const char *root)
 {
@@ -200,7 +200,7 @@ static void find_driver(cuda_facts *facts, const hd_devices *devices, const char
     facts->admin_only = admin_only(root);
 }
 
-/* ---- told ---------------------------------------------------------------------------------------------------- */
+/* ---- told ---- */
 
 /* "driver 580.95, CUDA 13.0; libcuda: /usr/…; CUPTI 13 (API 130000): /usr/…; tracer: /usr/…" */
 static void describe(char *out, size_t size, const cuda_facts *facts, const hd_devices *devices)

@@ -8,7 +8,7 @@
 #include "base/options.h"
 #include "devices/impl.h"
 
-/* ---- names --------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 const char *hd_gpu_link_name(hd_gpu_link link)
 {
@@ -28,7 +28,7 @@ const char *hd_way_state_name(hd_way_state state)
     return (unsigned)state < sizeof names / sizeof *names ? names[state] : "no";
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------------ */
+/* ---- the list ---- */
 
 hd_status devices_add(device_entry **out, device_list *list, hd_error *err)
 {
@@ -68,7 +68,7 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->pci, y->pci);
 }
 
-/* ---- put together -------------------------------------------------------------------------------------------- */
+/* ---- put together ---- */
 
 /* Without NVML the kernel's part of the driver still tells its version. */
 static void find_nvidia_driver(hd_devices *out, const char *root)

@@ -24,7 +24,7 @@ typedef struct device_list {
     const char *root; /* "" is this machine's own */
 } device_list;
 
-/* ---- files.c: every path is below list->root; nothing is trusted ------------------------------------- */
+/* ---- files.c: every path is below list->root; nothing is trusted ---- */
 
 /* printf into a text of fixed size: cut where it is too long, control characters become '?'. */
 void devices_text(char *out, size_t size, const char *format, ...) HD_PRINTF(3, 4);
@@ -49,14 +49,14 @@ typedef struct device_names {
 hd_status devices_names_of(device_names *out, const char *path, hd_error *err);
 void devices_names_deinit(device_names *names);
 
-/* ---- devices.c ----------------------------------------------------------------------------------------------- */
+/* ---- devices.c ---- */
 
 /* A new entry with everything unknown. LIMIT: there are too many. */
 hd_status devices_add(device_entry **out, device_list *list, hd_error *err);
 /* The entry at a PCI address; NULL: none. */
 device_entry *devices_at_pci(device_list *list, const char *pci);
 
-/* ---- where devices come from --------------------------------------------------------------------------------- */
+/* ---- where devices come from ---- */
 
 hd_status devices_find_pci(device_list *list, hd_error *err); /* pci.c: PCI and /proc/driver/nvidia */
 hd_status devices_find_drm(device_list *list, hd_error *err); /* drm.c: Intel's memory, GPUs on no PCI bus */
@@ -72,7 +72,7 @@ void devices_nvml_close(devices_nvml *nvml);
 void devices_nvml_versions(const devices_nvml *nvml, hd_devices *out);
 hd_status devices_find_nvml(device_list *list, const devices_nvml *nvml, hd_error *err);
 
-/* ---- links: `paths` is count * count, all HD_LINK_UNKNOWN at first ------------------------------------------- */
+/* ---- links: `paths` is count * count, all HD_LINK_UNKNOWN at first ---- */
 
 void devices_links_pci(hd_gpu_path *paths, const device_list *list); /* links.c */
 void devices_links_nvml(hd_gpu_path *paths, const device_list *list, const devices_nvml *nvml);
@@ -80,7 +80,7 @@ hd_status devices_links_kfd(hd_gpu_path *paths, const device_list *list, hd_erro
 /* The way between two, in both directions; HD_LINK_UNKNOWN leaves what is there. */
 void devices_link(hd_gpu_path *paths, size_t count, size_t a, size_t b, hd_gpu_path path);
 
-/* ---- ways ---------------------------------------------------------------------------------------------------- */
+/* ---- ways ---- */
 
 hd_status devices_find_ways(hd_devices *devices, const char *root, hd_error *err); /* ways.c */
 void devices_way_cuda(hd_way *way, hd_devices *devices, const char *root);         /* cuda.c */

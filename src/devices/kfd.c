@@ -139,7 +139,7 @@ hd_status devices_find_kfd(device_list *list, hd_error *err)
     return status;
 }
 
-/* ---- links --------------------------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 static size_t at_node(const device_list *list, int64_t node)
 {

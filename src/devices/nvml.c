@@ -35,7 +35,7 @@ struct devices_nvml {
     int (*link_remote_type)(nvml_handle *, unsigned, unsigned *);
 };
 
-/* ---- loading ------------------------------------------------------------------------------------------------- */
+/* ---- loading ---- */
 
 /* C has no conversion from an object's address to a function's, so the bytes are copied, as POSIX suggests. */
 static bool find(void *library, const char *name, void *function)
@@ -106,7 +106,7 @@ void devices_nvml_close(devices_nvml *nvml)
     free(nvml);
 }
 
-/* ---- texts and versions -------------------------------------------------------------------------------------- */
+/* ---- texts and versions ---- */
 
 static void take_text(char *out, size_t size, const char answer[NVML_TEXT + 1])
 {
@@ -128,7 +128,7 @@ void devices_nvml_versions(const devices_nvml *n, hd_devices *out)
         devices_text(out->cuda_driver, sizeof out->cuda_driver, "%d.%d", cuda / 1000, cuda / 10 % 100);
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------- */
+/* ---- devices ---- */
 
 /* NVML tells CUDA cores, not multiprocessors; how many cores one has follows from the architecture. 0: not known. */
 static unsigned cores_per_multiprocessor(int major, int minor)
@@ -211,7 +211,7 @@ hd_status devices_find_nvml(device_list *list, const devices_nvml *n, hd_error *
     return HD_OK;
 }
 
-/* ---- links --------------------------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 typedef struct link_ends {
     nvml_handle *handle;    /* NULL: not NVML's */

@@ -76,7 +76,7 @@ static hd_status add_device(device_list *list, const char *pci, int64_t vendor, 
     return HD_OK;
 }
 
-/* ---- /proc/driver/nvidia/gpus/0000:3b:00.0/information: "Model: \t\t NVIDIA H100" ---------------------------- */
+/* ---- /proc/driver/nvidia/gpus/0000:3b:00.0/information: "Model: \t\t NVIDIA H100" ---- */
 
 static void take_line(char *out, size_t size, const char *line, const char *key)
 {

@@ -44,7 +44,7 @@ bool hd_devices_program(char *out, size_t size, const char *name)
     }
 }
 
-/* ---- libraries of our own ------------------------------------------------------------------------------------ */
+/* ---- libraries of our own ---- */
 
 static bool look_below(char *out, size_t size, const char *folder, const char *name)
 {

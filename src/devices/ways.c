@@ -38,7 +38,7 @@ void devices_say(hd_way *way, hd_way_state state, const char *advice, const char
     devices_text(way->advice, sizeof way->advice, "%s", advice);
 }
 
-/* ---- what needs nothing from the machine --------------------------------------------------------------------- */
+/* ---- what needs nothing from the machine ---- */
 
 static void way_session(hd_way *way)
 {
@@ -59,7 +59,7 @@ static void way_stacks(hd_way *way)
 #endif
 }
 
-/* ---- tools of others ----------------------------------------------------------------------------------------- */
+/* ---- tools of others ---- */
 
 typedef struct tool_entry {
     const char *advice; /* where it comes from */

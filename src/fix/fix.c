@@ -21,7 +21,7 @@
 #include "trace/event.h"
 #include "trace/spill.h"
 
-/* ---- edits of the plan -> edits of the text ------------------------------------------------------------------ */
+/* ---- edits of the plan -> edits of the text ---- */
 
 typedef struct edit_list {
     hd_patch_edit *edits;
@@ -100,7 +100,7 @@ static hd_patch_lane lane_of(const hd_new_lane *lane)
     };
 }
 
-/* ---- one pass over a file --------------------------------------------------------------------------------------- */
+/* ---- one pass over a file ---- */
 
 typedef struct fixer {
     const hd_fix_options *options;

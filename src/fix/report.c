@@ -81,7 +81,7 @@ static void fill_tracks(filler *f)
     report->flows_unresolved = f->plan->flows_unresolved;
 }
 
-/* ---- sorting the changed slices out ------------------------------------------------------------------------- */
+/* ---- sorting the changed slices out ---- */
 
 static bool is_kernel(const filler *f, uint64_t row)
 {
@@ -159,7 +159,7 @@ static hd_fix_slice *fill_list(filler *f, size_t *out_count, const hd_lane_edit 
     return list;
 }
 
-/* ---- kernels by name ------------------------------------------------------------------------------------------- */
+/* ---- kernels by name ---- */
 
 typedef struct named_edit {
     uint32_t name;

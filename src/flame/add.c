@@ -24,7 +24,7 @@ bool flame_clip(int64_t *out_ns, const flame_adder *adder, int64_t start_ns, int
     return true;
 }
 
-/* ---- what to count ---------------------------------------------------------------------------------------------- */
+/* ---- what to count ---- */
 
 static bool block_has_work(hd_roles *roles, const hd_block *block)
 {
@@ -69,7 +69,7 @@ static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attr
     return HD_OK;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static hd_status add_work_of(flame_adder *a, const hd_trace *cpu, const hd_attribution *attribution)
 {

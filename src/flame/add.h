@@ -6,7 +6,7 @@
 #include "flame/flame.h"
 #include "pass/filter/pattern.h"
 
-/* ---- paths (add_path.c) ----------------------------------------------------------------------------------- */
+/* ---- paths (add_path.c) ---- */
 
 /* The last frame of what is counted, above or below its stack. */
 typedef struct flame_leaf {
@@ -14,7 +14,7 @@ typedef struct flame_leaf {
     hd_frame_kind kind;
 } flame_leaf;
 
-/* ---- groups (add_group.c) --------------------------------------------------------------------------------- */
+/* ---- groups (add_group.c) ---- */
 
 typedef struct flame_step {
     uint32_t track;
@@ -36,7 +36,7 @@ typedef struct flame_place {
     uint64_t gpu_row; /* slice with arguments that tell device and stream, UINT64_MAX: none */
 } flame_place;
 
-/* ---- all of it (add.c) ------------------------------------------------------------------------------------ */
+/* ---- all of it (add.c) ---- */
 
 /* One trace on its way into a flame. */
 typedef struct flame_adder {

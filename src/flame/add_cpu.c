@@ -10,7 +10,7 @@
 #include "trace/spill.h"
 #include "trace/stacks/trace_stacks.h"
 
-/* ---- slices ----------------------------------------------------------------------------------------------------- */
+/* ---- slices ---- */
 
 typedef struct cpu_walk {
     flame_adder *adder;
@@ -86,7 +86,7 @@ hd_status flame_add_cpu(flame_adder *adder)
     return status;
 }
 
-/* ---- samples ---------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 /* To the nearest integer, the half up; false: below 0. */
 static bool rounded(int64_t *out, int64_t packed)

@@ -32,7 +32,7 @@ typedef struct gpu_adder {
     uint32_t bytes_key, size_key;
 } gpu_adder;
 
-/* ---- names ------------------------------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 static const char *const prefixes[GPU_SORTS] = {"[GPU_Kernel]", "[GPU_Memcpy]", "[GPU_Memset]", GPU_GRAPH};
 
@@ -78,7 +78,7 @@ static hd_status name_of(gpu_name *out, gpu_adder *g, int sort, uint32_t id)
     return name->name == HD_NONE || a->no_memory ? HD_NOMEM(a->err) : HD_OK;
 }
 
-/* ---- where work belongs ----------------------------------------------------------------------------------------- */
+/* ---- where work belongs ---- */
 
 static flame_place place_of_work(const gpu_adder *g, const hd_work *work)
 {
@@ -120,7 +120,7 @@ static bool at_time(const gpu_adder *g, int64_t time_ns)
     return flame_clip(&part, g->adder, time_ns, 0);
 }
 
-/* ---- time and bytes --------------------------------------------------------------------------------------------- */
+/* ---- time and bytes ---- */
 
 static int64_t bytes_of(const gpu_adder *g, const hd_work *work)
 {
@@ -159,7 +159,7 @@ static hd_status add_works(gpu_adder *g)
     return HD_OK;
 }
 
-/* ---- launches --------------------------------------------------------------------------------------------------- */
+/* ---- launches ---- */
 
 /* What a launch started: its first work; [GPU_Graph] where the call launches graphs, or is not known to launch one
  * kernel or copy and launched several things. */
@@ -252,7 +252,7 @@ static hd_status add_pending_samples(gpu_adder *g, int64_t weight)
     return HD_OK;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static hd_status add_all(gpu_adder *g)
 {

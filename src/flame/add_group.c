@@ -17,7 +17,7 @@
 #include "trace/event.h"
 #include "trace/ranks.h"
 
-/* ---- of tracks -------------------------------------------------------------------------------------------------- */
+/* ---- of tracks ---- */
 
 static const hd_track *process_of(const hd_trace *trace, const hd_track *track)
 {
@@ -57,7 +57,7 @@ static void note_devices(flame_adder *a)
     }
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------ */
+/* ---- steps ---- */
 
 bool flame_is_step(hd_string text)
 {
@@ -144,7 +144,7 @@ static uint32_t step_of(const flame_adder *a, const flame_place *place)
     return step ? step->name : HD_STRING_NONE;
 }
 
-/* ---- names of groups -------------------------------------------------------------------------------------------- */
+/* ---- names of groups ---- */
 
 static hd_status group_node(uint32_t *out, flame_adder *a, const char *text, size_t size)
 {
@@ -219,7 +219,7 @@ static hd_status make_group(uint32_t *out, flame_adder *a, const flame_place *pl
     }
 }
 
-/* ---- groups ----------------------------------------------------------------------------------------------------- */
+/* ---- groups ---- */
 
 hd_status flame_groups_init(flame_adder *adder)
 {

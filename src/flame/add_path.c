@@ -12,7 +12,7 @@
 /* More frames than any picture needs; some 4 GB of them. */
 enum { FLAME_NODES = 1 << 26 };
 
-/* ---- what is remembered ----------------------------------------------------------------------------------------- */
+/* ---- what is remembered ---- */
 
 /* The source may have grown. */
 static bool widen_root(flame_adder *a)
@@ -46,7 +46,7 @@ static uint32_t known(const flame_adder *a, uint32_t base, uint32_t stack)
     return node;
 }
 
-/* ---- the source ------------------------------------------------------------------------------------------------- */
+/* ---- the source ---- */
 
 void flame_paths_deinit(flame_adder *adder)
 {
@@ -128,7 +128,7 @@ bool flame_frame_passes(flame_adder *adder, uint32_t stack)
     return adder->passes[name] == 2;
 }
 
-/* ---- paths ------------------------------------------------------------------------------------------------------ */
+/* ---- paths ---- */
 
 static hd_status push(uint32_t *node, flame_adder *a, uint32_t name, hd_frame_kind kind)
 {

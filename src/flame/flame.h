@@ -20,7 +20,7 @@ static inline int64_t flame_sum(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
 }
 
-/* ---- weights (flame.c) ------------------------------------------------------------------------------------------ */
+/* ---- weights (flame.c) ---- */
 
 /* A tree and room for a weight of each of its nodes; fine to call again whenever nodes came. */
 hd_status flame_make_room(hd_flame *flame, hd_error *err);
@@ -30,7 +30,7 @@ hd_status flame_reserve(hd_flame *flame, size_t capacity, hd_error *err);
  * does. */
 void flame_total(int64_t *total, const int64_t *self, const hd_stacks *stacks);
 
-/* ---- one tree of one or two flames (diff.c) --------------------------------------------------------------- */
+/* ---- one tree of one or two flames (diff.c) ---- */
 
 /* What is written: the flame's own tree, or the tree of two flames together, where base_self, base_total and
  * base_count are those of the older one. */
@@ -47,7 +47,7 @@ typedef struct flame_view {
 hd_status flame_view_init(flame_view *out, const hd_flame *flame, const hd_flame *base, hd_error *err);
 void flame_view_deinit(flame_view *view);
 
-/* ---- children in order (tree.c) --------------------------------------------------------------------------- */
+/* ---- children in order (tree.c) ---- */
 
 /* The callees of each node, by the bytes of their names: list[first[n]] … list[first[n + 1] - 1] are those of n. */
 typedef struct flame_tree {
@@ -62,7 +62,7 @@ hd_status flame_sort_names(uint32_t **out, const hd_stacks *stacks, hd_error *er
 hd_status flame_tree_init(flame_tree *out, const hd_stacks *stacks, hd_error *err);
 void flame_tree_deinit(flame_tree *tree);
 
-/* ---- names in texts (text.c) ------------------------------------------------------------------------------ */
+/* ---- names in texts (text.c) ---- */
 
 /* Room for a name of `size` bytes in flame_text_clean. */
 #define FLAME_TEXT_BYTES(size) ((size)*3 + 16)
@@ -78,7 +78,7 @@ bool flame_text_fits(hd_string name, bool parted);
 /* "GPU time" … for titles. Static. */
 const char *flame_title_of(hd_flame_of of);
 
-/* ---- writers ---------------------------------------------------------------------------------------------------- */
+/* ---- writers ---- */
 
 /* Each writes everything to an output that the caller commits, and counts into *out, which is not NULL. options is not
  * NULL either. */

@@ -18,7 +18,7 @@ size_t folded_weight(char out[FOLDED_WEIGHT_BYTES], const folded_lines *lines, u
     return (size_t)size;
 }
 
-/* ---- the walk --------------------------------------------------------------------------------------------------- */
+/* ---- the walk ---- */
 
 /* A node whose callees are being written. */
 typedef struct level {
@@ -84,7 +84,7 @@ static hd_status put_all(folder *f)
     return HD_OK;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static hd_status write_lines(const folded_lines *lines, hd_output *output, hd_flame_written *out, hd_error *err)
 {

@@ -21,7 +21,7 @@ static bool ends_in_number(hd_string name)
     return at > 0 && at < name.size && dots < 2 && name.data[at] != '.' && name.data[at - 1] == ' ';
 }
 
-/* ---- which need a change ---------------------------------------------------------------------------------------- */
+/* ---- which need a change ---- */
 
 static uint8_t *look_at_names(const hd_stacks *stacks)
 {
@@ -46,7 +46,7 @@ static uint64_t count_changes(const folded_lines *lines, const uint8_t *looks)
     return count;
 }
 
-/* ---- the other tree --------------------------------------------------------------------------------------------- */
+/* ---- the other tree ---- */
 
 typedef struct cleaner {
     const hd_stacks *from;
@@ -135,7 +135,7 @@ static hd_status clean(folded_lines *lines, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static void choose_lines(folded_lines *lines, const flame_view *view, bool weightless)
 {

@@ -11,7 +11,7 @@
 #include "base/sorted.h"
 #include "flame/folded.h"
 
-/* ---- names ------------------------------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 typedef struct ranks {
     uint32_t *rank;   /* by name * 2, of "name "; and + 1, of "name;" */
@@ -63,7 +63,7 @@ static hd_status rank_names(ranks *out, const hd_stacks *stacks, hd_error *err)
     return status;
 }
 
-/* ---- items ------------------------------------------------------------------------------------------------------ */
+/* ---- items ---- */
 
 /* Which nodes have lines below them: those that are callers of one with a line. */
 static uint8_t *find_callers(const folded_lines *lines)
@@ -121,7 +121,7 @@ static void part_items(folded_order *order, const items *all, const uint32_t *so
     order->first[0] = 0;
 }
 
-/* ---- lines whose weight tells their place ----------------------------------------------------------------------- */
+/* ---- lines whose weight tells their place ---- */
 
 static size_t ending_of(char out[FOLDED_WEIGHT_BYTES], const folded_lines *lines, uint32_t item)
 {
@@ -174,7 +174,7 @@ static void settle(folded_order *order, const folded_lines *lines, const uint8_t
     }
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 hd_status folded_order_init(folded_order *out, const folded_lines *lines, hd_error *err)
 {

@@ -35,7 +35,7 @@ static hd_status flush(scope *s, bool now)
     return HD_OK;
 }
 
-/* ---- frames ----------------------------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 static bool is_sample(const scope *s, uint32_t node)
 {
@@ -88,7 +88,7 @@ static hd_status put_frames(scope *s)
     return HD_OK;
 }
 
-/* ---- samples ---------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 /* The nodes that are samples, callers before their callees and those by name: a walk with a list of nodes to come. */
 static hd_status list_samples(scope *s)
@@ -160,7 +160,7 @@ static hd_status put_weights(scope *s)
     return HD_OK;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static const char *unit_of(hd_flame_of of)
 {

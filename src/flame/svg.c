@@ -49,7 +49,7 @@ static int64_t tenths_of(const svg_picture *p, int64_t weight)
     return llround((double)weight / all * ((SVG_WIDTH - 2 * SVG_PAD) * 10));
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static bool add_name(svg_picture *p, uint32_t name, hd_frame_kind kind)
 {
@@ -100,7 +100,7 @@ static hd_status name_cells(svg_picture *p, hd_error *err)
     return HD_OK;
 }
 
-/* ---- frames as they are seen without a script -------------------------------------------------------------------- */
+/* ---- frames as they are seen without a script ---- */
 
 int64_t svg_picture_height(const svg_picture *p)
 {
@@ -219,7 +219,7 @@ static void put_static(svg_picture *p)
     svg_put(out, "</g>\n</g>\n");
 }
 
-/* ---- the head ---------------------------------------------------------------------------------------------------- */
+/* ---- the head ---- */
 
 static void put_swatch(hd_bytes *out, int64_t x, const char *rgb)
 {
@@ -346,7 +346,7 @@ static void put_begin(svg_picture *p)
     put_page(out, svg_picture_height(p));
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static hd_status write_picture(svg_picture *p, hd_output *output, hd_error *err)
 {

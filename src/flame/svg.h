@@ -11,7 +11,7 @@ extern const size_t flame_js_size;
 extern const char flame_css[];
 extern const size_t flame_css_size;
 
-/* ---- the frames to draw (svg_layout.c) --------------------------------------------------------------------- */
+/* ---- the frames to draw (svg_layout.c) ---- */
 
 /* A frame, or what is left out of the frames that its caller called: those too narrow, and old ones that are gone. */
 typedef struct svg_cell {
@@ -51,7 +51,7 @@ enum { SVG_GONE_LISTED = 200 };
 hd_status svg_layout_init(svg_layout *out, const flame_view *view, double min_percent, hd_error *err);
 void svg_layout_deinit(svg_layout *layout);
 
-/* ---- colours (svg_color.c) --------------------------------------------------------------------------------- */
+/* ---- colours (svg_color.c) ---- */
 
 enum { SVG_SHADES = 5, SVG_CHANGES = 15, SVG_COLORS = HD_FRAME_KINDS * SVG_SHADES + SVG_CHANGES };
 
@@ -64,7 +64,7 @@ unsigned svg_color_legend(hd_frame_kind kind); /* the kind's own */
 void svg_color_text(char out[8], unsigned color);
 const char *svg_kind_label(hd_frame_kind kind);
 
-/* ---- words (svg_words.c) ----------------------------------------------------------------------------------- */
+/* ---- words (svg_words.c) ---- */
 
 enum { SVG_TITLE_BYTES = 512, SVG_SENTENCES = 8 };
 
@@ -82,7 +82,7 @@ void svg_words_init(svg_words *out, const hd_flame *flame, const flame_view *vie
 /* "1.234 s", "1.2 GB", "1,234 launches". */
 void svg_words_weight(char *out, size_t size, int64_t weight, hd_flame_of of);
 
-/* ---- text in XML (svg_text.c) ------------------------------------------------------------------------------ */
+/* ---- text in XML (svg_text.c) ---- */
 
 void svg_put(hd_bytes *out, const char *text);
 void svg_put_int(hd_bytes *out, int64_t value);
@@ -98,7 +98,7 @@ static inline hd_string svg_text_of(const char *text)
     return (hd_string){text, strlen(text)};
 }
 
-/* ---- the picture (svg.c) ----------------------------------------------------------------------------------- */
+/* ---- the picture (svg.c) ---- */
 
 enum { SVG_WIDTH = 1200, SVG_PAD = 10, SVG_TOP = 88, SVG_ROW = 18 };
 
@@ -127,7 +127,7 @@ hd_string svg_name_text(const svg_picture *p, uint32_t name);
 unsigned svg_picture_color(const svg_picture *p, size_t cell);
 int64_t svg_picture_height(const svg_picture *p);
 
-/* ---- data for the script (svg_data.c) ---------------------------------------------------------------------- */
+/* ---- data for the script (svg_data.c) ---- */
 
 void svg_put_data(svg_picture *p);
 

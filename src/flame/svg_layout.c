@@ -68,7 +68,7 @@ static hd_status choose(maker *m, double min_percent, hd_error *err)
     return HD_OK;
 }
 
-/* ---- what is left out -------------------------------------------------------------------------------------------- */
+/* ---- what is left out ---- */
 
 static void leave_out(maker *m, uint32_t node)
 {
@@ -108,7 +108,7 @@ static hd_status add_up(maker *m, hd_error *err)
     return HD_OK;
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 static int compare_text(hd_string x, hd_string y)
 {
@@ -139,7 +139,7 @@ static hd_status sort_nodes(maker *m, hd_error *err)
     return HD_OK;
 }
 
-/* ---- cells ------------------------------------------------------------------------------------------------------- */
+/* ---- cells ---- */
 
 /* Room for a callee at *at, which moves behind it. Totals that saturated may want more than their caller has. */
 static int64_t take_room(int64_t *at, const svg_cell *caller, int64_t total)
@@ -217,7 +217,7 @@ static hd_status walk(maker *m, hd_error *err)
     }
 }
 
-/* ---- what is gone ------------------------------------------------------------------------------------------------ */
+/* ---- what is gone ---- */
 
 static int compare_gone(const void *a, const void *b)
 {

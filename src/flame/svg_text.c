@@ -28,7 +28,7 @@ void svg_put_tenths(hd_bytes *out, int64_t tenths)
     hd_bytes_put(out, text, 2);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* The size of the character at p, which is UTF-8, and its number. */
 static size_t character(uint32_t *out, const char *p)

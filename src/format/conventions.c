@@ -13,7 +13,7 @@ typedef struct names {
     uint32_t device, stream;
 } names;
 
-/* ---- streams -------------------------------------------------------------------------------------------- */
+/* ---- streams ---- */
 
 /* Categories whose slices stand on the row of a GPU queue. */
 static bool is_gpu_category(hd_string category)
@@ -59,7 +59,7 @@ hd_status hd_conventions_find_streams(hd_builder *builder, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- facts ------------------------------------------------------------------------------------------------ */
+/* ---- facts ---- */
 
 /* A whole number in JSON text, quoted or not. */
 static bool json_int(int64_t *out, const char *text, size_t size)

@@ -50,7 +50,7 @@ typedef struct hd_format {
 #include "format/formats.inc"
 #undef FORMAT
 
-/* ---- the list --------------------------------------------------------------------------------------------------- */
+/* ---- the list ---- */
 
 /* NULL beyond the last; hd_format_count says how many there are. */
 const hd_format *hd_format_descriptor(size_t index);
@@ -69,7 +69,7 @@ hd_status hd_format_require_companion(const hd_trace *trace, const char *path, h
  * caller frees *out. Errors: FORMAT: there are several; MEMORY. */
 hd_status hd_format_find_trace(char **out, const char *folder, hd_error *err);
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* The same as hd_trace_read_from, from an input that is open; the caller closes it. */
 hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err);
@@ -80,7 +80,7 @@ hd_status hd_folder_find_archive(char **out, const char *folder, hd_error *err);
 /* Whether a file of that name is the one by which an archive is found. */
 bool hd_folder_is_archive(const char *name);
 
-/* ---- writing ---------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* Tell options->ledger, if there is one and count is not 0. stage, code: static strings. */
 void hd_write_note(const hd_write_options *options, const char *stage, const char *code, hd_ledger_level level,

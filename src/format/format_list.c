@@ -44,7 +44,7 @@ const hd_format_info *hd_format_find(const char *name)
     return format ? &format->info : NULL;
 }
 
-/* ---- extensions ------------------------------------------------------------------------------------------------- */
+/* ---- extensions ---- */
 
 /* Whether a name ends with one of the extensions of a format. */
 static bool has_extension(const hd_format *format, const char *path, size_t size)
@@ -90,7 +90,7 @@ const hd_format_info *hd_format_for_path(const char *path)
     return format ? &format->info : NULL;
 }
 
-/* ---- companions ------------------------------------------------------------------------------------------------- */
+/* ---- companions ---- */
 
 hd_status hd_format_find_companion(char **out, const char *trace, hd_error *err)
 {

@@ -30,7 +30,7 @@ void hd_stack_samples_close(hd_stack_samples *s)
     free(s->kinds);
 }
 
-/* ---- what is counted ------------------------------------------------------------------------------------------- */
+/* ---- what is counted ---- */
 
 static uint32_t detail_of(hd_stack_samples *s, const hd_stack_code *code, const hd_line *line)
 {
@@ -76,7 +76,7 @@ static void note_tally(hd_stack_samples *s)
     }
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------------------ */
+/* ---- frames ---- */
 
 hd_string hd_stack_samples_utf8(hd_stack_samples *s, size_t *out_repaired, hd_string text)
 {
@@ -105,7 +105,7 @@ uint32_t hd_stack_samples_frame(hd_stack_samples *s, hd_frame_kind *out_kind, co
     return name;
 }
 
-/* ---- threads ----------------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 static hd_ident number(hd_stack_samples *s, int64_t value)
 {
@@ -184,7 +184,7 @@ static void name_tracks(hd_stack_samples *s)
     }
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 static hd_status flush(hd_stack_samples *s)
 {

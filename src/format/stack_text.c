@@ -31,7 +31,7 @@ bool hd_text_int(int64_t *out, const char *data, size_t size)
     return true;
 }
 
-/* ---- repairs ----------------------------------------------------------------------------------------------------- */
+/* ---- repairs ---- */
 
 /* The size of the escape sequence at data[0], which is ESC. */
 static size_t escape_size(const char *data, size_t size)
@@ -97,7 +97,7 @@ size_t hd_text_put_utf8(hd_bytes *out, const char *data, size_t size)
     return repaired;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------------------ */
+/* ---- frames ---- */
 
 /* "file.py:12", "py::name", "name (file.py:12)", "name (file.py)" */
 static bool is_python(const char *data, size_t size)
@@ -171,7 +171,7 @@ void hd_text_put_unknown(hd_bytes *out, hd_string file, bool has_address, uint64
     }
 }
 
-/* ---- what an input may be -------------------------------------------------------------------------------------- */
+/* ---- what an input may be ---- */
 
 typedef struct look {
     const char *start; /* of the input */

@@ -27,7 +27,7 @@ void hd_write_lost_events(const hd_write_options *options, const char *stage, co
     options->ledger(options->ledger_user, &row);
 }
 
-/* ---- strict: losses are counted on their way to the caller's ledger --------------------------------------------- */
+/* ---- strict: losses are counted on their way to the caller's ledger ---- */
 
 typedef struct loss_count {
     const hd_write_options *outer;
@@ -55,7 +55,7 @@ hd_status hd_write_refused(const hd_write_options *options, const char *path, hd
                         count->first, (unsigned long long)count->losses);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static hd_status write_as(const hd_format *format, const hd_trace *trace, hd_byte_sink *sink,
                           const hd_write_options *options, hd_error *err)

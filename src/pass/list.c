@@ -19,7 +19,7 @@ static void take_result(hd_pass_report *report, hd_pass_result result)
     report->lost = result.lost;
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------------------------ */
+/* ---- lanes ---- */
 
 static hd_status run_lanes(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs,
                            size_t count, const hd_pass_input *second, hd_error *err)
@@ -52,7 +52,7 @@ const hd_pass_about hd_pass_lanes = {
     .run = run_lanes,
 };
 
-/* ---- crop ------------------------------------------------------------------------------------------------------- */
+/* ---- crop ---- */
 
 static hd_status run_crop(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs,
                           size_t count, const hd_pass_input *second, hd_error *err)
@@ -93,7 +93,7 @@ const hd_pass_about hd_pass_crop = {
     .run = run_crop,
 };
 
-/* ---- filter ----------------------------------------------------------------------------------------------------- */
+/* ---- filter ---- */
 
 static hd_status run_filter(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs,
                             size_t count, const hd_pass_input *second, hd_error *err)
@@ -126,7 +126,7 @@ const hd_pass_about hd_pass_filter = {
     .run = run_filter,
 };
 
-/* ---- merge ------------------------------------------------------------------------------------------------------ */
+/* ---- merge ---- */
 
 /* Captures are of the processes of a run, as nobody makes one for a rank. */
 static bool are_captures(const hd_pass_input *inputs, size_t count)
@@ -179,7 +179,7 @@ const hd_pass_about hd_pass_merge = {
     .run = run_merge,
 };
 
-/* ---- attribution ------------------------------------------------------------------------------------------------ */
+/* ---- attribution ---- */
 
 typedef struct pass_attribution {
     const char *cpu;
@@ -232,7 +232,7 @@ const hd_pass_about hd_pass_attribution = {
     .run = run_attribution,
 };
 
-/* ---- memory ----------------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static hd_status run_memory(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs,
                             size_t count, const hd_pass_input *second, hd_error *err)
@@ -258,7 +258,7 @@ const hd_pass_about hd_pass_memory = {
     .run = run_memory,
 };
 
-/* ---- the list --------------------------------------------------------------------------------------------------- */
+/* ---- the list ---- */
 
 static const hd_pass_about *const passes[] = {
     &hd_pass_lanes, &hd_pass_crop, &hd_pass_filter, &hd_pass_merge, &hd_pass_attribution, &hd_pass_memory,

@@ -47,7 +47,7 @@ const char *hd_pass_second(const hd_pass *pass)
     return option ? *(const char **)field_of(pass, option) : NULL;
 }
 
-/* ---- times ------------------------------------------------------------------------------------------------------ */
+/* ---- times ---- */
 
 /* Digits with at most one point; *out_scale is how many stand behind it. NULL: it is no such number. */
 static const char *read_digits(int64_t *out, unsigned *out_scale, const char *text)
@@ -101,7 +101,7 @@ hd_status hd_convert_time_parse(hd_convert_time *out, const char *text, hd_error
                         "'%.40s' is no time: write 1.5s, 250ms, 10us, 4ns or 12.5%%", text);
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static hd_status add_text(parser *p, hd_option_texts *texts, const char *value)
 {
@@ -162,7 +162,7 @@ static hd_status set_value(parser *p, const hd_option_about *option, const char 
     }
 }
 
-/* ---- the text --------------------------------------------------------------------------------------------------- */
+/* ---- the text ---- */
 
 /* The letters up to one of `ends`; what is too long for any name is cut, and will be unknown. */
 static void read_word(parser *p, const char *ends)

@@ -36,7 +36,7 @@ typedef struct child {
     int64_t started_ns;
 } child;
 
-/* ---- signals ---------------------------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 static void block_signals(child *c)
 {
@@ -78,7 +78,7 @@ static void pass_on(const child *c, const siginfo_t *info)
     if (info->si_signo == SIGTSTP) stop();
 }
 
-/* ---- start ------------------------------------------------------------------------------------------------ */
+/* ---- start ---- */
 
 /* In the child: nothing but system calls until execve. */
 _Noreturn static void become(const recording *r, const child *c, const int go[2], const int problem[2])
@@ -134,7 +134,7 @@ static hd_status not_started(recording *r, child *c, int reason)
     return hd_error_set(r->err, HD_ERR_IO, r->command[0], HD_OFFSET_NONE, "cannot be executed: %s", strerror(reason));
 }
 
-/* ---- wait ------------------------------------------------------------------------------------------------- */
+/* ---- wait ---- */
 
 /* The command's end, and with wait_all whatever else has ended. */
 static void reap(const recording *r, child *c)
@@ -194,7 +194,7 @@ static void note_end(recording *r, const child *c)
     result->exit_status = WIFSIGNALED(c->status) ? KILLED + WTERMSIG(c->status) : WEXITSTATUS(c->status);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 /* Fails only if the command may not run without. */
 static hd_status attach(bool *out, recording *r, const child *c)

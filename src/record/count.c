@@ -58,7 +58,7 @@ static int64_t number_of(const char *object, const char *key)
     return number.exact && number.scale == 0 && number.mantissa < INT64_MAX / 4096 ? (int64_t)number.mantissa : 0;
 }
 
-/* ---- problems --------------------------------------------------------------------------------------------- */
+/* ---- problems ---- */
 
 static hd_status add_problem(hd_record_result *result, record_process *process, const char *message, hd_error *err)
 {
@@ -106,7 +106,7 @@ static hd_status take_problems(hd_record_result *result, record_process *process
     return HD_OK;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 /* {"tracer": "cuda", "callbacks": N, "callbackNs": ns, "helperCpuNs": ns, …} */
 static hd_status add_cost(hd_record_result *result, record_process *process, const hd_trace *trace, hd_error *err)

@@ -24,7 +24,7 @@ typedef struct recording {
 /* Tell the user, if anybody listens. */
 void record_say(const recording *r, const char *format, ...) HD_PRINTF(2, 3);
 
-/* --- environment.c ---------------------------------------------------------------------------------- */
+/* ---- environment.c ---- */
 
 /* The caller's environment with the variables that libheddle-cuda reads. library NULL: only those of the session. */
 hd_status record_environment(char ***out, const hd_record_options *options, const char *library, const char *parts,
@@ -33,12 +33,12 @@ void record_environment_free(char **environment);
 /* What the environment named before, which this recording takes the place of; NULL: nothing. Borrowed. */
 const char *record_environment_other(const char *library);
 
-/* --- command.c -------------------------------------------------------------------------------------- */
+/* ---- command.c ---- */
 
 /* Start, wait, pass signals on. Fills in started, exit_status, wall_ns, cpu_ns. Errors: IO if it cannot be started. */
 hd_status record_command(recording *r);
 
-/* --- parts.c ---------------------------------------------------------------------------------------- */
+/* ---- parts.c ---- */
 
 /* COMMAND-DATE.heddle, or a name beside it that is free. NULL: no memory. */
 char *record_output_name(const char *command);
@@ -70,19 +70,19 @@ hd_status record_list_number(record_list *list, hd_error *err);
 /* How many of them a process has open. */
 size_t record_list_running(const record_list *list);
 
-/* --- collect.c -------------------------------------------------------------------------------------- */
+/* ---- collect.c ---- */
 
 /* result->parts becomes result->output. */
 hd_status record_collect(recording *r);
 /* What the conversion says of the trace as a whole. */
 void record_sum_up(hd_record_result *result);
 
-/* --- tool.c ----------------------------------------------------------------------------------------- */
+/* ---- tool.c ---- */
 
 /* The same as all other steps together, by options->tool. */
 hd_status record_with_tool(recording *r);
 
-/* --- count.c ---------------------------------------------------------------------------------------- */
+/* ---- count.c ---- */
 
 enum { RECORD_PROBLEMS = 64 };
 

@@ -19,7 +19,7 @@
 
 #define EXTENSION ".hdcap"
 
-/* ---- names ------------------------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 char *record_output_name(const char *command)
 {
@@ -45,7 +45,7 @@ char *record_output_name(const char *command)
     return name;
 }
 
-/* ---- the folder ------------------------------------------------------------------------------------------- */
+/* ---- the folder ---- */
 
 static hd_status write_readme(const recording *r, hd_error *err)
 {
@@ -121,7 +121,7 @@ bool record_parts_remove(const char *parts)
     return rmdir(parts) == 0;
 }
 
-/* ---- what is in it ---------------------------------------------------------------------------------------- */
+/* ---- what is in it ---- */
 
 /* What is damaged is read all the same, later, which tells why it cannot be. */
 static void read_head(record_part *part, int folder, const char *name)
@@ -188,7 +188,7 @@ void record_list_deinit(record_list *list)
     *list = (record_list){0};
 }
 
-/* ---- who wrote it ------------------------------------------------------------------------------------------ */
+/* ---- who wrote it ---- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -214,7 +214,7 @@ hd_status record_list_number(record_list *list, hd_error *err)
     return HD_OK;
 }
 
-/* ---- who still writes ------------------------------------------------------------------------------------- */
+/* ---- who still writes ---- */
 
 static bool is_open_in(const record_part *part)
 {

@@ -33,7 +33,7 @@ void hd_record_result_deinit(hd_record_result *result)
     *result = (hd_record_result){0};
 }
 
-/* ---- before ----------------------------------------------------------------------------------------------- */
+/* ---- before ---- */
 
 static hd_status check_options(const hd_record_options *o, hd_error *err)
 {
@@ -125,7 +125,7 @@ static hd_status run_without(recording *r, const hd_error *why)
     return status;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static hd_status run(recording *r)
 {

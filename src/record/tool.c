@@ -56,7 +56,7 @@ static const tool_info tools[] = {
 };
 enum { TOOLS = sizeof tools / sizeof *tools };
 
-/* ---- the command ------------------------------------------------------------------------------------------ */
+/* ---- the command ---- */
 
 static hd_status find_tool(const tool_info **out, char *program, size_t size, const char *name, hd_error *err)
 {
@@ -132,7 +132,7 @@ static hd_status run_tool(recording *r, const tool_info *tool, const char *progr
     return status;
 }
 
-/* ---- what it wrote ---------------------------------------------------------------------------------------- */
+/* ---- what it wrote ---- */
 
 typedef struct outputs {
     char **paths; /* that can be read */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 
-/* ---- flows ------------------------------------------------------------------------------------------------------- */
+/* ---- flows ---- */
 
 /* The points of one key, joined: ends without a start, ends that lead their start, starts that nothing comes from.
  * `starts` marks the points that something comes from. */
@@ -26,7 +26,7 @@ static void look_at_flow(const hd_flow_point *points, size_t begin, size_t end, 
     }
 }
 
-/* ---- binding ----------------------------------------------------------------------------------------------------- */
+/* ---- binding ---- */
 
 static int by_track(const void *a, const void *b)
 {

@@ -86,7 +86,7 @@ static double percent(int64_t part, int64_t whole)
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-/* ---- join, rules ------------------------------------------------------------------------------------------- */
+/* ---- join, rules ---- */
 
 typedef struct sums {
     uint64_t kernels, idle_launches, lone_works;
@@ -178,7 +178,7 @@ static hd_status add_rules(hd_report *out, const hd_attribution *a, hd_error *er
     return report_add(out, b, err);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------ */
+/* ---- kernels ---- */
 
 typedef struct kernel {
     const char *text; /* short name, from the stacks of one table that lives as long as the list */

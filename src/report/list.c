@@ -215,7 +215,7 @@ void report_cell_ident(hd_table_builder *builder, const hd_trace *trace, hd_iden
         hd_table_add_string(builder, text.data, text.size);
 }
 
-/* ---- the ledger ------------------------------------------------------------------------------------------ */
+/* ---- the ledger ---- */
 
 const hd_report_column report_ledger_columns[] = {
     {"stage", HD_VALUE_STRING, "which reader or pass noticed it"},
@@ -245,7 +245,7 @@ hd_status report_add_ledger(hd_report *out, const hd_trace *trace, hd_error *err
     return report_add(out, builder, err);
 }
 
-/* ---- the clock ------------------------------------------------------------------------------------------- */
+/* ---- the clock ---- */
 
 #define YEAR_2000_NS INT64_C(946684800000000000)
 #define YEAR_2200_NS INT64_C(7258118400000000000)

@@ -10,7 +10,7 @@
 
 enum { CHUNK_ROWS = 2048 };
 
-/* ---- order -------------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 static inline bool before(const slice_span *a, const slice_span *b)
 {
@@ -30,7 +30,7 @@ bool span_sort(slice_span *spans, uint64_t count, uint64_t large)
     return spare != NULL;
 }
 
-/* ---- the index -------------------------------------------------------------------------------------------- */
+/* ---- the index ---- */
 
 /* The columns of some rows, decoded. */
 typedef struct chunk {

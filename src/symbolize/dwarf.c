@@ -49,7 +49,7 @@ static bool spend(walker *w)
     return w->budget > 0 && !w->failed;
 }
 
-/* ---- which units ------------------------------------------------------------------------------------------------- */
+/* ---- which units ---- */
 
 static uint32_t first_from(const walker *w, uint64_t address)
 {
@@ -104,7 +104,7 @@ static void sort_by_unit(walker *w)
     }
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static uint32_t text_of(walker *w, const char *name)
 {
@@ -151,7 +151,7 @@ static uint64_t number_of(Dwarf_Die *die, unsigned key)
     return dwarf_formudata(dwarf_attr(die, key, &attribute), &value) == 0 ? value : 0;
 }
 
-/* ---- scopes ------------------------------------------------------------------------------------------------------ */
+/* ---- scopes ---- */
 
 static uint32_t add_scope(walker *w, Dwarf_Die *die, uint32_t outer, uint32_t depth)
 {
@@ -219,7 +219,7 @@ static bool may_hold(walker *w, Dwarf_Die *die, uint32_t owner)
     return !has_ranges;
 }
 
-/* ---- units ------------------------------------------------------------------------------------------------------- */
+/* ---- units ---- */
 
 /* owner: the function that `parent` is in, 0: none. */
 static void walk(walker *w, Dwarf_Die *parent, uint32_t owner, uint32_t depth)
@@ -278,7 +278,7 @@ static void walk_unit(walker *w, const unit *u)
     if (!dwarf_hasattr(&die, DW_AT_dwo_name) && !dwarf_hasattr(&die, DW_AT_GNU_dwo_name)) walk(w, &die, 0, 0);
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static void find_all(walker *w)
 {

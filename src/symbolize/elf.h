@@ -11,7 +11,7 @@
 #include "base/memory/memo.h"
 #include "symbolize/impl.h"
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 typedef struct sym_file {
     Elf *elf; /* NULL: none */
@@ -50,7 +50,7 @@ uint32_t sym_file_crc(int fd);
 int sym_debuginfod_find(const uint8_t *build_id, size_t size);
 hd_status sym_debuginfod_check(hd_error *err);
 
-/* ---- symbols ----------------------------------------------------------------------------------------------------- */
+/* ---- symbols ---- */
 
 typedef struct sym_symbol {
     uint64_t start, end;
@@ -77,7 +77,7 @@ sym_symbol *sym_table_find(const sym_table *table, uint64_t address);
 /* mini.c: the file within .gnu_debugdata; false: none, or this build has no liblzma. */
 bool sym_mini_open(sym_file *out, Elf *elf);
 
-/* ---- DWARF ------------------------------------------------------------------------------------------------------- */
+/* ---- DWARF ---- */
 
 /* A function, or one that is inlined into it, at the address of a request. */
 typedef struct sym_scope {

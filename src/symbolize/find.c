@@ -36,7 +36,7 @@ static bool is_done(const finder *f)
     return f->files->symbols_elf && (f->files->lines_elf || !f->want_lines);
 }
 
-/* ---- one file ---------------------------------------------------------------------------------------------------- */
+/* ---- one file ---- */
 
 /* What is the matter with the module, if nothing is found: a file of another build says more than none. */
 static void note(finder *f, hd_symbolize_result result, const char *why)
@@ -115,7 +115,7 @@ static void try_format(finder *f, bool is_main, const char *format, ...)
     if (size > 0 && (size_t)size < sizeof path) try_path(f, path, is_main, false);
 }
 
-/* ---- the program or library itself ------------------------------------------------------------------------------- */
+/* ---- the program or library itself ---- */
 
 /* Without its build-id a file that was deleted, or is named from a folder that we do not know, could be any. */
 static void try_own_path(finder *f)
@@ -159,7 +159,7 @@ static void ask_main(finder *f)
     f->link_crc = crc;
 }
 
-/* ---- files of symbols -------------------------------------------------------------------------------------------- */
+/* ---- files of symbols ---- */
 
 static void try_build_id(finder *f, const char *root, const char *folder)
 {
@@ -226,7 +226,7 @@ static void try_debuginfod(finder *f)
         sym_file_close(&file);
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 void sym_files_find(sym_files *out, sym_module *module, const hd_symbolize_options *options)
 {

@@ -27,7 +27,7 @@ hd_status sym_range_add(symbolizer *s, uint64_t start, uint64_t size, const char
     return HD_OK;
 }
 
-/* ---- maps of perf -------------------------------------------------------------------------------------------- */
+/* ---- maps of perf ---- */
 
 static bool is_empty(const hd_line *line)
 {
@@ -77,7 +77,7 @@ hd_status sym_maps_read(symbolizer *s)
     return HD_OK;
 }
 
-/* ---- ranges -------------------------------------------------------------------------------------------------- */
+/* ---- ranges ---- */
 
 static int by_start(const void *a, const void *b)
 {

@@ -12,7 +12,7 @@
 #include "base/text/hex.h"
 #include "symbolize/impl.h"
 
-/* ---- members ------------------------------------------------------------------------------------------------- */
+/* ---- members ---- */
 
 /* The decoded text of a member that is a string, in the arena; "" if it has none. NULL: no memory. */
 static const char *text_of(hd_arena *arena, size_t *out_size, const char *object, const char *key)
@@ -62,7 +62,7 @@ static bool number_of(uint64_t *out, const char *object, const char *key)
     return true;
 }
 
-/* ---- modules ------------------------------------------------------------------------------------------------- */
+/* ---- modules ---- */
 
 static bool parse_build_id(sym_module *module)
 {
@@ -200,7 +200,7 @@ sym_module *sym_module_at(const symbolizer *s, uint64_t address)
     return first && is_same(first, m) ? first : m;
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------- */
+/* ---- symbols ---- */
 
 static bool add_symbol(symbolizer *s, bool *out_good, const char *object)
 {
@@ -214,7 +214,7 @@ static bool add_symbol(symbolizer *s, bool *out_good, const char *object)
     return sym_range_add(s, start, size, name, name_size) == HD_OK;
 }
 
-/* ---- arrays -------------------------------------------------------------------------------------------------- */
+/* ---- arrays ---- */
 
 typedef bool take_object(symbolizer *s, bool *out_good, const char *object);
 

@@ -68,7 +68,7 @@ bool sym_file_is(Elf *elf, bool *out_has, const uint8_t *build_id, size_t size)
     return own_size > 0 && (size_t)own_size == size && memcmp(own, build_id, size) == 0;
 }
 
-/* ---- sections ---------------------------------------------------------------------------------------------------- */
+/* ---- sections ---- */
 
 bool sym_file_section(GElf_Shdr *out, Elf_Scn **out_section, Elf *elf, const char *name)
 {
@@ -117,7 +117,7 @@ Dwarf *sym_file_dwarf(Elf *elf)
     return dwarf;
 }
 
-/* ---- checksum of .gnu_debuglink ---------------------------------------------------------------------------------- */
+/* ---- checksum of .gnu_debuglink ---- */
 
 uint32_t sym_file_crc(int fd)
 {

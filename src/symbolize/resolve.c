@@ -11,7 +11,7 @@
 
 enum { THREADS_MAX = 64 };
 
-/* ---- one module -------------------------------------------------------------------------------------------------- */
+/* ---- one module ---- */
 
 typedef struct namer {
     sym_module *module;
@@ -127,7 +127,7 @@ static bool resolve(sym_module *module, const hd_symbolize_options *options)
     return fine;
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 typedef struct work {
     const hd_symbolize_options *options;

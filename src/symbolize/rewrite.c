@@ -36,7 +36,7 @@ typedef struct rewriter {
     uint64_t dangling, rewritten;
 } rewriter;
 
-/* ---- the tree ---------------------------------------------------------------------------------------------------- */
+/* ---- the tree ---- */
 
 /* The functions at a frame's address, innermost first; NULL: it is none, or they are not known. */
 static const sym_request *answer_of(const symbolizer *s, uint32_t name)
@@ -81,7 +81,7 @@ static hd_status make_tree(rewriter *r, hd_error *err)
     return HD_OK;
 }
 
-/* ---- ids that are not followed ----------------------------------------------------------------------------------- */
+/* ---- ids that are not followed ---- */
 
 static bool has_esf(const hd_trace *trace)
 {
@@ -118,7 +118,7 @@ static bool has_ids_in_text(const hd_trace *trace)
     return false;
 }
 
-/* ---- sf ---------------------------------------------------------------------------------------------------------- */
+/* ---- sf ---- */
 
 static hd_status put_id(rewriter *r, int64_t *value, unsigned type, uint64_t id, hd_error *err)
 {
@@ -166,7 +166,7 @@ static hd_status follow(rewriter *r, const hd_copy_rows *rows, unsigned type, in
     return HD_OK;
 }
 
-/* ---- the argument "stack" ---------------------------------------------------------------------------------------- */
+/* ---- the argument "stack" ---- */
 
 /* The text with the answers in it; false: nothing in it is answered. */
 static bool rewrite_text(rewriter *r, hd_string text)
@@ -235,7 +235,7 @@ static hd_status gather_names(rewriter *r, hd_error *err)
     return HD_OK;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------ */
+/* ---- events ---- */
 
 static hd_status change_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_error *err)
 {
@@ -262,7 +262,7 @@ static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
     return HD_OK;
 }
 
-/* ---- what stands around them ------------------------------------------------------------------------------------- */
+/* ---- what stands around them ---- */
 
 /* As hd_copy_surroundings, without the frames, and without what an earlier call said of them. */
 static hd_status copy_surroundings(rewriter *r, hd_error *err)
@@ -329,7 +329,7 @@ static void add_ledger(rewriter *r, uint64_t unnamed)
     note_count(r, "symbolize.old-frames-kept", r->beside, NULL);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static hd_status rewrite_all(rewriter *r, hd_symbolize_report *report, hd_error *err)
 {

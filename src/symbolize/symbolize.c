@@ -22,7 +22,7 @@ const char *hd_symbolize_result_name(hd_symbolize_result result)
     return (size_t)result < sizeof names / sizeof *names ? names[result] : "";
 }
 
-/* ---- the report -------------------------------------------------------------------------------------------------- */
+/* ---- the report ---- */
 
 void hd_symbolize_report_deinit(hd_symbolize_report *report)
 {
@@ -98,7 +98,7 @@ static void count(hd_symbolize_report *out, const symbolizer *s)
     out->nodes_in = hd_stacks_count(s->tree) - 1;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static hd_status check_options(const hd_symbolize_options *options, hd_error *err)
 {

@@ -8,7 +8,7 @@
 
 enum { STEPS_BACK = 64 };
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* Names that compilers and assemblers give to places within functions. */
 static bool is_mark(const char *name)
@@ -70,7 +70,7 @@ static bool load_section(sym_table *table, Elf *elf, unsigned type)
     return true;
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 static int by_start(const void *a, const void *b)
 {

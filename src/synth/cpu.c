@@ -3,7 +3,7 @@
 
 #include "synth/impl.h"
 
-/* ---- slices -------------------------------------------------------------------------------------------- */
+/* ---- slices ---- */
 
 int64_t synth_external(const synth_thread *t)
 {
@@ -66,7 +66,7 @@ uint32_t synth_leaf(synth *s, synth_thread *t, const synth_event *event, const i
     return index;
 }
 
-/* ---- ops ----------------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 static void open_op(synth *s, synth_thread *t, synth_shape shape, uint32_t category, uint32_t name,
                     const int64_t *values)
@@ -156,7 +156,7 @@ void synth_close_annotation(synth *s, synth_thread *t)
     synth_close_op(s, t);
 }
 
-/* ---- points -------------------------------------------------------------------------------------------- */
+/* ---- points ---- */
 
 void synth_allocate(synth *s, synth_thread *t, int64_t bytes)
 {

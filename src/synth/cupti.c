@@ -30,7 +30,7 @@ uint64_t synth_count_lists(const synth *s)
     return count;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* CUPTI's names end with the version of CUDA that the call has its form from. */
 static const char *version_of(const synth *s, uint32_t name)
@@ -83,7 +83,7 @@ static uint32_t name_of(synth *s, const synth_event *event)
     return *known - 1;
 }
 
-/* ---- arguments --------------------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 typedef struct cupti_form {
     synth_shape shape;

@@ -38,7 +38,7 @@ const char *hd_synth_damage_name(hd_synth_damage kind)
     return (unsigned)kind < HD_SYNTH_DAMAGE_KINDS ? names[kind] : "";
 }
 
-/* ---- lines ----------------------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 /* Where `part` first stands within [begin, end), or `end`. */
 static size_t find(const damager *d, size_t begin, size_t end, const char *part)
@@ -87,7 +87,7 @@ static bool find_lines(damager *d)
     return true;
 }
 
-/* ---- choosing ---------------------------------------------------------------------------------------------- */
+/* ---- choosing ---- */
 
 static bool suits(const event_line *line, hd_synth_damage kind)
 {
@@ -134,7 +134,7 @@ static hd_status choose_all(damager *d, const hd_synth_damage_options *options, 
     return HD_OK;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void put(damager *d, const char *data, size_t size)
 {

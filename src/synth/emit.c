@@ -15,7 +15,7 @@ uint32_t synth_text(synth *s, const char *format, ...)
     return hd_builder_intern_text(s->builder, text);
 }
 
-/* ---- shapes and texts ---------------------------------------------------------------------------------- */
+/* ---- shapes and texts ---- */
 
 static uint8_t arg_type(char letter)
 {
@@ -106,7 +106,7 @@ void synth_emit_deinit(synth *s)
     hd_builder_free(s->builder);
 }
 
-/* ---- the lists ----------------------------------------------------------------------------------------- */
+/* ---- the lists ---- */
 
 static bool grow(void **data, size_t *capacity, size_t need, size_t element_size)
 {

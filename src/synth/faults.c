@@ -16,7 +16,7 @@ bool synth_quota_take(synth_quota *quota)
     return true;
 }
 
-/* ---- what is due in a step ------------------------------------------------------------------------------- */
+/* ---- what is due in a step ---- */
 
 static uint64_t share(const synth *s, uint64_t total, uint32_t number)
 {
@@ -55,7 +55,7 @@ uint64_t synth_faults_size(const synth *s)
     return genuine_total(s) * 2 + o->late_kernels * (o->flows ? 5u : 3u) + o->orphans * 3 / 2 + o->negatives;
 }
 
-/* ---- slices at exact places -------------------------------------------------------------------------------- */
+/* ---- slices at exact places ---- */
 
 static void put_exact(synth *s, const synth_thread *t, synth_text_id name, bool annotation, int64_t start_ns,
                       int64_t end_ns)
@@ -105,7 +105,7 @@ static void put_launched(synth *s, const synth_thread *t, int64_t launch_ns, int
     synth_arrive(s, 0, correlation, start_ns);
 }
 
-/* ---- crossings --------------------------------------------------------------------------------------------- */
+/* ---- crossings ---- */
 
 static void count_genuine(synth *s, unsigned crossed)
 {
@@ -176,7 +176,7 @@ static void small_on_gpu(synth *s, synth_thread *t)
     s->now.truth.crossing_pairs++;
 }
 
-/* ---- other faults -------------------------------------------------------------------------------------------- */
+/* ---- other faults ---- */
 
 static void late_kernel(synth *s, synth_thread *t)
 {

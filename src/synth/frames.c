@@ -17,7 +17,7 @@ static uint32_t push(synth *s, uint32_t caller, const char *name, hd_frame_kind 
     return hd_stacks_push(stacks, caller, hd_stacks_name(stacks, name, strlen(name)), kind);
 }
 
-/* ---- names of functions ------------------------------------------------------------------------------------- */
+/* ---- names of functions ---- */
 
 /* "model/mlp.py(19): forward" -> "py::forward:model/mlp.py", as CPython names its trampolines for perf. */
 static void python_frame(char out[FRAME_BYTES], const char *name)
@@ -91,7 +91,7 @@ static uint32_t new_frame(synth *s, const synth_event *event)
     return id < HD_NONE - FRAME_NAMES ? id + FRAME_NAMES : HD_NONE;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------ */
+/* ---- kernels ---- */
 
 /* The function that launches a kernel. */
 static void host_frame(char out[FRAME_BYTES], const char *kernel)
@@ -102,7 +102,7 @@ static void host_frame(char out[FRAME_BYTES], const char *kernel)
     snprintf(out, FRAME_BYTES, "at::native::launch_%.*s", (int)(at + size - last), last);
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------------------- */
+/* ---- stacks ---- */
 
 static uint32_t push_all(synth *s, const char *const *names)
 {

@@ -3,7 +3,7 @@
 
 #include "synth/impl.h"
 
-/* ---- regions: user annotations as the streams see them ------------------------------------------------- */
+/* ---- regions: user annotations as the streams see them ---- */
 
 void synth_open_region(synth *s, uint32_t name, int64_t external)
 {
@@ -49,7 +49,7 @@ static void cover(synth *s, uint32_t stream, int64_t start_ns, int64_t end_ns)
 
 enum { GAP_NS = 900 }; /* between two kernels of a queue */
 
-/* ---- kernels ------------------------------------------------------------------------------------------- */
+/* ---- kernels ---- */
 
 typedef struct placement {
     int64_t start_ns, end_ns;
@@ -162,7 +162,7 @@ void synth_launch(synth *s, synth_thread *t, synth_kernel_id kernel, uint32_t st
     if (s->options.cupti) synth_runtime(s, t, SYNTH_TEXT_LAST_ERROR, 10, synth_about(s, 120));
 }
 
-/* ---- copies -------------------------------------------------------------------------------------------- */
+/* ---- copies ---- */
 
 /* Exact to six digits: bytes per nanosecond are GB/s. */
 static int64_t bandwidth(int64_t bytes, placement at)
@@ -197,7 +197,7 @@ void synth_memset(synth *s, synth_thread *t, int64_t bytes)
     copy_at(s, t, s->texts[SYNTH_TEXT_MEMSET_DEVICE], SYNTH_TEXT_GPU_MEMSET, bytes, correlation, 900 + bytes / 2000);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 void synth_join(synth *s, synth_thread *t, uint32_t stream, uint32_t other)
 {
@@ -231,7 +231,7 @@ void synth_synchronize(synth *s, synth_thread *t, uint32_t stream)
     synth_pause(&t->now, 150);
 }
 
-/* ---- collectives --------------------------------------------------------------------------------------- */
+/* ---- collectives ---- */
 
 void synth_collective(synth *s, synth_thread *t, synth_text_id collective, synth_text_id annotation,
                       synth_kernel_id kernel, int64_t elements, int64_t out_elements)

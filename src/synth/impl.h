@@ -30,7 +30,7 @@ enum {
     SYNTH_FAULT_NS = 150000,           /* room that one fault may take at the end of a step */
 };
 
-/* ---- events on their way ------------------------------------------------------------------------------- */
+/* ---- events on their way ---- */
 
 typedef struct synth_event {
     uint8_t kind, shape, id_type; /* hd_kind, synth_shape, hd_id_type */
@@ -48,7 +48,7 @@ typedef struct synth_list {
     size_t count, capacity;
 } synth_list;
 
-/* ---- the state of a rank: plain data, so that a trial step can be undone by copying --------------------- */
+/* ---- the state of a rank: plain data, so that a trial step can be undone by copying ---- */
 
 typedef struct synth_when {
     int64_t own, latest;
@@ -161,7 +161,7 @@ typedef struct synth {
     uint64_t path_serial;
 } synth;
 
-/* ---- emit.c ---------------------------------------------------------------------------------------------- */
+/* ---- emit.c ---- */
 
 hd_status synth_emit_init(synth *s);
 void synth_emit_deinit(synth *s);
@@ -173,7 +173,7 @@ hd_status synth_flush(synth *s);
 void synth_drop(synth *s);
 int64_t synth_clock(const synth *s, int64_t true_ns);
 
-/* ---- time ------------------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 /* Let about `ns` pass, with the rank's noise. */
 static inline void synth_spend(synth *s, synth_when *when, int64_t ns)
@@ -202,7 +202,7 @@ static inline int64_t synth_about(synth *s, int64_t base)
     return base + synth_below(&s->now.shape, base / 2 + 1);
 }
 
-/* ---- cpu.c ----------------------------------------------------------------------------------------------- */
+/* ---- cpu.c ---- */
 
 /* Open a slice on a thread (which fills in track and start), or close the last one. */
 void synth_open(synth *s, synth_thread *t, const synth_event *event, const int64_t *values);
@@ -227,7 +227,7 @@ int64_t synth_runtime(synth *s, synth_thread *t, synth_text_id name, int64_t cbi
 void synth_flow(synth *s, synth_side side, uint32_t track, synth_text_id name, char phase, int64_t id, int64_t at_ns);
 int64_t synth_external(const synth_thread *t);
 
-/* ---- gpu.c ----------------------------------------------------------------------------------------------- */
+/* ---- gpu.c ---- */
 
 void synth_launch(synth *s, synth_thread *t, synth_kernel_id kernel, uint32_t stream);
 void synth_memcpy(synth *s, synth_thread *t, synth_text_id name, int64_t bytes, int64_t bytes_per_us);
@@ -251,14 +251,14 @@ int64_t synth_submit(synth *s, synth_thread *t, synth_text_id call, synth_kernel
 void synth_graph_kernel(synth *s, synth_thread *t, synth_kernel_id kernel, int64_t correlation, uint32_t node,
                         int64_t creator);
 
-/* ---- graph.c --------------------------------------------------------------------------------------------- */
+/* ---- graph.c ---- */
 
 hd_status synth_graph_init(synth *s);
 void synth_capture_graph(synth *s); /* before the first step */
 void synth_launch_graph(synth *s, synth_thread *t);
 uint64_t synth_graph_size(const synth *s); /* events of the capture */
 
-/* ---- cupti.c --------------------------------------------------------------------------------------------- */
+/* ---- cupti.c ---- */
 
 bool synth_cupti_keeps(const synth *s, const synth_event *event);
 /* How many events of the lists will go into the trace. */
@@ -266,14 +266,14 @@ uint64_t synth_count_lists(const synth *s);
 /* Gives a row its form and returns its values. */
 const int64_t *synth_cupti_row(synth *s, hd_row *row, const synth_event *event, int64_t values[8]);
 
-/* ---- names.c --------------------------------------------------------------------------------------------- */
+/* ---- names.c ---- */
 
 /* The qualified name within the full one; returns its size. */
 size_t synth_kernel_name(const char **out, const char *name);
 /* Terminated. */
 void synth_mangle(char *out, size_t room, synth_kernel_id kernel);
 
-/* ---- frames.c, samples.c --------------------------------------------------------------------------------- */
+/* ---- frames.c, samples.c ---- */
 
 hd_status synth_frames_init(synth *s);
 /* The stack of a call on a thread. */
@@ -285,11 +285,11 @@ void synth_samples_finish(synth *s);
 void synth_sample(synth *s, synth_thread *t, synth_text_id call, synth_kernel_id kernel, int64_t correlation,
                   int64_t start_ns);
 
-/* ---- step.c ---------------------------------------------------------------------------------------------- */
+/* ---- step.c ---- */
 
 void synth_step(synth *s, uint32_t number, uint32_t layers);
 
-/* ---- faults.c -------------------------------------------------------------------------------------------- */
+/* ---- faults.c ---- */
 
 /* Whether a fault should be put in at the chance that comes up now. */
 bool synth_quota_take(synth_quota *quota);
@@ -302,7 +302,7 @@ void synth_faults_end_step(synth *s, uint32_t number);
 /* How many events the faults of the options add to a rank, about. */
 uint64_t synth_faults_size(const synth *s);
 
-/* ---- meta.c ---------------------------------------------------------------------------------------------- */
+/* ---- meta.c ---- */
 
 int64_t synth_clock_base(bool cupti); /* where the run lies on the clock of its trace */
 void synth_rank_tracks(synth *s);

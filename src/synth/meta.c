@@ -20,7 +20,7 @@ static hd_ident text_ident(synth *s, synth_text_id id)
     return (hd_ident){HD_IDENT_STRING, s->texts[id]};
 }
 
-/* ---- tracks --------------------------------------------------------------------------------------------- */
+/* ---- tracks ---- */
 
 static void stream_track(synth *s, uint32_t index, int64_t number)
 {
@@ -60,7 +60,7 @@ void synth_rank_tracks(synth *s)
     s->now.main.now = s->now.autograd.now = (synth_when){1000000, 1000000};
 }
 
-/* ---- metadata events ------------------------------------------------------------------------------------ */
+/* ---- metadata events ---- */
 
 static void put_meta(synth *s, uint32_t track, synth_text_id name, synth_shape shape, int64_t value)
 {
@@ -134,7 +134,7 @@ void synth_rank_meta(synth *s)
     if (s->options.ranks > 1) stream_meta(s, SYNTH_COMM);
 }
 
-/* ---- what stands once in a trace ------------------------------------------------------------------------- */
+/* ---- what stands once in a trace ---- */
 
 static void put_spans(synth *s, int64_t end_ns)
 {

@@ -46,7 +46,7 @@ static void find_texts(ndjson *w)
     w->creator = find(t, "graphNodeCreatorCorrelationId");
 }
 
-/* ---- pieces of a line; names are ASCII without quotes, as the generator makes them ------------------------------- */
+/* ---- pieces of a line; names are ASCII without quotes, as the generator makes them ---- */
 
 static bool put(ndjson *w, const char *data, size_t size)
 {

@@ -8,7 +8,7 @@
 
 enum { LAG_NS = 150, LAG_SPREAD_NS = 300, CPUS = 64, OTHER_TID = 200000 };
 
-/* ---- recording ---------------------------------------------------------------------------------------------- */
+/* ---- recording ---- */
 
 static const char *comm_of(const synth *s, synth_thread_id which)
 {
@@ -59,7 +59,7 @@ void synth_sample(synth *s, synth_thread *t, synth_text_id call, synth_kernel_id
     };
 }
 
-/* ---- what a recording does to them --------------------------------------------------------------------------- */
+/* ---- what a recording does to them ---- */
 
 /* Each moves by itself, but none of a thread before the one ahead. */
 static void move_times(synth *s)

@@ -15,7 +15,7 @@ void hd_synth_stacks_deinit(hd_synth_stacks *stacks)
     *stacks = (hd_synth_stacks){0};
 }
 
-/* ---- trace -------------------------------------------------------------------------------------------------- */
+/* ---- trace ---- */
 
 enum { KEYS = 4 };
 
@@ -78,7 +78,7 @@ hd_status hd_synth_stacks_trace(hd_trace **out, const hd_synth_stacks *stacks, b
     return hd_builder_finish(out, builder, err);
 }
 
-/* ---- text --------------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 typedef struct text_line {
     char *data;

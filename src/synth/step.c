@@ -11,7 +11,7 @@ static uint32_t op_count(uint32_t layers)
     return 1 + layers * SYNTH_BLOCK_OPS + SYNTH_LOSS_OPS;
 }
 
-/* ---- forward -------------------------------------------------------------------------------------------- */
+/* ---- forward ---- */
 
 static void open_source(synth *s, synth_thread *t, const synth_op_spec *spec, const synth_op_ids *op, uint32_t module)
 {
@@ -75,7 +75,7 @@ static void forward_layer(synth *s, synth_thread *t, uint32_t layer)
     synth_close_python(s, t);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------- */
+/* ---- backward ---- */
 
 static void backward_op(synth *s, synth_thread *t, int index, uint32_t number)
 {
@@ -131,7 +131,7 @@ static void backward(synth *s, uint32_t layers)
     synth_pause(&main->now, 4000);
 }
 
-/* ---- around them ------------------------------------------------------------------------------------------ */
+/* ---- around them ---- */
 
 static void put_point(synth *s, hd_kind kind, char phase, synth_shape shape, synth_text_id name, int64_t at_ns,
                       const int64_t *values)

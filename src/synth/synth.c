@@ -25,7 +25,7 @@ hd_synth_options hd_synth_options_default(void)
     };
 }
 
-/* ---- options ---------------------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static hd_status check_range(const char *name, uint64_t value, uint64_t least, uint64_t most, hd_error *err)
 {
@@ -69,7 +69,7 @@ static hd_status check_options(const hd_synth_options *o, hd_error *err)
     return check_stack_options(o, err);
 }
 
-/* ---- the plan --------------------------------------------------------------------------------------------- */
+/* ---- the plan ---- */
 
 /* Events of a step of so many layers. The step is played, and forgotten. */
 static uint64_t try_step(synth *s, uint32_t layers)
@@ -157,7 +157,7 @@ static hd_status plan(synth *s)
     return HD_OK;
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------------------ */
+/* ---- ranks ---- */
 
 /* A rank starts afresh, but ids go on, since they are one space within a trace. */
 static void begin_rank(synth *s, uint32_t rank)

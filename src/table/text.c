@@ -160,7 +160,7 @@ void table_write_text(table_out *out, const hd_table *table, const hd_table_styl
     free(widths);
 }
 
-/* ---- text by itself --------------------------------------------------------------------------------------------- */
+/* ---- text by itself ---- */
 
 hd_status hd_text_write(hd_sink sink, const char *text, size_t size)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- the way to the sink ------------------------------------------------------------------------------- */
+/* ---- the way to the sink ---- */
 
 void table_flush(table_out *out)
 {
@@ -38,7 +38,7 @@ void table_put_spaces(table_out *out, size_t count)
     for (; count && out->status == HD_OK; count--) table_put(out, " ", 1);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void put_json_string(table_out *out, const char *text, size_t size)
 {
@@ -112,7 +112,7 @@ void table_write_json(table_out *out, const hd_table *table, unsigned indent)
     table_puts(out, "]");
 }
 
-/* --- CSV ----------------------------------------------------------------------------------------------- */
+/* ---- CSV ---- */
 
 static void put_csv_string(table_out *out, const char *text, size_t size)
 {
@@ -157,7 +157,7 @@ static void write_csv(table_out *out, const hd_table *table)
     }
 }
 
-/* --- Markdown ------------------------------------------------------------------------------------------- */
+/* ---- Markdown ---- */
 
 /* Kernel names are full of what Markdown takes for markup: `gemm<float*, 4>`, `__half`. */
 static void put_markdown_string(table_out *out, const char *text, size_t size)

@@ -118,7 +118,7 @@ static void open_block_clear(open_block *open)
     open->count = 0;
 }
 
-/* ---- adding ---------------------------------------------------------------------------------------- */
+/* ---- adding ---- */
 
 static value_group *group_of(open_block *open, uint32_t shape, uint32_t key_count)
 {
@@ -192,7 +192,7 @@ hd_status hd_batch_add(hd_batch *batch, const hd_row *row, const int64_t *values
     return HD_OK;
 }
 
-/* ---- sealing --------------------------------------------------------------------------------------- */
+/* ---- sealing ---- */
 
 #define GATHER(expression)                                                                                             \
     for (uint32_t i = 0; i < count; i++) out[i] = (int64_t)rows[i].expression;                                         \

@@ -7,7 +7,7 @@
 #include "trace/event.h"
 #include "trace/impl.h"
 
-/* ---- pairs ------------------------------------------------------------------------------------------ */
+/* ---- pairs ---- */
 
 /* Walks the rows of one table. */
 typedef struct cursor {
@@ -225,7 +225,7 @@ hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err)
     return status;
 }
 
-/* ---- tracks and span ---------------------------------------------------------------------------------- */
+/* ---- tracks and span ---- */
 
 static void count_block(hd_trace *trace, const hd_block *block)
 {

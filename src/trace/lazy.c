@@ -88,7 +88,7 @@ static void note_unloaded(hd_lazy *lazy, const lazy_item *item)
     if (item->error.status == HD_ERR_IO) atomic_compare_exchange_strong(&lazy->gone, &none, &item->error);
 }
 
-/* ---- loading ---------------------------------------------------------------------------------------- */
+/* ---- loading ---- */
 
 /* Rows of which nothing is known. */
 static void empty_columns(hd_block *block)
@@ -166,7 +166,7 @@ void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run)
     pthread_mutex_unlock(&lazy->item.lock);
 }
 
-/* ---- building --------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 void hd_builder_set_source(hd_builder *builder, const hd_block_source *source)
 {
@@ -231,7 +231,7 @@ void hd_builder_set_track(hd_builder *builder, uint32_t track, const hd_track *s
     own->tid = tid;
 }
 
-/* ---- an order that fits the blocks ------------------------------------------------------------------- */
+/* ---- an order that fits the blocks ---- */
 
 /* Of one order run, leave out the events whose row (counted from seen on) the visitor refuses. */
 typedef bool keep_row(const void *user, int kind, uint64_t row);
@@ -285,7 +285,7 @@ static hd_status fit_order(hd_trace *trace, hd_error *err)
     return HD_OK;
 }
 
-/* ---- all at once -------------------------------------------------------------------------------------- */
+/* ---- all at once ---- */
 
 typedef struct load_work {
     hd_trace *trace;

@@ -16,7 +16,7 @@
 static const char ellipsis[] = "\xe2\x80\xa6";
 enum { ELLIPSIS_BYTES = 3, BRACKET_DEPTH = 512 };
 
-/* ---- the reader ------------------------------------------------------------------------------------------------ */
+/* ---- the reader ---- */
 
 typedef struct name_reader {
     const char *at, *end;
@@ -75,7 +75,7 @@ static void put_text(name_reader *r, const char *text)
     put(r, text, strlen(text));
 }
 
-/* ---- brackets and operators ------------------------------------------------------------------------------------ */
+/* ---- brackets and operators ---- */
 
 /* The word "operator" stands at r->at, and is not a part of a longer one. */
 static bool at_operator(const name_reader *r, const char *begin)
@@ -144,7 +144,7 @@ static bool skip_brackets(name_reader *r)
     return depth == 0 || r->is_cut;
 }
 
-/* ---- components ------------------------------------------------------------------------------------------------ */
+/* ---- components ---- */
 
 /* An unnamed namespace, which is left out with the "::" behind it. */
 static bool take_anonymous(name_reader *r)
@@ -290,7 +290,7 @@ static bool read_component(name_reader *r, const char *begin)
     return true;
 }
 
-/* ---- the whole name -------------------------------------------------------------------------------------------- */
+/* ---- the whole name ---- */
 
 /* " const", "&&" and so on behind parameters. */
 static void skip_qualifiers(name_reader *r)
@@ -394,7 +394,7 @@ static bool read_name(name_reader *r)
     return r->size && !r->has_pointer && !r->is_wrapped && (r->has_params || !r->has_blank || r->is_cut);
 }
 
-/* ---- into the caller's memory ---------------------------------------------------------------------------------- */
+/* ---- into the caller's memory ---- */
 
 /* Cuts before a UTF-8 sequence that does not fit. */
 static size_t end_with_ellipsis(char out[HD_NAME_BYTES])
@@ -433,7 +433,7 @@ size_t hd_name_short(char out[HD_NAME_BYTES], hd_string name)
     return r.is_full ? end_with_ellipsis(out) : r.size;
 }
 
-/* ---- what profilers put around names ---------------------------------------------------------------------- */
+/* ---- what profilers put around names ---- */
 
 hd_string hd_name_without_version(hd_string name)
 {

@@ -44,7 +44,7 @@ uint64_t hd_spill_limit_of(const hd_spill *spill)
     return known;
 }
 
-/* ---- the file --------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 /* Where the next `size` bytes will be mapped. */
 static hd_status place(uint8_t **out, hd_spill *spill, uint64_t size, hd_error *err)
@@ -86,7 +86,7 @@ static hd_status write_buffer(hd_spill *spill, hd_error *err)
     return HD_OK;
 }
 
-/* ---- blocks ----------------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
 /* A block as it will lie in the file: data of columns, then the columns of groups, then groups, each aligned. With a
  * NULL buffer only the size is worked out. */
@@ -218,7 +218,7 @@ uint64_t hd_trace_large_bytes(const hd_trace *trace)
     return hd_spill_limit_of(&trace->spill) / 16;
 }
 
-/* ---- giving back ------------------------------------------------------------------------------------ */
+/* ---- giving back ---- */
 
 /* Another thread may load a block meanwhile, for which a window is added and the list moves. */
 static bool in_window(const hd_spill *spill, const void *first, const void *last)

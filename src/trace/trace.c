@@ -95,7 +95,7 @@ void hd_block_event(hd_event *out, const hd_block *block, uint32_t row)
     out->args = hd_block_group(block, out->shape);
 }
 
-/* ---- strings, shapes, values ------------------------------------------------------------------------ */
+/* ---- strings, shapes, values ---- */
 
 hd_string hd_trace_string(const hd_trace *trace, uint32_t id)
 {
@@ -197,7 +197,7 @@ bool hd_value_double(double *out, const hd_trace *trace, hd_value value)
     return true;
 }
 
-/* ---- tracks, metadata, ledger ----------------------------------------------------------------------- */
+/* ---- tracks, metadata, ledger ---- */
 
 uint32_t hd_trace_track_count(const hd_trace *trace)
 {

@@ -105,8 +105,7 @@ static void mark_below(processes *all, pid_t root)
     }
 }
 
-/* ---- sockets ------------------------------------------------------------------------------------------------------
- */
+/* ---- sockets ---- */
 
 typedef struct ids {
     pid_t *items;
@@ -193,8 +192,7 @@ hd_status trigger_find(trigger_targets *out, pid_t pid, bool children, hd_error 
     return status;
 }
 
-/* ---- why there is none ----------------------------------------------------------------------------------------------
- */
+/* ---- why there is none ---- */
 
 static bool is_elsewhere(pid_t pid)
 {

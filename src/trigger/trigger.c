@@ -62,8 +62,7 @@ static bool receive(int fd, char *out, size_t room)
     return false;
 }
 
-/* ---- answers --------------------------------------------------------------------------------------------------------
- */
+/* ---- answers ---- */
 
 /* What stands behind "KEY " on a line of its own; *size without the line's end. NULL: no such line. */
 static const char *value_of(size_t *size, const char *answer, const char *key)

@@ -12,7 +12,7 @@
 #include "trace/spill.h"
 #include "view/queries.h"
 
-/* ---- making them ------------------------------------------------------------------------------------------------- */
+/* ---- making them ---- */
 
 static int by_time(const void *a, const void *b)
 {
@@ -211,7 +211,7 @@ void view_flows_free(view_flows *flows)
     free(flows);
 }
 
-/* ---- asking them ------------------------------------------------------------------------------------------------- */
+/* ---- asking them ---- */
 
 hd_status view_flows_get(const view_flows **out, const view_scene *scene, hd_error *err)
 {

@@ -133,7 +133,7 @@ static bool runs(const void *own, size_t bytes)
     return look(rows, &(parts){.own = own, .own_bytes = bytes}, CODE + CODE_BYTES - 1);
 }
 
-/* ---- what tables say ------------------------------------------------------------------------------------- */
+/* ---- what tables say ---- */
 
 static void test_cfi__rules_are_those_of_the_address(void **state)
 {
@@ -262,7 +262,7 @@ static void test_cfi__the_last_function_that_begins_before_is_found(void **state
     assert_false(hd_cfi_search(&address, &memory, TABLE, CODE));
 }
 
-/* ---- hostile tables -------------------------------------------------------------------------------------- */
+/* ---- hostile tables ---- */
 
 static void test_cfi__a_table_cut_anywhere_says_nothing(void **state)
 {

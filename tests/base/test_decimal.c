@@ -10,8 +10,7 @@
 #include "base/text/decimal.h"
 #include "rounds.h"
 
-/* ---- the oracle: no running value, only digits at their places, and the complement for the floor of a negative ----
- */
+/* ---- the oracle: no running value, only digits at their places; complement for the floor of a negative ---- */
 
 enum { PLACES = 400, POINT = 200 }; /* place POINT is 10^0, POINT - 1 is 10^-1 */
 

@@ -196,7 +196,7 @@ static void test_json__a_value_that_is_cut_is_told_from_one_that_is_broken(void 
     }
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------ */
+/* ---- numbers ---- */
 
 static void expect_number(const char *text, bool exact, bool negative, uint64_t mantissa, unsigned scale)
 {
@@ -228,7 +228,7 @@ static void test_json__numbers_keep_every_digit_or_say_that_they_do_not(void **s
     expect_number("1.5E-3", false, false, 0, 0);
 }
 
-/* ---- strings -------------------------------------------------------------------------------------------------- */
+/* ---- strings ---- */
 
 static void expect_text(const char *json, const char *expected, size_t size)
 {
@@ -322,7 +322,7 @@ static void test_json__find_gives_the_value_of_a_key(void **state)
     free(copy);
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void expect_decimal(int64_t mantissa, unsigned scale, const char *expected)
 {

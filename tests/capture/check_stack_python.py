@@ -18,7 +18,7 @@ import threading
 HERE = os.path.abspath(__file__)
 
 
-# ---- inside ------------------------------------------------------------------------------------------------
+# ---- inside ----
 
 def line_of(mark):
     """The line of this file that ends with the comment."""
@@ -135,7 +135,7 @@ def inside(taker, path):
         os.unlink(trampolines)
 
 
-# ---- outside -----------------------------------------------------------------------------------------------
+# ---- outside ----
 
 def stacks_of(trace):
     """Label -> the list of its stacks, each a list of (name, category), innermost first."""

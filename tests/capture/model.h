@@ -71,7 +71,7 @@ static inline void model_require(bool holds, const char *what)
     if (!holds) model_fail(what);
 }
 
-/* ---- schedules ------------------------------------------------------------------------------------------ */
+/* ---- schedules ---- */
 
 /* Give control away before a step. */
 static inline void model_step(void)
@@ -201,7 +201,7 @@ static uint64_t model_explore(unsigned threads, void (*const *bodies)(unsigned),
     return m->schedules;
 }
 
-/* ---- memory orders -------------------------------------------------------------------------------------- */
+/* ---- memory orders ---- */
 
 static inline model_place *model_at(const volatile void *address)
 {

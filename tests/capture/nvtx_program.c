@@ -52,8 +52,7 @@ static nvtxEventAttributes_t event_of(const char *text)
                                    .message.ascii = text};
 }
 
-/* ---- scenarios ----------------------------------------------------------------------------------------------------
- */
+/* ---- scenarios ---- */
 
 static nvtxRangeId_t crossing;
 

@@ -107,8 +107,7 @@ static inline hd_trace *take_capture(void)
     return trace;
 }
 
-/* ---- what is in a trace ---------------------------------------------------------------------------------------------
- */
+/* ---- what is in a trace ---- */
 
 /* The `skip`th event of that name after the first; false: there is none. */
 static inline bool find_event(hd_event *out, const hd_trace *trace, hd_kind kind, const char *name, int skip)

@@ -14,7 +14,7 @@
 #include "capture/cuda/calls.h"
 #include "capture/cuda/cupti/activity.h"
 
-/* ---- options --------------------------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static void test_options__all_keys_are_taken(void **state)
 {
@@ -68,7 +68,7 @@ static void test_options__a_long_text_is_cut_in_what_is_told(void **state)
     assert_in_range(strlen(o.first_unknown), 1, sizeof o.first_unknown - 1);
 }
 
-/* ---- clock ----------------------------------------------------------------------------------------------------- */
+/* ---- clock ---- */
 
 static void test_clock__between_pairs_times_are_on_the_line(void **state)
 {
@@ -131,7 +131,7 @@ static void test_clock__a_clock_that_is_not_ours_is_noticed(void **state)
     assert_in_range(llabs(cuda_clock_map(&theirs, hour + hd_session_now()) - hd_session_now()), 0, 100000000);
 }
 
-/* ---- buffers --------------------------------------------------------------------------------------------------- */
+/* ---- buffers ---- */
 
 static void test_buffers__come_back_in_order_and_are_used_again(void **state)
 {
@@ -173,7 +173,7 @@ static void test_buffers__beyond_the_limit_there_are_none(void **state)
     assert_null(cuda_buffers_take(&pool));
 }
 
-/* ---- records --------------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 /* What a CUPTI that is not well says: the test's offsets one after another. */
 static struct {
@@ -321,7 +321,7 @@ static void test_records__many_are_never_dropped_by_the_ring(void **state)
     assert_int_equal(stats.dropped_newest + stats.dropped_oldest + stats.lost, 0);
 }
 
-/* ---- calls and names --------------------------------------------------------------------------------------------- */
+/* ---- calls and names ---- */
 
 static void test_calls__are_found_by_domain_and_number(void **state)
 {

@@ -540,7 +540,7 @@ CUPTI_RUNTIME_CALLS(RUNTIME)
 CUPTI_DRIVER_CALLS(DRIVER)
 #endif
 
-/* ---- how long records are --------------------------------------------------------------------------------- */
+/* ---- how long records are ---- */
 
 static void test_abi__records_are_as_long_as_the_versions_structs(void **state)
 {

@@ -208,7 +208,7 @@ static void flush_in_child(void)
     if (WIFSIGNALED(status)) raise(WTERMSIG(status));
 }
 
-/* ---- the cases, each in a process of its own -------------------------------------------------------------------- */
+/* ---- the cases, each in a process of its own ---- */
 
 static const struct {
     const char *name;

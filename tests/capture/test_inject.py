@@ -25,7 +25,7 @@ EVERYTHING = ["launch:30", "runtime:20", "streams:30", "copy:5", "peer:3", "set:
               "threads:4:40", "device:1", "launch:10", "sync"]
 
 
-# ---- what is recorded ------------------------------------------------------------------------------------------------
+# ---- what is recorded ----
 
 def test_every_record_is_there(place):
     for script in ("", "order shuffled\nbuffer-records 13\n", "order reversed\n", "buffer-records 1\n"):
@@ -188,7 +188,7 @@ def test_ten_thousand_launches(place):
     check(capture["callbacks"] >= 10000 and capture["callbackNs"] > 0 and capture["helperCpuNs"] > 0, capture)
 
 
-# ---- what is lost is counted ------------------------------------------------------------------------------------------
+# ---- what is lost is counted ----
 
 def test_dropped_records_stand_in_the_ledger(place):
     run = place.run("launch:100", "copy:5", "sync", script="drop-every 7\n")
@@ -279,7 +279,7 @@ def test_streams_that_are_not_listed_are_counted(place):
     check(len({e["tid"] for e in trace.of("kernel")}) == 300, "streams with work")
 
 
-# ---- clocks, threads, versions ---------------------------------------------------------------------------------------
+# ---- clocks, threads, versions ----
 
 def check_near(trace, truth, tolerance_ns):
     """Every slice is where it was, by CUPTI's clock made ours; returns the largest error."""
@@ -334,7 +334,7 @@ def test_too_old_is_refused_and_told(place):
     check("cuda.no-cupti" in codes and "older" in codes["cuda.no-cupti"], codes)
 
 
-# ---- CUPTI that does not work ----------------------------------------------------------------------------------------
+# ---- CUPTI that does not work ----
 
 def test_another_subscriber_keeps_its_buffers_and_is_told(place):
     run = place.run_both("launch:10", "runtime:5", "sync", script="subscriber-taken\n")
@@ -397,7 +397,7 @@ def test_slow_functions_only_cost_time(place):
     check_same(run.trace(), run.truth())
 
 
-# ---- processes -------------------------------------------------------------------------------------------------------
+# ---- processes ----
 
 def test_programs_and_children_end_as_they_would(place):
     for words in (["launch:5", "exit:3"], ["launch:5", "_exit:4"], ["launch:5", "abort"], ["print:nothing"],
@@ -461,7 +461,7 @@ def test_closing_all_descriptors_in_the_middle_loses_nothing(place):
     check_same(run.trace(), run.truth())
 
 
-# ---- disks -----------------------------------------------------------------------------------------------------------
+# ---- disks ----
 
 def test_a_full_disk_does_not_stop_the_program(place):
     def small():
@@ -488,7 +488,7 @@ def test_options_that_are_unknown_are_told(place):
     check(trace.ledger["cuda.option-unknown"] == 1 and trace.ledger["cuda.option-bad"] == 1, dict(trace.ledger))
 
 
-# ---- SIGKILL ---------------------------------------------------------------------------------------------------------
+# ---- SIGKILL ----
 
 def order_of_delivery(truth):
     """Records of buffers that were given back, and when: [(row, moment)]; order within a buffer as written."""
@@ -565,7 +565,7 @@ def test_what_was_made_is_in_the_file_while_the_program_runs(place):
         check(not made - found(run.trace()), "were there, and are not")
 
 
-# ---- NVTX, and by `heddle record` ------------------------------------------------------------------------------------
+# ---- NVTX, and by `heddle record` ----
 
 def ranges_of(trace):
     """Ranges of NVTX, which begin and end: {name: (start, end)}."""

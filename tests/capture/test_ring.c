@@ -135,7 +135,7 @@ static void test_ring__a_closed_ring_refuses_instead_of_waiting(void **state)
     hd_ring_free(ring);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------ */
+/* ---- threads ---- */
 
 typedef struct producer {
     hd_ring *ring;

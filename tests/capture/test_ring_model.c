@@ -80,7 +80,7 @@ static inline void copy_out(void *out, const void *slot, size_t size)
 
 enum { CAPACITY_MAX = 16, WORDS = 2, EVENT_BYTES = WORDS * 8, PUSHES_MAX = 8 };
 
-/* ---- the program that is run ------------------------------------------------------------------------------- */
+/* ---- the program that is run ---- */
 
 static struct setup {
     hd_ring_options options;
@@ -210,7 +210,7 @@ static uint64_t explore(struct setup s, unsigned preemptions)
     return schedules;
 }
 
-/* ---- the tests ---------------------------------------------------------------------------------------------- */
+/* ---- the tests ---- */
 
 static void test_ring_model__one_producer_in_every_interleaving(void **state)
 {

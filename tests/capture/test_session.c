@@ -182,7 +182,7 @@ static void test_session__events_after_stop_are_ignored(void **state)
     unlink(path);
 }
 
-/* ---- threads -------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 static void *emit_one(void *session)
 {
@@ -214,7 +214,7 @@ static void test_session__short_threads_use_lanes_again(void **state)
     unlink(path);
 }
 
-/* ---- signals -------------------------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 static hd_session *signal_session;
 static volatile sig_atomic_t signals;
@@ -255,7 +255,7 @@ static void test_session__events_of_signal_handlers_are_taken_or_counted(void **
     unlink(path);
 }
 
-/* ---- fork and exec -------------------------------------------------------------------------------------- */
+/* ---- fork and exec ---- */
 
 static void fork_with(hd_session_fork policy, char *out_child)
 {
@@ -364,7 +364,7 @@ static void test_session__children_of_fork_are_whole_whatever_others_do(void **s
     }
 }
 
-/* ---- descriptors ---------------------------------------------------------------------------------------- */
+/* ---- descriptors ---- */
 
 /* The descriptor of a file of ours, -1: none. */
 static int descriptor_of(const char *path)
@@ -413,7 +413,7 @@ static void test_session__its_file_is_closed_by_exec_and_opened_again_when_close
     unlink(other);
 }
 
-/* ---- failing disks -------------------------------------------------------------------------------------- */
+/* ---- failing disks ---- */
 
 static void test_session__a_full_disk_stops_nothing_and_is_counted(void **state)
 {

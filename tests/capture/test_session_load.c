@@ -97,7 +97,7 @@ static void test_session_load__emitted_and_dropped_add_up_under_every_policy(voi
     }
 }
 
-/* ---- SIGKILL -------------------------------------------------------------------------------------------- */
+/* ---- SIGKILL ---- */
 
 static void run_until_killed(const char *path, atomic_uint_least64_t *progress)
 {

@@ -37,7 +37,7 @@ static void on_signal(int number)
     hd_session_instant(the_session, hd_session_intern(the_session, name), 0);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------ */
+/* ---- calls ---- */
 
 static void call_statistics(hd_session *session)
 {

@@ -308,7 +308,7 @@ static void test_tracer__a_forked_child_writes_the_lists_again_and_its_own_facts
     unlink(path);
 }
 
-/* ---- a program whose threads have all ended --------------------------------------------------------------------- */
+/* ---- a program whose threads have all ended ---- */
 
 static void at_exit(void)
 {

@@ -28,7 +28,7 @@ void walk_and_damage(void *user);
 void leave_thread(void *unused);
 void trap(void *unused);
 
-/* ---- frames of functions -------------------------------------------------------------------------------- */
+/* ---- frames of functions ---- */
 
 APART void walk_here(void *user)
 {
@@ -146,7 +146,7 @@ static void test_walk__a_thread_ends_at_its_first_function(void **state)
     assert_in_range(f.count, 9, 12); /* the thread's function, and libc's */
 }
 
-/* ---- exceptions ----------------------------------------------------------------------------------------- */
+/* ---- exceptions ---- */
 
 static frames cleaned;
 
@@ -180,7 +180,7 @@ static void test_walk__in_a_clean_up_while_the_stack_is_unwound(void **state)
     assert_int_equal(cleaned.walked.end, HD_STACK_WHOLE);
 }
 
-/* ---- other stacks --------------------------------------------------------------------------------------- */
+/* ---- other stacks ---- */
 
 enum { OTHER_BYTES = 1 << 20 };
 
@@ -235,7 +235,7 @@ static void test_walk__a_coroutine_ends_at_its_own_first_function(void **state)
     }
 }
 
-/* ---- signals -------------------------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 static frames in_handler;
 static sigjmp_buf back;
@@ -359,7 +359,7 @@ static void test_walk__is_whole_at_every_instruction(void **state)
 }
 #endif
 
-/* ---- damage --------------------------------------------------------------------------------------------- */
+/* ---- damage ---- */
 
 /* The words of this frame and of those outside of it, each replaced by each of these in turn. No fault, and an end. */
 APART __attribute__((no_sanitize("address"))) void walk_and_damage(void *user)
@@ -427,7 +427,7 @@ static void test_memory__what_cannot_be_read_is_known_without_a_fault(void **sta
     assert_false(stack_readable(at, 8));
 }
 
-/* ---- damaged tables ------------------------------------------------------------------------------------- */
+/* ---- damaged tables ---- */
 
 static int find_own_tables(struct dl_phdr_info *info, size_t size, void *user)
 {
@@ -481,7 +481,7 @@ static void test_cfi__damaged_tables_are_not_read_beyond_their_end(void **state)
     assert_true(rows > known && rows < 3000 * 40);
 }
 
-/* ---- code without tables -------------------------------------------------------------------------------- */
+/* ---- code without tables ---- */
 
 #if defined(__x86_64__)
 static void run_code(frames *f, const void *code, size_t size)
@@ -525,7 +525,7 @@ static void test_walk__code_without_tables_is_stepped_over_by_its_frame_pointer(
 }
 #endif
 
-/* ---- fork ----------------------------------------------------------------------------------------------- */
+/* ---- fork ---- */
 
 static void test_walk__goes_on_in_a_child_of_fork(void **state)
 {

@@ -148,7 +148,7 @@ static void test_stack_here__ids_are_those_of_the_session_asked(void **state)
     unlink(b);
 }
 
-/* ---- in the trace --------------------------------------------------------------------------------------- */
+/* ---- in the trace ---- */
 
 static void test_stack_here__the_trace_has_frames_by_module_and_offset(void **state)
 {
@@ -329,7 +329,7 @@ static void test_finish__code_that_no_loader_knows_is_a_module(void **state)
     unlink(path);
 }
 
-/* ---- perf maps ------------------------------------------------------------------------------------------ */
+/* ---- perf maps ---- */
 
 static void test_perf_map__functions_are_symbols_and_what_is_none_is_not(void **state)
 {
@@ -376,7 +376,7 @@ static void test_perf_map__links_and_pipes_are_not_read(void **state)
     unlink(path);
 }
 
-/* ---- threads, signals, fork ------------------------------------------------------------------------------ */
+/* ---- threads, signals, fork ---- */
 
 enum { THREADS = 6, ROUNDS = 2000, DEPTHS = 20 };
 

@@ -35,8 +35,7 @@ static void let_work(const run_child *child)
     expect_line(child, "done x");
 }
 
-/* ---- hd_trigger ---------------------------------------------------------------------------------------------------
- */
+/* ---- hd_trigger ---- */
 
 static hd_table *ask(pid_t pid, hd_trigger_action action, int64_t duration_ms)
 {
@@ -85,8 +84,7 @@ static void wait_for_state(pid_t pid, const char *state, const char *by)
     fail_msg("it never was %s by %s", state, by);
 }
 
-/* ---- by time ------------------------------------------------------------------------------------------------------
- */
+/* ---- by time ---- */
 
 /* Works until the duration has closed the capture, and once more. How often that was within the window for certain. */
 static int work_beyond_the_window(const run_child *child)
@@ -154,8 +152,7 @@ static void test_window__a_delay_longer_than_the_program_is_told(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- by steps -----------------------------------------------------------------------------------------------------
- */
+/* ---- by steps ---- */
 
 static void assert_steps(const char *options, const char *scenario, const char *name, int steps, const char *window)
 {
@@ -223,8 +220,7 @@ static void test_window__steps_that_never_came_are_told(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- by trigger ---------------------------------------------------------------------------------------------------
- */
+/* ---- by trigger ---- */
 
 static void test_window__a_trigger_opens_and_closes_as_often_as_one_likes(void **state)
 {
@@ -313,8 +309,7 @@ static void test_window__killed_within_a_window_the_file_shows_it_open(void **st
     hd_trace_free(trace);
 }
 
-/* ---- SIGUSR2 ------------------------------------------------------------------------------------------------------
- */
+/* ---- SIGUSR2 ---- */
 
 static void test_window__sigusr2_toggles(void **state)
 {
@@ -357,8 +352,7 @@ static void test_window__a_handler_of_the_program_stays(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- processes ----------------------------------------------------------------------------------------------------
- */
+/* ---- processes ---- */
 
 static void test_window__a_launcher_stands_for_what_it_started(void **state)
 {

@@ -102,8 +102,7 @@ static void play(void)
     if (window_is_open()) model.closed[model.closed_count++] = hd_session_now();
 }
 
-/* ---- the file -----------------------------------------------------------------------------------------------------
- */
+/* ---- the file ---- */
 
 typedef struct record {
     int64_t time_ns;

@@ -26,7 +26,7 @@ def check_whole(run):
     return trace
 
 
-# ---- what is captured ------------------------------------------------------------------------------------------------
+# ---- what is captured ----
 
 def test_steps_bound_what_is_captured(place):
     words = ["launch:1", "sync"]
@@ -182,7 +182,7 @@ def test_all_that_a_launcher_started_is_told(place):
     check(len(traces) == 2 and all(len(t.of("kernel")) == 5 for t in traces), [len(t.of("kernel")) for t in traces])
 
 
-# ---- live memory -----------------------------------------------------------------------------------------------------
+# ---- live memory ----
 
 def memory_of(trace):
     """(time, order, address, bytes, category) in the order of time; bytes 0: a release whose size CUPTI did not tell."""

@@ -29,7 +29,7 @@
 
 static char folder[] = "/tmp/heddle-seeds-XXXXXX";
 
-/* ---- the trace -------------------------------------------------------------------------------------------------- */
+/* ---- the trace ---- */
 
 static void put_event(FILE *file, uint64_t *seed, unsigned i)
 {
@@ -69,7 +69,7 @@ static void make_trace(const char *path)
     assert_int_equal(fclose(file), 0);
 }
 
-/* ---- what is written -------------------------------------------------------------------------------------------- */
+/* ---- what is written ---- */
 
 static void put_file(hd_bytes *out, const char *path)
 {

@@ -19,7 +19,7 @@ static void put_nvidia(void)
     put_file(NVIDIA_PROC, "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 34\nGPU UUID: \t GPU-abc\n");
 }
 
-/* ---- what the kernel tells ----------------------------------------------------------------------------------- */
+/* ---- what the kernel tells ---- */
 
 static void test_devices__an_empty_machine_has_no_gpu_and_all_ways_say_why(void **state)
 {
@@ -228,7 +228,7 @@ static void test_devices__too_many_and_no_folder_are_errors(void **state)
     assert_string_equal(err.path, path);
 }
 
-/* ---- NVML ---------------------------------------------------------------------------------------------------- */
+/* ---- NVML ---- */
 
 static void test_devices__nvml_and_the_bus_are_joined_by_pci_address(void **state)
 {

@@ -90,8 +90,7 @@ static void expect(const char *text, const char *wanted)
     expect_with(text, wanted, NULL);
 }
 
-/* ---- bytes
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- bytes ---- */
 
 static void test_fix__without_crossings_every_byte_is_kept(NO_STATE)
 {
@@ -228,8 +227,7 @@ static void test_fix__flow_points_are_patched_too(NO_STATE)
            "{\"ph\":\"i\",\"tid\":7,\"ts\":9}]");
 }
 
-/* ---- broken JSON
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- broken JSON ---- */
 
 static void test_fix__broken_json_comes_out_valid(NO_STATE)
 {
@@ -298,8 +296,7 @@ static void test_fix__documents_back_to_back_become_one(NO_STATE)
     }
 }
 
-/* ---- ways in and out
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- ways in and out ---- */
 
 /* Several MiB with long broken events, crossings and flow points, so that every way of copying and its windows are met.
  */
@@ -484,8 +481,7 @@ static void test_fix__an_input_that_changes_meanwhile_is_an_error(NO_STATE)
     free(text);
 }
 
-/* ---- the report
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the report ---- */
 
 static void test_fix__the_report_adds_up(NO_STATE)
 {

@@ -21,7 +21,7 @@ hd_trace *trace_of_text(const char *text)
     return trace;
 }
 
-/* ---- attribution ------------------------------------------------------------------------------------------------ */
+/* ---- attribution ---- */
 
 static hd_status take(void *user, const hd_context *contexts, size_t count, hd_error *err)
 {
@@ -62,7 +62,7 @@ void attribution_done(hd_attribution *attribution)
     *attribution = (hd_attribution){0};
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 /* One file for all of them, as making thousands takes longer than all else: outputs are written to it in place. */
 char *flame_file(const hd_flame *flame, const hd_flame_write_options *options, hd_flame_written *out, size_t *out_size)

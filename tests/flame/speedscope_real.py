@@ -35,7 +35,7 @@ STACKS = ("tests/format/folded/*.folded", "tests/format/perfscript/*.perf", "../
           "../shared/data/stacks/*perf-stacks.txt.gz")
 UNITS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "": 1}
 
-# ---- what there is to count ------------------------------------------------------------------------------------------
+# ---- what there is to count ----
 
 NAMES = ["", " ", "a", "b", "main", "[unknown]", "line\nfeed", "tab\tcr\r", "nul\0nul", "\x01\x1f\x7f\x85\u2028", "semi;colon",
          "\"quoted\" \\back\\slash", "</script><b>&amp;", "layer 3", "a 1.5", "12", "漢字 🔥", "שלום \u202e right to left",
@@ -78,7 +78,7 @@ def made():
             **{f"random {seed}": random_stacks(seed) for seed in range(rounds(12))}}
 
 
-# ---- our two files, read in Python -----------------------------------------------------------------------------------
+# ---- our two files, read in Python ----
 
 
 def clean(names):
@@ -105,7 +105,7 @@ def of_sampled(document):
     return stacks
 
 
-# ---- what speedscope says --------------------------------------------------------------------------------------------
+# ---- what speedscope says ----
 
 
 def of_saved(profile, names):

@@ -77,7 +77,7 @@ static void assert_flame(const hd_flame_options *options, int64_t total, const c
     scene_done(&s);
 }
 
-/* ---- what is counted -------------------------------------------------------------------------------------------- */
+/* ---- what is counted ---- */
 
 #define MM "ProfilerStep;aten::mm;cudaLaunchKernel"
 #define COPY "ProfilerStep;cudaMemcpyAsync;[GPU_Memcpy]Memcpy HtoD (Pageable -> Device)"
@@ -259,7 +259,7 @@ static void test_flame_add__a_launch_of_several_works_is_its_first_one(void **st
     }
 }
 
-/* ---- groups ----------------------------------------------------------------------------------------------------- */
+/* ---- groups ---- */
 
 static void test_flame_add__by_device_stream_and_thread(void **state)
 {
@@ -456,7 +456,7 @@ static void test_flame_add__all_traces_are_added_in_one_direction(void **state)
     scene_done(&s);
 }
 
-/* ---- names and times -------------------------------------------------------------------------------------------- */
+/* ---- names and times ---- */
 
 static void test_flame_add__names_choose_work_and_the_rest_is_removed(void **state)
 {
@@ -533,7 +533,7 @@ static void test_flame_add__a_window_with_nothing_in_it_is_refused(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- samples ---------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 /* Three stacks on two threads, one without a stack, one without a thread or a time; weights of some. */
 static const char sampled[] =

@@ -57,7 +57,7 @@ static void random_flame(hd_flame *flame, uint64_t seed, uint32_t nodes)
     total(flame);
 }
 
-/* ---- the layout -------------------------------------------------------------------------------------------------- */
+/* ---- the layout ---- */
 
 /* Preorder; callees lie side by side in their callers; what a cell and its callees weigh of their own is its total. */
 static void check_layout(const svg_layout *layout, const hd_flame *flame, double min_percent)
@@ -197,7 +197,7 @@ static void test_svg__weights_beyond_int64_stay_inside_of_the_picture(void **sta
     hd_flame_deinit(&flame);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 /* A parser of XML reads it; skipped without python3. */
 static void check_xml(const char *text, size_t size)
@@ -418,7 +418,7 @@ static void test_svg__stacks_of_any_depth_are_drawn(void **state)
     hd_flame_deinit(&flame);
 }
 
-/* ---- colours ----------------------------------------------------------------------------------------------------- */
+/* ---- colours ---- */
 
 static double channel(unsigned value)
 {

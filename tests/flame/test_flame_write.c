@@ -12,7 +12,7 @@
 #include "flame/flame_text.h"
 #include "random_trace.h"
 
-/* ---- flames by hand --------------------------------------------------------------------------------------------- */
+/* ---- flames by hand ---- */
 
 /* Weight for a stack: frames parted by '|'. */
 static void weigh_bytes(hd_flame *flame, const char *stack, size_t size, int64_t weight)
@@ -69,7 +69,7 @@ static void assert_speedscope(const hd_flame *flame, uint64_t changed)
     free(answer);
 }
 
-/* ---- names of things -------------------------------------------------------------------------------------------- */
+/* ---- names of things ---- */
 
 static void test_flame_write__formats_are_told_by_the_extension(void **state)
 {
@@ -97,7 +97,7 @@ static void test_flame_write__weights_have_names_and_units(void **state)
     }
 }
 
-/* ---- folded text ------------------------------------------------------------------------------------------------ */
+/* ---- folded text ---- */
 
 static void test_flame_write__folded_lines_are_sorted_by_their_bytes(void **state)
 {
@@ -240,7 +240,7 @@ static void test_flame_write__two_flames_are_lines_of_two_weights(void **state)
     hd_flame_deinit(&newer);
 }
 
-/* ---- sizes ------------------------------------------------------------------------------------------------------ */
+/* ---- sizes ---- */
 
 static void test_flame_write__a_chain_of_a_hundred_thousand_frames_is_written(void **state)
 {
@@ -301,7 +301,7 @@ static void test_flame_write__weights_beyond_int64_stop_at_its_end(void **state)
     hd_flame_deinit(&flame);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 static void test_flame_write__what_fails_leaves_the_older_file(void **state)
 {

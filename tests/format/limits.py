@@ -39,7 +39,7 @@ def document(*things, text=None):
     return "[" + ",\n".join(texts) + "]"
 
 
-# ---- things of size n: what stands in the input --------------------------------------------------------------------
+# ---- things of size n: what stands in the input ----
 
 
 def deep(n, broken=False):

@@ -14,7 +14,7 @@ const FIELD = {message: 1, sequence: 1, request: 2, fatal: 5, invalid: 4, data: 
 const CELL = {none: 1, integer: 2, real: 3, text: 4};
 const PIECE = 16 << 20;
 
-// ---- protobuf --------------------------------------------------------------------------------------------------------
+// ---- protobuf ----
 
 function varint(value) {
   const out = [];
@@ -64,7 +64,7 @@ function* cellsOf(batch) {
   }
 }
 
-// ---- the engine ------------------------------------------------------------------------------------------------------
+// ---- the engine ----
 
 class Engine {
   constructor(folder) { this.folder = folder; }
@@ -140,7 +140,7 @@ class Engine {
   }
 }
 
-// ---- what is in a file -----------------------------------------------------------------------------------------------
+// ---- what is in a file ----
 
 const name = of => `ifnull(nullif(${of}.name, ''), '[No name]')`; // as it is called where it comes from JSON
 const QUESTIONS = {

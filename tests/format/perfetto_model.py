@@ -46,7 +46,7 @@ class Broken(Exception):
     pass
 
 
-# ---- the wire --------------------------------------------------------------------------------------------------------
+# ---- the wire ----
 
 
 def fields(data):
@@ -96,7 +96,7 @@ def message(data):
     return dict(fields(data))
 
 
-# ---- replay ----------------------------------------------------------------------------------------------------------
+# ---- replay ----
 
 
 class Track:
@@ -263,7 +263,7 @@ class Replay:
         return ("group", track.name)
 
 
-# ---- what the JSON says ----------------------------------------------------------------------------------------------
+# ---- what the JSON says ----
 
 
 def load(path):
@@ -382,7 +382,7 @@ def normal(value):
     return value
 
 
-# ---- comparison ------------------------------------------------------------------------------------------------------
+# ---- comparison ----
 
 
 def difference(what, expected, found):
@@ -505,7 +505,7 @@ def check_file(program, path, folder, flows=None):
     return problems
 
 
-# ---- which files -----------------------------------------------------------------------------------------------------
+# ---- which files ----
 
 
 def readme_flows(data):

@@ -122,7 +122,7 @@ def compare(name, theirs, ours):
     return problems
 
 
-# ---- documents of flows ----------------------------------------------------------------------------------------------
+# ---- documents of flows ----
 
 
 def random_flows(seed):
@@ -161,7 +161,7 @@ def random_flows(seed):
     return events
 
 
-# ---- all -------------------------------------------------------------------------------------------------------------
+# ---- all ----
 
 
 def check(options, engine, paths):

@@ -131,7 +131,7 @@ def check_file(options, path, folder):
     return problems, len(replay.arrows)
 
 
-# ---- documents -------------------------------------------------------------------------------------------------------
+# ---- documents ----
 
 
 def random_args(rng, depth=0):

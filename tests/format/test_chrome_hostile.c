@@ -39,8 +39,7 @@ static void report(const char *what, double start, hd_status status, uint64_t ev
            hd_status_name(status), (unsigned long long)events);
 }
 
-/* ---- text from a pipe: before, `unit` again and again, after ------------------------------------------------------
- */
+/* ---- text from a pipe: before, `unit` again and again, after ---- */
 
 typedef struct source {
     const char *before, *unit, *after;
@@ -176,8 +175,7 @@ static void test_chrome_hostile__an_element_over_the_limit_is_an_error_with_its_
     }
 }
 
-/* ---- events that differ in what is kept once ----------------------------------------------------------------------
- */
+/* ---- events that differ in what is kept once ---- */
 
 static void expect_events(const char *what, hd_json_out *out, uint64_t expected, unsigned seconds)
 {
@@ -248,8 +246,7 @@ static void test_chrome_hostile__damage_in_every_event_costs_no_more_than_its_by
     }
 }
 
-/* ---- fixtures with random damage
- * ----------------------------------------------------------------------------------------- */
+/* ---- fixtures with random damage ---- */
 
 /* Exactly `size` bytes at the end of a page, so that reading on is seen: the reader copies, the scanner must not care.
  */
@@ -287,8 +284,7 @@ static void test_chrome_hostile__fixtures_with_random_damage_are_read_or_refused
     fixtures_free(&all);
 }
 
-/* ---- one bad event loses one event at most
- * ------------------------------------------------------------------------------ */
+/* ---- one bad event loses one event at most ---- */
 
 /* Over what an event's begin or end gave it. */
 static const char *skip_partner(const char *p, bool is_begin)

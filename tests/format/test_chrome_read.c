@@ -250,8 +250,7 @@ static void test_chrome_read__what_loses_every_event_is_an_error(void **state)
     expect_error("{\"traceEvents\":[{]},{]}]}", HD_ERR_DAMAGED);
 }
 
-/* ---- times: in 10^-27 s, which 128 bits hold ----------------------------------------------------------------------
- */
+/* ---- times: in 10^-27 s, which 128 bits hold ---- */
 
 __extension__ typedef __int128 i128;
 enum { FINEST = 21 }; /* decimals of a microsecond */

@@ -18,7 +18,7 @@
 #define KERNEL(members)                                                                                                \
     "{\"type\":\"CONCURRENT_KERNEL\",\"start\":10,\"end\":20,\"deviceId\":0,\"streamId\":7" members "}\n"
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static hd_status read_in_pieces(hd_trace **out, const char *text, size_t size, const hd_read_options *options,
                                 size_t piece_size)
@@ -95,7 +95,7 @@ static char *write_expect(const fixture *f)
     return dump_text(f->text, f->size, NULL, 0, DUMP_ALL);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------------------------- */
+/* ---- what is told ---- */
 
 static void test_cupti__fixtures_give_their_dumps(void **state)
 {
@@ -266,7 +266,7 @@ static void test_cupti__a_value_ends_with_its_line(NO_STATE)
     hd_trace_free(trace);
 }
 
-/* ---- whose it is ----------------------------------------------------------------------------------------------- */
+/* ---- whose it is ---- */
 
 static void test_cupti__other_json_is_not_taken(NO_STATE)
 {
@@ -295,7 +295,7 @@ static void test_cupti__what_holds_no_record_is_an_error_that_says_so(NO_STATE)
     assert_non_null(strstr(err.message, "none of its 2 lines is a CUPTI record: expected"));
 }
 
-/* ---- hostile text ---------------------------------------------------------------------------------------------- */
+/* ---- hostile text ---- */
 
 /* Threads and pieces of any size give the same trace. */
 static void test_cupti__cuts_into_pieces_do_not_show(void **state)
@@ -355,7 +355,7 @@ static void test_cupti__flipped_bits_are_read_or_refused(void **state)
     }
 }
 
-/* ---- real files ------------------------------------------------------------------------------------------------ */
+/* ---- real files ---- */
 
 /* Lines that begin with a word and a blank. */
 static uint64_t count_lines(const char *text, const char *word)

@@ -82,7 +82,7 @@ static void expect_refusal(const char *text, size_t size, const char *words)
     if (!strstr(err.message, words)) fail_msg("%s: does not say \"%s\"", err.message, words);
 }
 
-/* ---- what a line is ---------------------------------------------------------------------------------------------- */
+/* ---- what a line is ---- */
 
 static void test_folded__a_plain_line_is_never_an_extended_one(NO_STATE)
 {
@@ -112,7 +112,7 @@ static void test_folded__times_beyond_int64_are_no_lines(NO_STATE)
                 "frames\": 9223372036854775808 a 1 1 0 f;g\n");
 }
 
-/* ---- large and hostile ------------------------------------------------------------------------------------------- */
+/* ---- large and hostile ---- */
 
 static void test_folded__ten_thousand_frames_are_a_stack(NO_STATE)
 {
@@ -178,7 +178,7 @@ static void test_folded__without_args_the_samples_stay(NO_STATE)
     hd_trace_free(trace);
 }
 
-/* ---- what is something else -------------------------------------------------------------------------------------- */
+/* ---- what is something else ---- */
 
 static void test_folded__what_is_no_stack_is_told_what_it_looks_like(NO_STATE)
 {

@@ -134,7 +134,7 @@ static void expect_rows(const hd_trace *trace, uint64_t first, const hd_trace *l
     }
 }
 
-/* ---- flipped bits ------------------------------------------------------------------------------------------------ */
+/* ---- flipped bits ---- */
 
 static void expect_block_lost(const sample *s, const store_section *section, const hd_trace *left)
 {
@@ -254,7 +254,7 @@ static void test_heddle__every_flipped_bit_is_found(void **state)
     sample_free(&s);
 }
 
-/* ---- cut --------------------------------------------------------------------------------------------------------- */
+/* ---- cut ---- */
 
 static void expect_complete_blocks(const sample *s, size_t size)
 {
@@ -350,8 +350,7 @@ static void test_heddle__what_stands_behind_a_hole_is_found(void **state)
     sample_free(&s);
 }
 
-/* ---- lies: checksums are right -------------------------------------------------------------------------------------
- */
+/* ---- lies: checksums are right ---- */
 
 static void expect_no_harm(const char *data, size_t size)
 {
@@ -429,7 +428,7 @@ static void test_heddle__hostile_counts_are_errors_soon(void **state)
     alarm(0);
 }
 
-/* ---- a writer that is killed ------------------------------------------------------------------------------------- */
+/* ---- a writer that is killed ---- */
 
 /* The one file of the folder, or false. */
 static bool find_file(char *out, size_t size, const char *folder)

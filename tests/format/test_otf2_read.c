@@ -41,7 +41,7 @@ static void expect_text(const hd_trace *trace, uint32_t id, const char *expected
         fail_msg("\"%.*s\" is not \"%s\"", (int)text.size, text.data, expected);
 }
 
-/* ---- everything ------------------------------------------------------------------------------------- */
+/* ---- everything ---- */
 
 static bool update_wanted;
 
@@ -166,7 +166,7 @@ static void test_otf2_read__values_are_exact(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- time ------------------------------------------------------------------------------------------- */
+/* ---- time ---- */
 
 static hd_trace *read_ticks(uint64_t resolution, uint64_t start, uint64_t end)
 {
@@ -248,7 +248,7 @@ static void test_otf2_read__clock_offsets_are_interpolated(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- where it is ------------------------------------------------------------------------------------ */
+/* ---- where it is ---- */
 
 static void test_otf2_read__a_folder_is_read_by_its_one_archive(void **state)
 {

@@ -60,7 +60,7 @@ static void go_round(hd_trace **before, hd_trace **after, ledger *l, const char 
     }
 }
 
-/* ---- events as lines ----------------------------------------------------------------------------------- */
+/* ---- events as lines ---- */
 
 typedef struct lines {
     char **list;
@@ -317,7 +317,7 @@ static void expect_round(const char *json)
     hd_trace_free(after);
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static void test_otf2_round__slices_arguments_and_names(void **state)
 {
@@ -434,7 +434,7 @@ static void test_otf2_round__random_documents(void **state)
     free(out.data);
 }
 
-/* ---- random events that an archive can hold whole ------------------------------------------------------- */
+/* ---- random events that an archive can hold whole ---- */
 
 static void put_format(hd_json_out *out, const char *format, ...)
 {

@@ -593,7 +593,7 @@ static void test_perfetto__base_time_moves_with_times_below_zero(void **state)
     hd_bytes_deinit(&in);
 }
 
-/* ---- stack samples ----------------------------------------------------------------------------------------------- */
+/* ---- stack samples ---- */
 
 /* Frames come before the mappings they name; a path in parts; frames without a name; the system's kernel. */
 #define STACKS                                                                                                         \

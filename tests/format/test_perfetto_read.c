@@ -316,8 +316,7 @@ static void test_perfetto_read__flipped_bits_never_break_it(void **state)
     hd_bytes_deinit(&in);
 }
 
-/* ---- one bad thing costs one thing --------------------------------------------------------------------------------
- */
+/* ---- one bad thing costs one thing ---- */
 
 enum { EVENTS = 8, BAD = 3 };
 

@@ -20,7 +20,7 @@
 #include "random_trace.h"
 #include "read_text.h"
 
-/* ---- a reader of packets ----------------------------------------------------------------------------------------- */
+/* ---- a reader of packets ---- */
 
 typedef struct field {
     uint32_t number;
@@ -319,7 +319,7 @@ static void free_texts(shown *s)
         for (int i = 0; i < TEXTS; i++) free(s->texts[space][i]);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 typedef struct ledger {
     char text[1024];
@@ -395,7 +395,7 @@ static void assert_shown(const char *json, const char *only, const char *expecte
 #define X(name, tid, ts, dur)                                                                                          \
     "{\"ph\":\"X\",\"pid\":1,\"tid\":" #tid ",\"name\":\"" name "\",\"ts\":" #ts ",\"dur\":" #dur "}"
 
-/* ---- slices and tracks ------------------------------------------------------------------------------------------- */
+/* ---- slices and tracks ---- */
 
 static void test_perfetto_write__nested_slices_share_a_track(void **state)
 {
@@ -537,7 +537,7 @@ static void test_perfetto_write__six_hundred_levels_take_two_tracks(void **state
     free(json.data);
 }
 
-/* ---- arguments --------------------------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 static void test_perfetto_write__arguments_keep_their_types(void **state)
 {
@@ -590,7 +590,7 @@ static void test_perfetto_write__equal_json_is_written_from_memory_and_the_same(
                  "");
 }
 
-/* ---- counters ---------------------------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 static void test_perfetto_write__each_series_of_a_counter_is_a_track(void **state)
 {
@@ -614,7 +614,7 @@ static void test_perfetto_write__each_series_of_a_counter_is_a_track(void **stat
                  "event-counter-empty 1\ncounter-value 1\n");
 }
 
-/* ---- flows ------------------------------------------------------------------------------------------------------- */
+/* ---- flows ---- */
 
 #define FLOW(ph, id, tid, ts, more) "{\"ph\":\"" ph "\",\"id\":" #id ",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts more "}"
 #define ENCLOSED ",\"bp\":\"e\""
@@ -706,7 +706,7 @@ static void test_perfetto_write__slices_are_points_of_flows_by_their_bind_id(voi
                  "");
 }
 
-/* ---- asynchronous slices ----------------------------------------------------------------------------------------- */
+/* ---- asynchronous slices ---- */
 
 #define ASYNC(ph, name, id, ts)                                                                                        \
     "{\"ph\":\"" ph "\",\"cat\":\"c\",\"name\":\"" name "\",\"id\":" #id ",\"pid\":1,\"tid\":7,\"ts\":" #ts "}"
@@ -754,7 +754,7 @@ static void test_perfetto_write__asynchronous_slices_that_cross_do_not_end_each_
         "slice-on-sibling 1\n");
 }
 
-/* ---- stack samples ----------------------------------------------------------------------------------------------- */
+/* ---- stack samples ---- */
 
 #define SAMPLE(tid, ts, sf) "{\"ph\":\"P\",\"pid\":1,\"tid\":" #tid ",\"name\":\"stack\",\"ts\":" #ts ",\"sf\":" #sf "}"
 #define FRAMES                                                                                                         \
@@ -801,7 +801,7 @@ static void test_perfetto_write__samples_without_a_home_and_values_without_one_a
                  "event-sample 5\nsample-values 2\ntime-shifted 1\n");
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static void test_perfetto_write__what_has_no_home_is_counted(void **state)
 {

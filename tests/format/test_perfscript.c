@@ -82,7 +82,7 @@ static void expect_refusal(const char *text, size_t size, const char *words)
     if (!strstr(err.message, words)) fail_msg("%s: does not say \"%s\"", err.message, words);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static void test_perfscript__times_of_six_and_nine_digits_are_ns(NO_STATE)
 {

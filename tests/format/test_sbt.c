@@ -137,7 +137,7 @@ static void test_sbt__a_way_over_json_keeps_the_reference_file(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- files made here ---------------------------------------------------------------------------------- */
+/* ---- files made here ---- */
 
 typedef struct made {
     hd_bytes bytes;
@@ -261,7 +261,7 @@ static void test_sbt__ranges_are_begin_and_end(void **state)
     hd_bytes_deinit(&m.bytes);
 }
 
-/* ---- damage ------------------------------------------------------------------------------------------- */
+/* ---- damage ---- */
 
 static void test_sbt__a_header_that_was_not_finished_is_recovered(void **state)
 {
@@ -431,7 +431,7 @@ static void test_sbt__truncated_and_flipped_files_are_read_or_refused(void **sta
     }
 }
 
-/* ---- traces of other formats --------------------------------------------------------------------------- */
+/* ---- traces of other formats ---- */
 
 static uint64_t losses[2];
 

@@ -51,7 +51,7 @@ static char *copy_of(const char *data, size_t size)
     return copy;
 }
 
-/* ---- sources ---------------------------------------------------------------------------------------------------- */
+/* ---- sources ---- */
 
 typedef struct feeder {
     const char *data;
@@ -348,7 +348,7 @@ static void test_sources__what_is_a_folder_needs_a_path(NO_STATE)
     }
 }
 
-/* ---- what goes wrong in a source -------------------------------------------------------------------------------- */
+/* ---- what goes wrong in a source ---- */
 
 static const char small[] = "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":7,\"ts\":0,\"dur\":10}]";
 
@@ -455,7 +455,7 @@ static void test_sources__memory_and_files_can_be_read_again(NO_STATE)
     unlink(path_of("again.json"));
 }
 
-/* ---- sinks ------------------------------------------------------------------------------------------------------ */
+/* ---- sinks ---- */
 
 typedef struct taker {
     char *data;

@@ -23,7 +23,7 @@ typedef struct fixture {
     uint64_t seed;
 } fixture;
 
-/* ---- making rows ------------------------------------------------------------------------------------- */
+/* ---- making rows ---- */
 
 static hd_trace *make_trace(void)
 {
@@ -185,7 +185,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- there and back ---------------------------------------------------------------------------------- */
+/* ---- there and back ---- */
 
 static hd_status decode(fixture *f, hd_block *block, hd_arena *arena, const uint8_t *data, size_t size, hd_error *err)
 {
@@ -327,7 +327,7 @@ static void test_store_block__groups_that_differ_from_the_rows_are_refused(void 
     hd_bytes_deinit(&out);
 }
 
-/* ---- damage ------------------------------------------------------------------------------------------ */
+/* ---- damage ---- */
 
 static void assert_refers_to_what_is_there(const fixture *f, const hd_block *block)
 {
@@ -511,7 +511,7 @@ static void test_store_block__hostile_sizes_are_damage(void **state)
     }
 }
 
-/* ---- strings and integers ---------------------------------------------------------------------------- */
+/* ---- strings and integers ---- */
 
 typedef struct text_list {
     hd_string *strings;

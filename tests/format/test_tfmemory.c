@@ -87,7 +87,7 @@ static void expect_status(const char *text, hd_status wanted, uint64_t offset)
         fail_msg("%s: at %llu: %s", text, (unsigned long long)err.offset, err.message);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------------------------- */
+/* ---- what is told ---- */
 
 static char *dump_fixture(const fixture *f)
 {
@@ -207,7 +207,7 @@ static void test_tfmemory__too_many_shapes_lose_nothing(NO_STATE)
     free(text);
 }
 
-/* ---- hostile text ---------------------------------------------------------------------------------------------- */
+/* ---- hostile text ---- */
 
 static void test_tfmemory__what_is_no_profile_is_an_error_with_its_place(NO_STATE)
 {
@@ -240,7 +240,7 @@ static void test_tfmemory__text_that_ends_anywhere_is_an_error(void **state)
     }
 }
 
-/* ---- damage costs what it is in ---------------------------------------------------------------------------------- */
+/* ---- damage costs what it is in ---- */
 
 static uint64_t lost(const hd_trace *trace)
 {

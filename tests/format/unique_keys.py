@@ -80,7 +80,7 @@ def each(jobs, work):
         return list(pool.map(one, jobs))
 
 
-# ---- begins and ends -----------------------------------------------------------------------------------------------
+# ---- begins and ends ----
 
 
 def begins_and_ends(seed):
@@ -167,7 +167,7 @@ def is_number(text):
         return False
 
 
-# ---- all -----------------------------------------------------------------------------------------------------------
+# ---- all ----
 
 
 def fixtures():

@@ -42,7 +42,7 @@ static struct {
     char **argv;
 } gpu = {.log = -1};
 
-/* ---- log --------------------------------------------------------------------------------------------------------- */
+/* ---- log ---- */
 
 static uint64_t now(void)
 {
@@ -75,7 +75,7 @@ static void check(int result, const char *what)
 }
 #define CALL(function, ...) check(gpu.api.function(__VA_ARGS__), #function)
 
-/* ---- start ------------------------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static void find_functions(void)
 {
@@ -131,7 +131,7 @@ static void need_gpu(void)
     gpu.expected = 0;
 }
 
-/* ---- work -------------------------------------------------------------------------------------------------------- */
+/* ---- work ---- */
 
 static void launch_add(gpu_handle stream, int index, unsigned grid, unsigned count, gpu_address numbers)
 {
@@ -261,7 +261,7 @@ static void do_managed(unsigned n)
     tell_memory("release", "Managed", managed, NUMBERS * 4);
 }
 
-/* ---- graphs ------------------------------------------------------------------------------------------------------ */
+/* ---- graphs ---- */
 
 static gpu_handle graph_by_hand(void)
 {
@@ -316,7 +316,7 @@ static void do_graphs(unsigned launches)
     CALL(graph_destroy, hand);
 }
 
-/* ---- threads and processes --------------------------------------------------------------------------------------- */
+/* ---- threads and processes ---- */
 
 static void *run_thread(void *count)
 {
@@ -403,7 +403,7 @@ static void do_crash(void)
     raise(SIGSEGV);
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 static bool do_word(const char *word, unsigned a, unsigned b)
 {

@@ -97,7 +97,7 @@ def killed(place):
     return {"launches missing after SIGKILL": missing}
 
 
-# ---- what a launch costs ---------------------------------------------------------------------------------------------
+# ---- what a launch costs ----
 
 LAUNCHES, RUNS = 10_000, 7
 

@@ -116,7 +116,7 @@ static void assert_thread(const hd_attribution *a, int64_t first_id, unsigned co
     }
 }
 
-/* ---- each rule --------------------------------------------------------------------------------------------------- */
+/* ---- each rule ---- */
 
 static void test_attribution__a_correlation_id_beats_time(NO_STATE)
 {
@@ -312,7 +312,7 @@ static void test_attribution__order_with_names_finds_its_way_round_gaps(NO_STATE
     hd_attribution_deinit(&a);
 }
 
-/* ---- counts that differ ------------------------------------------------------------------------------------------ */
+/* ---- counts that differ ---- */
 
 static void test_attribution__samples_and_launches_may_be_missing(NO_STATE)
 {
@@ -418,7 +418,7 @@ static void test_attribution__ticks_and_waits_launch_nothing(NO_STATE)
     hd_attribution_deinit(&a);
 }
 
-/* ---- graphs ------------------------------------------------------------------------------------------------------ */
+/* ---- graphs ---- */
 
 static void test_attribution__all_kernels_of_a_graph_belong_to_its_launch(NO_STATE)
 {
@@ -455,7 +455,7 @@ static void test_attribution__all_kernels_of_a_graph_belong_to_its_launch(NO_STA
     hd_attribution_deinit(&a);
 }
 
-/* ---- clocks that fit nowhere ------------------------------------------------------------------------------------- */
+/* ---- clocks that fit nowhere ---- */
 
 static void test_attribution__a_clock_that_fits_nowhere_is_refused_and_forced(NO_STATE)
 {
@@ -526,8 +526,7 @@ static void test_attribution__the_clocks_zeros_settle_what_the_rhythm_cannot(NO_
     hd_attribution_deinit(&a);
 }
 
-/* ---- threads without a process ------------------------------------------------------------------------------------
- */
+/* ---- threads without a process ---- */
 
 /* Samples of make_samples, of a thread whose process is not told. */
 static void make_lone_samples(maker *cpu, const char *tid, unsigned seed, unsigned count, int64_t offset,
@@ -620,8 +619,7 @@ static void test_attribution__launches_without_a_pid_find_their_samples_too(NO_S
     hd_attribution_deinit(&a);
 }
 
-/* ---- ranks ---------------------------------------------------------------------------------------------------------
- */
+/* ---- ranks ---- */
 
 static void set_rank(maker *m, int64_t pid, int64_t tid, int64_t rank)
 {
@@ -665,7 +663,7 @@ static void test_attribution__work_without_calls_of_two_ranks_is_no_graph(NO_STA
     }
 }
 
-/* ---- nothing there ----------------------------------------------------------------------------------------------- */
+/* ---- nothing there ---- */
 
 static void test_attribution__empty_sides_are_no_errors(NO_STATE)
 {

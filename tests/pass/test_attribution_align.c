@@ -153,7 +153,7 @@ static void test_align__sorting_keeps_the_order_of_equal_times(NO_STATE)
     }
 }
 
-/* ---- against every alignment there is ---------------------------------------------------------------------------- */
+/* ---- against every alignment there is ---- */
 
 /* The most pairs that any order-preserving alignment has. */
 static size_t most_pairs(const model *m, int64_t tolerance)
@@ -197,7 +197,7 @@ static void test_align__random_sequences_lose_few_pairs_to_likeliness(NO_STATE)
     }
 }
 
-/* ---- what must hold ---------------------------------------------------------------------------------------------- */
+/* ---- what must hold ---- */
 
 static void test_align__sequences_with_jitter_are_right(NO_STATE)
 {
@@ -255,7 +255,7 @@ static void test_align__a_lost_hundredth_costs_little(NO_STATE)
     assert_true(share_right(1000, 0, 2000) > 0.99);
 }
 
-/* ---- what must be fast ------------------------------------------------------------------------------------------- */
+/* ---- what must be fast ---- */
 
 static double seconds(void)
 {

@@ -51,8 +51,7 @@ static bool work_arg(hd_value *out, const hd_trace *trace, uint64_t row, const c
 #define FLOW_START(ts, id) POINT("s", "1,\"tid\":1", ts, id)
 #define FLOW_END(ts, id) POINT("f", "0,\"tid\":7,\"bp\":\"e\"", ts, id)
 
-/* ---- work
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- work ---- */
 
 static void test_attribution_annotate__work_gets_frames_text_and_a_flow(NO_STATE)
 {
@@ -132,8 +131,7 @@ static void test_attribution_annotate__texts_end_where_there_is_no_room(NO_STATE
     hd_trace_free(out);
 }
 
-/* ---- frames
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- frames ---- */
 
 #define SAMPLE(sf) "{\"ph\":\"P\",\"name\":\"cycles\",\"pid\":1,\"tid\":1,\"ts\":5,\"sf\":" sf "}"
 
@@ -178,8 +176,7 @@ static void test_attribution_annotate__a_second_time_changes_nothing(NO_STATE)
     hd_trace_free(twice);
 }
 
-/* ---- flows
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- flows ---- */
 
 static void test_attribution_annotate__a_flow_that_is_there_is_enough(NO_STATE)
 {
@@ -209,8 +206,7 @@ static void test_attribution_annotate__no_flow_runs_backward(NO_STATE)
     hd_trace_free(out);
 }
 
-/* ---- samples
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 #define CPU_SAMPLE(tid, ts, sf, correlation)                                                                           \
     "{\"ph\":\"P\",\"name\":\"cycles\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts ",\"sf\":" sf                           \
@@ -306,8 +302,7 @@ static void test_attribution_annotate__samples_of_an_unknown_clock_keep_their_ti
     hd_trace_free(out);
 }
 
-/* ---- random: nothing else changes
- * ---------------------------------------------------------------------------------------- */
+/* ---- random: nothing else changes ---- */
 
 static void put_random_args(hd_json_out *out, uint64_t *seed, unsigned keys)
 {
@@ -444,8 +439,7 @@ static void test_attribution_annotate__too_many_shapes_make_text_of_the_argument
     hd_trace_free(back);
 }
 
-/* ---- formats and checks
- * -------------------------------------------------------------------------------------------------- */
+/* ---- formats and checks ---- */
 
 static void remove_tree(const char *path)
 {

@@ -13,8 +13,7 @@ static void assert_first_work(const char *json, bool forward, hd_stack_rule rule
     hd_trace_free(trace);
 }
 
-/* ---- stacks
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- stacks ---- */
 
 static void test_attribution_slices__what_encloses_the_launch_is_its_stack(NO_STATE)
 {
@@ -91,8 +90,7 @@ static void test_attribution_slices__a_given_stack_stays(NO_STATE)
         false, HD_RULE_SLICES, "op;cudaLaunchKernel");
 }
 
-/* ---- forward ops
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- forward ops ---- */
 
 #define OP(tid, name, ts, dur, seq, thread)                                                                            \
     "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts ",\"dur\":" #dur   \
@@ -155,8 +153,7 @@ static void test_attribution_slices__works_under_forward_ops_are_counted(NO_STAT
     hd_trace_free(trace);
 }
 
-/* ---- random, against a quadratic model -----------------------------------------------------------------------------
- */
+/* ---- random, against a quadratic model ---- */
 
 typedef struct model_slice {
     unsigned start, end, lane;
@@ -240,8 +237,7 @@ static void test_attribution_slices__random_launches_are_as_the_model_says(NO_ST
     }
 }
 
-/* ---- real traces
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- real traces ---- */
 
 static void test_attribution_slices__real_work_has_stacks(NO_STATE)
 {

@@ -56,8 +56,7 @@ static void assert_right(const char *what, change *changed, uint32_t cases)
     assert_true(score.right * 1000 >= score.kernels * 999);
 }
 
-/* ---- by id --------------------------------------------------------------------------------------------------------
- */
+/* ---- by id ---- */
 
 static void anything(hd_synth_options *how, uint64_t seed)
 {
@@ -79,8 +78,7 @@ static void test_join__by_id_all_are_right_whatever_the_clocks_say(void **state)
     assert_int_equal(score.lost_wrong, 0);
 }
 
-/* ---- by time ------------------------------------------------------------------------------------------------------
- */
+/* ---- by time ---- */
 
 static void jitter(hd_synth_options *how, uint64_t seed)
 {
@@ -174,8 +172,7 @@ static void test_join__a_known_offset_is_used(void **state)
     assert_true(score.right * 1000 >= score.kernels * 999);
 }
 
-/* ---- lost samples: counted, and sane
- * --------------------------------------------------------------------------------- */
+/* ---- lost samples: counted, and sane ---- */
 
 /* About one in a hundred; runs are longer, so that it comes to more than none. */
 static void lost(hd_synth_options *how, uint64_t seed)

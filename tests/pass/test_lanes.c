@@ -15,7 +15,7 @@
 
 enum { US = 1000 }; /* ns */
 
-/* ---- building ------------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 typedef struct maker {
     hd_builder *builder;
@@ -136,7 +136,7 @@ static void done(planned *p)
     hd_trace_free(p->trace);
 }
 
-/* ---- asking ----------------------------------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 static void expect_snap(const hd_lane_edit *e, uint64_t row, int64_t start_ns, int64_t end_ns)
 {
@@ -170,8 +170,7 @@ static void expect_lane(const hd_new_lane *lane, const char *tid, bool is_number
     assert_int_equal(lane->sort_index, sort_index);
 }
 
-/* ---- what changes -------------------------------------------------------------------------------------------------
- */
+/* ---- what changes ---- */
 
 static void test_lanes__nothing_crosses_nothing_changes(NO_STATE)
 {
@@ -272,8 +271,7 @@ static void test_lanes__twins_of_number_and_string_are_one_track(NO_STATE)
     done(&p);
 }
 
-/* ---- ids and names of lanes
- * ------------------------------------------------------------------------------------------ */
+/* ---- ids and names of lanes ---- */
 
 static void test_lanes__a_numeric_tid_gives_a_numeric_lane(NO_STATE)
 {
@@ -349,8 +347,7 @@ static void test_lanes__an_id_beyond_exact_doubles_becomes_a_string(NO_STATE)
     }
 }
 
-/* ---- flow points ---------------------------------------------------------------------------------------------------
- */
+/* ---- flow points ---- */
 
 static void test_lanes__flow_points_go_with_a_moved_slice(NO_STATE)
 {
@@ -435,8 +432,7 @@ static void test_lanes__a_point_of_a_slice_that_is_all_covered_is_counted(NO_STA
     done(&p);
 }
 
-/* ---- begin/end pairs
- * ------------------------------------------------------------------------------------------------- */
+/* ---- begin/end pairs ---- */
 
 static void test_lanes__pairs_are_slices_too(NO_STATE)
 {

@@ -38,7 +38,7 @@ static void expect_counts(hd_lane_result r, uint32_t lanes, uint64_t moved, uint
     assert_int_equal(r.crossings, crossings);
 }
 
-/* --- noise --- */
+/* ---- noise ---- */
 
 static void test_lanes__child_end_is_clamped_to_its_parent_on_a_tie_too(NO_STATE)
 {
@@ -148,7 +148,7 @@ static void test_lanes__a_long_chain_of_noise_moves_who_would_shift_too_far(NO_S
     expect_slice(&s[3], 3, 106, 1);
 }
 
-/* --- genuine crossings --- */
+/* ---- genuine crossings ---- */
 
 static void test_lanes__a_genuine_crossing_moves_the_later_slice(NO_STATE)
 {
@@ -186,7 +186,7 @@ static void test_lanes__moved_slices_nest_in_the_lowest_lane(NO_STATE)
     for (uint32_t i = 0; i < 4; i++) assert_int_equal(clique[i].lane, i);
 }
 
-/* --- edges --- */
+/* ---- edges ---- */
 
 static void test_lanes__touching_equal_and_empty_slices_do_not_cross(NO_STATE)
 {
@@ -250,7 +250,7 @@ static void test_lanes__many_boundaries_within_the_threshold_are_settled(NO_STAT
     assert_true(s[DEPTH + 1].end > s[DEPTH + 1].start);
 }
 
-/* --- properties --- */
+/* ---- properties ---- */
 
 static uint64_t next_random(uint64_t *seed)
 {
@@ -494,7 +494,7 @@ static void test_lanes__moves_are_the_fewest_that_the_lanes_allow(NO_STATE)
     assert_in_range(short_of[0] + short_of[1], 0, rounds / 200);
 }
 
-/* --- size --- */
+/* ---- size ---- */
 
 static slice *make(size_t count)
 {

@@ -209,7 +209,7 @@ static void test_merge__twins_and_strangers_are_refused_by_name(NO_STATE)
     assert_string_equal(err.path, "two");
 }
 
-/* ---- processes of one run --------------------------------------------------------------------------------- */
+/* ---- processes of one run ---- */
 
 static hd_trace *merge_processes(const char *a, const char *b)
 {

@@ -7,8 +7,7 @@
 #include "pass_text.h"
 #include "random_trace.h"
 
-/* ---- what the walk says --------------------------------------------------------------------------------------------
- */
+/* ---- what the walk says ---- */
 
 typedef struct contexts {
     hd_context *list;
@@ -82,8 +81,7 @@ static void assert_walk(const char *json, const hd_context_options *options, con
 #define SLICE(cat, name, ts, dur)                                                                                      \
     "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" #ts ",\"dur\":" #dur "}"
 
-/* ---- hand-made
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- hand-made ---- */
 
 static void test_pass_contexts__a_stack_is_what_encloses(NO_STATE)
 {
@@ -178,8 +176,7 @@ static void test_pass_contexts__frames_have_kinds(NO_STATE)
     hd_trace_free(trace);
 }
 
-/* ---- random lanes against a quadratic model
- * -------------------------------------------------------------------------- */
+/* ---- random lanes against a quadratic model ---- */
 
 static void put_random_slice(hd_json_out *out, uint64_t *seed, unsigned number, unsigned span)
 {
@@ -325,8 +322,7 @@ static void test_pass_contexts__random_lanes_are_as_the_model_says(NO_STATE)
     }
 }
 
-/* ---- many
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- many ---- */
 
 static hd_trace *many(unsigned tids, unsigned count, int64_t step, int64_t length)
 {

@@ -76,7 +76,7 @@ static void test_pass_copy__a_copy_dumps_the_same(NO_STATE)
     }
 }
 
-/* ---- dropping, against the reader ------------------------------------------------------------------------------ */
+/* ---- dropping, against the reader ---- */
 
 static bool number_stays(unsigned number, uint64_t seed)
 {
@@ -139,7 +139,7 @@ static void test_pass_copy__dropping_events_is_like_never_reading_them(NO_STATE)
     }
 }
 
-/* ---- changing -------------------------------------------------------------------------------------------------- */
+/* ---- changing ---- */
 
 typedef struct change {
     hd_builder *builder;
@@ -197,8 +197,7 @@ static void test_pass_copy__hooks_change_times_tracks_and_arguments(NO_STATE)
     hd_trace_free(got);
 }
 
-/* ---- more shapes than a trace may have ----------------------------------------------------------------------------
- */
+/* ---- more shapes than a trace may have ---- */
 
 static void test_pass_copy__beyond_the_limit_of_shapes_arguments_become_text(NO_STATE)
 {

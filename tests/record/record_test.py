@@ -66,7 +66,7 @@ class Recording(unittest.TestCase):
     def ready(self, process):
         self.assertEqual(process.stdout.readline(), "ready\n")
 
-    # ---- the command is as it would be alone ------------------------------------------------------------------
+    # ---- the command is as it would be alone ----
 
     def test_exit_status_and_standard_streams_are_the_commands(self):
         status, out, err = self.heddle("record", "-o", "out.heddle", "--", "sh", "-c",
@@ -113,7 +113,7 @@ class Recording(unittest.TestCase):
         self.assertEqual((status, self.files()), (126, ["data"]), err)
         self.assertIn("Permission denied", err)
 
-    # ---- signals ----------------------------------------------------------------------------------------------
+    # ---- signals ----
 
     def test_a_signal_sent_to_heddle_reaches_the_command_and_the_trace_is_made(self):
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -204,7 +204,7 @@ class Recording(unittest.TestCase):
         _, err = process.communicate("x", timeout=TIMEOUT_S)
         self.assertEqual(process.returncode, 5, err)
 
-    # ---- what is captured -------------------------------------------------------------------------------------
+    # ---- what is captured ----
 
     def test_children_stand_in_the_trace_each_with_its_own_work(self):
         status, _, err = self.record("work", 10, "children", 3, "finish")
@@ -296,7 +296,7 @@ class Recording(unittest.TestCase):
         events = json.loads((self.dir / "out.json").read_text())["traceEvents"]
         self.assertEqual(sum(e.get("cat") == "kernel" for e in events), 4)
 
-    # ---- faults -----------------------------------------------------------------------------------------------
+    # ---- faults ----
 
     def test_where_nothing_can_be_written_the_command_runs_and_strict_does_not(self):
         words = ["record", "-o", "/proc/out.heddle"]
@@ -557,7 +557,7 @@ class Recording(unittest.TestCase):
         self.assertEqual(len({k["pid"] for k in kernels}), 301)
         self.assertEqual(len({k["args"]["correlation"] for k in kernels}), 301)
 
-    # ---- with the injected tracer, on the test double of CUDA ---------------------------------------------------
+    # ---- with the injected tracer, on the test double of CUDA ----
 
     def record_cuda(self, *words, options=(), **env):
         fake = PATHS.app.parent
@@ -602,7 +602,7 @@ class Recording(unittest.TestCase):
         self.assertEqual(err.count("/nonexistent"), 1, err)
         self.assertIn("2 of 2 processes: ", err)
 
-    # ---- by another tool --------------------------------------------------------------------------------------
+    # ---- by another tool ----
 
     def double(self, name, script):
         """A test double of a tool: a shell script on PATH that notes its words, one a line."""
@@ -709,7 +709,7 @@ while [ "$1" != env ]; do shift; done; exec "$@" """)
         self.assertEqual(self.heddle("record", "--with", "nvprof", "true")[0], 2)
         self.assertFalse((self.dir / "words").exists())
 
-    # ---- names for addresses, what works here -----------------------------------------------------------------
+    # ---- names for addresses, what works here ----
 
     def test_addresses_in_stacks_get_names_unless_told_not_to(self):
         self.assertEqual(self.record("native", 2, "finish")[0], 0)
@@ -730,7 +730,7 @@ while [ "$1" != env ]; do shift; done; exec "$@" """)
         self.assertEqual(status, 1 if ways["cuda"]["works"] == "no" else 0)
         self.assertEqual(self.heddle("record", "--check", "true")[0], 2)
 
-    # ---- usage ------------------------------------------------------------------------------------------------
+    # ---- usage ----
 
     def test_wrong_usage_runs_nothing(self):
         for words in (["--steps", "5:3"], ["--steps", "a"], ["--delay", "5%"], ["--duration", "5"], ["--graph", "x"],

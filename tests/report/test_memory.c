@@ -5,7 +5,7 @@
 
 enum { US = 1000, CPU = 0, CUDA = 1 };
 
-/* ---- events -------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 typedef struct memory_event {
     int64_t at_ns, address, bytes, type, device, allocated, reserved;
@@ -87,7 +87,7 @@ static void assert_accounted(const hd_memory *m)
     for (size_t i = 1; i < m->event_count; i++) assert_true(m->events[i - 1].time_ns <= m->events[i].time_ns);
 }
 
-/* ---- pairing ------------------------------------------------------------------------------------------------- */
+/* ---- pairing ---- */
 
 static void test_memory__events_pair_in_the_order_of_time_not_of_the_file(void **state)
 {
@@ -209,7 +209,7 @@ static void test_memory__sizes_at_the_ends_of_int64_neither_wrap_nor_stop(void *
     hd_trace_free(trace);
 }
 
-/* ---- a model of random events -------------------------------------------------------------------------------- */
+/* ---- a model of random events ---- */
 
 enum { ADDRESSES = 12, EVENTS = 400 };
 
@@ -326,7 +326,7 @@ static void test_memory__random_events_are_as_a_plain_model_says(void **state)
     for (int i = 0; i < 3; i++) assert_true(seen[i] > 60); /* the events are odd enough */
 }
 
-/* ---- stacks, categories -------------------------------------------------------------------------------------- */
+/* ---- stacks, categories ---- */
 
 static void test_memory__the_slices_around_an_event_are_its_stack(void **state)
 {
@@ -401,7 +401,7 @@ static void test_memory__a_free_counts_for_the_category_of_its_allocation(void *
     hd_trace_free(trace);
 }
 
-/* ---- totals -------------------------------------------------------------------------------------------------- */
+/* ---- totals ---- */
 
 static void add_total(maker *m, int64_t at_ns, int64_t address, int64_t bytes, int64_t allocated, int64_t reserved)
 {

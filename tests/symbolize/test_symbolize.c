@@ -15,7 +15,7 @@ static void assert_named(const char *json, const char *wanted)
     hd_trace_free(out);
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static void test_symbolize__symbols_of_the_trace_name_addresses_of_the_process(NO_STATE)
 {
@@ -117,7 +117,7 @@ static void test_symbolize__modules_of_one_name_are_told_apart_by_their_paths_on
     hd_trace_free(out);
 }
 
-/* ---- maps ------------------------------------------------------------------------------------------------------ */
+/* ---- maps ---- */
 
 static hd_status with_map(hd_trace **out, const char *map, const char *frames, hd_error *err)
 {
@@ -203,7 +203,7 @@ static void test_symbolize__a_file_that_is_no_map_is_refused(NO_STATE)
     hd_trace_free(trace);
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------------------------- */
+/* ---- stacks ---- */
 
 static void test_symbolize__frames_that_become_equal_under_one_caller_are_one(NO_STATE)
 {
@@ -309,7 +309,7 @@ static void test_symbolize__a_trace_without_stacks_comes_out_as_it_is(NO_STATE)
     hd_trace_free(out);
 }
 
-/* ---- bad input ------------------------------------------------------------------------------------------------- */
+/* ---- bad input ---- */
 
 static void test_symbolize__entries_that_are_none_are_counted(NO_STATE)
 {

@@ -73,7 +73,7 @@ static const char *in_folder(const char *name)
 #define EXPORTED "first | lib.so+0x1024 | lib.so+0x1050 | lib.so+0x1064"
 #define NONE "lib.so+0x1004 | lib.so+0x1024 | lib.so+0x1050 | lib.so+0x1064"
 
-/* ---- which file ------------------------------------------------------------------------------------------------ */
+/* ---- which file ---- */
 
 static void test_symbolize_files__a_file_of_the_build_gives_its_names(NO_STATE)
 {
@@ -181,7 +181,7 @@ static void test_symbolize_files__a_root_holds_the_paths_of_modules(NO_STATE)
     assert_int_equal(seen.result, HD_SYMBOLIZE_NOT_FOUND);
 }
 
-/* ---- what is no file of symbols -------------------------------------------------------------------------------- */
+/* ---- what is no file of symbols ---- */
 
 static void test_symbolize_files__pipes_devices_and_folders_are_not_opened(NO_STATE)
 {
@@ -229,7 +229,7 @@ static void test_symbolize_files__a_file_without_permission_is_said(NO_STATE)
     assert_non_null(strstr(seen_why, "ermission"));
 }
 
-/* ---- which symbol ---------------------------------------------------------------------------------------------- */
+/* ---- which symbol ---- */
 
 static const char *named_by(const elf_symbol *list)
 {
@@ -314,7 +314,7 @@ static void test_symbolize_files__the_table_within_a_stripped_file_is_read(NO_ST
 }
 #endif
 
-/* ---- many ------------------------------------------------------------------------------------------------------ */
+/* ---- many ---- */
 
 static void test_symbolize_files__threads_do_not_change_what_comes_out(NO_STATE)
 {

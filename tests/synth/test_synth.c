@@ -11,7 +11,7 @@
 
 #include "heddle/synth.h"
 
-/* ---- helpers --------------------------------------------------------------------------------------------------- */
+/* ---- helpers ---- */
 
 static hd_trace *make(const hd_synth_options *options, hd_synth_truth *truth)
 {
@@ -195,8 +195,7 @@ static bool same_traces(const hd_trace *a, const hd_trace *b)
     return true;
 }
 
-/* ---- a clean trace ------------------------------------------------------------------------------------------------
- */
+/* ---- a clean trace ---- */
 
 static void test_synth__same_options_give_the_same_trace(void **state)
 {
@@ -304,8 +303,7 @@ static void test_synth__parts_can_be_left_out(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- ranks --------------------------------------------------------------------------------------------------------
- */
+/* ---- ranks ---- */
 
 static size_t collective_ends(int64_t *out, size_t room, const hd_trace *trace)
 {
@@ -372,8 +370,7 @@ static void test_synth__each_rank_has_its_own_processes(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- size -----------------------------------------------------------------------------------------------------------
- */
+/* ---- size ---- */
 
 static void test_synth__the_number_of_events_is_met_within_a_tenth(void **state)
 {
@@ -452,8 +449,7 @@ static void test_synth__absurd_options_are_refused(void **state)
     assert_refused(o, HD_ERR_LIMIT);
 }
 
-/* ---- faults
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- faults ---- */
 
 static void assert_crossings(hd_synth_options options, uint32_t asked)
 {

@@ -13,8 +13,7 @@
 
 #include "heddle/synth.h"
 
-/* ---- a strict JSON check ------------------------------------------------------------------------------------------
- */
+/* ---- a strict JSON check ---- */
 
 typedef struct strict {
     const unsigned char *p, *end;
@@ -97,8 +96,7 @@ static bool is_json(const char *text, size_t size)
     return fine && s.p == s.end;
 }
 
-/* ---- helpers ------------------------------------------------------------------------------------------------------
- */
+/* ---- helpers ---- */
 
 typedef struct written {
     hd_trace *trace;
@@ -165,8 +163,7 @@ static size_t count_lines(const char *text, size_t size, const char *start)
     return count;
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------------
- */
+/* ---- tests ---- */
 
 static void test_synth_damage__what_is_written_is_json(void **state)
 {

@@ -17,7 +17,7 @@
 #include "heddle/launches.h"
 #include "heddle/synth.h"
 
-/* ---- helpers --------------------------------------------------------------------------------------------------- */
+/* ---- helpers ---- */
 
 typedef struct run {
     hd_trace *trace;
@@ -97,7 +97,7 @@ static void assert_stub_names(hd_string stub, hd_string kernel)
     assert_memory_equal(text, "__device_stub__Z", 16);
 }
 
-/* ---- what is recorded ------------------------------------------------------------------------------------------- */
+/* ---- what is recorded ---- */
 
 static void test_stacks__each_kernel_has_the_stack_of_its_launch(void **state)
 {
@@ -197,7 +197,7 @@ static void test_stacks__the_trace_is_the_same_with_and_without_them(void **stat
     }
 }
 
-/* ---- time, loss, ids --------------------------------------------------------------------------------------------- */
+/* ---- time, loss, ids ---- */
 
 static void test_stacks__a_sample_comes_just_before_its_launch(void **state)
 {
@@ -296,7 +296,7 @@ static void test_stacks__other_ids_are_unknown_to_the_trace_and_always_the_same(
     discard(&r);
 }
 
-/* ---- shapes of the run ------------------------------------------------------------------------------------------- */
+/* ---- shapes of the run ---- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -446,8 +446,7 @@ static void test_cupti__lines_hold_each_event_once(void **state)
     hd_trace_free(kineto);
 }
 
-/* ---- text and trace ------------------------------------------------------------------------------------------------
- */
+/* ---- text and trace ---- */
 
 static char *written(const hd_synth_stacks *stacks)
 {
@@ -541,8 +540,7 @@ static void test_trace__samples_have_node_cpu_and_truth_and_an_id_on_request(voi
     discard(&r);
 }
 
-/* ---- options --------------------------------------------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 static void assert_refused(const hd_synth_options *how)
 {

@@ -58,7 +58,7 @@ static hd_event event_at(const hd_trace *trace, hd_kind kind, uint64_t row)
     return e;
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 static void test_builder__columns_are_as_narrow_as_their_values_and_lose_nothing(void **state)
 {
@@ -193,7 +193,7 @@ static void test_builder__an_empty_trace_is_a_trace(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- shapes ----------------------------------------------------------------------------------------------------- */
+/* ---- shapes ---- */
 
 static void test_builder__shapes_end_at_their_limit(void **state)
 {
@@ -235,8 +235,7 @@ static void test_builder__decimals_pack_without_loss(void **state)
     }
 }
 
-/* ---- begin and end -------------------------------------------------------------------------------------------------
- */
+/* ---- begin and end ---- */
 
 static void test_builder__ends_close_the_innermost_begin(void **state)
 {
@@ -331,8 +330,7 @@ static void test_builder__unused_tracks_leave_and_the_others_keep_their_events(v
     hd_trace_free(trace);
 }
 
-/* ---- strings and threads --------------------------------------------------------------------------------------------
- */
+/* ---- strings and threads ---- */
 
 static void test_builder__strings_may_hold_nul_and_be_empty(void **state)
 {
@@ -422,8 +420,7 @@ static void test_builder__threads_intern_the_same_strings_tracks_and_shapes(void
     hd_trace_free(trace);
 }
 
-/* ---- ledger and patches
- * ----------------------------------------------------------------------------------------------- */
+/* ---- ledger and patches ---- */
 
 static void test_builder__ledger_rows_of_one_code_are_summed(void **state)
 {

@@ -15,7 +15,7 @@
 #include "random_trace.h"
 #include "trace/flows/bind.h"
 
-/* ---- ids --------------------------------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
 static void test_point_ids__numbers_and_texts_of_digits_are_one(void **state)
 {
@@ -50,7 +50,7 @@ static void test_point_ids__numbers_and_texts_of_digits_are_one(void **state)
     hd_trace_free(trace);
 }
 
-/* ---- random points and slices ------------------------------------------------------------------------------------ */
+/* ---- random points and slices ---- */
 
 enum { POINTS = 120, SLICES = 60 };
 
@@ -106,7 +106,7 @@ static hd_trace *random_trace(model *m, uint64_t *seed)
     return trace;
 }
 
-/* ---- joining ----------------------------------------------------------------------------------------------------- */
+/* ---- joining ---- */
 
 static int rank_of(char phase)
 {
@@ -201,7 +201,7 @@ static void test_flow_points__many_early_ends_take_no_time(void **state)
     free(points);
 }
 
-/* ---- binding ----------------------------------------------------------------------------------------------------- */
+/* ---- binding ---- */
 
 /* Later start, then shorter, then behind in the input. */
 static bool is_inner(const model *m, uint32_t x, uint32_t y)

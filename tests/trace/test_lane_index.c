@@ -13,7 +13,7 @@
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
-/* ---- random traces ----------------------------------------------------------------------------------------------- */
+/* ---- random traces ---- */
 
 typedef struct layout {
     uint32_t slices, tracks, names;
@@ -98,7 +98,7 @@ static const layout layouts[] = {
 };
 enum { LAYOUTS = sizeof layouts / sizeof *layouts, SEEDS = 6 };
 
-/* ---- the model --------------------------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 typedef struct model_slice {
     int64_t start, end; /* ps */
@@ -302,7 +302,7 @@ static void check_index(const hd_index *index, const hd_trace *trace, uint64_t s
     assert_int_equal(hd_index_lane_count(index), lanes);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static void test_index__agrees_with_a_model_on_random_traces(void **state)
 {

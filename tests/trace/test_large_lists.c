@@ -26,7 +26,7 @@
 
 enum { SLICES = 400000, LIMIT = 1 << 20, BLOCK_BYTES = 3 * 8 * 65536 /* columns of one block, decoded */ };
 
-/* ---- the counters ------------------------------------------------------------------------------------------------ */
+/* ---- the counters ---- */
 
 static _Atomic int64_t held, most;
 
@@ -76,7 +76,7 @@ void __wrap_free(void *data)
     __real_free(data);
 }
 
-/* ---- traces ------------------------------------------------------------------------------------------------------ */
+/* ---- traces ---- */
 
 static void add(hd_batch *batch, hd_kind kind, char phase, int64_t start_ns, int64_t duration_ns)
 {
@@ -136,7 +136,7 @@ static void nested(hd_batch *batch, int64_t i)
     add(batch, i < SLICES / 2 ? HD_KIND_SLICE : HD_KIND_END, i < SLICES / 2 ? 'B' : 'E', i, 0);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static hd_event slice_at(const hd_trace *trace, uint64_t row)
 {
@@ -245,7 +245,7 @@ static void test_lanes__are_planned_and_applied_within_the_memory_limit(void **s
     hd_trace_free(trace);
 }
 
-/* ---- attribution ------------------------------------------------------------------------------------------------- */
+/* ---- attribution ---- */
 
 enum { LAUNCHES = 100000 };
 
@@ -318,7 +318,7 @@ static void test_attribution__is_found_and_annotated_within_the_memory_limit(voi
     }
 }
 
-/* ---- reports and formats ----------------------------------------------------------------------------------------- */
+/* ---- reports and formats ---- */
 
 /* A launch and its work on rows of their own, a flow between them, and an async slice. */
 static void launch(maker *m, int64_t i)

@@ -22,7 +22,7 @@ static hd_string text(const char *s)
     return (hd_string){s, strlen(s)};
 }
 
-/* ---- roles ------------------------------------------------------------------------------------------------------- */
+/* ---- roles ---- */
 
 static void test_roles__every_profilers_categories_are_known(void **state)
 {
@@ -156,7 +156,7 @@ static void test_roles__a_name_tells_what_it_launches(void **state)
     }
 }
 
-/* ---- hand-made traces -------------------------------------------------------------------------------------------- */
+/* ---- hand-made traces ---- */
 
 typedef struct found {
     hd_trace *trace;
@@ -459,8 +459,7 @@ static void test_launches__gpu_rows_are_known_by_the_name_of_their_process(void 
     done(&f);
 }
 
-/* ---- against a model -----------------------------------------------------------------------------------------------
- */
+/* ---- against a model ---- */
 
 enum { MODEL_ROWS = 240 };
 

@@ -31,7 +31,7 @@ static void expect_all(name_function function, const name_case *cases, size_t co
 }
 #define EXPECT_ALL(function, cases) expect_all(function, cases, sizeof(cases) / sizeof *(cases))
 
-/* ---- demangled ------------------------------------------------------------------------------------------------- */
+/* ---- demangled ---- */
 
 static void test_demangle__functions_and_templates(void **state)
 {
@@ -154,7 +154,7 @@ static void test_demangle__each_cut_of_a_name_is_safe(void **state)
            "{lambda(float)#1}, at::detail::Array<char*, 2>)");
 }
 
-/* ---- short ----------------------------------------------------------------------------------------------------- */
+/* ---- short ---- */
 
 static void test_short__return_types_arguments_and_parameters_go(void **state)
 {

@@ -45,8 +45,7 @@ static const char *path_of(const hd_stacks *stacks, uint32_t node)
     return path + at;
 }
 
-/* ---- the tree ------------------------------------------------------------------------------------------------------
- */
+/* ---- the tree ---- */
 
 static void test_stacks__equal_frames_under_one_caller_are_one_node(void **state)
 {
@@ -121,8 +120,7 @@ static void test_stacks__random_pushes_agree_with_a_list(void **state)
     hd_stacks_free(s);
 }
 
-/* ---- stackFrames ----------------------------------------------------------------------------------------------------
- */
+/* ---- stackFrames ---- */
 
 typedef struct opened {
     hd_trace *trace;
@@ -317,8 +315,7 @@ static void test_trace_stacks__a_trace_without_frames_has_the_empty_stack(void *
     hd_trace_stacks_free(NULL);
 }
 
-/* ---- much
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- much ---- */
 
 static void test_trace_stacks__a_million_frames_deep_is_fine(void **state)
 {
@@ -350,8 +347,7 @@ static void test_trace_stacks__a_million_frames_deep_is_fine(void **state)
     }
 }
 
-/* ---- saving
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- saving ---- */
 
 static hd_stacks *copy_of(const hd_stacks *tree)
 {
@@ -506,8 +502,7 @@ static void test_stacks__a_tree_upon_another_grows_on_its_own(void **state)
     hd_stacks_free(whole);
 }
 
-/* ---- kept by the trace --------------------------------------------------------------------------------------------
- */
+/* ---- kept by the trace ---- */
 
 /* Trees whose text says something else than they: of a name that is none, and of bytes that are no UTF-8. */
 static hd_stacks *odd_tree(int which)

@@ -105,7 +105,7 @@ static void test_plan__presets_take_their_functions_wherever_they_are(void **sta
     hd_uprobe_plan_free(plan);
 }
 
-/* ---- hostile files --------------------------------------------------------------------------------------- */
+/* ---- hostile files ---- */
 
 static uint8_t *read_file(const char *path, size_t *out_size)
 {

@@ -17,7 +17,7 @@
 #define NOINLINE __attribute__((noinline, no_sanitize("address", "undefined")))
 #define HERE __asm__ volatile("" ::: "memory")
 
-/* ---- ourselves as a process ------------------------------------------------------------------------------ */
+/* ---- ourselves as a process ---- */
 
 static void map_ourselves(uprobe_spaces *spaces)
 {
@@ -170,7 +170,7 @@ static void test_unwind__wild_registers_and_stacks_end(void **state)
     uprobe_spaces_deinit(&spaces);
 }
 
-/* ---- processes ------------------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 static void map_at(uprobe_spaces *spaces, uint32_t pid, uint64_t start, uint64_t bytes, const char *path)
 {

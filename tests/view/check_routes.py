@@ -36,7 +36,7 @@ def command(heddle, *arguments):
     return done.stdout.decode("utf-8", "replace")
 
 
-# ---- flame graphs ----------------------------------------------------------------------------------------------------
+# ---- flame graphs ----
 
 def plain(frame):
     """A frame as folded text has it."""
@@ -93,7 +93,7 @@ def check_flames(heddle, server, path, span, chance):
                     ["--of", of, "--by", by, "--from", "%dns" % first, "--until", "%dns" % until, *extra])
 
 
-# ---- pieces ----------------------------------------------------------------------------------------------------------
+# ---- pieces ----
 
 def extent(event):
     """Start and end of an event, ns."""
@@ -195,7 +195,7 @@ def check_crop(heddle, server, events, folder, zero, first, until):
     check_clipped(events, load(download(server, folder, "json", clip=1, **window)), first, until)
 
 
-# ---- tracks and fidelity ---------------------------------------------------------------------------------------------
+# ---- tracks and fidelity ----
 
 def check_tracks(heddle, server, path):
     info = json.loads(command(heddle, "info", "--json", "--all", path))
@@ -280,7 +280,7 @@ def check_ranks(heddle, folder):
                         "rank 5 \u00b7 python3 \u00b7 CPU": ("process", 5), "rank 5 \u00b7 GPU 0": ("device", 5)}, sections
 
 
-# ---- all of it -------------------------------------------------------------------------------------------------------
+# ---- all of it ----
 
 def check(heddle, path, folder):
     events = [e for e in load(path) if isinstance(e, dict) and (e.get("ph") == "M" or "ts" in e)]

@@ -116,7 +116,7 @@ static inline int64_t number_of(const char *answer, const char *key)
     return strtoll(at + strlen(quoted), NULL, 10);
 }
 
-/* ---- random traces ----------------------------------------------------------------------------------------------- */
+/* ---- random traces ---- */
 
 typedef struct random_shape {
     unsigned events, threads, names;

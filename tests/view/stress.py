@@ -34,7 +34,7 @@ ROUTES = ["session", "tracks", "names", "fidelity", "fidelity/list", "tiles", "e
           "select", "flows", "flame", "crop", "open"]
 PATIENCE = 240
 
-# ---- a trace full of trouble -----------------------------------------------------------------------------------------
+# ---- a trace full of trouble ----
 
 NAMES = [b"plain", b"tab\\tand\\u0000NUL", b"\\u001b[31mred", b"\xff\xfe\xc3", b"\\ud800 half", b"\xed\xa0\x80",
          b"\xe2\x80\xa8line", b"\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d", b"</script><b>", b"%n%s", b"\\\"\\\\", b"x" * 4096,
@@ -81,7 +81,7 @@ def make_trace(path, events):
         file.write(b"\n]\n")
 
 
-# ---- what answers must be --------------------------------------------------------------------------------------------
+# ---- what answers must be ----
 
 class Wrong(Exception):
     """An answer that must not be."""
@@ -145,7 +145,7 @@ def check_tiles(body):
         raise Wrong("%d bytes behind the last tile" % (len(body) - at))
 
 
-# ---- what is asked ---------------------------------------------------------------------------------------------------
+# ---- what is asked ----
 
 TIMES = [0, 1, -1, 2**31, -2**31, 2**53, 2**62, -2**62, 2**63 - 1, -2**63 + 1, -2**63, 2**63, 10**30, "", "1e3", "x",
          "\xe9" * 30, "%00", "-", "0x10"]
@@ -230,7 +230,7 @@ class Asker:
             self.span = max(1000, answer["traces"][0].get("span_ns") or 0)
 
 
-# ---- the crowd -------------------------------------------------------------------------------------------------------
+# ---- the crowd ----
 
 class Crowd:
     def __init__(self, port, weights):
@@ -310,7 +310,7 @@ class Crowd:
                 self.blame(path, "%r" % problem)
 
 
-# ---- the run ---------------------------------------------------------------------------------------------------------
+# ---- the run ----
 
 def is_ready(port):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)

@@ -26,7 +26,7 @@ enum { BLOCKS = 4, ROWS = 20000, CHUNKS = 400, CHUNK_EVENTS = 1000 };
 
 static char path[] = "/tmp/heddle-changed-XXXXXX";
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 /* Slices and marks in blocks of their own. */
 static void write_trace(const char *format)
@@ -123,7 +123,7 @@ static void assert_changed(hd_status status, const hd_error *err)
     assert_non_null(strstr(err->message, "the file changed"));
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------ */
+/* ---- tests ---- */
 
 static void test_changed__a_piece_that_is_gone_is_an_error(NO_STATE)
 {

@@ -18,7 +18,7 @@ static hd_string text(const char *data)
     return (hd_string){data, strlen(data)};
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------- */
+/* ---- rules ---- */
 
 static void test_derive__kernels_of_collectives_are_communication(void **state)
 {
@@ -97,7 +97,7 @@ static void test_derive__steps_are_numbered_by_their_names(void **state)
                                           6}));
 }
 
-/* ---- intervals --------------------------------------------------------------------------------------------------- */
+/* ---- intervals ---- */
 
 enum { SPAN = 400, MOST = 60, SORTS = 3 };
 

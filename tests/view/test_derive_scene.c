@@ -13,7 +13,7 @@
 #include "read_text.h"
 #include "view/scene/scene.h"
 
-/* ---- traces ------------------------------------------------------------------------------------------------------ */
+/* ---- traces ---- */
 
 static void add_event(hd_json_out *out, const char *category, const char *name, const char *place, int start,
                       int length, const char *args)
@@ -82,7 +82,7 @@ static view_scene *training(void)
     return scene_of(&text);
 }
 
-/* ---- what is looked at ------------------------------------------------------------------------------------------- */
+/* ---- what is looked at ---- */
 
 /* The n-th track of a role in the order in which they are shown, NULL: there are fewer. */
 static const view_track *track_of(const view_scene *scene, const char *role, int n)
@@ -124,7 +124,7 @@ static void assert_rows(const view_scene *scene, const char *role, int n, const 
     assert_string_equal(rows_text(text, scene, track_of(scene, role, n)), expected);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static void test_derive__sorts_of_work_and_idle_time_of_a_device(void **state)
 {

@@ -222,7 +222,7 @@ static void test_crop__a_piece_is_a_file_without_a_name_on_disk(void **state)
     maker_close(&m);
 }
 
-/* ---- derived slices ---------------------------------------------------------------------------------------------- */
+/* ---- derived slices ---- */
 
 #define ON7(id) "\"args\":{\"device\":0,\"stream\":7,\"correlation\":" #id "}}"
 

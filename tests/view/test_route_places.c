@@ -3,7 +3,7 @@
 
 #include "view/flows.h"
 
-/* ---- every slice of a scene -------------------------------------------------------------------------------------- */
+/* ---- every slice of a scene ---- */
 
 typedef struct known {
     view_slice slice;
@@ -68,7 +68,7 @@ static int64_t random_time(const maker *m, const all_known *all, uint64_t *seed)
     return (random_next(seed) % 2 ? s->start_ns : s->end_ns) + near - view_scene_start(m->scene);
 }
 
-/* ---- places ------------------------------------------------------------------------------------------------------ */
+/* ---- places ---- */
 
 static void test_place__the_innermost_slice_at_a_time_is_the_last_that_began(void **state)
 {
@@ -124,7 +124,7 @@ static void test_place__the_parent_is_the_next_row_up_that_is_around(void **stat
     }
 }
 
-/* ---- step -------------------------------------------------------------------------------------------------------- */
+/* ---- step ---- */
 
 static const known *step_of(const all_known *all, uint32_t track, int64_t depth, int64_t time, int go)
 {
@@ -172,7 +172,7 @@ static void test_step__from_any_time_to_the_next_and_the_one_before(void **state
     }
 }
 
-/* ---- snap -------------------------------------------------------------------------------------------------------- */
+/* ---- snap ---- */
 
 static int64_t apart(int64_t a, int64_t b)
 {
@@ -242,7 +242,7 @@ static void test_snap__no_edge_is_nearer_than_the_one_that_is_told(void **state)
     }
 }
 
-/* ---- flows ------------------------------------------------------------------------------------------------------- */
+/* ---- flows ---- */
 
 enum { FLOW_SLICES = 120, FLOWS = 90, LINES = 512 };
 

@@ -3,7 +3,7 @@
 
 #include "view/search/search.h"
 
-/* ---- patterns ---------------------------------------------------------------------------------------------------- */
+/* ---- patterns ---- */
 
 static bool matches(const char *pattern, view_search_mode mode, bool match_case, const char *text)
 {
@@ -98,7 +98,7 @@ static void test_search__regular_expressions_find_parts(void **state)
     assert_true(matches("[{}]{2}", VIEW_SEARCH_REGEX, false, "a{}"));
 }
 
-/* ---- searches ---------------------------------------------------------------------------------------------------- */
+/* ---- searches ---- */
 
 static int by_hit(const void *a, const void *b)
 {

@@ -290,7 +290,7 @@ static void test_select__a_trace_without_events_has_an_empty_table(void **state)
     maker_close(&m);
 }
 
-/* ---- rows that are made of other events, or only tell of them ---------------------------------------------------- */
+/* ---- rows that are made of other events, or only tell of them ---- */
 
 static const char device[] =
     "[{\"ph\":\"X\",\"name\":\"op\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":100,\"args\":{}},"

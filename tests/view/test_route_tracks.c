@@ -301,7 +301,7 @@ static void test_tracks__more_than_an_answer_holds_are_told_by_pieces(void **sta
     maker_close(&m);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static void test_names__are_told_in_the_order_asked_for(void **state)
 {

@@ -16,7 +16,7 @@
 #include "view/rows/impl.h"
 #include "view/tile/tile.h"
 
-/* ---- random traces ----------------------------------------------------------------------------------------------- */
+/* ---- random traces ---- */
 
 static hd_row random_row(hd_builder *builder, uint64_t *seed)
 {
@@ -77,7 +77,7 @@ static view_scene *scene_of(uint64_t seed, uint32_t events)
     return scene;
 }
 
-/* ---- every event has its place ----------------------------------------------------------------------------------- */
+/* ---- every event has its place ---- */
 
 /* Where the rows of a kind are drawn: seen[row] counts. */
 static void count_drawn(const view_scene *scene, hd_kind kind, uint8_t *seen)
@@ -179,7 +179,7 @@ static void test_scene__summaries_cover_what_the_rows_cover(void **state)
     }
 }
 
-/* ---- deep and wide ----------------------------------------------------------------------------------------------- */
+/* ---- deep and wide ---- */
 
 static void test_scene__hundred_thousand_equal_slices_nest_and_crossing_ones_find_room(void **state)
 {
@@ -205,7 +205,7 @@ static void test_scene__hundred_thousand_equal_slices_nest_and_crossing_ones_fin
     free(slices);
 }
 
-/* ---- requests ---------------------------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 static hd_status ask(view_reply *reply, view_scene *scene, const char *z, const char *i, const char *tracks)
 {
@@ -241,8 +241,7 @@ static void test_scene__hostile_requests_for_tiles_are_refused(void **state)
     view_scene_free(scene);
 }
 
-/* ---- readers beside the worker ------------------------------------------------------------------------------------
- */
+/* ---- readers beside the worker ---- */
 
 typedef struct reader_state {
     view_scene *scene;

@@ -17,7 +17,7 @@
 
 __extension__ typedef __int128 wide_int;
 
-/* ---- random traces ----------------------------------------------------------------------------------------------- */
+/* ---- random traces ---- */
 
 typedef struct shape {
     uint32_t events, threads;
@@ -72,7 +72,7 @@ static view_scene *random_scene(uint64_t *seed, const shape *how)
     return scene;
 }
 
-/* ---- what is true of them ---------------------------------------------------------------------------------------- */
+/* ---- what is true of them ---- */
 
 /* A slice as the protocol has it: absolute, and relative to the scene's start, no further than VIEW_FARTHEST. */
 typedef struct fact {
@@ -163,7 +163,7 @@ static wide_int overlap(wide_int from, wide_int until, wide_int first, wide_int 
     return until > from ? until - from : 0;
 }
 
-/* ---- tiles ------------------------------------------------------------------------------------------------------- */
+/* ---- tiles ---- */
 
 /* What a tile of a row says: what starts in it, and what is busy. */
 typedef struct told {
@@ -334,7 +334,7 @@ static void check_shape(const shape *how, uint64_t *seed)
     view_scene_free(scene);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static void test_scene_tiles__hold_every_slice_also_without_end_and_at_equal_times(void **state)
 {

@@ -16,7 +16,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
     return status;
 }
 
-/* ---- the page ---------------------------------------------------------------------------------------------------- */
+/* ---- the page ---- */
 
 static void test_server__page_files_are_the_same_packed_and_plain(void **state)
 {
@@ -60,7 +60,7 @@ static void test_server__every_answer_forbids_what_the_page_does_not_need(void *
     hd_view_free(view);
 }
 
-/* ---- answers of routes ------------------------------------------------------------------------------------------- */
+/* ---- answers of routes ---- */
 
 static void check_bytes(const uint8_t *data, size_t size, size_t expected)
 {
@@ -203,7 +203,7 @@ static void test_server__other_methods_and_paths_are_refused(void **state)
     hd_view_free(view);
 }
 
-/* ---- sessions ---------------------------------------------------------------------------------------------------- */
+/* ---- sessions ---- */
 
 static void test_server__a_dropped_file_becomes_a_trace(void **state)
 {
@@ -338,7 +338,7 @@ static void test_server__a_file_that_cannot_be_read_is_told(void **state)
     hd_view_free(view);
 }
 
-/* ---- who may ask ------------------------------------------------------------------------------------------------- */
+/* ---- who may ask ---- */
 
 static void test_server__without_the_token_nothing_is_told(void **state)
 {
@@ -386,7 +386,7 @@ static void test_server__the_address_with_the_token_sets_the_cookie(void **state
     hd_view_free(view);
 }
 
-/* ---- ports, starting, stopping ----------------------------------------------------------------------------------- */
+/* ---- ports, starting, stopping ---- */
 
 static void test_server__a_taken_port_is_an_error_or_the_next_is_taken(void **state)
 {
@@ -466,7 +466,7 @@ static void test_server__starts_and_stops_often(void **state)
     hd_view_free(NULL);
 }
 
-/* ---- many -------------------------------------------------------------------------------------------------------- */
+/* ---- many ---- */
 
 typedef struct asker {
     pthread_t thread;

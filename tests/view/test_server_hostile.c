@@ -15,7 +15,7 @@ static void must_answer(hd_view *view)
     assert_int_equal(client_status(hd_view_port(view), "/api/session", NULL), 200);
 }
 
-/* ---- addresses and heads ----------------------------------------------------------------------------------------- */
+/* ---- addresses and heads ---- */
 
 static void test_hostile__bad_addresses_are_refused(void **state)
 {
@@ -196,7 +196,7 @@ static void test_hostile__encodings_and_tags_are_read_as_they_are_meant(void **s
     assert_false(view_etag_matches("\"bb\", b", "\"b\""));
 }
 
-/* ---- bytes that are no requests ---------------------------------------------------------------------------------- */
+/* ---- bytes that are no requests ---- */
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -277,7 +277,7 @@ static void test_hostile__requests_that_come_together_are_answered_in_order(void
     hd_view_free(view);
 }
 
-/* ---- slow clients ------------------------------------------------------------------------------------------------ */
+/* ---- slow clients ---- */
 
 /* Whether the other side ends the connection in time. */
 static bool is_ended(int fd, int ms)
@@ -378,7 +378,7 @@ static void test_hostile__a_patient_client_gets_its_long_poll(void **state)
     hd_view_free(view);
 }
 
-/* ---- clients that vanish ----------------------------------------------------------------------------------------- */
+/* ---- clients that vanish ---- */
 
 static void test_hostile__work_ends_when_its_client_goes_away(void **state)
 {
@@ -424,7 +424,7 @@ static void test_hostile__clients_that_vanish_leave_nothing(void **state)
     hd_view_free(view);
 }
 
-/* ---- too much ---------------------------------------------------------------------------------------------------- */
+/* ---- too much ---- */
 
 static void test_hostile__a_file_too_large_is_refused(void **state)
 {

@@ -16,7 +16,7 @@
 #include "view/tile/tile.h"
 #include "view/tile_read.h"
 
-/* ---- counters ---------------------------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 static view_series random_series(uint64_t *seed, size_t count, int64_t start, uint32_t gap)
 {
@@ -146,7 +146,7 @@ static void test_tiles__of_counters_are_the_same_when_the_samples_leave_memory(v
     free_series(&series);
 }
 
-/* ---- rows out of memory ------------------------------------------------------------------------------------------ */
+/* ---- rows out of memory ---- */
 
 static void test_rows__are_the_same_when_they_leave_memory(void **state)
 {
@@ -178,7 +178,7 @@ static void test_rows__are_the_same_when_they_leave_memory(void **state)
     free(slices);
 }
 
-/* ---- depths ------------------------------------------------------------------------------------------------------ */
+/* ---- depths ---- */
 
 enum { NESTED = 4000 };
 
@@ -220,7 +220,7 @@ static void test_rows__of_nested_slices_are_their_depths(void **state)
     }
 }
 
-/* ---- estimates --------------------------------------------------------------------------------------------------- */
+/* ---- estimates ---- */
 
 static hd_trace *lane_trace(uint32_t slices, uint64_t seed)
 {

@@ -15,7 +15,7 @@
 
 __extension__ typedef __int128 wide_int;
 
-/* ---- random rows ------------------------------------------------------------------------------------------------- */
+/* ---- random rows ---- */
 
 typedef struct shape {
     uint32_t count, names;
@@ -48,7 +48,7 @@ static view_row row_of(const view_slice *slices, uint32_t count, int64_t zero)
     return row;
 }
 
-/* ---- the model --------------------------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 typedef struct model_column {
     uint32_t touching, starting, name, longest_row;

@@ -26,7 +26,7 @@ const dm_operator *dm_find_operator(const dm_reader *r)
     return NULL;
 }
 
-/* ---- literals -------------------------------------------------------------------------------------------------- */
+/* ---- literals ---- */
 
 static dm_string literal_value(dm_reader *r)
 {
@@ -69,7 +69,7 @@ dm_text dm_literal(dm_reader *r)
     return out;
 }
 
-/* ---- operands -------------------------------------------------------------------------------------------------- */
+/* ---- operands ---- */
 
 static dm_string operand(dm_reader *r, const dm_text *text)
 {

@@ -1,7 +1,7 @@
 /* name.c - encodings, names and template arguments of the Itanium C++ ABI, 5.1 */
 #include "base/demangle/impl.h"
 
-/* ---- components ------------------------------------------------------------------------------------------------ */
+/* ---- components ---- */
 
 dm_string dm_source_name(dm_reader *r)
 {
@@ -83,7 +83,7 @@ dm_text dm_unqualified(dm_reader *r, dm_string base, dm_traits *traits)
     return text;
 }
 
-/* ---- template arguments ---------------------------------------------------------------------------------------- */
+/* ---- template arguments ---- */
 
 static dm_text read_x(dm_reader *r)
 {
@@ -144,7 +144,7 @@ dm_text dm_with_args(dm_reader *r, dm_text text)
     return text;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static dm_string nested_qualifiers(dm_reader *r)
 {
@@ -256,7 +256,7 @@ dm_text dm_name(dm_reader *r, dm_traits *traits)
     return text;
 }
 
-/* ---- encodings ------------------------------------------------------------------------------------------------- */
+/* ---- encodings ---- */
 
 static void call_offset(dm_reader *r)
 {

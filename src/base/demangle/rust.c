@@ -15,7 +15,7 @@ enum { LIFETIMES_MAX = 1024 };
 
 static void type(dmr_reader *r);
 
-/* ---- lifetimes ----------------------------------------------------------------------- */
+/* ---- lifetimes ---- */
 
 /* 1: the innermost that is bound. */
 static void put_lifetime(dmr_reader *r, uint64_t index)
@@ -43,7 +43,7 @@ static void binder(dmr_reader *r)
     if (count) dmr_put(r, "> ");
 }
 
-/* ---- paths ----------------------------------------------------------------------------------------------- */
+/* ---- paths ---- */
 
 static void generic_argument(dmr_reader *r)
 {
@@ -135,7 +135,7 @@ void dmr_path(dmr_reader *r, bool in_value)
     r->depth--;
 }
 
-/* ---- types ----------------------------------------------------------------------------------------------- */
+/* ---- types ---- */
 
 static void function(dmr_reader *r)
 {
@@ -282,7 +282,7 @@ static void type(dmr_reader *r)
     r->depth--;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 /* ".cold" -> " [clone .cold]". What LLVM adds to tell modules apart says nothing to anybody. */
 static void suffix(dmr_reader *r)

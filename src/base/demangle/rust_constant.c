@@ -5,7 +5,7 @@
 #include "base/json/json.h"
 #include "base/text/hex.h"
 
-/* ---- constants ------------------------------------------------------------------------------------------- */
+/* ---- constants ---- */
 
 /* Hexadecimal digits up to "_". None after a failure. */
 static dmr_identifier nibbles(dmr_reader *r)

@@ -6,7 +6,7 @@
 
 enum { PUNYCODE_MAX = 128 };
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 bool dmr_take(dmr_reader *r, char c)
 {
@@ -70,7 +70,7 @@ dmr_identifier dmr_read_identifier(dmr_reader *r)
     return out;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 void dmr_put_bytes(dmr_reader *r, const char *text, size_t size)
 {
@@ -114,7 +114,7 @@ void dmr_put_code_point(dmr_reader *r, uint32_t c, char quote)
     }
 }
 
-/* ---- punycode -------------------------------------------------------------------------------------------- */
+/* ---- punycode ---- */
 
 static unsigned next_bias(uint64_t delta, uint64_t count, bool is_first)
 {
@@ -178,7 +178,7 @@ void dmr_put_identifier(dmr_reader *r, const dmr_identifier *name)
     if (name->is_punycode) dmr_put(r, "}");
 }
 
-/* ---- references back ------------------------------------------------------------------------------------- */
+/* ---- references back ---- */
 
 /* Behind "B". Where to go on; false: nowhere, as nobody would read it. `*after` is where to come back to. */
 bool dmr_go_back(dmr_reader *r, size_t *after)

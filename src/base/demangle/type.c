@@ -1,7 +1,7 @@
 /* type.c - types of the Itanium C++ ABI: builtins, declarators, substitutions, packs */
 #include "base/demangle/impl.h"
 
-/* ---- lists and packs ------------------------------------------------------------------------------------------- */
+/* ---- lists and packs ---- */
 
 void dm_push(dm_reader *r, dm_arg ***tail, dm_text text)
 {
@@ -92,7 +92,7 @@ dm_arg *dm_types(dm_reader *r)
     return args;
 }
 
-/* ---- T_ and S_ ------------------------------------------------------------------------------------------------- */
+/* ---- T_ and S_ ---- */
 
 dm_text dm_template_param(dm_reader *r)
 {
@@ -160,7 +160,7 @@ dm_text dm_substitution(dm_reader *r, bool before_constructor)
     return sub->text;
 }
 
-/* ---- declarators ----------------------------------------------------------------------------------------------- */
+/* ---- declarators ---- */
 
 /* Without the blank in front: the parameters of a function stand at the bracket, "void (*)(int)". */
 static dm_string behind_bracket(dm_text inner)
@@ -262,7 +262,7 @@ static dm_text vector_type(dm_reader *r)
     return type;
 }
 
-/* ---- all types ------------------------------------------------------------------------------------------------- */
+/* ---- all types ---- */
 
 static const char *builtin(char c)
 {

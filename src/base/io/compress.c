@@ -6,7 +6,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-/* ---- zstd ------------------------------------------------------------------------------------------- */
+/* ---- zstd ---- */
 
 struct hd_compressor {
     ZSTD_CCtx *context;
@@ -101,7 +101,7 @@ void hd_decompressor_free(hd_decompressor *decompressor)
     free(decompressor);
 }
 
-/* ---- zlib and gzip ------------------------------------------------------------------------------------------- */
+/* ---- zlib and gzip ---- */
 
 enum { ZLIB_CHUNK = 1 << 30, INFLATE_STEP = 1 << 16 };
 

@@ -12,7 +12,7 @@
 #define st_mtim st_mtimespec
 #endif
 
-/* ---- opening ---------------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static hd_status take_file(hd_pieces *out, int file, uint64_t base, const char *path, hd_error *err)
 {
@@ -79,7 +79,7 @@ void hd_pieces_close(hd_pieces *pieces)
     *pieces = (hd_pieces){0};
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static hd_status changed(uint64_t offset, hd_error *err)
 {

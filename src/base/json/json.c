@@ -21,7 +21,7 @@ const char *hd_json_skip_long_space(const char *p)
 #endif
 }
 
-/* ---- strings ------------------------------------------------------------------------------------------ */
+/* ---- strings ---- */
 
 /* p is behind \u; -1: not four hex digits. */
 static int hex_four(const char *p)
@@ -137,7 +137,7 @@ bool hd_utf8_valid(const char *data, size_t size, bool surrogates)
     return true;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------ */
+/* ---- numbers ---- */
 
 const char *hd_json_number_rest(hd_json_number *out, const char *start)
 {
@@ -169,7 +169,7 @@ const char *hd_json_number_rest(hd_json_number *out, const char *start)
     return p;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 const char *hd_json_skip_literal(const char *p)
 {

@@ -26,7 +26,7 @@ enum { HD_JSON_PADDING = 64, HD_JSON_DEPTH_LIMIT = 1024 };
 #define HD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HD_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* ---- white space -------------------------------------------------------------------------------------- */
+/* ---- white space ---- */
 
 static inline bool hd_json_is_space(char c)
 {
@@ -42,7 +42,7 @@ static inline const char *hd_json_skip_space(const char *p)
     return hd_json_skip_long_space(p);
 }
 
-/* ---- strings ------------------------------------------------------------------------------------------ */
+/* ---- strings ---- */
 
 /* Where a string's text lies in the input, and what it is made of. */
 typedef struct hd_json_text {
@@ -111,7 +111,7 @@ bool hd_json_decode(char *out, size_t *out_size, const hd_json_text *text);
 /* Whether bytes are UTF-8; lone surrogates pass if `surrogates` is true. */
 bool hd_utf8_valid(const char *data, size_t size, bool surrogates);
 
-/* ---- numbers ------------------------------------------------------------------------------------------ */
+/* ---- numbers ---- */
 
 typedef struct hd_json_number {
     bool negative;
@@ -214,7 +214,7 @@ static inline const char *hd_json_scan_number(hd_json_number *out, const char *p
     return p;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 /* p is at the first byte of a value. Returns behind it, NULL if it is not valid JSON, nests deeper than
  * HD_JSON_DEPTH_LIMIT, or does not end. Strings in it are UTF-8. */

@@ -64,7 +64,7 @@ void hd_json_put_decimal(hd_json_out *out, int64_t mantissa, unsigned scale)
     }
 }
 
-/* ---- strings -------------------------------------------------------------------------------------------- */
+/* ---- strings ---- */
 
 static size_t put_hex_escape(char *p, unsigned c)
 {
@@ -149,7 +149,7 @@ void hd_json_put_string(hd_json_out *out, const char *data, size_t size)
     out->size += size + 2;
 }
 
-/* ---- indentation ------------------------------------------------------------------------------------------ */
+/* ---- indentation ---- */
 
 static void put_line(hd_json_out *out, unsigned depth)
 {

@@ -9,7 +9,7 @@
 
 enum { RENEW_AFTER = 1 << 14, REPEAT_LIMIT = 1000, EXPANDED_LIMIT = 20000 };
 
-/* ---- regular expressions ----------------------------------------------------------------------------------------- */
+/* ---- regular expressions ---- */
 
 /* What `{m,n}` at text[at] repeats at most; 1 where there is none. */
 static unsigned repeats(const char *text, size_t at)
@@ -98,7 +98,7 @@ bool hd_regex_matches(hd_regex *r, const char *data, size_t size)
     return r->is_there && regexec(&r->regex, r->text, 1, &range, REG_STARTEND) == 0;
 }
 
-/* ---- globs ------------------------------------------------------------------------------------------------------- */
+/* ---- globs ---- */
 
 /* The ":]" that ends the name at p, as in [[:alpha:]]; NULL: there is none. */
 static const char *class_end(const char *p)

@@ -2,7 +2,7 @@
 #include "base/unwind/cfi.h"
 #include "base/sorted.h"
 
-/* ---- numbers --------------------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
 /* How addresses are written: the low four bits are the size, the next three what they are relative to. */
 enum {
@@ -60,7 +60,7 @@ bool hd_cfi_constant(uint64_t *out, uint8_t operation, hd_byte_reader *reader)
     return true;
 }
 
-/* ---- search ---------------------------------------------------------------------------------------------- */
+/* ---- search ---- */
 
 static inline hd_byte_reader reader_at(const hd_cfi_memory *memory, uint64_t address)
 {
@@ -93,7 +93,7 @@ bool hd_cfi_search(uint64_t *out, const hd_cfi_memory *memory, uint64_t header, 
     return true;
 }
 
-/* ---- entries --------------------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 /* A length and so many bytes: a reader of these. */
 static inline hd_byte_reader record_at(const hd_cfi_memory *memory, uint64_t address)
@@ -174,7 +174,7 @@ bool hd_cfi_entry_read(hd_cfi_entry *out, const hd_cfi_memory *memory, uint64_t 
     return !r.failed && pc >= out->begin && pc < out->end;
 }
 
-/* ---- instructions ---------------------------------------------------------------------------------------- */
+/* ---- instructions ---- */
 
 enum {
     CFA_NOP,

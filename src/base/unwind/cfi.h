@@ -62,7 +62,7 @@ typedef struct hd_cfi_rule {
  * others are what instructions may remember. false: instructions that make no sense, or remember more. */
 bool hd_cfi_rules(hd_cfi_rule *rows, unsigned row_count, uint64_t wanted, const hd_cfi_entry *entry, uint64_t pc);
 
-/* ---- expressions ---------------------------------------------------------------------------------------- */
+/* ---- expressions ---- */
 
 enum {
     HD_CFI_OP_DEREF = 0x06,

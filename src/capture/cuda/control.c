@@ -49,8 +49,7 @@ static struct {
 
 atomic_bool control_is_missing;
 
-/* ---- the socket ---------------------------------------------------------------------------------------------------
- */
+/* ---- the socket ---- */
 
 static bool is_ours(void)
 {
@@ -120,8 +119,7 @@ void control_wake(void)
     errno = kept;
 }
 
-/* ---- SIGUSR2 ------------------------------------------------------------------------------------------------------
- */
+/* ---- SIGUSR2 ---- */
 
 static void on_signal(int number)
 {
@@ -162,8 +160,7 @@ static void obey_signals(void)
     }
 }
 
-/* ---- requests -----------------------------------------------------------------------------------------------------
- */
+/* ---- requests ---- */
 
 static void answer_state(char *out, size_t room, const char *error)
 {
@@ -284,8 +281,7 @@ static void serve_some(void)
     }
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------------------------
- */
+/* ---- the thread ---- */
 
 static int wait_ms(int64_t due_ns)
 {

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "capture/cuda/describe.h"
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 static void put_text(hd_bytes *out, const char *text)
 {
@@ -69,7 +69,7 @@ static void set_metadata(cuda_tracer *t, const char *key, hd_bytes *json)
     hd_bytes_deinit(json);
 }
 
-/* ---- what is told once ----------------------------------------------------------------------------------------- */
+/* ---- what is told once ---- */
 
 void cuda_tell(cuda_tracer *t, const char *code, hd_session_note_level level, const char *format, ...)
 {
@@ -102,7 +102,7 @@ void cuda_describe_window(cuda_tracer *t, const char *json)
     atomic_store(&t->wants_description, true);
 }
 
-/* ---- heddle.capture -------------------------------------------------------------------------------------------- */
+/* ---- heddle.capture ---- */
 
 static void put_options(hd_bytes *out, const cuda_options *o)
 {
@@ -220,7 +220,7 @@ void cuda_describe(cuda_tracer *t)
     set_metadata(t, "heddle.capture", &json);
 }
 
-/* ---- GPUs, as Kineto's deviceProperties ------------------------------------------------------------------------- */
+/* ---- GPUs, as Kineto's deviceProperties ---- */
 
 static char *device_json(const cupti_device *d, bool is_mig)
 {

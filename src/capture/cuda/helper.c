@@ -30,7 +30,7 @@ void cuda_flush_soon(cuda_tracer *t)
     cuda_helper_wake(t);
 }
 
-/* ---- what it does ---------------------------------------------------------------------------------------------- */
+/* ---- what it does ---- */
 
 static bool read_clock(int64_t *out, void *user)
 {
@@ -121,7 +121,7 @@ static void *helper_main(void *user)
     return NULL;
 }
 
-/* ---- start and end --------------------------------------------------------------------------------------------- */
+/* ---- start and end ---- */
 
 bool cuda_helper_start(cuda_tracer *t)
 {

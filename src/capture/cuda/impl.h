@@ -31,7 +31,7 @@
 #include "capture/cuda/cupti/buffers.h"
 #include "heddle/session.h"
 
-/* ---- options.c ------------------------------------------------------------------------------------------------- */
+/* ---- options.c ---- */
 
 typedef struct cuda_options {
     bool stacks, python, memory, graph_whole, nvtx; /* by default: stacks, nvtx */
@@ -50,7 +50,7 @@ typedef struct cuda_options {
 /* text may be NULL: the defaults. */
 void cuda_options_parse(cuda_options *out, const char *text);
 
-/* ---- the tracer ------------------------------------------------------------------------------------------------ */
+/* ---- the tracer ---- */
 
 typedef enum cuda_state {
     CUDA_OFF,     /* InitializeInjection was not called here, or found no CUPTI */
@@ -176,7 +176,7 @@ void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data
 void cuda_graph_on_node(cuda_tracer *tracer, uint32_t id, const void *data);
 uint64_t cuda_graph_lost(void); /* nodes whose clones will have no stack */
 
-/* ---- what window/window.c has, and inject.c calls ------------------------------------------------ */
+/* ---- what window/window.c has, and inject.c calls ---- */
 
 /* An allocation or a release that CUPTI told of (option memory): also while the capture is closed, so that what is live
  * is known when it opens. */

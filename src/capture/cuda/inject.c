@@ -28,7 +28,7 @@ static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER; /* in Initiali
 static cuda_cupti the_cupti;                                      /* of cuda_the_tracer */
 static pid_t the_process;                                         /* that our threads are in */
 
-/* ---- the session ----------------------------------------------------------------------------------------------- */
+/* ---- the session ---- */
 
 static bool make_path(char *out, size_t capacity, const char *folder)
 {
@@ -102,7 +102,7 @@ cuda_tracer *cuda_tracer_begin(void)
     return cuda_the_tracer.session ? &cuda_the_tracer : NULL;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void end(void)
 {
@@ -122,7 +122,7 @@ static void end(void)
     hd_session_stop(NULL, t->session, NULL);
 }
 
-/* ---- CUPTI ----------------------------------------------------------------------------------------------------- */
+/* ---- CUPTI ---- */
 
 static void buffer_wanted(uint8_t **buffer, size_t *size, size_t *records)
 {

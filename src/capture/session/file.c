@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "capture/session/impl.h"
 
-/* ---- the file ------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 /* A program may close all descriptors, and the next file that it opens may get our number. */
 static bool is_ours(const session_file *file)
@@ -68,7 +68,7 @@ static bool append(session_file *file, const uint8_t *data, size_t size)
     return true;
 }
 
-/* ---- chunks --------------------------------------------------------------------------------------------- */
+/* ---- chunks ---- */
 
 void session_begin_chunk(hd_session *session)
 {
@@ -118,7 +118,7 @@ bool session_write_chunk(hd_session *session, unsigned type, uint32_t thread)
     return false;
 }
 
-/* ---- the beginning -------------------------------------------------------------------------------------- */
+/* ---- the beginning ---- */
 
 static int64_t unix_offset(void)
 {

@@ -25,7 +25,7 @@ static struct {
     bool has_key;
 } all = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- fork ----------------------------------------------------------------------------------------------- */
+/* ---- fork ---- */
 
 /* Events of signal handlers from here until the fork is over would wait for our locks: they are dropped instead. */
 static void before_fork(void)
@@ -127,7 +127,7 @@ hd_status session_revive(hd_session *session)
     return HD_OK;
 }
 
-/* ---- ends of threads ------------------------------------------------------------------------------------ */
+/* ---- ends of threads ---- */
 
 static void thread_ends(void *unused)
 {
@@ -150,7 +150,7 @@ void session_expect_end(void)
     if (all.has_key) pthread_setspecific(all.key, &all);
 }
 
-/* ---- slots ---------------------------------------------------------------------------------------------- */
+/* ---- slots ---- */
 
 static void set_up(void)
 {

@@ -15,7 +15,7 @@
 
 _Thread_local session_thread session_this_thread;
 
-/* ---- lanes ---------------------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 static size_t ring_bytes(const hd_session *session)
 {
@@ -108,7 +108,7 @@ void session_wake(void *user)
     errno = kept;
 }
 
-/* ---- start ---------------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static hd_status check_options(hd_session_options *options, hd_error *err)
 {
@@ -198,7 +198,7 @@ hd_status hd_session_start(hd_session **out, const char *path, const hd_session_
     return HD_OK;
 }
 
-/* ---- stop ----------------------------------------------------------------------------------------------- */
+/* ---- stop ---- */
 
 static hd_status report(hd_session *session, hd_error *err)
 {
@@ -263,7 +263,7 @@ const char *hd_session_path(const hd_session *session)
     return session ? session->file.path : NULL;
 }
 
-/* ---- statistics ----------------------------------------------------------------------------------------- */
+/* ---- statistics ---- */
 
 /* What the session's thread has seen of a lane: events that come while it stops are not in it. */
 static void add_lane_stats(hd_session_stats *out, const session_lane *lane, bool is_stopped)

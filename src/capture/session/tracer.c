@@ -124,7 +124,7 @@ uint32_t hd_session_symbol(hd_session *session, uint64_t start, uint64_t bytes, 
     return id;
 }
 
-/* ---- facts ---------------------------------------------------------------------------------------------- */
+/* ---- facts ---- */
 
 void session_facts_deinit(hd_session *session)
 {
@@ -203,7 +203,7 @@ void hd_session_metadata(hd_session *session, const char *key, const char *json)
     session_leave(session);
 }
 
-/* ---- events --------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 void hd_session_emit(hd_session *session, const hd_session_record *record)
 {

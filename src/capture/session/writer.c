@@ -38,7 +38,7 @@ void session_futex_wake(atomic_uint *word)
 
 enum { LOOK_AROUND_NS = 500000000 };
 
-/* ---- lists, facts and threads ---------------------------------------------------------------------------- */
+/* ---- lists, facts and threads ---- */
 
 static const unsigned list_types[SESSION_LISTS] = {CAPTURE_NAMES,   CAPTURE_ARGS,    CAPTURE_TRACKS,
                                                    CAPTURE_MODULES, CAPTURE_SYMBOLS, CAPTURE_FRAMES};
@@ -127,7 +127,7 @@ static bool announce(hd_session *session, session_lane *lane)
     return false;
 }
 
-/* ---- events --------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 /* The fields that few events have. */
 static uint8_t *put_more(uint8_t *p, const session_event *event)
@@ -230,7 +230,7 @@ static bool write_events(hd_session *session, session_lane *lane)
     return true;
 }
 
-/* ---- the end -------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void put_totals(hd_bytes *out, const hd_session_stats *stats)
 {
@@ -276,7 +276,7 @@ static void finish(hd_session *session)
     pthread_mutex_unlock(&session->lock);
 }
 
-/* ---- the thread ----------------------------------------------------------------------------------------- */
+/* ---- the thread ---- */
 
 /* Everything that stood in the rings when the pass began, a chunk of each thread at a time. */
 static void pass(hd_session *session)

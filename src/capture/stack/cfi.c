@@ -17,7 +17,7 @@ enum { COLUMN_FP = 6, COLUMN_SP = 7, COLUMN_RA = 16 };
 enum { REMEMBER_MAX = 8, VALUES_MAX = 8 };
 enum { RULE_CFA, RULE_FP, RULE_RA, RULES }; /* of a row */
 
-/* ---- expressions ---------------------------------------------------------------------------------------- */
+/* ---- expressions ---- */
 
 /* A register or nothing, and the offset; or what is in memory there, and `after`. */
 typedef struct value {
@@ -99,7 +99,7 @@ static bool evaluate(value *out, const hd_cfi_rule *rule, uint64_t pc)
     return true;
 }
 
-/* ---- the row -------------------------------------------------------------------------------------------- */
+/* ---- the row ---- */
 
 static bool fits(int64_t offset)
 {

@@ -34,7 +34,7 @@
 #define STACK_SUPPORTED 0
 #endif
 
-/* ---- rows ----------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 typedef enum stack_row_kind {
     STACK_ROW_STEP = 1, /* the caller is found by the rules of the row */
@@ -140,7 +140,7 @@ static inline stack_row stack_row_of_bits(uint64_t row)
 STACK_HIDDEN stack_row stack_row_learn(uint64_t pc);
 STACK_HIDDEN void stack_rows_forget(void);
 
-/* ---- memory --------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 /* The memory that a walk may read: [low, high). Where the stack is not the thread's own, pages are asked for. */
 typedef struct stack_memory {
@@ -159,7 +159,7 @@ static inline bool stack_memory_has(stack_memory *memory, uintptr_t address)
     return stack_memory_extend(memory, address);
 }
 
-/* ---- walks ---------------------------------------------------------------------------------------------- */
+/* ---- walks ---- */
 
 typedef struct stack_result {
     uint32_t count;
@@ -172,7 +172,7 @@ typedef struct stack_result {
 STACK_HIDDEN stack_result stack_walk(uint64_t *out, uint64_t *bounds, uint32_t capacity, unsigned skip,
                                      const void *anchor);
 
-/* ---- what a thread keeps -------------------------------------------------------------------------------- */
+/* ---- what a thread keeps ---- */
 
 enum {
     STACK_SLOTS = 1024,           /* stacks that a thread knows */

@@ -25,7 +25,7 @@ enum { BUILD_ID_MAX = 64, PERF_LINE_MAX = 4096, PERF_SYMBOLS_MAX = 1 << 20 };
 static atomic_uint_least64_t told[HD_SESSION_LIMIT];
 static atomic_uint_least64_t removed_before;
 
-/* ---- the loader's objects ------------------------------------------------------------------------------- */
+/* ---- the loader's objects ---- */
 
 /* glibc does not make the lock of dl_iterate_phdr anew in a child of fork: had one of our threads held it, the child
  * could load nothing, and on older versions throw nothing, for good. So none of ours is in there while somebody forks.
@@ -170,7 +170,7 @@ void hd_session_stack_refresh(hd_session *session)
     stack_python_find();
 }
 
-/* ---- what the loader does not know ---------------------------------------------------------------------- */
+/* ---- what the loader does not know ---- */
 
 static int is_of_loader(struct dl_phdr_info *info, size_t size, void *user)
 {
@@ -206,7 +206,7 @@ static void add_mappings(hd_session *session)
     fclose(maps);
 }
 
-/* ---- perf maps ------------------------------------------------------------------------------------------ */
+/* ---- perf maps ---- */
 
 static bool add_function(hd_session *session, char *line, size_t size)
 {

@@ -64,7 +64,7 @@ static struct {
     int (*is_finalizing)(void);
 } python;
 
-/* ---- reading -------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static inline STACK_RAW uint64_t word_at(uint64_t address, unsigned offset)
 {
@@ -81,7 +81,7 @@ static inline STACK_RAW uint8_t byte_at(uint64_t address, unsigned offset)
     return *(const volatile uint8_t *)(uintptr_t)(address + offset);
 }
 
-/* ---- the interpreter ------------------------------------------------------------------------------------ */
+/* ---- the interpreter ---- */
 
 void stack_python_find(void)
 {
@@ -111,7 +111,7 @@ bool stack_python_unsupported(void)
     return atomic_load(&python.state) == PYTHON_UNSUPPORTED;
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static STACK_RAW uint32_t character(uint64_t data, unsigned size, uint64_t index)
 {
@@ -173,7 +173,7 @@ static uint32_t name_of(stack_thread *t, hd_session *session, uint64_t code, uin
     return id;
 }
 
-/* ---- frames --------------------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 typedef struct python_walk {
     stack_thread *t;

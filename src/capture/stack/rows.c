@@ -17,7 +17,7 @@
 
 stack_table stack_rows;
 
-/* ---- bits ----------------------------------------------------------------------------------------------- */
+/* ---- bits ---- */
 
 static bool pack_signed(uint64_t *out, int32_t offset, unsigned at, unsigned bits)
 {
@@ -37,7 +37,7 @@ static bool pack(uint64_t *out, const stack_row *row)
            pack_signed(out, row->fp_offset, STACK_FP_AT, STACK_FP_BITS);
 }
 
-/* ---- tables by address ---------------------------------------------------------------------------------- */
+/* ---- tables by address ---- */
 
 /* glibc's struct dl_find_object, on machines whose unwinder needs no more. */
 typedef struct found_object {
@@ -93,7 +93,7 @@ static bool find_tables(stack_tables *out, uint64_t pc)
     return s.found;
 }
 
-/* ---- code without tables -------------------------------------------------------------------------------- */
+/* ---- code without tables ---- */
 
 /* libgcc's list of code that programs register as they make it. */
 extern const void *_Unwind_Find_FDE(void *pc, void *bases) __attribute__((weak));
@@ -177,7 +177,7 @@ static stack_row row_without_tables(uint64_t pc, bool in_module)
     return row;
 }
 
-/* ---- rows by address ------------------------------------------------------------------------------------ */
+/* ---- rows by address ---- */
 
 static void keep(uint64_t pc, uint64_t bits, unsigned generation)
 {

@@ -25,7 +25,7 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
     bool ended;
 } here;
 
-/* ---- threads -------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 static void thread_ends(void *unused)
 {
@@ -99,7 +99,7 @@ void hd_stack_statistics(hd_stack_stats *out)
                             .failed = sums[STACK_FAILED]};
 }
 
-/* ---- stacks that are known ------------------------------------------------------------------------------ */
+/* ---- stacks that are known ---- */
 
 static uint64_t hash_of(const uint64_t *frames, uint32_t count)
 {
@@ -161,7 +161,7 @@ static uint32_t id_of(stack_thread *t, hd_session *session, const uint64_t *fram
     return id;
 }
 
-/* ---- taking --------------------------------------------------------------------------------------------- */
+/* ---- taking ---- */
 
 static uint32_t take(stack_thread *t, hd_session *session, const hd_stack_options *options, const void *anchor)
 {

@@ -4,7 +4,7 @@
 
 enum { OPEN_CALLS_MAX = 4096 };
 
-/* ---- returns --------------------------------------------------------------------------------------------- */
+/* ---- returns ---- */
 
 static void write_open(hd_uprobe *t, uprobe_thread *thread, const uprobe_open_call *open, int64_t duration_ns)
 {
@@ -62,7 +62,7 @@ void uprobe_call_returned(hd_uprobe *t, const uprobe_event *event, const uprobe_
     }
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------------------- */
+/* ---- stacks ---- */
 
 static bool is_within_target(const hd_uprobe_plan *plan, const uprobe_stack_frame *frame)
 {
@@ -111,7 +111,7 @@ static void sample(hd_uprobe *t, const uprobe_call *call, uprobe_hit *hit)
     uprobe_write_sample(&t->writer, call, &t->stack);
 }
 
-/* ---- entries --------------------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 /* The function that begins at the address that was hit; false: none that we probe. */
 static bool find_target(hd_uprobe *t, uprobe_process *process, uint64_t ip, uint32_t *out)

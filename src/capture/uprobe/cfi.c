@@ -16,7 +16,7 @@ bool uprobe_memory_get(const uprobe_memory *memory, uint64_t address, uint64_t *
     return true;
 }
 
-/* ---- expressions ----------------------------------------------------------------------------------------- */
+/* ---- expressions ---- */
 
 typedef struct machine {
     uint64_t stack[DEPTH];
@@ -113,7 +113,7 @@ static uprobe_step evaluate(const hd_cfi_rule *rule, const uint64_t *pushed, con
     return m.failed ? UPROBE_STEP_BAD : UPROBE_STEP_OK;
 }
 
-/* ---- the step -------------------------------------------------------------------------------------------- */
+/* ---- the step ---- */
 
 static uprobe_step find_cfa(const hd_cfi_rule *cfa, const uprobe_frame *frame, const uprobe_memory *memory,
                             uint64_t *out)
@@ -177,7 +177,7 @@ static uprobe_step apply(const hd_cfi_rule *rules, const hd_cfi_entry *entry, up
     return UPROBE_STEP_OK;
 }
 
-/* ---- rules of an address --------------------------------------------------------------------------------- */
+/* ---- rules of an address ---- */
 
 enum { CACHED = 2048 };
 

@@ -32,7 +32,7 @@ static const char *text_at(const char *strings, uint64_t bytes, uint64_t at)
     return memchr(strings + at, 0, bytes - at) ? strings + at : NULL;
 }
 
-/* ---- segments -------------------------------------------------------------------------------------------- */
+/* ---- segments ---- */
 
 static uint64_t round_up(uint64_t value)
 {
@@ -91,7 +91,7 @@ static void read_segments(uprobe_elf *elf, const Elf64_Ehdr *file)
     }
 }
 
-/* ---- symbols --------------------------------------------------------------------------------------------- */
+/* ---- symbols ---- */
 
 static bool section_at(const uprobe_elf *elf, const Elf64_Ehdr *file, uint64_t index, Elf64_Shdr *out)
 {
@@ -134,7 +134,7 @@ bool uprobe_elf_next(const uprobe_elf *elf, uint64_t *at, uprobe_symbol *out)
     }
 }
 
-/* ---- addresses ------------------------------------------------------------------------------------------- */
+/* ---- addresses ---- */
 
 const uint8_t *uprobe_elf_at(const uprobe_elf *elf, uint64_t address, uint64_t *out_size)
 {
@@ -169,7 +169,7 @@ bool uprobe_elf_offset(const uprobe_elf *elf, uint64_t address, uint64_t *out_of
     return false;
 }
 
-/* ---- the dynamic section --------------------------------------------------------------------------------- */
+/* ---- the dynamic section ---- */
 
 static bool dynamic_at(const uprobe_elf *elf, uint64_t index, Elf64_Dyn *out)
 {
@@ -195,7 +195,7 @@ const char *uprobe_elf_dynamic(const uprobe_elf *elf, int64_t tag, uint64_t *at)
     return NULL;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 hd_status uprobe_elf_read(uprobe_elf *out, const uint8_t *data, uint64_t size, hd_error *err)
 {

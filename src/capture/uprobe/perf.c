@@ -52,7 +52,7 @@ static hd_status refused(int why, hd_error *err)
     }
 }
 
-/* ---- attributes ------------------------------------------------------------------------------------------ */
+/* ---- attributes ---- */
 
 static struct perf_event_attr dummy_attr(void)
 {
@@ -92,7 +92,7 @@ static struct perf_event_attr probe_attr(const uprobe_perf *perf, const uprobe_t
     return attr;
 }
 
-/* ---- rings ----------------------------------------------------------------------------------------------- */
+/* ---- rings ---- */
 
 static hd_status map_ring(uprobe_perf *perf, uprobe_ring *ring, uint32_t bytes, hd_error *err)
 {
@@ -205,7 +205,7 @@ void uprobe_perf_close(uprobe_perf *perf)
     *perf = (uprobe_perf){.tracefs = {.folder = -1}};
 }
 
-/* ---- probes ---------------------------------------------------------------------------------------------- */
+/* ---- probes ---- */
 
 static hd_status add_event(uprobe_perf *perf, uprobe_event event, hd_error *err)
 {
@@ -297,7 +297,7 @@ uint64_t uprobe_perf_lost(uprobe_perf *perf)
     return lost;
 }
 
-/* ---- taking records out ---------------------------------------------------------------------------------- */
+/* ---- taking records out ---- */
 
 void uprobe_perf_wait(uprobe_perf *perf, int milliseconds)
 {

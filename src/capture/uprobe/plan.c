@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text/pattern.h"
 
-/* ---- presets --------------------------------------------------------------------------------------------- */
+/* ---- presets ---- */
 
 /* What starts work of a GPU. Names that end in _ptsz, _ptds (per-thread default stream) and _spt count as well. */
 static const char *const cuda_functions[] = {
@@ -89,7 +89,7 @@ static bool is_of_preset(const char *const *functions, const char *name, size_t 
     return false;
 }
 
-/* ---- the functions of a file ----------------------------------------------------------------------------- */
+/* ---- the functions of a file ---- */
 
 static bool matches(const uprobe_want *want, const uprobe_symbol *symbol)
 {
@@ -166,7 +166,7 @@ hd_status uprobe_plan_look(hd_uprobe_plan *plan, const char *path, uint32_t *out
     return status;
 }
 
-/* ---- LIB:SYMBOL ------------------------------------------------------------------------------------------ */
+/* ---- LIB:SYMBOL ---- */
 
 static hd_status no_library(const hd_uprobe_plan *plan, const char *library, hd_error *err)
 {
@@ -229,7 +229,7 @@ static hd_status add_named(hd_uprobe_plan *plan, const char *library, const char
     return status;
 }
 
-/* ---- presets, again -------------------------------------------------------------------------------------- */
+/* ---- presets, again ---- */
 
 static hd_status add_preset(hd_uprobe_plan *plan, const preset *known, hd_error *err)
 {
@@ -269,7 +269,7 @@ hd_status hd_uprobe_plan_add(hd_uprobe_plan *plan, const char *spec, hd_error *e
     return status;
 }
 
-/* ---- new, free, look ------------------------------------------------------------------------------------- */
+/* ---- new, free, look ---- */
 
 hd_status hd_uprobe_plan_new(hd_uprobe_plan **out, const char *const *command, hd_error *err)
 {

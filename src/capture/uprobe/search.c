@@ -46,7 +46,7 @@ static bool is_ours(const char *path)
     return true;
 }
 
-/* ---- lists of folders ------------------------------------------------------------------------------------ */
+/* ---- lists of folders ---- */
 
 /* One folder of a list, with $ORIGIN and ${ORIGIN} replaced; false: too long. */
 static bool expand(char *out, const char *folder, size_t size, const char *origin)
@@ -76,7 +76,7 @@ static char *find_in(const char *list, const char *name, const char *origin)
     return NULL;
 }
 
-/* ---- the cache of ldconfig ------------------------------------------------------------------------------- */
+/* ---- the cache of ldconfig ---- */
 
 typedef struct library_cache {
     const uint8_t *data;
@@ -136,7 +136,7 @@ static char *find_in_cache(const char *name)
     return path;
 }
 
-/* ---- what a command is ----------------------------------------------------------------------------------- */
+/* ---- what a command is ---- */
 
 static char *find_command(const char *word)
 {
@@ -173,7 +173,7 @@ static char *interpreter_of(const char *path)
     return find_command(words[1] && strcmp(base_of(words[0]), "env") == 0 ? words[1] : words[0]);
 }
 
-/* ---- what it is linked with ------------------------------------------------------------------------------ */
+/* ---- what it is linked with ---- */
 
 static const uprobe_library *library_of(const uprobe_search *search, const char *name)
 {
@@ -250,7 +250,7 @@ void uprobe_search_deinit(uprobe_search *search)
     *search = (uprobe_search){0};
 }
 
-/* ---- answers --------------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 bool uprobe_search_is(const char *asked, const char *name)
 {

@@ -8,7 +8,7 @@
 
 #include "heddle/status.h"
 
-/* ---- names near to what was typed ------------------------------------------------------------------------ */
+/* ---- names near to what was typed ---- */
 
 enum { UPROBE_NEAR = 3, UPROBE_NEAR_BYTES = 56 };
 
@@ -23,7 +23,7 @@ void uprobe_near_offer(uprobe_near *near, const char *name, size_t size);
 /* "; near: a, b" in `out`, "" where nothing is near. */
 const char *uprobe_near_text(const uprobe_near *near, char *out, size_t capacity);
 
-/* ---- libraries ------------------------------------------------------------------------------------------- */
+/* ---- libraries ---- */
 
 enum { UPROBE_LIBRARIES_MAX = 512 };
 

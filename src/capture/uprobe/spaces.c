@@ -8,7 +8,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 
-/* ---- modules --------------------------------------------------------------------------------------------- */
+/* ---- modules ---- */
 
 static bool is_same(const uprobe_module *module, const uprobe_mapped *mapped)
 {
@@ -77,7 +77,7 @@ const uprobe_elf *uprobe_module_elf(uprobe_module *module, uint32_t pid)
     return NULL;
 }
 
-/* ---- mappings -------------------------------------------------------------------------------------------- */
+/* ---- mappings ---- */
 
 /* The first mapping that ends behind an address. */
 static uint32_t place_of(const uprobe_process *process, uint64_t address)
@@ -161,7 +161,7 @@ uprobe_module *uprobe_spaces_map(uprobe_spaces *spaces, const uprobe_mapped *map
     return is_new ? mapping.module : NULL;
 }
 
-/* ---- processes and threads ------------------------------------------------------------------------------- */
+/* ---- processes and threads ---- */
 
 uprobe_process *uprobe_spaces_process(const uprobe_spaces *spaces, uint32_t pid)
 {

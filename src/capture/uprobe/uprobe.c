@@ -25,7 +25,7 @@ static int64_t now_of(clockid_t clock)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* ---- records --------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 static uint32_t u32_at(const uint8_t *record, size_t at)
 {
@@ -140,7 +140,7 @@ static void *reader_main(void *tracer)
     return NULL;
 }
 
-/* ---- start and stop -------------------------------------------------------------------------------------- */
+/* ---- start and stop ---- */
 
 static hd_status check_options(hd_uprobe_options *options, hd_error *err)
 {

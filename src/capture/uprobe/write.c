@@ -65,7 +65,7 @@ void uprobe_write_call(uprobe_writer *writer, const uprobe_call *call)
     hd_session_emit(writer->session, &record);
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------------------- */
+/* ---- stacks ---- */
 
 static uint64_t base_of(const uprobe_module *module)
 {
@@ -115,7 +115,7 @@ void uprobe_write_sample(uprobe_writer *writer, const uprobe_call *call, const u
     hd_session_emit(writer->session, &record);
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void note(uprobe_writer *writer, const char *code, hd_session_note_level level, uint64_t count)
 {

@@ -14,7 +14,7 @@
 
 enum { TEXT_BYTES = 4096, TEXTS_MAX = 1 << 20 };
 
-/* ---- symbols of a module --------------------------------------------------------------------------------- */
+/* ---- symbols of a module ---- */
 
 typedef struct symbol_list {
     uprobe_symbol *symbols; /* by address */
@@ -59,7 +59,7 @@ static const uprobe_symbol *symbol_at(uprobe_module *module, uint64_t address)
     return !symbol->bytes || address - symbol->address < symbol->bytes ? symbol : NULL;
 }
 
-/* ---- frames ---------------------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 static size_t write_name(char *out, const uprobe_stack_frame *frame)
 {

@@ -48,7 +48,7 @@ static const cli_option options[] = {
 
 enum { TRACKS_PER_CODE = 10 };
 
-/* ---- text ------------------------------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 static void explain(cli_run *run, const hd_check_code *code)
 {
@@ -149,7 +149,7 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
     cli_print(run, "\n");
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 /* Findings as objects, each with its examples; *any says whether one was printed before. */
 static void print_json(cli_run *run, const char *path, const hd_report *report, bool *any)
@@ -193,7 +193,7 @@ static void print_codes_json(cli_run *run)
     cli_print(run, "\n]\n");
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static int explain_all(cli_run *run)
 {

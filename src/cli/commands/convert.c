@@ -24,8 +24,7 @@ struct convert_options {
     int64_t level;
 };
 
-/* ---- options ------------------------------------------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 /* An option that this output would ignore is a mistake. */
 static int check_for_format(cli_run *run, const char *format, const char *path)
@@ -117,8 +116,7 @@ static int fill_options(cli_run *run, hd_convert_options *out, const char *path)
     return hd_convert_options_valid(out, &run->err) == HD_OK ? CLI_OK : CLI_USAGE;
 }
 
-/* ---- tables --------------------------------------------------------------------------------------------------------
- */
+/* ---- tables ---- */
 
 static hd_status steps_table(hd_table **out, const hd_convert_report *r, hd_error *err)
 {
@@ -191,8 +189,7 @@ static hd_status inputs_table(hd_table **out, const hd_convert_report *r, hd_err
     return hd_table_finish(out, b, err);
 }
 
-/* ---- the report
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the report ---- */
 
 static void say_table(cli_printer *p, const char *title, hd_status status, hd_table **table)
 {
@@ -255,8 +252,7 @@ static void say_json(cli_printer *p, const hd_convert_report *r, const char *out
     cli_say(p, "\n}\n");
 }
 
-/* ---- the command
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the command ---- */
 
 static hd_status convert(cli_run *run, hd_convert_options *options, hd_convert_report *report)
 {

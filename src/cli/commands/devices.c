@@ -27,7 +27,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- tables -------------------------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static void cell_int(hd_table_builder *b, int64_t value)
 {
@@ -127,7 +127,7 @@ static hd_status links_table(hd_table **out, const hd_devices *devices, hd_error
     return hd_table_finish(out, b, err);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void json_table(cli_run *run, const char *key, hd_status status, hd_table **table)
 {
@@ -155,7 +155,7 @@ static void print_json(cli_run *run, const hd_devices *devices)
     cli_print(run, "\n}\n");
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 static void title(cli_run *run, const char *text)
 {

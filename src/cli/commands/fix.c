@@ -30,7 +30,7 @@ static const char *time_text(char out[32], int64_t ps)
     return out;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 static void say_tracks(cli_printer *p, const hd_fix_report *r)
 {
@@ -148,8 +148,7 @@ static void say_report(cli_printer *p, const hd_fix_report *r, const struct fix_
     cli_say(p, ": %" PRIu64 " slices, %" PRIu64 " new lanes\n", r->slices, r->new_lanes);
 }
 
-/* ---- JSON -----------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 static hd_status tracks_table(hd_table **out, const hd_fix_report *r, hd_error *err)
 {
@@ -258,8 +257,7 @@ static int say_json(cli_printer *p, const hd_fix_report *r, const struct fix_opt
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
-/* ---- the command
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the command ---- */
 
 static int run(cli_run *run)
 {

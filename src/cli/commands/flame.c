@@ -19,7 +19,7 @@ static const char *const of_names[] = {"auto",     "gpu-time", "cpu-time", "cpu-
                                        "launches", "bytes",    "samples",  NULL};
 static const char *const by_names[] = {"nothing", "rank", "device", "stream", "thread", "step", "name", NULL};
 
-/* ---- options ------------------------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
 {
@@ -51,7 +51,7 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     return hd_convert_options_valid(&patterns, &run->err) == HD_OK ? CLI_OK : CLI_USAGE;
 }
 
-/* ---- the command ----------------------------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static hd_status add_file(hd_flame *flame, cli_run *run, const char *path, const hd_flame_options *options)
 {

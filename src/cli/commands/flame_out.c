@@ -12,7 +12,7 @@ static const char *const format_names[] = {
     [HD_FLAME_FOLDED] = "folded", [HD_FLAME_SPEEDSCOPE] = "speedscope", [HD_FLAME_SVG] = "svg"};
 enum { FORMATS = sizeof format_names / sizeof *format_names };
 
-/* ---- choosing ---------------------------------------------------------------------------------------------- */
+/* ---- choosing ---- */
 
 static int choose_by_name(cli_run *run, flame_out *out, const char *to, bool traces_too)
 {
@@ -101,7 +101,7 @@ int flame_out_spare(cli_run *run, const flame_out *out, const char *input)
     return cli_usage_error(run, "'%.100s' is an input, and would be lost: write to another file", out->path);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 hd_status flame_out_write(hd_flame_written *written, cli_run *run, const flame_out *out, const hd_flame *flame,
                           const hd_flame *base)

@@ -36,7 +36,7 @@ typedef struct info_total {
     uint64_t files, events, slices, stored_bytes, input_bytes;
 } info_total;
 
-/* ---- cells of the one row of the table `file` ---------------------------------------------------------------- */
+/* ---- cells of the one row of the table `file` ---- */
 
 static size_t column_of(const hd_table *table, const char *name)
 {
@@ -68,7 +68,7 @@ static const char *text_of(char *out, const hd_table *file, const char *name)
     return out;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 /* What a store was made from. */
 static void print_origin(cli_run *run, const hd_table *file, uint64_t stored)
@@ -177,7 +177,7 @@ static void print_line(cli_run *run, const char *path, const hd_report *report)
     cli_print(run, "\n");
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void print_json(cli_run *run, const char *path, const hd_report *report)
 {
@@ -194,7 +194,7 @@ static void print_json(cli_run *run, const char *path, const hd_report *report)
     cli_print(run, "\n}");
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static hd_status read_info(hd_report *out, cli_run *run, const char *path)
 {

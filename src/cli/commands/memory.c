@@ -60,7 +60,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- text ---------------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 /* What was found in a file. */
 typedef struct found {
@@ -127,7 +127,7 @@ static void print_text(cli_run *run, const char *path, const found *f)
     print_table(run, f, "series", "over time", "");
 }
 
-/* ---- JSON, CSV ----------------------------------------------------------------------------------------------- */
+/* ---- JSON, CSV ---- */
 
 static void print_json(cli_run *run, const char *path, const hd_report *report, bool more)
 {
@@ -149,7 +149,7 @@ static void print_csv(cli_run *run, const hd_report *report)
     if (table) hd_table_write(table, (hd_sink){cli_write, run}, &style, &run->err);
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static hd_status write_counters(cli_run *run, const hd_memory *memory, const hd_trace *trace)
 {

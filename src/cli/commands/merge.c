@@ -22,7 +22,7 @@ struct merge_options {
 enum { WEIGHT_TIME, WEIGHT_COUNT, TOP_DEFAULT = 20, TOLERANCE_DEFAULT = HD_TOLERANCE_NS / 1000000 };
 static const char *const weight_names[] = {"time", "count", NULL};
 
-/* ---- options ------------------------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static int parse_offset(cli_run *run, hd_attribution_options *out, const char *text)
 {
@@ -68,7 +68,7 @@ static int fill_options(cli_run *run, hd_attribution_options *join, flame_out *o
     return CLI_OK;
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 typedef struct side {
     const char *path;
@@ -144,7 +144,7 @@ static hd_status check_sides(cli_run *run, const hd_trace *cpu, const hd_trace *
     return cpu && launches->work_count ? check_joined(run, a) : HD_OK;
 }
 
-/* ---- the summary ------------------------------------------------------------------------------------------------ */
+/* ---- the summary ---- */
 
 static void say_counts(cli_printer *p, const hd_table *join)
 {
@@ -243,8 +243,7 @@ static void say_json(cli_printer *p, const flame_out *out, const hd_report *repo
     cli_say(p, "\n}\n");
 }
 
-/* ---- the command --------------------------------------------------------------------------------------------------
- */
+/* ---- the command ---- */
 
 /* What the writer lost: how much, and of what. */
 typedef struct losses {

@@ -34,7 +34,7 @@ struct record_user {
     record_uprobe uprobe;
 };
 
-/* ---- options ---------------------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static int parse_duration(cli_run *run, int64_t *out, const char *option, const char *text)
 {
@@ -138,7 +138,7 @@ static int fill_options(cli_run *run, hd_record_options *out)
     return CLI_OK;
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------ */
+/* ---- the command ---- */
 
 static void say(void *user, const char *message)
 {

@@ -6,7 +6,7 @@
 
 #include "heddle/report.h"
 
-/* ---- text ------------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 static void say_count(cli_printer *p, const char **between, uint64_t count, const char *one, const char *many)
 {
@@ -99,7 +99,7 @@ static void say_text(cli_printer *p, const hd_record_result *r)
     }
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static hd_status ledger_table(hd_table **out, const hd_record_result *r, hd_error *err)
 {

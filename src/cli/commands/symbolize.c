@@ -15,8 +15,7 @@ struct symbolize_options {
     uint64_t threads;
 };
 
-/* ---- options -------------------------------------------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 static int check_output(cli_run *run)
 {
@@ -58,8 +57,7 @@ static int fill_options(cli_run *run, hd_symbolize_options *out)
     return check_output(run);
 }
 
-/* ---- the report ----------------------------------------------------------------------------------------------------
- */
+/* ---- the report ---- */
 
 static hd_status modules_table(hd_table **out, const hd_symbolize_report *r, bool full, hd_error *err)
 {
@@ -153,8 +151,7 @@ static void say_json(cli_printer *p, const hd_symbolize_report *r)
     cli_say(p, "\n}\n");
 }
 
-/* ---- the command ---------------------------------------------------------------------------------------------------
- */
+/* ---- the command ---- */
 
 static hd_status symbolize(hd_trace **out, hd_symbolize_report *report, cli_run *run, const hd_trace *trace,
                            hd_symbolize_options *options)

@@ -8,7 +8,7 @@
 #include "cli/commands/synth_options.h"
 #include "heddle/table.h"
 
-/* ---- names of files ---------------------------------------------------------------------------------------- */
+/* ---- names of files ---- */
 
 /* "out.json.gz" and 3 -> "out_rank3.json.gz". The caller frees it. */
 static char *path_of_rank(const char *path, uint32_t rank)
@@ -29,7 +29,7 @@ static char *path_of_rank(const char *path, uint32_t rank)
     return out;
 }
 
-/* ---- what was made ------------------------------------------------------------------------------------------ */
+/* ---- what was made ---- */
 
 typedef struct count_column {
     const char *name, *text; /* of the column; of the sentence, NULL: not in it */
@@ -159,7 +159,7 @@ static hd_status add_row(hd_table_builder *builder, const made_file *made)
     return status;
 }
 
-/* ---- making -------------------------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 typedef struct making {
     cli_run *run;

@@ -103,7 +103,7 @@ const cli_option synth_options[] = {
     {0},
 };
 
-/* ---- the library's options ----------------------------------------------------------------------------------- */
+/* ---- the library's options ---- */
 
 static int64_t unit_ns(const char *unit)
 {

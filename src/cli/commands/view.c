@@ -70,7 +70,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- what goes wrong while it runs ------------------------------------------------------------------------------- */
+/* ---- what goes wrong while it runs ---- */
 
 /* Errors come from the threads that read, and are printed as they come. */
 typedef struct view_errors {
@@ -111,7 +111,7 @@ static size_t find_files(cli_run *run, const char **paths)
     return count;
 }
 
-/* ---- a browser --------------------------------------------------------------------------------------------------- */
+/* ---- a browser ---- */
 
 static bool is_set(const char *name)
 {
@@ -152,7 +152,7 @@ static void open_browser(const char *url, const sigset_t *signals)
     posix_spawnattr_destroy(&attributes);
 }
 
-/* ---- what is printed --------------------------------------------------------------------------------------------- */
+/* ---- what is printed ---- */
 
 static void print_address(cli_run *run, const hd_view *view)
 {
@@ -186,7 +186,7 @@ static void print_hints(cli_run *run, const hd_view *view)
     if (chosen->stop_after_s == 0) fputs("Ctrl+C stops.\n", stderr);
 }
 
-/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 static void on_signal(int number)
 {
@@ -248,7 +248,7 @@ static void choose_heap(void)
 #endif
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static int parse_port(cli_run *run, hd_view_options *out)
 {

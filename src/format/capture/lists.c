@@ -100,7 +100,7 @@ static bool widen(void **list, size_t *count, size_t *capacity, uint64_t end, si
     return true;
 }
 
-/* ---- entries -------------------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 static uint32_t known_name(const capture_lists *lists, uint64_t id)
 {
@@ -252,7 +252,7 @@ static hd_status read_list(capture_lists *lists, unsigned type, hd_byte_reader *
     return HD_OK;
 }
 
-/* ---- facts ---------------------------------------------------------------------------------------------- */
+/* ---- facts ---- */
 
 /* Those of a key replace each other. There are few: a file that has more is damaged. */
 static hd_status set_fact(capture_lists *lists, const fact *value, hd_byte_reader *b, hd_error *err)
@@ -314,7 +314,7 @@ hd_status capture_lists_read(capture_lists *lists, unsigned type, hd_byte_reader
     }
 }
 
-/* ---- looking up ----------------------------------------------------------------------------------------- */
+/* ---- looking up ---- */
 
 uint32_t capture_lists_name(capture_lists *lists, uint64_t id)
 {
@@ -359,7 +359,7 @@ uint64_t capture_lists_lost(const capture_lists *lists)
     return lists->lost;
 }
 
-/* ---- the end -------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 hd_status capture_lists_settle(capture_lists *lists, hd_error *err)
 {

@@ -84,7 +84,7 @@ static hd_status note(reader *r, const char *code, hd_ledger_level level, uint64
     return HD_OK;
 }
 
-/* ---- header --------------------------------------------------------------------------------------------- */
+/* ---- header ---- */
 
 static hd_status read_header(reader *r)
 {
@@ -103,7 +103,7 @@ static hd_status read_header(reader *r)
     return HD_OK;
 }
 
-/* ---- process, threads, names ---------------------------------------------------------------------------- */
+/* ---- process, threads, names ---- */
 
 static hd_status read_process(reader *r, hd_byte_reader *b)
 {
@@ -197,7 +197,7 @@ static hd_status give_silent_tracks(reader *r)
     return HD_OK;
 }
 
-/* ---- events --------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 /* What the numbers at the head of a chunk say: events between the last chunk of the thread and this one that were
  * neither evicted nor are here. */
@@ -268,7 +268,7 @@ static hd_status look_for_calls(reader *r, hd_byte_reader b)
     return HD_OK;
 }
 
-/* ---- chunks --------------------------------------------------------------------------------------------- */
+/* ---- chunks ---- */
 
 /* Bytes of the file, until others are asked for; NULL: they cannot be read, and r->status says it. */
 static const uint8_t *bytes_at(reader *r, uint64_t offset, uint64_t size)

@@ -81,7 +81,7 @@ void capture_rows_free(capture_rows *rows)
     free(rows);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------------ */
+/* ---- arguments ---- */
 
 static void add_arg(capture_rows *rows, uint32_t key, hd_arg_scope scope, hd_arg_type type, int64_t value)
 {
@@ -152,7 +152,7 @@ static void add_memory(capture_rows *rows, const capture_event *event)
     add_arg(rows, rows->key_device, HD_SCOPE_ARGS, HD_ARG_INT, (int64_t)event->device - 1);
 }
 
-/* ---- events --------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 /* The fields that CAPTURE_MORE announces. */
 static bool next_fields(capture_event *event, hd_byte_reader *b)
@@ -338,7 +338,7 @@ static hd_status add_row(capture_rows *rows, uint32_t track, const capture_event
     return hd_batch_row_count(rows->batch) < CHUNK_ROWS ? HD_OK : take(rows, err);
 }
 
-/* ---- waits ---------------------------------------------------------------------------------------------- */
+/* ---- waits ---- */
 
 /* A wait of the host for a GPU is told of as the GPU's, without its thread; those of several threads would cross. It
  * belongs into the call that waits, which may stand behind it. */

@@ -67,7 +67,7 @@ void capture_stacks_free(capture_stacks *stacks)
     free(stacks);
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 bool capture_stacks_room(capture_stacks *stacks, unsigned type, uint64_t end)
 {
@@ -133,7 +133,7 @@ hd_status capture_stacks_read(capture_stacks *stacks, unsigned type, uint64_t id
     }
 }
 
-/* ---- addresses ------------------------------------------------------------------------------------------ */
+/* ---- addresses ---- */
 
 static int by_start(const void *a, const void *b)
 {
@@ -259,7 +259,7 @@ uint32_t capture_stacks_node(const capture_stacks *stacks, uint64_t id, bool *ou
     return HD_STACK_NONE;
 }
 
-/* ---- the end -------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void put_member(hd_json_out *json, const char *key, hd_string value)
 {

@@ -22,7 +22,7 @@ enum { CHROME_ITEM_LIMIT = 256 << 20, CHROME_KEY_LIMIT = 1024, CHROME_TRACK_CACH
 #define CHROME_STAGE "chrome"
 #define CHROME_NOT_AN_EVENT "chrome.not-an-event"
 
-/* ---- shapes while they are recognised: a tree of (key, type) steps -------------------------------------- */
+/* ---- shapes while they are recognised: a tree of (key, type) steps ---- */
 
 /* The bytes between two values, separator, key and colon, as they stood there last: `, "tid": `. Where they stand
  * again, one comparison tells what follows. */
@@ -84,7 +84,7 @@ typedef struct chrome_shapes {
     hd_arena arena;
 } chrome_shapes;
 
-/* ---- the parser ------------------------------------------------------------------------------------------- */
+/* ---- the parser ---- */
 
 typedef struct chrome_token { /* a pid or tid as written */
     const char *data;
@@ -171,7 +171,7 @@ uint32_t chrome_shapes_resolve(uint32_t *out_replaced, chrome_parser *parser, ui
 /* The string id of a JSON string's text, HD_STRING_NONE: invalid UTF-8 or no memory. */
 uint32_t chrome_intern(chrome_parser *parser, const hd_json_text *text);
 
-/* ---- value.c ------------------------------------------------------------------------------------------ */
+/* ---- value.c ---- */
 
 typedef struct chrome_value {
     hd_arg_type type;
@@ -186,7 +186,7 @@ const char *chrome_parse_micros(hd_fixed *ns, bool *plain, const char *p);
 /* The same of text in quotes, all of it, with blanks around or none. */
 bool chrome_micros_of_text(hd_fixed *ns, const char *data, size_t size);
 
-/* ---- event.c, elements.c ----------------------------------------------------------------------- */
+/* ---- event.c, elements.c ---- */
 
 typedef enum chrome_outcome {
     CHROME_DONE,

@@ -66,7 +66,7 @@ static bool mend(chrome_parser *parser, const char *code, hd_ledger_level level,
     return true;
 }
 
-/* ---- boundaries ----------------------------------------------------------------------------------------- */
+/* ---- boundaries ---- */
 
 static size_t skip_space_back(const char *text, size_t at)
 {
@@ -115,7 +115,7 @@ size_t chrome_find_last_boundary(size_t *out_comma, const char *text, size_t siz
     return 0;
 }
 
-/* ---- elements ------------------------------------------------------------------------------------------- */
+/* ---- elements ---- */
 
 /* Where the elements are being read. */
 typedef struct place {

@@ -50,7 +50,7 @@ typedef struct event {
     bool dur_kept;
 } event;
 
-/* ---- members that become values ----------------------------------------------------------------------------- */
+/* ---- members that become values ---- */
 
 static inline bool add_value(event *e, uint32_t edge, chrome_value v)
 {
@@ -150,7 +150,7 @@ static const char *parse_args(event *e, const char *p)
     }
 }
 
-/* ---- members with a column ------------------------------------------------------------------------------------ */
+/* ---- members with a column ---- */
 
 /* ts or dur. What the columns may not give back with the same digits is kept as it was written, too. */
 static const char *parse_time(hd_fixed *ns, bool *kept, event *e, const hd_json_text *key, const char *p)
@@ -361,7 +361,7 @@ static inline const char *parse_member(event *e, chrome_member member, const hd_
     }
 }
 
-/* ---- the track --------------------------------------------------------------------------------------------------- */
+/* ---- the track ---- */
 
 static hd_ident ident_of(chrome_parser *parser, const chrome_token *token)
 {
@@ -404,7 +404,7 @@ static uint32_t track_of(event *e)
     return track;
 }
 
-/* ---- the event --------------------------------------------------------------------------------------------------- */
+/* ---- the event ---- */
 
 static hd_kind kind_of(const event *e)
 {

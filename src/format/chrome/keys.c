@@ -12,8 +12,7 @@
 #include "base/sorted.h"
 #include "trace/lazy.h"
 
-/* ---- columns ------------------------------------------------------------------------------------------------------
- */
+/* ---- columns ---- */
 
 unsigned chrome_columns_of(const hd_trace *trace, const hd_event *e)
 {
@@ -115,8 +114,7 @@ bool chrome_is_raw_shape(const hd_trace *trace, const hd_shape *shape)
            shape->keys[0].type == HD_ARG_JSON;
 }
 
-/* ---- shapes -------------------------------------------------------------------------------------------------------
- */
+/* ---- shapes ---- */
 
 static uint8_t member_of(const hd_trace *trace, hd_arg_key key)
 {
@@ -152,8 +150,7 @@ static hd_status add_shape(bool *times, chrome_keys *keys, const hd_trace *trace
     return HD_OK;
 }
 
-/* ---- top-level keys -------------------------------------------------------------------------------------------------
- */
+/* ---- top-level keys ---- */
 
 typedef struct place {
     uint32_t key;
@@ -221,8 +218,7 @@ static hd_status add_metadata(chrome_keys *keys, const hd_trace *trace, hd_error
     return failed ? HD_NOMEM(err) : HD_OK;
 }
 
-/* ---- all
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 hd_status chrome_keys_init(chrome_keys *keys, const hd_trace *trace, hd_error *err)
 {

@@ -35,7 +35,7 @@ static hd_status flush(patcher *p)
     return p->out.size < WINDOW_BYTES && !p->out.failed ? HD_OK : hd_write_behind_give(&p->behind, &p->out, p->err);
 }
 
-/* ---- the window ------------------------------------------------------------------------------------------- */
+/* ---- the window ---- */
 
 static hd_status read_random(patcher *p, uint64_t offset, size_t size)
 {
@@ -123,7 +123,7 @@ static hd_status copy_until(patcher *p, uint64_t until)
     return HD_OK;
 }
 
-/* ---- one event ---------------------------------------------------------------------------------------------- */
+/* ---- one event ---- */
 
 enum { TS, DUR, TID, MEMBERS };
 
@@ -229,7 +229,7 @@ static hd_status put_event(patcher *p, const hd_patch_edit *edit, const hd_sourc
     return HD_OK;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------ */
+/* ---- all ---- */
 
 static void put_patch(patcher *p, const hd_source_patch *patch)
 {

@@ -87,7 +87,7 @@ static hd_status more(chrome_reader *reader, bool *out)
     return HD_OK;
 }
 
-/* ---- top-level members ------------------------------------------------------------------------------------ */
+/* ---- top-level members ---- */
 
 /* The members of a valid object, the first of which is called `key`; false: no memory. */
 static bool add_members(chrome_reader *reader, uint32_t key, const char *object, size_t size, bool after_events)
@@ -358,7 +358,7 @@ static hd_status read_object(chrome_reader *reader, bool *seen_events)
     }
 }
 
-/* ---- documents ---------------------------------------------------------------------------------------------- */
+/* ---- documents ---- */
 
 /* Is the object at rest an event of its own, as in a file of one event a line? */
 static bool is_lone_event(const chrome_reader *reader)
@@ -500,7 +500,7 @@ static hd_status read_documents(chrome_reader *reader)
     return HD_OK;
 }
 
-/* ---- the reader --------------------------------------------------------------------------------------------- */
+/* ---- the reader ---- */
 
 hd_status chrome_parser_init(chrome_parser *parser, hd_builder *builder, const hd_read_options *options, hd_error *err)
 {

@@ -37,7 +37,7 @@ static hd_status flush(writer *w)
     return w->out.size < FLUSH_BYTES && !w->out.failed ? HD_OK : hd_write_behind_give(&w->behind, &w->out, w->err);
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static void put_string_id(writer *w, hd_json_out *out, uint32_t id)
 {
@@ -112,7 +112,7 @@ void chrome_put_micros(hd_json_out *out, int64_t ns, int64_t part, unsigned min_
     hd_json_put(out, p, (size_t)(text + sizeof text - p));
 }
 
-/* ---- one event ------------------------------------------------------------------------------------------------- */
+/* ---- one event ---- */
 
 static void put_key(hd_json_out *out, bool *first, const char *key)
 {
@@ -278,7 +278,7 @@ static hd_status write_event(writer *w, const hd_event *e)
     return flush(w);
 }
 
-/* ---- all events -------------------------------------------------------------------------------------------------- */
+/* ---- all events ---- */
 
 static hd_status write_next_of(writer *w, hd_kind kind)
 {

@@ -14,7 +14,7 @@ const hd_format hd_cupti_format = {
     .code = &hd_text_lines_code,
 };
 
-/* ---- what a file is -------------------------------------------------------------------------------------------- */
+/* ---- what a file is ---- */
 
 /* {"type":"CONCURRENT_KERNEL", … with any white space. */
 static bool is_json_record(const char *at, const char *end)

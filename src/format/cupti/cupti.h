@@ -21,7 +21,7 @@ enum {
     CUPTI_LINE_LIMIT = 64 << 20, /* what is longer is cut there */
 };
 
-/* ---- fields ---------------------------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 typedef enum cupti_field {
     CUPTI_OTHER, /* a key that is not known: an argument of its own name */
@@ -73,7 +73,7 @@ typedef enum cupti_type {
 /* "CONCURRENT_KERNEL" … */
 cupti_type cupti_find_type(const char *data, size_t size);
 
-/* ---- records --------------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 typedef struct cupti_item {
     uint32_t key; /* string id */

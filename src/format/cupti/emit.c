@@ -11,7 +11,7 @@
 #include "format/cupti/cupti.h"
 #include "trace/lazy.h"
 
-/* ---- tracks ---------------------------------------------------------------------------------------------------- */
+/* ---- tracks ---- */
 
 enum { TRACK_THREAD = 1, TRACK_QUEUE, TRACK_PROCESS };
 
@@ -69,7 +69,7 @@ static uint32_t track_of(cupti_parser *p, cupti_type type)
     return find_track(p, TRACK_THREAD, process, thread);
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static size_t append(char *out, size_t at, size_t capacity, const char *data, size_t size)
 {
@@ -137,7 +137,7 @@ static uint32_t name_of(cupti_parser *p, cupti_type type)
     return shown;
 }
 
-/* ---- times ----------------------------------------------------------------------------------------------------- */
+/* ---- times ---- */
 
 static bool set_times(cupti_parser *p, hd_row *row)
 {
@@ -202,7 +202,7 @@ static void mark_scope(cupti_parser *p)
     if (r->item_count > before) r->items[before].scope = HD_SCOPE_EVENT;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static bool same_keys(const cupti_shape *shape, const cupti_record *r)
 {
@@ -294,7 +294,7 @@ hd_status cupti_emit(cupti_parser *p)
     return hd_batch_add(p->batch, &row, values, &p->error);
 }
 
-/* ---- parsers --------------------------------------------------------------------------------------------------- */
+/* ---- parsers ---- */
 
 hd_status cupti_parser_init(cupti_parser *p, hd_builder *builder, const hd_read_options *options, hd_error *err)
 {

@@ -8,7 +8,7 @@
 #include "base/text/decimal.h"
 #include "format/cupti/cupti.h"
 
-/* ---- values ---------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 /* The decoded text, interned where it has escapes or other than ASCII. */
 static bool decode(hd_string *out, cupti_parser *p, const hd_json_text *text)
@@ -98,7 +98,7 @@ static const char *value(cupti_parser *p, cupti_field field, uint32_t key, const
     return at && cupti_record_set(p, field, key, type, bits, text) ? at : NULL;
 }
 
-/* ---- objects --------------------------------------------------------------------------------------------------- */
+/* ---- objects ---- */
 
 /* One object that ends exactly at `end`, behind which there is white space and a NUL. */
 static bool object(cupti_parser *p, const char *at, const char *end)
@@ -128,7 +128,7 @@ static bool object(cupti_parser *p, const char *at, const char *end)
     return at + 1 == end && p->record.has_type;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static bool repair(cupti_parser *p, const char *line, size_t size, hd_error *err)
 {

@@ -5,7 +5,7 @@
 
 #include "format/cupti/cupti.h"
 
-/* ---- fields ---------------------------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 typedef struct field_name {
     const char *key;
@@ -83,7 +83,7 @@ int cupti_find_event_key(const char *key, size_t size)
     return (int)cupti_find_field(key, size);
 }
 
-/* ---- types ----------------------------------------------------------------------------------------------------- */
+/* ---- types ---- */
 
 cupti_type cupti_find_type(const char *data, size_t size)
 {
@@ -109,7 +109,7 @@ cupti_type cupti_find_type(const char *data, size_t size)
     return CUPTI_UNKNOWN;
 }
 
-/* ---- names of calls -------------------------------------------------------------------------------------------- */
+/* ---- names of calls ---- */
 
 /* Callback ids as traces of Kineto and of NVIDIA's samples pair them with names. */
 const char *cupti_call_name(cupti_type type, int64_t cbid)

@@ -52,7 +52,7 @@ typedef struct worker {
     bool is_started;
 } worker;
 
-/* ---- pieces ---------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---- */
 
 /* Of data[0, size): up to the last line within `limit` that another record may follow; 0: there is none. */
 static size_t cut_before_record(const char *data, size_t limit, size_t size)
@@ -105,7 +105,7 @@ static hd_status next_piece(reader *r, piece_text *text)
     return HD_OK;
 }
 
-/* ---- into the trace -------------------------------------------------------------------------------------------- */
+/* ---- into the trace ---- */
 
 static void note_issues(reader *r, const cupti_parser *p)
 {
@@ -185,7 +185,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* ---- tracks and facts ------------------------------------------------------------------------------------------ */
+/* ---- tracks and facts ---- */
 
 static uint32_t number_text(hd_builder *builder, const char *prefix, int64_t number)
 {
@@ -287,7 +287,7 @@ static hd_status find_process(reader *r, int64_t *out)
     return HD_OK;
 }
 
-/* ---- the reader ------------------------------------------------------------------------------------------------ */
+/* ---- the reader ---- */
 
 static unsigned choose_threads(const reader *r)
 {

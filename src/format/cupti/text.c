@@ -11,7 +11,7 @@
 #include "base/memory/vector.h"
 #include "format/cupti/cupti.h"
 
-/* ---- lines that begin a record --------------------------------------------------------------------------------- */
+/* ---- lines that begin a record ---- */
 
 static const char *skip_blanks(const char *at, const char *end)
 {
@@ -42,7 +42,7 @@ const char *cupti_text_header(const char *line, const char *end)
     return type_end && cupti_find_type(line, (size_t)(type_end - line)) != CUPTI_UNKNOWN ? type_end : NULL;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 /* Digits; false when they are none, or too many. */
 static bool whole_number(int64_t *out, const char *at, const char *end)
@@ -168,7 +168,7 @@ static bool put_items(cupti_parser *p, const char *at, const char *end)
     return put_item(p, from, end);
 }
 
-/* ---- records --------------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 static bool put_times(cupti_parser *p, const char **at, const char *end)
 {

@@ -7,7 +7,7 @@
 
 enum { COMM_BYTES = 15, COMM_LIMIT = 256 };
 
-/* ---- plain ------------------------------------------------------------------------------------------------------- */
+/* ---- plain ---- */
 
 static bool parse_weight(folded_line *out, const char *data, size_t size)
 {
@@ -38,7 +38,7 @@ static bool parse_plain(folded_line *out, const char *text, size_t size)
     return out->frames.size > 0;
 }
 
-/* ---- extended ---------------------------------------------------------------------------------------------------- */
+/* ---- extended ---- */
 
 typedef struct token {
     const char *start, *end;
@@ -94,7 +94,7 @@ static bool parse_extended(folded_line *out, const char *text, size_t size)
     return found;
 }
 
-/* ---- which --------------------------------------------------------------------------------------------------- */
+/* ---- which ---- */
 
 void folded_parse(folded_line *out, const char *text, size_t size, folded_kind prefer)
 {

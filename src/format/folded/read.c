@@ -61,7 +61,7 @@ typedef struct reader {
     bool skipping; /* the rest of a line that is too long */
 } reader;
 
-/* ---- frames ------------------------------------------------------------------------------------------------------ */
+/* ---- frames ---- */
 
 static bool is_word(char c)
 {
@@ -190,7 +190,7 @@ static hd_status find_stack(reader *r, uint32_t *out, const hd_line *line, hd_st
     return hd_stack_samples_count(&r->samples, FRAMES_DROPPED, value.c, line);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static hd_status add_plain(reader *r, const hd_line *line, const folded_line *parts)
 {

@@ -21,8 +21,7 @@ static bool last_word(size_t *out_start, const char *text, size_t size)
     return i < size;
 }
 
-/* ---- time ----------------------------------------------------------------------------------------------------------
- */
+/* ---- time ---- */
 
 /* "seconds.digits" */
 static bool parse_time(int64_t *out, const char *text, size_t size)
@@ -53,8 +52,7 @@ static bool find_time(size_t *out_start, size_t *out_end, const char *text, size
     return false;
 }
 
-/* ---- comm pid/tid [cpu] flags --------------------------------------------------------------------------------------
- */
+/* ---- comm pid/tid [cpu] flags ---- */
 
 static bool parse_cpu(int64_t *out, const char *word, size_t size)
 {
@@ -103,7 +101,7 @@ static void parse_who(perfscript_header *out, const char *text, size_t size)
     out->thread.comm = left;
 }
 
-/* ---- period event: rest ---------------------------------------------------------------------------------------- */
+/* ---- period event: rest ---- */
 
 /* Whether text begins with an address and a blank or its end behind it. */
 static bool is_address(const char *text, size_t size)
@@ -154,7 +152,7 @@ static void parse_what(perfscript_header *out, const char *text, size_t size)
     out->rest = s;
 }
 
-/* ---- the line -------------------------------------------------------------------------------------------------- */
+/* ---- the line ---- */
 
 /* A period before the event of a line without a time: by its columns, which pid and tid do not fill, or behind a cpu.
  */

@@ -73,7 +73,7 @@ typedef struct reader {
     bool any_header, period_or_address, skipping;
 } reader;
 
-/* ---- frames ------------------------------------------------------------------------------------------------------ */
+/* ---- frames ---- */
 
 static hd_status make_frame(reader *r, hd_memo_value *out, const char *text, size_t size)
 {
@@ -115,7 +115,7 @@ static hd_status add_frame(reader *r, const hd_line *line, const char *text, siz
     return HD_OK;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 /* What stands behind the event: without a stack below, the frame itself; else text. */
 static hd_status add_rest(reader *r)
@@ -212,7 +212,7 @@ static hd_status add_header(reader *r, const hd_line *line, const perfscript_hea
     return HD_OK;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 /* The line before was no sample's: nothing of a stack came. */
 static hd_status give_up_maybe(reader *r)

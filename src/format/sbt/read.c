@@ -96,7 +96,7 @@ static hd_status note(reader *r, const char *code, hd_ledger_level level, uint64
     return HD_OK;
 }
 
-/* ---- header ------------------------------------------------------------------------------------------- */
+/* ---- header ---- */
 
 static hd_status read_header(reader *r)
 {
@@ -144,7 +144,7 @@ static hd_byte_reader enter(const reader *r, uint64_t offset)
     return out;
 }
 
-/* ---- metadata and devices ----------------------------------------------------------------------------- */
+/* ---- metadata and devices ---- */
 
 static bool put_string(hd_json_out *out, hd_byte_reader *b)
 {
@@ -212,7 +212,7 @@ static hd_status read_devices(reader *r, hd_byte_reader *b)
     return add_metadata(r, SBT_META_DEVICES, &text, b);
 }
 
-/* ---- strings ------------------------------------------------------------------------------------------ */
+/* ---- strings ---- */
 
 static hd_status read_strings(reader *r, hd_byte_reader *b)
 {
@@ -232,7 +232,7 @@ static hd_status read_strings(reader *r, hd_byte_reader *b)
     return HD_OK;
 }
 
-/* ---- pairs -------------------------------------------------------------------------------------------- */
+/* ---- pairs ---- */
 
 static uint8_t launch_of(uint8_t complete)
 {
@@ -290,7 +290,7 @@ static int by_launch(const void *a, const void *b)
     return (x->launch > y->launch) - (x->launch < y->launch);
 }
 
-/* ---- events ------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 /* Whether the rest of the file, from the reader on, is a string table and the end. For files without a finished header.
  */
@@ -517,7 +517,7 @@ static hd_status scan_events(reader *r, hd_byte_reader *b)
     return scan_records(r, b);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static hd_status read_finished(reader *r)
 {

@@ -85,7 +85,7 @@ void sbt_rows_free(sbt_rows *rows)
     free(rows);
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 static void add_arg(sbt_rows *rows, int key, hd_arg_type type, int64_t value)
 {
@@ -205,7 +205,7 @@ static hd_status add_args(sbt_rows *rows, const sbt_record *record, const sbt_re
     return HD_OK;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 /* The track of a stream, in the process of its device. */
 static uint32_t track_of(sbt_rows *rows, uint64_t device, uint64_t stream)

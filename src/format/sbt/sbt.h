@@ -50,7 +50,7 @@ int sbt_type_find(const char *name, size_t size);
 /* What a trace calls events of this type: "kernel", "gpu_memcpy" … */
 const char *sbt_type_category(unsigned type);
 
-/* ---- one record --------------------------------------------------------------------------------------- */
+/* ---- one record ---- */
 
 enum { SBT_GRID = 6, SBT_KERNEL_VALUES = 8, SBT_MEMORY_VALUES = 3 };
 
@@ -75,7 +75,7 @@ void sbt_frame_read(sbt_frame *out, hd_byte_reader *reader);
 /* Everything but the frames, which the caller appends. */
 void sbt_record_write(hd_bytes *out, const sbt_record *record, uint64_t time);
 
-/* ---- names of arguments and metadata --------------------------------------------------------------------- */
+/* ---- names of arguments and metadata ---- */
 
 #define SBT_KEY_TYPE "type"
 #define SBT_KEY_DEVICE "device"
@@ -106,7 +106,7 @@ static inline bool sbt_device_member_is_text(size_t member)
     return member == 1 || member == 2;
 }
 
-/* ---- from records to rows -------------------------------------------------------------------------------- */
+/* ---- from records to rows ---- */
 
 typedef struct sbt_rows sbt_rows;
 

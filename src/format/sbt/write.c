@@ -43,7 +43,7 @@ static hd_status flush(pass *p, size_t limit)
     return HD_OK;
 }
 
-/* ---- completes ---------------------------------------------------------------------------------------- */
+/* ---- completes ---- */
 
 static hd_status push(pass *p, uint64_t number, const sbt_record *record)
 {
@@ -59,7 +59,7 @@ static waiting pop(pass *p)
     return first;
 }
 
-/* ---- records ------------------------------------------------------------------------------------------ */
+/* ---- records ---- */
 
 static void put_record(pass *p, const sbt_record *record)
 {
@@ -135,7 +135,7 @@ static void pass_deinit(pass *p)
     free(p->heap);
 }
 
-/* ---- metadata and devices ----------------------------------------------------------------------------- */
+/* ---- metadata and devices ---- */
 
 /* JSON text of a top-level key with padding; NULL: the trace has none, or no memory. */
 static char *metadata_text(const hd_trace *trace, const char *key)
@@ -206,7 +206,7 @@ static void put_devices(hd_bytes *out, const char *array)
     hd_bytes_deinit(&devices);
 }
 
-/* ---- the file ----------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 static void put_strings(hd_bytes *out, hd_strings *names)
 {

@@ -56,7 +56,7 @@ void sbt_writer_deinit(sbt_writer *writer)
     free(writer->padded.data);
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 /* Where a shape has the arguments that SBT knows. */
 static const int16_t *indices(sbt_writer *w, uint32_t id)
@@ -127,7 +127,7 @@ static uint64_t name_index(sbt_writer *w, const char *data, size_t size)
     return id ? id - 1 : 0; /* out of memory is noticed at the end */
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------------- */
+/* ---- stacks ---- */
 
 static const char *number_at(uint64_t *out, const char *p)
 {
@@ -194,7 +194,7 @@ static bool stack_arg(uint64_t *out_count, sbt_writer *w, const hd_event *event)
     return p != NULL;
 }
 
-/* ---- types -------------------------------------------------------------------------------------------- */
+/* ---- types ---- */
 
 static bool holds(hd_string s, const char *word)
 {
@@ -264,7 +264,7 @@ static int type_of_own(sbt_writer *w, const hd_event *event)
     return type >= 0 ? type : digits(&number, s) && number < 256 ? (int)number : -1;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static void fill_place(sbt_record *record, sbt_writer *w, const hd_event *event)
 {

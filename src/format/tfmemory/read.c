@@ -35,7 +35,7 @@ int tfmemory_sniff(const unsigned char *head, size_t size)
     return 0;
 }
 
-/* ---- the text -------------------------------------------------------------------------------------------------- */
+/* ---- the text ---- */
 
 static hd_status read_input(tfmemory_reader *r, char **text, hd_input *input)
 {
@@ -54,7 +54,7 @@ static hd_status read_input(tfmemory_reader *r, char **text, hd_input *input)
     return HD_OK;
 }
 
-/* ---- allocators ------------------------------------------------------------------------------------------------ */
+/* ---- allocators ---- */
 
 static void put_key(tfmemory_reader *r, uint32_t key, bool first)
 {
@@ -130,7 +130,7 @@ static hd_status read_allocators(tfmemory_reader *r, const char **at)
     return status == HD_END ? HD_OK : status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static hd_status read_document(tfmemory_reader *r)
 {

@@ -37,7 +37,7 @@ hd_status tfmemory_collect(tfmemory_reader *r, const char **at, bool sampled)
     return status == HD_END ? HD_OK : status;
 }
 
-/* ---- those that are in both lists ------------------------------------------------------------------------------ */
+/* ---- those that are in both lists ---- */
 
 static int compare_text(const snapshot *a, const snapshot *b)
 {
@@ -88,7 +88,7 @@ static void find_repeated(tfmemory_reader *r)
                           HD_OFFSET_NONE);
 }
 
-/* ---- one snapshot ---------------------------------------------------------------------------------------------- */
+/* ---- one snapshot ---- */
 
 static hd_row row_at(const tfmemory_reader *r, hd_kind kind, char phase, uint32_t name, int64_t time_ps)
 {

@@ -46,7 +46,7 @@ typedef struct tfmemory_reader {
 int tfmemory_sniff(const unsigned char *head, size_t size);
 hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 
-/* ---- value.c: walking the text ----------------------------------------------------------------------- */
+/* ---- value.c: walking the text ---- */
 
 /* An error at p. */
 hd_status tfmemory_damaged(const tfmemory_reader *r, const char *p, const char *what);
@@ -70,11 +70,11 @@ hd_status tfmemory_int(tfmemory_reader *r, int64_t *out, const char **at);
 /* A row with the arguments, which are gone then. */
 hd_status tfmemory_add_row(tfmemory_reader *r, hd_row *row);
 
-/* ---- companion.c ------------------------------------------------------------------------------------- */
+/* ---- companion.c ---- */
 
 extern const hd_companion tfmemory_companion;
 
-/* ---- snapshots.c ------------------------------------------------------------------------------------- */
+/* ---- snapshots.c ---- */
 
 /* *at is at the list. sampled: the list repeats snapshots of the other one. */
 hd_status tfmemory_collect(tfmemory_reader *r, const char **at, bool sampled);

@@ -53,7 +53,7 @@ bool tfmemory_is(const tfmemory_reader *r, uint32_t string, const char *text)
     return s.size == strlen(text) && memcmp(s.data, text, s.size) == 0;
 }
 
-/* ---- objects and arrays --------------------------------------------------------------------------------------- */
+/* ---- objects and arrays ---- */
 
 /* To the next comma, or the bracket that closes what p is in. */
 static const char *skip_junk(const tfmemory_reader *r, const char *p)
@@ -203,7 +203,7 @@ hd_status tfmemory_enter(tfmemory_reader *r, const char **at, char open, bool *i
     return HD_OK;
 }
 
-/* ---- values --------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 /* The members of the messages that are 64-bit integers, which JSON of protobuf writes as strings. */
 static bool is_integer(const tfmemory_reader *r, uint32_t key)
@@ -293,7 +293,7 @@ hd_status tfmemory_int(tfmemory_reader *r, int64_t *out, const char **at)
     return tfmemory_damaged(r, start, "a time that is no 64-bit integer");
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------------------ */
+/* ---- arguments ---- */
 
 hd_status tfmemory_add_arg(tfmemory_reader *r, const char **at, uint32_t key)
 {

@@ -34,7 +34,7 @@ typedef struct aligner {
     size_t window_capacity, trace_capacity;
 } aligner;
 
-/* ---- order ------------------------------------------------------------------------------------------------------ */
+/* ---- order ---- */
 
 hd_status hd_marks_sort(hd_mark *marks, size_t count, uint64_t large, hd_error *err)
 {
@@ -57,7 +57,7 @@ static int64_t distance(int64_t a, int64_t b)
     return a < b ? (int64_t)((uint64_t)b - (uint64_t)a) : (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------------------- */
+/* ---- runs ---- */
 
 static void sort_few(int64_t *list, size_t count)
 {
@@ -149,7 +149,7 @@ int64_t hd_marks_spread(const hd_mark *samples, size_t sample_count, const hd_ma
     return spreads[(found - 1) / 2] > 1000 ? spreads[(found - 1) / 2] : 1000;
 }
 
-/* ---- in order --------------------------------------------------------------------------------------------------- */
+/* ---- in order ---- */
 
 static bool fits(const aligner *a, size_t sample, size_t launch)
 {
@@ -202,7 +202,7 @@ static bool is_in_order(const aligner *a, size_t sample, size_t launch, size_t c
     return sum <= (int64_t)count * MEAN_BITS * HD_MARK_BIT;
 }
 
-/* ---- the band --------------------------------------------------------------------------------------------------- */
+/* ---- the band ---- */
 
 typedef struct stretch {
     size_t sample, sample_end, launch, launch_end;
@@ -355,7 +355,7 @@ static bool search(aligner *a, const stretch *s)
     return true;
 }
 
-/* ---- stretches -------------------------------------------------------------------------------------------------- */
+/* ---- stretches ---- */
 
 /* What the band left out between two pairs: in order if it is as many on both sides, else by a band as wide as the
  * tolerance. */

@@ -21,8 +21,7 @@
 /* Far beyond the ids of any frame, for a trace whose `sf` lead to frames that are not there or cannot be read. */
 #define LOST_FRAMES_BASE (UINT64_C(1) << 40)
 
-/* ---- work ----------------------------------------------------------------------------------------------------------
- */
+/* ---- work ---- */
 
 static void put_frame(hd_json_out *out, hd_string name)
 {
@@ -102,8 +101,7 @@ static hd_status annotate_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd
     return HD_OK;
 }
 
-/* ---- frames that the trace has -------------------------------------------------------------------------------------
- */
+/* ---- frames that the trace has ---- */
 
 static uint32_t find_text(const hd_trace *trace, const char *text)
 {
@@ -146,8 +144,7 @@ static hd_status choose_base(annotate *t, bool *out_damaged, hd_error *err)
     return status == HD_OK || *out_damaged ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static hd_status begin(annotate *t, hd_error *err)
 {

@@ -11,8 +11,7 @@
 
 #define EXACT_LIMIT ((int64_t)1 << 53) /* beyond, JSON readers with doubles round */
 
-/* ---- flows of the trace
- * ---------------------------------------------------------------------------------------------- */
+/* ---- flows of the trace ---- */
 
 /* A bit for each slice that a flow ends at. */
 static hd_status find_ends(uint64_t **out, const hd_trace *trace, uint64_t large, hd_error *err)
@@ -53,8 +52,7 @@ static int64_t largest_id(const hd_trace *trace)
     return largest;
 }
 
-/* ---- new ones
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- new ones ---- */
 
 typedef struct flow_maker {
     annotate *t;

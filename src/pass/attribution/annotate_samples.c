@@ -57,8 +57,7 @@ static bool list_matches(sample_copy *s)
     return hd_large_sort(s->list, s->count, sizeof *s->list, by_sample, s->t->large);
 }
 
-/* ---- tracks --------------------------------------------------------------------------------------------------------
- */
+/* ---- tracks ---- */
 
 static hd_ident ident_of(sample_copy *s, hd_ident ident)
 {
@@ -109,8 +108,7 @@ static hd_status track_of_launch(uint32_t *out, sample_copy *s, uint32_t track, 
     return *known == HD_NONE ? HD_NOMEM(err) : HD_OK;
 }
 
-/* ---- times ---------------------------------------------------------------------------------------------------------
- */
+/* ---- times ---- */
 
 static int64_t saturating_add(int64_t a, int64_t b)
 {
@@ -161,8 +159,7 @@ static hd_status find_offset(sample_copy *s, hd_error *err)
     return sorted ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---- */
 
 static void move_starts(const sample_copy *s, hd_copy_rows *rows)
 {
@@ -210,8 +207,7 @@ static hd_status sample_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_e
     return HD_OK;
 }
 
-/* ---- stacks --------------------------------------------------------------------------------------------------------
- */
+/* ---- stacks ---- */
 
 /* A number as a value of the type that the key has. */
 static int64_t value_of(sample_copy *s, unsigned type, uint64_t id, int64_t old)
@@ -244,8 +240,7 @@ static hd_status sample_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
     return HD_OK;
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static uint32_t *unknown_tracks(const hd_trace *trace)
 {

@@ -21,7 +21,7 @@ const char *hd_stack_rule_name(hd_stack_rule rule)
     return (unsigned)rule < HD_RULES ? rule_names[rule] : "";
 }
 
-/* ---- works ------------------------------------------------------------------------------------------------------- */
+/* ---- works ---- */
 
 enum { JOINTS = 4096, MOST_FRAMES = 1 << 16 };
 /* Deep creation stacks below very many launches would not fit memory: once so many frames a work, and some millions,
@@ -130,7 +130,7 @@ static void drop_bare_calls(hd_attribution *a, bool has_samples)
     }
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static hd_status make_arrays(hd_attribution *a, uint64_t large, hd_error *err)
 {

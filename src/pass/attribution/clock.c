@@ -116,8 +116,7 @@ static size_t place_run(const finder *f, size_t g, size_t i, size_t runs, size_t
     return quiet < low ? low : quiet > high ? high : quiet;
 }
 
-/* ---- places of a run ----------------------------------------------------------------------------------------------
- */
+/* ---- places of a run ---- */
 
 /* The PLACES best of all places, by how far a few of the run's intervals are off. */
 static size_t find_places(place *best, const hd_run *run, const hd_mark *samples, const hd_mark *launches, size_t count)
@@ -158,7 +157,7 @@ static int64_t offset_at(const hd_run *run, const hd_mark *samples, const hd_mar
     return hd_mark_shift(median_of(offsets, run->count), 0);
 }
 
-/* ---- judgement -------------------------------------------------------------------------------------------------- */
+/* ---- judgement ---- */
 
 /* A stride that makes a run long against the spread. */
 static size_t stride_of(const hd_mark_pair *p, int64_t spread)
@@ -291,7 +290,7 @@ static int64_t refine(int64_t offset, const finder *f, size_t stride)
     return hd_mark_shift(offset, best);
 }
 
-/* ---- candidates ------------------------------------------------------------------------------------------------- */
+/* ---- candidates ---- */
 
 static int by_cost(const void *a, const void *b)
 {
@@ -365,8 +364,7 @@ static void drop_doubles(finder *f)
     f->candidate_count = kept;
 }
 
-/* ---- the choice ---------------------------------------------------------------------------------------------------
- */
+/* ---- the choice ---- */
 
 static uint64_t possible(const finder *f)
 {
@@ -455,7 +453,7 @@ static bool settle_whole(const finder *f, candidate *c, size_t stride)
     return median_of(offsets, found) <= rhythm * 8 && is_whole(f, c);
 }
 
-/* ---- drift ------------------------------------------------------------------------------------------------------ */
+/* ---- drift ---- */
 
 typedef struct drift_point {
     int64_t time, offset;
@@ -535,8 +533,7 @@ int64_t hd_clock_apply(const hd_clock *clock, int64_t time_ns)
     return hd_mark_shift(shifted, (int64_t)(clock->drift * (double)(time_ns - clock->since_ns)));
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 /* true: all is in order, and nothing else comes into question. */
 static bool find_candidates(finder *f, size_t *out_stride)

@@ -42,7 +42,7 @@ typedef struct gatherer {
     unsigned id_key_count;
 } gatherer;
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static bool begins(hd_string text, const char *word)
 {
@@ -125,7 +125,7 @@ static bool is_api_call(hd_string frame)
     return false;
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------------------------ */
+/* ---- stacks ---- */
 
 /* Found once per name: a tree has it at many nodes. */
 static bool find_name_fact(gatherer *g, name_fact *fact, uint32_t name)
@@ -205,7 +205,7 @@ hd_status attribution_copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stac
     return HD_OK;
 }
 
-/* ---- places ------------------------------------------------------------------------------------------------------ */
+/* ---- places ---- */
 
 uint32_t attribution_place_of(attribution_join *j, const hd_trace *trace, uint32_t track)
 {
@@ -245,7 +245,7 @@ uint32_t attribution_gpu_place(attribution_join *j, uint32_t track)
     return j->gpu_places[at];
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 /* Whether an event is a clock's or a counter's tick and not a probe: "cycles:u", "cpu_core/cycles/", "cpu-clock". */
 static bool is_tick(hd_string event)

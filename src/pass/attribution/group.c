@@ -35,7 +35,7 @@ void attribution_take(attribution_join *j, uint32_t launch, uint32_t sample, hd_
     a->launch_rule[launch] = (uint8_t)rule;
 }
 
-/* ---- threads of unknown processes -------------------------------------------------------------------------------- */
+/* ---- threads of unknown processes ---- */
 
 /* The places of one tid. */
 typedef struct tid_places {
@@ -92,7 +92,7 @@ static bool unite_lone_threads(attribution_join *j)
     return done;
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
+/* ---- launches ---- */
 
 typedef struct name_ids {
     uint32_t short_name, full_name;
@@ -190,7 +190,7 @@ static bool place_launches(attribution_join *j, uint32_t *launch_places, name_id
     return true;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 static bool place_samples(attribution_join *j)
 {

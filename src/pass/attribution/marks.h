@@ -68,7 +68,7 @@ static inline int64_t hd_mark_shift(int64_t time_ns, int64_t offset_ns)
     return sum > HD_MARK_TIME_LIMIT ? HD_MARK_TIME_LIMIT : sum < -HD_MARK_TIME_LIMIT ? -HD_MARK_TIME_LIMIT : sum;
 }
 
-/* ---- a few samples of one rhythm ------------------------------------------------------------------------------- */
+/* ---- a few samples of one rhythm ---- */
 
 enum { HD_RUN_MARKS = 24 };
 
@@ -89,7 +89,7 @@ typedef struct hd_run {
 void hd_run_fit(hd_run *run, const hd_mark *samples, const hd_mark *launches, size_t launch_count, int64_t offset_ns,
                 size_t reach);
 
-/* ---- alignment --------------------------------------------------------------------------------------------------- */
+/* ---- alignment ---- */
 
 typedef struct hd_align_options {
     int64_t tolerance_ns; /* no pair is further apart */
@@ -111,7 +111,7 @@ hd_status hd_marks_align(uint32_t *out, hd_align_result *result, const hd_mark *
 /* What most residuals are like, at least 1 us. */
 int64_t hd_marks_spread(const hd_mark *samples, size_t sample_count, const hd_mark *launches, size_t launch_count);
 
-/* ---- clocks ---------------------------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 /* Samples and launches of one thread, or of one process where threads are not known. Sorted. */
 typedef struct hd_mark_pair {
@@ -134,7 +134,7 @@ hd_status hd_clock_find(hd_clock *out, const hd_mark_pair *pairs, size_t count, 
 /* A sample's time on the clock of launches. */
 int64_t hd_clock_apply(const hd_clock *clock, int64_t time_ns);
 
-/* ---- threads --------------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 /* Which sequence of samples is which sequence of launches; all on one clock. out[i]: sequence of launches, or
  * HD_MARK_NONE where none fits, or several do. Errors: MEMORY. */

@@ -51,8 +51,7 @@ typedef struct slices_join {
     uint64_t frames_left; /* that may be put upon forward ops */
 } slices_join;
 
-/* ---- what is asked for ---------------------------------------------------------------------------------------------
- */
+/* ---- what is asked for ---- */
 
 static int by_row(const void *x, const void *y)
 {
@@ -115,8 +114,7 @@ static asked *find(slices_join *j, uint64_t row)
     return found;
 }
 
-/* ---- contexts ------------------------------------------------------------------------------------------------------
- */
+/* ---- contexts ---- */
 
 /* The innermost open backward op that ends at `end` or later. Ends grow downward. */
 static uint32_t op_around(const slices_join *j, int64_t end)
@@ -153,8 +151,7 @@ static hd_status take(void *user, const hd_context *contexts, size_t count, hd_e
     return HD_OK;
 }
 
-/* ---- stacks --------------------------------------------------------------------------------------------------------
- */
+/* ---- stacks ---- */
 
 enum { BACKWARD_FRAMES = 256, BACKWARD_FRAMES_LEAST = 1 << 23 };
 

@@ -24,8 +24,7 @@ static bool add_pair(pair_list *pairs, uint64_t backward, uint64_t forward)
     return true;
 }
 
-/* ---- flows
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- flows ---- */
 
 static bool has_forward_flows(const hd_trace *trace, uint32_t category)
 {
@@ -70,8 +69,7 @@ static hd_status pair_by_flows(pair_list *pairs, const hd_trace *trace, hd_error
     return status;
 }
 
-/* ---- sequence numbers
- * ------------------------------------------------------------------------------------------------ */
+/* ---- sequence numbers ---- */
 
 typedef struct sequence_op {
     uint64_t row;
@@ -212,8 +210,7 @@ static hd_status pair_by_numbers(pair_list *pairs, const hd_trace *trace, hd_err
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- both
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- both ---- */
 
 static int by_backward(const void *a, const void *b)
 {

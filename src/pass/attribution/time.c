@@ -33,7 +33,7 @@ typedef struct timer {
     uint64_t joined; /* by time */
 } timer;
 
-/* ---- pools ------------------------------------------------------------------------------------------------------- */
+/* ---- pools ---- */
 
 static bool is_unknown_samples(const attribution_place *p)
 {
@@ -93,7 +93,7 @@ static bool make_pools(timer *t)
     return done;
 }
 
-/* ---- the clock --------------------------------------------------------------------------------------------------- */
+/* ---- the clock ---- */
 
 static hd_mark_pair pair_of(const attribution_join *j, const attribution_place *samples,
                             const attribution_place *launches)
@@ -214,7 +214,7 @@ static hd_status find_clock(timer *t, bool *out_go, hd_error *err)
     return j->own ? HD_OK : refuse(t, err);
 }
 
-/* ---- joining ----------------------------------------------------------------------------------------------------- */
+/* ---- joining ---- */
 
 static hd_status join_pair(timer *t, uint64_t *out_pairs, const attribution_place *samples,
                            const attribution_place *launches, hd_stack_rule rule, hd_error *err)
@@ -273,7 +273,7 @@ static hd_status join_pool(timer *t, const pool *p, hd_error *err)
     return status;
 }
 
-/* ---- how well it fits -------------------------------------------------------------------------------------------- */
+/* ---- how well it fits ---- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -318,7 +318,7 @@ static hd_status measure(timer *t, hd_error *err)
     return HD_OK;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static hd_status join(timer *t, hd_error *err)
 {

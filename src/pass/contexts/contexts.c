@@ -76,8 +76,7 @@ static size_t wanted_from(const hd_context_options *options, uint64_t row)
     return low;
 }
 
-/* ---- which lanes, and how many slices ------------------------------------------------------------------------------
- */
+/* ---- which lanes, and how many slices ---- */
 
 static uint8_t seen_of(hd_role role)
 {
@@ -162,8 +161,7 @@ static bool list_lanes(walk *w)
     return true;
 }
 
-/* ---- gathering -----------------------------------------------------------------------------------------------------
- */
+/* ---- gathering ---- */
 
 static void gather_chunk(walk_worker *me, const hd_block *block, uint32_t first, uint32_t n, size_t *next_wanted)
 {
@@ -245,8 +243,7 @@ static void sweep_lanes(void *state)
     }
 }
 
-/* ---- handing out ---------------------------------------------------------------------------------------------------
- */
+/* ---- handing out ---- */
 
 /* The lane's tree into the caller's; map[node] is the node there. names: by string id, HD_NONE: not asked yet. */
 static hd_status add_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, const hd_trace *trace,
@@ -319,8 +316,7 @@ static hd_status finish_batch(walk *w, hd_stacks *stacks, uint32_t *names, hd_co
     return HD_OK;
 }
 
-/* ---- the whole -----------------------------------------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 static int64_t since_base(const walk *w, int64_t ns)
 {

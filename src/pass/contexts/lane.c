@@ -19,7 +19,7 @@
 
 enum { CROSSING_STEPS = 16 };
 
-/* ---- roles ----------------------------------------------------------------------------------------------------- */
+/* ---- roles ---- */
 
 bool context_is_cpu(hd_role role, uint32_t category, uint32_t recording)
 {
@@ -39,7 +39,7 @@ static hd_frame_kind frame_of(hd_role role)
     }
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static uint32_t push_row(context_sweep *s, uint32_t caller, uint32_t row)
 {
@@ -63,7 +63,7 @@ static uint32_t node_of(context_sweep *s, size_t count)
     return node;
 }
 
-/* ---- crossing slices --------------------------------------------------------------------------------------------- */
+/* ---- crossing slices ---- */
 
 /* Whether what ends then has ended before the span began. Where it ends just there, a span without a length is still in
  * it, unless another slice took over. */
@@ -105,8 +105,7 @@ static uint32_t crossing_node(context_sweep *s, size_t prefix, const lane_span *
     return node == HD_NONE ? node : push_row(s, node, span->ordinal);
 }
 
-/* ---- the sweep -----------------------------------------------------------------------------------------------------
- */
+/* ---- the sweep ---- */
 
 /* The span onto the stack; its node if it was asked for. */
 static bool enter(context_sweep *s, lane_span *span)

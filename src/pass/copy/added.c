@@ -47,7 +47,7 @@ uint8_t *hd_copy_add_arguments(hd_copy *copy, int64_t *out_values[HD_COPY_ADDED]
     return copy->added;
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---- */
 
 /* The builder's shape of a variant, HD_NONE: it has too many. */
 static uint32_t shape_of(hd_copy *copy, uint32_t source, uint32_t added)
@@ -79,7 +79,7 @@ static uint32_t shape_of(hd_copy *copy, uint32_t source, uint32_t added)
     return *id;
 }
 
-/* ---- variants ---------------------------------------------------------------------------------------------------- */
+/* ---- variants ---- */
 
 /* Rows whose arguments are one text already keep it. */
 static void spare_raw_rows(hd_copy *copy, const int64_t *shapes)
@@ -150,7 +150,7 @@ static void pick_rows(variants *v, hd_copy *copy, const int64_t *shapes)
         copy->variant_of[(size_t)v->list[k].source * (HD_COPY_ADDED + 1) + v->list[k].added] = HD_NONE;
 }
 
-/* ---- columns ----------------------------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 /* Values of key number `key` of the variant's shape, into scratch[at …). */
 static hd_status put_key(hd_copy *copy, size_t at, const variant *one, uint32_t key)

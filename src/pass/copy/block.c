@@ -24,7 +24,7 @@ int64_t *hd_copy_change(hd_copy_rows *rows, hd_column_id column)
     return rows->columns[column];
 }
 
-/* ---- columns --------------------------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 static bool copy_column(hd_copy *copy, hd_column *out, const hd_column *from, uint32_t count)
 {
@@ -129,7 +129,7 @@ static bool copy_columns(hd_copy *copy, hd_block *out)
     return true;
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 /* Which argument rows stay, group by group; ARGS_ROW says where they stand then. */
 static bool pick_arguments(hd_copy *copy)
@@ -207,7 +207,7 @@ static hd_status put_values(hd_copy *copy, hd_column *out, const hd_arg_group *g
     return hd_column_seal(out, hd_chunk_arena(copy->chunk), copy->scratch, count) ? HD_OK : HD_NOMEM(copy->err);
 }
 
-/* ---- arguments that become text, where the builder has too many shapes ------------------------------------------- */
+/* ---- arguments that become text, where the builder has too many shapes ---- */
 
 static void put_value_text(hd_copy *copy, unsigned type, int64_t bits, hd_string s)
 {
@@ -306,7 +306,7 @@ static hd_status put_raw_group(hd_copy *copy, hd_arg_group *out, uint32_t raw_ro
     return hd_column_seal(column, hd_chunk_arena(copy->chunk), copy->scratch, raw_rows) ? HD_OK : HD_NOMEM(copy->err);
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------ */
+/* ---- groups ---- */
 
 static hd_status put_group(hd_copy *copy, hd_arg_group *out, uint32_t group_index, uint32_t shape)
 {
@@ -351,8 +351,7 @@ static hd_status copy_groups(hd_copy *copy, hd_block *out)
     return HD_OK;
 }
 
-/* ---- a block -------------------------------------------------------------------------------------------------------
- */
+/* ---- a block ---- */
 
 /* Remember for the order of the events which rows stay. */
 static bool note_kept(hd_copy *copy)

@@ -9,7 +9,7 @@
 #include "pass/copy/impl.h"
 #include "trace/lazy.h"
 
-/* ---- maps of ids ----------------------------------------------------------------------------------------------- */
+/* ---- maps of ids ---- */
 
 static bool map_init(hd_copy_map *map, uint32_t count)
 {
@@ -108,7 +108,7 @@ uint32_t hd_copy_shape(hd_copy *copy, uint32_t source_shape)
     return *id;
 }
 
-/* ---- a copy ---------------------------------------------------------------------------------------------------- */
+/* ---- a copy ---- */
 
 void hd_copy_free(hd_copy *copy)
 {
@@ -172,7 +172,7 @@ uint64_t hd_copy_not_added(const hd_copy *copy)
     return copy->not_added;
 }
 
-/* ---- events in their order ------------------------------------------------------------------------------------- */
+/* ---- events in their order ---- */
 
 static hd_status flush(hd_copy *copy)
 {
@@ -236,7 +236,7 @@ hd_status hd_copy_events(hd_copy *copy, const hd_copy_hooks *hooks, hd_error *er
     return HD_OK;
 }
 
-/* ---- what stands around them ----------------------------------------------------------------------------------- */
+/* ---- what stands around them ---- */
 
 hd_status hd_copy_ledger(hd_copy *copy, hd_error *err)
 {
@@ -264,7 +264,7 @@ hd_status hd_copy_surroundings(hd_copy *copy, hd_error *err)
     return hd_copy_ledger(copy, err);
 }
 
-/* ---- names of tracks that stand in events -------------------------------------------------------------------- */
+/* ---- names of tracks that stand in events ---- */
 
 bool hd_names_are_events(const hd_trace *trace)
 {

@@ -84,7 +84,7 @@ uint64_t hd_copy_not_added(const hd_copy *copy);
 hd_status hd_copy_ledger(hd_copy *copy, hd_error *err);
 hd_status hd_copy_surroundings(hd_copy *copy, hd_error *err);
 
-/* ---- names of tracks that stand in events -------------------------------------------------------------------- */
+/* ---- names of tracks that stand in events ---- */
 
 /* Whether names and order of the trace's tracks are META events (or there are none), so that new ones must be too. */
 bool hd_names_are_events(const hd_trace *trace);

@@ -36,7 +36,7 @@ bool crop_slice_stays(const cropper *c, const hd_block *block, uint32_t row)
     return crop_touches(&c->window, start, end_of(start, duration, is_begin));
 }
 
-/* ---- slices ------------------------------------------------------------------------------------------------------ */
+/* ---- slices ---- */
 
 static void clip_slices(const cropper *c, hd_copy_rows *rows)
 {
@@ -72,8 +72,7 @@ static void crop_slices(const cropper *c, hd_copy_rows *rows)
     if (c->window.clip && straddles) clip_slices(c, rows);
 }
 
-/* ---- all other kinds -----------------------------------------------------------------------------------------------
- */
+/* ---- all other kinds ---- */
 
 /* Times of rows that stay, pushed to the window's edges. */
 static void clip_times(const cropper *c, hd_copy_rows *rows, int64_t last)

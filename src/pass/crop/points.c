@@ -13,7 +13,7 @@ static bool in_window(const hd_crop_window *w, int64_t at)
     return at == HD_NO_TIME || (at >= w->from_ns && at < w->until_ns);
 }
 
-/* ---- flows: a point goes with its slice ------------------------------------------------------------------------- */
+/* ---- flows: a point goes with its slice ---- */
 
 static void decide_flow_block(cropper *c, const uint32_t *bound, const hd_block *block)
 {
@@ -40,7 +40,7 @@ static hd_status decide_flows(cropper *c, hd_error *err)
     return hd_points_drop_lone(&lone, c->keep[HD_KIND_FLOW], c->trace, err);
 }
 
-/* ---- async slices: a begin goes with its end --------------------------------------------------------------------- */
+/* ---- async slices: a begin goes with its end ---- */
 
 /* One id's points. A begin that nothing ends lasts for ever. `open`: room for as many. */
 static void decide_async_run(cropper *c, const hd_point *points, size_t count, size_t *open)
@@ -78,8 +78,7 @@ static hd_status decide_async(cropper *c, hd_error *err)
     return open ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- counters: the value at the window's start is that of the last sample before it -------------------------------
- */
+/* ---- counters: the value at the window's start is that of the last sample before it ---- */
 
 static void decide_counter_run(cropper *c, const hd_point *points, size_t count)
 {

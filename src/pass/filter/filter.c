@@ -31,7 +31,7 @@ typedef struct sieve {
     bool failed;
 } sieve;
 
-/* ---- texts ----------------------------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 static bool string_passes(sieve *s, filter_list *list, uint8_t *known, uint32_t id)
 {
@@ -86,7 +86,7 @@ static void choose_tracks(sieve *s)
     }
 }
 
-/* ---- slices ------------------------------------------------------------------------------------------------------ */
+/* ---- slices ---- */
 
 static bool track_at_stays(const sieve *s, uint32_t track)
 {
@@ -111,8 +111,7 @@ static void choose_slices(sieve *s)
     }
 }
 
-/* ---- flows --------------------------------------------------------------------------------------------------------
- */
+/* ---- flows ---- */
 
 static hd_status choose_flows(sieve *s, hd_error *err)
 {
@@ -135,8 +134,7 @@ static hd_status choose_flows(sieve *s, hd_error *err)
     return HD_OK;
 }
 
-/* ---- rows on their way --------------------------------------------------------------------------------------------
- */
+/* ---- rows on their way ---- */
 
 static void sift_ends(sieve *s, hd_copy_rows *rows)
 {
@@ -175,8 +173,7 @@ static hd_status sift_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_err
     return s->failed ? HD_NOMEM(err) : HD_OK;
 }
 
-/* ---- the pass ------------------------------------------------------------------------------------------------------
- */
+/* ---- the pass ---- */
 
 static hd_status sift_into(hd_builder *builder, hd_pass_result *result, sieve *s, hd_error *err)
 {

@@ -23,7 +23,7 @@ typedef struct applier {
     size_t end_count, next_slice, next_end, next_flow;
 } applier;
 
-/* ---- tracks ------------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---- */
 
 static hd_ident tid_of(const applier *a, const hd_new_lane *lane)
 {
@@ -64,8 +64,7 @@ static int64_t lane_for(applier *a, uint32_t lane, int64_t own)
     return track == HD_NONE ? HD_NONE : hd_copy_add_track(a->copy, track);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---- */
 
 static void set_time(hd_copy_rows *rows, uint32_t i, hd_exact time)
 {
@@ -140,8 +139,7 @@ static hd_status list_ends(applier *a, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- names of lanes, where names are events -------------------------------------------------------------------------
- */
+/* ---- names of lanes, where names are events ---- */
 
 static hd_status add_names(applier *a, hd_batch *batch, hd_error *err)
 {

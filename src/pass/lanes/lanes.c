@@ -37,7 +37,7 @@ typedef struct planner {
     uint64_t *slice_places, *end_places; /* in the order of the input; made when first needed */
 } planner;
 
-/* ---- time ------------------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 static int64_t shift_ps(const planner *p, int64_t ticks)
 {
@@ -64,7 +64,7 @@ static bool is_fine(const hd_trace *trace)
     return fine;
 }
 
-/* ---- rows by track ----------------------------------------------------------------------------------------- */
+/* ---- rows by track ---- */
 
 static uint32_t root_of(const hd_trace *trace, uint32_t track)
 {
@@ -164,7 +164,7 @@ static hd_status choose_ticks(planner *p, const uint32_t *flows, size_t flow_cou
     return HD_OK;
 }
 
-/* ---- edits ------------------------------------------------------------------------------------------------- */
+/* ---- edits ---- */
 
 /* What the solver changed, against the columns. */
 static hd_status note_edits(planner *p, hd_lane_track *track)
@@ -192,7 +192,7 @@ static hd_status note_edits(planner *p, hd_lane_track *track)
     return HD_OK;
 }
 
-/* ---- flow points --------------------------------------------------------------------------------------------- */
+/* ---- flow points ---- */
 
 typedef struct flow_point {
     int64_t at; /* ticks */
@@ -302,7 +302,7 @@ static hd_status edit_flows(planner *p, const hd_lane_track *track, const hd_lan
     return status;
 }
 
-/* ---- begin/end pairs ----------------------------------------------------------------------------------------- */
+/* ---- begin/end pairs ---- */
 
 static hd_status list_pairs(hd_lane_pair **out, uint32_t *out_count, const planner *p)
 {
@@ -369,7 +369,7 @@ static hd_status keep_pairs(planner *p, hd_lane_result *result)
     return status;
 }
 
-/* ---- tracks -------------------------------------------------------------------------------------------------- */
+/* ---- tracks ---- */
 
 static hd_status plan_track(planner *p, uint32_t id)
 {

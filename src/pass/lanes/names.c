@@ -20,7 +20,7 @@ typedef struct hd_taken_tid {
     hd_string tid;
 } taken_tid;
 
-/* ---- what is taken ------------------------------------------------------------------------------------------- */
+/* ---- what is taken ---- */
 
 static bool same_process(hd_ident x, hd_ident y)
 {
@@ -83,7 +83,7 @@ void hd_lane_names_deinit(hd_lane_names *names)
     *names = (hd_lane_names){0};
 }
 
-/* ---- the lanes ------------------------------------------------------------------------------------------------- */
+/* ---- the lanes ---- */
 
 /* The tid as a whole number, if it is written as one. */
 static bool number_of(int64_t *out, const hd_trace *trace, hd_ident tid)

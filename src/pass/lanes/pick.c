@@ -32,7 +32,7 @@ static uint64_t gap(int64_t from, int64_t to)
     return (uint64_t)to - (uint64_t)from;
 }
 
-/* --- open slices by end --- */
+/* ---- open slices by end ---- */
 
 static inline bool closes_before(const hd_lane_heap *heap, uint32_t a, uint32_t b)
 {
@@ -52,7 +52,7 @@ uint32_t hd_lane_heap_pop(hd_lane_heap *heap)
     return top;
 }
 
-/* --- room --- */
+/* ---- room ---- */
 
 hd_status hd_lane_picker_init(hd_lane_picker *picker, uint32_t max_count, uint64_t large, hd_error *err)
 {
@@ -83,7 +83,7 @@ void hd_lane_picker_deinit(hd_lane_picker *picker)
     *picker = (hd_lane_picker){0};
 }
 
-/* --- the exact choice --- */
+/* ---- the exact choice ---- */
 
 /* Rank the endpoints of spans that stand by (start, longer first): other[] is the far endpoint's rank, chord[] the
  * span. Touching and equal ends are ranked so that they do not cross. Returns the sum of lengths. */
@@ -211,7 +211,7 @@ static void take_back(const hd_lane_group *group, uint32_t *plan)
     }
 }
 
-/* --- the exact choice with noise: branch and bound over sets of at most 64 slices --- */
+/* ---- the exact choice with noise: branch and bound over sets of at most 64 slices ---- */
 
 typedef struct search {
     uint64_t against[SEARCH_SLICES]; /* whom each slice crosses genuinely */
@@ -299,7 +299,7 @@ static bool pick_exact(hd_lane_picker *p, const hd_lane_group *group, int varian
     return true;
 }
 
-/* --- the choice for dense groups --- */
+/* ---- the choice for dense groups ---- */
 
 static void tally(uint32_t *sums, uint32_t count, uint32_t at, uint32_t add)
 {
@@ -371,7 +371,7 @@ void hd_lane_picker_pick(hd_lane_picker *picker, const hd_lane_group *group, int
     if (!pick_exact(picker, group, variant, plan)) pick_by_crossings(picker, group, plan);
 }
 
-/* --- lanes --- */
+/* ---- lanes ---- */
 
 /* An empty lane takes everything; ids in the tree are member + 1, 0 is an empty lane. */
 static bool takes(const hd_lane_group *group, uint32_t top, int64_t end)

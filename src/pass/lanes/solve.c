@@ -68,7 +68,7 @@ static scan_outcome scan(const track *t, int64_t *open_ends)
     return crossed ? SCAN_CROSSING : SCAN_CLEAN;
 }
 
-/* --- groups --- */
+/* ---- groups ---- */
 
 typedef struct group_list {
     uint32_t first, last, open; /* positions in order, linked by next[]; how many are open */
@@ -167,7 +167,7 @@ static hd_status split_groups(groups *g, track *t, uint64_t large, hd_error *err
     return HD_OK;
 }
 
-/* --- the primary lane --- */
+/* ---- the primary lane ---- */
 
 typedef struct waiting { /* a pushed slice before its new start */
     int64_t start, end;
@@ -331,7 +331,7 @@ static uint32_t sweep_primary(sweep *s, const hd_lane_group *group, hd_lane_slic
     return moved;
 }
 
-/* --- one group --- */
+/* ---- one group ---- */
 
 typedef struct solver {
     track track;

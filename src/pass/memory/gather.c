@@ -58,7 +58,7 @@ static void find_keys(memory_keys *keys, const hd_trace *trace)
         *list[i].id = hd_trace_find_string(trace, list[i].text, strlen(list[i].text));
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static bool int_of(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
 {
@@ -100,7 +100,7 @@ static uint32_t text_of(const hd_trace *trace, const hd_event *event, uint32_t k
     return found ? (uint32_t)value.bits : HD_STRING_NONE;
 }
 
-/* ---- what an event says -------------------------------------------------------------------------------------- */
+/* ---- what an event says ---- */
 
 typedef struct said {
     hd_memory_event event;
@@ -174,7 +174,7 @@ static bool say_tf(said *out, const hd_trace *trace, const memory_keys *keys, co
     return true;
 }
 
-/* ---- pools and groups ---------------------------------------------------------------------------------------- */
+/* ---- pools and groups ---- */
 
 static bool same_pool(const hd_memory_pool *a, const hd_memory_pool *b)
 {
@@ -210,7 +210,7 @@ static uint32_t group_of(memory_find *find, uint32_t pool, uint32_t category)
     return entry->value = (uint32_t)m->group_count++;
 }
 
-/* ---- gathering ----------------------------------------------------------------------------------------------- */
+/* ---- gathering ---- */
 
 static hd_status add_event(memory_find *find, said *what, const hd_event *event, hd_error *err)
 {

@@ -41,7 +41,7 @@ void memory_note(hd_memory *memory, hd_memory_oddity oddity, int64_t time_ns, ui
         memory->odd_bytes[oddity] = UINT64_MAX;
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 const char *hd_memory_pool_name(char *out, const hd_trace *trace, const hd_memory_pool *pool)
 {
@@ -67,7 +67,7 @@ const char *hd_memory_pool_name(char *out, const hd_trace *trace, const hd_memor
     return out;
 }
 
-/* ---- order --------------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 typedef struct sort_key {
     int64_t time_ns;
@@ -117,7 +117,7 @@ static hd_status sort_events(memory_find *find, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static hd_status find_all(memory_find *find, hd_error *err)
 {

@@ -39,7 +39,7 @@ static uint64_t clamp_count(memory_sum sum)
     return sum > UINT64_MAX ? UINT64_MAX : (uint64_t)sum;
 }
 
-/* ---- what is live -------------------------------------------------------------------------------------------- */
+/* ---- what is live ---- */
 
 static uint32_t pool_at(const hd_memory *m, uint32_t event)
 {
@@ -56,7 +56,7 @@ static uint32_t live_at(const pairing *p, uint32_t pool, uint64_t address)
     return at;
 }
 
-/* ---- one event ----------------------------------------------------------------------------------------------- */
+/* ---- one event ---- */
 
 static void add_live(pairing *p, const hd_memory_event *event, bool more, uint64_t bytes)
 {
@@ -117,7 +117,7 @@ static void loose(pairing *p, const hd_memory_event *event)
     if (event->is_free) state->freed += event->bytes;
 }
 
-/* ---- levels -------------------------------------------------------------------------------------------------- */
+/* ---- levels ---- */
 
 static void step_reserved(pairing *p, hd_memory_pool *pool, pool_state *state, const hd_memory_event *event)
 {
@@ -202,7 +202,7 @@ static bool step(pairing *p, uint32_t index)
     return fine;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 /* Allocators of the CPU write totals that are 0 throughout: those say nothing. */
 static bool check_totals(hd_memory *m)

@@ -34,7 +34,7 @@ typedef struct sweep {
     size_t open_count, open_capacity;
 } sweep;
 
-/* ---- stacks of events themselves ----------------------------------------------------------------------------- */
+/* ---- stacks of events themselves ---- */
 
 /* The trace's tree into ours. A caller's node is smaller than its frames', so one walk does. */
 static hd_status take_own(memory_find *find, hd_error *err)
@@ -64,7 +64,7 @@ static hd_status take_own(memory_find *find, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- slices around events ------------------------------------------------------------------------------------ */
+/* ---- slices around events ---- */
 
 static int by_lane(const void *a, const void *b)
 {

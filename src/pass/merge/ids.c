@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "pass/merge/impl.h"
 
-/* ---- ids --------------------------------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
 bool merge_id_number(int64_t *out, bool *out_hex, hd_string text)
 {
@@ -88,7 +88,7 @@ hd_status merge_choose_ids(merge_rank *ranks, const hd_merge_input *inputs, size
     return HD_OK;
 }
 
-/* ---- pids -------------------------------------------------------------------------------------------------------- */
+/* ---- pids ---- */
 
 #define NOBODY 0u
 #define SEVERAL UINT32_MAX

@@ -62,14 +62,14 @@ hd_status merge_choose_ids(merge_rank *ranks, const hd_merge_input *inputs, size
 hd_status merge_choose_pids(merge_rank *ranks, const hd_merge_input *inputs, size_t count, const char *word,
                             hd_builder *builder, hd_error *err);
 
-/* --- metadata.c ------------------------------------------------------------------------------------ */
+/* ---- metadata.c ---- */
 
 /* The text of a top-level key, that of its last one; data NULL: it has none. */
 hd_string merge_metadata_of(const hd_trace *trace, const char *key);
 hd_status merge_metadata(merger *m, hd_error *err);
 void merge_facts(const merger *m);
 
-/* --- processes.c ----------------------------------------------------------------------------------- */
+/* ---- processes.c ---- */
 
 /* The pid of an input's own process as the merged trace has it, "" if it has none. */
 hd_string merge_process_label(const merger *m, size_t index);
@@ -81,7 +81,7 @@ hd_status merge_choose_correlations(merger *m, hd_error *err);
 /* The name of a process whose pid became another, as a string of the builder. */
 uint32_t merge_process_text(const merger *m, size_t index, const hd_track *process);
 
-/* --- stacks.c -------------------------------------------------------------------------------------- */
+/* ---- stacks.c ---- */
 
 /* Begin and end an input (m->trace). */
 hd_status merge_stacks_open(merger *m, hd_error *err);

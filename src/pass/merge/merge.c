@@ -19,8 +19,7 @@
 #include "pass/merge/impl.h"
 #include "trace/chunk.h"
 
-/* ---- clocks -------------------------------------------------------------------------------------------------------
- */
+/* ---- clocks ---- */
 
 static hd_status choose_base(merger *m, hd_error *err)
 {
@@ -59,8 +58,7 @@ static void shift_times(merger *m, hd_copy_rows *rows)
     }
 }
 
-/* ---- ids ----------------------------------------------------------------------------------------------------------
- */
+/* ---- ids ---- */
 
 /* "rank 3: " before a text of the input. */
 static uint32_t prefixed(const merger *m, hd_string text)
@@ -123,8 +121,7 @@ static void change_ids(merger *m, hd_copy *copy, hd_copy_rows *rows)
     for (uint32_t i = 0; i < rows->block->row_count; i++) change_id(m, copy, &id[i], &type[i]);
 }
 
-/* ---- names of processes
- * ---------------------------------------------------------------------------------------------- */
+/* ---- names of processes ---- */
 
 /* "rank 3: python"; one without a name is called by its pid if that is text, else "rank 3". */
 static uint32_t process_text(const merger *m, const hd_track *process)
@@ -245,8 +242,7 @@ static hd_status add_process_names(merger *m, hd_copy *copy, hd_error *err)
     return status == HD_OK ? hd_builder_append(m->builder, chunk, err) : status;
 }
 
-/* ---- one input
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- one input ---- */
 
 static uint32_t find(const hd_trace *trace, const char *text)
 {
@@ -295,8 +291,7 @@ static hd_status copy_input(merger *m, size_t index, hd_error *err)
     return status;
 }
 
-/* ---- the pass
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- the pass ---- */
 
 static hd_status merge_all(merger *m, hd_error *err)
 {

@@ -13,7 +13,7 @@
 #include "pass/merge/impl.h"
 #include "trace/strings.h"
 
-/* ---- what all inputs have ----------------------------------------------------------------------------------- */
+/* ---- what all inputs have ---- */
 
 static bool is_key(hd_string key, const char *name)
 {
@@ -89,7 +89,7 @@ static hd_status put_common(merger *m, hd_strings *common, hd_error *err)
     return HD_OK;
 }
 
-/* ---- what they differ in -------------------------------------------------------------------------------------- */
+/* ---- what they differ in ---- */
 
 enum { LABEL_BYTES = 64 };
 
@@ -143,7 +143,7 @@ static hd_status add_key(merger *m, const char *key, const hd_json_out *value, h
     return HD_OK;
 }
 
-/* ---- modules -------------------------------------------------------------------------------------------------- */
+/* ---- modules ---- */
 
 /* An element with the process that it is of, since addresses mean something in that alone. */
 static void put_element(hd_json_out *out, const char *element, size_t size, const char *process)
@@ -208,7 +208,7 @@ static hd_status put_modules(merger *m, hd_error *err)
     return status;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 hd_status merge_metadata(merger *m, hd_error *err)
 {

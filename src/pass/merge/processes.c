@@ -12,7 +12,7 @@
  * time; by more only if they are of two boots. */
 #define ONE_BOOT_NS ((int64_t)3600 * 1000000000)
 
-/* ---- names ------------------------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 hd_string merge_process_label(const merger *m, size_t index)
 {
@@ -39,7 +39,7 @@ uint32_t merge_process_text(const merger *m, size_t index, const hd_track *proce
     return id;
 }
 
-/* ---- clocks ----------------------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 /* The text of the member "host" of the key "process"; an id of `hosts`, HD_STRING_NONE: it is not said. */
 static hd_status host_of(uint32_t *out, hd_strings *hosts, const hd_trace *trace, hd_error *err)
@@ -88,7 +88,7 @@ hd_status merge_process_bases(int64_t *bases, const merger *m, hd_error *err)
     return HD_OK;
 }
 
-/* ---- correlation ids --------------------------------------------------------------------------------------- */
+/* ---- correlation ids ---- */
 
 static int64_t largest_in(const hd_block *block, uint32_t shape, int key)
 {

@@ -96,7 +96,7 @@ void check_clock(check *c);
 /* Slices of a lane that do not nest in those before them; *out_first is the row of the first, HD_NONE if none. */
 uint64_t check_count_spilled(int64_t *stack, const slice_span *spans, uint64_t count, uint32_t *out_first);
 
-/* ---- what the page counts as well -------------------------------------------------------------------------------- */
+/* ---- what the page counts as well ---- */
 
 /* Calls found for each: work without a launch, a launch without work (work is NULL), and work that starts `lead_ns`
  * before its launch. false: no memory (launches.c). */

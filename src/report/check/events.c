@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "report/check/check.h"
 
-/* ---- slices and ends --------------------------------------------------------------------------------------- */
+/* ---- slices and ends ---- */
 
 /* The slice before the one at hand, of one lane. */
 typedef struct last_slice {
@@ -77,7 +77,7 @@ static void check_others(check *c)
     }
 }
 
-/* ---- counters ---------------------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 static bool is_numeric(const hd_trace *trace, const hd_event *event)
 {
@@ -107,7 +107,7 @@ static void check_counters(check *c)
     }
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---- */
 
 static void check_ids(check *c)
 {
@@ -134,7 +134,7 @@ hd_status check_events(check *c, hd_error *err)
     return HD_OK;
 }
 
-/* ---- the clock --------------------------------------------------------------------------------------------- */
+/* ---- the clock ---- */
 
 enum { SAMPLES_PER_BLOCK = 256 };
 #define YEAR_NS INT64_C(31557600000000000)

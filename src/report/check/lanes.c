@@ -37,7 +37,7 @@ static void keep_example(lane *l, const slice_span *a, const slice_span *b)
         CHECK_PAIR(HD_KIND_SLICE, a->row, HD_KIND_SLICE, b->row, span_index_ns(&l->c->spans, overlap));
 }
 
-/* ---- the open slices as a list, the last to end first ------------------------------------------------------ */
+/* ---- the open slices as a list, the last to end first ---- */
 
 typedef struct open_list {
     uint32_t *items; /* indices into the lane */
@@ -93,7 +93,7 @@ static bool count_by_list(lane *l, uint64_t *steps, uint64_t limit)
     return fine;
 }
 
-/* ---- the open slices as a Fenwick tree over the ranks of the ends -------------------------------------------- */
+/* ---- the open slices as a Fenwick tree over the ranks of the ends ---- */
 
 typedef struct rank_tree {
     int64_t *ends; /* all ends, sorted, each once */
@@ -196,7 +196,7 @@ static bool count_by_tree(lane *l)
     return fine;
 }
 
-/* ---- lanes ----------------------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 uint64_t check_count_spilled(int64_t *stack, const slice_span *spans, uint64_t count, uint32_t *out_first)
 {

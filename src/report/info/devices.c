@@ -29,7 +29,7 @@ static info_device *device_of(info_tracks *tracks, int64_t id)
     return device;
 }
 
-/* ---- metadata ------------------------------------------------------------------------------------------------ */
+/* ---- metadata ---- */
 
 static int64_t int_member(const char *object, const char *key)
 {
@@ -92,7 +92,7 @@ static bool read_properties(info_tracks *tracks, hd_string json)
     return fine;
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static bool read_lanes(info_tracks *tracks)
 {

@@ -8,7 +8,7 @@
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
-/* ---- the file ---------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 /* "unix": times are Unix time; "base": they count from clock_base; "unknown": from a zero that nothing tells. */
 static void add_clock(hd_table_builder *builder, const hd_trace *trace)
@@ -70,7 +70,7 @@ static hd_status add_file(hd_report *out, const hd_trace *trace, const info_trac
     return report_add(out, builder, err);
 }
 
-/* ---- kinds and categories ------------------------------------------------------------------------------------ */
+/* ---- kinds and categories ---- */
 
 /* Of the index that came with the trace, or made here. */
 typedef struct category_sums {
@@ -134,7 +134,7 @@ static hd_status add_sums(hd_report *out, const hd_trace *trace, hd_error *err)
     return status;
 }
 
-/* ---- samples ---------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 typedef struct event_sum {
     uint32_t name;
@@ -191,7 +191,7 @@ static hd_status add_samples(hd_report *out, const hd_trace *trace, hd_error *er
     return status;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static hd_status add_all(hd_report *out, const hd_trace *trace, const info_tracks *tracks, hd_error *err)
 {

@@ -9,7 +9,7 @@
 #include "report/spans.h"
 #include "trace/index/lane_index.h"
 
-/* ---- lanes -------------------------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 /* The time that slices cover, which come in the order of their starts; where they overlap it counts once. */
 typedef struct busy_sum {
@@ -190,7 +190,7 @@ void info_tracks_deinit(info_tracks *tracks)
     *tracks = (info_tracks){0};
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static const char *kind_name(const info_lane *lane)
 {

@@ -33,7 +33,7 @@ typedef struct live_rows {
     size_t count, capacity;
 } live_rows;
 
-/* ---- which --------------------------------------------------------------------------------------------------- */
+/* ---- which ---- */
 
 static bool is_leak(const hd_memory_event *event)
 {
@@ -146,7 +146,7 @@ static hd_status find_rows(live_rows *rows, const hd_memory *m, bool at_peak, ui
     return HD_OK;
 }
 
-/* ---- stacks as text ------------------------------------------------------------------------------------------ */
+/* ---- stacks as text ---- */
 
 enum { FRAMES_SHOWN = 3, FRAMES_LIMIT = 1024, TEXT_LIMIT = 65536 };
 
@@ -221,7 +221,7 @@ static void cells_place(hd_table_builder *b, const hd_memory *m, const live_row 
     cell_stack(b, m->stacks, row->node, text);
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static void cell_count(hd_table_builder *b, uint64_t count)
 {

@@ -10,7 +10,7 @@
 
 enum { BLOCK_BITS = 6, GROUP_BITS = 12 };
 
-/* ---- order ---------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 static bool before(const hd_lane_slice *slices, uint32_t a, uint32_t b)
 {
@@ -44,7 +44,7 @@ void hd_lane_sort(uint32_t *order, uint32_t *spare, const hd_lane_slice *slices,
     }
 }
 
-/* ---- the index ------------------------------------------------------------------------------------------ */
+/* ---- the index ---- */
 
 static void sort_by_lane(hd_bind_index *index)
 {

@@ -7,7 +7,7 @@
 #include "trace/flows/bind.h"
 #include "trace/spill.h"
 
-/* ---- ids ------------------------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
 /* Digits, with 0x hexadecimal ones, that fit 64 bits. */
 static bool parse_digits(int64_t *out, hd_string text)
@@ -44,7 +44,7 @@ hd_point_id hd_point_id_of(const hd_trace *trace, uint32_t id_type, int64_t id)
     return out;
 }
 
-/* ---- points ---------------------------------------------------------------------------------------------- */
+/* ---- points ---- */
 
 static hd_flow_point point_of(const hd_trace *trace, const hd_event *event)
 {
@@ -87,7 +87,7 @@ hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace 
     return HD_OK;
 }
 
-/* ---- order ----------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 enum { BUCKETS_MOST = 1 << 12, BUCKET_POINTS = 16 };
 
@@ -152,7 +152,7 @@ void hd_flow_points_sort(hd_flow_point *points, size_t count, hd_flow_number *nu
     free(next);
 }
 
-/* ---- joining --------------------------------------------------------------------------------------------- */
+/* ---- joining ---- */
 
 static int phase_rank(char phase)
 {

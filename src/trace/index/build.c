@@ -16,7 +16,7 @@
 
 enum { CHUNK_ROWS = 2048, BATCH_SLICES = 1 << 23, THREAD_LIMIT = 16 };
 
-/* ---- threads ----------------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 typedef struct thread_call {
     void (*work)(void *state);
@@ -54,7 +54,7 @@ unsigned lane_thread_count(unsigned wanted, size_t pieces)
     return pieces < count ? (pieces ? (unsigned)pieces : 1) : count;
 }
 
-/* ---- gathering --------------------------------------------------------------------------------------------------- */
+/* ---- gathering ---- */
 
 typedef struct build build;
 
@@ -144,7 +144,7 @@ static void gather(void *state)
     }
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 static void fill(void *state)
 {
@@ -221,7 +221,7 @@ static bool list_lanes(build *b)
     return lane_make(b->index);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 void lane_choose_units(hd_index *index, const hd_trace *trace)
 {

@@ -57,7 +57,7 @@ static bool make_room(lane_maker *maker, uint32_t count)
     return maker->capacity > 0;
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 static bool keep_stretches(lane_detail *detail, const lane_span *spans, uint32_t count, uint64_t large)
 {
@@ -86,7 +86,7 @@ static bool put_in_order(lane_maker *maker, lane_detail *detail, lane_span *span
     return keep_stretches(detail, spans, count, maker->large);
 }
 
-/* ---- depth ------------------------------------------------------------------------------------------------------- */
+/* ---- depth ---- */
 
 static bool push_end(lane_maker *maker, int64_t end)
 {
@@ -110,7 +110,7 @@ static bool find_depth(lane_maker *maker, hd_lane *lane, const lane_span *spans)
     return true;
 }
 
-/* ---- self times -------------------------------------------------------------------------------------------------- */
+/* ---- self times ---- */
 
 /* Give the time from `now` until `until` away; what has ended by then leaves the top of the stack. */
 static void advance(lane_maker *maker, int64_t now, int64_t until)
@@ -148,7 +148,7 @@ static bool sweep(lane_maker *maker, hd_lane *lane, const lane_span *spans)
     return !crossing || find_depth(maker, lane, spans);
 }
 
-/* ---- summaries --------------------------------------------------------------------------------------------------- */
+/* ---- summaries ---- */
 
 static void sum_part(lane_part *part, hd_summary *summary, const hd_index *index, const lane_span *spans,
                      uint32_t count, int64_t *reach)

@@ -7,7 +7,7 @@
 #include "base/memory/large.h"
 #include "trace/impl.h"
 
-/* ---- times ------------------------------------------------------------------------------------------------------- */
+/* ---- times ---- */
 
 int64_t lane_units(const hd_index *index, int64_t ns, int64_t below)
 {
@@ -34,7 +34,7 @@ static int64_t sum_ns(const hd_index *index, uint64_t units)
     return (int64_t)(units < INT64_MAX ? units : INT64_MAX) / index->units_per_ns;
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 size_t lane_summary_count(uint64_t slices)
 {
@@ -132,7 +132,7 @@ bool lane_derive(hd_lane *lane, lane_detail *detail, const hd_index *index)
     return true;
 }
 
-/* ---- the index --------------------------------------------------------------------------------------------------- */
+/* ---- the index ---- */
 
 void hd_index_free(hd_index *index)
 {

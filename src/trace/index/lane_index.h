@@ -10,7 +10,7 @@
 #include "heddle/builder.h"
 #include "heddle/index.h"
 
-/* ---- for formats ------------------------------------------------------------------------------------------------- */
+/* ---- for formats ---- */
 
 enum { HD_INDEX_VERSION = 1 };
 
@@ -28,7 +28,7 @@ void hd_builder_set_index(hd_builder *builder, hd_index *index);
 hd_status hd_sum_categories(hd_category_sum **out, size_t *out_count, const hd_trace *trace, unsigned threads,
                             hd_error *err);
 
-/* ---- inside ------------------------------------------------------------------------------------------------------ */
+/* ---- inside ---- */
 
 /* Times in units: picoseconds since base_ns where the trace has them, nanoseconds elsewhere. */
 

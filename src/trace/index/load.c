@@ -48,7 +48,7 @@ static bool count_of(size_t *out, loader *l, uint64_t limit, size_t bytes, const
     return true;
 }
 
-/* ---- head, categories, lanes ------------------------------------------------------------------------------------- */
+/* ---- head, categories, lanes ---- */
 
 static bool load_head(loader *l)
 {
@@ -126,7 +126,7 @@ static bool load_lanes(loader *l)
     return load_lane_columns(l) && (lane_make(index) || wrong(l, ""));
 }
 
-/* ---- start order ------------------------------------------------------------------------------------------------- */
+/* ---- start order ---- */
 
 /* The runs of all lanes. */
 typedef struct run_table {
@@ -225,7 +225,7 @@ static bool load_orders(loader *l)
     return fine;
 }
 
-/* ---- summaries --------------------------------------------------------------------------------------------------- */
+/* ---- summaries ---- */
 
 typedef bool load_column(loader *l, lane_detail *detail, size_t at);
 
@@ -325,7 +325,7 @@ static bool load_names(loader *l, bool (*load)(loader *l, hd_summary *summary, u
     return true;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static bool load_all(loader *l)
 {

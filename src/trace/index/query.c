@@ -18,7 +18,7 @@ static const lane_detail *detail_of(const hd_index *index, const hd_lane *lane)
     return &index->details[lane - index->lanes];
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 typedef struct wanted_row {
     uint32_t ordinal, at;
@@ -122,7 +122,7 @@ hd_status hd_lane_rows(uint64_t *out_rows, size_t *out_count, const hd_index *in
     return HD_OK;
 }
 
-/* ---- times ------------------------------------------------------------------------------------------------------- */
+/* ---- times ---- */
 
 /* The slices of a summary of level 0. */
 typedef struct part_slices {

@@ -6,7 +6,7 @@
 #include "base/sorted.h"
 #include "trace/index/lane_index.h"
 
-/* ---- start order ------------------------------------------------------------------------------------------------- */
+/* ---- start order ---- */
 
 static int by_ordinal(const void *a, const void *b)
 {
@@ -103,7 +103,7 @@ static bool save_orders(hd_bytes *out, const hd_index *index)
     return fine;
 }
 
-/* ---- summaries --------------------------------------------------------------------------------------------------- */
+/* ---- summaries ---- */
 
 typedef enum part_column { PART_FIRST, PART_LAST, PART_BUSY, PART_LONGEST, PART_ROW, PART_COLUMNS } part_column;
 
@@ -163,7 +163,7 @@ static bool save_names(hd_bytes *out, const hd_index *index, const uint32_t *str
     return known;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static void save_lanes(hd_bytes *out, const hd_index *index)
 {

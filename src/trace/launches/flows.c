@@ -35,7 +35,7 @@ static uint32_t lane_of(const hd_trace *trace, uint32_t track)
     return lane < count ? lane : track;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------------------ */
+/* ---- ends ---- */
 
 /* Lanes with work that lacks a launch; *out_any is whether there is any. NULL: no memory. */
 static bool *open_lanes(bool *out_any, const launch_finder *f)
@@ -129,7 +129,7 @@ static hd_status find_ends(flow_joiner *j, const bool *lanes, hd_error *err)
     return status;
 }
 
-/* ---- starts ---------------------------------------------------------------------------------------------- */
+/* ---- starts ---- */
 
 static int by_row(const void *a, const void *b)
 {

@@ -37,7 +37,7 @@ typedef struct gatherer {
     int64_t category[CHUNK_ROWS];
 } gatherer;
 
-/* ---- calls ----------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static hd_launch_sort sort_at(const gatherer *g, uint32_t name)
 {
@@ -49,7 +49,7 @@ static hd_launch_sort sort_at(const gatherer *g, uint32_t name)
     return (hd_launch_sort)(known - 1);
 }
 
-/* ---- ids ------------------------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
 static const hd_arg_group *group_of(gatherer *g, const hd_block *block, uint32_t shape)
 {
@@ -90,7 +90,7 @@ static void find_places(id_place *out, const hd_trace *trace, uint32_t shape_cou
     }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static bool add_work(gatherer *g, const hd_block *block, uint32_t row, hd_role role)
 {
@@ -176,7 +176,7 @@ static void gather_blocks(void *state)
     }
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 static bool share(gather_shared *s, launch_finder *f)
 {

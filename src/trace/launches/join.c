@@ -22,7 +22,7 @@ typedef struct joiner {
     keyed *scratch;
 } joiner;
 
-/* ---- sorting --------------------------------------------------------------------------------------------- */
+/* ---- sorting ---- */
 
 /* By id, those of one id as they were. */
 static void sort_by_id(keyed *list, size_t count, keyed *scratch)
@@ -76,7 +76,7 @@ static int by_time(const void *a, const void *b)
     return order ? order : compare(x->index, y->index);
 }
 
-/* ---- the calls of one id --------------------------------------------------------------------------------- */
+/* ---- the calls of one id ---- */
 
 /* Calls within another of the same id on the same track are it. Returns how many are left. */
 static size_t drop_inner(launch_finder *f, candidate *list, size_t count)
@@ -128,7 +128,7 @@ static uint32_t choose(const candidate *list, size_t count, int64_t rank, int64_
     return list[0].rank == list[count - 1].rank ? choose_of_rank(list, count, list[0].rank, start_ns) : HD_NONE;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static size_t end_of_id(const keyed *list, size_t from, size_t count)
 {

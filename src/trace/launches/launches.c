@@ -6,7 +6,7 @@
 #include "trace/ranks.h"
 #include "trace/spill.h"
 
-/* ---- ranks ----------------------------------------------------------------------------------------------- */
+/* ---- ranks ---- */
 
 static bool find_ranks(launch_finder *f)
 {
@@ -18,7 +18,7 @@ static bool find_ranks(launch_finder *f)
     return true;
 }
 
-/* ---- launches in order ----------------------------------------------------------------------------------- */
+/* ---- launches in order ---- */
 
 static int by_start(const void *a, const void *b)
 {
@@ -98,7 +98,7 @@ static void number_launches(hd_launches *out, launch_finder *f)
     }
 }
 
-/* ---- works launch by launch ------------------------------------------------------------------------------ */
+/* ---- works launch by launch ---- */
 
 typedef struct timed {
     int64_t start_ns;
@@ -151,7 +151,7 @@ static bool order_works(hd_launches *out, uint64_t large)
     return true;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static void sum_work(hd_launches *out)
 {

@@ -53,7 +53,7 @@ static hd_string behind(hd_string text, size_t size)
     return (hd_string){text.data + size, text.size - size};
 }
 
-/* ---- categories ------------------------------------------------------------------------------------------ */
+/* ---- categories ---- */
 
 /* Whole categories, in lower case: Kineto's new and old ones, those of CUPTI injections, of rocprofv3, MTIA, XPU. */
 static const word_role categories[] = {
@@ -110,7 +110,7 @@ static hd_role role_of_category(hd_string category, hd_string name)
     return contains_any_case(category, "driver") ? HD_ROLE_DRIVER : HD_ROLE_OTHER;
 }
 
-/* ---- names without a category ---------------------------------------------------------------------------- */
+/* ---- names without a category ---- */
 
 /* How the names begin that CUPTI injections, Kineto and ROCm give to what has no category. */
 static const word_role beginnings[] = {
@@ -149,7 +149,7 @@ hd_role hd_role_of(hd_string category, hd_string name)
     return hd_role_is_unsaid(category) ? role_of_name(name) : role_of_category(category, name);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 /* What stands on a device's queue and is no work, as Ascend and others call it; spaces and underscores are one. */
 static const char *const waits[] = {
@@ -186,7 +186,7 @@ hd_role hd_role_on(hd_string category, hd_string name, hd_row_sort row)
     return row == HD_ROW_QUEUE ? role_on_queue(name) : HD_ROLE_GPU_ANNOTATION;
 }
 
-/* ---- what a call launches -------------------------------------------------------------------------------- */
+/* ---- what a call launches ---- */
 
 /* Of "cudaError cudaLaunchKernel<char>(…)", "Runtime: cudaLaunchKernel_v7000", "_ZL16cudaLaunchKernelIcE…" and
  * "__cudaLaunchKernel@plt" what begins with the function's own name. */

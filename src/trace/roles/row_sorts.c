@@ -32,7 +32,7 @@ static const char *find(hd_string text, const char *word)
     return NULL;
 }
 
-/* ---- processes ------------------------------------------------------------------------------------------------ */
+/* ---- processes ---- */
 
 /* How the rows of a process are told apart. */
 enum { HOST = HD_ROW_HOST, QUEUES = HD_ROW_QUEUE, TOLD = HD_ROW_TOLD, BY_STREAM, BY_XLA };
@@ -76,7 +76,7 @@ static uint32_t process_of(const hd_trace *trace, const hd_track *track, uint32_
     return process < count ? process : HD_NONE;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static hd_row_sort sort_in(uint8_t process, hd_string name)
 {

@@ -22,7 +22,7 @@ struct hd_kept_stacks {
     atomic_bool failed;
 };
 
-/* ---- text ------------------------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 static void put_frame(hd_json_out *out, const hd_stacks *stacks, uint32_t node, uint64_t base)
 {
@@ -51,7 +51,7 @@ static void put_frames(hd_json_out *out, const hd_stacks *stacks, uint64_t base)
     hd_json_put_text(out, "}");
 }
 
-/* ---- saved at once --------------------------------------------------------------------------------------- */
+/* ---- saved at once ---- */
 
 /* The trace's entry for the key, NULL: it has none. */
 static hd_metadata *find_metadata(hd_builder *builder, uint32_t key)
@@ -110,7 +110,7 @@ hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool besid
     return save(stacks, base, text, builder, err);
 }
 
-/* ---- kept by the trace ----------------------------------------------------------------------------------- */
+/* ---- kept by the trace ---- */
 
 /* Whether the text will hold the tree as it is, and be no longer than a string can be. */
 static bool can_be_kept(const hd_stacks *stacks, hd_error *err, hd_status *out)

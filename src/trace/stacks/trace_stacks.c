@@ -52,7 +52,7 @@ typedef struct frame_reader {
     size_t decoded_capacity;
 } frame_reader;
 
-/* ---- ids ------------------------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
 static bool number_id(frame_id *out, const char *data, size_t size)
 {
@@ -80,7 +80,7 @@ static frame_id make_id(hd_trace_stacks *s, const char *data, size_t size)
     return text == HD_STRING_NONE ? NO_ID : text_id(text);
 }
 
-/* ---- one frame ------------------------------------------------------------------------------------------- */
+/* ---- one frame ---- */
 
 static hd_status not_an_object(hd_error *err)
 {
@@ -177,7 +177,7 @@ static hd_status read_frame(raw_frame *out, frame_reader *r, const char *p, hd_e
     return HD_OK;
 }
 
-/* ---- all frames ------------------------------------------------------------------------------------------ */
+/* ---- all frames ---- */
 
 static void count_damage(hd_trace_stacks *s, raw_frame *frame)
 {
@@ -236,7 +236,7 @@ static hd_status read_frames(frame_reader *r, const char *p, hd_error *err)
     return HD_OK;
 }
 
-/* ---- the tree -------------------------------------------------------------------------------------------- */
+/* ---- the tree ---- */
 
 /* The circle that a chain closed: its frames are chain[i …], where chain[i] is what the last one names. */
 static void count_circle(frame_reader *r, const uint32_t *chain, size_t depth, uint32_t again)
@@ -311,7 +311,7 @@ static hd_status read_tree(hd_trace_stacks *s, hd_string json, hd_error *err)
     return status;
 }
 
-/* ---- a trace's stacks ------------------------------------------------------------------------------------ */
+/* ---- a trace's stacks ---- */
 
 static bool find_sf_keys(hd_trace_stacks *s)
 {

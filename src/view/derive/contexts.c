@@ -37,7 +37,7 @@ typedef struct context_finder {
     hd_roles *roles;
 } context_finder;
 
-/* ---- what a slice is --------------------------------------------------------------------------------------------- */
+/* ---- what a slice is ---- */
 
 static int sort_of(context_finder *f, const view_slice *slice)
 {
@@ -53,7 +53,7 @@ static int sort_of(context_finder *f, const view_slice *slice)
     }
 }
 
-/* ---- cursors ----------------------------------------------------------------------------------------------------- */
+/* ---- cursors ---- */
 
 static void fill(row_cursor *cursor, const hd_trace *trace)
 {
@@ -124,7 +124,7 @@ static bool find_of_launch(context_finder *f, size_t index, const hd_launch *lau
     return true;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static bool find_all(context_finder *f, const hd_launches *launches, const atomic_bool *stop)
 {

@@ -11,7 +11,7 @@
 #include "trace/index/lane_index.h"
 #include "view/scene/scene.h"
 
-/* ---- rules (rules.c) -------------------------------------------------------------------------------------- */
+/* ---- rules (rules.c) ---- */
 
 typedef enum view_work_sort {
     VIEW_WORK_COMPUTE,
@@ -26,7 +26,7 @@ bool view_is_step(hd_string name);
 /* "nn.Module: Linear_0": the frame of a module. */
 bool view_is_module(hd_string name);
 
-/* ---- intervals (intervals.c) ------------------------------------------------------------------------------ */
+/* ---- intervals (intervals.c) ---- */
 
 /* Slices that do not overlap, in start order. */
 typedef struct view_slices {
@@ -46,7 +46,7 @@ bool view_slices_minus(view_slices *out, const view_slices *slices, const view_s
 bool view_slices_add(view_slices *slices, view_slice slice);
 int64_t view_slices_busy(const view_slices *slices);
 
-/* ---- devices (devices.c) ---------------------------------------------------------------------------------- */
+/* ---- devices (devices.c) ---- */
 
 typedef struct view_stream {
     uint32_t track; /* of the trace */

@@ -11,7 +11,7 @@
 #include "trace/spill.h"
 #include "view/derive/derive.h"
 
-/* ---- which there are --------------------------------------------------------------------------------------------- */
+/* ---- which there are ---- */
 
 typedef struct device_key {
     uint32_t process, track;
@@ -161,7 +161,7 @@ void view_devices_deinit(view_devices *devices)
     *devices = (view_devices){0};
 }
 
-/* ---- where their tracks come ------------------------------------------------------------------------------------- */
+/* ---- where their tracks come ---- */
 
 static bool is_section_of(const view_track *track, const view_device *device)
 {
@@ -192,7 +192,7 @@ hd_status view_device_section(uint32_t *out, view_scene *scene, const view_devic
     return status;
 }
 
-/* ---- their works ------------------------------------------------------------------------------------------------- */
+/* ---- their works ---- */
 
 hd_status view_device_spans(lane_span **out, const hd_launches *launches, const view_devices *devices, uint32_t first,
                             uint32_t count, hd_error *err)
@@ -218,7 +218,7 @@ hd_status view_device_spans(lane_span **out, const hd_launches *launches, const 
     return HD_OK;
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---- */
 
 bool view_derived_track(view_track *out, view_track_kind kind, const char *role, const char *name, const char *detail,
                         int place)
@@ -244,7 +244,7 @@ bool view_derived_track(view_track *out, view_track_kind kind, const char *role,
     return false;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static void measure(view_track *track, const view_slices *slices)
 {

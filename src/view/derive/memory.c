@@ -33,7 +33,7 @@ typedef struct memory_points {
     size_t count, capacity;
 } memory_points;
 
-/* ---- gathered ---------------------------------------------------------------------------------------------------- */
+/* ---- gathered ---- */
 
 static uint32_t key_of(const hd_trace *trace, const char *text)
 {
@@ -117,7 +117,7 @@ static hd_status find_points(memory_points *points, const hd_trace *trace, const
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- where it belongs -------------------------------------------------------------------------------------------- */
+/* ---- where it belongs ---- */
 
 /* The section of the device whose memory it is: of the same rank; else that of the process. */
 static hd_status section_of(uint32_t *out, view_scene *scene, const view_devices *devices, const memory_point *point,
@@ -136,7 +136,7 @@ static hd_status section_of(uint32_t *out, view_scene *scene, const view_devices
     return HD_OK;
 }
 
-/* ---- series ------------------------------------------------------------------------------------------------------ */
+/* ---- series ---- */
 
 static bool make_series(view_series *out, view_scene *scene, const char *name, size_t count)
 {

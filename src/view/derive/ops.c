@@ -65,7 +65,7 @@ static bool add_work(projection *p, const view_context_node *nodes, uint32_t nod
     return true;
 }
 
-/* ---- how many levels --------------------------------------------------------------------------------------------- */
+/* ---- how many levels ---- */
 
 /* The outermost levels whose calls together keep to the limit; at least one. */
 static uint32_t levels_within(const view_context_node *nodes, size_t count, uint32_t *out_deepest)
@@ -81,7 +81,7 @@ static uint32_t levels_within(const view_context_node *nodes, size_t count, uint
     return levels ? levels : 1;
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---- */
 
 typedef struct context_about {
     const char *role, *name, *detail;

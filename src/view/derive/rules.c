@@ -44,7 +44,7 @@ static bool stands_at(hd_string text, size_t at, const char *word)
     return true;
 }
 
-/* ---- sorts of work ----------------------------------------------------------------------------------------------- */
+/* ---- sorts of work ---- */
 
 /* Words that names of kernels have which move data between devices. */
 static const char *const communication_words[] = {
@@ -76,7 +76,7 @@ view_work_sort view_work_sort_of(hd_role role, hd_string name)
     return is_communication((hd_string){text, size}) ? VIEW_WORK_COMMUNICATION : VIEW_WORK_COMPUTE;
 }
 
-/* ---- steps and modules ------------------------------------------------------------------------------------------- */
+/* ---- steps and modules ---- */
 
 static bool ends_with_word(hd_string text, const char *word)
 {

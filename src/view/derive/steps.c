@@ -27,7 +27,7 @@ typedef struct step_list {
     size_t count, capacity;
 } step_list;
 
-/* ---- all steps of the trace -------------------------------------------------------------------------------------- */
+/* ---- all steps of the trace ---- */
 
 /* A bit for each string that names a step; NULL: none does, or no memory (*out_failed). */
 static uint8_t *mark_names(bool *out_failed, const hd_trace *trace)
@@ -114,7 +114,7 @@ static hd_status find_steps(step_list *steps, const hd_trace *trace, const view_
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- those of a device ------------------------------------------------------------------------------------------- */
+/* ---- those of a device ---- */
 
 /* By track of the trace: 1 where it is a process that launched work of the device. false: none did. */
 static bool mark_processes(uint8_t *marks, const hd_trace *trace, const hd_launches *launches,
@@ -192,7 +192,7 @@ static bool project_steps(view_slices *out, const view_slices *steps, const hd_l
     return true;
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---- */
 
 typedef struct step_rows {
     view_slices cpu, gpu;

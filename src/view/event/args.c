@@ -6,7 +6,7 @@
 #include "trace/shape_names.h"
 #include "view/event/event.h"
 
-/* ---- as the input had them --------------------------------------------------------------------------------------- */
+/* ---- as the input had them ---- */
 
 static void put_value(hd_json_out *json, const hd_trace *trace, hd_arg_type type, int64_t bits)
 {
@@ -95,7 +95,7 @@ void view_event_args(hd_json_out *json, const view_event *e)
     put_members(json, e, HD_SCOPE_EVENT, false);
 }
 
-/* ---- what they say ----------------------------------------------------------------------------------------------- */
+/* ---- what they say ---- */
 
 static bool number_of(double *out, const view_event *e, const char *key)
 {

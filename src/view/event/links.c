@@ -10,7 +10,7 @@
 
 enum { WORKS = 100, FLOWS = 200, SELF_SLICES = 2000000 };
 
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
+/* ---- launches ---- */
 
 static const hd_work *find_work(const hd_launches *launches, uint64_t row)
 {
@@ -79,7 +79,7 @@ static void put_launch(hd_json_out *json, const view_event *e)
     view_json_int(json, "works_count", e->launch->work_count);
 }
 
-/* ---- flows ------------------------------------------------------------------------------------------------------- */
+/* ---- flows ---- */
 
 static void put_flow_id(hd_json_out *json, const view_event *e, const hd_event *point)
 {
@@ -129,7 +129,7 @@ static hd_status put_flows(hd_json_out *json, const view_event *e, hd_error *err
     return HD_OK;
 }
 
-/* ---- self time --------------------------------------------------------------------------------------------------- */
+/* ---- self time ---- */
 
 /* The union of the slices that start after it, within it. */
 static bool sweep_self(int64_t *out, view_merge *merge, const view_slice *self)

@@ -14,7 +14,7 @@
 
 enum { FRAMES = 4096 };
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* "name (file.c:12)", as heddle symbolize --lines and captures of Python write it. */
 static bool place_behind_name(hd_string *out_file, int64_t *out_line, hd_string name)
@@ -70,7 +70,7 @@ static void put_frame(hd_json_out *json, source_place *source, hd_string name, c
     hd_json_put_text(json, "}");
 }
 
-/* ---- stacks that the trace has ----------------------------------------------------------------------------------- */
+/* ---- stacks that the trace has ---- */
 
 /* false: no memory. */
 static bool put_node(hd_json_out *json, source_place *source, const hd_stacks *stacks, uint32_t node)
@@ -87,7 +87,7 @@ static bool put_node(hd_json_out *json, source_place *source, const hd_stacks *s
     return true;
 }
 
-/* ---- the event's own texts --------------------------------------------------------------------------------------- */
+/* ---- the event's own texts ---- */
 
 typedef struct own_texts {
     char *data; /* malloc'ed, NULL: there are none */
@@ -138,7 +138,7 @@ static void put_texts(hd_json_out *json, source_place *source, own_texts *texts)
     for (int i = 0; i < FRAMES && next_text(&text, texts); i++) put_frame(json, source, text, "");
 }
 
-/* ---- slices around ----------------------------------------------------------------------------------------------- */
+/* ---- slices around ---- */
 
 static const char *frame_kind(const view_scene *scene, uint32_t row)
 {

@@ -33,7 +33,7 @@ bool view_doubt_add(view_fidelity *fidelity, view_doubt doubt, uint64_t row, uin
     return true;
 }
 
-/* ---- slices ------------------------------------------------------------------------------------------------------ */
+/* ---- slices ---- */
 
 static bool look_at_slice(view_fidelity *fidelity, const hd_block *block, uint32_t i)
 {
@@ -89,7 +89,7 @@ static bool look_at_events(view_fidelity *fidelity, const hd_trace *trace, const
     return fine;
 }
 
-/* ---- tracks, launches, ledger ------------------------------------------------------------------------------------ */
+/* ---- tracks, launches, ledger ---- */
 
 static void look_at_tracks(view_fidelity *fidelity, const view_scene *scene)
 {

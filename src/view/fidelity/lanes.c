@@ -7,7 +7,7 @@
 #include "trace/index/lane_index.h"
 #include "view/fidelity/impl.h"
 
-/* ---- the slices of a lane ---------------------------------------------------------------------------------------- */
+/* ---- the slices of a lane ---- */
 
 void view_lane_begin(view_lane_walk *walk, const hd_lane *lane)
 {
@@ -46,7 +46,7 @@ hd_status view_lane_next(view_lane_slice *out, view_lane_walk *walk, hd_error *e
     return HD_END;
 }
 
-/* ---- those that do not nest -------------------------------------------------------------------------------------- */
+/* ---- those that do not nest ---- */
 
 /* Ends and rows of the open slices. */
 typedef struct open_slices {

@@ -26,7 +26,7 @@ typedef struct derived_question {
     uint32_t before, after; /* of idle time: indices, HD_NONE */
 } derived_question;
 
-/* ---- the slice --------------------------------------------------------------------------------------------------- */
+/* ---- the slice ---- */
 
 static bool find_slice(derived_question *q, uint32_t depth, int64_t start)
 {
@@ -48,7 +48,7 @@ static bool has_role(const view_track *track, const char *role)
     return strcmp(track->role, role) == 0;
 }
 
-/* ---- its works --------------------------------------------------------------------------------------------------- */
+/* ---- its works ---- */
 
 /* Whether the track stands for what is done on a track of the trace: in its section, or in the one around that. */
 static bool is_of(derived_question *q, uint32_t source)
@@ -130,7 +130,7 @@ static bool sort_works(derived_question *q, const hd_launches *l)
     return list != NULL;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void put_text(hd_json_out *json, const char *key, const char *text)
 {

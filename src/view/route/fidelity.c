@@ -35,7 +35,7 @@ static hd_status find(const view_fidelity **out, view_scene **scene, view_reply 
                         "the trace is still being laid out: ask again when it is done");
 }
 
-/* ---- the sums ---------------------------------------------------------------------------------------------------- */
+/* ---- the sums ---- */
 
 /* What the reader said of the first case, or what the check says of the code. */
 static void put_ledger_text(hd_json_out *json, const hd_trace *trace, const hd_ledger_row *row)
@@ -113,7 +113,7 @@ hd_status view_route_fidelity(view_reply *reply, const view_request *request, hd
     return json->failed ? HD_NOMEM(err) : HD_OK;
 }
 
-/* ---- the lists --------------------------------------------------------------------------------------------------- */
+/* ---- the lists ---- */
 
 /* The name as people call it, cut where it is long. */
 static const char *name_of(char out[HD_NAME_BYTES + 8], const hd_trace *trace, uint32_t name)

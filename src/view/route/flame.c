@@ -44,7 +44,7 @@ static hd_status read_question(flame_question *q, const view_request *request, h
     return HD_OK;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 /* New numbers of nodes that stay, by old ones; HD_NONE: left out. Returns how many are. */
 static uint32_t number_nodes(uint32_t *numbers, const hd_flame *flame, int64_t least)
@@ -131,7 +131,7 @@ static hd_status put_flame(hd_json_out *json, const hd_flame *flame, hd_error *e
     return HD_OK;
 }
 
-/* ---- the route --------------------------------------------------------------------------------------------------- */
+/* ---- the route ---- */
 
 static hd_status make(view_reply *reply, const view_request *request, const flame_question *q, view_queries *queries,
                       hd_error *err)

@@ -55,7 +55,7 @@ static bool passes(const line_filter *f, const view_line *line)
     return !f->tracks || on_tracks(f, line->from) || on_tracks(f, line->to);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static int64_t start_of(const hd_trace *trace, uint32_t slice)
 {
@@ -93,7 +93,7 @@ static void put_line(hd_json_out *json, const line_filter *f, const view_line *l
     hd_json_put_text(json, "]");
 }
 
-/* ---- categories -------------------------------------------------------------------------------------------------- */
+/* ---- categories ---- */
 
 /* Of all lines of the trace, not only those asked for. A trace with more categories than CATEGORIES has the first of
  * them. */
@@ -115,7 +115,7 @@ static void put_categories(hd_json_out *json, const line_filter *f)
     hd_json_put_text(json, "]");
 }
 
-/* ---- the route --------------------------------------------------------------------------------------------------- */
+/* ---- the route ---- */
 
 static hd_status read_tracks(line_filter *f, const view_request *request, hd_error *err)
 {

@@ -10,7 +10,7 @@
 
 enum { NAMES_LIMIT = 8192 };
 
-/* ---- categories -------------------------------------------------------------------------------------------------- */
+/* ---- categories ---- */
 
 static void see_block(uint32_t *categories, uint32_t count, const hd_block *block)
 {
@@ -70,7 +70,7 @@ const char *view_role_text(hd_role role)
     return texts[role];
 }
 
-/* ---- the route --------------------------------------------------------------------------------------------------- */
+/* ---- the route ---- */
 
 static void put_name(hd_json_out *json, const view_scene *scene, const uint32_t *categories, uint32_t id)
 {

@@ -59,8 +59,7 @@ typedef struct view_route {
 extern const view_route view_routes[]; /* ends with {0} */
 const view_route *view_route_find(const char *path);
 
-/* ---- parameters (view/route/params.c): each sets err and reply->status for the user, naming the parameter
- * ------------------ */
+/* ---- parameters (view/route/params.c): each sets err and reply->status for the user, naming the parameter ---- */
 
 const char *view_param_text(const view_request *request, const char *name); /* NULL: absent */
 hd_status view_param_int(int64_t *out, const view_request *request, const char *name, int64_t min, int64_t max,
@@ -78,7 +77,7 @@ hd_status view_param_scene(view_scene **out, view_reply *reply, const view_reque
 hd_status view_param_range(int64_t *out_from, int64_t *out_until, const view_request *request, const view_scene *scene,
                            hd_error *err);
 
-/* ---- pieces of answers ------------------------------------------------------------------------------------------- */
+/* ---- pieces of answers ---- */
 
 /* `"key": ` behind a comma unless the last thing written was an opening bracket. */
 void view_json_key(hd_json_out *json, const char *key);

@@ -11,7 +11,7 @@
 
 enum { NAMES_TOLD = 1000 };
 
-/* ---- searches that are kept -------------------------------------------------------------------------------------- */
+/* ---- searches that are kept ---- */
 
 static bool is_same(const view_search *search, const view_search_query *q)
 {
@@ -59,7 +59,7 @@ static void let_go(view_queries *queries, view_kept_search *kept)
     pthread_mutex_unlock(&queries->lock);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void put_hit(hd_json_out *json, const char *key, const view_scene *scene, const view_hit *hit)
 {
@@ -138,7 +138,7 @@ static void put_counts(hd_json_out *json, const view_search *search)
     if (search->name_count > NAMES_TOLD) put_ranges(json, search);
 }
 
-/* ---- the route --------------------------------------------------------------------------------------------------- */
+/* ---- the route ---- */
 
 /* Where to step from. */
 typedef struct search_from {

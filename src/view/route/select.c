@@ -36,7 +36,7 @@ typedef struct select_question {
     bool all_derived; /* there were no others */
 } select_question;
 
-/* ---- order ------------------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 typedef struct sort_key {
     double key;
@@ -106,7 +106,7 @@ static sort_key *sorted_keys(const select_question *q, const view_selection *sel
     return keys;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void put_null(hd_json_out *json, const char *key)
 {

@@ -29,7 +29,7 @@ typedef struct stepper {
     view_place best;
 } stepper;
 
-/* ---- slices ------------------------------------------------------------------------------------------------------ */
+/* ---- slices ---- */
 
 /* Below 0: the slice lies before where one stands; 0: at it; above: behind. */
 static int side_of(const stepper *s, const view_slice *slice)
@@ -103,7 +103,7 @@ static void step_on_row(stepper *s, const view_row *row, uint32_t depth)
         previous_on_row(s, row, depth);
 }
 
-/* ---- counters ---------------------------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 static size_t first_at(const view_series *series, int64_t time_ns, bool behind)
 {
@@ -129,7 +129,7 @@ static void step_on_series(stepper *s, const view_series *series, uint32_t depth
     offer(s, depth, at, &slice);
 }
 
-/* ---- the routes -------------------------------------------------------------------------------------------------- */
+/* ---- the routes ---- */
 
 static hd_status go_of(step_go *out, const view_request *request, hd_error *err)
 {
@@ -199,7 +199,7 @@ hd_status view_route_step(view_reply *reply, const view_request *request, hd_err
     return view_json_done(reply, err);
 }
 
-/* ---- snap -------------------------------------------------------------------------------------------------------- */
+/* ---- snap ---- */
 
 typedef struct snapper {
     int64_t time_ns, distance_ns; /* of the best; at first what is allowed, and 1 */

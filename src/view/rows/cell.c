@@ -1,7 +1,7 @@
 /* cell.c - the slices that start in one column of time, summed up */
 #include "view/rows/impl.h"
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* When there is no room, the name with least time goes. */
 static void add_name(row_names *names, uint32_t name, int64_t ns)
@@ -27,7 +27,7 @@ static void add_name(row_names *names, uint32_t name, int64_t ns)
     }
 }
 
-/* ---- cells ------------------------------------------------------------------------------------------------------- */
+/* ---- cells ---- */
 
 static uint64_t length(const row_slice *slice)
 {
@@ -146,7 +146,7 @@ void row_cell_sum(row_aggregate *out, const row_cell *cell, unsigned z)
     if (cell->last.end > until) out->reaches = (cell->last.end - 1) >> z == cell->column + 1 ? 1 : 2;
 }
 
-/* ---- cell by cell ------------------------------------------------------------------------------------------------ */
+/* ---- cell by cell ---- */
 
 row_walk row_walk_of(row_reader *reader, uint64_t from, uint64_t until, unsigned z)
 {

@@ -70,7 +70,7 @@ static inline int64_t row_relative(int64_t time_ns, int64_t zero_ns)
     return row_clamp(time);
 }
 
-/* ---- reading slices (rows.c) ------------------------------------------------------------------------------------- */
+/* ---- reading slices (rows.c) ---- */
 
 typedef struct row_slice {
     int64_t start, end; /* relative */
@@ -130,7 +130,7 @@ uint64_t row_lower_bound(row_reader *reader, int64_t time);
 /* A row of table rows, which are taken (malloc'ed). */
 hd_status row_of_table(view_row *out, uint32_t *rows, uint64_t count, hd_kind kind, int64_t open_end_ns, hd_error *err);
 
-/* ---- cells (cell.c): the slices that start in one column ---------------------------------------------------- */
+/* ---- cells (cell.c): the slices that start in one column ---- */
 
 typedef struct row_names {
     uint32_t count;
@@ -168,7 +168,7 @@ typedef struct row_walk {
 row_walk row_walk_of(row_reader *reader, uint64_t from, uint64_t until, unsigned z);
 bool row_walk_next(row_cell *out, row_walk *walk);
 
-/* ---- levels (levels.c) -------------------------------------------------------------------------------------- */
+/* ---- levels (levels.c) ---- */
 
 bool row_build_levels(view_row_data *data, const hd_trace *trace);
 void row_free_levels(view_row_data *data);
@@ -178,7 +178,7 @@ row_aggregate row_level_at(const row_level *level, uint32_t at);
 /* The first entry whose column is at or behind `column`. */
 uint32_t row_level_find(const row_level *level, int64_t column);
 
-/* ---- layout of what nests and crosses (layout.c) ------------------------------------------------------------ */
+/* ---- layout of what nests and crosses (layout.c) ---- */
 
 typedef struct row_stacker row_stacker;
 row_stacker *row_stacker_new(void);

@@ -101,7 +101,7 @@ bool row_stacker_place(row_stacker *s, uint32_t *out_row, bool *out_crosses, int
     return true;
 }
 
-/* ---- slices of one's own ----------------------------------------------------------------------------------------- */
+/* ---- slices of one's own ---- */
 
 typedef struct row_list {
     view_slice *slices;

@@ -11,7 +11,7 @@
 
 enum { THIN_SLICES = 64 };
 
-/* ---- entries ----------------------------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 static bool make_room(row_level *level, bool is_wide)
 {
@@ -103,7 +103,7 @@ void row_free_levels(view_row_data *data)
     data->levels = NULL;
 }
 
-/* ---- one pass ---------------------------------------------------------------------------------------------------- */
+/* ---- one pass ---- */
 
 typedef struct level_maker {
     view_row_data *data;

@@ -7,7 +7,7 @@
 #include "base/sorted.h"
 #include "view/rows/impl.h"
 
-/* ---- made -------------------------------------------------------------------------------------------------------- */
+/* ---- made ---- */
 
 static hd_status out_of_order(uint64_t at, hd_error *err)
 {
@@ -101,7 +101,7 @@ size_t view_row_bytes(const view_row *row)
     return size;
 }
 
-/* ---- marks ------------------------------------------------------------------------------------------------------- */
+/* ---- marks ---- */
 
 static bool make_marks(view_row_data *data, const hd_trace *trace)
 {
@@ -129,7 +129,7 @@ hd_status view_row_index(view_row *row, const hd_trace *trace, int64_t zero_ns, 
     return HD_OK;
 }
 
-/* ---- read -------------------------------------------------------------------------------------------------------- */
+/* ---- read ---- */
 
 uint32_t row_event_span(int64_t *out_start_ns, int64_t *out_end_ns, const hd_block *block, uint32_t row,
                         int64_t open_end_ns)
@@ -172,7 +172,7 @@ size_t view_row_read(view_slice *out, const view_row *row, const hd_trace *trace
     return count;
 }
 
-/* ---- searched ---------------------------------------------------------------------------------------------------- */
+/* ---- searched ---- */
 
 uint64_t row_lower_bound(row_reader *reader, int64_t time)
 {

@@ -44,7 +44,7 @@ typedef struct async_maker {
     view_slice *scratch;
 } async_maker;
 
-/* ---- points ------------------------------------------------------------------------------------------------------ */
+/* ---- points ---- */
 
 /* The value of a key of the event itself, 0 where it has none. */
 static int64_t scope_of(const hd_trace *trace, const hd_event *event, uint32_t key)
@@ -104,7 +104,7 @@ static int by_key_and_time(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* ---- slices ------------------------------------------------------------------------------------------------------ */
+/* ---- slices ---- */
 
 static uint32_t add_slice(async_maker *m, const async_point *p, uint32_t flags)
 {
@@ -179,7 +179,7 @@ static void limit_groups(async_maker *m)
     qsort(m->slices, m->slice_count, sizeof *m->slices, by_process_group_time);
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---- */
 
 static void set_span(view_track *track, const view_slice *slices, size_t count)
 {

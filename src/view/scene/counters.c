@@ -32,7 +32,7 @@ typedef struct counter_maker {
     size_t capacity_capacity;
 } counter_maker;
 
-/* ---- samples ----------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 static void add_point(counter_maker *m, const hd_event *event)
 {
@@ -120,7 +120,7 @@ static void limit_tracks(counter_maker *m)
     if (tracks > TRACK_LIMIT) qsort(m->points, m->point_count, sizeof *m->points, by_counter_and_time);
 }
 
-/* ---- series ------------------------------------------------------------------------------------------------------ */
+/* ---- series ---- */
 
 static view_series *series_of(counter_maker *m, view_track *track, uint32_t name, hd_error *err)
 {
@@ -205,7 +205,7 @@ static hd_status add_samples(counter_maker *m, view_track *track, const counter_
     return HD_OK;
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---- */
 
 static bool name_track(view_track *track, const hd_trace *trace, const counter_point *p)
 {

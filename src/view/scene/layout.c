@@ -26,7 +26,7 @@ typedef struct lane_layout {
     uint64_t busy_ns;
 } lane_layout;
 
-/* ---- start order ------------------------------------------------------------------------------------------------- */
+/* ---- start order ---- */
 
 static uint32_t read_span(int64_t *out_start, int64_t *out_end, row_reader *reader, uint32_t row)
 {
@@ -55,7 +55,7 @@ static hd_status sort_rows(lane_layout *l, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static void forget(lane_layout *l)
 {
@@ -133,7 +133,7 @@ static hd_status make_rows(view_rows *out, lane_layout *l, hd_error *err)
     return HD_OK;
 }
 
-/* ---- works of a stream ------------------------------------------------------------------------------------------- */
+/* ---- works of a stream ---- */
 
 /* *out: a lane with the works of a device's row among its events, in the same order. out->events.rows is malloc'ed. */
 static hd_status pick_works(lane_layout *out, const lane_layout *l, view_scene *scene, hd_error *err)
@@ -154,7 +154,7 @@ static hd_status pick_works(lane_layout *out, const lane_layout *l, view_scene *
     return HD_OK;
 }
 
-/* ---- the summary ------------------------------------------------------------------------------------------------- */
+/* ---- the summary ---- */
 
 static hd_status sum_up(view_row *out, view_scene *scene, const view_rows *rows, uint64_t crossing, hd_error *err)
 {

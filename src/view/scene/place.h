@@ -46,7 +46,7 @@ bool view_place_at(view_place *out, const view_scene *scene, uint32_t track, int
 /* `{"row": …, "kind": …, "track": …, "depth": …, "start": …, "duration": …, "name": …}` */
 void view_json_place(hd_json_out *json, const view_scene *scene, const view_place *place);
 
-/* ---- slices of many rows, in order ------------------------------------------------------------------------------- */
+/* ---- slices of many rows, in order ---- */
 
 typedef struct view_merge view_merge;
 

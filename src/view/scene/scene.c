@@ -11,7 +11,7 @@
 #include "view/queries.h"
 #include "view/scene/impl.h"
 
-/* ---- made and freed ---------------------------------------------------------------------------------------------- */
+/* ---- made and freed ---- */
 
 static void find_span(view_scene *scene)
 {
@@ -102,7 +102,7 @@ void view_scene_free(view_scene *scene)
     free(scene);
 }
 
-/* ---- facts ------------------------------------------------------------------------------------------------------- */
+/* ---- facts ---- */
 
 struct view_queries *view_scene_queries(const view_scene *scene)
 {
@@ -144,7 +144,7 @@ uint32_t view_scene_revision(const view_scene *scene)
     return atomic_load(&scene->revision);
 }
 
-/* ---- notes ------------------------------------------------------------------------------------------------------- */
+/* ---- notes ---- */
 
 const void *view_scene_note(const view_scene *scene, view_note note)
 {
@@ -157,7 +157,7 @@ void view_scene_set_note(view_scene *scene, view_note note, void *data, void (*r
     atomic_store_explicit(&scene->notes[note], data, memory_order_release);
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---- */
 
 uint32_t view_scene_track_count(const view_scene *scene)
 {
@@ -257,7 +257,7 @@ uint32_t view_scene_track_of_event(const view_scene *scene, hd_kind kind, uint64
     return view_scene_track_of(scene, (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], within), kind);
 }
 
-/* ---- their order ------------------------------------------------------------------------------------------------- */
+/* ---- their order ---- */
 
 typedef struct shown_track {
     uint32_t parent, id;
@@ -354,7 +354,7 @@ void view_scene_order_done(const view_order *order, const view_scene *scene)
     pthread_mutex_unlock(&scene->queries->lock_order);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static const scene_text *text_at(const view_scene *scene, uint32_t number)
 {

@@ -38,7 +38,7 @@ static const hd_kind lane_kinds[] = {HD_KIND_SLICE, HD_KIND_INSTANT, HD_KIND_SAM
 static const char *const lane_roles[] = {"", "instants", "samples"};
 enum { LANE_KINDS = 3 };
 
-/* ---- sources ----------------------------------------------------------------------------------------------------- */
+/* ---- sources ---- */
 
 static int64_t number_of(const hd_trace *trace, hd_ident ident)
 {
@@ -117,7 +117,7 @@ static int by_shown_order(const void *a, const void *b)
     return 0;
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---- */
 
 static view_track *new_section(track_maker *m, const source_track *s, uint32_t parent, int64_t order)
 {
@@ -248,7 +248,7 @@ static bool add_process(track_maker *m, source_track *process, source_track *con
     return true;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 static int by_process(const void *a, const void *b)
 {

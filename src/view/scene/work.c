@@ -29,7 +29,7 @@ static bool stopped(const scene_worker *w)
     return w->stop && atomic_load(w->stop);
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 typedef struct lane_job {
     uint32_t lane;
@@ -115,7 +115,7 @@ static hd_status lay_out_kind(const scene_worker *w, hd_kind kind, hd_error *err
     return status;
 }
 
-/* ---- all steps --------------------------------------------------------------------------------------------------- */
+/* ---- all steps ---- */
 
 static hd_status lay_out_slices(const scene_worker *w, hd_error *err)
 {

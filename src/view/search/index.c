@@ -29,7 +29,7 @@ typedef struct index_maker {
     bool is_full;       /* more pairs than it may have */
 } index_maker;
 
-/* ---- pairs ------------------------------------------------------------------------------------------------------- */
+/* ---- pairs ---- */
 
 /* false: no memory. */
 static bool add_pair(index_maker *m, uint32_t name, search_cell_of of, uint32_t what, uint32_t count)
@@ -51,7 +51,7 @@ static bool add_pair(index_maker *m, uint32_t name, search_cell_of of, uint32_t 
     return true;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+/* ---- blocks ---- */
 
 static bool add_row(index_maker *m, view_search_block *found, const hd_block *block, uint32_t row, uint32_t *seen_count)
 {

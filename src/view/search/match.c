@@ -9,7 +9,7 @@
 
 enum { FOLD_BYTES = 2048 };
 
-/* ---- capital letters --------------------------------------------------------------------------------------------- */
+/* ---- capital letters ---- */
 
 static uint64_t fold8(uint64_t x)
 {
@@ -33,7 +33,7 @@ static void fold(char *out, const char *data, size_t size)
     for (; i < size; i++) out[i] = fold1(data[i]);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 static bool text_matches(const view_matcher *m, const char *data, size_t size)
 {
@@ -59,7 +59,7 @@ bool view_matches(view_matcher *matcher, const char *data, size_t size)
     }
 }
 
-/* ---- integers ---------------------------------------------------------------------------------------------------- */
+/* ---- integers ---- */
 
 enum { DIGITS_MOST = 18 }; /* 10^18 fits */
 

@@ -9,7 +9,7 @@
 
 enum { SECONDS = 20 };
 
-/* ---- one thread -------------------------------------------------------------------------------------------------- */
+/* ---- one thread ---- */
 
 static void worker_deinit(search_worker *w)
 {
@@ -68,7 +68,7 @@ static void search_blocks(void *state)
     }
 }
 
-/* ---- the search -------------------------------------------------------------------------------------------------- */
+/* ---- the search ---- */
 
 static hd_status prepare(view_search *s, const view_search_query *query, hd_error *err)
 {

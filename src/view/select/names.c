@@ -21,7 +21,7 @@ typedef struct names {
     atomic_size_t next;
 } names;
 
-/* ---- sums -------------------------------------------------------------------------------------------------------- */
+/* ---- sums ---- */
 
 static void add_sum(view_select_name *name, const select_sum *sum)
 {
@@ -68,7 +68,7 @@ static hd_status put_together(names *n, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- durations --------------------------------------------------------------------------------------------------- */
+/* ---- durations ---- */
 
 static int by_place(const void *a, const void *b)
 {

@@ -10,7 +10,7 @@
 
 enum { PIECE_EVENTS = 1 << 18, MOST_PIECES = 64, LOOK_UP = 4095 };
 
-/* ---- sums -------------------------------------------------------------------------------------------------------- */
+/* ---- sums ---- */
 
 /* The sum of a name; HD_NONE: no memory. */
 uint32_t select_slot(select_worker *w, uint32_t name)
@@ -61,7 +61,7 @@ bool select_count(select_worker *w, uint32_t slot, const view_slice *slice, uint
     return keep_duration(w, slot, duration);
 }
 
-/* ---- the sweep of a piece ---------------------------------------------------------------------------------------- */
+/* ---- the sweep of a piece ---- */
 
 /* Give the time from `now` until `until` to those that are open; what has ended by then leaves the top. */
 static void advance(select_worker *w, int64_t now, int64_t until)
@@ -130,7 +130,7 @@ static void work(void *state)
         w->status = s->pieces[at].is_row ? select_sum_row(w, &s->pieces[at]) : sum_piece(w, &s->pieces[at]);
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+/* ---- pieces ---- */
 
 static bool cut_track(selector *s, const view_track *track)
 {

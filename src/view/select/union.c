@@ -136,7 +136,7 @@ hd_status view_select_union(view_selection *out, const view_scene *scene, const 
     return HD_OK;
 }
 
-/* ---- counters ---------------------------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 static size_t first_from(const view_series *series, int64_t time_ns)
 {

@@ -12,7 +12,7 @@
 
 enum { FREE_PART = 20, FREE_AT_MOST = 1 << 30 }; /* of a disk stays free: a twentieth, or 1 GiB */
 
-/* ---- connections and requests come and go ------------------------------------------------------------------------ */
+/* ---- connections and requests come and go ---- */
 
 void view_answer_connection(void *user, struct MHD_Connection *connection, void **slot,
                             enum MHD_ConnectionNotificationCode what)
@@ -74,7 +74,7 @@ void view_answer_end(void *user, struct MHD_Connection *connection, void **slot,
     *slot = NULL;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static const char *header(const view_job *job, const char *name)
 {
@@ -130,7 +130,7 @@ static enum MHD_Result send_page(view_job *job)
     return send_response(job, status, response, file->size);
 }
 
-/* ---- who may ask ------------------------------------------------------------------------------------------------- */
+/* ---- who may ask ---- */
 
 /* 0: it may; else a status, and why. */
 static unsigned look_at_client(const view_job *job, const char **why)
@@ -188,7 +188,7 @@ static unsigned look_at_request(view_job *job, const char *method, const char **
     return 0;
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------------------------ */
+/* ---- bodies ---- */
 
 static uint64_t room_at(int fd)
 {
@@ -249,7 +249,7 @@ static enum MHD_Result take_body(view_job *job, const char *data, size_t *size)
     return MHD_YES;
 }
 
-/* ---- a request --------------------------------------------------------------------------------------------------- */
+/* ---- a request ---- */
 
 static enum MHD_Result begin(view_job *job, const char *method)
 {

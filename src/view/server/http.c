@@ -10,7 +10,7 @@
 #include "base/json/json.h"
 #include "base/text/hex.h"
 
-/* ---- address ----------------------------------------------------------------------------------------------------- */
+/* ---- address ---- */
 
 /* Decode text[0 … size) to *at and end it with a NUL; NULL: it cannot be decoded. Moves *at behind it. */
 static char *decode(char **at, const char *text, size_t size, bool is_query)
@@ -87,7 +87,7 @@ const char *view_target_param(const view_target *target, const char *name)
     return NULL;
 }
 
-/* ---- Host and Origin --------------------------------------------------------------------------------------------- */
+/* ---- Host and Origin ---- */
 
 /* The name of "name:port" or "[::1]:port"; false: it is neither. */
 static bool name_of_host(const char **out, size_t *out_size, const char *host)
@@ -163,7 +163,7 @@ bool view_origin_is_ours(const char *origin, const char *host, const char *fetch
            strcmp(fetch_dest, "document") == 0;
 }
 
-/* ---- token ------------------------------------------------------------------------------------------------------- */
+/* ---- token ---- */
 
 /* Compares all digits, whatever is found. */
 static bool same_token(const char *token, const char *given, size_t size)
@@ -202,7 +202,7 @@ bool view_token_is_right(const char *token, const char *authorization, const cha
     return right;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------------- */
+/* ---- lists ---- */
 
 /* ";q=0", ";q=0.000": not wanted. */
 static bool is_refused(const char *parameters, size_t size)

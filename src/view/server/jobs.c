@@ -29,7 +29,7 @@ static bool wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t
     return true;
 }
 
-/* ---- the queue; the lock is held --------------------------------------------------------------------------------- */
+/* ---- the queue; the lock is held ---- */
 
 static void remove_job(hd_view *view, view_job *job)
 {
@@ -87,7 +87,7 @@ void view_jobs_news(void *user)
     pthread_mutex_unlock(&view->lock);
 }
 
-/* ---- workers ----------------------------------------------------------------------------------------------------- */
+/* ---- workers ---- */
 
 static void *work(void *user)
 {
@@ -119,7 +119,7 @@ static void *work(void *user)
     return NULL;
 }
 
-/* ---- the watcher ------------------------------------------------------------------------------------------------- */
+/* ---- the watcher ---- */
 
 static bool has_hung_up(int fd)
 {
@@ -205,7 +205,7 @@ void view_client_deadline(view_client *client, int64_t at_ms)
     pthread_mutex_unlock(&client->view->lock);
 }
 
-/* ---- starting and stopping --------------------------------------------------------------------------------------- */
+/* ---- starting and stopping ---- */
 
 hd_status view_jobs_start(hd_view *view, hd_error *err)
 {

@@ -14,7 +14,7 @@ enum { WORTH_PACKING = 1024 };
 
 static const char cache_for_ever[] = "private, max-age=31536000, immutable";
 
-/* ---- running a route (on a worker) ------------------------------------------------------------------------------- */
+/* ---- running a route (on a worker) ---- */
 
 static unsigned status_of(const view_reply *reply, hd_status status)
 {
@@ -92,7 +92,7 @@ void view_job_run(view_job *job, hd_compressor *compressor)
     pack(job, compressor);
 }
 
-/* ---- responses --------------------------------------------------------------------------------------------------- */
+/* ---- responses ---- */
 
 static void add_header(struct MHD_Response *response, const char *name, const char *value)
 {

@@ -25,7 +25,7 @@ bool hd_view_has_server(void)
     return true;
 }
 
-/* ---- starting ---------------------------------------------------------------------------------------------------- */
+/* ---- starting ---- */
 
 static hd_status make_token(hd_view *view, hd_error *err)
 {
@@ -145,7 +145,7 @@ hd_status hd_view_start(hd_view **out, const char *const *paths, size_t count, c
     return view_start(out, paths, count, options, &limits, err);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------ */
+/* ---- asking ---- */
 
 const char *hd_view_url(const hd_view *view)
 {
@@ -172,7 +172,7 @@ size_t hd_view_failures(const hd_view *view)
     return view_session_failures(view->session);
 }
 
-/* ---- stopping ---------------------------------------------------------------------------------------------------- */
+/* ---- stopping ---- */
 
 /* Nobody new gets in; who is in gets an answer, or the end of the connection. */
 static bool stop_serving(hd_view *view, unsigned milliseconds)

@@ -22,7 +22,7 @@
 enum { CORES_A_THREAD = 4, NEWS_EVERY_MS = 100, LAYOUT_NICE = 10 };
 static const uint64_t memory_default = (uint64_t)64 << 20; /* a server stands for hours beside what people work with */
 
-/* ---- news -------------------------------------------------------------------------------------------------------- */
+/* ---- news ---- */
 
 /* Something new can be seen. The lock is held, and is let go. */
 static void publish_and_unlock(view_session *s)
@@ -72,7 +72,7 @@ static void tell_failure(view_entry *entry, const hd_error *err)
     pthread_mutex_unlock(&s->failing);
 }
 
-/* ---- work -------------------------------------------------------------------------------------------------------- */
+/* ---- work ---- */
 
 static void read_entry(view_entry *entry)
 {
@@ -184,7 +184,7 @@ static hd_status start_threads(view_session *s, hd_error *err)
     return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "the system gives no more threads");
 }
 
-/* ---- a session --------------------------------------------------------------------------------------------------- */
+/* ---- a session ---- */
 
 hd_status view_session_new(view_session **out, const view_session_options *options, hd_error *err)
 {
@@ -256,7 +256,7 @@ void view_session_on_news(view_session *s, void (*news)(void *user), void *user)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- adding ------------------------------------------------------------------------------------------------------ */
+/* ---- adding ---- */
 
 /* Takes the entry. */
 static hd_status add_entry(uint32_t *out, view_session *s, view_entry *entry, hd_error *err)
@@ -326,7 +326,7 @@ hd_status view_session_add_scene(uint32_t *out, view_session *s, view_scene *sce
     return add_entry(out, s, entry, err);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------ */
+/* ---- asking ---- */
 
 uint32_t view_session_count(view_session *s)
 {

@@ -16,7 +16,7 @@ view_tile_range view_tile_range_of(unsigned z, int64_t i)
     return range;
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 void view_tile_align(hd_bytes *out)
 {
@@ -140,7 +140,7 @@ hd_status view_tile_put_row(hd_bytes *out, const view_tile_column *columns, uint
     return HD_OK;
 }
 
-/* ---- what there is to draw --------------------------------------------------------------------------------------- */
+/* ---- what there is to draw ---- */
 
 typedef struct tile_maker {
     row_reader reader;

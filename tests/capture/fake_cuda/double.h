@@ -73,7 +73,7 @@ typedef struct double_script {
     unsigned fail_count, slow_count;
 } double_script;
 
-/* ---- double_script.c: exported by libcuda ------------------------------------------------------------------------ */
+/* ---- double_script.c: exported by libcuda ---- */
 
 const double_script *double_script_get(void);
 bool double_truth_wanted(void);
@@ -82,8 +82,7 @@ void double_escape(char *out, size_t size, const char *text);                   
 _Noreturn void double_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t double_now(void);
 
-/* ---- double_driver.c -----------------------------------------------------------------------------------------------
- */
+/* ---- double_driver.c ---- */
 
 /* A call of the API, on the stack of the thread that makes it. */
 typedef struct double_call {

@@ -48,7 +48,7 @@ uint64_t double_clock(uint64_t true_ns)
     return b.base_ns + (uint64_t)(since + (int64_t)((double)since * s->clock_ppm * 1e-6) + s->clock_offset_ns);
 }
 
-/* ---- filling buffers: by the thread ------------------------------------------------------------------------------ */
+/* ---- filling buffers: by the thread ---- */
 
 static void give_back(void)
 {
@@ -214,7 +214,7 @@ static void *fill(void *unused)
     return NULL;
 }
 
-/* ---- functions --------------------------------------------------------------------------------------------------- */
+/* ---- functions ---- */
 
 void double_buffers_add(const double_record *record)
 {

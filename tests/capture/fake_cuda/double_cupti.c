@@ -51,7 +51,7 @@ bool double_kind_is_on(uint32_t kind)
     return kind < KINDS && atomic_load(&cupti.kinds[kind]);
 }
 
-/* ---- from libcuda ------------------------------------------------------------------------------------------------ */
+/* ---- from libcuda ---- */
 
 static bool records_call(const double_call *call)
 {
@@ -162,7 +162,7 @@ void double_attach(void)
     double_set_hooks(&hooks);
 }
 
-/* ---- subscriber -------------------------------------------------------------------------------------------------- */
+/* ---- subscriber ---- */
 
 static void check_subscriber(const char *function, cupti_subscriber subscriber)
 {
@@ -254,7 +254,7 @@ DOUBLE_EXPORT cupti_status cuptiGetCallbackName(uint32_t domain, uint32_t id, co
     return CUPTI_BAD_PARAMETER;
 }
 
-/* ---- kinds ------------------------------------------------------------------------------------------------------- */
+/* ---- kinds ---- */
 
 static cupti_status set_kind(uint32_t kind, bool enable)
 {

@@ -36,7 +36,7 @@ const double_hooks *double_get_hooks(void)
     return pid && pid != getpid() ? NULL : atomic_load(&gpu.hooks);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 int double_begin(double_call *call)
 {
@@ -64,7 +64,7 @@ void double_emit(const double_record *record)
     if (hooks) hooks->record(record);
 }
 
-/* ---- starting ---------------------------------------------------------------------------------------------------- */
+/* ---- starting ---- */
 
 static void inject(void)
 {
@@ -106,7 +106,7 @@ int cuDeviceGetCount(int *count)
     return 0;
 }
 
-/* ---- contexts and streams ---------------------------------------------------------------------------------------- */
+/* ---- contexts and streams ---- */
 
 static double_stream *new_stream(double_context *context, uint32_t id, uint32_t flags, uint32_t correlation)
 {
@@ -203,7 +203,7 @@ int cuStreamCreate(double_stream **out, unsigned flags)
     return double_end(&call, 0);
 }
 
-/* ---- work -------------------------------------------------------------------------------------------------------- */
+/* ---- work ---- */
 
 double_span double_occupy(double_stream *stream, uint64_t ns)
 {
@@ -297,7 +297,7 @@ void double_wait_until(uint64_t ns)
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0) {}
 }
 
-/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 static void emit_sync(uint32_t type, double_stream *stream, uint64_t start_ns, uint32_t correlation)
 {

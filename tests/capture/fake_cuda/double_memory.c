@@ -4,7 +4,7 @@
 
 #include "double_cuda.h"
 
-/* ---- copies and sets --------------------------------------------------------------------------------------------- */
+/* ---- copies and sets ---- */
 
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 {
@@ -96,7 +96,7 @@ int cuMemsetD32Async(uint64_t to, unsigned value, size_t count, void *handle)
     return double_end(&call, 0);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---- */
 
 static void emit_memory(uint32_t operation, uint32_t kind, uint64_t address, uint64_t bytes, double_stream *stream,
                         uint32_t correlation)

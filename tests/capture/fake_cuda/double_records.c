@@ -16,7 +16,7 @@ size_t double_record_length(uint32_t kind)
                                                                                                                : 0);
 }
 
-/* ---- times ------------------------------------------------------------------------------------------------------- */
+/* ---- times ---- */
 
 bool double_has_gpu_times(uint32_t kind)
 {
@@ -63,7 +63,7 @@ const char *double_set_times(double_record *r, bool is_complete, bool is_bad)
     return is_bad ? "bad-times" : is_complete ? "delivered" : "incomplete";
 }
 
-/* ---- the truth --------------------------------------------------------------------------------------------------- */
+/* ---- the truth ---- */
 
 static const char *kind_name(uint32_t kind)
 {

@@ -66,7 +66,7 @@ void double_escape(char *out, size_t size, const char *text)
     out[used] = 0;
 }
 
-/* ---- the script ----------------------------------------------------------------------------------------------- */
+/* ---- the script ---- */
 
 static void add_rule(double_rule *rules, unsigned *count, const char *function, int status, uint64_t value)
 {

@@ -61,7 +61,7 @@ static void launch_by_runtime(unsigned i)
     check(cudaLaunchKernel(functions[i % 3], grid, block, 0, NULL), "cudaLaunchKernel");
 }
 
-/* ---- words with a count ------------------------------------------------------------------------------------------ */
+/* ---- words with a count ---- */
 
 static void do_launch(unsigned n)
 {
@@ -177,7 +177,7 @@ static void do_forever(unsigned pause_us)
     }
 }
 
-/* ---- another profiler -------------------------------------------------------------------------------------------- */
+/* ---- another profiler ---- */
 
 static void other_wants(uint8_t **buffer, size_t *size, size_t *records)
 {
@@ -201,7 +201,7 @@ static void do_take_buffers(void)
     if (take) check(take(other_wants, other_has), "cuptiActivityRegisterCallbacks");
 }
 
-/* ---- words about processes --------------------------------------------------------------------------------------- */
+/* ---- words about processes ---- */
 
 static void do_words(int count, char **words);
 

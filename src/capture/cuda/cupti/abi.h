@@ -15,7 +15,7 @@
 
 enum { CUPTI_VERSION_OLDEST = 13 }; /* of cuptiGetVersion: what is older has other records */
 
-/* ---- results ---------------------------------------------------------------------------------------------- */
+/* ---- results ---- */
 
 typedef int cupti_status;
 
@@ -49,7 +49,7 @@ enum {
     CUPTI_UNKNOWN = 999,
 };
 
-/* ---- activity functions ------------------------------------------------------------------------------------ */
+/* ---- activity functions ---- */
 
 /* A thread of CUPTI asks for room: at a multiple of 8, best 1 to 10 MB; *records 0: as many as fit. *buffer NULL: none,
  * and records are dropped. A thread of CUPTI gives it back with its first `valid` bytes filled. Neither may call into
@@ -103,7 +103,7 @@ typedef cupti_status (*cupti_fn_GetGraphExecId)(void *graph_exec, uint32_t *id);
 typedef cupti_status (*cupti_fn_GetGraphNodeId)(void *node, uint64_t *id);
 typedef cupti_status (*cupti_fn_Finalize)(void);
 
-/* ---- callbacks --------------------------------------------------------------------------------------------- */
+/* ---- callbacks ---- */
 
 enum {
     CUPTI_DOMAIN_DRIVER = 1,
@@ -191,7 +191,7 @@ typedef struct cupti_subscriber_params {
 typedef cupti_status (*cupti_fn_Subscribe_v2)(cupti_subscriber *out, cupti_callback callback, void *user,
                                               cupti_subscriber_params *params);
 
-/* ---- the driver ---------------------------------------------------------------------------------------------- */
+/* ---- the driver ---- */
 
 /* What libcuda.so.1 calls in the library of $CUDA_INJECTION64_PATH, in cuInit: 0 is failure, which it ignores. */
 typedef int (*cuda_injection)(void);

@@ -29,7 +29,7 @@ void cuda_activity_init(cuda_activity *a, cuda_tracer *tracer)
     for (int i = 0; i < ACTIVITY_CATEGORIES; i++) a->categories[i] = hd_session_intern(a->session, names[i]);
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 void activity_push(cuda_activity *a, const hd_session_record *record)
 {
@@ -64,7 +64,7 @@ void activity_emit(cuda_activity *a, hd_session_record *record, uint64_t start, 
     activity_push(a, record);
 }
 
-/* ---- buffers --------------------------------------------------------------------------------------------------- */
+/* ---- buffers ---- */
 
 static void read_record(cuda_activity *a, const uint8_t *end, const cupti_record *record)
 {

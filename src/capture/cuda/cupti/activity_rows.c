@@ -20,7 +20,7 @@ static uint32_t stream_track(cuda_activity *a, uint32_t device, uint32_t stream)
     return activity_track(a, HD_SESSION_TRACK_STREAM, device, stream);
 }
 
-/* ---- work of the GPU ------------------------------------------------------------------------------------------- */
+/* ---- work of the GPU ---- */
 
 static void kernel_row(cuda_activity *a, const cupti_kernel *k)
 {
@@ -106,7 +106,7 @@ static void graph_row(cuda_activity *a, const cupti_graph_trace *g)
     activity_emit(a, &record, g->start, g->end);
 }
 
-/* ---- threads of the program ------------------------------------------------------------------------------------ */
+/* ---- threads of the program ---- */
 
 /* "cudaLaunchKernel_v7000", "cuLaunchKernel_ptsz": without what the version added. */
 static void strip(char *out, size_t capacity, const char *name)
@@ -192,7 +192,7 @@ static void overhead_row(cuda_activity *a, const cupti_overhead *o)
     activity_emit(a, &record, o->start, o->end);
 }
 
-/* ---- facts ----------------------------------------------------------------------------------------------------- */
+/* ---- facts ---- */
 
 static void external_fact(cuda_activity *a, const cupti_external *e)
 {
@@ -279,7 +279,7 @@ static void context_fact(cuda_activity *a, const cupti_context *c)
     a->has_told_mps |= c->api == CUPTI_CONTEXT_OF_MPS;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 /* What is read above, which every version has but for the number of the graph. */
 size_t activity_row_bytes(uint32_t kind, uint32_t version)

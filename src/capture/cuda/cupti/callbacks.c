@@ -117,7 +117,7 @@ PART void dispatch(cuda_tracer *t, uint32_t domain, uint32_t id, const void *dat
     }
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 /* A CUPTI that does not give the system's ids gives half of what pthread_self does. Callbacks know both. */
 enum { THREADS_MAX = 4096 };
@@ -165,7 +165,7 @@ void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data
     atomic_fetch_add_explicit(&t->costs.callback_ns, took, memory_order_relaxed);
 }
 
-/* ---- switching ------------------------------------------------------------------------------------------------- */
+/* ---- switching ---- */
 
 static void set_call_callbacks(cuda_tracer *t, uint32_t domain, bool is_on)
 {

@@ -29,7 +29,7 @@ typedef struct search {
     char why[256]; /* of the first that was there and did not suit */
 } search;
 
-/* ---- one library ------------------------------------------------------------------------------------------------ */
+/* ---- one library ---- */
 
 static bool resolve(cuda_cupti *cupti, char *why, size_t why_bytes)
 {
@@ -123,7 +123,7 @@ static void try_folder(search *s, const char *folder)
     }
 }
 
-/* ---- where ------------------------------------------------------------------------------------------------------- */
+/* ---- where ---- */
 
 /* What the program has loaded: copies of the names, since loading changes the list. */
 typedef struct loaded {

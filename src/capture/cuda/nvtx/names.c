@@ -28,7 +28,7 @@ hd_status nvtx_names_prepare(void)
     return HD_OK;
 }
 
-/* ---- texts ---------------------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 static void clear_text(nvtx_text *out)
 {
@@ -124,7 +124,7 @@ void *nvtx_register(const nvtx_text *text)
     return (void *)(uintptr_t)bits; // NOLINT: a number that only we look into
 }
 
-/* ---- domains and categories ------------------------------------------------------------------------------- */
+/* ---- domains and categories ---- */
 
 nvtx_domain nvtx_domain_make(const nvtx_text *name)
 {
@@ -197,7 +197,7 @@ void nvtx_name_category(uint32_t domain, uint32_t number, const nvtx_text *name)
     pthread_mutex_unlock(&nvtx_tool.lock);
 }
 
-/* ---- arguments -------------------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 static bool set_payload(hd_session_arg *arg, char *digits, const nvtx_args_slot *key)
 {

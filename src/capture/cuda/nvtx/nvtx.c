@@ -60,7 +60,7 @@ void nvtx_fork(int phase)
     pthread_mutex_unlock(&nvtx_tool.lock);
 }
 
-/* ---- once ------------------------------------------------------------------------------------------------- */
+/* ---- once ---- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -82,7 +82,7 @@ static nvtx_thread *enter(void)
     return nvtx_enter();
 }
 
-/* ---- what ranges have in common --------------------------------------------------------------------------- */
+/* ---- what ranges have in common ---- */
 
 static bool begins_step(const nvtx_text *text)
 {
@@ -156,7 +156,7 @@ static void *register_in(nvtx_domain domain, const nvtx_text *string)
     return nvtx_register(string);
 }
 
-/* ---- the functions of NVTX, in the order of its tables ---------------------------------------------------- */
+/* ---- the functions of NVTX, in the order of its tables ---- */
 
 /* Most there are for each way to give a text: as `given`, a string or an event, which `set` makes `text`. `none` is
  * what a call that is let go returns. */
@@ -225,7 +225,7 @@ static void on_domain_finish(nvtx_domain domain, nvtx_range range)
     finish(range);
 }
 
-/* ---- attaching -------------------------------------------------------------------------------------------- */
+/* ---- attaching ---- */
 
 #define PUT(name, function) [name] = (nvtx_function)(function)
 

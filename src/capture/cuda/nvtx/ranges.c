@@ -16,7 +16,7 @@
 enum { LANE_BITS = 12 };
 _Static_assert(1 << LANE_BITS == NVTX_LANES_MAX, "ids have a lane in their low bits");
 
-/* ---- free lanes, the lowest first ------------------------------------------------------------------------- */
+/* ---- free lanes, the lowest first ---- */
 
 static void put_free(uint32_t lane)
 {
@@ -56,7 +56,7 @@ static bool find_lane(uint32_t *out)
     return true;
 }
 
-/* ---- ranges ----------------------------------------------------------------------------------------------- */
+/* ---- ranges ---- */
 
 nvtx_range nvtx_range_begin(const nvtx_open *what)
 {

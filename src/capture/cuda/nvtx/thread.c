@@ -87,7 +87,7 @@ void nvtx_quiet(int change)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* ---- events --------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static void begin(const nvtx_open *range, int64_t now)
 {

@@ -43,7 +43,7 @@ static struct {
     int64_t settle_ns; /* when it will be */
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static uint64_t hash_of(const allocation *what)
 {
@@ -76,8 +76,7 @@ static void take_out(allocation *gone)
     hd_slots_renumber(&live.slots, hash_of(gone), last, at);
 }
 
-/* ---- windows -------------------------------------------------------------------------------------------------------
- */
+/* ---- windows ---- */
 
 /* Whether a window was open at that time. *next_ns: when the first after it opened, INT64_MAX: none did. */
 static bool was_open(int64_t time_ns, int64_t *next_ns)
@@ -176,8 +175,7 @@ void window_memory_closed(int64_t time_ns)
     pthread_mutex_unlock(&live.lock);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------------------------------
- */
+/* ---- what is told ---- */
 
 /* Older than what we know of the address: nothing of it is left but its own record. */
 static bool is_stale(const allocation *what, const cuda_memory *memory)
@@ -248,8 +246,7 @@ void cuda_window_memory(cuda_tracer *tracer, const cuda_memory *memory)
     pthread_mutex_unlock(&live.lock);
 }
 
-/* ---- beginning, fork
- * ------------------------------------------------------------------------------------------------- */
+/* ---- beginning, fork ---- */
 
 void window_memory_start(cuda_tracer *tracer)
 {

@@ -16,7 +16,7 @@ static window_span *last_span(window_state *w)
     return &w->spans[(w->count - 1) % WINDOW_LOG];
 }
 
-/* ---- what the trace says --------------------------------------------------------------------------------------- */
+/* ---- what the trace says ---- */
 
 static void put_json_span(hd_bytes *out, const window_span *span, int64_t start_ns, bool is_first)
 {
@@ -88,7 +88,7 @@ static void mark_close(window_state *w)
     w->has_marker = false;
 }
 
-/* ---- open and close -------------------------------------------------------------------------------------------- */
+/* ---- open and close ---- */
 
 static void add_span(window_state *w, const char *why, int64_t now)
 {
@@ -165,7 +165,7 @@ int64_t window_keep_time(void)
     return next;
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ---- */
 
 static void before_fork(void)
 {

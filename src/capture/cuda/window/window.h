@@ -39,7 +39,7 @@ typedef struct window_state {
 
 extern window_state window_all __attribute__((visibility("hidden")));
 
-/* ---- window.c ----------------------------------------------------------------------------------------------- */
+/* ---- window.c ---- */
 
 static inline bool window_is_open(void)
 {
@@ -55,7 +55,7 @@ bool window_close(const char *why, uint64_t number);
 /* Opens and closes what is due. The time of the next that will be, INT64_MAX: none. */
 int64_t window_keep_time(void);
 
-/* ---- steps.c ------------------------------------------------------------------------------------------- */
+/* ---- steps.c ---- */
 
 /* Whether ranges count as steps at all: if not, nobody need ask. */
 extern atomic_bool window_counts_steps __attribute__((visibility("hidden")));
@@ -67,7 +67,7 @@ void window_step_ends(void);
 uint64_t window_steps_seen(void);
 void window_steps_fork(int phase); /* -1: before; 0: in the parent; 1: in the child. As the others below */
 
-/* ---- memory.c ------------------------------------------------------------------------------------------ */
+/* ---- memory.c ---- */
 
 void window_memory_start(cuda_tracer *tracer);
 void window_memory_opened(int64_t time_ns);      /* what is live and not in the trace will be recorded */
@@ -75,7 +75,7 @@ int64_t window_memory_keep_time(int64_t now_ns); /* does what is due; when the n
 void window_memory_closed(int64_t time_ns);
 void window_memory_fork(int phase);
 
-/* ---- control.c ------------------------------------------------------------------------------------------------ */
+/* ---- control.c ---- */
 
 void control_start(cuda_tracer *tracer);
 void control_stop(void);
@@ -85,7 +85,7 @@ extern atomic_bool control_is_missing __attribute__((visibility("hidden")));
 void control_revive(void);
 void control_forked(void);
 
-/* ---- nvtx.c --------------------------------------------------------------------------------------------------- */
+/* ---- nvtx.c ---- */
 
 void nvtx_fork(int phase);
 void nvtx_end(void); /* last counts */

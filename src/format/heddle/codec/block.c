@@ -43,7 +43,7 @@ static void list_rows(uint32_t *out, uint32_t *starts, const int64_t *shapes, ui
     }
 }
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* The row numbers of each group into encoder->rows; the groups must be what the shapes say. */
 static hd_status list_group_rows(store_encoder *encoder, const store_rows *rows, hd_error *err)
@@ -177,7 +177,7 @@ hd_status store_block_encode(hd_bytes *out, store_encoder *encoder, const store_
     return store_sink_finish(out, encoder, &encoder->sink, err);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static bool within(const int64_t *values, uint32_t count, int64_t low, int64_t high)
 {

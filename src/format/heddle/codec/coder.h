@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- tokens and packed bits ------------------------------------------------------------------------ */
+/* ---- tokens and packed bits ---- */
 
 /* A token tells values below TOKEN_PLAIN, and of others how many bits they have and the two below the highest one. */
 enum { TOKEN_PLAIN = 16, TOKEN_PLAIN_BITS = 4, TOKEN_HIGH_BITS = 2 };
@@ -85,7 +85,7 @@ static inline bool bits_done(const bit_reader *reader)
     return (reader->at + 7) / 8 == reader->size;
 }
 
-/* ---- coder ------------------------------------------------------------------------------------------- */
+/* ---- coder ---- */
 
 enum {
     CODER_NODES = 64, /* odds of a context, or of a context and token */

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "format/heddle/codec/coder.h"
 
-/* ---- looking --------------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 typedef struct run_facts {
     int64_t low, high;
@@ -62,7 +62,7 @@ static unsigned bytes_for(uint64_t value)
     return value ? (71 - (unsigned)__builtin_clzll(value)) / 8 : 0;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void put_planes(store_encoder *encoder, store_sink *sink, const uint64_t *values, uint32_t count, unsigned width)
 {
@@ -294,7 +294,7 @@ void store_put_ints(store_encoder *encoder, store_sink *sink, const int64_t *val
     put_layout(encoder, sink, values, count, layout, &facts);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static bool fail(store_source *source)
 {

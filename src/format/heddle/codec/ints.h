@@ -81,7 +81,7 @@ int64_t store_common_factor(const int64_t *values, uint32_t count);
 /* About how many bytes a run would take. */
 double store_cost_of_ints(store_encoder *encoder, const int64_t *values, uint32_t count);
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* The three parts while they are read. */
 typedef struct store_source {

@@ -14,7 +14,7 @@ enum {
     BEST_LIMIT = 1 << 17,  /* up to which parts are compressed at the highest level */
 };
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 void store_sink_clear(store_sink *sink)
 {
@@ -97,7 +97,7 @@ hd_status store_sink_finish(hd_bytes *out, store_encoder *encoder, store_sink *s
     return failed ? HD_NOMEM(err) : HD_OK;
 }
 
-/* ---- encoder and decoder ----------------------------------------------------------------------------- */
+/* ---- encoder and decoder ---- */
 
 /* Scratch memory that goes with the rows of a run. */
 typedef struct scratch {
@@ -275,7 +275,7 @@ void store_decoder_free(store_decoder *decoder)
     free(decoder);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* The bytes that a code from put_frame stands for, in out[0 … size). */
 static bool take_frame(store_source *source, uint8_t *out, size_t size, uint64_t code)

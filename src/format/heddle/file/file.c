@@ -19,7 +19,7 @@ static bool is_sealed(const uint8_t *p, size_t size)
     return hd_le_get(p + size - 8, 8) == hd_checksum(p, size - 8);
 }
 
-/* ---- fixed parts ------------------------------------------------------------------------------------ */
+/* ---- fixed parts ---- */
 
 void store_put_header(uint8_t out[STORE_HEADER_BYTES])
 {
@@ -108,7 +108,7 @@ bool store_split_payload(store_section *section, hd_byte_reader *out_body, const
     return section->head != NULL;
 }
 
-/* ---- the footer --------------------------------------------------------------------------------------- */
+/* ---- the footer ---- */
 
 void store_put_entry(hd_bytes *out, const store_section *section, uint64_t end_before)
 {
@@ -138,7 +138,7 @@ bool store_get_entry(store_section *out, hd_byte_reader *reader, uint64_t end_be
     return !reader->failed;
 }
 
-/* ---- heads ---------------------------------------------------------------------------------------------- */
+/* ---- heads ---- */
 
 void store_put_run_head(hd_bytes *out, const store_run_head *head)
 {
@@ -242,7 +242,7 @@ bool store_get_order_head(store_order_head *out, const store_section *section)
     return !r.failed && sum > 0 && sum <= STORE_RUN_EVENTS;
 }
 
-/* ---- packed bodies ---------------------------------------------------------------------------------------- */
+/* ---- packed bodies ---- */
 
 hd_status store_pack(hd_bytes *out, hd_compressor *compressor, const hd_bytes *plain, hd_error *err)
 {

@@ -82,7 +82,7 @@ bool store_split_payload(store_section *section, hd_byte_reader *out_body, const
 void store_put_entry(hd_bytes *out, const store_section *section, uint64_t end_before);
 bool store_get_entry(store_section *out, hd_byte_reader *reader, uint64_t end_before);
 
-/* ---- heads ------------------------------------------------------------------------------------------ */
+/* ---- heads ---- */
 
 /* STRINGS, SHAPES: ids [first, first + count). */
 typedef struct store_run_head {
@@ -113,7 +113,7 @@ bool store_get_block_head(store_block_head *out, const store_section *section);
 void store_put_order_head(hd_bytes *out, const store_order_head *head);
 bool store_get_order_head(store_order_head *out, const store_section *section);
 
-/* ---- packed bodies: the size, then one zstd frame -------------------------------------------------------- */
+/* ---- packed bodies: the size, then one zstd frame ---- */
 
 hd_status store_pack(hd_bytes *out, hd_compressor *compressor, const hd_bytes *plain, hd_error *err);
 /* The caller frees out->data. Errors: DAMAGED (or over `limit` bytes), MEMORY. */

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "format/heddle/read/reader.h"
 
-/* ---- strings --------------------------------------------------------------------------------------------------- */
+/* ---- strings ---- */
 
 typedef struct string_loader {
     const store_opening *o;
@@ -108,7 +108,7 @@ hd_status store_open_strings(store_opening *o)
     return status;
 }
 
-/* ---- shapes ----------------------------------------------------------------------------------------------------- */
+/* ---- shapes ---- */
 
 static bool load_shapes(const store_opening *o, const store_section *section, const store_run_head *head)
 {

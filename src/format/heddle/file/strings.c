@@ -5,7 +5,7 @@
 
 enum { STEP = STORE_ROWS };
 
-/* ---- integers ---------------------------------------------------------------------------------------- */
+/* ---- integers ---- */
 
 hd_status store_ints_encode(hd_bytes *out, store_encoder *encoder, const int64_t *values, size_t count, hd_error *err)
 {
@@ -33,7 +33,7 @@ hd_status store_ints_decode(int64_t *out, size_t count, store_decoder *decoder, 
     return store_source_close(&source, err);
 }
 
-/* ---- strings ----------------------------------------------------------------------------------------- */
+/* ---- strings ---- */
 
 /* Bytes the string shares with the one before. */
 static size_t shared_prefix(hd_string a, hd_string b)

@@ -135,7 +135,7 @@ bool store_get_facts(store_totals *out, hd_builder *builder, hd_arena *arena, hd
     return out->known && (facts->start_ns == HD_NO_TIME) == (facts->end_ns == HD_NO_TIME);
 }
 
-/* ---- metadata and ledger -------------------------------------------------------------------------------- */
+/* ---- metadata and ledger ---- */
 
 void store_put_metadata(hd_bytes *out, store_ids *ids)
 {
@@ -206,7 +206,7 @@ bool store_get_ledger(hd_builder *builder, hd_arena *arena, hd_byte_reader body)
     return !body.failed;
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---- */
 
 /* Which of the rarer values a track has; rows of kind k: TRACK_ROWS << k. */
 enum {
@@ -331,7 +331,7 @@ bool store_get_tracks(hd_builder *builder, uint32_t string_count, bool with_sums
     return !body.failed && tracks_agree(hd_builder_trace(builder));
 }
 
-/* ---- shapes --------------------------------------------------------------------------------------------------- */
+/* ---- shapes ---- */
 
 void store_put_shapes(hd_bytes *out, store_ids *ids, uint32_t first, uint32_t count)
 {

@@ -101,7 +101,7 @@ hd_status store_open_events(store_opening *o)
     return compare_totals(o);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------------ */
+/* ---- sums ---- */
 
 typedef struct track_sum {
     uint64_t rows[HD_KIND_COUNT];

@@ -26,7 +26,7 @@ void store_map_close(store_map *map)
     *map = (store_map){0};
 }
 
-/* ---- payloads -------------------------------------------------------------------------------------------------- */
+/* ---- payloads ---- */
 
 bool store_map_section_at(store_section *out, const store_map *map, uint64_t offset)
 {
@@ -52,7 +52,7 @@ hd_status store_map_payload(store_section *out, hd_byte_reader *out_body, hd_byt
     return hd_error_set(err, HD_ERR_DAMAGED, NULL, section->offset, "it has no head");
 }
 
-/* ---- sections -------------------------------------------------------------------------------------------------- */
+/* ---- sections ---- */
 
 /* With a head of its own. */
 static bool add_section(store_map *map, const store_section *section)

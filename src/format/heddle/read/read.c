@@ -40,7 +40,7 @@ hd_status store_lies(const store_opening *o, uint64_t offset, const char *what)
     return hd_error_set(o->err, HD_ERR_DAMAGED, o->path, offset, "the store contradicts itself: %s", what);
 }
 
-/* ---- tables ----------------------------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 bool store_open_payload(const store_opening *o, hd_byte_reader *out_body, const store_section *section)
 {
@@ -138,7 +138,7 @@ static hd_status open_tracks(const store_opening *o)
     return HD_OK;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static bool is_known(const store_section *section)
 {

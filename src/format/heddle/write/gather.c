@@ -57,7 +57,7 @@ void store_gathered_deinit(store_gathered *gathered)
     *gathered = (store_gathered){0};
 }
 
-/* ---- segments ------------------------------------------------------------------------------------------ */
+/* ---- segments ---- */
 
 static bool find_segments(store_gatherer *g, store_cursor *cursor, hd_kind kind, uint32_t count)
 {
@@ -77,7 +77,7 @@ static bool find_segments(store_gatherer *g, store_cursor *cursor, hd_kind kind,
     return true;
 }
 
-/* ---- columns -------------------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 static bool is_stored(int column)
 {
@@ -114,7 +114,7 @@ static void map_columns(store_gathered *out, store_ids *ids)
     }
 }
 
-/* ---- arguments -------------------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -204,7 +204,7 @@ static void map_values(store_gathered *out, store_ids *ids)
     }
 }
 
-/* ---- the block ------------------------------------------------------------------------------------------- */
+/* ---- the block ---- */
 
 static bool take_columns(store_gathered *out, store_gatherer *g, size_t count)
 {

@@ -21,7 +21,7 @@ struct store_jobs {
     pthread_cond_t changed;
 };
 
-/* ---- encoding -------------------------------------------------------------------------------------------- */
+/* ---- encoding ---- */
 
 /* Keep a sorted list of those met. */
 static bool add_track(store_block_head *head, uint32_t track)
@@ -114,7 +114,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* ---- the ring ---------------------------------------------------------------------------------------------- */
+/* ---- the ring ---- */
 
 hd_status store_jobs_new(store_jobs **out, store_sections *sections, unsigned threads, int level, hd_error *err)
 {

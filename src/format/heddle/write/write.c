@@ -40,7 +40,7 @@ typedef struct writer {
     uint64_t events;
 } writer;
 
-/* ---- tables and strings ------------------------------------------------------------------------------------ */
+/* ---- tables and strings ---- */
 
 /* plain is freed. */
 static hd_status add_table(writer *w, store_type type, unsigned flags, const store_run_head *head, hd_bytes *plain,
@@ -163,7 +163,7 @@ static hd_status add_index(writer *w, hd_error *err)
     return status;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------ */
+/* ---- events ---- */
 
 static hd_status add_block(writer *w, hd_kind kind, hd_error *err)
 {
@@ -222,7 +222,7 @@ static hd_status add_events(writer *w, hd_error *err)
     return add_order(w, err);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 static hd_status start(writer *w, hd_error *err)
 {

@@ -166,7 +166,7 @@ void otf2_arg_field(otf2_reader *r, const otf2_field *field, const uint64_t *val
     }
 }
 
-/* ---- attributes of our own writer ------------------------------------------------------------------- */
+/* ---- attributes of our own writer ---- */
 
 void otf2_know_own_attribute(otf2_reader *r, otf2_def *attribute)
 {
@@ -256,7 +256,7 @@ void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes)
     }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static void put_arg(hd_json_out *out, const otf2_reader *r, const hd_arg_key *key, int64_t bits)
 {

@@ -47,7 +47,7 @@ OTF2_CallbackCode otf2_add_definition(otf2_reader *r, def_kind kind, uint64_t re
     return OTF2_CALLBACK_SUCCESS;
 }
 
-/* ---- callbacks -------------------------------------------------------------------------------------- */
+/* ---- callbacks ---- */
 
 /* Written out with the parameters of one callback each, they all do this. */
 #define ADD(kind, ref, ...) otf2_add_definition(user, kind, ref, (const uint64_t[]){__VA_ARGS__}, NULL, 0, 8)

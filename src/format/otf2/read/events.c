@@ -23,7 +23,7 @@ static OTF2_CallbackCode add_row(otf2_reader *r, hd_row *row)
     return status == HD_OK ? OTF2_CALLBACK_SUCCESS : otf2_stop(r, status);
 }
 
-/* ---- regions ---------------------------------------------------------------------------------------- */
+/* ---- regions ---- */
 
 static OTF2_CallbackCode enter(otf2_reader *r, const otf2_def *what, OTF2_TimeStamp time,
                                OTF2_AttributeList *attributes)
@@ -134,7 +134,7 @@ static OTF2_CallbackCode on_sample(EVENT, OTF2_CallingContextRef context, uint32
     return add_row(r, &row);
 }
 
-/* ---- metrics ---------------------------------------------------------------------------------------- */
+/* ---- metrics ---- */
 
 /* The unit, with its scale: "bytes", "10^3 bytes". */
 static uint32_t series_name(otf2_reader *r, const otf2_def *member)
@@ -224,7 +224,7 @@ static OTF2_CallbackCode on_metric(EVENT, OTF2_MetricRef metric_ref, uint8_t cou
     return add_row(r, &row);
 }
 
-/* ---- parameters ------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 /* Right behind its Enter a parameter is an argument of the slice; elsewhere it is an instant. */
 static OTF2_CallbackCode parameter(otf2_reader *r, OTF2_TimeStamp time, uint64_t position, OTF2_ParameterRef which,

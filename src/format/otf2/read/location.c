@@ -27,7 +27,7 @@
 
 #define NEVER UINT64_MAX
 
-/* ---- the clock -------------------------------------------------------------------------------------- */
+/* ---- the clock ---- */
 
 int64_t otf2_ns(const otf2_reader *r, uint64_t ticks, uint32_t *out_ps)
 {
@@ -55,7 +55,7 @@ hd_row otf2_row(const otf2_reader *r, hd_kind kind, char phase, uint64_t time)
     return row;
 }
 
-/* ---- first pass: which leave ends which enter ------------------------------------------------------- */
+/* ---- first pass: which leave ends which enter ---- */
 
 static OTF2_CallbackCode scan_enter(otf2_reader *r, otf2_def *what, uint64_t time)
 {
@@ -193,7 +193,7 @@ static void close_rest(otf2_reader *r)
     if (location->late.count) qsort(location->late.at, location->late.count, sizeof *location->late.at, by_slice);
 }
 
-/* ---- second pass ------------------------------------------------------------------------------------ */
+/* ---- second pass ---- */
 
 static void check_time(otf2_reader *r, uint64_t time)
 {
@@ -281,7 +281,7 @@ OTF2_CallbackCode otf2_begin_event(otf2_reader *r, OTF2_TimeStamp time, uint64_t
     return OTF2_CALLBACK_SUCCESS;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 /* The library goes round for ever in a file that was cut behind its first chunk: it reads the rest of the chunk before
  * once more. So the chunks are looked at here first, and no more events are asked for than whole chunks hold. Each

@@ -97,7 +97,7 @@ const char *otf2_enum_name(const otf2_field *field, uint64_t value)
     return NULL;
 }
 
-/* ---- once all definitions are read ------------------------------------------------------------------ */
+/* ---- once all definitions are read ---- */
 
 static uint32_t join(otf2_reader *r, uint32_t text, uint64_t number)
 {

@@ -98,7 +98,7 @@ bool otf2_match_peek(int64_t *out, otf2_reader *r, const match_key *key, uint32_
     return true;
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------------ */
+/* ---- ranks ---- */
 
 /* The locations that take part in the communication of a paradigm: what members of COMM_GROUPs count through. */
 otf2_def *otf2_communication_locations(otf2_reader *r, uint64_t paradigm)

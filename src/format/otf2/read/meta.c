@@ -199,7 +199,7 @@ hd_status otf2_add_metadata(otf2_reader *r)
     return status == HD_OK ? r->status : status;
 }
 
-/* ---- markers ---------------------------------------------------------------------------------------- */
+/* ---- markers ---- */
 
 static OTF2_CallbackCode on_def_marker(void *user, OTF2_MarkerRef self, const char *group, const char *category,
                                        OTF2_MarkerSeverity severity)

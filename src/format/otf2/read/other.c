@@ -140,7 +140,7 @@ static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_
     return status == HD_OK ? OTF2_CALLBACK_SUCCESS : otf2_stop(r, status);
 }
 
-/* ---- the events ------------------------------------------------------------------------------------- */
+/* ---- the events ---- */
 
 #define FIELDS(...) __VA_ARGS__
 #define PARAMS(...) , __VA_ARGS__

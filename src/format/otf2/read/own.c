@@ -31,7 +31,7 @@ int64_t otf2_ns_between(int64_t from, int64_t to)
     return out;
 }
 
-/* ---- the machine's properties ----------------------------------------------------------------------- */
+/* ---- the machine's properties ---- */
 
 static bool read_number(int64_t *out, hd_string text)
 {
@@ -132,7 +132,7 @@ hd_status otf2_own_add_metadata(otf2_reader *r)
     return r->status;
 }
 
-/* ---- regions and attributes ------------------------------------------------------------------------- */
+/* ---- regions and attributes ---- */
 
 /* The canonical name is the event's own; the description its category. */
 void otf2_own_name_region(otf2_reader *r, otf2_def *region)
@@ -216,7 +216,7 @@ void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OT
     }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 /* A phase that events of this kind may have; else the kind's usual one. */
 static char phase_for(hd_kind kind, char phase)
@@ -329,7 +329,7 @@ hd_status otf2_own_add_metric(otf2_reader *r, hd_row *row, const otf2_def *class
     return otf2_add_row(r, row);
 }
 
-/* ---- tracks ----------------------------------------------------------------------------------------- */
+/* ---- tracks ---- */
 
 static bool is_ident(hd_string name, const char *what)
 {
@@ -422,7 +422,7 @@ void otf2_own_make_tracks(otf2_reader *r)
     describe_all(r, DEF_LOCATION, DEF_LOCATION_PROPERTY);
 }
 
-/* ---- names and order of tracks, as events ------------------------------------------------------------ */
+/* ---- names and order of tracks, as events ---- */
 
 static hd_status add_name(otf2_reader *r, uint32_t track, const char *name, const char *key, hd_arg_type type,
                           int64_t bits)

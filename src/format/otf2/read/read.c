@@ -31,7 +31,7 @@ uint64_t otf2_file_bytes(const otf2_reader *r, const char *end)
     return found ? (uint64_t)info.st_size : 0;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static hd_status read_anchor(otf2_reader *r)
 {
@@ -76,7 +76,7 @@ static hd_status open_archive(otf2_reader *r)
     return HD_OK;
 }
 
-/* ---- locations -------------------------------------------------------------------------------------- */
+/* ---- locations ---- */
 
 /* Files of events of locations that no definition names are read as well. */
 static void find_undefined_locations(otf2_reader *r)
@@ -171,7 +171,7 @@ static hd_status read_locations(otf2_reader *r)
     return status;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static uint64_t archive_bytes(const otf2_reader *r)
 {

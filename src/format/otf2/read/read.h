@@ -30,7 +30,7 @@
 #include "format/otf2/anchor.h"
 #include "format/otf2/lint.h"
 
-/* ---- definitions ------------------------------------------------------------------------------------ */
+/* ---- definitions ---- */
 
 /* Those an attribute may refer to first, in the order of OTF2_TYPE_STRING and on. */
 typedef enum def_kind {
@@ -150,7 +150,7 @@ typedef struct def_table {
     hd_map map; /* ref -> index */
 } def_table;
 
-/* ---- one location ----------------------------------------------------------------------------------- */
+/* ---- one location ---- */
 
 /* What an attribute of our writer is, if no argument. */
 typedef enum own_role {
@@ -221,7 +221,7 @@ typedef struct otf2_location {
     uint64_t comm;           /* 1 + the communicator whose members were asked for last */
 } otf2_location;
 
-/* ---- both ends of messages and operations ----------------------------------------------------------- */
+/* ---- both ends of messages and operations ---- */
 
 typedef struct match_key {
     uint64_t what, from, to, tag; /* what: a communicator, window, handle and which of these */
@@ -254,7 +254,7 @@ typedef struct otf2_marker {
     uint8_t severity;
 } otf2_marker;
 
-/* ---- the reader ------------------------------------------------------------------------------------- */
+/* ---- the reader ---- */
 
 typedef struct otf2_reader {
     hd_builder *builder;

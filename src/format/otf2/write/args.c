@@ -26,7 +26,7 @@ bool ow_is_series(const hd_arg_key *key)
            (key->type == HD_ARG_INT || key->type == HD_ARG_DECIMAL || key->type == HD_ARG_NUMBER);
 }
 
-/* ---- shapes -------------------------------------------------------------------------------------------- */
+/* ---- shapes ---- */
 
 typedef struct arg_class {
     OTF2_Type type;
@@ -81,7 +81,7 @@ static hd_status prepare(ow_writer *w, ow_shape *out, const hd_shape *shape)
     return HD_OK;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 /* The double whose shortest text has the digits of a decimal; false: there is none. */
 static bool exact_double(double *out, int64_t packed)
@@ -181,7 +181,7 @@ hd_status ow_add_args(ow_writer *w, const hd_event *event)
     return HD_OK;
 }
 
-/* ---- what columns hold ------------------------------------------------------------------------------------------- */
+/* ---- what columns hold ---- */
 
 /* The reference plus 1 of an attribute of ours. */
 static hd_status own_attribute(uint32_t *ref, ow_writer *w, const char *name, OTF2_Type type, const char *description)
@@ -263,8 +263,7 @@ hd_status ow_add_phase(ow_writer *w, char phase)
     return add_string(w, w->phase_attribute, *ref - 1);
 }
 
-/* ---- asking --------------------------------------------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 uint64_t ow_arg_count(const ow_writer *w, const hd_event *event, uint32_t key, uint64_t fallback)
 {

@@ -22,7 +22,7 @@ typedef struct collector {
     uint32_t last_track, last_place; /* rows of one track stand together */
 } collector;
 
-/* ---- places --------------------------------------------------------------------------------------------- */
+/* ---- places ---- */
 
 static uint32_t group_for(ow_writer *w, uint32_t track, ow_place_type type)
 {
@@ -67,7 +67,7 @@ uint32_t ow_place_of(ow_writer *w, ow_place_type type, uint32_t track, uint32_t 
     return *place;
 }
 
-/* ---- items ---------------------------------------------------------------------------------------------- */
+/* ---- items ---- */
 
 bool ow_clamp(const ow_writer *w, int64_t *ns)
 {
@@ -197,7 +197,7 @@ static hd_status walk_block(collector *c, const hd_block *block)
     return HD_OK;
 }
 
-/* ---- pairs ---------------------------------------------------------------------------------------------------- */
+/* ---- pairs ---- */
 
 static hd_status put_messages(collector *c)
 {
@@ -232,7 +232,7 @@ static hd_status put_pairs(collector *c)
     return HD_OK;
 }
 
-/* ---- both walks ------------------------------------------------------------------------------------------------- */
+/* ---- both walks ---- */
 
 static hd_status walk(collector *c)
 {

@@ -14,7 +14,7 @@
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
 
-/* ---- collectives ------------------------------------------------------------------------------------------- */
+/* ---- collectives ---- */
 
 /* Letters in lower case, nothing else. */
 static void fold(char *out, size_t size, hd_string text)
@@ -68,7 +68,7 @@ uint64_t ow_type_bytes(hd_string dtype)
     return 0;
 }
 
-/* ---- collecting ---------------------------------------------------------------------------------------------- */
+/* ---- collecting ---- */
 
 static hd_status add_comm(ow_writer *w, uint32_t name, bool is_collective)
 {
@@ -142,7 +142,7 @@ hd_status ow_process_group(uint32_t *out, ow_writer *w, const hd_event *event, u
     return add_member(w, &w->comms[*out], location);
 }
 
-/* ---- definitions ------------------------------------------------------------------------------------------------ */
+/* ---- definitions ---- */
 
 /* Groups: 0, 1 the threads and streams, and all of them as ranks; 2 the locations with collectives; then one each. */
 enum { GROUP_LOCATIONS, GROUP_ALL, GROUP_COLLECTIVES, GROUP_FIRST };

@@ -65,7 +65,7 @@ static hd_status leave_until(emitter *e, int64_t at, bool including)
     return HD_OK;
 }
 
-/* ---- copies and collectives --------------------------------------------------------------------------------- */
+/* ---- copies and collectives ---- */
 
 /* The rank of the thread that launched a copy; if that is not known, of the one that has most to do in the process of
  * the device; the location itself if there is none. */
@@ -118,7 +118,7 @@ static hd_status start_collective(emitter *e, open_region *region, const hd_even
     return HD_OK;
 }
 
-/* ---- items ---------------------------------------------------------------------------------------------------- */
+/* ---- items ---- */
 
 static hd_status push(emitter *e, const open_region *region)
 {

@@ -18,7 +18,7 @@
 #include "base/text/ends.h"
 #include "format/otf2/write/write.h"
 
-/* ---- names --------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* The folder that a path names: DIR/traces.otf2 is DIR, anything else is itself. malloc'ed. */
 static char *folder_of(const char *path)
@@ -39,7 +39,7 @@ static char *folder_of(const char *path)
     return real;
 }
 
-/* ---- what is there ----------------------------------------------------------------------------------------- */
+/* ---- what is there ---- */
 
 typedef enum there { THERE_NOTHING, THERE_ARCHIVE, THERE_OTHER } there;
 
@@ -88,7 +88,7 @@ static void remove_tree(const char *path)
     nftw(path, remove_entry, 32, FTW_DEPTH | FTW_PHYS);
 }
 
-/* ---- making ---------------------------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 static char *beside(const char *target)
 {
@@ -136,7 +136,7 @@ void ow_folder_abort(ow_folder *folder)
     *folder = (ow_folder){0};
 }
 
-/* ---- giving it its name ------------------------------------------------------------------------------------------ */
+/* ---- giving it its name ---- */
 
 static int sync_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
 {

@@ -36,7 +36,7 @@ typedef struct dealer {
     bool waits;
 } dealer;
 
-/* ---- order --------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 static int rank_of(const ow_item *item)
 {
@@ -58,7 +58,7 @@ static bool sort(ow_item *items, size_t count, uint64_t large)
     return spare != NULL;
 }
 
-/* ---- lanes ----------------------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 static lane *open_lane(dealer *d)
 {
@@ -152,7 +152,7 @@ static hd_status deal(dealer *d, ow_item *items, size_t count)
     return HD_OK;
 }
 
-/* ---- locations --------------------------------------------------------------------------------------------- */
+/* ---- locations ---- */
 
 /* Items by lane, each lane in order. */
 static hd_status sort_by_lane(dealer *d, ow_item *items, size_t count)

@@ -15,7 +15,7 @@ static uint64_t counter_key(const hd_event *event)
     return (uint64_t)event->category << 32 | event->name;
 }
 
-/* ---- which members are there ------------------------------------------------------------------------------- */
+/* ---- which members are there ---- */
 
 static hd_status member_of(uint32_t *out, ow_writer *w, const hd_event *event, uint32_t key)
 {
@@ -61,7 +61,7 @@ hd_status ow_scan_counters(ow_writer *w)
     return HD_OK;
 }
 
-/* ---- samples --------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 static hd_status add_metric(uint32_t *out, ow_writer *w, hd_map *map, uint64_t a, uint64_t b, ow_metric metric)
 {
@@ -126,7 +126,7 @@ hd_status ow_write_metric(ow_writer *w, OTF2_EvtWriter *events, const hd_event *
     return HD_OK;
 }
 
-/* ---- memory of devices, which Kineto tells in instants ----------------------------------------------------------- */
+/* ---- memory of devices, which Kineto tells in instants ---- */
 
 /* The group of a device in the process's rank, else that of the process. */
 static uint32_t scope_of(const ow_writer *w, uint32_t place, int64_t type, int64_t device)
@@ -199,7 +199,7 @@ static hd_status write_memory_member(ow_writer *w, uint32_t ref)
     return HD_OK;
 }
 
-/* ---- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 static bool has(hd_string text, const char *word)
 {

@@ -14,7 +14,7 @@
 #include "format/otf2/write/write.h"
 #include "trace/flows/bind.h"
 
-/* ---- flows ------------------------------------------------------------------------------------------------------ */
+/* ---- flows ---- */
 
 static hd_status add_message(ow_writer *w, uint32_t from_row, uint32_t to_row)
 {
@@ -63,7 +63,7 @@ hd_status ow_find_messages(ow_writer *w)
     return status;
 }
 
-/* ---- async ------------------------------------------------------------------------------------------------------- */
+/* ---- async ---- */
 
 typedef struct point {
     uint64_t key;

@@ -27,7 +27,7 @@ static bool has(hd_string s, const char *text)
     return s.data && memmem(s.data, s.size, text, strlen(text)) != NULL;
 }
 
-/* ---- what a name means ------------------------------------------------------------------------------------ */
+/* ---- what a name means ---- */
 
 static ow_copy copy_of(hd_string name)
 {
@@ -104,7 +104,7 @@ static ow_region classify(const ow_writer *w, hd_string name, hd_string category
     return out;
 }
 
-/* ---- Python frames ---------------------------------------------------------------------------------------------- */
+/* ---- Python frames ---- */
 
 /* "path(57): f": the length of the path and the line; false: it is no such name. */
 static bool parse_frame(size_t *out_path, uint32_t *out_line, hd_string name)
@@ -120,8 +120,7 @@ static bool parse_frame(size_t *out_path, uint32_t *out_line, hd_string name)
     return true;
 }
 
-/* ---- definitions --------------------------------------------------------------------------------------------------
- */
+/* ---- definitions ---- */
 
 static hd_status define(ow_writer *w, uint32_t ref, uint32_t name, uint32_t category)
 {

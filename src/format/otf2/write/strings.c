@@ -11,7 +11,7 @@
 /* A definition must fit a chunk of the library's buffer. */
 enum { STRING_BYTES_MAX = 1 << 20 };
 
-/* ---- map -------------------------------------------------------------------------------------------------- */
+/* ---- map ---- */
 
 uint32_t *ow_map_get(hd_map *map, uint64_t a, uint64_t b, bool *created)
 {
@@ -21,7 +21,7 @@ uint32_t *ow_map_get(hd_map *map, uint64_t a, uint64_t b, bool *created)
     return entry ? &entry->value : NULL;
 }
 
-/* ---- strings ------------------------------------------------------------------------------------------------ */
+/* ---- strings ---- */
 
 /* At most STRING_BYTES_MAX bytes, cut between characters. */
 static size_t cut(ow_writer *w, const char *data, size_t size)
@@ -100,7 +100,7 @@ uint32_t ow_format(ow_writer *w, const char *format, ...)
     return ref;
 }
 
-/* ---- attributes ------------------------------------------------------------------------------------------------ */
+/* ---- attributes ---- */
 
 uint32_t ow_attribute_ref(ow_writer *w, const char *name, uint32_t key, OTF2_Type type, const char *description)
 {

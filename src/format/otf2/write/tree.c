@@ -29,7 +29,7 @@ hd_status ow_node_text(ow_writer *w, uint32_t node, uint32_t name, uint32_t text
     return HD_OK;
 }
 
-/* ---- properties ----------------------------------------------------------------------------------------------- */
+/* ---- properties ---- */
 
 typedef struct owner {
     bool is_group;
@@ -77,7 +77,7 @@ static hd_status put_ident(ow_writer *w, owner o, const char *name, hd_ident ide
     return put_string(w, o, name, ident.text);
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 #define TEXT(s) (int)((s).size < 4096 ? (s).size : 4096), (s).data
 
@@ -120,8 +120,7 @@ static uint32_t location_name(ow_writer *w, const ow_place *place, uint32_t lane
     return ow_format(w, "%s%s", base, number);
 }
 
-/* ---- groups and locations -----------------------------------------------------------------------------------------
- */
+/* ---- groups and locations ---- */
 
 static hd_status write_group(ow_writer *w, const ow_group *group, uint32_t node)
 {

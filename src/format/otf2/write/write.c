@@ -25,7 +25,7 @@ static OTF2_FlushType flush(void *user, OTF2_FileType type, OTF2_LocationRef loc
     return OTF2_FLUSH;
 }
 
-/* ---- the plan ------------------------------------------------------------------------------------------------- */
+/* ---- the plan ---- */
 
 static uint32_t find(const ow_writer *w, const char *text)
 {
@@ -141,7 +141,7 @@ hd_status ow_plan(ow_writer *w)
     return HD_OK;
 }
 
-/* ---- the archive ------------------------------------------------------------------------------------------------- */
+/* ---- the archive ---- */
 
 static hd_status open_archive(ow_writer *w, const char *folder)
 {
@@ -221,8 +221,7 @@ static hd_status write_archive(ow_writer *w, const char *folder)
     return HD_OK;
 }
 
-/* ---- accounts ------------------------------------------------------------------------------------------------------
- */
+/* ---- accounts ---- */
 
 static const struct {
     const char *code;

@@ -17,7 +17,7 @@
 #include "base/memory/arena.h"
 #include "format/otf2/otf2.h"
 
-/* ---- a map from two integers to a small one ------------------------------------------------------------- */
+/* ---- a map from two integers to a small one ---- */
 
 /* The value of a key, plus 1. If it has none yet it gets the number of keys so far, and *created is true. NULL: no
  * memory. */
@@ -26,7 +26,7 @@ uint32_t *ow_map_get(hd_map *map, uint64_t a, uint64_t b, bool *created);
 /* Series of one metric: the library counts them in a byte. */
 enum { OW_SERIES_MAX = 255 };
 
-/* ---- the plan -------------------------------------------------------------------------------------------- */
+/* ---- the plan ---- */
 
 typedef enum ow_what {
     OW_SLICE,

@@ -83,8 +83,7 @@ static void put_json(perfetto_reader *reader, const hd_proto_field *f)
     put_text(reader, perfetto_text(reader, f));
 }
 
-/* ---- the older form of nested values -------------------------------------------------------------------------------
- */
+/* ---- the older form of nested values ---- */
 
 static hd_status put_nested(perfetto_reader *reader, const hd_proto_field *field, int depth);
 
@@ -158,8 +157,7 @@ static bool put_nested_json(perfetto_reader *reader, const hd_proto_field *field
     return true;
 }
 
-/* ---- as JSON text --------------------------------------------------------------------------------------------------
- */
+/* ---- as JSON text ---- */
 
 static hd_status put_annotation(perfetto_reader *reader, const perfetto_sequence *sequence, const annotation *a,
                                 int depth);
@@ -222,8 +220,7 @@ static hd_status put_annotation(perfetto_reader *reader, const perfetto_sequence
     return HD_OK;
 }
 
-/* ---- as a value
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- as a value ---- */
 
 /* Our writer has members of the event beside its args as annotations `event.KEY`. What other fields hold stays so. */
 static hd_arg_scope scope_of(uint32_t *key, perfetto_reader *reader)
@@ -320,8 +317,7 @@ hd_status perfetto_read_annotation(perfetto_reader *reader, const perfetto_seque
     return add_json(reader, a.name);
 }
 
-/* ---- typed arguments
- * ------------------------------------------------------------------------------------------------- */
+/* ---- typed arguments ---- */
 
 static hd_status add_location(perfetto_reader *reader, const char *prefix, const perfetto_record *location)
 {

@@ -37,7 +37,7 @@ static hd_status get_clock(uint32_t *out, perfetto_reader *reader, uint32_t id, 
     return hd_map_set(&c->index, id, of, *out) ? HD_OK : HD_NOMEM(reader->err);
 }
 
-/* ---- snapshots ------------------------------------------------------------------------------------------------- */
+/* ---- snapshots ---- */
 
 static hd_status add_reading(perfetto_reader *reader, uint32_t from, uint32_t to, int64_t from_ns, int64_t to_ns)
 {
@@ -145,7 +145,7 @@ hd_status perfetto_read_snapshot(perfetto_reader *reader, const perfetto_sequenc
     return HD_OK;
 }
 
-/* ---- from clock to clock ----------------------------------------------------------------------------------------- */
+/* ---- from clock to clock ---- */
 
 /* Shortest way over pairs, breadth first; at most PERFETTO_PATH_LIMIT steps. */
 static void find_path(perfetto_clocks *c, uint32_t from, uint32_t target_id)

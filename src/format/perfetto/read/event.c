@@ -1,8 +1,7 @@
 /* event.c - track events */
 #include "format/perfetto/read/reader.h"
 
-/* ---- fields --------------------------------------------------------------------------------------------------------
- */
+/* ---- fields ---- */
 
 static void add_category(perfetto_reader *reader, perfetto_event *e, uint32_t text)
 {
@@ -161,8 +160,7 @@ static hd_status read_fields(perfetto_event *e, perfetto_reader *reader, perfett
     return perfetto_check(reader, &message);
 }
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static hd_status add_extra_counters(perfetto_reader *r, const perfetto_sequence *s, const perfetto_event *e)
 {

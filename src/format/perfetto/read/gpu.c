@@ -31,8 +31,7 @@ static hd_status gpu_process(hd_ident *out, perfetto_reader *reader, int64_t gpu
     return HD_OK;
 }
 
-/* ---- the tables of the old form
- * -------------------------------------------------------------------------------------- */
+/* ---- the tables of the old form ---- */
 
 static hd_status read_description(perfetto_reader *reader, hd_map *map, uint64_t *count, const hd_proto_field *field)
 {
@@ -61,8 +60,7 @@ static hd_status read_specifications(perfetto_reader *reader, const hd_proto_fie
     return perfetto_check(reader, &message);
 }
 
-/* ---- arguments
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 static hd_status add_extra(perfetto_reader *reader, const hd_proto_field *field)
 {
@@ -144,8 +142,7 @@ static hd_status add_launch(perfetto_reader *reader, const perfetto_sequence *s,
     return perfetto_check(reader, &message);
 }
 
-/* ---- render stages
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- render stages ---- */
 
 static hd_status read_stage_argument(perfetto_reader *reader, const perfetto_sequence *s, const hd_proto_field *f)
 {
@@ -254,8 +251,7 @@ hd_status perfetto_read_stage(perfetto_reader *reader, const perfetto_sequence *
     return perfetto_add_row(reader, &row, &reader->args);
 }
 
-/* ---- counters
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 static uint32_t unit_text(perfetto_reader *reader, const uint64_t *over, size_t over_count, uint64_t under)
 {

@@ -79,8 +79,7 @@ hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t 
     return HD_OK;
 }
 
-/* ---- streams of GPUs -----------------------------------------------------------------------------------------------
- */
+/* ---- streams of GPUs ---- */
 
 /* "stream 7", "Stream #7", "GPU 0": the number behind a word. */
 static bool number_behind(int64_t *out, hd_string s, const char *word)
@@ -117,8 +116,7 @@ static int64_t device_of(perfetto_reader *reader, uint32_t above, const uint32_t
     return known ? device : HD_NO_NUMBER;
 }
 
-/* ---- identities ----------------------------------------------------------------------------------------------------
- */
+/* ---- identities ---- */
 
 /* From the track itself up to below the process, or to the topmost; returns how many. */
 static size_t find_path(uint32_t path[PATH_LIMIT], uint32_t *out_above, const perfetto_reader *reader, uint32_t index)

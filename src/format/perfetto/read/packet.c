@@ -96,7 +96,7 @@ static void count_cargo(perfetto_reader *reader, uint32_t number)
     perfetto_note(reader, "perfetto.packet-unknown", HD_LEDGER_LOSS, 1);
 }
 
-/* ---- compressed packets ------------------------------------------------------------------------------------------ */
+/* ---- compressed packets ---- */
 
 static hd_status read_compressed(perfetto_reader *reader, const hd_proto_field *field)
 {
@@ -123,7 +123,7 @@ static hd_status read_compressed(perfetto_reader *reader, const hd_proto_field *
                         DECOMPRESSED_LIMIT >> 20);
 }
 
-/* ---- one packet -------------------------------------------------------------------------------------------------- */
+/* ---- one packet ---- */
 
 static hd_status read_fields(packet *out, perfetto_reader *reader, const uint8_t *data, size_t size)
 {
@@ -234,7 +234,7 @@ static hd_status read_data(perfetto_reader *reader, perfetto_sequence *s, const 
     }
 }
 
-/* ---- damage ------------------------------------------------------------------------------------------------------ */
+/* ---- damage ---- */
 
 void perfetto_lose(perfetto_reader *reader, uint32_t sequence_id)
 {

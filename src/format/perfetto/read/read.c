@@ -29,7 +29,7 @@ enum {
     FOUND_LIMIT = 16 << 20, /* of a packet that is found by searching */
 };
 
-/* ---- sniff ---------------------------------------------------------------------------------------------------- */
+/* ---- sniff ---- */
 
 /* Whether a number or a length is wrong, and not merely cut off where the bytes end that are there. */
 static bool is_no_number(size_t at, size_t size, size_t have)
@@ -128,7 +128,7 @@ int perfetto_sniff(const unsigned char *head, size_t size)
     return at == size || head[at] == HD_PROTO_BYTES(PF_TRACE_PACKET) ? 90 : 0;
 }
 
-/* ---- what all of the reader uses ------------------------------------------------------------------------------- */
+/* ---- what all of the reader uses ---- */
 
 hd_status perfetto_check(perfetto_reader *reader, const hd_proto_reader *message)
 {
@@ -165,7 +165,7 @@ hd_status perfetto_add_row(perfetto_reader *reader, hd_row *row, const perfetto_
     return hd_batch_row_count(reader->batch) >= APPEND_ROWS ? append(reader) : HD_OK;
 }
 
-/* ---- packets --------------------------------------------------------------------------------------------------- */
+/* ---- packets ---- */
 
 hd_status perfetto_read_trace(perfetto_reader *reader, const uint8_t *data, size_t size)
 {
@@ -359,7 +359,7 @@ static hd_status read_packets(perfetto_reader *reader)
     return HD_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static hd_status read_all(perfetto_reader *reader)
 {

@@ -25,7 +25,7 @@
 #include "format/perfetto/perfetto.h"
 #include "heddle/stacks.h"
 
-/* ---- packet sequences: what one writer of one process wrote ------------------------------------------------ */
+/* ---- packet sequences: what one writer of one process wrote ---- */
 
 enum { PERFETTO_TEXT_KINDS = 4 }; /* categories, names of events and arguments, text values */
 
@@ -56,7 +56,7 @@ typedef struct perfetto_record {
     int64_t number;   /* location: line; specification: category; context: pid */
 } perfetto_record;
 
-/* ---- clocks --------------------------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 typedef struct perfetto_clock {
     uint32_t id, sequence; /* sequence: 0 unless it is a clock of one */
@@ -94,7 +94,7 @@ typedef struct perfetto_clocks {
     bool primary;         /* a snapshot named it */
 } perfetto_clocks;
 
-/* ---- tracks --------------------------------------------------------------------------------------------------- */
+/* ---- tracks ---- */
 
 typedef struct perfetto_track {
     uint64_t uuid, parent_uuid;
@@ -121,7 +121,7 @@ typedef struct perfetto_thread {
     bool is_process, described; /* by a track descriptor */
 } perfetto_thread;
 
-/* ---- slices, flows, counters ---------------------------------------------------------------------------------- */
+/* ---- slices, flows, counters ---- */
 
 typedef struct perfetto_arg {
     hd_arg_key key;
@@ -261,7 +261,7 @@ typedef struct perfetto_reader {
     hd_map gpu_tracks;   /* (gpu, queue and its form) -> track */
 } perfetto_reader;
 
-/* ---- read.c ------------------------------------------------------------------------------------------ */
+/* ---- read.c ---- */
 
 /* HD_OK, or the damage that a failed reader of a message stands at. */
 hd_status perfetto_check(perfetto_reader *reader, const hd_proto_reader *message);
@@ -273,7 +273,7 @@ hd_status perfetto_grow(perfetto_reader *reader, void **list, size_t *capacity, 
 /* Add the row with reader->args as its arguments. */
 hd_status perfetto_add_row(perfetto_reader *reader, hd_row *row, const perfetto_args *args);
 
-/* ---- packet.c ---------------------------------------------------------------------------------------- */
+/* ---- packet.c ---- */
 
 /* A packet that contradicts itself or does not decompress is left out, and counted. */
 hd_status perfetto_read_packet(perfetto_reader *reader, const uint8_t *data, size_t size);
@@ -282,7 +282,7 @@ hd_status perfetto_read_packet(perfetto_reader *reader, const uint8_t *data, siz
  * later is understood all the same. */
 void perfetto_lose(perfetto_reader *reader, uint32_t sequence_id);
 
-/* ---- sequence.c -------------------------------------------------------------------------------------- */
+/* ---- sequence.c ---- */
 
 hd_status perfetto_get_sequence(perfetto_sequence **out, perfetto_reader *reader, uint32_t id);
 void perfetto_sequence_reset(perfetto_reader *reader, perfetto_sequence *sequence);
@@ -300,7 +300,7 @@ uint32_t perfetto_text(perfetto_reader *reader, const hd_proto_field *field);
 hd_status perfetto_append_u64(perfetto_reader *reader, uint64_t **list, size_t *count, size_t *capacity,
                               uint64_t value);
 
-/* ---- clock.c ----------------------------------------------------------------------------------------- */
+/* ---- clock.c ---- */
 
 hd_status perfetto_read_snapshot(perfetto_reader *reader, const perfetto_sequence *sequence,
                                  const hd_proto_field *field);
@@ -315,7 +315,7 @@ void perfetto_pass_time(perfetto_reader *reader, const perfetto_sequence *sequen
 void perfetto_find_base(perfetto_reader *reader);
 void perfetto_clocks_free(perfetto_clocks *clocks);
 
-/* ---- tracks.c ---------------------------------------------------------------------------------------- */
+/* ---- tracks.c ---- */
 
 hd_status perfetto_read_descriptor(perfetto_reader *reader, const hd_proto_field *field);
 hd_status perfetto_read_thread_descriptor(perfetto_reader *reader, perfetto_sequence *sequence,
@@ -343,7 +343,7 @@ hd_status perfetto_get_thread(perfetto_thread **out, perfetto_reader *reader, in
 /* The track of a process or thread at or above a track, HD_NONE: none is known; *out_root: where the way up ends. */
 uint32_t perfetto_process_above(perfetto_reader *reader, uint32_t index, uint32_t *out_root);
 
-/* ---- names.c ----------------------------------------------------------------------------------------- */
+/* ---- names.c ---- */
 
 /* Two texts with a comma between. */
 uint32_t perfetto_join(perfetto_reader *reader, uint32_t first, uint32_t second);
@@ -354,7 +354,7 @@ hd_status perfetto_prepare_tracks(perfetto_reader *reader);
 /* Names, order and identities, once all descriptors are there. */
 hd_status perfetto_finish_tracks(perfetto_reader *reader);
 
-/* ---- event.c, legacy.c ---------------------------------------------------------------------- */
+/* ---- event.c, legacy.c ---- */
 
 typedef struct perfetto_legacy {
     bool present;
@@ -386,7 +386,7 @@ hd_status perfetto_read_legacy(perfetto_legacy *out, uint32_t *name, perfetto_re
 hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequence, perfetto_event *event,
                               uint32_t track, uint32_t lane);
 
-/* ---- slices.c ---------------------------------------------------------------------------------------- */
+/* ---- slices.c ---- */
 
 hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint32_t lane, uint32_t sequence,
                                bool is_state);
@@ -409,7 +409,7 @@ hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, uint
                                    int64_t time_ns, perfetto_number value);
 void perfetto_slices_free(perfetto_reader *reader);
 
-/* ---- values.c ------------------------------------------------------------------------------------------ */
+/* ---- values.c ---- */
 
 hd_status perfetto_add_arg(perfetto_reader *reader, perfetto_args *args, uint32_t key, hd_arg_type type,
                            hd_arg_scope scope, int64_t bits);
@@ -425,7 +425,7 @@ void perfetto_put_unsigned(hd_json_out *out, uint64_t value);
 /* A shape for the row, and its values (reader->values). */
 hd_status perfetto_shape(perfetto_reader *reader, hd_row *row, const perfetto_args *args);
 
-/* ---- annotation.c ------------------------------------------------------------------------------------ */
+/* ---- annotation.c ---- */
 
 hd_status perfetto_read_annotation(perfetto_reader *reader, const perfetto_sequence *sequence,
                                    const hd_proto_field *field);
@@ -436,13 +436,13 @@ hd_status perfetto_read_callstack(perfetto_reader *reader, const hd_proto_field 
 hd_status perfetto_add_location(perfetto_reader *reader, const perfetto_sequence *sequence, const char *prefix,
                                 uint64_t iid);
 
-/* ---- meta.c ------------------------------------------------------------------------------------------ */
+/* ---- meta.c ---- */
 
 hd_status perfetto_read_chrome_events(perfetto_reader *reader, const hd_proto_field *field);
 /* Streams, rank and base time, once all is there. */
 hd_status perfetto_find_facts(perfetto_reader *reader);
 
-/* ---- gpu.c ------------------------------------------------------------------------------------------- */
+/* ---- gpu.c ---- */
 
 hd_status perfetto_read_stage(perfetto_reader *reader, const perfetto_sequence *sequence, const hd_proto_field *field,
                               int64_t time_ns, bool has_time);
@@ -452,7 +452,7 @@ hd_status perfetto_read_gpu_counters(perfetto_reader *reader, perfetto_sequence 
 hd_status perfetto_read_counter_specs(perfetto_reader *reader, hd_map *map, uint64_t scope,
                                       const hd_proto_field *field);
 
-/* ---- stacks.c ---------------------------------------------------------------------------------------- */
+/* ---- stacks.c ---- */
 
 typedef struct perfetto_stack_sample perfetto_stack_sample;
 

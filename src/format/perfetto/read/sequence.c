@@ -63,7 +63,7 @@ hd_status perfetto_append_u64(perfetto_reader *reader, uint64_t **list, size_t *
     return HD_OK;
 }
 
-/* ---- defaults ------------------------------------------------------------------------------------------------- */
+/* ---- defaults ---- */
 
 static hd_status read_event_defaults(perfetto_reader *reader, perfetto_sequence *s, const hd_proto_field *field)
 {
@@ -110,7 +110,7 @@ hd_status perfetto_read_defaults(perfetto_reader *reader, perfetto_sequence *seq
     return perfetto_check(reader, &message);
 }
 
-/* ---- texts ---------------------------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 /* Bytes that are not UTF-8 become U+FFFD. Lone surrogates, as JSON can have them, stay. */
 static uint32_t repaired_text(perfetto_reader *reader, const char *data, size_t size)
@@ -141,7 +141,7 @@ uint32_t perfetto_text(perfetto_reader *reader, const hd_proto_field *field)
     return repaired_text(reader, data, field->size);
 }
 
-/* ---- interned data -------------------------------------------------------------------------------------------- */
+/* ---- interned data ---- */
 
 hd_status perfetto_add_record(perfetto_reader *reader, uint32_t *out, perfetto_record record)
 {

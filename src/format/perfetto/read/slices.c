@@ -254,8 +254,7 @@ hd_status perfetto_end_state(perfetto_reader *reader, uint32_t lane, int64_t tim
     return HD_OK;
 }
 
-/* ---- at the end of the input ---------------------------------------------------------------------------------------
- */
+/* ---- at the end of the input ---- */
 
 static int by_end_time(const void *a, const void *b)
 {
@@ -325,8 +324,7 @@ hd_status perfetto_finish_slices(perfetto_reader *reader)
     return HD_OK;
 }
 
-/* ---- flows
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- flows ---- */
 
 hd_status perfetto_add_flow(perfetto_reader *reader, uint64_t id, char phase, uint32_t track, int64_t time_ns,
                             int64_t point_ns)
@@ -410,8 +408,7 @@ hd_status perfetto_finish_flows(perfetto_reader *reader)
     return HD_OK;
 }
 
-/* ---- counters
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, uint32_t name, uint32_t unit,
                                    int64_t time_ns, perfetto_number value)

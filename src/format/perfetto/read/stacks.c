@@ -20,7 +20,7 @@ struct perfetto_stack_sample {
     uint8_t mode; /* PF_CPU_… */
 };
 
-/* ---- interned data --------------------------------------------------------------------------------------------- */
+/* ---- interned data ---- */
 
 /* Texts joined by '/', as a path comes in parts. */
 static hd_status read_mapping(perfetto_reader *reader, perfetto_sequence *s, const hd_proto_field *entry)
@@ -136,7 +136,7 @@ hd_status perfetto_read_stacks(perfetto_reader *reader, perfetto_sequence *seque
     return HD_OK;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 /* What a packet says. */
 typedef struct perf_sample {
@@ -212,8 +212,7 @@ hd_status perfetto_read_perf_sample(perfetto_reader *reader, const perfetto_sequ
     return HD_OK;
 }
 
-/* ---- at the end ----------------------------------------------------------------------------------------------------
- */
+/* ---- at the end ---- */
 
 /* What the frames of the samples are called in the trace's stackFrames: ids[node]. */
 typedef struct frame_ids {

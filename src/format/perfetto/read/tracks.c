@@ -7,7 +7,7 @@
 
 enum { ANCESTOR_LIMIT = 32 };
 
-/* ---- threads and processes by number ----------------------------------------------------------------------------- */
+/* ---- threads and processes by number ---- */
 
 hd_ident perfetto_number_ident(perfetto_reader *reader, int64_t number)
 {
@@ -51,7 +51,7 @@ static hd_status process_events_track(uint32_t *out, perfetto_reader *reader, hd
     return *out == HD_NONE ? HD_NOMEM(reader->err) : HD_OK;
 }
 
-/* ---- tracks by uuid ---------------------------------------------------------------------------------------------- */
+/* ---- tracks by uuid ---- */
 
 hd_status perfetto_get_track(uint32_t *out, perfetto_reader *reader, uint64_t uuid)
 {
@@ -140,7 +140,7 @@ hd_status perfetto_counter_track(uint32_t *out, bool *known, perfetto_reader *re
     return HD_OK;
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------------------------- */
+/* ---- descriptors ---- */
 
 typedef struct numbers {
     int64_t pid, tid, rank;
@@ -404,8 +404,7 @@ hd_status perfetto_read_descriptor(perfetto_reader *reader, const hd_proto_field
     return HD_OK;
 }
 
-/* ---- older forms, and process trees -------------------------------------------------------------------------------
- */
+/* ---- older forms, and process trees ---- */
 
 hd_status perfetto_read_thread_descriptor(perfetto_reader *reader, perfetto_sequence *sequence,
                                           const hd_proto_field *field)

@@ -8,7 +8,7 @@
 
 enum { KEY_LIMIT = 256 };
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
 /* The shortest decimal that is the double, if it has at most 15 digits behind the point. */
 static bool short_decimal(int64_t *mantissa, unsigned *scale, double value)
@@ -90,7 +90,7 @@ hd_arg_type perfetto_unsigned_value(int64_t *out_bits, perfetto_reader *reader, 
     return HD_ARG_NUMBER;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------------- */
+/* ---- lists ---- */
 
 hd_status perfetto_add_arg(perfetto_reader *reader, perfetto_args *args, uint32_t key, hd_arg_type type,
                            hd_arg_scope scope, int64_t bits)
@@ -132,7 +132,7 @@ hd_status perfetto_add_member(perfetto_reader *reader, const char *key, hd_arg_t
     return perfetto_add_arg(reader, &reader->args, key_of(reader, key), type, HD_SCOPE_EVENT, bits);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---- */
 
 static void put_value(perfetto_reader *reader, hd_json_out *out, const perfetto_arg *arg)
 {

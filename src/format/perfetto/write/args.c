@@ -20,7 +20,7 @@
 /* JSON that nests deeper, or is longer, stays text; encoded JSON is kept for the next time up to so many bytes. */
 enum { DEPTH_LIMIT = 32, JSON_LIMIT = 1 << 20, MEMO_LIMIT = 64 << 20, DIGITS_LIMIT = 17 };
 
-/* ---- strings ----------------------------------------------------------------------------------------------------- */
+/* ---- strings ---- */
 
 hd_status pf_intern_init(pf_writer *w, hd_error *err)
 {
@@ -92,7 +92,7 @@ static uint32_t intern_text(pf_writer *w, unsigned space, const char *data, size
     return iid;
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
 /* The digits of a number's text without sign, point, exponent, leading and trailing zeros; 0: too many. */
 static size_t digits_of(char *out, const char *text, size_t size)
@@ -241,7 +241,7 @@ bool pf_put_counter_value(pf_writer *w, unsigned type, int64_t bits)
     return true;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 /* JSON as its text, which Perfetto shows and counts: in an array what follows an empty one keeps its place. A nested
  * value that is a string by itself: no other producer has them, so our reader knows the text for JSON. */
@@ -384,7 +384,7 @@ static void put_json_value(pf_writer *w, uint32_t id)
         t->memo[id] = at + 1;
 }
 
-/* ---- annotations ------------------------------------------------------------------------------------------------- */
+/* ---- annotations ---- */
 
 static void put_value(pf_writer *w, unsigned type, int64_t bits)
 {

@@ -57,7 +57,7 @@ uint64_t pf_id_hash(const hd_trace *trace, uint32_t id_type, int64_t id)
     return hd_hash(&key, sizeof key);
 }
 
-/* ---- slices ------------------------------------------------------------------------------------------------------ */
+/* ---- slices ---- */
 
 /* Start and end of a slice as they will be written. */
 static bool slice_span(pf_writer *w, int64_t *out_start, int64_t *out_end, const hd_block *block, uint32_t row)
@@ -129,7 +129,7 @@ static hd_status collect_instants(pf_writer *w, const hd_block *block, hd_error 
     return HD_OK;
 }
 
-/* ---- counters ---------------------------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 static bool is_series(pf_writer *w, const hd_arg_key *key, int64_t bits)
 {
@@ -169,7 +169,7 @@ static hd_status collect_counters(pf_writer *w, const hd_block *block, hd_error 
     return HD_OK;
 }
 
-/* ---- metadata events --------------------------------------------------------------------------------------------- */
+/* ---- metadata events ---- */
 
 /* Names and order of tracks are in the descriptors; nothing else has a home. */
 static hd_status collect_meta(pf_writer *w, const hd_block *block, hd_error *err)
@@ -190,7 +190,7 @@ static hd_status collect_meta(pf_writer *w, const hd_block *block, hd_error *err
     return HD_OK;
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static hd_status collect_kind(pf_writer *w, hd_kind kind,
                               hd_status (*collect)(pf_writer *, const hd_block *, hd_error *), hd_error *err)

@@ -36,7 +36,7 @@ typedef struct emitter {
     hd_error *err;
 } emitter;
 
-/* ---- one packet -------------------------------------------------------------------------------------------------- */
+/* ---- one packet ---- */
 
 /* w->event, as that field of a packet, and w->interned at a time of the trace. */
 static hd_status emit_packet_as(emitter *e, int64_t time, uint32_t field)
@@ -90,7 +90,7 @@ static bool put_flows(emitter *e, uint32_t item)
     return bound;
 }
 
-/* ---- ends -------------------------------------------------------------------------------------------------------- */
+/* ---- ends ---- */
 
 static bool ends_before(const open_end *x, const open_end *y)
 {
@@ -146,7 +146,7 @@ static hd_status emit_end(emitter *e)
     return emit_packet(e, open.end);
 }
 
-/* ---- items ------------------------------------------------------------------------------------------------------- */
+/* ---- items ---- */
 
 /* A slice, or what has no length: both have a name, a category and arguments. */
 static hd_status emit_slice(emitter *e, uint32_t index, const hd_event *event, bool is_point)
@@ -214,7 +214,7 @@ static hd_status emit_samples(emitter *e, int64_t until)
     return HD_OK;
 }
 
-/* ---- what comes first -------------------------------------------------------------------------------------------- */
+/* ---- what comes first ---- */
 
 static void put_clock(hd_bytes *out, unsigned clock, int64_t time, bool is_incremental)
 {

@@ -70,7 +70,7 @@ hd_status pf_flows_collect(pf_writer *w, hd_error *err)
     return hd_large_sort(w->points, w->point_count, sizeof *w->points, by_time, w->large) ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- slices that are points ------------------------------------------------------------------------------------- */
+/* ---- slices that are points ---- */
 
 static bool is_true(const hd_shape *shape, const hd_event *event, uint32_t key)
 {
@@ -119,7 +119,7 @@ static hd_status add_bound_points(pf_writer *w, hd_error *err)
     return HD_OK;
 }
 
-/* ---- joining ----------------------------------------------------------------------------------------------------- */
+/* ---- joining ---- */
 
 static int phase_rank(char phase)
 {

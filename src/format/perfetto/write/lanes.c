@@ -131,7 +131,7 @@ static hd_status place_slice(walk *k, uint32_t index, hd_error *err)
     return HD_OK;
 }
 
-/* ---- flow points ------------------------------------------------------------------------------------------------- */
+/* ---- flow points ---- */
 
 /* How well a slice encloses a time: one that begins there, one around it, one that ends there. */
 static int enclosing_rank(const pf_item *item, int64_t at)

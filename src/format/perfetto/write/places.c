@@ -133,7 +133,7 @@ uint32_t pf_place_of_process(pf_writer *w, uint32_t track)
     return w->places[place].parent;
 }
 
-/* ---- counters and asynchronous places ---------------------------------------------------------------------------- */
+/* ---- counters and asynchronous places ---- */
 
 /* The place of a key, and whether it is there already. */
 static uint32_t find_place(pf_writer *w, uint64_t key, pf_place_kind kind, uint32_t parent, bool *out_new)
@@ -174,7 +174,7 @@ uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key)
     return place;
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------------------------- */
+/* ---- descriptors ---- */
 
 static void put_string(pf_writer *w, hd_bytes *out, uint32_t field, uint32_t id)
 {

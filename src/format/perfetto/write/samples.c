@@ -120,7 +120,7 @@ void pf_samples_deinit(pf_writer *w)
     free(w->sample_names);
 }
 
-/* ---- packets ------------------------------------------------------------------------------------------------- */
+/* ---- packets ---- */
 
 static void intern_frame(pf_writer *w, hd_frame frame)
 {

@@ -15,7 +15,7 @@
 #include "format/perfetto/perfetto.h"
 #include "heddle/stacks.h"
 
-/* ---- packets out: packets.c --------------------------------------------------------------------------- */
+/* ---- packets out: packets.c ---- */
 
 typedef struct pf_packets pf_packets;
 
@@ -28,7 +28,7 @@ hd_status pf_packets_flush(pf_packets *packets, hd_error *err);
 /* Writes all that is left. */
 hd_status pf_packets_finish(pf_packets *packets, hd_error *err);
 
-/* ---- places: the tracks of the output --------------------------------------------------------------------------- */
+/* ---- places: the tracks of the output ---- */
 
 typedef enum pf_place_kind {
     PF_PLACE_PROCESS, /* with a pid */
@@ -57,7 +57,7 @@ typedef struct pf_place {
     uint64_t events;
 } pf_place;
 
-/* ---- items ------------------------------------------------------------------------------------------------------ */
+/* ---- items ---- */
 
 typedef enum pf_item_kind { PF_ITEM_SLICE, PF_ITEM_ASYNC, PF_ITEM_INSTANT, PF_ITEM_COUNTER } pf_item_kind;
 
@@ -109,7 +109,7 @@ typedef struct pf_flow_point {
     bool bound;            /* a slice with a bind_id, and no event by itself */
 } pf_flow_point;
 
-/* ---- accounts: every event is written or stands in one of these ------------------------------------------------- */
+/* ---- accounts: every event is written or stands in one of these ---- */
 
 typedef enum pf_note {
     PF_NOTE_NO_TIME,
@@ -139,7 +139,7 @@ typedef enum pf_note {
     PF_NOTE_COUNT
 } pf_note;
 
-/* ---- the writer -------------------------------------------------------------------------------------------------- */
+/* ---- the writer ---- */
 
 enum { PF_SPACE_NAME, PF_SPACE_CATEGORY, PF_SPACE_KEY, PF_SPACE_VALUE, PF_SPACE_COUNT };
 

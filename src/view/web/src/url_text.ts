@@ -46,7 +46,7 @@ const LONGEST_TEXT = 1000;
 const TOOLS: readonly Tool[] = ["select", "pan", "zoom", "time"];
 const TABS: readonly Tab[] = ["details", "selection", "flame", "fidelity", "search"];
 
-// ---- numbers and ranges ------------------------------------------------------------------------------------------
+// ---- numbers and ranges ----
 
 function timeText(time: number, exact: boolean): string {
   const rounded = Number.isInteger(time) ? time : exact ? Math.round(time) : Math.round(time * 100) / 100;
@@ -81,7 +81,7 @@ function parseCount(text: string | undefined, below: number): number | null {
   return value < below ? value : null;
 }
 
-// ---- sets of tracks: "0.3-7_9,1.2": trace 0 tracks 3 to 7 and 9, trace 1 track 2 -----------------------------------
+// ---- sets of tracks: "0.3-7_9,1.2": trace 0 tracks 3 to 7 and 9, trace 1 track 2 ----
 
 export function tracksText(keys: Iterable<TrackKey>): string {
   const of = new Map<string, number[]>();
@@ -122,7 +122,7 @@ export function parseTracks(text: string | null, most = MOST_TRACKS): TrackKey[]
   return out;
 }
 
-// ---- events --------------------------------------------------------------------------------------------------------
+// ---- events ----
 
 export const eventText = (event: EventKey): string =>
   [event.trace, event.track, event.depth, event.row, timeText(event.start, true)].join(".");
@@ -135,7 +135,7 @@ export function parseEvent(text: string): EventKey | null {
   return { trace, track, depth, row, start };
 }
 
-// ---- the whole -----------------------------------------------------------------------------------------------------
+// ---- the whole ----
 
 export function viewText(view: ViewText): string {
   const out = new URLSearchParams();
@@ -265,7 +265,7 @@ export function parseView(text: string): ViewText {
   return view;
 }
 
-// ---- what is a step of the history ---------------------------------------------------------------------------------
+// ---- what is a step of the history ----
 
 // Whether people would want to come back to `before`: what is in view has nothing or little to do with what was, or
 // something else is selected. Smaller moves replace the entry.

@@ -92,7 +92,7 @@ export function between(from: Range, until: Range, t: number): Range {
   return { from: start, until: start + span };
 }
 
-// ---- held keys: how fast the view moves while they are down -----------------------------------------------------
+// ---- held keys: how fast the view moves while they are down ----
 
 export interface Motion {
   zoom: number; // e-folds per second, positive shows less
@@ -122,7 +122,7 @@ export function moved(range: Range, whole: Range, width: number, anchor: number,
   return next;
 }
 
-// ---- two fingers -------------------------------------------------------------------------------------------------
+// ---- two fingers ----
 
 // The view in which the times that were under two fingers (at x of `before`) lie under them now.
 export function pinched(

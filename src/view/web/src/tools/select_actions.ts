@@ -255,7 +255,7 @@ export class SelectActions {
     this.goTo(event, partners.length > 1 ? `${index + 1} of ${plural(partners.length, "partner")}` : "");
   }
 
-  // ---- ranges --------------------------------------------------------------------------------------------------------
+  // ---- ranges ----
 
   // What fitting and marking are about: the area, the selected events together, else what the timing tool measured.
   range(): Range | null {
