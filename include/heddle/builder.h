@@ -98,6 +98,9 @@ void hd_builder_patch(hd_builder *builder, uint64_t offset, uint64_t size, uint3
  * of their first events, and those without events leave, such as those of rows that were never appended. */
 hd_status hd_builder_settle_tracks(hd_builder *builder, hd_error *err);
 hd_trace_facts *hd_builder_facts(hd_builder *builder);
+/* Those of a trace that this one is made of, which may be freed then; but its span, which is found anew, and that its
+ * bytes lie in a file. */
+hd_trace_facts *hd_builder_copy_facts(hd_builder *builder, const hd_trace *trace);
 /* What has been appended so far, to be read back; valid until the next append. */
 const hd_trace *hd_builder_trace(const hd_builder *builder);
 

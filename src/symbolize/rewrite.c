@@ -275,10 +275,7 @@ static hd_status copy_surroundings(rewriter *r, hd_error *err)
         hd_builder_metadata(r->builder, hd_copy_string(r->copy, m->key), hd_copy_string(r->copy, m->value),
                             m->after_events);
     }
-    hd_trace_facts *facts = hd_builder_facts(r->builder);
-    *facts = *hd_trace_facts_of(trace);
-    facts->start_ns = facts->end_ns = HD_NO_TIME; /* found anew */
-    facts->has_sources = facts->needs_rewrite = false;
+    hd_builder_copy_facts(r->builder, trace);
     for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
         const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
         if (strcmp(row->stage, SYM_STAGE) == 0) continue;

@@ -248,13 +248,15 @@ hd_trace_facts *hd_builder_facts(hd_builder *builder)
     return &builder->trace.facts;
 }
 
-/* Passes copy facts from a trace that may be gone before this one. */
-static bool own_text(hd_trace *trace, const char **text)
+hd_trace_facts *hd_builder_copy_facts(hd_builder *builder, const hd_trace *trace)
 {
-    size_t size = *text ? strlen(*text) + 1 : 0;
-    char *own = size ? hd_arena_alloc(&trace->arena, size) : NULL;
-    if (own) *text = memcpy(own, *text, size);
-    return own || !size;
+    hd_trace_facts *facts = hd_builder_facts(builder);
+    *facts = *hd_trace_facts_of(trace);
+    facts->start_ns = facts->end_ns = HD_NO_TIME;
+    facts->has_sources = facts->needs_rewrite = false;
+    if (facts->origin) facts->origin = hd_builder_keep_text(builder, facts->origin);
+    if (facts->origin_compression) facts->origin_compression = hd_builder_keep_text(builder, facts->origin_compression);
+    return facts;
 }
 
 void hd_builder_fail(hd_builder *builder)
@@ -273,8 +275,6 @@ hd_status hd_builder_finish(hd_trace **out, hd_builder *builder, hd_error *err)
     *out = NULL;
     hd_status status = HD_OK;
     if (builder->stored) return hd_lazy_finish(out, builder, err);
-    if (!own_text(trace, &trace->facts.origin) || !own_text(trace, &trace->facts.origin_compression))
-        trace->failed = true;
     if (hd_builder_failed(builder)) status = HD_NOMEM(err);
     if (status == HD_OK) status = hd_tracks_finish(&trace->tracks, err);
     if (status == HD_OK) status = hd_pair_begin_end(trace, err);

@@ -257,10 +257,7 @@ hd_status hd_copy_surroundings(hd_copy *copy, hd_error *err)
         hd_builder_metadata(copy->builder, hd_copy_string(copy, m->key), hd_copy_string(copy, m->value),
                             m->after_events);
     }
-    hd_trace_facts *facts = hd_builder_facts(copy->builder);
-    *facts = *hd_trace_facts_of(copy->trace);
-    facts->start_ns = facts->end_ns = HD_NO_TIME; /* found anew */
-    facts->has_sources = facts->needs_rewrite = false;
+    hd_builder_copy_facts(copy->builder, copy->trace);
     return hd_copy_ledger(copy, err);
 }
 

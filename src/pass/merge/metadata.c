@@ -234,10 +234,8 @@ hd_status merge_metadata(merger *m, hd_error *err)
 
 void merge_facts(const merger *m)
 {
-    hd_trace_facts *facts = hd_builder_facts(m->builder);
-    *facts = *hd_trace_facts_of(m->inputs[0].trace);
-    facts->start_ns = facts->end_ns = HD_NO_TIME; /* found anew */
-    facts->has_sources = facts->needs_rewrite = facts->top_level_array = false;
+    hd_trace_facts *facts = hd_builder_copy_facts(m->builder, m->inputs[0].trace);
+    facts->top_level_array = false;
     facts->base_ns = m->base_ns;
     if (!m->processes || m->count > 1) facts->rank = m->count == 1 ? m->inputs[0].rank : HD_NO_NUMBER;
     for (size_t i = 1; i < m->count; i++) {
