@@ -219,7 +219,8 @@ static void say_text(cli_printer *p, const hd_convert_report *r, const char *out
     cli_say(p, ": %s, %s events in, %s out, ", r->format, hd_text_count(a, r->events_in),
             hd_text_count(b, r->events_out));
     if (r->lost) cli_say(p, "%s events lost%s", hd_text_count(c, r->lost), r->losses > r->lost ? ", " : "\n");
-    if (r->losses > r->lost) cli_say(p, "losses of the ledger: %s\n", hd_text_count(c, r->losses));
+    if (r->losses > r->lost)
+        cli_say(p, "%s loss%s in the ledger\n", hd_text_count(c, r->losses), r->losses == 1 ? "" : "es");
     if (!r->losses) cli_say(p, "nothing lost\n");
 }
 
