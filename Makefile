@@ -6,10 +6,11 @@ FUZZ_SECONDS ?= 60
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
 # What sanitizers put into code takes longer to compile than the code: -O1, names and lines for their reports, and calls
-# that do not come back where a test would stop anyway, take half the time, and tests run no slower.
+# that do not come back where a test would stop anyway, take half the time.
 LEAN := -Doptimization=1 -Ddebug=false -Db_ndebug=false -Dbench=false
-# What can differ without sanitizers; tests/meson.build says which in "plain" and why.
-PLAIN := --suite plain --suite capture --suite cli --suite devices --suite record --no-suite slow
+# What can differ without sanitizers, and what need not run with them; tests/meson.build says which in "plain" and "data",
+# and why.
+PLAIN := --suite plain --suite data --suite capture --suite cli --suite devices --suite record --no-suite slow
 # Random tests make a tenth of their rounds: all takes ten times as long.
 THREAD_TESTS = HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.1} $(MESON) test -C build/tsan --print-errorlogs
 # A command that says nothing unless it fails.
@@ -44,7 +45,7 @@ build/asan/build.ninja: | setup
 	$(call quiet,CC=gcc $(MESON) setup build/asan $(LEAN) -Dwerror=true -Dc_args='-g1 -fno-sanitize-recover=undefined' $(SANITIZE))
 
 build/clang/build.ninja: | setup
-	$(call quiet,CC=clang $(MESON) setup build/clang -Dbuildtype=debugoptimized -Dwerror=true -Db_ndebug=false)
+	$(call quiet,CC=clang $(MESON) setup build/clang -Doptimization=2 -Ddebug=false -Dwerror=true -Db_ndebug=false)
 
 build/tsan/build.ninja: | setup
 	$(call quiet,CC=gcc $(MESON) setup build/tsan $(LEAN) -Dc_args=-g1 -Db_sanitize=thread -Db_lundef=false)
@@ -56,7 +57,7 @@ test: setup build/asan/build.ninja build/clang/build.ninja build/tsan/build.ninj
 	@$(MESON) compile -C build/asan
 	@$(MESON) compile -C build/clang
 	@status=0; \
-	 $(MESON) test -C build/asan --no-rebuild --print-errorlogs || status=1; \
+	 $(MESON) test -C build/asan --no-rebuild --print-errorlogs --no-suite data || status=1; \
 	 $(MESON) test -C build/clang --no-rebuild --print-errorlogs $(PLAIN) || status=1; \
 	 $(THREAD_TESTS) --suite threads || status=1; \
 	 tools/test_summary.py build/asan build/clang build/tsan || status=1; \
@@ -66,7 +67,7 @@ test-gpu: release     ## the acceptance test on a GPU (ONLY=driver,torch for par
 	@tests/gpu/run.py --heddle build/release/src/cli/heddle --out build/gpu-results $(if $(ONLY),--only $(ONLY))
 
 test-threads: setup build/tsan/build.ninja  ## all unit tests under ThreadSanitizer
-	@$(THREAD_TESTS) --no-suite slow --no-suite tree
+	@$(THREAD_TESTS) --no-suite slow --no-suite data --no-suite tree
 
 bench:                ## the benchmarks, each beside its peer
 	@tools/setup.sh bench

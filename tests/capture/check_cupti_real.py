@@ -85,6 +85,8 @@ def check_tracer(library, options, folder):
     """Without a driver the program runs, and why nothing is recorded is said."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("HEDDLE_", "CUDA_", "NVTX_", "LD_"))}
     env.update(HEDDLE_CUPTI=str(library), ASAN_OPTIONS="detect_leaks=0")
+    if b"__asan_init" in options.library.read_bytes():  # Python, which loads it, has no sanitizer
+        env["LD_PRELOAD"] = run(*options.cc, "-print-file-name=libasan.so").stdout.strip()
     done = run(options.heddle, "record", "--library", options.library, "-o", Path(folder) / "out.heddle", "--",
                sys.executable, "-c", PROGRAM, env=env)
     bad = []

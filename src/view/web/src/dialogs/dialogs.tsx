@@ -1,6 +1,6 @@
 // The dialogs: help, palette and marks. Native ones, so that the focus stays inside and Escape closes.
 import { render, type ComponentChildren, type JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { App } from "../app";
 import { Help } from "./help";
 import { MarkList } from "./marks";
@@ -16,7 +16,7 @@ function Modal({ app, name, children }: { app: App; name: DialogName; children: 
   const close = (): void => {
     app.state.dialog.value = null;
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const dialog = ref.current;
     dialog?.showModal();

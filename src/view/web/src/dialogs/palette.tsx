@@ -1,7 +1,7 @@
 // The palette: type some letters of what is wanted. Finds commands, marks and tracks.
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { App } from "../app";
 import { Keys } from "./help";
 import { ranked } from "./fuzzy";
@@ -55,7 +55,7 @@ export function Palette({ app }: { app: App }): JSX.Element {
   const found = ranked(query.value, all.current, (choice) => choice.text, MOST);
   const at = Math.min(chosen.value, found.length - 1);
   const list = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     list.current?.children[at]?.scrollIntoView({ block: "nearest" });
   }, [at, query.value]);
   const run = (choice: Choice | undefined): void => {

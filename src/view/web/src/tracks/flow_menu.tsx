@@ -1,7 +1,7 @@
 // The menu of the flows button: whose arrows are drawn.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { App } from "../app";
 import { offsetOf } from "./at_pixel";
 import { formatCount } from "../format";
@@ -30,7 +30,7 @@ const categories = signal<Category[] | string>([]);
 export function FlowMenu({ app, close }: { app: App; close: (refocus: boolean) => void }): JSX.Element {
   const menu = useRef<HTMLDivElement>(null);
   const now = app.state.flows.value;
-  useEffect(() => {
+  useLayoutEffect(() => {
     menu.current?.querySelector<HTMLElement>("[aria-checked=true], button")?.focus();
     flowCategories(app).then(
       (found) => {

@@ -1,7 +1,7 @@
 // The menu of a track: all that can be done to it.
 import { signal } from "@preact/signals";
 import type { JSX, TargetedKeyboardEvent } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { App } from "../app";
 import { copyText } from "../panels/clipboard";
 import type { TrackInfo } from "../data/model";
@@ -75,7 +75,8 @@ function itemsOf(app: App, track: TrackInfo): Item[] {
 export function TrackMenu({ app }: { app: App }): JSX.Element | null {
   const open = menu.value;
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // Before it is drawn: a key or a click that follows at once is already for the menu.
+  useLayoutEffect(() => {
     if (!open || !box.current) return undefined;
     const element = box.current;
     const size = element.getBoundingClientRect();

@@ -1,7 +1,7 @@
 // The column of track names left of the canvas, in step with it. Only rows in view are in the document.
 import { signal } from "@preact/signals";
 import { render, type JSX, type TargetedKeyboardEvent, type TargetedPointerEvent } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { App } from "../app";
 import { formatCount } from "../format";
 import { firstBelow, type Layout, type Place } from "./layout";
@@ -111,7 +111,7 @@ interface RowProps {
 function Row({ app, place, top, current, item }: RowProps): JSX.Element {
   const { track } = place;
   const element = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (current && focused.peek() === place.key && item === "treeitem" && wantsFocus) {
       wantsFocus = false;
       element.current?.focus({ preventScroll: true });
