@@ -31,9 +31,10 @@ def faults(path, promised):
         found = re.fullmatch(r"GLIBC_([0-9.]+)", version)
         if not found or number(found[1]) > number(promised):
             yield f"needs {name} of {version}, above GLIBC_{promised}"
-    # Old programs found these in libraries of their own.
+    # Before 2.34, these were in libraries of their own.
     names = {name for name, _ in symbols}
-    for library, prefix in (("libpthread.so.0", "pthread_"), ("libdl.so.2", "dl")):
+    apart = (("libpthread.so.0", "pthread_"), ("libdl.so.2", "dl")) if number(promised) < (2, 34) else ()
+    for library, prefix in apart:
         of_library = {name for name in names if name.startswith(prefix)} - {"dl_iterate_phdr"}
         if of_library and library not in needed:
             yield f"takes {min(of_library)} and does not name {library}, where it was before glibc 2.34"
