@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Holds libraries to the glibc they promise: no version of a symbol above it, and no library besides glibc's.
 
-    check_portable.py 2.17 [--beside SONAME] FILE...
-
-SONAME is a library of our own that lies beside these.
+    check_portable.py 2.17 LIBRARY...
 """
 import re
 import subprocess
@@ -21,6 +19,7 @@ def readelf(what, path):
 
 
 def faults(path, promised, beside=()):
+    """What is wrong with a file, where `beside` are libraries of our own that lie beside it."""
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", readelf("-d", path))
     if "libc.so.6" not in needed:
         yield "does not name libc.so.6: is it a shared library?"
@@ -46,12 +45,9 @@ def faults(path, promised, beside=()):
 
 def main():
     promised, *paths = sys.argv[1:]
-    beside = []
-    if paths[:1] == ["--beside"]:
-        beside, paths = paths[1:2], paths[2:]
     failed = 0
     for path in paths:
-        found = list(faults(path, promised, beside))
+        found = list(faults(path, promised))
         failed += bool(found)
         print(f"{path}: {'at most GLIBC_' + promised if not found else ''}")
         for fault in found:
@@ -59,4 +55,5 @@ def main():
     return 1 if failed or not paths else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
