@@ -216,8 +216,11 @@ static void say_text(cli_printer *p, const hd_convert_report *r, const char *out
     if (!r->written) return;
     cli_say(p, "wrote ");
     cli_say_name(p, strcmp(out, "-") == 0 ? "standard output" : out);
-    cli_say(p, ": %s, %s events in, %s out, %s lost\n", r->format, hd_text_count(a, r->events_in),
-            hd_text_count(b, r->events_out), r->losses ? hd_text_count(c, r->losses) : "nothing");
+    cli_say(p, ": %s, %s events in, %s out, ", r->format, hd_text_count(a, r->events_in),
+            hd_text_count(b, r->events_out));
+    if (r->lost) cli_say(p, "%s events lost%s", hd_text_count(c, r->lost), r->losses > r->lost ? ", " : "\n");
+    if (r->losses > r->lost) cli_say(p, "losses of the ledger: %s\n", hd_text_count(c, r->losses));
+    if (!r->losses) cli_say(p, "nothing lost\n");
 }
 
 static void say_json(cli_printer *p, const hd_convert_report *r, const char *out)

@@ -257,7 +257,7 @@ static void add_losses(void *user, const hd_ledger_row *row)
     size_t used = strlen(sum->codes);
     char count[HD_VALUE_TEXT_BYTES];
     if (row->level != HD_LEDGER_LOSS) return;
-    snprintf(sum->codes + used, sizeof sum->codes - used, "%s%s %s", sum->count ? ", " : " (", row->code,
+    snprintf(sum->codes + used, sizeof sum->codes - used, "%s%s %s", sum->count ? ", " : " of ", row->code,
              hd_text_count(count, row->count));
     sum->count += row->count;
 }
@@ -281,9 +281,9 @@ static hd_status write_trace(cli_run *run, const flame_out *out, const hd_attrib
     if (status == HD_OK && !run->global.json && !run->global.quiet) {
         cli_say(p, "wrote ");
         cli_say_name(p, strcmp(out->path, "-") == 0 ? "standard output" : out->path);
-        cli_say(p, ": %s, %s events, %s lost%s%s\n", out->format_name,
-                hd_text_count(events, hd_trace_event_count(joined)),
-                lost.count ? hd_text_count(count, lost.count) : "nothing", lost.codes, lost.count ? ")" : "");
+        cli_say(p, ": %s, %s events, %s%s%s\n", out->format_name, hd_text_count(events, hd_trace_event_count(joined)),
+                lost.count ? "losses: " : "nothing lost", lost.count ? hd_text_count(count, lost.count) : "",
+                lost.codes);
     }
     hd_trace_free(joined);
     return status;
