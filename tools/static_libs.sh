@@ -40,7 +40,7 @@ cd "$work"/libisal-*/
 quiet make -j "$jobs" -f Makefile.unx lib
 cp bin/isa-l.a "$out/lib/libisal.a"
 cd "$work"/libmicrohttpd-*/
-quiet ./configure --disable-shared --with-pic --disable-https --disable-curl --disable-doc --disable-examples \
+quiet ./configure CFLAGS=-O2 --disable-shared --with-pic --disable-https --disable-curl --disable-doc --disable-examples \
     --disable-tools --disable-dependency-tracking
 quiet make -j "$jobs" -C src/microhttpd
 cp src/microhttpd/.libs/libmicrohttpd.a "$out/lib/"
