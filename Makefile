@@ -17,7 +17,7 @@ THREAD_TESTS = HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.1} $(MESON) test -C b
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := release
-.PHONY: help setup release portable demo test test-threads test-gpu bench fuzz install format check-format clean
+.PHONY: help setup release portable demo static-libs dist test-dist test test-threads test-gpu bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -37,6 +37,21 @@ build/portable/build.ninja: | setup
 portable: setup build/portable/build.ninja  ## the libraries loaded into other programs, for glibc 2.17 on, in build/portable
 	@$(MESON) compile -C build/portable heddle-cuda:shared_module heddle-capture:shared_library
 	@tests/capture/check_portable.py 2.17 build/portable/src/capture/cuda/libheddle-cuda.so build/portable/src/capture/libheddle-capture.so
+
+static-libs:
+	@tools/setup.sh dist
+	@tools/static_libs.sh
+
+build/static/build.ninja: | setup static-libs
+	$(call quiet,CC=gcc PKG_CONFIG_PATH=$(abspath build/dist-libs/lib/pkgconfig) $(MESON) setup build/static -Dbuildtype=release \
+	    -Dportable=true -Dprefer_static=true -Dpkgconfig.relocatable=true -Dtests=false -Dbench=false -Dprefix=/ -Dlibdir=lib)
+
+dist: static-libs build/static/build.ninja  ## an archive in build/dist that runs on any Linux from glibc 2.34 on, with nothing installed
+	@$(MESON) compile -C build/static
+	@tools/dist.sh build/static build/dist
+
+test-dist: dist       ## unpack that archive in an empty root, and use it there
+	@tests/dist.py build/dist/heddle-*.tar.zst
 
 demo: release         ## build, then repair a damaged trace before your eyes
 	@tools/demo.sh build/release/src/cli/heddle

@@ -41,7 +41,7 @@ MAY_USE = {
 # Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
 ROOMS = {"format": {"repair"}, "pass": {"copy", "contexts"}, "report": set()}
 # The public headers that base may include. Other layers may include any: what they call is looked at.
-BASE_PUBLIC = {"heddle/status.h", "heddle/source.h"}
+BASE_PUBLIC = {"heddle/status.h", "heddle/source.h", "heddle/version.h"}
 
 THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|xxhash|simdjson|sqlite3|microhttpd|otf2/|elfutils/|dwarf|gelf\.h|libelf\.h|lzma|"
                          r"libunwind|bpf/|mpi\.h|cuda|cupti)")

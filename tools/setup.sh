@@ -4,6 +4,7 @@
 #   tools/setup.sh          what `make` and `make demo` need; the modules that the page is built with (in src/view/web)
 #   tools/setup.sh test     and what `make test` needs besides: a browser, what drives it, speedscope and Perfetto (in tests/web), CUPTI (in tests/capture)
 #   tools/setup.sh bench    and what `make bench` needs besides
+#   tools/setup.sh dist     and what `make dist` needs besides: archives to link in, and what builds those that Debian lacks
 set -eu
 
 packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
@@ -11,6 +12,7 @@ packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd
           nodejs npm"
 case "${1:-}" in
 test) packages="$packages abigail-tools chromium python3-pip" ;;
+dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev" ;;
 bench) packages="$packages libsimdjson-dev isal time python3-otf2" ;;
 esac
 root=$(dirname "$0")/..

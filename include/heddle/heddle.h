@@ -17,7 +17,7 @@
  *                in short.
  * convert.h      What `heddle convert` and `merge` do, from files to a file: crop, filter, merge, repair, write. fix.h:
  *                only the repair, byte for byte otherwise. flame.h: flame graphs.
- *                pass.h: single passes on a trace that is held.
+ *                pass.h: single passes on a trace that is held. version.h: which release this is.
  *
  * These are libheddle. What needs more than a trace is a library of its own, with a .pc of its name:
  *
@@ -85,5 +85,6 @@
 #include "heddle/status.h"
 #include "heddle/table.h"
 #include "heddle/trace.h"
+#include "heddle/version.h"
 
 #endif

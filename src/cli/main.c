@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "heddle/table.h"
+#include "heddle/version.h"
 
 /* Each in commands/NAME.c, in the order of `heddle help`. */
 #define CLI_COMMAND(name) extern const cli_command cmd_##name
@@ -159,7 +160,7 @@ int main(int argc, char **argv)
 
     int status = CLI_OK;
     if (run.global.version) {
-        cli_print(&run, "heddle %s\n", HD_VERSION);
+        cli_print(&run, "heddle %s\n", hd_version());
     } else if (run.global.help || used == count) {
         cli_help_overview(&run);
         if (!run.global.help) status = CLI_USAGE;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "heddle/version.h"
+
 /* Text into roff: backslashes, hyphens and a leading dot or quote mean something there. */
 static void print_roff(cli_run *run, const char *text, size_t size)
 {
@@ -70,7 +72,7 @@ static void print_head(cli_run *run, const char *page, const char *summary)
 {
     cli_print(run, ".TH \"");
     print_text(run, page);
-    cli_print(run, "\" 1 \"\" \"heddle %s\" \"User Commands\"\n.SH NAME\n", HD_VERSION);
+    cli_print(run, "\" 1 \"\" \"heddle %s\" \"User Commands\"\n.SH NAME\n", hd_version());
     print_text(run, page);
     cli_print(run, " \\- ");
     print_text(run, summary);

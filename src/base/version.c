@@ -1,0 +1,7 @@
+/* version.c - the release of this library */
+#include "heddle/version.h"
+
+const char *hd_version(void)
+{
+    return HD_VERSION;
+}

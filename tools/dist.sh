@@ -1,0 +1,61 @@
+#!/bin/sh
+# Makes build/dist/heddle-VERSION-linux-x86_64.tar.zst and .tar.gz from build/static, where Meson has built with
+# -Dprefer_static=true and -Dportable=true. What is in it runs from any folder.
+#   tools/dist.sh BUILD OUT
+set -eu
+cd "$(dirname "$0")/.."
+build=$1
+out=$2
+root=$PWD
+
+version=$("$build/src/cli/heddle" version -q | cut -d" " -f2)
+name=heddle-$version-linux-$(uname -m)
+rm -rf "$out"
+mkdir -p "$out"
+DESTDIR=$root/$out/$name meson install -C "$build" --no-rebuild --strip --quiet >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
+rm "$out/log"
+cd "$out/$name"
+
+# Of the libraries, those that are whole: archives would need those of all that they are made of, and what takes
+# libdw is a program only.
+for archive in lib/libheddle*.a; do
+    case $archive in *-capture.a) ;; *) rm "$archive" ;; esac
+done
+if [ ! -e lib/libheddle-symbolize.so ]; then (cd include/heddle && rm symbolize.h devices.h record.h trigger.h uprobe.h); fi
+
+# The acceptance test on a GPU, with its program, for machines without a compiler.
+mkdir -p tests/gpu
+cp "$root"/tests/gpu/*.py "$root/$build/tests/gpu/gpu_program" "$root/$build/tests/gpu/libnull-tracer.so" tests/gpu/
+rm tests/gpu/test_run.py
+
+# The licences of all that is linked in, and those that they refer to.
+licences=share/doc/heddle/licences
+mkdir -p $licences
+cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" share/doc/heddle/
+cp -r "$root/docs" share/doc/heddle/
+for package in libisal-dev libzstd-dev libxxhash-dev libmicrohttpd-dev libdw-dev libelf-dev zlib1g-dev libbz2-dev \
+    liblzma-dev libotf2-trace-dev; do
+    cp "/usr/share/doc/$package/copyright" "$licences/$package"
+    dpkg-query -W -f '${source:Package} ${source:Version}\n' $package
+done | sort -u >share/doc/heddle/sources
+for package in preact @preact/signals @preact/signals-core; do
+    cp "$root/src/view/web/node_modules/$package/LICENSE" "$licences/$(echo $package | tr -d @ | tr / -)"
+done
+for text in $(grep -oh '/usr/share/common-licenses/[A-Z][A-Za-z0-9.-]*[A-Za-z0-9]' $licences/* | sort -u); do
+    if [ -e "$text" ]; then cp -L "$text" $licences/; fi
+done
+cat >share/doc/heddle/licences/README <<END
+What of others is a part of bin/heddle and of lib/libheddle*.so, in the words of the Debian packages that it comes from;
+share/doc/heddle/sources names those source packages. \`make dist\` in Heddle's source builds all of it anew, with other
+versions of these libraries too.
+END
+
+cd ..
+# The same tree makes the same archive.
+pack() {
+    tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 0)" \
+        -cf - "$name"
+}
+pack | zstd -q -19 -T0 -o "$name.tar.zst"
+pack | gzip -9n >"$name.tar.gz"
+ls -l "$name.tar.zst" "$name.tar.gz" | awk '{printf "%.1f MB  %s\n", $5 / 1e6, out "/" $NF}' out="$out"
