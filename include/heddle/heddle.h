@@ -17,7 +17,8 @@
  *                in short.
  * convert.h      What `heddle convert` and `merge` do, from files to a file: crop, filter, merge, repair, write. fix.h:
  *                only the repair, byte for byte otherwise. flame.h: flame graphs.
- *                pass.h: single passes on a trace that is held. version.h: which release this is.
+ *                pass.h: single passes on a trace that is held. options.h: what passes and reports are told.
+ *                version.h: which release this is.
  *
  * These are libheddle. What needs more than a trace is a library of its own, with a .pc of its name:
  *
@@ -78,6 +79,7 @@
 #include "heddle/launches.h"
 #include "heddle/memory.h"
 #include "heddle/names.h"
+#include "heddle/options.h"
 #include "heddle/pass.h"
 #include "heddle/report.h"
 #include "heddle/source.h"

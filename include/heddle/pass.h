@@ -18,55 +18,14 @@
 #ifndef HEDDLE_PASS_H
 #define HEDDLE_PASS_H
 
+#include "heddle/options.h"
 #include "heddle/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum hd_convert_unit {
-    HD_CONVERT_UNSET,
-    HD_CONVERT_NS,     /* nanoseconds from the first event on */
-    HD_CONVERT_PERCENT /* millionths of the trace's span: 10 % is 100,000 */
-} hd_convert_unit;
-
-typedef struct hd_convert_time {
-    hd_convert_unit unit;
-    int64_t value;
-} hd_convert_time;
-
-/* "1.5s", "250ms", "10us", "4ns", "12.5%", "0". ARGUMENT: what it should be like. */
-hd_status hd_convert_time_parse(hd_convert_time *out, const char *text, hd_error *err);
-
 /* ---- descriptors ---- */
-
-/* Texts that an option was given. */
-typedef struct hd_option_texts {
-    const char *const *items;
-    size_t count;
-} hd_option_texts;
-
-typedef enum hd_option_kind {
-    HD_OPTION_FLAG = 1, /* bool */
-    HD_OPTION_DECIMAL,  /* double, at least 0 */
-    HD_OPTION_TIME,     /* hd_convert_time */
-    HD_OPTION_OFFSET,   /* the same, of nanoseconds; may be negative */
-    HD_OPTION_TEXT,     /* const char * */
-    HD_OPTION_PATTERNS, /* const char *: a list parted by commas, to which every KEY= adds */
-    HD_OPTION_TEXTS,    /* hd_option_texts: one more by every KEY= */
-    HD_OPTION_TRACE     /* const char *: path of a second trace, read by whoever runs the pass (hd_pass_second) */
-} hd_option_kind;
-
-/* "flag", "decimal", "time" …, static. */
-const char *hd_option_kind_name(hd_option_kind kind);
-
-typedef struct hd_option_about {
-    const char *name;
-    hd_option_kind kind;
-    const char *fallback; /* its default as text; NULL: not set */
-    const char *meaning;  /* one line */
-    size_t field;         /* offset of the member, of the type above, in the options of the pass */
-} hd_option_about;
 
 typedef struct hd_pass_input {
     hd_trace *trace;

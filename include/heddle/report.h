@@ -9,6 +9,7 @@
 
 #include "heddle/attribution.h"
 #include "heddle/memory.h"
+#include "heddle/options.h"
 #include "heddle/table.h"
 #include "heddle/trace.h"
 
@@ -32,10 +33,12 @@ const hd_table *hd_report_table(const hd_report *report, const char *name);
  * perf's text and what is made from it: by event, most first), `ledger`. Errors: MEMORY, LIMIT (2^32 slices). */
 hd_status hd_report_info(hd_report *out, const hd_trace *trace, hd_error *err);
 
+enum { HD_CHECK_EXAMPLES = 100000 };
+
 typedef struct hd_check_options {
     size_t size;              /* of this struct; see "Options" in status.h */
-    uint32_t examples;        /* kept per finding; 0: one */
-    uint32_t tracks_per_code; /* rows per code; the rest is summed up in one more row. 0: no limit */
+    uint64_t examples;        /* kept per finding, at most HD_CHECK_EXAMPLES; 0: one */
+    uint64_t tracks_per_code; /* rows per code; the rest is summed up in one more row. 0: no limit */
     const char *only;         /* codes, comma-separated; NULL: all. "json" also means all that begin with "json-" … */
     const char *ignore;       /* likewise */
 } hd_check_options;
@@ -100,33 +103,31 @@ typedef struct hd_report_table_about {
     const hd_report_column *columns; /* in order; ends with {0} */
 } hd_report_table_about;
 
-typedef struct hd_report_option {
-    const char *name;
-    const char *value; /* what the value is: "N"; NULL: it has none */
-    const char *meaning;
-} hd_report_option;
+/* What an analysis looks at. Zero-initialise it. Everything is borrowed. */
+typedef struct hd_report_input {
+    const hd_trace *trace;
+    const char *const *options; /* "rows=5", "series" …, as hd_report_about tells; ends with NULL. NULL: none. What
+                                   is given twice counts as last given, unless its kind says else */
+    const hd_attribution *attribution; /* of `trace`. NULL: an analysis that needs one makes it */
+    const hd_memory *memory;           /* likewise */
+} hd_report_input;
 
 /* What an analysis is. Static. */
 typedef struct hd_report_about {
     const char *name;                    /* "info" */
     const char *title;                   /* "what is in a trace" */
     const char *text;                    /* one paragraph */
-    const hd_report_option *options;     /* ends with {0}; NULL: none */
+    const hd_option_about *options;      /* ends with {0}; NULL: none */
+    size_t options_size;                 /* of the struct that they are members of; all zero without a fallback */
     const hd_report_table_about *tables; /* all that it may yield, in order; ends with {0} */
+    /* options: that struct. Called by hd_report_run. */
+    hd_status (*run)(hd_report *out, const hd_report_input *input, const void *options, hd_error *err);
 } hd_report_about;
 
 size_t hd_report_count(void);
 const hd_report_about *hd_report_at(size_t index);
 /* By its name; NULL: there is none. */
 const hd_report_about *hd_report_about_find(const char *name);
-
-/* What an analysis looks at. Zero-initialise it. Everything is borrowed. */
-typedef struct hd_report_input {
-    const hd_trace *trace;
-    const char *const *options; /* "rows=5", "series" …, as hd_report_about tells; ends with NULL. NULL: none */
-    const hd_attribution *attribution; /* of `trace`. NULL: an analysis that needs one makes it */
-    const hd_memory *memory;           /* likewise */
-} hd_report_input;
 
 /* Run an analysis. The caller frees the report. Errors: ARGUMENT: no analysis has this name, or it has no such option;
  * those of the analysis. */

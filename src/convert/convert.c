@@ -147,7 +147,7 @@ static void *add_own(converter *c, const hd_pass_about *about, const char *step,
     hd_pass *pass;
     if (hd_pass_new_default(&pass, about, c->err) != HD_OK) return NULL;
     c->chain[c->chain_size++] = (chain_link){.pass = pass, .own = pass, .step = step, .cause = cause};
-    return pass->options;
+    return pass->options.values;
 }
 
 /* What our own options stand for, in their order. */

@@ -5,13 +5,12 @@
 #ifndef HD_PASS_PASS_H
 #define HD_PASS_PASS_H
 
-#include "base/memory/arena.h"
 #include "heddle/pass.h"
+#include "pass/options.h"
 
 struct hd_pass {
     const hd_pass_about *about;
-    void *options;
-    hd_arena texts;
+    hd_option_values options;
 };
 
 typedef struct pass_lanes {

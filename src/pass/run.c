@@ -21,7 +21,7 @@ hd_status hd_pass_run(hd_trace **out, hd_pass_report *report, const hd_pass *pas
         return hd_error_set(err, HD_ERR_ARGUMENT, second->path, HD_OFFSET_NONE, "%s takes no second trace",
                             about->name);
     for (size_t i = 0; i < count; i++) in += hd_trace_event_count(inputs[i].trace);
-    HD_TRY(about->run(out, r, pass->options, inputs, count, second, err));
+    HD_TRY(about->run(out, r, pass->options.values, inputs, count, second, err));
     r->in = in;
     r->out = hd_trace_event_count(*out);
     for (size_t i = 0; i < count; i++) {

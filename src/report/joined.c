@@ -66,12 +66,25 @@ static const hd_report_table_about tables[] = {
     {0},
 };
 
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    hd_attribution own = {0};
+    hd_status status = HD_OK;
+    (void)options;
+    if (!input->attribution) status = hd_attribute(&own, input->trace, NULL, NULL, err);
+    if (status == HD_OK)
+        status = hd_report_attribution(out, input->attribution ? input->attribution : &own, input->trace, err);
+    hd_attribution_deinit(&own);
+    return status;
+}
+
 const hd_report_about report_attribution_about = {
     .name = "attribution",
     .title = "how stacks were joined with the work of GPUs",
     .text = "Which samples met which launches and by which rule, what was left alone on either side, how the clocks "
             "fit, and the time of all work by kernel.",
     .tables = tables,
+    .run = run,
 };
 
 /* Durations of hostile traces may add up to more than there is. */

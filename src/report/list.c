@@ -1,159 +1,75 @@
 /* list.c - the analyses of this build, and small things that all of them need */
 #include <assert.h>
-#include <errno.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "heddle/names.h"
+#include "pass/options.h"
 #include "report/report.h"
 
-static hd_status run_info(hd_report *out, const hd_report_input *input, hd_error *err)
-{
-    return hd_report_info(out, input->trace, err);
-}
+static const hd_report_about *const reports[] = {&report_info_about, &report_check_about, &report_memory_about,
+                                                 &report_attribution_about};
 
-static hd_status run_check(hd_report *out, const hd_report_input *input, hd_error *err)
-{
-    uint64_t examples = 1, tracks = 0;
-    HD_TRY(report_option_count(&examples, input, "examples", 100000, err));
-    HD_TRY(report_option_count(&tracks, input, "tracks", UINT32_MAX, err));
-    const hd_check_options options = {.examples = (uint32_t)examples,
-                                      .tracks_per_code = (uint32_t)tracks,
-                                      .only = report_option(input, "only"),
-                                      .ignore = report_option(input, "ignore")};
-    return hd_report_check(out, input->trace, &options, err);
-}
-
-static hd_status run_memory(hd_report *out, const hd_report_input *input, hd_error *err)
-{
-    hd_memory_report_options options = {.series = report_option(input, "series")};
-    const hd_memory_options find = {.no_stacks = report_option(input, "no-stacks")};
-    hd_memory *own = NULL;
-    HD_TRY(report_option_count(&options.rows, input, "rows", UINT64_MAX, err));
-    if (!input->memory) HD_TRY(hd_memory_new(&own, input->trace, &find, err));
-    hd_status status = hd_report_memory(out, own ? own : input->memory, input->trace, &options, err);
-    hd_memory_free(own);
-    return status;
-}
-
-static hd_status run_attribution(hd_report *out, const hd_report_input *input, hd_error *err)
-{
-    hd_attribution own = {0};
-    hd_status status = HD_OK;
-    if (!input->attribution) status = hd_attribute(&own, input->trace, NULL, NULL, err);
-    if (status == HD_OK)
-        status = hd_report_attribution(out, input->attribution ? input->attribution : &own, input->trace, err);
-    hd_attribution_deinit(&own);
-    return status;
-}
-
-static const struct report_entry {
-    const hd_report_about *about;
-    hd_status (*run)(hd_report *out, const hd_report_input *input, hd_error *err);
-} entries[] = {
-    {&report_info_about, run_info},
-    {&report_check_about, run_check},
-    {&report_memory_about, run_memory},
-    {&report_attribution_about, run_attribution},
-};
-
-enum { ENTRY_COUNT = sizeof entries / sizeof *entries };
+enum { REPORT_COUNT = sizeof reports / sizeof *reports };
 
 size_t hd_report_count(void)
 {
-    return ENTRY_COUNT;
+    return REPORT_COUNT;
 }
 
 const hd_report_about *hd_report_at(size_t index)
 {
-    return index < ENTRY_COUNT ? entries[index].about : NULL;
-}
-
-static const struct report_entry *entry_of(const char *name)
-{
-    for (size_t i = 0; i < ENTRY_COUNT; i++) {
-        if (strcmp(entries[i].about->name, name) == 0) return &entries[i];
-    }
-    return NULL;
+    return index < REPORT_COUNT ? reports[index] : NULL;
 }
 
 const hd_report_about *hd_report_about_find(const char *name)
 {
-    const struct report_entry *entry = entry_of(name);
-    return entry ? entry->about : NULL;
-}
-
-/* "a, b and c" of the names of all reports, or of the options of one. */
-static const char *names_of(char *out, size_t room, const hd_report_option *options)
-{
-    size_t used = 0, count = 0;
-    while (options ? options[count].name != NULL : count < ENTRY_COUNT) count++;
-    out[0] = '\0';
-    for (size_t i = 0; i < count && used < room; i++)
-        used += (size_t)snprintf(out + used, room - used, "%s%s",
-                                 i == 0           ? ""
-                                 : i + 1 == count ? " and "
-                                                  : ", ",
-                                 options ? options[i].name : entries[i].about->name);
-    return out;
-}
-
-static hd_status check_option(const hd_report_about *about, const char *option, hd_error *err)
-{
-    char names[160];
-    size_t size = strcspn(option, "=");
-    for (const hd_report_option *o = about->options; o && o->name; o++) {
-        if (strlen(o->name) != size || memcmp(o->name, option, size) != 0) continue;
-        if ((option[size] == '=') == (o->value != NULL)) return HD_OK;
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            o->value ? "%s of the report %s needs a value: %s=%s" : "%s of the report %s has no value",
-                            o->name, about->name, o->name, o->value);
-    }
-    if (!about->options)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the report %s has no options", about->name);
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the report %s has no option '%.*s'; it has %s",
-                        about->name, (int)(size < 60 ? size : 60), option,
-                        names_of(names, sizeof names, about->options));
-}
-
-const char *report_option(const hd_report_input *input, const char *name)
-{
-    size_t size = strlen(name);
-    for (const char *const *o = input->options; o && *o; o++) {
-        if (strncmp(*o, name, size) != 0) continue;
-        if ((*o)[size] == '=') return *o + size + 1;
-        if ((*o)[size] == '\0') return *o + size;
+    for (size_t i = 0; i < REPORT_COUNT; i++) {
+        if (strcmp(reports[i]->name, name) == 0) return reports[i];
     }
     return NULL;
 }
 
-hd_status report_option_count(uint64_t *out, const hd_report_input *input, const char *name, uint64_t max,
-                              hd_error *err)
+static hd_status refuse_name(const char *name, hd_error *err)
 {
-    const char *text = report_option(input, name);
-    char *end;
-    if (!text) return HD_OK;
-    errno = 0;
-    uint64_t value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || value < 1 || value > max)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s=%.60s is not a number from 1 to %" PRIu64,
-                            name, text, max);
-    *out = value;
-    return HD_OK;
+    char known[HD_ERROR_MESSAGE_BYTES / 2] = "";
+    const char *best = NULL;
+    unsigned distance = UINT_MAX;
+    for (size_t i = 0; i < REPORT_COUNT; i++) {
+        hd_name_suggest(name, reports[i]->name, &best, &distance);
+        hd_name_list_add(known, sizeof known, reports[i]->name);
+    }
+    if (best)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no report '%.60s'; did you mean %s?", name,
+                            best);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no report '%.60s'; there are %s", name, known);
+}
+
+/* "KEY=VALUE" or "KEY". What is too long for any name is cut, and will be unknown. */
+static hd_status set_option(hd_option_values *values, const char *report, const char *text, hd_error *err)
+{
+    char of[80], key[64];
+    size_t size = strcspn(text, "=");
+    snprintf(key, sizeof key, "%.*s", size < sizeof key ? (int)size : (int)sizeof key - 1, text);
+    snprintf(of, sizeof of, "report %s", report);
+    return hd_option_values_set(values, of, key, text[size] ? text + size + 1 : NULL, err);
 }
 
 hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input *input, hd_error *err)
 {
-    char names[160];
-    const struct report_entry *entry = entry_of(name);
+    const hd_report_about *about = hd_report_about_find(name);
+    hd_option_values values;
     *out = (hd_report){0};
-    if (!entry)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no report has the name '%.60s'; there are %s",
-                            name, names_of(names, sizeof names, NULL));
-    for (const char *const *o = input->options; o && *o; o++) HD_TRY(check_option(entry->about, *o, err));
-    return entry->run(out, input, err);
+    if (!about) return refuse_name(name, err);
+    HD_TRY(hd_option_values_init(&values, about->options, about->options_size, err));
+    hd_status status = HD_OK;
+    for (const char *const *o = input->options; o && *o && status == HD_OK; o++)
+        status = set_option(&values, name, *o, err);
+    if (status == HD_OK) status = about->run(out, input, values.values, err);
+    hd_option_values_deinit(&values);
+    return status;
 }
 
 void hd_report_free(hd_report *report)

@@ -7,12 +7,6 @@
 extern const hd_report_about report_info_about, report_check_about, report_memory_about, report_attribution_about;
 extern const hd_report_column report_ledger_columns[];
 
-/* The value of an option, "" for one without; NULL: it was not given. Borrowed. */
-const char *report_option(const hd_report_input *input, const char *name);
-/* Likewise a number of 1 to max; *out stays as it is where the option was not given. */
-hd_status report_option_count(uint64_t *out, const hd_report_input *input, const char *name, uint64_t max,
-                              hd_error *err);
-
 /* Finish a builder into the next table of a report. The builder is gone afterwards, also on failure. */
 hd_status report_add(hd_report *report, hd_table_builder *builder, hd_error *err);
 /* The table `ledger`: what was repaired and lost on the way to this trace. */

@@ -45,11 +45,17 @@ static const hd_report_table_about tables[] = {
     {0},
 };
 
-static const hd_report_option options[] = {
-    {"only", "CODE,...", "look for these codes only"},
-    {"ignore", "CODE,...", "leave these codes out"},
-    {"examples", "N", "examples kept of each finding, 1 unless given"},
-    {"tracks", "N", "rows per code, the rest is summed up in one more; all unless given"},
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    return hd_report_check(out, input->trace, options, err);
+}
+
+static const hd_option_about options[] = {
+    {"only", HD_OPTION_PATTERNS, NULL, "look for these codes only", offsetof(hd_check_options, only)},
+    {"ignore", HD_OPTION_PATTERNS, NULL, "leave these codes out", offsetof(hd_check_options, ignore)},
+    {"examples", HD_OPTION_COUNT, "1", "examples kept of each finding", offsetof(hd_check_options, examples)},
+    {"tracks", HD_OPTION_COUNT, NULL, "rows per code, the rest is summed up in one more; all unless given",
+     offsetof(hd_check_options, tracks_per_code)},
     {0},
 };
 
@@ -59,5 +65,7 @@ const hd_report_about report_check_about = {
     .text = "Slices that cross, flows and launches without their other end, times in the future, duplicate tracks and "
             "whatever else makes a viewer or an analysis wrong, each with its first examples.",
     .options = options,
+    .options_size = sizeof(hd_check_options),
     .tables = tables,
+    .run = run,
 };

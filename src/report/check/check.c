@@ -64,7 +64,7 @@ void check_keep(const check *c, check_finding *finding, check_example example)
 /* The earliest rows are the examples, in whatever order an analysis meets them. */
 static void keep_earliest(const check *c, check_finding *finding, check_example example)
 {
-    uint32_t limit = c->options.examples;
+    uint32_t limit = (uint32_t)c->options.examples;
     if (finding->example_count == limit && limit && finding->examples[limit - 1].row > example.row)
         finding->example_count--;
     check_keep(c, finding, example);

@@ -161,6 +161,9 @@ static hd_status valid_list(const char *list, hd_error *err)
 hd_status hd_check_options_valid(const hd_check_options *options, hd_error *err)
 {
     HD_OWN_OPTIONS(hd_check_options, options, err);
+    if (options->examples > HD_CHECK_EXAMPLES)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "at most %d examples are kept of a finding",
+                            HD_CHECK_EXAMPLES);
     hd_status status = valid_list(options->only, err);
     return status == HD_OK ? valid_list(options->ignore, err) : status;
 }

@@ -157,7 +157,7 @@ static void add_rest(hd_table_builder *builder, const check_finding *findings, s
 
 static void fill(hd_table_builder *findings, hd_table_builder *examples, const check *c)
 {
-    uint32_t limit = c->options.tracks_per_code;
+    uint64_t limit = c->options.tracks_per_code;
     size_t row = 0;
     for (size_t i = 0, group = 0; i < c->finding_count; i++, row++) {
         const check_finding *finding = &c->findings[i];

@@ -104,10 +104,17 @@ static const hd_report_table_about tables[] = {
     {0},
 };
 
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    (void)options;
+    return hd_report_info(out, input->trace, err);
+}
+
 const hd_report_about report_info_about = {
     .name = "info",
     .title = "what is in a trace",
     .text = "The input and its clock, GPUs, processes, every track with how much of its span is busy, events by kind "
             "and category, and what the reader noticed of damage.",
     .tables = tables,
+    .run = run,
 };

@@ -1,4 +1,5 @@
 /* about.c - what the report memory tells, table by table */
+#include "base/error.h"
 #include "report/report.h"
 
 static const hd_report_column memory_columns[] = {
@@ -112,10 +113,28 @@ static const hd_report_table_about tables[] = {
     {0},
 };
 
-static const hd_report_option options[] = {
-    {"rows", "N", "rows of peak and of leaks, 1000 unless given; what is beyond them is summed up in one more"},
-    {"series", NULL, "make the table series"},
-    {"no-stacks", NULL, "do not look for the slices around events, which is faster"},
+typedef struct memory_values {
+    hd_memory_report_options report;
+    bool no_stacks;
+} memory_values;
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    const memory_values *o = options;
+    const hd_memory_options find = {.no_stacks = o->no_stacks};
+    hd_memory *own = NULL;
+    if (!input->memory) HD_TRY(hd_memory_new(&own, input->trace, &find, err));
+    hd_status status = hd_report_memory(out, own ? own : input->memory, input->trace, &o->report, err);
+    hd_memory_free(own);
+    return status;
+}
+
+static const hd_option_about options[] = {
+    {"rows", HD_OPTION_COUNT, "1000", "rows of peak and of leaks; what is beyond them is summed up in one more",
+     offsetof(memory_values, report.rows)},
+    {"series", HD_OPTION_FLAG, NULL, "make the table series", offsetof(memory_values, report.series)},
+    {"no-stacks", HD_OPTION_FLAG, NULL, "do not look for the slices around events, which is faster",
+     offsetof(memory_values, no_stacks)},
     {0},
 };
 
@@ -126,5 +145,7 @@ const hd_report_about report_memory_about = {
             "then, what is live at the end, and how much of what was reserved lay idle. allocated = freed + replaced + "
             "live, always.",
     .options = options,
+    .options_size = sizeof(memory_values),
     .tables = tables,
+    .run = run,
 };
