@@ -106,7 +106,7 @@ hd_status hd_pass_new(hd_pass **out, const char *text, const hd_pass_about *cons
                       hd_error *err)
 {
     parser p = {.at = text, .err = err};
-    const hd_pass_about *about;
+    const hd_pass_about *about = NULL;
     *out = NULL;
     HD_TRY(find_pass(&about, &p, more, more_count));
     HD_TRY(hd_pass_new_default(&p.pass, about, err));

@@ -185,6 +185,37 @@ static hd_status find_checksum(ow_writer *w, const char *folder, uint32_t locati
     return fine ? HD_OK : hd_error_set(w->err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be read again");
 }
 
+static hd_status copy_definitions(ow_writer *w, const char *folder, const char *data, size_t size, uint32_t location)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/traces/%u.def", folder, location);
+    FILE *file = fopen(path, "wb");
+    bool fine = file && fwrite(data, 1, size, file) == size;
+    if (file) fine = fclose(file) == 0 && fine;
+    return fine ? HD_OK
+                : hd_error_set(w->err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written: %s", strerror(errno));
+}
+
+/* Readers look for a file of local definitions per location, though nothing is local. The library clears 4 MiB for each
+ * that it writes; all are alike, so it writes the first, and that is copied. */
+static hd_status write_local_definitions(ow_writer *w, const char *folder)
+{
+    char path[4200], data[64];
+    OTF2_DefWriter *first = NULL;
+    OW_TRY(w, OTF2_Archive_OpenDefFiles(w->archive));
+    if (!(first = OTF2_Archive_GetDefWriter(w->archive, 0))) return ow_error(w, OTF2_ERROR_MEM_FAULT);
+    OW_TRY(w, OTF2_Archive_CloseDefWriter(w->archive, first));
+    OW_TRY(w, OTF2_Archive_CloseDefFiles(w->archive));
+    snprintf(path, sizeof path, "%s/traces/0.def", folder);
+    FILE *file = fopen(path, "rb");
+    size_t size = file ? fread(data, 1, sizeof data, file) : 0;
+    if (file) fclose(file);
+    if (size == 0 || size == sizeof data)
+        return hd_error_set(w->err, HD_ERR_IO, path, HD_OFFSET_NONE, "is not as the OTF2 library writes it");
+    for (uint32_t i = 1; i < w->location_count; i++) HD_TRY(copy_definitions(w, folder, data, size, i));
+    return HD_OK;
+}
+
 static hd_status write_all_events(ow_writer *w, const char *folder)
 {
     OW_TRY(w, OTF2_Archive_OpenEvtFiles(w->archive));
@@ -195,15 +226,7 @@ static hd_status write_all_events(ow_writer *w, const char *folder)
             w->options->progress(w->options->progress_user, w->written, hd_trace_event_count(w->trace));
     }
     OW_TRY(w, OTF2_Archive_CloseEvtFiles(w->archive));
-    /* Readers look for a file of local definitions per location, though nothing is local. */
-    OW_TRY(w, OTF2_Archive_OpenDefFiles(w->archive));
-    for (uint32_t i = 0; i < w->location_count; i++) {
-        OTF2_DefWriter *local = OTF2_Archive_GetDefWriter(w->archive, i);
-        if (!local) return ow_error(w, OTF2_ERROR_MEM_FAULT);
-        OW_TRY(w, OTF2_Archive_CloseDefWriter(w->archive, local));
-    }
-    OW_TRY(w, OTF2_Archive_CloseDefFiles(w->archive));
-    return HD_OK;
+    return write_local_definitions(w, folder);
 }
 
 static hd_status write_archive(ow_writer *w, const char *folder)
