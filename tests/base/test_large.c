@@ -93,6 +93,61 @@ static void test_large__sizes_that_overflow_are_refused(void **state)
     hd_large_free(list);
 }
 
+typedef struct item {
+    uint32_t key, place;
+    char rest[12];
+} item;
+
+static int by_key(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* qsort with the place as a second key says what a stable sort has to make. */
+static int by_key_and_place(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+    int order = by_key(a, b);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+static uint32_t key_of(int shape, uint32_t i, uint32_t count)
+{
+    switch (shape) {
+    case 0: return (uint32_t)rand();                        /* random */
+    case 1: return (uint32_t)rand() % 4;                    /* many alike */
+    case 2: return i;                                       /* ascending */
+    case 3: return count - i;                               /* descending */
+    case 4: return i % (count / 3 + 1);                     /* a few ascending runs */
+    case 5: return i ^ 1;                                   /* neighbours swapped */
+    default: return i == count - 1 ? 0 : i + (rand() % 3u); /* the smallest at the end */
+    }
+}
+
+static void test_large__sorting_is_stable_and_as_qsort(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {0, 1, 2, 3, 11, 12, 13, 24, 25, 26, 100, 1001, 20000};
+    srand(5);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        for (int shape = 0; shape < 7; shape++) {
+            uint32_t count = counts[c];
+            item *list = calloc(count + 1, sizeof *list), *wanted = calloc(count + 1, sizeof *wanted);
+            assert_true(list && wanted);
+            for (uint32_t i = 0; i < count; i++) {
+                list[i] = (item){.key = key_of(shape, i, count), .place = i, .rest = "rest"};
+                wanted[i] = list[i];
+            }
+            if (count) qsort(wanted, count, sizeof *wanted, by_key_and_place);
+            assert_true(hd_large_sort(list, count, sizeof *list, by_key, c % 2 ? 4096 : UINT64_MAX));
+            assert_memory_equal(list, wanted, (count + 1) * sizeof *list);
+            free(list);
+            free(wanted);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +155,7 @@ int main(void)
         cmocka_unit_test(test_large__freed_lists_leave_no_mapping_and_no_file),
         cmocka_unit_test(test_large__without_a_folder_for_files_it_is_memory),
         cmocka_unit_test(test_large__sizes_that_overflow_are_refused),
+        cmocka_unit_test(test_large__sorting_is_stable_and_as_qsort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
