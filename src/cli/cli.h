@@ -80,6 +80,8 @@ typedef struct cli_option {
     size_t field;               /* offsetof the member, of the type above, in the command's options struct */
     const char *const *choices; /* CLI_CHOICE, CLI_CHOICES: ends with NULL */
     double min, max;            /* CLI_INTEGER, CLI_COUNT, CLI_DECIMAL: inclusive; both 0 for no bounds */
+    const char *offer; /* CLI_TEXT, CLI_TEXTS: what a shell offers: words parted by blanks, or <files>, <folders>,
+                          <programs>, <commands>, <formats>, <codes>, <passes>, <categories>; NULL: by `value` */
 } cli_option;
 
 typedef struct cli_example {
@@ -94,6 +96,7 @@ typedef struct cli_command {
     cli_group group;
     const char *summary;       /* one line for `heddle help`, lower case, no full stop */
     const char *usage;         /* the operands: "IN OUT"; NULL for none */
+    const char *offer;         /* what a shell offers for them, as of an option; NULL: nothing */
     const char *description;   /* paragraphs, parted by "\n\n"; a paragraph that starts with a space is kept as it is */
     const cli_option *options; /* NULL for none */
     const cli_example *examples; /* ends with {0} */
@@ -186,6 +189,11 @@ hd_status cli_write(void *user, const char *data, size_t size);
 void cli_help_overview(cli_run *run);
 void cli_help_command(cli_run *run, const cli_command *command);
 void cli_man_page(cli_run *run, const cli_command *command); /* NULL: heddle itself */
+
+/* ---- complete.c ---- */
+
+/* Print what a shell may put in the place of the last of words[0 … count), which stand behind "heddle"; count > 0. */
+void cli_complete(cli_run *run, const char *const *words, int count);
 
 /* ---- progress.c ---- */
 

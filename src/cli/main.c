@@ -27,16 +27,17 @@ CLI_COMMAND(devices);
 CLI_COMMAND(formats);
 CLI_COMMAND(passes);
 CLI_COMMAND(synth);
+CLI_COMMAND(completion);
 CLI_COMMAND(help);
 CLI_COMMAND(version);
 
 const cli_command *const cli_commands[] = {
-    &cmd_info,    &cmd_check,     &cmd_memory, &cmd_flame, &cmd_view, &cmd_fix,     &cmd_convert,
-    &cmd_merge,   &cmd_symbolize,
+    &cmd_info,      &cmd_check,   &cmd_memory, &cmd_flame, &cmd_view,       &cmd_fix,  &cmd_convert, &cmd_merge,
+    &cmd_symbolize,
 #ifdef __linux__
-    &cmd_record,  &cmd_trigger,
+    &cmd_record,    &cmd_trigger,
 #endif
-    &cmd_devices, &cmd_formats,   &cmd_passes, &cmd_synth, &cmd_help, &cmd_version, NULL,
+    &cmd_devices,   &cmd_formats, &cmd_passes, &cmd_synth, &cmd_completion, &cmd_help, &cmd_version, NULL,
 };
 
 const cli_command *cli_find_command(const char *name)

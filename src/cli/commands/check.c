@@ -19,11 +19,13 @@ static const cli_option options[] = {
     {.name = "only",
      .kind = CLI_TEXT,
      .value = "CODE,...",
+     .offer = "<codes>",
      .field = offsetof(struct check_options, only),
      .help = "look for these codes only"},
     {.name = "ignore",
      .kind = CLI_TEXT,
      .value = "CODE,...",
+     .offer = "<codes>",
      .field = offsetof(struct check_options, ignore),
      .help = "leave these codes out"},
     {.name = "examples",
@@ -280,6 +282,7 @@ const cli_command cmd_check = {
     .group = CLI_LOOK,
     .summary = "find what a viewer drops or misdraws, or an analysis gets wrong",
     .usage = "FILE...",
+    .offer = "<files>",
     .description =
         "Reads each file and looks for slices that overlap without nesting, negative and missing durations, begins "
         "without end and ends without begin, flows that lack an end, run backward or bind to no slice, GPU work that "

@@ -333,6 +333,7 @@ static const cli_option options[] = {
      .letter = 't',
      .kind = CLI_TEXT,
      .value = "FORMAT",
+     .offer = "<formats>",
      FIELD(to),
      .help = "write this format, whatever the extension of OUT; heddle formats lists them"},
     {.name = "from",
@@ -355,6 +356,7 @@ static const cli_option options[] = {
     {.name = "category",
      .kind = CLI_TEXT,
      .value = "PATTERNS",
+     .offer = "<categories>",
      FIELD(category),
      .help = "keep events of these categories"},
     {.name = "fix",
@@ -386,6 +388,7 @@ static const cli_option options[] = {
     {.name = "pass",
      .kind = CLI_TEXTS,
      .value = "NAME[:KEY=VALUE,...]",
+     .offer = "<passes>",
      FIELD(passes),
      .help =
          "run this pass, behind those that the options above stand for; may be given several times, and they run in "
@@ -416,6 +419,7 @@ const cli_command cmd_convert = {
     .group = CLI_CHANGE,
     .summary = "write a trace in another format; merge ranks, crop, filter",
     .usage = "IN... OUT",
+    .offer = "<files>",
     .description =
         "What IN is is found by its content; what OUT becomes follows from its extension, or from --to (`heddle "
         "formats` "

@@ -332,6 +332,7 @@ const cli_command cmd_fix = {
     .group = CLI_CHANGE,
     .summary = "repair lanes, so that every viewer shows every slice",
     .usage = "IN [OUT]",
+    .offer = "<files>",
     .description =
         "On one track (pid, tid) slices must be disjoint or nested: viewers drop or misdraw those that cross. fix "
         "makes "

@@ -138,6 +138,7 @@ static const cli_option options[] = {
     {.name = "to",
      .kind = CLI_TEXT,
      .value = "FORMAT",
+     .offer = "svg folded speedscope",
      FIELD(to),
      .help = "svg, folded or speedscope, whatever the extension"},
     {.name = "of",
@@ -195,6 +196,7 @@ const cli_command cmd_flame = {
     .group = CLI_LOOK,
     .summary = "draw a flame graph: which code the GPU, or the CPU, works for",
     .usage = "FILE...",
+    .offer = "<files>",
     .description =
         "Every kernel, copy and set of the trace weighs the nanoseconds it ran, under the stack that launched it: the "
         "Python functions, operators and annotations around the launch, or the stack that a file carries for it "

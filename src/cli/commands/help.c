@@ -45,6 +45,7 @@ const cli_command cmd_help = {
     .group = CLI_ABOUT,
     .summary = "show what heddle does, or the help of one command",
     .usage = "[COMMAND]",
+    .offer = "<commands>",
     .description =
         "Without a command, lists them all. `heddle COMMAND --help` prints the same as `heddle help COMMAND`.",
     .options = options,

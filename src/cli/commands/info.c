@@ -261,6 +261,7 @@ const cli_command cmd_info = {
     .group = CLI_LOOK,
     .summary = "show what is in a trace",
     .usage = "FILE...",
+    .offer = "<files>",
     .description =
         "Reads each file and shows its format and sizes, the time it spans and on what clock, its rank, devices and "
         "processes, every track with the share of its span that slices cover (where slices overlap, the time counts "

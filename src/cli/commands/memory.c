@@ -226,6 +226,7 @@ const cli_command cmd_memory = {
     .group = CLI_LOOK,
     .summary = "show what was allocated, what was live at the peak, and what never was freed",
     .usage = "FILE...",
+    .offer = "<files>",
     .description =
         "Pairs the allocations and frees of a trace: Kineto's [memory] instants (profile_memory=True), those of "
         "heddle's "

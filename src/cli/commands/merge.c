@@ -379,6 +379,7 @@ static const cli_option options[] = {
     {.name = "to",
      .kind = CLI_TEXT,
      .value = "FORMAT",
+     .offer = "svg folded speedscope <formats>",
      FIELD(to),
      .help = "folded, svg, speedscope or a trace format, whatever the extension"},
     {.name = "weight",

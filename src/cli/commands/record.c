@@ -351,6 +351,7 @@ static const cli_option options[] = {
     {.name = "uprobe",
      .kind = CLI_TEXTS,
      .value = "LIB:SYMBOL",
+     .offer = "cuda hip",
      FIELD(uprobes),
      .help = "capture calls of this function (with * ?) by the system's kernel, without CUPTI; or cuda, or hip: all of "
              "them that start GPU work. Repeat for more. libheddle-cuda.so is left out unless --library names it"},
@@ -379,6 +380,7 @@ static const cli_option options[] = {
     {.name = "with",
      .kind = CLI_TEXT,
      .value = "TOOL",
+     .offer = "nsys rocprofv3 xctrace mctracer",
      FIELD(tool),
      .help =
          "let nsys, rocprofv3, xctrace or mctracer run the command, and convert what can be read of its output; all "

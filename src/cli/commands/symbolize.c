@@ -211,10 +211,16 @@ static const cli_option options[] = {
      .letter = 'o',
      .kind = CLI_TEXT,
      .value = "OUT",
+     .offer = "<files>",
      FIELD(output),
      .help = "write the trace with named frames, in the format of the extension; it may be FILE, - prints. Without it "
              "nothing is written, and the report says what could be named"},
-    {.name = "to", .kind = CLI_TEXT, .value = "FORMAT", FIELD(to), .help = "write this format, whatever the extension"},
+    {.name = "to",
+     .kind = CLI_TEXT,
+     .value = "FORMAT",
+     .offer = "<formats>",
+     FIELD(to),
+     .help = "write this format, whatever the extension"},
     {.name = "debug-dir",
      .letter = 'd',
      .kind = CLI_TEXTS,
@@ -261,6 +267,7 @@ const cli_command cmd_symbolize = {
     .group = CLI_CHANGE,
     .summary = "give the addresses in stacks their names: functions, inlined ones, lines",
     .usage = "FILE",
+    .offer = "<files>",
     .description =
         "A capture holds addresses (libfoo.so+0x1234), since looking up names takes too long while a program runs. "
         "symbolize names them, on the machine where the files are that ran: `heddle record` does so at its end.\n\n"

@@ -105,6 +105,7 @@ const cli_command cmd_trigger = {
     .group = CLI_MAKE,
     .summary = "start and stop the capture of a program that runs",
     .usage = "PID [start|stop|toggle|status]",
+    .offer = "start stop toggle status",
     .description =
         "Opens or closes the capture of a program that was started with `heddle record`, as often as you like, and "
         "shows how it is afterwards; without a word it toggles. PID is the program's, or that of `heddle record` or "

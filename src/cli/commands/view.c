@@ -343,6 +343,7 @@ const cli_command cmd_view = {
     .group = CLI_LOOK,
     .summary = "look at traces in a browser",
     .usage = "FILE...",
+    .offer = "<files>",
     .description =
         "Reads the files, prints an address, and opens it in a browser where there is a display. The page is there at "
         "once; a file of any format is read meanwhile, a store (heddle convert) opens in milliseconds. Several files "
