@@ -96,7 +96,8 @@ class Archive(unittest.TestCase):
         for path in ("LICENSE", "licences/libisal-dev", "licences/libdw-dev", "licences/LGPL-3", "licences/preact"):
             self.assertTrue((self.at / "share/doc/heddle" / path).stat().st_size > 500, path)
         self.assertIn("heddle\\-fix", (self.at / "share/man/man1/heddle-fix.1").read_text())
-        for path in ("bash-completion/completions/heddle.bash", "zsh/site-functions/_heddle", "fish/vendor_completions.d/heddle.fish"):
+        for path in ("bash-completion/completions/heddle.bash", "zsh/site-functions/_heddle", "fish/vendor_completions.d/heddle.fish",
+                     "../lib/cmake/heddle/heddleConfig.cmake"):
             self.assertIn("heddle", (self.at / "share" / path).read_text())
 
     # ---- the command, where there is nothing ----

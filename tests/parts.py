@@ -1,11 +1,15 @@
 #!/usr/bin/python3
 """Each part is installed with its headers and a .pc of its own, a program builds with that alone, and needs no more.
 
-usage: parts.py --meson MESON --build DIR --cc CC [--flags FLAGS] [--without PART...]
+The programs of examples/ build with what is installed, by make and by CMake, and do what they say.
+
+usage: parts.py --meson MESON --build DIR --cc CC [--flags FLAGS]
 """
 import argparse
+import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -59,6 +63,27 @@ PARTS = {
 }
 
 
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+def check_examples(folder, env):
+    """What the programs print and record."""
+    durations = [(i * 37 % 101, i) for i in range(100)]
+    (folder / "t.json").write_text(json.dumps([{"ph": "X", "name": f"s{i}", "pid": 0, "tid": i, "ts": i, "dur": d}
+                                               for d, i in durations]))
+    said = run("./longest", "t.json", 5, cwd=folder, env=env)
+    assert said == "".join(f"{d * 1000:12} ns  s{i}\n" for d, i in sorted(durations, reverse=True)[:5]), said
+    for name, wanted in (("emit", {"work": 20, "rounds": 20, "thread is done": 2}),
+                         ("emit_cc", {"matmul": 32, **{f"layer {i}": 4 for i in range(8)}})):
+        run(f"./{name}", cwd=folder, env=env)
+        run(os.environ["HEDDLE_BIN"], "convert", f"{name}.hdcap", f"{name}.json", cwd=folder)
+        counts = {}
+        for event in json.loads((folder / f"{name}.json").read_text())["traceEvents"]:
+            if event["ph"] in "XBCi":
+                counts[event["name"]] = counts.get(event["name"], 0) + 1
+        assert counts == wanted, counts
+
+
 def run(*words, **how):
     done = subprocess.run([str(w) for w in words], capture_output=True, text=True, **how)
     assert done.returncode == 0, (words, done.returncode, done.stdout, done.stderr)
@@ -92,4 +117,22 @@ with tempfile.TemporaryDirectory() as folder:
         assert nodes and nodes <= {"HEDDLE_0", f"HEDDLE_PARTS_{run('pkg-config', '--modversion', name, env=env).strip()}"}, versions
         used = set(re.findall(r"Name: (HEDDLE_PARTS\S+)", run("readelf", "-V", "-W", work / name)))
         assert not used, (name, used)
+    flags = f"-Wall -Wextra -Werror {args.flags} -Wl,-rpath-link,{libdir}"
+    by_make, by_cmake = work / "make", work / "cmake"
+    shutil.copytree(EXAMPLES, by_make)
+    pc_env = {**env, "PKG_CONFIG_SYSROOT_DIR": "", "LD_LIBRARY_PATH": str(libdir)}
+    define = f"pkg-config --define-variable=prefix={prefix}"
+    run("make", "-C", by_make, f"CFLAGS=-std=c17 {flags}", f"CXXFLAGS=-std=c++17 {flags}",
+        *(f"{what}=$(shell {define} --cflags --libs {name})" for what, name in (("heddle", "heddle"), ("capture", "heddle-capture"))),
+        env=pc_env)
+    check_examples(by_make, pc_env)
+    if shutil.which("cmake"):
+        run("cmake", "-S", EXAMPLES, "-B", by_cmake, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_FLAGS={flags}", f"-DCMAKE_CXX_FLAGS={flags}")
+        run("cmake", "--build", by_cmake)
+        check_examples(by_cmake, env)
+        (work / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.18)\nproject(p C)\nfind_package(heddle 0.2 REQUIRED)\n")
+        refused = subprocess.run(["cmake", "-S", work, "-B", work / "refused", f"-DCMAKE_PREFIX_PATH={prefix}"], capture_output=True, text=True)
+        assert refused.returncode and '"0.2"' in refused.stderr and "version: 0.1.0" in refused.stderr, refused
+    else:
+        print("cmake is not installed: its part is skipped")
 print(f"{len(PARTS)} passed")

@@ -11,7 +11,7 @@ packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd
           libotf2-trace-dev libmicrohttpd-dev libdw-dev liblzma-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
           nodejs npm"
 case "${1:-}" in
-test) packages="$packages abigail-tools chromium python3-pip zsh fish" ;;
+test) packages="$packages abigail-tools chromium python3-pip zsh fish cmake" ;;
 dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev" ;;
 bench) packages="$packages libsimdjson-dev isal time python3-otf2" ;;
 esac
