@@ -17,7 +17,7 @@ THREAD_TESTS = HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.1} $(MESON) test -C b
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := release
-.PHONY: help setup release portable demo static-libs dist test-dist test test-threads test-gpu bench fuzz install format check-format clean
+.PHONY: help setup release portable demo static-libs dist test-dist deb test-deb test test-threads test-gpu bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -52,6 +52,14 @@ dist: static-libs build/static/build.ninja  ## an archive in build/dist that run
 
 test-dist: dist       ## unpack that archive in an empty root, and use it there
 	@tests/dist.py build/dist/heddle-*.tar.zst
+
+deb: setup            ## Debian packages in build/deb
+	@tools/setup.sh deb
+	@tools/deb.sh
+
+test-deb:             ## install, use and remove them in a root that debootstrap makes (as root)
+	@[ -e build/deb ] || $(MAKE) --no-print-directory deb
+	@tests/deb.py build/deb
 
 demo: release         ## build, then repair a damaged trace before your eyes
 	@tools/demo.sh build/release/src/cli/heddle
