@@ -53,12 +53,11 @@ dist: static-libs build/static/build.ninja  ## an archive in build/dist that run
 test-dist: dist       ## unpack that archive in an empty root, and use it there
 	@tests/dist.py build/dist/heddle-*.tar.zst
 
-deb: setup            ## Debian packages in build/deb
+deb:                  ## Debian's packages, in build/deb
 	@tools/setup.sh deb
-	@tools/deb.sh
+	@tools/deb.sh build/deb
 
-test-deb:             ## install, use and remove them in a root that debootstrap makes (as root)
-	@[ -e build/deb ] || $(MAKE) --no-print-directory deb
+test-deb: deb         ## install, use and remove them in a small Debian (debootstrap, as root), and do what packaging/Containerfile says
 	@tests/deb.py build/deb
 
 demo: release         ## build, then repair a damaged trace before your eyes

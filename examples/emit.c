@@ -1,43 +1,32 @@
-/* emit.c - a program that traces itself: slices, a counter and an instant, from its own threads, into emit.hdcap
- *
- *     emit && heddle convert emit.hdcap emit.pftrace
- */
-#include <pthread.h>
+/* emit.c - events of a program of one's own: emit OUT.hdcap, then heddle view OUT.hdcap */
 #include <stdio.h>
 
-#define HD_MARKS 1 /* without it the macros are nothing, and need no library */
-#include <heddle/mark.h>
+#include <heddle/session.h>
 
-static _Thread_local volatile double sink;
-
-static void work(int rounds)
-{
-    HD_MARK_SCOPE("work");
-    for (int i = 0; i < rounds * 100000; i++) sink += i;
-    HD_MARK_COUNTER("rounds", rounds);
-}
-
-static void *run(void *unused)
-{
-    for (int i = 1; i <= 10; i++) work(i);
-    HD_MARK_INSTANT("thread is done");
-    return unused;
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
     hd_error err = {0};
-    hd_session *session = NULL;
+    hd_session *session;
+    hd_session_stats stats;
     char text[HD_ERROR_TEXT_BYTES];
-    pthread_t thread;
-    if (hd_session_start(&session, "emit.hdcap", NULL, &err) != HD_OK) /* then nothing is recorded, and all goes on */
-        fprintf(stderr, "%s\n", hd_error_text(text, sizeof text, &err));
-    hd_mark_use(session);
-    if (pthread_create(&thread, NULL, run, NULL) != 0) return 1;
-    run(NULL);
-    pthread_join(thread, NULL);
-    hd_mark_use(NULL);
-    hd_status status = hd_session_stop(NULL, session, &err);
+    if (argc != 2) return 2;
+    hd_status status = hd_session_start(&session, argv[1], NULL, &err);
+    uint32_t step = hd_session_intern(session, "step"), part = hd_session_intern(session, "part");
+    uint32_t sum = hd_session_intern(session, "sum");
+    double total = 0;
+    hd_session_name_thread(session, "worker");
+    for (int i = 0; i < 10; i++) {
+        hd_session_begin(session, step, 0);
+        for (int j = 1; j <= 3; j++) {
+            hd_session_begin(session, part, 0);
+            for (int k = 1; k < 100000 * j; k++) total += 1.0 / k;
+            hd_session_end(session);
+        }
+        hd_session_counter(session, sum, total);
+        hd_session_end(session);
+    }
+    if (status == HD_OK) status = hd_session_stop(&stats, session, &err);
     hd_session_free(session);
-    return status != HD_OK;
+    if (status != HD_OK) fprintf(stderr, "%s\n", hd_error_text(text, sizeof text, &err));
+    return status == HD_OK ? 0 : 1;
 }

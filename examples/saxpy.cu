@@ -1,44 +1,39 @@
-// saxpy.cu - two streams of kernels and copies, to be recorded. Nothing in it knows of Heddle:
-//
-//     nvcc -g -o saxpy saxpy.cu && heddle record -o saxpy.heddle ./saxpy && heddle view saxpy.heddle
+/* saxpy.cu - a CUDA program with something to see: heddle record -o saxpy.heddle -- ./saxpy, then heddle view saxpy.heddle */
 #include <cstdio>
 #include <vector>
 
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        cudaError_t status = (call);                                                                                   \
-        if (status != cudaSuccess) {                                                                                   \
-            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status));                                       \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
+#include <cuda_runtime.h>
 
-__global__ void saxpy(int count, float a, const float *x, float *y)
+static const int COUNT = 1 << 22, STREAMS = 4, STEPS = 10;
+
+__global__ void saxpy(float a, const float *x, float *y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count) y[i] += a * x[i];
+    if (i < COUNT) y[i] += a * x[i];
+}
+
+static bool fine(cudaError_t status)
+{
+    if (status != cudaSuccess) std::fprintf(stderr, "saxpy: %s\n", cudaGetErrorString(status));
+    return status == cudaSuccess;
 }
 
 int main()
 {
-    const int count = 1 << 20, rounds = 100;
-    std::vector<float> ones(count, 1.0f), result(count);
-    for (int s = 0; s < 2; s++) {
-        cudaStream_t stream;
-        float *x = nullptr, *y = nullptr;
-        CHECK(cudaStreamCreate(&stream));
-        CHECK(cudaMalloc(&x, count * sizeof *x));
-        CHECK(cudaMalloc(&y, count * sizeof *y));
-        CHECK(cudaMemcpyAsync(x, ones.data(), count * sizeof *x, cudaMemcpyHostToDevice, stream));
-        CHECK(cudaMemsetAsync(y, 0, count * sizeof *y, stream));
-        for (int i = 0; i < rounds; i++) saxpy<<<(count + 255) / 256, 256, 0, stream>>>(count, 2.0f, x, y);
-        CHECK(cudaMemcpyAsync(result.data(), y, count * sizeof *y, cudaMemcpyDeviceToHost, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        if (result[count - 1] != 2.0f * rounds) return 1;
-        CHECK(cudaFree(x));
-        CHECK(cudaFree(y));
-        CHECK(cudaStreamDestroy(stream));
+    std::vector<float> host(COUNT, 1.0f);
+    const size_t bytes = COUNT * sizeof(float);
+    float *x[STREAMS], *y[STREAMS];
+    cudaStream_t streams[STREAMS];
+    for (int s = 0; s < STREAMS; s++) {
+        if (!fine(cudaStreamCreate(&streams[s])) || !fine(cudaMalloc(&x[s], bytes)) || !fine(cudaMalloc(&y[s], bytes))) return 1;
+        cudaMemcpyAsync(x[s], host.data(), bytes, cudaMemcpyHostToDevice, streams[s]);
+        cudaMemsetAsync(y[s], 0, bytes, streams[s]);
     }
-    std::puts("ok");
-    return 0;
+    for (int i = 0; i < STEPS * STREAMS; i++) {
+        saxpy<<<(COUNT + 255) / 256, 256, 0, streams[i % STREAMS]>>>(2.0f, x[i % STREAMS], y[i % STREAMS]);
+    }
+    if (!fine(cudaGetLastError()) || !fine(cudaDeviceSynchronize())) return 1;
+    if (!fine(cudaMemcpy(host.data(), y[0], bytes, cudaMemcpyDeviceToHost))) return 1;
+    std::printf("%g\n", host[COUNT - 1]); /* 2 a step */
+    return host[COUNT - 1] == 2.0f * STEPS ? 0 : 1;
 }

@@ -1,16 +1,20 @@
 #!/bin/sh
-# Makes the Debian packages in build/deb, of a copy of the files that git knows, and asks lintian about them.
+# Makes Debian's packages of the tree as it is in OUT: debian/ says which. The tree itself is left as it is.
+#   tools/deb.sh OUT
 set -eu
 cd "$(dirname "$0")/.."
-out=$PWD/build/deb
+out=$1
 rm -rf "$out"
 mkdir -p "$out/heddle"
-git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$out/heddle"
-ln -s "$PWD/src/view/web/node_modules" "$out/heddle/src/view/web/node_modules"
+{
+    git ls-files -z --cached --others --exclude-standard
+    if [ -d src/view/web/node_modules ]; then printf 'src/view/web/node_modules\0'; fi
+} | tar --null --ignore-failed-read -T - -cf - | tar -xf - -C "$out/heddle"
+# The release's number stands in one place; debian/changelog has its date.
+version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
+head -n 1 debian/changelog | grep -qF "($version)" || { echo "deb: debian/changelog is not of $version" >&2; exit 1; }
 cd "$out/heddle"
-# -d: tools/setup.sh has seen to what is needed, some of which may come from elsewhere than Debian.
-dpkg-buildpackage -us -uc -b -d >"$out/log" 2>&1 || { tail -n 30 "$out/log" >&2; exit 1; }
-cd "$out"
-rm -rf heddle
-lintian --fail-on error --tag-display-limit 0 --allow-root --suppress-tags initial-upload-closes-no-bugs ./*.changes
-ls -l ./*.deb | awk '{printf "%.1f MB  build/deb/%s\n", $5 / 1e6, substr($NF, 3)}'
+DEB_BUILD_OPTIONS="noautodbgsym nocheck parallel=$(nproc)" dpkg-buildpackage -b -us -uc >../log 2>&1 || { tail -n 40 ../log >&2; exit 1; }
+cd ..
+lintian --tag-display-limit 0 --allow-root --fail-on error heddle_*.changes >lintian || { cat lintian >&2; exit 1; }
+ls -l ./*.deb | awk '{printf "%.1f MB  %s\n", $5 / 1e6, $NF}'
