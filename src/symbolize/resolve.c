@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/system.h"
+#include "base/thread.h"
 #include "symbolize/elf.h"
-
-enum { THREADS_MAX = 64 };
 
 /* ---- one module ---- */
 
@@ -139,7 +137,7 @@ typedef struct work {
     uint64_t done, total;
 } work;
 
-static void *resolver_main(void *user)
+static void resolve_some(void *user)
 {
     work *w = user;
     for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count && !atomic_load(&w->failed);) {
@@ -149,7 +147,6 @@ static void *resolver_main(void *user)
         if (w->options->progress) w->options->progress(w->options->progress_user, w->done, w->total);
         pthread_mutex_unlock(&w->lock);
     }
-    return NULL;
 }
 
 static int largest_first(const void *a, const void *b)
@@ -157,17 +154,6 @@ static int largest_first(const void *a, const void *b)
     const sym_module *const *x = a, *const *y = b;
     if ((*x)->request_count != (*y)->request_count) return (*x)->request_count > (*y)->request_count ? -1 : 1;
     return (*x > *y) - (*x < *y);
-}
-
-static void run_all(work *w, unsigned threads)
-{
-    pthread_t others[THREADS_MAX];
-    unsigned started = 0;
-    while (started + 1 < threads && started + 1 < w->count && started < THREADS_MAX &&
-           pthread_create(&others[started], NULL, resolver_main, w) == 0)
-        started++;
-    resolver_main(w);
-    for (unsigned i = 0; i < started; i++) pthread_join(others[i], NULL);
 }
 
 /* After it the requests stand in another order. */
@@ -190,7 +176,7 @@ hd_status sym_resolve(symbolizer *s)
     elf_version(EV_CURRENT);
     qsort(w.modules, w.count, sizeof *w.modules, largest_first);
     pthread_mutex_init(&w.lock, NULL);
-    run_all(&w, s->options->threads ? s->options->threads : hd_core_count());
+    hd_threads_run(resolve_some, &w, 0, hd_thread_count(s->options->threads, w.count));
     pthread_mutex_destroy(&w.lock);
     for (size_t i = 0; i < w.count; i++) find_again(s, w.modules[i]);
     free(w.modules);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/system.h"
+#include "base/thread.h"
 #include "trace/column.h"
 #include "trace/impl.h"
 
@@ -292,7 +292,7 @@ typedef struct load_work {
     atomic_size_t next;
 } load_work;
 
-static void *load_some(void *argument)
+static void load_some(void *argument)
 {
     load_work *work = argument;
     hd_lazy *lazy = work->trace->lazy;
@@ -303,20 +303,6 @@ static void *load_some(void *argument)
         else
             hd_lazy_load_order(work->trace, &lazy->orders[i - lazy->block_count]->chunk);
     }
-    return NULL;
-}
-
-static void load_everything(hd_trace *trace, unsigned threads)
-{
-    enum { THREAD_LIMIT = 64 };
-    pthread_t others[THREAD_LIMIT];
-    unsigned started = 0;
-    load_work work = {.trace = trace};
-    if (threads == 0) threads = hd_core_count();
-    if (threads > THREAD_LIMIT) threads = THREAD_LIMIT;
-    while (started + 1 < threads && pthread_create(&others[started], NULL, load_some, &work) == 0) started++;
-    load_some(&work);
-    for (unsigned i = 0; i < started; i++) pthread_join(others[i], NULL);
 }
 
 static bool was_lost(const hd_block *block)
@@ -381,8 +367,10 @@ hd_status hd_builder_load_all(hd_builder *builder, unsigned threads, hd_block_lo
     hd_trace *trace = &builder->trace;
     *out_lost = 0;
     if (!trace->lazy) return HD_NOMEM(err);
-    load_everything(trace, threads);
-    for (size_t i = 0; i < trace->lazy->block_count + trace->lazy->order_count; i++) {
+    load_work work = {.trace = trace};
+    size_t count = trace->lazy->block_count + trace->lazy->order_count;
+    hd_threads_run(load_some, &work, 0, hd_thread_count(threads, count));
+    for (size_t i = 0; i < count; i++) {
         size_t blocks = trace->lazy->block_count;
         const lazy_item *item = i < blocks ? &trace->lazy->blocks[i]->item : &trace->lazy->orders[i - blocks]->item;
         /* no memory, no disk, a file that changed: not the file's damage */

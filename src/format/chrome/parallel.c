@@ -27,8 +27,11 @@ hd_status chrome_parser_commit(chrome_parser *parser, hd_chunk *chunk, hd_error 
 }
 
 /* What the parser found goes into the job; the parser is ready for the next piece. */
-static void run_job(chrome_reader *reader, chrome_parser *parser, chrome_job *job)
+static void parse_piece(void *user, unsigned worker, void *item)
 {
+    const chrome_reader *reader = user;
+    chrome_parser *parser = &reader->parsers[worker];
+    chrome_job *job = item;
     chrome_span span = {
         .data = job->text.data,
         .size = job->text.end,
@@ -62,17 +65,23 @@ static void discard(chrome_job *job)
     free(job->patches);
     job->issues = NULL;
     job->patches = NULL;
-    job->done = false;
 }
 
-/* Under the lock. The job's rows enter the trace; its text is done with if it ended as the next one needs it. */
-static void commit(chrome_reader *reader, chrome_job *job)
+static void deinit_job(void *item)
 {
+    chrome_job *job = item;
+    discard(job);
+    chrome_text_deinit(&job->text);
+}
+
+/* The job's rows enter the trace; its text is done with if it ended as the next one needs it. */
+static hd_status commit(void *user, void *item, hd_error *err)
+{
+    chrome_reader *reader = user;
+    chrome_job *job = item;
     if (job->stop == CHROME_STOPPED) {
-        reader->status = job->error.status;
-        if (reader->err && reader->err->status == HD_OK) *reader->err = job->error;
-        reader->halted = true;
-        return;
+        if (err && err->status == HD_OK) *err = job->error;
+        return job->error.status;
     }
     chrome_parser found = {
         .builder = reader->builder,
@@ -81,91 +90,47 @@ static void commit(chrome_reader *reader, chrome_job *job)
         .patches = job->patches,
         .patch_count = job->patch_count,
     };
-    reader->status = chrome_parser_commit(&found, job->chunk, reader->err);
+    hd_status status = chrome_parser_commit(&found, job->chunk, err);
     job->chunk = NULL;
+    discard(job);
     reader->after_value = job->after_value;
     reader->comma = job->comma;
-    bool clean = job->stop == CHROME_AT_LIMIT && (job->is_final || (job->at_boundary && !job->after_value));
-    if (!clean || reader->status != HD_OK) {
-        reader->halted = true;
-        return;
-    }
-    discard(job);
-    reader->next_commit++;
+    reader->halted = job->stop != CHROME_AT_LIMIT || !(job->is_final || (job->at_boundary && !job->after_value));
+    if (reader->options->progress)
+        reader->options->progress(reader->options->progress_user, hd_input_stored_position(reader->input),
+                                  hd_input_size_bytes(reader->input));
+    return status == HD_OK && reader->halted ? HD_END : status;
 }
 
-static void report_progress(const chrome_reader *reader, uint64_t done, uint64_t total)
+hd_status chrome_pipeline_new(chrome_reader *reader)
 {
-    if (reader->options->progress) reader->options->progress(reader->options->progress_user, done, total);
-}
-
-typedef struct worker {
-    chrome_reader *reader;
-    chrome_parser *parser;
-    pthread_t thread;
-    bool started;
-} worker;
-
-static void *work(void *argument)
-{
-    worker *self = argument;
-    chrome_reader *reader = self->reader;
-    pthread_mutex_lock(&reader->lock);
-    while (!reader->halted) {
-        if (reader->next_job == reader->next_commit + reader->job_count) { /* the oldest job is still being parsed */
-            pthread_cond_wait(&reader->changed, &reader->lock);
-            continue;
-        }
-        chrome_job *job = &reader->jobs[reader->next_job % reader->job_count];
-        bool first = reader->next_job == 0; /* the others begin behind a comma */
-        job->after_value = first && reader->after_value;
-        job->comma = first ? reader->comma : reader->lines ? HD_OFFSET_NONE : reader->piece_comma;
-        if (!chrome_next_piece(reader, job)) {
-            if (reader->status != HD_OK) reader->halted = true;
-            break;
-        }
-        reader->next_job++;
-        uint64_t done = hd_input_stored_position(reader->input), total = hd_input_size_bytes(reader->input);
-        pthread_mutex_unlock(&reader->lock);
-        run_job(reader, self->parser, job);
-        if (self->parser == reader->parsers) report_progress(reader, done, total);
-        pthread_mutex_lock(&reader->lock);
-        job->done = true;
-        while (!reader->halted && reader->next_commit < reader->next_job &&
-               reader->jobs[reader->next_commit % reader->job_count].done)
-            commit(reader, &reader->jobs[reader->next_commit % reader->job_count]);
-        pthread_cond_broadcast(&reader->changed);
-    }
-    pthread_cond_broadcast(&reader->changed);
-    pthread_mutex_unlock(&reader->lock);
-    return NULL;
+    const hd_pipeline_steps steps = {sizeof(chrome_job), parse_piece, commit, deinit_job, reader};
+    return hd_pipeline_new(&reader->pipeline, &steps, reader->parser_count, reader->err);
 }
 
 /* The text of all jobs from the one that halted on becomes the front of rest again. */
-static hd_status take_back_text(chrome_reader *reader)
+static hd_status take_back_text(chrome_reader *reader, chrome_stop *out_stop)
 {
-    size_t size = reader->rest.end - reader->rest.begin;
-    for (uint64_t i = reader->next_commit; i < reader->next_job; i++) {
-        const chrome_job *job = &reader->jobs[i % reader->job_count];
-        size += job->text.end - (i == reader->next_commit ? job->position : 0);
+    chrome_job *jobs[2 * HD_PIPELINE_THREAD_LIMIT + 1];
+    size_t count = 0, size = reader->rest.end - reader->rest.begin;
+    while ((jobs[count] = hd_pipeline_recall(reader->pipeline))) {
+        if (count > 0) jobs[count]->position = 0;
+        size += jobs[count]->text.end - jobs[count]->position;
+        discard(jobs[count++]);
     }
-    chrome_text all = {0};
+    *out_stop = count ? jobs[0]->stop : CHROME_AT_LIMIT;
+    chrome_text all = {.offset = count ? jobs[0]->text.offset + jobs[0]->position : reader->rest.offset};
     if (!chrome_text_reserve(&all, size)) return HD_NOMEM(reader->err);
-    all.offset = reader->rest.offset;
-    for (uint64_t i = reader->next_commit; i < reader->next_job; i++) {
-        chrome_job *job = &reader->jobs[i % reader->job_count];
-        size_t from = i == reader->next_commit ? job->position : 0;
-        if (i == reader->next_commit) all.offset = job->text.offset + from;
-        memcpy(all.data + all.end, job->text.data + from, job->text.end - from);
-        all.end += job->text.end - from;
-        discard(job);
+    for (size_t i = 0; i < count; i++) {
+        const chrome_job *job = jobs[i];
+        memcpy(all.data + all.end, job->text.data + job->position, job->text.end - job->position);
+        all.end += job->text.end - job->position;
     }
     memcpy(all.data + all.end, reader->rest.data + reader->rest.begin, reader->rest.end - reader->rest.begin);
     all.end += reader->rest.end - reader->rest.begin;
     memset(all.data + all.end, 0, HD_JSON_PADDING);
     chrome_text_deinit(&reader->rest);
     reader->rest = all;
-    reader->next_commit = reader->next_job = 0;
     return HD_OK;
 }
 
@@ -232,20 +197,20 @@ static hd_status read_one_element(chrome_reader *reader, chrome_stop *out_stop)
     return commit_found(reader);
 }
 
-static hd_status run_workers(chrome_reader *reader)
+/* Piece by piece, until the input ends or a piece did not end where the next one begins: HD_END. */
+static hd_status read_pieces(chrome_reader *reader)
 {
-    worker workers[HD_CHROME_THREAD_LIMIT];
-    reader->halted = false;
-    for (unsigned i = 1; i < reader->parser_count; i++) {
-        workers[i] = (worker){.reader = reader, .parser = &reader->parsers[i]};
-        workers[i].started = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
+    bool first = true; /* the others begin behind a comma */
+    for (void *item;; first = false) {
+        HD_TRY(hd_pipeline_next(&item, reader->pipeline, reader->err));
+        chrome_job *job = item;
+        job->after_value = first && reader->after_value;
+        job->comma = first ? reader->comma : reader->lines ? HD_OFFSET_NONE : reader->piece_comma;
+        hd_status status = chrome_next_piece(reader, job);
+        if (status == HD_END) return hd_pipeline_drain(reader->pipeline, reader->err);
+        HD_TRY(status);
+        hd_pipeline_give(reader->pipeline);
     }
-    workers[0] = (worker){.reader = reader, .parser = &reader->parsers[0]};
-    work(&workers[0]);
-    for (unsigned i = 1; i < reader->parser_count; i++) {
-        if (workers[i].started) pthread_join(workers[i].thread, NULL);
-    }
-    return reader->status;
 }
 
 hd_status chrome_read_elements(chrome_reader *reader)
@@ -257,15 +222,11 @@ hd_status chrome_read_elements(chrome_reader *reader)
     if (stop == CHROME_AT_CLOSE) return HD_OK;
     for (;;) {
         HD_TRY(chrome_commit_rows(reader));
-        hd_status status = run_workers(reader);
-        bool unread = reader->next_commit < reader->next_job;
-        stop = unread ? reader->jobs[reader->next_commit % reader->job_count].stop : CHROME_AT_LIMIT;
-        if (status != HD_OK) {
-            for (size_t i = 0; i < reader->job_count; i++) discard(&reader->jobs[i]);
-            return status;
-        }
-        HD_TRY(take_back_text(reader));
-        if (!unread || stop == CHROME_AT_CLOSE) return HD_OK;
+        reader->halted = false;
+        hd_status status = read_pieces(reader);
+        if (status != HD_OK && status != HD_END) return status;
+        HD_TRY(take_back_text(reader, &stop));
+        if (!reader->halted || stop == CHROME_AT_CLOSE) return HD_OK;
         HD_TRY(read_one_element(reader, &stop));
         if (stop == CHROME_AT_CLOSE) return HD_OK;
     }

@@ -17,7 +17,6 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
-#include "base/system.h"
 #include "format/chrome/loose.h"
 #include "format/chrome/reader.h"
 
@@ -536,8 +535,7 @@ static size_t choose_chunk_size(const hd_input *input, unsigned threads)
 
 static unsigned choose_threads(const hd_input *input, unsigned wanted)
 {
-    unsigned threads = wanted ? wanted : hd_core_count();
-    if (threads > HD_CHROME_THREAD_LIMIT) threads = HD_CHROME_THREAD_LIMIT;
+    unsigned threads = hd_pipeline_threads(wanted);
     uint64_t size = hd_input_size_bytes(input);
     bool small = size && hd_input_compression(input) == HD_COMPRESSION_NONE && size < (1 << 20);
     return small && !wanted ? 1 : threads;
@@ -547,24 +545,19 @@ static hd_status reader_init(chrome_reader *reader)
 {
     reader->parser_count = choose_threads(reader->input, reader->options->threads);
     if (reader->chunk_size == 0) reader->chunk_size = choose_chunk_size(reader->input, reader->parser_count);
-    reader->job_count = (size_t)reader->parser_count * 2;
-    reader->jobs = calloc(reader->job_count, sizeof *reader->jobs);
     reader->parsers = calloc(reader->parser_count, sizeof *reader->parsers);
-    if (!reader->jobs || !reader->parsers) return HD_NOMEM(reader->err);
+    if (!reader->parsers) return HD_NOMEM(reader->err);
     for (unsigned i = 0; i < reader->parser_count; i++)
         HD_TRY(chrome_parser_init(&reader->parsers[i], reader->builder, reader->options, reader->err));
-    return HD_OK;
+    return chrome_pipeline_new(reader);
 }
 
 static void reader_deinit(chrome_reader *reader)
 {
+    hd_pipeline_free(reader->pipeline);
     for (unsigned i = 0; reader->parsers && i < reader->parser_count; i++) chrome_parser_deinit(&reader->parsers[i]);
-    for (size_t i = 0; reader->jobs && i < reader->job_count; i++) chrome_text_deinit(&reader->jobs[i].text);
     free(reader->parsers);
-    free(reader->jobs);
     chrome_text_deinit(&reader->rest);
-    pthread_mutex_destroy(&reader->lock);
-    pthread_cond_destroy(&reader->changed);
 }
 
 static void note_input(chrome_reader *reader)
@@ -580,8 +573,6 @@ hd_status chrome_read_pieces(hd_builder *builder, hd_input *input, const hd_read
 {
     chrome_reader reader = {
         .input = input, .options = options, .builder = builder, .chunk_size = piece_size, .err = err};
-    pthread_mutex_init(&reader.lock, NULL);
-    pthread_cond_init(&reader.changed, NULL);
     hd_status status = reader_init(&reader);
     if (status == HD_OK) status = read_documents(&reader);
     if (status == HD_OK) status = hd_builder_settle_tracks(builder, err);

@@ -2,8 +2,7 @@
 #ifndef HD_FORMAT_CHROME_READER_H
 #define HD_FORMAT_CHROME_READER_H
 
-#include <pthread.h>
-
+#include "base/pipeline.h"
 #include "format/chrome/chrome.h"
 
 /* Text with HD_JSON_PADDING zero bytes behind it. */
@@ -14,11 +13,8 @@ typedef struct chrome_text {
 } chrome_text;
 
 /* A piece of the input on its way through a parser. */
-enum { HD_CHROME_THREAD_LIMIT = 64 };
-
 typedef struct chrome_job {
     chrome_text text;
-    bool done;
     bool is_final;    /* the input ends with it */
     bool at_boundary; /* it ends before what looks like an event */
     chrome_stop stop;
@@ -45,21 +41,14 @@ typedef struct chrome_reader {
     size_t chunk_size;
     uint64_t piece_comma; /* offset of the comma before the next piece, HD_OFFSET_NONE: unknown */
 
-    chrome_parser *parsers;
+    chrome_parser *parsers; /* of each worker */
     unsigned parser_count;
+    hd_pipeline *pipeline; /* of jobs */
 
-    /* where the array of events stands between chunks */
+    /* where the array of events stands between pieces */
     bool after_value;
     uint64_t comma;
-
-    /* the line of jobs, under the lock */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    chrome_job *jobs;
-    size_t job_count;
-    uint64_t next_job, next_commit; /* job i stands in jobs[i % job_count] */
-    bool halted;                    /* job next_commit did not end where the next one begins */
-    hd_status status;
+    bool halted; /* the oldest job did not end where the next one begins */
     hd_error *err;
 } chrome_reader;
 
@@ -72,10 +61,12 @@ bool chrome_text_reserve(chrome_text *text, size_t size);
 /* Have at least `size` bytes in rest, or all there are. */
 hd_status chrome_fill(chrome_reader *reader, size_t size);
 void chrome_text_deinit(chrome_text *text);
-/* Make job `job` from rest and the input; false when nothing is left, or on failure (reader->status). */
-bool chrome_next_piece(chrome_reader *reader, chrome_job *job);
+/* Make job `job` from rest and the input; HD_END when nothing is left. */
+hd_status chrome_next_piece(chrome_reader *reader, chrome_job *job);
 
-/* parallel.c: read elements until the closing bracket (rest stands at it) or the end of the input. */
+/* parallel.c: the pipeline, with reader->parser_count threads. */
+hd_status chrome_pipeline_new(chrome_reader *reader);
+/* Read elements until the closing bracket (rest stands at it) or the end of the input. */
 hd_status chrome_read_elements(chrome_reader *reader);
 /* The rows that chrome_read_elements kept for later enter the trace. */
 hd_status chrome_commit_rows(chrome_reader *reader);

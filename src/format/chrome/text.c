@@ -95,28 +95,23 @@ static bool cut_piece(chrome_reader *reader, chrome_job *job)
     return true;
 }
 
-bool chrome_next_piece(chrome_reader *reader, chrome_job *job)
+hd_status chrome_next_piece(chrome_reader *reader, chrome_job *job)
 {
     chrome_text *piece = &job->text, *rest = &reader->rest;
     size_t held = rest->end - rest->begin, size = reader->chunk_size;
     piece->begin = piece->end = 0;
-    if (!chrome_text_reserve(piece, size)) {
-        reader->status = HD_NOMEM(reader->err);
-        return false;
-    }
+    if (!chrome_text_reserve(piece, size)) return HD_NOMEM(reader->err);
     uint64_t read_offset = rest->offset + held;
     take_from_rest(piece, rest, held < size ? held : size);
     if (held < size) {
-        reader->status = read_up_to(reader, piece, size);
+        hd_status status = read_up_to(reader, piece, size);
         rest->begin = rest->end = 0;
         rest->offset = read_offset + (piece->end - held);
+        HD_TRY(status);
     }
-    if (reader->status != HD_OK || piece->end == 0) return false;
+    if (piece->end == 0) return HD_END;
     job->is_final = reader->input_ended && rest->begin == rest->end;
-    if (!job->is_final && !cut_piece(reader, job)) {
-        reader->status = HD_NOMEM(reader->err);
-        return false;
-    }
+    if (!job->is_final && !cut_piece(reader, job)) return HD_NOMEM(reader->err);
     pad(piece);
-    return true;
+    return HD_OK;
 }

@@ -8,23 +8,33 @@
  * Limits   lines of 64 MiB
  * Errors   FORMAT: not one record; DAMAGED: when strict
  *
- * Threads take pieces of whole records in turn, parse them at the same time, and append what they found in order.
+ * Pieces of whole records are parsed by several threads, and what they found is appended in order.
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
-#include "base/system.h"
+#include "base/pipeline.h"
 #include "format/cupti/cupti.h"
 
-enum { THREAD_LIMIT = 64, PIECE_SMALLEST = 1 << 18, PIECE_LARGEST = 1 << 22, HEAD_BYTES = 1 << 18 };
+enum { PIECE_SMALLEST = 1 << 18, PIECE_LARGEST = 1 << 22, HEAD_BYTES = 1 << 18 };
 
 typedef struct piece_text {
     char *data;
     size_t size, capacity;
 } piece_text;
+
+/* A piece on its way, and what was found in it. */
+typedef struct cupti_piece {
+    piece_text text;
+    uint64_t offset, lines, records;
+    cupti_issue issues[CUPTI_ISSUES];
+    size_t issue_count;
+    hd_chunk *chunk;
+    hd_status status;
+    hd_error error;
+} cupti_piece;
 
 typedef struct reader {
     hd_builder *builder;
@@ -33,24 +43,13 @@ typedef struct reader {
     hd_error *err;
     cupti_form form;
     size_t piece_size;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    /* under the lock */
+    cupti_parser *parsers; /* of each worker */
+    unsigned parser_count;
     piece_text rest; /* behind the last piece */
     uint64_t offset; /* of rest */
-    uint64_t next_piece, next_commit;
-    bool input_ended, halted;
-    hd_status status;
+    bool input_ended;
     uint64_t lines, records;
 } reader;
-
-typedef struct worker {
-    reader *reader;
-    cupti_parser parser;
-    piece_text text;
-    pthread_t thread;
-    bool is_started;
-} worker;
 
 /* ---- pieces ---- */
 
@@ -80,7 +79,7 @@ static hd_status fill(reader *r, piece_text *text, size_t wanted)
     return HD_OK;
 }
 
-/* Under the lock: the next piece into `text`; HD_END when there is none. */
+/* The next piece into `text`; HD_END when there is none. */
 static hd_status next_piece(reader *r, piece_text *text)
 {
     size_t cut = 0;
@@ -105,12 +104,35 @@ static hd_status next_piece(reader *r, piece_text *text)
     return HD_OK;
 }
 
+static hd_status parse_piece(cupti_parser *p, cupti_piece *piece, cupti_form form)
+{
+    p->text = piece->text.data;
+    p->size = piece->text.size;
+    p->offset = piece->offset;
+    p->lines = p->records = p->issue_count = 0;
+    HD_TRY(form == CUPTI_FORM_JSON ? cupti_parse_json(p) : cupti_parse_text(p));
+    return hd_batch_take(&piece->chunk, p->batch, &p->error);
+}
+
+static void parse(void *user, unsigned worker, void *item)
+{
+    const reader *r = user;
+    cupti_parser *p = &r->parsers[worker];
+    cupti_piece *piece = item;
+    piece->status = parse_piece(p, piece, r->form);
+    piece->error = p->error;
+    piece->lines = p->lines;
+    piece->records = p->records;
+    piece->issue_count = p->issue_count;
+    memcpy(piece->issues, p->issues, p->issue_count * sizeof *p->issues);
+}
+
 /* ---- into the trace ---- */
 
-static void note_issues(reader *r, const cupti_parser *p)
+static void note_issues(const reader *r, const cupti_piece *piece)
 {
-    for (size_t i = 0; i < p->issue_count; i++) {
-        const cupti_issue *issue = &p->issues[i];
+    for (size_t i = 0; i < piece->issue_count; i++) {
+        const cupti_issue *issue = &piece->issues[i];
         char where[40];
         snprintf(where, sizeof where, "first in line %llu", (unsigned long long)(r->lines + issue->line + 1));
         hd_builder_ledger_detail(r->builder, CUPTI_STAGE, issue->code, issue->level, issue->count, issue->offset,
@@ -118,71 +140,31 @@ static void note_issues(reader *r, const cupti_parser *p)
     }
 }
 
-static void fail(reader *r, hd_status status, const hd_error *error)
+static hd_status append(void *user, void *item, hd_error *err)
 {
-    r->halted = true;
-    if (r->status != HD_OK) return;
-    r->status = status;
-    if (error && r->err && r->err->status == HD_OK) *r->err = *error;
-}
-
-static void commit(reader *r, cupti_parser *p, hd_chunk *chunk, hd_status status)
-{
-    if (status != HD_OK) {
-        fail(r, status, &p->error);
-        return;
+    reader *r = user;
+    cupti_piece *piece = item;
+    if (piece->status != HD_OK) {
+        if (err && err->status == HD_OK) *err = piece->error;
+        return piece->status;
     }
-    note_issues(r, p);
-    r->lines += p->lines;
-    r->records += p->records;
-    status = hd_builder_append(r->builder, chunk, r->err);
-    if (status != HD_OK) fail(r, status, NULL);
-    r->next_commit++;
+    note_issues(r, piece);
+    r->lines += piece->lines;
+    r->records += piece->records;
+    hd_chunk *chunk = piece->chunk;
+    piece->chunk = NULL;
+    HD_TRY(hd_builder_append(r->builder, chunk, err));
+    if (r->options->progress)
+        r->options->progress(r->options->progress_user, hd_input_stored_position(r->input),
+                             hd_input_size_bytes(r->input));
+    return HD_OK;
 }
 
-static hd_status parse(worker *w, hd_chunk **out, uint64_t offset)
+static void deinit_piece(void *item)
 {
-    cupti_parser *p = &w->parser;
-    *out = NULL;
-    p->text = w->text.data;
-    p->size = w->text.size;
-    p->offset = offset;
-    p->lines = p->records = 0;
-    p->issue_count = 0;
-    HD_TRY(w->reader->form == CUPTI_FORM_JSON ? cupti_parse_json(p) : cupti_parse_text(p));
-    return hd_batch_take(out, p->batch, &p->error);
-}
-
-static void *work(void *argument)
-{
-    worker *w = argument;
-    reader *r = w->reader;
-    pthread_mutex_lock(&r->lock);
-    while (!r->halted) {
-        hd_status status = next_piece(r, &w->text);
-        if (status == HD_END) break;
-        if (status != HD_OK) {
-            fail(r, status, NULL);
-            break;
-        }
-        uint64_t number = r->next_piece++, offset = r->offset;
-        uint64_t done = hd_input_stored_position(r->input), total = hd_input_size_bytes(r->input);
-        r->offset += w->text.size;
-        pthread_mutex_unlock(&r->lock);
-        hd_chunk *chunk;
-        status = parse(w, &chunk, offset);
-        pthread_mutex_lock(&r->lock);
-        while (!r->halted && r->next_commit != number) pthread_cond_wait(&r->changed, &r->lock);
-        if (r->halted)
-            hd_chunk_free(chunk);
-        else
-            commit(r, &w->parser, chunk, status);
-        if (r->options->progress && !r->halted) r->options->progress(r->options->progress_user, done, total);
-        pthread_cond_broadcast(&r->changed);
-    }
-    pthread_cond_broadcast(&r->changed);
-    pthread_mutex_unlock(&r->lock);
-    return NULL;
+    cupti_piece *piece = item;
+    hd_chunk_free(piece->chunk);
+    free(piece->text.data);
 }
 
 /* ---- tracks and facts ---- */
@@ -204,11 +186,11 @@ static bool is_call_process(const hd_trace *trace, uint32_t pid_text)
     return false;
 }
 
-static hd_status mark_queues(reader *r, const worker *workers, unsigned count)
+static hd_status mark_queues(reader *r)
 {
-    for (unsigned w = 0; w < count; w++) {
-        for (size_t i = 0; i < workers[w].parser.queue_count; i++) {
-            cupti_queue q = workers[w].parser.queues[i];
+    for (unsigned w = 0; w < r->parser_count; w++) {
+        for (size_t i = 0; i < r->parsers[w].queue_count; i++) {
+            cupti_queue q = r->parsers[w].queues[i];
             uint32_t track = hd_builder_thread(r->builder, q.device, q.stream);
             if (track == HD_NONE) return HD_NOMEM(r->err);
             hd_builder_set_stream(r->builder, track, q.device, q.stream);
@@ -244,7 +226,7 @@ static hd_status name_devices(reader *r)
 /* Since 2001, in ns: below it the clock counts from the machine's start. */
 static const int64_t unix_ns = 1000000000000000000;
 
-static hd_status finish(reader *r, const worker *workers, unsigned count)
+static hd_status finish(reader *r)
 {
     if (r->records == 0)
         return hd_error_set(
@@ -253,12 +235,12 @@ static hd_status finish(reader *r, const worker *workers, unsigned count)
             "…} on each, or RUNTIME [ start, end ] …",
             (unsigned long long)r->lines);
     HD_TRY(hd_builder_settle_tracks(r->builder, r->err));
-    HD_TRY(mark_queues(r, workers, count));
+    HD_TRY(mark_queues(r));
     HD_TRY(name_devices(r));
     hd_trace_facts *facts = hd_builder_facts(r->builder);
     int64_t first = HD_NO_TIME;
-    for (unsigned w = 0; w < count; w++) {
-        int64_t start = workers[w].parser.first_start;
+    for (unsigned w = 0; w < r->parser_count; w++) {
+        int64_t start = r->parsers[w].first_start;
         if (start != HD_NO_TIME && (first == HD_NO_TIME || start < first)) first = start;
     }
     facts->base_ns = first != HD_NO_TIME && first >= unix_ns ? 0 : HD_NO_TIME;
@@ -291,11 +273,9 @@ static hd_status find_process(reader *r, int64_t *out)
 
 static unsigned choose_threads(const reader *r)
 {
-    unsigned threads = r->options->threads ? r->options->threads : hd_core_count();
     uint64_t size = hd_input_size_bytes(r->input);
     bool is_small = size && size < 2 * PIECE_SMALLEST && hd_input_compression(r->input) == HD_COMPRESSION_NONE;
-    if (is_small && !r->options->threads) return 1;
-    return threads > THREAD_LIMIT ? THREAD_LIMIT : threads;
+    return is_small && !r->options->threads ? 1 : hd_pipeline_threads(r->options->threads);
 }
 
 static size_t choose_piece(const reader *r, unsigned threads)
@@ -306,23 +286,34 @@ static size_t choose_piece(const reader *r, unsigned threads)
     return share < PIECE_SMALLEST ? PIECE_SMALLEST : share > PIECE_LARGEST ? PIECE_LARGEST : (size_t)share;
 }
 
-static hd_status parse_all(reader *r, worker *workers, unsigned count)
+static hd_status read_pieces(reader *r, hd_pipeline *pipeline)
+{
+    for (void *item;;) {
+        HD_TRY(hd_pipeline_next(&item, pipeline, r->err));
+        cupti_piece *piece = item;
+        hd_status status = next_piece(r, &piece->text);
+        if (status == HD_END) return hd_pipeline_drain(pipeline, r->err);
+        HD_TRY(status);
+        piece->offset = r->offset;
+        r->offset += piece->text.size;
+        hd_pipeline_give(pipeline);
+    }
+}
+
+static hd_status read_all(reader *r)
 {
     int64_t process;
     HD_TRY(find_process(r, &process));
-    for (unsigned i = 0; i < count; i++) {
-        workers[i].reader = r;
-        HD_TRY(cupti_parser_init(&workers[i].parser, r->builder, r->options, r->err));
-        workers[i].parser.first_process = process;
+    for (unsigned i = 0; i < r->parser_count; i++) {
+        HD_TRY(cupti_parser_init(&r->parsers[i], r->builder, r->options, r->err));
+        r->parsers[i].first_process = process;
     }
-    for (unsigned i = 1; i < count; i++)
-        workers[i].is_started = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
-    work(&workers[0]);
-    for (unsigned i = 1; i < count; i++) {
-        if (workers[i].is_started) pthread_join(workers[i].thread, NULL);
-    }
-    HD_TRY(r->status);
-    return finish(r, workers, count);
+    hd_pipeline *pipeline;
+    const hd_pipeline_steps steps = {sizeof(cupti_piece), parse, append, deinit_piece, r};
+    HD_TRY(hd_pipeline_new(&pipeline, &steps, r->parser_count, r->err));
+    hd_status status = read_pieces(r, pipeline);
+    hd_pipeline_free(pipeline);
+    return status == HD_OK ? finish(r) : status;
 }
 
 hd_status cupti_read_pieces(hd_builder *builder, hd_input *input, const hd_read_options *options, size_t piece_size,
@@ -333,21 +324,14 @@ hd_status cupti_read_pieces(hd_builder *builder, hd_input *input, const hd_read_
     size_t head_size;
     HD_TRY(hd_input_peek(input, &head, &head_size, err));
     r.form = cupti_find_form((const char *)head, head_size);
-    unsigned count = choose_threads(&r);
-    r.piece_size = piece_size ? piece_size : choose_piece(&r, count);
-    worker *workers = calloc(count, sizeof *workers);
-    if (!workers) return HD_NOMEM(err);
-    pthread_mutex_init(&r.lock, NULL);
-    pthread_cond_init(&r.changed, NULL);
-    hd_status status = parse_all(&r, workers, count);
-    for (unsigned i = 0; i < count; i++) {
-        cupti_parser_deinit(&workers[i].parser);
-        free(workers[i].text.data);
-    }
-    pthread_mutex_destroy(&r.lock);
-    pthread_cond_destroy(&r.changed);
+    r.parser_count = choose_threads(&r);
+    r.piece_size = piece_size ? piece_size : choose_piece(&r, r.parser_count);
+    r.parsers = calloc(r.parser_count, sizeof *r.parsers);
+    if (!r.parsers) return HD_NOMEM(err);
+    hd_status status = read_all(&r);
+    for (unsigned i = 0; i < r.parser_count; i++) cupti_parser_deinit(&r.parsers[i]);
     free(r.rest.data);
-    free(workers);
+    free(r.parsers);
     return status;
 }
 

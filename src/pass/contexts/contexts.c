@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "base/thread.h"
 #include "heddle/names.h"
 #include "pass/contexts/impl.h"
 #include "trace/lazy.h"
@@ -341,7 +342,7 @@ static bool make_worker(walk *w, walk_worker *me)
 static bool make_workers(walk *w, unsigned threads)
 {
     size_t blocks = hd_trace_block_count(w->trace, HD_KIND_SLICE);
-    w->worker_count = lane_thread_count(threads, blocks);
+    w->worker_count = hd_thread_count(threads, blocks);
     w->workers = calloc(w->worker_count, sizeof *w->workers);
     w->lane_of = malloc(((size_t)w->track_count + 1) * sizeof *w->lane_of);
     w->recording = hd_trace_find_string(w->trace, "Trace", strlen("Trace"));
@@ -386,9 +387,9 @@ static hd_status walk_lanes(walk *w, hd_stacks *stacks, hd_context_sink *sink, v
             status = HD_NOMEM(err);
             break;
         }
-        lane_run_threads(gather, w->workers, sizeof *w->workers, w->worker_count);
+        hd_threads_run(gather, w->workers, sizeof *w->workers, w->worker_count);
         atomic_store(&w->next_lane, w->lane_from);
-        lane_run_threads(sweep_lanes, w->workers, sizeof *w->workers, w->worker_count);
+        hd_threads_run(sweep_lanes, w->workers, sizeof *w->workers, w->worker_count);
         status = finish_batch(w, stacks, names, sink, user, err);
     }
     free(names);
@@ -405,7 +406,7 @@ hd_status hd_contexts_walk(hd_stacks *stacks, const hd_trace *trace, const hd_co
     lane_choose_units(&w.units, trace);
     hd_status status = make_workers(&w, w.options->threads) ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) {
-        lane_run_threads(count_rows, w.workers, sizeof *w.workers, w.worker_count);
+        hd_threads_run(count_rows, w.workers, sizeof *w.workers, w.worker_count);
         if (!list_lanes(&w)) status = HD_NOMEM(err);
     }
     if (status == HD_OK) status = walk_lanes(&w, stacks, sink, user, err);

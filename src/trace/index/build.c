@@ -3,56 +3,17 @@
  * Slices are counted per lane, then gathered lane by lane with each thread taking a range of blocks, then each lane is
  * filled by itself. Lanes are gathered in batches, so that memory stays bounded however long the trace is.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
-#include "base/system.h"
+#include "base/thread.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 #include "trace/spill.h"
 
-enum { CHUNK_ROWS = 2048, BATCH_SLICES = 1 << 23, THREAD_LIMIT = 16 };
-
-/* ---- threads ---- */
-
-typedef struct thread_call {
-    void (*work)(void *state);
-    void *state;
-    pthread_t thread;
-    bool started;
-} thread_call;
-
-static void *call(void *argument)
-{
-    thread_call *c = argument;
-    c->work(c->state);
-    return NULL;
-}
-
-void lane_run_threads(void (*work)(void *state), void *states, size_t size, unsigned count)
-{
-    thread_call calls[THREAD_LIMIT];
-    for (unsigned i = 0; i < count; i++) {
-        calls[i] = (thread_call){.work = work, .state = (char *)states + i * size};
-        calls[i].started = i > 0 && pthread_create(&calls[i].thread, NULL, call, &calls[i]) == 0;
-    }
-    for (unsigned i = 0; i < count; i++) {
-        if (!calls[i].started) work(calls[i].state);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        if (calls[i].started) pthread_join(calls[i].thread, NULL);
-    }
-}
-
-unsigned lane_thread_count(unsigned wanted, size_t pieces)
-{
-    unsigned count = wanted ? wanted : hd_core_count();
-    if (count > THREAD_LIMIT) count = THREAD_LIMIT;
-    return pieces < count ? (pieces ? (unsigned)pieces : 1) : count;
-}
+enum { CHUNK_ROWS = 2048, BATCH_SLICES = 1 << 23 };
 
 /* ---- gathering ---- */
 
@@ -192,9 +153,9 @@ static bool make_lanes(build *b)
 {
     for (b->lane_from = 0; b->lane_from < b->index->lane_count; b->lane_from = b->lane_until) {
         if (!begin_batch(b)) return false;
-        lane_run_threads(gather, b->workers, sizeof *b->workers, b->worker_count);
+        hd_threads_run(gather, b->workers, sizeof *b->workers, b->worker_count);
         atomic_store(&b->next_lane, b->lane_from);
-        lane_run_threads(fill, b->workers, sizeof *b->workers, b->worker_count);
+        hd_threads_run(fill, b->workers, sizeof *b->workers, b->worker_count);
         for (unsigned t = 0; t < b->worker_count; t++) {
             if (b->workers[t].failed) return false;
         }
@@ -242,7 +203,7 @@ void lane_choose_units(hd_index *index, const hd_trace *trace)
 static bool make_workers(build *b, unsigned threads)
 {
     size_t blocks = hd_trace_block_count(b->trace, HD_KIND_SLICE);
-    b->worker_count = lane_thread_count(threads, blocks);
+    b->worker_count = hd_thread_count(threads, blocks);
     b->workers = calloc(b->worker_count, sizeof *b->workers);
     b->lane_of = hd_large_new((size_t)b->track_count + 1, sizeof *b->lane_of, b->index->large);
     if (!b->workers || !b->lane_of) return false;
@@ -286,7 +247,7 @@ hd_status hd_index_build(hd_index **out, const hd_trace *trace, unsigned threads
     lane_choose_units(b.index, trace);
     bool fine = make_workers(&b, threads);
     if (fine) {
-        lane_run_threads(count_rows, b.workers, sizeof *b.workers, b.worker_count);
+        hd_threads_run(count_rows, b.workers, sizeof *b.workers, b.worker_count);
         fine = list_lanes(&b) && make_lanes(&b);
     }
     free_build(&b);

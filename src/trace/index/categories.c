@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/memory/vector.h"
+#include "base/thread.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
@@ -124,7 +125,7 @@ hd_status hd_sum_categories(hd_category_sum **out, size_t *out_count, const hd_t
     size_t blocks = 0;
     category_list all = {0};
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) blocks += hd_trace_block_count(trace, (hd_kind)kind);
-    unsigned count = lane_thread_count(threads, blocks);
+    unsigned count = hd_thread_count(threads, blocks);
     category_worker *workers = calloc(count, sizeof *workers);
     *out = NULL;
     *out_count = 0;
@@ -134,7 +135,7 @@ hd_status hd_sum_categories(hd_category_sum **out, size_t *out_count, const hd_t
         workers[t].from = blocks * t / count;
         workers[t].until = blocks * (t + 1) / count;
     }
-    lane_run_threads(sum_blocks, workers, sizeof *workers, count);
+    hd_threads_run(sum_blocks, workers, sizeof *workers, count);
     bool fine = join(&all, workers, count);
     for (unsigned t = 0; t < count; t++) {
         free(workers[t].list.sums);

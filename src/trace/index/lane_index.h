@@ -132,9 +132,4 @@ void lane_maker_free(lane_maker *maker);
  * memory. */
 bool lane_fill(lane_maker *maker, hd_lane *lane, lane_detail *detail, const hd_index *index, lane_span *spans);
 
-/* How many threads for so many pieces of work; wanted 0: one per core. */
-unsigned lane_thread_count(unsigned wanted, size_t pieces);
-/* Call work(states + i * size) for each i, one in each of so many threads. */
-void lane_run_threads(void (*work)(void *state), void *states, size_t size, unsigned count);
-
 #endif

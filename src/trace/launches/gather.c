@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "trace/index/lane_index.h"
 #include "trace/launches/impl.h"
 #include "trace/lazy.h"
@@ -243,7 +244,7 @@ bool launches_gather(launch_finder *f)
 {
     gather_shared shared = {0};
     size_t blocks = hd_trace_block_count(f->trace, HD_KIND_SLICE);
-    unsigned count = lane_thread_count(0, blocks / THREAD_BLOCKS);
+    unsigned count = hd_thread_count(0, blocks / THREAD_BLOCKS);
     gatherer *gatherers = calloc(count, sizeof *gatherers);
     bool fine = gatherers && share(&shared, f);
     for (unsigned i = 0; fine && i < count; i++) {
@@ -253,7 +254,7 @@ bool launches_gather(launch_finder *f)
         gatherers[i].block_until = blocks * (i + 1) / count;
     }
     if (fine) {
-        lane_run_threads(gather_blocks, gatherers, sizeof *gatherers, count);
+        hd_threads_run(gather_blocks, gatherers, sizeof *gatherers, count);
         fine = collect(f, gatherers, count);
     }
     free(gatherers);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "view/scene/impl.h"
 
 enum { GATHER_ROWS = 2048 };
@@ -84,7 +85,7 @@ hd_status scene_gather(scene_lane **out, const view_scene *scene, hd_kind kind, 
     *out = NULL;
     if (hd_trace_row_count(scene->trace, kind) >= UINT32_MAX)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "2^32 events of one kind");
-    threads = lane_thread_count(threads, blocks);
+    threads = hd_thread_count(threads, blocks);
     scene_lane *lanes = calloc(lane_count, sizeof *lanes);
     gather_worker *workers = calloc(threads, sizeof *workers);
     uint64_t *counts = calloc(2 * threads * lane_count, sizeof *counts);
@@ -100,10 +101,10 @@ hd_status scene_gather(scene_lane **out, const view_scene *scene, hd_kind kind, 
         w->untimed = w->next + lane_count;
     }
     if (fine) {
-        lane_run_threads(count_blocks, workers, sizeof *workers, threads);
+        hd_threads_run(count_blocks, workers, sizeof *workers, threads);
         fine = place_lanes(lanes, workers, threads, lane_count);
     }
-    if (fine) lane_run_threads(fill_blocks, workers, sizeof *workers, threads);
+    if (fine) hd_threads_run(fill_blocks, workers, sizeof *workers, threads);
     free(workers);
     free(counts);
     if (fine)

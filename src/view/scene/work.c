@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "view/flows.h"
 #include "view/scene/impl.h"
 
@@ -84,10 +85,10 @@ static hd_status run_lanes(lane_work *work, hd_error *err)
 {
     enum { THREADS = 16 };
     lane_thread threads[THREADS];
-    unsigned count = lane_thread_count(0, work->job_count);
+    unsigned count = hd_thread_count(0, work->job_count);
     if (count > THREADS) count = THREADS;
     for (unsigned i = 0; i < count; i++) threads[i] = (lane_thread){.work = work, .tells = i == 0};
-    lane_run_threads(lay_out_some, threads, sizeof *threads, count);
+    hd_threads_run(lay_out_some, threads, sizeof *threads, count);
     for (unsigned i = 0; i < count; i++) {
         if (threads[i].status == HD_OK) continue;
         if (err && err->status == HD_OK) *err = threads[i].error;

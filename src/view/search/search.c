@@ -1,5 +1,6 @@
 /* search.c - the walk over all blocks, and steps from hit to hit */
 #include "view/search/search.h"
+#include "base/thread.h"
 
 #include <stdlib.h>
 
@@ -109,7 +110,7 @@ static hd_status run_threads(search_run *run, void (*work)(void *), search_worke
 {
     hd_status status = HD_OK;
     for (unsigned i = 0; i < count && status == HD_OK; i++) status = worker_init(&workers[i], run, err);
-    if (status == HD_OK) lane_run_threads(work, workers, sizeof *workers, count);
+    if (status == HD_OK) hd_threads_run(work, workers, sizeof *workers, count);
     for (unsigned i = 0; i < count && status == HD_OK; i++) {
         status = workers[i].status;
         if (status != HD_OK && err) *err = workers[i].error;
@@ -134,7 +135,7 @@ static hd_status search_all(view_search *s, unsigned threads, const atomic_bool 
     search_run run = {.search = s, .trace = view_scene_trace(s->scene), .gone = gone, .index = find_index(s)};
     run.deadline_ns = hd_now_ns() + (int64_t)SECONDS * 1000000000;
     s->threads = threads;
-    unsigned count = lane_thread_count(threads, run.index ? run.index->names / SEARCH_NAMES + 1 : s->block_count);
+    unsigned count = hd_thread_count(threads, run.index ? run.index->names / SEARCH_NAMES + 1 : s->block_count);
     search_worker *workers = calloc(count, sizeof *workers);
     if (!workers) return HD_NOMEM(err);
     hd_status status = run_threads(&run, run.index ? search_names : search_blocks, workers, count, err);

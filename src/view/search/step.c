@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "trace/index/lane_index.h"
 #include "view/search/impl.h"
 
@@ -146,7 +147,7 @@ hd_status view_search_step_from(view_search_step *out, const view_search *search
     uint32_t *list = malloc((search->block_count + 1) * sizeof *list);
     if (!list) return HD_NOMEM(err);
     size_t count = list_blocks(list, &out->index, search, from->start_ns);
-    unsigned threads = lane_thread_count(search->threads, count);
+    unsigned threads = hd_thread_count(search->threads, count);
     stepper *steppers = calloc(threads, sizeof *steppers);
     hd_status status = steppers ? HD_OK : HD_NOMEM(err);
     for (unsigned i = 0; i < threads && status == HD_OK; i++) {
@@ -157,7 +158,7 @@ hd_status view_search_step_from(view_search_step *out, const view_search *search
         steppers[i].next = &next;
         status = step_init(&steppers[i], &run, err);
     }
-    if (status == HD_OK) lane_run_threads(walk, steppers, sizeof *steppers, threads);
+    if (status == HD_OK) hd_threads_run(walk, steppers, sizeof *steppers, threads);
     for (unsigned i = 0; i < threads && status == HD_OK; i++) {
         if (steppers[i].worker.status != HD_OK) status = HD_NOMEM(err);
         join(out, &steppers[i].found);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "trace/index/lane_index.h"
 #include "view/select/impl.h"
 
@@ -150,9 +151,9 @@ hd_status select_names(view_selection *out, selector *s, hd_error *err)
     if (status == HD_OK && (!gather_longs(&n) || !scatter(&n))) status = HD_NOMEM(err);
     if (status == HD_OK) {
         names *states[16];
-        unsigned threads = lane_thread_count(s->worker_count, 16);
+        unsigned threads = hd_thread_count(s->worker_count, 16);
         for (unsigned i = 0; i < threads; i++) states[i] = &n;
-        lane_run_threads(find_percentiles, states, sizeof *states, threads);
+        hd_threads_run(find_percentiles, states, sizeof *states, threads);
     }
     for (unsigned i = 0; i < s->worker_count && n.place; i++) free(n.place[i]);
     free(n.place);

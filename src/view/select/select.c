@@ -1,5 +1,6 @@
 /* select.c - events of a range, by name: pieces of tracks go to threads, each with sums of its own */
 #include "view/select/select.h"
+#include "base/thread.h"
 
 #include <stdlib.h>
 
@@ -158,7 +159,7 @@ static hd_status start(selector *s, const uint32_t *tracks, size_t count, unsign
     for (size_t i = 0; i < count; i++) {
         if (!cut_track(s, view_scene_track(s->scene, tracks[i]))) return HD_NOMEM(err);
     }
-    s->worker_count = lane_thread_count(threads, s->piece_count);
+    s->worker_count = hd_thread_count(threads, s->piece_count);
     s->workers = calloc(s->worker_count, sizeof *s->workers);
     if (!s->workers) return HD_NOMEM(err);
     for (unsigned i = 0; i < s->worker_count; i++) {
@@ -193,7 +194,7 @@ hd_status view_select(view_selection *out, const view_scene *scene, const uint32
     *out = (view_selection){0};
     s.names = view_scene_name_count(scene);
     hd_status status = start(&s, tracks, count, threads, err);
-    if (status == HD_OK) lane_run_threads(work, s.workers, sizeof *s.workers, s.worker_count);
+    if (status == HD_OK) hd_threads_run(work, s.workers, sizeof *s.workers, s.worker_count);
     for (unsigned i = 0; i < s.worker_count && status == HD_OK; i++) {
         status = s.workers[i].status;
         if (status != HD_OK && err) *err = s.workers[i].error;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
+#include "base/thread.h"
 #include "trace/index/lane_index.h"
 #include "view/scene/place.h"
 #include "view/select/select.h"
@@ -116,7 +117,7 @@ hd_status view_select_union(view_selection *out, const view_scene *scene, const 
     }
     if (!told) out->has_busy = true;
     uint64_t span = until_ns > from_ns ? (uint64_t)until_ns - (uint64_t)from_ns : 0;
-    unsigned parts = lane_thread_count(threads, slices < 1 << 16 || span < 1 << 16 ? 1 : MOST_THREADS);
+    unsigned parts = hd_thread_count(threads, slices < 1 << 16 || span < 1 << 16 ? 1 : MOST_THREADS);
     for (unsigned i = 0; i < parts; i++)
         pieces[i] = (union_piece){.scene = scene,
                                   .rows = rows,
@@ -125,7 +126,7 @@ hd_status view_select_union(view_selection *out, const view_scene *scene, const 
                                   .from = (int64_t)((uint64_t)from_ns + span / parts * i),
                                   .until = i + 1 == parts ? (int64_t)((uint64_t)from_ns + span)
                                                           : (int64_t)((uint64_t)from_ns + span / parts * (i + 1))};
-    lane_run_threads(work, pieces, sizeof *pieces, parts);
+    hd_threads_run(work, pieces, sizeof *pieces, parts);
     free(rows);
     for (unsigned i = 0; i < parts; i++) {
         if (pieces[i].status == HD_OK) continue;

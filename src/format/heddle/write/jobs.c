@@ -1,24 +1,15 @@
 /* jobs.c - encoding by several threads, written in the order in which it was asked for */
 #include "format/heddle/write/jobs.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
+#include "base/pipeline.h"
 #include "trace/event.h"
-
-enum { THREAD_LIMIT = 64, JOB_LIMIT = 2 * THREAD_LIMIT + 2 };
 
 struct store_jobs {
     store_sections *sections;
-    store_job list[JOB_LIMIT]; /* a ring: oldest … oldest + pending - 1 are on their way */
-    unsigned count, oldest, pending;
-    store_encoder *own; /* of the caller's thread */
-    store_encoder *encoders[THREAD_LIMIT];
-    pthread_t threads[THREAD_LIMIT];
-    unsigned thread_count, started;
-    bool ending;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    store_encoder *encoders[HD_PIPELINE_THREAD_LIMIT]; /* of each worker */
+    hd_pipeline *pipeline;
 };
 
 /* ---- encoding ---- */
@@ -66,8 +57,10 @@ static hd_status encode_block(store_job *job, store_encoder *encoder, hd_error *
     return store_block_encode(&job->body, encoder, rows, err);
 }
 
-static void encode(store_job *job, store_encoder *encoder)
+static void encode(void *user, unsigned worker, void *item)
 {
+    store_encoder *encoder = ((store_jobs *)user)->encoders[worker];
+    store_job *job = item;
     job->status = HD_OK;
     job->error = (hd_error){0};
     if (job->type == STORE_BLOCK)
@@ -78,145 +71,63 @@ static void encode(store_job *job, store_encoder *encoder)
         job->status = store_ints_encode(&job->body, encoder, job->order, job->order_count, &job->error);
 }
 
-/* The oldest that nobody has taken; under the lock. */
-static store_job *next_ready(store_jobs *jobs)
+static hd_status write_job(void *user, void *item, hd_error *err)
 {
-    for (unsigned i = 0; i < jobs->pending; i++) {
-        store_job *job = &jobs->list[(jobs->oldest + i) % jobs->count];
-        if (job->state == STORE_JOB_READY) return job;
-    }
-    return NULL;
+    store_job *job = item;
+    if (job->status == HD_OK)
+        return store_sections_add(((store_jobs *)user)->sections, job->type, job->flags, &job->head, &job->body, err);
+    if (err && err->status == HD_OK) *err = job->error;
+    return job->status;
 }
 
-static void run_job(store_jobs *jobs, store_job *job, store_encoder *encoder)
+static void deinit_job(void *item)
 {
-    job->state = STORE_JOB_TAKEN;
-    pthread_mutex_unlock(&jobs->lock);
-    encode(job, encoder);
-    pthread_mutex_lock(&jobs->lock);
-    job->state = STORE_JOB_DONE;
-    pthread_cond_broadcast(&jobs->changed);
+    store_job *job = item;
+    store_gathered_deinit(&job->block);
+    free(job->strings);
+    free(job->order);
+    hd_bytes_deinit(&job->head);
+    hd_bytes_deinit(&job->body);
 }
 
-static void *work(void *argument)
-{
-    store_jobs *jobs = argument;
-    pthread_mutex_lock(&jobs->lock);
-    store_encoder *encoder = jobs->encoders[jobs->started++];
-    while (!jobs->ending) {
-        store_job *job = next_ready(jobs);
-        if (job)
-            run_job(jobs, job, encoder);
-        else
-            pthread_cond_wait(&jobs->changed, &jobs->lock);
-    }
-    pthread_mutex_unlock(&jobs->lock);
-    return NULL;
-}
-
-/* ---- the ring ---- */
+/* ---- the line of jobs ---- */
 
 hd_status store_jobs_new(store_jobs **out, store_sections *sections, unsigned threads, int level, hd_error *err)
 {
     store_jobs *jobs = *out = calloc(1, sizeof *jobs);
     if (!jobs) return HD_NOMEM(err);
     jobs->sections = sections;
-    pthread_mutex_init(&jobs->lock, NULL);
-    pthread_cond_init(&jobs->changed, NULL);
-    if (threads > THREAD_LIMIT) threads = THREAD_LIMIT;
-    HD_TRY(store_encoder_new(&jobs->own, level, err));
-    while (jobs->thread_count < threads) {
-        HD_TRY(store_encoder_new(&jobs->encoders[jobs->thread_count], level, err));
-        if (pthread_create(&jobs->threads[jobs->thread_count], NULL, work, jobs) != 0) { /* with fewer, then */
-            store_encoder_free(jobs->encoders[jobs->thread_count]);
-            jobs->encoders[jobs->thread_count] = NULL;
-            break;
-        }
-        jobs->thread_count++;
-    }
-    jobs->count = jobs->thread_count ? 2 * jobs->thread_count + 2 : 1;
-    return HD_OK;
+    threads = hd_pipeline_threads(threads);
+    for (unsigned i = 0; i < threads; i++) HD_TRY(store_encoder_new(&jobs->encoders[i], level, err));
+    const hd_pipeline_steps steps = {sizeof(store_job), encode, write_job, deinit_job, jobs};
+    return hd_pipeline_new(&jobs->pipeline, &steps, threads, err);
 }
 
-/* Wait for the oldest and write it. With nothing else to do, help. Under the lock. */
-static hd_status write_oldest(store_jobs *jobs, hd_error *err)
+hd_status store_jobs_next(store_job **out, store_jobs *jobs, store_type type, hd_error *err)
 {
-    store_job *job = &jobs->list[jobs->oldest], *other;
-    while (job->state != STORE_JOB_DONE) {
-        if ((other = next_ready(jobs)))
-            run_job(jobs, other, jobs->own);
-        else
-            pthread_cond_wait(&jobs->changed, &jobs->lock);
-    }
-    pthread_mutex_unlock(&jobs->lock);
-    hd_status status = job->status;
-    if (status != HD_OK && err && err->status == HD_OK) *err = job->error;
-    if (status == HD_OK)
-        status = store_sections_add(jobs->sections, job->type, job->flags, &job->head, &job->body, err);
-    pthread_mutex_lock(&jobs->lock);
-    job->state = STORE_JOB_FREE;
-    jobs->oldest = (jobs->oldest + 1) % jobs->count;
-    jobs->pending--;
-    return status;
-}
-
-hd_status store_jobs_get(store_job **out, store_jobs *jobs, store_type type, hd_error *err)
-{
-    hd_status status = HD_OK;
-    pthread_mutex_lock(&jobs->lock);
-    if (jobs->pending == jobs->count) status = write_oldest(jobs, err);
-    while (status == HD_OK && jobs->pending && jobs->list[jobs->oldest].state == STORE_JOB_DONE)
-        status = write_oldest(jobs, err);
-    store_job *job = &jobs->list[(jobs->oldest + jobs->pending) % jobs->count];
-    pthread_mutex_unlock(&jobs->lock);
+    void *item;
+    HD_TRY(hd_pipeline_next(&item, jobs->pipeline, err));
+    store_job *job = *out = item;
     job->type = type;
     job->flags = 0;
     job->head.size = job->body.size = 0;
-    *out = job;
-    return status;
+    return HD_OK;
 }
 
-hd_status store_jobs_give(store_jobs *jobs, store_job *job, hd_error *err)
+void store_jobs_give(store_jobs *jobs)
 {
-    bool made = job->type != STORE_BLOCK && job->type != STORE_STRINGS && job->type != STORE_ORDER;
-    pthread_mutex_lock(&jobs->lock);
-    job->status = HD_OK;
-    job->state = made ? STORE_JOB_DONE : STORE_JOB_READY;
-    jobs->pending++;
-    pthread_cond_broadcast(&jobs->changed);
-    hd_status status = jobs->thread_count ? HD_OK : write_oldest(jobs, err);
-    pthread_mutex_unlock(&jobs->lock);
-    return status;
+    hd_pipeline_give(jobs->pipeline);
 }
 
 hd_status store_jobs_drain(store_jobs *jobs, hd_error *err)
 {
-    hd_status status = HD_OK;
-    pthread_mutex_lock(&jobs->lock);
-    while (status == HD_OK && jobs->pending) status = write_oldest(jobs, err);
-    pthread_mutex_unlock(&jobs->lock);
-    return status;
+    return hd_pipeline_drain(jobs->pipeline, err);
 }
 
 void store_jobs_free(store_jobs *jobs)
 {
     if (!jobs) return;
-    pthread_mutex_lock(&jobs->lock);
-    jobs->ending = true;
-    pthread_cond_broadcast(&jobs->changed);
-    pthread_mutex_unlock(&jobs->lock);
-    for (unsigned i = 0; i < jobs->thread_count; i++) pthread_join(jobs->threads[i], NULL);
-    for (unsigned i = 0; i < THREAD_LIMIT; i++) store_encoder_free(jobs->encoders[i]);
-    store_encoder_free(jobs->own);
-    for (unsigned i = 0; i < JOB_LIMIT; i++) {
-        store_job *job = &jobs->list[i];
-        store_gathered_deinit(&job->block);
-        free(job->strings);
-        free(job->order);
-        hd_bytes_deinit(&job->head);
-        hd_bytes_deinit(&job->body);
-    }
-    pthread_mutex_destroy(&jobs->lock);
-    pthread_cond_destroy(&jobs->changed);
+    hd_pipeline_free(jobs->pipeline);
+    for (unsigned i = 0; i < HD_PIPELINE_THREAD_LIMIT; i++) store_encoder_free(jobs->encoders[i]);
     free(jobs);
 }

@@ -1,7 +1,6 @@
 /* jobs.h - encoding by several threads, written in the order in which it was asked for
  *
- * One thread fills jobs and writes what they became; others encode. The number of jobs is fixed, so memory is bounded:
- * whoever asks for a free one writes the oldest first.
+ * One thread fills jobs and writes what they became; others encode (base/pipeline.h).
  *
  * In: a trace. Out: a store. Begin with write.c.
  */
@@ -11,10 +10,7 @@
 #include "format/heddle/write/gather.h"
 #include "format/heddle/write/sections.h"
 
-typedef enum store_job_state { STORE_JOB_FREE, STORE_JOB_READY, STORE_JOB_TAKEN, STORE_JOB_DONE } store_job_state;
-
 typedef struct store_job {
-    store_job_state state;
     store_type type; /* BLOCK, STRINGS, ORDER, or another, of which the body is there already */
     unsigned flags;
     store_gathered block;
@@ -30,12 +26,12 @@ typedef struct store_job {
 
 typedef struct store_jobs store_jobs;
 
-/* threads: that encode beside the caller's; 0: it does so itself. */
+/* threads: in all, 0: one per core. */
 hd_status store_jobs_new(store_jobs **out, store_sections *sections, unsigned threads, int level, hd_error *err);
-/* A free job with empty head and body. */
-hd_status store_jobs_get(store_job **out, store_jobs *jobs, store_type type, hd_error *err);
-/* Done with filling the job that was got last. */
-hd_status store_jobs_give(store_jobs *jobs, store_job *job, hd_error *err);
+/* The next job to fill, with empty head and body. */
+hd_status store_jobs_next(store_job **out, store_jobs *jobs, store_type type, hd_error *err);
+/* Done with filling it. */
+void store_jobs_give(store_jobs *jobs);
 /* Write all that is there. */
 hd_status store_jobs_drain(store_jobs *jobs, hd_error *err);
 void store_jobs_free(store_jobs *jobs);

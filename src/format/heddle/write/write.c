@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
-#include "base/system.h"
 #include "format/heddle/file/tables.h"
 #include "format/heddle/store.h"
 #include "format/heddle/write/jobs.h"
@@ -47,14 +46,15 @@ static hd_status add_table(writer *w, store_type type, unsigned flags, const sto
                            hd_error *err)
 {
     store_job *job;
-    hd_status status = store_jobs_get(&job, w->jobs, type, err);
+    hd_status status = store_jobs_next(&job, w->jobs, type, err);
     if (status == HD_OK) {
         job->flags = flags;
         if (head) store_put_run_head(&job->head, head);
         status = store_pack(&job->body, w->compressor, plain, err);
     }
     hd_bytes_deinit(plain);
-    return status == HD_OK ? store_jobs_give(w->jobs, job, err) : status;
+    if (status == HD_OK) store_jobs_give(w->jobs);
+    return status;
 }
 
 /* As many of the new strings, from `at` on, as one section takes. */
@@ -73,7 +73,7 @@ static hd_status add_strings(writer *w, hd_error *err)
     uint64_t first = w->ids.string_count - w->ids.new_count;
     for (size_t at = 0; at < w->ids.new_count;) {
         store_job *job;
-        HD_TRY(store_jobs_get(&job, w->jobs, STORE_STRINGS, err));
+        HD_TRY(store_jobs_next(&job, w->jobs, STORE_STRINGS, err));
         size_t left = w->ids.new_count - at;
         if (!hd_renew((void **)&job->strings, &job->string_capacity,
                       left < STORE_RUN_STRINGS ? left : STORE_RUN_STRINGS, sizeof *job->strings))
@@ -81,7 +81,7 @@ static hd_status add_strings(writer *w, hd_error *err)
         job->string_count = strings_of_run(job->strings, w, at);
         store_put_run_head(&job->head, &(store_run_head){first + at, (uint32_t)job->string_count});
         at += job->string_count;
-        HD_TRY(store_jobs_give(w->jobs, job, err));
+        store_jobs_give(w->jobs);
     }
     w->ids.new_count = 0;
     return w->ids.failed ? HD_NOMEM(err) : HD_OK;
@@ -173,19 +173,20 @@ static hd_status add_block(writer *w, hd_kind kind, hd_error *err)
     HD_TRY(store_gather(&w->spare, w->gatherer, &w->cursor, kind, count, err));
     HD_TRY(add_shapes(w, err));
     store_job *job;
-    HD_TRY(store_jobs_get(&job, w->jobs, STORE_BLOCK, err));
+    HD_TRY(store_jobs_next(&job, w->jobs, STORE_BLOCK, err));
     job->string_limit = w->ids.string_count;
     store_gathered swap = job->block;
     job->block = w->spare;
     w->spare = swap;
-    return store_jobs_give(w->jobs, job, err);
+    store_jobs_give(w->jobs);
+    return HD_OK;
 }
 
 static hd_status add_order(writer *w, hd_error *err)
 {
     store_job *job;
     if (w->order_count == 0) return HD_OK;
-    HD_TRY(store_jobs_get(&job, w->jobs, STORE_ORDER, err));
+    HD_TRY(store_jobs_next(&job, w->jobs, STORE_ORDER, err));
     if (!hd_renew((void **)&job->order, &job->order_capacity, w->order_count, sizeof *job->order)) return HD_NOMEM(err);
     for (uint32_t i = 0; i < w->order_count; i++) job->order[i] = (uint8_t)w->order[i];
     job->order_count = w->order_count;
@@ -195,7 +196,8 @@ static hd_status add_order(writer *w, hd_error *err)
         w->order_head.counts[kind] = 0;
     }
     w->order_count = 0;
-    return store_jobs_give(w->jobs, job, err);
+    store_jobs_give(w->jobs);
+    return HD_OK;
 }
 
 static hd_status add_event(writer *w, uint8_t kind, hd_error *err)
@@ -230,12 +232,11 @@ static hd_status start(writer *w, hd_error *err)
     if (level < 0 || level > LEVEL_MAX)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "compression level %d is not in 0..%d", level,
                             LEVEL_MAX);
-    unsigned threads = w->options->threads ? w->options->threads : hd_core_count();
     HD_TRY(store_ids_init(&w->ids, w->trace, err));
     HD_TRY(store_gatherer_new(&w->gatherer, &w->ids, err));
     HD_TRY(hd_compressor_new(&w->compressor, TABLE_LEVEL, err));
     w->shapes_written = w->ids.shape_count;
-    HD_TRY(store_jobs_new(&w->jobs, &w->sections, threads - 1, level, err));
+    HD_TRY(store_jobs_new(&w->jobs, &w->sections, w->options->threads, level, err));
     return store_sections_start(&w->sections, err);
 }
 
