@@ -114,8 +114,8 @@ typedef struct hd_record_result {
     int64_t callback_ns, helper_ns; /* in the program's threads; CPU time of the library's own */
     hd_record_problem *problems;    /* each once; at most 64 */
     size_t problem_count;
-    hd_convert_report convert; /* steps and ledger */
-    void *memory;              /* internal */
+    hd_convert_report *convert; /* steps and ledger; NULL: nothing was made a trace of */
+    void *memory;               /* internal */
 } hd_record_result;
 
 void hd_record_result_deinit(hd_record_result *result);

@@ -102,10 +102,11 @@ static bool leave_out(void *user, size_t index, const hd_error *why)
 
 void record_sum_up(hd_record_result *result)
 {
-    result->written = result->convert.written;
-    result->events = result->convert.events_out;
-    for (size_t i = 0; i < result->convert.ledger_count; i++) {
-        const hd_ledger_row *row = &result->convert.ledger[i];
+    if (!result->convert) return;
+    result->written = result->convert->written;
+    result->events = result->convert->events_out;
+    for (size_t i = 0; i < result->convert->ledger_count; i++) {
+        const hd_ledger_row *row = &result->convert->ledger[i];
         if (row->level == HD_LEDGER_LOSS) result->lost += row->count;
     }
 }
@@ -119,11 +120,11 @@ static hd_status make_trace(recording *r, const record_list *list)
     for (size_t i = 0; i < list->full && paths; i++) paths[i] = list->parts[i].path;
     hd_convert_options convert = {
         .processes = true,
-        .read = {.threads = o->threads,
-                 .memory_limit = o->memory_limit,
-                 .progress = o->progress,
-                 .progress_user = o->progress_user},
-        .write = {.threads = o->threads},
+        .read = &(hd_read_options){.threads = o->threads,
+                                   .memory_limit = o->memory_limit,
+                                   .progress = o->progress,
+                                   .progress_user = o->progress_user},
+        .write = &(hd_write_options){.threads = o->threads},
         .each = each,
         .leave_out = leave_out,
         .user = &c,

@@ -29,7 +29,7 @@ void hd_record_result_deinit(hd_record_result *result)
     free(result->problems);
     free(result->output);
     free(result->parts);
-    hd_convert_report_deinit(&result->convert);
+    hd_convert_report_free(result->convert);
     *result = (hd_record_result){0};
 }
 

@@ -118,11 +118,12 @@ static void put_converted(hd_bytes *out, const char *in, const char *format)
 {
     char path[128];
     hd_error err = {0};
-    hd_convert_report report = {0};
-    const hd_convert_options options = {.fix = true, .snap_threshold_ps = 1000, .write = {.format = format}};
+    hd_convert_report *report = NULL;
+    const hd_convert_options options = {
+        .fix = true, .snap_threshold_ps = 1000, .write = &(hd_write_options){.format = format}};
     snprintf(path, sizeof path, "%s/out", folder);
     hd_status status = hd_convert(&report, &in, 1, path, &options, &err);
-    hd_convert_report_deinit(&report);
+    hd_convert_report_free(report);
     if (status != HD_OK) /* a fixture that cannot be read, or has no home in this format */
         hd_bytes_put(out, err.message, strlen(err.message));
     else
