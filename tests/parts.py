@@ -49,10 +49,10 @@ PARTS = {
 """, {"heddle", "heddle-view"}, {"dw", "elf", "heddle-symbolize", "heddle-record"}),
     "heddle-record": ("record", """    const char *command[] = {"true", NULL};
     const hd_record_options options = {.output = "r.heddle", .no_cuda = true};
-    hd_record_result result = {0};
+    hd_record_result *result;
     hd_status status = hd_record_run(&result, command, &options, &err);
-    if (status == HD_OK && (!result.started || result.exit_status)) return 2;
-    hd_record_result_deinit(&result);
+    if (status == HD_OK && (!result->started || result->exit_status)) return 2;
+    hd_record_result_free(result);
 """, {"heddle", "heddle-symbolize", "heddle-record", "heddle-capture"}, {"microhttpd", "gnutls", "heddle-view"}),
     "heddle-capture": ("session", """    hd_session *session = NULL;
     hd_status status = hd_session_start(&session, "s.hdcap", NULL, &err);
