@@ -34,9 +34,9 @@ PARTS = {
     hd_trace_free(trace);
 """, {"heddle"}, {"microhttpd", "dw", "elf", "gnutls", "heddle-view", "heddle-symbolize", "heddle-record", "heddle-capture"}),
     "heddle-symbolize": ("symbolize", READ + """    hd_trace *named = NULL;
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report = NULL;
     if (status == HD_OK) status = hd_symbolize(&named, &report, trace, NULL, &err);
-    hd_symbolize_report_deinit(&report);
+    hd_symbolize_report_free(report);
     hd_trace_free(named);
     hd_trace_free(trace);
 """, {"heddle", "heddle-symbolize"}, {"microhttpd", "gnutls", "heddle-view", "heddle-record"}),

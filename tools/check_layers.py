@@ -272,7 +272,6 @@ STRUCT = re.compile(r"typedef struct (hd_\w+) \{\n(.*?)\n\} \1;", re.S)
 VALUES = {"hd_convert_time", "hd_ident", "hd_column", "hd_string", "hd_clock_fit"}
 # Structs from before the rule, with what they do against it.
 STRUCTS_BEFORE = {
-    ("hd_symbolize_report", "memory"),
     ("hd_attribution", "hd_launches"),
 }
 
