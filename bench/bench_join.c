@@ -28,9 +28,9 @@ static double lap(double *since)
 static hd_status find_launches(joining *j, hd_error *err)
 {
     double since = bench_seconds();
-    hd_launches launches = {0};
-    hd_status status = hd_launches_init(&launches, j->gpu, err);
-    hd_launches_deinit(&launches);
+    hd_launches *launches;
+    hd_status status = hd_launches_new(&launches, j->gpu, err);
+    hd_launches_free(launches);
     j->took.launches = lap(&since);
     return status;
 }
@@ -73,7 +73,7 @@ static void print(const joining *j)
     printf("seconds=%.3f read_cpu=%.3f read_gpu=%.3f launches=%.3f attribute=%.3f flame=%.3f write=%.3f\n", total,
            t->read_cpu, t->read_gpu, t->launches, t->attribute, t->flame, t->write);
     printf("samples=%llu launch_count=%zu works=%zu joined=%llu frames=%u stacks=%llu bytes=%llu\n",
-           (unsigned long long)a->sample_count, a->launches.launch_count, a->launches.work_count,
+           (unsigned long long)a->sample_count, a->launches->launch_count, a->launches->work_count,
            (unsigned long long)joined, hd_stacks_count(j->flame.stacks), (unsigned long long)j->written.stacks,
            (unsigned long long)j->written.bytes);
 }

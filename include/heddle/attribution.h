@@ -67,7 +67,7 @@ typedef struct hd_clock_fit {
 
 typedef struct hd_attribution {
     hd_stacks *stacks;
-    hd_launches launches;    /* of the GPU side */
+    hd_launches *launches;   /* of the GPU side */
     uint32_t *launch_stack;  /* by launch: node, HD_STACK_NONE */
     uint8_t *launch_rule;    /* by launch: hd_stack_rule */
     uint64_t *launch_sample; /* by launch: row of its sample in the CPU trace, UINT64_MAX: none */

@@ -49,7 +49,7 @@ static hd_status has_work(bool *out, const hd_trace *trace, hd_error *err)
 static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attribution *attribution,
                            const hd_flame_options *options, hd_error *err)
 {
-    bool work = attribution && attribution->launches.work_count;
+    bool work = attribution && attribution->launches->work_count;
     if (options->of >= HD_FLAME_OFS || options->by >= HD_FLAME_BYS)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no such weight or group");
     if (flame->traces && flame->reverse != options->reverse)

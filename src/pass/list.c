@@ -203,7 +203,7 @@ static hd_status run_attribution(hd_trace **out, hd_pass_report *report, const v
     hd_attribution attribution = {0};
     (void)count;
     hd_status status = hd_attribute(&attribution, gpu, cpu, &join, err);
-    if (status == HD_OK && attribution.launches.work_count == 0 && attribution.launches.launch_count == 0)
+    if (status == HD_OK && attribution.launches->work_count == 0 && attribution.launches->launch_count == 0)
         status = hd_error_set(err, HD_ERR_FORMAT, inputs->path, HD_OFFSET_NONE,
                               "holds no work of a GPU; heddle info shows what it holds");
     if (status == HD_OK) status = hd_attribution_annotate(out, &attribution, gpu, cpu, err);

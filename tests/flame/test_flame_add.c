@@ -102,7 +102,7 @@ static void test_flame_add__auto_is_gpu_time_where_there_is_gpu_work(void **stat
     const hd_flame_options options = {0};
     scene s = scene_of(train, &options);
     assert_int_equal(s.flame.of, HD_FLAME_GPU_TIME);
-    assert_int_equal(s.flame.total[0], s.attribution.launches.work_ns);
+    assert_int_equal(s.flame.total[0], s.attribution.launches->work_ns);
     assert_int_equal(s.flame.no_stack, 50000);
     assert_int_equal(s.flame.no_stack_count, 1);
     assert_int_equal(s.flame.pending_count, 1);
@@ -471,7 +471,7 @@ static void test_flame_add__names_choose_work_and_the_rest_is_removed(void **sta
                  ";[GPU_Graph]cudaGraphLaunch 1\nautograd;cudaMemsetAsync;[GPU_Memset]Memset (Device) 1\n");
     scene s = scene_of(train, &one);
     assert_int_equal(s.flame.removed, 181500 - 103500);
-    assert_int_equal(s.flame.total[0] + s.flame.removed, s.attribution.launches.work_ns);
+    assert_int_equal(s.flame.total[0] + s.flame.removed, s.attribution.launches->work_ns);
     scene_done(&s);
     const hd_flame_options bad = {.of = HD_FLAME_GPU_TIME, .names = "/["};
     hd_trace *trace = trace_of_text("[]");

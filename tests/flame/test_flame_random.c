@@ -110,7 +110,7 @@ static weighed weigh(const hd_trace *trace, const hd_attribution *attribution, c
 
 static int64_t truth(const hd_attribution *attribution, const hd_trace *trace, hd_flame_of of)
 {
-    const hd_launches *all = &attribution->launches;
+    const hd_launches *all = attribution->launches;
     int64_t sum = of == HD_FLAME_LAUNCHES ? (int64_t)all->launch_count : 0;
     uint32_t key = hd_trace_find_string(trace, "bytes", 5), row;
     for (size_t i = 0; i < all->work_count; i++) {
@@ -151,18 +151,18 @@ static void assert_parts(const hd_trace *trace, const hd_attribution *attributio
 static void assert_own_attribution(const hd_trace *trace)
 {
     const hd_flame_options options = {.of = HD_FLAME_GPU_TIME};
-    hd_launches all = {0};
+    hd_launches *all;
     hd_flame flame = {0};
     hd_error err = {0};
-    assert_int_equal(hd_launches_init(&all, trace, NULL), HD_OK);
+    assert_int_equal(hd_launches_new(&all, trace, NULL), HD_OK);
     if (hd_flame_add(&flame, trace, NULL, NULL, &options, &err) != HD_OK) fail_msg("%s", err.message);
-    assert_int_equal(flame.total[0], all.work_ns);
+    assert_int_equal(flame.total[0], all->work_ns);
     char *text = flame_folded(&flame);
-    assert_int_equal(folded_sum(text, strlen(text), NULL), all.work_ns);
+    assert_int_equal(folded_sum(text, strlen(text), NULL), all->work_ns);
     assert_read_back(text, strlen(text));
     free(text);
     hd_flame_deinit(&flame);
-    hd_launches_deinit(&all);
+    hd_launches_free(all);
 }
 
 static void test_flame_random__nothing_is_lost(void **state)

@@ -37,7 +37,7 @@ static inline char *stack_text(const hd_stacks *stacks, uint32_t node)
 /* The stack of work number `work`, in the order of rows. */
 static inline void assert_work(const hd_attribution *a, size_t work, hd_stack_rule rule, const char *stack)
 {
-    assert_true(work < a->launches.work_count);
+    assert_true(work < a->launches->work_count);
     char *text = stack_text(a->stacks, a->work_stack[work]);
     assert_string_equal(text, stack);
     assert_string_equal(hd_stack_rule_name(a->work_rule[work]), hd_stack_rule_name(rule));

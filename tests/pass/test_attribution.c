@@ -18,8 +18,8 @@ static const int64_t UNIX = 1700000000000000000;
 /* The stack of the work with an id, and the rule, as "rule main;f;cudaLaunchKernel". */
 static void assert_work(const hd_attribution *a, int64_t id, hd_stack_rule rule, const char *stack)
 {
-    for (size_t i = 0; i < a->launches.work_count; i++) {
-        if (a->launches.works[i].id != id) continue;
+    for (size_t i = 0; i < a->launches->work_count; i++) {
+        if (a->launches->works[i].id != id) continue;
         char *text = maker_text(a->stacks, a->work_stack[i]);
         if (a->work_rule[i] != rule || strcmp(text, stack) != 0)
             fail_msg("work %d: %s \"%s\", expected %s \"%s\"", (int)id, hd_stack_rule_name(a->work_rule[i]), text,
@@ -33,8 +33,8 @@ static void assert_work(const hd_attribution *a, int64_t id, hd_stack_rule rule,
 /* No sample is its: what is known of it are slices at most. */
 static void assert_no_sample(const hd_attribution *a, int64_t id)
 {
-    for (size_t i = 0; i < a->launches.work_count; i++) {
-        if (a->launches.works[i].id == id)
+    for (size_t i = 0; i < a->launches->work_count; i++) {
+        if (a->launches->works[i].id == id)
             assert_true(a->work_rule[i] == HD_RULE_NONE || a->work_rule[i] == HD_RULE_SLICES);
     }
 }
@@ -49,10 +49,10 @@ static void assert_sums(const hd_attribution *a)
         launches += a->launches_by[i];
         ns += a->work_ns_by[i];
     }
-    assert_int_equal(works, a->launches.work_count);
-    assert_int_equal(launches, a->launches.launch_count);
-    assert_true(ns == a->launches.work_ns);
-    for (size_t i = 0; i < a->launches.launch_count; i++) {
+    assert_int_equal(works, a->launches->work_count);
+    assert_int_equal(launches, a->launches->launch_count);
+    assert_true(ns == a->launches->work_ns);
+    for (size_t i = 0; i < a->launches->launch_count; i++) {
         if (a->launch_sample[i] == UINT64_MAX) continue;
         with_sample++;
         for (size_t k = 0; k < i && i < 2000; k++) assert_true(a->launch_sample[i] != a->launch_sample[k]);
@@ -442,8 +442,8 @@ static void test_attribution__all_kernels_of_a_graph_belong_to_its_launch(NO_STA
     attribute_well(&a, &gpu, &cpu, NULL);
     assert_int_equal(a.kernels_of_graphs, 12);
     assert_int_equal(a.works_by[HD_RULE_THREAD], 12);
-    for (size_t i = 0; i < a.launches.work_count; i++) {
-        const hd_work *work = &a.launches.works[i];
+    for (size_t i = 0; i < a.launches->work_count; i++) {
+        const hd_work *work = &a.launches->works[i];
         char expected[128], *text = maker_text(a.stacks, a.work_stack[i]);
         int node = (int)(work->duration_ns - 1000), run = (int)(work->id - 100);
         snprintf(expected, sizeof expected, "main;replay%d;cudaGraphLaunch", run);
@@ -677,7 +677,7 @@ static void test_attribution__empty_sides_are_no_errors(NO_STATE)
             hd_trace *unused = maker_finish(&cpu);
             hd_trace_free(unused);
         }
-        assert_int_equal(a.launches.work_count, sides & 1 ? 3 : 0);
+        assert_int_equal(a.launches->work_count, sides & 1 ? 3 : 0);
         assert_int_equal(a.pending_count, sides == 2 ? 3 : 0);
         hd_attribution_deinit(&a);
     }

@@ -288,10 +288,9 @@ static void test_attribution_annotate__samples_of_an_unknown_clock_keep_their_ti
 {
     hd_trace *gpu = trace_of("[" CALL(1, 20, 5, 7) "," WORK("k", 40, 30, 7) "]");
     hd_trace *cpu = trace_of("{\"traceEvents\":[" SAMPLE("3") "],\"stackFrames\":{\"3\":{\"name\":\"x\"}}}");
-    hd_attribution a = {0}; /* as of a join that found out nothing */
+    hd_attribution a = attribute(gpu, NULL, NULL); /* without the samples, and so without their clock */
     hd_trace *out;
     hd_event event;
-    assert_int_equal(hd_stacks_new(&a.stacks, NULL), HD_OK);
     assert_int_equal(hd_attribution_annotate(&out, &a, gpu, cpu, NULL), HD_OK);
     assert_int_equal(ledger_count(out, "attribution.clock-unknown"), 1);
     hd_block_event(&event, hd_trace_block_at(out, HD_KIND_SAMPLE, 0), 0);
@@ -381,7 +380,7 @@ static void assert_only_annotated(const hd_trace *gpu, const hd_trace *out, cons
         assert_string_equal(x, y);
         free(x);
         free(y);
-        if (work == a->launches.work_count || a->launches.works[work].row != row) continue;
+        if (work == a->launches->work_count || a->launches->works[work].row != row) continue;
         uint32_t stack = a->work_stack[work++];
         if (stack == HD_STACK_NONE) continue;
         assert_true(work_arg(&value, out, row, "stack", &event));
@@ -460,17 +459,17 @@ static uint64_t stacks_of_file(const char *path)
     hd_trace *trace;
     hd_error err = {0};
     uint64_t count = 0;
-    hd_launches launches = {0};
+    hd_launches *launches;
     if (hd_trace_read(&trace, path, NULL, &err) != HD_OK) fail_msg("%s", err.message);
-    assert_int_equal(hd_launches_init(&launches, trace, &err), HD_OK);
-    for (size_t i = 0; i < launches.work_count; i++) {
+    assert_int_equal(hd_launches_new(&launches, trace, &err), HD_OK);
+    for (size_t i = 0; i < launches->work_count; i++) {
         hd_event event;
         hd_value value;
-        if (!work_arg(&value, trace, launches.works[i].row, "stack", &event)) continue;
+        if (!work_arg(&value, trace, launches->works[i].row, "stack", &event)) continue;
         hd_string text = hd_trace_string(trace, (uint32_t)value.bits);
         count += value.type == HD_ARG_STRING && text.size == 19 && memcmp(text.data, "op;cudaLaunchKernel", 19) == 0;
     }
-    hd_launches_deinit(&launches);
+    hd_launches_free(launches);
     hd_trace_free(trace);
     return count;
 }

@@ -25,9 +25,9 @@ static void assert_sums(const hd_attribution *a, uint64_t samples)
         works += a->works_by[i];
         launches += a->launches_by[i];
     }
-    assert_int_equal(works, a->launches.work_count);
-    assert_int_equal(launches, a->launches.launch_count);
-    for (size_t i = 0; i < a->launches.launch_count; i++) {
+    assert_int_equal(works, a->launches->work_count);
+    assert_int_equal(launches, a->launches->launch_count);
+    for (size_t i = 0; i < a->launches->launch_count; i++) {
         if (a->launch_sample[i] == UINT64_MAX) continue;
         assert_true(a->launch_sample[i] < samples && !seen[a->launch_sample[i]]);
         seen[a->launch_sample[i]] = 1;

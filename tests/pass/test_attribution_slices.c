@@ -225,7 +225,7 @@ static void test_attribution_slices__random_launches_are_as_the_model_says(NO_ST
         hd_trace *trace = trace_of(json.data);
         const hd_attribution_options options = {.threads = 1 + (unsigned)round % 3};
         hd_attribution a = attribute(trace, NULL, &options);
-        assert_int_equal(a.launches.work_count, 20);
+        assert_int_equal(a.launches->work_count, 20);
         for (unsigned i = 0; i < 20; i++) {
             char wanted[2048];
             model_stack(wanted, slices, 40, &launches[i]);
@@ -263,7 +263,7 @@ static void test_attribution_slices__real_work_has_stacks(NO_STATE)
         hd_trace *trace = real_trace(traces[i].name);
         if (!trace) continue;
         hd_attribution a = attribute(trace, NULL, &options);
-        assert_int_equal(a.launches.work_count, traces[i].works);
+        assert_int_equal(a.launches->work_count, traces[i].works);
         assert_int_equal(a.works_by[HD_RULE_SLICES], traces[i].with);
         assert_int_equal(a.works_by[HD_RULE_NONE], traces[i].works - traces[i].with);
         assert_int_equal(a.forward_joined, traces[i].forward);

@@ -127,7 +127,7 @@ static hd_status check_joined(cli_run *run, const hd_attribution *a)
 
 static hd_status check_sides(cli_run *run, const hd_trace *cpu, const hd_trace *gpu, const hd_attribution *a)
 {
-    const hd_launches *launches = &a->launches;
+    const hd_launches *launches = a->launches;
     const bool gpu_has_samples = hd_trace_row_count(gpu, HD_KIND_SAMPLE) > 0;
     const struct merge_options *o = run->options;
     if (launches->work_count == 0 && launches->launch_count == 0)
