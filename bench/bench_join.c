@@ -12,7 +12,7 @@ typedef struct phases {
 
 typedef struct joining {
     hd_trace *cpu, *gpu;
-    hd_attribution attribution;
+    hd_attribution *attribution;
     hd_flame flame;
     hd_flame_written written;
     phases took;
@@ -48,7 +48,7 @@ static hd_status join(joining *j, const char *cpu, const char *gpu, const hd_rea
     if (status == HD_OK) status = hd_attribute(&j->attribution, j->gpu, j->cpu, &options, err);
     j->took.attribute = lap(&since);
     hd_flame_options flame = {.of = HD_FLAME_GPU_TIME, .attribution = &options};
-    if (status == HD_OK) status = hd_flame_add(&j->flame, j->gpu, j->cpu, &j->attribution, &flame, err);
+    if (status == HD_OK) status = hd_flame_add(&j->flame, j->gpu, j->cpu, j->attribution, &flame, err);
     j->took.flame = lap(&since);
     return status;
 }
@@ -67,7 +67,7 @@ static void print(const joining *j)
 {
     const phases *t = &j->took;
     double total = t->read_cpu + t->read_gpu + t->attribute + t->flame + t->write;
-    const hd_attribution *a = &j->attribution;
+    const hd_attribution *a = j->attribution;
     uint64_t joined = 0;
     for (int rule = HD_RULE_GIVEN; rule < HD_RULES; rule++) joined += a->works_by[rule];
     printf("seconds=%.3f read_cpu=%.3f read_gpu=%.3f launches=%.3f attribute=%.3f flame=%.3f write=%.3f\n", total,
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     if (status == HD_OK) status = write_flame(&j, operands == 3 ? argv[first + 2] : NULL, &err);
     if (status == HD_OK) print(&j);
     hd_flame_deinit(&j.flame);
-    hd_attribution_deinit(&j.attribution);
+    hd_attribution_free(j.attribution);
     hd_trace_free(j.gpu);
     hd_trace_free(j.cpu);
     return status == HD_OK ? 0 : bench_failed(&err);

@@ -204,7 +204,7 @@ static void check_samples(const judge *j)
 
 void join_case_score(join_score *score, const join_case *c, const hd_attribution_options *options)
 {
-    hd_attribution found = {0};
+    hd_attribution *found;
     hd_error err = {0};
     hd_status status = hd_attribute(&found, c->gpu, c->cpu, options, &err);
     score->cases++;
@@ -212,15 +212,15 @@ void join_case_score(join_score *score, const join_case *c, const hd_attribution
         score->refused++;
         score->kernels += c->truth.count;
         score->absent += c->truth.count;
-        hd_attribution_deinit(&found);
+        hd_attribution_free(found);
         return;
     }
     check(status, &err);
-    judge j = {.c = c, .found = &found, .score = score};
+    judge j = {.c = c, .found = found, .score = score};
     judge_init(&j);
     check_sums(&j);
     check_samples(&j);
-    for (size_t i = 0; i < found.launches->work_count; i++) judge_work(&j, i);
+    for (size_t i = 0; i < found->launches->work_count; i++) judge_work(&j, i);
     judge_deinit(&j);
-    hd_attribution_deinit(&found);
+    hd_attribution_free(found);
 }

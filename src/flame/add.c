@@ -73,11 +73,11 @@ static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attr
 
 static hd_status add_work_of(flame_adder *a, const hd_trace *cpu, const hd_attribution *attribution)
 {
-    hd_attribution own = {0};
+    hd_attribution *own;
     if (attribution) return flame_add_gpu(a, attribution, cpu);
     hd_status status = hd_attribute(&own, a->trace, cpu, &a->attribution, a->err);
-    if (status == HD_OK) status = flame_add_gpu(a, &own, cpu);
-    hd_attribution_deinit(&own);
+    if (status == HD_OK) status = flame_add_gpu(a, own, cpu);
+    hd_attribution_free(own);
     return status;
 }
 

@@ -68,13 +68,13 @@ static const hd_report_table_about tables[] = {
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_attribution own = {0};
+    hd_attribution *own = NULL;
     hd_status status = HD_OK;
     (void)options;
     if (!input->attribution) status = hd_attribute(&own, input->trace, NULL, NULL, err);
     if (status == HD_OK)
-        status = hd_report_attribution(out, input->attribution ? input->attribution : &own, input->trace, err);
-    hd_attribution_deinit(&own);
+        status = hd_report_attribution(out, input->attribution ? input->attribution : own, input->trace, err);
+    hd_attribution_free(own);
     return status;
 }
 

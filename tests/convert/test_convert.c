@@ -328,7 +328,9 @@ static void test_convert__wrong_options_are_refused_before_anything_is_read(NO_S
     err = (hd_error){0};
     assert_int_equal(hd_convert(NULL, paths, 1, out, NULL, &err), HD_ERR_IO);
     err = (hd_error){0};
-    assert_int_equal(hd_convert(NULL, paths, 0, out, NULL, &err), HD_ERR_ARGUMENT);
+    hd_convert_report *report;
+    assert_int_equal(hd_convert(&report, paths, 0, out, NULL, &err), HD_ERR_ARGUMENT);
+    assert_null(report);
     put_file(in[0], "[" X("a", "1", "0", "10") "]");
     const char *const good[] = {in[0]};
     err = (hd_error){0};

@@ -8,7 +8,7 @@
 hd_trace *trace_of_text(const char *text);
 
 /* Launches as they are found, each under the slices around its call: what is known without hd_attribute. */
-void attribute_by_calls(hd_attribution *out, const hd_trace *trace);
+void attribute_by_calls(hd_attribution **out, const hd_trace *trace);
 void attribution_done(hd_attribution *attribution);
 
 /* What a flame is written as. Fails the test; the caller frees the text, which is terminated. out may be NULL. */

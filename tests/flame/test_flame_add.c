@@ -45,7 +45,7 @@ static const char train[] =
 
 typedef struct scene {
     hd_trace *trace;
-    hd_attribution attribution;
+    hd_attribution *attribution;
     hd_flame flame;
 } scene;
 
@@ -54,14 +54,14 @@ static scene scene_of(const char *text, const hd_flame_options *options)
     scene s = {.trace = trace_of_text(text)};
     hd_error err = {0};
     attribute_by_calls(&s.attribution, s.trace);
-    if (hd_flame_add(&s.flame, s.trace, NULL, &s.attribution, options, &err) != HD_OK) fail_msg("%s", err.message);
+    if (hd_flame_add(&s.flame, s.trace, NULL, s.attribution, options, &err) != HD_OK) fail_msg("%s", err.message);
     return s;
 }
 
 static void scene_done(scene *s)
 {
     hd_flame_deinit(&s->flame);
-    attribution_done(&s->attribution);
+    attribution_done(s->attribution);
     hd_trace_free(s->trace);
 }
 
@@ -102,7 +102,7 @@ static void test_flame_add__auto_is_gpu_time_where_there_is_gpu_work(void **stat
     const hd_flame_options options = {0};
     scene s = scene_of(train, &options);
     assert_int_equal(s.flame.of, HD_FLAME_GPU_TIME);
-    assert_int_equal(s.flame.total[0], s.attribution.launches->work_ns);
+    assert_int_equal(s.flame.total[0], s.attribution->launches->work_ns);
     assert_int_equal(s.flame.no_stack, 50000);
     assert_int_equal(s.flame.no_stack_count, 1);
     assert_int_equal(s.flame.pending_count, 1);
@@ -211,9 +211,9 @@ static void test_flame_add__other_weights_cannot_be_added(void **state)
     const hd_flame_options time = {.of = HD_FLAME_GPU_TIME}, bytes = {.of = HD_FLAME_BYTES}, any = {0};
     hd_error err = {0};
     scene s = scene_of(train, &time);
-    assert_int_equal(hd_flame_add(&s.flame, s.trace, NULL, &s.attribution, &bytes, &err), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_flame_add(&s.flame, s.trace, NULL, s.attribution, &bytes, &err), HD_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "bytes cannot be added to a flame graph of gpu-time"));
-    assert_int_equal(hd_flame_add(&s.flame, s.trace, NULL, &s.attribution, &any, NULL), HD_OK);
+    assert_int_equal(hd_flame_add(&s.flame, s.trace, NULL, s.attribution, &any, NULL), HD_OK);
     assert_int_equal(s.flame.total[0], 2 * 181500);
     assert_int_equal(s.flame.traces, 2);
     scene_done(&s);
@@ -471,7 +471,7 @@ static void test_flame_add__names_choose_work_and_the_rest_is_removed(void **sta
                  ";[GPU_Graph]cudaGraphLaunch 1\nautograd;cudaMemsetAsync;[GPU_Memset]Memset (Device) 1\n");
     scene s = scene_of(train, &one);
     assert_int_equal(s.flame.removed, 181500 - 103500);
-    assert_int_equal(s.flame.total[0] + s.flame.removed, s.attribution.launches->work_ns);
+    assert_int_equal(s.flame.total[0] + s.flame.removed, s.attribution->launches->work_ns);
     scene_done(&s);
     const hd_flame_options bad = {.of = HD_FLAME_GPU_TIME, .names = "/["};
     hd_trace *trace = trace_of_text("[]");
@@ -593,23 +593,23 @@ static void test_flame_add__samples_of_launches_that_are_not_there_are_pending(v
         hd_trace *trace = trace_of_text("[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":1,"
                                         "\"dur\":2}]");
         hd_trace *cpu = trace_of_text(sampled);
-        hd_attribution attribution;
+        hd_attribution *attribution;
         hd_flame flame = {0};
         attribute_by_calls(&attribution, trace);
-        uint32_t name = hd_stacks_name(attribution.stacks, "cudaLaunchKernel", 16);
-        uint32_t stack = hd_stacks_push(attribution.stacks, HD_STACK_NONE, name, HD_FRAME_API);
-        attribution.pending = calloc(2, sizeof *attribution.pending);
-        attribution.pending[0] = (hd_pending_stack){1, stack};
-        attribution.pending[1] = (hd_pending_stack){2, stack};
-        attribution.pending_count = 2;
-        assert_int_equal(hd_flame_add(&flame, trace, cpu, &attribution, i ? &time : &launches, NULL), HD_OK);
+        uint32_t name = hd_stacks_name(attribution->stacks, "cudaLaunchKernel", 16);
+        uint32_t stack = hd_stacks_push(attribution->stacks, HD_STACK_NONE, name, HD_FRAME_API);
+        attribution->pending = calloc(2, sizeof *attribution->pending);
+        attribution->pending[0] = (hd_pending_stack){1, stack};
+        attribution->pending[1] = (hd_pending_stack){2, stack};
+        attribution->pending_count = 2;
+        assert_int_equal(hd_flame_add(&flame, trace, cpu, attribution, i ? &time : &launches, NULL), HD_OK);
         char *text = flame_folded(&flame);
         assert_string_equal(text, i ? "[no stack];[GPU_Kernel]k 2000\ncudaLaunchKernel;[GPU_Launch_Pending] 0\n"
                                     : "[no stack];[GPU_Kernel]k 1\ncudaLaunchKernel;[GPU_Launch_Pending] 2\n");
         assert_int_equal(flame.pending_count, 2);
         free(text);
         hd_flame_deinit(&flame);
-        attribution_done(&attribution);
+        attribution_done(attribution);
         hd_trace_free(trace);
         hd_trace_free(cpu);
     }

@@ -171,21 +171,21 @@ static void test_flame_random__nothing_is_lost(void **state)
     for (uint64_t i = 0, count = hd_test_rounds(250); i < count; i++) {
         uint64_t seed = i;
         hd_trace *trace = random_work(&seed);
-        hd_attribution attribution;
+        hd_attribution *attribution;
         attribute_by_calls(&attribution, trace);
         assert_own_attribution(trace);
         for (int of = HD_FLAME_GPU_TIME; of <= HD_FLAME_BYTES; of++) {
             hd_flame_options options = {.of = (hd_flame_of)of, .weightless = random_next(&seed) % 2};
-            int64_t all = weigh(trace, &attribution, &options).total;
+            int64_t all = weigh(trace, attribution, &options).total;
             if (of != HD_FLAME_CPU_TIME && of != HD_FLAME_CPU_SELF)
-                assert_int_equal(all, truth(&attribution, trace, (hd_flame_of)of));
+                assert_int_equal(all, truth(attribution, trace, (hd_flame_of)of));
             options.by = (hd_flame_by)(random_next(&seed) % HD_FLAME_BYS);
             options.reverse = random_next(&seed) % 2;
             options.full_names = random_next(&seed) % 2;
-            assert_int_equal(weigh(trace, &attribution, &options).total, all);
-            if (hd_trace_row_count(trace, HD_KIND_SLICE)) assert_parts(trace, &attribution, options, all, &seed);
+            assert_int_equal(weigh(trace, attribution, &options).total, all);
+            if (hd_trace_row_count(trace, HD_KIND_SLICE)) assert_parts(trace, attribution, options, all, &seed);
         }
-        attribution_done(&attribution);
+        attribution_done(attribution);
         hd_trace_free(trace);
     }
 }

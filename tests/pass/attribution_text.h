@@ -5,9 +5,9 @@
 #include "heddle/attribution.h"
 #include "pass_text.h"
 
-static inline hd_attribution attribute(const hd_trace *gpu, const hd_trace *cpu, const hd_attribution_options *options)
+static inline hd_attribution *attribute(const hd_trace *gpu, const hd_trace *cpu, const hd_attribution_options *options)
 {
-    hd_attribution a = {0};
+    hd_attribution *a;
     hd_error err = {0};
     if (hd_attribute(&a, gpu, cpu, options, &err) != HD_OK) fail_msg("%s", err.message);
     return a;

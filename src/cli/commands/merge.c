@@ -336,7 +336,7 @@ static int run(cli_run *run)
     hd_attribution_options join = {0};
     flame_out out;
     hd_trace *cpu = NULL, *gpu = NULL;
-    hd_attribution a = {0};
+    hd_attribution *a = NULL;
     int result = fill_options(run, &join, &out);
     if (result != CLI_OK) return result;
     result = CLI_FAILED;
@@ -344,10 +344,10 @@ static int run(cli_run *run)
         hd_status status = hd_attribute(&a, gpu, cpu, &join, &run->err);
         if (o->cpu) flame_out_say_damage(run, o->cpu, cpu);
         flame_out_say_damage(run, o->gpu, gpu);
-        if (status == HD_OK) status = check_sides(run, cpu, gpu, &a);
-        if (status == HD_OK) result = merge(run, &out, &a, gpu, cpu);
+        if (status == HD_OK) status = check_sides(run, cpu, gpu, a);
+        if (status == HD_OK) result = merge(run, &out, a, gpu, cpu);
     }
-    hd_attribution_deinit(&a);
+    hd_attribution_free(a);
     hd_trace_free(cpu);
     hd_trace_free(gpu);
     return result;

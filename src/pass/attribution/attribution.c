@@ -146,10 +146,9 @@ static hd_status make_arrays(hd_attribution *a, uint64_t large, hd_error *err)
     return HD_OK;
 }
 
-hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace *cpu,
-                       const hd_attribution_options *options, hd_error *err)
+static hd_status attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace *cpu,
+                           const hd_attribution_options *options, hd_error *err)
 {
-    HD_OWN_OPTIONS(hd_attribution_options, options, err);
     HD_TRY(hd_stacks_new(&out->stacks, err));
     hd_stacks_set_large(out->stacks, hd_trace_large_bytes(gpu));
     HD_TRY(hd_launches_new(&out->launches, gpu, err));
@@ -163,8 +162,22 @@ hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace 
     return HD_OK;
 }
 
-void hd_attribution_deinit(hd_attribution *attribution)
+hd_status hd_attribute(hd_attribution **out, const hd_trace *gpu, const hd_trace *cpu,
+                       const hd_attribution_options *options, hd_error *err)
 {
+    *out = NULL;
+    HD_OWN_OPTIONS(hd_attribution_options, options, err);
+    *out = calloc(1, sizeof **out);
+    hd_status status = *out ? attribute(*out, gpu, cpu, options, err) : HD_NOMEM(err);
+    if (status == HD_OK || status == HD_ERR_DAMAGED) return status;
+    hd_attribution_free(*out);
+    *out = NULL;
+    return status;
+}
+
+void hd_attribution_free(hd_attribution *attribution)
+{
+    if (!attribution) return;
     hd_stacks_free(attribution->stacks);
     hd_launches_free(attribution->launches);
     hd_large_free(attribution->launch_stack);
@@ -173,5 +186,5 @@ void hd_attribution_deinit(hd_attribution *attribution)
     hd_large_free(attribution->work_stack);
     hd_large_free(attribution->work_rule);
     hd_large_free(attribution->pending);
-    *attribution = (hd_attribution){0};
+    free(attribution);
 }
