@@ -270,13 +270,11 @@ def check_effects(root):
 STRUCT = re.compile(r"typedef struct (hd_\w+) \{\n(.*?)\n\} \1;", re.S)
 # Never longer than they are: a value with its unit, an id, a column's encoding.
 VALUES = {"hd_convert_time", "hd_ident", "hd_column", "hd_string", "hd_clock_fit"}
-# Structs from before the rule, with what they do against it.
-STRUCTS_BEFORE = set()
 
 
 def check_structs(root):
     """Options begin with their size, and their functions copy them; no public struct lies within another; outputs come first."""
-    structs, takers, found, problems = {}, {}, set(), []
+    structs, takers, problems = {}, {}, []
     for path in sources(root, "include"):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
         if path.name == "synth.h":
@@ -293,9 +291,7 @@ def check_structs(root):
             problems.append(f"{name}: the first member of options is `size_t size`")
         inside = {member for member in re.findall(r"^\s*(?:const )?(hd_\w+) (?!\*)", body, re.M) if member in structs.keys() - VALUES}
         inside |= {"memory"} if re.search(r"void \*memory;", body) else set()
-        found |= {(name, member) for member in inside}
-    problems += [f"{name}: {member} stands in it by value, or is no business of callers" for name, member in sorted(found - STRUCTS_BEFORE)]
-    problems += [f"tools/check_layers.py: {name} has no {member} any more" for name, member in sorted(STRUCTS_BEFORE - found)]
+        problems += [f"{name}: {member} stands in it by value, or is no business of callers" for member in sorted(inside)]
     for path in sources(root, "src"):
         text = path.read_text(encoding="utf-8")
         for match in re.finditer(r"^\w[\w *)(]*?\b(hd_\w+)\([^;{]*\)\n\{\n(.*?)^\}", text, re.M | re.S):
