@@ -13,7 +13,7 @@ typedef struct phases {
 typedef struct joining {
     hd_trace *cpu, *gpu;
     hd_attribution *attribution;
-    hd_flame flame;
+    hd_flame *flame;
     hd_flame_written written;
     phases took;
 } joining;
@@ -48,7 +48,8 @@ static hd_status join(joining *j, const char *cpu, const char *gpu, const hd_rea
     if (status == HD_OK) status = hd_attribute(&j->attribution, j->gpu, j->cpu, &options, err);
     j->took.attribute = lap(&since);
     hd_flame_options flame = {.of = HD_FLAME_GPU_TIME, .attribution = &options};
-    if (status == HD_OK) status = hd_flame_add(&j->flame, j->gpu, j->cpu, j->attribution, &flame, err);
+    if (status == HD_OK) status = hd_flame_new(&j->flame, err);
+    if (status == HD_OK) status = hd_flame_add(j->flame, j->gpu, j->cpu, j->attribution, &flame, err);
     j->took.flame = lap(&since);
     return status;
 }
@@ -58,7 +59,7 @@ static hd_status write_flame(joining *j, const char *path, hd_error *err)
     hd_flame_write_options how = {.format = HD_FLAME_FOLDED, .min_percent = -1};
     double since = bench_seconds();
     if (path) hd_flame_format_of(&how.format, path);
-    hd_status status = hd_flame_write(&j->written, &j->flame, path ? path : "/dev/null", &how, err);
+    hd_status status = hd_flame_write(&j->written, j->flame, path ? path : "/dev/null", &how, err);
     j->took.write = lap(&since);
     return status;
 }
@@ -74,7 +75,7 @@ static void print(const joining *j)
            t->read_cpu, t->read_gpu, t->launches, t->attribute, t->flame, t->write);
     printf("samples=%llu launch_count=%zu works=%zu joined=%llu frames=%u stacks=%llu bytes=%llu\n",
            (unsigned long long)a->sample_count, a->launches->launch_count, a->launches->work_count,
-           (unsigned long long)joined, hd_stacks_count(j->flame.stacks), (unsigned long long)j->written.stacks,
+           (unsigned long long)joined, hd_stacks_count(j->flame->stacks), (unsigned long long)j->written.stacks,
            (unsigned long long)j->written.bytes);
 }
 
@@ -90,7 +91,7 @@ int main(int argc, char **argv)
     hd_status status = join(&j, argv[first], argv[first + 1], &how, &err);
     if (status == HD_OK) status = write_flame(&j, operands == 3 ? argv[first + 2] : NULL, &err);
     if (status == HD_OK) print(&j);
-    hd_flame_deinit(&j.flame);
+    hd_flame_free(j.flame);
     hd_attribution_free(j.attribution);
     hd_trace_free(j.gpu);
     hd_trace_free(j.cpu);

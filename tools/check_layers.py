@@ -279,6 +279,8 @@ def check_structs(root):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
         if path.name == "synth.h":
             continue  # not installed
+        problems += [f"{path.name}: {name}: what callers hold is made by _new or **out, and ends with _free"
+                     for name in re.findall(r"\bhd_\w+_(?:init|deinit)\b", text)]
         structs.update({match[1]: match[2] for match in STRUCT.finditer(text)})
         for match in re.finditer(r"\b(hd_\w+)\([^;{}()]*const hd_\w+_options \*\w+[^;{}]*\);", text):
             takers[match[1]] = path.name

@@ -65,6 +65,13 @@ void attribution_done(hd_attribution *attribution)
 
 /* ---- files ---- */
 
+hd_flame *flame_new(void)
+{
+    hd_flame *flame;
+    assert_int_equal(hd_flame_new(&flame, NULL), HD_OK);
+    return flame;
+}
+
 /* One file for all of them, as making thousands takes longer than all else: outputs are written to it in place. */
 char *flame_file(const hd_flame *flame, const hd_flame_write_options *options, hd_flame_written *out, size_t *out_size)
 {

@@ -69,7 +69,7 @@ static void assert_read_back(const char *text, size_t size)
     static FILE *file;
     char path[32];
     hd_trace *trace = NULL;
-    hd_flame flame = {0};
+    hd_flame *flame = flame_new();
     hd_error err = {0};
     if (size == 0) return; /* nothing is no file of folded stacks */
     if (!file) file = tmpfile();
@@ -79,11 +79,11 @@ static void assert_read_back(const char *text, size_t size)
     snprintf(path, sizeof path, "/dev/fd/%d", fileno(file));
     if (hd_trace_read(&trace, path, NULL, &err) != HD_OK) fail_msg("%s\n%s", err.message, text);
     const hd_flame_options options = {.of = HD_FLAME_SAMPLES, .weightless = true};
-    assert_int_equal(hd_flame_add(&flame, trace, NULL, NULL, &options, NULL), HD_OK);
-    char *again = flame_folded(&flame);
+    assert_int_equal(hd_flame_add(flame, trace, NULL, NULL, &options, NULL), HD_OK);
+    char *again = flame_folded(flame);
     assert_string_equal(again, text);
     free(again);
-    hd_flame_deinit(&flame);
+    hd_flame_free(flame);
     hd_trace_free(trace);
 }
 
@@ -94,17 +94,17 @@ typedef struct weighed {
 /* The weight as the root, the nodes, the folded text have it; they agree. */
 static weighed weigh(const hd_trace *trace, const hd_attribution *attribution, const hd_flame_options *options)
 {
-    hd_flame flame = {0};
+    hd_flame *flame = flame_new();
     hd_error err = {0};
     int64_t sum = 0;
-    if (hd_flame_add(&flame, trace, NULL, attribution, options, &err) != HD_OK) fail_msg("%s", err.message);
-    char *text = flame_folded(&flame);
-    for (uint32_t n = 0; n < hd_stacks_count(flame.stacks); n++) sum += flame.self[n];
-    assert_int_equal(sum, flame.total[0]);
+    if (hd_flame_add(flame, trace, NULL, attribution, options, &err) != HD_OK) fail_msg("%s", err.message);
+    char *text = flame_folded(flame);
+    for (uint32_t n = 0; n < hd_stacks_count(flame->stacks); n++) sum += flame->self[n];
+    assert_int_equal(sum, flame->total[0]);
     assert_int_equal(folded_sum(text, strlen(text), NULL), sum);
     free(text);
-    weighed result = {flame.total[0], flame.removed};
-    hd_flame_deinit(&flame);
+    weighed result = {flame->total[0], flame->removed};
+    hd_flame_free(flame);
     return result;
 }
 
@@ -152,16 +152,16 @@ static void assert_own_attribution(const hd_trace *trace)
 {
     const hd_flame_options options = {.of = HD_FLAME_GPU_TIME};
     hd_launches *all;
-    hd_flame flame = {0};
+    hd_flame *flame = flame_new();
     hd_error err = {0};
     assert_int_equal(hd_launches_new(&all, trace, NULL), HD_OK);
-    if (hd_flame_add(&flame, trace, NULL, NULL, &options, &err) != HD_OK) fail_msg("%s", err.message);
-    assert_int_equal(flame.total[0], all->work_ns);
-    char *text = flame_folded(&flame);
+    if (hd_flame_add(flame, trace, NULL, NULL, &options, &err) != HD_OK) fail_msg("%s", err.message);
+    assert_int_equal(flame->total[0], all->work_ns);
+    char *text = flame_folded(flame);
     assert_int_equal(folded_sum(text, strlen(text), NULL), all->work_ns);
     assert_read_back(text, strlen(text));
     free(text);
-    hd_flame_deinit(&flame);
+    hd_flame_free(flame);
     hd_launches_free(all);
 }
 

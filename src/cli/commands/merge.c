@@ -313,20 +313,21 @@ static int merge(cli_run *run, const flame_out *out, const hd_attribution *a, co
 {
     const struct merge_options *o = run->options;
     cli_printer p = {.run = run, .to_stderr = strcmp(out->path, "-") == 0};
-    hd_flame flame = {0};
+    hd_flame *flame = NULL;
     hd_flame_written written = {0};
     hd_report report = {0};
     hd_status status = refuse_unmatched(run, a);
+    if (status == HD_OK) status = hd_flame_new(&flame, &run->err);
     if (status == HD_OK)
         status = out->is_trace ? write_trace(run, out, a, gpu, cpu, &p)
-                               : write_flame(&flame, &written, run, out, a, gpu, cpu);
+                               : write_flame(flame, &written, run, out, a, gpu, cpu);
     if (status == HD_OK && (o->summary || run->global.json))
         status = hd_report_run(&report, "attribution", &(hd_report_input){.trace = gpu, .attribution = a}, &run->err);
-    if (status == HD_OK && run->global.json) say_json(&p, out, &report, &flame, &written);
+    if (status == HD_OK && run->global.json) say_json(&p, out, &report, flame, &written);
     if (status == HD_OK && o->summary && !run->global.json) say_summary(&p, &report, a);
-    if (status == HD_OK && !run->global.json && !out->is_trace) flame_out_say(&p, out, &flame, &written);
+    if (status == HD_OK && !run->global.json && !out->is_trace) flame_out_say(&p, out, flame, &written);
     hd_report_free(&report);
-    hd_flame_deinit(&flame);
+    hd_flame_free(flame);
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
