@@ -69,9 +69,9 @@ static void assert_read_back(const char *text, size_t size)
     static FILE *file;
     char path[32];
     hd_trace *trace = NULL;
-    hd_flame *flame = flame_new();
     hd_error err = {0};
     if (size == 0) return; /* nothing is no file of folded stacks */
+    hd_flame *flame = flame_new();
     if (!file) file = tmpfile();
     assert_non_null(file);
     assert_int_equal(ftruncate(fileno(file), 0), 0);
