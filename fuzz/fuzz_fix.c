@@ -66,8 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(from, sizeof from, "/proc/self/fd/%d", in);
     const hd_fix_options options = {.read = &(hd_read_options){.threads = 1, .memory_limit = 64 << 20},
                                     .write = &(hd_write_options){.threads = 1}};
-    hd_fix_report report = {0};
+    hd_fix_report *report;
     if (hd_fix_overlaps(&report, from, to, &options, NULL) == HD_OK) check((const char *)data, size);
-    hd_fix_report_deinit(&report);
+    hd_fix_report_free(report);
     return 0;
 }

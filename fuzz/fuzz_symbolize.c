@@ -50,12 +50,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ssize_t written = size ? pwrite(fd, data, size, 0) : 0;
     assert(written == (ssize_t)size && ftruncate(fd, (off_t)size) == 0);
     for (int round = 0; round < 2; round++) {
-        hd_symbolize_report report = {0};
+        hd_symbolize_report *report;
         const hd_symbolize_options options = {.lines = round == 0, .no_inline = round == 1, .threads = 1};
         hd_status status = hd_symbolize(&named, &report, trace, &options, NULL);
         assert(status == HD_OK && hd_trace_event_count(named) == FRAMES);
-        assert(report.frames == FRAMES && report.named + report.unnamed + report.others == report.frames);
-        hd_symbolize_report_deinit(&report);
+        assert(report->frames == FRAMES && report->named + report->unnamed + report->others == report->frames);
+        hd_symbolize_report_free(report);
         hd_trace_free(named);
     }
     return 0;

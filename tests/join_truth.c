@@ -140,7 +140,7 @@ static bool is_below(const hd_stacks *stacks, uint32_t node, uint32_t above)
 
 static void judge_work(judge *j, size_t index)
 {
-    const hd_work *work = &j->found->launches.works[index];
+    const hd_work *work = &j->found->launches->works[index];
     if (work->role != HD_ROLE_KERNEL || work->launch == HD_NONE) return;
     const hd_synth_sample *sample = sample_of(j, work->id);
     if (!sample) return;
@@ -174,9 +174,9 @@ static void check_sums(const judge *j)
         launches += found->launches_by[rule];
         ns += found->work_ns_by[rule];
     }
-    assert(works == found->launches.work_count);
-    assert(launches == found->launches.launch_count);
-    assert(ns == found->launches.work_ns);
+    assert(works == found->launches->work_count);
+    assert(launches == found->launches->launch_count);
+    assert(ns == found->launches->work_ns);
     assert(found->sample_count == j->row_count);
 }
 
@@ -186,7 +186,7 @@ static void check_samples(const judge *j)
     const hd_attribution *found = j->found;
     uint8_t *used = calloc(j->row_count + 1, 1);
     assert(used);
-    for (size_t i = 0; i < found->launches.launch_count; i++) {
+    for (size_t i = 0; i < found->launches->launch_count; i++) {
         uint64_t row = found->launch_sample[i];
         if (row == UINT64_MAX) continue;
         assert(row < j->row_count);
@@ -204,7 +204,7 @@ static void check_samples(const judge *j)
 
 void join_case_score(join_score *score, const join_case *c, const hd_attribution_options *options)
 {
-    hd_attribution found = {0};
+    hd_attribution *found;
     hd_error err = {0};
     hd_status status = hd_attribute(&found, c->gpu, c->cpu, options, &err);
     score->cases++;
@@ -212,15 +212,15 @@ void join_case_score(join_score *score, const join_case *c, const hd_attribution
         score->refused++;
         score->kernels += c->truth.count;
         score->absent += c->truth.count;
-        hd_attribution_deinit(&found);
+        hd_attribution_free(found);
         return;
     }
     check(status, &err);
-    judge j = {.c = c, .found = &found, .score = score};
+    judge j = {.c = c, .found = found, .score = score};
     judge_init(&j);
     check_sums(&j);
     check_samples(&j);
-    for (size_t i = 0; i < found.launches.work_count; i++) judge_work(&j, i);
+    for (size_t i = 0; i < found->launches->work_count; i++) judge_work(&j, i);
     judge_deinit(&j);
-    hd_attribution_deinit(&found);
+    hd_attribution_free(found);
 }

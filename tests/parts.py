@@ -34,9 +34,9 @@ PARTS = {
     hd_trace_free(trace);
 """, {"heddle"}, {"microhttpd", "dw", "elf", "gnutls", "heddle-view", "heddle-symbolize", "heddle-record", "heddle-capture"}),
     "heddle-symbolize": ("symbolize", READ + """    hd_trace *named = NULL;
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report = NULL;
     if (status == HD_OK) status = hd_symbolize(&named, &report, trace, NULL, &err);
-    hd_symbolize_report_deinit(&report);
+    hd_symbolize_report_free(report);
     hd_trace_free(named);
     hd_trace_free(trace);
 """, {"heddle", "heddle-symbolize"}, {"microhttpd", "gnutls", "heddle-view", "heddle-record"}),
@@ -49,10 +49,10 @@ PARTS = {
 """, {"heddle", "heddle-view"}, {"dw", "elf", "heddle-symbolize", "heddle-record"}),
     "heddle-record": ("record", """    const char *command[] = {"true", NULL};
     const hd_record_options options = {.output = "r.heddle", .no_cuda = true};
-    hd_record_result result = {0};
+    hd_record_result *result;
     hd_status status = hd_record_run(&result, command, &options, &err);
-    if (status == HD_OK && (!result.started || result.exit_status)) return 2;
-    hd_record_result_deinit(&result);
+    if (status == HD_OK && (!result->started || result->exit_status)) return 2;
+    hd_record_result_free(result);
 """, {"heddle", "heddle-symbolize", "heddle-record", "heddle-capture"}, {"microhttpd", "gnutls", "heddle-view"}),
     "heddle-capture": ("session", """    hd_session *session = NULL;
     hd_status status = hd_session_start(&session, "s.hdcap", NULL, &err);

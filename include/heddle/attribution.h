@@ -67,7 +67,7 @@ typedef struct hd_clock_fit {
 
 typedef struct hd_attribution {
     hd_stacks *stacks;
-    hd_launches launches;    /* of the GPU side */
+    hd_launches *launches;   /* of the GPU side */
     uint32_t *launch_stack;  /* by launch: node, HD_STACK_NONE */
     uint8_t *launch_rule;    /* by launch: hd_stack_rule */
     uint64_t *launch_sample; /* by launch: row of its sample in the CPU trace, UINT64_MAX: none */
@@ -89,12 +89,12 @@ typedef struct hd_attribution {
 } hd_attribution;
 
 /* Who launched the work of `gpu`: from the samples of `cpu` (NULL: the samples of `gpu` itself, if it has any) and from
- * its own slices. Both may be one trace. Zero-initialise; free with hd_attribution_deinit. Errors: MEMORY, LIMIT;
+ * its own slices. Both may be one trace. The caller frees *out. Errors: MEMORY, LIMIT, after which *out is NULL;
  * DAMAGED when the samples' clock fits nowhere (no offset leaves most of them within the tolerance, or several do):
- * then `out` holds what was found out about the clock, and no stack by time. */
-hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace *cpu,
+ * then *out holds what was found out about the clock, and no stack by time. */
+hd_status hd_attribute(hd_attribution **out, const hd_trace *gpu, const hd_trace *cpu,
                        const hd_attribution_options *options, hd_error *err);
-void hd_attribution_deinit(hd_attribution *attribution);
+void hd_attribution_free(hd_attribution *attribution);
 
 /* The GPU trace again, with what was found: work gets `sf` and an argument "stack" (its text, "main;train;…"), the
  * trace stackFrames, the samples of `cpu` (on the GPU side's clock and tracks, with the "correlation" of the launch

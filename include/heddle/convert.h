@@ -40,8 +40,8 @@ typedef struct hd_convert_options {
                     a `merge` runs on each input; several inputs are merged first if none is here */
     size_t pass_count;
     bool strict;                     /* fail before the output gets its name if anything is lost; repairs are fine */
-    hd_read_options read;            /* threads, memory, progress; the rest is set by the call */
-    hd_write_options write;          /* all but ledger and strict */
+    const hd_read_options *read;     /* threads, memory, progress; the rest is set by the call. NULL: defaults */
+    const hd_write_options *write;   /* all but ledger and strict. NULL: defaults */
     hd_convert_each *each;           /* NULL: none */
     hd_convert_leave_out *leave_out; /* NULL: an input that cannot be read is an error */
     void *user;                      /* of both */
@@ -59,7 +59,7 @@ typedef struct hd_convert_input {
     uint64_t events, stored_bytes, input_bytes;
 } hd_convert_input;
 
-/* Strings and lists belong to the report. Zero-initialise it; free it with hd_convert_report_deinit. */
+/* Strings and lists belong to the report. */
 typedef struct hd_convert_report {
     size_t input_count;
     hd_convert_input *inputs;       /* as they were named, and behind them the memory profiles */
@@ -75,17 +75,16 @@ typedef struct hd_convert_report {
     hd_ledger_row *ledger;
     uint64_t repairs, losses; /* sums of the ledger */
     bool written;
-    void *memory; /* internal */
 } hd_convert_report;
 
-void hd_convert_report_deinit(hd_convert_report *report);
+void hd_convert_report_free(hd_convert_report *report);
 
 /* inputs[0 … count) into the file `to`, which may be one of them: it appears whole or not at all. "-" is standard
- * input, output. A folder is its OTF2 archive, or else the only *.trace.json in it. options NULL: copy; report may be
- * NULL; after a failure it holds what was known by then, so that its ledger tells what strict refused. Errors: as of
- * hd_trace_read and hd_trace_write; ARGUMENT for patterns, times, two inputs of one rank, and what is no memory
- * profile; DAMAGED or UNSUPPORTED when strict. */
-hd_status hd_convert(hd_convert_report *report, const char *const *inputs, size_t count, const char *to,
+ * input, output. A folder is its OTF2 archive, or else the only *.trace.json in it. options NULL: copy; out may be
+ * NULL, else the caller frees *out. After a failure *out is NULL, or holds what was known by then, so that its ledger
+ * tells what strict refused. Errors: as of hd_trace_read and hd_trace_write; ARGUMENT for patterns, times, two inputs
+ * of one rank, and what is no memory profile; DAMAGED or UNSUPPORTED when strict. */
+hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t count, const char *to,
                      const hd_convert_options *options, hd_error *err);
 
 /* Only look at the options. */

@@ -49,7 +49,7 @@ typedef struct hd_fix_slice {
     int64_t start_shift_ps, end_shift_ps; /* at least 0 each */
 } hd_fix_slice;
 
-/* Strings and lists belong to the report. Zero-initialise it; free it with hd_fix_report_deinit. */
+/* Strings and lists belong to the report. */
 typedef struct hd_fix_report {
     size_t track_count; /* tracks with slices */
     hd_fix_track *tracks;
@@ -65,15 +65,15 @@ typedef struct hd_fix_report {
     uint64_t new_lanes;
     uint64_t repairs, losses; /* of the JSON, see the ledger of the input */
     uint64_t output_bytes;    /* uncompressed, 0 if pretty */
-    void *memory;             /* internal */
 } hd_fix_report;
 
-void hd_fix_report_deinit(hd_fix_report *report);
+void hd_fix_report_free(hd_fix_report *report);
 
 /* Repair the file `from` into `to` (the same name works: the file appears whole or not at all; "-": standard input,
- * output). options may be NULL. `report`, unless NULL, says what was changed; the caller frees it. Errors: as of
- * hd_trace_read and hd_trace_write; UNSUPPORTED for what is no Chrome trace event JSON. */
-hd_status hd_fix_overlaps(hd_fix_report *report, const char *from, const char *to, const hd_fix_options *options,
+ * output). options may be NULL. *out, unless out is NULL, says what was changed; the caller frees it. After
+ * a failure it is NULL. Errors: as of hd_trace_read and hd_trace_write; UNSUPPORTED for what is no Chrome trace event
+ * JSON. */
+hd_status hd_fix_overlaps(hd_fix_report **out, const char *from, const char *to, const hd_fix_options *options,
                           hd_error *err);
 
 #ifdef __cplusplus

@@ -63,8 +63,8 @@ typedef struct hd_flame {
     int64_t *self;   /* by node: weight that ends there */
     int64_t *total;  /* by node: self and of all frames called; total[0] is all. Saturates */
     uint64_t *count; /* by node: how many works, slices, samples ended there */
-    size_t capacity;
-    hd_flame_of of; /* never AUTO once something was added */
+    size_t capacity; /* of these arrays, in nodes: zeros behind the last */
+    hd_flame_of of;  /* never AUTO once something was added */
     bool reverse;
     bool weightless;  /* stacks of weight 0 were asked for */
     uint32_t traces;  /* that were added */
@@ -76,8 +76,9 @@ typedef struct hd_flame {
     uint64_t cut_names; /* frames that folded text cannot hold as they are: a ';' or a newline in them */
 } hd_flame;
 
-/* Zero-initialise; free with hd_flame_deinit. */
-void hd_flame_deinit(hd_flame *flame);
+/* An empty one. Errors: MEMORY. */
+hd_status hd_flame_new(hd_flame **out, hd_error *err);
+void hd_flame_free(hd_flame *flame);
 
 /* Add what a trace has. `cpu` as of hd_attribute, may be NULL; where samples are counted, they are those of `cpu` if it
  * is there. `attribution`: what hd_attribute said of the two, or NULL to ask it here. Several traces may be added (the

@@ -81,9 +81,9 @@ typedef struct hd_launches {
     int64_t work_ns;      /* sum of the durations, saturating: the GPU time of the trace */
 } hd_launches;
 
-/* Zero-initialise; free with hd_launches_deinit. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */
-hd_status hd_launches_init(hd_launches *out, const hd_trace *trace, hd_error *err);
-void hd_launches_deinit(hd_launches *launches);
+/* The caller frees *out, which is NULL after a failure. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */
+hd_status hd_launches_new(hd_launches **out, const hd_trace *trace, hd_error *err);
+void hd_launches_free(hd_launches *launches);
 
 #ifdef __cplusplus
 }

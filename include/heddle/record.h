@@ -2,10 +2,10 @@
  *
  *     const char *command[] = {"python", "train.py", NULL};
  *     hd_record_options options = {.output = "train.heddle"};
- *     hd_record_result result = {0};
+ *     hd_record_result *result;
  *     hd_status status = hd_record_run(&result, command, &options, &err);
- *     if (result.started) exit_status = result.exit_status;
- *     hd_record_result_deinit(&result);
+ *     if (result && result->started) exit_status = result->exit_status;
+ *     hd_record_result_free(result);
  *
  * How
  *   The command runs as it would alone: same terminal, same process group, same descriptors; a few variables of its
@@ -85,7 +85,7 @@ typedef struct hd_record_problem {
     size_t processes; /* that said so */
 } hd_record_problem;
 
-/* Zero-initialise it; free it with hd_record_result_deinit. Strings belong to it. */
+/* Strings and lists belong to it. */
 typedef struct hd_record_result {
     /* the command */
     bool started;
@@ -114,22 +114,22 @@ typedef struct hd_record_result {
     int64_t callback_ns, helper_ns; /* in the program's threads; CPU time of the library's own */
     hd_record_problem *problems;    /* each once; at most 64 */
     size_t problem_count;
-    hd_convert_report convert; /* steps and ledger */
-    void *memory;              /* internal */
+    hd_convert_report *convert; /* steps and ledger; NULL: nothing was made a trace of */
 } hd_record_result;
 
-void hd_record_result_deinit(hd_record_result *result);
+void hd_record_result_free(hd_record_result *result);
 
 /* Run command[0], searched as execvp does, with its arguments (ends with NULL), and make the trace. What happened to
- * the command stands in *out whatever is returned; the returned error is that of recording. HD_OK with nothing written:
+ * the command stands in *out whatever is returned, and the caller frees it; NULL: nothing happened, for want of memory
+ * or for an option that is not known. The returned error is that of recording. HD_OK with nothing written:
  * there was nothing to capture, which `say` was told. Errors: IO (the command cannot be started; folder, files);
  * ARGUMENT (no such format, no command); what hd_convert returns: then the parts are kept. */
-hd_status hd_record_run(hd_record_result *out, const char *const *command, const hd_record_options *options,
+hd_status hd_record_run(hd_record_result **out, const char *const *command, const hd_record_options *options,
                         hd_error *err);
 
 /* Make the trace of the folder that a killed recording left, which is removed then unless `keep`. Output NULL: beside
- * it, as it would have been called. Errors: as above; ARGUMENT: no captures are there. */
-hd_status hd_record_recover(hd_record_result *out, const char *parts, const hd_record_options *options, hd_error *err);
+ * it, as it would have been called. *out: as above. Errors: as above; ARGUMENT: no captures are there. */
+hd_status hd_record_recover(hd_record_result **out, const char *parts, const hd_record_options *options, hd_error *err);
 
 /* Where the injection library is: `path` if that is not NULL, else $HEDDLE_CUDA_LIBRARY, else beside the running
  * program (its build tree) or in ../lib/heddle of its folder. It must load in a process of this machine, as NVTX turns

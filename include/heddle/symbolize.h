@@ -1,9 +1,9 @@
 /* symbolize.h - names for the addresses in the stacks of a trace
  *
  *     hd_symbolize_options options = {.lines = true};
- *     hd_symbolize_report report = {0};
+ *     hd_symbolize_report *report;
  *     hd_symbolize(&named, &report, trace, &options, &err);
- *     hd_symbolize_report_deinit(&report);
+ *     hd_symbolize_report_free(report);
  *
  * What is named
  *   A capture holds addresses, since looking up names takes too long while a program runs. Frames of stackFrames called
@@ -76,7 +76,7 @@ typedef struct hd_symbolize_module {
     bool unchecked; /* the trace has no build-id of it: the file at its path was taken as it is */
 } hd_symbolize_module;
 
-/* frames = named + unnamed + others. Strings and lists belong to the report. Zero-initialise it. */
+/* frames = named + unnamed + others. Strings and lists belong to the report. */
 typedef struct hd_symbolize_report {
     uint64_t frames;          /* different names of frames in the trace's stacks */
     uint64_t named, unnamed;  /* of those that are addresses */
@@ -88,19 +88,19 @@ typedef struct hd_symbolize_report {
     uint64_t texts;           /* arguments "stack" that were written anew */
     size_t module_count;      /* those that frames lie in */
     hd_symbolize_module *modules;
-    void *memory; /* internal */
 } hd_symbolize_report;
 
-void hd_symbolize_report_deinit(hd_symbolize_report *report);
+void hd_symbolize_report_free(hd_symbolize_report *report);
 
 /* Whether this build can read symbols of files (libdw). Without, symbols and perf_maps still give names. */
 bool hd_symbolize_has_files(void);
 
-/* A trace with named frames. The caller frees both. options and report may be NULL. A trace without stacks is copied.
+/* A trace with named frames. The caller frees both; after a failure both are NULL. options and out_report may be NULL.
+ * A trace without stacks is copied.
  * Nothing that is wrong with a module is an error. Errors: MEMORY; DAMAGED if stackFrames or modules cannot be read;
  * IO or FORMAT for a perf_map; ARGUMENT or UNSUPPORTED if debuginfod is asked and no server named, or its library is
  * not there. */
-hd_status hd_symbolize(hd_trace **out, hd_symbolize_report *report, const hd_trace *trace,
+hd_status hd_symbolize(hd_trace **out, hd_symbolize_report **out_report, const hd_trace *trace,
                        const hd_symbolize_options *options, hd_error *err);
 
 /* The same as a pass, for hd_pass_new. Static. */

@@ -41,6 +41,7 @@ typedef struct converter {
     chain_link *chain;
     size_t chain_size;
     hd_read_options read;
+    hd_write_options write;
     hd_error *err;
     uint64_t unwritten; /* events that the writer had no place for */
     bool failed;        /* to keep a row of the writer */
@@ -64,7 +65,7 @@ static bool are_small(const converter *c, uint64_t all)
 /* The inputs are in memory at the same time, so each gets its part. */
 static uint64_t limit_of_one(const converter *c)
 {
-    uint64_t all = c->options->read.memory_limit;
+    uint64_t all = c->read.memory_limit;
     size_t count = c->count + c->profiles;
     if (count == 1) return all;
     all = all ? all : hd_memory_default();
@@ -128,7 +129,6 @@ static hd_status read_inputs(converter *c)
 {
     hd_read_options *read = &c->read;
     HD_TRY(find_companions(c));
-    *read = c->options->read;
     read->memory_limit = limit_of_one(c);
     read->args = HD_ARGS_ALL;
     read->sources = read->strict = read->lazy = read->keep_input = false;
@@ -319,7 +319,7 @@ static void keep_row(void *user, const hd_ledger_row *row)
 
 static hd_status write_trace(converter *c, const char *out)
 {
-    hd_write_options write = c->options->write;
+    hd_write_options write = c->write;
     write.ledger = keep_row;
     write.ledger_user = c;
     write.strict = c->options->strict;
@@ -343,8 +343,8 @@ static const char *format_of(const char *out, const hd_write_options *write)
 static hd_status convert(converter *c, const char *out)
 {
     HD_TRY(hd_convert_options_valid(c->options, c->err));
-    c->report->format = format_of(out, &c->options->write);
-    HD_TRY(hd_trace_write_check(out, &c->options->write, c->err));
+    c->report->format = format_of(out, &c->write);
+    HD_TRY(hd_trace_write_check(out, &c->write, c->err));
     HD_TRY(read_inputs(c));
     HD_TRY(run_chain(c));
     HD_TRY(gather_ledger(c));
@@ -355,7 +355,9 @@ hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *
 {
     HD_OWN_OPTIONS(hd_convert_options, options, err);
     const hd_filter filter = {options->tracks, options->names, options->category};
-    const char *name = options->write.format;
+    hd_write_options write;
+    HD_TRY(hd_options_copy(&write, sizeof write, sizeof write, options->write, err));
+    const char *name = write.format;
     if (options->ranks && options->processes)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "inputs are either ranks or processes of one run, not both");
@@ -366,22 +368,24 @@ hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *
     return hd_filter_valid(&filter, err);
 }
 
-hd_status hd_convert(hd_convert_report *report, const char *const *inputs, size_t count, const char *out,
+hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t count, const char *to,
                      const hd_convert_options *options, hd_error *err)
 {
+    if (out) *out = NULL;
     HD_OWN_OPTIONS(hd_convert_options, options, err);
-    hd_convert_report scratch = {0};
-    converter c = {.options = options, .report = report ? report : &scratch, .count = count, .err = err};
+    converter c = {.options = options, .count = count, .err = err};
+    HD_TRY(hd_options_copy(&c.read, sizeof c.read, sizeof c.read, options->read, err));
+    HD_TRY(hd_options_copy(&c.write, sizeof c.write, sizeof c.write, options->write, err));
     if (count == 0) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no input");
     if (c.options->memory_profile && count > 1)
         return hd_error_set(err, HD_ERR_ARGUMENT, c.options->memory_profile, HD_OFFSET_NONE,
                             "one memory profile is named, and there are %zu inputs", count);
     c.inputs = calloc(count, sizeof *c.inputs);
     c.companions = calloc(count, sizeof *c.companions);
-    bool fine = c.inputs && c.companions && convert_report_init(c.report, 2 * count, c.options->pass_count);
-    hd_status status = fine ? HD_OK : HD_NOMEM(err);
+    c.report = convert_report_new(2 * count, c.options->pass_count);
+    hd_status status = c.inputs && c.companions && c.report ? HD_OK : HD_NOMEM(err);
     for (size_t i = 0; i < count && c.inputs; i++) c.inputs[i] = (hd_pass_input){.path = inputs[i], .take = true};
-    if (status == HD_OK) status = convert(&c, out);
+    if (status == HD_OK) status = convert(&c, to);
     for (size_t i = 0; i < count && c.inputs; i++) hd_trace_free(c.inputs[i].trace);
     free(c.inputs);
     for (size_t i = 0; i < count && c.companions; i++) {
@@ -391,6 +395,9 @@ hd_status hd_convert(hd_convert_report *report, const char *const *inputs, size_
     free(c.companions);
     for (size_t i = 0; i < c.chain_size; i++) hd_pass_free(c.chain[i].own);
     free(c.chain);
-    if (!report) hd_convert_report_deinit(c.report);
+    if (out)
+        *out = c.report;
+    else
+        hd_convert_report_free(c.report);
     return status;
 }

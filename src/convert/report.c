@@ -9,38 +9,39 @@
 
 enum { HD_CONVERT_OWN_STEPS = 7 }; /* read, memory, merge, filter, crop, fix, write */
 
-typedef struct report_memory {
+typedef struct own_report {
+    hd_convert_report report; /* as callers see it; first */
     hd_arena arena;
     size_t ledger_capacity;
-} report_memory;
+} own_report;
 
 static const char *keep_text(hd_convert_report *report, const char *text)
 {
-    report_memory *memory = report->memory;
     size_t size = strlen(text) + 1;
-    char *copy = hd_arena_alloc(&memory->arena, size);
+    char *copy = hd_arena_alloc(&((own_report *)report)->arena, size);
     if (copy) memcpy(copy, text, size);
     return copy;
 }
 
-bool convert_report_init(hd_convert_report *report, size_t input_count, size_t pass_count)
+hd_convert_report *convert_report_new(size_t input_count, size_t pass_count)
 {
-    *report = (hd_convert_report){0};
-    report->memory = calloc(1, sizeof(report_memory));
+    hd_convert_report *report = calloc(1, sizeof(own_report));
+    if (!report) return NULL;
     report->inputs = calloc(input_count + 1, sizeof *report->inputs);
     report->steps = calloc(HD_CONVERT_OWN_STEPS + pass_count, sizeof *report->steps);
-    return report->memory && report->inputs && report->steps;
+    if (report->inputs && report->steps) return report;
+    hd_convert_report_free(report);
+    return NULL;
 }
 
-void hd_convert_report_deinit(hd_convert_report *report)
+void hd_convert_report_free(hd_convert_report *report)
 {
-    report_memory *memory = report->memory;
-    if (memory) hd_arena_deinit(&memory->arena);
-    free(memory);
+    if (!report) return;
+    hd_arena_deinit(&((own_report *)report)->arena);
     free(report->inputs);
     free(report->ledger);
     free(report->steps);
-    *report = (hd_convert_report){0};
+    free(report);
 }
 
 bool convert_report_input(hd_convert_report *report, const char *path, const hd_trace *trace)
@@ -64,8 +65,8 @@ bool convert_report_input(hd_convert_report *report, const char *path, const hd_
 
 bool convert_report_ledger(hd_convert_report *report, const hd_ledger_row *row)
 {
-    report_memory *memory = report->memory;
-    if (!hd_grow((void **)&report->ledger, &memory->ledger_capacity, report->ledger_count, sizeof *report->ledger))
+    own_report *own = (own_report *)report;
+    if (!hd_grow((void **)&report->ledger, &own->ledger_capacity, report->ledger_count, sizeof *report->ledger))
         return false;
     hd_ledger_row *copy = &report->ledger[report->ledger_count];
     *copy = *row;

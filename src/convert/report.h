@@ -4,8 +4,9 @@
 
 #include "heddle/convert.h"
 
+/* NULL: no memory. */
+hd_convert_report *convert_report_new(size_t input_count, size_t pass_count);
 /* false: no memory. */
-bool convert_report_init(hd_convert_report *report, size_t input_count, size_t pass_count);
 bool convert_report_input(hd_convert_report *report, const char *path, const hd_trace *trace);
 bool convert_report_ledger(hd_convert_report *report, const hd_ledger_row *row);
 /* A step, and what only passes tell. `name` is static, or of a pass that outlives the report. */

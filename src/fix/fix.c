@@ -239,33 +239,37 @@ static hd_status fix_file(const fixer *f, const char *in, const char *out)
     return status;
 }
 
-hd_status hd_fix_overlaps(hd_fix_report *report, const char *in, const char *out, const hd_fix_options *options,
+hd_status hd_fix_overlaps(hd_fix_report **out, const char *from, const char *to, const hd_fix_options *options,
                           hd_error *err)
 {
-    hd_fix_report scratch = {0};
-    fixer f = {.report = report ? report : &scratch, .err = err};
-    *f.report = (hd_fix_report){0};
+    fixer f = {.err = err};
+    if (out) *out = NULL;
     HD_OWN_OPTIONS(hd_fix_options, options, err);
     f.options = options;
     HD_TRY(hd_options_copy(&f.read, sizeof f.read, sizeof f.read, options->read, err));
     HD_TRY(hd_options_copy(&f.write, sizeof f.write, sizeof f.write, options->write, err));
+    f.report = hd_fix_report_new();
+    if (!f.report) return HD_NOMEM(err);
     hd_status status;
     if (f.write.pretty && !f.options->dry_run) {
         char *path;
         status = make_temporary(&f, &path);
         if (status == HD_OK) {
-            status = fix_file(&f, in, path);
+            status = fix_file(&f, from, path);
             if (status == HD_OK) {
-                status = rewrite(&f, path, out, true);
-                if (status != HD_OK) hd_error_add_cause(err, "cannot lay out the repaired text of %.160s", in);
+                status = rewrite(&f, path, to, true);
+                if (status != HD_OK) hd_error_add_cause(err, "cannot lay out the repaired text of %.160s", from);
             }
             f.report->output_bytes = 0;
             unlink(path);
             free(path);
         }
     } else {
-        status = fix_file(&f, in, out);
+        status = fix_file(&f, from, to);
     }
-    if (!report || status != HD_OK) hd_fix_report_deinit(f.report);
+    if (out && status == HD_OK)
+        *out = f.report;
+    else
+        hd_fix_report_free(f.report);
     return status;
 }

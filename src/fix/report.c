@@ -8,6 +8,11 @@
 #include "base/memory/arena.h"
 #include "heddle/launches.h"
 
+typedef struct own_report {
+    hd_fix_report report; /* as callers see it; first */
+    hd_arena arena;
+} own_report;
+
 typedef struct filler {
     hd_fix_report *report;
     const hd_trace *trace;
@@ -217,9 +222,7 @@ void hd_fix_count_ledger(uint64_t *repairs, uint64_t *losses, const hd_trace *tr
 hd_status hd_fix_report_fill(hd_fix_report *report, const hd_trace *trace, const hd_lane_plan *plan, bool full_lists,
                              hd_error *err)
 {
-    filler f = {.report = report, .trace = trace, .plan = plan, .err = err};
-    report->memory = f.arena = calloc(1, sizeof *f.arena);
-    if (!f.arena) return HD_NOMEM(err);
+    filler f = {.report = report, .trace = trace, .plan = plan, .arena = &((own_report *)report)->arena, .err = err};
     fill_tracks(&f);
     hd_fix_count_ledger(&report->repairs, &report->losses, trace);
     if (!f.failed) sort_out(&f);
@@ -236,9 +239,15 @@ hd_status hd_fix_report_fill(hd_fix_report *report, const hd_trace *trace, const
     return f.failed ? HD_NOMEM(err) : HD_OK;
 }
 
-void hd_fix_report_deinit(hd_fix_report *report)
+hd_fix_report *hd_fix_report_new(void)
 {
-    if (report->memory) hd_arena_deinit(report->memory);
-    free(report->memory);
-    *report = (hd_fix_report){0};
+    own_report *own = calloc(1, sizeof *own);
+    return own ? &own->report : NULL;
+}
+
+void hd_fix_report_free(hd_fix_report *report)
+{
+    if (!report) return;
+    hd_arena_deinit(&((own_report *)report)->arena);
+    free(report);
 }

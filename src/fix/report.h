@@ -5,7 +5,10 @@
 #include "heddle/fix.h"
 #include "pass/lanes/lanes.h"
 
-/* Fill a zeroed report; it owns all it points to. */
+/* NULL: no memory. */
+hd_fix_report *hd_fix_report_new(void);
+
+/* Fill a new report; it owns all it points to. */
 hd_status hd_fix_report_fill(hd_fix_report *report, const hd_trace *trace, const hd_lane_plan *plan, bool full_lists,
                              hd_error *err);
 

@@ -49,7 +49,7 @@ static hd_status has_work(bool *out, const hd_trace *trace, hd_error *err)
 static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attribution *attribution,
                            const hd_flame_options *options, hd_error *err)
 {
-    bool work = attribution && attribution->launches.work_count;
+    bool work = attribution && attribution->launches->work_count;
     if (options->of >= HD_FLAME_OFS || options->by >= HD_FLAME_BYS)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no such weight or group");
     if (flame->traces && flame->reverse != options->reverse)
@@ -73,11 +73,11 @@ static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attr
 
 static hd_status add_work_of(flame_adder *a, const hd_trace *cpu, const hd_attribution *attribution)
 {
-    hd_attribution own = {0};
+    hd_attribution *own;
     if (attribution) return flame_add_gpu(a, attribution, cpu);
     hd_status status = hd_attribute(&own, a->trace, cpu, &a->attribution, a->err);
-    if (status == HD_OK) status = flame_add_gpu(a, &own, cpu);
-    hd_attribution_deinit(&own);
+    if (status == HD_OK) status = flame_add_gpu(a, own, cpu);
+    hd_attribution_free(own);
     return status;
 }
 

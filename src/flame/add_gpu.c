@@ -84,7 +84,7 @@ static flame_place place_of_work(const gpu_adder *g, const hd_work *work)
 {
     flame_place place = {work->track, HD_NONE, work->start_ns, work->row};
     if (work->launch == HD_NONE) return place;
-    const hd_launch *launch = &g->attribution->launches.launches[work->launch];
+    const hd_launch *launch = &g->attribution->launches->launches[work->launch];
     place.thread = launch->track;
     if (launch->start_ns != HD_NO_TIME) place.time_ns = launch->start_ns;
     return place;
@@ -95,7 +95,7 @@ static flame_place place_of_launch(const gpu_adder *g, const hd_launch *launch)
 {
     flame_place place = {launch->track, launch->track, launch->start_ns, UINT64_MAX};
     if (launch->work_count == 0) return place;
-    const hd_launches *all = &g->attribution->launches;
+    const hd_launches *all = g->attribution->launches;
     const hd_work *work = &all->works[all->work_order[launch->first_work]];
     place.track = work->track;
     place.gpu_row = work->row;
@@ -137,7 +137,7 @@ static int64_t bytes_of(const gpu_adder *g, const hd_work *work)
 
 static hd_status add_work(gpu_adder *g, size_t index)
 {
-    const hd_work *work = &g->attribution->launches.works[index];
+    const hd_work *work = &g->attribution->launches->works[index];
     bool bytes = g->adder->flame->of == HD_FLAME_BYTES;
     gpu_name name;
     if (bytes && work->role == HD_ROLE_KERNEL) return HD_OK;
@@ -155,7 +155,7 @@ static hd_status add_work(gpu_adder *g, size_t index)
 
 static hd_status add_works(gpu_adder *g)
 {
-    for (size_t i = 0; i < g->attribution->launches.work_count; i++) HD_TRY(add_work(g, i));
+    for (size_t i = 0; i < g->attribution->launches->work_count; i++) HD_TRY(add_work(g, i));
     return HD_OK;
 }
 
@@ -165,7 +165,7 @@ static hd_status add_works(gpu_adder *g)
  * kernel or copy and launched several things. */
 static hd_status name_of_launch(gpu_name *out, flame_leaf *leaf, gpu_adder *g, const hd_launch *launch)
 {
-    const hd_launches *all = &g->attribution->launches;
+    const hd_launches *all = g->attribution->launches;
     const hd_work *first = &all->works[all->work_order[launch->first_work]];
     bool graph = launch->sort == HD_LAUNCH_GRAPH;
     for (uint32_t i = 1; launch->sort == HD_LAUNCH_UNKNOWN && i < launch->work_count && !graph; i++) {
@@ -194,7 +194,7 @@ static hd_status add_pending(gpu_adder *g, const flame_place *place, uint32_t st
 
 static hd_status add_launch(gpu_adder *g, size_t index)
 {
-    const hd_launch *launch = &g->attribution->launches.launches[index];
+    const hd_launch *launch = &g->attribution->launches->launches[index];
     const flame_place place = place_of_launch(g, launch);
     uint32_t stack = g->attribution->launch_stack[index];
     bool counts = g->adder->flame->of == HD_FLAME_LAUNCHES;
@@ -211,8 +211,8 @@ static hd_status add_launch(gpu_adder *g, size_t index)
 /* Work that nobody is known to have launched. */
 static hd_status add_lone_works(gpu_adder *g)
 {
-    for (size_t i = 0; i < g->attribution->launches.work_count; i++) {
-        const hd_work *work = &g->attribution->launches.works[i];
+    for (size_t i = 0; i < g->attribution->launches->work_count; i++) {
+        const hd_work *work = &g->attribution->launches->works[i];
         gpu_name name;
         if (work->launch != HD_NONE) continue;
         int sort = sort_of(work->role);
@@ -263,7 +263,7 @@ static hd_status add_all(gpu_adder *g)
     else
         HD_TRY(add_works(g));
     if (a->flame->of == HD_FLAME_BYTES) return HD_OK;
-    for (size_t i = 0; i < g->attribution->launches.launch_count; i++) HD_TRY(add_launch(g, i));
+    for (size_t i = 0; i < g->attribution->launches->launch_count; i++) HD_TRY(add_launch(g, i));
     return add_pending_samples(g, counts);
 }
 

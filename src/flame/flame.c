@@ -100,7 +100,7 @@ void flame_total(int64_t *total, const int64_t *self, const hd_stacks *stacks)
     }
 }
 
-void hd_flame_deinit(hd_flame *flame)
+void flame_deinit(hd_flame *flame)
 {
     hd_stacks_free(flame->stacks);
     free(flame->self);
@@ -109,4 +109,16 @@ void hd_flame_deinit(hd_flame *flame)
     free(flame->event);
     free(flame->events);
     *flame = (hd_flame){0};
+}
+
+hd_status hd_flame_new(hd_flame **out, hd_error *err)
+{
+    *out = calloc(1, sizeof **out);
+    return *out ? HD_OK : HD_NOMEM(err);
+}
+
+void hd_flame_free(hd_flame *flame)
+{
+    if (flame) flame_deinit(flame);
+    free(flame);
 }

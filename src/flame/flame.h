@@ -23,6 +23,7 @@ static inline int64_t flame_sum(int64_t a, int64_t b)
 /* ---- weights (flame.c) ---- */
 
 /* A tree and room for a weight of each of its nodes; fine to call again whenever nodes came. */
+void flame_deinit(hd_flame *flame);
 hd_status flame_make_room(hd_flame *flame, hd_error *err);
 /* For so many nodes, which are expected. */
 hd_status flame_reserve(hd_flame *flame, size_t capacity, hd_error *err);

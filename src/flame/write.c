@@ -31,8 +31,8 @@ static hd_status write_into(hd_output *output, const hd_flame *flame, const hd_f
         given.base = &empty_base;
     }
     if (status == HD_OK) status = write_flame(flame, output, &given, out, err);
-    hd_flame_deinit(&empty);
-    hd_flame_deinit(&empty_base);
+    flame_deinit(&empty);
+    flame_deinit(&empty_base);
     return status;
 }
 

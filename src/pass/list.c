@@ -200,15 +200,15 @@ static hd_status run_attribution(hd_trace **out, hd_pass_report *report, const v
         .clock_offset_ns = o->clock_offset.value,
     };
     const hd_trace *gpu = inputs->trace, *cpu = second ? second->trace : NULL;
-    hd_attribution attribution = {0};
+    hd_attribution *attribution;
     (void)count;
     hd_status status = hd_attribute(&attribution, gpu, cpu, &join, err);
-    if (status == HD_OK && attribution.launches.work_count == 0 && attribution.launches.launch_count == 0)
+    if (status == HD_OK && attribution->launches->work_count == 0 && attribution->launches->launch_count == 0)
         status = hd_error_set(err, HD_ERR_FORMAT, inputs->path, HD_OFFSET_NONE,
                               "holds no work of a GPU; heddle info shows what it holds");
-    if (status == HD_OK) status = hd_attribution_annotate(out, &attribution, gpu, cpu, err);
+    if (status == HD_OK) status = hd_attribution_annotate(out, attribution, gpu, cpu, err);
     if (status == HD_OK) report->added = hd_trace_event_count(*out) - hd_trace_event_count(gpu);
-    hd_attribution_deinit(&attribution);
+    hd_attribution_free(attribution);
     return status;
 }
 

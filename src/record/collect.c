@@ -32,7 +32,7 @@ static bool has_map(char path[64], const record_part *part)
 static hd_status name_frames(const collector *c, hd_trace **trace, const record_part *part, hd_error *err)
 {
     hd_record_result *result = c->r->result;
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report;
     hd_error why = {0};
     char text[HD_ERROR_TEXT_BYTES];
     hd_trace *named;
@@ -43,12 +43,12 @@ static hd_status name_frames(const collector *c, hd_trace **trace, const record_
     options.perf_map_count = has_map(map, part);
     hd_status status = hd_symbolize(&named, &report, *trace, &options, &why);
     if (status == HD_OK) {
-        result->addresses_named += report.named;
-        result->addresses_unnamed += report.unnamed;
+        result->addresses_named += report->named;
+        result->addresses_unnamed += report->unnamed;
         hd_trace_free(*trace);
         *trace = named;
     }
-    hd_symbolize_report_deinit(&report);
+    hd_symbolize_report_free(report);
     if (status == HD_ERR_MEMORY) return HD_NOMEM(err);
     if (status != HD_OK)
         record_say(c->r, "addresses in stacks of process %u stay without names: %s", part->pid,
@@ -102,10 +102,11 @@ static bool leave_out(void *user, size_t index, const hd_error *why)
 
 void record_sum_up(hd_record_result *result)
 {
-    result->written = result->convert.written;
-    result->events = result->convert.events_out;
-    for (size_t i = 0; i < result->convert.ledger_count; i++) {
-        const hd_ledger_row *row = &result->convert.ledger[i];
+    if (!result->convert) return;
+    result->written = result->convert->written;
+    result->events = result->convert->events_out;
+    for (size_t i = 0; i < result->convert->ledger_count; i++) {
+        const hd_ledger_row *row = &result->convert->ledger[i];
         if (row->level == HD_LEDGER_LOSS) result->lost += row->count;
     }
 }
@@ -119,11 +120,11 @@ static hd_status make_trace(recording *r, const record_list *list)
     for (size_t i = 0; i < list->full && paths; i++) paths[i] = list->parts[i].path;
     hd_convert_options convert = {
         .processes = true,
-        .read = {.threads = o->threads,
-                 .memory_limit = o->memory_limit,
-                 .progress = o->progress,
-                 .progress_user = o->progress_user},
-        .write = {.threads = o->threads},
+        .read = &(hd_read_options){.threads = o->threads,
+                                   .memory_limit = o->memory_limit,
+                                   .progress = o->progress,
+                                   .progress_user = o->progress_user},
+        .write = &(hd_write_options){.threads = o->threads},
         .each = each,
         .leave_out = leave_out,
         .user = &c,

@@ -35,15 +35,15 @@ static uint64_t count_annotations(const hd_trace *trace)
 
 static hd_status count_work(hd_record_result *result, const hd_trace *trace, hd_error *err)
 {
-    hd_launches launches = {0};
-    HD_TRY(hd_launches_init(&launches, trace, err));
-    result->launches += launches.launch_count;
-    for (size_t i = 0; i < launches.work_count; i++) {
-        result->kernels += launches.works[i].role == HD_ROLE_KERNEL;
-        result->copies += launches.works[i].role == HD_ROLE_COPY;
-        result->sets += launches.works[i].role == HD_ROLE_SET;
+    hd_launches *launches;
+    HD_TRY(hd_launches_new(&launches, trace, err));
+    result->launches += launches->launch_count;
+    for (size_t i = 0; i < launches->work_count; i++) {
+        result->kernels += launches->works[i].role == HD_ROLE_KERNEL;
+        result->copies += launches->works[i].role == HD_ROLE_COPY;
+        result->sets += launches->works[i].role == HD_ROLE_SET;
     }
-    hd_launches_deinit(&launches);
+    hd_launches_free(launches);
     return HD_OK;
 }
 

@@ -23,14 +23,15 @@ void record_say(const recording *r, const char *format, ...)
     r->options->say(r->options->user, message);
 }
 
-void hd_record_result_deinit(hd_record_result *result)
+void hd_record_result_free(hd_record_result *result)
 {
+    if (!result) return;
     for (size_t i = 0; i < result->problem_count; i++) free(result->problems[i].message);
     free(result->problems);
     free(result->output);
     free(result->parts);
-    hd_convert_report_deinit(&result->convert);
-    *result = (hd_record_result){0};
+    hd_convert_report_free(result->convert);
+    free(result);
 }
 
 /* ---- before ---- */
@@ -153,12 +154,13 @@ static hd_status run(recording *r)
     return status;
 }
 
-hd_status hd_record_run(hd_record_result *out, const char *const *command, const hd_record_options *options,
+hd_status hd_record_run(hd_record_result **out, const char *const *command, const hd_record_options *options,
                         hd_error *err)
 {
-    *out = (hd_record_result){0};
+    *out = NULL;
     HD_OWN_OPTIONS(hd_record_options, options, err);
-    recording r = {.options = options, .result = out, .err = err, .command = command};
+    recording r = {.options = options, .result = *out = calloc(1, sizeof **out), .err = err, .command = command};
+    if (!r.result) return HD_NOMEM(err);
     if (!command || !command[0])
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no command to record");
     hd_status status = run(&r);
@@ -178,15 +180,17 @@ static char *output_of(const char *parts)
     return asprintf(&name, "%.*s.heddle", (int)size, parts) < 0 ? NULL : name;
 }
 
-hd_status hd_record_recover(hd_record_result *out, const char *parts, const hd_record_options *options, hd_error *err)
+hd_status hd_record_recover(hd_record_result **out, const char *parts, const hd_record_options *options, hd_error *err)
 {
-    *out = (hd_record_result){0};
+    *out = NULL;
     HD_OWN_OPTIONS(hd_record_options, options, err);
-    recording r = {.options = options, .result = out, .err = err};
-    out->parts = strdup(parts);
-    out->output = r.options->output ? strdup(r.options->output) : output_of(parts);
-    if (!out->parts || !out->output) return HD_NOMEM(err);
-    if (strcmp(out->output, "-") != 0) HD_TRY(check_format(out->output, err));
-    HD_TRY(hd_trace_write_check(out->output, NULL, err));
+    hd_record_result *result = *out = calloc(1, sizeof **out);
+    if (!result) return HD_NOMEM(err);
+    recording r = {.options = options, .result = result, .err = err};
+    result->parts = strdup(parts);
+    result->output = options->output ? strdup(options->output) : output_of(parts);
+    if (!result->parts || !result->output) return HD_NOMEM(err);
+    if (strcmp(result->output, "-") != 0) HD_TRY(check_format(result->output, err));
+    HD_TRY(hd_trace_write_check(result->output, NULL, err));
     return record_collect(&r);
 }

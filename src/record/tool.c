@@ -192,8 +192,8 @@ static hd_status convert_outputs(recording *r, const outputs *o)
     struct stat info;
     hd_convert_options convert = {
         .processes = true,
-        .read = {.threads = options->threads, .memory_limit = options->memory_limit},
-        .write = {.threads = options->threads},
+        .read = &(hd_read_options){.threads = options->threads, .memory_limit = options->memory_limit},
+        .write = &(hd_write_options){.threads = options->threads},
         .each = count_input,
         .user = r,
     };

@@ -68,13 +68,13 @@ static const hd_report_table_about tables[] = {
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_attribution own = {0};
+    hd_attribution *own = NULL;
     hd_status status = HD_OK;
     (void)options;
     if (!input->attribution) status = hd_attribute(&own, input->trace, NULL, NULL, err);
     if (status == HD_OK)
-        status = hd_report_attribution(out, input->attribution ? input->attribution : &own, input->trace, err);
-    hd_attribution_deinit(&own);
+        status = hd_report_attribution(out, input->attribution ? input->attribution : own, input->trace, err);
+    hd_attribution_free(own);
     return status;
 }
 
@@ -149,14 +149,14 @@ static void cells_clock(hd_table_builder *b, const hd_clock_fit *clock)
 static hd_status add_join(hd_report *out, const hd_attribution *a, hd_error *err)
 {
     hd_table_builder *b;
-    const sums s = sums_of(&a->launches);
+    const sums s = sums_of(a->launches);
     HD_TRY(report_builder(&b, &report_attribution_about, "join", err));
     const uint64_t counts[] = {a->sample_count,
                                a->without_stack,
                                hd_stacks_count(a->stacks) - 1,
-                               a->launches.launch_count,
+                               a->launches->launch_count,
                                s.idle_launches,
-                               a->launches.work_count,
+                               a->launches->work_count,
                                s.kernels,
                                a->kernels_of_graphs,
                                s.lone_works,
@@ -165,7 +165,7 @@ static hd_status add_join(hd_report *out, const hd_attribution *a, hd_error *err
                                a->forward_joined};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) hd_table_add_count(b, counts[i]);
     cell_span(b, &s);
-    hd_table_add_int(b, a->launches.work_ns);
+    hd_table_add_int(b, a->launches->work_ns);
     hd_table_add_int(b, s.kernel_ns);
     hd_table_add_int(b, a->work_ns_by[HD_RULE_NONE]);
     cells_clock(b, &a->clock);
@@ -186,7 +186,7 @@ static hd_status add_rules(hd_report *out, const hd_attribution *a, hd_error *er
         hd_table_add_count(b, a->launches_by[rule]);
         hd_table_add_count(b, a->works_by[rule]);
         hd_table_add_int(b, a->work_ns_by[rule]);
-        hd_table_add_decimal(b, percent(a->work_ns_by[rule], a->launches.work_ns));
+        hd_table_add_decimal(b, percent(a->work_ns_by[rule], a->launches->work_ns));
     }
     return report_add(out, b, err);
 }
@@ -213,8 +213,8 @@ static int by_time(const void *a, const void *b)
 static hd_status sum_kernels(kernel *kernels, hd_stacks *names, uint32_t *name_of, const hd_attribution *a,
                              const hd_trace *gpu, hd_error *err)
 {
-    for (size_t i = 0; i < a->launches.work_count; i++) {
-        const hd_work *work = &a->launches.works[i];
+    for (size_t i = 0; i < a->launches->work_count; i++) {
+        const hd_work *work = &a->launches->works[i];
         uint32_t *name = &name_of[work->name];
         if (!*name) {
             char text[HD_NAME_BYTES];
@@ -259,7 +259,7 @@ static hd_status add_kernels(hd_report *out, const hd_attribution *a, const hd_t
     uint32_t *name_of = calloc(limit, sizeof *name_of);
     hd_status status = kernels && name_of ? sum_kernels(kernels, names, name_of, a, gpu, err) : HD_NOMEM(err);
     if (status == HD_OK)
-        status = kernel_rows(out, kernels + 1, hd_stacks_name_count(names) - 1, a->launches.work_ns, err);
+        status = kernel_rows(out, kernels + 1, hd_stacks_name_count(names) - 1, a->launches->work_ns, err);
     free(name_of);
     free(kernels);
     hd_stacks_free(names);

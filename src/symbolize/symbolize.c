@@ -24,12 +24,16 @@ const char *hd_symbolize_result_name(hd_symbolize_result result)
 
 /* ---- the report ---- */
 
-void hd_symbolize_report_deinit(hd_symbolize_report *report)
+typedef struct own_report {
+    hd_symbolize_report report; /* as callers see it; first */
+    hd_arena arena;
+} own_report;
+
+void hd_symbolize_report_free(hd_symbolize_report *report)
 {
-    hd_arena *arena = report->memory;
-    if (arena) hd_arena_deinit(arena);
-    free(arena);
-    *report = (hd_symbolize_report){0};
+    if (!report) return;
+    hd_arena_deinit(&((own_report *)report)->arena);
+    free(report);
 }
 
 static const char *copy_text(hd_arena *arena, const char *text)
@@ -68,10 +72,10 @@ static int by_addresses(const void *a, const void *b)
     return order ? order : strcmp(x->path, y->path);
 }
 
-static hd_status fill_modules(hd_symbolize_report *out, const symbolizer *s)
+static hd_status fill_modules(own_report *own, const symbolizer *s)
 {
-    hd_arena *arena = out->memory = calloc(1, sizeof *arena);
-    if (!arena) return HD_NOMEM(s->err);
+    hd_symbolize_report *out = &own->report;
+    hd_arena *arena = &own->arena;
     out->modules = hd_arena_alloc(arena, (s->module_count + 1) * sizeof *out->modules);
     if (!out->modules) return HD_NOMEM(s->err);
     for (size_t i = 0; i < s->module_count; i++) {
@@ -146,28 +150,28 @@ static void deinit(symbolizer *s)
     free(s->name_request);
 }
 
-hd_status hd_symbolize(hd_trace **out, hd_symbolize_report *report, const hd_trace *trace,
+hd_status hd_symbolize(hd_trace **out, hd_symbolize_report **out_report, const hd_trace *trace,
                        const hd_symbolize_options *options, hd_error *err)
 {
     *out = NULL;
+    if (out_report) *out_report = NULL;
     HD_OWN_OPTIONS(hd_symbolize_options, options, err);
-    hd_symbolize_report own = {0};
+    own_report *own = calloc(1, sizeof *own);
+    if (!own) return HD_NOMEM(err);
     hd_error error = {0};
     symbolizer s = {.trace = trace, .options = options, .err = &error};
     hd_status status = check_options(s.options, &error);
     if (status == HD_OK) status = answer(&s);
     if (status == HD_OK) {
-        count(&own, &s);
-        status = fill_modules(&own, &s);
+        count(&own->report, &s);
+        status = fill_modules(own, &s);
     }
-    if (status == HD_OK) status = sym_rewrite(out, &own, &s);
+    if (status == HD_OK) status = sym_rewrite(out, &own->report, &s);
     deinit(&s);
     if (status != HD_OK && err && err->status == HD_OK) *err = error;
-    if (status == HD_OK && report) {
-        hd_symbolize_report_deinit(report);
-        *report = own;
-    } else {
-        hd_symbolize_report_deinit(&own);
-    }
+    if (status == HD_OK && out_report)
+        *out_report = &own->report;
+    else
+        hd_symbolize_report_free(&own->report);
     return status;
 }

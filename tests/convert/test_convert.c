@@ -67,13 +67,13 @@ static void assert_accounted(const hd_convert_report *r)
     assert_int_equal(at, r->events_out);
 }
 
-static void convert_with(hd_convert_report *report, size_t inputs, const hd_convert_options *options)
+static void convert_with(hd_convert_report **report, size_t inputs, const hd_convert_options *options)
 {
     const char *const paths[] = {in[0], in[1]};
     hd_error err = {0};
     if (hd_convert(report, paths, inputs, out, options, &err) != HD_OK) fail_msg("%s: %s", err.path, err.message);
-    assert_true(report->written);
-    assert_accounted(report);
+    assert_true((*report)->written);
+    assert_accounted(*report);
 }
 
 #define X(name, pid, ts, dur)                                                                                          \
@@ -84,12 +84,12 @@ static void test_convert__a_trace_is_written_as_it_was_read(NO_STATE)
 {
     static const char text[] =
         "{\n\"traceEvents\":[\n" X("a", "1", "1", "2") ",\n" X("b", "1", "5", "1.500") "\n]\n}\n";
-    hd_convert_report report;
+    hd_convert_report *report;
     put_file(in[0], text);
     convert_with(&report, 1, NULL);
-    assert_int_equal(report.events_in, 2);
-    assert_string_equal(report.format, "chrome");
-    hd_convert_report_deinit(&report);
+    assert_int_equal(report->events_in, 2);
+    assert_string_equal(report->format, "chrome");
+    hd_convert_report_free(report);
     size_t size;
     char *got = file_text(out, &size);
     assert_non_null(strstr(got, "\"name\":\"a\""));
@@ -98,7 +98,7 @@ static void test_convert__a_trace_is_written_as_it_was_read(NO_STATE)
 
 static void test_convert__all_steps_account_for_every_event(NO_STATE)
 {
-    hd_convert_report report;
+    hd_convert_report *report;
     const hd_convert_options options = {
         .fix = true,
         .snap_threshold_ps = 5000000,
@@ -109,14 +109,14 @@ static void test_convert__all_steps_account_for_every_event(NO_STATE)
                         "s", "1", "5") "," FLOW("f", "1", "25") "," X("z", "1", "900", "100") "]");
     put_file(in[1], "[" X("a", "1", "20", "10") "," X("z", "1", "990", "10") "]");
     convert_with(&report, 2, &options);
-    assert_int_equal(report.events_in, 8);
-    assert_int_equal(report.lost, 2);
-    assert_int_equal(report.losses, 2);
-    assert_int_equal(report.removed, 3);
-    assert_int_equal(report.new_lanes, 1);
-    assert_int_equal(report.step_count, 5);
-    assert_int_equal(report.inputs[1].rank, 1);
-    hd_convert_report_deinit(&report);
+    assert_int_equal(report->events_in, 8);
+    assert_int_equal(report->lost, 2);
+    assert_int_equal(report->losses, 2);
+    assert_int_equal(report->removed, 3);
+    assert_int_equal(report->new_lanes, 1);
+    assert_int_equal(report->step_count, 5);
+    assert_int_equal(report->inputs[1].rank, 1);
+    hd_convert_report_free(report);
 }
 
 /* One step by the library alone, on a trace that is held. */
@@ -141,7 +141,7 @@ static void test_convert__passes_in_memory_make_what_a_chain_over_files_makes(NO
                                         "filter:names=a,names=b", "merge:ranks"};
     enum { LENGTH = sizeof chain / sizeof *chain };
     hd_pass *passes[LENGTH];
-    hd_convert_report report;
+    hd_convert_report *report;
     hd_trace *trace;
     size_t size;
     put_file(in[0], "[" X("gone", "1", "0", "10") "," X("a", "1", "20", "30") "," X("b", "1", "30", "40") "," FLOW(
@@ -149,9 +149,9 @@ static void test_convert__passes_in_memory_make_what_a_chain_over_files_makes(NO
     for (size_t i = 0; i < LENGTH; i++) assert_int_equal(hd_pass_new(&passes[i], chain[i], NULL, 0, NULL), HD_OK);
     const hd_convert_options options = {.passes = (const hd_pass *const *)passes, .pass_count = LENGTH};
     convert_with(&report, 1, &options);
-    assert_int_equal(report.step_count, LENGTH + 1);
-    assert_int_equal(report.new_lanes, 1);
-    hd_convert_report_deinit(&report);
+    assert_int_equal(report->step_count, LENGTH + 1);
+    assert_int_equal(report->new_lanes, 1);
+    hd_convert_report_free(report);
     for (size_t i = 0; i < LENGTH; i++) hd_pass_free(passes[i]);
     char *wanted = file_text(out, &size);
     assert_int_equal(hd_trace_read(&trace, in[0], NULL, NULL), HD_OK);
@@ -190,12 +190,12 @@ static void test_convert__a_pass_that_is_none_is_said_with_what_is_known(NO_STAT
 
 static void test_convert__times_count_from_the_first_event(NO_STATE)
 {
-    hd_convert_report report;
+    hd_convert_report *report;
     const hd_convert_options options = {
         .from = {HD_CONVERT_NS, 10000}, .until = {HD_CONVERT_PERCENT, 600000}, .clip = true};
     put_file(in[0], "[" X("a", "1", "1000", "5") "," X("b", "1", "1008", "100") "]");
     convert_with(&report, 1, &options);
-    hd_convert_report_deinit(&report);
+    hd_convert_report_free(report);
     size_t size;
     char *got = file_text(out, &size);
     assert_non_null(strstr(got, "\"ts\":1010,\"dur\":54.8}"));
@@ -212,18 +212,18 @@ static bool leave_out(void *user, size_t index, const hd_error *why)
 
 static void test_convert__an_input_that_cannot_be_read_is_left_out_and_counted(NO_STATE)
 {
-    hd_convert_report report;
+    hd_convert_report *report;
     size_t left_out = 0;
     const hd_convert_options options = {.processes = true, .leave_out = leave_out, .user = &left_out};
     put_file(in[0], "no trace");
     put_file(in[1], "[" X("a", "1", "20", "10") "]");
     convert_with(&report, 2, &options);
     assert_int_equal(left_out, 1);
-    assert_int_equal(report.input_count, 1);
-    assert_int_equal(report.events_out, 1);
-    assert_int_equal(report.losses, 1);
-    assert_string_equal(report.ledger[0].code, "convert.input-left-out");
-    hd_convert_report_deinit(&report);
+    assert_int_equal(report->input_count, 1);
+    assert_int_equal(report->events_out, 1);
+    assert_int_equal(report->losses, 1);
+    assert_string_equal(report->ledger[0].code, "convert.input-left-out");
+    hd_convert_report_free(report);
 }
 
 static void test_convert__no_input_that_can_be_read_is_an_error(NO_STATE)
@@ -241,7 +241,7 @@ static void test_convert__no_input_that_can_be_read_is_an_error(NO_STATE)
 static void test_convert__strict_leaves_an_older_file_as_it_was(NO_STATE)
 {
     const char *const paths[] = {in[0]};
-    hd_convert_report report;
+    hd_convert_report *report;
     hd_error err = {0};
     hd_convert_options options = {.strict = true, .names = "a"};
     put_file(in[0], "[" X("a", "1", "0", "10") "," X("b", "1", "20", "10") "," FLOW("s", "1", "5") "," FLOW("f", "1",
@@ -249,58 +249,58 @@ static void test_convert__strict_leaves_an_older_file_as_it_was(NO_STATE)
     put_file(out, "older");
     assert_int_equal(hd_convert(&report, paths, 1, out, &options, &err), HD_ERR_DAMAGED);
     assert_non_null(strstr(err.message, "filter.flow-lost"));
-    assert_false(report.written);
-    assert_int_equal(report.losses, 2);
-    assert_int_equal(report.ledger_count, 1);
-    hd_convert_report_deinit(&report);
+    assert_false(report->written);
+    assert_int_equal(report->losses, 2);
+    assert_int_equal(report->ledger_count, 1);
+    hd_convert_report_free(report);
     assert_file(out, "older");
     options.names = NULL;
     convert_with(&report, 1, &options);
-    hd_convert_report_deinit(&report);
+    hd_convert_report_free(report);
 }
 
 static void test_convert__strict_accepts_repairs_and_refuses_losses_of_reading(NO_STATE)
 {
     const char *const paths[] = {in[0]};
-    hd_convert_report report;
+    hd_convert_report *report;
     hd_error err = {0};
     const hd_convert_options options = {.strict = true};
     put_file(in[0], "[" X("a", "1", "0", "10") "," X("b", "1", "20", "NaN") ",]");
     convert_with(&report, 1, &options);
-    assert_true(report.repairs > 0);
-    assert_int_equal(report.losses, 0);
-    hd_convert_report_deinit(&report);
+    assert_true(report->repairs > 0);
+    assert_int_equal(report->losses, 0);
+    hd_convert_report_free(report);
     unlink(out);
     put_file(in[0], "[" X("a", "1", "0", "10") "] garbage behind it");
     assert_int_equal(hd_convert(&report, paths, 1, out, &options, &err), HD_ERR_DAMAGED);
-    assert_true(report.losses > 0);
-    hd_convert_report_deinit(&report);
+    assert_true(report->losses > 0);
+    hd_convert_report_free(report);
     assert_int_equal(access(out, F_OK), -1);
 }
 
 static void test_convert__strict_refuses_what_the_format_cannot_hold(NO_STATE)
 {
     const char *const paths[] = {in[0]};
-    hd_convert_report report;
+    hd_convert_report *report;
     hd_error err = {0};
-    hd_convert_options options = {.strict = true, .write.format = "sbt"};
+    hd_convert_options options = {.strict = true, .write = &(hd_write_options){.format = "sbt"}};
     if (!hd_format_find("sbt")) skip();
     put_file(in[0], "[" X("a", "1", "0", "10") "," FLOW("s", "1", "5") "," FLOW(
                         "f", "1", "15") ",{\"ph\":\"C\",\"name\":\"c\",\"pid\":1,\"ts\":1,\"args\":{\"v\":1}}]");
     put_file(out, "older");
     assert_int_equal(hd_convert(&report, paths, 1, out, &options, &err), HD_ERR_UNSUPPORTED);
-    assert_true(report.losses > 0);
-    assert_true(report.ledger_count > 0);
-    hd_convert_report_deinit(&report);
+    assert_true(report->losses > 0);
+    assert_true(report->ledger_count > 0);
+    hd_convert_report_free(report);
     assert_file(out, "older");
     options.strict = false;
     convert_with(&report, 1, &options);
-    assert_true(report.losses > 0);
-    assert_int_equal(report.events_in, 4);
-    assert_int_equal(report.events_out, 1); /* two arrows' ends and a counter have no place */
-    assert_string_equal(report.steps[report.step_count - 1].name, "write");
-    assert_int_equal(report.steps[report.step_count - 1].lost, 3);
-    hd_convert_report_deinit(&report);
+    assert_true(report->losses > 0);
+    assert_int_equal(report->events_in, 4);
+    assert_int_equal(report->events_out, 1); /* two arrows' ends and a counter have no place */
+    assert_string_equal(report->steps[report->step_count - 1].name, "write");
+    assert_int_equal(report->steps[report->step_count - 1].lost, 3);
+    hd_convert_report_free(report);
 }
 
 static void test_convert__an_input_may_be_the_output(NO_STATE)
@@ -323,12 +323,14 @@ static void test_convert__wrong_options_are_refused_before_anything_is_read(NO_S
     hd_error err = {0};
     assert_int_equal(hd_convert(NULL, paths, 1, out, &(hd_convert_options){.names = "/("}, &err), HD_ERR_ARGUMENT);
     err = (hd_error){0};
-    assert_int_equal(hd_convert(NULL, paths, 1, out, &(hd_convert_options){.write.format = "nothing"}, &err),
-                     HD_ERR_ARGUMENT);
+    const hd_write_options nothing = {.format = "nothing"};
+    assert_int_equal(hd_convert(NULL, paths, 1, out, &(hd_convert_options){.write = &nothing}, &err), HD_ERR_ARGUMENT);
     err = (hd_error){0};
     assert_int_equal(hd_convert(NULL, paths, 1, out, NULL, &err), HD_ERR_IO);
     err = (hd_error){0};
-    assert_int_equal(hd_convert(NULL, paths, 0, out, NULL, &err), HD_ERR_ARGUMENT);
+    hd_convert_report *report;
+    assert_int_equal(hd_convert(&report, paths, 0, out, NULL, &err), HD_ERR_ARGUMENT);
+    assert_null(report);
     put_file(in[0], "[" X("a", "1", "0", "10") "]");
     const char *const good[] = {in[0]};
     err = (hd_error){0};
@@ -343,11 +345,11 @@ static void test_convert__wrong_options_are_refused_before_anything_is_read(NO_S
 static hd_status convert_limited(size_t *out_read, size_t inputs, uint64_t limit)
 {
     const char *const paths[] = {in[0], in[1]};
-    hd_convert_options options = {.read.memory_limit = limit};
-    hd_convert_report report;
+    hd_convert_options options = {.read = &(hd_read_options){.memory_limit = limit}};
+    hd_convert_report *report;
     hd_status status = hd_convert(&report, paths, inputs, out, &options, NULL);
-    *out_read = report.input_count;
-    hd_convert_report_deinit(&report);
+    *out_read = report->input_count;
+    hd_convert_report_free(report);
     return status;
 }
 
@@ -377,7 +379,7 @@ static void test_convert__inputs_share_the_memory_limit(NO_STATE)
 static void expect_told_of(const char *culprit, const char *output, int level, hd_status status)
 {
     static const char *const missing[] = {"/nonexistent/in.json"};
-    const hd_convert_options options = {.write.level = level};
+    const hd_convert_options options = {.write = &(hd_write_options){.level = level}};
     hd_error err = {0};
     assert_int_equal(hd_convert(NULL, missing, 1, output, &options, &err), status);
     assert_string_equal(err.path, culprit);
@@ -431,27 +433,27 @@ static int remove_profiles(void **state)
 
 static void expect_joined(const char *input, const hd_convert_options *options)
 {
-    hd_convert_report report = {0};
+    hd_convert_report *report = NULL;
     hd_error err = {0};
     if (hd_convert(&report, &input, 1, out, options, &err) != HD_OK) fail_msg("%s: %s", err.path, err.message);
-    assert_accounted(&report);
-    assert_int_equal(report.events_in, 3);
-    assert_int_equal(report.added, 2);
-    assert_int_equal(report.input_count, 2);
-    assert_string_equal(report.inputs[1].format, "tfmemory");
-    assert_int_equal(report.inputs[1].events, 2);
-    hd_convert_report_deinit(&report);
+    assert_accounted(report);
+    assert_int_equal(report->events_in, 3);
+    assert_int_equal(report->added, 2);
+    assert_int_equal(report->input_count, 2);
+    assert_string_equal(report->inputs[1].format, "tfmemory");
+    assert_int_equal(report->inputs[1].events, 2);
+    hd_convert_report_free(report);
     assert_file(out, joined);
     unlink(out); /* it would be one more trace of the folder */
 }
 
 static void expect_without(const char *input, const hd_convert_options *options)
 {
-    hd_convert_report report = {0};
+    hd_convert_report *report = NULL;
     assert_int_equal(hd_convert(&report, &input, 1, out, options, NULL), HD_OK);
-    assert_int_equal(report.input_count, 1);
-    assert_int_equal(report.events_out, 1);
-    hd_convert_report_deinit(&report);
+    assert_int_equal(report->input_count, 1);
+    assert_int_equal(report->events_out, 1);
+    hd_convert_report_free(report);
     unlink(out);
 }
 

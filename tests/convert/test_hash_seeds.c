@@ -118,11 +118,12 @@ static void put_converted(hd_bytes *out, const char *in, const char *format)
 {
     char path[128];
     hd_error err = {0};
-    hd_convert_report report = {0};
-    const hd_convert_options options = {.fix = true, .snap_threshold_ps = 1000, .write = {.format = format}};
+    hd_convert_report *report = NULL;
+    const hd_convert_options options = {
+        .fix = true, .snap_threshold_ps = 1000, .write = &(hd_write_options){.format = format}};
     snprintf(path, sizeof path, "%s/out", folder);
     hd_status status = hd_convert(&report, &in, 1, path, &options, &err);
-    hd_convert_report_deinit(&report);
+    hd_convert_report_free(report);
     if (status != HD_OK) /* a fixture that cannot be read, or has no home in this format */
         hd_bytes_put(out, err.message, strlen(err.message));
     else
@@ -138,7 +139,6 @@ static hd_status put_text(void *user, const char *data, size_t size)
 static void put_reports(hd_bytes *out, const char *in)
 {
     hd_trace *trace;
-    hd_flame flame = {0};
     hd_report report;
     const hd_table_style style = {.format = HD_TABLE_JSON};
     if (hd_trace_read(&trace, in, NULL, NULL) != HD_OK) return;
@@ -148,16 +148,16 @@ static void put_reports(hd_bytes *out, const char *in)
     hd_report_free(&report);
     for (hd_flame_of of = HD_FLAME_AUTO; of <= HD_FLAME_LAUNCHES; of++) {
         const hd_flame_options options = {.of = of};
-        if (hd_flame_add(&flame, trace, NULL, NULL, &options, NULL) != HD_OK) fail();
+        hd_flame *flame = flame_new();
+        if (hd_flame_add(flame, trace, NULL, NULL, &options, NULL) != HD_OK) fail();
         for (hd_flame_format format = HD_FLAME_FOLDED; format <= HD_FLAME_SVG; format++) {
             size_t size;
             const hd_flame_write_options how = {.format = format};
-            char *text = flame_file(&flame, &how, NULL, &size);
+            char *text = flame_file(flame, &how, NULL, &size);
             hd_bytes_put(out, text, size);
             free(text);
         }
-        hd_flame_deinit(&flame);
-        flame = (hd_flame){0};
+        hd_flame_free(flame);
     }
     hd_trace_free(trace);
 }

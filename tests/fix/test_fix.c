@@ -59,7 +59,7 @@ static char *get_file(const char *name)
     return file_text(path_of(name), &size);
 }
 
-static hd_status fix_with(hd_fix_report *report, const char *in, const char *out, const hd_fix_options *options)
+static hd_status fix_with(hd_fix_report **report, const char *in, const char *out, const hd_fix_options *options)
 {
     char from[256];
     snprintf(from, sizeof from, "%s", strcmp(in, "-") == 0 ? in : path_of(in));
@@ -67,7 +67,7 @@ static hd_status fix_with(hd_fix_report *report, const char *in, const char *out
 }
 
 /* Fix text; the caller frees what comes out. Fixing that again must change nothing. */
-static char *fixed_with(hd_fix_report *report, const char *text, const hd_fix_options *options)
+static char *fixed_with(hd_fix_report **report, const char *text, const hd_fix_options *options)
 {
     put_file("in.json", text, strlen(text));
     assert_int_equal(fix_with(report, "in.json", "out.json", options), HD_OK);
@@ -269,12 +269,12 @@ static void test_fix__lanes_are_put_into_a_cut_file(NO_STATE)
 static void test_fix__strict_refuses_and_writes_nothing(NO_STATE)
 {
     const hd_fix_options strict = {.read = &(hd_read_options){.strict = true}};
-    hd_fix_report report;
+    hd_fix_report *report;
     put_file("in.json", "[{\"ph\":\"X\",\"ts\":0,}]", 21);
     unlink(path_of("none.json"));
     assert_int_equal(fix_with(&report, "in.json", "none.json", &strict), HD_ERR_DAMAGED);
     assert_int_equal(access(path_of("none.json"), F_OK), -1);
-    assert_null(report.memory);
+    assert_null(report);
 }
 
 static void test_fix__documents_back_to_back_become_one(NO_STATE)
@@ -285,13 +285,13 @@ static void test_fix__documents_back_to_back_become_one(NO_STATE)
         "{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10}\n{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}\n";
     const char *const texts[] = {two, lines};
     for (int i = 0; i < 2; i++) {
-        hd_fix_report report;
+        hd_fix_report *report;
         char *got = fixed_with(&report, texts[i], NULL);
-        assert_int_equal(report.slices, 2);
-        assert_int_equal(report.snapped_crossings, 1);
-        assert_int_equal(report.output_bytes, strlen(got));
+        assert_int_equal(report->slices, 2);
+        assert_int_equal(report->snapped_crossings, 1);
+        assert_int_equal(report->output_bytes, strlen(got));
         assert_non_null(strstr(got, "18"));
-        hd_fix_report_deinit(&report);
+        hd_fix_report_free(report);
         free(got);
     }
 }
@@ -401,15 +401,15 @@ static void test_fix__a_dry_run_touches_nothing(NO_STATE)
     static const char text[] =
         "[{\"ph\":\"X\",\"tid\":7,\"ts\":0,\"dur\":10},{\"ph\":\"X\",\"tid\":7,\"ts\":8,\"dur\":20}]";
     hd_fix_options options = {0};
-    hd_fix_report report;
+    hd_fix_report *report;
     struct stat before, after;
     options.dry_run = true;
     put_file("dry.json", text, strlen(text));
     unlink(path_of("none.json"));
     assert_int_equal(stat(path_of("dry.json"), &before), 0);
     assert_int_equal(fix_with(&report, "dry.json", "none.json", &options), HD_OK);
-    assert_int_equal(report.snapped_crossings, 1);
-    hd_fix_report_deinit(&report);
+    assert_int_equal(report->snapped_crossings, 1);
+    hd_fix_report_free(report);
     assert_int_equal(fix_with(NULL, "dry.json", "dry.json", &options), HD_OK);
     assert_int_equal(access(path_of("none.json"), F_OK), -1);
     assert_int_equal(stat(path_of("dry.json"), &after), 0);
@@ -494,36 +494,36 @@ static void test_fix__the_report_adds_up(NO_STATE)
         "{\"ph\":\"X\",\"name\":\"k\",\"cat\":\"kernel\",\"pid\":2,\"tid\":7,\"ts\":9.5,\"dur\":10}," /* pushed by 0.5
                                                                                                        */
         "{\"ph\":\"f\",\"bp\":\"e\",\"pid\":1,\"tid\":7,\"ts\":150,\"id\":1}]";
-    hd_fix_report r;
+    hd_fix_report *r;
     free(fixed_with(&r, text, NULL));
-    assert_int_equal(r.track_count, 2);
-    assert_string_equal(r.tracks[0].pid, "1");
-    assert_string_equal(r.tracks[0].tid, "7");
-    assert_int_equal(r.tracks[0].lane_count, 2);
-    assert_int_equal(r.tracks[0].moved, 1);
-    assert_int_equal(r.tracks[0].snapped, 2);
-    assert_int_equal(r.tracks[1].snapped, 1);
-    assert_int_equal(r.slices, 6);
-    assert_int_equal(r.moved, 1);
-    assert_int_equal(r.snapped_crossings, 3);
-    assert_int_equal(r.updated, 4); /* snapped ones and the one that moved */
-    assert_int_equal(r.start_shift_ps, 2500000);
-    assert_int_equal(r.end_shift_ps, 1250000);
-    assert_int_equal(r.kernel_count, 1);
-    assert_int_equal(r.kernels[0].runs, 2);
-    assert_int_equal(r.kernels[0].snapped, 2);
-    assert_int_equal(r.kernels[0].delayed_ps, 2500000);
-    assert_int_equal(r.moved_others, 1);
-    assert_int_equal(r.moved_count, 1);
-    assert_string_equal(r.moved_list[0].name, "m");
-    assert_string_equal(r.moved_list[0].lane_tid, "7001");
-    assert_int_equal(r.snapped_others, 1);
-    assert_string_equal(r.snapped_list[0].name, "c");
-    assert_int_equal(r.snapped_list[0].end_shift_ps, 1250000);
-    assert_int_equal(r.flow_endpoints, 1);
-    assert_int_equal(r.new_lanes, 1);
-    assert_int_equal(r.repairs + r.losses + r.flows_unresolved, 0);
-    hd_fix_report_deinit(&r);
+    assert_int_equal(r->track_count, 2);
+    assert_string_equal(r->tracks[0].pid, "1");
+    assert_string_equal(r->tracks[0].tid, "7");
+    assert_int_equal(r->tracks[0].lane_count, 2);
+    assert_int_equal(r->tracks[0].moved, 1);
+    assert_int_equal(r->tracks[0].snapped, 2);
+    assert_int_equal(r->tracks[1].snapped, 1);
+    assert_int_equal(r->slices, 6);
+    assert_int_equal(r->moved, 1);
+    assert_int_equal(r->snapped_crossings, 3);
+    assert_int_equal(r->updated, 4); /* snapped ones and the one that moved */
+    assert_int_equal(r->start_shift_ps, 2500000);
+    assert_int_equal(r->end_shift_ps, 1250000);
+    assert_int_equal(r->kernel_count, 1);
+    assert_int_equal(r->kernels[0].runs, 2);
+    assert_int_equal(r->kernels[0].snapped, 2);
+    assert_int_equal(r->kernels[0].delayed_ps, 2500000);
+    assert_int_equal(r->moved_others, 1);
+    assert_int_equal(r->moved_count, 1);
+    assert_string_equal(r->moved_list[0].name, "m");
+    assert_string_equal(r->moved_list[0].lane_tid, "7001");
+    assert_int_equal(r->snapped_others, 1);
+    assert_string_equal(r->snapped_list[0].name, "c");
+    assert_int_equal(r->snapped_list[0].end_shift_ps, 1250000);
+    assert_int_equal(r->flow_endpoints, 1);
+    assert_int_equal(r->new_lanes, 1);
+    assert_int_equal(r->repairs + r->losses + r->flows_unresolved, 0);
+    hd_fix_report_free(r);
 }
 
 static void test_fix__lists_hold_the_fifty_largest_unless_asked_for_all(NO_STATE)
@@ -537,14 +537,14 @@ static void test_fix__lists_hold_the_fifty_largest_unless_asked_for_all(NO_STATE
     sprintf(end, "]");
     for (int full = 0; full < 2; full++) {
         hd_fix_options options = {0};
-        hd_fix_report r;
+        hd_fix_report *r;
         options.full_lists = full;
         free(fixed_with(&r, text, &options));
-        assert_int_equal(r.snapped_others, 60);
-        assert_int_equal(r.snapped_count, full ? 60 : HD_FIX_LIST_LIMIT);
-        for (size_t i = 1; i < r.snapped_count; i++)
-            assert_true(r.snapped_list[i - 1].start_shift_ps >= r.snapped_list[i].start_shift_ps);
-        hd_fix_report_deinit(&r);
+        assert_int_equal(r->snapped_others, 60);
+        assert_int_equal(r->snapped_count, full ? 60 : HD_FIX_LIST_LIMIT);
+        for (size_t i = 1; i < r->snapped_count; i++)
+            assert_true(r->snapped_list[i - 1].start_shift_ps >= r->snapped_list[i].start_shift_ps);
+        hd_fix_report_free(r);
     }
 }
 

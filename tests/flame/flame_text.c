@@ -28,41 +28,49 @@ static hd_status take(void *user, const hd_context *contexts, size_t count, hd_e
     hd_attribution *a = user;
     (void)err;
     for (size_t i = 0; i < count; i++) {
-        for (size_t j = 0; j < a->launches.launch_count; j++) {
-            if (a->launches.launches[j].row == contexts[i].row) a->launch_stack[j] = contexts[i].node;
+        for (size_t j = 0; j < a->launches->launch_count; j++) {
+            if (a->launches->launches[j].row == contexts[i].row) a->launch_stack[j] = contexts[i].node;
         }
     }
     return HD_OK;
 }
 
-void attribute_by_calls(hd_attribution *out, const hd_trace *trace)
+void attribute_by_calls(hd_attribution **out, const hd_trace *trace)
 {
     const hd_context_options options = {0};
-    *out = (hd_attribution){0};
-    assert_int_equal(hd_launches_init(&out->launches, trace, NULL), HD_OK);
-    assert_int_equal(hd_stacks_new(&out->stacks, NULL), HD_OK);
-    out->launch_stack = calloc(out->launches.launch_count + 1, sizeof *out->launch_stack);
-    out->work_stack = calloc(out->launches.work_count + 1, sizeof *out->work_stack);
-    assert_non_null(out->launch_stack);
-    assert_non_null(out->work_stack);
-    assert_int_equal(hd_contexts_walk(out->stacks, trace, &options, take, out, NULL), HD_OK);
-    for (size_t i = 0; i < out->launches.work_count; i++) {
-        uint32_t launch = out->launches.works[i].launch;
-        if (launch != HD_NONE) out->work_stack[i] = out->launch_stack[launch];
+    hd_attribution *a = *out = calloc(1, sizeof *a);
+    assert_non_null(a);
+    assert_int_equal(hd_launches_new(&a->launches, trace, NULL), HD_OK);
+    assert_int_equal(hd_stacks_new(&a->stacks, NULL), HD_OK);
+    a->launch_stack = calloc(a->launches->launch_count + 1, sizeof *a->launch_stack);
+    a->work_stack = calloc(a->launches->work_count + 1, sizeof *a->work_stack);
+    assert_non_null(a->launch_stack);
+    assert_non_null(a->work_stack);
+    assert_int_equal(hd_contexts_walk(a->stacks, trace, &options, take, a, NULL), HD_OK);
+    for (size_t i = 0; i < a->launches->work_count; i++) {
+        uint32_t launch = a->launches->works[i].launch;
+        if (launch != HD_NONE) a->work_stack[i] = a->launch_stack[launch];
     }
 }
 
 void attribution_done(hd_attribution *attribution)
 {
-    hd_launches_deinit(&attribution->launches);
+    hd_launches_free(attribution->launches);
     hd_stacks_free(attribution->stacks);
     free(attribution->launch_stack);
     free(attribution->work_stack);
     free(attribution->pending);
-    *attribution = (hd_attribution){0};
+    free(attribution);
 }
 
 /* ---- files ---- */
+
+hd_flame *flame_new(void)
+{
+    hd_flame *flame;
+    assert_int_equal(hd_flame_new(&flame, NULL), HD_OK);
+    return flame;
+}
 
 /* One file for all of them, as making thousands takes longer than all else: outputs are written to it in place. */
 char *flame_file(const hd_flame *flame, const hd_flame_write_options *options, hd_flame_written *out, size_t *out_size)

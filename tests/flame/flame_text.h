@@ -8,8 +8,11 @@
 hd_trace *trace_of_text(const char *text);
 
 /* Launches as they are found, each under the slices around its call: what is known without hd_attribute. */
-void attribute_by_calls(hd_attribution *out, const hd_trace *trace);
+void attribute_by_calls(hd_attribution **out, const hd_trace *trace);
 void attribution_done(hd_attribution *attribution);
+
+/* An empty flame. */
+hd_flame *flame_new(void);
 
 /* What a flame is written as. Fails the test; the caller frees the text, which is terminated. out may be NULL. */
 char *flame_file(const hd_flame *flame, const hd_flame_write_options *options, hd_flame_written *out, size_t *out_size);

@@ -45,23 +45,23 @@ static const char train[] =
 
 typedef struct scene {
     hd_trace *trace;
-    hd_attribution attribution;
-    hd_flame flame;
+    hd_attribution *attribution;
+    hd_flame *flame;
 } scene;
 
 static scene scene_of(const char *text, const hd_flame_options *options)
 {
-    scene s = {.trace = trace_of_text(text)};
+    scene s = {.trace = trace_of_text(text), .flame = flame_new()};
     hd_error err = {0};
     attribute_by_calls(&s.attribution, s.trace);
-    if (hd_flame_add(&s.flame, s.trace, NULL, &s.attribution, options, &err) != HD_OK) fail_msg("%s", err.message);
+    if (hd_flame_add(s.flame, s.trace, NULL, s.attribution, options, &err) != HD_OK) fail_msg("%s", err.message);
     return s;
 }
 
 static void scene_done(scene *s)
 {
-    hd_flame_deinit(&s->flame);
-    attribution_done(&s->attribution);
+    hd_flame_free(s->flame);
+    attribution_done(s->attribution);
     hd_trace_free(s->trace);
 }
 
@@ -69,9 +69,9 @@ static void scene_done(scene *s)
 static void assert_flame(const hd_flame_options *options, int64_t total, const char *expected)
 {
     scene s = scene_of(train, options);
-    char *text = flame_folded(&s.flame);
+    char *text = flame_folded(s.flame);
     assert_string_equal(text, expected);
-    assert_int_equal(s.flame.total[0], total);
+    assert_int_equal(s.flame->total[0], total);
     assert_int_equal(folded_sum(text, strlen(text), NULL), total);
     free(text);
     scene_done(&s);
@@ -101,32 +101,33 @@ static void test_flame_add__auto_is_gpu_time_where_there_is_gpu_work(void **stat
     (void)state;
     const hd_flame_options options = {0};
     scene s = scene_of(train, &options);
-    assert_int_equal(s.flame.of, HD_FLAME_GPU_TIME);
-    assert_int_equal(s.flame.total[0], s.attribution.launches.work_ns);
-    assert_int_equal(s.flame.no_stack, 50000);
-    assert_int_equal(s.flame.no_stack_count, 1);
-    assert_int_equal(s.flame.pending_count, 1);
-    assert_int_equal(s.flame.removed, 0);
-    assert_int_equal(s.flame.cut_names, 0);
+    assert_int_equal(s.flame->of, HD_FLAME_GPU_TIME);
+    assert_int_equal(s.flame->total[0], s.attribution->launches->work_ns);
+    assert_int_equal(s.flame->no_stack, 50000);
+    assert_int_equal(s.flame->no_stack_count, 1);
+    assert_int_equal(s.flame->pending_count, 1);
+    assert_int_equal(s.flame->removed, 0);
+    assert_int_equal(s.flame->cut_names, 0);
     scene_done(&s);
 }
 
 static void test_flame_add__auto_is_cpu_time_else_and_samples_at_last(void **state)
 {
     (void)state;
-    hd_flame flame = {0}, samples = {0};
+    hd_flame *flame = flame_new();
+    hd_flame *samples = flame_new();
     hd_trace *cpu = trace_of_text("[{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}]");
     hd_trace *sampled = trace_of_text("{\"stackFrames\":{\"1\":{\"name\":\"main\",\"category\":\"native\"}},"
                                       "\"traceEvents\":[{\"ph\":\"P\",\"name\":\"cycles\",\"pid\":1,\"tid\":1,\"ts\":1,"
                                       "\"sf\":1}]}");
-    assert_int_equal(hd_flame_add(&flame, cpu, NULL, NULL, NULL, NULL), HD_OK);
-    assert_int_equal(flame.of, HD_FLAME_CPU_TIME);
-    assert_int_equal(flame.total[0], 2000);
-    assert_int_equal(hd_flame_add(&samples, sampled, NULL, NULL, NULL, NULL), HD_OK);
-    assert_int_equal(samples.of, HD_FLAME_SAMPLES);
-    assert_int_equal(samples.total[0], 1);
-    hd_flame_deinit(&flame);
-    hd_flame_deinit(&samples);
+    assert_int_equal(hd_flame_add(flame, cpu, NULL, NULL, NULL, NULL), HD_OK);
+    assert_int_equal(flame->of, HD_FLAME_CPU_TIME);
+    assert_int_equal(flame->total[0], 2000);
+    assert_int_equal(hd_flame_add(samples, sampled, NULL, NULL, NULL, NULL), HD_OK);
+    assert_int_equal(samples->of, HD_FLAME_SAMPLES);
+    assert_int_equal(samples->total[0], 1);
+    hd_flame_free(flame);
+    hd_flame_free(samples);
     hd_trace_free(cpu);
     hd_trace_free(sampled);
 }
@@ -197,9 +198,9 @@ static void test_flame_add__nothing_in_a_trace_is_no_error(void **state)
         if (of == HD_FLAME_SAMPLES) continue; /* of stacks in traces */
         const hd_flame_options options = {.of = (hd_flame_of)of};
         scene s = scene_of("[]", &options);
-        char *text = flame_folded(&s.flame);
+        char *text = flame_folded(s.flame);
         assert_string_equal(text, "");
-        assert_int_equal(s.flame.total[0], 0);
+        assert_int_equal(s.flame->total[0], 0);
         free(text);
         scene_done(&s);
     }
@@ -211,11 +212,11 @@ static void test_flame_add__other_weights_cannot_be_added(void **state)
     const hd_flame_options time = {.of = HD_FLAME_GPU_TIME}, bytes = {.of = HD_FLAME_BYTES}, any = {0};
     hd_error err = {0};
     scene s = scene_of(train, &time);
-    assert_int_equal(hd_flame_add(&s.flame, s.trace, NULL, &s.attribution, &bytes, &err), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_flame_add(s.flame, s.trace, NULL, s.attribution, &bytes, &err), HD_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "bytes cannot be added to a flame graph of gpu-time"));
-    assert_int_equal(hd_flame_add(&s.flame, s.trace, NULL, &s.attribution, &any, NULL), HD_OK);
-    assert_int_equal(s.flame.total[0], 2 * 181500);
-    assert_int_equal(s.flame.traces, 2);
+    assert_int_equal(hd_flame_add(s.flame, s.trace, NULL, s.attribution, &any, NULL), HD_OK);
+    assert_int_equal(s.flame->total[0], 2 * 181500);
+    assert_int_equal(s.flame->traces, 2);
     scene_done(&s);
 }
 
@@ -223,13 +224,13 @@ static void test_flame_add__attribution_is_asked_for_where_none_is_given(void **
 {
     (void)state;
     scene given = scene_of(train, NULL);
-    hd_flame asked = {0};
+    hd_flame *asked = flame_new();
     hd_error err = {0};
-    if (hd_flame_add(&asked, given.trace, NULL, NULL, NULL, &err) != HD_OK) fail_msg("%s", err.message);
-    char *texts[] = {flame_folded(&given.flame), flame_folded(&asked)};
+    if (hd_flame_add(asked, given.trace, NULL, NULL, NULL, &err) != HD_OK) fail_msg("%s", err.message);
+    char *texts[] = {flame_folded(given.flame), flame_folded(asked)};
     assert_string_equal(texts[0], texts[1]);
     for (int i = 0; i < 2; i++) free(texts[i]);
-    hd_flame_deinit(&asked);
+    hd_flame_free(asked);
     scene_done(&given);
 }
 
@@ -252,7 +253,7 @@ static void test_flame_add__a_launch_of_several_works_is_its_first_one(void **st
                  "\"args\":{\"correlation\":5}}]",
                  calls[i]);
         scene s = scene_of(json, &options);
-        char *text = flame_folded(&s.flame);
+        char *text = flame_folded(s.flame);
         assert_string_equal(text, expected[i]);
         free(text);
         scene_done(&s);
@@ -286,7 +287,7 @@ static void test_flame_add__streams_of_one_device_have_no_device(void **state)
                        "\"args\":{\"device\":0,\"stream\":7}},"
                        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":\"x\",\"ts\":1,\"dur\":2}]",
                        &options);
-    char *text = flame_folded(&s.flame);
+    char *text = flame_folded(s.flame);
     assert_string_equal(text, "[no stream];[no stack];[GPU_Kernel]k 2000\nstream 7;[no stack];[GPU_Kernel]k 2000\n");
     free(text);
     scene_done(&s);
@@ -313,7 +314,7 @@ static void test_flame_add__by_step_asks_other_threads_where_the_own_has_none(vo
                        "{\"ph\":\"X\",\"name\":\"f\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":2,\"ts\":10,\"dur\":2},"
                        "{\"ph\":\"X\",\"name\":\"f\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":2,\"ts\":20,\"dur\":4}]",
                        &options);
-    char *text = flame_folded(&s.flame);
+    char *text = flame_folded(s.flame);
     assert_string_equal(text, "ProfilerStep#1;ProfilerStep#1 10000\nProfilerStep#1;f 1000\n"
                               "ProfilerStep#2;ProfilerStep#2 10000\nProfilerStep#2;f 2000\n[no step];f 4000\n");
     free(text);
@@ -342,7 +343,7 @@ static void test_flame_add__steps_are_one_frame_where_they_are_not_the_groups(vo
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         scene s = scene_of(steps, &cases[i].options);
-        char *text = flame_folded(&s.flame);
+        char *text = flame_folded(s.flame);
         assert_string_equal(text, cases[i].text);
         free(text);
         scene_done(&s);
@@ -353,12 +354,12 @@ static void test_flame_add__decimal_weights_are_rounded(void **state)
 {
     (void)state;
     hd_trace *trace = trace_of_text("a;b 3.5\na;c 0.5\na;d 2.49\na;e 7.000\na;f 12\n");
-    hd_flame flame = {0};
-    assert_int_equal(hd_flame_add(&flame, trace, NULL, NULL, NULL, NULL), HD_OK);
-    char *text = flame_folded(&flame);
+    hd_flame *flame = flame_new();
+    assert_int_equal(hd_flame_add(flame, trace, NULL, NULL, NULL, NULL), HD_OK);
+    char *text = flame_folded(flame);
     assert_string_equal(text, "a;b 4\na;c 1\na;d 2\na;e 7\na;f 12\n");
     free(text);
-    hd_flame_deinit(&flame);
+    hd_flame_free(flame);
     hd_trace_free(trace);
 }
 
@@ -417,13 +418,13 @@ static void test_flame_add__ranks_are_the_traces_own_or_their_places(void **stat
     hd_trace *named = trace_of_text("{\"distributedInfo\":{\"rank\":3},\"traceEvents\":["
                                     "{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}]}");
     hd_trace *plain = trace_of_text("[{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":4}]");
-    hd_flame flame = {0};
-    assert_int_equal(hd_flame_add(&flame, named, NULL, NULL, &options, NULL), HD_OK);
-    assert_int_equal(hd_flame_add(&flame, plain, NULL, NULL, &options, NULL), HD_OK);
-    char *text = flame_folded(&flame);
+    hd_flame *flame = flame_new();
+    assert_int_equal(hd_flame_add(flame, named, NULL, NULL, &options, NULL), HD_OK);
+    assert_int_equal(hd_flame_add(flame, plain, NULL, NULL, &options, NULL), HD_OK);
+    char *text = flame_folded(flame);
     assert_string_equal(text, "rank 1;f 4000\nrank 3;f 2000\n");
     free(text);
-    hd_flame_deinit(&flame);
+    hd_flame_free(flame);
     hd_trace_free(named);
     hd_trace_free(plain);
 }
@@ -440,7 +441,7 @@ static void test_flame_add__merged_ranks_are_told_by_the_names_of_processes(void
                        "{\"ph\":\"X\",\"name\":\"f\",\"pid\":2,\"tid\":1,\"ts\":1,\"dur\":2},"
                        "{\"ph\":\"X\",\"name\":\"f\",\"pid\":3,\"tid\":1,\"ts\":1,\"dur\":4}]}",
                        &options);
-    char *text = flame_folded(&s.flame);
+    char *text = flame_folded(s.flame);
     assert_string_equal(text, "rank 12;f 1000\nrank 3;f 2000\nrank 7;f 4000\n");
     free(text);
     scene_done(&s);
@@ -452,7 +453,7 @@ static void test_flame_add__all_traces_are_added_in_one_direction(void **state)
     (void)state;
     const hd_flame_options down = {.of = HD_FLAME_CPU_TIME}, up = {.of = HD_FLAME_CPU_TIME, .reverse = true};
     scene s = scene_of(train, &down);
-    assert_int_equal(hd_flame_add(&s.flame, s.trace, NULL, NULL, &up, NULL), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_flame_add(s.flame, s.trace, NULL, NULL, &up, NULL), HD_ERR_ARGUMENT);
     scene_done(&s);
 }
 
@@ -470,14 +471,14 @@ static void test_flame_add__names_choose_work_and_the_rest_is_removed(void **sta
                  "[no stack];[GPU_Kernel]lost 1\n" GRAPH
                  ";[GPU_Graph]cudaGraphLaunch 1\nautograd;cudaMemsetAsync;[GPU_Memset]Memset (Device) 1\n");
     scene s = scene_of(train, &one);
-    assert_int_equal(s.flame.removed, 181500 - 103500);
-    assert_int_equal(s.flame.total[0] + s.flame.removed, s.attribution.launches.work_ns);
+    assert_int_equal(s.flame->removed, 181500 - 103500);
+    assert_int_equal(s.flame->total[0] + s.flame->removed, s.attribution->launches->work_ns);
     scene_done(&s);
     const hd_flame_options bad = {.of = HD_FLAME_GPU_TIME, .names = "/["};
     hd_trace *trace = trace_of_text("[]");
-    hd_flame flame = {0};
-    assert_int_equal(hd_flame_add(&flame, trace, NULL, NULL, &bad, NULL), HD_ERR_ARGUMENT);
-    hd_flame_deinit(&flame);
+    hd_flame *flame = flame_new();
+    assert_int_equal(hd_flame_add(flame, trace, NULL, NULL, &bad, NULL), HD_ERR_ARGUMENT);
+    hd_flame_free(flame);
     hd_trace_free(trace);
 }
 
@@ -512,10 +513,10 @@ static void test_flame_add__work_is_cut_at_the_window_s_ends(void **state)
                  "ProfilerStep;cudaLaunchKernel 5000\nProfilerStep;cudaMemcpyAsync 5000\nautograd 10000\n"
                  "autograd;cudaGraphLaunch 2000\n");
     scene s = scene_of(train, &cpu);
-    assert_int_equal(s.flame.removed, 150000 - 112000);
+    assert_int_equal(s.flame->removed, 150000 - 112000);
     scene_done(&s);
     s = scene_of(train, &time);
-    assert_int_equal(s.flame.removed, 181500 - s.flame.total[0]);
+    assert_int_equal(s.flame->removed, 181500 - s.flame->total[0]);
     scene_done(&s);
 }
 
@@ -526,10 +527,10 @@ static void test_flame_add__a_window_with_nothing_in_it_is_refused(void **state)
     const hd_flame_options none = {
         .of = HD_FLAME_CPU_TIME, .from = {HD_CONVERT_PERCENT, 500000}, .until = {HD_CONVERT_PERCENT, 500000}};
     hd_trace *trace = trace_of_text(train);
-    hd_flame flame = {0};
-    assert_int_equal(hd_flame_add(&flame, trace, NULL, NULL, &late, NULL), HD_ERR_ARGUMENT);
-    assert_int_equal(hd_flame_add(&flame, trace, NULL, NULL, &none, NULL), HD_ERR_ARGUMENT);
-    hd_flame_deinit(&flame);
+    hd_flame *flame = flame_new();
+    assert_int_equal(hd_flame_add(flame, trace, NULL, NULL, &late, NULL), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_flame_add(flame, trace, NULL, NULL, &none, NULL), HD_ERR_ARGUMENT);
+    hd_flame_free(flame);
     hd_trace_free(trace);
 }
 
@@ -551,16 +552,16 @@ static const char sampled[] =
 static void assert_samples(const hd_flame_options *options, int64_t removed, const char *expected)
 {
     hd_trace *trace = trace_of_text(sampled);
-    hd_flame flame = {0};
+    hd_flame *flame = flame_new();
     hd_error err = {0};
-    if (hd_flame_add(&flame, trace, NULL, NULL, options, &err) != HD_OK) fail_msg("%s", err.message);
-    char *text = flame_folded(&flame);
+    if (hd_flame_add(flame, trace, NULL, NULL, options, &err) != HD_OK) fail_msg("%s", err.message);
+    char *text = flame_folded(flame);
     assert_string_equal(text, expected);
-    assert_int_equal(folded_sum(text, strlen(text), NULL), flame.total[0]);
-    assert_int_equal(flame.total[0] + flame.removed, 349);
-    assert_int_equal(flame.removed, removed);
+    assert_int_equal(folded_sum(text, strlen(text), NULL), flame->total[0]);
+    assert_int_equal(flame->total[0] + flame->removed, 349);
+    assert_int_equal(flame->removed, removed);
     free(text);
-    hd_flame_deinit(&flame);
+    hd_flame_free(flame);
     hd_trace_free(trace);
 }
 
@@ -593,23 +594,23 @@ static void test_flame_add__samples_of_launches_that_are_not_there_are_pending(v
         hd_trace *trace = trace_of_text("[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":1,"
                                         "\"dur\":2}]");
         hd_trace *cpu = trace_of_text(sampled);
-        hd_attribution attribution;
-        hd_flame flame = {0};
+        hd_attribution *attribution;
+        hd_flame *flame = flame_new();
         attribute_by_calls(&attribution, trace);
-        uint32_t name = hd_stacks_name(attribution.stacks, "cudaLaunchKernel", 16);
-        uint32_t stack = hd_stacks_push(attribution.stacks, HD_STACK_NONE, name, HD_FRAME_API);
-        attribution.pending = calloc(2, sizeof *attribution.pending);
-        attribution.pending[0] = (hd_pending_stack){1, stack};
-        attribution.pending[1] = (hd_pending_stack){2, stack};
-        attribution.pending_count = 2;
-        assert_int_equal(hd_flame_add(&flame, trace, cpu, &attribution, i ? &time : &launches, NULL), HD_OK);
-        char *text = flame_folded(&flame);
+        uint32_t name = hd_stacks_name(attribution->stacks, "cudaLaunchKernel", 16);
+        uint32_t stack = hd_stacks_push(attribution->stacks, HD_STACK_NONE, name, HD_FRAME_API);
+        attribution->pending = calloc(2, sizeof *attribution->pending);
+        attribution->pending[0] = (hd_pending_stack){1, stack};
+        attribution->pending[1] = (hd_pending_stack){2, stack};
+        attribution->pending_count = 2;
+        assert_int_equal(hd_flame_add(flame, trace, cpu, attribution, i ? &time : &launches, NULL), HD_OK);
+        char *text = flame_folded(flame);
         assert_string_equal(text, i ? "[no stack];[GPU_Kernel]k 2000\ncudaLaunchKernel;[GPU_Launch_Pending] 0\n"
                                     : "[no stack];[GPU_Kernel]k 1\ncudaLaunchKernel;[GPU_Launch_Pending] 2\n");
-        assert_int_equal(flame.pending_count, 2);
+        assert_int_equal(flame->pending_count, 2);
         free(text);
-        hd_flame_deinit(&flame);
-        attribution_done(&attribution);
+        hd_flame_free(flame);
+        attribution_done(attribution);
         hd_trace_free(trace);
         hd_trace_free(cpu);
     }

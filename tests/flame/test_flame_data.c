@@ -29,26 +29,26 @@ static hd_trace *read_data(const char *name, char path[1024])
 static int64_t weigh(const hd_trace *trace, const hd_attribution *attribution, const hd_flame_options *options)
 {
     const hd_flame_write_options folded = {.format = HD_FLAME_FOLDED}, scope = {.format = HD_FLAME_SPEEDSCOPE};
-    hd_flame flame = {0};
+    hd_flame *flame = flame_new();
     hd_flame_written written;
     hd_error err = {0};
     size_t size, lines;
     char expected[64];
-    if (hd_flame_add(&flame, trace, NULL, attribution, options, &err) != HD_OK) fail_msg("%s", err.message);
-    char *text = flame_file(&flame, &folded, &written, &size);
-    assert_int_equal(folded_sum(text, size, &lines), flame.total[0]);
+    if (hd_flame_add(flame, trace, NULL, attribution, options, &err) != HD_OK) fail_msg("%s", err.message);
+    char *text = flame_file(flame, &folded, &written, &size);
+    assert_int_equal(folded_sum(text, size, &lines), flame->total[0]);
     assert_int_equal(lines, written.stacks);
     free(text);
-    text = flame_file(&flame, &scope, &written, &size);
+    text = flame_file(flame, &scope, &written, &size);
     assert_int_equal(written.stacks, lines);
     /* python3 takes its time, and groups change names only */
     char *answer = options->by == HD_FLAME_BY_NOTHING ? speedscope_checked(text, size) : NULL;
-    snprintf(expected, sizeof expected, "ok %lld\n", (long long)flame.total[0]);
+    snprintf(expected, sizeof expected, "ok %lld\n", (long long)flame->total[0]);
     if (answer) assert_string_equal(answer, expected);
     free(answer);
     free(text);
-    int64_t total = flame.total[0];
-    hd_flame_deinit(&flame);
+    int64_t total = flame->total[0];
+    hd_flame_free(flame);
     return total;
 }
 
@@ -68,19 +68,19 @@ static void test_flame_data__the_root_of_real_traces_is_their_gpu_time(void **st
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[1024];
         hd_trace *trace = read_data(names[i], path);
-        hd_attribution attribution = {0};
+        hd_attribution *attribution;
         hd_error err = {0};
         if (!trace) continue;
         read++;
         if (hd_attribute(&attribution, trace, NULL, NULL, &err) != HD_OK) fail_msg("%s: %s", path, err.message);
-        assert_true(attribution.launches.work_count > 0);
+        assert_true(attribution->launches->work_count > 0);
         for (int by = 0; by < HD_FLAME_BYS; by++) {
             const hd_flame_options options = {.by = (hd_flame_by)by, .reverse = by % 2};
-            assert_int_equal(weigh(trace, &attribution, &options), attribution.launches.work_ns);
+            assert_int_equal(weigh(trace, attribution, &options), attribution->launches->work_ns);
         }
         const hd_flame_options cpu = {.of = HD_FLAME_CPU_TIME}, self = {.of = HD_FLAME_CPU_SELF};
         assert_int_equal(weigh(trace, NULL, &cpu), weigh(trace, NULL, &self));
-        hd_attribution_deinit(&attribution);
+        hd_attribution_free(attribution);
         hd_trace_free(trace);
     }
     if (read == 0) skip();
@@ -113,16 +113,16 @@ static void test_flame_data__folded_stacks_come_back_as_they_were(void **state)
     size_t size;
     hd_trace *trace = read_data("stacks/pytorch.folded", path);
     if (!trace) skip();
-    hd_flame flame = {0};
-    assert_int_equal(hd_flame_add(&flame, trace, NULL, NULL, NULL, NULL), HD_OK);
-    char *text = flame_folded(&flame), *original = file_text(path, &size);
-    assert_int_equal(flame.of, HD_FLAME_SAMPLES);
+    hd_flame *flame = flame_new();
+    assert_int_equal(hd_flame_add(flame, trace, NULL, NULL, NULL, NULL), HD_OK);
+    char *text = flame_folded(flame), *original = file_text(path, &size);
+    assert_int_equal(flame->of, HD_FLAME_SAMPLES);
     char *sorted = sorted_lines(original, size);
     assert_string_equal(text, sorted);
     free(text);
     free(original);
     free(sorted);
-    hd_flame_deinit(&flame);
+    hd_flame_free(flame);
     hd_trace_free(trace);
 }
 

@@ -85,8 +85,8 @@ static void check_diff(const char *old_text, const char *new_text, const char *w
     assert_string_equal(text, wanted);
     free(text);
     flame_view_deinit(&view);
-    hd_flame_deinit(&old);
-    hd_flame_deinit(&flame);
+    flame_deinit(&old);
+    flame_deinit(&flame);
 }
 
 static void test_diff__frames_are_the_same_along_their_paths(void **state)
@@ -207,8 +207,8 @@ static void test_diff__changes_sum_up_to_the_change_of_the_totals(void **state)
             svg_layout_deinit(&layout);
         }
         flame_view_deinit(&view);
-        hd_flame_deinit(&old);
-        hd_flame_deinit(&flame);
+        flame_deinit(&old);
+        flame_deinit(&flame);
         hd_bytes_deinit(&texts[0]);
         hd_bytes_deinit(&texts[1]);
     }
@@ -226,8 +226,8 @@ static void test_diff__what_is_gone_is_said_and_listed(void **state)
     assert_non_null(strstr(text, "gone: 3 stacks, 47 ns"));
     assert_non_null(strstr(text, "\"list\":[[\"went\",2,\"42\",1],\n[\"other\",1,\"5\",0]]"));
     free(text);
-    hd_flame_deinit(&old);
-    hd_flame_deinit(&flame);
+    flame_deinit(&old);
+    flame_deinit(&flame);
 }
 
 int main(void)

@@ -69,9 +69,9 @@ static void assert_read_back(const char *text, size_t size)
     static FILE *file;
     char path[32];
     hd_trace *trace = NULL;
-    hd_flame flame = {0};
     hd_error err = {0};
     if (size == 0) return; /* nothing is no file of folded stacks */
+    hd_flame *flame = flame_new();
     if (!file) file = tmpfile();
     assert_non_null(file);
     assert_int_equal(ftruncate(fileno(file), 0), 0);
@@ -79,11 +79,11 @@ static void assert_read_back(const char *text, size_t size)
     snprintf(path, sizeof path, "/dev/fd/%d", fileno(file));
     if (hd_trace_read(&trace, path, NULL, &err) != HD_OK) fail_msg("%s\n%s", err.message, text);
     const hd_flame_options options = {.of = HD_FLAME_SAMPLES, .weightless = true};
-    assert_int_equal(hd_flame_add(&flame, trace, NULL, NULL, &options, NULL), HD_OK);
-    char *again = flame_folded(&flame);
+    assert_int_equal(hd_flame_add(flame, trace, NULL, NULL, &options, NULL), HD_OK);
+    char *again = flame_folded(flame);
     assert_string_equal(again, text);
     free(again);
-    hd_flame_deinit(&flame);
+    hd_flame_free(flame);
     hd_trace_free(trace);
 }
 
@@ -94,23 +94,23 @@ typedef struct weighed {
 /* The weight as the root, the nodes, the folded text have it; they agree. */
 static weighed weigh(const hd_trace *trace, const hd_attribution *attribution, const hd_flame_options *options)
 {
-    hd_flame flame = {0};
+    hd_flame *flame = flame_new();
     hd_error err = {0};
     int64_t sum = 0;
-    if (hd_flame_add(&flame, trace, NULL, attribution, options, &err) != HD_OK) fail_msg("%s", err.message);
-    char *text = flame_folded(&flame);
-    for (uint32_t n = 0; n < hd_stacks_count(flame.stacks); n++) sum += flame.self[n];
-    assert_int_equal(sum, flame.total[0]);
+    if (hd_flame_add(flame, trace, NULL, attribution, options, &err) != HD_OK) fail_msg("%s", err.message);
+    char *text = flame_folded(flame);
+    for (uint32_t n = 0; n < hd_stacks_count(flame->stacks); n++) sum += flame->self[n];
+    assert_int_equal(sum, flame->total[0]);
     assert_int_equal(folded_sum(text, strlen(text), NULL), sum);
     free(text);
-    weighed result = {flame.total[0], flame.removed};
-    hd_flame_deinit(&flame);
+    weighed result = {flame->total[0], flame->removed};
+    hd_flame_free(flame);
     return result;
 }
 
 static int64_t truth(const hd_attribution *attribution, const hd_trace *trace, hd_flame_of of)
 {
-    const hd_launches *all = &attribution->launches;
+    const hd_launches *all = attribution->launches;
     int64_t sum = of == HD_FLAME_LAUNCHES ? (int64_t)all->launch_count : 0;
     uint32_t key = hd_trace_find_string(trace, "bytes", 5), row;
     for (size_t i = 0; i < all->work_count; i++) {
@@ -151,18 +151,18 @@ static void assert_parts(const hd_trace *trace, const hd_attribution *attributio
 static void assert_own_attribution(const hd_trace *trace)
 {
     const hd_flame_options options = {.of = HD_FLAME_GPU_TIME};
-    hd_launches all = {0};
-    hd_flame flame = {0};
+    hd_launches *all;
+    hd_flame *flame = flame_new();
     hd_error err = {0};
-    assert_int_equal(hd_launches_init(&all, trace, NULL), HD_OK);
-    if (hd_flame_add(&flame, trace, NULL, NULL, &options, &err) != HD_OK) fail_msg("%s", err.message);
-    assert_int_equal(flame.total[0], all.work_ns);
-    char *text = flame_folded(&flame);
-    assert_int_equal(folded_sum(text, strlen(text), NULL), all.work_ns);
+    assert_int_equal(hd_launches_new(&all, trace, NULL), HD_OK);
+    if (hd_flame_add(flame, trace, NULL, NULL, &options, &err) != HD_OK) fail_msg("%s", err.message);
+    assert_int_equal(flame->total[0], all->work_ns);
+    char *text = flame_folded(flame);
+    assert_int_equal(folded_sum(text, strlen(text), NULL), all->work_ns);
     assert_read_back(text, strlen(text));
     free(text);
-    hd_flame_deinit(&flame);
-    hd_launches_deinit(&all);
+    hd_flame_free(flame);
+    hd_launches_free(all);
 }
 
 static void test_flame_random__nothing_is_lost(void **state)
@@ -171,21 +171,21 @@ static void test_flame_random__nothing_is_lost(void **state)
     for (uint64_t i = 0, count = hd_test_rounds(250); i < count; i++) {
         uint64_t seed = i;
         hd_trace *trace = random_work(&seed);
-        hd_attribution attribution;
+        hd_attribution *attribution;
         attribute_by_calls(&attribution, trace);
         assert_own_attribution(trace);
         for (int of = HD_FLAME_GPU_TIME; of <= HD_FLAME_BYTES; of++) {
             hd_flame_options options = {.of = (hd_flame_of)of, .weightless = random_next(&seed) % 2};
-            int64_t all = weigh(trace, &attribution, &options).total;
+            int64_t all = weigh(trace, attribution, &options).total;
             if (of != HD_FLAME_CPU_TIME && of != HD_FLAME_CPU_SELF)
-                assert_int_equal(all, truth(&attribution, trace, (hd_flame_of)of));
+                assert_int_equal(all, truth(attribution, trace, (hd_flame_of)of));
             options.by = (hd_flame_by)(random_next(&seed) % HD_FLAME_BYS);
             options.reverse = random_next(&seed) % 2;
             options.full_names = random_next(&seed) % 2;
-            assert_int_equal(weigh(trace, &attribution, &options).total, all);
-            if (hd_trace_row_count(trace, HD_KIND_SLICE)) assert_parts(trace, &attribution, options, all, &seed);
+            assert_int_equal(weigh(trace, attribution, &options).total, all);
+            if (hd_trace_row_count(trace, HD_KIND_SLICE)) assert_parts(trace, attribution, options, all, &seed);
         }
-        attribution_done(&attribution);
+        attribution_done(attribution);
         hd_trace_free(trace);
     }
 }

@@ -117,7 +117,7 @@ static void test_svg__callees_fit_into_their_callers_and_nothing_gets_lost(void 
             svg_layout_deinit(&layout);
         }
         flame_view_deinit(&view);
-        hd_flame_deinit(&flame);
+        flame_deinit(&flame);
     }
 }
 
@@ -143,7 +143,7 @@ static void test_svg__callees_stand_in_the_order_of_their_names(void **state)
     assert_string_equal(found, wanted);
     svg_layout_deinit(&layout);
     flame_view_deinit(&view);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_svg__what_is_left_out_is_one_cell_behind_the_callees(void **state)
@@ -169,7 +169,7 @@ static void test_svg__what_is_left_out_is_one_cell_behind_the_callees(void **sta
     assert_int_equal(layout.cells[3].count, 2);
     svg_layout_deinit(&layout);
     flame_view_deinit(&view);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 /* Totals stop at INT64_MAX, so callees may weigh more than their caller; none may stand outside of it. */
@@ -194,7 +194,7 @@ static void test_svg__weights_beyond_int64_stay_inside_of_the_picture(void **sta
     flame_view_deinit(&view);
     hd_flame_write_options options = {.format = HD_FLAME_SVG, .min_percent = -1};
     free(flame_file(&flame, &options, NULL, NULL));
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 /* ---- the file ---- */
@@ -265,7 +265,7 @@ static void test_svg__any_bytes_may_be_a_name(void **state)
     assert_int_equal(written.frames, hd_stacks_count(flame.stacks) - 1);
     assert_int_equal(written.bytes, size);
     free(text);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_svg__nothing_counted_is_a_picture_that_says_so(void **state)
@@ -313,7 +313,7 @@ static void test_svg__it_says_what_is_not_drawn(void **state)
     assert_null(strstr(text, "are not drawn"));
     assert_int_equal(written.frames, 1501);
     free(text);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_svg__a_title_of_the_user_comes_first(void **state)
@@ -328,7 +328,7 @@ static void test_svg__a_title_of_the_user_comes_first(void **state)
     assert_non_null(strstr(text, "<title>step &lt;3&gt;</title>"));
     assert_non_null(strstr(text, "Bytes copied and set on GPUs: 3.000 GB moved by copies and sets, 1 of them"));
     free(text);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_svg__the_same_flame_is_the_same_file(void **state)
@@ -341,7 +341,7 @@ static void test_svg__the_same_flame_is_the_same_file(void **state)
     assert_string_equal(first, second);
     free(first);
     free(second);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 /* Of which 1,600 frames are wide enough. */
@@ -372,7 +372,7 @@ static void test_svg__a_million_stacks_take_less_than_five_megabytes(void **stat
     assert_true(written.frames >= 1600);
     assert_true(size < 5000000);
     free(text);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 /* All of 40 rows full of frames of just the least width. */
@@ -399,7 +399,7 @@ static void test_svg__as_many_frames_as_fit_take_less_than_five_megabytes(void *
     assert_int_equal(written.frames, 80000);
     assert_true(size < 5000000);
     free(text);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_svg__stacks_of_any_depth_are_drawn(void **state)
@@ -415,7 +415,7 @@ static void test_svg__stacks_of_any_depth_are_drawn(void **state)
     hd_flame_written written;
     free(flame_file(&flame, &options, &written, NULL));
     assert_int_equal(written.frames, 100000);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 /* ---- colours ---- */

@@ -70,14 +70,15 @@ static void check_tree(const hd_flame *flame)
 
 static int64_t flame_total(const join_case *c, bool with_cpu, const hd_flame_options *options)
 {
-    hd_flame flame = {0};
+    hd_flame *flame;
     hd_error err = {0};
-    hd_status status = hd_flame_add(&flame, c->gpu, with_cpu ? c->cpu : NULL, NULL, options, &err);
+    assert_int_equal(hd_flame_new(&flame, &err), HD_OK);
+    hd_status status = hd_flame_add(flame, c->gpu, with_cpu ? c->cpu : NULL, NULL, options, &err);
     if (status != HD_OK) print_message("%s\n", err.message);
     assert_int_equal(status, HD_OK);
-    check_tree(&flame);
-    int64_t total = flame.total[0];
-    hd_flame_deinit(&flame);
+    check_tree(flame);
+    int64_t total = flame->total[0];
+    hd_flame_free(flame);
     return total;
 }
 
@@ -172,18 +173,19 @@ static void test_flame__folded_text_has_the_whole_weight(void **state)
     for (uint64_t seed = 1, cases = hd_test_rounds(20); seed <= cases; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, false);
-        hd_flame flame = {0};
+        hd_flame *flame;
         hd_flame_options options = {
             .of = HD_FLAME_GPU_TIME, .full_names = true, .attribution = &(hd_attribution_options){.force = true}};
-        assert_int_equal(hd_flame_add(&flame, c.gpu, c.cpu, NULL, &options, NULL), HD_OK);
+        assert_int_equal(hd_flame_new(&flame, NULL), HD_OK);
+        assert_int_equal(hd_flame_add(flame, c.gpu, c.cpu, NULL, &options, NULL), HD_OK);
         hd_flame_write_options how_written = {.format = HD_FLAME_FOLDED, .min_percent = -1};
-        assert_int_equal(hd_flame_write(NULL, &flame, path, &how_written, NULL), HD_OK);
+        assert_int_equal(hd_flame_write(NULL, flame, path, &how_written, NULL), HD_OK);
         size_t size;
         char *text = file_text(path, &size);
         assert_non_null(text);
         assert_int_equal(folded_total(text), sums_of(c.gpu).gpu_ns);
         free(text);
-        hd_flame_deinit(&flame);
+        hd_flame_free(flame);
         join_case_free(&c);
     }
     unlink(path);

@@ -113,7 +113,7 @@ static void test_flame_write__folded_lines_are_sorted_by_their_bytes(void **stat
     assert_folded(&flame, "B 6\na!;x 3\na;x 4\nb 20\nb;c 1\n\xc3\xa9 5\n", 0);
     assert_int_equal(flame.total[0], 39);
     assert_speedscope(&flame, 0);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_flame_write__weights_take_part_in_the_order_where_names_go_on(void **state)
@@ -128,7 +128,7 @@ static void test_flame_write__weights_take_part_in_the_order_where_names_go_on(v
     weigh(&flame, "a|b", 1);
     weigh(&flame, "a 57 y|b", 1);
     assert_folded(&flame, "a 57\na 57 y;b 1\na 57x 1\na 58x 1\na 5x 1\na 6x 1\na;b 1\n", 0);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 /* What `LC_ALL=C sort` says of random names, which are such as to go on in one another. */
@@ -153,7 +153,7 @@ static void test_flame_write__random_lines_are_as_sorted(void **state)
         assert_int_equal(folded_sum(text, size, &lines), flame.total[0]);
         assert_int_equal(lines, written.stacks);
         free(text);
-        hd_flame_deinit(&flame);
+        flame_deinit(&flame);
     }
 }
 
@@ -179,7 +179,7 @@ static void test_flame_write__hostile_names_are_safe_in_lines_and_counted(void *
         "operator::;x 1\n",
         9);
     assert_speedscope(&flame, 3);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_flame_write__names_that_become_the_same_are_one_line(void **state)
@@ -190,7 +190,7 @@ static void test_flame_write__names_that_become_the_same_are_one_line(void **sta
     weigh(&flame, "a:b|x", 2);
     weigh(&flame, "a;b|y", 4);
     assert_folded(&flame, "a:b;x 3\na:b;y 4\n", 1);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 /* flamegraph.pl and inferno would take "nn.Module 3 10" for the weights 3 and 10. */
@@ -204,7 +204,7 @@ static void test_flame_write__a_number_at_the_end_of_a_leaf_is_no_weight(void **
     weigh(&flame, "rank 0|v1.5", 1);
     weigh(&flame, "rank 0|5", 1);
     assert_folded(&flame, "rank 0;5 1\nrank 0;layer 3;f 2\nrank 0;layer_3 10\nrank 0;v1.5 1\nrank 0;v_1.5 1\n", 2);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_flame_write__stacks_of_no_weight_are_lines_only_if_asked_for(void **state)
@@ -217,7 +217,7 @@ static void test_flame_write__stacks_of_no_weight_are_lines_only_if_asked_for(vo
     flame.weightless = true;
     assert_folded(&flame, "a;b 0\na;c 1\n", 0);
     assert_speedscope(&flame, 0);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_flame_write__two_flames_are_lines_of_two_weights(void **state)
@@ -236,8 +236,8 @@ static void test_flame_write__two_flames_are_lines_of_two_weights(void **state)
     assert_int_equal(hd_flame_write(NULL, &newer, "/dev/null", &options, NULL), HD_ERR_ARGUMENT);
     const hd_flame_write_options speedscope = {.format = HD_FLAME_SPEEDSCOPE, .base = &newer};
     assert_int_equal(hd_flame_write(NULL, &newer, "/dev/null", &speedscope, NULL), HD_ERR_ARGUMENT);
-    hd_flame_deinit(&older);
-    hd_flame_deinit(&newer);
+    flame_deinit(&older);
+    flame_deinit(&newer);
 }
 
 /* ---- sizes ---- */
@@ -260,7 +260,7 @@ static void test_flame_write__a_chain_of_a_hundred_thousand_frames_is_written(vo
     assert_int_equal(size, 2 * DEPTH + 2);
     free(text);
     assert_speedscope(&flame, 0);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_flame_write__a_hundred_thousand_stacks_are_written(void **state)
@@ -287,7 +287,7 @@ static void test_flame_write__a_hundred_thousand_stacks_are_written(void **state
     assert_int_equal(folded_sum(text, size, NULL), sum);
     free(text);
     assert_speedscope(&flame, 0);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_flame_write__weights_beyond_int64_stop_at_its_end(void **state)
@@ -298,7 +298,7 @@ static void test_flame_write__weights_beyond_int64_stop_at_its_end(void **state)
     weigh(&flame, "b", 5);
     assert_int_equal(flame.total[0], INT64_MAX);
     assert_folded(&flame, "a 9223372036854775807\nb 5\n", 0);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 /* ---- files ---- */
@@ -324,7 +324,7 @@ static void test_flame_write__what_fails_leaves_the_older_file(void **state)
     assert_string_equal(text, "a 1\n");
     free(text);
     unlink(path);
-    hd_flame_deinit(&flame);
+    flame_deinit(&flame);
 }
 
 static void test_flame_write__an_empty_flame_is_an_empty_file(void **state)
@@ -338,12 +338,12 @@ static void test_flame_write__an_empty_flame_is_an_empty_file(void **state)
     char *text = flame_file(&flame, &options, NULL, NULL);
     assert_string_equal(text, "a 1 0\n");
     free(text);
-    hd_flame_deinit(&full);
+    flame_deinit(&full);
     hd_flame empty = {0};
     assert_int_equal(flame_make_room(&empty, NULL), HD_OK);
     empty.of = HD_FLAME_BYTES;
     assert_speedscope(&empty, 0);
-    hd_flame_deinit(&empty);
+    flame_deinit(&empty);
 }
 
 int main(void)

@@ -5,9 +5,9 @@
 #include "heddle/attribution.h"
 #include "pass_text.h"
 
-static inline hd_attribution attribute(const hd_trace *gpu, const hd_trace *cpu, const hd_attribution_options *options)
+static inline hd_attribution *attribute(const hd_trace *gpu, const hd_trace *cpu, const hd_attribution_options *options)
 {
-    hd_attribution a = {0};
+    hd_attribution *a;
     hd_error err = {0};
     if (hd_attribute(&a, gpu, cpu, options, &err) != HD_OK) fail_msg("%s", err.message);
     return a;
@@ -37,7 +37,7 @@ static inline char *stack_text(const hd_stacks *stacks, uint32_t node)
 /* The stack of work number `work`, in the order of rows. */
 static inline void assert_work(const hd_attribution *a, size_t work, hd_stack_rule rule, const char *stack)
 {
-    assert_true(work < a->launches.work_count);
+    assert_true(work < a->launches->work_count);
     char *text = stack_text(a->stacks, a->work_stack[work]);
     assert_string_equal(text, stack);
     assert_string_equal(hd_stack_rule_name(a->work_rule[work]), hd_stack_rule_name(rule));

@@ -9,11 +9,11 @@
 
 static hd_trace *annotated(const hd_trace *gpu, const hd_trace *cpu, const hd_attribution_options *options)
 {
-    hd_attribution a = attribute(gpu, cpu, options);
+    hd_attribution *a = attribute(gpu, cpu, options);
     hd_trace *out;
     hd_error err = {0};
-    if (hd_attribution_annotate(&out, &a, gpu, cpu, &err) != HD_OK) fail_msg("%s", err.message);
-    hd_attribution_deinit(&a);
+    if (hd_attribution_annotate(&out, a, gpu, cpu, &err) != HD_OK) fail_msg("%s", err.message);
+    hd_attribution_free(a);
     return out;
 }
 
@@ -109,11 +109,11 @@ static void test_attribution_annotate__texts_end_where_there_is_no_room(NO_STATE
 {
     hd_trace *gpu = trace_of("[" SLICE("cpu_op", 1, "op", 10, 10) "," CALL(1, 12, 2, 7) "," CALL(1, 30, 2, 8) "," CALL(
         1, 14, 2, 9) "," WORK("a", 40, 5, 7) "," WORK("b", 50, 5, 8) "," WORK("c", 60, 5, 9) "]");
-    hd_attribution a = attribute(gpu, NULL, NULL);
+    hd_attribution *a = attribute(gpu, NULL, NULL);
     hd_trace *out;
     hd_value value;
     hd_event event;
-    assert_int_equal(annotate_within(&out, &a, gpu, NULL, 20, NULL), HD_OK);
+    assert_int_equal(annotate_within(&out, a, gpu, NULL, 20, NULL), HD_OK);
     assert_true(work_arg(&value, out, 4, "stack", &event));
     assert_false(work_arg(&value, out, 5, "stack", &event));
     assert_true(work_arg(&value, out, 5, "sf", &event) || event.args); /* sf is a key of the event */
@@ -126,7 +126,7 @@ static void test_attribution_annotate__texts_end_where_there_is_no_room(NO_STATE
     assert_string_equal(text, "cudaLaunchKernel");
     free(text);
     hd_trace_stacks_free(stacks);
-    hd_attribution_deinit(&a);
+    hd_attribution_free(a);
     hd_trace_free(gpu);
     hd_trace_free(out);
 }
@@ -221,13 +221,13 @@ static void test_attribution_annotate__samples_come_to_the_clock_and_thread_of_t
         "{\"ph\":\"X\",\"name\":\"not taken\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}," CPU_SAMPLE(
             54, 1019, "9", 7) "," CPU_SAMPLE(55, 1090, "8", 4711) "],\"stackFrames\":{\"8\":{\"name\":\"main\"},\"9\":{"
                                                                   "\"name\":\"train\",\"parent\":8}}}");
-    hd_attribution a = attribute(gpu, cpu, NULL);
+    hd_attribution *a = attribute(gpu, cpu, NULL);
     hd_trace *out;
-    assert_int_equal(hd_attribution_annotate(&out, &a, gpu, cpu, NULL), HD_OK);
-    assert_int_equal(a.work_rule[0], HD_RULE_ID);
+    assert_int_equal(hd_attribution_annotate(&out, a, gpu, cpu, NULL), HD_OK);
+    assert_int_equal(a->work_rule[0], HD_RULE_ID);
     assert_int_equal(hd_trace_event_count(out), 2 + 2 + 2 + 1);
     assert_int_equal(ledger_count(out, "attribution.pending"), 1);
-    char *text = stack_text(a.stacks, a.work_stack[0]);
+    char *text = stack_text(a->stacks, a->work_stack[0]);
     assert_non_null(strstr(text, "main;train"));
     hd_event event;
     hd_trace_stacks *stacks;
@@ -252,7 +252,7 @@ static void test_attribution_annotate__samples_come_to_the_clock_and_thread_of_t
     assert_int_equal(hd_trace_row_count(out, HD_KIND_META), 1); /* the name of the thread that is new */
     hd_trace_stacks_free(stacks);
     free(text);
-    hd_attribution_deinit(&a);
+    hd_attribution_free(a);
     hd_trace_free(gpu);
     hd_trace_free(cpu);
     hd_trace_free(out);
@@ -265,9 +265,9 @@ static void test_attribution_annotate__a_sample_without_a_stack_gets_none(NO_STA
         "{\"traceEvents\":[" CALL(1, 20, 5, 7) "," WORK("k", 40, 30, 7) "],\"stackFrames\":{\"0\":{\"name\":\"x\"}}}");
     hd_trace *cpu = trace_of("{\"traceEvents\":[" CPU_SAMPLE(1, 19, "77", 7) "," CPU_SAMPLE(
         1, 29, "3", 9) "],\"stackFrames\":{\"3\":{\"name\":\"main\"}}}");
-    hd_attribution a = attribute(gpu, cpu, NULL);
+    hd_attribution *a = attribute(gpu, cpu, NULL);
     hd_trace *out;
-    assert_int_equal(hd_attribution_annotate(&out, &a, gpu, cpu, NULL), HD_OK);
+    assert_int_equal(hd_attribution_annotate(&out, a, gpu, cpu, NULL), HD_OK);
     hd_trace_stacks *stacks;
     assert_int_equal(hd_trace_stacks_new(&stacks, out, NULL), HD_OK);
     for (uint32_t i = 0; i < 2; i++) {
@@ -278,7 +278,7 @@ static void test_attribution_annotate__a_sample_without_a_stack_gets_none(NO_STA
         free(stack);
     }
     hd_trace_stacks_free(stacks);
-    hd_attribution_deinit(&a);
+    hd_attribution_free(a);
     hd_trace_free(gpu);
     hd_trace_free(cpu);
     hd_trace_free(out);
@@ -288,15 +288,14 @@ static void test_attribution_annotate__samples_of_an_unknown_clock_keep_their_ti
 {
     hd_trace *gpu = trace_of("[" CALL(1, 20, 5, 7) "," WORK("k", 40, 30, 7) "]");
     hd_trace *cpu = trace_of("{\"traceEvents\":[" SAMPLE("3") "],\"stackFrames\":{\"3\":{\"name\":\"x\"}}}");
-    hd_attribution a = {0}; /* as of a join that found out nothing */
+    hd_attribution *a = attribute(gpu, NULL, NULL); /* without the samples, and so without their clock */
     hd_trace *out;
     hd_event event;
-    assert_int_equal(hd_stacks_new(&a.stacks, NULL), HD_OK);
-    assert_int_equal(hd_attribution_annotate(&out, &a, gpu, cpu, NULL), HD_OK);
+    assert_int_equal(hd_attribution_annotate(&out, a, gpu, cpu, NULL), HD_OK);
     assert_int_equal(ledger_count(out, "attribution.clock-unknown"), 1);
     hd_block_event(&event, hd_trace_block_at(out, HD_KIND_SAMPLE, 0), 0);
     assert_int_equal(event.start_ns, 5000);
-    hd_attribution_deinit(&a);
+    hd_attribution_free(a);
     hd_trace_free(gpu);
     hd_trace_free(cpu);
     hd_trace_free(out);
@@ -381,7 +380,7 @@ static void assert_only_annotated(const hd_trace *gpu, const hd_trace *out, cons
         assert_string_equal(x, y);
         free(x);
         free(y);
-        if (work == a->launches.work_count || a->launches.works[work].row != row) continue;
+        if (work == a->launches->work_count || a->launches->works[work].row != row) continue;
         uint32_t stack = a->work_stack[work++];
         if (stack == HD_STACK_NONE) continue;
         assert_true(work_arg(&value, out, row, "stack", &event));
@@ -403,13 +402,13 @@ static void test_attribution_annotate__all_else_stays_as_it_is(NO_STATE)
     uint64_t with = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         hd_trace *gpu = random_gpu(seed, 10 + 10 * (unsigned)seed, 4), *out;
-        hd_attribution a = attribute(gpu, NULL, NULL);
-        assert_int_equal(hd_attribution_annotate(&out, &a, gpu, NULL, NULL), HD_OK);
+        hd_attribution *a = attribute(gpu, NULL, NULL);
+        assert_int_equal(hd_attribution_annotate(&out, a, gpu, NULL, NULL), HD_OK);
         uint64_t flows = hd_trace_row_count(out, HD_KIND_FLOW);
         assert_int_equal(hd_trace_event_count(out), hd_trace_event_count(gpu) + flows);
-        assert_only_annotated(gpu, out, &a);
-        with += a.works_by[HD_RULE_SLICES];
-        hd_attribution_deinit(&a);
+        assert_only_annotated(gpu, out, a);
+        with += a->works_by[HD_RULE_SLICES];
+        hd_attribution_free(a);
         hd_trace_free(gpu);
         hd_trace_free(out);
     }
@@ -419,21 +418,21 @@ static void test_attribution_annotate__all_else_stays_as_it_is(NO_STATE)
 static void test_attribution_annotate__too_many_shapes_make_text_of_the_arguments(NO_STATE)
 {
     hd_trace *gpu = random_gpu(5, 30000, 3000);
-    hd_attribution a = attribute(gpu, NULL, NULL);
+    hd_attribution *a = attribute(gpu, NULL, NULL);
     hd_trace *out, *back;
     hd_error err = {0};
     const hd_read_options options = {0};
     assert_int_equal(hd_trace_shape_count(gpu), HD_SHAPE_LIMIT);
-    assert_int_equal(hd_attribution_annotate(&out, &a, gpu, NULL, NULL), HD_OK);
+    assert_int_equal(hd_attribution_annotate(&out, a, gpu, NULL, NULL), HD_OK);
     size_t size;
     char *json = write_text(out, NULL, &size);
     assert_int_equal(read_text(&back, json, size, &options, 0, &err), HD_OK);
     uint64_t stacks = 0, not_added = ledger_count(out, "attribution.not-added");
     for (char *p = json; (p = strstr(p, "\"stack\":\"")); p++) stacks++;
-    assert_int_equal(stacks + not_added, a.works_by[HD_RULE_SLICES]);
+    assert_int_equal(stacks + not_added, a->works_by[HD_RULE_SLICES]);
     assert_int_equal(hd_trace_event_count(back), hd_trace_event_count(out));
     free(json);
-    hd_attribution_deinit(&a);
+    hd_attribution_free(a);
     hd_trace_free(gpu);
     hd_trace_free(out);
     hd_trace_free(back);
@@ -460,17 +459,17 @@ static uint64_t stacks_of_file(const char *path)
     hd_trace *trace;
     hd_error err = {0};
     uint64_t count = 0;
-    hd_launches launches = {0};
+    hd_launches *launches;
     if (hd_trace_read(&trace, path, NULL, &err) != HD_OK) fail_msg("%s", err.message);
-    assert_int_equal(hd_launches_init(&launches, trace, &err), HD_OK);
-    for (size_t i = 0; i < launches.work_count; i++) {
+    assert_int_equal(hd_launches_new(&launches, trace, &err), HD_OK);
+    for (size_t i = 0; i < launches->work_count; i++) {
         hd_event event;
         hd_value value;
-        if (!work_arg(&value, trace, launches.works[i].row, "stack", &event)) continue;
+        if (!work_arg(&value, trace, launches->works[i].row, "stack", &event)) continue;
         hd_string text = hd_trace_string(trace, (uint32_t)value.bits);
         count += value.type == HD_ARG_STRING && text.size == 19 && memcmp(text.data, "op;cudaLaunchKernel", 19) == 0;
     }
-    hd_launches_deinit(&launches);
+    hd_launches_free(launches);
     hd_trace_free(trace);
     return count;
 }

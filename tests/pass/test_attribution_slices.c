@@ -7,9 +7,9 @@ static void assert_first_work(const char *json, bool forward, hd_stack_rule rule
 {
     const hd_attribution_options options = {.forward = forward};
     hd_trace *trace = trace_of(json);
-    hd_attribution a = attribute(trace, NULL, &options);
-    assert_work(&a, 0, rule, stack);
-    hd_attribution_deinit(&a);
+    hd_attribution *a = attribute(trace, NULL, &options);
+    assert_work(a, 0, rule, stack);
+    hd_attribution_free(a);
     hd_trace_free(trace);
 }
 
@@ -55,12 +55,12 @@ static void test_attribution_slices__all_work_of_a_launch_has_its_stack(NO_STATE
         50) ",{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaGraphLaunch\",\"pid\":1,\"tid\":1,\"ts\":10,"
             "\"dur\":5,\"args\":{\"correlation\":7}}," WORK("k1", 40, 30, 7) "," WORK("k2", 70, 30, 7) "," WORK(
                 "k3", 100, 30, 7) "]");
-    hd_attribution a = attribute(trace, NULL, NULL);
-    for (size_t i = 0; i < 3; i++) assert_work(&a, i, HD_RULE_SLICES, "replay;cudaGraphLaunch");
-    assert_int_equal(a.works_by[HD_RULE_SLICES], 3);
-    assert_int_equal(a.launches_by[HD_RULE_SLICES], 1);
-    assert_int_equal(a.work_ns_by[HD_RULE_SLICES], 90000);
-    hd_attribution_deinit(&a);
+    hd_attribution *a = attribute(trace, NULL, NULL);
+    for (size_t i = 0; i < 3; i++) assert_work(a, i, HD_RULE_SLICES, "replay;cudaGraphLaunch");
+    assert_int_equal(a->works_by[HD_RULE_SLICES], 3);
+    assert_int_equal(a->launches_by[HD_RULE_SLICES], 1);
+    assert_int_equal(a->work_ns_by[HD_RULE_SLICES], 90000);
+    hd_attribution_free(a);
     hd_trace_free(trace);
 }
 
@@ -144,12 +144,12 @@ static void test_attribution_slices__works_under_forward_ops_are_counted(NO_STAT
     const hd_attribution_options options = {.forward = true};
     hd_trace *trace = trace_of("[" FORWARD "," BACKWARD "," WORK("k2", 260, 30, 7) "," CALL(1, 20, 5, 8) "," WORK(
         "k3", 290, 30, 8) "," CALL(2, 246, 2, 9) "," WORK("k4", 320, 30, 9) "]");
-    hd_attribution a = attribute(trace, NULL, &options);
-    assert_int_equal(a.forward_joined, 3);
-    assert_work(&a, 2, HD_RULE_SLICES, "model;aten::linear;aten::addmm;cudaLaunchKernel");
+    hd_attribution *a = attribute(trace, NULL, &options);
+    assert_int_equal(a->forward_joined, 3);
+    assert_work(a, 2, HD_RULE_SLICES, "model;aten::linear;aten::addmm;cudaLaunchKernel");
     /* in the outer backward op only */
-    assert_work(&a, 3, HD_RULE_SLICES, "model;aten::linear;aten::addmm;[backward];evaluate;cudaLaunchKernel");
-    hd_attribution_deinit(&a);
+    assert_work(a, 3, HD_RULE_SLICES, "model;aten::linear;aten::addmm;[backward];evaluate;cudaLaunchKernel");
+    hd_attribution_free(a);
     hd_trace_free(trace);
 }
 
@@ -224,14 +224,14 @@ static void test_attribution_slices__random_launches_are_as_the_model_says(NO_ST
         hd_json_put(&json, "", 1);
         hd_trace *trace = trace_of(json.data);
         const hd_attribution_options options = {.threads = 1 + (unsigned)round % 3};
-        hd_attribution a = attribute(trace, NULL, &options);
-        assert_int_equal(a.launches.work_count, 20);
+        hd_attribution *a = attribute(trace, NULL, &options);
+        assert_int_equal(a->launches->work_count, 20);
         for (unsigned i = 0; i < 20; i++) {
             char wanted[2048];
             model_stack(wanted, slices, 40, &launches[i]);
-            assert_work(&a, i, HD_RULE_SLICES, wanted);
+            assert_work(a, i, HD_RULE_SLICES, wanted);
         }
-        hd_attribution_deinit(&a);
+        hd_attribution_free(a);
         hd_trace_free(trace);
         free(json.data);
     }
@@ -262,12 +262,12 @@ static void test_attribution_slices__real_work_has_stacks(NO_STATE)
     for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
         hd_trace *trace = real_trace(traces[i].name);
         if (!trace) continue;
-        hd_attribution a = attribute(trace, NULL, &options);
-        assert_int_equal(a.launches.work_count, traces[i].works);
-        assert_int_equal(a.works_by[HD_RULE_SLICES], traces[i].with);
-        assert_int_equal(a.works_by[HD_RULE_NONE], traces[i].works - traces[i].with);
-        assert_int_equal(a.forward_joined, traces[i].forward);
-        hd_attribution_deinit(&a);
+        hd_attribution *a = attribute(trace, NULL, &options);
+        assert_int_equal(a->launches->work_count, traces[i].works);
+        assert_int_equal(a->works_by[HD_RULE_SLICES], traces[i].with);
+        assert_int_equal(a->works_by[HD_RULE_NONE], traces[i].works - traces[i].with);
+        assert_int_equal(a->forward_joined, traces[i].forward);
+        hd_attribution_free(a);
         hd_trace_free(trace);
     }
 }

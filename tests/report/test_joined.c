@@ -7,12 +7,12 @@ enum { PID = 100, US = 1000 };
 
 static hd_report report_of(maker *gpu, maker *cpu, const hd_attribution_options *options)
 {
-    hd_attribution attribution = {0};
+    hd_attribution *attribution;
     hd_report report;
     hd_trace *gpu_trace = maker_finish(gpu), *cpu_trace = maker_finish(cpu);
     assert_int_equal(hd_attribute(&attribution, gpu_trace, cpu_trace, options, NULL), HD_OK);
-    assert_int_equal(hd_report_attribution(&report, &attribution, gpu_trace, NULL), HD_OK);
-    hd_attribution_deinit(&attribution);
+    assert_int_equal(hd_report_attribution(&report, attribution, gpu_trace, NULL), HD_OK);
+    hd_attribution_free(attribution);
     hd_trace_free(gpu_trace);
     hd_trace_free(cpu_trace);
     return report;

@@ -7,7 +7,7 @@
 #include "pass/pass_text.h"
 
 /* With named frames; frees the trace. report may be NULL. */
-static inline hd_trace *named(hd_trace *trace, hd_symbolize_report *report, const hd_symbolize_options *options)
+static inline hd_trace *named(hd_trace *trace, hd_symbolize_report **report, const hd_symbolize_options *options)
 {
     hd_trace *out;
     hd_error err = {0};

@@ -44,7 +44,7 @@ static void test_symbolize__frames_of_pythons_trampoline_become_python_frames(NO
 
 static void test_symbolize__names_that_only_look_like_addresses_stay(NO_STATE)
 {
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report;
     hd_trace *out = named(
         trace_of("{\"traceEvents\":[" SAMPLE(
             1,
@@ -56,9 +56,9 @@ static void test_symbolize__names_that_only_look_like_addresses_stay(NO_STATE)
         &report, NULL);
     assert_string_equal(stacks_text(out, HD_KIND_SAMPLE),
                         "main+0x12;0x;0xnone;+0x12;lib.so+0x;lib.so+12;lib.so+0x11111111111111111");
-    assert_int_equal(report.frames, 7);
-    assert_int_equal(report.others, 7);
-    hd_symbolize_report_deinit(&report);
+    assert_int_equal(report->frames, 7);
+    assert_int_equal(report->others, 7);
+    hd_symbolize_report_free(report);
     hd_trace_free(out);
 }
 
@@ -66,7 +66,7 @@ static void test_symbolize__names_that_only_look_like_addresses_stay(NO_STATE)
 static uint64_t outside(const char *process)
 {
     char text[1024];
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report;
     snprintf(
         text, sizeof text,
         "{\"traceEvents\":[" SAMPLE(
@@ -77,8 +77,8 @@ static uint64_t outside(const char *process)
                  "\"end\":\"0x8000\",\"bias\":\"0x7000\"}],\"stackFrames\":{" FRAME(1, "0x7123") "}}",
         process);
     hd_trace *out = named(trace_of(text), &report, NULL);
-    uint64_t count = report.no_module;
-    hd_symbolize_report_deinit(&report);
+    uint64_t count = report->no_module;
+    hd_symbolize_report_free(report);
     hd_trace_free(out);
     return count;
 }
@@ -99,7 +99,7 @@ static void test_symbolize__what_is_no_file_has_addresses_of_the_process(NO_STAT
 
 static void test_symbolize__modules_of_one_name_are_told_apart_by_their_paths_only(NO_STATE)
 {
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report;
     hd_trace *out =
         named(trace_of("{\"traceEvents\":[" SAMPLE(1, "1") "," SAMPLE(
                   2, "2") "],\"modules\":["
@@ -108,12 +108,12 @@ static void test_symbolize__modules_of_one_name_are_told_apart_by_their_paths_on
                           "\"stackFrames\":{" FRAME(1, "_C.so+0x10") "," FRAME(2, "/none/b/_C.so+0x10") "}}"),
               &report, NULL);
     assert_string_equal(stacks_text(out, HD_KIND_SAMPLE), "_C.so+0x10 | /none/b/_C.so+0x10");
-    assert_int_equal(report.module_count, 2);
-    int ambiguous = report.modules[0].result == HD_SYMBOLIZE_AMBIGUOUS ? 0 : 1;
-    assert_int_equal(report.modules[ambiguous].result, HD_SYMBOLIZE_AMBIGUOUS);
-    assert_string_equal(report.modules[1 - ambiguous].build_id, "00bb");
+    assert_int_equal(report->module_count, 2);
+    int ambiguous = report->modules[0].result == HD_SYMBOLIZE_AMBIGUOUS ? 0 : 1;
+    assert_int_equal(report->modules[ambiguous].result, HD_SYMBOLIZE_AMBIGUOUS);
+    assert_string_equal(report->modules[1 - ambiguous].build_id, "00bb");
     assert_int_equal(ledger_count(out, "symbolize.module-ambiguous"), 1);
-    hd_symbolize_report_deinit(&report);
+    hd_symbolize_report_free(report);
     hd_trace_free(out);
 }
 
@@ -207,7 +207,7 @@ static void test_symbolize__a_file_that_is_no_map_is_refused(NO_STATE)
 
 static void test_symbolize__frames_that_become_equal_under_one_caller_are_one(NO_STATE)
 {
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report;
     hd_trace *out = named(trace_of("{\"traceEvents\":[" SAMPLE(1, "3") "," SAMPLE(2, "4") "," SAMPLE(
                               3, "5") "]," SYMBOLS
                                       ",\"stackFrames\":{" FRAME(1, "0x1000") "," FRAME(2, "0x1001") "," CALLED(
@@ -215,12 +215,12 @@ static void test_symbolize__frames_that_become_equal_under_one_caller_are_one(NO
                           &report, NULL);
     assert_string_equal(stacks_text(out, HD_KIND_SAMPLE),
                         "alpha;ns::beta(int) | alpha;ns::beta(int) | alpha;ns::beta(int);leaf");
-    assert_int_equal(report.nodes_in, 5);
-    assert_int_equal(report.nodes, 3);
-    assert_int_equal(report.named, 4);
-    assert_int_equal(report.by_maps, 4);
-    assert_int_equal(report.others, 1);
-    hd_symbolize_report_deinit(&report);
+    assert_int_equal(report->nodes_in, 5);
+    assert_int_equal(report->nodes, 3);
+    assert_int_equal(report->named, 4);
+    assert_int_equal(report->by_maps, 4);
+    assert_int_equal(report->others, 1);
+    hd_symbolize_report_free(report);
     hd_trace_free(out);
 }
 
@@ -249,7 +249,7 @@ static void test_symbolize__slices_keep_their_stacks_and_all_else(NO_STATE)
         "\"args\":{\"stack\":\"main;x\"}},"
         "{\"ph\":\"C\",\"name\":\"c\",\"pid\":0,\"ts\":5,\"args\":{\"v\":1.50}}],\"own\":{\"a\":[1]}," SYMBOLS
         ",\"stackFrames\":{" FRAME(1, "0x1000") "," CALLED(2, "0x2000", 1) "," FRAME(3, "x") "}}";
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report;
     hd_trace *out = named(trace_of(json), &report, NULL);
     size_t size;
     char *text = write_text(out, NULL, &size);
@@ -259,8 +259,8 @@ static void test_symbolize__slices_keep_their_stacks_and_all_else(NO_STATE)
     assert_non_null(strstr(text, "\"own\""));
     assert_non_null(strstr(text, "1.50"));
     assert_int_equal(hd_trace_event_count(out), 3);
-    assert_int_equal(report.texts, 1);
-    hd_symbolize_report_deinit(&report);
+    assert_int_equal(report->texts, 1);
+    hd_symbolize_report_free(report);
     free(text);
     hd_trace_free(out);
 }
@@ -299,13 +299,13 @@ static void test_symbolize__a_second_time_changes_nothing_and_tells_nothing_twic
 
 static void test_symbolize__a_trace_without_stacks_comes_out_as_it_is(NO_STATE)
 {
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report;
     hd_trace *out =
         named(trace_of("{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}]}"), &report, NULL);
     assert_int_equal(hd_trace_event_count(out), 1);
-    assert_int_equal(report.frames, 0);
+    assert_int_equal(report->frames, 0);
     assert_int_equal(hd_trace_ledger_count(out), 0);
-    hd_symbolize_report_deinit(&report);
+    hd_symbolize_report_free(report);
     hd_trace_free(out);
 }
 

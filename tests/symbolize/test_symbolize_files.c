@@ -41,7 +41,7 @@ static char seen_why[256], seen_symbols[256];
 static const char *names(const char *path, const char *build_id, const hd_symbolize_options *options)
 {
     char json[2048];
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report;
     snprintf(json, sizeof json,
              "{\"traceEvents\":[" SAMPLE(1, "1") "," SAMPLE(2, "2") "," SAMPLE(3, "3") "," SAMPLE(
                  4, "4") "],\"modules\":[{\"name\":\"lib.so\",\"path\":\"%s\",\"buildId\":\"%s\"}],\"stackFrames\":"
@@ -53,11 +53,11 @@ static const char *names(const char *path, const char *build_id, const hd_symbol
              path, build_id);
     hd_trace *out = named(trace_of(json), &report, options);
     const char *text = stacks_text(out, HD_KIND_SAMPLE);
-    assert_int_equal(report.module_count, 1);
-    seen = report.modules[0];
+    assert_int_equal(report->module_count, 1);
+    seen = report->modules[0];
     snprintf(seen_why, sizeof seen_why, "%s", seen.why);
     snprintf(seen_symbols, sizeof seen_symbols, "%s", seen.symbols);
-    hd_symbolize_report_deinit(&report);
+    hd_symbolize_report_free(report);
     hd_trace_free(out);
     return text;
 }
@@ -342,12 +342,12 @@ static void test_symbolize_files__threads_do_not_change_what_comes_out(NO_STATE)
                               i % MODULES, 0x1000 + i, i % 100 ? i - 1 : 0);
     sprintf(json + at, "}}");
     for (int round = 0; round < 2; round++) {
-        hd_symbolize_report report = {0};
+        hd_symbolize_report *report;
         hd_trace *out = named(trace_of(json), &report, &(hd_symbolize_options){.threads = round ? 8 : 1});
-        assert_int_equal(report.named, MODULES * FRAMES);
-        assert_int_equal(report.module_count, MODULES);
+        assert_int_equal(report->named, MODULES * FRAMES);
+        assert_int_equal(report->module_count, MODULES);
         text[round] = write_text(out, NULL, &size[round]);
-        hd_symbolize_report_deinit(&report);
+        hd_symbolize_report_free(report);
         hd_trace_free(out);
     }
     assert_string_equal(text[0], text[1]);

@@ -68,7 +68,7 @@ static void test_symbolize_session__stacks_of_a_session_get_names(NO_STATE)
     hd_session_stop(NULL, session, NULL);
     hd_session_free(session);
     if (hd_trace_read(&trace, path, NULL, &err) != HD_OK) fail_msg("%s", err.message);
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report;
     hd_trace *out = named(trace, &report, NULL);
     for (int i = 0; i < lib.count; i++)
         snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%s",
@@ -78,7 +78,7 @@ static void test_symbolize_session__stacks_of_a_session_get_names(NO_STATE)
     strcat(wanted, "anon+0x10800;/none/libsymbolize_sample.so+0x1010");
     assert_string_equal(stacks_text(out, HD_KIND_SAMPLE), wanted);
     assert_int_equal(ledger_count(out, "symbolize.module-ambiguous"), 0);
-    hd_symbolize_report_deinit(&report);
+    hd_symbolize_report_free(report);
     hd_trace_free(out);
     dlclose(lib.handle);
     unlink(path);

@@ -23,7 +23,7 @@ typedef struct run {
     hd_trace *trace;
     hd_synth_stacks stacks;
     hd_synth_truth truth;
-    hd_launches launches;
+    hd_launches *launches;
 } run;
 
 static hd_synth_options small_run(void)
@@ -42,7 +42,7 @@ static run make(const hd_synth_options *how)
     hd_status status = hd_synth_trace_with_stacks(&r.trace, &r.stacks, &r.truth, how, &err);
     if (status != HD_OK) print_message("%s\n", err.message);
     assert_int_equal(status, HD_OK);
-    assert_int_equal(hd_launches_init(&r.launches, r.trace, NULL), HD_OK);
+    assert_int_equal(hd_launches_new(&r.launches, r.trace, NULL), HD_OK);
     return r;
 }
 
@@ -50,7 +50,7 @@ static void discard(run *r)
 {
     hd_trace_free(r->trace);
     hd_synth_stacks_deinit(&r->stacks);
-    hd_launches_deinit(&r->launches);
+    hd_launches_free(r->launches);
 }
 
 static const hd_synth_sample *sample_of(const run *r, int64_t correlation)
@@ -108,8 +108,8 @@ static void test_stacks__each_kernel_has_the_stack_of_its_launch(void **state)
         how.orphans = 8;
         run r = make(&how);
         size_t kernels = 0;
-        for (size_t i = 0; i < r.launches.work_count; i++) {
-            const hd_work *work = &r.launches.works[i];
+        for (size_t i = 0; i < r.launches->work_count; i++) {
+            const hd_work *work = &r.launches->works[i];
             if (work->role != HD_ROLE_KERNEL || work->launch == HD_NONE) continue;
             const hd_synth_sample *sample = sample_of(&r, work->id);
             assert_non_null(sample);
@@ -206,8 +206,8 @@ static void test_stacks__a_sample_comes_just_before_its_launch(void **state)
     how.cupti = true;
     how.late_kernels = 3;
     run r = make(&how);
-    for (size_t i = 0; i < r.launches.launch_count; i++) {
-        const hd_launch *launch = &r.launches.launches[i];
+    for (size_t i = 0; i < r.launches->launch_count; i++) {
+        const hd_launch *launch = &r.launches->launches[i];
         if (launch->sort != HD_LAUNCH_KERNEL) continue;
         const hd_synth_sample *sample = sample_of(&r, launch->id);
         assert_in_range(launch->start_ns - sample->time_ns, 1, 500);
@@ -349,14 +349,14 @@ static void test_stacks__a_graph_has_one_launch_and_its_kernels_know_who_made_th
         how.cupti = cupti;
         run r = make(&how);
         size_t graphs = 0, nodes = 0;
-        for (size_t i = 0; i < r.launches.launch_count; i++) {
-            const hd_launch *launch = &r.launches.launches[i];
+        for (size_t i = 0; i < r.launches->launch_count; i++) {
+            const hd_launch *launch = &r.launches->launches[i];
             if (launch->sort != HD_LAUNCH_GRAPH) continue;
             graphs++;
             assert_int_equal(launch->work_count, 5);
             assert_true(is_text(frame_text(&r, sample_of(&r, launch->id)->stack), "cudaGraphLaunch"));
             for (uint32_t w = 0; w < launch->work_count; w++) {
-                const hd_work *work = &r.launches.works[r.launches.work_order[launch->first_work + w]];
+                const hd_work *work = &r.launches->works[r.launches->work_order[launch->first_work + w]];
                 int64_t creator, node;
                 assert_true(work_arg(&creator, &r, work, "graphNodeCreatorCorrelationId"));
                 assert_true(work_arg(&node, &r, work, cupti ? "graphNodeId" : "graph node id"));
@@ -394,8 +394,8 @@ static void test_cupti__the_trace_has_calls_of_the_runtime_and_work_only(void **
     }
     /* A third each: launches, kernels, and the calls that ask for errors. */
     assert_in_range(r.truth.kernels * 100 / r.truth.events, 28, 34);
-    assert_int_equal(r.launches.work_count, r.truth.kernels + r.truth.copies);
-    for (size_t i = 0; i < r.launches.work_count; i++) assert_int_not_equal(r.launches.works[i].launch, HD_NONE);
+    assert_int_equal(r.launches->work_count, r.truth.kernels + r.truth.copies);
+    for (size_t i = 0; i < r.launches->work_count; i++) assert_int_not_equal(r.launches->works[i].launch, HD_NONE);
     discard(&r);
 }
 
@@ -436,7 +436,7 @@ static void test_cupti__lines_hold_each_event_once(void **state)
     assert_int_equal(kernels, r.truth.kernels);
     assert_int_equal(calls, r.truth.events - r.truth.kernels - r.truth.copies);
     assert_int_equal(nodes, 3 * 2 * 2);
-    assert_int_equal(work_ns, r.launches.work_ns);
+    assert_int_equal(work_ns, r.launches->work_ns);
     free(text);
     discard(&r);
     hd_trace *kineto;

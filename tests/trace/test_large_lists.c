@@ -298,20 +298,20 @@ static void test_attribution__is_found_and_annotated_within_the_memory_limit(voi
         }
         hd_trace *work = maker_finish(&gpu), *other = maker_finish(&cpu), *annotated;
         const hd_trace *samples = ways[w].rule == HD_RULE_SLICES ? NULL : other;
-        hd_attribution found = {0};
+        hd_attribution *found;
         const hd_attribution_options options = {.forward = ways[w].forward, .threads = 1};
         int64_t before = atomic_load(&held);
         atomic_store(&most, before);
         assert_int_equal(hd_attribute(&found, work, samples, &options, NULL), HD_OK);
         int64_t attributed = taken_since(before);
-        assert_int_equal(found.works_by[ways[w].rule], LAUNCHES);
-        if (ways[w].forward) assert_true(found.forward_joined > LAUNCHES / 5);
-        assert_int_equal(hd_attribution_annotate(&annotated, &found, work, samples, NULL), HD_OK);
+        assert_int_equal(found->works_by[ways[w].rule], LAUNCHES);
+        if (ways[w].forward) assert_true(found->forward_joined > LAUNCHES / 5);
+        assert_int_equal(hd_attribution_annotate(&annotated, found, work, samples, NULL), HD_OK);
         int64_t added = taken_since(before);
         print_message("by %s%s: attributed %d, annotated %d bytes\n", hd_stack_rule_name(ways[w].rule),
                       ways[w].forward ? " and forward" : "", (int)attributed, (int)added);
         assert_true(attributed < LIMIT && added < ANNOTATE_BYTES);
-        hd_attribution_deinit(&found);
+        hd_attribution_free(found);
         hd_trace_free(work);
         hd_trace_free(other);
         hd_trace_free(annotated);

@@ -66,7 +66,7 @@ static void finish(hd_flame *flame, const hd_flame *base, const char *folder, co
     snprintf(path, sizeof path, "%s/%s", folder, name);
     flame_total(flame->total, flame->self, flame->stacks);
     check(hd_flame_write(NULL, flame, path, &options, &err), &err);
-    hd_flame_deinit(flame);
+    flame_deinit(flame);
 }
 
 static void add_step(hd_flame *flame)
@@ -181,7 +181,7 @@ static void write_diff(const char *folder)
     add(&flame, "p:main;o:tuned;k:[GPU_Kernel]void gemm<128, 64>(float*)", 60000);
     flame_total(old.total, old.self, old.stacks);
     finish(&flame, &old, folder, "diff.svg", -1);
-    hd_flame_deinit(&old);
+    flame_deinit(&old);
 }
 
 int main(int argc, char **argv)

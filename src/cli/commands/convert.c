@@ -77,7 +77,8 @@ static int choose_format(cli_run *run, const char **format, const char *out)
     return CLI_OK;
 }
 
-static int fill_options(cli_run *run, hd_convert_options *out, const char *path)
+static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *read, hd_write_options *write,
+                        const char *path)
 {
     const struct convert_options *o = run->options;
     const char *format = "chrome";
@@ -105,14 +106,16 @@ static int fill_options(cli_run *run, hd_convert_options *out, const char *path)
     out->memory_profile = no_profile ? NULL : o->memory_profile;
     out->find_memory_profiles = !o->memory_profile;
     out->strict = o->strict;
-    out->read.threads = out->write.threads = (unsigned)o->threads;
-    out->read.memory_limit = o->memory_limit;
-    out->write.format = o->to;
-    out->write.pretty = o->pretty;
-    out->write.raw = o->raw;
-    out->write.clean = o->clean;
-    out->write.sync = o->sync;
-    out->write.level = (int)o->level;
+    out->read = read;
+    out->write = write;
+    read->threads = write->threads = (unsigned)o->threads;
+    read->memory_limit = o->memory_limit;
+    write->format = o->to;
+    write->pretty = o->pretty;
+    write->raw = o->raw;
+    write->clean = o->clean;
+    write->sync = o->sync;
+    write->level = (int)o->level;
     return hd_convert_options_valid(out, &run->err) == HD_OK ? CLI_OK : CLI_USAGE;
 }
 
@@ -258,17 +261,18 @@ static void say_json(cli_printer *p, const hd_convert_report *r, const char *out
 
 /* ---- the command ---- */
 
-static hd_status convert(cli_run *run, hd_convert_options *options, hd_convert_report *report)
+static hd_status convert(hd_convert_report **out, cli_run *run, const hd_convert_options *options,
+                         hd_read_options *read, hd_write_options *write)
 {
     cli_progress reading, writing;
     int last = run->operand_count - 1;
     cli_progress_init(&reading, run, "reading");
     cli_progress_init_later(&writing, run, "writing");
     writing.events = true;
-    options->read.progress = options->write.progress = cli_progress_update;
-    options->read.progress_user = &reading;
-    options->write.progress_user = &writing;
-    hd_status status = hd_convert(report, run->operands, (size_t)last, run->operands[last], options, &run->err);
+    read->progress = write->progress = cli_progress_update;
+    read->progress_user = &reading;
+    write->progress_user = &writing;
+    hd_status status = hd_convert(out, run->operands, (size_t)last, run->operands[last], options, &run->err);
     cli_progress_deinit(&reading);
     cli_progress_deinit(&writing);
     return status;
@@ -298,22 +302,24 @@ static void free_passes(pass_list *passes)
 
 static int run_with(cli_run *run, const pass_list *passes)
 {
+    hd_read_options read = {0};
+    hd_write_options write = {0};
     hd_convert_options options = {.passes = (const hd_pass *const *)passes->items, .pass_count = passes->count};
-    hd_convert_report report = {0};
+    hd_convert_report *report;
     const char *out = run->operands[run->operand_count - 1];
-    int result = fill_options(run, &options, out);
+    int result = fill_options(run, &options, &read, &write, out);
     if (result != CLI_OK) return result;
-    hd_status status = convert(run, &options, &report);
+    hd_status status = convert(&report, run, &options, &read, &write);
     cli_printer p = {.run = run, .to_stderr = strcmp(out, "-") == 0};
     /* strict fails after the ledger is known: it is what one needs to see then */
-    bool has_report = status == HD_OK || report.ledger_count > 0;
+    bool has_report = status == HD_OK || (report && report->ledger_count > 0);
     hd_error err = run->err;
     if (has_report && run->global.json)
-        say_json(&p, &report, out);
+        say_json(&p, report, out);
     else if (has_report && !run->global.quiet)
-        say_text(&p, &report, out);
+        say_text(&p, report, out);
     if (status != HD_OK) run->err = err;
-    hd_convert_report_deinit(&report);
+    hd_convert_report_free(report);
     return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 

@@ -277,17 +277,17 @@ static int run(cli_run *run)
                                 .full_lists = options->report == REPORT_FULL,
                                 .read = &read,
                                 .write = &write};
-    hd_fix_report report;
+    hd_fix_report *report;
     hd_status status = hd_fix_overlaps(&report, in, out, &fix, &run->err);
     cli_progress_deinit(&progress);
     if (status != HD_OK) return CLI_FAILED;
     cli_printer p = {.run = run, .to_stderr = !options->dry_run && strcmp(out, "-") == 0};
     int result = CLI_OK;
     if (run->global.json)
-        result = say_json(&p, &report, options);
+        result = say_json(&p, report, options);
     else if (!run->global.quiet)
-        say_report(&p, &report, options, out);
-    hd_fix_report_deinit(&report);
+        say_report(&p, report, options, out);
+    hd_fix_report_free(report);
     return result;
 }
 

@@ -102,26 +102,27 @@ static int run(cli_run *run)
     const hd_attribution_options attribution = {.forward = o->forward, .threads = (unsigned)o->threads};
     hd_flame_options options = {.attribution = &attribution};
     flame_out out;
-    hd_flame flame = {0}, base = {0};
+    hd_flame *flame = NULL, *base = NULL;
     hd_flame_written written = {0};
     int result = fill_options(run, &options, &out);
     if (result != CLI_OK) return result;
     int first = 0;
-    hd_status status = HD_OK;
-    if (o->diff) {
-        status = add_file(&base, run, run->operands[first++], &options);
-        options.of = base.of; /* what was chosen for the first is what both are measured by */
-        if (base.event) options.event = base.event;
+    hd_status status = hd_flame_new(&flame, &run->err);
+    if (status == HD_OK && o->diff) status = hd_flame_new(&base, &run->err);
+    if (base) {
+        status = add_file(base, run, run->operands[first++], &options);
+        options.of = base->of; /* what was chosen for the first is what both are measured by */
+        if (base->event) options.event = base->event;
     }
     for (int i = first; i < run->operand_count && status == HD_OK; i++) {
-        status = add_file(&flame, run, run->operands[i], &options);
-        options.of = flame.of;
+        status = add_file(flame, run, run->operands[i], &options);
+        options.of = flame->of;
     }
-    if (status == HD_OK) status = flame_out_write(&written, run, &out, &flame, o->diff ? &base : NULL);
-    if (status == HD_OK) say_event(run, base.events ? &base : &flame);
-    if (status == HD_OK) say(run, &out, &flame, &written);
-    hd_flame_deinit(&flame);
-    hd_flame_deinit(&base);
+    if (status == HD_OK) status = flame_out_write(&written, run, &out, flame, base);
+    if (status == HD_OK) say_event(run, base && base->events ? base : flame);
+    if (status == HD_OK) say(run, &out, flame, &written);
+    hd_flame_free(flame);
+    hd_flame_free(base);
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 

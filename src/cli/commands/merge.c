@@ -127,7 +127,7 @@ static hd_status check_joined(cli_run *run, const hd_attribution *a)
 
 static hd_status check_sides(cli_run *run, const hd_trace *cpu, const hd_trace *gpu, const hd_attribution *a)
 {
-    const hd_launches *launches = &a->launches;
+    const hd_launches *launches = a->launches;
     const bool gpu_has_samples = hd_trace_row_count(gpu, HD_KIND_SAMPLE) > 0;
     const struct merge_options *o = run->options;
     if (launches->work_count == 0 && launches->launch_count == 0)
@@ -313,20 +313,21 @@ static int merge(cli_run *run, const flame_out *out, const hd_attribution *a, co
 {
     const struct merge_options *o = run->options;
     cli_printer p = {.run = run, .to_stderr = strcmp(out->path, "-") == 0};
-    hd_flame flame = {0};
+    hd_flame *flame = NULL;
     hd_flame_written written = {0};
     hd_report report = {0};
     hd_status status = refuse_unmatched(run, a);
+    if (status == HD_OK) status = hd_flame_new(&flame, &run->err);
     if (status == HD_OK)
         status = out->is_trace ? write_trace(run, out, a, gpu, cpu, &p)
-                               : write_flame(&flame, &written, run, out, a, gpu, cpu);
+                               : write_flame(flame, &written, run, out, a, gpu, cpu);
     if (status == HD_OK && (o->summary || run->global.json))
         status = hd_report_run(&report, "attribution", &(hd_report_input){.trace = gpu, .attribution = a}, &run->err);
-    if (status == HD_OK && run->global.json) say_json(&p, out, &report, &flame, &written);
+    if (status == HD_OK && run->global.json) say_json(&p, out, &report, flame, &written);
     if (status == HD_OK && o->summary && !run->global.json) say_summary(&p, &report, a);
-    if (status == HD_OK && !run->global.json && !out->is_trace) flame_out_say(&p, out, &flame, &written);
+    if (status == HD_OK && !run->global.json && !out->is_trace) flame_out_say(&p, out, flame, &written);
     hd_report_free(&report);
-    hd_flame_deinit(&flame);
+    hd_flame_free(flame);
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
@@ -336,7 +337,7 @@ static int run(cli_run *run)
     hd_attribution_options join = {0};
     flame_out out;
     hd_trace *cpu = NULL, *gpu = NULL;
-    hd_attribution a = {0};
+    hd_attribution *a = NULL;
     int result = fill_options(run, &join, &out);
     if (result != CLI_OK) return result;
     result = CLI_FAILED;
@@ -344,10 +345,10 @@ static int run(cli_run *run)
         hd_status status = hd_attribute(&a, gpu, cpu, &join, &run->err);
         if (o->cpu) flame_out_say_damage(run, o->cpu, cpu);
         flame_out_say_damage(run, o->gpu, gpu);
-        if (status == HD_OK) status = check_sides(run, cpu, gpu, &a);
-        if (status == HD_OK) result = merge(run, &out, &a, gpu, cpu);
+        if (status == HD_OK) status = check_sides(run, cpu, gpu, a);
+        if (status == HD_OK) result = merge(run, &out, a, gpu, cpu);
     }
-    hd_attribution_deinit(&a);
+    hd_attribution_free(a);
     hd_trace_free(cpu);
     hd_trace_free(gpu);
     return result;

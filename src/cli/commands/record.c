@@ -180,8 +180,8 @@ static int plan_uprobes(struct record_user *user, hd_record_options *options)
 /* The command's, unless that is 0 and there is no trace although there should be one. */
 static int exit_status(cli_run *run, const hd_record_result *result, hd_status status)
 {
-    if (!result->started && result->exit_status) return result->exit_status;
-    if (!result->started) return status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
+    if (result && !result->started && result->exit_status) return result->exit_status;
+    if (!result || !result->started) return status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
     if (result->without) run->err = (hd_error){0}; /* was told before the command ran */
     cli_report(run);
     return result->exit_status == 0 && status != HD_OK ? CLI_FAILED : result->exit_status;
@@ -199,7 +199,7 @@ static void fill_descriptors(void)
 
 static int run_command(cli_run *run, hd_record_options *options)
 {
-    hd_record_result result = {0};
+    hd_record_result *result;
     cli_progress progress;
     struct record_user *user = options->user;
     fill_descriptors();
@@ -208,20 +208,20 @@ static int run_command(cli_run *run, hd_record_options *options)
     options->progress_user = &progress;
     hd_status status = hd_record_run(&result, run->operands, options, &run->err);
     cli_progress_deinit(&progress);
-    if (result.written) record_print(run, &result);
+    if (result && result->written) record_print(run, result);
     record_uprobe_print(&user->uprobe, run);
-    int exit = exit_status(run, &result, status);
-    hd_record_result_deinit(&result);
+    int exit = exit_status(run, result, status);
+    hd_record_result_free(result);
     return exit;
 }
 
 static int recover(cli_run *run, const hd_record_options *options, const char *folder)
 {
-    hd_record_result result = {0};
+    hd_record_result *result;
     if (run->operand_count) return cli_usage_error(run, "--recover runs no command");
     hd_status status = hd_record_recover(&result, folder, options, &run->err);
-    if (result.written) record_print(run, &result);
-    hd_record_result_deinit(&result);
+    if (result && result->written) record_print(run, result);
+    hd_record_result_free(result);
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 

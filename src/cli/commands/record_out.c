@@ -37,8 +37,8 @@ static void say_contents(cli_printer *p, const hd_record_result *r)
 static void say_ledger(cli_printer *p, const hd_record_result *r, bool repairs)
 {
     char text[HD_VALUE_TEXT_BYTES], all[HD_VALUE_TEXT_BYTES];
-    for (size_t i = 0; i < r->convert.ledger_count; i++) {
-        const hd_ledger_row *row = &r->convert.ledger[i];
+    for (size_t i = 0; i < r->convert->ledger_count; i++) {
+        const hd_ledger_row *row = &r->convert->ledger[i];
         if (row->level != HD_LEDGER_LOSS && !(repairs && row->level == HD_LEDGER_REPAIR)) continue;
         cli_say(p, "heddle: %s: ", row->level == HD_LEDGER_LOSS ? "lost" : "repaired");
         cli_say_name(p, row->code);
@@ -110,8 +110,8 @@ static hd_status ledger_table(hd_table **out, const hd_record_result *r, hd_erro
     hd_table_add_column(b, "code", HD_VALUE_STRING);
     hd_table_add_column(b, "level", HD_VALUE_STRING);
     hd_table_add_column(b, "count", HD_VALUE_COUNT);
-    for (size_t i = 0; i < r->convert.ledger_count; i++) {
-        const hd_ledger_row *row = &r->convert.ledger[i];
+    for (size_t i = 0; i < r->convert->ledger_count; i++) {
+        const hd_ledger_row *row = &r->convert->ledger[i];
         hd_table_add_text(b, row->stage);
         hd_table_add_text(b, row->code);
         hd_table_add_text(b, levels[row->level]);

@@ -153,7 +153,7 @@ static void say_json(cli_printer *p, const hd_symbolize_report *r)
 
 /* ---- the command ---- */
 
-static hd_status symbolize(hd_trace **out, hd_symbolize_report *report, cli_run *run, const hd_trace *trace,
+static hd_status symbolize(hd_trace **out, hd_symbolize_report **report, cli_run *run, const hd_trace *trace,
                            hd_symbolize_options *options)
 {
     cli_progress progress;
@@ -187,7 +187,7 @@ static int run(cli_run *run)
     const struct symbolize_options *o = run->options;
     const hd_read_options read = {.strict = o->strict, .threads = (unsigned)o->threads};
     hd_symbolize_options options;
-    hd_symbolize_report report = {0};
+    hd_symbolize_report *report = NULL;
     hd_trace *trace = NULL, *named = NULL;
     int result = fill_options(run, &options);
     if (result != CLI_OK) return result;
@@ -198,10 +198,10 @@ static int run(cli_run *run)
     hd_trace_free(named);
     cli_printer p = {.run = run, .to_stderr = o->output && strcmp(o->output, "-") == 0};
     if (status == HD_OK && run->global.json)
-        say_json(&p, &report);
+        say_json(&p, report);
     else if (status == HD_OK && !run->global.quiet)
-        say_text(&p, &report);
-    hd_symbolize_report_deinit(&report);
+        say_text(&p, report);
+    hd_symbolize_report_free(report);
     return status == HD_OK && run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 

@@ -71,7 +71,7 @@ static hd_status text_of(uint32_t *out, annotate *t, uint32_t node, hd_error *er
 
 static hd_status annotate_work(annotate *t, hd_copy_rows *rows, size_t work, hd_error *err)
 {
-    uint32_t node = t->a->work_stack[work], row = (uint32_t)(t->a->launches.works[work].row - rows->block->first_row);
+    uint32_t node = t->a->work_stack[work], row = (uint32_t)(t->a->launches->works[work].row - rows->block->first_row);
     uint32_t text = HD_NONE;
     int64_t *values[HD_COPY_ADDED];
     if (node == HD_STACK_NONE) return HD_OK;
@@ -90,7 +90,7 @@ static hd_status annotate_work(annotate *t, hd_copy_rows *rows, size_t work, hd_
 static hd_status annotate_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_error *err)
 {
     annotate *t = user;
-    const hd_launches *launches = &t->a->launches;
+    const hd_launches *launches = t->a->launches;
     (void)copy;
     if (rows->block->kind != HD_KIND_SLICE) return HD_OK;
     uint64_t until = rows->block->first_row + rows->block->row_count;
@@ -178,7 +178,7 @@ static void note(annotate *t, const char *code, hd_ledger_level level, uint64_t 
 static void add_ledger(annotate *t, bool damaged)
 {
     uint64_t without = 0;
-    for (size_t i = 0; i < t->a->launches.work_count; i++) without += t->a->work_stack[i] == HD_STACK_NONE;
+    for (size_t i = 0; i < t->a->launches->work_count; i++) without += t->a->work_stack[i] == HD_STACK_NONE;
     note(t, "attribution.no-stack", HD_LEDGER_NOTE, without);
     note(t, "attribution.pending", HD_LEDGER_NOTE, t->a->pending_count);
     note(t, "attribution.clock-unknown", HD_LEDGER_NOTE, t->no_clock);

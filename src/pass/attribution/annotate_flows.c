@@ -89,7 +89,7 @@ static bool is_before(const hd_row *a, const hd_row *b)
 
 static hd_status add_flow(flow_maker *m, const hd_launch *launch, hd_error *err)
 {
-    const hd_launches *launches = &m->t->a->launches;
+    const hd_launches *launches = m->t->a->launches;
     hd_row start, end;
     bool started = false;
     if (!point_at(&start, m, launch->row, 's')) return HD_OK;
@@ -106,7 +106,7 @@ static hd_status add_flow(flow_maker *m, const hd_launch *launch, hd_error *err)
 
 hd_status annotate_flows(annotate *t, hd_error *err)
 {
-    const hd_launches *launches = &t->a->launches;
+    const hd_launches *launches = t->a->launches;
     if (launches->launch_count == 0 || launches->work_count == 0) return HD_OK;
     int64_t largest = largest_id(t->gpu);
     flow_maker m = {.t = t,

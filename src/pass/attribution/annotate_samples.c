@@ -47,10 +47,10 @@ static int by_sample(const void *a, const void *b)
 static bool list_matches(sample_copy *s)
 {
     const hd_attribution *a = s->t->a;
-    s->list = hd_large_new(a->launches.launch_count + 1, sizeof *s->list, s->t->large);
+    s->list = hd_large_new(a->launches->launch_count + 1, sizeof *s->list, s->t->large);
     if (!s->list) return false;
-    for (size_t i = 0; i < a->launches.launch_count; i++) {
-        const hd_launch *launch = &a->launches.launches[i];
+    for (size_t i = 0; i < a->launches->launch_count; i++) {
+        const hd_launch *launch = &a->launches->launches[i];
         if (a->launch_sample[i] != UINT64_MAX)
             s->list[s->count++] = (matched){a->launch_sample[i], launch->id, launch->track, launch->start_ns};
     }

@@ -67,8 +67,8 @@ static uint32_t join_stacks(spreader *s, uint32_t launch, uint32_t creation)
 static bool give_works(spreader *s)
 {
     hd_attribution *a = s->a;
-    for (size_t i = 0; i < a->launches.work_count; i++) {
-        const hd_work *work = &a->launches.works[i];
+    for (size_t i = 0; i < a->launches->work_count; i++) {
+        const hd_work *work = &a->launches->works[i];
         if (a->work_rule[i] != HD_RULE_NONE || work->launch == HD_NONE) continue;
         uint32_t stack = a->launch_stack[work->launch], creation = HD_STACK_NONE;
         if (a->launch_rule[work->launch] == HD_RULE_NONE) continue;
@@ -86,7 +86,7 @@ static hd_status spread(hd_attribution *a, hd_error *err)
 {
     static const char mark[] = "[graph node]";
     spreader s = {.a = a};
-    s.frames_left = (uint64_t)a->launches.work_count * CREATION_FRAMES + CREATION_FRAMES_LEAST;
+    s.frames_left = (uint64_t)a->launches->work_count * CREATION_FRAMES + CREATION_FRAMES_LEAST;
     s.joints = calloc(JOINTS, sizeof *s.joints);
     s.path = malloc(MOST_FRAMES * sizeof *s.path);
     s.mark = hd_stacks_name(a->stacks, mark, sizeof mark - 1);
@@ -98,7 +98,7 @@ static hd_status spread(hd_attribution *a, hd_error *err)
 
 static void sum_up(hd_attribution *a)
 {
-    const hd_launches *l = &a->launches;
+    const hd_launches *l = a->launches;
     for (size_t i = 0; i < l->launch_count; i++) a->launches_by[a->launch_rule[i]]++;
     for (size_t i = 0; i < l->work_count; i++) {
         const hd_work *work = &l->works[i];
@@ -120,7 +120,7 @@ static bool is_recorded(uint8_t rule)
  * to be seen. */
 static void drop_bare_calls(hd_attribution *a, bool has_samples)
 {
-    size_t launches = a->launches.launch_count, works = a->launches.work_count;
+    size_t launches = a->launches->launch_count, works = a->launches->work_count;
     for (size_t i = 0; i < launches && !has_samples; i++) has_samples = is_recorded(a->launch_rule[i]);
     for (size_t i = 0; i < works && !has_samples; i++) has_samples = is_recorded(a->work_rule[i]);
     for (size_t i = 0; i < launches && has_samples; i++) {
@@ -134,7 +134,7 @@ static void drop_bare_calls(hd_attribution *a, bool has_samples)
 
 static hd_status make_arrays(hd_attribution *a, uint64_t large, hd_error *err)
 {
-    size_t launches = a->launches.launch_count, works = a->launches.work_count;
+    size_t launches = a->launches->launch_count, works = a->launches->work_count;
     a->launch_stack = hd_large_zeroed(launches + 1, sizeof *a->launch_stack, large);
     a->launch_rule = hd_large_zeroed(launches + 1, sizeof *a->launch_rule, large);
     a->launch_sample = hd_large_new(launches + 1, sizeof *a->launch_sample, large);
@@ -146,13 +146,12 @@ static hd_status make_arrays(hd_attribution *a, uint64_t large, hd_error *err)
     return HD_OK;
 }
 
-hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace *cpu,
-                       const hd_attribution_options *options, hd_error *err)
+static hd_status attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace *cpu,
+                           const hd_attribution_options *options, hd_error *err)
 {
-    HD_OWN_OPTIONS(hd_attribution_options, options, err);
     HD_TRY(hd_stacks_new(&out->stacks, err));
     hd_stacks_set_large(out->stacks, hd_trace_large_bytes(gpu));
-    HD_TRY(hd_launches_init(&out->launches, gpu, err));
+    HD_TRY(hd_launches_new(&out->launches, gpu, err));
     HD_TRY(make_arrays(out, hd_trace_large_bytes(gpu), err));
     HD_TRY(attribution_from_given(out, gpu, options, err));
     HD_TRY(attribution_from_samples(out, gpu, cpu, options, err));
@@ -163,15 +162,29 @@ hd_status hd_attribute(hd_attribution *out, const hd_trace *gpu, const hd_trace 
     return HD_OK;
 }
 
-void hd_attribution_deinit(hd_attribution *attribution)
+hd_status hd_attribute(hd_attribution **out, const hd_trace *gpu, const hd_trace *cpu,
+                       const hd_attribution_options *options, hd_error *err)
 {
+    *out = NULL;
+    HD_OWN_OPTIONS(hd_attribution_options, options, err);
+    *out = calloc(1, sizeof **out);
+    hd_status status = *out ? attribute(*out, gpu, cpu, options, err) : HD_NOMEM(err);
+    if (status == HD_OK || status == HD_ERR_DAMAGED) return status;
+    hd_attribution_free(*out);
+    *out = NULL;
+    return status;
+}
+
+void hd_attribution_free(hd_attribution *attribution)
+{
+    if (!attribution) return;
     hd_stacks_free(attribution->stacks);
-    hd_launches_deinit(&attribution->launches);
+    hd_launches_free(attribution->launches);
     hd_large_free(attribution->launch_stack);
     hd_large_free(attribution->launch_rule);
     hd_large_free(attribution->launch_sample);
     hd_large_free(attribution->work_stack);
     hd_large_free(attribution->work_rule);
     hd_large_free(attribution->pending);
-    *attribution = (hd_attribution){0};
+    free(attribution);
 }

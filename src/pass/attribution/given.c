@@ -22,8 +22,8 @@ static hd_status take_works(hd_attribution *a, attribution_map *map, const hd_tr
                             hd_error *err)
 {
     const hd_block *block = NULL;
-    for (size_t i = 0; i < a->launches.work_count; i++) {
-        const hd_work *work = &a->launches.works[i];
+    for (size_t i = 0; i < a->launches->work_count; i++) {
+        const hd_work *work = &a->launches->works[i];
         if (a->work_rule[i] != HD_RULE_NONE) continue;
         uint32_t node = node_of(map, gpu, stacks, &block, work->row);
         if (node == HD_STACK_NONE) continue;
@@ -31,7 +31,7 @@ static hd_status take_works(hd_attribution *a, attribution_map *map, const hd_tr
         a->work_stack[i] = node;
         a->work_rule[i] = HD_RULE_GIVEN;
         bool is_of_graph = work->graph_launch != HD_NONE ||
-                           (work->launch != HD_NONE && a->launches.launches[work->launch].sort == HD_LAUNCH_GRAPH);
+                           (work->launch != HD_NONE && a->launches->launches[work->launch].sort == HD_LAUNCH_GRAPH);
         if (work->launch == HD_NONE || is_of_graph || a->launch_rule[work->launch]) continue;
         a->launch_stack[work->launch] = node;
         a->launch_rule[work->launch] = HD_RULE_GIVEN;
@@ -44,8 +44,8 @@ static hd_status take_launches(hd_attribution *a, attribution_map *map, const hd
                                const hd_trace_stacks *stacks, hd_error *err)
 {
     const hd_block *block = NULL;
-    for (size_t i = 0; i < a->launches.launch_count; i++) {
-        uint32_t node = node_of(map, gpu, stacks, &block, a->launches.launches[i].row);
+    for (size_t i = 0; i < a->launches->launch_count; i++) {
+        uint32_t node = node_of(map, gpu, stacks, &block, a->launches->launches[i].row);
         if (node == HD_STACK_NONE) continue;
         if (node == HD_NONE) return HD_NOMEM(err);
         a->launch_stack[i] = node;
@@ -69,7 +69,7 @@ hd_status attribution_from_given(hd_attribution *a, const hd_trace *gpu, const h
 {
     hd_trace_stacks *stacks = NULL;
     (void)options; /* whatever is wanted, what the trace says is so */
-    if (a->launches.work_count == 0 || hd_trace_metadata_find(gpu, "stackFrames").size == 0) return HD_OK;
+    if (a->launches->work_count == 0 || hd_trace_metadata_find(gpu, "stackFrames").size == 0) return HD_OK;
     hd_status status = hd_trace_stacks_new(&stacks, gpu, err);
     if (status == HD_ERR_DAMAGED) return HD_OK; /* stackFrames that cannot be read give no stacks */
     if (status != HD_OK) return status;

@@ -68,7 +68,7 @@ static uint32_t destination(const tid_places *tids, const attribution_join *j, u
 /* `perf script` tells tids and no pids. A tid is that of a thread of the other side if only one there has it. */
 static bool unite_lone_threads(attribution_join *j)
 {
-    const hd_launches *l = &j->a->launches;
+    const hd_launches *l = j->a->launches;
     bool any = false;
     for (size_t i = 0; i < l->launch_count; i++) {
         if (attribution_gpu_place(j, l->launches[i].track) == HD_NONE) return false;
@@ -114,7 +114,7 @@ static hd_launch_sort sort_of_launch(const hd_launches *l, const hd_launch *laun
 static bool is_free(const attribution_join *j, size_t launch)
 {
     return j->a->launch_rule[launch] == HD_RULE_NONE && j->a->launch_sample[launch] == UINT64_MAX &&
-           j->a->launches.launches[launch].start_ns != HD_NO_TIME;
+           j->a->launches->launches[launch].start_ns != HD_NO_TIME;
 }
 
 /* Sorts of launches that samples are of, a bit each. Where no stack tells (no symbols), those of kernels, unless there
@@ -129,10 +129,10 @@ static unsigned sorts_wanted(const attribution_join *j)
         samples++;
     }
     if (wanted) return wanted;
-    for (size_t i = 0; i < j->a->launches.launch_count; i++) {
+    for (size_t i = 0; i < j->a->launches->launch_count; i++) {
         if (!is_free(j, i)) continue;
         all++;
-        kernels += sort_of_launch(&j->a->launches, &j->a->launches.launches[i]) == HD_LAUNCH_KERNEL;
+        kernels += sort_of_launch(j->a->launches, &j->a->launches->launches[i]) == HD_LAUNCH_KERNEL;
     }
     uint64_t off_kernels = samples < kernels ? kernels - samples : samples - kernels;
     uint64_t off_all = samples < all ? all - samples : samples - all;
@@ -141,7 +141,7 @@ static unsigned sorts_wanted(const attribution_join *j)
 
 static bool name_launch(attribution_join *j, hd_mark *mark, const hd_launch *launch, name_ids *names)
 {
-    const hd_launches *l = &j->a->launches;
+    const hd_launches *l = j->a->launches;
     if (launch->work_count != 1) return true;
     const hd_work *work = &l->works[l->work_order[launch->first_work]];
     if (work->role != HD_ROLE_KERNEL) return true;
@@ -157,7 +157,7 @@ static bool name_launch(attribution_join *j, hd_mark *mark, const hd_launch *lau
 
 static bool place_launches(attribution_join *j, uint32_t *launch_places, name_ids *names)
 {
-    const hd_launches *l = &j->a->launches;
+    const hd_launches *l = j->a->launches;
     unsigned wanted = sorts_wanted(j);
     for (size_t i = 0; i < l->launch_count; i++) {
         const hd_launch *launch = &l->launches[i];
@@ -228,7 +228,7 @@ static bool drop_strange_names(attribution_join *j)
 
 hd_status attribution_gather_marks(attribution_join *j, hd_error *err)
 {
-    uint32_t *launch_places = hd_large_new(j->a->launches.launch_count + 1, sizeof *launch_places, j->large);
+    uint32_t *launch_places = hd_large_new(j->a->launches->launch_count + 1, sizeof *launch_places, j->large);
     name_ids *names = calloc((size_t)hd_trace_string_count(j->gpu) + 1, sizeof *names);
     bool done = launch_places && names && unite_lone_threads(j) && place_launches(j, launch_places, names) &&
                 place_samples(j) && drop_strange_names(j);

@@ -42,7 +42,7 @@ static bool add(id_table *t, attribution_join *j, int64_t id, uint32_t track, ui
 
 static bool fill(id_table *t, attribution_join *j)
 {
-    const hd_launches *l = &j->a->launches;
+    const hd_launches *l = j->a->launches;
     for (size_t i = l->work_count; i-- > 0;) { /* backwards: a slot's list begins with the first */
         const hd_work *work = &l->works[i];
         if (work->launch == HD_NONE && work->id && !add(t, j, work->id, work->track, HD_NONE, (uint32_t)i))
@@ -127,7 +127,7 @@ static void join_sample(attribution_join *j, id_table *t, uint32_t sample)
 
 hd_status attribution_by_id(attribution_join *j, hd_error *err)
 {
-    const hd_launches *l = &j->a->launches;
+    const hd_launches *l = j->a->launches;
     size_t most = l->launch_count + l->work_count, size = 1024;
     if (!j->has_ids || most == 0) return HD_OK;
     if (most >= HD_NONE) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 - 2 launches");

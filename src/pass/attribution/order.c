@@ -50,7 +50,7 @@ static bool is_of_one_rank(const hd_trace *trace, const hd_launches *l)
 
 static hd_status list_works(order *o, hd_error *err)
 {
-    const hd_launches *l = &o->j->a->launches;
+    const hd_launches *l = o->j->a->launches;
     unsigned wanted = 0;
     for (size_t i = 0; i < o->sample_count; i++) wanted |= o->samples[i].sort ? 1u << o->samples[i].sort : 0;
     o->works = hd_large_new(l->work_count + 1, sizeof *o->works, o->j->large);
@@ -149,7 +149,7 @@ static void take(order *o)
 static hd_status join(order *o, hd_error *err)
 {
     HD_TRY(list_samples(o, err));
-    if (o->sample_count == 0 || !is_of_one_rank(o->j->gpu, &o->j->a->launches)) return HD_OK;
+    if (o->sample_count == 0 || !is_of_one_rank(o->j->gpu, o->j->a->launches)) return HD_OK;
     HD_TRY(list_works(o, err));
     if (o->launch_count == 0) return HD_OK;
     if (fits_in_order(o)) {
@@ -164,7 +164,7 @@ static hd_status join(order *o, hd_error *err)
 hd_status attribution_by_order(attribution_join *j, hd_error *err)
 {
     order o = {.j = j};
-    if (j->own || j->a->launches.launch_count > 0) return HD_OK;
+    if (j->own || j->a->launches->launch_count > 0) return HD_OK;
     hd_status status = join(&o, err);
     hd_large_free(o.samples);
     hd_large_free(o.launches);

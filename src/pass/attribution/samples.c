@@ -9,7 +9,7 @@
 static bool was_joined(const attribution_join *j)
 {
     bool given = false;
-    for (size_t i = 0; i < j->a->launches.work_count && !given; i++) given = j->a->work_rule[i] == HD_RULE_GIVEN;
+    for (size_t i = 0; i < j->a->launches->work_count && !given; i++) given = j->a->work_rule[i] == HD_RULE_GIVEN;
     return given && j->own && j->has_ids;
 }
 
@@ -29,7 +29,7 @@ static hd_status list_pending(attribution_join *j, hd_error *err)
 
 static hd_status join(attribution_join *j, hd_error *err)
 {
-    size_t launches = j->a->launches.launch_count;
+    size_t launches = j->a->launches->launch_count;
     HD_TRY(attribution_gather_samples(j, err));
     if (j->sample_count == 0) return HD_OK;
     j->joined = hd_large_new(launches + 1, sizeof *j->joined, j->large);

@@ -85,7 +85,7 @@ static bool unite(slices_join *j, uint64_t large)
 
 static bool ask(slices_join *j, uint64_t large)
 {
-    const hd_launches *launches = &j->a->launches;
+    const hd_launches *launches = j->a->launches;
     size_t most = launches->launch_count + 2 * j->pair_count + 1;
     j->list = hd_large_new(most, sizeof *j->list, large);
     j->rows = hd_large_new(most, sizeof *j->rows, large);
@@ -183,7 +183,7 @@ static uint32_t under_forward(slices_join *j, const asked *slice)
     j->frames_left -= depth;
     uint32_t name = hd_stacks_name(j->a->stacks, mark, sizeof mark - 1);
     uint32_t base = hd_stacks_push(j->a->stacks, forward->node, name, HD_FRAME_MARK);
-    j->a->forward_joined += j->a->launches.launches[slice->launch].work_count;
+    j->a->forward_joined += j->a->launches->launches[slice->launch].work_count;
     return put_upon(j, base, slice->node);
 }
 

@@ -67,9 +67,9 @@ static void found_launch(void *user, check_code code, const hd_work *work, const
 
 hd_status check_launches(check *c, hd_error *err)
 {
-    hd_launches l;
-    HD_TRY(hd_launches_init(&l, c->trace, err));
-    bool fine = check_launches_walk(&l, found_launch, c);
-    hd_launches_deinit(&l);
+    hd_launches *l;
+    HD_TRY(hd_launches_new(&l, c->trace, err));
+    bool fine = check_launches_walk(l, found_launch, c);
+    hd_launches_free(l);
     return fine ? HD_OK : HD_NOMEM(err);
 }

@@ -1,4 +1,4 @@
-/* impl.h - what hd_launches_init is made of
+/* impl.h - what hd_launches_new is made of
  *
  * In: a trace. Out: hd_launches, each work with its call. Begin with launches.c: gather.c finds both, join.c joins
  * them by correlation id, flows.c by flows.

@@ -182,24 +182,27 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
     return HD_OK;
 }
 
-hd_status hd_launches_init(hd_launches *out, const hd_trace *trace, hd_error *err)
+hd_status hd_launches_new(hd_launches **out, const hd_trace *trace, hd_error *err)
 {
     launch_finder f = {.trace = trace, .large = hd_trace_large_bytes(trace)};
-    *out = (hd_launches){0};
-    hd_status status = find(out, &f, err);
+    *out = calloc(1, sizeof **out);
+    hd_status status = *out ? find(*out, &f, err) : HD_NOMEM(err);
     hd_roles_deinit(&f.roles);
     free(f.ranks);
     hd_large_free(f.calls);
     hd_large_free(f.works);
     hd_large_free(f.creators);
-    if (status != HD_OK) hd_launches_deinit(out);
+    if (status == HD_OK) return HD_OK;
+    hd_launches_free(*out);
+    *out = NULL;
     return status;
 }
 
-void hd_launches_deinit(hd_launches *launches)
+void hd_launches_free(hd_launches *launches)
 {
+    if (!launches) return;
     hd_large_free(launches->launches);
     hd_large_free(launches->works);
     hd_large_free(launches->work_order);
-    *launches = (hd_launches){0};
+    free(launches);
 }

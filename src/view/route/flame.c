@@ -136,15 +136,16 @@ static hd_status put_flame(hd_json_out *json, const hd_flame *flame, hd_error *e
 static hd_status make(view_reply *reply, const view_request *request, const flame_question *q, view_queries *queries,
                       hd_error *err)
 {
-    hd_flame flame = {0};
+    hd_flame *flame;
     if (view_queries_recall(&reply->json, queries, q->text)) return HD_OK; /* made while this one waited */
     if (view_request_gone(request))
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
-    hd_status status = hd_flame_add(&flame, view_scene_trace(q->scene), NULL, NULL, &q->options, err);
+    HD_TRY(hd_flame_new(&flame, err));
+    hd_status status = hd_flame_add(flame, view_scene_trace(q->scene), NULL, NULL, &q->options, err);
     if (status == HD_OK && view_request_gone(request))
         status = hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
-    if (status == HD_OK) status = put_flame(&reply->json, &flame, err);
-    hd_flame_deinit(&flame);
+    if (status == HD_OK) status = put_flame(&reply->json, flame, err);
+    hd_flame_free(flame);
     if (status == HD_OK) view_queries_keep(queries, q->text, &reply->json);
     return status;
 }

@@ -23,8 +23,7 @@ struct view_scene {
     hd_roles roles;
     hd_index *own_index; /* NULL: the trace came with one */
     _Atomic(const hd_index *) index;
-    hd_launches own_launches;
-    _Atomic(const hd_launches *) launches;
+    _Atomic(hd_launches *) launches;
     int64_t start_ns, span_ns;
     atomic_uint revision;
     view_track *tracks[SCENE_PIECES];

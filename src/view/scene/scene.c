@@ -95,7 +95,7 @@ void view_scene_free(view_scene *scene)
     hd_slots_deinit(&scene->text_slots);
     view_queries_free(scene->queries); /* before what they speak of */
     hd_roles_deinit(&scene->roles);
-    hd_launches_deinit(&scene->own_launches);
+    hd_launches_free(atomic_load(&scene->launches));
     hd_index_free(scene->own_index);
     hd_trace_free(scene->trace);
     pthread_mutex_destroy(&scene->lock);

@@ -151,9 +151,10 @@ static hd_status build_index(const scene_worker *w, hd_error *err)
 static hd_status find_launches(const scene_worker *w, hd_error *err)
 {
     view_scene *scene = w->scene;
+    hd_launches *launches;
     if (view_scene_launches(scene)) return HD_OK;
-    HD_TRY(hd_launches_init(&scene->own_launches, scene->trace, err));
-    atomic_store(&scene->launches, &scene->own_launches);
+    HD_TRY(hd_launches_new(&launches, scene->trace, err));
+    atomic_store(&scene->launches, launches);
     return HD_OK;
 }
 
