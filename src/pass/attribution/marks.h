@@ -108,8 +108,6 @@ typedef struct hd_align_result {
  * Errors: MEMORY. */
 hd_status hd_marks_align(uint32_t *out, hd_align_result *result, const hd_mark *samples, size_t sample_count,
                          const hd_mark *launches, size_t launch_count, const hd_align_options *options, hd_error *err);
-/* What most residuals are like, at least 1 us. */
-int64_t hd_marks_spread(const hd_mark *samples, size_t sample_count, const hd_mark *launches, size_t launch_count);
 
 /* ---- clocks ---- */
 

@@ -121,7 +121,7 @@ void view_track_deinit(view_track *track);
 
 /* What steps of the work leave for routes, in memory of their own. NULL: not there yet. */
 typedef enum view_note {
-    VIEW_NOTE_CATEGORIES, /* uint32_t by string id: view/scene/name_categories.h */
+    VIEW_NOTE_CATEGORIES, /* uint32_t by string id: view/route/names.c */
     VIEW_NOTE_FIDELITY,   /* view_fidelity: view/fidelity/fidelity.h */
     VIEW_NOTE_SEARCH,     /* view_search_index: view/search/index.h */
     VIEW_NOTES

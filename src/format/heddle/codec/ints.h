@@ -61,7 +61,6 @@ hd_status store_encoder_fit(store_encoder *encoder, uint32_t count, hd_error *er
 hd_status store_decoder_fit(store_decoder *decoder, uint32_t count, hd_error *err);
 
 void store_sink_clear(store_sink *sink);
-void store_sink_deinit(store_sink *sink);
 /* Append head, pool and body to `out`. */
 hd_status store_sink_finish(hd_bytes *out, store_encoder *encoder, store_sink *sink, hd_error *err);
 

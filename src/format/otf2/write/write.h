@@ -233,7 +233,6 @@ typedef struct ow_writer {
 hd_status ow_error(ow_writer *w, OTF2_ErrorCode code);
 
 /* collect.c, pairs.c, lanes.c */
-hd_status ow_plan(ow_writer *w);
 hd_status ow_collect(ow_writer *w);
 hd_status ow_find_messages(ow_writer *w);
 hd_status ow_find_async(ow_writer *w);
