@@ -405,7 +405,6 @@ static bool align_stretch(aligner *a, const stretch *s)
     if (samples == 0 || launches == 0) return true;
     if (samples == launches && is_in_order(a, s->sample, s->launch, samples)) {
         for (size_t i = 0; i < samples; i++) pair(a, s->sample + i, s->launch + i);
-        a->result->in_order += samples;
         return true;
     }
     return search(a, s) && fill_holes(a, s);

@@ -99,8 +99,7 @@ typedef struct hd_align_options {
 
 typedef struct hd_align_result {
     uint64_t pairs;
-    uint64_t in_order; /* of them: without a choice, since all of a stretch fit in order */
-    uint64_t cells;    /* of the search */
+    uint64_t cells; /* of the search */
 } hd_align_result;
 
 /* out[i] is the launch of sample i, or HD_MARK_NONE: as a rule the most pairs, and of those the likeliest, in order and

@@ -88,7 +88,6 @@ typedef struct store_source {
     hd_decompressor **decompressor;
     hd_bytes *scratch;       /* what a frame becomes */
     uint8_t *parts, *parts2; /* malloc-ed: head and pool */
-    size_t body_offset;      /* of the body in what was given */
     bool failed, no_memory;
     int64_t *indexes;
 } store_source;

@@ -164,7 +164,6 @@ typedef enum own_role {
     OWN_NAME,
     OWN_TRACK,
     OWN_ID, /* and on: id, id2.local, id2.global as int, string, number */
-    OWN_ID_LAST = OWN_ID + 8
 } own_role;
 
 /* What these said of the event being read. */

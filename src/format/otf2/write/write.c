@@ -63,7 +63,6 @@ static hd_status prepare(ow_writer *w)
                         find(w, "In msg nelems"),
                         find(w, "Out msg nelems"),
                         find(w, "dtype"),
-                        find(w, "Group size"),
                         find(w, "Process Group Name"),
                         find(w, "Process Group Description"),
                         find(w, "Process Group Ranks"),

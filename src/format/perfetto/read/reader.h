@@ -355,7 +355,6 @@ hd_status perfetto_finish_tracks(perfetto_reader *reader);
 /* ---- event.c, legacy.c ---- */
 
 typedef struct perfetto_legacy {
-    bool present;
     char phase; /* 0: none */
     int64_t duration_us, thread_duration_us;
     bool has_duration, has_thread_duration, has_pid, has_tid, has_bind, bind_enclosing;

@@ -123,7 +123,7 @@ typedef enum pf_note {
     PF_NOTE_OBJECT,
     PF_NOTE_META,
     PF_NOTE_OTHER,
-    PF_NOTE_LAST_EVENT = PF_NOTE_OTHER, /* those before count whole events, those behind values */
+    /* The above count whole events, the below values. */
     PF_NOTE_COUNTER_VALUE,
     PF_NOTE_COUNTER_ROUNDED,
     PF_NOTE_SAMPLE_VALUES,
