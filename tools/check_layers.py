@@ -1,19 +1,21 @@
 #!/usr/bin/python3
 """Hold the tree to the layers of docs/architecture.md. Runs as a test.
 
-usage: check_layers.py layers|third-party|listed|mentioned|toured|effects|structs|formats [ROOT]
+usage: check_layers.py layers|third-party|listed|mentioned|toured|used|effects|structs|formats [ROOT]
 
 layers       no #include and no call runs upward: every folder uses only the folders below it
 third-party  a third-party header is named in one folder only (and in the tests of that folder)
 listed       every .c file of the tree is named in a meson.build
 mentioned    a file that a comment names exists
 toured       docs/tour.md names functions where they are
+used         what a file of src defines for others is called by one, is public, or a test calls what the file calls itself
 effects      no library call changes what belongs to the whole process
 structs      public structs can grow as CONTRIBUTING.md says
 formats      each format of src/format/formats.inc has its page, its row, tests, a fuzz target and files to begin with
 """
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 # Layer (folder of src) -> the layers it may use, besides its own: by their headers, or by calling what they define.
@@ -267,6 +269,38 @@ def check_effects(root):
     return problems
 
 
+EXTERNAL = re.compile(r"^(?!static\b|_Noreturn static\b|PART\b|typedef\b|else\b|return\b)\w[\w *]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
+DECLARED = re.compile(r"^\w[^;{}=]*;", re.M)
+# Called by name, from outside or by tests alone.
+CALLED_BY_NAME = {
+    "main": "programs",
+    "InitializeInjection": "the CUDA driver",
+    "InitializeInjectionNvtx2": "NVTX",
+    "view_session_add_scene": "tests: a session of scenes that they make",
+    "view_row_bytes": "tests and bench: the memory of a row",
+}
+
+
+def check_used(root):
+    def words(*folders):
+        return {path: Counter(re.findall(r"\w+", DECLARED.sub(" ", code) if path.suffix == ".h" else code))
+                for folder in folders for path in (root / folder).rglob("*") if path.suffix in (".c", ".h", ".cc", ".inc")
+                for code in [COMMENT.sub(" ", path.read_text(encoding="utf-8"))]}
+    inside = words("src")
+    public = {word for path in (root / "include").rglob("*.h") for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    tests, all_words = sum(words("tests", "fuzz", "bench").values(), Counter()), sum(inside.values(), Counter())
+    problems = []
+    for path, own in inside.items():
+        code = COMMENT.sub(" ", path.read_text(encoding="utf-8")) if path.suffix == ".c" else ""
+        for name in EXTERNAL.findall(code):
+            others = all_words[name] - own[name]
+            if others or name in public or name in CALLED_BY_NAME or own[name] > 1 and tests[name]:
+                continue
+            why = "its own file alone calls it: static" if own[name] > 1 else "only tests call it" if tests[name] else "nothing calls it"
+            problems.append(f"{path.relative_to(root)}: {name}: {why}")
+    return problems
+
+
 STRUCT = re.compile(r"typedef struct (hd_\w+) \{\n(.*?)\n\} \1;", re.S)
 # Never longer than they are: a value with its unit, an id, a column's encoding.
 VALUES = {"hd_convert_time", "hd_ident", "hd_column", "hd_string", "hd_clock_fit"}
@@ -303,7 +337,7 @@ def check_structs(root):
 
 
 CHECKS = {"layers": check_layers, "third-party": check_third_party, "listed": check_listed, "mentioned": check_mentioned,
-          "toured": check_toured, "effects": check_effects, "structs": check_structs, "formats": check_formats}
+          "toured": check_toured, "used": check_used, "effects": check_effects, "structs": check_structs, "formats": check_formats}
 
 
 def main():

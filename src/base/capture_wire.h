@@ -16,7 +16,6 @@ enum {
     CAPTURE_HEADER_BYTES = 64,
     CAPTURE_CHUNK_BYTES = 40, /* the header of a chunk */
     CAPTURE_PAYLOAD_MAX = 1 << 24,
-    CAPTURE_NAME_BYTES_MAX = 4096,
     CAPTURE_LIST_MAX = 1 << 24, /* entries of a list */
     CAPTURE_THREADS_MAX = 1 << 24,
     CAPTURE_ARGS_MAX = 24, /* of an entry */

@@ -112,7 +112,8 @@ uint64_t hd_core_limit_in(const char *root)
     return group_limit(root, "cpu", cores_in);
 }
 
-uint64_t hd_memory_size(void)
+/* Bytes of memory that this process may hope for: the machine's, or its control group's if that is less. */
+static uint64_t memory_size(void)
 {
     enum { ASSUMED = 1 << 30 };
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -123,7 +124,7 @@ uint64_t hd_memory_size(void)
 
 uint64_t hd_memory_default(void)
 {
-    return hd_memory_size() / 4;
+    return memory_size() / 4;
 }
 
 /* The cores that the process may be put on. */

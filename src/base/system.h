@@ -4,8 +4,6 @@
 
 #include <stdint.h>
 
-/* Bytes of memory that this process may hope for: the machine's, or its control group's if that is less. */
-uint64_t hd_memory_size(void);
 /* What we take of it unless we are told. */
 uint64_t hd_memory_default(void);
 

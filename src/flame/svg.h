@@ -79,8 +79,6 @@ typedef struct svg_words {
 
 void svg_words_init(svg_words *out, const hd_flame *flame, const flame_view *view, const svg_layout *layout,
                     const hd_flame_write_options *options, double min_percent);
-/* "1.234 s", "1.2 GB", "1,234 launches". */
-void svg_words_weight(char *out, size_t size, int64_t weight, hd_flame_of of);
 
 /* ---- text in XML (svg_text.c) ---- */
 

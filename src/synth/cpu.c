@@ -25,7 +25,8 @@ static uint32_t put_slice(synth *s, const synth_thread *t, const synth_event *ev
     return synth_put(s, SYNTH_CPU, &slice, values);
 }
 
-void synth_open(synth *s, synth_thread *t, const synth_event *event, const int64_t *values)
+/* Open a slice on a thread (which fills in track and start), or close the last one. */
+static void open_slice(synth *s, synth_thread *t, const synth_event *event, const int64_t *values)
 {
     assert(t->depth < SYNTH_FRAMES);
     synth_frame frame = {.start_ns = t->now.own, .external = synth_external(t), .python = python_of(t)};
@@ -34,7 +35,7 @@ void synth_open(synth *s, synth_thread *t, const synth_event *event, const int64
     synth_spend(s, &t->now, synth_about(s, 260));
 }
 
-void synth_close(synth *s, synth_thread *t)
+static void close_slice(synth *s, synth_thread *t)
 {
     assert(t->depth > 0);
     if (t->depth > 2 && synth_quota_take(&s->now.genuine) && synth_cross_genuine(s, t)) return;
@@ -71,7 +72,7 @@ uint32_t synth_leaf(synth *s, synth_thread *t, const synth_event *event, const i
 static void open_op(synth *s, synth_thread *t, synth_shape shape, uint32_t category, uint32_t name,
                     const int64_t *values)
 {
-    synth_open(s, t, &(synth_event){.shape = (uint8_t)shape, .name = name, .category = category}, values);
+    open_slice(s, t, &(synth_event){.shape = (uint8_t)shape, .name = name, .category = category}, values);
     t->frames[t->depth - 1].external = s->now.external;
     s->now.event_index++;
 }
@@ -127,14 +128,14 @@ void synth_open_python(synth *s, synth_thread *t, uint32_t name, int64_t module)
         values[2] = module;
     }
     if (!parent) values[0] = 0;
-    synth_open(s, t, &event, values);
+    open_slice(s, t, &event, values);
     t->frames[t->depth - 1].python = id;
 }
 
 void synth_close_op(synth *s, synth_thread *t)
 {
     synth_spend(s, &t->now, synth_about(s, 220));
-    synth_close(s, t);
+    close_slice(s, t);
 }
 
 void synth_close_python(synth *s, synth_thread *t)

@@ -204,9 +204,6 @@ static inline int64_t synth_about(synth *s, int64_t base)
 
 /* ---- cpu.c ---- */
 
-/* Open a slice on a thread (which fills in track and start), or close the last one. */
-void synth_open(synth *s, synth_thread *t, const synth_event *event, const int64_t *values);
-void synth_close(synth *s, synth_thread *t);
 /* A slice of about `ns` without children. */
 uint32_t synth_leaf(synth *s, synth_thread *t, const synth_event *event, const int64_t *values, int64_t ns);
 

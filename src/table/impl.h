@@ -40,7 +40,6 @@ typedef struct table_out {
 void table_put(table_out *out, const char *data, size_t size);
 void table_puts(table_out *out, const char *text);
 void table_put_spaces(table_out *out, size_t count);
-void table_flush(table_out *out);
 
 /* The text of a cell that is no string, as people read it, or raw for programs. */
 const char *table_value_text(char *out, const hd_table_column *column, const table_cell *cell);
@@ -62,6 +61,5 @@ typedef struct table_char {
 size_t table_next_char(table_char *out, const char *text, size_t size);
 
 void table_write_text(table_out *out, const hd_table *table, const hd_table_style *style);
-void table_write_json(table_out *out, const hd_table *table, unsigned indent);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* ---- the way to the sink ---- */
 
-void table_flush(table_out *out)
+static void flush(table_out *out)
 {
     if (out->status == HD_OK && out->used) out->status = out->sink.write(out->sink.user, out->buffer, out->used);
     out->used = 0;
@@ -24,7 +24,7 @@ void table_put(table_out *out, const char *data, size_t size)
         out->used += fits;
         data += fits;
         size -= fits;
-        if (out->used == sizeof out->buffer) table_flush(out);
+        if (out->used == sizeof out->buffer) flush(out);
     }
 }
 
@@ -94,7 +94,7 @@ static void put_json_members(table_out *out, const hd_table *table, size_t row)
     }
 }
 
-void table_write_json(table_out *out, const hd_table *table, unsigned indent)
+static void write_json(table_out *out, const hd_table *table, unsigned indent)
 {
     size_t rows = hd_table_row_count(table);
     table_puts(out, "[");
@@ -222,7 +222,7 @@ static void write_markdown(table_out *out, const hd_table *table)
 /* What is left goes out; what went wrong is told. */
 static hd_status finish(table_out *out, const hd_table *table, hd_error *err)
 {
-    table_flush(out);
+    flush(out);
     if (out->status == HD_OK) return HD_OK;
     return hd_error_set(err, out->status, NULL, HD_OFFSET_NONE, "table %s could not be written", table->name);
 }
@@ -242,7 +242,7 @@ hd_status hd_table_write(const hd_table *table, hd_sink sink, const hd_table_sty
     if (table->column_count || style->format == HD_TABLE_JSON) {
         switch (style->format) {
         case HD_TABLE_TEXT: table_write_text(&out, table, style); break;
-        case HD_TABLE_JSON: table_write_json(&out, table, style->indent); break;
+        case HD_TABLE_JSON: write_json(&out, table, style->indent); break;
         case HD_TABLE_CSV: write_csv(&out, table); break;
         case HD_TABLE_MARKDOWN: write_markdown(&out, table); break;
         }

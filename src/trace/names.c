@@ -22,13 +22,12 @@ typedef struct name_reader {
     const char *at, *end;
     char *out;
     size_t size;
-    bool is_full;       /* the short name is longer than the buffer */
-    bool is_cut;        /* the text ends with "…": brackets may be open */
-    bool has_blank;     /* there was a blank, behind what may be a return type */
-    bool has_pointer;   /* '*' or '&' behind the component: it is a type, and a blank must follow */
-    bool has_params;    /* parameters of the component that was read last, or of an outer one */
-    bool is_wrapped;    /* inside "(*name(…))(…)", a function that returns a pointer to one */
-    bool has_component; /* at least one component since the last blank */
+    bool is_full;     /* the short name is longer than the buffer */
+    bool is_cut;      /* the text ends with "…": brackets may be open */
+    bool has_blank;   /* there was a blank, behind what may be a return type */
+    bool has_pointer; /* '*' or '&' behind the component: it is a type, and a blank must follow */
+    bool has_params;  /* parameters of the component that was read last, or of an outer one */
+    bool is_wrapped;  /* inside "(*name(…))(…)", a function that returns a pointer to one */
 } name_reader;
 
 static bool is_word(char c)
@@ -266,7 +265,6 @@ static bool read_component(name_reader *r, const char *begin)
 {
     while (take_anonymous(r)) {}
     if (r->at == r->end) return false;
-    r->has_component = true;
     char c = *r->at;
     if (c == '{' || c == '[') return read_braces(r);
     if (c == '\'' || c == '`') return read_quoted(r);
@@ -340,7 +338,7 @@ static bool read_blank(name_reader *r)
     r->is_full = false;
     if (r->has_params) return false;
     r->has_blank = true;
-    r->has_pointer = r->has_component = false;
+    r->has_pointer = false;
     if (!r->is_wrapped && (starts(r, "(*") || starts(r, "(&"))) {
         r->at += 2;
         r->is_wrapped = true;

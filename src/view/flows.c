@@ -184,7 +184,8 @@ static void count_categories(view_flows *f, const hd_trace *trace)
     f->category_count = count;
 }
 
-hd_status view_flows_new(view_flows **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
+/* launches may be NULL. */
+static hd_status flows_new(view_flows **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
 {
     view_flows *f = calloc(1, sizeof *f);
     *out = NULL;
@@ -225,7 +226,7 @@ hd_status view_flows_get(const view_flows **out, const view_scene *scene, hd_err
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
                             "the launches of the trace are still being found: ask again in a moment");
     }
-    if (!q->flows) status = view_flows_new(&q->flows, view_scene_trace(scene), launches, err);
+    if (!q->flows) status = flows_new(&q->flows, view_scene_trace(scene), launches, err);
     *out = q->flows;
     pthread_mutex_unlock(&q->lock_flows);
     return status;

@@ -37,8 +37,6 @@ typedef struct view_flows {
 
 /* Borrowed from the scene. Errors: MEMORY; LIMIT, also while the scene has not found its launches yet. */
 hd_status view_flows_get(const view_flows **out, const view_scene *scene, hd_error *err);
-/* launches may be NULL. */
-hd_status view_flows_new(view_flows **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
 void view_flows_free(view_flows *flows);
 
 /* Lines that begin at a slice: lines[*out_first … + count). */

@@ -186,7 +186,6 @@ static void check_every_cut(fixture *f, size_t size, size_t first_size, size_t m
         } else {
             assert_damage(in, code);
             assert_int_equal(hd_input_damage_at(in, 0)->offset, f->got_size);
-            assert_int_equal(hd_input_damage_at(in, 0)->stored_offset, cut);
         }
         if (cut >= first_size) assert_true(f->got_size >= TEXT_BYTES);
         hd_input_close(in);
@@ -289,7 +288,6 @@ static void test_input__trailing_garbage_is_named_and_zero_padding_is_not(void *
             assert_int_equal(hd_input_damage_count(in), 0);
         } else {
             assert_damage(in, kind ? "gzip.trailing-garbage" : "zstd.trailing-garbage");
-            assert_int_equal(hd_input_damage_at(in, 0)->stored_offset, size);
         }
         hd_input_close(in);
     }

@@ -52,6 +52,7 @@ static void test_demangle__functions_and_templates(void **state)
         {"_Z1fILi4ELb1ELm7ELin3EEvv", "void f<4, true, 7ul, -3>()"},
         {"_ZN12_GLOBAL__N_11fEv", "(anonymous namespace)::f()"},
         {"_ZTV1A", "vtable for A"},
+        {"_ZTC1A16_So", "construction vtable for std::ostream-in-A"},
     };
     (void)state;
     EXPECT_ALL(hd_name_demangle, cases);

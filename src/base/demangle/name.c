@@ -269,16 +269,26 @@ static void call_offset(dm_reader *r)
     }
 }
 
+/* The vtable of a base while the object around it is constructed. */
+static dm_string base_in(dm_reader *r, dm_string object)
+{
+    dm_number(r);
+    if (!dm_take(r, "_")) r->failed = true;
+    dm_text base = dm_type(r);
+    return DM_CAT(r, dm_flat(r, &base), dm_lit("-in-"), object);
+}
+
 /* vtables, guards, thunks */
 static dm_text special_name(dm_reader *r)
 {
     static const struct {
         char code[4];
-        char what; /* follows: type, name, encoding, or offset and encoding */
+        char what; /* follows: type, name, encoding, or offset and encoding; 'b': type, number, base */
         const char *text;
     } kinds[] = {
         {"TV", 't', "vtable for "},
         {"TT", 't', "VTT for "},
+        {"TC", 'b', "construction vtable for "},
         {"TI", 't', "typeinfo for "},
         {"TS", 't', "typeinfo name for "},
         {"GV", 'n', "guard variable for "},
@@ -298,8 +308,12 @@ static dm_text special_name(dm_reader *r)
         if (kinds[i].what == 'h') r->at--; /* the letter is the first of the offset */
         if (kinds[i].what == 'h' || kinds[i].what == 'c') call_offset(r);
         if (kinds[i].what == 'c') call_offset(r);
-        text = kinds[i].what == 't' ? dm_type(r) : kinds[i].what == 'n' ? dm_name(r, &traits) : dm_encoding(r, true);
-        text.left = DM_CAT(r, dm_lit(kinds[i].text), dm_flat(r, &text));
+        text = strchr("tb", kinds[i].what) ? dm_type(r)
+               : kinds[i].what == 'n'      ? dm_name(r, &traits)
+                                           : dm_encoding(r, true);
+        dm_string object = dm_flat(r, &text);
+        if (kinds[i].what == 'b') object = base_in(r, object);
+        text.left = DM_CAT(r, dm_lit(kinds[i].text), object);
         text.right = dm_lit("");
         return text;
     }
@@ -319,7 +333,7 @@ dm_text dm_encoding(dm_reader *r, bool is_outer)
     bool outer_keeps = r->keeps_params, outer_lambda = r->in_lambda;
     r->keeps_params = true;
     r->in_lambda = false;
-    bool is_special = (c == 'T' && d != '\0' && strchr("VTISHWhvc", d)) || (c == 'G' && d != '\0' && strchr("VAT", d));
+    bool is_special = (c == 'T' && d != '\0' && strchr("VTCISHWhvc", d)) || (c == 'G' && d != '\0' && strchr("VAT", d));
     dm_text text = is_special ? special_name(r) : dm_name(r, &traits);
     r->keeps_params = false;
     if (!r->failed && !is_special && !at_end(r)) {

@@ -318,8 +318,7 @@ static void note_damage(hd_input *in, const char *code, uint64_t offset)
         return;
     }
     if (in->damage_count == DAMAGE_CODES_MAX) return;
-    in->damage[in->damage_count++] =
-        (hd_input_damage){.code = code, .count = 1, .stored_offset = hd_input_stored_position(in), .offset = offset};
+    in->damage[in->damage_count++] = (hd_input_damage){.code = code, .count = 1, .offset = offset};
 }
 
 static hd_status decode(hd_input *in, uint8_t *out, size_t capacity, size_t *filled, hd_error *err)

@@ -48,9 +48,8 @@ typedef struct hd_input_options {
  * Zero bytes after the last gzip member are padding, as gzip(1) has it, and no damage. */
 typedef struct hd_input_damage {
     const char *code;
-    uint64_t count;         /* how often it was met; the offsets are those of the first place */
-    uint64_t stored_offset; /* in the file; up to one buffered bit group or block before the defect itself */
-    uint64_t offset;        /* in the decompressed bytes */
+    uint64_t count;  /* how often it was met; the offsets are those of the first place */
+    uint64_t offset; /* in the decompressed bytes */
 } hd_input_damage;
 
 /* Open `path` ("-": standard input, which is not closed at the end) and look at its first bytes; on a pipe

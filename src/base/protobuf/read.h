@@ -32,7 +32,6 @@ typedef enum hd_proto_wire {
 #define HD_PROTO_VARINT(number) ((uint32_t)(number) << 3 | HD_WIRE_VARINT)
 #define HD_PROTO_FIXED64(number) ((uint32_t)(number) << 3 | HD_WIRE_FIXED64)
 #define HD_PROTO_BYTES(number) ((uint32_t)(number) << 3 | HD_WIRE_BYTES)
-#define HD_PROTO_FIXED32(number) ((uint32_t)(number) << 3 | HD_WIRE_FIXED32)
 
 typedef struct hd_proto_field {
     uint32_t tag; /* number << 3 | wire type */

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-enum { HD_PB_VARINT = 0, HD_PB_FIXED64 = 1, HD_PB_LENGTH = 2, HD_PB_FIXED32 = 5 };
+enum { HD_PB_VARINT = 0, HD_PB_FIXED64 = 1, HD_PB_LENGTH = 2 };
 
 static inline void hd_pb_put_tag(hd_bytes *out, uint32_t field, unsigned wire_type)
 {

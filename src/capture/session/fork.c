@@ -104,6 +104,12 @@ static char *path_of_child(const char *path)
     return out;
 }
 
+/* Never given out twice, so that what a thread knows of an old session is seen to be old. */
+static uint64_t new_generation(void)
+{
+    return __atomic_add_fetch(&all.generations, 1, __ATOMIC_RELAXED);
+}
+
 hd_status session_revive(hd_session *session)
 {
     char *path = path_of_child(session->file.path);
@@ -123,7 +129,7 @@ hd_status session_revive(hd_session *session)
         return status;
     }
     session->state = SESSION_RUNNING;
-    atomic_store_explicit(&session->generation, session_new_generation(), memory_order_release);
+    atomic_store_explicit(&session->generation, new_generation(), memory_order_release);
     return HD_OK;
 }
 
@@ -158,12 +164,6 @@ static void set_up(void)
     all.has_key = pthread_key_create(&all.key, thread_ends) == 0;
 }
 
-/* Never given out twice, so that what a thread knows of an old session is seen to be old. */
-uint64_t session_new_generation(void)
-{
-    return __atomic_add_fetch(&all.generations, 1, __ATOMIC_RELAXED);
-}
-
 hd_status session_register(hd_session *session, hd_error *err)
 {
     unsigned slot = 0;
@@ -173,7 +173,7 @@ hd_status session_register(hd_session *session, hd_error *err)
     if (slot < HD_SESSION_LIMIT) {
         all.sessions[slot] = session;
         session->slot = slot;
-        uint64_t generation = session_new_generation();
+        uint64_t generation = new_generation();
         session->serial = (uint32_t)generation;
         atomic_store_explicit(&session->generation, generation, memory_order_release);
     }

@@ -146,7 +146,6 @@ extern _Thread_local session_thread session_this_thread
 
 /* session.c: the lane of this thread where it is not known yet; NULL: the session does not run here. busy is set. */
 session_lane *session_attach(hd_session *session);
-void session_wake(void *session);
 
 /* lists.c. All but enter under the lock. */
 hd_status session_list_init(session_list *list);
@@ -185,7 +184,6 @@ void *session_write_all(void *session); /* what the session's thread does until 
 /* fork.c */
 hd_status session_register(hd_session *session, hd_error *err); /* finds a slot and a generation */
 void session_unregister(hd_session *session);
-uint64_t session_new_generation(void);
 void session_expect_end(void);                 /* this thread has a lane: tell when it ends */
 hd_status session_revive(hd_session *session); /* in a child, under the lock */
 hd_status session_start_thread(hd_session *session);

@@ -45,6 +45,19 @@ static session_lane *free_lane(hd_session *session)
     return lane;
 }
 
+static void wake_writer(void *user)
+{
+    hd_session *session = user;
+    /* Between the store of the ring's tail and this look; the other side sets `asleep` before it looks at the rings. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!atomic_load_explicit(&session->asleep, memory_order_relaxed)) return;
+    if (!atomic_exchange_explicit(&session->asleep, false, memory_order_relaxed)) return;
+    int kept = errno;
+    atomic_fetch_add_explicit(&session->wake, 1, memory_order_relaxed);
+    session_futex_wake(&session->wake);
+    errno = kept;
+}
+
 /* Under the lock. */
 static session_lane *add_lane(hd_session *session)
 {
@@ -56,7 +69,7 @@ static session_lane *add_lane(hd_session *session)
     if (!lane) lane = fresh = new_lane(session);
     if (!lane) return NULL;
     hd_ring_init(&lane->ring, &options, lane->ring.words, NULL);
-    lane->ring.bell = session_wake;
+    lane->ring.bell = wake_writer;
     lane->ring.bell_user = session;
     lane->number = ++session->thread_count;
     lane->tid = (pid_t)syscall(SYS_gettid);
@@ -93,19 +106,6 @@ session_lane *session_attach(hd_session *session)
     if (lane) session_expect_end();
     errno = kept;
     return lane;
-}
-
-void session_wake(void *user)
-{
-    hd_session *session = user;
-    /* Between the store of the ring's tail and this look; the other side sets `asleep` before it looks at the rings. */
-    atomic_thread_fence(memory_order_seq_cst);
-    if (!atomic_load_explicit(&session->asleep, memory_order_relaxed)) return;
-    if (!atomic_exchange_explicit(&session->asleep, false, memory_order_relaxed)) return;
-    int kept = errno;
-    atomic_fetch_add_explicit(&session->wake, 1, memory_order_relaxed);
-    session_futex_wake(&session->wake);
-    errno = kept;
 }
 
 /* ---- start ---- */

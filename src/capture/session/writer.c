@@ -325,7 +325,7 @@ void *session_write_all(void *user)
             looked_ns = hd_session_now();
         }
         atomic_store_explicit(&session->asleep, true, memory_order_relaxed);
-        atomic_thread_fence(memory_order_seq_cst); /* see session_wake */
+        atomic_thread_fence(memory_order_seq_cst); /* see wake_writer */
         if (!is_pressed(session)) session_futex_wait(&session->wake, wake, session->options.flush_ms);
         atomic_store_explicit(&session->asleep, false, memory_order_relaxed);
     }

@@ -23,7 +23,8 @@ static int open_event(const struct perf_event_attr *attr, int pid, int cpu)
     return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-hd_status uprobe_perf_type(uint32_t *out, hd_error *err)
+/* The number of the PMU "uprobe". Errors: UNSUPPORTED. */
+static hd_status pmu_type(uint32_t *out, hd_error *err)
 {
     FILE *file = fopen(PMU, "re");
     bool is_read = file && fscanf(file, "%u", out) == 1;
@@ -166,7 +167,7 @@ static uint32_t ring_share(uint32_t cpus)
 
 static hd_status open_all(uprobe_perf *perf, int pid, hd_error *err)
 {
-    HD_TRY(uprobe_perf_type(&perf->type, err));
+    HD_TRY(pmu_type(&perf->type, err));
     if (!perf->options.no_tracefs) uprobe_tracefs_open(&perf->tracefs);
     HD_TRY(find_cpus(perf, err));
     if (!perf->options.ring_bytes) perf->options.ring_bytes = ring_share(perf->cpu_count);

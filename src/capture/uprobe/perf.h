@@ -74,7 +74,4 @@ void uprobe_perf_stop(uprobe_perf *perf);
 /* Hits that were counted and are not in any ring. */
 uint64_t uprobe_perf_lost(uprobe_perf *perf);
 
-/* The number of the PMU "uprobe". Errors: UNSUPPORTED. */
-hd_status uprobe_perf_type(uint32_t *out, hd_error *err);
-
 #endif

@@ -149,10 +149,6 @@ typedef struct chrome_parser {
     hd_error error;
 } chrome_parser;
 
-hd_status chrome_parser_init(chrome_parser *parser, hd_builder *builder, const hd_read_options *options, hd_error *err);
-void chrome_parser_deinit(chrome_parser *parser);
-/* The rows (if any), issues and patches since the last take enter the builder; one thread at a time, in input order. */
-hd_status chrome_parser_commit(chrome_parser *parser, hd_chunk *chunk, hd_error *err);
 void chrome_note(chrome_parser *parser, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset);
 /* The error of strict reading. The level that knows the file names it. */
 hd_status chrome_refuse(hd_error *err, const char *code, uint64_t offset);

@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "format/chrome/reader.h"
 
-hd_status chrome_parser_commit(chrome_parser *parser, hd_chunk *chunk, hd_error *err)
+/* The rows (if any), issues and patches since the last take enter the builder; one thread at a time, in input order. */
+static hd_status parser_commit(chrome_parser *parser, hd_chunk *chunk, hd_error *err)
 {
     for (size_t i = 0; i < parser->issue_count; i++) {
         const chrome_issue *issue = &parser->issues[i];
@@ -90,7 +91,7 @@ static hd_status commit(void *user, void *item, hd_error *err)
         .patches = job->patches,
         .patch_count = job->patch_count,
     };
-    hd_status status = chrome_parser_commit(&found, job->chunk, err);
+    hd_status status = parser_commit(&found, job->chunk, err);
     job->chunk = NULL;
     discard(job);
     reader->after_value = job->after_value;
@@ -138,7 +139,7 @@ static hd_status take_back_text(chrome_reader *reader, chrome_stop *out_stop)
  * takes memory however few they are. */
 static hd_status commit_found(chrome_reader *reader)
 {
-    return chrome_parser_commit(&reader->parsers[0], NULL, reader->err);
+    return parser_commit(&reader->parsers[0], NULL, reader->err);
 }
 
 hd_status chrome_commit_rows(chrome_reader *reader)

@@ -501,7 +501,7 @@ static hd_status read_documents(chrome_reader *reader)
 
 /* ---- the reader ---- */
 
-hd_status chrome_parser_init(chrome_parser *parser, hd_builder *builder, const hd_read_options *options, hd_error *err)
+static hd_status parser_init(chrome_parser *parser, hd_builder *builder, const hd_read_options *options, hd_error *err)
 {
     parser->builder = builder;
     parser->want_args = options->args == HD_ARGS_ALL;
@@ -512,7 +512,7 @@ hd_status chrome_parser_init(chrome_parser *parser, hd_builder *builder, const h
     return hd_batch_new(&parser->batch, builder, err);
 }
 
-void chrome_parser_deinit(chrome_parser *parser)
+static void parser_deinit(chrome_parser *parser)
 {
     chrome_shapes_deinit(&parser->shapes);
     hd_json_repair_deinit(&parser->repair);
@@ -548,14 +548,14 @@ static hd_status reader_init(chrome_reader *reader)
     reader->parsers = calloc(reader->parser_count, sizeof *reader->parsers);
     if (!reader->parsers) return HD_NOMEM(reader->err);
     for (unsigned i = 0; i < reader->parser_count; i++)
-        HD_TRY(chrome_parser_init(&reader->parsers[i], reader->builder, reader->options, reader->err));
+        HD_TRY(parser_init(&reader->parsers[i], reader->builder, reader->options, reader->err));
     return chrome_pipeline_new(reader);
 }
 
 static void reader_deinit(chrome_reader *reader)
 {
     hd_pipeline_free(reader->pipeline);
-    for (unsigned i = 0; reader->parsers && i < reader->parser_count; i++) chrome_parser_deinit(&reader->parsers[i]);
+    for (unsigned i = 0; reader->parsers && i < reader->parser_count; i++) parser_deinit(&reader->parsers[i]);
     free(reader->parsers);
     chrome_text_deinit(&reader->rest);
 }

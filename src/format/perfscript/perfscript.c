@@ -2,18 +2,6 @@
 #include "format/perfscript/perfscript.h"
 #include "base/text/ends.h"
 
-const hd_format hd_perfscript_format = {
-    .info = {.name = "perf-script",
-             .title = "Text of perf script",
-             .extensions = ".perf",
-             .reads = true,
-             .keeps = "samples with time, thread, CPU, period, event and stack",
-             .loses = "nothing, as nothing writes it here"},
-    .sniff = perfscript_sniff,
-    .read = perfscript_read,
-    .code = &hd_text_lines_code,
-};
-
 typedef struct survey {
     unsigned lines, headers, stacked, frames, ftrace;
     bool after_header, own_comment;
@@ -64,7 +52,7 @@ static void survey_line(survey *all, hd_string line)
 }
 
 /* A stack below a header is what nothing else has; headers alone are also what ftrace writes. */
-int perfscript_sniff(const unsigned char *head, size_t size)
+static int sniff(const unsigned char *head, size_t size)
 {
     const char *at = (const char *)head, *end = at + size;
     survey all = {0};
@@ -81,3 +69,15 @@ int perfscript_sniff(const unsigned char *head, size_t size)
     if (all.headers * 2 > all.lines) return 65;
     return all.frames * 2 > all.lines && all.frames ? 50 : 0;
 }
+
+const hd_format hd_perfscript_format = {
+    .info = {.name = "perf-script",
+             .title = "Text of perf script",
+             .extensions = ".perf",
+             .reads = true,
+             .keeps = "samples with time, thread, CPU, period, event and stack",
+             .loses = "nothing, as nothing writes it here"},
+    .sniff = sniff,
+    .read = perfscript_read,
+    .code = &hd_text_lines_code,
+};

@@ -39,7 +39,6 @@ bool perfscript_is_whole_frame(const char *text, size_t size);
 /* A frame of the operating system's kernel. */
 bool perfscript_is_kernel(const perfscript_frame *frame);
 
-int perfscript_sniff(const unsigned char *head, size_t size);
 hd_status perfscript_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 
 #endif

@@ -120,10 +120,8 @@ string_outcome repair_key(repairer *rp);    /* at a quote of either kind */
 string_outcome repair_string(repairer *rp); /* a value; at a quote of either kind */
 string_outcome repair_bare_text(repairer *rp);
 bool repair_bare_key(repairer *rp); /* false: no key here, nothing done */
-void repair_put_escaped(repairer *rp, size_t from, size_t to);
 
 /* token.c */
 bool repair_token(repairer *rp); /* a number, literal or name for one; false: not one, nothing done */
-bool repair_number_is_strict(const unsigned char *text, size_t size);
 
 #endif

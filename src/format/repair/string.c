@@ -89,7 +89,7 @@ static void put_control(repairer *rp, size_t at)
     repair_put(rp, escape, sizeof escape);
 }
 
-void repair_put_escaped(repairer *rp, size_t from, size_t to)
+static void put_escaped(repairer *rp, size_t from, size_t to)
 {
     while (from < to) {
         unsigned char c = rp->text[from];
@@ -426,7 +426,7 @@ bool repair_bare_key(repairer *rp)
     while (end > from + 1 && !has_quote && rp->text[end - 1] == ' ') end--;
     repair_note(rp, ISSUE_KEY_BARE, from);
     repair_put_char(rp, '"');
-    repair_put_escaped(rp, from, end);
+    put_escaped(rp, from, end);
     repair_put_char(rp, '"');
     rp->pos = has_quote ? p : end;
     return true;

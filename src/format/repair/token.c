@@ -21,7 +21,7 @@ static bool is_token_char(int c)
            (c > 0 && strchr("+-.#_()$;!%&*<>=?@^|~`", c) != NULL);
 }
 
-bool repair_number_is_strict(const unsigned char *text, size_t size)
+static bool is_strict_number(const unsigned char *text, size_t size)
 {
     size_t i = size > 0 && text[0] == '-', from = i;
     while (i < size && is_digit(text[i])) i++;
@@ -93,7 +93,7 @@ static size_t clean_number(char out[TOKEN_BYTES + 4], const unsigned char *text,
         if (text[i] == '.' && (i + 1 == size || !is_digit(text[i + 1]))) out[n++] = '0';
         if (n > TOKEN_BYTES) return 0;
     }
-    return repair_number_is_strict((const unsigned char *)out, n) ? n : 0;
+    return is_strict_number((const unsigned char *)out, n) ? n : 0;
 }
 
 /* What stands right after a token ends it, rather than being a broken byte in its middle. */
@@ -123,7 +123,7 @@ bool repair_token(repairer *rp)
     const char *word = literal != NULL ? literal : find_nonfinite(text, size);
     char cleaned[TOKEN_BYTES + 4];
     size_t out = rp->r->size, cleaned_size = 0;
-    if (repair_number_is_strict(text, size)) {
+    if (is_strict_number(text, size)) {
         repair_put(rp, text, size);
     } else if (word != NULL) {
         if (strlen(word) != size || memcmp(word, text, size) != 0) {

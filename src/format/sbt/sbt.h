@@ -9,7 +9,6 @@
 
 enum {
     SBT_HEADER_BYTES = 72,
-    SBT_RECORD_BYTES_MIN = 7,
     SBT_TYPE_COUNT = 22, /* 0 … 21, and 255 */
     SBT_CUSTOM = 255,
 };
@@ -52,7 +51,7 @@ const char *sbt_type_category(unsigned type);
 
 /* ---- one record ---- */
 
-enum { SBT_GRID = 6, SBT_KERNEL_VALUES = 8, SBT_MEMORY_VALUES = 3 };
+enum { SBT_KERNEL_VALUES = 8, SBT_MEMORY_VALUES = 3 };
 
 typedef struct sbt_record {
     uint8_t type, flags;

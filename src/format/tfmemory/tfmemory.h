@@ -48,8 +48,6 @@ hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_opti
 
 /* ---- value.c: walking the text ---- */
 
-/* An error at p. */
-hd_status tfmemory_damaged(const tfmemory_reader *r, const char *p, const char *what);
 /* What is at p is left out: a row of the ledger, or with --strict an error. */
 hd_status tfmemory_lose(tfmemory_reader *r, const char *p, const char *what);
 /* The same for what came to nothing with `status`; all but damage is handed on. */

@@ -19,7 +19,8 @@ static size_t offset_of(const tfmemory_reader *r, const char *p)
     return p >= r->text && p <= r->text + r->size ? (size_t)(p - r->text) : r->snapshot_offset;
 }
 
-hd_status tfmemory_damaged(const tfmemory_reader *r, const char *p, const char *what)
+/* An error at p. */
+static hd_status damaged(const tfmemory_reader *r, const char *p, const char *what)
 {
     size_t offset = offset_of(r, p);
     if (offset == r->size || hd_json_is_cut(p, r->text + r->size)) what = "the memory profile ends in the middle";
@@ -32,7 +33,7 @@ static hd_status intern(tfmemory_reader *r, uint32_t *out, const hd_json_text *t
     size_t size = text->size;
     if (text->escaped || text->wide) {
         if (!hd_reserve(&r->scratch, &r->scratch_capacity, size)) return HD_NOMEM(r->err);
-        if (!hd_json_decode(r->scratch, &size, text)) return tfmemory_damaged(r, data, "a string is not UTF-8");
+        if (!hd_json_decode(r->scratch, &size, text)) return damaged(r, data, "a string is not UTF-8");
         data = r->scratch;
     }
     *out = hd_builder_intern(r->builder, data, size);
@@ -41,7 +42,7 @@ static hd_status intern(tfmemory_reader *r, uint32_t *out, const hd_json_text *t
 
 hd_status tfmemory_lose(tfmemory_reader *r, const char *p, const char *what)
 {
-    if (r->options->strict) return tfmemory_damaged(r, p, what);
+    if (r->options->strict) return damaged(r, p, what);
     r->lost = true;
     hd_builder_ledger(r->builder, TFMEMORY_STAGE, "tfmemory.value-damaged", HD_LEDGER_LOSS, 1, offset_of(r, p));
     return HD_OK;
@@ -86,7 +87,7 @@ static hd_status next(tfmemory_reader *r, const char **at, bool *first, char clo
         if (p >= r->text + r->size) {
             if (r->cut) return HD_END;
             r->cut = r->lost = true;
-            if (r->options->strict) return tfmemory_damaged(r, p, "");
+            if (r->options->strict) return damaged(r, p, "");
             hd_builder_ledger(r->builder, TFMEMORY_STAGE, "tfmemory.truncated", HD_LEDGER_LOSS, 1, r->size);
             return HD_END;
         }
@@ -113,12 +114,12 @@ hd_status tfmemory_next_item(tfmemory_reader *r, const char **at, bool *first)
 static hd_status read_key(tfmemory_reader *r, const char **at, uint32_t *key)
 {
     hd_json_text text;
-    if (**at != '"') return tfmemory_damaged(r, *at, "no key where one must be");
+    if (**at != '"') return damaged(r, *at, "no key where one must be");
     const char *p = hd_json_string(&text, *at + 1);
-    if (!p) return tfmemory_damaged(r, *at, "a key is no valid string");
+    if (!p) return damaged(r, *at, "a key is no valid string");
     HD_TRY(intern(r, key, &text));
     p = hd_json_skip_space(p);
-    if (*p != ':') return tfmemory_damaged(r, p, "no colon behind a key");
+    if (*p != ':') return damaged(r, p, "no colon behind a key");
     *at = hd_json_skip_space(p + 1);
     return HD_OK;
 }
@@ -186,7 +187,7 @@ static hd_status mend(tfmemory_reader *r, tfmemory_span *out, const char **at)
 hd_status tfmemory_skip(tfmemory_reader *r, tfmemory_span *out, const char **at)
 {
     const char *p = hd_json_skip_value(*at);
-    if (!p) return r->options->strict ? tfmemory_damaged(r, *at, "a value that is no valid JSON") : mend(r, out, at);
+    if (!p) return r->options->strict ? damaged(r, *at, "a value that is no valid JSON") : mend(r, out, at);
     *out = (tfmemory_span){*at, (size_t)(p - *at)};
     *at = p;
     return HD_OK;
@@ -197,8 +198,7 @@ hd_status tfmemory_enter(tfmemory_reader *r, const char **at, char open, bool *i
     tfmemory_span span;
     *is_null = **at == 'n';
     if (*is_null) return tfmemory_skip(r, &span, at);
-    if (**at != open)
-        return tfmemory_damaged(r, *at, open == '{' ? "no object where one must be" : "no list where one must be");
+    if (**at != open) return damaged(r, *at, open == '{' ? "no object where one must be" : "no list where one must be");
     ++*at;
     return HD_OK;
 }
@@ -251,7 +251,7 @@ static hd_status keep_text(tfmemory_reader *r, hd_value *out, hd_arg_type type, 
 static hd_status take_number(tfmemory_reader *r, hd_value *out, tfmemory_span span)
 {
     hd_json_number number;
-    if (!hd_json_scan_number(&number, span.data)) return tfmemory_damaged(r, span.data, "a number that is none");
+    if (!hd_json_scan_number(&number, span.data)) return damaged(r, span.data, "a number that is none");
     return number_value(out, &number) ? HD_OK : keep_text(r, out, HD_ARG_NUMBER, span);
 }
 
@@ -290,7 +290,7 @@ hd_status tfmemory_int(tfmemory_reader *r, int64_t *out, const char **at)
     *out = value.bits;
     if (value.type == HD_ARG_INT || hd_fixed_parse_whole(out, span.data, span.size))
         return HD_OK; /* 1.5e3 is one, too */
-    return tfmemory_damaged(r, start, "a time that is no 64-bit integer");
+    return damaged(r, start, "a time that is no 64-bit integer");
 }
 
 /* ---- arguments ---- */

@@ -131,7 +131,9 @@ void hd_run_fit(hd_run *run, const hd_mark *samples, const hd_mark *launches, si
     run->loose_spread_ns = times[run->count / 2];
 }
 
-int64_t hd_marks_spread(const hd_mark *samples, size_t sample_count, const hd_mark *launches, size_t launch_count)
+/* What most residuals are like, at least 1 us. */
+static int64_t residual_spread(const hd_mark *samples, size_t sample_count, const hd_mark *launches,
+                               size_t launch_count)
 {
     int64_t spreads[RUNS];
     size_t least = sample_count < launch_count ? sample_count : launch_count, found = 0;
@@ -403,7 +405,6 @@ static bool align_stretch(aligner *a, const stretch *s)
     if (samples == 0 || launches == 0) return true;
     if (samples == launches && is_in_order(a, s->sample, s->launch, samples)) {
         for (size_t i = 0; i < samples; i++) pair(a, s->sample + i, s->launch + i);
-        a->result->in_order += samples;
         return true;
     }
     return search(a, s) && fill_holes(a, s);
@@ -446,7 +447,7 @@ hd_status hd_marks_align(uint32_t *out, hd_align_result *result, const hd_mark *
     if (sample_count == 0 || launch_count == 0) return HD_OK;
     a.tolerance = options->tolerance_ns < HD_MARK_TIME_LIMIT / 4 ? options->tolerance_ns : HD_MARK_TIME_LIMIT / 4;
     a.spread =
-        options->spread_ns > 0 ? options->spread_ns : hd_marks_spread(samples, sample_count, launches, launch_count);
+        options->spread_ns > 0 ? options->spread_ns : residual_spread(samples, sample_count, launches, launch_count);
     if (a.spread > HD_MARK_TIME_LIMIT / 4) a.spread = HD_MARK_TIME_LIMIT / 4; /* eight of them still fit */
     a.per_spread = 1.0f / (float)a.spread;
     a.alike = ALIKE_BITS * HD_MARK_BIT;

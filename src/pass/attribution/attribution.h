@@ -28,8 +28,4 @@ hd_status attribution_from_slices(hd_attribution *a, const hd_trace *gpu, const 
 hd_status attribution_from_samples(hd_attribution *a, const hd_trace *gpu, const hd_trace *cpu,
                                    const hd_attribution_options *options, hd_error *err);
 
-/* All nodes of another tree, copied: (*out_map)[node of `from`] is the node of `to`. hd_large_free it. */
-hd_status attribution_copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, uint64_t large,
-                                hd_error *err);
-
 #endif

@@ -174,7 +174,8 @@ static hd_status find_facts(gatherer *g, hd_error *err)
     return done ? HD_OK : HD_NOMEM(err);
 }
 
-hd_status attribution_copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, uint64_t large, hd_error *err)
+/* All nodes of another tree, copied: (*out_map)[node of `from`] is the node of `to`. hd_large_free it. */
+static hd_status copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, uint64_t large, hd_error *err)
 {
     uint32_t count = hd_stacks_count(from), names = hd_stacks_name_count(from);
     uint32_t *map = hd_large_new(count, sizeof *map, large), *name_map = calloc((size_t)names + 1, sizeof *name_map);
@@ -207,7 +208,7 @@ hd_status attribution_copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stac
 
 /* ---- places ---- */
 
-uint32_t attribution_place_of(attribution_join *j, const hd_trace *trace, uint32_t track)
+static uint32_t place_of(attribution_join *j, const hd_trace *trace, uint32_t track)
 {
     hd_string pid = {"", 0}, tid = {"", 0};
     if (track < hd_trace_track_count(trace)) {
@@ -241,7 +242,7 @@ uint32_t attribution_gpu_place(attribution_join *j, uint32_t track)
         for (size_t i = 0; i <= count; i++) j->gpu_places[i] = HD_NONE;
     }
     uint32_t at = track < count ? track : count;
-    if (j->gpu_places[at] == HD_NONE) j->gpu_places[at] = attribution_place_of(j, j->gpu, track);
+    if (j->gpu_places[at] == HD_NONE) j->gpu_places[at] = place_of(j, j->gpu, track);
     return j->gpu_places[at];
 }
 
@@ -333,7 +334,7 @@ static bool add_sample(gatherer *g, const hd_event *event)
         return true;
     }
     uint32_t track = event->track < hd_trace_track_count(j->cpu) ? event->track : hd_trace_track_count(j->cpu);
-    if (g->track_places[track] == HD_NONE) g->track_places[track] = attribution_place_of(j, j->cpu, track);
+    if (g->track_places[track] == HD_NONE) g->track_places[track] = place_of(j, j->cpu, track);
     if ((place = g->track_places[track]) == HD_NONE) return false;
     size_t at = j->sample_count++;
     j->sample_rows[at] = event->row;
@@ -380,7 +381,7 @@ static hd_status gather(gatherer *g, hd_error *err)
     }
     if (status != HD_OK) return status;
     g->tree = hd_trace_stacks_tree(g->stacks);
-    HD_TRY(attribution_copy_tree(&g->node_map, g->j->a->stacks, g->tree, g->j->large, err));
+    HD_TRY(copy_tree(&g->node_map, g->j->a->stacks, g->tree, g->j->large, err));
     HD_TRY(find_facts(g, err));
     g->track_places = malloc(tracks * sizeof *g->track_places);
     g->event_sorts = malloc(strings);

@@ -99,8 +99,7 @@ typedef struct hd_align_options {
 
 typedef struct hd_align_result {
     uint64_t pairs;
-    uint64_t in_order; /* of them: without a choice, since all of a stretch fit in order */
-    uint64_t cells;    /* of the search */
+    uint64_t cells; /* of the search */
 } hd_align_result;
 
 /* out[i] is the launch of sample i, or HD_MARK_NONE: as a rule the most pairs, and of those the likeliest, in order and
@@ -108,8 +107,6 @@ typedef struct hd_align_result {
  * Errors: MEMORY. */
 hd_status hd_marks_align(uint32_t *out, hd_align_result *result, const hd_mark *samples, size_t sample_count,
                          const hd_mark *launches, size_t launch_count, const hd_align_options *options, hd_error *err);
-/* What most residuals are like, at least 1 us. */
-int64_t hd_marks_spread(const hd_mark *samples, size_t sample_count, const hd_mark *launches, size_t launch_count);
 
 /* ---- clocks ---- */
 

@@ -49,8 +49,6 @@ hd_status attribution_gather_samples(attribution_join *j, hd_error *err);
 hd_status attribution_gather_marks(attribution_join *j, hd_error *err);
 void attribution_join_deinit(attribution_join *j);
 
-/* The place of a track; unknown ids are places too. HD_NONE: no memory. */
-uint32_t attribution_place_of(attribution_join *j, const hd_trace *trace, uint32_t track);
 /* The same, remembered for the tracks of the GPU side. */
 uint32_t attribution_gpu_place(attribution_join *j, uint32_t track);
 /* Sets the mark's names from a kernel's name as a trace has it. */

@@ -39,7 +39,8 @@ static unsigned known_of_category(hd_roles *roles, uint32_t category)
     return known;
 }
 
-hd_role hd_roles_of_category(hd_roles *roles, uint32_t category)
+/* HD_ROLES: name and track have to be asked, too. */
+static hd_role role_of_category(hd_roles *roles, uint32_t category)
 {
     unsigned known = known_of_category(roles, category);
     return known >= ROLE_BY_NAME ? HD_ROLES : (hd_role)(known - 1);
@@ -63,7 +64,7 @@ hd_role hd_roles_at(hd_roles *roles, uint32_t category, uint32_t name, uint32_t 
 
 hd_role hd_roles_in(hd_roles *roles, const hd_block *block, uint32_t row, uint32_t category)
 {
-    hd_role role = hd_roles_of_category(roles, category);
+    hd_role role = role_of_category(roles, category);
     if (role != HD_ROLES) return role;
     return hd_roles_at(roles, category, (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row),
                        (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row));

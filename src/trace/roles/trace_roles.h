@@ -35,8 +35,6 @@ static inline hd_row_sort hd_roles_row(const hd_roles *roles, uint32_t track)
 {
     return track < roles->track_count ? (hd_row_sort)roles->rows[track] : HD_ROW_HOST;
 }
-/* HD_ROLES: name and track have to be asked, too. */
-hd_role hd_roles_of_category(hd_roles *roles, uint32_t category);
 hd_role hd_roles_at(hd_roles *roles, uint32_t category, uint32_t name, uint32_t track);
 /* By the columns of a block; looks at no more of them than it takes. */
 hd_role hd_roles_in(hd_roles *roles, const hd_block *block, uint32_t row, uint32_t category);

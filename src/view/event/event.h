@@ -27,8 +27,6 @@ void view_event_numbers(hd_json_out *json, const view_event *e);
 
 /* stack.c: "stack", "stack_from", "source". */
 hd_status view_event_stack(hd_json_out *json, const view_event *e, hd_error *err);
-/* "train.py(12): step", "step (loop.cc:12)" -> file, line. false: not such a name. */
-bool view_python_name(hd_string *out_file, int64_t *out_line, hd_string name);
 
 /* links.c: "launch", "works", "flows", "parent", "self". */
 hd_status view_event_links(hd_json_out *json, const view_event *e, hd_error *err);
@@ -36,7 +34,5 @@ hd_status view_event_links(hd_json_out *json, const view_event *e, hd_error *err
 void view_event_slice(hd_json_out *json, const view_event *e, uint64_t row);
 /* The launch or the work that a slice is. */
 void view_event_find_launch(view_event *e);
-/* Self time of a slice: less that in which a slice is open that started after it. false: it would take too long. */
-bool view_event_self(int64_t *out, const view_scene *scene, const view_place *place);
 
 #endif

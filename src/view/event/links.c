@@ -149,7 +149,8 @@ static bool sweep_self(int64_t *out, view_merge *merge, const view_slice *self)
     return true;
 }
 
-bool view_event_self(int64_t *out, const view_scene *scene, const view_place *place)
+/* Self time of a slice: less that in which a slice is open that started after it. false: it would take too long. */
+static bool self_time(int64_t *out, const view_scene *scene, const view_place *place)
 {
     const view_track *track = view_scene_track(scene, place->track);
     const view_slice *self = &place->slice;
@@ -179,7 +180,7 @@ hd_status view_event_links(hd_json_out *json, const view_event *e, hd_error *err
     put_launch(json, e);
     if (e->event.kind == HD_KIND_SLICE) HD_TRY(put_flows(json, e, err));
     if (!e->has_place) return HD_OK;
-    if (e->event.kind == HD_KIND_SLICE && e->event.duration_ns >= 0 && view_event_self(&self, e->scene, &e->place))
+    if (e->event.kind == HD_KIND_SLICE && e->event.duration_ns >= 0 && self_time(&self, e->scene, &e->place))
         view_json_int(json, "self", self);
     if (!view_place_parent(&parent, e->scene, &e->place)) return HD_OK;
     view_json_key(json, "parent");

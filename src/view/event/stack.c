@@ -35,7 +35,7 @@ static bool place_behind_name(hd_string *out_file, int64_t *out_line, hd_string 
 }
 
 /* "file.py(12): name"; and the above. */
-bool view_python_name(hd_string *out_file, int64_t *out_line, hd_string name)
+static bool python_name(hd_string *out_file, int64_t *out_line, hd_string name)
 {
     if (place_behind_name(out_file, out_line, name)) return true;
     const char *open = name.size ? memchr(name.data, '(', name.size) : NULL;
@@ -62,7 +62,7 @@ static void put_frame(hd_json_out *json, source_place *source, hd_string name, c
     hd_json_put_text(json, json->data[json->size - 1] == '[' ? "{" : ",{");
     view_json_text(json, "name", name);
     view_json_text(json, "kind", (hd_string){kind, strlen(kind)});
-    if (view_python_name(&file, &line, name)) {
+    if (python_name(&file, &line, name)) {
         view_json_text(json, "file", file);
         view_json_int(json, "line", line);
         *source = (source_place){file, line};

@@ -145,7 +145,16 @@ static hd_status find_all(view_fidelity *fidelity, view_scene *scene, const atom
     return atomic_load(stop) ? HD_OK : view_fidelity_flows(fidelity, scene, err);
 }
 
-hd_status view_fidelity_find(view_fidelity **out, view_scene *scene, const atomic_bool *stop, hd_error *err)
+static void free_doubts(void *fidelity)
+{
+    view_fidelity *f = fidelity;
+    for (int i = 0; f && i < VIEW_DOUBTS; i++) free(f->doubts[i].list);
+    free(f);
+}
+
+/* Worker only, as it makes on_lanes of the tracks say what the check does. Of a scene whose tracks are laid out and
+ * whose launches are found; free_doubts frees it. *out is NULL if it was stopped. Errors: MEMORY, LIMIT. */
+static hd_status find_doubts(view_fidelity **out, view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
     view_fidelity *fidelity = calloc(1, sizeof *fidelity);
     *out = NULL;
@@ -154,21 +163,14 @@ hd_status view_fidelity_find(view_fidelity **out, view_scene *scene, const atomi
     if (status == HD_OK && !atomic_load(stop))
         *out = fidelity;
     else
-        view_fidelity_free(fidelity);
+        free_doubts(fidelity);
     return status;
-}
-
-void view_fidelity_free(void *fidelity)
-{
-    view_fidelity *f = fidelity;
-    for (int i = 0; f && i < VIEW_DOUBTS; i++) free(f->doubts[i].list);
-    free(f);
 }
 
 hd_status view_derive_fidelity(view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
     view_fidelity *fidelity;
-    HD_TRY(view_fidelity_find(&fidelity, scene, stop, err));
-    if (fidelity) view_scene_set_note(scene, VIEW_NOTE_FIDELITY, fidelity, view_fidelity_free);
+    HD_TRY(find_doubts(&fidelity, scene, stop, err));
+    if (fidelity) view_scene_set_note(scene, VIEW_NOTE_FIDELITY, fidelity, free_doubts);
     return HD_OK;
 }

@@ -48,9 +48,4 @@ static inline bool view_doubt_of_flows(view_doubt doubt)
 /* What a list is called in the protocol: "on-lanes". Static. */
 const char *view_doubt_name(view_doubt doubt);
 
-/* Worker only, as it makes on_lanes of the tracks say what the check does. Of a scene whose tracks are laid out and
- * whose launches are found; view_fidelity_free frees it. *out is NULL if it was stopped. Errors: MEMORY, LIMIT. */
-hd_status view_fidelity_find(view_fidelity **out, view_scene *scene, const atomic_bool *stop, hd_error *err);
-void view_fidelity_free(void *fidelity);
-
 #endif

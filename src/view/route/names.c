@@ -6,7 +6,7 @@
 #include "heddle/names.h"
 #include "trace/lazy.h"
 #include "view/route/routes_derive.h"
-#include "view/scene/name_categories.h"
+#include "view/scene/scene.h"
 
 enum { NAMES_LIMIT = 8192 };
 
@@ -27,7 +27,9 @@ static void see_block(uint32_t *categories, uint32_t count, const hd_block *bloc
     }
 }
 
-hd_status view_name_categories(uint32_t **out, const hd_trace *trace, const atomic_bool *stop, hd_error *err)
+/* By string id of the trace: string id of the category + 1, 0: no event has the name. The caller frees. Slices come
+ * before other events. *out is NULL if it was stopped. Errors: MEMORY. */
+static hd_status name_categories(uint32_t **out, const hd_trace *trace, const atomic_bool *stop, hd_error *err)
 {
     static const hd_kind kinds[] = {HD_KIND_SLICE, HD_KIND_ASYNC, HD_KIND_INSTANT, HD_KIND_SAMPLE, HD_KIND_COUNTER};
     uint32_t count = hd_trace_string_count(trace);
@@ -52,12 +54,13 @@ hd_status view_name_categories(uint32_t **out, const hd_trace *trace, const atom
 hd_status view_derive_categories(view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
     uint32_t *categories;
-    HD_TRY(view_name_categories(&categories, view_scene_trace(scene), stop, err));
+    HD_TRY(name_categories(&categories, view_scene_trace(scene), stop, err));
     if (categories) view_scene_set_note(scene, VIEW_NOTE_CATEGORIES, categories, free);
     return HD_OK;
 }
 
-const char *view_role_text(hd_role role)
+/* "kernel", "op" … Static. */
+static const char *role_text(hd_role role)
 {
     static const char *const texts[HD_ROLES] = {
         [HD_ROLE_OTHER] = "other",       [HD_ROLE_OP] = "op",
@@ -80,7 +83,7 @@ static void put_name(hd_json_out *json, const view_scene *scene, const uint32_t 
     if (categories && id < hd_trace_string_count(trace) && categories[id])
         category = hd_trace_string(trace, categories[id] - 1);
     size_t size = hd_name_short(text, hd_name_plain(name));
-    const char *role = view_role_text(hd_role_of(category, name));
+    const char *role = role_text(hd_role_of(category, name));
     hd_json_put_text(json, "{");
     view_json_int(json, "id", id);
     view_json_text(json, "text", name);

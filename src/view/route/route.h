@@ -57,7 +57,6 @@ typedef struct view_route {
 } view_route;
 
 extern const view_route view_routes[]; /* ends with {0} */
-const view_route *view_route_find(const char *path);
 
 /* ---- parameters (view/route/params.c): each sets err and reply->status for the user, naming the parameter ---- */
 

@@ -27,11 +27,3 @@ const view_route view_routes[] = {
     {"/api/crop", "GET", view_route_crop, .is_long = true},
     {0},
 };
-
-const view_route *view_route_find(const char *path)
-{
-    for (const view_route *route = view_routes; route->path; route++) {
-        if (strcmp(route->path, path) == 0) return route;
-    }
-    return NULL;
-}

@@ -34,7 +34,8 @@ static uint64_t length(const row_slice *slice)
     return (uint64_t)(slice->end - slice->start);
 }
 
-void row_cell_begin(row_cell *cell, int64_t column, uint64_t position, const row_slice *slice, const row_slice *before)
+static void cell_begin(row_cell *cell, int64_t column, uint64_t position, const row_slice *slice,
+                       const row_slice *before)
 {
     cell->column = column;
     cell->first = position;
@@ -54,7 +55,7 @@ static void push_last(row_cell *cell)
     add_name(&cell->names, cell->last.name, (int64_t)length(&cell->last));
 }
 
-void row_cell_add(row_cell *cell, const row_slice *slice)
+static void cell_add(row_cell *cell, const row_slice *slice)
 {
     push_last(cell);
     cell->last = *slice;
@@ -162,11 +163,11 @@ bool row_walk_next(row_cell *out, row_walk *walk)
 {
     if (walk->at >= walk->until) return false;
     int64_t column = walk->next.start >> walk->z;
-    row_cell_begin(out, column, walk->at, &walk->next, &walk->before);
+    cell_begin(out, column, walk->at, &walk->next, &walk->before);
     while (++walk->at < walk->until) {
         walk->next = row_read(walk->reader, walk->at);
         if (walk->next.start >> walk->z != column) break;
-        row_cell_add(out, &walk->next);
+        cell_add(out, &walk->next);
     }
     walk->before = out->last;
     return true;

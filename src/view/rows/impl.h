@@ -149,8 +149,6 @@ typedef struct row_cell {
     row_names names;  /* of all but the last */
 } row_cell;
 
-void row_cell_begin(row_cell *cell, int64_t column, uint64_t position, const row_slice *slice, const row_slice *before);
-void row_cell_add(row_cell *cell, const row_slice *slice);
 /* `next` follows it in the same, wider column. */
 void row_cell_merge(row_cell *cell, const row_cell *next);
 /* How many slices touch a cell's column. */

@@ -13,7 +13,6 @@ typedef struct gather_worker {
     hd_kind kind;
     size_t from, until; /* blocks */
     uint64_t *next;     /* [lane]: events in these blocks; then the place of the next of them */
-    uint64_t *untimed;
     int64_t start[GATHER_ROWS], track[GATHER_ROWS];
 } gather_worker;
 
@@ -39,10 +38,7 @@ static void count_chunk(gather_worker *w, uint64_t first_row, uint32_t count)
 {
     (void)first_row;
     for (uint32_t i = 0; i < count; i++) {
-        if (w->start[i] != HD_NO_TIME)
-            w->next[w->track[i]]++;
-        else
-            w->untimed[w->track[i]]++;
+        if (w->start[i] != HD_NO_TIME) w->next[w->track[i]]++;
     }
 }
 
@@ -70,7 +66,6 @@ static bool place_lanes(scene_lane *lanes, gather_worker *workers, unsigned thre
             uint64_t count = workers[i].next[l];
             workers[i].next[l] = lanes[l].count;
             lanes[l].count += count;
-            lanes[l].untimed += workers[i].untimed[l];
         }
         if (lanes[l].count == 0) continue;
         lanes[l].rows = malloc((size_t)lanes[l].count * sizeof *lanes[l].rows);
@@ -88,7 +83,7 @@ hd_status scene_gather(scene_lane **out, const view_scene *scene, hd_kind kind, 
     threads = hd_thread_count(threads, blocks);
     scene_lane *lanes = calloc(lane_count, sizeof *lanes);
     gather_worker *workers = calloc(threads, sizeof *workers);
-    uint64_t *counts = calloc(2 * threads * lane_count, sizeof *counts);
+    uint64_t *counts = calloc(threads * lane_count, sizeof *counts);
     bool fine = lanes && workers && counts;
     for (unsigned i = 0; i < threads && fine; i++) {
         gather_worker *w = &workers[i];
@@ -97,8 +92,7 @@ hd_status scene_gather(scene_lane **out, const view_scene *scene, hd_kind kind, 
         w->kind = kind;
         w->from = blocks * i / threads;
         w->until = blocks * (i + 1) / threads;
-        w->next = counts + 2 * i * lane_count;
-        w->untimed = w->next + lane_count;
+        w->next = counts + i * lane_count;
     }
     if (fine) {
         hd_threads_run(count_blocks, workers, sizeof *workers, threads);

@@ -77,7 +77,7 @@ bool scene_name_process(view_track *track, const hd_trace *trace, const scene_pr
 /* gather.c: rows of a kind, lane by lane. */
 typedef struct scene_lane {
     uint32_t *rows; /* in file order; malloc'ed */
-    uint64_t count, untimed;
+    uint64_t count;
 } scene_lane;
 
 /* [source_count + 1]; free with scene_free_lanes. `threads` at most. */

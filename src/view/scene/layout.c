@@ -219,7 +219,6 @@ hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *l
     if (status == HD_OK) status = finish_rows(scene, track, &l, &works, err);
     if (status == HD_OK) {
         track->event_count = lane->count;
-        track->untimed_count = lane->untimed;
         track->on_lanes = l.crossing;
         track->start_ns = l.start_ns;
         track->end_ns = l.end_ns;

@@ -54,9 +54,9 @@ typedef struct view_track {
     bool told; /* a device's row without work of its own: annotations, sums. It never counts as busy; once ready */
     int64_t rank, device, stream, order; /* HD_NO_NUMBER: unknown; `order` sorts tracks of one parent */
     /* Of tracks of the trace these are what its tables say, and become exact when the track gets ready. */
-    _Atomic(uint64_t) event_count, untimed_count, on_lanes; /* untimed: events without a time, which are not drawn */
-    _Atomic(int64_t) start_ns, end_ns, busy_ns;             /* HD_NO_TIME: no events, not known yet */
-    view_rows rows;                                         /* VIEW_SLICES, once ready: by depth */
+    _Atomic(uint64_t) event_count, on_lanes;
+    _Atomic(int64_t) start_ns, end_ns, busy_ns; /* HD_NO_TIME: no events, not known yet */
+    view_rows rows;                             /* VIEW_SLICES, once ready: by depth */
     view_row summary;    /* once ready: the union of all rows, of a device's row with works: of these; of a section see
                             view_scene_summary */
     view_series *series; /* VIEW_COUNTER */
@@ -121,7 +121,7 @@ void view_track_deinit(view_track *track);
 
 /* What steps of the work leave for routes, in memory of their own. NULL: not there yet. */
 typedef enum view_note {
-    VIEW_NOTE_CATEGORIES, /* uint32_t by string id: view/scene/name_categories.h */
+    VIEW_NOTE_CATEGORIES, /* uint32_t by string id: view/route/names.c */
     VIEW_NOTE_FIDELITY,   /* view_fidelity: view/fidelity/fidelity.h */
     VIEW_NOTE_SEARCH,     /* view_search_index: view/search/index.h */
     VIEW_NOTES

@@ -120,8 +120,18 @@ static bool make(index_maker *m, const atomic_bool *stop)
     return true;
 }
 
-hd_status view_search_index_new(view_search_index **out, const view_scene *scene, const atomic_bool *stop,
-                                hd_error *err)
+static void index_free(void *index)
+{
+    view_search_index *i = index;
+    if (!i) return;
+    free(i->first);
+    free(i->cells);
+    free(i->blocks);
+    free(i);
+}
+
+/* *out is NULL where it would be too large, or *stop. Errors: MEMORY. */
+static hd_status index_new(view_search_index **out, const view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
     index_maker m = {.trace = view_scene_trace(scene)};
     m.search = (view_search){.scene = scene, .query.track = HD_NONE, .tracks = view_scene_track_count(scene)};
@@ -139,24 +149,14 @@ hd_status view_search_index_new(view_search_index **out, const view_scene *scene
     if (fine && !m.is_full)
         *out = m.index;
     else
-        view_search_index_free(m.index);
+        index_free(m.index);
     return fine ? HD_OK : HD_NOMEM(err);
-}
-
-void view_search_index_free(void *index)
-{
-    view_search_index *i = index;
-    if (!i) return;
-    free(i->first);
-    free(i->cells);
-    free(i->blocks);
-    free(i);
 }
 
 hd_status view_derive_search(view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
     view_search_index *index;
-    HD_TRY(view_search_index_new(&index, scene, stop, err));
-    if (index) view_scene_set_note(scene, VIEW_NOTE_SEARCH, index, view_search_index_free);
+    HD_TRY(index_new(&index, scene, stop, err));
+    if (index) view_scene_set_note(scene, VIEW_NOTE_SEARCH, index, index_free);
     return HD_OK;
 }

@@ -25,9 +25,4 @@ typedef struct view_search_index {
     size_t block_count;
 } view_search_index;
 
-/* *out is NULL where it would be too large, or *stop. Errors: MEMORY. */
-hd_status view_search_index_new(view_search_index **out, const view_scene *scene, const atomic_bool *stop,
-                                hd_error *err);
-void view_search_index_free(void *index);
-
 #endif

@@ -92,7 +92,6 @@ enum {
     CODER_REGIONS = 1 << 14,
     CODER_REGIONS_MIN = 1 << 8,
     CODER_REST = 4, /* bits behind the token that have odds */
-    CODER_SLACK = 8,
 };
 
 typedef struct store_coder {

@@ -61,7 +61,6 @@ hd_status store_encoder_fit(store_encoder *encoder, uint32_t count, hd_error *er
 hd_status store_decoder_fit(store_decoder *decoder, uint32_t count, hd_error *err);
 
 void store_sink_clear(store_sink *sink);
-void store_sink_deinit(store_sink *sink);
 /* Append head, pool and body to `out`. */
 hd_status store_sink_finish(hd_bytes *out, store_encoder *encoder, store_sink *sink, hd_error *err);
 
@@ -89,7 +88,6 @@ typedef struct store_source {
     hd_decompressor **decompressor;
     hd_bytes *scratch;       /* what a frame becomes */
     uint8_t *parts, *parts2; /* malloc-ed: head and pool */
-    size_t body_offset;      /* of the body in what was given */
     bool failed, no_memory;
     int64_t *indexes;
 } store_source;

@@ -17,7 +17,6 @@ typedef enum model {
     MODEL_DECIMAL,       /* decimals of one scale, coded with another model */
     MODEL_CONTEXT_MEAN,  /* value - moving mean of the values in the same context */
     MODEL_CODED,         /* the same or the values themselves, coded with odds by context */
-    MODEL_COUNT
 } model;
 
 /* A context: up to two other columns and up to two past values, of the same first column or of all rows. */

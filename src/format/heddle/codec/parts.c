@@ -27,7 +27,7 @@ static bool sink_failed(const store_sink *sink)
     return sink->head.failed || sink->pool.failed || sink->body.failed;
 }
 
-void store_sink_deinit(store_sink *sink)
+static void sink_deinit(store_sink *sink)
 {
     hd_bytes_deinit(&sink->head);
     hd_bytes_deinit(&sink->pool);
@@ -230,8 +230,8 @@ void store_encoder_free(store_encoder *encoder)
     hd_compressor_free(encoder->best);
     hd_compressor_free(encoder->fast);
     hd_compressor_free(encoder->trial);
-    store_sink_deinit(&encoder->sink);
-    store_sink_deinit(&encoder->trial_sink);
+    sink_deinit(&encoder->sink);
+    sink_deinit(&encoder->trial_sink);
     hd_bytes_deinit(&encoder->planes);
     hd_bytes_deinit(&encoder->frame);
     free_rooms(encoder, rooms_of_encoder);

@@ -158,7 +158,7 @@ static OTF2_CallbackCode on_context_leave(EVENT, OTF2_CallingContextRef context)
     return scan_leave(user, otf2_require(user, DEF_CALLING_CONTEXT, context), time, attributes);
 }
 
-void otf2_set_scan_callbacks(OTF2_EvtReaderCallbacks *callbacks)
+static void set_scan_callbacks(OTF2_EvtReaderCallbacks *callbacks)
 {
     OTF2_EvtReaderCallbacks_SetEnterCallback(callbacks, on_enter);
     OTF2_EvtReaderCallbacks_SetLeaveCallback(callbacks, on_leave);
@@ -229,7 +229,7 @@ static void join_thread_times(otf2_reader *r, size_t begin_args)
     }
 }
 
-hd_status otf2_add_pending(otf2_reader *r)
+static hd_status add_pending(otf2_reader *r)
 {
     otf2_location *location = &r->location;
     if (!location->pending) return HD_OK;
@@ -265,7 +265,7 @@ OTF2_CallbackCode otf2_begin_event(otf2_reader *r, OTF2_TimeStamp time, uint64_t
     enum { ROWS_AT_ONCE = 4 * HD_BLOCK_ROWS };
     otf2_location *location = &r->location;
     if (location->pending) {
-        hd_status status = otf2_add_pending(r);
+        hd_status status = add_pending(r);
         if (status != HD_OK) return otf2_stop(r, status);
     }
     at_event(r, time, position);
@@ -426,10 +426,10 @@ hd_status otf2_read_location(otf2_reader *r, otf2_def *def)
     if (def->track == HD_NONE) otf2_track_of_location(r, def);
     r->location.track = def->track;
     if (!open_events(&most, r, def)) return HD_OK;
-    HD_TRY(run_pass(&code, r, most, otf2_set_scan_callbacks));
+    HD_TRY(run_pass(&code, r, most, set_scan_callbacks));
     close_rest(r);
     HD_TRY(run_pass(&code, r, most, set_all_callbacks));
-    HD_TRY(otf2_add_pending(r));
+    HD_TRY(add_pending(r));
     if (r->location.collectives[0] + r->location.collectives[1])
         otf2_lint_event(&r->lint, LINT_COLLECTIVE, "a collective is open when its location ends");
     check_location(r, code);

@@ -109,16 +109,17 @@ typedef struct def_info {
 } def_info;
 
 extern const def_info def_infos[DEF_KINDS];
-extern const char *const collective_names[],
-    *const lock_names[], *const sync_names[], *const atomic_names[],
-                                                  *const io_mode_names[],
-                                                      *const io_access_names[],
-                                                          *const io_seek_names[],
-                                                              *const measurement_names[],
-                                                                  *const paradigm_names[],
-                                                                      *const role_names[],
-                                                                          *const severity_names[],
-                                                                              *const marker_scope_names[];
+extern const char *const collective_names[];
+extern const char *const lock_names[];
+extern const char *const sync_names[];
+extern const char *const atomic_names[];
+extern const char *const io_mode_names[];
+extern const char *const io_access_names[];
+extern const char *const io_seek_names[];
+extern const char *const measurement_names[];
+extern const char *const paradigm_names[];
+extern const char *const severity_names[];
+extern const char *const marker_scope_names[];
 unsigned otf2_field_count(const otf2_field *fields);
 
 typedef struct otf2_def {
@@ -163,7 +164,6 @@ typedef enum own_role {
     OWN_NAME,
     OWN_TRACK,
     OWN_ID, /* and on: id, id2.local, id2.global as int, string, number */
-    OWN_ID_LAST = OWN_ID + 8
 } own_role;
 
 /* What these said of the event being read. */
@@ -340,12 +340,10 @@ int64_t otf2_ns(const otf2_reader *r, uint64_t ticks, uint32_t *out_ps);
 /* location and events */
 hd_status otf2_read_location(otf2_reader *r, otf2_def *location);
 void otf2_location_deinit(otf2_location *location);
-void otf2_set_scan_callbacks(OTF2_EvtReaderCallbacks *callbacks);
 void otf2_set_event_callbacks(OTF2_EvtReaderCallbacks *callbacks);
 void otf2_set_other_callbacks(OTF2_EvtReaderCallbacks *callbacks);
 /* Begin an event of the second pass: checks its time, adds what waited, clears the arguments. */
 OTF2_CallbackCode otf2_begin_event(otf2_reader *r, OTF2_TimeStamp time, uint64_t position);
-hd_status otf2_add_pending(otf2_reader *r);
 hd_row otf2_row(const otf2_reader *r, hd_kind kind, char phase, uint64_t time);
 
 /* own: archives of our writer */

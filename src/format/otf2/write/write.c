@@ -63,7 +63,6 @@ static hd_status prepare(ow_writer *w)
                         find(w, "In msg nelems"),
                         find(w, "Out msg nelems"),
                         find(w, "dtype"),
-                        find(w, "Group size"),
                         find(w, "Process Group Name"),
                         find(w, "Process Group Description"),
                         find(w, "Process Group Ranks"),
@@ -119,7 +118,7 @@ static void find_main_locations(ow_writer *w)
     }
 }
 
-hd_status ow_plan(ow_writer *w)
+static hd_status plan_archive(ow_writer *w)
 {
     HD_TRY(prepare(w));
     HD_TRY(ow_scan_counters(w));
@@ -328,7 +327,7 @@ hd_status otf2_write(const hd_trace *trace, hd_output *output, const hd_write_op
     w.large = hd_trace_large_bytes(trace);
     HD_TRY(ow_folder_create(&folder, path, options, w.err));
     otf2_be_quiet(true);
-    hd_status status = ow_plan(&w);
+    hd_status status = plan_archive(&w);
     if (status == HD_OK) status = write_archive(&w, folder.archive);
     if (status == HD_OK) status = account(&w);
     deinit(&w);

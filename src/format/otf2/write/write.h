@@ -99,8 +99,8 @@ typedef struct ow_shape {
 
 /* What the writer wants to know of arguments, by the string ids of their keys. */
 typedef struct ow_keys {
-    uint32_t bytes, collective, in_elements, out_elements, dtype, group_size, group_name, group_description,
-        group_ranks, root, correlation, memory, allocated, reserved, device_type, device_id;
+    uint32_t bytes, collective, in_elements, out_elements, dtype, group_name, group_description, group_ranks, root,
+        correlation, memory, allocated, reserved, device_type, device_id;
 } ow_keys;
 
 typedef enum ow_copy { OW_COPY_NONE, OW_COPY_GET_HOST, OW_COPY_GET_DEVICE, OW_COPY_PUT_HOST } ow_copy;
@@ -186,11 +186,11 @@ typedef struct ow_writer {
     size_t message_count, message_capacity;
     ow_pair *pairs;
     size_t pair_count, pair_capacity;
-    uint8_t *has_series;           /* by shape: it has a number among its arguments */
-    int64_t low_ns, high_ns;       /* span of the items */
-    int64_t clamp_low, clamp_high; /* times outside are written at the near end */
-    uint64_t shift;                /* added to every time */
-    bool is_hip, has_streams;
+    uint8_t *has_series;     /* by shape: it has a number among its arguments */
+    int64_t low_ns, high_ns; /* span of the items */
+    int64_t clamp_low;       /* times before are written there */
+    uint64_t shift;          /* added to every time */
+    bool is_hip;
     OTF2_Paradigm accelerator;
 
     /* definitions */
@@ -215,7 +215,6 @@ typedef struct ow_writer {
     uint32_t name_attribute, track_attribute;                                                         /* likewise */
     uint32_t phase_texts[256];                                                                        /* refs plus 1 */
     uint32_t collective_locations;
-    bool uses_flows;
     uint64_t rma_count;
     bool has_window;
     uint32_t window_comm;
@@ -233,7 +232,6 @@ typedef struct ow_writer {
 hd_status ow_error(ow_writer *w, OTF2_ErrorCode code);
 
 /* collect.c, pairs.c, lanes.c */
-hd_status ow_plan(ow_writer *w);
 hd_status ow_collect(ow_writer *w);
 hd_status ow_find_messages(ow_writer *w);
 hd_status ow_find_async(ow_writer *w);

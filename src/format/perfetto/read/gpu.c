@@ -7,12 +7,11 @@
 #include "format/perfetto/read/reader.h"
 
 typedef struct stage {
-    uint64_t event_id, duration, queue_iid, stage_iid, context, kernel_iid;
+    uint64_t duration, queue_iid, stage_iid, context, kernel_iid;
     uint64_t queue_id, stage_id;
     int64_t gpu;
     uint32_t name;
-    bool has_event_id, has_duration, has_queue_iid, has_stage_iid, has_context, has_kernel, has_old_queue,
-        has_old_stage;
+    bool has_event_id, has_duration, has_queue_iid, has_stage_iid, has_kernel, has_old_queue, has_old_stage;
 } stage;
 
 static hd_ident gpu_pid(perfetto_reader *reader, int64_t gpu)

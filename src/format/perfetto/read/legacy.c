@@ -6,7 +6,7 @@ hd_status perfetto_read_legacy(perfetto_legacy *out, uint32_t *name, perfetto_re
 {
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
     hd_proto_field f;
-    *out = (perfetto_legacy){.present = true};
+    *out = (perfetto_legacy){0};
     while (hd_proto_next(&f, &message)) {
         switch (f.tag) {
         case HD_PROTO_VARINT(PF_LEGACY_NAME_IID):

@@ -340,8 +340,6 @@ hd_ident perfetto_number_ident(perfetto_reader *reader, int64_t number);
 /* A thread, or the process itself (tid is 0). */
 hd_status perfetto_get_thread(perfetto_thread **out, perfetto_reader *reader, int64_t pid, int64_t tid,
                               bool is_process);
-/* The track of a process or thread at or above a track, HD_NONE: none is known; *out_root: where the way up ends. */
-uint32_t perfetto_process_above(perfetto_reader *reader, uint32_t index, uint32_t *out_root);
 
 /* ---- names.c ---- */
 
@@ -357,7 +355,6 @@ hd_status perfetto_finish_tracks(perfetto_reader *reader);
 /* ---- event.c, legacy.c ---- */
 
 typedef struct perfetto_legacy {
-    bool present;
     char phase; /* 0: none */
     int64_t duration_us, thread_duration_us;
     bool has_duration, has_thread_duration, has_pid, has_tid, has_bind, bind_enclosing;

@@ -66,7 +66,8 @@ hd_status perfetto_get_track(uint32_t *out, perfetto_reader *reader, uint64_t uu
     return hd_map_set(&reader->track_index, uuid, 0, *out) ? HD_OK : HD_NOMEM(reader->err);
 }
 
-uint32_t perfetto_process_above(perfetto_reader *reader, uint32_t index, uint32_t *out_root)
+/* The track of a process or thread at or above a track, HD_NONE: none is known; *out_root: where the way up ends. */
+static uint32_t process_above(perfetto_reader *reader, uint32_t index, uint32_t *out_root)
 {
     for (int depth = 0; depth < ANCESTOR_LIMIT; depth++) {
         const perfetto_track *t = &reader->tracks[index];
@@ -119,7 +120,7 @@ hd_status perfetto_counter_track(uint32_t *out, bool *known, perfetto_reader *re
     *known = true;
     *out = t->process_track;
     if (t->process_track != HD_NONE) return HD_OK;
-    uint32_t root, above = perfetto_process_above(reader, index, &root);
+    uint32_t root, above = process_above(reader, index, &root);
     *known = at_end || above != HD_NONE || (reader->tracks[root].described && !reader->tracks[root].has_parent);
     if (!*known) return HD_OK;
     if (above != HD_NONE && reader->tracks[above].is_thread) {

@@ -33,7 +33,8 @@ static bool ident_number(int64_t *out, const hd_trace *trace, hd_ident ident, in
     return true;
 }
 
-uint32_t pf_place_add(pf_writer *w, pf_place_kind kind, uint32_t parent, uint32_t track)
+/* HD_NONE: no memory. */
+static uint32_t add_place(pf_writer *w, pf_place_kind kind, uint32_t parent, uint32_t track)
 {
     if (w->place_count >= PF_PLACE_LIMIT ||
         !hd_large_grow((void **)&w->places, &w->place_capacity, w->place_count, sizeof *w->places, w->large))
@@ -51,7 +52,7 @@ uint32_t pf_place_add(pf_writer *w, pf_place_kind kind, uint32_t parent, uint32_
 
 uint32_t pf_place_add_lane(pf_writer *w, uint32_t first)
 {
-    uint32_t lane = pf_place_add(w, PF_PLACE_LANE, HD_NONE, w->places[first].track);
+    uint32_t lane = add_place(w, PF_PLACE_LANE, HD_NONE, w->places[first].track);
     if (lane == HD_NONE) return lane;
     pf_place *f = &w->places[first], *l = &w->places[lane];
     bool is_below = f->kind == PF_PLACE_PROCESS || f->kind == PF_PLACE_GROUP || f->kind == PF_PLACE_THREAD;
@@ -105,7 +106,7 @@ hd_status pf_places_init(pf_writer *w, hd_error *err)
                 w->track_places[i] = parent;
                 continue;
             }
-            w->track_places[i] = pf_place_add(w, kind_of_track(w, track), parent, i);
+            w->track_places[i] = add_place(w, kind_of_track(w, track), parent, i);
             if (w->track_places[i] == HD_NONE) return HD_NOMEM(err);
         }
     }
@@ -122,7 +123,7 @@ void pf_places_deinit(pf_writer *w)
 uint32_t pf_place_of_track(pf_writer *w, uint32_t track)
 {
     if (track < hd_trace_track_count(w->trace)) return w->track_places[track];
-    if (w->no_track == HD_NONE) w->no_track = pf_place_add(w, PF_PLACE_GROUP, HD_NONE, HD_NONE);
+    if (w->no_track == HD_NONE) w->no_track = add_place(w, PF_PLACE_GROUP, HD_NONE, HD_NONE);
     return w->no_track;
 }
 
@@ -142,7 +143,7 @@ static uint32_t find_place(pf_writer *w, uint64_t key, pf_place_kind kind, uint3
     HD_SLOTS_FIND(place, &w->place_slots, key, w->places[place].key == key && w->places[place].kind == kind);
     *out_new = false;
     if (place != HD_SLOTS_NONE) return place;
-    place = pf_place_add(w, kind, parent, HD_NONE);
+    place = add_place(w, kind, parent, HD_NONE);
     if (place == HD_NONE || !hd_large_slots_add(&w->place_slots, key, place, w->large)) return HD_NONE;
     w->places[place].key = key;
     *out_new = true;

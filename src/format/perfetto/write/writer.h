@@ -123,7 +123,7 @@ typedef enum pf_note {
     PF_NOTE_OBJECT,
     PF_NOTE_META,
     PF_NOTE_OTHER,
-    PF_NOTE_LAST_EVENT = PF_NOTE_OTHER, /* those before count whole events, those behind values */
+    /* The above count whole events, the below values. */
     PF_NOTE_COUNTER_VALUE,
     PF_NOTE_COUNTER_ROUNDED,
     PF_NOTE_SAMPLE_VALUES,
@@ -202,7 +202,6 @@ typedef struct pf_writer {
 hd_status pf_places_init(pf_writer *w, hd_error *err);
 void pf_places_deinit(pf_writer *w);
 /* HD_NONE: no memory. */
-uint32_t pf_place_add(pf_writer *w, pf_place_kind kind, uint32_t parent, uint32_t track);
 uint32_t pf_place_of_track(pf_writer *w, uint32_t track);
 /* The place of the process that a track belongs to, or of the track itself. */
 uint32_t pf_place_of_process(pf_writer *w, uint32_t track);

@@ -42,7 +42,7 @@ function toBigint(ns: number | bigint): bigint {
 }
 
 // Whole ns with `decimals` digits behind the point.
-export function fixedPoint(ns: bigint, decimals: number): string {
+function fixedPoint(ns: bigint, decimals: number): string {
   const digits = (ns < 0n ? -ns : ns).toString().padStart(decimals + 1, "0");
   const whole = grouped(digits.slice(0, digits.length - decimals));
   return (ns < 0n ? "-" : "") + whole + (decimals ? "." + digits.slice(digits.length - decimals) : "");
@@ -71,12 +71,7 @@ export function formatMicros(ns: number): string {
   return fixedPoint(toBigint(ns), 3);
 }
 
-// A place on the axis that starts with the earliest trace.
-export function formatRelative(ns: number): string {
-  return formatDuration(ns);
-}
-
-// The same place on the clock of the trace: digits of ns.
+// A place on the clock of the trace: digits of ns.
 export function formatAbsolute(origin: bigint, ns: number): string {
   return `${fixedPoint(origin + toBigint(ns), 9)} s`;
 }

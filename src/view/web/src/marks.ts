@@ -11,7 +11,7 @@ export function markName(text: string, otherwise: string): string {
   return Array.from(clean).slice(0, LONGEST_NAME).join("") || otherwise;
 }
 
-export function nextMarkId(marks: readonly Mark[]): number {
+function nextMarkId(marks: readonly Mark[]): number {
   return marks.reduce((most, mark) => Math.max(most, mark.id), 0) + 1;
 }
 

@@ -11,7 +11,7 @@ import { isJump, parseView, viewText, type EventKey, type ViewText } from "./url
 const WAIT_MS = 250; // for the view to come to rest
 
 // The state as what the text can say; what is as it is at first is absent.
-export function viewOf(state: State): ViewText {
+function viewOf(state: State): ViewText {
   const view: ViewText = {};
   const { value: range } = state.range;
   if (!sameRange(range, state.whole.value)) view.range = range;
@@ -40,7 +40,7 @@ export function viewOf(state: State): ViewText {
 }
 
 // Puts all but the selected events into the state. A view without a range is the whole.
-export function applyView(state: State, view: ViewText): void {
+function applyView(state: State, view: ViewText): void {
   batch(() => {
     state.range.value = view.range ?? state.whole.value;
     state.scroll.value = view.scroll ?? 0;

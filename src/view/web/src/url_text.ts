@@ -124,7 +124,7 @@ export function parseTracks(text: string | null, most = MOST_TRACKS): TrackKey[]
 
 // ---- events ----
 
-export const eventText = (event: EventKey): string =>
+const eventText = (event: EventKey): string =>
   [event.trace, event.track, event.depth, event.row, timeText(event.start, true)].join(".");
 
 export function parseEvent(text: string): EventKey | null {

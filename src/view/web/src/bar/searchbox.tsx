@@ -26,7 +26,7 @@ export function mountSearchBox(el: HTMLElement, app: App): void {
   );
 }
 
-export function focusSearch(): void {
+function focusSearch(): void {
   const input = document.getElementById("search-text");
   if (input instanceof HTMLInputElement) {
     input.focus();

@@ -13,7 +13,7 @@ interface Known {
 }
 
 // Where the traces lie on the global axis, all of them together.
-export function wholeOf(traces: readonly TraceInfo[]): Range {
+function wholeOf(traces: readonly TraceInfo[]): Range {
   let from = Infinity;
   let until = -Infinity;
   for (const trace of traces) {
@@ -25,7 +25,7 @@ export function wholeOf(traces: readonly TraceInfo[]): Range {
 }
 
 // Absolute ns of global time 0.
-export function originOf(traces: readonly TraceInfo[]): bigint {
+function originOf(traces: readonly TraceInfo[]): bigint {
   const first = traces.find((trace) => trace.state !== "failed");
   return first ? BigInt(first.start_ns) - BigInt(Math.round(first.offset_ns)) : 0n;
 }

@@ -43,7 +43,7 @@ export interface SeriesInfo {
   max: number;
 }
 
-export type TrackKind = "section" | "slices" | "counter";
+type TrackKind = "section" | "slices" | "counter";
 
 export interface TrackInfo {
   trace: TraceId; // put in by the page

@@ -4,7 +4,7 @@ import type { App } from "../app";
 import { formatBytes } from "../format";
 import type { TraceInfo } from "./model";
 
-export interface Reading {
+interface Reading {
   name: string;
   text: string;
   share: number | null; // null: unknown

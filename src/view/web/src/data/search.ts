@@ -7,7 +7,7 @@ import { offsetOf, selectEvent } from "../tools/navigate";
 import { isAbort, messageOf } from "./request";
 import { Turns } from "../tools/turns";
 
-export interface SearchStatus {
+interface SearchStatus {
   running: boolean;
   error: string;
   ms: number; // of the slowest server answer
@@ -24,7 +24,7 @@ export interface Hit {
 }
 
 // Hits of several traces in the order in which they are stepped through. A trace tells only one at a time.
-export function compareHits(a: Hit, b: Hit): number {
+function compareHits(a: Hit, b: Hit): number {
   return a.time - b.time || a.event.trace - b.event.trace;
 }
 

@@ -6,7 +6,7 @@ import type { SearchPlace, Source } from "./source";
 import { decodeTiles } from "./tile_decode";
 
 // An answer of 400 and above; status 0: no answer at all.
-export class ServerError extends Error {
+class ServerError extends Error {
   constructor(
     message: string,
     readonly status: number,
@@ -19,7 +19,7 @@ export class ServerError extends Error {
 type Param = string | number | undefined;
 
 // "4,5,9-12": sorted numbers where three or more follow each other become a range.
-export function listOf(ids: readonly number[]): string {
+function listOf(ids: readonly number[]): string {
   const parts: string[] = [];
   for (let k = 0; k < ids.length; ) {
     let end = k;

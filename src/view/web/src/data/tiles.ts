@@ -17,7 +17,7 @@ export interface Want {
 }
 
 // What the page says of the server while it does not do what it should; text is "" while all is well.
-export interface Health {
+interface Health {
   state: "ok" | "slow" | "failing";
   text: string;
 }
@@ -37,7 +37,7 @@ interface Flight {
   wanted: boolean;
 }
 
-export interface TileOptions {
+interface TileOptions {
   limitBytes?: number;
   now?: () => number;
   later?: (run: () => void, ms: number) => void;

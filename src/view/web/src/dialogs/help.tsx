@@ -21,7 +21,7 @@ const GESTURES: [string, string][] = [
 ];
 
 // Groups with their commands, those without a key last.
-export function helpGroups(commands: readonly Command[]): { group: CommandGroup; commands: Command[] }[] {
+function helpGroups(commands: readonly Command[]): { group: CommandGroup; commands: Command[] }[] {
   return GROUPS.map((group) => {
     const own = commands.filter((command) => command.group === group);
     const withKey = own.filter((command) => (command.keys ?? []).length > 0);

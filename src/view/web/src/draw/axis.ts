@@ -5,7 +5,7 @@ import { css, type Theme } from "./color";
 import { formatClock, formatDate, formatTime, ticksOf, type Tick } from "./ticks";
 
 // Unix ns of global time 0, null where no trace knows.
-export function unixOrigin(session: Session | null): bigint | null {
+function unixOrigin(session: Session | null): bigint | null {
   const trace = session?.traces.find((t) => t.unix_ns !== null && t.unix_ns !== undefined);
   return trace && trace.unix_ns !== null ? BigInt(trace.unix_ns) - BigInt(Math.round(trace.offset_ns)) : null;
 }

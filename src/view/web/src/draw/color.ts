@@ -33,7 +33,7 @@ export function lightness(rgba: Rgba): number {
 }
 
 // OKLCH (hue in degrees) as sRGB, clipped.
-export function oklch(l: number, c: number, hue: number): Rgba {
+function oklch(l: number, c: number, hue: number): Rgba {
   const a = c * Math.cos((hue * Math.PI) / 180);
   const b = c * Math.sin((hue * Math.PI) / 180);
   const l3 = (l + 0.3963377774 * a + 0.2158037573 * b) ** 3;
@@ -74,7 +74,7 @@ const CATEGORY_TONES: readonly [RegExp, number][] = [
   [/overhead|sync|wait/i, 5],
 ];
 
-export function hashOf(text: string): number {
+function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let k = 0; k < text.length; k++) hash = Math.imul(hash ^ text.charCodeAt(k), 0x01000193);
   hash ^= hash >>> 15;

@@ -4,7 +4,7 @@ import { TILE_COLUMNS, type Tile } from "../data/model";
 import type { Pyramid } from "../data/pyramid";
 import type { TileEntry } from "../data/tiles";
 
-export const MAX_ZOOM = 54;
+const MAX_ZOOM = 54;
 
 export interface Piece {
   tile: Tile | null; // null: not loaded, shown as such

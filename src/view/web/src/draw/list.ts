@@ -13,12 +13,6 @@ export interface Text {
   boxed: boolean; // on a ground of the page's colour
 }
 
-// The labels of the slices of one trace; names become texts when they are drawn.
-export interface Labels {
-  trace: TraceId;
-  spots: LabelSpot[];
-}
-
 export interface Curve {
   x0: number;
   y0: number;

@@ -15,7 +15,7 @@ const EDGE = 5; // px around an edge of the window where it is taken hold of
 const HITS = 5; // px at the bottom
 
 // What the overview has a row of: devices before sections before tracks, the busiest of them, in their order.
-export function overviewTracks(tracks: readonly TrackInfo[]): TrackInfo[] {
+function overviewTracks(tracks: readonly TrackInfo[]): TrackInfo[] {
   let found = chosen.get(tracks);
   if (!found) chosen.set(tracks, (found = choose(tracks)));
   return found;

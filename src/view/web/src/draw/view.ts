@@ -21,7 +21,7 @@ const FRAMES = 2000; // times that are kept
 const FIRST_MS = 400; // at most that long an empty picture is waited with for the server's first word
 const FIRST_TILES_MS = 150; // and then for the first tiles
 
-export interface DrawSummary {
+interface DrawSummary {
   backend: string;
   lost: boolean;
   width: number;

@@ -28,7 +28,7 @@ const chosenOf = signal<Of>("auto");
 const chosenBy = signal<By>("nothing");
 const WAIT_MS = 250;
 
-export function formatWeight(value: number, unit: string): string {
+function formatWeight(value: number, unit: string): string {
   if (unit === "ns") return formatDuration(value);
   if (unit === "bytes") return formatBytesExact(value);
   return `${formatCount(value)} ${unit}`;

@@ -31,7 +31,7 @@ function asLine(value: Json): string | null {
   return text.length <= SHORT && !/\{/.test(text) ? text : null;
 }
 
-export function JsonTree({ name, value, open, depth = 0 }: { name: string; value: Json; open: boolean; depth?: number }): JSX.Element {
+function JsonTree({ name, value, open, depth = 0 }: { name: string; value: Json; open: boolean; depth?: number }): JSX.Element {
   const [shown, setShown] = useState(open);
   const [limit, setLimit] = useState(PAGE);
   const below = childrenOf(value);

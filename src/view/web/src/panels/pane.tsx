@@ -49,7 +49,7 @@ export function mountPane(el: HTMLElement, app: App): void {
 
 // What was just selected decides what the pane shows, unless it shows something that follows anyway. Who closed it is not
 // bothered by every click; a box is dragged to see its table.
-export function tabAfter(tab: Tab | null, shut: boolean, change: "event" | "area"): Tab | null {
+function tabAfter(tab: Tab | null, shut: boolean, change: "event" | "area"): Tab | null {
   if ((shut && change === "event") || tab === "flame" || (tab === "search" && change === "event")) return tab;
   return change === "event" ? "details" : "selection";
 }

@@ -5,7 +5,7 @@ export interface TextColumn {
   right: boolean; // numbers
 }
 
-export type TextCell = string | number | null;
+type TextCell = string | number | null;
 
 const CONTROL = /[\u0000-\u001f\u007f\u2028\u2029]+/g;
 

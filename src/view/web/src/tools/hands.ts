@@ -6,7 +6,7 @@ import { Motions } from "./motion";
 import { spanOf } from "./nav";
 import { SelectActions } from "./select_actions";
 
-export interface Size {
+interface Size {
   width: number;
   height: number;
 }

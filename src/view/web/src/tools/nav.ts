@@ -3,8 +3,7 @@
 import type { Range } from "../state";
 
 export const MIN_NS_PER_PX = 0.1;
-export const MAX_OF_WHOLE = 1.1; // of the whole that can be in view
-export const ZOOM_STEP = 1.5; // of one press, one notch of the wheel is less
+const MAX_OF_WHOLE = 1.1; // of the whole that can be in view
 export const ANIMATION_MS = 180;
 
 export const spanOf = (range: Range): number => range.until - range.from;

@@ -1,5 +1,5 @@
 // What is dragged out on the tracks but not done yet: a box with a text, or a line where an edge would be.
-export interface Box {
+interface Box {
   left: number;
   top: number;
   width: number;

@@ -28,7 +28,7 @@ export function say(app: Core, text: string, error = false): void {
 }
 
 // The whole of an event of which only kind and row are known. `near`: an event or link that says more.
-export async function findEvent(app: Core, trace: TraceId, kind: string, row: number): Promise<EventRef> {
+async function findEvent(app: Core, trace: TraceId, kind: string, row: number): Promise<EventRef> {
   const detail = await app.source.event(trace, kind, row);
   const found = await app.source.step(trace, detail.track, detail.depth, detail.start + 1, "previous");
   if (found && found.row === row) return { ...found, trace };

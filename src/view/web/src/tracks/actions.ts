@@ -127,7 +127,7 @@ export function moveBy(state: State, track: TrackInfo, way: 1 | -1): boolean {
   return moveBefore(state, track, shown[target] ?? null);
 }
 
-export function resetOrder(state: State): void {
+function resetOrder(state: State): void {
   state.moved.value = new Map();
 }
 

@@ -83,7 +83,7 @@ export function hitAt(app: Core, spot: Spot, width: number): Hit | null {
     depth: place.summary ? -1 : spot.depth, start: hit.start, duration: hit.duration, name: hit.name } };
 }
 
-export interface Snapped {
+interface Snapped {
   time: number; // global ns
   place: Place;
 }

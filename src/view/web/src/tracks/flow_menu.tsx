@@ -14,7 +14,7 @@ interface Category {
 }
 
 // Categories of the flows of all traces, those with most first.
-export async function flowCategories(app: App): Promise<Category[]> {
+async function flowCategories(app: App): Promise<Category[]> {
   const counts = new Map<string, number>();
   const { whole, session } = app.state;
   await Promise.all((session.value?.traces ?? []).filter((trace) => trace.state === "ready").map(async (trace) => {

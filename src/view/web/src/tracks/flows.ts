@@ -21,7 +21,7 @@ export interface DrawnFlow {
   backward: boolean; // ends before it starts
 }
 
-export interface FlowStatus {
+interface FlowStatus {
   loading: boolean;
   error: string;
   shown: number;
@@ -45,7 +45,7 @@ export function drawnFlow(trace: TraceId, offset: number, line: FlowLine): Drawn
   };
 }
 
-export interface FlowQuestion {
+interface FlowQuestion {
   trace: TraceId;
   what: { row?: number; category?: string; all?: boolean };
   from: number; // trace time

@@ -67,7 +67,7 @@ export function hitRow(row: SliceRow, z: number, i: number, time: number, within
     flags: row.eventFlags[best] as number };
 }
 
-export interface Edge {
+interface Edge {
   time: number; // trace time
   row: number;
   edge: "start" | "end";

@@ -9,7 +9,7 @@ import { sameEvent } from "../tools/select_actions";
 import type { ToolPlace } from "../tools/tools";
 
 // The value that a counter has at a spot, as loaded.
-export function counterText(app: App, spot: Spot): string | null {
+function counterText(app: App, spot: Spot): string | null {
   const track = spot.place?.track;
   if (!track || track.kind !== "counter" || !track.series) return null;
   const time = spot.time - offsetOf(app, track.trace);

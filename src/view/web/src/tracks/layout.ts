@@ -18,7 +18,7 @@ export interface Place {
 }
 
 // A track that is to be seen: at a place of its own, or in that of the section above it that is collapsed.
-export interface Seen {
+interface Seen {
   key: TrackKey;
   track: TrackInfo;
   depth: number;
@@ -39,7 +39,7 @@ export interface Layout {
 }
 
 // What the user said of tracks.
-export interface LayoutChoices {
+interface LayoutChoices {
   collapsed: ReadonlyMap<TrackKey, boolean>;
   folded?: ReadonlySet<TrackKey>; // sections that are collapsed under the filter
   hidden: ReadonlySet<TrackKey>;
@@ -57,10 +57,10 @@ export function choicesOf(state: State): LayoutChoices {
   };
 }
 
-export const ROW_HEIGHT = 18;
-export const SECTION_HEIGHT = 26;
-export const SUMMARY_HEIGHT = 22;
-export const SERIES_HEIGHT = 40;
+const ROW_HEIGHT = 18;
+const SECTION_HEIGHT = 26;
+const SUMMARY_HEIGHT = 22;
+const SERIES_HEIGHT = 40;
 export const GAP = 3; // below each track
 
 interface Node {

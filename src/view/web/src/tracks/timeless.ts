@@ -3,7 +3,7 @@ import { effect } from "@preact/signals";
 import type { App } from "../app";
 import type { Session, TrackInfo } from "../data/model";
 
-export function isTimeless(session: Session | null, tracks: readonly TrackInfo[]): boolean {
+function isTimeless(session: Session | null, tracks: readonly TrackInfo[]): boolean {
   const shown = session?.traces.filter((trace) => trace.state !== "failed") ?? [];
   return shown.length > 0 && shown.every((trace) => trace.state === "ready" && !trace.busy) && tracks.some((track) => track.role === "samples")
     && tracks.every((track) => track.events === 0);

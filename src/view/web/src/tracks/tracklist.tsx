@@ -45,7 +45,7 @@ export function scrollBy(app: App, px: number): void {
 }
 
 // Those places that a view of `height` px at `scroll` shows, and a few more.
-export function placesInView(layout: Layout, scroll: number, height: number): Place[] {
+function placesInView(layout: Layout, scroll: number, height: number): Place[] {
   const first = Math.max(0, firstBelow(layout.places, scroll) - SPARE);
   const end = firstBelow(layout.places, scroll + height) + 1 + SPARE;
   return layout.places.slice(first, end);
