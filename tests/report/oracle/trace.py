@@ -288,12 +288,19 @@ def is_inside(call, others):
 
 
 def join_ids(trace):
-    calls = collections.defaultdict(list)
+    calls, by_name = collections.defaultdict(list), set()
     for call in trace.calls:
         if correlation(call):
             calls[call.rank, correlation(call)].append(call)
+    inner = set()
     for key, list_ in calls.items():
-        calls[key] = sorted((c for c in list_ if not is_inside(c, list_)), key=outer_first)
+        outer = [c for c in list_ if not is_inside(c, list_)]
+        calls[key] = sorted(outer, key=outer_first)
+        inner |= {c.index for c in list_ if c not in outer}
+        by_name |= {c.index for c in outer if any(LAUNCHES.match(o.name) and (o is c or is_inside(o, [c]))
+                                                  for o in list_)}
+    trace.launching = [c for c in trace.calls if c.index in by_name or
+                       (LAUNCHES.match(c.name) and c.index not in inner)]
     for work in trace.works:
         candidates = calls.get((work.rank, correlation(work))) or []
         earlier = [c for c in candidates if c.start <= work.start]
