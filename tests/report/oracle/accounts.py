@@ -4,7 +4,7 @@ import collections
 import re
 
 import spans
-from scope import add_shares, class_of, nearest, ordered, ratio
+from scope import class_of, nearest, ordered, ratio
 from trace import Around, outer_first, slices_around
 
 CLASSES = ("compute", "communication", "copy")
@@ -69,7 +69,7 @@ def breakdown(scope):
             out["breakdown"].append(breakdown_row(scope, key, step, window, works))
             out["overlap"] += overlap_rows(scope, key, step, window)
             out["concurrency"] += concurrency_rows(scope, key, step, window)
-    return {"breakdown": ordered(out["breakdown"]), "overlap": out["overlap"], "concurrency": out["concurrency"]}
+    return {table: ordered(rows) for table, rows in out.items()}
 
 
 # ---- calls that wait ----
@@ -235,7 +235,7 @@ def hta(scope):
                 if name in totals:
                     rows.append({**row_cells(scope, row, works), "class": name, "total": totals[name],
                                  "ratio": ratio(totals[name], sum(totals.values()))})
-    return {"hta": rows}
+    return {"hta": ordered(rows)}
 
 
 # ---- queue ----
@@ -273,7 +273,7 @@ def queue(scope):
                              "time_full": sum(t for level, t in times.items() if level >= 1024)})
             series += [{**row_cells(scope, row, works), "time": t, "length": level}
                        for t, level in changes_of(waiting)]
-    return {"queue": rows, "queue_length": series}
+    return {"queue": ordered(rows), "queue_length": ordered(series)}
 
 
 def changes_of(waiting):
@@ -327,8 +327,4 @@ def states(scope):
                 rows.append({**cells, "span": span, **{s: times[s] for s in ("running", "waiting", "queued", "idle")},
                              "utilisation": ratio(times["running"], span, 100), "transitions": sum(counts.values())})
                 moves += [{**cells, "from": a, "to": b, "count": n} for (a, b), n in sorted(counts.items())]
-    return {"states": rows, "transitions": moves}
-
-
-# For those who write the same in C: what a window of no length gives is a row with zeros and null shares.
-__all__ = ["add_shares", "breakdown", "hta", "idle", "queue", "states", "sync_calls"]
+    return {"states": ordered(rows), "transitions": ordered(moves)}

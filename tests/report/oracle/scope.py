@@ -79,8 +79,8 @@ def cell_key(value):
 
 
 def ordered(rows, *largest):
-    """By these columns, largest first, then by all columns from the left; rank, device and step lead."""
-    lead = [c for c in ("rank", "device", "step", "step_start") if rows and c in rows[0]]
+    """Of a rank, device and step together; then by these columns, largest first, then by all from the left."""
+    lead = [c for c in ("rank", "device", "step_start") if rows and c in rows[0]]
 
     def key(row):
         return ([cell_key(row[c]) for c in lead], [-(row[c] if row[c] is not None else -1) for c in largest],
