@@ -253,7 +253,8 @@ def queue(scope):
             if not linked:
                 continue
             waiting = waiting_spans(linked)
-            for step, window, _ in scope.windows(key):
+            for step, window, inside in scope.windows(key):
+                inside = [w for w in inside if w.row == row and w.launch is not None]
                 if not scope.options.by_step and scope.options.since is None:
                     first = min(w.launch.start for w in linked)
                     window = spans.union(list(window) + [(first, window[0][0])]) if window else window
@@ -262,9 +263,6 @@ def queue(scope):
                     for start, end, level in spans.levels(waiting, piece):
                         times[level] += end - start
                 most = max(times, default=0)
-                inside = [w for w in linked if any(s <= w.start < e for s, e in window)]
-                if not scope.options.by_step and scope.options.until is None:
-                    inside = [w for w in linked if scope.options.has(w.start)]
                 rows.append({**row_cells(scope, row, works), **scope.step_cells(step), "works": len(inside),
                              "queued": sum(w.launch.start < w.start for w in inside), "most": most,
                              "mean": ratio(sum(level * t for level, t in times.items()), spans.length(window)),

@@ -199,10 +199,8 @@ def operators(scope):
         return (op.name, json_text(op.args.get("Input Dims"))) if by_shape else (op.name, None)
 
     sums = collections.defaultdict(collections.Counter)
-    host = set()
     for op in scope.listed(trace.ops):
         place = (op.rank, scope.step_of(op), *key(op))
-        host.add(place)
         sums[place]["calls"] += 1
         sums[place]["cpu_self"] += tree.self_time(op)
         if not any(key(o) == key(op) for o in tree.around[op.index]):
@@ -211,7 +209,7 @@ def operators(scope):
         place = (w.rank, scope.step_of(w))
         found = around.at(w.launch.row, w.launch.start) if w.launch is not None else ()
         inner = key(found[-1]) if found else ("(no operator)" if w.launch is not None else "(no launch)", None)
-        sums[place + inner]["launches"] += 1
+        sums[place + inner]["works"] += 1
         sums[place + inner]["gpu_self"] += w.duration
         for outer in {key(o) for o in found} or {inner}:
             sums[place + outer]["gpu_total"] += w.duration
@@ -219,8 +217,9 @@ def operators(scope):
     for place, sum_ in sums.items():
         rank, step, name, shape = place
         row = {**rank_cells(scope, rank, step), "name": name, **({"shape": shape} if by_shape else {})}
-        row.update({c: sum_[c] if place in host else None for c in ("calls", "cpu_total", "cpu_self")})
-        row.update({c: sum_[c] if linked else None for c in ("launches", "gpu_self", "gpu_total")})
+        is_op = name not in ("(no operator)", "(no launch)")
+        row.update({c: sum_[c] if is_op else None for c in ("calls", "cpu_total", "cpu_self")})
+        row.update({c: sum_[c] if linked else None for c in ("works", "gpu_self", "gpu_total")})
         rows.append(row)
     assert not linked or sum(row["gpu_self"] for row in rows) == sum(w.duration for w in works)
     if not linked:
@@ -340,7 +339,7 @@ def launch_totals(scope, found):
         mine = [l for l in found if (l.call.rank, scope.step_of(l.first)) == (rank, step)]
         without = [c for c in alone if (c.rank, scope.step_of(c)) == (rank, step)]
         here = [w for w in works if (w.rank, scope.step_of(w)) == (rank, step)]
-        known = bool(mine or without) or trace.has_launches
+        known = trace.has_launches or bool(trace.launching)
         row = {**rank_cells(scope, rank, step), "launches": len(mine) + len(without), "without_work": len(without),
                "works": len(here), "unlinked": sum(w.launch is None for w in here),
                "before": sum(bool(w.before) for w in here), "negative": sum(l.delay < 0 for l in mine),
