@@ -256,8 +256,8 @@ def queue(scope):
             for step, window, inside in scope.windows(key):
                 inside = [w for w in inside if w.row == row and w.launch is not None]
                 if not scope.options.by_step and scope.options.since is None:
-                    first = min(w.launch.start for w in linked)
-                    window = spans.union(list(window) + [(first, window[0][0])]) if window else window
+                    first, last = scope.window(key)
+                    window = spans.union([(min([first] + [w.launch.start for w in linked]), last)])
                 times = collections.Counter()
                 for piece in window:
                     for start, end, level in spans.levels(waiting, piece):

@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Holds the oracle's reports against counting nanosecond by nanosecond and event by event, on small random traces.
+
+Nothing is sorted or swept here: each definition of docs/reports/definitions.md is asked of each time and each event.
+"""
+import collections
+import fractions
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+import random_trace  # noqa: E402
+import reports  # noqa: E402
+import rounds  # noqa: E402
+import scope  # noqa: E402
+import trace  # noqa: E402
+
+problems, compared = [], collections.Counter()
+
+
+def same(seed, what, got, wanted):
+    compared[what] += 1
+    if got != wanted:
+        problems.append("seed %d, %s: %r, by counting %r" % (seed, what, got, wanted))
+
+
+def runs(s, t):
+    return s.start <= t < s.end
+
+
+def order(s):
+    return s.start, -s.end, s.index
+
+
+def around(slices, row, t):
+    return sorted((s for s in slices if s.row == row and runs(s, t)), key=order)
+
+
+def device_of(w):
+    return w.rank, w.device if w.device is not None else "process " + w.row[0]
+
+
+def cells(row):
+    return row["rank"], row["device"]
+
+
+# ---- joins ----
+
+def check_join(seed, t):
+    def number(s):
+        return s.args.get("correlation") or None
+
+    for w in t.works:
+        mine = [c for c in t.calls if number(c) is not None and number(c) == number(w)]
+        outer = [c for c in mine if not any(o is not c and o.row == c.row and order(o) < order(c) and
+                                            (runs(o, c.start) or o.start == c.start) for o in mine)]
+        earlier = [c for c in outer if c.start <= w.start]
+        wanted = max(earlier, key=order) if earlier else min(outer, key=order, default=None)
+        same(seed, "launch", w.launch, wanted)
+
+
+# ---- accounts ----
+
+def check_breakdown(seed, t, works, linked):
+    found = reports.report("breakdown", t, linked=linked)
+    idle_found = reports.report("idle", t, linked=linked, rows=10**9)
+    for device in {device_of(w) for w in works}:
+        mine = [w for w in works if device_of(w) == device]
+        first, last = min(w.start for w in mine), max(w.end for w in mine)
+        times, levels, pairs = collections.Counter(), collections.Counter(), collections.Counter()
+        for at in range(first, last):
+            running = [scope.class_of(w) for w in mine if runs(w, at)]
+            levels[len(running)] += 1
+            kind = "compute" if "compute" in running else "communication" if "communication" in running else \
+                "copy" if running else "idle"
+            times[kind] += 1
+            for a in set(running):
+                pairs[a, "alone"] += len(set(running)) == 1
+                for b in set(running):
+                    pairs[a, b] += 1
+        known = (device[0], device[1] if isinstance(device[1], int) else None)
+        row = next(r for r in found["breakdown"] if cells(r) == known)
+        same(seed, "breakdown", [row[c] for c in ("span", "compute", "exposed_communication", "exposed_copy", "idle")],
+             [last - first] + [times[c] for c in ("compute", "communication", "copy", "idle")])
+        for r in found["overlap"]:
+            if cells(r) == known:
+                same(seed, "overlap", [r[c] for c in ("alone", "compute", "communication", "copy")],
+                     [pairs[r["class"], c] for c in ("alone", "compute", "communication", "copy")])
+        same(seed, "concurrency", {r["running"]: r["time"] for r in found["concurrency"] if cells(r) == known},
+             dict(levels))
+        check_idle(seed, t, works, mine, [r for r in idle_found["gaps"] if cells(r) == known], times["idle"])
+
+
+def sync_calls(t):
+    found = []
+    for c in t.calls:
+        name = c.name
+        copy = any(w.launch is c and w.role == "copy" and "Pageable" in w.name for w in t.works)
+        if name.endswith("Synchronize") or name in ("cudaMemcpy", "hipMemcpyWithStream") or copy:
+            found.append(c)
+    return [c for c in found if not any(order(o) < order(c) and o.row == c.row and runs(o, c.start) for o in found)]
+
+
+def cause_of(t, works, mine, start, work):
+    launch = work.launch
+    if launch is None:
+        return "unknown", None
+    rows = {w.launch.row for w in t.works if w.launch is not None and w.rank == work.rank}
+    for s in sync_calls(t):
+        if s.row in rows and s.rank == work.rank and runs(s, start) and s.end <= launch.start:
+            return "sync", None
+    if any(runs(w, start) and scope.class_of(w) != "compute" and w.rank == work.rank for w in works if w not in mine):
+        return "transfer", None
+    if launch.start > start:
+        return "host", (launch.row, (start + launch.start) // 2)
+    if launch.end > start:
+        return "launch", (launch.row, launch.start)
+    earlier = [w.launch.start for w in works if w.row == work.row and w.launch is not None and
+               w.launch.start < launch.start]
+    for wait in t.waits:
+        if wait.row == work.row and wait.name == "Stream Wait Event" and wait.start <= launch.start and \
+                not any(at > wait.start for at in earlier):
+            return "dependency", (launch.row, launch.start)
+    return "device", (launch.row, launch.start)
+
+
+def check_idle(seed, t, works, mine, gaps, idle):
+    same(seed, "idle", sum(r["duration"] for r in gaps), idle)
+    for r in gaps:
+        start, end = r["start"], r["start"] + r["duration"]
+        same(seed, "gap is empty", any(runs(w, at) for w in mine for at in range(start, end)), False)
+        enders = [w for w in mine if w.start == end]
+        enders = [w for w in enders if w.duration] or enders
+        work = min(enders, key=lambda w: w.index)
+        cause, place = cause_of(t, works, mine, start, work)
+        same(seed, "cause " + cause, r["cause"], cause)
+        if place:
+            names = [s.name for s in around(t.ops, *place)] or [None]
+            same(seed, "op of a gap", r["op"], names[-1])
+
+
+def check_rows(seed, t, works):
+    """Queue and states."""
+    queues, states = reports.report("queue", t)["queue"], reports.report("states", t)
+    for row in {w.row for w in works}:
+        mine = [w for w in works if w.row == row]
+        device = [w for w in works if device_of(w) == device_of(mine[0])]
+        first, last = min(w.start for w in device), max(w.end for w in device)
+        linked = [w for w in mine if w.launch is not None]
+
+        def length(at):
+            return sum(w.launch.start <= at < w.start for w in linked)
+
+        def state(at):
+            if any(runs(w, at) for w in mine):
+                return "running"
+            if any(runs(w, at) for w in t.waits if w.row == row):
+                return "waiting"
+            return "queued" if length(at) else "idle"
+
+        path = [state(at) for at in range(first, last)]
+        said = next(r for r in states["states"] if r["row"] == " ".join(row))
+        times = collections.Counter(path)
+        same(seed, "states", [said[c] for c in ("span", "running", "waiting", "queued", "idle")],
+             [last - first] + [times[c] for c in ("running", "waiting", "queued", "idle")])
+        same(seed, "transitions", {(r["from"], r["to"]): r["count"] for r in states["transitions"]
+                                   if r["row"] == " ".join(row)},
+             dict(collections.Counter((a, b) for a, b in zip(path, path[1:]) if a != b)))
+        if linked:
+            since = min([first] + [w.launch.start for w in linked])
+            lengths = [length(at) for at in range(since, last)]
+            said = next(r for r in queues if r["row"] == " ".join(row))
+            most = max(lengths, default=0)
+            same(seed, "queue", [said[c] for c in ("most", "mean", "time_queued", "time_most")],
+                 [most, fractions.Fraction(sum(lengths), len(lengths)) if lengths else None,
+                  sum(n > 0 for n in lengths), sum(n == most for n in lengths) if most else None])
+
+
+# ---- lists ----
+
+def check_operators(seed, t, works):
+    sums = collections.defaultdict(collections.Counter)
+    for op in t.ops:
+        outer = [o for o in t.ops if o.row == op.row and o is not op and runs(o, op.start) and order(o) < order(op)]
+        sums[op.name]["calls"] += 1
+        sums[op.name]["cpu_total"] += 0 if any(o.name == op.name for o in outer) else op.duration
+        children = [o for o in t.ops if o.row == op.row and max(
+            (p for p in t.ops if p.row == o.row and p is not o and runs(p, o.start) and order(p) < order(o)),
+            key=order, default=None) is op]
+        sums[op.name]["cpu_self"] += sum(not any(runs(c, at) for c in children) for at in range(op.start, op.end))
+    for w in works:
+        found = around(t.ops, w.launch.row, w.launch.start) if w.launch else []
+        name = found[-1].name if found else "(no operator)" if w.launch else "(no launch)"
+        sums[name]["gpu_self"] += w.duration
+        for name in {o.name for o in found} or {name}:
+            sums[name]["gpu_total"] += w.duration
+    rows = {r["name"]: r for r in reports.report("operators", t)["operators"]}
+    linked = any(w.launch for w in works)
+    for name, sum_ in sums.items():
+        if name in rows or linked:
+            for c in ("calls", "cpu_total", "cpu_self") + (("gpu_self", "gpu_total") if linked else ()):
+                same(seed, "operators", rows[name][c] or 0, sum_[c])
+
+
+def check_ranges(seed, t, works):
+    sums = collections.defaultdict(collections.Counter)
+    for a in t.annotations:
+        below = [w for w in works if w.launch and w.launch.row == a.row and runs(a, w.launch.start)]
+        sum_ = sums[a.name]
+        sum_["calls"] += 1
+        sum_["cpu_total"] += a.duration
+        sum_["gpu_time"] += sum(w.duration for w in below)
+        sum_["gpu_calls"] += bool(below)
+        if below:
+            first, last = min(w.start for w in below), max(w.end for w in below)
+            sum_["gpu_span"] += last - first
+            sum_["gpu_busy"] += sum(any(runs(w, at) for w in below) for at in range(first, last))
+    for r in reports.report("ranges", t)["ranges"]:
+        for c in ("calls", "cpu_total", "gpu_time", "gpu_calls", "gpu_span", "gpu_busy"):
+            same(seed, "ranges", r[c] or 0, sums[r["name"]][c])
+
+
+def check_sums(seed, t, works):
+    """Steps and other keys split what there is, and lose none of it."""
+    total = collections.Counter()
+    for w in works:
+        total[w.role] += w.duration
+    for options in ({}, {"by_step": True}, {"by": ("op", "grid")}, {"by": ("short", "stream"), "by_step": True}):
+        same(seed, "sum of kernels", sum(r["total"] for r in reports.report("kernels", t, **options)["kernels"]),
+             total["kernel"])
+    same(seed, "sum of copies", sum(r["total"] for r in reports.report("copies", t, by_step=True)["copies"]),
+         total["copy"] + total["set"])
+    for name, table, columns in (("breakdown", "breakdown", ("span", "idle", "busy", "compute", "works", "time")),
+                                 ("idle", "idle", ("total",)), ("states", "states", ("running", "queued", "idle"))):
+        whole, parts = (reports.report(name, t, by_step=by)[table] for by in (False, True))
+        for c in columns:
+            same(seed, "sum over steps of " + name, sum(r[c] for r in parts), sum(r[c] for r in whole))
+    launches = reports.report("launches", t)["launches"]
+    delays = [min(w.start for w in works if w.launch is c) - c.end for c in t.calls
+              if any(w.launch is c for w in works)]
+    same(seed, "delays", [sum(r[c] for r in launches) for c in ("launches", "delay_total", "negative", "queue_total")],
+         [len(delays), sum(delays), sum(d < 0 for d in delays), sum(max(0, d) for d in delays)])
+
+
+def check(seed):
+    maker = random_trace.Maker(seed, 6)
+    maker.scale, maker.base = 1, 0
+    t = trace.read_document(maker.make())
+    check_join(seed, t)
+    check_breakdown(seed, t, t.works, False)
+    check_breakdown(seed, t, [w for w in t.works if w.launch], True)
+    check_rows(seed, t, t.works)
+    check_operators(seed, t, t.works)
+    check_ranges(seed, t, t.works)
+    check_sums(seed, t, t.works)
+
+
+def main():
+    for seed in range(rounds.rounds(60)):
+        check(seed)
+        if len(problems) > 20:
+            break
+    for what, count in sorted(compared.items()):
+        print("%6d  %s" % (count, what))
+    for cause in ("unknown", "sync", "transfer", "host", "launch", "dependency", "device"):
+        if not compared["cause " + cause] and not problems:
+            problems.append("no gap has the cause " + cause)
+    print("\n".join(problems[:20]))
+    return 1 if problems or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
