@@ -227,14 +227,14 @@ def check_sums(seed, t, works):
     total = collections.Counter()
     for w in works:
         total[w.role] += w.duration
-    for options in ({}, {"by_step": True}, {"by": ("op", "grid")}, {"by": ("short", "stream"), "by_step": True}):
+    for options in ({}, {"by": ("step",)}, {"by": ("op", "grid")}, {"by": ("short", "stream", "step")}):
         same(seed, "sum of kernels", sum(r["total"] for r in reports.report("kernels", t, **options)["kernels"]),
              total["kernel"])
-    same(seed, "sum of copies", sum(r["total"] for r in reports.report("copies", t, by_step=True)["copies"]),
+    same(seed, "sum of copies", sum(r["total"] for r in reports.report("copies", t, by=("step",))["copies"]),
          total["copy"] + total["set"])
     for name, table, columns in (("breakdown", "breakdown", ("span", "idle", "busy", "compute", "works", "time")),
                                  ("idle", "idle", ("total",)), ("states", "states", ("running", "queued", "idle"))):
-        whole, parts = (reports.report(name, t, by_step=by)[table] for by in (False, True))
+        whole, parts = (reports.report(name, t, by=by)[table] for by in ((), ("step",)))
         for c in columns:
             same(seed, "sum over steps of " + name, sum(r[c] for r in parts), sum(r[c] for r in whole))
     launches = reports.report("launches", t)["launches"]

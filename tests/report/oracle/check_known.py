@@ -76,7 +76,7 @@ def check_timeline(qwen):
         same("facts: all GPU work, %s to 20 ns" % column, abs(whole[column] - ns) < 20, True)
     same("facts: works without a launch", (whole["unlinked"], whole["works"], whole["before"]), (509, 1707, 509))
     same("facts: their time", whole["unlinked_time"] // 100000, 137)
-    step = reports.report("breakdown", qwen, by_step=True)["breakdown"]
+    step = reports.report("breakdown", qwen, by=("step",))["breakdown"]
     same("steps: the step has what is linked", step[-1]["span"], linked["span"])
     same("steps: their sum", sum(row["span"] for row in step), whole["span"])
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The reports by name, as docs/reports/definitions.md defines them.
 
-  reports.py NAME FILE [--linked] [--by WORD,...] [--by-step] [--step PATTERN] [--from NS] [--until NS]
+  reports.py NAME FILE [--linked] [--by WORD,...] [--step PATTERN] [--from NS] [--until NS]
 
 prints {table: [row, ...]} as JSON; shares, rates and means of counts as decimals, times in nanoseconds.
 """
@@ -41,14 +41,13 @@ def main():
     parser.add_argument("file")
     parser.add_argument("--linked", action="store_true")
     parser.add_argument("--by", default="")
-    parser.add_argument("--by-step", action="store_true")
     parser.add_argument("--step")
     parser.add_argument("--from", dest="since", type=int)
     parser.add_argument("--until", type=int)
     parser.add_argument("--rows", type=int, default=20)
     asked = parser.parse_args()
     out = report(asked.name, trace.read(asked.file), linked=asked.linked, by=[w for w in asked.by.split(",") if w],
-                 by_step=asked.by_step, step=asked.step, since=asked.since, until=asked.until, rows=asked.rows)
+                 step=asked.step, since=asked.since, until=asked.until, rows=asked.rows)
     print(json.dumps(out, default=plain, indent=1))
 
 

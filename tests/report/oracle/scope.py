@@ -13,8 +13,8 @@ NOTHING = (None, None)
 
 
 class Options:
-    def __init__(self, linked=False, by=(), by_step=False, step=None, since=None, until=None, rows=20):
-        self.linked, self.by, self.by_step, self.step = linked, tuple(by), by_step, step
+    def __init__(self, linked=False, by=(), step=None, since=None, until=None, rows=20):
+        self.linked, self.by, self.by_step, self.step = linked, tuple(by), "step" in by, step
         self.since, self.until, self.rows = since, until, rows
 
     def has(self, t):
