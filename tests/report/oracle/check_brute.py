@@ -58,7 +58,10 @@ def check_join(seed, t):
                                             (runs(o, c.start) or o.start == c.start) for o in mine)]
         earlier = [c for c in outer if c.start <= w.start]
         wanted = max(earlier, key=order) if earlier else min(outer, key=order, default=None)
-        same(seed, "launch", w.launch, wanted)
+        if wanted is not None or number(w) is not None:
+            same(seed, "launch", w.launch, wanted)
+        elif w.launch is not None:
+            same(seed, "launch by a flow", any(f[3] == w.launch.row for f in t.flows if f[0] == "s"), True)
 
 
 # ---- accounts ----
@@ -238,8 +241,8 @@ def check_sums(seed, t, works):
         for c in columns:
             same(seed, "sum over steps of " + name, sum(r[c] for r in parts), sum(r[c] for r in whole))
     launches = reports.report("launches", t)["launches"]
-    delays = [min(w.start for w in works if w.launch is c) - c.end for c in t.calls
-              if any(w.launch is c for w in works)]
+    calls = [c for c in t.slices if any(w.launch is c for w in works)]
+    delays = [min(w.start for w in works if w.launch is c) - c.end for c in calls]
     same(seed, "delays", [sum(r[c] for r in launches) for c in ("launches", "delay_total", "negative", "queue_total")],
          [len(delays), sum(delays), sum(d < 0 for d in delays), sum(max(0, d) for d in delays)])
 

@@ -118,7 +118,12 @@ class Maker:
                  duration, {"correlation": number})
         if r.random() < 0.1 and duration > 1:
             self.add("cuda_driver", "cuLaunchKernel", pid, tid, at + r.choice([0, 1]), duration - 1, {"correlation": number})
-        if r.random() < 0.95:
+        if r.random() < 0.1:  # a flow in the place of an id
+            self.add_work(work, device, stream, start, None)
+            for phase, row, when in (("s", (pid, tid), at), ("f", (device, stream), start)):
+                self.events.append({"ph": phase, "bp": "e", "cat": "ac2g", "name": "ac2g", "id": number, "pid": row[0],
+                                    "tid": row[1], "ts": self.time(self.base + when * self.scale)})
+        elif r.random() < 0.95:
             self.add_work(work, device, stream, start, number)
 
     def next_id(self):

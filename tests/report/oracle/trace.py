@@ -292,15 +292,17 @@ def join_ids(trace):
     for call in trace.calls:
         if correlation(call):
             calls[call.rank, correlation(call)].append(call)
-    inner = set()
+    trace.outer = {}  # of calls within another of the same id
     for key, list_ in calls.items():
         outer = [c for c in list_ if not is_inside(c, list_)]
         calls[key] = sorted(outer, key=outer_first)
-        inner |= {c.index for c in list_ if c not in outer}
+        for c in list_:
+            if c not in outer:
+                trace.outer[c.index] = next(o for o in outer if is_inside(c, [o]))
         by_name |= {c.index for c in outer if any(LAUNCHES.match(o.name) and (o is c or is_inside(o, [c]))
                                                   for o in list_)}
     trace.launching = [c for c in trace.calls if c.index in by_name or
-                       (LAUNCHES.match(c.name) and c.index not in inner)]
+                       (LAUNCHES.match(c.name) and c.index not in trace.outer)]
     for work in trace.works:
         candidates = calls.get((work.rank, correlation(work))) or []
         earlier = [c for c in candidates if c.start <= work.start]
@@ -309,14 +311,24 @@ def join_ids(trace):
 
 
 def flow_starts(trace):
-    """(end point, the point that starts its flow): ends and steps belong to the last start before them."""
-    last, out = {}, []
-    order = {"s": 0, "t": 1, "f": 1}
-    for point in sorted(trace.flows, key=lambda p: (p[2], order[p[0]])):
-        if point[0] == "s":
-            last[point[1]] = point
-        elif point[1] in last:
-            out.append((point, last[point[1]]))
+    """[(end or step, the point that starts its flow)]. Points belong to the last start before them; those before the first
+    start to the starts that nothing follows, one to each and the rest to the last: such a flow runs backward."""
+    flows, out = collections.defaultdict(list), []
+    for number, point in enumerate(trace.flows):
+        flows[point[1]].append((point[2], point[0] != "s", number, point))
+    for points in flows.values():
+        early, start, alone = [], None, []
+        for _, _, _, point in sorted(points, key=lambda p: p[:3]):
+            if point[0] == "s":
+                start = point
+                alone.append(start)
+            elif start is None:
+                early.append(point)
+            else:
+                out.append((point, start))
+                alone = [s for s in alone if s is not start]
+        for i, point in enumerate(early if alone else []):
+            out.append((point, alone[min(i, len(alone) - 1)]))
     return out
 
 
@@ -365,6 +377,7 @@ def join_flows(trace):
         if start[3] not in starts:
             starts[start[3]] = Binder(others.get(start[3], []))
         call = starts[start[3]].bind(start)
+        call = trace.outer.get(call.index, call) if call is not None else None
         if call is None or call.role in hidden or call.category.lower() == "gpu_user_annotation":
             continue
         if work.index not in best or (call.role == "call", call.start) > best[work.index]:
