@@ -66,34 +66,45 @@ def check_join(seed, t):
 
 # ---- accounts ----
 
-def check_breakdown(seed, t, works, linked):
-    found = reports.report("breakdown", t, linked=linked)
-    idle_found = reports.report("idle", t, linked=linked, rows=10**9)
+def check_breakdown(seed, t, works, options, window=(None, None)):
+    found = reports.report("breakdown", t, **options)
+    idle_found = reports.report("idle", t, rows=10**9, **options)
     for device in {device_of(w) for w in works}:
         mine = [w for w in works if device_of(w) == device]
         first, last = min(w.start for w in mine), max(w.end for w in mine)
+        since, until = (default if t_ is None else t_ for t_, default in zip(window, (first, last)))
         times, levels, pairs = collections.Counter(), collections.Counter(), collections.Counter()
-        for at in range(first, last):
+        for at in range(since, until):
             running = [scope.class_of(w) for w in mine if runs(w, at)]
             levels[len(running)] += 1
             kind = "compute" if "compute" in running else "communication" if "communication" in running else \
                 "copy" if running else "idle"
             times[kind] += 1
+            times["outside"] += not first <= at < last
             for a in set(running):
                 pairs[a, "alone"] += len(set(running)) == 1
                 for b in set(running):
                     pairs[a, b] += 1
         known = (device[0], device[1] if isinstance(device[1], int) else None)
-        row = next(r for r in found["breakdown"] if cells(r) == known)
-        same(seed, "breakdown", [row[c] for c in ("span", "compute", "exposed_communication", "exposed_copy", "idle")],
-             [last - first] + [times[c] for c in ("compute", "communication", "copy", "idle")])
+        inside = [w for w in mine if (window[0] is None or w.start >= since) and (window[1] is None or w.start < until)]
+        row = next((r for r in found["breakdown"] if cells(r) == known), None)
+        same(seed, "breakdown", [row[c] for c in ("span", "compute", "exposed_communication", "exposed_copy", "idle",
+                                                  "works", "time")],
+             [max(0, until - since)] + [times[c] for c in ("compute", "communication", "copy", "idle")] +
+             [len(inside), sum(w.duration for w in inside)])
         for r in found["overlap"]:
             if cells(r) == known:
                 same(seed, "overlap", [r[c] for c in ("alone", "compute", "communication", "copy")],
                      [pairs[r["class"], c] for c in ("alone", "compute", "communication", "copy")])
         same(seed, "concurrency", {r["running"]: r["time"] for r in found["concurrency"] if cells(r) == known},
              dict(levels))
-        check_idle(seed, t, works, mine, [r for r in idle_found["gaps"] if cells(r) == known], times["idle"])
+        same(seed, "outside", sum(r["total"] for r in idle_found["idle"] if cells(r) == known and
+                                  r["cause"] == "outside"), times["outside"])
+        if window == (None, None):
+            check_idle(seed, t, works, mine, [r for r in idle_found["gaps"] if cells(r) == known], times["idle"])
+        else:
+            same(seed, "idle in a window", sum(r["total"] for r in idle_found["idle"] if cells(r) == known),
+                 times["idle"])
 
 
 def sync_calls(t):
@@ -252,8 +263,11 @@ def check(seed):
     maker.scale, maker.base = 1, 0
     t = trace.read_document(maker.make())
     check_join(seed, t)
-    check_breakdown(seed, t, t.works, False)
-    check_breakdown(seed, t, [w for w in t.works if w.launch], True)
+    check_breakdown(seed, t, t.works, {})
+    check_breakdown(seed, t, [w for w in t.works if w.launch], {"linked": True})
+    since, until = maker.r.randint(-60, 200), maker.r.randint(150, 320)
+    for window in ((since, until), (None, until), (since, None)):
+        check_breakdown(seed, t, t.works, {"since": window[0], "until": window[1]}, window)
     check_rows(seed, t, t.works)
     check_operators(seed, t, t.works)
     check_ranges(seed, t, t.works)

@@ -331,8 +331,8 @@ def launches(scope):
 def launch_totals(scope, found):
     trace, rows = scope.trace, []
     works = scope.listed(scope.works)
-    alone = [c for c in scope.listed(trace.launching) if c.index not in {w.launch.index for w in trace.works
-                                                                           if w.launch is not None}]
+    with_work = {w.launch.index for w in trace.works if w.launch is not None}
+    alone = [c for c in scope.listed(trace.launching) if c.index not in with_work]
     places = {(x.rank, scope.step_of(x)) for x in works + alone} | {(l.call.rank, scope.step_of(l.first))
                                                                     for l in found}
     for rank, step in places:
