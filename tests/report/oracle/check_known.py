@@ -15,6 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import flops  # noqa: E402
 import lists  # noqa: E402
+import nsys_trace  # noqa: E402
 import reports  # noqa: E402
 import scope  # noqa: E402
 import spans  # noqa: E402
@@ -222,6 +223,83 @@ def check_hta_steps(nccl):
     near("HTA overlap: of NCCL", reports.report("breakdown", rounded)["breakdown"][0]["communication_overlap"], 14.31, 5e-4)
 
 
+# ---- nsys: what SQL says of its exports ----
+
+KERNELS_SQL = """
+with k as (select s.value as name, k.end - k.start as ns, gridX || 'x' || gridY || 'x' || gridZ as grid, deviceId as device
+           from CUPTI_ACTIVITY_KIND_KERNEL k join StringIds s on s.id = demangledName),
+     o as (select *, row_number() over (partition by device, name, grid order by ns) as i,
+                  count(*) over (partition by device, name, grid) as n from k)
+select device, name, grid, sum(ns), count(*), min(ns), max(ns),
+       avg(case when 2 * i between n and n + 2 then ns end),
+       sum(ns * ns), avg(ns) from o group by device, name, grid"""
+LAUNCHES_SQL = """
+select k.deviceId, s.value, count(*), sum(r.end - r.start), sum(k.start - r.end), sum(k.start < r.end), sum(k.end - r.start),
+       sum(k.end - k.start < r.end - r.start)
+from CUPTI_ACTIVITY_KIND_KERNEL k join CUPTI_ACTIVITY_KIND_RUNTIME r on r.correlationId = k.correlationId
+     and r.globalTid / 0x1000000 = k.globalPid / 0x1000000 join StringIds s on s.id = k.demangledName group by 1, 2"""
+RANGES_SQL = """
+with w as (select start, end, correlationId, globalPid from CUPTI_ACTIVITY_KIND_KERNEL union all
+           select start, end, correlationId, globalPid from CUPTI_ACTIVITY_KIND_MEMCPY union all
+           select start, end, correlationId, globalPid from CUPTI_ACTIVITY_KIND_MEMSET),
+     l as (select w.start, w.end, r.start as at, r.globalTid from w join CUPTI_ACTIVITY_KIND_RUNTIME r
+           on r.correlationId = w.correlationId and r.globalTid / 0x1000000 = w.globalPid / 0x1000000),
+     p as (select n.rowid as id, n.text, count(*) as works, sum(l.end - l.start) as time, max(l.end) - min(l.start) as span
+           from NVTX_EVENTS n join l on l.globalTid = n.globalTid and n.start <= l.at and l.at < n.end group by n.rowid)
+select text, count(*), sum(works), sum(time), sum(span) from p group by text"""
+
+
+def check_nsys_kernels(name, db, t):
+    got = {(r["device"], r["name"], r["grid"]): r for r in join_blocks(reports.report("kernels", t, by=("grid",))["kernels"])}
+    for device, kernel, grid, total, count, least, most, middle, squares, mean in db.execute(KERNELS_SQL):
+        row = got.get((device, kernel, grid))
+        if row is None:
+            continue  # more than one shape of blocks with this grid
+        same("nsys %s: kernels" % name, [row[c] for c in ("total", "count", "min", "max")], [total, count, least, most])
+        same("nsys %s: median" % name, abs(row["median"] - middle) <= 0.5, True)
+        same("nsys %s: mean" % name, abs(row["mean"] - mean) <= 0.501, True)
+        if count > 1:
+            deviation = ((count * squares - total * total) / (count * (count - 1))) ** 0.5
+            same("nsys %s: stddev" % name, abs(row["stddev"] - deviation) <= 1, True)
+    same("nsys %s: sum of kernels" % name, sum(r["total"] for r in reports.report("kernels", t)["kernels"]),
+         db.execute("select sum(end - start) from CUPTI_ACTIVITY_KIND_KERNEL").fetchone()[0])
+
+
+def join_blocks(rows):
+    """Rows whose name and grid stand once."""
+    counts = collections.Counter((r["device"], r["name"], r["grid"]) for r in rows)
+    return [r for r in rows if counts[r["device"], r["name"], r["grid"]] == 1]
+
+
+def check_nsys(name):
+    path = os.path.join(DATA, "nsys", name)
+    db, t = nsys_trace.connect(path), trace.read_document(json.loads(nsys_trace.dumps(nsys_trace.document(path)),
+                                                                    parse_float=trace.decimal.Decimal))
+    check_nsys_kernels(name, db, t)
+    sums = collections.defaultdict(collections.Counter)
+    for r in reports.report("launches", t)["launches"]:
+        if r["kind"] == "kernel":
+            sums[r["device"], r["name"]].update(
+                {c: r[c] for c in ("launches", "call_total", "delay_total", "negative", "whole_total", "short")})
+    for device, kernel, *known in db.execute(LAUNCHES_SQL):
+        same("nsys %s: launches" % name, [sums[device, kernel][c] for c in
+                                          ("launches", "call_total", "delay_total", "negative", "whole_total", "short")], known)
+    copies = collections.defaultdict(collections.Counter)
+    for r in reports.report("copies", t)["copies"]:
+        copies[r["kind"]].update({c: r[c] for c in ("count", "total", "bytes")})
+    for kind, *known in db.execute("select copyKind, count(*), sum(end - start), sum(bytes) from CUPTI_ACTIVITY_KIND_MEMCPY"
+                                   " group by copyKind"):
+        same("nsys %s: copies" % name, [copies[nsys_trace.COPIES[kind]][c] for c in ("count", "total", "bytes")], known)
+    if nsys_trace.has(db, "NVTX_EVENTS"):
+        ranges = collections.defaultdict(collections.Counter)  # both ranks together
+        for r in reports.report("ranges", t)["ranges"]:
+            ranges[r["name"]].update({c: n for c, n in r.items() if isinstance(n, int) and c != "rank"})
+        for text, *known in db.execute(RANGES_SQL):
+            same("nsys %s: ranges" % name, [ranges[text][c] for c in ("gpu_calls", "works", "gpu_time", "gpu_span")], known)
+        for text, *known in db.execute("select text, count(*), sum(end - start) from NVTX_EVENTS group by text"):
+            same("nsys %s: ranges" % name, [ranges[text][c] for c in ("calls", "cpu_total")], known)
+
+
 # ---- communication ----
 
 def check_collectives():
@@ -250,6 +328,8 @@ def main():
     check_mtia()
     check_negative()
     check_collectives()
+    for name in ("perlmutter-cloverleaf-cuda.sqlite", "h100_2gpu_1s.sqlite"):
+        check_nsys(name)
     for what, count in sorted(counted.items()):
         print("%5d  %s" % (count, what))
     print("\n".join(problems[:60]))
