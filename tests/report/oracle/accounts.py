@@ -74,7 +74,8 @@ def breakdown(scope):
 
 # ---- calls that wait ----
 
-SYNC = re.compile(r"(?:Runtime: |Driver: )?(?:cuda|cu|hip)(Device|Stream|Event|Ctx|Thread)Synchronize(?:_v\d+|_pt[sd][sz])*$")
+SYNC = re.compile(r"(?:Runtime: |Driver: )?(?:cuda|cu|hip)(Device|Stream|Event|Ctx|Thread)Synchronize"
+                  r"(?:_v\d+|_pt[sd][sz])*$")
 SYNC_KINDS = {"Device": "device", "Stream": "stream", "Event": "event", "Ctx": "device", "Thread": "device"}
 COPY = re.compile(r"(?:Runtime: |Driver: )?(?:cuda|cu|hip)Memcpy(?!.*Async)")
 

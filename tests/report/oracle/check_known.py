@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Holds the oracle's reports against tables that others made of real traces: TraceLens, HTA, published figures.
 
-Where a peer computes in floating point or rounds to microseconds, the same is done here to the exact numbers, and then its
-figures have to come out to the last digit. Skips without HEDDLE_SHARED or ../shared.
+Where a peer computes in floating point or rounds to microseconds, the same is done here to the exact numbers, and then
+its figures have to come out to the last digit. Skips without HEDDLE_SHARED or ../shared.
 """
 import collections
 import csv
@@ -105,7 +105,8 @@ def check_operators(qwen):
     same("TraceLens operators: those with work of their own", {n for n, row in got.items() if row["gpu_self"]} -
          {"(no launch)"}, {row["name"] for row in known})
     for row in known:
-        for column, theirs in (("gpu_self", "total_direct_kernel_time_sum"), ("gpu_total", "total_subtree_kernel_time_sum")):
+        for column, theirs in (("gpu_self", "total_direct_kernel_time_sum"),
+                               ("gpu_total", "total_subtree_kernel_time_sum")):
             # durations there are differences of doubles, 0.25 ns apart
             near("TraceLens operators: " + row["name"], got[row["name"]][column], float(row[theirs]) * 1000, 1e-4)
 
@@ -220,13 +221,15 @@ def check_hta_steps(nccl):
     same("HTA breakdown: span without the last step", reports.report("breakdown", rounded)["breakdown"][0]["span"],
          435586000)
     rounded.works = [w for w in rounded.works if w.role == "kernel"]
-    near("HTA overlap: of NCCL", reports.report("breakdown", rounded)["breakdown"][0]["communication_overlap"], 14.31, 5e-4)
+    row = reports.report("breakdown", rounded)["breakdown"][0]
+    near("HTA overlap: of NCCL", row["communication_overlap"], 14.31, 5e-4)
 
 
 # ---- nsys: what SQL says of its exports ----
 
 KERNELS_SQL = """
-with k as (select s.value as name, k.end - k.start as ns, gridX || 'x' || gridY || 'x' || gridZ as grid, deviceId as device
+with k as (select s.value as name, k.end - k.start as ns, gridX || 'x' || gridY || 'x' || gridZ as grid,
+                  deviceId as device
            from CUPTI_ACTIVITY_KIND_KERNEL k join StringIds s on s.id = demangledName),
      o as (select *, row_number() over (partition by device, name, grid order by ns) as i,
                   count(*) over (partition by device, name, grid) as n from k)
@@ -234,7 +237,8 @@ select device, name, grid, sum(ns), count(*), min(ns), max(ns),
        avg(case when 2 * i between n and n + 2 then ns end),
        sum(ns * ns), avg(ns) from o group by device, name, grid"""
 LAUNCHES_SQL = """
-select k.deviceId, s.value, count(*), sum(r.end - r.start), sum(k.start - r.end), sum(k.start < r.end), sum(k.end - r.start),
+select k.deviceId, s.value, count(*), sum(r.end - r.start), sum(k.start - r.end), sum(k.start < r.end),
+       sum(k.end - r.start),
        sum(k.end - k.start < r.end - r.start)
 from CUPTI_ACTIVITY_KIND_KERNEL k join CUPTI_ACTIVITY_KIND_RUNTIME r on r.correlationId = k.correlationId
      and r.globalTid / 0x1000000 = k.globalPid / 0x1000000 join StringIds s on s.id = k.demangledName group by 1, 2"""
@@ -244,13 +248,15 @@ with w as (select start, end, correlationId, globalPid from CUPTI_ACTIVITY_KIND_
            select start, end, correlationId, globalPid from CUPTI_ACTIVITY_KIND_MEMSET),
      l as (select w.start, w.end, r.start as at, r.globalTid from w join CUPTI_ACTIVITY_KIND_RUNTIME r
            on r.correlationId = w.correlationId and r.globalTid / 0x1000000 = w.globalPid / 0x1000000),
-     p as (select n.rowid as id, n.text, count(*) as works, sum(l.end - l.start) as time, max(l.end) - min(l.start) as span
+     p as (select n.rowid as id, n.text, count(*) as works, sum(l.end - l.start) as time,
+                  max(l.end) - min(l.start) as span
            from NVTX_EVENTS n join l on l.globalTid = n.globalTid and n.start <= l.at and l.at < n.end group by n.rowid)
 select text, count(*), sum(works), sum(time), sum(span) from p group by text"""
 
 
 def check_nsys_kernels(name, db, t):
-    got = {(r["device"], r["name"], r["grid"]): r for r in join_blocks(reports.report("kernels", t, by=("grid",))["kernels"])}
+    rows = reports.report("kernels", t, by=("grid",))["kernels"]
+    got = {(r["device"], r["name"], r["grid"]): r for r in join_blocks(rows)}
     for device, kernel, grid, total, count, least, most, middle, squares, mean in db.execute(KERNELS_SQL):
         row = got.get((device, kernel, grid))
         if row is None:
@@ -276,26 +282,26 @@ def check_nsys(name):
     db, t = nsys_trace.connect(path), trace.read_document(json.loads(nsys_trace.dumps(nsys_trace.document(path)),
                                                                     parse_float=trace.decimal.Decimal))
     check_nsys_kernels(name, db, t)
+    columns = ("launches", "call_total", "delay_total", "negative", "whole_total", "short")
     sums = collections.defaultdict(collections.Counter)
     for r in reports.report("launches", t)["launches"]:
         if r["kind"] == "kernel":
-            sums[r["device"], r["name"]].update(
-                {c: r[c] for c in ("launches", "call_total", "delay_total", "negative", "whole_total", "short")})
+            sums[r["device"], r["name"]].update({c: r[c] for c in columns})
     for device, kernel, *known in db.execute(LAUNCHES_SQL):
-        same("nsys %s: launches" % name, [sums[device, kernel][c] for c in
-                                          ("launches", "call_total", "delay_total", "negative", "whole_total", "short")], known)
+        same("nsys %s: launches" % name, [sums[device, kernel][c] for c in columns], known)
     copies = collections.defaultdict(collections.Counter)
     for r in reports.report("copies", t)["copies"]:
         copies[r["kind"]].update({c: r[c] for c in ("count", "total", "bytes")})
-    for kind, *known in db.execute("select copyKind, count(*), sum(end - start), sum(bytes) from CUPTI_ACTIVITY_KIND_MEMCPY"
-                                   " group by copyKind"):
+    for kind, *known in db.execute("select copyKind, count(*), sum(end - start), sum(bytes)"
+                                   " from CUPTI_ACTIVITY_KIND_MEMCPY group by copyKind"):
         same("nsys %s: copies" % name, [copies[nsys_trace.COPIES[kind]][c] for c in ("count", "total", "bytes")], known)
     if nsys_trace.has(db, "NVTX_EVENTS"):
         ranges = collections.defaultdict(collections.Counter)  # both ranks together
         for r in reports.report("ranges", t)["ranges"]:
             ranges[r["name"]].update({c: n for c, n in r.items() if isinstance(n, int) and c != "rank"})
         for text, *known in db.execute(RANGES_SQL):
-            same("nsys %s: ranges" % name, [ranges[text][c] for c in ("gpu_calls", "works", "gpu_time", "gpu_span")], known)
+            same("nsys %s: ranges" % name,
+                 [ranges[text][c] for c in ("gpu_calls", "works", "gpu_time", "gpu_span")], known)
         for text, *known in db.execute("select text, count(*), sum(end - start) from NVTX_EVENTS group by text"):
             same("nsys %s: ranges" % name, [ranges[text][c] for c in ("calls", "cpu_total")], known)
 

@@ -44,7 +44,8 @@ def row_of(ranks, process, device):
 
 def works_of(db, names, ranks):
     for row in db.execute("select globalPid, start, end, deviceId, streamId, correlationId, demangledName,"
-                          " registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ from CUPTI_ACTIVITY_KIND_KERNEL"):
+                          " registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ"
+                          " from CUPTI_ACTIVITY_KIND_KERNEL"):
         process, start, end, device, stream, number, name, registers = row[:8]
         yield event("kernel", names[name], row_of(ranks, process, device), stream, start, end,
                     {"device": device, "stream": stream, "correlation": number, "registers per thread": registers,
@@ -66,8 +67,10 @@ def events_of(db):
     ranks = {process >> 24: i for i, (process,) in enumerate(db.execute(
         "select distinct globalTid / 0x1000000 * 0x1000000 from CUPTI_ACTIVITY_KIND_RUNTIME order by 1"))}
     for process, rank in ranks.items():
-        for pid, name in [(process & 0xFFFFFF, "program")] + [(row_of(ranks, process << 24, d), "GPU") for d in range(16)]:
-            yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": "rank %d: %s" % (rank, name)}}
+        devices = [row_of(ranks, process << 24, device) for device in range(16)]
+        for pid, name in [(process & 0xFFFFFF, "program")] + [(pid, "GPU") for pid in devices]:
+            yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0,
+                   "args": {"name": "rank %d: %s" % (rank, name)}}
     yield from works_of(db, names, ranks)
     for start, end, thread, number, name in db.execute(
             "select start, end, globalTid, correlationId, nameId from CUPTI_ACTIVITY_KIND_RUNTIME"):

@@ -21,6 +21,8 @@ OPS = ["aten::mm", "aten::add", "aten::copy_", "aten::linear", "aten::item", "at
        "record_param_comms", "aten::conv2d"]
 CALLS = ["cudaMalloc", "cudaEventQuery", "cudaStreamWaitEvent", "cudaDeviceSynchronize", "cudaStreamSynchronize",
          "cudaEventSynchronize", "hipDeviceSynchronize", "cudaLaunchKernel", "cudaMemcpy", "cudaLaunchHostFunc"]
+LAUNCHES = ["cudaLaunchKernel", "cudaLaunchKernelExC", "hipLaunchKernel", "cuLaunchKernelEx"]
+COPY_CALLS = ["cudaMemcpyAsync", "cudaMemcpyAsync", "cudaMemcpy", "hipMemcpyWithStream"]
 
 
 class Maker:
@@ -55,8 +57,8 @@ class Maker:
         name = r.choice(OPS)
         if r.random() < 0.5:
             m, k, n = (r.choice([1, 4, 16]) for _ in range(3))
-            args.update({"Input Dims": [[m, k], [k, n]], "Input type": r.choice([["float", "float"], ["c10::Half", "c10::Half"]]),
-                         "Concrete Inputs": ["", ""]})
+            args.update({"Input Dims": [[m, k], [k, n]], "Concrete Inputs": ["", ""],
+                         "Input type": r.choice([["float", "float"], ["c10::Half", "c10::Half"]])})
         if name == "record_param_comms" and r.random() < 0.7:
             args.update(self.collective())
         self.add(r.choice(["cpu_op"] * 5 + ["Operator"]), name, pid, tid, start, duration, args)
@@ -78,7 +80,8 @@ class Maker:
                 self.add("python_function", r.choice(["train.py(%d): step" % r.randint(1, 9), "nn.Module: Linear_0",
                                                       "nn.Module: Block_1"]), pid, tid, at, duration, {"Python id": 1})
             elif kind < 0.7:
-                self.add("user_annotation", r.choice(["forward", "backward", "nccl:all_reduce"]), pid, tid, at, duration)
+                self.add("user_annotation", r.choice(["forward", "backward", "nccl:all_reduce"]), pid, tid, at,
+                         duration)
             elif self.has_launches or r.random() < 0.3:
                 self.add_call(pid, tid, at, duration)
                 duration = max(duration, 1)
@@ -109,15 +112,16 @@ class Maker:
                 start += r.choice([0, 3, 9])
             return
         if kind < 0.55:
-            name, work = r.choice(["cudaLaunchKernel", "cudaLaunchKernelExC", "hipLaunchKernel", "cuLaunchKernelEx"]), "kernel"
+            name, work = r.choice(LAUNCHES), "kernel"
         elif kind < 0.8:
-            name, work = r.choice(["cudaMemcpyAsync", "cudaMemcpyAsync", "cudaMemcpy", "hipMemcpyWithStream"]), "gpu_memcpy"
+            name, work = r.choice(COPY_CALLS), "gpu_memcpy"
         else:
             name, work = "cudaMemsetAsync", "gpu_memset"
         self.add("cuda_driver" if name.startswith("cu") and name[2].isupper() else "cuda_runtime", name, pid, tid, at,
                  duration, {"correlation": number})
         if r.random() < 0.1 and duration > 1:
-            self.add("cuda_driver", "cuLaunchKernel", pid, tid, at + r.choice([0, 1]), duration - 1, {"correlation": number})
+            self.add("cuda_driver", "cuLaunchKernel", pid, tid, at + r.choice([0, 1]), duration - 1,
+                     {"correlation": number})
         if r.random() < 0.1:  # a flow in the place of an id
             self.add_work(work, device, stream, start, None)
             for phase, row, when in (("s", (pid, tid), at), ("f", (device, stream), start)):
@@ -133,7 +137,8 @@ class Maker:
     def collective(self):
         r, n = self.r, self.r.choice([1, 2, 8])
         return {"Collective name": r.choice(COLLECTIVES), "In msg nelems": r.choice([0, 64, 1000]),
-                "Out msg nelems": r.choice([64, 4096]), "Group size": n, "dtype": r.choice(["Float", "BFloat16", "Byte", "Odd"]),
+                "Out msg nelems": r.choice([64, 4096]), "Group size": n,
+                "dtype": r.choice(["Float", "BFloat16", "Byte", "Odd"]),
                 "Process Group Name": r.choice(["0", "tp"]), "Process Group Ranks": "[0, 1, ...]"}
 
     def add_work(self, kind, device, stream, start, number):
@@ -183,7 +188,8 @@ class Maker:
             self.add("cuda_sync", r.choice(["Stream Wait Event", "Stream Wait Event", "Event Sync"]), device, stream,
                      r.randint(0, self.length), r.choice([1, 5, 30]), {"device": device, "stream": stream})
         if r.random() < 0.3:
-            self.add("gpu_user_annotation", "forward", self.devices[0], self.streams[self.devices[0]][0], 0, self.length)
+            device = self.devices[0]
+            self.add("gpu_user_annotation", "forward", device, self.streams[device][0], 0, self.length)
         r.shuffle(self.events)
         document = {"traceEvents": self.events}
         if r.random() < 0.7:

@@ -311,8 +311,8 @@ def join_ids(trace):
 
 
 def flow_starts(trace):
-    """[(end or step, the point that starts its flow)]. Points belong to the last start before them; those before the first
-    start to the starts that nothing follows, one to each and the rest to the last: such a flow runs backward."""
+    """[(end or step, the point that starts its flow)]. Points belong to the last start before them; those before the
+    first start to the starts that nothing follows, one to each and the rest to the last: such a flow runs backward."""
     flows, out = collections.defaultdict(list), []
     for number, point in enumerate(trace.flows):
         flows[point[1]].append((point[2], point[0] != "s", number, point))
