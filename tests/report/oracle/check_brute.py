@@ -6,6 +6,7 @@ Nothing is sorted or swept here: each definition of docs/reports/definitions.md 
 import collections
 import fractions
 import pathlib
+import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -236,6 +237,84 @@ def check_ranges(seed, t, works):
             same(seed, "ranges", r[c] or 0, sums[r["name"]][c])
 
 
+def check_kernels(seed, t, works):
+    for r in reports.report("kernels", t)["kernels"]:
+        times = [w.duration for w in works if w.role == "kernel" and w.name == r["name"] and device_of(w)[1] == r["device"]]
+        same(seed, "kernels", [r[c] for c in ("total", "count", "min", "max")],
+             [sum(times), len(times), min(times), max(times)])
+        for c, wanted in (("mean", statistics.mean(times)), ("median", statistics.median(times)),
+                          ("stddev", statistics.stdev(times) if len(times) > 1 else None)):
+            same(seed, "kernels", r[c] is None if wanted is None else abs(r[c] - wanted) <= 0.5 + 1e-9, True)
+
+
+def check_copies(seed, t, works):
+    for r in reports.report("copies", t)["copies"]:
+        mine = [w for w in works if w.role != "kernel" and device_of(w)[1] == r["device"] and
+                (r["kind"] == "set") == (w.role == "set") and
+                (w.role == "set" or w.name == "Memcpy %s (%s)" % (r["kind"], r["memory"]) or
+                 (r["kind"] is None and w.name == "Memcpy weird"))]
+        known = [w for w in mine if "bytes" in w.args]
+        same(seed, "copies", [r[c] for c in ("count", "total", "bytes", "unknown")],
+             [len(mine), sum(w.duration for w in mine), sum(w.args["bytes"] for w in known) if known else None,
+              len(mine) - len(known)])
+        time = sum(w.duration for w in known)
+        same(seed, "bandwidth", r["bandwidth"], fractions.Fraction(
+            sum(w.args["bytes"] for w in known if w.duration), time) if time else None)
+
+
+def check_syncs(seed, t, works):
+    found = reports.report("syncs", t)["syncs"]
+    calls = sync_calls(t)
+    busy = sum(any(runs(w, at) for w in works) for c in calls for at in range(c.start, c.end)) if works else None
+    same(seed, "syncs", [sum(r["calls"] for r in found), sum(r["total"] for r in found),
+                         sum(r["gpu_busy"] for r in found) if works else None],
+         [len(calls), sum(c.duration for c in calls), busy])
+    implicit = [c for c in calls if not c.name.endswith("Synchronize") or around(t.ops, c.row, c.start)]
+    same(seed, "syncs", sum(r["calls"] for r in found if r["implicit"]), len(implicit))
+
+
+def check_collectives(seed, t, works):
+    found = reports.report("communication", t)
+    mine = [w for w in works if scope.class_of(w) == "communication"]
+    same(seed, "collectives", sorted((r["start"], r["duration"], r["exposed"]) for r in found["collectives"]),
+         sorted((w.start, w.duration, sum(not any(runs(o, at) and scope.class_of(o) == "compute" for o in works
+                                                  if device_of(o) == device_of(w)) for at in range(w.start, w.end)))
+                for w in mine))
+    same(seed, "collectives", sum(r["exposed"] for r in found["communication"]),
+         sum(r["exposed"] for r in found["collectives"]))
+
+
+def step_at(t, rank, at):
+    found = [s for s in t.annotations if s.name.startswith("ProfilerStep#") and s.rank == rank and runs(s, at)]
+    return max(found, key=lambda s: (s.start, s.index), default=None)
+
+
+def check_steps(seed, t, works):
+    """Which step each nanosecond of a device is of, asked of that nanosecond."""
+    rows = reports.report("breakdown", t, by=("step",))["breakdown"]
+    for device in {device_of(w) for w in works}:
+        mine = [w for w in works if device_of(w) == device]
+        first, last = min(w.start for w in mine), max(w.end for w in mine)
+        steps = [s for s in t.annotations if s.name.startswith("ProfilerStep#") and s.rank == device[0]]
+        work = {s.index: [w for w in mine if w.launch and step_at(t, w.rank, w.launch.start) is s] for s in steps}
+        with_work = sorted((max(w.end for w in work[s.index]), s.start, s.index) for s in steps if work[s.index])
+        since = min(w.start for w in work[with_work[0][2]]) if with_work else None
+
+        def step_of(at):
+            if with_work:
+                later = [index for end, _, index in with_work if end > at]
+                return later[0] if later and at >= since else None
+            begun = [s for s in steps if s.start <= at]
+            latest = max(begun, key=lambda s: (s.start, s.index), default=None)
+            return latest.index if latest is not None and at < latest.end else None
+
+        times = collections.Counter(step_of(at) for at in range(first, last))
+        names = {s.index: (s.name, s.start) for s in steps}
+        got = collections.Counter({(r["step"], r["step_start"]): r["span"] for r in rows
+                                   if (r["rank"], r["device"]) == device and r["span"]})
+        same(seed, "windows of steps", got, collections.Counter({names.get(i, (None, None)): n for i, n in times.items()}))
+
+
 def check_sums(seed, t, works):
     """Steps and other keys split what there is, and lose none of it."""
     total = collections.Counter()
@@ -271,7 +350,8 @@ def check(seed):
     check_rows(seed, t, t.works)
     check_operators(seed, t, t.works)
     check_ranges(seed, t, t.works)
-    check_sums(seed, t, t.works)
+    for part in (check_kernels, check_copies, check_syncs, check_collectives, check_steps, check_sums):
+        part(seed, t, t.works)
 
 
 def main():
