@@ -169,8 +169,8 @@ class Scope:
                       key=lambda e: e[:3])
         out, since = [], min(w.start for w in works[ends[0][2]])
         for end, _, _, step in ends:
-            out.append((step, since, max(since, end)))
-            since = max(since, end)
+            out.append((step, since, end))
+            since = end
         return out
 
     def windows(self, key):
