@@ -6,6 +6,7 @@ Nothing is sorted or swept here: each definition of docs/reports/definitions.md 
 import collections
 import fractions
 import pathlib
+import random
 import statistics
 import sys
 
@@ -54,7 +55,7 @@ def check_join(seed, t):
         return s.args.get("correlation") or None
 
     for w in t.works:
-        mine = [c for c in t.calls if number(c) is not None and number(c) == number(w)]
+        mine = [c for c in t.calls if number(c) is not None and number(c) == number(w) and c.rank == w.rank]
         outer = [c for c in mine if not any(o is not c and o.row == c.row and order(o) < order(c) and
                                             (runs(o, c.start) or o.start == c.start) for o in mine)]
         earlier = [c for c in outer if c.start <= w.start]
@@ -199,19 +200,19 @@ def check_operators(seed, t, works):
     sums = collections.defaultdict(collections.Counter)
     for op in t.ops:
         outer = [o for o in t.ops if o.row == op.row and o is not op and runs(o, op.start) and order(o) < order(op)]
-        sums[op.name]["calls"] += 1
-        sums[op.name]["cpu_total"] += 0 if any(o.name == op.name for o in outer) else op.duration
+        sums[op.rank, op.name]["calls"] += 1
+        sums[op.rank, op.name]["cpu_total"] += 0 if any(o.name == op.name for o in outer) else op.duration
         children = [o for o in t.ops if o.row == op.row and max(
             (p for p in t.ops if p.row == o.row and p is not o and runs(p, o.start) and order(p) < order(o)),
             key=order, default=None) is op]
-        sums[op.name]["cpu_self"] += sum(not any(runs(c, at) for c in children) for at in range(op.start, op.end))
+        sums[op.rank, op.name]["cpu_self"] += sum(not any(runs(c, at) for c in children) for at in range(op.start, op.end))
     for w in works:
         found = around(t.ops, w.launch.row, w.launch.start) if w.launch else []
         name = found[-1].name if found else "(no operator)" if w.launch else "(no launch)"
-        sums[name]["gpu_self"] += w.duration
+        sums[w.rank, name]["gpu_self"] += w.duration
         for name in {o.name for o in found} or {name}:
-            sums[name]["gpu_total"] += w.duration
-    rows = {r["name"]: r for r in reports.report("operators", t)["operators"]}
+            sums[w.rank, name]["gpu_total"] += w.duration
+    rows = {(r["rank"], r["name"]): r for r in reports.report("operators", t)["operators"]}
     linked = any(w.launch for w in works)
     for name, sum_ in sums.items():
         if name in rows or linked:
@@ -223,7 +224,7 @@ def check_ranges(seed, t, works):
     sums = collections.defaultdict(collections.Counter)
     for a in t.annotations:
         below = [w for w in works if w.launch and w.launch.row == a.row and runs(a, w.launch.start)]
-        sum_ = sums[a.name]
+        sum_ = sums[a.rank, a.name]
         sum_["calls"] += 1
         sum_["cpu_total"] += a.duration
         sum_["gpu_time"] += sum(w.duration for w in below)
@@ -234,12 +235,12 @@ def check_ranges(seed, t, works):
             sum_["gpu_busy"] += sum(any(runs(w, at) for w in below) for at in range(first, last))
     for r in reports.report("ranges", t)["ranges"]:
         for c in ("calls", "cpu_total", "gpu_time", "gpu_calls", "gpu_span", "gpu_busy"):
-            same(seed, "ranges", r[c] or 0, sums[r["name"]][c])
+            same(seed, "ranges", r[c] or 0, sums[r["rank"], r["name"]][c])
 
 
 def check_kernels(seed, t, works):
     for r in reports.report("kernels", t)["kernels"]:
-        times = [w.duration for w in works if w.role == "kernel" and w.name == r["name"] and device_of(w)[1] == r["device"]]
+        times = [w.duration for w in works if w.role == "kernel" and w.name == r["name"] and device_of(w) == cells(r)]
         same(seed, "kernels", [r[c] for c in ("total", "count", "min", "max")],
              [sum(times), len(times), min(times), max(times)])
         for c, wanted in (("mean", statistics.mean(times)), ("median", statistics.median(times)),
@@ -249,7 +250,7 @@ def check_kernels(seed, t, works):
 
 def check_copies(seed, t, works):
     for r in reports.report("copies", t)["copies"]:
-        mine = [w for w in works if w.role != "kernel" and device_of(w)[1] == r["device"] and
+        mine = [w for w in works if w.role != "kernel" and device_of(w) == cells(r) and
                 (r["kind"] == "set") == (w.role == "set") and
                 (w.role == "set" or w.name == "Memcpy %s (%s)" % (r["kind"], r["memory"]) or
                  (r["kind"] is None and w.name == "Memcpy weird"))]
@@ -265,10 +266,10 @@ def check_copies(seed, t, works):
 def check_syncs(seed, t, works):
     found = reports.report("syncs", t)["syncs"]
     calls = sync_calls(t)
-    busy = sum(any(runs(w, at) for w in works) for c in calls for at in range(c.start, c.end)) if works else None
+    busy = sum(any(w.rank == c.rank and runs(w, at) for w in works) for c in calls for at in range(c.start, c.end))
     same(seed, "syncs", [sum(r["calls"] for r in found), sum(r["total"] for r in found),
                          sum(r["gpu_busy"] for r in found) if works else None],
-         [len(calls), sum(c.duration for c in calls), busy])
+         [len(calls), sum(c.duration for c in calls), busy if works else None])
     implicit = [c for c in calls if not c.name.endswith("Synchronize") or around(t.ops, c.row, c.start)]
     same(seed, "syncs", sum(r["calls"] for r in found if r["implicit"]), len(implicit))
 
@@ -338,13 +339,12 @@ def check_sums(seed, t, works):
 
 
 def check(seed):
-    maker = random_trace.Maker(seed, 6)
-    maker.scale, maker.base = 1, 0
-    t = trace.read_document(maker.make())
+    t, r = trace.read_document(random_trace.make(seed, 6, plain=True)), random.Random(seed)
+    compared["traces of two ranks"] += len({w.rank for w in t.works}) > 1
     check_join(seed, t)
     check_breakdown(seed, t, t.works, {})
     check_breakdown(seed, t, [w for w in t.works if w.launch], {"linked": True})
-    since, until = maker.r.randint(-60, 200), maker.r.randint(150, 320)
+    since, until = r.randint(-60, 200), r.randint(150, 320)
     for window in ((since, until), (None, until), (since, None)):
         check_breakdown(seed, t, t.works, {"since": window[0], "until": window[1]}, window)
     check_rows(seed, t, t.works)

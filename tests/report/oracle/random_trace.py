@@ -209,8 +209,26 @@ class Number(float):
         return self.text
 
 
-def make(seed, size=20):
-    return Maker(seed, size).make()
+def make(seed, size=20, plain=False):
+    """plain: whole nanoseconds near 0. One in six is of two ranks, which have the same devices and correlation ids."""
+    r = random.Random("ranks %d" % seed)
+    ranks = r.sample([0, 1, 5], 2) if r.random() < 1 / 6 else [None]
+    events, document = [], {}
+    for i, rank in enumerate(ranks):
+        maker = Maker(seed * 10 + i, size)
+        if plain:
+            maker.scale, maker.base = 1, 0
+        document = maker.make()
+        for pid in sorted({e["pid"] for e in document["traceEvents"]}) if rank is not None else []:
+            events.append({"ph": "M", "name": "process_name", "pid": 10000 * i + pid, "tid": 0,
+                           "args": {"name": "rank %d: %s" % (rank, "python" if pid >= 4000 else "")}})
+        for event in document["traceEvents"]:
+            event["pid"] += 10000 * i
+        events += document["traceEvents"]
+    if len(ranks) > 1:
+        document.pop("distributedInfo", None)
+        r.shuffle(events)
+    return {**document, "traceEvents": events}
 
 
 def text(seed, size=20):
