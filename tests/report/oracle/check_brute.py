@@ -66,6 +66,24 @@ def check_join(seed, t):
             same(seed, "launch by a flow", any(f[3] == w.launch.row for f in t.flows if f[0] == "s"), True)
 
 
+STARTERS = set(random_trace.LAUNCHES + random_trace.COPY_CALLS + ["cudaGraphLaunch", "cudaMemsetAsync", "cuLaunchKernel"])
+
+
+def check_before(seed, t):
+    for w in t.works:
+        linked = [o.start for o in t.works if o.row == w.row and o.launch]
+        calls = [c.start for c in t.calls if c.rank == w.rank and c.name in STARTERS]
+        limit = min(linked or calls, default=None)
+        wanted = any(o.launch for o in t.works) and not w.launch and limit is not None and w.start < limit
+        same(seed, "before" if wanted else "not before", bool(w.before), wanted)
+    totals = reports.report("launches", t)["launch_totals"]
+    alone = [c for c in t.calls if c.name in STARTERS and not any(w.launch is c for w in t.works) and not any(
+        o is not c and o.row == c.row and o.args.get("correlation") == c.args.get("correlation") and
+        order(o) < order(c) and (runs(o, c.start) or o.start == c.start) for o in t.calls)]
+    if any(o.launch for o in t.works):
+        same(seed, "launches without work", sum(r["without_work"] for r in totals), len(alone))
+
+
 # ---- accounts ----
 
 def check_breakdown(seed, t, works, options, window=(None, None)):
@@ -342,6 +360,7 @@ def check(seed):
     t, r = trace.read_document(random_trace.make(seed, 6, plain=True)), random.Random(seed)
     compared["traces of two ranks"] += len({w.rank for w in t.works}) > 1
     check_join(seed, t)
+    check_before(seed, t)
     check_breakdown(seed, t, t.works, {})
     check_breakdown(seed, t, [w for w in t.works if w.launch], {"linked": True})
     since, until = r.randint(-60, 200), r.randint(150, 320)
