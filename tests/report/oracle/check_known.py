@@ -225,6 +225,34 @@ def check_hta_steps(nccl):
     near("HTA overlap: of NCCL", row["communication_overlap"], 14.31, 5e-4)
 
 
+# What HTA 0.5.0 says of traces whose times are whole microseconds: span, idle, computation (kernels alone), communication
+# (all of it), host_wait and the rest of a stream.
+EXACT = {
+    "ranks/dlrm/rank0": (13009, 6419, 1034, 5537 + 261, 7, 11448, 123),
+    "ranks/dlrm/rank3": (18853, 8145, 1240, 9440 + 324 + 10, 84, 4746, 3),
+    "ranks/megatron-tp8/rank0": (595241, 222514, 131390, 241191, 7, 249335, 925 + 213445),
+    "ranks/megatron-tp8/rank5": (630631, 7978, 131544, 490928, 24, 8236, 128963),
+    "kineto/df_index_resolver": (1396669, 643612, 496485, 238274, 14, 933139, 5568 + 4444),
+}
+
+
+def check_hta_exact():
+    for name, (span, idle, compute, communication, stream, host, rest) in EXACT.items():
+        t = trace.read(os.path.join(DATA, name + ".json.gz"))
+        steps = [step.start for step in scope.Scope(t).steps]
+        if len(steps) > 1:
+            t.works = [w for w in t.works if w.launch.start < max(steps) and w.start < max(steps)]
+        row = reports.report("breakdown", t)["breakdown"][0]
+        same("HTA breakdown: " + name, [row[c] for c in ("span", "idle", "communication")],
+             [us * 1000 for us in (span, idle, communication)])
+        totals = collections.Counter()
+        for r in reports.report("hta", t)["hta"]:
+            totals[r["stream"], r["class"] == "host_wait"] += r["total"]
+        same("HTA idle: " + name, [totals[stream, True], totals[stream, False]], [host * 1000, rest * 1000])
+        t.works = [w for w in t.works if w.role == "kernel"]
+        same("HTA breakdown: " + name, reports.report("breakdown", t)["breakdown"][0]["compute"], compute * 1000)
+
+
 # ---- nsys: what SQL says of its exports ----
 
 KERNELS_SQL = """
@@ -334,6 +362,7 @@ def main():
     check_mtia()
     check_negative()
     check_collectives()
+    check_hta_exact()
     for name in ("perlmutter-cloverleaf-cuda.sqlite", "h100_2gpu_1s.sqlite"):
         check_nsys(name)
     for what, count in sorted(counted.items()):
