@@ -4,7 +4,7 @@ import collections
 import re
 
 import spans
-from scope import class_of, nearest, ordered, ratio
+from scope import class_of, nearest, ordered, ratio, together
 from trace import Around, outer_first, slices_around
 
 CLASSES = ("compute", "communication", "copy")
@@ -206,7 +206,7 @@ def idle(scope):
             out["gaps"] += listed[:scope.options.rows]
             out["behind"] += [{**cells, "cause": cause, "op": op, "gaps": len(list_), "total": sum(list_)}
                               for (cause, op), list_ in behind.items()]
-    return {"idle": ordered(out["idle"], "total"), "gaps": out["gaps"], "behind": ordered(out["behind"], "total")}
+    return {"idle": ordered(out["idle"], "total"), "gaps": together(out["gaps"]), "behind": ordered(out["behind"], "total")}
 
 
 def row_cells(scope, row, works):

@@ -9,7 +9,7 @@ import re
 import names
 import spans
 from accounts import name_of, sync_calls
-from scope import add_shares, class_of, nearest, ordered, ratio, statistics
+from scope import add_shares, class_of, nearest, ordered, ratio, statistics, together
 from trace import Around, outer_first, whole
 
 
@@ -281,7 +281,7 @@ def steps(scope):
         if not scope.trace.has_launches:
             below["works"] = None
         rows.append({"rank": step.rank, "step": step.name, "start": step.start, "duration": step.duration, **below})
-    return {"steps": rows}
+    return {"steps": together(rows)}
 
 
 # ---- launches ----
@@ -459,4 +459,4 @@ def communication(scope):
                      "exposed_share": ratio(sum(row["exposed"] for row in found), sum(times), 100),
                      "bytes": sum(row["bytes"] for row in known) if known else None, "algorithm_bandwidth": algorithm,
                      "bus_bandwidth": algorithm * factor if algorithm is not None and factor is not None else None})
-    return {"collectives": [row for _, row in listed], "communication": ordered(rows, "total")}
+    return {"collectives": together([row for _, row in listed]), "communication": ordered(rows, "total")}

@@ -88,6 +88,12 @@ def ordered(rows, *largest):
     return sorted(rows, key=key)
 
 
+def together(rows):
+    """Of a rank, device and step together, else as they are."""
+    lead = [c for c in ("rank", "device", "step_start") if rows and c in rows[0]]
+    return sorted(rows, key=lambda row: [cell_key(row[c]) for c in lead])
+
+
 def add_shares(rows, column="total", within=("rank", "device", "step", "step_start")):
     sums = collections.Counter()
     for row in rows:
