@@ -126,6 +126,12 @@ def real_traces(everything):
     return [path for path in found if everything or any(word in path for word in few)]
 
 
+def has_reports(heddle):
+    """Does the command know `report` at all? Then no trace needs to be computed."""
+    return subprocess.run([heddle, "report", "--help"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
@@ -135,6 +141,9 @@ def main():
     asked = parser.parse_args()
     wanted, missing = asked.report or sorted(WAYS), collections.Counter()
     check_differences()
+    if not has_reports(asked.heddle):
+        print("skipped: this heddle has no reports")
+        return SKIP
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(0 if asked.files or asked.all else rounds.rounds(25)):
             path = os.path.join(folder, "random.json")
