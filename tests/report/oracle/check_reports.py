@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Asks `heddle report NAME --json FILE` and holds every cell against the slow reports beside this file.
+
+  check_reports.py --heddle HEDDLE [--report NAME ...] [--all] [FILE.json[.gz] ...]
+
+Without files: random traces (random_trace.py), and of HEDDLE_SHARED or ../shared a few real ones, with --all every one.
+Heddle may have more columns and tables than are known here, not fewer. Reports that it does not have are said and left
+out; if it has none of them the test is skipped.
+"""
+import argparse
+import collections
+import fractions
+import glob
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+import random_trace  # noqa: E402
+import reports  # noqa: E402
+import rounds  # noqa: E402
+import trace  # noqa: E402
+
+SKIP, USAGE = 77, 2
+WRITTEN = {"shape", "shapes", "group", "ranks"}
+# By report: the words that are tried, and what they mean here.
+WAYS = {name: [(name, [], {}), (name, ["--by", "step"], {"by": ("step",)})] for name in reports.REPORTS}
+for NAME in ("breakdown", "idle", "kernels"):
+    WAYS[NAME].append((NAME, ["--linked"], {"linked": True}))
+WAYS["kernels"] += [("kernels", ["--by", words], {"by": tuple(words.split(","))}) for words in
+                    ("op", "module", "shape", "grid", "short", "class", "op,stream,step")]
+WAYS["operators"].append(("operators", ["--by", "shape"], {"by": ("shape",)}))
+WAYS["steps"] = [("steps", [], {}), ("steps", ["--step", "forward"], {"step": "forward$"})]
+WAYS["hta"] = [("idle", ["--hta"], {})]
+WAYS["queue"] = [("queue", ["--series"] + words, options) for _, words, options in WAYS["queue"]]
+problems, compared = [], collections.Counter()
+
+
+# ---- cells ----
+
+def is_same(column, got, wanted):
+    if wanted is None or got is None:
+        return got is wanted
+    if column in WRITTEN and isinstance(got, str):  # JSON as the file has it, of which only spaces are lost here
+        return got.replace(" ", "") == str(wanted).replace(" ", "")
+    if isinstance(wanted, bool) or isinstance(wanted, str):
+        return got == wanted and isinstance(got, type(wanted))
+    if isinstance(wanted, fractions.Fraction):
+        return isinstance(got, (int, float)) and abs(got - float(wanted)) <= 1e-9 * max(1e-9, abs(float(wanted)))
+    return abs(got - wanted) <= 1 if column == "stddev" else got == wanted
+
+
+def differences(got, wanted):
+    """Of two tables, each a list of rows."""
+    if len(got) != len(wanted):
+        yield "%d rows, %d are right" % (len(got), len(wanted))
+        known = {json.dumps({k: v for k, v in r.items() if isinstance(v, (str, int))}, sort_keys=True) for r in got}
+        for row in wanted:
+            cells = {k: v for k, v in row.items() if isinstance(v, (str, int))}
+            if json.dumps(cells, sort_keys=True) not in known:
+                yield "the first that is not there: %r" % cells
+                return
+    for i, (a, b) in enumerate(zip(got, wanted)):
+        for column, cell in b.items():
+            if column not in a:
+                yield "no column %s" % column
+                return
+            if not is_same(column, a[column], cell):
+                yield "row %d (%s), %s: %r, right is %r" % (
+                    i, " ".join(str(v)[:40] for v in list(b.values())[:6]), column, a[column],
+                    float(cell) if isinstance(cell, fractions.Fraction) else cell)
+
+
+def check_differences():
+    """That this test can fail."""
+    rows = [{"name": "a", "total": 5, "share": fractions.Fraction(1, 3), "stddev": None}]
+    for column, cell in (("name", "b"), ("total", 6), ("share", 0.334), ("stddev", 0)):
+        assert list(differences([{**rows[0], column: cell}], rows)), column
+    assert list(differences([], rows)) and list(differences([{}], rows))
+    assert not list(differences([{**rows[0], "share": 1 / 3, "more": 1}], rows))
+
+
+# ---- one trace ----
+
+def ask(heddle, words, path):
+    """The tables, by name; None: heddle has no such report."""
+    done = subprocess.run([heddle, "report", *words, "--json", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=False)
+    if done.returncode == USAGE:
+        return None
+    if done.returncode not in (0, 1):
+        raise RuntimeError("heddle report %s %s: %d\n%s" % (" ".join(words), path, done.returncode,
+                                                          done.stderr.decode(errors="replace")[-2000:]))
+    said = json.loads(done.stdout)
+    return said[0] if isinstance(said, list) else said
+
+
+def check(heddle, path, name, wanted_reports, missing):
+    t = trace.read(path)
+    for report in wanted_reports:
+        for asked, words, options in WAYS[report]:
+            tables = ask(heddle, [asked, *words], path)
+            if tables is None:
+                missing[" ".join([asked, *words])] += 1
+                continue
+            for table, rows in reports.report(report, t, **options).items():
+                compared[report] += len(rows)
+                if table not in tables:
+                    problems.append("%s: report %s: no table %s" % (name, asked, table))
+                    continue
+                for text in list(differences(tables[table], rows))[:3]:
+                    problems.append("%s: report %s, %s: %s" % (name, " ".join([asked, *words]), table, text))
+
+
+def real_traces(everything):
+    root = os.environ.get("HEDDLE_SHARED") or os.path.join(os.environ.get("HEDDLE_SOURCE_ROOT", "."), "..", "shared")
+    few = ["kineto/b200_eager", "kineto/event_sync", "kineto/mi250", "h100_qwen", "dlrm/rank0", "simple_add", "cupti/"]
+    found = []
+    for kind in ("kineto", "ranks/*", "analysis/*", "analysis/hta/*", "analysis/hta/*/*", "cupti"):
+        found += sorted(glob.glob(os.path.join(root, "data", kind, "*.json*")))
+    return [path for path in found if everything or any(word in path for word in few)]
+
+
+def has_reports(heddle):
+    """Does the command know `report` at all? Then no trace needs to be computed."""
+    return subprocess.run([heddle, "report", "--help"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    parser.add_argument("--report", action="append", choices=sorted(WAYS))
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("files", nargs="*")
+    asked = parser.parse_args()
+    wanted, missing = asked.report or sorted(WAYS), collections.Counter()
+    check_differences()
+    if not has_reports(asked.heddle):
+        print("skipped: this heddle has no reports")
+        return SKIP
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(0 if asked.files or asked.all else rounds.rounds(25)):
+            path = os.path.join(folder, "random.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(random_trace.text(seed))
+            check(asked.heddle, path, "random trace %d" % seed, wanted, missing)
+            if len(problems) > 40:
+                break
+    for path in asked.files or real_traces(asked.all):
+        check(asked.heddle, path, os.path.basename(path), wanted, missing)
+    for words in sorted(missing):
+        print("heddle has no report %s" % words)
+    for report, rows in sorted(compared.items()):
+        print("%8d rows of %s" % (rows, report))
+    print("\n".join(problems[:40]))
+    if problems:
+        return 1
+    return 0 if sum(compared.values()) else SKIP
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""Short names of kernels: without return type, template arguments and parameters. Mangled names stay as they are."""
+import re
+
+
+def closing(text, at):
+    """Behind the bracket that closes the one at `at`; the text's size where nothing does."""
+    pairs, depth = {"<": ">", "(": ")", "{": "}", "[": "]"}, []
+    i = at
+    while i < len(text):
+        c = text[i]
+        if c in pairs and not (c == "<" and depth and depth[-1] == "("and text[i - 1] == " "):
+            depth.append(pairs[c])
+        elif c == ">" and i and text[i - 1] == "-":
+            pass
+        elif depth and c == depth[-1]:
+            depth.pop()
+            if not depth:
+                return i + 1
+        i += 1
+    return len(text)
+
+
+def short(name):
+    if not re.search(r"::|<|^void |^[\w~]+\(", name) or name.startswith("_Z"):
+        return name
+    text, out, i = name.replace("(anonymous namespace)::", ""), "", 0
+    while i < len(text):
+        c = text[i]
+        operator = re.match(r"operator(\(\)|<<=?|>>=?|<=>?|>=|->\*?|<|>)", text[i:])
+        if operator and not re.search(r"\w$", out):
+            out += operator.group(0)
+            i += operator.end()
+        elif c in "<([":
+            i = closing(text, i)
+        elif c == "{":
+            end = closing(text, i)
+            lambda_ = re.fullmatch(r"\{lambda\(.*\)(#\d+)\}", text[i:end])
+            out += "{lambda%s}" % lambda_.group(1) if lambda_ else text[i:end]
+            i = end
+        elif c == " " and out and not out.endswith("operator"):
+            out, i = "", i + 1  # what stood before was the return type, or what stands behind is a qualifier
+            if re.match(r"(const|&|&&|volatile|\[)", text[i:]):
+                return name
+        else:
+            out += c
+            i += 1
+    return out or name

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Small random traces as Kineto writes them, with all that makes reports hard: overlapping work, launches without
+work and work without launches, negative delays, slices of length 0, graphs, waits, steps that overlap, several devices.
+
+  random_trace.py SEED [--size N] > trace.json
+"""
+import argparse
+import json
+import random
+
+KERNELS = ["gemm", "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int, float)",
+           "ampere_sgemm_128x64_nn", "void (anonymous namespace)::softmax<float, 2>(float*, int)", "hipKernel_nccl"]
+COMMUNICATION = ["ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*, unsigned long, ncclWork*)",
+                 "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*)", "ncclDevKernel_Generic(ncclDevKernelArgs)",
+                 "void multimem_all_reduce_kernel<c10::BFloat16, 16>(int)"]
+COPIES = ["Memcpy HtoD (Pageable -> Device)", "Memcpy DtoH (Device -> Pinned)", "Memcpy DtoD (Device -> Device)",
+          "Memcpy PtoP (Device -> Device)", "Memcpy weird"]
+COLLECTIVES = ["allreduce", "_allgather_base", "reduce_scatter_tensor_coalesced", "all_to_all", "broadcast", "barrier",
+               "send"]
+OPS = ["aten::mm", "aten::add", "aten::copy_", "aten::linear", "aten::item", "aten::_local_scalar_dense",
+       "record_param_comms", "aten::conv2d"]
+CALLS = ["cudaMalloc", "cudaEventQuery", "cudaStreamWaitEvent", "cudaDeviceSynchronize", "cudaStreamSynchronize",
+         "cudaEventSynchronize", "hipDeviceSynchronize", "cudaLaunchKernel", "cudaMemcpy", "cudaLaunchHostFunc"]
+LAUNCHES = ["cudaLaunchKernel", "cudaLaunchKernelExC", "hipLaunchKernel", "cuLaunchKernelEx"]
+COPY_CALLS = ["cudaMemcpyAsync", "cudaMemcpyAsync", "cudaMemcpy", "hipMemcpyWithStream"]
+
+
+class Maker:
+    def __init__(self, seed, size):
+        self.r = random.Random(seed)
+        r = self.r
+        self.size, self.scale = size, r.choice([1, 1, 20, 1000])  # ns of a unit
+        self.base = r.choice([0, 0, 1669783687389324000, 4458676416788066123])
+        self.digits = r.choice([0, 0, 3])  # below a nanosecond
+        self.events, self.correlation, self.has_launches = [], 100, r.random() < 0.92
+        self.devices = r.sample([0, 1, 7], r.choice([1, 1, 2, 3]))
+        self.streams = {d: r.sample([7, 14, 20, 24], r.randint(1, 3)) for d in self.devices}
+        self.threads = [(4000, 4000 + i) for i in range(r.randint(1, 3))]
+        self.length = 40 * size
+
+    def time(self, ns):
+        """Microseconds with exact digits, as a number of JSON; `ns` is a whole number."""
+        whole = ns * 10 ** self.digits + (self.r.randrange(10 ** self.digits) if self.digits else 0)
+        places = 3 + self.digits
+        text = "%s%d.%0*d" % ("-" if whole < 0 else "", abs(whole) // 10 ** places, places, abs(whole) % 10 ** places)
+        return Number(text)
+
+    def add(self, category, name, pid, tid, start, duration, args=None):
+        self.events.append({"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid,
+                            "ts": self.time(self.base + start * self.scale),
+                            "dur": self.time(max(0, duration) * self.scale), **({"args": args} if args else {})})
+
+    # ---- the CPU ----
+
+    def add_op(self, pid, tid, start, duration):
+        r, args = self.r, {"External id": len(self.events)}
+        name = r.choice(OPS)
+        if r.random() < 0.5:
+            m, k, n = (r.choice([1, 4, 16]) for _ in range(3))
+            args.update({"Input Dims": [[m, k], [k, n]], "Concrete Inputs": ["", ""],
+                         "Input type": r.choice([["float", "float"], ["c10::Half", "c10::Half"]])})
+        if name == "record_param_comms" and r.random() < 0.7:
+            args.update(self.collective())
+        self.add(r.choice(["cpu_op"] * 5 + ["Operator"]), name, pid, tid, start, duration, args)
+
+    def fill(self, pid, tid, start, end, depth):
+        """Slices within [start, end), some at its edges, some of length 0, few that cross."""
+        r, at = self.r, start
+        while at < end:
+            at += r.choice([0, 0, 1, 2, 5])
+            duration = min(r.choice([0, 1, 2, 3, 5, 8, 20, 60]), end - at)
+            if r.random() < 0.03:
+                duration += 3
+            if duration < 0:
+                break
+            kind = r.random()
+            if kind < 0.45:
+                self.add_op(pid, tid, at, duration)
+            elif kind < 0.6:
+                self.add("python_function", r.choice(["train.py(%d): step" % r.randint(1, 9), "nn.Module: Linear_0",
+                                                      "nn.Module: Block_1"]), pid, tid, at, duration, {"Python id": 1})
+            elif kind < 0.7:
+                self.add("user_annotation", r.choice(["forward", "backward", "nccl:all_reduce"]), pid, tid, at,
+                         duration)
+            elif self.has_launches or r.random() < 0.3:
+                self.add_call(pid, tid, at, duration)
+                duration = max(duration, 1)
+                at += duration
+                continue
+            if depth < 4 and duration > 1:
+                self.fill(pid, tid, at, at + duration, depth + 1)
+            at += max(duration, 1)
+
+    # ---- calls and what they start ----
+
+    def add_call(self, pid, tid, at, duration):
+        r = self.r
+        if r.random() < 0.3 or not self.has_launches:
+            self.add("cuda_runtime", r.choice(CALLS), pid, tid, at, duration, {"correlation": self.next_id()})
+            return
+        number, kind = self.next_id(), r.random()
+        if r.random() < 0.03 and number > 103:
+            number -= 3  # an id that is used twice
+        device = r.choice(self.devices)
+        stream = r.choice(self.streams[device])
+        lag = r.choice([-6, -duration, -1, 0, 0, 1, 2, 5, 20, 60])
+        start = at + duration + lag
+        if kind < 0.06:
+            self.add("cuda_runtime", "cudaGraphLaunch", pid, tid, at, duration, {"correlation": number})
+            for _ in range(r.randint(1, 4)):
+                self.add_work("kernel", device, stream, start, number)
+                start += r.choice([0, 3, 9])
+            return
+        if kind < 0.55:
+            name, work = r.choice(LAUNCHES), "kernel"
+        elif kind < 0.8:
+            name, work = r.choice(COPY_CALLS), "gpu_memcpy"
+        else:
+            name, work = "cudaMemsetAsync", "gpu_memset"
+        self.add("cuda_driver" if name.startswith("cu") and name[2].isupper() else "cuda_runtime", name, pid, tid, at,
+                 duration, {"correlation": number})
+        if r.random() < 0.1 and duration > 1:
+            self.add("cuda_driver", "cuLaunchKernel", pid, tid, at + r.choice([0, 1]), duration - 1,
+                     {"correlation": number})
+        if r.random() < 0.1:  # a flow in the place of an id
+            self.add_work(work, device, stream, start, None)
+            for phase, row, when in (("s", (pid, tid), at), ("f", (device, stream), start)):
+                self.events.append({"ph": phase, "bp": "e", "cat": "ac2g", "name": "ac2g", "id": number, "pid": row[0],
+                                    "tid": row[1], "ts": self.time(self.base + when * self.scale)})
+        elif r.random() < 0.95:
+            self.add_work(work, device, stream, start, number)
+
+    def next_id(self):
+        self.correlation += 1
+        return self.correlation
+
+    def collective(self):
+        r, n = self.r, self.r.choice([1, 2, 8])
+        return {"Collective name": r.choice(COLLECTIVES), "In msg nelems": r.choice([0, 64, 1000]),
+                "Out msg nelems": r.choice([64, 4096]), "Group size": n,
+                "dtype": r.choice(["Float", "BFloat16", "Byte", "Odd"]),
+                "Process Group Name": r.choice(["0", "tp"]), "Process Group Ranks": "[0, 1, ...]"}
+
+    def add_work(self, kind, device, stream, start, number):
+        r = self.r
+        args = {"device": device, "stream": stream, "correlation": number}
+        if kind == "kernel":
+            name = r.choice(KERNELS * 2 + COMMUNICATION)
+            args.update({"registers per thread": r.choice([16, 32, 255]), "grid": [r.choice([1, 8]), 1, 1],
+                         "block": [128, 1, 1], "est. achieved occupancy %": r.choice([0, 25, 100])})
+            if name in COMMUNICATION and r.random() < 0.6 or r.random() < 0.02:
+                args.update(self.collective())
+        else:
+            name = r.choice(COPIES) if kind == "gpu_memcpy" else "Memset (Device)"
+            if r.random() < 0.8:
+                args["bytes"] = r.choice([0, 1, 4095, 4096, 70000, 1 << 20, 1 << 28])
+        if number is None:
+            del args["correlation"]
+        self.add(kind, name, device, stream, start, r.choice([0, 0, 1, 2, 4, 8, 15, 40]), args)
+
+    # ---- the rest ----
+
+    def add_steps(self):
+        r = self.r
+        kind = r.random()
+        at, count = r.randint(0, 10), r.randint(1, 4)
+        if kind < 0.2:
+            return
+        for i in range(count):
+            duration = self.length // count
+            extra = r.choice([0, 0, 0, duration // 2])  # reaches into the next
+            pid, tid = r.choice(self.threads)
+            self.add("user_annotation", "ProfilerStep#%d" % (9 + i), pid, tid, at, duration + extra)
+            at += duration + r.choice([0, 0, 5])
+
+    def make(self):
+        r = self.r
+        self.add_steps()
+        for pid, tid in self.threads:
+            self.fill(pid, tid, r.randint(0, 30), self.length, 0)
+        for _ in range(r.choice([0, 3, 6])):  # launched before the recording, or by calls that were lost
+            device = r.choice(self.devices)
+            self.add_work(r.choice(["kernel", "gpu_memcpy", "gpu_memset"]), device, r.choice(self.streams[device]),
+                          r.choice([-40, -5, 0, 10, self.length]), r.choice([None, 0, 7, 99]))
+        for _ in range(r.choice([0, 0, 8])):
+            device = r.choice(self.devices)
+            stream = r.choice(self.streams[device] + [-1])
+            self.add("cuda_sync", r.choice(["Stream Wait Event", "Stream Wait Event", "Event Sync"]), device, stream,
+                     r.randint(0, self.length), r.choice([1, 5, 30]), {"device": device, "stream": stream})
+        if r.random() < 0.3:
+            device = self.devices[0]
+            self.add("gpu_user_annotation", "forward", device, self.streams[device][0], 0, self.length)
+        r.shuffle(self.events)
+        document = {"traceEvents": self.events}
+        if r.random() < 0.7:
+            document["distributedInfo"] = {"rank": r.choice([0, 3])}
+        return document
+
+
+class Number(float):
+    """A decimal that json writes with the digits it was made of."""
+
+    def __new__(cls, text):
+        self = super().__new__(cls, text)
+        self.text = text
+        return self
+
+    def __repr__(self):
+        return self.text
+
+
+def make(seed, size=20, plain=False):
+    """plain: whole nanoseconds near 0. One in six is of two ranks, which have the same devices and correlation ids."""
+    r = random.Random("ranks %d" % seed)
+    ranks = r.sample([0, 1, 5], 2) if r.random() < 1 / 6 else [None]
+    events, document = [], {}
+    for i, rank in enumerate(ranks):
+        maker = Maker(seed * 10 + i, size)
+        if plain:
+            maker.scale, maker.base = 1, 0
+        document = maker.make()
+        for pid in sorted({e["pid"] for e in document["traceEvents"]}) if rank is not None else []:
+            events.append({"ph": "M", "name": "process_name", "pid": 10000 * i + pid, "tid": 0,
+                           "args": {"name": "rank %d: %s" % (rank, "python" if pid >= 4000 else "")}})
+        for event in document["traceEvents"]:
+            event["pid"] += 10000 * i
+        events += document["traceEvents"]
+    if len(ranks) > 1:
+        document.pop("distributedInfo", None)
+        r.shuffle(events)
+    return {**document, "traceEvents": events}
+
+
+def text(seed, size=20):
+    return dumps(make(seed, size))
+
+
+def dumps(value):
+    """json.dumps does not ask subclasses of float for their digits."""
+    if isinstance(value, Number):
+        return value.text
+    if isinstance(value, dict):
+        return "{%s}" % ", ".join("%s: %s" % (json.dumps(k), dumps(v)) for k, v in value.items())
+    if isinstance(value, list):
+        return "[%s]" % ", ".join(map(dumps, value))
+    return json.dumps(value)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--size", type=int, default=20)
+    asked = parser.parse_args()
+    print(text(asked.seed, asked.size))

@@ -1,0 +1,202 @@
+"""What all reports share: which work counts, devices, classes, steps, windows, rounding, order.
+See "Words" and "Windows and steps" in docs/reports/definitions.md."""
+import collections
+import fractions
+import math
+import re
+
+import spans
+
+COMMUNICATION = re.compile("^(nccl|rccl|msccl)|oneccl|hccl|nvshmem|deepep|deep_ep|ncclkernel|nccldevkernel|"
+                           "multimem_all|cross_device_reduce|allreduce_fusion")
+NOTHING = (None, None)
+
+
+class Options:
+    def __init__(self, linked=False, by=(), step=None, since=None, until=None, rows=20):
+        self.linked, self.by, self.by_step, self.step = linked, tuple(by), "step" in by, step
+        self.since, self.until, self.rows = since, until, rows
+
+    def has(self, t):
+        return (self.since is None or t >= self.since) and (self.until is None or t < self.until)
+
+
+def class_of(work):
+    if work.role == "set":
+        return "compute"
+    if work.role == "copy" or work.name.startswith("__amd_rocclr_copy"):
+        return "copy"
+    name = work.name.lower()
+    if name.startswith("hip"):
+        return "compute"
+    if name.startswith("void "):
+        name = name[5:]
+    return "communication" if COMMUNICATION.search(name) or "Collective name" in work.args else "compute"
+
+
+# ---- numbers ----
+
+def nearest(value):
+    """Of a fraction the nearest whole number, halves away from 0."""
+    value = fractions.Fraction(value)
+    size = (2 * abs(value.numerator) + value.denominator) // (2 * value.denominator)
+    return size if value >= 0 else -size
+
+
+def ratio(a, b, times=1):
+    return None if not b or a is None else fractions.Fraction(times * a, b)
+
+
+def median(values):
+    ordered, middle = sorted(values), len(values) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return nearest(fractions.Fraction(ordered[middle - 1] + ordered[middle], 2))
+
+
+def deviation(values):
+    """The sample standard deviation, to the nearest whole number; None of less than two."""
+    n = len(values)
+    if n < 2:
+        return None
+    square = fractions.Fraction(n * sum(v * v for v in values) - sum(values) ** 2, n * (n - 1))
+    root = math.isqrt(square.numerator // square.denominator)
+    return root + (square >= fractions.Fraction(2 * root + 1, 2) ** 2)
+
+
+def statistics(values):
+    return {"total": sum(values), "count": len(values), "mean": nearest(fractions.Fraction(sum(values), len(values))),
+            "median": median(values), "min": min(values), "max": max(values), "stddev": deviation(values)}
+
+
+def cell_key(value):
+    """Null first, then numbers, then texts by bytes."""
+    if value is None:
+        return (0,)
+    if isinstance(value, str):
+        return (2, value.encode("utf-8", "surrogateescape"))
+    return (1, value)
+
+
+def ordered(rows, *largest):
+    """Of a rank, device and step together; then by these columns, largest first, then by all from the left."""
+    lead = [c for c in ("rank", "device", "step_start") if rows and c in rows[0]]
+
+    def key(row):
+        return ([cell_key(row[c]) for c in lead], [-(row[c] if row[c] is not None else -1) for c in largest],
+                [cell_key(v) for v in row.values()])
+    return sorted(rows, key=key)
+
+
+def together(rows):
+    """Of a rank, device and step together, else as they are."""
+    lead = [c for c in ("rank", "device", "step_start") if rows and c in rows[0]]
+    return sorted(rows, key=lambda row: [cell_key(row[c]) for c in lead])
+
+
+def add_shares(rows, column="total", within=("rank", "device", "step", "step_start")):
+    sums = collections.Counter()
+    for row in rows:
+        sums[tuple(row.get(c) for c in within)] += row[column]
+    for row in rows:
+        row["share"] = ratio(row[column], sums[tuple(row.get(c) for c in within)], 100)
+    return rows
+
+
+# ---- devices, steps, windows ----
+
+class Scope:
+    def __init__(self, trace, options=None):
+        self.trace, self.options = trace, options or Options()
+        self.works = [w for w in trace.works if w.launch is not None or not self.options.linked]
+        self.devices = collections.defaultdict(list)  # key: works
+        for w in self.works:
+            self.devices[self.device_key(w)].append(w)
+        self.steps = self.find_steps()
+
+    @staticmethod
+    def device_key(work):
+        return (work.rank, work.device if work.device is not None else "process " + work.row[0])
+
+    def device_keys(self):
+        return sorted(self.devices, key=lambda k: (cell_key(k[0]), cell_key(k[1])))
+
+    @staticmethod
+    def device_cells(key):
+        return {"rank": key[0], "device": key[1] if isinstance(key[1], int) else None}
+
+    def find_steps(self):
+        pattern = self.options.step or r"ProfilerStep#\d+$"
+        steps = [a for a in self.trace.annotations if re.match(pattern, a.name)]
+        return sorted(steps, key=lambda a: (a.start, a.index))
+
+    def step_at(self, rank, t):
+        found = None
+        for step in self.steps:
+            if step.rank == rank and step.start <= t < step.end:
+                found = step
+        return found
+
+    def step_of(self, event):
+        """Of a work by its launch, of anything else by its start; None without --by step."""
+        if not self.options.by_step:
+            return None
+        if event.role in ("kernel", "copy", "set"):
+            return self.step_at(event.rank, event.launch.start) if event.launch is not None else None
+        return self.step_at(event.rank, event.start)
+
+    @staticmethod
+    def step_cells(step):
+        return {"step": step.name if step else None, "step_start": step.start if step else None}
+
+    def span(self, key):
+        works = self.devices[key]
+        return min(w.start for w in works), max(w.end for w in works)
+
+    def window(self, key):
+        first, last = self.span(key)
+        return (first if self.options.since is None else self.options.since,
+                last if self.options.until is None else self.options.until)
+
+    def step_windows(self, key):
+        """[(step, start, end)] that do not overlap."""
+        first, last = self.span(key)
+        works = collections.defaultdict(list)
+        for w in self.devices[key]:
+            step = self.step_of(w)
+            if step is not None:
+                works[step.index].append(w)
+        mine = [s for s in self.steps if s.rank == key[0]]
+        if not works:
+            starts = [s.start for s in mine] + [last]
+            return [(s, max(s.start, first), min(s.end, starts[i + 1], last)) for i, s in enumerate(mine)
+                    if max(s.start, first) < min(s.end, starts[i + 1], last)]
+        ends = sorted(((max(w.end for w in works[s.index]), s.start, s.index, s) for s in mine if s.index in works),
+                      key=lambda e: e[:3])
+        out, since = [], min(w.start for w in works[ends[0][2]])
+        for end, _, _, step in ends:
+            out.append((step, since, end))
+            since = end
+        return out
+
+    def windows(self, key):
+        """[(step, spans, works whose start lies in them)] whose spans together are the device's window."""
+        whole = spans.union([self.window(key)])
+        works = [w for w in self.devices[key] if self.options.has(w.start)]
+        if not self.options.by_step:
+            return [(None, whole, works)]
+        out, rest, left = [], whole, works
+        for step, start, end in self.step_windows(key):
+            piece = spans.common(whole, spans.union([(start, end)]))
+            inside = [w for w in left if start <= w.start < end]
+            left = [w for w in left if not start <= w.start < end]
+            rest = spans.without(rest, piece)
+            if piece or inside:
+                out.append((step, piece, inside))
+        if rest or left:
+            out.append((None, rest, left))
+        return out
+
+    def listed(self, events):
+        """Those a list takes: whose start lies in the window."""
+        return [e for e in events if self.options.has(e.start)]
