@@ -69,8 +69,10 @@ static hd_status give(line *l, unsigned number)
     void *next, *again;
     hd_status status = hd_pipeline_next(&next, l->pipeline, NULL);
     if (status != HD_OK) return status;
-    assert_int_equal(hd_pipeline_next(&again, l->pipeline, NULL), HD_OK);
-    assert_ptr_equal(next, again);
+    if (l->refused == UINT32_MAX) { /* asking takes what is done meanwhile, and may be refused */
+        assert_int_equal(hd_pipeline_next(&again, l->pipeline, NULL), HD_OK);
+        assert_ptr_equal(next, again);
+    }
     *(item *)next = (item){.number = number};
     hd_pipeline_give(l->pipeline);
     return HD_OK;
