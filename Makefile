@@ -13,11 +13,13 @@ LEAN := -Doptimization=1 -Ddebug=false -Db_ndebug=false -Dbench=false
 PLAIN := --suite plain --suite data --suite capture --suite cli --suite devices --suite record --no-suite slow
 # Random tests make a tenth of their rounds: all takes ten times as long.
 THREAD_TESTS = HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.1} $(MESON) test -C build/tsan --print-errorlogs
+# Browsers, servers and what records wait for one another a third of their time: one test more than there are cores.
+export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) + 1)))
 # A command that says nothing unless it fails.
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := release
-.PHONY: help setup release portable demo static-libs dist test-dist deb test-deb test test-threads test-gpu bench fuzz install format check-format clean
+.PHONY: help setup release portable demo static-libs dist test-dist static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb test test-threads test-gpu bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -38,13 +40,15 @@ portable: setup build/portable/build.ninja  ## the libraries loaded into other p
 	@$(MESON) compile -C build/portable heddle-cuda:shared_module heddle-capture:shared_library
 	@tests/capture/check_portable.py 2.17 build/portable/src/capture/cuda/libheddle-cuda.so build/portable/src/capture/libheddle-capture.so
 
+STATIC := -Dbuildtype=release -Dportable=true -Dprefer_static=true -Dpkgconfig.relocatable=true -Dtests=false -Dbench=false \
+    -Dprefix=/ -Dlibdir=lib
+
 static-libs:
 	@tools/setup.sh dist
 	@tools/static_libs.sh
 
 build/static/build.ninja: | setup static-libs
-	$(call quiet,CC=gcc PKG_CONFIG_PATH=$(abspath build/dist-libs/lib/pkgconfig) $(MESON) setup build/static -Dbuildtype=release \
-	    -Dportable=true -Dprefer_static=true -Dpkgconfig.relocatable=true -Dtests=false -Dbench=false -Dprefix=/ -Dlibdir=lib)
+	$(call quiet,CC=gcc PKG_CONFIG_PATH=$(abspath build/dist-libs/lib/pkgconfig) $(MESON) setup build/static $(STATIC))
 
 dist: static-libs build/static/build.ninja  ## an archive in build/dist that runs on any Linux from glibc 2.34 on, with nothing installed
 	@$(MESON) compile -C build/static
@@ -52,6 +56,21 @@ dist: static-libs build/static/build.ninja  ## an archive in build/dist that run
 
 test-dist: dist       ## unpack that archive in an empty root, and use it there
 	@tests/dist.py build/dist/heddle-*.tar.zst
+
+static-libs-aarch64:
+	@tools/setup.sh dist-aarch64
+	@tools/static_libs.sh aarch64
+
+build/static-aarch64/build.ninja: | setup static-libs-aarch64
+	$(call quiet,$(MESON) setup build/static-aarch64 --cross-file tools/aarch64-linux-gnu.ini \
+	    --cross-file build/dist-libs-aarch64/cross.ini $(STATIC))
+
+dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same for aarch64, compiled here
+	@$(MESON) compile -C build/static-aarch64
+	@tools/dist.sh build/static-aarch64 build/dist-aarch64 aarch64
+
+test-dist-aarch64: dist-aarch64  ## the unit tests, and what is in that archive, under qemu-user
+	@tests/dist_aarch64.sh build/static-aarch64 build/dist-aarch64
 
 deb:                  ## Debian's packages, in build/deb
 	@tools/setup.sh deb

@@ -1,15 +1,17 @@
 #!/bin/sh
 # Makes build/dist/heddle-VERSION-linux-x86_64.tar.zst and .tar.gz from build/static, where Meson has built with
 # -Dprefer_static=true and -Dportable=true. What is in it runs from any folder.
-#   tools/dist.sh BUILD OUT
+#   tools/dist.sh BUILD OUT [MACHINE]
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
 out=$2
 root=$PWD
 
-version=$("$build/src/cli/heddle" version -q | cut -d" " -f2)
-name=heddle-$version-linux-$(uname -m)
+machine=${3:-$(uname -m)}
+
+version=$(meson introspect --projectinfo "$build" | sed 's/.*"version": "\([^"]*\)".*/\1/')
+name=heddle-$version-linux-$machine
 rm -rf "$out"
 mkdir -p "$out"
 DESTDIR=$root/$out/$name meson install -C "$build" --no-rebuild --strip --quiet >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
@@ -38,6 +40,7 @@ for package in libisal-dev libzstd-dev libxxhash-dev libmicrohttpd-dev libdw-dev
     cp "/usr/share/doc/$package/copyright" "$licences/$package"
     dpkg-query -W -f '${source:Package} ${source:Version}\n' $package
 done | sort -u >share/doc/heddle/sources
+if [ "$machine" != "$(uname -m)" ]; then cp "$root/build/dist-libs-$machine/sources" share/doc/heddle/sources; fi
 for package in preact @preact/signals @preact/signals-core; do
     cp "$root/src/view/web/node_modules/$package/LICENSE" "$licences/$(echo $package | tr -d @ | tr / -)"
 done

@@ -5,6 +5,7 @@
 #   tools/setup.sh test     and what `make test` needs besides: a browser, what drives it, speedscope and Perfetto (in tests/web), CUPTI (in tests/capture)
 #   tools/setup.sh bench    and what `make bench` needs besides
 #   tools/setup.sh dist     and what `make dist` needs besides: archives to link in, and what builds those that Debian lacks
+#   tools/setup.sh dist-aarch64  and the compiler for aarch64, with qemu-user to try what it makes
 #   tools/setup.sh deb      what `make deb` and `make test-deb` need, and no more than that
 set -eu
 
@@ -14,6 +15,7 @@ packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd
 case "${1:-}" in
 test) packages="$packages abigail-tools chromium python3-pip zsh fish cmake" ;;
 dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev" ;;
+dist-aarch64) packages="$packages dpkg-dev make libelf-dev zlib1g-dev libbz2-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
 deb) packages="build-essential debhelper dpkg-dev lintian debootstrap gcc meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
                libotf2-trace-dev libmicrohttpd-dev libdw-dev libelf-dev liblzma-dev nodejs npm" ;;
 bench) packages="$packages libsimdjson-dev isal time python3-otf2" ;;

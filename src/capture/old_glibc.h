@@ -8,44 +8,54 @@
 #ifndef HEDDLE_CAPTURE_OLD_GLIBC_H
 #define HEDDLE_CAPTURE_OLD_GLIBC_H
 
-#if !defined(__x86_64__)
-#error "the versions named here are those of x86-64"
+/* The oldest version is that of the first glibc for the machine; `since` is that of a function younger than it. */
+#if defined(__x86_64__)
+#define OLD_FIRST 2.2.5
+#define OLD_SINCE(since) since
+enum { OLD_STAT_LAYOUT = 1 };
+#elif defined(__aarch64__)
+#define OLD_FIRST 2.17
+#define OLD_SINCE(since) OLD_FIRST
+enum { OLD_STAT_LAYOUT = 0 };
+#else
+#error "glibc's first version for this machine is not known here"
 #endif
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define OLD_AS(function, old, version) __asm__(".symver " #function "," #old "@GLIBC_" #version)
-#define OLD(function, version) OLD_AS(function, function, version)
+#define OLD_TEXT(version) #version
+#define OLD_AS_OF(function, old, version) __asm__(".symver " #function "," #old "@GLIBC_" OLD_TEXT(version))
+#define OLD_AS(function, old) OLD_AS_OF(function, old, OLD_FIRST)
+#define OLD(function) OLD_AS(function, function)
 
-OLD(dlclose, 2.2.5);
-OLD(dlerror, 2.2.5);
-OLD(dlinfo, 2.3.3);
-OLD(dlopen, 2.2.5);
-OLD(dlsym, 2.2.5);
-OLD_AS(fcntl64, fcntl, 2.2.5);
-OLD(pthread_create, 2.2.5);
-OLD(pthread_detach, 2.2.5);
-OLD(pthread_getcpuclockid, 2.2.5);
-OLD(pthread_getname_np, 2.12);
-OLD(pthread_join, 2.2.5);
-OLD(pthread_key_create, 2.2.5);
-OLD(pthread_once, 2.2.5);
-OLD(pthread_rwlock_init, 2.2.5);
-OLD(pthread_rwlock_rdlock, 2.2.5);
-OLD(pthread_rwlock_unlock, 2.2.5);
-OLD(pthread_rwlock_wrlock, 2.2.5);
-OLD(pthread_setname_np, 2.12);
-OLD(pthread_setspecific, 2.2.5);
-OLD(pthread_sigmask, 2.2.5);
+OLD(dlclose);
+OLD(dlerror);
+OLD_AS_OF(dlinfo, dlinfo, OLD_SINCE(2.3.3));
+OLD(dlopen);
+OLD(dlsym);
+OLD_AS(fcntl64, fcntl);
+OLD(pthread_create);
+OLD(pthread_detach);
+OLD(pthread_getcpuclockid);
+OLD_AS_OF(pthread_getname_np, pthread_getname_np, OLD_SINCE(2.12));
+OLD(pthread_join);
+OLD(pthread_key_create);
+OLD(pthread_once);
+OLD(pthread_rwlock_init);
+OLD(pthread_rwlock_rdlock);
+OLD(pthread_rwlock_unlock);
+OLD(pthread_rwlock_wrlock);
+OLD_AS_OF(pthread_setname_np, pthread_setname_np, OLD_SINCE(2.12));
+OLD(pthread_setspecific);
+OLD(pthread_sigmask);
 
 /* Functions by these names are there since 2.33. Before, they were inline and passed the layout of their structure. */
-enum { OLD_STAT_LAYOUT = 1 };
 extern int __fxstat64(int layout, int fd, struct stat64 *out);
 extern int __xstat64(int layout, const char *path, struct stat64 *out);
-OLD(__fxstat64, 2.2.5);
-OLD(__xstat64, 2.2.5);
+OLD(__fxstat64);
+OLD(__xstat64);
 #define fstat(fd, out) __fxstat64(OLD_STAT_LAYOUT, (fd), (struct stat64 *)(out))
 #define stat(path, out) __xstat64(OLD_STAT_LAYOUT, (path), (struct stat64 *)(out))
 
@@ -58,4 +68,8 @@ static inline int old_getentropy(void *out, size_t size)
 
 #undef OLD
 #undef OLD_AS
+#undef OLD_AS_OF
+#undef OLD_TEXT
+#undef OLD_FIRST
+#undef OLD_SINCE
 #endif

@@ -1,0 +1,30 @@
+#!/bin/sh
+# The archive of `make dist-aarch64` under qemu-user: the unit tests in C that start no other program, then the command itself
+# out of the archive. What qemu cannot show stands in docs/capture.md.
+#   tests/dist_aarch64.sh BUILD OUT
+set -eu
+cd "$(dirname "$0")/.."
+build=$1
+out=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+meson configure "$build" -Dtests=true
+meson compile -C "$build"
+meson test -C "$build" --no-rebuild --print-errorlogs --no-suite slow --no-suite data --timeout-multiplier 5 \
+    --suite base --suite trace --suite format --suite pass --suite flame --suite report
+meson configure "$build" -Dtests=false
+
+tar -xf "$out"/heddle-*.tar.zst -C "$work"
+heddle() {
+    qemu-aarch64 -L /usr/aarch64-linux-gnu "$work"/heddle-*/bin/heddle "$@"
+}
+heddle version
+tests/capture/check_portable.py 2.17 "$work"/heddle-*/lib/libheddle-capture.so "$work"/heddle-*/lib/heddle/*.so
+heddle synth --steps 2 --crossings 8 -o "$work/in.json"
+heddle fix -q "$work/in.json" -o "$work/fixed.json"
+heddle convert -q "$work/fixed.json" -o "$work/fixed.heddle"
+heddle convert -q "$work/fixed.heddle" -o "$work/back.json"
+cmp "$work/fixed.json" "$work/back.json"
+heddle check -q "$work/back.json"
+echo "the archive for aarch64: ok"
