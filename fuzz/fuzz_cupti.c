@@ -1,7 +1,7 @@
 /* fuzz_cupti.c - libFuzzer target: CUPTI records
  *
- * Properties: reading never crashes; what is read can be written as Chrome JSON, and that has as many events, and names of tracks. Of the same
- * kinds but for slices and instants, which without a time are no such to that format.
+ * Properties: reading never crashes; what is read can be written as Chrome JSON, and that has as many events, and names
+ * of tracks. Of the same kinds but for slices and instants, which without a time are no such to that format.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_pipeline.c - what is given is worked on once, by whomever, and taken in order; what is refused can be had back */
+/* test_pipeline.c - what is given is worked on once and taken in order; what is refused can be had back */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
