@@ -2,7 +2,7 @@
  *
  *     hd_pipeline_next ──> fill it ──> hd_pipeline_give ──> work, on any thread ──> take, in order
  *
- * The ring of items is bounded, so memory is: whoever asks for the next item takes what is done first, and works himself
+ * The ring of items is bounded, so memory is: whoever asks for the next item takes what is done first, and works too
  * while he waits. All but `work` happens on the caller's thread, so nothing else needs a lock. With no other thread, or
  * where none can be had, the caller's does it all.
  */

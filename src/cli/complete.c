@@ -1,7 +1,7 @@
 /* complete.c - what a shell offers for the last word of a command line, from the tables of the commands
  *
  * A line for each offer: the word, a tab, what it is. A word that begins with a colon asks the shell itself:
- * ":files" (what follows the tab are patterns of names' ends: "json|json.gz"; none: all files), ":folders", ":programs".
+ * ":files" (behind the tab are patterns of names' ends: "json|json.gz"; none: all files), ":folders", ":programs".
  */
 #include <string.h>
 #include <sys/stat.h>

@@ -130,7 +130,7 @@ static void sort_few(const sorter *s, char *list, size_t count)
     }
 }
 
-/* Merge two runs, list[0 … half) and list[half … count). What stands right at either end stays, the rest goes in runs. */
+/* Merge two runs, list[0 … half) and list[half … count). What stands right at either end stays. */
 static void merge(const sorter *s, char *list, size_t half, size_t count)
 {
     size_t size = s->size, first = 0, last = half;
