@@ -11,8 +11,14 @@ trap 'rm -rf "$work"' EXIT
 
 meson configure "$build" -Dtests=true
 meson compile -C "$build"
-meson test -C "$build" --no-rebuild --print-errorlogs --no-suite slow --no-suite data --timeout-multiplier 5 \
-    --suite base --suite trace --suite format --suite pass
+# Meson runs programs of the build under qemu, but not what scripts start.
+programs=$(meson introspect --tests "$build" | python3 -c 'import json, sys
+for t in json.load(sys.stdin):
+    suites = {s.split(":")[-1] for s in t["suite"]}
+    if suites & {"base", "trace", "format", "pass"} and not suites & {"slow", "data"} and "python" not in t["cmd"][0]:
+        print(t["name"])')
+# shellcheck disable=SC2086 # a list of names
+meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier 5 $programs
 meson configure "$build" -Dtests=false
 
 tar -xf "$out"/heddle-*.tar.zst -C "$work"

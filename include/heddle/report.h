@@ -8,6 +8,7 @@
 #define HEDDLE_REPORT_H
 
 #include "heddle/attribution.h"
+#include "heddle/launches.h"
 #include "heddle/memory.h"
 #include "heddle/options.h"
 #include "heddle/table.h"
@@ -98,9 +99,20 @@ typedef struct hd_report_column {
     const char *meaning; /* one line, with the unit where the type does not tell it */
 } hd_report_column;
 
+/* How a table is best looked at, on a page. */
+typedef enum hd_report_chart {
+    HD_CHART_NONE,
+    HD_CHART_BARS,    /* a bar per row, of one value or of several beside one another */
+    HD_CHART_SERIES,  /* two values: what is known at a time holds until the next; a line per label */
+    HD_CHART_SCATTER, /* two values above 0, on logarithmic axes; a dot per row */
+} hd_report_chart;
+
 typedef struct hd_report_table_about {
     const char *name, *meaning;
     const hd_report_column *columns; /* in order; ends with {0} */
+    hd_report_chart chart;
+    const char *chart_label;  /* columns, parted by commas: what a row is called */
+    const char *chart_values; /* likewise: what is drawn */
 } hd_report_table_about;
 
 /* What an analysis looks at. Zero-initialise it. Everything is borrowed. */
@@ -110,6 +122,7 @@ typedef struct hd_report_input {
                                    is given twice counts as last given, unless its kind says else */
     const hd_attribution *attribution; /* of `trace`. NULL: an analysis that needs one makes it */
     const hd_memory *memory;           /* likewise */
+    const hd_launches *launches;       /* likewise */
 } hd_report_input;
 
 /* What an analysis is. Static. */
@@ -118,6 +131,7 @@ typedef struct hd_report_about {
     const char *title;                   /* "what is in a trace" */
     const char *text;                    /* one paragraph */
     const hd_option_about *options;      /* ends with {0}; NULL: none */
+    bool wants_sources;                  /* reads the trace with sources, if anybody does: hd_read_options */
     size_t options_size;                 /* of the struct that they are members of; all zero without a fallback */
     const hd_report_table_about *tables; /* all that it may yield, in order; ends with {0} */
     /* options: that struct. Called by hd_report_run. */
@@ -129,9 +143,41 @@ const hd_report_about *hd_report_at(size_t index);
 /* By its name; NULL: there is none. */
 const hd_report_about *hd_report_about_find(const char *name);
 
+/* Whether an analysis has these options, and they such values; what a value names is only known to hd_report_run.
+ * Errors: ARGUMENT. */
+hd_status hd_report_options_valid(const char *name, const char *const *options, hd_error *err);
+
 /* Run an analysis. The caller frees the report. Errors: ARGUMENT: no analysis has this name, or it has no such option;
  * those of the analysis. */
 hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input *input, hd_error *err);
+
+/* ---- reports as files ---- */
+
+typedef enum hd_report_format {
+    HD_REPORT_JSON = 1, /* of one part {"path", "report", and each table by its name}; of several an array of them */
+    HD_REPORT_CSV,      /* the first table of the only part */
+    HD_REPORT_MARKDOWN,
+    HD_REPORT_HTML, /* one page of at most 1 MB that asks nobody for anything; rows left out for that are counted */
+} hd_report_format;
+
+/* One report of one input. Everything is borrowed. */
+typedef struct hd_report_part {
+    const char *path;
+    const hd_report_about *about;
+    const hd_report *report;
+    int64_t start_ns; /* times of HTML count from here: the first event */
+} hd_report_part;
+
+/* Errors: what the sink returns; ARGUMENT: CSV of several parts, or of none; MEMORY. */
+hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report_part *parts, size_t count,
+                          hd_error *err);
+/* What hd_report_write makes of a path: .json, .csv, .md and .html, packed or not. 0: none of them, or a folder. */
+hd_report_format hd_report_format_of(const char *path);
+/* Into a file by its extension, which appears whole or not at all; or, when `path` ends with a slash, into a folder
+ * that has a file TABLE.csv of each table of the only part. "-" is standard output. Errors: IO; those of
+ * hd_report_print. */
+hd_status hd_report_write(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
+                          hd_error *err);
 
 #ifdef __cplusplus
 }

@@ -41,6 +41,7 @@ typedef enum hd_status {
     HD_ERR_DAMAGED,     /* the input was understood, but is broken beyond repair, or repair was refused */
     HD_ERR_LIMIT,       /* a stated limit was passed */
     HD_ERR_UNSUPPORTED, /* this build or this format cannot do it */
+    HD_ERR_INTERNAL,    /* figures that must agree do not: a fault of this library */
 } hd_status;
 
 enum {

@@ -69,6 +69,14 @@ hd_status hd_table_add_count(hd_table_builder *builder, uint64_t value);
 hd_status hd_table_add_decimal(hd_table_builder *builder, double value);
 hd_status hd_table_add_bool(hd_table_builder *builder, bool value);
 hd_status hd_table_add_null(hd_table_builder *builder);
+/* The same as a cell of a table. */
+hd_status hd_table_add_cell(hd_table_builder *builder, const hd_table *table, size_t row, size_t column);
+
+/* Bring the rows that are there into order: by the columns `first` from the smallest on, then by `largest` from the
+ * largest on (a null counts as -1), then by all columns from the left. Null stands first, texts are ordered by bytes.
+ * Both are lists of columns, parted by commas; a column that the table has not is left out. largest NULL: by `first`
+ * alone, rows that are equal there stay as they are. */
+hd_status hd_table_sort(hd_table_builder *builder, const char *first, const char *largest);
 
 /* Freeze the builder into a table. The builder is gone afterwards, also on failure. A last row that lacks cells is
  * HD_ERR_ARGUMENT. Free the table with hd_table_free. */
@@ -86,6 +94,8 @@ size_t hd_table_column_count(const hd_table *table);
 const hd_table_column *hd_table_get_column(const hd_table *table, size_t column);
 bool hd_table_is_null(const hd_table *table, size_t row, size_t column);
 const char *hd_table_get_string(size_t *out_size, const hd_table *table, size_t row, size_t column);
+/* The column of that name; SIZE_MAX: there is none. */
+size_t hd_table_find_column(const hd_table *table, const char *name);
 int64_t hd_table_get_int(const hd_table *table, size_t row, size_t column);
 uint64_t hd_table_get_count(const hd_table *table, size_t row, size_t column);
 double hd_table_get_decimal(const hd_table *table, size_t row, size_t column);

@@ -18,6 +18,7 @@ const char *hd_status_name(hd_status status)
     case HD_ERR_DAMAGED: return "damaged input";
     case HD_ERR_LIMIT: return "limit exceeded";
     case HD_ERR_UNSUPPORTED: return "not supported";
+    case HD_ERR_INTERNAL: return "internal error";
     }
     return "unknown status";
 }

@@ -60,6 +60,7 @@ typedef enum cli_kind {
     CLI_DECIMAL,  /* double         --snap-threshold-us 0.5 */
     CLI_CHOICE,   /* int            --color never; the index into choices */
     CLI_CHOICES,  /* uint64_t       --damage crossings,cut; bit N for choices[N]; `all` and `none` are understood */
+    CLI_GIVEN,    /* cli_given      --by step: one that is not the command's own; without `value` a flag */
 } cli_kind;
 
 enum { CLI_TEXTS_MAX = 32 };
@@ -69,6 +70,13 @@ typedef struct cli_texts {
     const char *items[CLI_TEXTS_MAX];
     size_t count;
 } cli_texts;
+
+/* Options as they were given, for whom they are passed on to. */
+typedef struct cli_given {
+    const char *names[CLI_TEXTS_MAX];  /* static, of the tables */
+    const char *values[CLI_TEXTS_MAX]; /* NULL: of a flag; borrowed from argv */
+    size_t count;
+} cli_given;
 
 /* One option. A table of them ends with {0}. */
 typedef struct cli_option {
@@ -81,7 +89,8 @@ typedef struct cli_option {
     const char *const *choices; /* CLI_CHOICE, CLI_CHOICES: ends with NULL */
     double min, max;            /* CLI_INTEGER, CLI_COUNT, CLI_DECIMAL: inclusive; both 0 for no bounds */
     const char *offer; /* CLI_TEXT, CLI_TEXTS: what a shell offers: words parted by blanks, or <files>, <folders>,
-                          <programs>, <commands>, <formats>, <codes>, <passes>, <categories>; NULL: by `value` */
+                          <programs>, <commands>, <formats>, <codes>, <passes>, <reports>, <categories>; NULL: by
+                          `value` */
 } cli_option;
 
 typedef struct cli_example {
@@ -106,6 +115,12 @@ typedef struct cli_command {
     bool has_json;                  /* understands --json */
     bool operands_are_command;      /* what follows the first operand is not ours, as the options of another program */
     int (*run)(cli_run *run);       /* returns an exit status */
+    /* What the first operand may be, and what it adds. NULL for all but commands of that kind. */
+    const char *topics_title;           /* "Reports" */
+    const cli_example *(*topics)(void); /* each with its summary; ends with {0} */
+    /* Options besides `options`: those of a topic, or of all of them if it is NULL or none; ends with {0}. */
+    const cli_option *(*more_options)(const char *topic);
+    void (*topic_help)(cli_run *run, const char *topic); /* of one that exists */
 } cli_command;
 
 typedef enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER } cli_color;
@@ -154,6 +169,15 @@ bool cli_global_applies(const cli_option *option, const cli_command *command);
  * operand. Returns how many arguments were used, or -1 with run->err set. */
 int cli_parse(cli_run *run, void *options, const char *const *argv, int count);
 
+/* Whether it stands without a value. */
+bool cli_is_flag(const cli_option *option);
+
+/* The options of a command besides its table, given the first operand (NULL: none yet). NULL: there are none. */
+const cli_option *cli_more_options(const cli_command *command, const char *operand);
+
+/* Whether a command has this topic. */
+bool cli_has_topic(const cli_command *command, const char *name);
+
 /* Set run->err to a usage error and return CLI_USAGE. */
 int cli_usage_error(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
 
@@ -187,7 +211,12 @@ hd_status cli_write(void *user, const char *data, size_t size);
 /* ---- help.c, man.c ---- */
 
 void cli_help_overview(cli_run *run);
-void cli_help_command(cli_run *run, const cli_command *command);
+/* topic: NULL, or one of the command's. */
+void cli_help_command(cli_run *run, const cli_command *command, const char *topic);
+/* A title, and options below it. */
+void cli_help_options(cli_run *run, const char *title, const cli_option *options, const void *defaults);
+/* Words wrapped, indented to `column` but for the first line. */
+void cli_help_text(cli_run *run, const char *text, int column);
 void cli_man_page(cli_run *run, const cli_command *command); /* NULL: heddle itself */
 
 /* ---- complete.c ---- */

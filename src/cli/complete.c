@@ -21,6 +21,7 @@ typedef struct asked {
     const cli_command *command;
     const cli_option *pending; /* the last word is its value */
     int operands;              /* before the last word */
+    const char *operand;       /* the first of them */
     bool options_end;          /* after -- */
     const char *head;          /* stands before each offer: what of the last word is as it should be */
     size_t head_size;
@@ -86,6 +87,11 @@ static void offer_passes(asked *a)
     }
 }
 
+static void offer_reports(const asked *a)
+{
+    for (size_t i = 0; i < hd_report_count(); i++) offer(a, hd_report_at(i)->name, "", hd_report_at(i)->title);
+}
+
 static void offer_codes(const asked *a)
 {
     for (size_t i = 0; i < hd_check_code_count(); i++)
@@ -130,11 +136,8 @@ static void offer_listed(asked *a, const char *list)
     static const struct {
         const char *name;
         void (*offer)(const asked *a);
-    } kinds[] = {{"<files>", offer_files},
-                 {"<commands>", offer_commands},
-                 {"<formats>", offer_formats},
-                 {"<codes>", offer_codes},
-                 {"<categories>", offer_categories}};
+    } kinds[] = {{"<files>", offer_files}, {"<commands>", offer_commands}, {"<formats>", offer_formats},
+                 {"<codes>", offer_codes}, {"<reports>", offer_reports},   {"<categories>", offer_categories}};
     for (; *list; list += strspn(list, " ")) {
         char word[32];
         size_t size = strcspn(list, " ");
@@ -183,8 +186,9 @@ static void offer_options(asked *a, const cli_option *options, bool global)
 
 static const cli_option *option_of(const asked *a, const char *name, size_t size, char letter)
 {
-    const cli_option *tables[] = {a->command ? a->command->options : NULL, cli_global_options};
-    for (int i = 0; i < 2; i++) {
+    const cli_option *tables[] = {a->command ? a->command->options : NULL, cli_more_options(a->command, a->operand),
+                                  cli_global_options};
+    for (int i = 0; i < 3; i++) {
         for (const cli_option *o = tables[i]; o && o->name; o++) {
             if (letter ? o->letter == letter : strlen(o->name) == size && memcmp(o->name, name, size) == 0) return o;
         }
@@ -199,9 +203,9 @@ static void pass_word(asked *a, const char *word)
     if (a->pending) {
         a->pending = NULL;
     } else if (a->options_end || word[0] != '-' || !word[1]) {
-        if (a->command)
-            a->operands++;
-        else
+        if (a->command && !a->operands++)
+            a->operand = word;
+        else if (!a->command)
             a->command = cli_find_command(word);
     } else if (strcmp(word, "--") == 0) {
         a->options_end = true;
@@ -210,7 +214,7 @@ static void pass_word(asked *a, const char *word)
     } else {
         option = option_of(a, NULL, 0, word[strlen(word) - 1]);
     }
-    if (option && option->kind != CLI_FLAG) a->pending = option;
+    if (option && !cli_is_flag(option)) a->pending = option;
 }
 
 static void offer_operand(asked *a)
@@ -219,6 +223,8 @@ static void offer_operand(asked *a)
         offer_commands(a);
     else if (a->command->operands_are_command)
         cli_print(a->run, "%s\t\n", a->operands ? ":files" : ":programs");
+    else if (a->command->more_options && a->operands && cli_has_topic(a->command, a->operand))
+        offer_files(a);
     else if (a->command->offer)
         offer_listed(a, a->command->offer);
 }
@@ -244,6 +250,7 @@ void cli_complete(cli_run *run, const char *const *words, int count)
         a.begun = last + strspn(last, "-");
         if (a.begun - last == 1 && *a.begun) return; /* letters */
         offer_options(&a, a.command ? a.command->options : NULL, false);
+        offer_options(&a, cli_more_options(a.command, a.operand), false);
         offer_options(&a, cli_global_options, true);
     }
 }

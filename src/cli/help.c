@@ -36,6 +36,11 @@ static void print_wrapped(cli_run *run, const char *text, size_t size, int colum
     cli_print(run, "\n");
 }
 
+void cli_help_text(cli_run *run, const char *text, int column)
+{
+    print_wrapped(run, text, strlen(text), column);
+}
+
 static void print_title(cli_run *run, const char *title)
 {
     cli_print(run, "\n%s%s%s\n", cli_style(run, CLI_BOLD), title, cli_style(run, CLI_PLAIN));
@@ -83,17 +88,34 @@ static void print_globals(cli_run *run, const cli_command *command)
     }
 }
 
-void cli_help_command(cli_run *run, const cli_command *command)
+void cli_help_options(cli_run *run, const char *title, const cli_option *options, const void *defaults)
 {
+    if (!options || !options->name) return;
+    print_title(run, title);
+    for (const cli_option *option = options; option->name; option++) print_option(run, option, defaults);
+}
+
+static void print_topics(cli_run *run, const cli_command *command)
+{
+    print_title(run, command->topics_title);
+    for (const cli_example *topic = command->topics(); topic->command; topic++) {
+        cli_print(run, "  %s%-*s%s", cli_style(run, CLI_CYAN), COMMAND_COLUMN, topic->command,
+                  cli_style(run, CLI_PLAIN));
+        print_wrapped(run, topic->text, strlen(topic->text), COMMAND_COLUMN + 2);
+    }
+}
+
+void cli_help_command(cli_run *run, const cli_command *command, const char *topic)
+{
+    if (topic && cli_has_topic(command, topic)) {
+        command->topic_help(run, topic);
+        return;
+    }
     cli_print(run, "heddle %s - %s\n\nUsage: heddle %s [OPTION...]%s%s\n", command->name, command->summary,
               command->name, command->usage ? " " : "", command->usage ? command->usage : "");
     print_description(run, command->description);
-    if (command->options) {
-        print_title(run, "Options");
-        for (const cli_option *option = command->options; option->name; option++) {
-            print_option(run, option, command->defaults);
-        }
-    }
+    if (command->topics) print_topics(run, command);
+    cli_help_options(run, "Options", command->options, command->defaults);
     print_globals(run, command);
     if (command->examples) {
         print_title(run, "Examples");

@@ -15,6 +15,8 @@
 CLI_COMMAND(info);
 CLI_COMMAND(check);
 CLI_COMMAND(memory);
+CLI_COMMAND(report);
+CLI_COMMAND(timeline);
 CLI_COMMAND(flame);
 CLI_COMMAND(view);
 CLI_COMMAND(fix);
@@ -32,12 +34,12 @@ CLI_COMMAND(help);
 CLI_COMMAND(version);
 
 const cli_command *const cli_commands[] = {
-    &cmd_info,      &cmd_check,   &cmd_memory, &cmd_flame, &cmd_view,       &cmd_fix,  &cmd_convert, &cmd_merge,
-    &cmd_symbolize,
+    &cmd_info,    &cmd_check,   &cmd_memory,    &cmd_report, &cmd_timeline,   &cmd_flame, &cmd_view,    &cmd_fix,
+    &cmd_convert, &cmd_merge,   &cmd_symbolize,
 #ifdef __linux__
-    &cmd_record,    &cmd_trigger,
+    &cmd_record,  &cmd_trigger,
 #endif
-    &cmd_devices,   &cmd_formats, &cmd_passes, &cmd_synth, &cmd_completion, &cmd_help, &cmd_version, NULL,
+    &cmd_devices, &cmd_formats, &cmd_passes,    &cmd_synth,  &cmd_completion, &cmd_help,  &cmd_version, NULL,
 };
 
 const cli_command *cli_find_command(const char *name)
@@ -138,7 +140,7 @@ static int parse_and_run(cli_run *run, const char *const *argv, int count)
             status = wrong_usage(run);
         } else {
             cli_term_init(run);
-            if (run->global.help) cli_help_command(run, command);
+            if (run->global.help) cli_help_command(run, command, run->operands[0]);
             status = run->global.help ? CLI_OK : run_command(run);
         }
     }

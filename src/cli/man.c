@@ -1,6 +1,7 @@
 /* man.c - the tables of the commands, as manual pages in roff */
 #include "cli/cli.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "heddle/version.h"
@@ -120,6 +121,18 @@ void cli_man_page(cli_run *run, const cli_command *command)
     if (command->usage) cli_print(run, " \\fI%s\\fR", command->usage);
     cli_print(run, "\n.SH DESCRIPTION\n");
     print_paragraphs(run, command->description);
+    if (command->topics) {
+        cli_print(run, ".SH ");
+        for (const char *c = command->topics_title; *c; c++) cli_print(run, "%c", toupper((unsigned char)*c));
+        cli_print(run, "\n");
+        for (const cli_example *topic = command->topics(); topic->command; topic++) {
+            cli_print(run, ".TP\n\\fB");
+            print_text(run, topic->command);
+            cli_print(run, "\\fR\n");
+            print_text(run, topic->text);
+            cli_print(run, "\n");
+        }
+    }
     cli_print(run, ".SH OPTIONS\n");
     for (const cli_option *option = command->options; option && option->name; option++) {
         print_option(run, option, command->defaults);

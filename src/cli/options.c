@@ -43,6 +43,31 @@ int cli_usage_error(cli_run *run, const char *format, ...)
     return CLI_USAGE;
 }
 
+bool cli_is_flag(const cli_option *option)
+{
+    return option->kind == CLI_FLAG || (option->kind == CLI_GIVEN && !option->value);
+}
+
+bool cli_has_topic(const cli_command *command, const char *name)
+{
+    for (const cli_example *topic = command && command->topics ? command->topics() : NULL; topic && topic->command;
+         topic++) {
+        if (strcmp(topic->command, name) == 0) return true;
+    }
+    return false;
+}
+
+const cli_option *cli_more_options(const cli_command *command, const char *operand)
+{
+    if (!command || !command->more_options) return NULL;
+    return command->more_options(operand && cli_has_topic(command, operand) ? operand : NULL);
+}
+
+static const cli_option *more_options(const cli_run *run)
+{
+    return cli_more_options(run->command, run->operand_count ? run->operands[0] : NULL);
+}
+
 /* One option found in the tables, and the struct that its value goes to. */
 typedef struct found_option {
     const cli_option *option;
@@ -65,6 +90,12 @@ static bool find_option(found_option *out, cli_run *run, void *options, const ch
             return true;
         }
     }
+    for (const cli_option *more = more_options(run); more && more->name; more++) {
+        if (same_name(more, name, size, letter)) {
+            *out = (found_option){more, options};
+            return true;
+        }
+    }
     for (const cli_option *global = cli_global_options; global->name; global++) {
         if (cli_global_applies(global, run->command) && same_name(global, name, size, letter)) {
             *out = (found_option){global, &run->global};
@@ -79,14 +110,23 @@ static int unknown_option(cli_run *run, const char *name, size_t size)
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", (int)(size < 63 ? size : 63), name);
     const char *best = NULL;
+    char known[256] = "";
     unsigned distance = UINT_MAX;
     const cli_option *own = run->command ? run->command->options : NULL;
     for (; own && own->name; own++) hd_name_suggest(typed, own->name, &best, &distance);
+    for (const cli_option *more = more_options(run); more && more->name; more++) {
+        size_t used = strlen(known);
+        hd_name_suggest(typed, more->name, &best, &distance);
+        snprintf(known + used, sizeof known - used, "%s--%s", used ? ", " : "", more->name);
+    }
     for (const cli_option *global = cli_global_options; global->name; global++) {
         if (cli_global_applies(global, run->command)) hd_name_suggest(typed, global->name, &best, &distance);
     }
     if (best)
         cli_usage_error(run, "unknown option --%s; did you mean --%s?", typed, best);
+    else if (*known)
+        cli_usage_error(run, "unknown option --%s; %s has %s", typed,
+                        run->operand_count ? run->operands[0] : run->command->name, known);
     else
         cli_usage_error(run, "unknown option --%s", typed);
     return -1;
@@ -115,7 +155,7 @@ static int parse_long(cli_run *run, void *options, const char *const *argv, int 
 
     char shown[64];
     snprintf(shown, sizeof shown, "--%s", found.option->name);
-    if (found.option->kind == CLI_FLAG) {
+    if (cli_is_flag(found.option)) {
         if (equals) {
             cli_usage_error(run, "%s takes no value", shown);
             return -1;
@@ -140,7 +180,7 @@ static int parse_short(cli_run *run, void *options, const char *const *argv, int
             return -1;
         }
         char shown[3] = {'-', *letter, '\0'};
-        if (found.option->kind == CLI_FLAG) {
+        if (cli_is_flag(found.option)) {
             store(run, found, shown, NULL);
             continue;
         }

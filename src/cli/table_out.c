@@ -48,6 +48,7 @@ hd_status cli_table_without(hd_table **out, const hd_table *table, const char *n
         const hd_table_column *column = hd_table_get_column(table, i);
         if (strcmp(column->name, name) == 0 || is_empty(table, i)) continue;
         hd_table_add_column(b, column->name, column->type);
+        if (column->type == HD_VALUE_DECIMAL) hd_table_set_decimals(b, column->decimals);
         kept[count++] = i;
     }
     for (size_t row = 0; row < hd_table_row_count(table); row++)

@@ -134,6 +134,17 @@ static bool add_text(cli_texts *out, const char *text, char *problem, size_t siz
     return true;
 }
 
+static bool add_given(const cli_option *option, cli_given *out, const char *text, char *problem, size_t size)
+{
+    if (out->count == CLI_TEXTS_MAX) {
+        snprintf(problem, size, "is one too many: %d are the most", CLI_TEXTS_MAX);
+        return false;
+    }
+    out->names[out->count] = option->name;
+    out->values[out->count++] = text;
+    return true;
+}
+
 bool cli_value_parse(const cli_option *option, void *options, const char *text, char *problem, size_t problem_size)
 {
     void *field = (char *)options + option->field;
@@ -141,6 +152,7 @@ bool cli_value_parse(const cli_option *option, void *options, const char *text, 
     switch (option->kind) {
     case CLI_FLAG: *(bool *)field = true; return true;
     case CLI_TEXT: *(const char **)field = text; return true;
+    case CLI_GIVEN: return add_given(option, field, text, problem, problem_size);
     case CLI_TEXTS: return add_text(field, text, problem, problem_size);
     case CLI_INTEGER: return parse_integer(option, field, text, problem, problem_size);
     case CLI_COUNT: return parse_count(option, field, text, problem, problem_size);
@@ -166,7 +178,8 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
     const char *text;
     switch (option->kind) {
     case CLI_FLAG:
-    case CLI_TEXTS: break;
+    case CLI_TEXTS:
+    case CLI_GIVEN: break;
     case CLI_TEXT:
         text = *(const char *const *)field;
         if (text) snprintf(out, out_size, "%s", text);

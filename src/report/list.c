@@ -9,8 +9,12 @@
 #include "pass/options.h"
 #include "report/report.h"
 
-static const hd_report_about *const reports[] = {&report_info_about, &report_check_about, &report_memory_about,
-                                                 &report_attribution_about};
+static const hd_report_about *const reports[] = {
+    &report_summary_about,       &report_breakdown_about, &report_kernels_about,    &report_copies_about,
+    &report_operators_about,     &report_ranges_about,    &report_steps_about,      &report_launches_about,
+    &report_queue_about,         &report_states_about,    &report_idle_about,       &report_syncs_about,
+    &report_communication_about, &report_flops_about,     &report_timeline_about,   &report_memory_about,
+    &report_info_about,          &report_check_about,     &report_attribution_about};
 
 enum { REPORT_COUNT = sizeof reports / sizeof *reports };
 
@@ -34,17 +38,14 @@ const hd_report_about *hd_report_about_find(const char *name)
 
 static hd_status refuse_name(const char *name, hd_error *err)
 {
-    char known[HD_ERROR_MESSAGE_BYTES / 2] = "";
     const char *best = NULL;
     unsigned distance = UINT_MAX;
-    for (size_t i = 0; i < REPORT_COUNT; i++) {
-        hd_name_suggest(name, reports[i]->name, &best, &distance);
-        hd_name_list_add(known, sizeof known, reports[i]->name);
-    }
+    for (size_t i = 0; i < REPORT_COUNT; i++) hd_name_suggest(name, reports[i]->name, &best, &distance);
     if (best)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no report '%.60s'; did you mean %s?", name,
                             best);
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no report '%.60s'; there are %s", name, known);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no report '%.60s'; heddle report lists them",
+                        name);
 }
 
 /* "KEY=VALUE" or "KEY". What is too long for any name is cut, and will be unknown. */
@@ -57,17 +58,35 @@ static hd_status set_option(hd_option_values *values, const char *report, const 
     return hd_option_values_set(values, of, key, text[size] ? text + size + 1 : NULL, err);
 }
 
+static hd_status set_options(hd_option_values *values, const hd_report_about *about, const char *const *options,
+                             hd_error *err)
+{
+    hd_status status = hd_option_values_init(values, about->options, about->options_size, err);
+    if (status != HD_OK) return status;
+    for (const char *const *o = options; o && *o && status == HD_OK; o++)
+        status = set_option(values, about->name, *o, err);
+    if (status != HD_OK) hd_option_values_deinit(values);
+    return status;
+}
+
+hd_status hd_report_options_valid(const char *name, const char *const *options, hd_error *err)
+{
+    const hd_report_about *about = hd_report_about_find(name);
+    hd_option_values values;
+    if (!about) return refuse_name(name, err);
+    HD_TRY(set_options(&values, about, options, err));
+    hd_option_values_deinit(&values);
+    return HD_OK;
+}
+
 hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input *input, hd_error *err)
 {
     const hd_report_about *about = hd_report_about_find(name);
     hd_option_values values;
     *out = (hd_report){0};
     if (!about) return refuse_name(name, err);
-    HD_TRY(hd_option_values_init(&values, about->options, about->options_size, err));
-    hd_status status = HD_OK;
-    for (const char *const *o = input->options; o && *o && status == HD_OK; o++)
-        status = set_option(&values, name, *o, err);
-    if (status == HD_OK) status = about->run(out, input, values.values, err);
+    HD_TRY(set_options(&values, about, input->options, err));
+    hd_status status = about->run(out, input, values.values, err);
     hd_option_values_deinit(&values);
     return status;
 }

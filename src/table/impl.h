@@ -27,6 +27,13 @@ struct hd_table {
     size_t text_size, text_room;
 };
 
+struct hd_table_builder {
+    hd_table *table;
+    hd_error err; /* the first failure; what all later calls return */
+};
+
+hd_status table_fail(hd_table_builder *builder, hd_status status, const char *message);
+
 const table_cell *table_cell_at(const hd_table *table, size_t row, size_t column);
 
 /* Bytes on their way to a sink; the first failure stays. */

@@ -2,26 +2,20 @@
 #include "base/error.h"
 #include "table/impl.h"
 
-static void copy_cell(hd_table_builder *builder, const hd_table *table, size_t row, size_t column)
+hd_status hd_table_add_cell(hd_table_builder *builder, const hd_table *table, size_t row, size_t column)
 {
     size_t size;
-    const char *text;
-    if (hd_table_is_null(table, row, column)) {
-        hd_table_add_null(builder);
-        return;
-    }
+    if (hd_table_is_null(table, row, column)) return hd_table_add_null(builder);
     switch (hd_table_get_column(table, column)->type) {
-    case HD_VALUE_STRING:
-        text = hd_table_get_string(&size, table, row, column);
-        hd_table_add_string(builder, text, size);
-        break;
-    case HD_VALUE_INT:
-    case HD_VALUE_DURATION:
-    case HD_VALUE_TIME: hd_table_add_int(builder, hd_table_get_int(table, row, column)); break;
+    case HD_VALUE_STRING: {
+        const char *text = hd_table_get_string(&size, table, row, column);
+        return hd_table_add_string(builder, text, size);
+    }
     case HD_VALUE_COUNT:
-    case HD_VALUE_BYTES: hd_table_add_count(builder, hd_table_get_count(table, row, column)); break;
-    case HD_VALUE_DECIMAL: hd_table_add_decimal(builder, hd_table_get_decimal(table, row, column)); break;
-    case HD_VALUE_BOOL: hd_table_add_bool(builder, hd_table_get_bool(table, row, column)); break;
+    case HD_VALUE_BYTES: return hd_table_add_count(builder, hd_table_get_count(table, row, column));
+    case HD_VALUE_DECIMAL: return hd_table_add_decimal(builder, hd_table_get_decimal(table, row, column));
+    case HD_VALUE_BOOL: return hd_table_add_bool(builder, hd_table_get_bool(table, row, column));
+    default: return hd_table_add_int(builder, hd_table_get_int(table, row, column));
     }
 }
 
@@ -37,7 +31,7 @@ hd_status hd_table_head(hd_table **out, const hd_table *table, size_t rows, hd_e
         hd_table_set_decimals(builder, column->decimals);
     }
     for (size_t row = 0; row < rows; row++) {
-        for (size_t i = 0; i < columns; i++) copy_cell(builder, table, row, i);
+        for (size_t i = 0; i < columns; i++) hd_table_add_cell(builder, table, row, i);
     }
     return hd_table_finish(out, builder, err);
 }

@@ -6,12 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hd_table_builder {
-    hd_table *table;
-    hd_error err; /* the first failure; what all later calls return */
-};
-
-static hd_status fail(hd_table_builder *builder, hd_status status, const char *message)
+hd_status table_fail(hd_table_builder *builder, hd_status status, const char *message)
 {
     hd_error_set(&builder->err, status, NULL, HD_OFFSET_NONE, "table %s: %s", builder->table->name, message);
     return builder->err.status;
@@ -57,15 +52,16 @@ hd_status hd_table_add_column(hd_table_builder *builder, const char *name, hd_va
 {
     hd_table *table = builder->table;
     if (builder->err.status != HD_OK) return builder->err.status;
-    if (table->cell_count) return fail(builder, HD_ERR_ARGUMENT, "a column after the first cell");
+    if (table->cell_count) return table_fail(builder, HD_ERR_ARGUMENT, "a column after the first cell");
     for (size_t i = 0; i < table->column_count; i++) {
-        if (strcmp(table->columns[i].name, name) == 0) return fail(builder, HD_ERR_ARGUMENT, "two columns of one name");
+        if (strcmp(table->columns[i].name, name) == 0)
+            return table_fail(builder, HD_ERR_ARGUMENT, "two columns of one name");
     }
     void *columns = table->columns;
     bool fits = reserve(&columns, &table->column_room, table->column_count, 1, sizeof *table->columns);
     table->columns = columns;
     char *copy = fits ? strdup(name) : NULL;
-    if (!copy) return fail(builder, HD_ERR_MEMORY, "out of memory");
+    if (!copy) return table_fail(builder, HD_ERR_MEMORY, "out of memory");
     table->columns[table->column_count++] = (hd_table_column){.name = copy, .type = type, .decimals = 2};
     return HD_OK;
 }
@@ -74,7 +70,7 @@ hd_status hd_table_set_decimals(hd_table_builder *builder, unsigned decimals)
 {
     hd_table *table = builder->table;
     if (builder->err.status != HD_OK) return builder->err.status;
-    if (!table->column_count) return fail(builder, HD_ERR_ARGUMENT, "decimals before the first column");
+    if (!table->column_count) return table_fail(builder, HD_ERR_ARGUMENT, "decimals before the first column");
     table->columns[table->column_count - 1].decimals = decimals < 15 ? decimals : 15;
     return HD_OK;
 }
@@ -85,7 +81,7 @@ static table_cell *next_cell(hd_table_builder *builder, unsigned types)
     hd_table *table = builder->table;
     if (builder->err.status != HD_OK) return NULL;
     if (!table->column_count) {
-        fail(builder, HD_ERR_ARGUMENT, "a cell without columns");
+        table_fail(builder, HD_ERR_ARGUMENT, "a cell without columns");
         return NULL;
     }
     const hd_table_column *column = &table->columns[table->cell_count % table->column_count];
@@ -98,7 +94,7 @@ static table_cell *next_cell(hd_table_builder *builder, unsigned types)
     bool fits = reserve(&cells, &table->cell_room, table->cell_count, 1, sizeof *table->cells);
     table->cells = cells;
     if (!fits) {
-        fail(builder, HD_ERR_MEMORY, "out of memory");
+        table_fail(builder, HD_ERR_MEMORY, "out of memory");
         return NULL;
     }
     table_cell *cell = &table->cells[table->cell_count++];
@@ -110,11 +106,11 @@ hd_status hd_table_add_string(hd_table_builder *builder, const char *text, size_
 {
     hd_table *table = builder->table;
     if (builder->err.status != HD_OK) return builder->err.status;
-    if (size > UINT32_MAX) return fail(builder, HD_ERR_LIMIT, "a string of more than 4 GiB");
+    if (size > UINT32_MAX) return table_fail(builder, HD_ERR_LIMIT, "a string of more than 4 GiB");
     void *room = table->text;
     bool fits = reserve(&room, &table->text_room, table->text_size, size, 1);
     table->text = room;
-    if (!fits) return fail(builder, HD_ERR_MEMORY, "out of memory");
+    if (!fits) return table_fail(builder, HD_ERR_MEMORY, "out of memory");
     table_cell *cell = next_cell(builder, 1u << HD_VALUE_STRING);
     if (!cell) return builder->err.status;
     cell->as.text_offset = table->text_size;
@@ -169,7 +165,7 @@ hd_status hd_table_finish(hd_table **out, hd_table_builder *builder, hd_error *e
     *out = NULL;
     hd_table *table = builder->table;
     if (builder->err.status == HD_OK && table->column_count && table->cell_count % table->column_count) {
-        fail(builder, HD_ERR_ARGUMENT, "the last row lacks cells");
+        table_fail(builder, HD_ERR_ARGUMENT, "the last row lacks cells");
     }
     hd_status status = builder->err.status;
     if (status == HD_OK) {
@@ -212,6 +208,14 @@ const hd_table_column *hd_table_get_column(const hd_table *table, size_t column)
 {
     assert(column < table->column_count);
     return &table->columns[column];
+}
+
+size_t hd_table_find_column(const hd_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->column_count; i++) {
+        if (strcmp(table->columns[i].name, name) == 0) return i;
+    }
+    return SIZE_MAX;
 }
 
 const table_cell *table_cell_at(const hd_table *table, size_t row, size_t column)

@@ -117,12 +117,15 @@ class Row:
         return True if self.kinds & (WORK | SHOWN) or any(k.startswith("mtia_ccp_") for k in self.kinds) else None
 
     def works(self):
+        return [piece[2:] for piece in self.work_slices()]
+
+    def work_slices(self):
         for category, name, start, end in self.slices:
             plain = name.upper().replace("_", " ")
             if category in WORK or category.startswith("mtia_ccp_"):
-                yield start, end
+                yield category, name, start, end
             elif category in ("", "op") and plain not in WAITS:
-                yield start, end
+                yield category, name, start, end
 
 
 def union(spans):

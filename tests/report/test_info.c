@@ -276,7 +276,12 @@ static void test_report__what_is_not_known_is_refused(void **state)
     (void)state;
     maker m = make();
     hd_trace *trace = finish(&m);
-    assert_refused(trace, "nonsense", NULL, "no report 'nonsense'; there are info, check, memory, attribution");
+    assert_refused(trace, "nonsense", NULL, "no report 'nonsense'; heddle report lists them");
+    assert_refused(trace, "inf", NULL, "no report 'inf'; did you mean info?");
+    const char *good[] = {"rows=5", NULL}, *none[] = {"row=5", NULL};
+    assert_int_equal(hd_report_options_valid("memory", good, NULL), HD_OK);
+    assert_int_equal(hd_report_options_valid("memory", none, NULL), HD_ERR_ARGUMENT);
+    assert_int_equal(hd_report_options_valid("nonsense", good, NULL), HD_ERR_ARGUMENT);
     assert_refused(trace, "info", "rows=5", "report info has no option 'rows'; it has none");
     assert_refused(trace, "memory", "row=5", "report memory has no option 'row'; did you mean rows?");
     assert_refused(trace, "memory", "rows", "report memory: rows: needs a value: rows=count");

@@ -333,6 +333,94 @@ static void test_table__counts_and_bytes_are_grouped_and_scaled(void **state)
     assert_string_equal(hd_text_bytes(out, UINT64_MAX), "16.0 EiB");
 }
 
+static void add_kernel(hd_table_builder *builder, const char *name, int64_t device, int64_t total)
+{
+    hd_table_add_text(builder, name);
+    if (device < 0)
+        hd_table_add_null(builder);
+    else
+        hd_table_add_int(builder, device);
+    if (total < 0)
+        hd_table_add_null(builder);
+    else
+        hd_table_add_int(builder, total);
+}
+
+/* By device, null first; the largest total first, null as -1; then by all cells. */
+static void test_table__rows_are_sorted_by_columns(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "name", HD_VALUE_STRING);
+    hd_table_add_column(builder, "device", HD_VALUE_INT);
+    hd_table_add_column(builder, "total", HD_VALUE_DURATION);
+    add_kernel(builder, "b", 1, 5);
+    add_kernel(builder, "a", 1, 5);
+    add_kernel(builder, "c", 0, -1);
+    add_kernel(builder, "ca", 0, 0);
+    add_kernel(builder, NULL, 0, 0);
+    add_kernel(builder, "d", -1, 1);
+    add_kernel(builder, "a", 1, 7);
+    assert_int_equal(hd_table_sort(builder, "rank,device", "total"), HD_OK);
+    hd_table *table = finish(builder);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV},
+                   "name,device,total\r\nd,,1\r\n,0,0\r\nca,0,0\r\nc,0,\r\na,1,7\r\na,1,5\r\nb,1,5\r\n");
+    assert_int_equal(hd_table_find_column(table, "total"), 2);
+    assert_true(hd_table_find_column(table, "rank") == SIZE_MAX);
+    hd_table_free(table);
+}
+
+static void test_table__sorting_by_the_first_columns_alone_keeps_what_is_equal(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "name", HD_VALUE_STRING);
+    hd_table_add_column(builder, "device", HD_VALUE_INT);
+    hd_table_add_column(builder, "total", HD_VALUE_DURATION);
+    add_kernel(builder, "z", 1, 1);
+    add_kernel(builder, "y", 0, 2);
+    add_kernel(builder, "x", 1, 3);
+    assert_int_equal(hd_table_sort(builder, "device", NULL), HD_OK);
+    hd_table *table = finish(builder);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name,device,total\r\ny,0,2\r\nz,1,1\r\nx,1,3\r\n");
+    hd_table_free(table);
+}
+
+static void test_table__a_row_that_lacks_cells_is_not_sorted(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "name", HD_VALUE_STRING);
+    hd_table_add_column(builder, "device", HD_VALUE_INT);
+    hd_table_add_text(builder, "z");
+    assert_int_equal(hd_table_sort(builder, "device", ""), HD_ERR_ARGUMENT);
+    hd_table_builder_free(builder);
+}
+
+/* Cells of one table go into another as they are. */
+static void test_table__cells_are_copied(void **state)
+{
+    (void)state;
+    hd_table *table = every_type();
+    hd_table_builder *builder = new_builder();
+    for (size_t c = 0; c < hd_table_column_count(table); c++)
+        hd_table_add_column(builder, hd_table_get_column(table, c)->name, hd_table_get_column(table, c)->type);
+    for (size_t row = 0; row < hd_table_row_count(table); row++) {
+        for (size_t c = 0; c < hd_table_column_count(table); c++)
+            assert_int_equal(hd_table_add_cell(builder, table, row, c), HD_OK);
+    }
+    hd_table *copy = finish(builder);
+    text_sink *a = calloc(1, sizeof *a), *b = calloc(1, sizeof *b);
+    const hd_table_style style = {.format = HD_TABLE_JSON};
+    assert_int_equal(hd_table_write(table, (hd_sink){sink_write, a}, &style, NULL), HD_OK);
+    assert_int_equal(hd_table_write(copy, (hd_sink){sink_write, b}, &style, NULL), HD_OK);
+    assert_string_equal(a->data, b->data);
+    free(a);
+    free(b);
+    hd_table_free(copy);
+    hd_table_free(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +437,10 @@ int main(void)
         cmocka_unit_test(test_table__a_sink_that_refuses_stops_the_printing),
         cmocka_unit_test(test_table__durations_take_the_unit_that_reads_best),
         cmocka_unit_test(test_table__counts_and_bytes_are_grouped_and_scaled),
+        cmocka_unit_test(test_table__rows_are_sorted_by_columns),
+        cmocka_unit_test(test_table__sorting_by_the_first_columns_alone_keeps_what_is_equal),
+        cmocka_unit_test(test_table__a_row_that_lacks_cells_is_not_sorted),
+        cmocka_unit_test(test_table__cells_are_copied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

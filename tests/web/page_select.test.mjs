@@ -265,4 +265,45 @@ test("the flame graph of the range has the GPU time of the file", async page => 
     + [...document.querySelectorAll("#pane [aria-label]")].map(e => e.getAttribute("aria-label")).join()));
 });
 
+// ---- reports ----
+
+const cellsOf = page => page.$$eval("#pane tbody tr:not(.space)", rows => rows.map(row => [...row.cells].map(cell => cell.textContent)));
+
+test("a report is a table: sorted, searched, over what is selected; a name is searched for", async page => {
+  await open(page, "small.json");
+  await setState(page, "tab", "reports");
+  await page.selectOption("#pane select >> nth=0", "kernels");
+  await until(page, () => /sgemm/.test(document.querySelector("#pane").textContent), null, "the kernels");
+  const asked = await page.evaluate(() => window.heddle.app.source.report(0, "kernels", {}));
+  const kernels = small.slices.filter(s => s.category === "kernel"), total = kernels.reduce((a, s) => a + s.end - s.start, 0);
+  const at = asked[0].columns.findIndex(c => c.name === "total");
+  assert.equal(asked[0].rows.reduce((a, row) => a + row[at], 0), total, "all kernels of the file");
+  assert.equal((await cellsOf(page)).length, asked[0].rows.length);
+  const names = async () => page.$$eval("#pane tbody td button", all => all.map(each => each.textContent));
+  const wanted = asked[0].rows.map(row => [row[asked[0].columns.findIndex(c => c.name === "name")], row[at]]).sort((a, b) => a[1] - b[1]).map(([name]) => name);
+  await page.click("#pane th >> text=/^total/"); // most first, and the other way round
+  await page.click("#pane th >> text=/^total/");
+  await until(page, name => document.querySelector("#pane tbody td button").textContent === name, wanted[0], "sorted");
+  assert.deepEqual(await names(), wanted);
+  await page.click("#pane tbody td button >> nth=0");
+  await until(page, () => window.heddle.app.state.query.value.q.length > 3, null, "the name is searched for");
+  await setState(page, "tab", "reports");
+  await setState(page, "area", {from: 0, until: 1, tracks: null});
+  await until(page, () => window.heddle.app.state.tab.value === "reports" && !/sgemm/.test(document.querySelector("#pane").textContent), null, "in the box no kernel begins");
+});
+
+test("an option that a report refuses is said, and the page goes on", async (page, {troubles}) => {
+  await open(page, "small.json");
+  await setState(page, "tab", "reports");
+  await page.selectOption("#pane select >> nth=0", "kernels");
+  await page.fill("#pane label:has-text('by') input >> nth=0", "bogus");
+  await page.keyboard.press("Enter");
+  await until(page, () => /bogus.*is none of/.test(document.querySelector("#pane").textContent), null, "why it is refused");
+  assert.ok(troubles.every(trouble => /400/.test(trouble)));
+  troubles.length = 0;
+  await page.fill("#pane label:has-text('by') input >> nth=0", "op");
+  await page.keyboard.press("Enter");
+  await until(page, () => [...document.querySelectorAll("#pane th")].some(th => th.textContent.startsWith("op")), null, "the column op");
+});
+
 await run();

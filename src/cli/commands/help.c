@@ -31,10 +31,12 @@ static int run(cli_run *run)
                                    best ? "; did you mean '" : "", best ? best : "", best ? "'?" : "");
         }
     }
+    if (run->operand_count > 1 && !cli_has_topic(about, run->operands[1]))
+        return cli_usage_error(run, "heddle %s has no help on '%.60s'", about->name, run->operands[1]);
     if (wanted->man)
         cli_man_page(run, about);
     else if (about)
-        cli_help_command(run, about);
+        cli_help_command(run, about, run->operand_count > 1 ? run->operands[1] : NULL);
     else
         cli_help_overview(run);
     return CLI_OK;
@@ -44,13 +46,14 @@ const cli_command cmd_help = {
     .name = "help",
     .group = CLI_ABOUT,
     .summary = "show what heddle does, or the help of one command",
-    .usage = "[COMMAND]",
+    .usage = "[COMMAND [TOPIC]]",
     .offer = "<commands>",
-    .description =
-        "Without a command, lists them all. `heddle COMMAND --help` prints the same as `heddle help COMMAND`.",
+    .description = "Without a command, lists them all. `heddle COMMAND --help` prints the same as `heddle help "
+                   "COMMAND`. A topic is a "
+                   "report: `heddle help report check`.",
     .options = options,
     .options_size = sizeof(struct help_options),
-    .operands_max = 1,
+    .operands_max = 2,
     .run = run,
     .examples = (const cli_example[]){{"heddle help", "all commands"},
                                       {"heddle help --man help | man -l -", "a manual page, without installing it"},

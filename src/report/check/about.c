@@ -65,6 +65,7 @@ const hd_report_about report_check_about = {
     .text = "Slices that cross, flows and launches without their other end, times in the future, duplicate tracks and "
             "whatever else makes a viewer or an analysis wrong, each with its first examples.",
     .options = options,
+    .wants_sources = true,
     .options_size = sizeof(hd_check_options),
     .tables = tables,
     .run = run,

@@ -109,7 +109,8 @@ static const hd_report_table_about tables[] = {
     {"reserved", "allocators that reserve memory: how much of it lay idle", reserved_columns},
     {"oddities", "events that do not fit to the others", oddities_columns},
     {"ledger", "what was noticed while reading: a free that was lost makes a leak that is none", report_ledger_columns},
-    {"series", "with the option series: a row per event, what is live behind it", series_columns},
+    {"series", "with the option series: a row per event, what is live behind it", series_columns, HD_CHART_SERIES,
+     "process,device", "time,live"},
     {0},
 };
 

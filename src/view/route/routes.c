@@ -24,6 +24,8 @@ const view_route view_routes[] = {
     {"/api/select", "GET", view_route_select, .is_long = true},
     {"/api/flows", "GET", view_route_flows, .is_long = true},
     {"/api/flame", "GET", view_route_flame, .is_long = true},
+    {"/api/reports", "GET", view_route_reports},
+    {"/api/report", "GET", view_route_report, .is_long = true},
     {"/api/crop", "GET", view_route_crop, .is_long = true},
     {0},
 };

@@ -38,7 +38,7 @@ def json_text(value):
     """An argument as Kineto writes it."""
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value, default=str)
+    return json.dumps(value, default=float)
 
 
 def dimensions(value):

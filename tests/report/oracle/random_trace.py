@@ -6,7 +6,13 @@ work and work without launches, negative delays, slices of length 0, graphs, wai
 """
 import argparse
 import json
+import pathlib
 import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import random_ops  # noqa: E402
 
 KERNELS = ["gemm", "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int, float)",
            "ampere_sgemm_128x64_nn", "void (anonymous namespace)::softmax<float, 2>(float*, int)", "hipKernel_nccl"]
@@ -27,7 +33,7 @@ COPY_CALLS = ["cudaMemcpyAsync", "cudaMemcpyAsync", "cudaMemcpy", "hipMemcpyWith
 
 class Maker:
     def __init__(self, seed, size):
-        self.r = random.Random(seed)
+        self.r, self.shapes = random.Random(seed), random.Random("shapes %d" % seed)
         r = self.r
         self.size, self.scale = size, r.choice([1, 1, 20, 1000])  # ns of a unit
         self.base = r.choice([0, 0, 1669783687389324000, 4458676416788066123])
@@ -61,6 +67,9 @@ class Maker:
                          "Input type": r.choice([["float", "float"], ["c10::Half", "c10::Half"]])})
         if name == "record_param_comms" and r.random() < 0.7:
             args.update(self.collective())
+        elif self.shapes.random() < 0.4:
+            name, more = random_ops.operator(self.shapes)
+            args.update(more)
         self.add(r.choice(["cpu_op"] * 5 + ["Operator"]), name, pid, tid, start, duration, args)
 
     def fill(self, pid, tid, start, end, depth):

@@ -44,7 +44,7 @@ const TIME_LIMIT = 2 ** 63;
 const LONGEST_TEXT = 1000;
 
 const TOOLS: readonly Tool[] = ["select", "pan", "zoom", "time"];
-const TABS: readonly Tab[] = ["details", "selection", "flame", "fidelity", "search"];
+const TABS: readonly Tab[] = ["details", "selection", "flame", "reports", "fidelity", "search"];
 
 // ---- numbers and ranges ----
 

@@ -301,3 +301,28 @@ export interface FidelityList {
   count: number;
   events: (Omit<EventRef, "track" | "start"> & { track: TrackId | null; start: number | null; name_text?: string; note: string })[];
 }
+
+// ---- reports ----
+
+export interface ReportAbout {
+  name: string;
+  title: string;
+  text: string;
+  options: { name: string; kind: string; fallback: string; meaning: string }[];
+}
+
+export interface ReportColumn {
+  name: string;
+  type: string; // text, number, count, decimal, bytes, duration, time, bool
+  meaning: string;
+}
+
+export type ReportCell = string | number | boolean | null; // times and durations: ns, times since the trace's start
+
+export interface ReportTable {
+  name: string;
+  meaning: string;
+  count: number; // of rows; those that were sent may be fewer
+  columns: ReportColumn[];
+  rows: ReportCell[][];
+}

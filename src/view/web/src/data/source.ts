@@ -1,6 +1,6 @@
 // Where the page gets its data. source_http.ts asks the server; tests have one of their own.
 import type {
-  DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FlameResult, FlowResult, NameInfo, SearchQuery, SearchResult,
+  DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FlameResult, FlowResult, NameInfo, ReportAbout, ReportTable, SearchQuery, SearchResult,
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
 } from "./model";
 
@@ -28,6 +28,8 @@ export interface Source {
   select(trace: TraceId, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down"): Promise<SelectResult>;
   flows(trace: TraceId, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult>;
   flame(trace: TraceId, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult>;
+  reports(signal?: AbortSignal): Promise<ReportAbout[]>;
+  report(trace: TraceId, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportTable[]>;
   fidelity(trace: TraceId): Promise<Fidelity>;
   fidelityList(trace: TraceId, what: string, at: number): Promise<FidelityList>;
   cropUrl(trace: TraceId, from: number, until: number, format: string): string;

@@ -1,6 +1,6 @@
 // Asks the server (docs/view-protocol.md).
 import type { EventRef, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
-import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FlameResult, FlowResult, SearchQuery, SearchResult, SelectResult } from "./model";
+import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FlameResult, FlowResult, ReportAbout, ReportTable, SearchQuery, SearchResult, SelectResult } from "./model";
 import { parseKeeping } from "./json_digits";
 import type { SearchPlace, Source } from "./source";
 import { decodeTiles } from "./tile_decode";
@@ -161,6 +161,14 @@ export class HttpSource implements Source {
 
   flame(trace: number, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult> {
     return this.json("flame", { trace, from: whole(from), until: whole(until), of, by }, signal);
+  }
+
+  async reports(signal?: AbortSignal): Promise<ReportAbout[]> {
+    return (await this.json<{ reports: ReportAbout[] }>("reports", {}, signal)).reports;
+  }
+
+  async report(trace: number, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportTable[]> {
+    return (await this.json<{ tables: ReportTable[] }>("report", { trace, name, ...options }, signal)).tables;
   }
 
   fidelity(trace: number): Promise<Fidelity> {

@@ -1,0 +1,501 @@
+/* report.c - heddle report: the analyses of this build, by their descriptors (heddle/report.h) */
+#include "cli/cli.h"
+#include "cli/commands/report_about.h"
+#include "cli/commands/report_out.h"
+#include "cli/shared_options.h"
+#include "cli/table_out.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct report_options {
+    cli_given given; /* those of the report */
+    uint64_t rows;
+    const char *output, *table;
+    bool all, csv, strict;
+};
+
+enum { ROWS_SHOWN = 20, OPTIONS_MAX = 64 };
+
+static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "OUT",
+     .offer = "<files> <folders>",
+     .field = offsetof(struct report_options, output),
+     .help =
+         "write to a file, by its extension: .html, .json, .md, .csv (the first table); to FOLDER/ each table as CSV"},
+    {.name = "table",
+     .letter = 't',
+     .kind = CLI_TEXT,
+     .value = "TABLE,...",
+     .field = offsetof(struct report_options, table),
+     .help = "these tables only"},
+    {.name = "csv",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct report_options, csv),
+     .help = "print the first table, or that of --table, as CSV"},
+    {.name = "rows",
+     .letter = 'n',
+     .kind = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = 1e15,
+     .field = offsetof(struct report_options, rows),
+     .help = "the first N rows of each table; text has 20 unless told, all else every one. A report with an option of "
+             "that name does what its help says"},
+    {.name = "all",
+     .letter = 'a',
+     .kind = CLI_FLAG,
+     .field = offsetof(struct report_options, all),
+     .help = "every row as text"},
+    OPTION_STRICT(.field = offsetof(struct report_options, strict)),
+    {0},
+};
+
+/* ---- what descriptors tell ---- */
+
+static const cli_example *topics(void)
+{
+    static cli_example list[OPTIONS_MAX];
+    for (size_t i = 0; i < hd_report_count() && i + 1 < OPTIONS_MAX; i++)
+        list[i] = (cli_example){hd_report_at(i)->name, hd_report_at(i)->title};
+    return list;
+}
+
+static bool listed(const cli_option *list, const char *name)
+{
+    for (; list->name; list++) {
+        if (strcmp(list->name, name) == 0) return true;
+    }
+    return false;
+}
+
+static void list_options(cli_option *list, size_t *count, const hd_report_about *about)
+{
+    for (const hd_option_about *o = about->options; o && o->name && *count + 1 < OPTIONS_MAX; o++) {
+        if (listed(options, o->name) || listed(list, o->name)) continue;
+        list[(*count)++] = (cli_option){.name = o->name,
+                                        .kind = CLI_GIVEN,
+                                        .value = o->kind == HD_OPTION_FLAG ? NULL : hd_option_kind_name(o->kind),
+                                        .help = o->meaning,
+                                        .field = offsetof(struct report_options, given)};
+    }
+}
+
+static const cli_option *more_options(const char *topic)
+{
+    static cli_option list[OPTIONS_MAX];
+    size_t count = 0;
+    memset(list, 0, sizeof list);
+    for (size_t i = 0; i < hd_report_count(); i++) {
+        if (!topic || strcmp(topic, hd_report_at(i)->name) == 0) list_options(list, &count, hd_report_at(i));
+    }
+    return list;
+}
+
+static bool has_option(const hd_report_about *about, const char *name)
+{
+    for (const hd_option_about *o = about->options; o && o->name; o++) {
+        if (strcmp(o->name, name) == 0) return true;
+    }
+    return false;
+}
+
+static void topic_help(cli_run *run, const char *topic)
+{
+    report_help(run, hd_report_about_find(topic), options);
+}
+
+/* ---- text ---- */
+
+static const hd_report_table_about *table_of(const hd_report_about *about, const char *name, size_t size)
+{
+    for (const hd_report_table_about *t = about->tables; t->name; t++) {
+        if (strlen(t->name) == size && memcmp(t->name, name, size) == 0) return t;
+    }
+    return NULL;
+}
+
+static void print_table(cli_run *run, const hd_report_about *about, const hd_table *table, int64_t start_ns)
+{
+    const struct report_options *chosen = run->options;
+    const char *name = hd_table_name(table);
+    size_t rows = hd_table_row_count(table);
+    uint64_t most = chosen->rows ? chosen->rows : ROWS_SHOWN;
+    hd_table *shown;
+    char text[HD_VALUE_TEXT_BYTES];
+    /* A line that says that there is one more would take the place of that row. */
+    size_t first = chosen->all || most + 1 >= rows ? rows : (size_t)most;
+    if (cli_table_without(&shown, table, "", start_ns, &run->err) != HD_OK) return;
+    cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), name, cli_style(run, CLI_PLAIN),
+              table_of(about, name, strlen(name))->meaning);
+    report_print_rows(run, shown, first);
+    if (first < rows) cli_print(run, "  … %s more rows; --rows, --all\n", hd_text_count(text, rows - first));
+    hd_table_free(shown);
+}
+
+static void print_text(cli_run *run, const char *path, const hd_report_about *about, const hd_report *report,
+                       int64_t start_ns)
+{
+    bool any = false;
+    report_print_path(run, path);
+    cli_print(run, "  %s: %s\n", about->name, about->title);
+    for (size_t i = 0; i < report->table_count; i++) {
+        if (!hd_table_row_count(report->tables[i])) continue;
+        print_table(run, about, report->tables[i], start_ns);
+        any = true;
+    }
+    if (!any) cli_print(run, "  no rows: the trace has nothing of this\n");
+}
+
+/* ---- one file ---- */
+
+enum { REPORTS_MAX = 32 };
+
+typedef struct asked {
+    const hd_report_about *abouts[REPORTS_MAX]; /* ends with NULL */
+    size_t count;
+    char *texts[CLI_TEXTS_MAX + 1]; /* "by=step"; ends with NULL */
+    int first;                      /* of the operands that are files */
+} asked;
+
+static bool wanted(const char *list, const char *name)
+{
+    size_t size = strlen(name);
+    for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL) {
+        if (strcspn(list, ",") == size && memcmp(list, name, size) == 0) return true;
+    }
+    return false;
+}
+
+/* Only the tables of --table, and of reports that count no rows themselves the first of --rows. */
+static hd_status choose_tables(hd_report *report, const cli_run *run, const hd_report_about *about, hd_error *err)
+{
+    const struct report_options *chosen = run->options;
+    bool cut = chosen->rows && !has_option(about, "rows") && (run->global.json || chosen->csv || chosen->output);
+    size_t kept = 0;
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < report->table_count; i++) {
+        hd_table *table = report->tables[i], *head;
+        bool is_wanted = !chosen->table || wanted(chosen->table, hd_table_name(table));
+        if (is_wanted && cut && chosen->rows < hd_table_row_count(table) && status == HD_OK &&
+            (status = hd_table_head(&head, table, (size_t)chosen->rows, err)) == HD_OK) {
+            hd_table_free(table);
+            table = head;
+        }
+        if (is_wanted)
+            report->tables[kept++] = table;
+        else
+            hd_table_free(table);
+    }
+    report->table_count = kept;
+    return status;
+}
+
+enum { NAME_BYTES = 64 };
+
+/* What stands before any of `ends`; what is too long for a name is cut, and will be unknown. */
+static size_t name_before(char out[NAME_BYTES], const char *text, const char *ends)
+{
+    size_t size = strcspn(text, ends), kept = size < NAME_BYTES ? size : NAME_BYTES - 1;
+    memcpy(out, text, kept);
+    out[kept] = '\0';
+    return size;
+}
+
+/* Those of the options that a report has; the caller frees the list, not the texts. */
+static const char **options_of(const asked *a, const hd_report_about *about)
+{
+    size_t count = 0;
+    const char **list = calloc(CLI_TEXTS_MAX + 1, sizeof *list);
+    for (char *const *text = a->texts; list && *text; text++) {
+        char name[NAME_BYTES];
+        name_before(name, *text, "=");
+        if (a->count == 1 || has_option(about, name)) list[count++] = *text;
+    }
+    return list;
+}
+
+static hd_status make_report(hd_report *out, cli_run *run, const asked *a, const hd_report_about *about,
+                             const hd_report_input *of, const char *path)
+{
+    hd_report_input input = *of;
+    const char **given = options_of(a, about);
+    if (!given) return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    input.options = given;
+    hd_status status = hd_report_run(out, about->name, &input, &run->err);
+    if (status == HD_OK) status = choose_tables(out, run, about, &run->err);
+    if (status != HD_OK) hd_report_free(out);
+    if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
+    free(given);
+    return status;
+}
+
+/* ---- which report, and with which options ---- */
+
+static int refuse_name(cli_run *run, const char *name)
+{
+    const char *best = NULL;
+    unsigned distance = UINT_MAX;
+    for (const cli_example *topic = topics(); topic->command; topic++)
+        hd_name_suggest(name, topic->command, &best, &distance);
+    if (best) return cli_usage_error(run, "there is no report '%.60s'; did you mean %s?", name, best);
+    return cli_usage_error(run, "'%.60s' names no report, and is no file; `heddle report` lists the reports", name);
+}
+
+/* What a page has that no report was named for. */
+static const char page_reports[] = "summary,breakdown,kernels,copies,operators,ranges,steps,launches,queue,states,idle,"
+                                   "syncs,communication,flops,memory";
+
+static int take_names(asked *a, cli_run *run, const char *names)
+{
+    for (const char *at = names; *at; at += *at == ',') {
+        char name[NAME_BYTES];
+        size_t size = name_before(name, at, ",");
+        if (!hd_report_about_find(name)) return refuse_name(run, name);
+        if (a->count + 1 == REPORTS_MAX) return cli_usage_error(run, "at most %d reports at once", REPORTS_MAX - 1);
+        a->abouts[a->count++] = hd_report_about_find(name);
+        at += size;
+    }
+    return CLI_OK;
+}
+
+/* The first operand names reports; if it is a file, the report is summary, and for a page all of them. */
+static int find_reports(asked *a, cli_run *run)
+{
+    const struct report_options *chosen = run->options;
+    const char *first = run->operands[0];
+    char name[NAME_BYTES];
+    name_before(name, first, ",");
+    bool is_file = strcmp(first, "-") == 0 || access(first, F_OK) == 0;
+    a->first = hd_report_about_find(first) || (!is_file && hd_report_about_find(name));
+    if (!a->first && !is_file) return refuse_name(run, first);
+    if (a->first && run->operand_count < 2)
+        return cli_usage_error(run, "too few operands: heddle report %.60s needs FILE...", first);
+    bool is_page = chosen->output && hd_report_format_of(chosen->output) == HD_REPORT_HTML && !chosen->table;
+    return take_names(a, run, a->first ? first : is_page ? page_reports : "summary");
+}
+
+/* A report of several gets those of the options that it has, of which each must have one. */
+static int check_options(const asked *a, cli_run *run)
+{
+    if (a->count == 1) {
+        bool fine = hd_report_options_valid(a->abouts[0]->name, (const char *const *)a->texts, &run->err) == HD_OK;
+        return fine ? CLI_OK : CLI_USAGE;
+    }
+    for (char *const *text = a->texts; *text; text++) {
+        char name[NAME_BYTES];
+        bool known = false;
+        name_before(name, *text, "=");
+        for (size_t i = 0; i < a->count && !known; i++) known = has_option(a->abouts[i], name);
+        if (!known) return cli_usage_error(run, "unknown option --%s; none of these reports has it", name);
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        const char **list = options_of(a, a->abouts[i]);
+        bool fine = list && hd_report_options_valid(a->abouts[i]->name, list, &run->err) == HD_OK;
+        free(list);
+        if (!fine) return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static int collect_options(asked *a, cli_run *run)
+{
+    const struct report_options *chosen = run->options;
+    size_t count = 0;
+    int size = 0;
+    for (size_t i = 0; i < chosen->given.count && size >= 0; i++) {
+        const char *value = chosen->given.values[i];
+        size = asprintf(&a->texts[count++], "%s%s%s", chosen->given.names[i], value ? "=" : "", value ? value : "");
+    }
+    bool counts_rows = false;
+    for (size_t i = 0; i < a->count; i++) counts_rows |= has_option(a->abouts[i], "rows");
+    if (chosen->rows && counts_rows && count < CLI_TEXTS_MAX && size >= 0)
+        size = asprintf(&a->texts[count++], "rows=%llu", (unsigned long long)chosen->rows);
+    if (size < 0) {
+        a->texts[count - 1] = NULL;
+        hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+        return CLI_FAILED;
+    }
+    return check_options(a, run);
+}
+
+static int check_tables(const asked *a, cli_run *run)
+{
+    const struct report_options *chosen = run->options;
+    for (const char *at = chosen->table; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char known[512] = "";
+        size_t size = strcspn(at, ",");
+        bool found = false;
+        for (size_t i = 0; i < a->count; i++) {
+            found |= table_of(a->abouts[i], at, size) != NULL;
+            for (const hd_report_table_about *t = a->abouts[i]->tables; t->name; t++) {
+                size_t used = strlen(known);
+                snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", t->name);
+            }
+        }
+        if (found) continue;
+        return cli_usage_error(run, "--table: report %s has no table '%.*s'; it has %s", a->abouts[0]->name,
+                               (int)(size < 60 ? size : 60), at, known);
+    }
+    return CLI_OK;
+}
+
+static int check_output(hd_report_format *out, const asked *a, cli_run *run)
+{
+    const struct report_options *chosen = run->options;
+    const char *path = chosen->output;
+    size_t size = path ? strlen(path) : 0;
+    bool folder = size && path[size - 1] == '/';
+    *out = run->global.json ? HD_REPORT_JSON : chosen->csv ? HD_REPORT_CSV : 0;
+    if (chosen->csv && run->global.json) return cli_usage_error(run, "--csv and --json exclude each other");
+    if (path && *out && strcmp(path, "-") != 0)
+        return cli_usage_error(run, "-o follows the extension, without --%s", chosen->csv ? "csv" : "json");
+    if (path && !*out) *out = folder ? HD_REPORT_CSV : hd_report_format_of(path);
+    if (path && !*out)
+        return cli_usage_error(
+            run, "-o: what to write does not follow from '%.100s': use .html, .json, .md, .csv or FOLDER/", path);
+    if (*out == HD_REPORT_CSV && run->operand_count - a->first > 1)
+        return cli_usage_error(run, "CSV is of one file; %d were given", run->operand_count - a->first);
+    if (*out == HD_REPORT_CSV && a->count > 1)
+        return cli_usage_error(run, "CSV is of one report; %zu were given", a->count);
+    if (*out == HD_REPORT_CSV && !folder && chosen->table && strchr(chosen->table, ','))
+        return cli_usage_error(run, "--table: CSV is of one table; -o FOLDER/ writes several");
+    return CLI_OK;
+}
+
+/* ---- the command ---- */
+
+/* Text is printed at once; anything else when all are there. */
+typedef struct report_run {
+    const asked *asked;
+    hd_report_format format;
+    hd_report *reports;
+    hd_report_part *parts;
+    size_t count;
+} report_run;
+
+static hd_status run_report(report_run *r, cli_run *run, const hd_report_about *about, const hd_report_input *input,
+                            const char *path)
+{
+    int64_t start_ns = hd_trace_facts_of(input->trace)->start_ns;
+    hd_report *report = &r->reports[r->count];
+    hd_status status = make_report(report, run, r->asked, about, input, path);
+    if (status != HD_OK) return status;
+    r->parts[r->count] = (hd_report_part){path, about, report, start_ns == HD_NO_TIME ? 0 : start_ns};
+    if (r->format) {
+        r->count++;
+        return HD_OK;
+    }
+    if (r->count) cli_print(run, "\n");
+    print_text(run, path, about, report, r->parts[r->count].start_ns);
+    hd_report_free(report);
+    r->count++;
+    return HD_OK;
+}
+
+/* All reports of a file; they share what several of them need. */
+static hd_status run_file(report_run *r, cli_run *run, const char *path)
+{
+    const struct report_options *chosen = run->options;
+    hd_trace *trace;
+    hd_launches *launches = NULL;
+    hd_read_options read = {.strict = chosen->strict, .lazy = true};
+    for (size_t i = 0; i < r->asked->count; i++) read.sources |= r->asked->abouts[i]->wants_sources;
+    hd_status status = report_read(&trace, run, path, read);
+    if (status != HD_OK) return status;
+    if (r->asked->count > 1) status = hd_launches_new(&launches, trace, &run->err);
+    const hd_report_input input = {.trace = trace, .launches = launches};
+    for (size_t i = 0; i < r->asked->count && status == HD_OK && !run->out_error; i++)
+        status = run_report(r, run, r->asked->abouts[i], &input, path);
+    hd_launches_free(launches);
+    hd_trace_free(trace);
+    return status;
+}
+
+static int run_files(cli_run *run, const asked *a, hd_report_format format)
+{
+    const struct report_options *chosen = run->options;
+    size_t files = (size_t)(run->operand_count - a->first);
+    report_run r = {.asked = a, .format = format};
+    r.reports = calloc(files * a->count, sizeof *r.reports);
+    r.parts = calloc(files * a->count, sizeof *r.parts);
+    int usage = CLI_OK;
+    for (size_t i = 0; r.reports && r.parts && i < files && usage == CLI_OK && !run->out_error; i++) {
+        hd_status status = run_file(&r, run, run->operands[(size_t)a->first + i]);
+        if (status == HD_ERR_ARGUMENT)
+            usage = CLI_USAGE;
+        else if (status != HD_OK)
+            cli_report(run);
+    }
+    if (!r.reports || !r.parts) hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    bool any = format && r.count && usage == CLI_OK;
+    if (any && chosen->output && strcmp(chosen->output, "-") != 0)
+        hd_report_write(chosen->output, format, r.parts, r.count, &run->err);
+    else if (any)
+        hd_report_print((hd_sink){cli_write, run}, format, r.parts, r.count, &run->err);
+    for (size_t i = 0; format && i < r.count; i++) hd_report_free(&r.reports[i]);
+    free(r.parts);
+    free(r.reports);
+    return usage != CLI_OK ? usage : run->err.status != HD_OK ? CLI_FAILED : CLI_OK;
+}
+
+static int run(cli_run *run)
+{
+    const struct report_options *chosen = run->options;
+    asked a = {0};
+    hd_report_format format;
+    if (run->operand_count == 0) {
+        if (chosen->given.count || chosen->output || chosen->table || chosen->csv)
+            return cli_usage_error(run, "which report? heddle report NAME FILE...");
+        report_list(run);
+        return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
+    }
+    int status = find_reports(&a, run);
+    if (status == CLI_OK) status = check_tables(&a, run);
+    if (status == CLI_OK) status = check_output(&format, &a, run);
+    if (status == CLI_OK) status = collect_options(&a, run);
+    if (status == CLI_OK) status = run_files(run, &a, format);
+    for (char **text = a.texts; *text; text++) free(*text);
+    return status;
+}
+
+const cli_command cmd_report = {
+    .name = "report",
+    .group = CLI_LOOK,
+    .summary = "tell what a trace means: one of the reports, in exact numbers",
+    .usage = "[NAME,...] FILE...",
+    .offer = "<reports> <files>",
+    .description =
+        "A report reads a trace and makes tables. Without operands the reports are listed; a FILE alone is its "
+        "summary, "
+        "and with -o PAGE.html all of them; NAME may be several, parted by commas. `heddle help report NAME` tells "
+        "what "
+        "one is, its options and what each column means. docs/reports/definitions.md defines every figure.\n\n"
+        "Text is for people: the first rows of each table, times since the first event, and no column that says "
+        "nothing. --json and files have everything: an object with path and report, then each table by its name, for "
+        "several files an array of them; times and durations are nanoseconds. What a trace does not tell is null, "
+        "never 0. The file - is standard input.\n\n"
+        "The exit status is 0 also where a report found something wrong; `heddle check` is the command that tells a "
+        "script.",
+    .options = options,
+    .options_size = sizeof(struct report_options),
+    .operands_min = 0,
+    .operands_max = -1,
+    .has_json = true,
+    .run = run,
+    .topics_title = "Reports",
+    .topics = topics,
+    .more_options = more_options,
+    .topic_help = topic_help,
+    .examples = (const cli_example[]){{"heddle report trace.json", "one screen: where the time goes"},
+                                      {"heddle report", "the reports"},
+                                      {"heddle report kernels --by op trace.json", "one of them"},
+                                      {"heddle report -o report.html trace.json", "all of them, as a page"},
+                                      {"heddle report info --table tracks --csv trace.json >tracks.csv", "a table"},
+                                      {0}},
+};

@@ -1,0 +1,279 @@
+/* breakdown.c - where the time of each device goes: see "breakdown" in docs/reports/definitions.md
+ *
+ * One sweep over the work of a device tells for each stretch of time which classes run, and how many pieces of work.
+ * All figures are sums of such stretches, so that they add up to the span.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "report/gpu/gpu.h"
+
+enum { MASKS = 1 << GPU_CLASSES };
+
+/* Of a window. */
+typedef struct account {
+    int64_t time[MASKS]; /* by the classes that run, as bits */
+    uint64_t before, unlinked;
+    int64_t work_time, before_time, unlinked_time;
+} account;
+
+typedef struct level_key {
+    uint32_t window, running;
+} level_key;
+
+typedef struct breakdown {
+    gpu_scope scope;
+    uint32_t device;
+    gpu_windows windows;
+    account *accounts; /* by window */
+    gpu_groups levels;
+    int64_t *level_time; /* by group */
+    size_t level_capacity;
+    hd_table_builder *breakdown, *overlap, *concurrency;
+} breakdown;
+
+/* ---- one device ---- */
+
+static hd_status add_stretch(void *user, const gpu_stretch *stretch, hd_error *err)
+{
+    breakdown *b = user;
+    int64_t length = stretch->end - stretch->start;
+    uint32_t mask = 0;
+    level_key key = {stretch->window, 0};
+    for (uint32_t c = 0; c < GPU_CLASSES; c++) {
+        mask |= (uint32_t)(stretch->running[c] > 0) << c;
+        key.running += stretch->running[c];
+    }
+    b->accounts[stretch->window].time[mask] += length;
+    uint32_t count = b->levels.count, level = gpu_group(&b->levels, &key);
+    if (level == HD_NONE || !hd_grow((void **)&b->level_time, &b->level_capacity, level, sizeof *b->level_time))
+        return HD_NOMEM(err);
+    if (level == count) b->level_time[level] = 0;
+    b->level_time[level] += length;
+    return HD_OK;
+}
+
+/* Time in which one of the classes of `any` runs, and none of `none`. */
+static int64_t time_of(const account *a, unsigned any, unsigned none)
+{
+    int64_t sum = 0;
+    for (unsigned mask = 0; mask < MASKS; mask++) {
+        if (mask & any && !(mask & none)) sum += a->time[mask];
+    }
+    return sum;
+}
+
+/* Time in which both run. */
+static int64_t time_of_both(const account *a, unsigned x, unsigned y)
+{
+    int64_t sum = 0;
+    for (unsigned mask = 0; mask < MASKS; mask++) {
+        if (mask & x && mask & y) sum += a->time[mask];
+    }
+    return sum;
+}
+
+enum { COMPUTE = 1 << GPU_COMPUTE, COMMUNICATION = 1 << GPU_COMMUNICATION, COPY = 1 << GPU_COPY, ANY = MASKS - 1 };
+
+static hd_status add_breakdown(breakdown *b, uint32_t window, hd_error *err)
+{
+    hd_table_builder *t = b->breakdown;
+    const gpu_window *w = &b->windows.windows[window];
+    const account *a = &b->accounts[window];
+    bool known = b->scope.has_launches;
+    int64_t compute = time_of(a, COMPUTE, 0), communication = time_of(a, COMMUNICATION, 0);
+    int64_t exposed = time_of(a, COMMUNICATION, COMPUTE), copies = time_of(a, COPY, COMPUTE | COMMUNICATION);
+    int64_t idle = a->time[0];
+    if (compute + exposed + copies + idle != w->length)
+        return gpu_broken("compute + exposed communication + exposed copies + idle, in ns",
+                          compute + exposed + copies + idle, w->length, err);
+    gpu_cells_device(t, &b->scope, b->device, w->step);
+    const int64_t times[] = {w->length,          compute, exposed, copies, idle, time_of(a, ANY, 0), communication,
+                             time_of(a, COPY, 0)};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) hd_table_add_int(t, times[i]);
+    gpu_cell_ratio(t, time_of_both(a, COMMUNICATION, COMPUTE), communication, 100);
+    hd_table_add_count(t, w->works);
+    hd_table_add_int(t, a->work_time);
+    gpu_cell_count(t, a->before, known);
+    gpu_cell_time(t, a->before_time, known);
+    gpu_cell_count(t, a->unlinked, known);
+    gpu_cell_time(t, a->unlinked_time, known);
+    return HD_OK;
+}
+
+static void add_overlap(breakdown *b, uint32_t window, const bool *has_class)
+{
+    const account *a = &b->accounts[window];
+    for (unsigned c = 0; c < GPU_CLASSES; c++) {
+        if (!has_class[c]) continue;
+        gpu_cells_device(b->overlap, &b->scope, b->device, b->windows.windows[window].step);
+        hd_table_add_text(b->overlap, gpu_class_names[c]);
+        hd_table_add_int(b->overlap, time_of(a, 1u << c, 0));
+        hd_table_add_int(b->overlap, a->time[1u << c]);
+        for (unsigned other = 0; other < GPU_CLASSES; other++)
+            hd_table_add_int(b->overlap, time_of_both(a, 1u << c, 1u << other));
+    }
+}
+
+static hd_status add_concurrency(breakdown *b, hd_error *err)
+{
+    int64_t sum = 0, span = 0;
+    for (uint32_t i = 0; i < b->levels.count; i++) {
+        const level_key *key = gpu_group_key(&b->levels, i);
+        const gpu_window *w = &b->windows.windows[key->window];
+        gpu_cells_device(b->concurrency, &b->scope, b->device, w->step);
+        hd_table_add_count(b->concurrency, key->running);
+        hd_table_add_int(b->concurrency, b->level_time[i]);
+        gpu_cell_ratio(b->concurrency, b->level_time[i], w->length, 100);
+        sum += b->level_time[i];
+    }
+    for (uint32_t w = 0; w < b->windows.count; w++) span += b->windows.windows[w].length;
+    return sum == span ? HD_OK : gpu_broken("time with 0, 1, 2 … pieces of work, in ns", sum, span, err);
+}
+
+static void sum_work(account *a, const gpu_work *work)
+{
+    int64_t time = gpu_duration(work);
+    a->work_time = gpu_sum(a->work_time, time);
+    if (work->launch == HD_NONE) {
+        a->unlinked++;
+        a->unlinked_time = gpu_sum(a->unlinked_time, time);
+    }
+    if (work->before) {
+        a->before++;
+        a->before_time = gpu_sum(a->before_time, time);
+    }
+}
+
+static hd_status add_rows(breakdown *b, gpu_sweep *sweep, hd_error *err)
+{
+    const gpu_device *device = &b->scope.devices[b->device];
+    bool has_class[GPU_CLASSES] = {false};
+    b->accounts = calloc((size_t)b->windows.count + 1, sizeof *b->accounts);
+    if (!b->accounts) return HD_NOMEM(err);
+    for (uint32_t i = 0; i < device->count; i++) {
+        const gpu_work *work = &b->scope.works[b->scope.order[device->first + i]];
+        has_class[work->class] = true;
+        if (!gpu_sweep_add(sweep, work->start, work->end, work->class)) return HD_NOMEM(err);
+        if (work->is_listed) sum_work(&b->accounts[gpu_window_of(&b->windows, work->start)], work);
+    }
+    HD_TRY(gpu_sweep_run(sweep, b->windows.pieces, b->windows.piece_count, add_stretch, b, err));
+    for (uint32_t w = 0; w < b->windows.count; w++) {
+        HD_TRY(add_breakdown(b, w, err));
+        add_overlap(b, w, has_class);
+    }
+    return add_concurrency(b, err);
+}
+
+static hd_status add_device(breakdown *b, hd_error *err)
+{
+    gpu_sweep sweep = {.large = b->scope.large};
+    hd_status status = gpu_windows_init(&b->windows, &b->scope, b->device, err);
+    if (status == HD_OK) status = add_rows(b, &sweep, err);
+    gpu_sweep_deinit(&sweep);
+    gpu_groups_deinit(&b->levels);
+    gpu_windows_deinit(&b->windows);
+    free(b->accounts);
+    b->accounts = NULL;
+    return status;
+}
+
+/* ---- the report ---- */
+
+static hd_status add_tables(hd_report *out, breakdown *b, hd_error *err)
+{
+    HD_TRY(report_builder(&b->breakdown, &report_breakdown_about, "breakdown", err));
+    HD_TRY(report_builder(&b->overlap, &report_breakdown_about, "overlap", err));
+    HD_TRY(report_builder(&b->concurrency, &report_breakdown_about, "concurrency", err));
+    for (b->device = 0; b->device < b->scope.device_count; b->device++) HD_TRY(add_device(b, err));
+    hd_table_builder *const tables[] = {b->breakdown, b->overlap, b->concurrency};
+    b->breakdown = b->overlap = b->concurrency = NULL;
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (status == HD_OK)
+            status = gpu_add(out, tables[i], "", err);
+        else
+            hd_table_builder_free(tables[i]);
+    }
+    return status == HD_OK ? gpu_add_notes(out, &report_breakdown_about, &b->scope, NULL, err) : status;
+}
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    breakdown b = {.levels = {.key_size = sizeof(level_key)}};
+    hd_status status = gpu_scope_init(&b.scope, input, options, GPU_BY_STEP, err);
+    if (status == HD_OK) status = add_tables(out, &b, err);
+    if (status != HD_OK) hd_report_free(out);
+    hd_table_builder_free(b.breakdown);
+    hd_table_builder_free(b.overlap);
+    hd_table_builder_free(b.concurrency);
+    free(b.level_time);
+    gpu_scope_deinit(&b.scope);
+    return status;
+}
+
+/* ---- about ---- */
+
+static const hd_report_column breakdown_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"span", HD_VALUE_DURATION, "from the first start of its work to the last end"},
+    {"compute", HD_VALUE_DURATION, "a kernel that is no communication, or a set, runs"},
+    {"exposed_communication", HD_VALUE_DURATION, "communication runs, and no compute"},
+    {"exposed_copy", HD_VALUE_DURATION, "a copy runs, and neither compute nor communication"},
+    {"idle", HD_VALUE_DURATION, "nothing runs: span = compute + exposed_communication + exposed_copy + idle"},
+    {"busy", HD_VALUE_DURATION, "span - idle"},
+    {"communication", HD_VALUE_DURATION, "communication runs, whatever else does"},
+    {"copy", HD_VALUE_DURATION, "a copy runs, whatever else does"},
+    {"communication_overlap", HD_VALUE_DECIMAL, "percent of communication during which compute runs"},
+    {"works", HD_VALUE_COUNT, "kernels, copies and sets that begin in it"},
+    {"time", HD_VALUE_DURATION, "sum of their durations"},
+    {"before", HD_VALUE_COUNT, "of them, that were launched before the recording; null: no launch is known"},
+    {"before_time", HD_VALUE_DURATION, "sum of their durations"},
+    {"unlinked", HD_VALUE_COUNT, "all whose launch is not known"},
+    {"unlinked_time", HD_VALUE_DURATION, "sum of their durations"},
+    {0},
+};
+
+static const hd_report_column overlap_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"class", HD_VALUE_STRING, "compute, communication or copy"},
+    {"time", HD_VALUE_DURATION, "it runs"},
+    {"alone", HD_VALUE_DURATION, "it runs, and neither other class"},
+    {"compute", HD_VALUE_DURATION, "it and compute run"},
+    {"communication", HD_VALUE_DURATION, "it and communication run"},
+    {"copy", HD_VALUE_DURATION, "it and a copy run"},
+    {0},
+};
+
+static const hd_report_column concurrency_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"running", HD_VALUE_COUNT, "pieces of work at once"},
+    {"time", HD_VALUE_DURATION, "so many run"},
+    {"share", HD_VALUE_DECIMAL, "percent of the span"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"breakdown", "a row per device: compute, exposed communication, exposed copies and idle add up to the span",
+     breakdown_columns, HD_CHART_BARS, "rank,device,step", "compute,exposed_communication,exposed_copy,idle"},
+    {"overlap", "which classes of work run at the same time", overlap_columns},
+    {"concurrency", "how long so many pieces of work run at once", concurrency_columns, HD_CHART_BARS,
+     "rank,device,step,running", "time"},
+    GPU_NOTES,
+    {0},
+};
+
+static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
+
+const hd_report_about report_breakdown_about = {
+    .name = "breakdown",
+    .title = "where the time of each GPU goes",
+    .text = "Divides the time of each device into compute, communication that no compute hides, copies that nothing "
+            "hides, and idle; to the nanosecond, and so that they add up. What was launched before the recording is "
+            "counted like all other work, and told.",
+    .options = options,
+    .options_size = sizeof(gpu_options),
+    .tables = tables,
+    .run = run,
+};

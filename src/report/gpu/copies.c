@@ -1,0 +1,306 @@
+/* copies.c - copies and sets by kind and size, and their bandwidth: see "copies" in docs/reports/definitions.md */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "report/gpu/gpu.h"
+
+/* Two letters of "HDPA" ('H', 'D'), "set", or nothing. */
+enum { NO_KIND, SET };
+#define KIND(from, to) ((uint32_t)(from) << 8 | (uint32_t)(to))
+
+enum { UNKNOWN_SIZE = 6 };
+static const char *const size_names[UNKNOWN_SIZE] = {"< 4 KiB",  "< 64 KiB",  "< 1 MiB",
+                                                     "< 16 MiB", "< 256 MiB", ">= 256 MiB"};
+
+/* What a row of copies is of, and one of sizes, where `detail` is the class of the size. */
+typedef struct copy_key {
+    uint32_t device, step, kind;
+    uint32_t detail; /* memory: text, HD_NONE: null */
+} copy_key;
+
+typedef struct copy_sum {
+    uint64_t count, known, unknown;
+    gpu_i128 time, bytes, timed_bytes, timed; /* timed: of those that have bytes and a duration */
+    int64_t min, max;
+} copy_sum;
+
+typedef struct copy_sums {
+    gpu_groups groups;
+    copy_sum *sums;
+    size_t capacity;
+} copy_sums;
+
+typedef struct copies {
+    gpu_scope scope;
+    gpu_arg bytes, size, direction;
+    gpu_texts texts;
+    copy_sums kinds, sizes;
+    gpu_shares shares;
+} copies;
+
+/* ---- what a copy is ---- */
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_place(char c)
+{
+    return c == 'H' || c == 'D' || c == 'P' || c == 'A';
+}
+
+/* "HtoD", with no letter beside it. */
+static uint32_t kind_of_letters(hd_string name)
+{
+    for (size_t i = 0; i + 4 <= name.size; i++) {
+        const char *p = name.data + i;
+        if (!is_place(p[0]) || p[1] != 't' || p[2] != 'o' || !is_place(p[3])) continue;
+        if ((i && is_letter(p[-1])) || (i + 4 < name.size && is_letter(p[4]))) continue;
+        return KIND(p[0], p[3]);
+    }
+    return NO_KIND;
+}
+
+static const char *const places[][2] = {{"Host", "HOST"}, {"Device", "DEVICE"}, {"Peer", "PEER"}, {"Array", "ARRAY"}};
+enum { PLACES = sizeof places / sizeof *places };
+
+/* Which place begins there, in capitals or not; PLACES: none. */
+static size_t place_at(hd_string text, size_t at, bool capitals)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        const char *word = places[i][capitals];
+        size_t size = strlen(word);
+        if (at + size <= text.size && memcmp(text.data + at, word, size) == 0) return i;
+    }
+    return PLACES;
+}
+
+/* "HostToDevice" from there on, of capitals "HOST_TO_DEVICE"; *out_end is behind it. */
+static uint32_t kind_at(size_t *out_end, hd_string text, size_t at, bool capitals)
+{
+    const char *to = capitals ? "_TO_" : "To";
+    size_t from = place_at(text, at, capitals), size = strlen(to);
+    if (from == PLACES) return NO_KIND;
+    at += strlen(places[from][capitals]);
+    if (at + size > text.size || memcmp(text.data + at, to, size) != 0) return NO_KIND;
+    size_t where = place_at(text, at + size, capitals);
+    if (where == PLACES) return NO_KIND;
+    *out_end = at + size + strlen(places[where][capitals]);
+    return KIND(places[from][0][0], places[where][0][0]);
+}
+
+static uint32_t kind_of(copies *c, const gpu_work *work, hd_string name, const hd_block *block, uint32_t row)
+{
+    size_t end;
+    if (work->role == HD_ROLE_SET) return SET;
+    uint32_t kind = kind_of_letters(name);
+    for (size_t i = 0; i < name.size && kind == NO_KIND; i++) kind = kind_at(&end, name, i, false);
+    if (kind != NO_KIND) return kind;
+    hd_string direction = hd_trace_string(c->scope.trace, gpu_arg_text(&c->direction, block, row));
+    kind = kind_at(&end, direction, 0, true);
+    return kind != NO_KIND && end == direction.size ? kind : NO_KIND;
+}
+
+/* "Pageable -> Device" of the first parentheses that hold no others. false: no memory. */
+static bool memory_of(uint32_t *out, copies *c, const gpu_work *work, hd_string name)
+{
+    size_t open = SIZE_MAX;
+    *out = HD_NONE;
+    if (work->role != HD_ROLE_COPY) return true;
+    for (size_t i = 0; i < name.size; i++) {
+        if (name.data[i] == '(') open = i;
+        if (name.data[i] != ')' || open == SIZE_MAX) continue;
+        *out = gpu_text(&c->texts, name.data + open + 1, i - open - 1);
+        return *out != HD_NONE;
+    }
+    return true;
+}
+
+static uint32_t size_class(int64_t bytes)
+{
+    static const int64_t limits[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20};
+    uint32_t i = 0;
+    if (bytes < 0) return UNKNOWN_SIZE;
+    while (i < sizeof limits / sizeof *limits && bytes >= limits[i]) i++;
+    return i;
+}
+
+/* -1: unknown. */
+static int64_t bytes_of(copies *c, const hd_block *block, uint32_t row)
+{
+    hd_value value;
+    int64_t bytes;
+    gpu_arg *arg = gpu_arg_get(&value, &c->bytes, block, row) ? &c->bytes : &c->size;
+    return gpu_arg_whole(&bytes, arg, block, row) && bytes >= 0 ? bytes : -1;
+}
+
+/* ---- sums ---- */
+
+static bool add_to(copy_sums *sums, copy_key key, int64_t time, int64_t bytes)
+{
+    uint32_t count = sums->groups.count, group = gpu_group(&sums->groups, &key);
+    if (group == HD_NONE || !hd_grow((void **)&sums->sums, &sums->capacity, group, sizeof *sums->sums)) return false;
+    copy_sum *sum = &sums->sums[group];
+    if (group == count) *sum = (copy_sum){.min = time, .max = time};
+    sum->count++;
+    sum->time += time;
+    if (time < sum->min) sum->min = time;
+    if (time > sum->max) sum->max = time;
+    sum->known += bytes >= 0;
+    sum->unknown += bytes < 0;
+    if (bytes >= 0) sum->bytes += bytes;
+    if (bytes < 0 || time <= 0) return true;
+    sum->timed_bytes += bytes;
+    sum->timed += time;
+    return true;
+}
+
+static bool add_copy(copies *c, size_t index)
+{
+    uint32_t row, memory;
+    const gpu_scope *s = &c->scope;
+    const gpu_work *work = &s->works[index];
+    const hd_work *told = &s->launches->works[index];
+    const hd_block *block = hd_trace_block_of(&row, s->trace, HD_KIND_SLICE, told->row);
+    hd_string name = hd_trace_string(s->trace, told->name);
+    int64_t time = gpu_duration(work), bytes = bytes_of(c, block, row);
+    copy_key key = {work->device, work->step, kind_of(c, work, name, block, row), 0};
+    if (!memory_of(&memory, c, work, name)) return false;
+    key.detail = memory;
+    if (!add_to(&c->kinds, key, time, bytes)) return false;
+    key.detail = size_class(bytes);
+    return add_to(&c->sizes, key, time, bytes) && gpu_share_add(&c->shares, s, work->device, work->step, time);
+}
+
+/* ---- rows ---- */
+
+static void cell_kind(hd_table_builder *b, uint32_t kind)
+{
+    const char text[] = {(char)(kind >> 8), 't', 'o', (char)kind, '\0'};
+    hd_table_add_text(b, kind == NO_KIND ? NULL : kind == SET ? "set" : text);
+}
+
+static void add_kind(hd_table_builder *b, copies *c, uint32_t group)
+{
+    const copy_key *key = gpu_group_key(&c->kinds.groups, group);
+    const copy_sum *sum = &c->kinds.sums[group];
+    gpu_cells_device(b, &c->scope, key->device, key->step);
+    cell_kind(b, key->kind);
+    gpu_cell_text(b, &c->texts, key->detail);
+    hd_table_add_count(b, sum->count);
+    hd_table_add_int(b, gpu_whole(sum->time));
+    gpu_cell_share(b, &c->shares, &c->scope, key->device, key->step, gpu_whole(sum->time));
+    gpu_cell_count(b, (uint64_t)gpu_whole(sum->bytes), sum->known > 0);
+    hd_table_add_count(b, sum->unknown);
+    hd_table_add_int(b, gpu_nearest(sum->time, (gpu_i128)sum->count));
+    hd_table_add_int(b, sum->min);
+    hd_table_add_int(b, sum->max);
+    gpu_cell_ratio(b, sum->timed_bytes, sum->timed, 1);
+}
+
+static void add_size(hd_table_builder *b, copies *c, uint32_t group)
+{
+    const copy_key *key = gpu_group_key(&c->sizes.groups, group);
+    const copy_sum *sum = &c->sizes.sums[group];
+    gpu_cells_device(b, &c->scope, key->device, key->step);
+    cell_kind(b, key->kind);
+    hd_table_add_text(b, key->detail == UNKNOWN_SIZE ? NULL : size_names[key->detail]);
+    hd_table_add_count(b, sum->count);
+    hd_table_add_int(b, gpu_whole(sum->time));
+    gpu_cell_count(b, (uint64_t)gpu_whole(sum->bytes), sum->known > 0);
+    gpu_cell_ratio(b, sum->timed_bytes, sum->timed, 1);
+}
+
+static hd_status add_tables(hd_report *out, copies *c, hd_error *err)
+{
+    hd_table_builder *b;
+    for (size_t i = 0; i < c->scope.launches->work_count; i++) {
+        const gpu_work *work = &c->scope.works[i];
+        if (work->is_listed && work->role != HD_ROLE_KERNEL && !add_copy(c, i)) return HD_NOMEM(err);
+    }
+    HD_TRY(report_builder(&b, &report_copies_about, "copies", err));
+    for (uint32_t g = 0; g < c->kinds.groups.count; g++) add_kind(b, c, g);
+    HD_TRY(gpu_add(out, b, "total", err));
+    HD_TRY(report_builder(&b, &report_copies_about, "sizes", err));
+    for (uint32_t g = 0; g < c->sizes.groups.count; g++) add_size(b, c, g);
+    HD_TRY(gpu_add(out, b, "total", err));
+    return gpu_add_notes(out, &report_copies_about, &c->scope, NULL, err);
+}
+
+/* ---- the report ---- */
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    copies c = {.kinds = {.groups = {.key_size = sizeof(copy_key)}},
+                .sizes = {.groups = {.key_size = sizeof(copy_key)}}};
+    hd_status status = gpu_scope_init(&c.scope, input, options, GPU_BY_STEP, err);
+    if (status == HD_OK &&
+        (!gpu_arg_init(&c.bytes, input->trace, "bytes") || !gpu_arg_init(&c.size, input->trace, "size") ||
+         !gpu_arg_init(&c.direction, input->trace, "direction")))
+        status = HD_NOMEM(err);
+    if (status == HD_OK) status = add_tables(out, &c, err);
+    if (status != HD_OK) hd_report_free(out);
+    gpu_arg_deinit(&c.bytes);
+    gpu_arg_deinit(&c.size);
+    gpu_arg_deinit(&c.direction);
+    gpu_texts_deinit(&c.texts);
+    gpu_groups_deinit(&c.kinds.groups);
+    gpu_groups_deinit(&c.sizes.groups);
+    gpu_shares_deinit(&c.shares);
+    free(c.kinds.sums);
+    free(c.sizes.sums);
+    gpu_scope_deinit(&c.scope);
+    return status;
+}
+
+/* ---- about ---- */
+
+static const hd_report_column copies_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"kind", HD_VALUE_STRING, "HtoD, DtoH, DtoD, PtoP …; set; null: the name does not tell"},
+    {"memory", HD_VALUE_STRING, "from what to what, as the name tells: Pageable -> Device"},
+    {"count", HD_VALUE_COUNT, "copies"},
+    {"total", HD_VALUE_DURATION, "sum of the durations"},
+    {"share", HD_VALUE_DECIMAL, "percent of the time of all copies and sets of the device"},
+    {"bytes", HD_VALUE_BYTES, "of those that tell; null: none does"},
+    {"unknown", HD_VALUE_COUNT, "copies that do not tell"},
+    {"mean", HD_VALUE_DURATION, "of the durations"},
+    {"min", HD_VALUE_DURATION, "the shortest"},
+    {"max", HD_VALUE_DURATION, "the longest"},
+    {"bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time of those that tell both"},
+    {0},
+};
+
+static const hd_report_column sizes_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"kind", HD_VALUE_STRING, "as above"},
+    {"size", HD_VALUE_STRING, "of a copy; null: it does not tell"},
+    {"count", HD_VALUE_COUNT, "copies"},
+    {"total", HD_VALUE_DURATION, "sum of the durations"},
+    {"bytes", HD_VALUE_BYTES, "of those that tell; null: none does"},
+    {"bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time of those that tell both"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"copies", "by kind and memory, most time first", copies_columns, HD_CHART_BARS, "kind,memory", "total"},
+    {"sizes", "by kind and size, most time first", sizes_columns, HD_CHART_BARS, "kind,size", "bandwidth"},
+    GPU_NOTES,
+    {0},
+};
+
+static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
+
+const hd_report_about report_copies_about = {
+    .name = "copies",
+    .title = "copies and sets: how much, how long, how fast",
+    .text = "Sums up copies and sets of each device by kind, memory and size, with their bandwidth. What does not tell "
+            "its bytes is counted, and in no bandwidth.",
+    .options = options,
+    .options_size = sizeof(gpu_options),
+    .tables = tables,
+    .run = run,
+};

@@ -1,0 +1,345 @@
+/* gaps.c - gaps between the work of a device, and what caused each
+ *
+ * The causes are found one after the other, each for all gaps by sorting and one walk, so that no trace takes time that
+ * grows faster than n log n.
+ */
+#include "report/gpu/gaps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "trace/event.h"
+
+const char *const gpu_cause_names[GPU_CAUSES] = {"host",   "sync",     "launch",  "dependency",
+                                                 "device", "transfer", "unknown", "outside"};
+
+static const hd_launch *launch_of(const gpu_scope *s, const gpu_gap *gap)
+{
+    return &s->launches->launches[s->works[gap->work].launch];
+}
+
+static uint32_t lane_of(const gpu_scope *s, uint32_t track)
+{
+    return track < hd_trace_track_count(s->trace) ? hd_trace_track_at(s->trace, track)->same_as : HD_NONE;
+}
+
+/* ---- where they are ---- */
+
+/* From the end of what ran before to `start`. */
+static bool add_gap(gpu_gaps *out, size_t *capacity, const gpu_scope *s, int64_t since, int64_t start, uint32_t work)
+{
+    if (!hd_large_grow((void **)&out->list, capacity, out->count, sizeof *out->list, s->large)) return false;
+    uint8_t cause = s->works[work].launch == HD_NONE ? GPU_CAUSE_UNKNOWN : GPU_CAUSES;
+    out->list[out->count++] = (gpu_gap){since, start, work, HD_NONE, cause};
+    return true;
+}
+
+/* Of works that start together, order[i] … order[*next - 1], the first that takes time, else the first. */
+static uint32_t first_that_runs(uint32_t *next, const gpu_scope *s, const uint32_t *order, uint32_t i, uint32_t count)
+{
+    uint32_t found = order[i];
+    for (*next = i + 1; *next < count && s->works[order[*next]].start == s->works[order[i]].start; ++*next) {
+        const gpu_work *work = &s->works[order[*next]];
+        if (work->end > work->start && s->works[found].end <= s->works[found].start) found = order[*next];
+    }
+    return found;
+}
+
+static bool find_gaps_of(gpu_gaps *out, size_t *capacity, const gpu_scope *s, const gpu_device *device)
+{
+    const uint32_t *order = s->order + device->first;
+    int64_t until = device->start;
+    for (uint32_t i = 0, next; i < device->count; i = next) {
+        uint32_t first = first_that_runs(&next, s, order, i, device->count);
+        int64_t start = s->works[first].start;
+        bool runs = s->works[first].end > start;
+        if (start > until && (runs || start == device->end) && !add_gap(out, capacity, s, until, start, first))
+            return false;
+        for (uint32_t k = i; runs && k < next; k++) {
+            if (s->works[order[k]].end > until) until = s->works[order[k]].end;
+        }
+    }
+    return true;
+}
+
+static bool find_gaps(gpu_gaps *out, const gpu_scope *s)
+{
+    size_t capacity = 0;
+    out->first = calloc((size_t)s->device_count + 1, sizeof *out->first);
+    for (uint32_t d = 0; out->first && d < s->device_count; d++) {
+        if (!find_gaps_of(out, &capacity, s, &s->devices[d])) return false;
+        out->first[d + 1] = out->count;
+    }
+    return out->first && out->count < HD_NONE;
+}
+
+/* ---- calls that wait ---- */
+
+typedef struct waiting {
+    int64_t rank, start, end;
+    uint32_t row, sync;
+} waiting;
+
+typedef struct timed {
+    int64_t time;
+    uint32_t at;
+} timed;
+
+/* By lane, whether work of its rank is launched there. */
+static bool *lanes_that_launch(const gpu_scope *s)
+{
+    bool *launches = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof *launches);
+    for (size_t i = 0; launches && i < s->launches->work_count; i++) {
+        const gpu_work *work = &s->works[i];
+        if (work->launch == HD_NONE || work->row == HD_NONE) continue;
+        uint32_t lane = lane_of(s, s->launches->launches[work->launch].track);
+        if (lane != HD_NONE && s->ranks[lane] == s->ranks[s->rows[work->row].lane]) launches[lane] = true;
+    }
+    return launches;
+}
+
+/* Those on rows that launch, rank by rank, by end, then as in the file. */
+static waiting *list_waiting(size_t *out_count, const gpu_scope *s, const gpu_slice *syncs, size_t count)
+{
+    waiting *list = hd_large_new(count + 1, sizeof *list, s->large);
+    waiting *spare = hd_large_new(count + 1, sizeof *spare, s->large);
+    bool *launches = lanes_that_launch(s), fine = list && spare && launches;
+    size_t kept = 0;
+    for (uint32_t i = 0; fine && i < count; i++) {
+        if (launches[syncs[i].lane])
+            list[kept++] = (waiting){s->ranks[syncs[i].lane], syncs[i].start, syncs[i].end, syncs[i].row, i};
+    }
+    if (fine)
+        HD_SORT_RUNS(list, spare, kept, x, y,
+                     x->rank != y->rank ? x->rank < y->rank
+                     : x->end != y->end ? x->end < y->end
+                                        : x->row < y->row);
+    free(launches);
+    hd_large_free(spare);
+    *out_count = kept;
+    if (fine) return list;
+    hd_large_free(list);
+    return NULL;
+}
+
+/* The last at or before `at` that is still there: those that are not point to one before them. 0: none. */
+static uint32_t last_left(uint32_t *left, uint32_t at)
+{
+    while (left[at] != at) at = left[at] = left[left[at]];
+    return at;
+}
+
+typedef struct sync_finder {
+    gpu_gap *gaps;
+    const gpu_scope *s;
+    const waiting *list; /* of the rank */
+    size_t count;
+    timed *gap_order, *call_order, *spare; /* by start */
+    uint32_t *left;
+} sync_finder;
+
+/* Backwards in time, calls leave that have not begun; of the others the last that ends by the launch may still wait. */
+static void find_syncs_of_rank(sync_finder *f, size_t first_gap, size_t gap_count)
+{
+    size_t next = f->count;
+    for (uint32_t i = 0; i < gap_count; i++) f->gap_order[i] = (timed){f->gaps[first_gap + i].start, i};
+    for (uint32_t i = 0; i < f->count; i++) f->call_order[i] = (timed){f->list[i].start, i};
+    HD_SORT_RUNS(f->gap_order, f->spare, gap_count, x, y, x->time < y->time);
+    HD_SORT_RUNS(f->call_order, f->spare, f->count, x, y, x->time < y->time);
+    for (uint32_t i = 0; i <= f->count; i++) f->left[i] = i;
+    for (size_t i = gap_count; i-- > 0;) {
+        gpu_gap *gap = &f->gaps[first_gap + f->gap_order[i].at];
+        for (; next && f->call_order[next - 1].time > gap->start; next--) {
+            uint32_t at = f->call_order[next - 1].at + 1;
+            f->left[at] = at - 1;
+        }
+        if (gap->cause != GPU_CAUSES) continue;
+        int64_t launch = launch_of(f->s, gap)->start_ns;
+        size_t low = 0, high = f->count;
+        HD_PARTITION_POINT(low, high, at, f->list[at].end <= launch);
+        uint32_t found = last_left(f->left, (uint32_t)low);
+        if (!found || f->list[found - 1].end <= gap->start) continue;
+        gap->cause = GPU_CAUSE_SYNC;
+        gap->sync = f->list[found - 1].sync;
+    }
+}
+
+/* The devices from `device` on that are of its rank end here. */
+static uint32_t rank_end(const gpu_scope *s, uint32_t device)
+{
+    uint32_t end = device + 1;
+    while (end < s->device_count && s->devices[end].rank == s->devices[device].rank) end++;
+    return end;
+}
+
+static bool find_syncs(gpu_gaps *g, const gpu_scope *s, const gpu_slice *syncs, size_t sync_count)
+{
+    size_t count, most, at = 0;
+    if (!sync_count || !g->count) return true;
+    waiting *list = list_waiting(&count, s, syncs, sync_count);
+    most = count > g->count ? count : g->count;
+    sync_finder f = {.gaps = g->list, .s = s};
+    f.gap_order = hd_large_new(g->count + 1, sizeof *f.gap_order, s->large);
+    f.call_order = hd_large_new(count + 1, sizeof *f.call_order, s->large);
+    f.spare = hd_large_new(most + 1, sizeof *f.spare, s->large);
+    f.left = hd_large_new(count + 1, sizeof *f.left, s->large);
+    bool fine = list && f.gap_order && f.call_order && f.spare && f.left;
+    for (uint32_t d = 0, end; fine && d < s->device_count; d = end) {
+        end = rank_end(s, d);
+        while (at < count && list[at].rank < s->devices[d].rank) at++;
+        f.list = list + at;
+        for (f.count = 0; at + f.count < count && f.list[f.count].rank == s->devices[d].rank;) f.count++;
+        if (f.count) find_syncs_of_rank(&f, g->first[d], g->first[end] - g->first[d]);
+        at += f.count;
+    }
+    hd_large_free(list);
+    hd_large_free(f.gap_order);
+    hd_large_free(f.call_order);
+    hd_large_free(f.spare);
+    hd_large_free(f.left);
+    return fine;
+}
+
+/* ---- copies and communication of other devices ---- */
+
+/* In a gap of a device no work of its own runs, so that what runs is another's. */
+static bool find_transfers(gpu_gaps *g, const gpu_scope *s)
+{
+    for (uint32_t d = 0, end; d < s->device_count; d = end) {
+        end = rank_end(s, d);
+        size_t from = s->devices[d].first, until = (size_t)s->devices[end - 1].first + s->devices[end - 1].count;
+        size_t count = 0;
+        if (end == d + 1) continue;
+        gpu_spans moved;
+        gpu_span *list = hd_large_new(until - from, sizeof *list, s->large);
+        for (size_t i = from; list && i < until; i++) {
+            const gpu_work *work = &s->works[s->order[i]];
+            if (work->class != GPU_COMPUTE) list[count++] = (gpu_span){work->start, work->end};
+        }
+        if (!list || !gpu_spans_union(&moved, list, count, s->large)) return false;
+        for (size_t i = g->first[d]; i < g->first[end]; i++) {
+            gpu_gap *gap = &g->list[i];
+            if (gap->cause == GPU_CAUSES && gpu_spans_covered(&moved, gap->start, gap->start + 1))
+                gap->cause = GPU_CAUSE_TRANSFER;
+        }
+        gpu_spans_deinit(&moved);
+    }
+    return true;
+}
+
+/* ---- waits on a queue ---- */
+
+typedef struct row_starts {
+    int64_t *list;   /* starts of launches, row by row, sorted */
+    uint32_t *first; /* by row, one more at the end */
+} row_starts;
+
+/* Of rows on which waits stand. */
+static bool list_starts(row_starts *out, const gpu_scope *s, const gpu_slices *waits)
+{
+    uint32_t count = 0;
+    int64_t *spare = hd_large_new(s->counted + 1, sizeof *spare, s->large);
+    out->list = hd_large_new(s->counted + 1, sizeof *out->list, s->large);
+    out->first = calloc((size_t)s->row_count + 1, sizeof *out->first);
+    bool fine = spare && out->list && out->first;
+    for (uint32_t r = 0; fine && r < s->row_count; r++) {
+        const gpu_row *row = &s->rows[r];
+        int64_t *list = out->list + count;
+        uint32_t size = 0, works = waits->first[row->lane] < waits->first[row->lane + 1] ? row->count : 0;
+        for (uint32_t i = 0; i < works; i++) {
+            uint32_t launch = s->works[s->by_row[row->first + i]].launch;
+            if (launch != HD_NONE) list[size++] = s->launches->launches[launch].start_ns;
+        }
+        HD_SORT_RUNS(list, spare, size, x, y, *x < *y);
+        out->first[r + 1] = count += size;
+    }
+    hd_large_free(spare);
+    return fine;
+}
+
+/* Between the launch before this one on the row and this one a wait was put into the queue. */
+static bool is_dependency(const gpu_scope *s, const gpu_gap *gap, const gpu_slices *waits, const row_starts *starts)
+{
+    int64_t launch = launch_of(s, gap)->start_ns;
+    uint32_t row = s->works[gap->work].row, lane = s->rows[row].lane;
+    uint32_t low = waits->first[lane], high = waits->first[lane + 1];
+    HD_PARTITION_POINT(low, high, at, waits->list[at].start <= launch);
+    if (low == waits->first[lane]) return false;
+    int64_t wait = waits->list[low - 1].start;
+    low = starts->first[row];
+    high = starts->first[row + 1];
+    HD_PARTITION_POINT(low, high, at, starts->list[at] < launch);
+    return low == starts->first[row] || starts->list[low - 1] <= wait;
+}
+
+static hd_status list_waits(gpu_slices *out, const gpu_scope *s, hd_error *err)
+{
+    static const char word[] = "Stream Wait Event";
+    bool any = false;
+    uint32_t strings = (uint32_t)hd_trace_string_count(s->trace);
+    uint8_t *names = calloc((size_t)strings + 1, 1);
+    if (!names) return HD_NOMEM(err);
+    for (uint32_t i = 0; i < strings; i++) {
+        hd_string name = hd_trace_string(s->trace, i);
+        names[i] = name.size >= sizeof word - 1 && memcmp(name.data, word, sizeof word - 1) == 0;
+        any |= names[i];
+    }
+    hd_status status = any ? gpu_slices_named(out, s, 1u << HD_ROLE_SYNC, names, err) : HD_OK;
+    free(names);
+    return status;
+}
+
+static hd_status find_the_rest(gpu_gaps *g, const gpu_scope *s, hd_error *err)
+{
+    gpu_slices waits = {0};
+    row_starts starts = {0};
+    hd_status status = list_waits(&waits, s, err);
+    if (status == HD_OK && waits.count && !list_starts(&starts, s, &waits)) status = HD_NOMEM(err);
+    for (size_t i = 0; i < g->count && status == HD_OK; i++) {
+        gpu_gap *gap = &g->list[i];
+        if (gap->cause != GPU_CAUSES) continue;
+        const hd_launch *launch = launch_of(s, gap);
+        if (launch->start_ns > gap->start)
+            gap->cause = GPU_CAUSE_HOST;
+        else if (hd_end_or_last(launch->start_ns, launch->duration_ns) > gap->start)
+            gap->cause = GPU_CAUSE_LAUNCH;
+        else
+            gap->cause =
+                waits.count && is_dependency(s, gap, &waits, &starts) ? GPU_CAUSE_DEPENDENCY : GPU_CAUSE_DEVICE;
+    }
+    gpu_slices_deinit(&waits);
+    hd_large_free(starts.list);
+    free(starts.first);
+    return status;
+}
+
+/* ---- the whole ---- */
+
+hd_status gpu_gaps_init(gpu_gaps *out, const gpu_scope *s, const gpu_slice *syncs, size_t sync_count, hd_error *err)
+{
+    *out = (gpu_gaps){0};
+    if (!find_gaps(out, s) || !find_syncs(out, s, syncs, sync_count) || !find_transfers(out, s)) return HD_NOMEM(err);
+    return find_the_rest(out, s, err);
+}
+
+void gpu_gaps_deinit(gpu_gaps *gaps)
+{
+    hd_large_free(gaps->list);
+    free(gaps->first);
+    *gaps = (gpu_gaps){0};
+}
+
+gpu_place gpu_gap_place(const gpu_scope *s, const gpu_gap *gap, const gpu_slice *syncs)
+{
+    gpu_place nowhere = {0, HD_NONE, 0};
+    if (gap->cause == GPU_CAUSE_SYNC) return (gpu_place){syncs[gap->sync].start, syncs[gap->sync].lane, 0};
+    if (gap->cause == GPU_CAUSE_UNKNOWN || gap->cause == GPU_CAUSE_TRANSFER) return nowhere;
+    const hd_launch *launch = launch_of(s, gap);
+    int64_t ahead =
+        gap->cause == GPU_CAUSE_HOST ? (int64_t)(((uint64_t)launch->start_ns - (uint64_t)gap->start) / 2) : 0;
+    int64_t time = gap->cause == GPU_CAUSE_HOST ? gap->start + ahead : launch->start_ns;
+    return (gpu_place){time, lane_of(s, launch->track), 0};
+}

@@ -1,0 +1,41 @@
+/* gaps.h - the stretches in which a device does nothing, each with its cause: see "idle" in docs/reports/definitions.md
+ */
+#ifndef HD_REPORT_GPU_GAPS_H
+#define HD_REPORT_GPU_GAPS_H
+
+#include "report/gpu/gpu.h"
+
+typedef enum gpu_cause {
+    GPU_CAUSE_HOST,
+    GPU_CAUSE_SYNC,
+    GPU_CAUSE_LAUNCH,
+    GPU_CAUSE_DEPENDENCY,
+    GPU_CAUSE_DEVICE,
+    GPU_CAUSE_TRANSFER,
+    GPU_CAUSE_UNKNOWN,
+    GPU_CAUSE_OUTSIDE, /* of no gap: a window beyond the device's span */
+    GPU_CAUSES
+} gpu_cause;
+extern const char *const gpu_cause_names[GPU_CAUSES];
+
+typedef struct gpu_gap {
+    int64_t start, end;
+    uint32_t work; /* that ends it */
+    uint32_t sync; /* of the calls given to gpu_gaps_init, HD_NONE */
+    uint8_t cause; /* gpu_cause */
+} gpu_gap;
+
+typedef struct gpu_gaps {
+    gpu_gap *list; /* device by device, by start */
+    size_t count;
+    size_t *first; /* by device, one more at the end */
+} gpu_gaps;
+
+/* syncs: calls that wait for a device, of which none on a row is around the start of another. Deinit either way. */
+hd_status gpu_gaps_init(gpu_gaps *out, const gpu_scope *scope, const gpu_slice *syncs, size_t sync_count,
+                        hd_error *err);
+void gpu_gaps_deinit(gpu_gaps *gaps);
+/* Where the host kept the device waiting; its lane is HD_NONE where that is not known. */
+gpu_place gpu_gap_place(const gpu_scope *scope, const gpu_gap *gap, const gpu_slice *syncs);
+
+#endif

@@ -1,0 +1,452 @@
+/* idle.c - why each device does nothing: see "idle" in docs/reports/definitions.md
+ *
+ * gaps.c has the gaps and their causes. Here they are cut by windows into parts, and these are summed up; of the
+ * longest the row is kept until the frames of all of them are known.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "report/gpu/gaps.h"
+#include "report/gpu/syncs.h"
+
+typedef struct idle_options {
+    gpu_options gpu;
+    uint64_t rows;
+    bool hta;
+} idle_options;
+
+/* What of a gap lies in a window. */
+typedef struct part {
+    int64_t start, end;
+    uint32_t gap, window;
+} part;
+
+/* A row of the table of gaps. */
+typedef struct listed {
+    int64_t start, duration;
+    uint32_t device, step, gap, frame; /* frame: string */
+} listed;
+
+/* Of a window and cause, or of a row of `behind`. */
+typedef struct sum {
+    uint64_t gaps;
+    int64_t total, longest, after_sync;
+} sum;
+
+typedef struct behind_key {
+    uint32_t window, cause, op;
+} behind_key;
+
+typedef struct idle {
+    gpu_scope scope;
+    const idle_options *options;
+    gpu_slices syncs;
+    gpu_gaps gaps;
+    uint32_t *ops; /* by gap, string */
+    uint32_t device;
+    gpu_windows windows;
+    part *parts;
+    size_t part_count, part_capacity;
+    sum (*sums)[GPU_CAUSES]; /* by window */
+    gpu_groups behind_keys;
+    sum *behind_sums; /* by group */
+    size_t behind_capacity;
+    listed *listed;
+    size_t listed_count, listed_capacity;
+    hd_table_builder *idle, *behind, *list, *hta;
+} idle;
+
+/* ---- parts ---- */
+
+static void count_stretch(sum *s, int64_t start, int64_t end)
+{
+    s->gaps++;
+    s->total += end - start;
+    if (end - start > s->longest) s->longest = end - start;
+}
+
+static bool add_part(idle *r, int64_t start, int64_t end, size_t gap, uint32_t window)
+{
+    const gpu_gap *g = &r->gaps.list[gap];
+    behind_key key = {window, g->cause, r->ops[gap]};
+    uint32_t count = r->behind_keys.count, group = gpu_group(&r->behind_keys, &key);
+    if (group == HD_NONE || !hd_grow((void **)&r->behind_sums, &r->behind_capacity, group, sizeof *r->behind_sums) ||
+        !hd_large_grow((void **)&r->parts, &r->part_capacity, r->part_count, sizeof *r->parts, r->scope.large))
+        return false;
+    if (group == count) r->behind_sums[group] = (sum){0};
+    sum *s = &r->sums[window][g->cause];
+    count_stretch(&r->behind_sums[group], start, end);
+    count_stretch(s, start, end);
+    if (g->cause == GPU_CAUSE_SYNC) {
+        int64_t until = r->syncs.list[g->sync].end, since = start > until ? start : until;
+        if (end > since) s->after_sync += end - since;
+    }
+    r->parts[r->part_count++] = (part){start, end, (uint32_t)gap, window};
+    return true;
+}
+
+/* Gaps and the pieces of windows, both in the order of time. */
+static bool cut_gaps(idle *r)
+{
+    const gpu_device *device = &r->scope.devices[r->device];
+    size_t next = r->gaps.first[r->device], last = r->gaps.first[r->device + 1];
+    for (size_t p = 0; p < r->windows.piece_count; p++) {
+        const gpu_piece *piece = &r->windows.pieces[p];
+        sum *outside = &r->sums[piece->window][GPU_CAUSE_OUTSIDE];
+        int64_t before = piece->end < device->start ? piece->end : device->start;
+        int64_t behind = piece->start > device->end ? piece->start : device->end;
+        if (piece->start < before) count_stretch(outside, piece->start, before);
+        if (piece->end > behind) count_stretch(outside, behind, piece->end);
+        while (next < last && r->gaps.list[next].end <= piece->start) next++;
+        for (size_t i = next; i < last && r->gaps.list[i].start < piece->end; i++) {
+            const gpu_gap *gap = &r->gaps.list[i];
+            int64_t start = gap->start > piece->start ? gap->start : piece->start;
+            if (!add_part(r, start, gap->end < piece->end ? gap->end : piece->end, i, piece->window)) return false;
+        }
+    }
+    return true;
+}
+
+/* Of each window the longest, as many as are wanted. */
+static bool list_longest(idle *r)
+{
+    part *spare = hd_large_new(r->part_count + 1, sizeof *spare, r->scope.large);
+    if (!spare) return false;
+    HD_SORT_RUNS(r->parts, spare, r->part_count, x, y,
+                 x->window != y->window                   ? x->window < y->window
+                 : x->end - x->start != y->end - y->start ? x->end - x->start > y->end - y->start
+                                                          : x->start < y->start);
+    hd_large_free(spare);
+    uint64_t rows = 0;
+    for (size_t i = 0; i < r->part_count; i++) {
+        const part *p = &r->parts[i];
+        rows = i && p[-1].window == p->window ? rows + 1 : 0;
+        if (rows >= r->options->rows) continue;
+        if (!hd_large_grow((void **)&r->listed, &r->listed_capacity, r->listed_count, sizeof *r->listed,
+                           r->scope.large))
+            return false;
+        r->listed[r->listed_count++] = (listed){.start = p->start,
+                                                .duration = p->end - p->start,
+                                                .device = r->device,
+                                                .step = r->windows.windows[p->window].step,
+                                                .gap = p->gap,
+                                                .frame = HD_STRING_NONE};
+    }
+    return true;
+}
+
+/* ---- the rows of a device ---- */
+
+static void add_causes(idle *r, uint32_t window, int64_t idle_time)
+{
+    for (uint32_t c = 0; c < GPU_CAUSES; c++) {
+        const sum *s = &r->sums[window][c];
+        if (!s->gaps) continue;
+        gpu_cells_device(r->idle, &r->scope, r->device, r->windows.windows[window].step);
+        hd_table_add_text(r->idle, gpu_cause_names[c]);
+        hd_table_add_count(r->idle, s->gaps);
+        hd_table_add_int(r->idle, s->total);
+        gpu_cell_ratio(r->idle, s->total, idle_time, 100);
+        hd_table_add_int(r->idle, gpu_nearest(s->total, (gpu_i128)s->gaps));
+        hd_table_add_int(r->idle, s->longest);
+        gpu_cell_time(r->idle, s->after_sync, c == GPU_CAUSE_SYNC);
+    }
+}
+
+static void add_behind(idle *r)
+{
+    for (uint32_t g = 0; g < r->behind_keys.count; g++) {
+        const behind_key *key = gpu_group_key(&r->behind_keys, g);
+        gpu_cells_device(r->behind, &r->scope, r->device, r->windows.windows[key->window].step);
+        hd_table_add_text(r->behind, gpu_cause_names[key->cause]);
+        report_cell_string(r->behind, r->scope.trace, key->op);
+        hd_table_add_count(r->behind, r->behind_sums[g].gaps);
+        hd_table_add_int(r->behind, r->behind_sums[g].total);
+    }
+}
+
+/* What the device's work covers of each window, found in another way than the gaps were. */
+static hd_status find_busy(int64_t *busy, const idle *r, hd_error *err)
+{
+    const gpu_scope *s = &r->scope;
+    const gpu_device *device = &s->devices[r->device];
+    gpu_spans spans;
+    gpu_span *list = hd_large_new((size_t)device->count + 1, sizeof *list, s->large);
+    if (!list) return HD_NOMEM(err);
+    for (uint32_t i = 0; i < device->count; i++) {
+        const gpu_work *work = &s->works[s->order[device->first + i]];
+        list[i] = (gpu_span){work->start, work->end};
+    }
+    if (!gpu_spans_union(&spans, list, device->count, s->large)) return HD_NOMEM(err);
+    for (size_t p = 0; p < r->windows.piece_count; p++) {
+        const gpu_piece *piece = &r->windows.pieces[p];
+        busy[piece->window] += gpu_spans_covered(&spans, piece->start, piece->end);
+    }
+    gpu_spans_deinit(&spans);
+    return HD_OK;
+}
+
+static hd_status add_rows(idle *r, hd_error *err)
+{
+    int64_t *busy = calloc((size_t)r->windows.count + 1, sizeof *busy);
+    r->sums = calloc((size_t)r->windows.count + 1, sizeof *r->sums);
+    hd_status status = busy && r->sums && cut_gaps(r) ? find_busy(busy, r, err) : HD_NOMEM(err);
+    for (uint32_t w = 0; w < r->windows.count && status == HD_OK; w++) {
+        int64_t total = 0, wanted = r->windows.windows[w].length - busy[w];
+        for (uint32_t c = 0; c < GPU_CAUSES; c++) total += r->sums[w][c].total;
+        if (total != wanted) status = gpu_broken("idle time of all causes, in ns", total, wanted, err);
+        add_causes(r, w, total);
+    }
+    free(busy);
+    add_behind(r);
+    return status == HD_OK && !list_longest(r) ? HD_NOMEM(err) : status;
+}
+
+static hd_status add_device(idle *r, hd_error *err)
+{
+    hd_status status = gpu_windows_init(&r->windows, &r->scope, r->device, err);
+    r->part_count = 0;
+    if (status == HD_OK) status = add_rows(r, err);
+    gpu_groups_deinit(&r->behind_keys);
+    gpu_windows_deinit(&r->windows);
+    free(r->sums);
+    r->sums = NULL;
+    return status;
+}
+
+/* ---- where the host was ---- */
+
+/* The innermost slices around places, whose ids are below `count`: the strings of their names. */
+static hd_status name_places(uint32_t *out, size_t count, const gpu_scope *s, hd_role role, gpu_place *places,
+                             hd_error *err)
+{
+    gpu_slices slices;
+    if (!gpu_places_sort(places, count, s->large)) return HD_NOMEM(err);
+    hd_status status = gpu_slices_around(&slices, s, 1u << role, places, count, err);
+    if (status == HD_OK) status = gpu_innermost(out, &slices, places, count, err);
+    for (size_t i = 0; i < count && status == HD_OK; i++)
+        out[i] = out[i] == HD_NONE ? HD_STRING_NONE : slices.list[out[i]].name;
+    gpu_slices_deinit(&slices);
+    return status;
+}
+
+static gpu_place place_of(const idle *r, size_t gap, uint32_t id)
+{
+    gpu_place place = gpu_gap_place(&r->scope, &r->gaps.list[gap], r->syncs.list);
+    place.id = id;
+    return place;
+}
+
+static hd_status find_ops(idle *r, hd_error *err)
+{
+    gpu_place *places = hd_large_new(r->gaps.count + 1, sizeof *places, r->scope.large);
+    r->ops = hd_large_new(r->gaps.count + 1, sizeof *r->ops, r->scope.large);
+    hd_status status = places && r->ops ? HD_OK : HD_NOMEM(err);
+    for (uint32_t i = 0; i < r->gaps.count && status == HD_OK; i++) places[i] = place_of(r, i, i);
+    if (status == HD_OK && r->gaps.count)
+        status = name_places(r->ops, r->gaps.count, &r->scope, HD_ROLE_OP, places, err);
+    hd_large_free(places);
+    return status;
+}
+
+static hd_status find_frames(idle *r, hd_error *err)
+{
+    gpu_place *places = hd_large_new(r->listed_count + 1, sizeof *places, r->scope.large);
+    uint32_t *frames = hd_large_new(r->listed_count + 1, sizeof *frames, r->scope.large);
+    hd_status status = places && frames ? HD_OK : HD_NOMEM(err);
+    for (uint32_t i = 0; i < r->listed_count && status == HD_OK; i++) places[i] = place_of(r, r->listed[i].gap, i);
+    if (status == HD_OK && r->listed_count)
+        status = name_places(frames, r->listed_count, &r->scope, HD_ROLE_PYTHON, places, err);
+    for (size_t i = 0; i < r->listed_count && status == HD_OK; i++) r->listed[i].frame = frames[i];
+    hd_large_free(places);
+    hd_large_free(frames);
+    return status;
+}
+
+static void add_listed(idle *r, const listed *l)
+{
+    const gpu_gap *gap = &r->gaps.list[l->gap];
+    const hd_work *work = &r->scope.launches->works[gap->work];
+    uint32_t call = gap->cause == GPU_CAUSE_SYNC ? r->syncs.list[gap->sync].name
+                    : work->launch == HD_NONE    ? HD_STRING_NONE
+                                                 : r->scope.launches->launches[work->launch].name;
+    gpu_cells_device(r->list, &r->scope, l->device, l->step);
+    hd_table_add_int(r->list, l->start);
+    hd_table_add_int(r->list, l->duration);
+    hd_table_add_text(r->list, gpu_cause_names[gap->cause]);
+    const uint32_t names[] = {work->name, call, r->ops[l->gap], l->frame};
+    for (int i = 0; i < 4; i++) report_cell_string(r->list, r->scope.trace, names[i]);
+}
+
+/* ---- HTA's classes ---- */
+
+enum { HOST_WAIT, KERNEL_WAIT, OTHER, HTA_CLASSES };
+static const char *const hta_names[HTA_CLASSES] = {"host_wait", "kernel_wait", "other"};
+enum { HTA_KERNEL_WAIT_NS = 30000 };
+
+static void add_hta_row(idle *r, const gpu_row *row)
+{
+    int64_t totals[HTA_CLASSES] = {0}, until = 0, all = 0;
+    bool has[HTA_CLASSES] = {false};
+    const gpu_scope *s = &r->scope;
+    for (uint32_t i = 0; i < row->count; i++) {
+        const gpu_work *work = &s->works[s->by_row[row->first + i]];
+        if (i) {
+            int64_t gap = work->start > until ? work->start - until : 0;
+            bool host = work->launch != HD_NONE && s->launches->launches[work->launch].start_ns > until;
+            int class = host ? HOST_WAIT : gap < HTA_KERNEL_WAIT_NS ? KERNEL_WAIT : OTHER;
+            totals[class] += gap;
+            all += gap;
+            has[class] = true;
+        }
+        if (!i || work->end > until) until = work->end;
+    }
+    for (int c = 0; c < HTA_CLASSES; c++) {
+        if (!has[c]) continue;
+        gpu_cells_row(r->hta, s, row, HD_NONE);
+        hd_table_add_text(r->hta, hta_names[c]);
+        hd_table_add_int(r->hta, totals[c]);
+        gpu_cell_ratio(r->hta, totals[c], all, 1);
+    }
+}
+
+static void add_hta(idle *r)
+{
+    for (uint32_t i = 0; i < r->scope.row_count; i++) {
+        if (r->scope.rows[i].device != HD_NONE) add_hta_row(r, &r->scope.rows[i]);
+    }
+}
+
+/* ---- the report ---- */
+
+static hd_status add_all(idle *r, hd_error *err)
+{
+    HD_TRY(report_builder(&r->idle, &report_idle_about, "idle", err));
+    HD_TRY(report_builder(&r->list, &report_idle_about, "gaps", err));
+    HD_TRY(report_builder(&r->behind, &report_idle_about, "behind", err));
+    HD_TRY(report_builder(&r->hta, &report_idle_about, "hta", err));
+    HD_TRY(gpu_syncs_init(&r->syncs, &r->scope, err));
+    HD_TRY(gpu_gaps_init(&r->gaps, &r->scope, r->syncs.list, r->syncs.count, err));
+    HD_TRY(find_ops(r, err));
+    for (r->device = 0; r->device < r->scope.device_count; r->device++) HD_TRY(add_device(r, err));
+    HD_TRY(find_frames(r, err));
+    for (size_t i = 0; i < r->listed_count; i++) add_listed(r, &r->listed[i]);
+    if (r->options->hta) add_hta(r);
+    return HD_OK;
+}
+
+static hd_status add_tables(hd_report *out, idle *r, hd_error *err)
+{
+    struct {
+        hd_table_builder **builder;
+        const char *largest;
+    } tables[] = {{&r->idle, "total"}, {&r->list, NULL}, {&r->behind, "total"}, {&r->hta, ""}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables - !r->options->hta; i++) {
+        hd_table_builder *builder = *tables[i].builder;
+        *tables[i].builder = NULL;
+        HD_TRY(gpu_add(out, builder, tables[i].largest, err));
+    }
+    return gpu_add_notes(out, &report_idle_about, &r->scope, NULL, err);
+}
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    idle r = {.options = options, .behind_keys = {.key_size = sizeof(behind_key)}};
+    hd_status status = gpu_scope_init(&r.scope, input, options, GPU_BY_STEP, err);
+    if (status == HD_OK) status = add_all(&r, err);
+    if (status == HD_OK) status = add_tables(out, &r, err);
+    if (status != HD_OK) hd_report_free(out);
+    hd_table_builder_free(r.idle);
+    hd_table_builder_free(r.list);
+    hd_table_builder_free(r.behind);
+    hd_table_builder_free(r.hta);
+    hd_large_free(r.parts);
+    hd_large_free(r.listed);
+    hd_large_free(r.ops);
+    free(r.behind_sums);
+    gpu_gaps_deinit(&r.gaps);
+    gpu_slices_deinit(&r.syncs);
+    gpu_scope_deinit(&r.scope);
+    return status;
+}
+
+/* ---- about ---- */
+
+static const hd_report_column idle_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"cause", HD_VALUE_STRING,
+     "host: the launch had not begun; sync: the host waited for the GPU; launch: the call was under way; dependency: a "
+     "wait for an event stood in the queue; transfer: another device sent or copied; device: none of these, though "
+     "queued in time; unknown: no launch; outside: before or behind all work"},
+    {"gaps", HD_VALUE_COUNT, "stretches in which nothing runs"},
+    {"total", HD_VALUE_DURATION, "sum of their lengths"},
+    {"share", HD_VALUE_DECIMAL, "percent of idle"},
+    {"mean", HD_VALUE_DURATION, "of the lengths"},
+    {"longest", HD_VALUE_DURATION, "of the lengths"},
+    {"after_sync", HD_VALUE_DURATION, "of cause sync, the time since the call returned"},
+    {0},
+};
+
+static const hd_report_column gaps_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"start", HD_VALUE_TIME, "when the device fell idle"},
+    {"duration", HD_VALUE_DURATION, "for how long"},
+    {"cause", HD_VALUE_STRING, "as above"},
+    {"work", HD_VALUE_STRING, "what ended it"},
+    {"call", HD_VALUE_STRING, "the call that waited, of cause sync, else that which launched the work"},
+    {"op", HD_VALUE_STRING, "the operator that ran meanwhile: the innermost around the call, of host in the middle"},
+    {"frame", HD_VALUE_STRING, "the Python function there, the innermost"},
+    {0},
+};
+
+static const hd_report_column behind_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"cause", HD_VALUE_STRING, "as above"},
+    {"op", HD_VALUE_STRING, "the operator that ran meanwhile"},
+    {"gaps", HD_VALUE_COUNT, "stretches in which nothing runs"},
+    {"total", HD_VALUE_DURATION, "sum of their lengths"},
+    {0},
+};
+
+static const hd_report_column hta_columns[] = {
+    GPU_COLUMNS_ROW,
+    {"class", HD_VALUE_STRING,
+     "host_wait: launched after the work before it had ended; kernel_wait: else, below 30 us; other"},
+    {"total", HD_VALUE_DURATION, "time between the work of the row"},
+    {"ratio", HD_VALUE_DECIMAL, "of the row's sum, 0 to 1"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"idle", "what each device waits for; sums to the idle time of breakdown", idle_columns, HD_CHART_BARS,
+     "rank,device,step,cause", "total"},
+    {"gaps", "the longest gaps", gaps_columns},
+    {"behind", "all gaps, by cause and the operator that ran meanwhile", behind_columns, HD_CHART_BARS,
+     "rank,device,step,cause,op", "total"},
+    {"hta", "with --hta: the classes of HolisticTraceAnalysis, per row, of the whole recording", hta_columns},
+    GPU_NOTES,
+    {0},
+};
+
+static const hd_option_about options[] = {
+    GPU_OPTIONS("step"),
+    {"rows", HD_OPTION_COUNT, "20", "gaps that are listed of each device and step", offsetof(idle_options, rows)},
+    {"hta", HD_OPTION_FLAG, NULL, "add the classes of HolisticTraceAnalysis", offsetof(idle_options, hta)},
+    {0},
+};
+
+const hd_report_about report_idle_about = {
+    .name = "idle",
+    .title = "why each GPU does nothing",
+    .text =
+        "Every stretch in which a device runs nothing gets one cause, by what the work that ends it waited for: the "
+        "host, a call that waits for the GPU, the launch itself, an event of another queue, a transfer elsewhere. "
+        "They add up to the idle time. For each the operator and the Python function that ran meanwhile are told.",
+    .options = options,
+    .options_size = sizeof(idle_options),
+    .tables = tables,
+    .run = run,
+};

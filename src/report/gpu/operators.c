@@ -1,0 +1,323 @@
+/* operators.c - what operators take on the CPU and below them on the GPU: see "operators" in
+ * docs/reports/definitions.md
+ *
+ * The ops of a row are walked in the order of their starts. The last that is still open is the parent of the next; an
+ * op is within another of its key if one of these ends later than it begins.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "report/gpu/gpu.h"
+
+/* What ops are of one key: a name, and with --by shape a text. */
+typedef struct op_key {
+    uint32_t name, shape; /* HD_NONE: none */
+} op_key;
+
+/* Instead of a name: of work around whose launch there is no op, and that has no launch. */
+enum { NO_OPERATOR = HD_NONE, NO_LAUNCH = HD_NONE - 1 };
+
+/* What a row is of. */
+typedef struct op_place {
+    int64_t rank;
+    uint32_t step, key;
+} op_place;
+
+typedef struct op_sum {
+    uint64_t calls, works;
+    gpu_i128 cpu_total, cpu_self, gpu_self, gpu_total;
+} op_sum;
+
+/* Of a key: the last end of its ops on the row at hand, and which launch it was last counted for. */
+typedef struct key_state {
+    int64_t end;
+    uint32_t lane, launch;
+} key_state;
+
+typedef struct operators {
+    gpu_scope scope;
+    gpu_slices ops; /* user: key */
+    gpu_arg dims;
+    gpu_texts texts;
+    gpu_groups keys, places;
+    key_state *states; /* by key */
+    op_sum *sums;      /* by place */
+    size_t state_capacity, sum_capacity;
+    bool linked;
+} operators;
+
+/* ---- keys and sums ---- */
+
+static uint32_t key_number(operators *o, uint32_t name, uint32_t shape)
+{
+    const op_key key = {name, shape};
+    uint32_t count = o->keys.count, number = gpu_group(&o->keys, &key);
+    if (number == HD_NONE || !hd_grow((void **)&o->states, &o->state_capacity, number, sizeof *o->states))
+        return HD_NONE;
+    if (number == count) o->states[number] = (key_state){INT64_MIN, HD_NONE, HD_NONE};
+    return number;
+}
+
+/* NULL: no memory. */
+static op_sum *sum_of(operators *o, int64_t rank, uint32_t step, uint32_t key)
+{
+    const op_place place = {rank, step, key};
+    uint32_t count = o->places.count, number = gpu_group(&o->places, &place);
+    if (number == HD_NONE || !hd_grow((void **)&o->sums, &o->sum_capacity, number, sizeof *o->sums)) return NULL;
+    if (number == count) o->sums[number] = (op_sum){0};
+    return &o->sums[number];
+}
+
+static bool find_keys(operators *o)
+{
+    for (size_t i = 0; i < o->ops.count; i++) {
+        gpu_slice *op = &o->ops.list[i];
+        uint32_t shape = HD_NONE, at;
+        if (o->scope.by & GPU_BY_SHAPE) {
+            const hd_block *block = hd_trace_block_of(&at, o->scope.trace, HD_KIND_SLICE, op->row);
+            if (!gpu_arg_written(&shape, &o->texts, &o->dims, block, at)) return false;
+        }
+        op->user = key_number(o, op->name, shape);
+        if (op->user == HD_NONE) return false;
+    }
+    return true;
+}
+
+/* ---- the CPU ---- */
+
+/* An op that is open: how much of it its children cover, and until when. */
+typedef struct open_op {
+    int64_t covered, until;
+    uint32_t op;
+} open_op;
+
+static bool add_call(operators *o, const gpu_slice *op, bool is_outer)
+{
+    if (!gpu_is_listed(&o->scope, op->start)) return true;
+    int64_t rank = o->scope.ranks[op->lane];
+    op_sum *sum = sum_of(o, rank, gpu_step_by(&o->scope, rank, op->start), op->user);
+    if (!sum) return false;
+    sum->calls++;
+    sum->cpu_self += (gpu_i128)op->end - op->start;
+    if (is_outer) sum->cpu_total += (gpu_i128)op->end - op->start;
+    return true;
+}
+
+/* What a child covers is not its parent's own. Children come in the order of their starts. */
+static bool take_from_parent(operators *o, open_op *parent, const gpu_slice *child)
+{
+    const gpu_slice *op = &o->ops.list[parent->op];
+    int64_t start = child->start > parent->until ? child->start : parent->until;
+    int64_t end = child->end < op->end ? child->end : op->end;
+    if (end <= start) return true;
+    parent->until = end;
+    if (!gpu_is_listed(&o->scope, op->start)) return true;
+    int64_t rank = o->scope.ranks[op->lane];
+    op_sum *sum = sum_of(o, rank, gpu_step_by(&o->scope, rank, op->start), op->user);
+    if (sum) sum->cpu_self -= (gpu_i128)end - start;
+    return sum != NULL;
+}
+
+static hd_status walk_ops(operators *o, hd_error *err)
+{
+    open_op *open = hd_large_new(o->ops.count + 1, sizeof *open, o->scope.large);
+    size_t count = 0;
+    bool fine = open != NULL;
+    for (uint32_t i = 0; fine && i < o->ops.count; i++) {
+        const gpu_slice *op = &o->ops.list[i];
+        key_state *state = &o->states[op->user];
+        if (i && op->lane != op[-1].lane) count = 0;
+        while (count && o->ops.list[open[count - 1].op].end <= op->start) count--;
+        if (count) fine = take_from_parent(o, &open[count - 1], op);
+        bool is_outer = state->lane != op->lane || state->end <= op->start;
+        fine = fine && add_call(o, op, is_outer);
+        if (state->lane != op->lane || op->end > state->end) state->end = op->end;
+        state->lane = op->lane;
+        open[count++] = (open_op){.until = op->start, .op = i};
+    }
+    hd_large_free(open);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* ---- the GPU ---- */
+
+static bool add_works(operators *o, int64_t rank, uint32_t step, uint32_t key, uint64_t works, gpu_i128 time,
+                      bool is_inner)
+{
+    op_sum *sum = sum_of(o, rank, step, key);
+    if (!sum) return false;
+    sum->gpu_total += time;
+    if (!is_inner) return true;
+    sum->works += works;
+    sum->gpu_self += time;
+    return true;
+}
+
+/* The works of one launch in one place, of whose ops each key counts once. */
+static bool add_to_ops(operators *o, int64_t rank, uint32_t step, uint64_t works, gpu_i128 time, const uint32_t *slices,
+                       size_t count, uint32_t stamp)
+{
+    if (!count) {
+        uint32_t key = key_number(o, NO_OPERATOR, HD_NONE);
+        return key != HD_NONE && add_works(o, rank, step, key, works, time, true);
+    }
+    bool fine = true;
+    for (size_t i = count; i-- > 0 && fine;) {
+        uint32_t key = o->ops.list[slices[i]].user;
+        if (o->states[key].launch == stamp) continue;
+        o->states[key].launch = stamp;
+        fine = add_works(o, rank, step, key, works, time, i + 1 == count);
+    }
+    return fine;
+}
+
+typedef struct gpu_adder {
+    operators *o;
+    uint32_t stamp; /* a new one for each launch and place */
+} gpu_adder;
+
+static hd_status add_launch(void *user, uint32_t id, const uint32_t *slices, size_t count, hd_error *err)
+{
+    gpu_adder *a = user;
+    const gpu_scope *s = &a->o->scope;
+    const hd_launch *launch = &s->launches->launches[id];
+    const uint32_t *order = s->launches->work_order + launch->first_work;
+    for (uint32_t i = 0; i < launch->work_count;) {
+        const gpu_work *first = &s->works[order[i]];
+        uint64_t works = 0;
+        gpu_i128 time = 0;
+        if (!first->is_listed) {
+            i++;
+            continue;
+        }
+        int64_t rank = s->devices[first->device].rank;
+        for (; i < launch->work_count; i++) {
+            const gpu_work *work = &s->works[order[i]];
+            if (!work->is_listed) continue;
+            if (s->devices[work->device].rank != rank || work->step != first->step) break;
+            time += gpu_duration(work);
+            works++;
+        }
+        if (!add_to_ops(a->o, rank, first->step, works, time, slices, count, a->stamp++)) return HD_NOMEM(err);
+    }
+    return HD_OK;
+}
+
+static hd_status add_gpu(operators *o, hd_error *err)
+{
+    gpu_adder adder = {.o = o};
+    gpu_place *places;
+    size_t count;
+    gpu_i128 all = 0, sum = 0;
+    for (size_t i = 0; i < o->scope.launches->work_count; i++) {
+        const gpu_work *work = &o->scope.works[i];
+        o->linked |= work->device != HD_NONE && work->launch != HD_NONE;
+        if (!work->is_listed) continue;
+        all += gpu_duration(work);
+        if (work->launch != HD_NONE) continue;
+        uint32_t key = key_number(o, NO_LAUNCH, HD_NONE);
+        int64_t rank = o->scope.devices[work->device].rank;
+        if (key == HD_NONE || !add_works(o, rank, work->step, key, 1, gpu_duration(work), true)) return HD_NOMEM(err);
+    }
+    HD_TRY(gpu_launch_places(&places, &count, &o->scope, err));
+    hd_status status = gpu_around(&o->ops, places, count, add_launch, &adder, err);
+    hd_large_free(places);
+    for (uint32_t i = 0; i < o->places.count; i++) sum += o->sums[i].gpu_self;
+    if (status == HD_OK && sum != all)
+        return gpu_broken("the GPU time below all operators, in ns", (int64_t)sum, (int64_t)all, err);
+    return status;
+}
+
+/* ---- rows ---- */
+
+static void add_row(hd_table_builder *b, const operators *o, uint32_t number)
+{
+    const op_place *place = gpu_group_key(&o->places, number);
+    const op_key *key = gpu_group_key(&o->keys, place->key);
+    const op_sum *sum = &o->sums[number];
+    bool is_op = key->name != NO_OPERATOR && key->name != NO_LAUNCH;
+    if (!is_op && !o->linked) return;
+    gpu_cells_rank(b, &o->scope, place->rank, place->step);
+    if (is_op)
+        report_cell_string(b, o->scope.trace, key->name);
+    else
+        hd_table_add_text(b, key->name == NO_LAUNCH ? "(no launch)" : "(no operator)");
+    gpu_cell_text(b, &o->texts, key->shape);
+    gpu_cell_count(b, sum->calls, is_op);
+    gpu_cell_time(b, gpu_whole(sum->cpu_total), is_op);
+    gpu_cell_time(b, gpu_whole(sum->cpu_self), is_op);
+    gpu_cell_count(b, sum->works, o->linked);
+    gpu_cell_time(b, gpu_whole(sum->gpu_self), o->linked);
+    gpu_cell_time(b, gpu_whole(sum->gpu_total), o->linked);
+}
+
+static hd_status add_tables(hd_report *out, operators *o, hd_error *err)
+{
+    hd_table_builder *b;
+    HD_TRY(gpu_slices_init(&o->ops, &o->scope, 1u << HD_ROLE_OP, err));
+    if (!find_keys(o)) return HD_NOMEM(err);
+    HD_TRY(walk_ops(o, err));
+    HD_TRY(add_gpu(o, err));
+    HD_TRY(report_builder(&b, &report_operators_about, "operators", err));
+    for (uint32_t i = 0; i < o->places.count; i++) add_row(b, o, i);
+    HD_TRY(gpu_add(out, b, "gpu_total,cpu_total", err));
+    const char *const more[] = {o->ops.count ? NULL : "there are no operators in this trace", NULL};
+    return gpu_add_notes(out, &report_operators_about, &o->scope, more, err);
+}
+
+/* ---- the report ---- */
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    operators o = {.keys = {.key_size = sizeof(op_key)}, .places = {.key_size = sizeof(op_place)}};
+    hd_status status = gpu_scope_init(&o.scope, input, options, GPU_BY_STEP | GPU_BY_SHAPE, err);
+    if (status == HD_OK && !gpu_arg_init(&o.dims, input->trace, "Input Dims")) status = HD_NOMEM(err);
+    if (status == HD_OK) status = add_tables(out, &o, err);
+    if (status != HD_OK) hd_report_free(out);
+    gpu_slices_deinit(&o.ops);
+    gpu_arg_deinit(&o.dims);
+    gpu_texts_deinit(&o.texts);
+    gpu_groups_deinit(&o.keys);
+    gpu_groups_deinit(&o.places);
+    free(o.states);
+    free(o.sums);
+    gpu_scope_deinit(&o.scope);
+    return status;
+}
+
+/* ---- about ---- */
+
+static const hd_report_column columns[] = {
+    GPU_COLUMNS_RANK,
+    {"name", HD_VALUE_STRING, "of the operator; (no operator), (no launch): work that is below none"},
+    {"shape", HD_VALUE_STRING, "with --by shape: Input Dims"},
+    {"calls", HD_VALUE_COUNT, "of the operator"},
+    {"cpu_total", HD_VALUE_DURATION, "of calls that are not within another of the same name"},
+    {"cpu_self", HD_VALUE_DURATION, "less the operators within"},
+    {"works", HD_VALUE_COUNT, "GPU work that it launched itself"},
+    {"gpu_self", HD_VALUE_DURATION, "time of that work"},
+    {"gpu_total", HD_VALUE_DURATION, "time of all work that was launched within it"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"operators", "by name, most GPU time first", columns, HD_CHART_BARS, "name", "gpu_total,cpu_total"},
+    GPU_NOTES,
+    {0},
+};
+
+static const hd_option_about options[] = {GPU_OPTIONS("shape, step"), {0}};
+
+const hd_report_about report_operators_about = {
+    .name = "operators",
+    .title = "what operators take on the CPU, and below them on the GPU",
+    .text = "Sums up operators (cpu_op) by name: their time on the CPU, with and without the operators within, and the "
+            "time of the GPU work that they launched. All GPU time is in gpu_self of some row.",
+    .options = options,
+    .options_size = sizeof(gpu_options),
+    .tables = tables,
+    .run = run,
+};

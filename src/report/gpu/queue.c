@@ -1,0 +1,232 @@
+/* queue.c - how much work waits on each row: see "queue" in docs/reports/definitions.md */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "report/gpu/gpu.h"
+
+typedef struct queue_options {
+    gpu_options gpu;
+    bool series;
+} queue_options;
+
+enum { FULL = 1024 };
+
+/* Of a row in a window. */
+typedef struct queue_sum {
+    uint64_t works, queued;
+    uint32_t most;
+    int64_t time_queued, time_most, time_full;
+    gpu_i128 area; /* length times time */
+    int64_t span;
+} queue_sum;
+
+typedef struct queue {
+    gpu_scope scope;
+    gpu_windows windows; /* of the device at hand */
+    queue_sum *sums;     /* by window */
+    size_t capacity;
+    const gpu_row *row; /* at hand */
+    hd_table_builder *table, *series;
+} queue;
+
+static hd_status add_stretch(void *user, const gpu_stretch *stretch, hd_error *err)
+{
+    queue *q = user;
+    queue_sum *sum = &q->sums[stretch->window];
+    uint32_t length = stretch->running[0];
+    int64_t time = stretch->end - stretch->start;
+    (void)err;
+    sum->span += time;
+    sum->area += (gpu_i128)time * length;
+    if (length) sum->time_queued += time;
+    if (length >= FULL) sum->time_full += time;
+    if (length > sum->most) {
+        sum->most = length;
+        sum->time_most = 0;
+    }
+    if (length == sum->most) sum->time_most += time;
+    return HD_OK;
+}
+
+typedef struct series_maker {
+    queue *q;
+    uint32_t before;
+} series_maker;
+
+static hd_status add_change(void *user, const gpu_stretch *stretch, hd_error *err)
+{
+    series_maker *m = user;
+    (void)err;
+    if (stretch->running[0] == m->before) return HD_OK;
+    m->before = stretch->running[0];
+    gpu_cells_row(m->q->series, &m->q->scope, m->q->row, HD_NONE);
+    hd_table_add_int(m->q->series, stretch->start);
+    hd_table_add_count(m->q->series, m->before);
+    return HD_OK;
+}
+
+/* The linked work of the row at hand; *from and *until are the first launch and the last end of waiting. */
+static bool add_works(queue *q, gpu_sweep *sweep, int64_t *first_launch, int64_t *until)
+{
+    const gpu_scope *s = &q->scope;
+    *first_launch = INT64_MAX;
+    *until = INT64_MIN;
+    for (uint32_t i = 0; i < q->row->count; i++) {
+        const gpu_work *work = &s->works[s->by_row[q->row->first + i]];
+        if (work->launch == HD_NONE) continue;
+        int64_t launch = s->launches->launches[work->launch].start_ns;
+        if (launch < *first_launch) *first_launch = launch;
+        if (launch < work->start && work->start > *until) *until = work->start;
+        if (!gpu_sweep_add(sweep, launch, work->start, 0)) return false;
+        if (!work->is_listed) continue;
+        queue_sum *sum = &q->sums[gpu_window_of(&q->windows, work->start)];
+        sum->works++;
+        sum->queued += launch < work->start;
+    }
+    return true;
+}
+
+/* all: the time of the only window; NULL: as the windows have it. */
+static hd_status add_rows(queue *q, const gpu_piece *all, hd_error *err)
+{
+    for (uint32_t w = 0; w < q->windows.count; w++) {
+        const queue_sum *sum = &q->sums[w];
+        int64_t length = !all ? q->windows.windows[w].length : all->end > all->start ? all->end - all->start : 0;
+        if (sum->span != length)
+            return gpu_broken("the time with a queue of any length, in ns", sum->span, length, err);
+        gpu_cells_row(q->table, &q->scope, q->row, q->windows.windows[w].step);
+        hd_table_add_count(q->table, sum->works);
+        hd_table_add_count(q->table, sum->queued);
+        hd_table_add_count(q->table, sum->most);
+        gpu_cell_ratio(q->table, sum->area, sum->span, 1);
+        hd_table_add_int(q->table, sum->time_queued);
+        gpu_cell_time(q->table, sum->time_most, sum->most > 0);
+        hd_table_add_int(q->table, sum->time_full);
+    }
+    return HD_OK;
+}
+
+static hd_status add_row(queue *q, gpu_sweep *sweep, hd_error *err)
+{
+    const gpu_scope *s = &q->scope;
+    const gpu_device *device = &s->devices[q->row->device];
+    int64_t first_launch, until;
+    for (uint32_t w = 0; w < q->windows.count; w++) q->sums[w] = (queue_sum){0};
+    sweep->count = 0;
+    if (!add_works(q, sweep, &first_launch, &until)) return HD_NOMEM(err);
+    if (first_launch == INT64_MAX) return HD_OK;
+    gpu_piece all = {device->start < first_launch ? device->start : first_launch, s->has_until ? s->until : device->end,
+                     0};
+    bool is_one = !(s->by & GPU_BY_STEP) && !s->has_from;
+    HD_TRY(gpu_sweep_run(sweep, is_one ? &all : q->windows.pieces, is_one ? 1 : q->windows.piece_count, add_stretch, q,
+                         err));
+    HD_TRY(add_rows(q, is_one ? &all : NULL, err));
+    if (!q->series || until == INT64_MIN) return HD_OK;
+    series_maker maker = {.q = q};
+    gpu_piece waiting = {first_launch, until + 1, 0};
+    return gpu_sweep_run(sweep, &waiting, 1, add_change, &maker, err);
+}
+
+static hd_status add_devices(queue *q, gpu_sweep *sweep, hd_error *err)
+{
+    const gpu_scope *s = &q->scope;
+    hd_status status = HD_OK;
+    uint32_t at = HD_NONE;
+    uint32_t *rows = NULL;
+    HD_TRY(gpu_rows_by_device(&rows, s, err));
+    for (uint32_t i = 0; i < s->row_count && status == HD_OK; i++) {
+        q->row = &s->rows[rows[i]];
+        if (q->row->device == HD_NONE) continue;
+        if (q->row->device != at) {
+            at = q->row->device;
+            gpu_windows_deinit(&q->windows);
+            status = gpu_windows_init(&q->windows, s, at, err);
+            if (status == HD_OK &&
+                !hd_renew((void **)&q->sums, &q->capacity, (size_t)q->windows.count + 1, sizeof *q->sums))
+                status = HD_NOMEM(err);
+        }
+        if (status == HD_OK) status = add_row(q, sweep, err);
+    }
+    free(rows);
+    return status;
+}
+
+static hd_status add_tables(hd_report *out, queue *q, bool with_series, hd_error *err)
+{
+    gpu_sweep sweep = {.large = q->scope.large};
+    HD_TRY(report_builder(&q->table, &report_queue_about, "queue", err));
+    if (with_series) HD_TRY(report_builder(&q->series, &report_queue_about, "queue_length", err));
+    hd_status status = add_devices(q, &sweep, err);
+    gpu_sweep_deinit(&sweep);
+    HD_TRY(status);
+    hd_table_builder *table = q->table, *series = q->series;
+    q->table = NULL;
+    HD_TRY(gpu_add(out, table, "", err));
+    q->series = NULL;
+    if (series) HD_TRY(gpu_add(out, series, "", err));
+    return gpu_add_notes(out, &report_queue_about, &q->scope, NULL, err);
+}
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    const queue_options *o = options;
+    queue q = {0};
+    hd_status status = gpu_scope_init(&q.scope, input, &o->gpu, GPU_BY_STEP, err);
+    if (status == HD_OK) status = add_tables(out, &q, o->series, err);
+    if (status != HD_OK) hd_report_free(out);
+    gpu_windows_deinit(&q.windows);
+    hd_table_builder_free(q.table);
+    hd_table_builder_free(q.series);
+    free(q.sums);
+    gpu_scope_deinit(&q.scope);
+    return status;
+}
+
+/* ---- about ---- */
+
+static const hd_report_column queue_columns[] = {
+    GPU_COLUMNS_ROW,
+    {"works", HD_VALUE_COUNT, "that began in it and have a launch"},
+    {"queued", HD_VALUE_COUNT, "of them, that waited"},
+    {"most", HD_VALUE_COUNT, "the greatest length of the queue"},
+    {"mean", HD_VALUE_DECIMAL, "length, over the time of the device, or from the row's first launch on"},
+    {"time_queued", HD_VALUE_DURATION, "something waits"},
+    {"time_most", HD_VALUE_DURATION, "as much waits as ever"},
+    {"time_full", HD_VALUE_DURATION, "1024 or more wait, when launching blocks the host"},
+    {0},
+};
+
+static const hd_report_column series_columns[] = {
+    GPU_COLUMNS_ROW,
+    {"time", HD_VALUE_TIME, "of a change"},
+    {"length", HD_VALUE_COUNT, "behind it, until the next"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"queue", "a row per stream: how much was launched and had not begun", queue_columns, HD_CHART_BARS,
+     "rank,device,stream,step", "mean"},
+    {"queue_length", "with --series: each change of the length", series_columns, HD_CHART_SERIES, "rank,device,stream",
+     "time,length"},
+    GPU_NOTES,
+    {0},
+};
+
+static const hd_option_about options[] = {
+    {"series", HD_OPTION_FLAG, NULL, "make the table queue_length", offsetof(queue_options, series)},
+    GPU_OPTIONS("step"),
+    {0},
+};
+
+const hd_report_about report_queue_about = {
+    .name = "queue",
+    .title = "how much work waits for each stream",
+    .text =
+        "From the start of its launch to its own start work waits in the queue of its stream. A queue that is never "
+        "empty hides the host; one at its limit blocks it.",
+    .options = options,
+    .options_size = sizeof(queue_options),
+    .tables = tables,
+    .run = run,
+};

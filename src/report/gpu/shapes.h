@@ -1,0 +1,49 @@
+/* shapes.h - FLOP and bytes of an operator from its arguments: see "flops" in docs/reports/definitions.md */
+#ifndef HD_REPORT_GPU_SHAPES_H
+#define HD_REPORT_GPU_SHAPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heddle/trace.h"
+
+typedef enum gpu_shape_kind {
+    GPU_GEMM,
+    GPU_ATTENTION,
+    GPU_CONVOLUTION,
+    GPU_ELEMENTWISE,
+    GPU_NORM,
+    GPU_SHAPE_KINDS
+} gpu_shape_kind;
+extern const char *const gpu_shape_kind_names[GPU_SHAPE_KINDS];
+
+/* What was read of an operator's arguments last. Zero-initialised; one thread at a time. */
+typedef struct gpu_shapes {
+    struct gpu_shape_input {
+        size_t first, rank; /* of sizes; rank SIZE_MAX: no shape */
+        hd_string type, value;
+        unsigned bytes; /* of an element, 0: no type of tensors */
+    } * inputs;
+    size_t count, capacity;
+    int64_t *sizes;
+    size_t size_count, size_capacity;
+    char *texts; /* padded copies, to which type and value point */
+    size_t text_capacity;
+} gpu_shapes;
+
+typedef struct gpu_shape_figures {
+    gpu_shape_kind kind;
+    hd_string dtype;     /* valid until the next is asked for */
+    int64_t flop, bytes; /* INT64_MAX: as many or more */
+} gpu_shape_figures;
+
+/* Whether figures may be known of operators of this name. */
+bool gpu_shapes_know(hd_string name);
+/* dims, types, values: the JSON of `Input Dims`, `Input type`, `Concrete Inputs`; {NULL, 0}: there is none. *known:
+ * whether out is set. false: no memory. */
+bool gpu_shapes_find(bool *known, gpu_shape_figures *out, gpu_shapes *shapes, hd_string name, hd_string dims,
+                     hd_string types, hd_string values);
+void gpu_shapes_deinit(gpu_shapes *shapes);
+
+#endif

@@ -1,0 +1,209 @@
+/* sync_report.c - what waits for the GPU, and from where: see "syncs" in docs/reports/definitions.md */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "report/gpu/syncs.h"
+
+typedef struct sync_key {
+    int64_t rank;
+    uint32_t step, call, kind, op, frame, zero; /* op, frame: string, HD_STRING_NONE */
+} sync_key;
+
+typedef struct sync_sum {
+    uint64_t calls;
+    gpu_i128 total, busy;
+    int64_t longest;
+} sync_sum;
+
+/* When some work of a rank runs. */
+typedef struct rank_busy {
+    int64_t rank;
+    gpu_spans spans;
+} rank_busy;
+
+typedef struct syncs {
+    gpu_scope scope;
+    gpu_slices calls, ops, frames;
+    uint32_t *op_of, *frame_of; /* by call */
+    rank_busy *busy;
+    size_t busy_count;
+    gpu_texts texts;
+    uint32_t *call_names;
+    gpu_groups groups;
+    sync_sum *sums;
+    size_t capacity;
+} syncs;
+
+/* ---- when the GPUs of a rank work ---- */
+
+/* Devices stand by rank. */
+static bool find_busy(syncs *t)
+{
+    const gpu_scope *s = &t->scope;
+    t->busy = calloc((size_t)s->device_count + 1, sizeof *t->busy);
+    if (!t->busy) return false;
+    for (uint32_t d = 0; d < s->device_count;) {
+        size_t count = 0;
+        const gpu_device *first = &s->devices[d];
+        for (; d < s->device_count && s->devices[d].rank == first->rank; d++) count += s->devices[d].count;
+        gpu_span *list = hd_large_new(count + 1, sizeof *list, s->large);
+        if (!list) return false;
+        for (size_t i = 0; i < count; i++) {
+            const gpu_work *work = &s->works[s->order[first->first + i]];
+            list[i] = (gpu_span){work->start, work->end};
+        }
+        rank_busy *busy = &t->busy[t->busy_count];
+        busy->rank = first->rank;
+        if (!gpu_spans_union(&busy->spans, list, count, s->large)) return false;
+        t->busy_count++;
+    }
+    return true;
+}
+
+static int64_t busy_in(const syncs *t, int64_t rank, const gpu_slice *call)
+{
+    for (size_t i = 0; i < t->busy_count; i++) {
+        if (t->busy[i].rank == rank) return gpu_spans_covered(&t->busy[i].spans, call->start, call->end);
+    }
+    return 0;
+}
+
+/* ---- calls ---- */
+
+/* What stands around each call. */
+static hd_status find_around(uint32_t **out, gpu_slices *slices, const syncs *t, hd_role role, hd_error *err)
+{
+    size_t count = t->calls.count;
+    gpu_place *places = hd_large_new(count + 1, sizeof *places, t->scope.large);
+    *out = hd_large_new(count + 1, sizeof **out, t->scope.large);
+    hd_status status = places && *out ? gpu_slices_init(slices, &t->scope, 1u << role, err) : HD_NOMEM(err);
+    for (uint32_t i = 0; status == HD_OK && i < count; i++)
+        places[i] = (gpu_place){t->calls.list[i].start, t->calls.list[i].lane, i};
+    if (status == HD_OK && !gpu_places_sort(places, count, t->scope.large)) status = HD_NOMEM(err);
+    if (status == HD_OK) status = gpu_innermost(*out, slices, places, count, err);
+    hd_large_free(places);
+    return status;
+}
+
+static bool add_call(syncs *t, uint32_t index)
+{
+    const gpu_slice *call = &t->calls.list[index];
+    int64_t rank = t->scope.ranks[call->lane];
+    if (!gpu_is_listed(&t->scope, call->start)) return true;
+    sync_key key = {
+        .rank = rank,
+        .step = gpu_step_by(&t->scope, rank, call->start),
+        .call = gpu_call_name(&t->texts, t->call_names, t->scope.trace, call->name),
+        .kind = call->user,
+        .op = t->op_of[index] == HD_NONE ? HD_STRING_NONE : t->ops.list[t->op_of[index]].name,
+        .frame = t->frame_of[index] == HD_NONE ? HD_STRING_NONE : t->frames.list[t->frame_of[index]].name,
+    };
+    if (key.call == HD_NONE) return false;
+    uint32_t count = t->groups.count, group = gpu_group(&t->groups, &key);
+    if (group == HD_NONE || !hd_grow((void **)&t->sums, &t->capacity, group, sizeof *t->sums)) return false;
+    sync_sum *sum = &t->sums[group];
+    if (group == count) *sum = (sync_sum){0};
+    int64_t duration = (int64_t)((uint64_t)call->end - (uint64_t)call->start);
+    sum->calls++;
+    sum->total += duration;
+    sum->busy += busy_in(t, rank, call);
+    if (duration > sum->longest) sum->longest = duration;
+    return true;
+}
+
+static void add_row(hd_table_builder *b, const syncs *t, uint32_t group)
+{
+    const sync_key *key = gpu_group_key(&t->groups, group);
+    const sync_sum *sum = &t->sums[group];
+    gpu_cells_rank(b, &t->scope, key->rank, key->step);
+    gpu_cell_text(b, &t->texts, key->call);
+    hd_table_add_text(b, gpu_sync_kind_names[key->kind]);
+    report_cell_string(b, t->scope.trace, key->op);
+    report_cell_string(b, t->scope.trace, key->frame);
+    hd_table_add_count(b, sum->calls);
+    hd_table_add_int(b, gpu_whole(sum->total));
+    hd_table_add_int(b, gpu_nearest(sum->total, (gpu_i128)sum->calls));
+    hd_table_add_int(b, sum->longest);
+    gpu_cell_time(b, gpu_whole(sum->busy), t->scope.counted > 0);
+    hd_table_add_bool(b, key->kind == GPU_SYNC_COPY || key->op != HD_STRING_NONE);
+}
+
+static hd_status add_tables(hd_report *out, syncs *t, hd_error *err)
+{
+    hd_table_builder *b;
+    t->call_names = calloc((size_t)hd_trace_string_count(t->scope.trace) + 1, sizeof *t->call_names);
+    if (!t->call_names || !find_busy(t)) return HD_NOMEM(err);
+    HD_TRY(gpu_syncs_init(&t->calls, &t->scope, err));
+    HD_TRY(find_around(&t->op_of, &t->ops, t, HD_ROLE_OP, err));
+    HD_TRY(find_around(&t->frame_of, &t->frames, t, HD_ROLE_PYTHON, err));
+    for (uint32_t i = 0; i < t->calls.count; i++) {
+        if (!add_call(t, i)) return HD_NOMEM(err);
+    }
+    HD_TRY(report_builder(&b, &report_syncs_about, "syncs", err));
+    for (uint32_t g = 0; g < t->groups.count; g++) add_row(b, t, g);
+    HD_TRY(gpu_add(out, b, "total", err));
+    const char *const more[] = {t->calls.count ? NULL : "no call in this trace waits for a GPU", NULL};
+    return gpu_add_notes(out, &report_syncs_about, &t->scope, more, err);
+}
+
+/* ---- the report ---- */
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    syncs t = {.groups = {.key_size = sizeof(sync_key)}};
+    hd_status status = gpu_scope_init(&t.scope, input, options, GPU_BY_STEP, err);
+    if (status == HD_OK) status = add_tables(out, &t, err);
+    if (status != HD_OK) hd_report_free(out);
+    for (size_t i = 0; i < t.busy_count; i++) gpu_spans_deinit(&t.busy[i].spans);
+    gpu_slices_deinit(&t.calls);
+    gpu_slices_deinit(&t.ops);
+    gpu_slices_deinit(&t.frames);
+    gpu_texts_deinit(&t.texts);
+    gpu_groups_deinit(&t.groups);
+    hd_large_free(t.op_of);
+    hd_large_free(t.frame_of);
+    free(t.busy);
+    free(t.call_names);
+    free(t.sums);
+    gpu_scope_deinit(&t.scope);
+    return status;
+}
+
+/* ---- about ---- */
+
+static const hd_report_column columns[] = {
+    GPU_COLUMNS_RANK,
+    {"call", HD_VALUE_STRING, "that waits"},
+    {"kind", HD_VALUE_STRING, "for a device, stream or event; copy: one that returns when it is done"},
+    {"op", HD_VALUE_STRING, "the innermost operator around it"},
+    {"frame", HD_VALUE_STRING, "the innermost Python frame around it"},
+    {"calls", HD_VALUE_COUNT, "how many"},
+    {"total", HD_VALUE_DURATION, "time in them"},
+    {"mean", HD_VALUE_DURATION, "of the calls"},
+    {"longest", HD_VALUE_DURATION, "of the calls"},
+    {"gpu_busy", HD_VALUE_DURATION, "of the total, while a GPU of the rank works: it waits for that"},
+    {"implicit", HD_VALUE_BOOL, "nobody asked for it: a copy, or an operator such as aten::item did"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"syncs", "by call and where it stands, most time first", columns, HD_CHART_BARS, "call,op", "total"},
+    GPU_NOTES,
+    {0},
+};
+
+static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
+
+const hd_report_about report_syncs_about = {
+    .name = "syncs",
+    .title = "what waits for the GPU, how long, and from where",
+    .text =
+        "Calls that return only when the GPU is done: synchronisations, copies that are not asynchronous, and those of "
+        "pageable memory. A call within another does not count again.",
+    .options = options,
+    .options_size = sizeof(gpu_options),
+    .tables = tables,
+    .run = run,
+};

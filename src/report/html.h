@@ -1,0 +1,17 @@
+/* html.h - reports as one page; the script and the style sheet of it are html.js and html.css */
+#ifndef HD_REPORT_HTML_H
+#define HD_REPORT_HTML_H
+
+#include "heddle/report.h"
+
+extern const char report_js[];
+extern const size_t report_js_size;
+extern const char report_css[];
+extern const size_t report_css_size;
+
+/* What one table says: its descriptor, NULL for one that the report does not tell. */
+const hd_report_table_about *report_table_about(const hd_report_about *about, const char *table);
+
+hd_status report_print_html(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err);
+
+#endif

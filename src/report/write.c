@@ -1,0 +1,205 @@
+/* write.c - reports as files: JSON, CSV, Markdown; html.c is the page */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/io/output.h"
+#include "base/json/write.h"
+#include "base/text/ends.h"
+#include "report/html.h"
+
+static hd_status put(hd_sink sink, const char *text)
+{
+    return sink.write(sink.user, text, strlen(text));
+}
+
+/* ---- JSON ---- */
+
+static hd_status json_head(hd_sink sink, const hd_report_part *part, hd_error *err)
+{
+    hd_json_out out = {0};
+    hd_json_put_text(&out, "{\n  \"path\": ");
+    hd_json_put_string(&out, part->path, strlen(part->path));
+    hd_json_put_text(&out, ",\n  \"report\": ");
+    hd_json_put_string(&out, part->about->name, strlen(part->about->name));
+    hd_status status = out.failed ? HD_NOMEM(err) : sink.write(sink.user, out.data, out.size);
+    free(out.data);
+    return status;
+}
+
+static hd_status json_part(hd_sink sink, const hd_report_part *part, hd_error *err)
+{
+    const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
+    HD_TRY(json_head(sink, part, err));
+    for (size_t i = 0; i < part->report->table_count; i++) {
+        const hd_table *table = part->report->tables[i];
+        HD_TRY(put(sink, ",\n  \""));
+        HD_TRY(put(sink, hd_table_name(table)));
+        HD_TRY(put(sink, "\": "));
+        HD_TRY(hd_table_write(table, sink, &style, err));
+    }
+    return put(sink, "\n}");
+}
+
+static hd_status print_json(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err)
+{
+    if (count != 1) HD_TRY(put(sink, "["));
+    for (size_t i = 0; i < count; i++) {
+        if (i) HD_TRY(put(sink, ",\n"));
+        HD_TRY(json_part(sink, &parts[i], err));
+    }
+    return put(sink, count != 1 ? "]\n" : "\n");
+}
+
+/* ---- Markdown ---- */
+
+/* Text of a line, of which nothing means anything to Markdown or HTML. */
+static hd_status markdown_text(hd_sink sink, const char *text)
+{
+    for (; *text; text++) {
+        char two[2] = {'\\', *text};
+        if ((unsigned char)*text < ' ' || *text == 0x7f) two[1] = '?';
+        bool special = strchr("\\`*_{}[]<>()#+-.!|&~", *text) != NULL;
+        HD_TRY(sink.write(sink.user, special ? two : two + 1, special ? 2 : 1));
+    }
+    return HD_OK;
+}
+
+const hd_report_table_about *report_table_about(const hd_report_about *about, const char *table)
+{
+    for (const hd_report_table_about *t = about->tables; t && t->name; t++) {
+        if (strcmp(t->name, table) == 0) return t;
+    }
+    return NULL;
+}
+
+static hd_status markdown_part(hd_sink sink, const hd_report_part *part, hd_error *err)
+{
+    const hd_table_style style = {.format = HD_TABLE_MARKDOWN};
+    HD_TRY(put(sink, "# "));
+    HD_TRY(put(sink, part->about->name));
+    HD_TRY(put(sink, ": "));
+    HD_TRY(markdown_text(sink, part->path));
+    HD_TRY(put(sink, "\n\n"));
+    HD_TRY(put(sink, part->about->text));
+    HD_TRY(put(sink, "\n"));
+    for (size_t i = 0; i < part->report->table_count; i++) {
+        const hd_table *table = part->report->tables[i];
+        HD_TRY(put(sink, "\n## "));
+        HD_TRY(put(sink, hd_table_name(table)));
+        HD_TRY(put(sink, "\n\n"));
+        const hd_report_table_about *about = report_table_about(part->about, hd_table_name(table));
+        if (about) HD_TRY(markdown_text(sink, about->meaning));
+        HD_TRY(put(sink, hd_table_row_count(table) ? "\n\n" : "\n\nNo rows.\n"));
+        if (hd_table_row_count(table)) HD_TRY(hd_table_write(table, sink, &style, err));
+    }
+    return HD_OK;
+}
+
+static hd_status print_markdown(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i) HD_TRY(put(sink, "\n"));
+        HD_TRY(markdown_part(sink, &parts[i], err));
+    }
+    return HD_OK;
+}
+
+/* ---- CSV ---- */
+
+static hd_status only_one(size_t count, hd_error *err)
+{
+    if (count == 1) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "CSV is of one file's report; these are %zu",
+                        count);
+}
+
+static hd_status print_csv(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err)
+{
+    const hd_table_style style = {.format = HD_TABLE_CSV};
+    HD_TRY(only_one(count, err));
+    if (!parts->report->table_count) return HD_OK;
+    return hd_table_write(parts->report->tables[0], sink, &style, err);
+}
+
+hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report_part *parts, size_t count,
+                          hd_error *err)
+{
+    switch (format) {
+    case HD_REPORT_JSON: return print_json(sink, parts, count, err);
+    case HD_REPORT_CSV: return print_csv(sink, parts, count, err);
+    case HD_REPORT_MARKDOWN: return print_markdown(sink, parts, count, err);
+    case HD_REPORT_HTML: return report_print_html(sink, parts, count, err);
+    }
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no format of reports: %d", (int)format);
+}
+
+/* ---- files ---- */
+
+hd_report_format hd_report_format_of(const char *path)
+{
+    static const struct {
+        const char *end;
+        hd_report_format format;
+    } formats[] = {
+        {".json", HD_REPORT_JSON}, {".csv", HD_REPORT_CSV}, {".md", HD_REPORT_MARKDOWN}, {".html", HD_REPORT_HTML}};
+    static const char *const packed[] = {"", ".gz", ".zst"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        for (size_t k = 0; k < sizeof packed / sizeof *packed; k++) {
+            char end[16];
+            snprintf(end, sizeof end, "%s%s", formats[i].end, packed[k]);
+            if (hd_ends_with(path, strlen(path), end)) return formats[i].format;
+        }
+    }
+    return 0;
+}
+
+typedef struct file_sink {
+    hd_output *output;
+    hd_error *err;
+} file_sink;
+
+static hd_status write_output(void *user, const char *data, size_t size)
+{
+    file_sink *file = user;
+    return hd_output_write(file->output, data, size, file->err);
+}
+
+static hd_status write_file(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
+                            hd_error *err)
+{
+    file_sink file = {.err = err};
+    HD_TRY(hd_output_create(&file.output, path, NULL, err));
+    hd_status status = hd_report_print((hd_sink){write_output, &file}, format, parts, count, err);
+    if (status == HD_OK) return hd_output_commit(file.output, err);
+    hd_output_abort(file.output);
+    return status;
+}
+
+static hd_status write_folder(const char *path, const hd_report_part *part, hd_error *err)
+{
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot make the folder: %s", strerror(errno));
+    for (size_t i = 0; i < part->report->table_count; i++) {
+        hd_report one = {.table_count = 1, .tables = {part->report->tables[i]}};
+        const hd_report_part of_one = {part->path, part->about, &one};
+        char name[PATH_MAX];
+        if (snprintf(name, sizeof name, "%s%s.csv", path, hd_table_name(one.tables[0])) >= (int)sizeof name)
+            return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "the path is too long");
+        HD_TRY(write_file(name, HD_REPORT_CSV, &of_one, 1, err));
+    }
+    return HD_OK;
+}
+
+hd_status hd_report_write(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
+                          hd_error *err)
+{
+    size_t size = strlen(path);
+    if (!size || path[size - 1] != '/') return write_file(path, format, parts, count, err);
+    HD_TRY(only_one(count, err));
+    return write_folder(path, parts, err);
+}
