@@ -299,8 +299,7 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
     else if (unlinked)
         note(builder, "GPU work without a launch: %llu pieces, %llu of them began before the recording", unlinked,
              before);
-    if (s->by & GPU_BY_STEP && !s->step_count)
-        hd_table_add_text(builder, "there are no steps: name their annotations by --step");
+    if (s->by & GPU_BY_STEP) hd_table_add_text(builder, gpu_step_note(s));
     for (; more && *more; more++) hd_table_add_text(builder, *more);
     return report_add(out, builder, err);
 }

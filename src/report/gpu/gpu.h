@@ -2,7 +2,7 @@
  *
  * In: a trace and the options of gpu_options. Out: a gpu_scope: its pieces of work with their class, device, row and
  * step; its devices, steps and windows. docs/reports/definitions.md says what the words mean. Read scope.c first;
- * steps.c has steps and windows, slices.c what stands around a time on the host's rows, sweep.c how time is divided
+ * steps.c has steps and windows (repetition.c those that no annotation tells), slices.c what stands around a time on the host's rows, sweep.c how time is divided
  * among what runs, cells.c groups, statistics and cells.
  */
 #ifndef HD_REPORT_GPU_GPU_H
@@ -41,7 +41,7 @@ typedef struct gpu_options {
 #define GPU_OPTIONS(words)                                                                                             \
     {"by", HD_OPTION_PATTERNS, NULL, "rows for each of these: " words, offsetof(gpu_options, by)}, GPU_OPTIONS_SCOPE
 #define GPU_OPTIONS_SCOPE                                                                                              \
-    {"step", HD_OPTION_PATTERNS, NULL, "annotations of these names are the steps, not ProfilerStep#N",                 \
+    {"step", HD_OPTION_PATTERNS, NULL, "annotations of these names are the steps, not ProfilerStep#N or what repeats",                 \
      offsetof(gpu_options, step)},                                                                                     \
         {"linked", HD_OPTION_FLAG, NULL, "leave out GPU work whose launch is not known",                               \
          offsetof(gpu_options, linked)},                                                                               \
@@ -174,7 +174,13 @@ hd_status gpu_broken(const char *what, int64_t is, int64_t should, hd_error *err
 
 hd_status gpu_annotations(gpu_scope *scope, hd_error *err); /* fills annotations, if they are not there yet */
 hd_status gpu_steps_find(gpu_scope *scope, hd_error *err);  /* by gpu_scope_init, with --by step; twice is once */
+hd_status gpu_steps_by_repetition(gpu_scope *scope, hd_error *err); /* adds to steps: repetition.c */
 uint32_t gpu_step_at(const gpu_scope *scope, int64_t rank, int64_t time);
+static inline const char *gpu_step_note(const gpu_scope *scope)
+{
+    return scope->step_count ? scope->step_source
+                             : "there are no steps, nor does anything repeat: name their annotations by --step";
+}
 /* The same with --by step, else HD_NONE. */
 static inline uint32_t gpu_step_by(const gpu_scope *scope, int64_t rank, int64_t time)
 {

@@ -257,8 +257,7 @@ static hd_status add_steps(hd_report *out, gpu_scope *s, hd_error *err)
         return HD_NOMEM(err);
     }
     HD_TRY(report_add(out, b, err));
-    const char *const more[] = {s->step_count ? s->step_source : "there are no steps: name their annotations by --step",
-                                NULL};
+    const char *const more[] = {gpu_step_note(s), NULL};
     return gpu_add_notes(out, &report_steps_about, s, more, err);
 }
 

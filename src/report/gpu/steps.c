@@ -103,6 +103,11 @@ hd_status gpu_steps_find(gpu_scope *s, hd_error *err)
         s->options->step ? "steps are the annotations that --step names" : "steps are the annotations ProfilerStep#N";
     HD_TRY(gpu_annotations(s, err));
     HD_TRY(list_steps(s, err));
+    if (!s->step_count && !s->options->step) {
+        HD_TRY(gpu_steps_by_repetition(s, err));
+        s->step_source = "there are no annotations ProfilerStep#N: a step is what repeats, from the launch of the work "
+                         "that it is named after";
+    }
     if (s->step_count && !hd_large_sort(s->steps, s->step_count, sizeof *s->steps, by_rank_and_start, s->large))
         return HD_NOMEM(err);
     uint32_t *open = hd_large_new((size_t)s->step_count + 1, sizeof *open, s->large);

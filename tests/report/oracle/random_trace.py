@@ -42,7 +42,7 @@ class Maker:
         self.devices = r.sample([0, 1, 7], r.choice([1, 1, 2, 3]))
         self.streams = {d: r.sample([7, 14, 20, 24], r.randint(1, 3)) for d in self.devices}
         self.threads = [(4000, 4000 + i) for i in range(r.randint(1, 3))]
-        self.length = 40 * size
+        self.length, self.rounds = 40 * size, 1
 
     def time(self, ns):
         """Microseconds with exact digits, as a number of JSON; `ns` is a whole number."""
@@ -173,7 +173,8 @@ class Maker:
         r = self.r
         kind = r.random()
         at, count = r.randint(0, 10), r.randint(1, 4)
-        if kind < 0.2:
+        if kind < 0.4:
+            self.rounds = r.choice([1, 4, 6, 9])
             return
         for i in range(count):
             duration = self.length // count
@@ -186,7 +187,12 @@ class Maker:
         r = self.r
         self.add_steps()
         for pid, tid in self.threads:
-            self.fill(pid, tid, r.randint(0, 30), self.length, 0)
+            start, length = r.randint(0, 30), self.length // self.rounds
+            states = r.getstate(), self.shapes.getstate()
+            for i in range(self.rounds):  # the same again
+                r.setstate(states[0])
+                self.shapes.setstate(states[1])
+                self.fill(pid, tid, i * length + start, (i + 1) * length, 0)
         for _ in range(r.choice([0, 3, 6])):  # launched before the recording, or by calls that were lost
             device = r.choice(self.devices)
             self.add_work(r.choice(["kernel", "gpu_memcpy", "gpu_memset"]), device, r.choice(self.streams[device]),

@@ -105,6 +105,15 @@ def add_shares(rows, column="total", within=("rank", "device", "step", "step_sta
 
 # ---- devices, steps, windows ----
 
+class Step:
+    """One that repetition tells."""
+    role = "step"
+
+    def __init__(self, name, rank, index, start, end):
+        self.name, self.rank, self.index, self.start, self.end = name, rank, index, start, end
+        self.duration = end - start
+
+
 class Scope:
     def __init__(self, trace, options=None):
         self.trace, self.options = trace, options or Options()
@@ -128,7 +137,29 @@ class Scope:
     def find_steps(self):
         pattern = self.options.step or r"ProfilerStep#\d+$"
         steps = [a for a in self.trace.annotations if re.match(pattern, a.name)]
+        if not steps and not self.options.step:
+            steps = [s for rank in {w.rank for w in self.trace.works} for s in self.repetition(rank)]
         return sorted(steps, key=lambda a: (a.start, a.index))
+
+    def repetition(self, rank):
+        """Steps of a rank that no annotation tells."""
+        def begin(w):
+            return w.launch.start if w.launch is not None else w.start
+        works = sorted((w for w in self.trace.works if w.rank == rank), key=lambda w: (begin(w), w.index))
+        counts = collections.Counter(w.name for w in works)
+        right = [c for c in sorted(set(counts.values())) if c >= 3
+                 and 2 * sum(counts[w.name] % c == 0 for w in works) >= len(works)]
+        for c in right[:16]:
+            name = next(w.name for w in works if counts[w.name] == c)
+            first = [i for i, w in enumerate(works) if w.name == name]
+            starts = [begin(works[i]) for i in first]
+            parts = collections.Counter(tuple(sorted(w.name for w in works[i:j]))
+                                        for i, j in zip(first, first[1:] + [len(works)]))
+            most = max(parts.values())
+            if len(set(starts)) == c and most >= 3 and 4 * most >= 3 * c:
+                ends = starts[1:] + [max(w.end for w in works)]
+                return [Step(name, rank, works[i].index, start, end) for i, start, end in zip(first, starts, ends)]
+        return []
 
     def step_at(self, rank, t):
         found = None
