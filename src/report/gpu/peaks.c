@@ -158,13 +158,14 @@ static report_dtype dtype_of(const gpu_peaks *p, const gpu_shape_figures *work)
 
 bool gpu_roofline_of(gpu_roofline *out, gpu_peaks *p, int64_t rank, const gpu_shape_figures *work)
 {
-    *out = (gpu_roofline){.compute_ns = work->flop ? -1 : 0, .memory_ns = -1};
+    *out = (gpu_roofline){.compute_ns = -1, .memory_ns = -1};
     const uint32_t *model = text_of(&p->ranks, &p->of_ranks, &p->rank_capacity, &rank);
     if (!model) return false;
     const report_gpu *gpu = p->given ? p->given : gpu_of(p, *model);
     report_dtype dtype = dtype_of(p, work);
     if (!gpu) return true;
     out->memory_ns = (double)work->bytes / gpu->bandwidth;
+    out->compute_ns = work->flop ? -1 : 0;
     if (dtype == REPORT_DTYPES) return true;
     out->peak = gpu->peaks[dtype];
     if (out->peak > 0)
