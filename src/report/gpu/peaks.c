@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json/write.h"
 #include "base/memory/vector.h"
 #include "report/properties.h"
 
@@ -116,6 +117,19 @@ HD_PRINTF(2, 3) static void add_note(gpu_peaks *p, const char *form, ...)
     memcpy(p->notes[p->note_count++], note, sizeof note);
 }
 
+/* What to write, and where, for a GPU that the table does not have. */
+static void add_line_to_add(gpu_peaks *p, hd_string name)
+{
+    hd_json_out text = {0};
+    hd_json_put_string(&text, name.data, name.size);
+    int size = text.size < 90 ? (int)text.size : 90;
+    add_note(p,
+             "no peaks of %.*s are known: add them to ~/.config/heddle/gpus.toml, or to a file for --gpus, as lines "
+             "[[gpu]], names = [%.*s], bandwidth = (GB/s), fp32 = (TFLOP/s), bf16 = (TFLOP/s) and so on",
+             size, text.data ? text.data : "", size, text.data ? text.data : "");
+    free(text.data);
+}
+
 static const report_gpu *gpu_of(gpu_peaks *p, uint32_t model)
 {
     if (model == HD_NONE) {
@@ -128,11 +142,7 @@ static const report_gpu *gpu_of(gpu_peaks *p, uint32_t model)
     }
     hd_string name = gpu_text_of(&p->texts, model);
     const report_gpu *gpu = report_gpu_find(p->gpus, name);
-    if (!gpu)
-        add_note(p,
-                 "no peaks of '%.*s' are known: add them to ~/.config/heddle/gpus.toml, or to a file for --gpus, as "
-                 "lines [[gpu]], names = [\"%.*s\"], bandwidth = (GB/s), fp32 = (TFLOP/s), bf16 = (TFLOP/s) and so on",
-                 name.size < 80 ? (int)name.size : 80, name.data, name.size < 80 ? (int)name.size : 80, name.data);
+    if (!gpu) add_line_to_add(p, name);
     return gpu;
 }
 
