@@ -1,8 +1,8 @@
 /* properties.c - what the metadata says of the GPUs
  *
  * deviceProperties is what Kineto writes: an array of objects with id, name, totalGlobalMem, computeMajor,
- * computeMinor, numSms. Where ranks that were merged differ, each has its own: {"ranks": {"0": {"deviceProperties": …}}}.
- * It is the text of a hostile file: anything unexpected in it is left out.
+ * computeMinor, numSms. Where ranks that were merged differ, each has its own: {"ranks": {"0": {"deviceProperties":
+ * …}}}. It is the text of a hostile file: anything unexpected in it is left out.
  */
 #include "report/properties.h"
 

@@ -1,7 +1,7 @@
 /* flops.c - what operators compute and move, and how fast: see "flops" in docs/reports/definitions.md
  *
- * shapes.c tells the figures of an operator, peaks.c what its GPU could do, mfu.c sums up steps. Operators within another
- * that is known are left out, so that each piece of work is counted once.
+ * shapes.c tells the figures of an operator, peaks.c what its GPU could do, mfu.c sums up steps. Operators within
+ * another that is known are left out, so that each piece of work is counted once.
  */
 #include <stdlib.h>
 
