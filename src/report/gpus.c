@@ -297,7 +297,7 @@ static hd_status read_input(char *text, size_t *size, hd_input *input, hd_error 
 hd_status hd_gpus_add_file(hd_gpus *gpus, const char *path, hd_error *err)
 {
     hd_input *input;
-    size_t size;
+    size_t size = 0;
     HD_TRY(hd_input_open(&input, path, NULL, err));
     char *text = malloc(TABLE_BYTES + 1);
     hd_status status = text ? read_input(text, &size, input, err) : HD_NOMEM(err);
