@@ -11,7 +11,7 @@
  * source.h       The same without files: hd_trace_read_from and hd_trace_write_to take memory, descriptors, callbacks.
  * builder.h      A trace of your own, event by event; what every reader is written with.
  * table.h        The result of every analysis: named columns with types and units, rows, printed as text, JSON, CSV.
- * report.h       Analyses, from a trace to tables: info, check, memory.
+ * report.h       Analyses, from a trace to tables: info, check, memory. gpus.h: what GPUs can do at most.
  * launches.h     GPU work with the call that launched it. attribution.h: and with the CPU's stack. stacks.h: stacks.
  *                memory.h: allocations and frees. index.h: what covers a time on a track, fast. names.h: kernels' names
  *                in short.
@@ -75,6 +75,7 @@
 #include "heddle/fix.h"
 #include "heddle/flame.h"
 #include "heddle/format.h"
+#include "heddle/gpus.h"
 #include "heddle/index.h"
 #include "heddle/launches.h"
 #include "heddle/memory.h"

@@ -8,6 +8,7 @@
 #define HEDDLE_REPORT_H
 
 #include "heddle/attribution.h"
+#include "heddle/gpus.h"
 #include "heddle/launches.h"
 #include "heddle/memory.h"
 #include "heddle/options.h"
@@ -104,7 +105,8 @@ typedef enum hd_report_chart {
     HD_CHART_NONE,
     HD_CHART_BARS,    /* a bar per row, of one value or of several beside one another */
     HD_CHART_SERIES,  /* two values: what is known at a time holds until the next; a line per label */
-    HD_CHART_SCATTER, /* two values above 0, on logarithmic axes; a dot per row */
+    HD_CHART_SCATTER, /* two values above 0, on logarithmic axes; a dot per row. With two more: a line through the
+                         third, over the first, of the rows that have the same fourth */
 } hd_report_chart;
 
 typedef struct hd_report_table_about {
@@ -123,6 +125,7 @@ typedef struct hd_report_input {
     const hd_attribution *attribution; /* of `trace`. NULL: an analysis that needs one makes it */
     const hd_memory *memory;           /* likewise */
     const hd_launches *launches;       /* likewise */
+    const hd_gpus *gpus;               /* NULL: the library's own table, for an analysis that needs one */
 } hd_report_input;
 
 /* What an analysis is. Static. */
@@ -132,6 +135,7 @@ typedef struct hd_report_about {
     const char *text;                    /* one paragraph */
     const hd_option_about *options;      /* ends with {0}; NULL: none */
     bool wants_sources;                  /* reads the trace with sources, if anybody does: hd_read_options */
+    bool wants_gpus;                     /* looks at hd_report_input.gpus */
     size_t options_size;                 /* of the struct that they are members of; all zero without a fallback */
     const hd_report_table_about *tables; /* all that it may yield, in order; ends with {0} */
     /* options: that struct. Called by hd_report_run. */

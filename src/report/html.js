@@ -123,17 +123,38 @@
     return (v) => from + (to - from) * (place(v) - place(low)) / span;
   };
 
+  /* A line through the third column over the first, for each value of the fourth: it rises as the first does, then is flat.
+     Where it turns between two points is where the one meets the other. */
+  const roofs = (svg, rows, of, x, y) => {
+    const [xAt, , roofAt, groupAt] = of.values, groups = new Map();
+    for (const row of rows.filter((r) => value(r, roofAt) > 0)) {
+      const key = value(row, groupAt);
+      groups.set(key, [...groups.get(key) || [], [value(row, xAt), value(row, roofAt)]]);
+    }
+    for (const points of groups.values()) {
+      points.sort(([a], [b]) => a - b);
+      const path = points.flatMap(([at, high], i) => {
+        const [before, low] = points[i - 1] || [at, high], turn = before * high / low;
+        return turn > before && turn < at ? [[turn, high], [at, high]] : [[at, high]];
+      });
+      element(svg, "path", {d: "M" + path.map(([a, b]) => x(a).toFixed(1) + " " + y(b).toFixed(1)).join("L"), class: "roof",
+        fill: "none"});
+    }
+  };
+
   /* Points of two columns; lines hold their value until the next point. */
   const points = (table, isLine) => {
-    const of = columns(table), [xAt, yAt] = of.values, log = !isLine;
+    const of = columns(table), [xAt, yAt, roofAt] = of.values, log = !isLine;
     if (yAt === undefined) return; /* the trace tells neither, or one of them */
     const rows = [...table.tBodies[0].rows].filter((row) => value(row, xAt) !== null && value(row, yAt) !== null &&
       (!log || (value(row, xAt) > 0 && value(row, yAt) > 0)));
     if (!rows.length) return;
     const ys = rows.map((row) => value(row, yAt)), xs = rows.map((row) => value(row, xAt));
+    const tops = roofAt === undefined ? [] : rows.map((row) => value(row, roofAt) || 0);
     const svg = figure(table, 260), x = scale(xs, 70, 985, log);
-    const y = scale(isLine ? [0, ...ys] : ys, 225, 15, log), groups = new Map();
+    const y = scale(isLine ? [0, ...ys] : [...ys, ...tops.filter((v) => v > 0)], 225, 15, log), groups = new Map();
     element(svg, "path", {class: "axis", d: "M70 10V230H990", fill: "none"});
+    if (tops.length) roofs(svg, rows, of, x, y);
     rows.forEach((row) => {
       const group = isLine ? labelOf(row, of) : "";
       if (!groups.has(group)) groups.set(group, []);
@@ -156,7 +177,8 @@
     });
     const least = (all, i) => rows[all.indexOf(Math.min(...all))].cells[i].textContent;
     const most = (all, i) => rows[all.indexOf(Math.max(...all))].cells[i].textContent;
-    element(svg, "text", {x: 64, y: 20, "text-anchor": "end", class: "soft"}, most(ys, yAt));
+    element(svg, "text", {x: 64, y: 20, "text-anchor": "end", class: "soft"},
+      Math.max(...tops) > Math.max(...ys) ? most(tops, roofAt) : most(ys, yAt));
     if (!isLine) element(svg, "text", {x: 64, y: 228, "text-anchor": "end", class: "soft"}, least(ys, yAt));
     element(svg, "text", {x: 70, y: 248, class: "soft"}, least(xs, xAt));
     element(svg, "text", {x: 990, y: 248, "text-anchor": "end", class: "soft"}, most(xs, xAt));

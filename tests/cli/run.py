@@ -32,7 +32,7 @@ def environment(heddle, bin_dir):
     (bin_dir / "heddle").symlink_to(heddle)
     env = {key: value for key, value in os.environ.items() if not key.startswith(("HEDDLE_", "LC_", "NO_COLOR"))}
     env.update(PATH=f"{bin_dir}:{env.get('PATH', '/usr/bin:/bin')}", HERE=str(HERE), ROOT=str(HERE.parent.parent),
-               LANG="C.UTF-8", TERM="xterm")
+               LANG="C.UTF-8", TERM="xterm", XDG_CONFIG_HOME=str(bin_dir))
     return env
 
 

@@ -1,6 +1,7 @@
 /* report.c - heddle report: the analyses of this build, by their descriptors (heddle/report.h) */
 #include "cli/cli.h"
 #include "cli/commands/report_about.h"
+#include "cli/commands/report_gpus.h"
 #include "cli/commands/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/table_out.h"
@@ -12,6 +13,7 @@
 
 struct report_options {
     cli_given given; /* those of the report */
+    cli_texts gpus;
     uint64_t rows;
     const char *output, *table;
     bool all, csv, strict;
@@ -52,6 +54,14 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .field = offsetof(struct report_options, all),
      .help = "every row as text"},
+    {.name = "gpus",
+     .kind = CLI_TEXTS,
+     .value = "FILE",
+     .offer = "<files>",
+     .field = offsetof(struct report_options, gpus),
+     .help =
+         "peaks of more GPUs, for flops: a table such as share/heddle/gpus.toml; ~/.config/heddle/gpus.toml is read "
+         "if it is there"},
     OPTION_STRICT(.field = offsetof(struct report_options, strict)),
     {0},
 };
@@ -373,6 +383,7 @@ static int check_output(hd_report_format *out, const asked *a, cli_run *run)
 /* Text is printed at once; anything else when all are there. */
 typedef struct report_run {
     const asked *asked;
+    const hd_gpus *gpus;
     hd_report_format format;
     hd_report *reports;
     hd_report_part *parts;
@@ -409,7 +420,7 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
     if (r->asked->count > 1) status = hd_launches_new(&launches, trace, &run->err);
-    const hd_report_input input = {.trace = trace, .launches = launches};
+    const hd_report_input input = {.trace = trace, .launches = launches, .gpus = r->gpus};
     for (size_t i = 0; i < r->asked->count && status == HD_OK && !run->out_error; i++)
         status = run_report(r, run, r->asked->abouts[i], &input, path);
     hd_launches_free(launches);
@@ -417,11 +428,11 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     return status;
 }
 
-static int run_files(cli_run *run, const asked *a, hd_report_format format)
+static int run_files(cli_run *run, const asked *a, hd_report_format format, const hd_gpus *gpus)
 {
     const struct report_options *chosen = run->options;
     size_t files = (size_t)(run->operand_count - a->first);
-    report_run r = {.asked = a, .format = format};
+    report_run r = {.asked = a, .gpus = gpus, .format = format};
     r.reports = calloc(files * a->count, sizeof *r.reports);
     r.parts = calloc(files * a->count, sizeof *r.parts);
     int usage = CLI_OK;
@@ -444,13 +455,26 @@ static int run_files(cli_run *run, const asked *a, hd_report_format format)
     return usage != CLI_OK ? usage : run->err.status != HD_OK ? CLI_FAILED : CLI_OK;
 }
 
+/* The table of GPUs, if one of the reports looks at it. */
+static int find_gpus(hd_gpus **out, const asked *a, cli_run *run)
+{
+    const struct report_options *chosen = run->options;
+    bool is_wanted = false;
+    for (size_t i = 0; i < a->count; i++) is_wanted |= a->abouts[i]->wants_gpus;
+    if (is_wanted) return report_gpus_read(out, run, &chosen->gpus) ? CLI_OK : CLI_FAILED;
+    return chosen->gpus.count
+               ? cli_usage_error(run, "--gpus: report %s looks at no peaks of GPUs; flops does", a->abouts[0]->name)
+               : CLI_OK;
+}
+
 static int run(cli_run *run)
 {
     const struct report_options *chosen = run->options;
     asked a = {0};
     hd_report_format format;
+    hd_gpus *gpus = NULL;
     if (run->operand_count == 0) {
-        if (chosen->given.count || chosen->output || chosen->table || chosen->csv)
+        if (chosen->given.count || chosen->gpus.count || chosen->output || chosen->table || chosen->csv)
             return cli_usage_error(run, "which report? heddle report NAME FILE...");
         report_list(run);
         return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
@@ -459,7 +483,9 @@ static int run(cli_run *run)
     if (status == CLI_OK) status = check_tables(&a, run);
     if (status == CLI_OK) status = check_output(&format, &a, run);
     if (status == CLI_OK) status = collect_options(&a, run);
-    if (status == CLI_OK) status = run_files(run, &a, format);
+    if (status == CLI_OK) status = find_gpus(&gpus, &a, run);
+    if (status == CLI_OK) status = run_files(run, &a, format, gpus);
+    hd_gpus_free(gpus);
     for (char **text = a.texts; *text; text++) free(*text);
     return status;
 }

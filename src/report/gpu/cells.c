@@ -191,10 +191,15 @@ void gpu_cells_row(hd_table_builder *builder, const gpu_scope *scope, const gpu_
 
 void gpu_cell_ratio(hd_table_builder *builder, gpu_i128 a, gpu_i128 b, double times)
 {
-    if (b == 0)
-        hd_table_add_null(builder);
+    gpu_cell_decimal(builder, b ? times * (double)a / (double)b : 0, b != 0);
+}
+
+void gpu_cell_decimal(hd_table_builder *builder, double value, bool is_known)
+{
+    if (is_known)
+        hd_table_add_decimal(builder, value);
     else
-        hd_table_add_decimal(builder, times * (double)a / (double)b);
+        hd_table_add_null(builder);
 }
 
 void gpu_cell_count(hd_table_builder *builder, uint64_t value, bool is_known)

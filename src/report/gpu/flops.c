@@ -1,15 +1,20 @@
 /* flops.c - what operators compute and move, and how fast: see "flops" in docs/reports/definitions.md
  *
- * shapes.c tells the figures of an operator. Operators within another that is known are left out, so that each piece of
- * work is counted once.
+ * shapes.c tells the figures of an operator, peaks.c what its GPU could do, mfu.c sums up steps. Operators within
+ * another that is known are left out, so that each piece of work is counted once.
  */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "report/gpu/gpu.h"
-#include "report/gpu/shapes.h"
+#include "report/gpu/peaks.h"
+
+typedef struct flops_options {
+    gpu_options gpu;
+    const char *model;
+    bool tf32;
+} flops_options;
 
 /* What figures depend on: strings. */
 typedef struct arguments {
@@ -39,6 +44,8 @@ static const char *const argument_names[ARGUMENTS] = {"Input Dims", "Input type"
 
 typedef struct flops {
     gpu_scope scope;
+    gpu_peaks peaks;
+    gpu_mfu mfu;
     gpu_arg args[ARGUMENTS];
     gpu_texts texts;
     gpu_shapes shapes;
@@ -151,11 +158,27 @@ static bool sum_ops(flops *f)
     return true;
 }
 
-static void add_row(flops *f, uint32_t group)
+/* Against what the GPU could do. */
+static void add_peak_cells(hd_table_builder *t, const gpu_roofline *r, const key *k, const sum *s)
+{
+    bool is_known = r->compute_ns >= 0 && r->memory_ns >= 0 && r->compute_ns + r->memory_ns > 0;
+    bool by_compute = r->compute_ns >= r->memory_ns;
+    double least = by_compute ? r->compute_ns : r->memory_ns, time = (double)s->time, calls = (double)s->calls;
+    gpu_cell_decimal(t, r->peak, r->peak > 0);
+    gpu_cell_decimal(t, (double)k->flop / least / 1000, is_known && k->flop);
+    gpu_cell_decimal(t, 100 * (double)k->flop * calls / time / 1000 / r->peak, r->peak > 0 && time > 0);
+    hd_table_add_text(t, !is_known ? NULL : by_compute ? "compute" : "memory");
+    gpu_cell_decimal(t, 100 * calls * least / time, is_known && time > 0);
+}
+
+static bool add_row(flops *f, uint32_t group)
 {
     hd_table_builder *t = f->table;
     const key *k = gpu_group_key(&f->keys, group);
     const sum *s = &f->sums[group];
+    const gpu_shape_figures work = {(gpu_shape_kind)k->kind, gpu_text_of(&f->texts, k->dtype), k->flop, k->bytes};
+    gpu_roofline roofline;
+    if (!gpu_roofline_of(&roofline, &f->peaks, k->rank, &work)) return false;
     gpu_cells_rank(t, &f->scope, k->rank, k->step);
     hd_table_add_text(t, gpu_shape_kind_names[k->kind]);
     report_cell_string(t, f->scope.trace, k->name);
@@ -168,6 +191,8 @@ static void add_row(flops *f, uint32_t group)
     gpu_cell_ratio(t, (gpu_i128)k->flop * s->calls, s->time * 1000, 1);
     gpu_cell_ratio(t, (gpu_i128)k->bytes * s->calls, s->time, 1);
     gpu_cell_ratio(t, k->flop, k->bytes, 1);
+    add_peak_cells(t, &roofline, k, s);
+    return gpu_mfu_add(&f->mfu, k->rank, k->step, &work, s->calls, &roofline);
 }
 
 /* ---- the report ---- */
@@ -180,34 +205,42 @@ static hd_status add_all(flops *f, hd_error *err)
     HD_TRY(find_ops(f, err));
     if (!sum_work(f) || !sum_ops(f)) return HD_NOMEM(err);
     HD_TRY(report_builder(&f->table, &report_flops_about, "flops", err));
-    for (uint32_t g = 0; g < f->keys.count; g++) add_row(f, g);
+    for (uint32_t g = 0; g < f->keys.count; g++) {
+        if (!add_row(f, g)) return HD_NOMEM(err);
+    }
     return HD_OK;
 }
 
 static hd_status add_tables(hd_report *out, flops *f, hd_error *err)
 {
-    const char *notes[3] = {NULL};
+    const char *notes[GPU_PEAK_NOTES + 2] = {NULL};
     size_t count = 0;
     hd_table_builder *table = f->table;
     f->table = NULL;
     HD_TRY(gpu_add(out, table, "time", err));
+    HD_TRY(gpu_mfu_add_table(out, &f->mfu, &f->scope, err));
     if (f->scope.counted && !gpu_arg_is_used(&f->args[DIMS]))
         notes[count++] = "operators do not tell their shapes (record_shapes=True of the profiler)";
     else if (f->scope.counted && !f->keys.count)
         notes[count++] = f->named ? "of no operator whose FLOP are known both shapes and GPU work are there"
                                   : "there is no operator whose FLOP are known";
+    for (size_t i = 0; i < f->peaks.note_count; i++) notes[count++] = f->peaks.notes[i];
     return gpu_add_notes(out, &report_flops_about, &f->scope, notes, err);
 }
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
+    const flops_options *chosen = options;
     flops f = {.argument_groups = {.key_size = sizeof(arguments)}, .keys = {.key_size = sizeof(key)}};
-    hd_status status = gpu_scope_init(&f.scope, input, options, GPU_BY_STEP, err);
+    hd_status status = gpu_scope_init(&f.scope, input, &chosen->gpu, GPU_BY_STEP, err);
+    if (status == HD_OK) status = gpu_peaks_init(&f.peaks, &f.scope, input->gpus, chosen->model, chosen->tf32, err);
     if (status == HD_OK) status = add_all(&f, err);
     if (status == HD_OK) status = add_tables(out, &f, err);
     if (status != HD_OK) hd_report_free(out);
     hd_table_builder_free(f.table);
     for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&f.args[i]);
+    gpu_peaks_deinit(&f.peaks);
+    gpu_mfu_deinit(&f.mfu);
     gpu_texts_deinit(&f.texts);
     gpu_shapes_deinit(&f.shapes);
     gpu_groups_deinit(&f.argument_groups);
@@ -236,17 +269,31 @@ static const hd_report_column flops_columns[] = {
     {"tflops", HD_VALUE_DECIMAL, "TFLOP/s"},
     {"bandwidth", HD_VALUE_DECIMAL, "GB/s"},
     {"intensity", HD_VALUE_DECIMAL, "FLOP per byte"},
+    {"peak", HD_VALUE_DECIMAL, "TFLOP/s that the GPU can do of this type; null: not known, see notes"},
+    {"roof", HD_VALUE_DECIMAL, "TFLOP/s that its peak and the bandwidth of its memory allow at this intensity"},
+    {"peak_share", HD_VALUE_DECIMAL, "tflops, percent of the peak"},
+    {"bound", HD_VALUE_STRING, "which of the two allows less: compute or memory"},
+    {"roofline_share", HD_VALUE_DECIMAL, "the least time that both allow, percent of the time"},
     {0},
 };
 
 static const hd_report_table_about tables[] = {
     {"flops", "by operator and shapes, most time first", flops_columns, HD_CHART_SCATTER, "op,shapes",
-     "intensity,tflops"},
+     "intensity,tflops,roof,peak"},
+    {"mfu", "model FLOP utilisation: what matrix products, attention and convolutions compute, of what the GPUs could",
+     gpu_mfu_columns, HD_CHART_NONE, NULL, NULL},
     GPU_NOTES,
     {0},
 };
 
-static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
+static const hd_option_about options[] = {
+    GPU_OPTIONS("step"),
+    {"gpu", HD_OPTION_TEXT, NULL, "the GPUs are of this model, whatever the trace says: 'NVIDIA H100 80GB HBM3'",
+     offsetof(flops_options, model)},
+    {"tf32", HD_OPTION_FLAG, NULL, "matrix products, attention and convolutions of float were allowed TF32",
+     offsetof(flops_options, tf32)},
+    {0},
+};
 
 const hd_report_about report_flops_about = {
     .name = "flops",
@@ -254,9 +301,13 @@ const hd_report_about report_flops_about = {
     .text =
         "Matrix products, attention, convolutions, elementwise operators and norms: from the shapes of their inputs "
         "the floating-point operations and the bytes of a call, with the time of their GPU work TFLOP/s and GB/s. "
-        "Needs a trace with shapes. Bytes are what has to be moved at least; caches may save it or not.",
+        "Needs a trace with shapes. Bytes are what has to be moved at least; caches may save it or not. What the GPU "
+        "could do, by the table of GPUs in share/heddle/gpus.toml and your own (--gpus FILE, "
+        "~/.config/heddle/gpus.toml), tells the share of its peak, which side of the roofline an operator is on, and "
+        "the utilisation of steps.",
     .options = options,
-    .options_size = sizeof(gpu_options),
+    .options_size = sizeof(flops_options),
+    .wants_gpus = true,
     .tables = tables,
     .run = run,
 };

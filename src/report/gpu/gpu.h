@@ -352,6 +352,7 @@ void gpu_cells_device(hd_table_builder *builder, const gpu_scope *scope, uint32_
 void gpu_cells_row(hd_table_builder *builder, const gpu_scope *scope, const gpu_row *row, uint32_t step);
 /* a * times / b; null if b is 0. */
 void gpu_cell_ratio(hd_table_builder *builder, gpu_i128 a, gpu_i128 b, double times);
+void gpu_cell_decimal(hd_table_builder *builder, double value, bool is_known); /* null: not known; so below */
 void gpu_cell_count(hd_table_builder *builder, uint64_t value, bool is_known);
 void gpu_cell_time(hd_table_builder *builder, int64_t value, bool is_known);
 void gpu_cell_text(hd_table_builder *builder, const gpu_texts *texts, uint32_t text); /* HD_NONE: null */

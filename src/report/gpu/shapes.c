@@ -266,7 +266,7 @@ static bool output_size(int64_t *out, const gpu_shapes *s, const size_t *setting
 /* settings: where stride, padding and dilation stand. */
 static bool find_convolution(gpu_shape_figures *out, const gpu_shapes *s, const size_t *settings, bool may_transpose)
 {
-    size_t rank, weight_rank;
+    size_t rank = 0, weight_rank = 0;
     const int64_t *image = shape_of(&rank, s, 0, NO_SHAPE_RANK), *weight = shape_of(&weight_rank, s, 1, NO_SHAPE_RANK);
     if (!image || !weight || rank < 3 || rank != weight_rank || !is_tensor(s, 0) || !is_tensor(s, 1)) return false;
     if (may_transpose && (s->count < 7 || !is_text(s->inputs[6].value, "False"))) return false;

@@ -1,15 +1,10 @@
-/* devices.c - the GPUs: those that the metadata describes, and those that events ran on
- *
- * deviceProperties is what Kineto writes: an array of objects with id, name, totalGlobalMem, computeMajor,
- * computeMinor, numSms. It is the text of a hostile file: anything unexpected in it is left out.
- */
+/* devices.c - the GPUs: those that the metadata describes, and those that events ran on */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/json/json.h"
 #include "base/memory/vector.h"
 #include "report/info/info.h"
+#include "report/properties.h"
 #include "report/report.h"
 
 /* The device of an id, made if need be; NULL: no memory. */
@@ -31,65 +26,18 @@ static info_device *device_of(info_tracks *tracks, int64_t id)
 
 /* ---- metadata ---- */
 
-static int64_t int_member(const char *object, const char *key)
+static bool add_described(void *user, report_properties *p)
 {
-    const char *value;
-    size_t size;
-    hd_json_number number;
-    if (!hd_json_find(&value, &size, object, key)) return HD_NO_NUMBER;
-    if (*value == '"') value++;
-    if (*value != '-' && !hd_json_is_digit(*value)) return HD_NO_NUMBER;
-    if (!hd_json_scan_number(&number, value) || !number.exact || number.scale || number.mantissa > INT64_MAX)
-        return HD_NO_NUMBER;
-    return number.negative ? -(int64_t)number.mantissa : (int64_t)number.mantissa;
-}
-
-static char *text_member(const char *object, const char *key)
-{
-    const char *value;
-    size_t size;
-    hd_json_text text;
-    if (!hd_json_find(&value, &size, object, key) || *value != '"' || !hd_json_string(&text, value + 1)) return NULL;
-    char *out = malloc(text.size + 1);
-    if (!out) return NULL;
-    if (!hd_json_decode(out, &size, &text)) size = 0;
-    out[size] = '\0';
-    return out;
-}
-
-static bool add_described(info_tracks *tracks, const char *object)
-{
-    int64_t id = int_member(object, "id");
-    if (id == HD_NO_NUMBER) return true;
-    info_device *device = device_of(tracks, id);
-    if (!device) return false;
+    info_device *device = p->rank == HD_NO_NUMBER ? device_of(user, p->id) : NULL;
+    if (!device) return p->rank != HD_NO_NUMBER;
     free(device->name);
-    device->name = text_member(object, "name");
-    device->memory_bytes = int_member(object, "totalGlobalMem");
-    device->major = int_member(object, "computeMajor");
-    device->minor = int_member(object, "computeMinor");
-    device->multiprocessors = int_member(object, "numSms");
+    device->name = p->name;
+    p->name = NULL;
+    device->memory_bytes = p->memory_bytes;
+    device->major = p->major;
+    device->minor = p->minor;
+    device->multiprocessors = p->multiprocessors;
     return true;
-}
-
-static bool read_properties(info_tracks *tracks, hd_string json)
-{
-    enum { DEVICE_LIMIT = 4096 };
-    char *text = calloc(1, json.size + HD_JSON_PADDING);
-    bool fine = text != NULL;
-    if (!fine) return false;
-    memcpy(text, json.data, json.size);
-    const char *p = hd_json_skip_space(text);
-    if (*p == '[') p = hd_json_skip_space(p + 1);
-    for (int i = 0; *p == '{' && fine && i < DEVICE_LIMIT; i++) {
-        const char *end = hd_json_skip_value(p);
-        if (!end) break;
-        fine = add_described(tracks, p);
-        p = hd_json_skip_space(end);
-        if (*p == ',') p = hd_json_skip_space(p + 1);
-    }
-    free(text);
-    return fine;
 }
 
 /* ---- events ---- */
@@ -116,8 +64,7 @@ static int by_id(const void *a, const void *b)
 
 hd_status info_find_devices(info_tracks *tracks, hd_error *err)
 {
-    hd_string json = hd_trace_metadata_find(tracks->trace, "deviceProperties");
-    if ((json.size && !read_properties(tracks, json)) || !read_lanes(tracks)) return HD_NOMEM(err);
+    if (!report_properties_read(tracks->trace, add_described, tracks) || !read_lanes(tracks)) return HD_NOMEM(err);
     if (tracks->device_count) qsort(tracks->devices, tracks->device_count, sizeof *tracks->devices, by_id);
     return HD_OK;
 }

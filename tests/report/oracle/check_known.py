@@ -151,6 +151,15 @@ def check_flops(qwen):
             near(what + " time", sum(times), float(row["Kernel Time (µs)_sum"]) * 1000, 1e-3)
 
 
+def check_peaks(qwen):
+    """The rate of TraceLens's largest product, of the 989.4 TFLOP/s of the data sheet; its trace does not tell the GPU."""
+    rows = {(r["op"], r["shapes"]): r for r in
+            reports.report("flops", qwen, gpu="NVIDIA H100 80GB HBM3")["flops"]}
+    row = rows["aten::mm", "[[8944, 1024], [1024, 2816]]"]
+    near("TraceLens peaks: share of mm", row["peak_share"], 100 * 610.666 / 989.4, 1e-3)
+    same("TraceLens peaks: side of mm", row["bound"], "compute")
+
+
 def check_qwen():
     path = os.path.join(QWEN, "Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz")
     document = trace.load(path)
@@ -161,6 +170,7 @@ def check_qwen():
     check_kernel_summary(qwen)
     check_operators(qwen)
     check_flops(qwen)
+    check_peaks(qwen)
 
 
 # ---- HTA ----

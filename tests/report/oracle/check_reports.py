@@ -36,6 +36,11 @@ for NAME in ("breakdown", "idle", "kernels"):
     WAYS[NAME].append((NAME, ["--linked"], {"linked": True}))
 WAYS["kernels"] += [("kernels", ["--by", words], {"by": tuple(words.split(","))}) for words in
                     ("op", "module", "shape", "grid", "short", "class", "op,stream,step")]
+MORE_GPUS = pathlib.Path(__file__).resolve().parent / "more_gpus.toml"
+WITH_GPUS = ["--gpus", str(MORE_GPUS), "--tf32"], {"gpus": [MORE_GPUS.read_text(encoding="utf-8")], "tf32": True}
+WAYS["flops"] += [("flops", *WITH_GPUS),
+                  ("flops", ["--by", "step", "--gpu", "NVIDIA H100 80GB HBM3"],
+                   {"by": ("step",), "gpu": "NVIDIA H100 80GB HBM3"})]
 WAYS["operators"].append(("operators", ["--by", "shape"], {"by": ("shape",)}))
 WAYS["steps"] = [("steps", [], {}), ("steps", ["--step", "forward"], {"step": "forward$"})]
 WAYS["hta"] = [("idle", ["--hta"], {})]
@@ -96,7 +101,7 @@ def check_differences():
 def ask(heddle, words, path):
     """The tables, by name; None: heddle has no such report."""
     done = subprocess.run([heddle, "report", *words, "--json", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          check=False)
+                          check=False, env={**os.environ, "XDG_CONFIG_HOME": "/nonexistent"})
     if done.returncode == USAGE:
         return None
     if done.returncode not in (0, 1):

@@ -1,8 +1,12 @@
 """FLOP and bytes of operators from their shapes: see "flops" in docs/reports/definitions.md."""
 import ast
 import collections
+import fractions
 import math
+import pathlib
+import tomllib
 
+import spans
 from lists import json_text, launch_places, rank_cells
 from scope import ordered, ratio
 from trace import Around, outer_first
@@ -18,6 +22,10 @@ CAUSAL = {"_scaled_dot_product_flash_attention": 4, "_scaled_dot_product_efficie
 CONVOLUTIONS = {"cudnn_convolution": (3, 2, 4), "miopen_convolution": (4, 3, 5), "convolution": (3, 4, 5),
                 "_convolution": (3, 4, 5)}  # where stride, padding, dilation stand
 NORM_FLOP = 5
+DTYPES = {"double": "fp64", "float": "fp32", "c10::BFloat16": "bf16", "c10::Half": "fp16", "signed char": "int8",
+          "unsigned char": "int8"}
+MODEL = ("gemm", "attention", "convolution")
+GPUS = pathlib.Path(__file__).resolve().parents[3] / "share" / "gpus.toml"
 
 
 class Unknown(Exception):
@@ -182,7 +190,68 @@ def known_ops(trace):
             active.append(op)
 
 
+# ---- what GPUs could do ----
+
+def table_of_gpus(*texts):
+    """By name, of share/gpus.toml and then of each text; figures are fractions."""
+    known = {}
+    for text in [GPUS.read_text(encoding="utf-8"), *texts]:
+        for gpu in tomllib.loads(text, parse_float=fractions.Fraction).get("gpu", []):
+            known.update(dict.fromkeys(gpu["names"], gpu))
+    return known
+
+
+def model_of(scope, rank):
+    """The model of all of a rank's GPUs; None: it is not told, or there are several."""
+    if scope.options.gpu is not None:
+        return scope.options.gpu
+    said = scope.trace.document.get("deviceProperties")
+    names = {gpu["id"]: gpu.get("name") for gpu in (said if isinstance(said, list) else []) if "id" in gpu}
+    of_all = next(iter(names.values())) if len(set(names.values())) == 1 else None
+    found = {names.get(device) if isinstance(device, int) else of_all for r, device in scope.devices if r == rank}
+    return found.pop() if len(found) == 1 else None
+
+
+def dtype_of(scope, kind, dtype):
+    name = "fp8" if dtype.startswith("c10::Float8") else DTYPES.get(dtype)
+    return "tf32" if name == "fp32" and scope.options.tf32 and kind in MODEL else name
+
+
+def least_times(gpu, dtype, flop, moved):
+    """ns that the peak and the memory allow; None: not known."""
+    peak = gpu.get(dtype)
+    return (fractions.Fraction(flop) / (peak * 1000) if peak else None if flop else 0,
+            fractions.Fraction(moved) / gpu["bandwidth"])
+
+
+def peak_cells(gpu, dtype, flop, moved, calls, time):
+    if gpu is None:
+        return dict.fromkeys(("peak", "roof", "peak_share", "bound", "roofline_share"))
+    peak, (compute, memory) = gpu.get(dtype), least_times(gpu, dtype, flop, moved)
+    known = compute is not None and max(compute, memory) > 0
+    least = max(compute, memory) if known else None
+    return {"peak": fractions.Fraction(peak) if peak else None, "roof": flop / least / 1000 if known and flop else None,
+            "peak_share": ratio(flop * calls, 1000 * time * fractions.Fraction(peak), 100) if peak else None,
+            "bound": None if not known else "compute" if compute >= memory else "memory",
+            "roofline_share": ratio(calls * least, time, 100) if known else None}
+
+
+def mfu_rows(scope, done, gpus):
+    """done: by (rank, step) [(flop of all calls, ns that the peak allows for them)]."""
+    windows = collections.defaultdict(list)
+    for key in scope.device_keys():
+        for step, window, _ in scope.windows(key):
+            if spans.length(window):
+                windows[key[0], step].append(spans.length(window))
+    for (rank, step), list_ in done.items():
+        span, flop, times = sum(windows[rank, step]), sum(f for f, _ in list_), [t for _, t in list_]
+        yield {**rank_cells(scope, rank, step), "devices": len(windows[rank, step]), "span": span, "flop": flop,
+               "tflops": ratio(flop, 1000 * span),
+               "mfu": None if None in times or model_of(scope, rank) not in gpus else ratio(sum(times), span, 100)}
+
+
 def flops(scope):
+    gpus = table_of_gpus(*scope.options.gpus)
     ops = dict((op.index, (op, said)) for op, said in known_ops(scope.trace) if scope.options.has(op.start))
     linked = [w for w in scope.works if w.launch is not None]
     around = Around([op for op, _ in ops.values()], launch_places(linked))
@@ -194,10 +263,15 @@ def flops(scope):
     for index in times:
         op, said = ops[index]
         groups[op.rank, scope.step_of(op), op.name, json_text(op.args["Input Dims"]), said].append(times[index])
-    rows = []
+    rows, done = [], collections.defaultdict(list)
     for (rank, step, name, shapes, (kind, dtype, flop, moved)), list_ in groups.items():
+        gpu, peak, calls = gpus.get(model_of(scope, rank)), dtype_of(scope, kind, dtype), len(list_)
         rows.append({**rank_cells(scope, rank, step), "kind": kind, "op": name, "shapes": shapes, "dtype": dtype,
-                     "calls": len(list_), "time": sum(list_), "flop": flop, "bytes": moved,
-                     "tflops": ratio(flop * len(list_), 1000 * sum(list_)),
-                     "bandwidth": ratio(moved * len(list_), sum(list_)), "intensity": ratio(flop, moved)})
-    return {"flops": ordered(rows, "time")}
+                     "calls": calls, "time": sum(list_), "flop": flop, "bytes": moved,
+                     "tflops": ratio(flop * calls, 1000 * sum(list_)),
+                     "bandwidth": ratio(moved * calls, sum(list_)), "intensity": ratio(flop, moved),
+                     **peak_cells(gpu, peak, flop, moved, calls, sum(list_))})
+        if kind in MODEL:
+            least = least_times(gpu, peak, flop, moved)[0] if gpu else None
+            done[rank, step].append((flop * calls, None if least is None else least * calls))
+    return {"flops": ordered(rows, "time"), "mfu": ordered(list(mfu_rows(scope, done, gpus)))}

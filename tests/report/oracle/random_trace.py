@@ -31,6 +31,9 @@ LAUNCHES = ["cudaLaunchKernel", "cudaLaunchKernelExC", "hipLaunchKernel", "cuLau
 COPY_CALLS = ["cudaMemcpyAsync", "cudaMemcpyAsync", "cudaMemcpy", "hipMemcpyWithStream"]
 
 
+GPUS = ["NVIDIA A100-SXM4-80GB", "NVIDIA H100 PCIe", "Tesla T4", 'Odd "GPU\\"', "GPU of nobody"]
+
+
 class Maker:
     def __init__(self, seed, size):
         self.r, self.shapes = random.Random(seed), random.Random("shapes %d" % seed)
@@ -183,6 +186,15 @@ class Maker:
             self.add("user_annotation", "ProfilerStep#%d" % (9 + i), pid, tid, at, duration + extra)
             at += duration + r.choice([0, 0, 5])
 
+    def properties(self):
+        """Mostly of one model; some have no name, or no id."""
+        r = self.shapes
+        model, ids = r.choice(GPUS), r.choice([[0, 1, 7], [0, 1, 2, 3, 4, 5, 6, 7], [1, 0]])
+        said = [{"id": i, "name": model if r.random() < 0.9 else r.choice(GPUS), "numSms": 108} for i in ids]
+        if r.random() < 0.2:
+            del r.choice(said)[r.choice(["id", "name"])]
+        return said
+
     def make(self):
         r = self.r
         self.add_steps()
@@ -207,6 +219,8 @@ class Maker:
             self.add("gpu_user_annotation", "forward", device, self.streams[device][0], 0, self.length)
         r.shuffle(self.events)
         document = {"traceEvents": self.events}
+        if self.shapes.random() < 0.8:
+            document["deviceProperties"] = self.properties()
         if r.random() < 0.7:
             document["distributedInfo"] = {"rank": r.choice([0, 3])}
         return document

@@ -13,9 +13,10 @@ NOTHING = (None, None)
 
 
 class Options:
-    def __init__(self, linked=False, by=(), step=None, since=None, until=None, rows=20):
+    def __init__(self, linked=False, by=(), step=None, since=None, until=None, rows=20, gpu=None, gpus=(), tf32=False):
         self.linked, self.by, self.by_step, self.step = linked, tuple(by), "step" in by, step
         self.since, self.until, self.rows = since, until, rows
+        self.gpu, self.gpus, self.tf32 = gpu, gpus, tf32  # gpus: texts of tables
 
     def has(self, t):
         return (self.since is None or t >= self.since) and (self.until is None or t < self.until)

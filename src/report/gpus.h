@@ -1,0 +1,34 @@
+/* gpus.h - the table of GPUs (heddle/gpus.h) as reports look things up in it */
+#ifndef HD_REPORT_GPUS_H
+#define HD_REPORT_GPUS_H
+
+#include "heddle/gpus.h"
+#include "heddle/trace.h"
+
+typedef enum report_dtype {
+    REPORT_FP64,
+    REPORT_FP32,
+    REPORT_TF32,
+    REPORT_BF16,
+    REPORT_FP16,
+    REPORT_FP8,
+    REPORT_INT8,
+    REPORT_DTYPES
+} report_dtype;
+extern const char *const report_dtype_names[REPORT_DTYPES];
+
+typedef struct report_gpu {
+    double bandwidth;            /* GB/s, above 0 */
+    double peaks[REPORT_DTYPES]; /* TFLOP/s; 0: not known */
+} report_gpu;
+
+/* NULL: the table does not have it. Valid until a table is added. */
+const report_gpu *report_gpu_find(const hd_gpus *gpus, hd_string name);
+/* The same; ARGUMENT, with a name that is near, where the table does not have it. */
+hd_status report_gpu_named(const report_gpu **out, const hd_gpus *gpus, const char *name, hd_error *err);
+
+/* share/gpus.toml */
+extern const char report_gpus[];
+extern const size_t report_gpus_size;
+
+#endif
