@@ -59,6 +59,12 @@ function Head<R>(props: { columns: readonly Column<R>[]; sort: Sort; onSort: (so
   );
 }
 
+// Not where a button has its own way, nor at the end of marking text to copy it.
+function clickRow(target: EventTarget | null, go: () => void): void {
+  if (target instanceof Element && target.closest("button")) return;
+  if (getSelection()?.isCollapsed ?? true) go();
+}
+
 export function DataTable<R>(props: {
   label: string;
   columns: readonly Column<R>[];
@@ -68,6 +74,7 @@ export function DataTable<R>(props: {
   ordered?: boolean; // the rows are in order already
   onEnd?: () => void; // its end came into view
   marked?: (row: R) => boolean;
+  onRow?: (row: R) => (() => void) | null; // what a click does; keys have buttons in the cells
 }): JSX.Element {
   const { columns, rows, sort } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -97,11 +104,15 @@ export function DataTable<R>(props: {
         <Head columns={columns} sort={sort} onSort={props.onSort} />
         <tbody>
           {first > 0 && <tr class="space" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${first * ROW}px` }} /></tr>}
-          {sorted.slice(first, end).map((row, at) => (
-            <tr key={first + at} aria-rowindex={first + at + 2} class={props.marked?.(row) ? "marked" : ""}>
-              {columns.map((column) => <td key={column.id} class={column.right ? "right" : ""}>{column.cell(row)}</td>)}
-            </tr>
-          ))}
+          {sorted.slice(first, end).map((row, at) => {
+            const go = props.onRow?.(row) ?? null;
+            return (
+              <tr key={first + at} aria-rowindex={first + at + 2} class={`${props.marked?.(row) ? "marked" : ""}${go ? " goes" : ""}`}
+                  onClick={go ? (event) => clickRow(event.target, go) : undefined}>
+                {columns.map((column) => <td key={column.id} class={column.right ? "right" : ""}>{column.cell(row)}</td>)}
+              </tr>
+            );
+          })}
           {end < sorted.length && (
             <tr class="space" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${(sorted.length - end) * ROW}px` }} /></tr>
           )}

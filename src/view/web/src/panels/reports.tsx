@@ -1,46 +1,28 @@
-// Reports: the analyses of `heddle report` over what the bar says, as tables.
+// Reports: the analyses of `heddle report` over what the bar says, as tables and charts.
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { App } from "../app";
-import type { ReportAbout, ReportCell, ReportColumn, ReportTable, TraceId } from "../data/model";
+import type { ReportAbout, ReportColumn, ReportTable, TraceId } from "../data/model";
 import { useRequest } from "../data/request";
-import { formatBytes, formatCount, formatDuration } from "../format";
-import { offsetOf, rangeShowing, traceName } from "../tools/navigate";
+import { formatCount } from "../format";
+import { offsetOf, traceName } from "../tools/navigate";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { Choice, Waiting } from "./parts";
-import { ScopeBar, currentScope } from "./scope_bar";
+import { goToGoal, goToTime, goToTrack, showAsTracks } from "./report_actions";
+import { Chart } from "./report_chart";
+import { canBeTracks, cellKey, cellText, goalOf, hasTracks, namesEvents, namesTracks, rowsWith, type Goal, type Row } from "./report_rows";
+import { ScopeBar, currentScope, holdScope } from "./scope_bar";
 import type { Scope } from "./scope";
 
 // What was chosen stays while another panel is shown.
 const chosen = signal({ name: "summary", trace: null as TraceId | null });
+const charts = signal(true); // are shown
 const given = signal<ReadonlyMap<string, string>>(new Map()); // options by "REPORT.OPTION"
 
 const OF_THE_BAR = ["from", "until"]; // options that the range stands for
-const NAMES = ["name", "op", "work", "frame", "call"]; // columns of names of events
 const WIDTHS: Record<string, number> = { number: 60, count: 76, decimal: 80, bytes: 84, duration: 92, time: 112, bool: 60 }; // px
 const WAIT = 300; // ms: a range that still moves is not asked for
-
-type Row = readonly ReportCell[];
-
-export function cellText(cell: ReportCell, type: string): string {
-  if (cell === null) return "–";
-  if (typeof cell === "boolean") return cell ? "yes" : "no";
-  if (typeof cell === "string") return cell;
-  switch (type) {
-    case "duration": case "time": return formatDuration(cell);
-    case "bytes": return formatBytes(cell);
-    case "decimal": return cell.toFixed(2);
-    case "count": return formatCount(cell);
-    default: return String(cell);
-  }
-}
-
-// Null sorts below all else.
-export function cellKey(cell: ReportCell, type: string): number | string {
-  if (type === "text") return cell === null ? "" : String(cell);
-  return cell === null ? -Infinity : Number(cell);
-}
 
 export function ReportsPanel({ app }: { app: App }): JSX.Element {
   const traces = app.state.session.value?.traces ?? [];
@@ -113,7 +95,7 @@ function Report(props: { app: App; about: ReportAbout; trace: TraceId; scope: Sc
   if (!table) return <p class="hint">The trace has nothing of this.</p>;
   return (
     <div class="stacked" aria-busy={asked.loading}>
-      <Table key={table.name} app={app} trace={trace} table={table}>
+      <Table key={table.name} app={app} about={about} trace={trace} table={table} options={options} scope={props.scope ?? { ...app.state.whole.value, what: "whole", tracks: null }}>
         <Choice label="Table" value={table.name} options={tables.map(({ name, count }) => [name, `${name} (${formatCount(count)})`] as const)}
           onChange={(name) => setAt(tables.findIndex((each) => each.name === name))} />
         <span class="dim">{table.meaning}{table.count > table.rows.length && `; the first ${formatCount(table.rows.length)} rows`}</span>
@@ -122,44 +104,66 @@ function Report(props: { app: App; about: ReportAbout; trace: TraceId; scope: Sc
   );
 }
 
-// Where a row's time is, the view goes there; a name is searched for.
-function cellOf(app: App, trace: TraceId, table: ReportTable, column: ReportColumn, cell: ReportCell, row: Row): JSX.Element {
-  const text = cellText(cell, column.type);
-  if (cell !== null && column.type === "time") {
-    const duration = row[table.columns.findIndex(({ name }) => name === "duration")];
-    const go = (): void => {
-      const { range } = app.state;
-      range.value = rangeShowing(range.value, Number(cell) + offsetOf(app, trace), typeof duration === "number" ? duration : 0);
-    };
-    return <button type="button" class="link" title={`${text} after the start\nClick: go there`} onClick={go}>{text}</button>;
-  }
-  if (typeof cell === "string" && NAMES.includes(column.name)) {
-    const search = (): void => { app.state.query.value = { q: cell, mode: "text", in: "names", case: true }; };
-    return <button type="button" class="link" title={`${cell}\nClick: search exactly this name`} onClick={search}><bdi>{cell}</bdi></button>;
-  }
-  return <bdi title={text}>{text}</bdi>;
+interface Shown {
+  app: App;
+  about: ReportAbout;
+  trace: TraceId;
+  table: ReportTable;
+  options: Record<string, string>;
+  scope: Scope; // of the report, or the whole
 }
 
-function Table({ app, trace, table, children }: { app: App; trace: TraceId; table: ReportTable; children: ComponentChildren }): JSX.Element {
+// A row goes where it happened, a cell where it says: a time, the events of a name, a track.
+function actionsOf({ app, trace, table, scope }: Shown): { row(row: Row): (() => void) | null; cell(row: Row, column: ReportColumn): (() => void) | null } {
+  const go = (row: Row, goal: Goal): void => {
+    holdScope(app, scope);
+    goToGoal(app, { trace, table, row, range: scope }, goal);
+  };
+  const tracks = app.state.tracks.value;
+  return {
+    row: (row) => {
+      const goal = goalOf(table, row, tracks, trace);
+      return goal && (() => go(row, goal));
+    },
+    cell: (row, column) => {
+      const cell = row[table.columns.indexOf(column)] ?? null;
+      const goal = goalOf(table, row, tracks, trace);
+      if (cell === null || cell === "") return null;
+      if (column.name === "start" && goal?.what === "event") return () => go(row, goal);
+      if (column.type === "time") return () => { holdScope(app, scope); goToTime(app, trace, Number(cell)); };
+      if (typeof cell === "string" && namesEvents(table, column.name)) return () => go(row, { what: "name", name: cell });
+      if (!namesTracks(table, column.name) || !hasTracks(table, row, tracks, trace, column.name)) return null;
+      return () => goToTrack(app, { trace, table, row, range: scope }, column.name);
+    },
+  };
+}
+
+const hintOf = (table: ReportTable, column: ReportColumn): string =>
+  (column.name === "start" ? "select it and go there" : column.type === "time" ? "go there"
+    : namesEvents(table, column.name) ? "select all of this name, search for it" : "go to the track");
+
+function Table(props: Shown & { children: ComponentChildren }): JSX.Element {
+  const { app, about, trace, table, options, children } = props;
   const [sort, setSort] = useState<Sort>({ id: "", down: true }); // as the report has them
   const [words, setWords] = useState("");
-  const columns = useMemo<Column<Row>[]>(() => table.columns.flatMap((column, c) => {
+  const { from, until, what } = props.scope;
+  const actions = useMemo(() => actionsOf(props), [table, trace, app.state.tracks.value, from, until, what]);
+  const columns = useMemo(() => table.columns.flatMap<Column<Row>>((column, c) => {
     const { name, type, meaning } = column;
     if (table.rows.every((row) => row[c] === null)) return [];
     const wide = type === "text";
     return [{
       id: name, title: name.replaceAll("_", " "), hint: meaning, right: !wide, ...(wide ? {} : { width: Math.max(WIDTHS[type] ?? 80, 8 * name.length + 16) }),
-      value: (row: Row) => cellKey(row[c] ?? null, type), cell: (row: Row) => cellOf(app, trace, table, column, row[c] ?? null, row),
+      value: (row: Row) => cellKey(row[c] ?? null, type),
+      cell: (row: Row) => {
+        const text = cellText(row[c] ?? null, type);
+        const go = actions.cell(row, column);
+        if (!go) return <bdi title={text}>{text}</bdi>;
+        return <button type="button" class="link" title={`${text}\nClick: ${hintOf(table, column)}`} onClick={go}><bdi>{text}</bdi></button>;
+      },
     }];
-  }), [table, trace]);
-  const rows = useMemo(() => {
-    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-    if (wanted.length === 0) return table.rows;
-    return table.rows.filter((row) => {
-      const text = row.map((cell) => (cell === null ? "" : String(cell).toLowerCase())).join("\n");
-      return wanted.every((word) => text.includes(word));
-    });
-  }, [table, words]);
+  }), [table, actions]);
+  const rows = useMemo(() => rowsWith(table, words), [table, words]);
   return (
     <>
       <div class="bar">
@@ -167,8 +171,17 @@ function Table({ app, trace, table, children }: { app: App; trace: TraceId; tabl
         {table.rows.length > 5 && (
           <label class="pick"><span>Rows with</span><input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} /></label>
         )}
+        {table.chart && (
+          <label class="pick"><input type="checkbox" checked={charts.value} onChange={(event) => { charts.value = event.currentTarget.checked; }} /><span>Chart</span></label>
+        )}
+        {canBeTracks(table) && (
+          <button type="button" class="small" title="Rows among the tracks, of the whole trace" onClick={() => void showAsTracks(app, trace, about, table, options)}>Show as track</button>
+        )}
       </div>
-      <div class="main"><DataTable label={table.name} columns={columns} rows={rows} sort={sort} onSort={setSort} /></div>
+      <div class="split charted">
+        {charts.value && <Chart table={table} />}
+        <div class="main"><DataTable label={table.name} columns={columns} rows={rows} sort={sort} onSort={setSort} onRow={actions.row} /></div>
+      </div>
     </>
   );
 }

@@ -41,6 +41,14 @@ export function currentScope(app: App): Scope {
   return { ...scope, from, until: Math.max(from + 1, Math.ceil(scope.until)) };
 }
 
+// It stays what is looked at, whatever is selected or shown next.
+export function holdScope(app: App, scope: Scope): void {
+  const { area, whole } = app.state;
+  const isWhole = scope.from <= whole.value.from && scope.until >= whole.value.until;
+  if (!isWhole && scope.what !== "area") area.value = { from: scope.from, until: scope.until, tracks: null };
+  choice.value = isWhole ? "whole" : "area";
+}
+
 // ", 3 tracks": which count, where it is not all of them.
 function tracksText(app: App, scope: Scope): string {
   const seen = tracksShown(app);
