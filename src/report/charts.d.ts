@@ -3,6 +3,7 @@ export interface Charted<Row, Column> {
   chart: string;
   title: string;
   rows: readonly Row[];
+  width?: number;
   label: readonly Column[];
   values: readonly Column[];
   name(column: Column): string;

@@ -4,6 +4,7 @@
      chart            "bars", "series" or "scatter"
      title            of the table
      rows             a list of anything
+     width            of the picture, in units of which a letter takes 7; 1000 unless told
      label, values    lists of columns; a column is whatever name, value and text take
      name(column)     what people see
      value(row, column)  its number, null: not known
@@ -23,9 +24,10 @@ const short = (text, size) => {
   const letters = [...text];
   return letters.length <= size ? text : letters.slice(0, size - 9).join("") + "\u2026" + letters.slice(-8).join("");
 };
+const widthOf = (of) => of.width || 1000;
 const figure = (of, height) => {
   const made = document.createElement("figure");
-  const svg = element(made, "svg", {viewBox: "0 0 1000 " + height, role: "img"});
+  const svg = element(made, "svg", {viewBox: "0 0 " + widthOf(of) + " " + height, role: "img"});
   svg.setAttribute("aria-label", of.title);
   return svg;
 };
@@ -46,13 +48,14 @@ const bars = (of) => {
   const rows = of.rows.slice(0, BARS), length = (row, i) => Math.max(0, of.value(row, i) || 0);
   const most = Math.max(...rows.map((row) => of.values.reduce((sum, i) => sum + length(row, i), 0)));
   if (!(most > 0) || !of.values.length) return null;
-  const svg = figure(of, rows.length * 22 + 4);
+  const svg = figure(of, rows.length * 22 + 4), left = 0.33 * widthOf(of), room = widthOf(of) - left - 90;
   rows.forEach((row, at) => {
-    let x = 330;
+    let x = left;
     const y = at * 22 + 2, label = labelOf(of, row);
-    element(element(svg, "text", {x: 322, y: y + 14, "text-anchor": "end"}, short(label, 46)), "title", {}, label);
+    element(element(svg, "text", {x: left - 8, y: y + 14, "text-anchor": "end"}, short(label, Math.floor(left / 7) - 1)), "title", {},
+      label);
     of.values.forEach((i, n) => {
-      const width = 560 * length(row, i) / most;
+      const width = room * length(row, i) / most;
       const bar = element(svg, "rect", {x, y: y + 2, width, height: 15, fill: color(n)});
       element(bar, "title", {}, of.name(i) + " " + of.text(row, i));
       x += width;
@@ -79,9 +82,9 @@ const points = (of, isLine) => {
     (!log || (of.value(row, xAt) > 0 && of.value(row, yAt) > 0)));
   if (!rows.length) return null;
   const ys = rows.map((row) => of.value(row, yAt)), xs = rows.map((row) => of.value(row, xAt));
-  const svg = figure(of, 260), x = scale(xs, 70, 985, log);
+  const svg = figure(of, 260), right = widthOf(of) - 10, x = scale(xs, 70, right - 5, log);
   const y = scale(isLine ? [0, ...ys] : ys, 225, 15, log), groups = new Map();
-  element(svg, "path", {class: "axis", d: "M70 10V230H990", fill: "none"});
+  element(svg, "path", {class: "axis", d: "M70 10V230H" + right, fill: "none"});
   rows.forEach((row) => {
     const group = isLine ? labelOf(of, row) : "";
     if (!groups.has(group)) groups.set(group, []);
@@ -106,8 +109,8 @@ const points = (of, isLine) => {
   element(svg, "text", {x: 64, y: 20, "text-anchor": "end", class: "soft"}, text(ys, greatest(ys), yAt));
   if (!isLine) element(svg, "text", {x: 64, y: 228, "text-anchor": "end", class: "soft"}, text(ys, least(ys), yAt));
   element(svg, "text", {x: 70, y: 248, class: "soft"}, text(xs, least(xs), xAt));
-  element(svg, "text", {x: 990, y: 248, "text-anchor": "end", class: "soft"}, text(xs, greatest(xs), xAt));
-  element(svg, "text", {x: 530, y: 248, "text-anchor": "middle"}, of.name(xAt) + (log ? ", log" : ""));
+  element(svg, "text", {x: right, y: 248, "text-anchor": "end", class: "soft"}, text(xs, greatest(xs), xAt));
+  element(svg, "text", {x: (70 + right) / 2, y: 248, "text-anchor": "middle"}, of.name(xAt) + (log ? ", log" : ""));
   element(svg, "text", {x: 78, y: 20}, of.name(yAt) + (log ? ", log" : ""));
   if (groups.size > 1) legend(svg, [...groups.keys()]);
   return svg.parentNode;

@@ -71,12 +71,13 @@ export function DataTable<R>(props: {
   rows: readonly R[];
   sort: Sort;
   onSort: (sort: Sort) => void;
+  least?: number; // px of a column without a width, below which the table scrolls sideways
   ordered?: boolean; // the rows are in order already
   onEnd?: () => void; // its end came into view
   marked?: (row: R) => boolean;
   onRow?: (row: R) => (() => void) | null; // what a click does; keys have buttons in the cells
 }): JSX.Element {
-  const { columns, rows, sort } = props;
+  const { columns, rows, sort, least } = props;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 400 });
   const sorted = useMemo(() => (props.ordered ? rows : sortRows(rows, columns, sort)), [rows, columns, sort.id, sort.down, props.ordered]);
@@ -97,7 +98,7 @@ export function DataTable<R>(props: {
   }, [end, sorted.length]);
   return (
     <div class="grid" ref={box} onScroll={measure} tabIndex={0} role="region" aria-label={props.label}>
-      <table aria-rowcount={sorted.length + 1} aria-label={props.label}>
+      <table aria-rowcount={sorted.length + 1} aria-label={props.label} style={least ? { minWidth: `${columns.reduce((sum, { width }) => sum + (width ?? least), 0)}px` } : {}}>
         <colgroup>
           {columns.map((column) => <col key={column.id} style={column.width ? { width: `${column.width}px` } : {}} />)}
         </colgroup>

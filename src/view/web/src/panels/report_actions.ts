@@ -11,7 +11,7 @@ import { optionsOfTracks, tracksAt, type Goal, type Row } from "./report_rows";
 
 const PATIENCE = 20000; // ms until new tracks are told
 
-interface Place {
+export interface Place {
   trace: TraceId;
   table: ReportTable;
   row: Row;
@@ -20,24 +20,30 @@ interface Place {
 
 let going: AbortController | null = null;
 
-// Runs the last of what is asked for; what goes wrong is said. Selecting does not take the report away.
+// Runs the last of what is asked for; what goes wrong is said.
 async function last(app: App, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   going?.abort();
   const abort = new AbortController();
   going = abort;
   try {
     await work(abort.signal);
-    app.state.tab.value = "reports";
   } catch (error) {
     if (!isAbort(error)) say(app, messageOf(error), true);
   }
 }
 
+// What is selected does not take the report away.
+function selecting(app: App, select: () => void): void {
+  const tab = app.state.tab.value;
+  select();
+  app.state.tab.value = tab;
+}
+
 const idsOf = (tracks: readonly TrackInfo[]): TrackId[] => tracks.filter((track) => track.kind === "slices").map((track) => track.id);
 
-// Where to look: where the row says, then on all tracks of the file.
-function placesOf(app: App, { trace, table, row }: Place): (TrackId[] | null)[] {
-  const narrow = idsOf(tracksAt(table, row, app.state.tracks.value, trace));
+// Where to look: where the row says, then on all tracks of the file. Derived ones show events of others once more.
+function placesOf(app: App, { trace, table, row }: Place, derived: boolean): (TrackId[] | null)[] {
+  const narrow = idsOf(tracksAt(table, row, app.state.tracks.value, trace).filter((track) => derived || !track.derived));
   return narrow.length > 0 ? [narrow, null] : [null];
 }
 
@@ -45,12 +51,12 @@ async function goToEvent(app: App, place: Place, goal: Goal & { what: "event" },
   const { trace } = place;
   const duration = goal.duration ?? undefined;
   const names = goal.name === null ? [] : [goal.name];
-  for (const tracks of placesOf(app, place)) {
+  for (const tracks of placesOf(app, place, true)) {
     for (const name of duration === undefined ? names : [...names, undefined]) {
       const { events } = await app.source.find(trace, { start: goal.start, duration, name }, tracks, signal);
       if (signal.aborted) return;
       if (events[0]) {
-        selectEvent(app, events[0]);
+        selecting(app, () => selectEvent(app, events[0]));
         return;
       }
     }
@@ -65,11 +71,11 @@ async function goToName(app: App, place: Place, name: string, signal: AbortSigna
   const { trace, range } = place;
   const offset = offsetOf(app, trace);
   app.state.query.value = { q: name, mode: "text", in: "names", case: true };
-  for (const tracks of placesOf(app, place)) {
+  for (const tracks of placesOf(app, place, false)) {
     const { count, events } = await app.source.find(trace, { name, from: range.from - offset, until: range.until - offset }, tracks, signal);
     if (signal.aborted) return;
     if (events.length === 0) continue;
-    app.state.selected.value = [...events].reverse(); // the details are of the first
+    selecting(app, () => { app.state.selected.value = [...events].reverse(); }); // the details are of the first
     showFirst(app, events);
     say(app, count > events.length
       ? `The first ${formatCount(events.length)} of ${plural(count, "event")} of this name are selected; the search marks all.`

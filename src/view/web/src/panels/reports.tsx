@@ -9,19 +9,21 @@ import { formatCount } from "../format";
 import { offsetOf, traceName } from "../tools/navigate";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { Choice, Waiting } from "./parts";
-import { goToGoal, goToTime, goToTrack, showAsTracks } from "./report_actions";
+import { goToGoal, goToTime, goToTrack, showAsTracks, type Place } from "./report_actions";
 import { Chart } from "./report_chart";
 import { canBeTracks, cellKey, cellText, goalOf, hasTracks, namesEvents, namesTracks, rowsWith, type Goal, type Row } from "./report_rows";
-import { ScopeBar, currentScope, holdScope } from "./scope_bar";
+import { ScopeBar, currentScope, heldScope, holdScope } from "./scope_bar";
 import type { Scope } from "./scope";
 
 // What was chosen stays while another panel is shown.
 const chosen = signal({ name: "summary", trace: null as TraceId | null });
+const shown = signal<ReadonlyMap<string, string>>(new Map()); // tables by report
 const charts = signal(true); // are shown
 const given = signal<ReadonlyMap<string, string>>(new Map()); // options by "REPORT.OPTION"
 
 const OF_THE_BAR = ["from", "until"]; // options that the range stands for
 const WIDTHS: Record<string, number> = { number: 60, count: 76, decimal: 80, bytes: 84, duration: 92, time: 112, bool: 60 }; // px
+const LEAST = 150; // px of text
 const WAIT = 300; // ms: a range that still moves is not asked for
 
 export function ReportsPanel({ app }: { app: App }): JSX.Element {
@@ -29,7 +31,8 @@ export function ReportsPanel({ app }: { app: App }): JSX.Element {
   const asked = useRequest("reports", (signal) => app.source.reports(signal));
   const about = asked.value?.find(({ name }) => name === chosen.value.name) ?? asked.value?.[0];
   const trace = traces.find(({ id }) => id === chosen.value.trace)?.id ?? traces[0]?.id;
-  const scope = currentScope(app);
+  const held = heldScope(app);
+  const scope = held ?? currentScope(app);
   if (!asked.value || !about) return <div><Waiting asked={asked} what="the reports" /></div>;
   if (trace === undefined) return <p class="hint">No trace is open.</p>;
   const hasRange = about.options.some(({ name }) => name === "from");
@@ -43,7 +46,7 @@ export function ReportsPanel({ app }: { app: App }): JSX.Element {
           <Choice label="of" value={String(trace)} options={traces.map(({ id }) => [String(id), traceName(app, id)] as const)}
             onChange={(id) => { chosen.value = { ...chosen.value, trace: Number(id) }; }} />
         )}
-        {hasRange && <ScopeBar app={app} scope={scope} allTracks />}
+        {hasRange && <ScopeBar app={app} scope={scope} allTracks isHeld={held !== null} />}
         <Options about={about} />
       </div>
       <Report key={`${trace} ${about.name}`} app={app} about={about} trace={trace} scope={hasRange ? scope : null} />
@@ -86,18 +89,17 @@ function optionsOf(app: App, about: ReportAbout, trace: TraceId, scope: Scope | 
 
 function Report(props: { app: App; about: ReportAbout; trace: TraceId; scope: Scope | null }): JSX.Element {
   const { app, about, trace } = props;
-  const [at, setAt] = useState(0);
   const options = optionsOf(app, about, trace, props.scope);
   const asked = useRequest(JSON.stringify(options), (abort) => app.source.report(trace, about.name, options, abort), WAIT);
   if (!asked.value || asked.error) return <div><Waiting asked={asked} what={about.title} /></div>;
   const tables = asked.value.filter(({ count }) => count > 0);
-  const table = tables[Math.min(at, tables.length - 1)];
+  const table = tables.find(({ name }) => name === shown.value.get(about.name)) ?? tables[0];
   if (!table) return <p class="hint">The trace has nothing of this.</p>;
   return (
     <div class="stacked" aria-busy={asked.loading}>
-      <Table key={table.name} app={app} about={about} trace={trace} table={table} options={options} scope={props.scope ?? { ...app.state.whole.value, what: "whole", tracks: null }}>
+      <Table key={table.name} app={app} about={about} trace={trace} table={table} options={options} scope={props.scope}>
         <Choice label="Table" value={table.name} options={tables.map(({ name, count }) => [name, `${name} (${formatCount(count)})`] as const)}
-          onChange={(name) => setAt(tables.findIndex((each) => each.name === name))} />
+          onChange={(name) => { shown.value = new Map(shown.value).set(about.name, name); }} />
         <span class="dim">{table.meaning}{table.count > table.rows.length && `; the first ${formatCount(table.rows.length)} rows`}</span>
       </Table>
     </div>
@@ -110,16 +112,18 @@ interface Shown {
   trace: TraceId;
   table: ReportTable;
   options: Record<string, string>;
-  scope: Scope; // of the report, or the whole
+  scope: Scope | null; // null: the report has no range
 }
 
 // A row goes where it happened, a cell where it says: a time, the events of a name, a track.
 function actionsOf({ app, trace, table, scope }: Shown): { row(row: Row): (() => void) | null; cell(row: Row, column: ReportColumn): (() => void) | null } {
-  const go = (row: Row, goal: Goal): void => {
-    holdScope(app, scope);
-    goToGoal(app, { trace, table, row, range: scope }, goal);
-  };
   const tracks = app.state.tracks.value;
+  const placeOf = (row: Row): Place => ({ trace, table, row, range: scope ?? app.state.whole.value });
+  const hold = (): void => { if (scope) holdScope(app, scope); };
+  const go = (row: Row, goal: Goal): void => {
+    hold();
+    goToGoal(app, placeOf(row), goal);
+  };
   return {
     row: (row) => {
       const goal = goalOf(table, row, tracks, trace);
@@ -127,13 +131,13 @@ function actionsOf({ app, trace, table, scope }: Shown): { row(row: Row): (() =>
     },
     cell: (row, column) => {
       const cell = row[table.columns.indexOf(column)] ?? null;
-      const goal = goalOf(table, row, tracks, trace);
       if (cell === null || cell === "") return null;
-      if (column.name === "start" && goal?.what === "event") return () => go(row, goal);
-      if (column.type === "time") return () => { holdScope(app, scope); goToTime(app, trace, Number(cell)); };
+      const goal = column.name === "start" ? goalOf(table, row, tracks, trace) : null;
+      if (goal?.what === "event") return () => go(row, goal);
+      if (column.type === "time") return () => { hold(); goToTime(app, trace, Number(cell)); };
       if (typeof cell === "string" && namesEvents(table, column.name)) return () => go(row, { what: "name", name: cell });
       if (!namesTracks(table, column.name) || !hasTracks(table, row, tracks, trace, column.name)) return null;
-      return () => goToTrack(app, { trace, table, row, range: scope }, column.name);
+      return () => goToTrack(app, placeOf(row), column.name);
     },
   };
 }
@@ -146,14 +150,14 @@ function Table(props: Shown & { children: ComponentChildren }): JSX.Element {
   const { app, about, trace, table, options, children } = props;
   const [sort, setSort] = useState<Sort>({ id: "", down: true }); // as the report has them
   const [words, setWords] = useState("");
-  const { from, until, what } = props.scope;
-  const actions = useMemo(() => actionsOf(props), [table, trace, app.state.tracks.value, from, until, what]);
+  const { scope } = props;
+  const actions = useMemo(() => actionsOf(props), [table, trace, app.state.tracks.value, scope?.from, scope?.until, scope?.what]);
   const columns = useMemo(() => table.columns.flatMap<Column<Row>>((column, c) => {
     const { name, type, meaning } = column;
     if (table.rows.every((row) => row[c] === null)) return [];
     const wide = type === "text";
     return [{
-      id: name, title: name.replaceAll("_", " "), hint: meaning, right: !wide, ...(wide ? {} : { width: Math.max(WIDTHS[type] ?? 80, 8 * name.length + 16) }),
+      id: name, title: name.replaceAll("_", " "), hint: meaning, right: !wide, ...(wide ? {} : { width: Math.max(WIDTHS[type] ?? 80, 8 * name.length + 26) }),
       value: (row: Row) => cellKey(row[c] ?? null, type),
       cell: (row: Row) => {
         const text = cellText(row[c] ?? null, type);
@@ -180,7 +184,7 @@ function Table(props: Shown & { children: ComponentChildren }): JSX.Element {
       </div>
       <div class="split charted">
         {charts.value && <Chart table={table} />}
-        <div class="main"><DataTable label={table.name} columns={columns} rows={rows} sort={sort} onSort={setSort} onRow={actions.row} /></div>
+        <div class="main"><DataTable label={table.name} columns={columns} rows={rows} sort={sort} onSort={setSort} least={LEAST} onRow={actions.row} /></div>
       </div>
     </>
   );
