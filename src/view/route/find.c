@@ -1,7 +1,7 @@
 /* find.c - GET /api/find: the slices of exactly one name, or that begin at one time and are so long, on some tracks
  *
- * A row of a report names events by these. Rows are walked over the range that is asked for; the first ones in the order
- * of start, track and row are told.
+ * A row of a report names events by these. Rows are walked over the range that is asked for; the first ones in the
+ * order of start, track and row are told.
  */
 #include <stdlib.h>
 

@@ -114,9 +114,9 @@ uint32_t view_scene_find_name(const view_scene *scene, const char *data, size_t 
 hd_string view_scene_text(const view_scene *scene, uint32_t name);
 uint32_t view_scene_name_count(const view_scene *scene);
 
-/* Worker only, and behind it whoever holds view_queries.lock_tables (likewise view_scene_name): takes tracks[0 … count) as they are (also when it fails), gives them ids, makes what their rows and
- * series are drawn from, and publishes them as ready. `parent` may name another of the same call as HD_NONE - 1 - its
- * place. */
+/* Worker only, and when it is done whoever holds view_queries.lock_tables (likewise view_scene_name): takes
+ * tracks[0 … count) as they are (also when it fails), gives them ids, makes what their rows and series are drawn from,
+ * and publishes them as ready. `parent` may name another of the same call as HD_NONE - 1 - its place. */
 hd_status view_scene_add(view_scene *scene, view_track *tracks, size_t count, hd_error *err);
 void view_track_deinit(view_track *track);
 
