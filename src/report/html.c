@@ -277,7 +277,8 @@ hd_status report_print_html(hd_sink sink, const hd_report_part *parts, size_t co
     put_begin(&out, parts, count);
     if (count > 1) put_contents(&out, parts, count);
     for (size_t i = 0; i < count; i++) put_part(&out, &parts[i], i, &tables);
-    hd_json_put_text(&out, "<script>\n");
+    hd_json_put_text(&out, "<script type=module>\n");
+    hd_json_put(&out, report_charts, report_charts_size);
     hd_json_put(&out, report_js, report_js_size);
     hd_json_put_text(&out, "</script>\n</body>\n</html>\n");
     hd_status status = out.failed ? HD_NOMEM(err) : sink.write(sink.user, out.data, out.size);

@@ -1,9 +1,11 @@
-/* html.h - reports as one page; the script and the style sheet of it are html.js and html.css */
+/* html.h - reports as one page; its scripts and style sheet are charts.js, html.js, html.css */
 #ifndef HD_REPORT_HTML_H
 #define HD_REPORT_HTML_H
 
 #include "heddle/report.h"
 
+extern const char report_charts[];
+extern const size_t report_charts_size;
 extern const char report_js[];
 extern const size_t report_js_size;
 extern const char report_css[];

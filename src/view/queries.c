@@ -19,6 +19,7 @@ view_queries *view_queries_new(void)
     pthread_mutex_init(&q->lock_flame, NULL);
     pthread_mutex_init(&q->lock_crop, NULL);
     pthread_mutex_init(&q->lock_select, NULL);
+    pthread_mutex_init(&q->lock_tables, NULL);
     return q;
 }
 
@@ -45,6 +46,7 @@ void view_queries_free(view_queries *queries)
     pthread_mutex_destroy(&queries->lock_flame);
     pthread_mutex_destroy(&queries->lock_crop);
     pthread_mutex_destroy(&queries->lock_select);
+    pthread_mutex_destroy(&queries->lock_tables);
     free(queries);
 }
 

@@ -34,6 +34,7 @@ typedef struct view_queries {
     pthread_mutex_t lock_flows; /* while flows are made */
     pthread_mutex_t lock_stacks;
     pthread_mutex_t lock_flame, lock_crop, lock_select; /* one at a time: they take memory */
+    pthread_mutex_t lock_tables;                        /* while tables become tracks */
     pthread_mutex_t lock_order;                         /* while the order of tracks is made */
     view_order *order;                                  /* NULL: not asked for yet */
     uint32_t order_of;                                  /* so many tracks */

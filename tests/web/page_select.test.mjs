@@ -279,31 +279,115 @@ test("a report is a table: sorted, searched, over what is selected; a name is se
   const at = asked[0].columns.findIndex(c => c.name === "total");
   assert.equal(asked[0].rows.reduce((a, row) => a + row[at], 0), total, "all kernels of the file");
   assert.equal((await cellsOf(page)).length, asked[0].rows.length);
-  const names = async () => page.$$eval("#pane tbody td button", all => all.map(each => each.textContent));
+  const names = async () => page.$$eval("#pane tbody td:not(.right) button", all => all.map(each => each.textContent));
   const wanted = asked[0].rows.map(row => [row[asked[0].columns.findIndex(c => c.name === "name")], row[at]]).sort((a, b) => a[1] - b[1]).map(([name]) => name);
   await page.click("#pane th >> text=/^total/"); // most first, and the other way round
   await page.click("#pane th >> text=/^total/");
-  await until(page, name => document.querySelector("#pane tbody td button").textContent === name, wanted[0], "sorted");
+  await until(page, name => document.querySelector("#pane tbody td:not(.right) button").textContent === name, wanted[0], "sorted");
   assert.deepEqual(await names(), wanted);
-  await page.click("#pane tbody td button >> nth=0");
+  await page.click("#pane tbody td button:has-text('sgemm')");
   await until(page, () => window.heddle.app.state.query.value.q.length > 3, null, "the name is searched for");
-  await setState(page, "tab", "reports");
   await setState(page, "area", {from: 0, until: 1, tracks: null});
   await until(page, () => window.heddle.app.state.tab.value === "reports" && !/sgemm/.test(document.querySelector("#pane").textContent), null, "in the box no kernel begins");
 });
 
-test("an option that a report refuses is said, and the page goes on", async (page, {troubles}) => {
+test("an option that a report refuses is said, and the page goes on", async page => {
   await open(page, "small.json");
   await setState(page, "tab", "reports");
   await page.selectOption("#pane select >> nth=0", "kernels");
   await page.fill("#pane label:has-text('by') input >> nth=0", "bogus");
   await page.keyboard.press("Enter");
   await until(page, () => /bogus.*is none of/.test(document.querySelector("#pane").textContent), null, "why it is refused");
-  assert.ok(troubles.every(trouble => /400/.test(trouble)));
-  troubles.length = 0;
   await page.fill("#pane label:has-text('by') input >> nth=0", "op");
   await page.keyboard.press("Enter");
   await until(page, () => [...document.querySelectorAll("#pane th")].some(th => th.textContent.startsWith("op")), null, "the column op");
+}, {expects: [/400/]});
+
+async function report(page, name, table) {
+  await setState(page, "tab", "reports");
+  await page.selectOption("#pane select >> nth=0", name);
+  if (table) await page.selectOption("#pane label:has-text('Table') select", table);
+  await until(page, () => document.querySelector("#pane tbody tr"), null, "a table");
+}
+const selected = page => page.evaluate(() => window.heddle.app.state.selected.value.map(each => each.start).sort((a, b) => a - b));
+const startsOf = match => small.slices.filter(match).map(s => s.start - small.start).sort((a, b) => a - b);
+
+test("a click on a row selects its events and goes there, and the report stays", async page => {
+  await open(page, "small.json");
+  await report(page, "kernels");
+  const isGemm = s => s.category === "kernel" && s.name.includes("sgemm");
+  await page.click("#pane tbody tr:has-text('sgemm') td >> nth=2");
+  await until(page, count => window.heddle.app.state.selected.value.length === count, startsOf(isGemm).length, "all kernels of the name");
+  assert.deepEqual(await selected(page), startsOf(isGemm));
+  assert.equal(await state(page, "tab"), "reports");
+  await show(page, 0, 1000000);
+  await setState(page, "selected", []);
+  await setState(page, "tab", "reports");
+  assert.match(await page.textContent("#pane"), /held: 0 ns \+ 3 ms/); // the report is of the whole still
+  await page.click("#pane >> text=Follow the view");
+  await until(page, () => [...document.querySelectorAll("#pane tbody tr")].some(row => /sgemm/.test(row.textContent) && row.cells[5].textContent === "2"), null, "two in view");
+  await page.click("#pane tbody tr:has-text('sgemm') td >> nth=2");
+  await until(page, () => window.heddle.app.state.selected.value.length === 2, null, "those in view");
+  assert.deepEqual(await selected(page), startsOf(isGemm).filter(start => start < 1000000));
+  await setState(page, "selected", []);
+  await page.click("#pane >> text=Follow the view");
+  await show(page, 0, 3000000);
+  await report(page, "communication", "collectives");
+  await page.click("#pane tbody tr >> nth=1 >> td >> nth=1");
+  const second = startsOf(s => s.name.includes("AllReduce"))[1], twenty = await trackOf(page, "stream 20");
+  await until(page, start => window.heddle.app.state.selected.value.at(-1)?.start === start, second, "the second of them");
+  assert.equal((await state(page, "selected")).at(-1).track, twenty.id, "the kernel, not what is derived of it");
+  const range = await state(page, "range");
+  assert.ok(range.from <= second && range.until >= second, "it is in view");
+  await report(page, "queue");
+  await page.click("#pane tbody tr >> nth=1 >> td >> nth=2 >> button");
+  await until(page, () => /stream 20$/.test(window.heddle.app.state.message.value?.text), null, "the track of the stream");
+});
+
+test("tables of times become tracks, once each: slices, and a counter", async page => {
+  await open(page, "small.json");
+  const made = () => page.evaluate(() => window.heddle.app.state.tracks.value.filter(t => t.role === "table"));
+  await report(page, "idle", "gaps");
+  for (let k = 0; k < 2; k++) {
+    await page.click("#pane >> text=Show as track");
+    await until(page, () => /^1 track: .*idle: gaps/.test(window.heddle.app.state.message.value?.text), null, "the track is told");
+    await setState(page, "message", null);
+  }
+  const [track, ...others] = await made();
+  assert.equal(others.length, 0);
+  const works = onTrack(small, 0), first = Math.min(...works.map(s => s.start)), end = Math.max(...works.map(s => s.end));
+  const gaps = gapsOf(works.sort((a, b) => a.start - b.start || b.end - a.end), first, end);
+  const result = await select(page, 0, 3000000, [track.id]);
+  assert.equal(result.events, gaps.length);
+  assert.equal(result.table.reduce((sum, row) => sum + row.total, 0), gaps.reduce((sum, gap) => sum + gap.duration, 0));
+  assert.ok(result.table.some(row => row.text === "host"), "named by their causes");
+  await placeOf(page, track); // it is drawn
+  await report(page, "queue");
+  await page.check("#pane label:has-text('series') input");
+  await until(page, () => [...document.querySelectorAll("#pane option")].some(option => option.value === "queue_length"));
+  await report(page, "queue", "queue_length");
+  await page.click("#pane >> text=Show as track");
+  await until(page, () => window.heddle.app.state.tracks.value.filter(t => t.role === "table").length === 3, null, "two streams");
+  const counter = (await made()).find(t => t.name === "queue length, stream 20");
+  assert.deepEqual([counter.kind, counter.series[0].max], ["counter", 1]);
+  await placeOf(page, counter);
+});
+
+test("a report has its chart, and the filter takes what is shown", async page => {
+  await open(page, "small.json");
+  await report(page, "kernels");
+  await page.waitForSelector("#pane svg[aria-label=kernels] rect");
+  const rows = await cellsOf(page);
+  assert.equal(await page.locator("#pane svg[aria-label=kernels] rect").count(), rows.length);
+  await page.uncheck("#pane label:has-text('Chart') input");
+  await until(page, () => !document.querySelector("#pane svg[aria-label=kernels]"));
+  await report(page, "operators");
+  const all = await cellsOf(page);
+  const shown = all.flat().find(text => /^\d+ \u00b5s$/.test(text) && all.filter(row => row.includes(text)).length < all.length);
+  await page.fill("#pane label:has-text('Rows with') input", shown);
+  await until(page, count => document.querySelectorAll("#pane tbody tr:not(.space)").length < count, all.length, "fewer rows");
+  for (const row of await cellsOf(page)) assert.ok(row.join(" ").includes(shown.split(" ")[0]), row.join());
+  await page.check("#pane label:has-text('Chart') input").catch(() => {}); // as it was
 });
 
 await run();

@@ -101,6 +101,7 @@ enum {
     VIEW_PLACE_OPS,
     VIEW_PLACE_LAUNCH = 30,
     VIEW_PLACE_MEMORY,
+    VIEW_PLACE_TABLE = 40,
 };
 
 /* A derived track without events; false: no memory. `name` and `detail` are copied. */

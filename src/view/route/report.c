@@ -1,26 +1,44 @@
-/* report.c - GET /api/reports and /api/report: the reports of this build, and one of them run over a trace */
-#include <inttypes.h>
-#include <math.h>
+/* report.c - GET /api/reports, GET /api/report and POST /api/report/tracks: the reports of this build, one of them run
+ * over a trace, and a table of one as derived tracks */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "heddle/report.h"
+#include "view/derive/table.h"
+#include "view/queries.h"
 #include "view/route/routes_query.h"
-
-enum { ROWS_SENT = 5000 };
+#include "view/session/session.h"
 
 static void put_text(hd_json_out *json, const char *key, const char *text)
 {
     view_json_text(json, key, (hd_string){text, strlen(text)});
 }
 
+/* What a client may say: values, but no paths, as files of this machine are not the client's to name. */
+bool view_option_is_allowed(hd_option_kind kind)
+{
+    switch (kind) {
+    case HD_OPTION_FLAG:
+    case HD_OPTION_COUNT:
+    case HD_OPTION_DECIMAL:
+    case HD_OPTION_TIME:
+    case HD_OPTION_OFFSET:
+    case HD_OPTION_TEXT:
+    case HD_OPTION_PATTERNS:
+    case HD_OPTION_TEXTS: return true;
+    default: return false;
+    }
+}
+
 static void put_options(hd_json_out *json, const hd_report_about *about)
 {
     view_json_key(json, "options");
     hd_json_put_text(json, "[");
+    bool any = false;
     for (const hd_option_about *o = about->options; o && o->name; o++) {
-        hd_json_put_text(json, o == about->options ? "{" : ", {");
+        if (!view_option_is_allowed(o->kind)) continue;
+        hd_json_put_text(json, any ? ", {" : "{");
+        any = true;
         put_text(json, "name", o->name);
         put_text(json, "kind", hd_option_kind_name(o->kind));
         put_text(json, "fallback", o->fallback ? o->fallback : "");
@@ -48,89 +66,6 @@ hd_status view_route_reports(view_reply *reply, const view_request *request, hd_
     return view_json_done(reply, err);
 }
 
-/* ---- tables ---- */
-
-static const char *const type_names[] = {
-    [HD_VALUE_STRING] = "text",     [HD_VALUE_INT] = "number",  [HD_VALUE_COUNT] = "count",
-    [HD_VALUE_DECIMAL] = "decimal", [HD_VALUE_BYTES] = "bytes", [HD_VALUE_DURATION] = "duration",
-    [HD_VALUE_TIME] = "time",       [HD_VALUE_BOOL] = "bool",
-};
-
-static void put_number(hd_json_out *json, double value)
-{
-    char text[40];
-    snprintf(text, sizeof text, "%.17g", value);
-    hd_json_put_text(json, isfinite(value) ? text : "null");
-}
-
-/* Times count from where the page's do. */
-static void put_cell(hd_json_out *json, const hd_table *table, size_t row, size_t column, int64_t start_ns)
-{
-    size_t size;
-    int64_t time;
-    char number[24];
-    if (hd_table_is_null(table, row, column)) {
-        hd_json_put_text(json, "null");
-        return;
-    }
-    switch (hd_table_get_column(table, column)->type) {
-    case HD_VALUE_STRING: {
-        const char *text = hd_table_get_string(&size, table, row, column);
-        hd_json_put_string(json, text, size);
-        return;
-    }
-    case HD_VALUE_COUNT:
-    case HD_VALUE_BYTES:
-        snprintf(number, sizeof number, "%" PRIu64, hd_table_get_count(table, row, column));
-        hd_json_put_text(json, number);
-        return;
-    case HD_VALUE_DECIMAL: put_number(json, hd_table_get_decimal(table, row, column)); return;
-    case HD_VALUE_BOOL: hd_json_put_text(json, hd_table_get_bool(table, row, column) ? "true" : "false"); return;
-    case HD_VALUE_TIME:
-        time = hd_table_get_int(table, row, column);
-        hd_json_put_int(json, __builtin_sub_overflow(time, start_ns, &time) ? INT64_MAX : time);
-        return;
-    default: hd_json_put_int(json, hd_table_get_int(table, row, column)); return;
-    }
-}
-
-static void put_columns(hd_json_out *json, const hd_table *table, const hd_report_table_about *about)
-{
-    view_json_key(json, "columns");
-    hd_json_put_text(json, "[");
-    for (size_t c = 0; c < hd_table_column_count(table); c++) {
-        const hd_table_column *column = hd_table_get_column(table, c);
-        hd_json_put_text(json, c ? ", {" : "{");
-        put_text(json, "name", column->name);
-        put_text(json, "type", type_names[column->type]);
-        put_text(json, "meaning", about && about->columns[c].name ? about->columns[c].meaning : "");
-        hd_json_put_text(json, "}");
-    }
-    hd_json_put_text(json, "]");
-}
-
-static void put_table(hd_json_out *json, const hd_table *table, const hd_report_about *of, int64_t start_ns)
-{
-    const hd_report_table_about *about = of->tables;
-    size_t rows = hd_table_row_count(table), sent = rows < ROWS_SENT ? rows : ROWS_SENT;
-    while (about->name && strcmp(about->name, hd_table_name(table)) != 0) about++;
-    put_text(json, "name", hd_table_name(table));
-    put_text(json, "meaning", about->name ? about->meaning : "");
-    view_json_int(json, "count", (int64_t)rows);
-    put_columns(json, table, about->name ? about : NULL);
-    view_json_key(json, "rows");
-    hd_json_put_text(json, "[");
-    for (size_t row = 0; row < sent; row++) {
-        hd_json_put_text(json, row ? ",\n[" : "[");
-        for (size_t c = 0; c < hd_table_column_count(table); c++) {
-            if (c) hd_json_put_text(json, ",");
-            put_cell(json, table, row, c, start_ns);
-        }
-        hd_json_put_text(json, "]");
-    }
-    hd_json_put_text(json, "]");
-}
-
 /* ---- the run ---- */
 
 static void free_options(char **options)
@@ -139,14 +74,19 @@ static void free_options(char **options)
     free(options);
 }
 
-/* All parameters but `trace` and `name`, as "KEY=VALUE", and "KEY" for what has no value. NULL: no memory. */
+static bool is_of_the_route(const char *param)
+{
+    return strcmp(param, "trace") == 0 || strcmp(param, "name") == 0 || strcmp(param, "table") == 0;
+}
+
+/* All other parameters, as "KEY=VALUE", and "KEY" for what has no value. NULL: no memory. */
 static char **options_of(const view_request *request)
 {
     size_t count = 0;
     char **options = calloc(request->param_count + 1, sizeof *options);
     for (size_t i = 0; options && i < request->param_count; i++) {
         const view_param *p = &request->params[i];
-        if (strcmp(p->name, "trace") == 0 || strcmp(p->name, "name") == 0) continue;
+        if (is_of_the_route(p->name)) continue;
         if (asprintf(&options[count], "%s%s%s", p->name, *p->value ? "=" : "", p->value) < 0) {
             options[count] = NULL;
             free_options(options);
@@ -157,26 +97,150 @@ static char **options_of(const view_request *request)
     return options;
 }
 
+static hd_status refuse_paths(const hd_report_about *about, const view_request *request, hd_error *err)
+{
+    for (const hd_option_about *o = about ? about->options : NULL; o && o->name; o++) {
+        if (view_option_is_allowed(o->kind) || !view_param_text(request, o->name)) continue;
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "%s names a file, which the page must not: run `heddle report %s --%s FILE`", o->name,
+                            about->name, o->name);
+    }
+    return HD_OK;
+}
+
+static hd_status run(hd_report *out, const hd_report_about **out_about, view_scene *scene, const view_request *request,
+                     hd_error *err)
+{
+    const char *name = view_param_text(request, "name");
+    *out_about = hd_report_about_find(name ? name : "");
+    HD_TRY(refuse_paths(*out_about, request, err));
+    char **options = options_of(request);
+    const hd_report_input input = {.trace = view_scene_trace(scene), .options = (const char *const *)options};
+    hd_status status = options ? hd_report_run(out, name ? name : "", &input, err) : HD_NOMEM(err);
+    free_options(options);
+    return status;
+}
+
 hd_status view_route_report(view_reply *reply, const view_request *request, hd_error *err)
 {
     view_scene *scene;
     hd_report report;
+    const hd_report_about *about;
     hd_json_out *json = &reply->json;
-    const char *name = view_param_text(request, "name");
     HD_TRY(view_param_scene(&scene, reply, request, err));
-    const hd_report_about *about = hd_report_about_find(name ? name : "");
-    char **options = options_of(request);
-    const hd_report_input input = {.trace = view_scene_trace(scene), .options = (const char *const *)options};
-    hd_status status = options ? hd_report_run(&report, name ? name : "", &input, err) : HD_NOMEM(err);
-    free_options(options);
-    HD_TRY(status);
+    HD_TRY(run(&report, &about, scene, request, err));
     hd_json_put_text(json, "{\"tables\": [");
     for (size_t i = 0; i < report.table_count; i++) {
-        hd_json_put_text(json, i ? ",\n{" : "{");
-        put_table(json, report.tables[i], about, view_scene_start(scene));
-        hd_json_put_text(json, "}");
+        if (i) hd_json_put_text(json, ",\n");
+        view_json_table(json, report.tables[i], about, view_scene_start(scene));
     }
     hd_json_put_text(json, "]}");
     hd_report_free(&report);
     return view_json_done(reply, err);
+}
+
+/* ---- a table as tracks ---- */
+
+/* "Of `heddle report idle --rows=9`, table gaps: the longest gaps." */
+static bool describe(hd_json_out *out, const hd_report_about *about, const hd_report_table_about *table,
+                     const view_request *request)
+{
+    hd_json_put_text(out, "Of `heddle report ");
+    hd_json_put_text(out, about->name);
+    for (size_t i = 0; i < request->param_count; i++) {
+        const view_param *p = &request->params[i];
+        if (is_of_the_route(p->name)) continue;
+        hd_json_put_text(out, " --");
+        hd_json_put_text(out, p->name);
+        if (*p->value) hd_json_put_text(out, "=");
+        hd_json_put_text(out, p->value);
+    }
+    hd_json_put_text(out, "`, table ");
+    hd_json_put_text(out, table->name);
+    hd_json_put_text(out, ": ");
+    hd_json_put_text(out, table->meaning);
+    hd_json_put(out, ".", 2);
+    return !out->failed;
+}
+
+/* "queue length" of report queue, "idle: gaps" of report idle. */
+static void put_title(char *out, size_t room, const char *report, const char *table)
+{
+    bool tells = strncmp(table, report, strlen(report)) == 0;
+    snprintf(out, room, "%s%s%s", tells ? "" : report, tells ? "" : ": ", table);
+    for (char *c = out; *c; c++) *c = *c == '_' ? ' ' : *c;
+}
+
+static hd_status find_table(const hd_report_table_about **out, const hd_report_about *about,
+                            const view_request *request, hd_error *err)
+{
+    const char *table = view_param_text(request, "table"), *name = view_param_text(request, "name");
+    for (*out = about ? about->tables : NULL; *out && (*out)->name; ++*out) {
+        if (table && strcmp((*out)->name, table) == 0) return HD_OK;
+    }
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "table: report '%.40s' has no table '%.40s'",
+                        name ? name : "", table ? table : "");
+}
+
+static hd_status make_tracks(view_table_tracks *out, view_scene *scene, const view_request *request,
+                             const hd_report_table_about *about, const char *detail, hd_error *err)
+{
+    hd_report report;
+    const hd_report_about *of;
+    char title[120];
+    HD_TRY(run(&report, &of, scene, request, err));
+    const char *value = about->chart == HD_CHART_SERIES ? strchr(about->chart_values, ',') : NULL;
+    put_title(title, sizeof title, of->name, about->name);
+    const view_table_about what = {.title = title, .detail = detail, .value = value ? value + 1 : NULL};
+    const hd_table *table = hd_report_table(&report, about->name);
+    hd_status status = table ? view_derive_table(out, scene, table, &what, err)
+                             : hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                                            "report %s makes no table %s without an option", of->name, about->name);
+    hd_report_free(&report);
+    return status;
+}
+
+static hd_status put_tracks(view_reply *reply, const view_table_tracks *tracks, hd_error *err)
+{
+    hd_json_out *json = &reply->json;
+    hd_json_put_text(json, "{\"tracks\": [");
+    for (size_t i = 0; i < tracks->count; i++) {
+        if (i) hd_json_put_text(json, ",");
+        hd_json_put_int(json, tracks->ids[i]);
+    }
+    hd_json_put_text(json, "]");
+    view_json_int(json, "left_out", (int64_t)tracks->left_out);
+    hd_json_put_text(json, "}");
+    return view_json_done(reply, err);
+}
+
+hd_status view_route_report_tracks(view_reply *reply, const view_request *request, hd_error *err)
+{
+    view_scene *scene;
+    const hd_report_table_about *about;
+    view_table_tracks tracks;
+    hd_json_out detail = {0};
+    HD_TRY(view_param_scene(&scene, reply, request, err));
+    const char *name = view_param_text(request, "name");
+    const hd_report_about *report = hd_report_about_find(name ? name : "");
+    HD_TRY(find_table(&about, report, request, err));
+    if (!view_scene_note(scene, VIEW_NOTE_FIDELITY)) { /* the worker adds tracks */
+        reply->status = 409;
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "the trace is still being laid out: ask again when it is done");
+    }
+    if (!describe(&detail, report, about, request)) return HD_NOMEM(err);
+    view_queries *queries = view_scene_queries(scene);
+    pthread_mutex_lock(&queries->lock_tables);
+    hd_status status = HD_OK;
+    if (!view_table_tracks_find(&tracks, scene, detail.data))
+        status = make_tracks(&tracks, scene, request, about, detail.data, err);
+    pthread_mutex_unlock(&queries->lock_tables);
+    free(detail.data);
+    if (status == HD_OK) {
+        view_session_tell(request->session);
+        status = put_tracks(reply, &tracks, err);
+        free(tracks.ids);
+    }
+    return status;
 }

@@ -2,10 +2,12 @@
 #ifndef HD_VIEW_ROUTE_ROUTES_QUERY_H
 #define HD_VIEW_ROUTE_ROUTES_QUERY_H
 
+#include "heddle/report.h"
 #include "view/route/route.h"
 
-view_route_run view_route_reports, view_route_report, view_route_event, view_route_step, view_route_snap,
-    view_route_search, view_route_select, view_route_flows, view_route_flame, view_route_crop;
+view_route_run view_route_reports, view_route_report, view_route_report_tracks, view_route_event, view_route_step,
+    view_route_snap, view_route_find, view_route_search, view_route_select, view_route_flows, view_route_flame,
+    view_route_crop;
 
 /* Has the client gone away? */
 static inline bool view_request_gone(const view_request *request)
@@ -30,6 +32,12 @@ hd_status view_need_ready(view_reply *reply, const view_track *track, hd_error *
  * all that are not derived. Ascending, each once; malloc'ed. 503 where one of them is not ready. */
 hd_status view_param_tracks(uint32_t **out, size_t *out_count, view_reply *reply, const view_request *request,
                             const view_scene *scene, hd_error *err);
+
+/* Whether a client may give an option of this kind: it may not name files. */
+bool view_option_is_allowed(hd_option_kind kind);
+
+/* A table with what its report says of it, at most 5,000 rows; times count from start_ns. */
+void view_json_table(hd_json_out *json, const hd_table *table, const hd_report_about *of, int64_t start_ns);
 
 void view_json_double(hd_json_out *json, const char *key, double value); /* null for what is no number */
 void view_json_bool(hd_json_out *json, const char *key, bool value);

@@ -388,6 +388,16 @@ uint32_t view_scene_name(view_scene *scene, const char *data, size_t size)
     return strings + count;
 }
 
+uint32_t view_scene_find_name(const view_scene *scene, const char *data, size_t size)
+{
+    uint32_t strings = hd_trace_string_count(scene->trace), id = hd_trace_find_string(scene->trace, data, size);
+    for (uint32_t i = strings; id == HD_STRING_NONE && i < view_scene_name_count(scene); i++) {
+        hd_string text = view_scene_text(scene, i);
+        if (text.size == size && memcmp(text.data, data, size) == 0) return i;
+    }
+    return id == HD_STRING_NONE ? HD_NONE : id;
+}
+
 hd_string view_scene_text(const view_scene *scene, uint32_t name)
 {
     uint32_t strings = hd_trace_string_count(scene->trace);

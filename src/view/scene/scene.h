@@ -110,12 +110,13 @@ struct view_queries *view_scene_queries(const view_scene *scene);
 
 /* Names: string ids of the trace, and behind those texts of the scene's own. */
 uint32_t view_scene_name(view_scene *scene, const char *data, size_t size); /* worker only; HD_NONE: no memory */
+uint32_t view_scene_find_name(const view_scene *scene, const char *data, size_t size); /* HD_NONE: there is none */
 hd_string view_scene_text(const view_scene *scene, uint32_t name);
 uint32_t view_scene_name_count(const view_scene *scene);
 
-/* Worker only: takes tracks[0 … count) as they are (also when it fails), gives them ids, makes what their rows and
- * series are drawn from, and publishes them as ready. `parent` may name another of the same call as HD_NONE - 1 - its
- * place. */
+/* Worker only, and when it is done whoever holds view_queries.lock_tables (likewise view_scene_name): takes
+ * tracks[0 … count) as they are (also when it fails), gives them ids, makes what their rows and series are drawn from,
+ * and publishes them as ready. `parent` may name another of the same call as HD_NONE - 1 - its place. */
 hd_status view_scene_add(view_scene *scene, view_track *tracks, size_t count, hd_error *err);
 void view_track_deinit(view_track *track);
 

@@ -372,6 +372,12 @@ view_trace_state view_session_scene(view_scene **out, view_session *s, uint32_t 
     return state;
 }
 
+void view_session_tell(view_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    publish_and_unlock(s);
+}
+
 uint64_t view_session_revision(view_session *s)
 {
     pthread_mutex_lock(&s->lock);

@@ -50,6 +50,8 @@ const char *view_session_name(view_session *session, uint32_t trace);
 view_trace_state view_session_scene(view_scene **out, view_session *session, uint32_t trace);
 /* Grows whenever view_session_write would say something new. */
 uint64_t view_session_revision(view_session *session);
+/* A scene of it has got tracks: those who wait for news are told. */
+void view_session_tell(view_session *session);
 /* What /api/session says. */
 void view_session_write(hd_json_out *out, view_session *session);
 /* `news` is called from any thread after the revision grew, with the session's lock not held; NULL: no more. */

@@ -246,6 +246,20 @@ export interface SearchQuery {
   case: boolean;
 }
 
+// Slices that are asked for by exactly these, which all must hold; times are of the trace.
+export interface FindQuery {
+  name?: string | undefined;
+  start?: number | undefined;
+  duration?: number | undefined;
+  from?: number; // those that touch a range
+  until?: number;
+}
+
+export interface FindResult {
+  count: number;
+  events: EventRef[]; // the first
+}
+
 export interface SearchResult {
   count: number;
   more: boolean;
@@ -322,6 +336,9 @@ export type ReportCell = string | number | boolean | null; // times and duration
 export interface ReportTable {
   name: string;
   meaning: string;
+  chart?: "bars" | "series" | "scatter"; // how it is best drawn, with columns parted by commas
+  label?: string;
+  values?: string;
   count: number; // of rows; those that were sent may be fewer
   columns: ReportColumn[];
   rows: ReportCell[][];

@@ -1,6 +1,6 @@
 // Where the page gets its data. source_http.ts asks the server; tests have one of their own.
 import type {
-  DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FlameResult, FlowResult, NameInfo, ReportAbout, ReportTable, SearchQuery, SearchResult,
+  DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, NameInfo, ReportAbout, ReportTable, SearchQuery, SearchResult,
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
 } from "./model";
 
@@ -25,11 +25,15 @@ export interface Source {
   snap(trace: TraceId, time: number, within: number, tracks: TrackId[]): Promise<{ time: number; track: TrackId; row: number; edge: string } | null>;
   // next and previous as seen from a time, or from an event (kind, row) that starts then; of one track only, or of all.
   search(trace: TraceId, query: SearchQuery, from: number, signal?: AbortSignal, more?: SearchPlace): Promise<SearchResult>;
+  // tracks null: all of the file.
+  find(trace: TraceId, query: FindQuery, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FindResult>;
   select(trace: TraceId, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down"): Promise<SelectResult>;
   flows(trace: TraceId, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult>;
   flame(trace: TraceId, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult>;
   reports(signal?: AbortSignal): Promise<ReportAbout[]>;
   report(trace: TraceId, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportTable[]>;
+  // A table as derived tracks, which the session tells of; left_out: rows that have no time.
+  reportTracks(trace: TraceId, name: string, table: string, options: Record<string, string>, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }>;
   fidelity(trace: TraceId): Promise<Fidelity>;
   fidelityList(trace: TraceId, what: string, at: number): Promise<FidelityList>;
   cropUrl(trace: TraceId, from: number, until: number, format: string): string;

@@ -1,6 +1,6 @@
 // Asks the server (docs/view-protocol.md).
 import type { EventRef, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
-import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FlameResult, FlowResult, ReportAbout, ReportTable, SearchQuery, SearchResult, SelectResult } from "./model";
+import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, ReportAbout, ReportTable, SearchQuery, SearchResult, SelectResult } from "./model";
 import { parseKeeping } from "./json_digits";
 import type { SearchPlace, Source } from "./source";
 import { decodeTiles } from "./tile_decode";
@@ -44,10 +44,10 @@ export class HttpSource implements Source {
     return this.base + path + (query.length ? `?${query.join("&")}` : "");
   }
 
-  private async ask(path: string, params: Record<string, Param>, signal?: AbortSignal): Promise<Response> {
+  private async ask(path: string, params: Record<string, Param>, signal?: AbortSignal, method = "GET"): Promise<Response> {
     let response: Response;
     try {
-      response = await fetch(this.url(path, params), { signal, credentials: "same-origin" });
+      response = await fetch(this.url(path, params), { method, signal, credentials: "same-origin" });
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") throw error;
       throw new ServerError("The server does not answer. Is `heddle view` still running?", 0);
@@ -56,8 +56,8 @@ export class HttpSource implements Source {
     return response;
   }
 
-  private async json<T>(path: string, params: Record<string, Param>, signal?: AbortSignal): Promise<T> {
-    const response = await this.ask(path, params, signal);
+  private async json<T>(path: string, params: Record<string, Param>, signal?: AbortSignal, method = "GET"): Promise<T> {
+    const response = await this.ask(path, params, signal, method);
     try {
       return (await response.json()) as T;
     } catch (error) {
@@ -146,6 +146,14 @@ export class HttpSource implements Source {
     return result;
   }
 
+  async find(trace: number, query: FindQuery, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FindResult> {
+    const { from, until } = query;
+    const range = { from: from === undefined ? from : whole(from), until: until === undefined ? until : whole(until) };
+    const found = await this.json<FindResult>("find", { trace, ...query, ...range, tracks: tracks ? listOf(tracks) : undefined }, signal);
+    for (const event of found.events) event.trace = trace;
+    return found;
+  }
+
   select(trace: number, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down"): Promise<SelectResult> {
     const params = { trace, from: whole(from), until: whole(until), tracks: tracks ? listOf(tracks) : undefined, sort, order };
     return this.json("select", params, signal);
@@ -169,6 +177,10 @@ export class HttpSource implements Source {
 
   async report(trace: number, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportTable[]> {
     return (await this.json<{ tables: ReportTable[] }>("report", { trace, name, ...options }, signal)).tables;
+  }
+
+  reportTracks(trace: number, name: string, table: string, options: Record<string, string>, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }> {
+    return this.json("report/tracks", { trace, name, table, ...options }, signal, "POST");
   }
 
   fidelity(trace: number): Promise<Fidelity> {

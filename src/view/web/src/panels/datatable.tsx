@@ -59,17 +59,25 @@ function Head<R>(props: { columns: readonly Column<R>[]; sort: Sort; onSort: (so
   );
 }
 
+// Not where a button has its own way, nor at the end of marking text to copy it.
+function clickRow(target: EventTarget | null, go: () => void): void {
+  if (target instanceof Element && target.closest("button")) return;
+  if (getSelection()?.isCollapsed ?? true) go();
+}
+
 export function DataTable<R>(props: {
   label: string;
   columns: readonly Column<R>[];
   rows: readonly R[];
   sort: Sort;
   onSort: (sort: Sort) => void;
+  least?: number; // px of a column without a width, below which the table scrolls sideways
   ordered?: boolean; // the rows are in order already
   onEnd?: () => void; // its end came into view
   marked?: (row: R) => boolean;
+  onRow?: (row: R) => (() => void) | null; // what a click does; keys have buttons in the cells
 }): JSX.Element {
-  const { columns, rows, sort } = props;
+  const { columns, rows, sort, least } = props;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 400 });
   const sorted = useMemo(() => (props.ordered ? rows : sortRows(rows, columns, sort)), [rows, columns, sort.id, sort.down, props.ordered]);
@@ -90,18 +98,22 @@ export function DataTable<R>(props: {
   }, [end, sorted.length]);
   return (
     <div class="grid" ref={box} onScroll={measure} tabIndex={0} role="region" aria-label={props.label}>
-      <table aria-rowcount={sorted.length + 1} aria-label={props.label}>
+      <table aria-rowcount={sorted.length + 1} aria-label={props.label} style={least ? { minWidth: `${columns.reduce((sum, { width }) => sum + (width ?? least), 0)}px` } : {}}>
         <colgroup>
           {columns.map((column) => <col key={column.id} style={column.width ? { width: `${column.width}px` } : {}} />)}
         </colgroup>
         <Head columns={columns} sort={sort} onSort={props.onSort} />
         <tbody>
           {first > 0 && <tr class="space" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${first * ROW}px` }} /></tr>}
-          {sorted.slice(first, end).map((row, at) => (
-            <tr key={first + at} aria-rowindex={first + at + 2} class={props.marked?.(row) ? "marked" : ""}>
-              {columns.map((column) => <td key={column.id} class={column.right ? "right" : ""}>{column.cell(row)}</td>)}
-            </tr>
-          ))}
+          {sorted.slice(first, end).map((row, at) => {
+            const go = props.onRow?.(row) ?? null;
+            return (
+              <tr key={first + at} aria-rowindex={first + at + 2} class={`${props.marked?.(row) ? "marked" : ""}${go ? " goes" : ""}`}
+                  onClick={go ? (event) => clickRow(event.target, go) : undefined}>
+                {columns.map((column) => <td key={column.id} class={column.right ? "right" : ""}>{column.cell(row)}</td>)}
+              </tr>
+            );
+          })}
           {end < sorted.length && (
             <tr class="space" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${(sorted.length - end) * ROW}px` }} /></tr>
           )}

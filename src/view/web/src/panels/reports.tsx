@@ -1,53 +1,38 @@
-// Reports: the analyses of `heddle report` over what the bar says, as tables.
+// Reports: the analyses of `heddle report` over what the bar says, as tables and charts.
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { App } from "../app";
-import type { ReportAbout, ReportCell, ReportColumn, ReportTable, TraceId } from "../data/model";
+import type { ReportAbout, ReportColumn, ReportTable, TraceId } from "../data/model";
 import { useRequest } from "../data/request";
-import { formatBytes, formatCount, formatDuration } from "../format";
-import { offsetOf, rangeShowing, traceName } from "../tools/navigate";
+import { formatCount } from "../format";
+import { offsetOf, traceName } from "../tools/navigate";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { Choice, Waiting } from "./parts";
-import { ScopeBar, currentScope } from "./scope_bar";
+import { goToGoal, goToTime, goToTrack, showAsTracks, type Place } from "./report_actions";
+import { Chart } from "./report_chart";
+import { canBeTracks, cellKey, cellText, goalOf, hasTracks, namesEvents, namesTracks, rowsWith, type Goal, type Row } from "./report_rows";
+import { ScopeBar, currentScope, heldScope, holdScope } from "./scope_bar";
 import type { Scope } from "./scope";
 
 // What was chosen stays while another panel is shown.
 const chosen = signal({ name: "summary", trace: null as TraceId | null });
+const shown = signal<ReadonlyMap<string, string>>(new Map()); // tables by report
+const charts = signal(true); // are shown
 const given = signal<ReadonlyMap<string, string>>(new Map()); // options by "REPORT.OPTION"
 
 const OF_THE_BAR = ["from", "until"]; // options that the range stands for
-const NAMES = ["name", "op", "work", "frame", "call"]; // columns of names of events
 const WIDTHS: Record<string, number> = { number: 60, count: 76, decimal: 80, bytes: 84, duration: 92, time: 112, bool: 60 }; // px
+const LEAST = 150; // px of text
 const WAIT = 300; // ms: a range that still moves is not asked for
-
-type Row = readonly ReportCell[];
-
-export function cellText(cell: ReportCell, type: string): string {
-  if (cell === null) return "–";
-  if (typeof cell === "boolean") return cell ? "yes" : "no";
-  if (typeof cell === "string") return cell;
-  switch (type) {
-    case "duration": case "time": return formatDuration(cell);
-    case "bytes": return formatBytes(cell);
-    case "decimal": return cell.toFixed(2);
-    case "count": return formatCount(cell);
-    default: return String(cell);
-  }
-}
-
-// Null sorts below all else.
-export function cellKey(cell: ReportCell, type: string): number | string {
-  if (type === "text") return cell === null ? "" : String(cell);
-  return cell === null ? -Infinity : Number(cell);
-}
 
 export function ReportsPanel({ app }: { app: App }): JSX.Element {
   const traces = app.state.session.value?.traces ?? [];
   const asked = useRequest("reports", (signal) => app.source.reports(signal));
   const about = asked.value?.find(({ name }) => name === chosen.value.name) ?? asked.value?.[0];
   const trace = traces.find(({ id }) => id === chosen.value.trace)?.id ?? traces[0]?.id;
-  const scope = currentScope(app);
+  const held = heldScope(app);
+  const scope = held ?? currentScope(app);
   if (!asked.value || !about) return <div><Waiting asked={asked} what="the reports" /></div>;
   if (trace === undefined) return <p class="hint">No trace is open.</p>;
   const hasRange = about.options.some(({ name }) => name === "from");
@@ -61,7 +46,7 @@ export function ReportsPanel({ app }: { app: App }): JSX.Element {
           <Choice label="of" value={String(trace)} options={traces.map(({ id }) => [String(id), traceName(app, id)] as const)}
             onChange={(id) => { chosen.value = { ...chosen.value, trace: Number(id) }; }} />
         )}
-        {hasRange && <ScopeBar app={app} scope={scope} allTracks />}
+        {hasRange && <ScopeBar app={app} scope={scope} allTracks isHeld={held !== null} />}
         <Options about={about} />
       </div>
       <Report key={`${trace} ${about.name}`} app={app} about={about} trace={trace} scope={hasRange ? scope : null} />
@@ -104,62 +89,85 @@ function optionsOf(app: App, about: ReportAbout, trace: TraceId, scope: Scope | 
 
 function Report(props: { app: App; about: ReportAbout; trace: TraceId; scope: Scope | null }): JSX.Element {
   const { app, about, trace } = props;
-  const [at, setAt] = useState(0);
   const options = optionsOf(app, about, trace, props.scope);
   const asked = useRequest(JSON.stringify(options), (abort) => app.source.report(trace, about.name, options, abort), WAIT);
   if (!asked.value || asked.error) return <div><Waiting asked={asked} what={about.title} /></div>;
   const tables = asked.value.filter(({ count }) => count > 0);
-  const table = tables[Math.min(at, tables.length - 1)];
+  const table = tables.find(({ name }) => name === shown.value.get(about.name)) ?? tables[0];
   if (!table) return <p class="hint">The trace has nothing of this.</p>;
   return (
     <div class="stacked" aria-busy={asked.loading}>
-      <Table key={table.name} app={app} trace={trace} table={table}>
+      <Table key={table.name} app={app} about={about} trace={trace} table={table} options={options} scope={props.scope}>
         <Choice label="Table" value={table.name} options={tables.map(({ name, count }) => [name, `${name} (${formatCount(count)})`] as const)}
-          onChange={(name) => setAt(tables.findIndex((each) => each.name === name))} />
+          onChange={(name) => { shown.value = new Map(shown.value).set(about.name, name); }} />
         <span class="dim">{table.meaning}{table.count > table.rows.length && `; the first ${formatCount(table.rows.length)} rows`}</span>
       </Table>
     </div>
   );
 }
 
-// Where a row's time is, the view goes there; a name is searched for.
-function cellOf(app: App, trace: TraceId, table: ReportTable, column: ReportColumn, cell: ReportCell, row: Row): JSX.Element {
-  const text = cellText(cell, column.type);
-  if (cell !== null && column.type === "time") {
-    const duration = row[table.columns.findIndex(({ name }) => name === "duration")];
-    const go = (): void => {
-      const { range } = app.state;
-      range.value = rangeShowing(range.value, Number(cell) + offsetOf(app, trace), typeof duration === "number" ? duration : 0);
-    };
-    return <button type="button" class="link" title={`${text} after the start\nClick: go there`} onClick={go}>{text}</button>;
-  }
-  if (typeof cell === "string" && NAMES.includes(column.name)) {
-    const search = (): void => { app.state.query.value = { q: cell, mode: "text", in: "names", case: true }; };
-    return <button type="button" class="link" title={`${cell}\nClick: search exactly this name`} onClick={search}><bdi>{cell}</bdi></button>;
-  }
-  return <bdi title={text}>{text}</bdi>;
+interface Shown {
+  app: App;
+  about: ReportAbout;
+  trace: TraceId;
+  table: ReportTable;
+  options: Record<string, string>;
+  scope: Scope | null; // null: the report has no range
 }
 
-function Table({ app, trace, table, children }: { app: App; trace: TraceId; table: ReportTable; children: ComponentChildren }): JSX.Element {
+// A row goes where it happened, a cell where it says: a time, the events of a name, a track.
+function actionsOf({ app, trace, table, scope }: Shown): { row(row: Row): (() => void) | null; cell(row: Row, column: ReportColumn): (() => void) | null } {
+  const tracks = app.state.tracks.value;
+  const placeOf = (row: Row): Place => ({ trace, table, row, range: scope ?? app.state.whole.value });
+  const hold = (): void => { if (scope) holdScope(app, scope); };
+  const go = (row: Row, goal: Goal): void => {
+    hold();
+    goToGoal(app, placeOf(row), goal);
+  };
+  return {
+    row: (row) => {
+      const goal = goalOf(table, row, tracks, trace);
+      return goal && (() => go(row, goal));
+    },
+    cell: (row, column) => {
+      const cell = row[table.columns.indexOf(column)] ?? null;
+      if (cell === null || cell === "") return null;
+      const goal = column.name === "start" ? goalOf(table, row, tracks, trace) : null;
+      if (goal?.what === "event") return () => go(row, goal);
+      if (column.type === "time") return () => { hold(); goToTime(app, trace, Number(cell)); };
+      if (typeof cell === "string" && namesEvents(table, column.name)) return () => go(row, { what: "name", name: cell });
+      if (!namesTracks(table, column.name) || !hasTracks(table, row, tracks, trace, column.name)) return null;
+      return () => goToTrack(app, placeOf(row), column.name);
+    },
+  };
+}
+
+const hintOf = (table: ReportTable, column: ReportColumn): string =>
+  (column.name === "start" ? "select it and go there" : column.type === "time" ? "go there"
+    : namesEvents(table, column.name) ? "select all of this name, search for it" : "go to the track");
+
+function Table(props: Shown & { children: ComponentChildren }): JSX.Element {
+  const { app, about, trace, table, options, children } = props;
   const [sort, setSort] = useState<Sort>({ id: "", down: true }); // as the report has them
   const [words, setWords] = useState("");
-  const columns = useMemo<Column<Row>[]>(() => table.columns.flatMap((column, c) => {
+  const { scope } = props;
+  const actions = useMemo(() => actionsOf(props), [table, trace, app.state.tracks.value, scope?.from, scope?.until, scope?.what]);
+  const columns = useMemo(() => table.columns.flatMap<Column<Row>>((column, c) => {
     const { name, type, meaning } = column;
     if (table.rows.every((row) => row[c] === null)) return [];
     const wide = type === "text";
     return [{
-      id: name, title: name.replaceAll("_", " "), hint: meaning, right: !wide, ...(wide ? {} : { width: Math.max(WIDTHS[type] ?? 80, 8 * name.length + 16) }),
-      value: (row: Row) => cellKey(row[c] ?? null, type), cell: (row: Row) => cellOf(app, trace, table, column, row[c] ?? null, row),
+      id: name, title: name.replaceAll("_", " "), hint: meaning, right: !wide, ...(wide ? {} : { width: Math.max(WIDTHS[type] ?? 80, 8 * name.length + 26) }),
+      value: (row: Row) => cellKey(row[c] ?? null, type),
+      cell: (row: Row) => {
+        const text = cellText(row[c] ?? null, type);
+        const go = actions.cell(row, column);
+        if (!go) return <bdi title={text}>{text}</bdi>;
+        return <button type="button" class="link" title={`${text}\nClick: ${hintOf(table, column)}`} onClick={go}><bdi>{text}</bdi></button>;
+      },
     }];
-  }), [table, trace]);
-  const rows = useMemo(() => {
-    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-    if (wanted.length === 0) return table.rows;
-    return table.rows.filter((row) => {
-      const text = row.map((cell) => (cell === null ? "" : String(cell).toLowerCase())).join("\n");
-      return wanted.every((word) => text.includes(word));
-    });
-  }, [table, words]);
+  }), [table, actions]);
+  const rows = useMemo(() => rowsWith(table, words), [table, words]);
   return (
     <>
       <div class="bar">
@@ -167,8 +175,17 @@ function Table({ app, trace, table, children }: { app: App; trace: TraceId; tabl
         {table.rows.length > 5 && (
           <label class="pick"><span>Rows with</span><input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} /></label>
         )}
+        {table.chart && (
+          <label class="pick"><input type="checkbox" checked={charts.value} onChange={(event) => { charts.value = event.currentTarget.checked; }} /><span>Chart</span></label>
+        )}
+        {canBeTracks(table) && (
+          <button type="button" class="small" title="Rows among the tracks, of the whole trace" onClick={() => void showAsTracks(app, trace, about, table, options)}>Show as track</button>
+        )}
       </div>
-      <div class="main"><DataTable label={table.name} columns={columns} rows={rows} sort={sort} onSort={setSort} /></div>
+      <div class="split charted">
+        {charts.value && <Chart table={table} />}
+        <div class="main"><DataTable label={table.name} columns={columns} rows={rows} sort={sort} onSort={setSort} least={LEAST} onRow={actions.row} /></div>
+      </div>
     </>
   );
 }

@@ -6,7 +6,7 @@ import { formatDuration, plural } from "../format";
 import { findTrack, offsetOf, tracksShown } from "../tools/navigate";
 import { Choice } from "./parts";
 import { scopeOf, tracksOf, type Scope, type ScopeChoice } from "./scope";
-import { trackKey, type Range } from "../state";
+import { trackKey, type Area, type Range } from "../state";
 
 const choice: Signal<ScopeChoice> = signal("auto");
 
@@ -41,6 +41,17 @@ export function currentScope(app: App): Scope {
   return { ...scope, from, until: Math.max(from + 1, Math.ceil(scope.until)) };
 }
 
+// What a report is of while its events are looked at, until another box or stretch is chosen.
+const held: Signal<{ scope: Scope; area: Area | null; choice: ScopeChoice } | null> = signal(null);
+
+export function holdScope(app: App, scope: Scope): void {
+  if (scope.what !== "area" && scope.what !== "whole") held.value = { scope, area: app.state.area.value, choice: choice.value };
+}
+
+export function heldScope(app: App): Scope | null {
+  return held.value && held.value.area === app.state.area.value && held.value.choice === choice.value ? held.value.scope : null;
+}
+
 // ", 3 tracks": which count, where it is not all of them.
 function tracksText(app: App, scope: Scope): string {
   const seen = tracksShown(app);
@@ -52,16 +63,19 @@ function tracksText(app: App, scope: Scope): string {
   return `, ${plural(keys.length, "track")}${derived ? " that Heddle worked out: they show events of others, some of them twice" : ""}`;
 }
 
-// `allTracks`: of the panel, whatever the scope has.
-export function ScopeBar({ app, scope, allTracks = false }: { app: App; scope: Scope; allTracks?: boolean }): JSX.Element {
+// `allTracks`: of the panel, whatever the scope has; `isHeld`: it is that of heldScope.
+export function ScopeBar({ app, scope, allTracks = false, isHeld = false }: { app: App; scope: Scope; allTracks?: boolean; isHeld?: boolean }): JSX.Element {
   const tracks = tracksText(app, scope);
   return (
     <>
       <Choice label="Over" value={choice.value} options={OPTIONS} onChange={(value) => { choice.value = value; }} />
       <span class="dim">
-        {WORDS[scope.what]}: {formatDuration(scope.from)} + {formatDuration(scope.until - scope.from)}
+        {isHeld ? "held" : WORDS[scope.what]}: {formatDuration(scope.from)} + {formatDuration(scope.until - scope.from)}
         {allTracks && tracks ? ", all tracks" : tracks}
       </span>
+      {isHeld && (
+        <button type="button" class="small" title="The report stays as it was while its events are looked at" onClick={() => { held.value = null; }}>Follow the view</button>
+      )}
       {app.state.area.value && (
         <button type="button" class="small" onClick={() => { app.state.area.value = null; }}>Drop the box</button>
       )}

@@ -6,7 +6,7 @@ import { copyText } from "./clipboard";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { formatCount, formatDuration, formatMicros, formatPercent, formatValue, plural } from "../format";
 import type { SelectResult, SelectRow, TraceId, TrackId } from "../data/model";
-import { findTrack, goTo, offsetOf, showRange, traceName, tracksShown } from "../tools/navigate";
+import { findTrack, goTo, offsetOf, selectEvent, showRange, traceName, tracksShown } from "../tools/navigate";
 import { Choice, Fact, Facts, SearchIcon, Waiting } from "./parts";
 import { useRequest } from "../data/request";
 import { tracksOf, type Scope } from "./scope";
@@ -206,6 +206,14 @@ function kindOf(app: App, trace: TraceId, row: SelectRow): string {
   return track?.events_kind ?? "slice";
 }
 
+// Slices of derived tracks are rows of no table.
+async function goToLongest(app: App, trace: TraceId, row: SelectRow): Promise<void> {
+  const track = row.longest_track === undefined ? undefined : findTrack(app, trackKey(trace, row.longest_track));
+  if (!track?.derived) return goTo(app, trace, kindOf(app, trace, row), row.longest_row);
+  const { events } = await app.source.find(trace, { name: row.text, duration: row.max }, [track.id]);
+  if (events[0]) selectEvent(app, events[0]);
+}
+
 function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
   const time = (id: "total" | "self" | "mean" | "p50" | "p99" | "min" | "max", title: string, hint: string, width: number): Column<SelectRow> => ({
     id, title, hint, width, right: true, value: (row) => row[id], cell: (row) => formatMicros(row[id]),
@@ -214,7 +222,7 @@ function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
     { id: "name", title: "Name", right: false, value: (row) => row.short ?? row.text, cell: (row) => (
       <>
         <button type="button" class="icon" title="Search this name" aria-label={`Search ${row.short ?? row.text}`} onClick={() => searchName(app, row.text)}><SearchIcon /></button>
-        <button type="button" class="link" title={`${row.text}\nClick: to the longest one`} onClick={() => void goTo(app, trace, kindOf(app, trace, row), row.longest_row)}>
+        <button type="button" class="link" title={`${row.text}\nClick: to the longest one`} onClick={() => void goToLongest(app, trace, row)}>
           <bdi>{row.short ?? row.text}</bdi>
         </button>
       </>

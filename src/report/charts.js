@@ -1,0 +1,142 @@
+/* Charts of a table: of a report as a page (html.js), and on the page of `heddle view`.
+
+   What is drawn is told by functions, so that it does not matter where the table is:
+     chart            "bars", "series" or "scatter"
+     title            of the table
+     rows             a list of anything
+     width            of the picture, in units of which a letter takes 7; 1000 unless told
+     label, values    lists of columns; a column is whatever name, value and text take
+     name(column)     what people see
+     value(row, column)  its number, null: not known
+     text(row, column)   as it is shown; "" or "-": not known */
+const SVG = "http://www.w3.org/2000/svg";
+const COLORS = 8, BARS = 20;
+
+const element = (parent, name, attributes, text) => {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, is] of Object.entries(attributes)) made.setAttribute(key, is);
+  if (text !== undefined) made.textContent = text;
+  parent.append(made);
+  return made;
+};
+const color = (i) => "var(--c" + (i % COLORS) + ")";
+const short = (text, size) => {
+  const letters = [...text];
+  return letters.length <= size ? text : letters.slice(0, size - 9).join("") + "\u2026" + letters.slice(-8).join("");
+};
+const widthOf = (of) => of.width || 1000;
+const figure = (of, height) => {
+  const made = document.createElement("figure");
+  const svg = element(made, "svg", {viewBox: "0 0 " + widthOf(of) + " " + height, role: "img"});
+  svg.setAttribute("aria-label", of.title);
+  return svg;
+};
+const legend = (svg, names) => {
+  const caption = document.createElement("figcaption");
+  names.forEach((name, i) => {
+    const item = document.createElement("span"), mark = document.createElement("i");
+    mark.style.background = color(i);
+    item.append(mark, name);
+    caption.append(item);
+  });
+  svg.after(caption);
+};
+const labelOf = (of, row) => of.label.map((i) => of.text(row, i)).filter((text) => text && text !== "-").join(" ");
+
+/* A row's values beside one another: its share of the longest row. */
+const bars = (of) => {
+  const rows = of.rows.slice(0, BARS), length = (row, i) => Math.max(0, of.value(row, i) || 0);
+  const most = Math.max(...rows.map((row) => of.values.reduce((sum, i) => sum + length(row, i), 0)));
+  if (!(most > 0) || !of.values.length) return null;
+  const svg = figure(of, rows.length * 22 + 4), left = 0.33 * widthOf(of), room = widthOf(of) - left - 90;
+  rows.forEach((row, at) => {
+    let x = left;
+    const y = at * 22 + 2, label = labelOf(of, row);
+    element(element(svg, "text", {x: left - 8, y: y + 14, "text-anchor": "end"}, short(label, Math.floor(left / 7) - 1)), "title", {},
+      label);
+    of.values.forEach((i, n) => {
+      const width = room * length(row, i) / most;
+      const bar = element(svg, "rect", {x, y: y + 2, width, height: 15, fill: color(n)});
+      element(bar, "title", {}, of.name(i) + " " + of.text(row, i));
+      x += width;
+    });
+    if (of.values.length === 1) element(svg, "text", {x: x + 6, y: y + 14, class: "soft"}, of.text(row, of.values[0]));
+  });
+  if (of.values.length > 1) legend(svg, of.values.map(of.name));
+  return svg.parentNode;
+};
+
+const least = (all) => all.reduce((a, b) => Math.min(a, b), Infinity); /* as arguments, many would be too many */
+const greatest = (all) => all.reduce((a, b) => Math.max(a, b), -Infinity);
+const scale = (all, from, to, log) => {
+  const place = (v) => log ? Math.log(v) : v, low = place(least(all));
+  const span = place(greatest(all)) - low || 1;
+  return (v) => from + (to - from) * (place(v) - low) / span;
+};
+
+/* A line through the third column over the first, for each value of the fourth: it rises as the first does, then is flat.
+   Where it turns between two points is where the one meets the other. */
+const roofs = (svg, of, rows, x, y) => {
+  const [xAt, , roofAt, groupAt] = of.values, groups = new Map();
+  for (const row of rows.filter((r) => of.value(r, roofAt) > 0)) {
+    const key = groupAt === undefined ? null : of.value(row, groupAt);
+    groups.set(key, [...groups.get(key) || [], [of.value(row, xAt), of.value(row, roofAt)]]);
+  }
+  for (const points of groups.values()) {
+    points.sort(([a], [b]) => a - b);
+    const path = points.flatMap(([at, high], i) => {
+      const [before, low] = points[i - 1] || [at, high], turn = before * high / low;
+      return turn > before && turn < at ? [[turn, high], [at, high]] : [[at, high]];
+    });
+    element(svg, "path", {d: "M" + path.map(([a, b]) => x(a).toFixed(1) + " " + y(b).toFixed(1)).join("L"), class: "roof",
+      fill: "none"});
+  }
+};
+
+/* Points of two columns; lines hold their value until the next point. */
+const points = (of, isLine) => {
+  const [xAt, yAt, roofAt] = of.values, log = !isLine;
+  if (yAt === undefined) return null; /* the trace tells neither, or one of them */
+  const rows = of.rows.filter((row) => of.value(row, xAt) !== null && of.value(row, yAt) !== null &&
+    (!log || (of.value(row, xAt) > 0 && of.value(row, yAt) > 0)));
+  if (!rows.length) return null;
+  const ys = rows.map((row) => of.value(row, yAt)), xs = rows.map((row) => of.value(row, xAt));
+  const tops = roofAt === undefined || isLine ? [] : rows.map((row) => of.value(row, roofAt) || 0);
+  const svg = figure(of, 260), right = widthOf(of) - 10, x = scale(xs, 70, right - 5, log);
+  const y = scale(isLine ? [0, ...ys] : [...ys, ...tops.filter((v) => v > 0)], 225, 15, log), groups = new Map();
+  element(svg, "path", {class: "axis", d: "M70 10V230H" + right, fill: "none"});
+  if (tops.length) roofs(svg, of, rows, x, y);
+  rows.forEach((row) => {
+    const group = isLine ? labelOf(of, row) : "";
+    if (!groups.has(group)) groups.set(group, []);
+    groups.get(group).push(row);
+  });
+  [...groups.values()].forEach((members, n) => {
+    if (isLine) {
+      const path = members.map((row, i) => {
+        const a = x(of.value(row, xAt)).toFixed(1), b = y(of.value(row, yAt)).toFixed(1);
+        return i ? "H" + a + "V" + b : "M" + a + " " + b;
+      });
+      element(svg, "path", {d: path.join(""), fill: "none", stroke: color(n), "stroke-width": 1.5});
+      return;
+    }
+    for (const row of members) {
+      const dot = element(svg, "circle", {cx: x(of.value(row, xAt)), cy: y(of.value(row, yAt)), r: 4, fill: color(n),
+        "fill-opacity": 0.7});
+      element(dot, "title", {}, labelOf(of, row) + " " + of.text(row, xAt) + " " + of.text(row, yAt));
+    }
+  });
+  const text = (all, value, i) => of.text(rows[all.indexOf(value)], i);
+  element(svg, "text", {x: 64, y: 20, "text-anchor": "end", class: "soft"},
+    greatest(tops) > greatest(ys) ? text(tops, greatest(tops), roofAt) : text(ys, greatest(ys), yAt));
+  if (!isLine) element(svg, "text", {x: 64, y: 228, "text-anchor": "end", class: "soft"}, text(ys, least(ys), yAt));
+  element(svg, "text", {x: 70, y: 248, class: "soft"}, text(xs, least(xs), xAt));
+  element(svg, "text", {x: right, y: 248, "text-anchor": "end", class: "soft"}, text(xs, greatest(xs), xAt));
+  element(svg, "text", {x: (70 + right) / 2, y: 248, "text-anchor": "middle"}, of.name(xAt) + (log ? ", log" : ""));
+  element(svg, "text", {x: 78, y: 20}, of.name(yAt) + (log ? ", log" : ""));
+  if (groups.size > 1) legend(svg, [...groups.keys()]);
+  return svg.parentNode;
+};
+
+/* The figure, null where there is nothing to draw. */
+export const drawChart = (of) => of.chart === "bars" ? bars(of) : points(of, of.chart === "series");

@@ -1,0 +1,33 @@
+/* table.h - any table with times as derived tracks, which the page asks for: of a report, of a query
+ *
+ * In: a scene that is laid out (VIEW_NOTE_FIDELITY is there), a table. Out: published tracks of role VIEW_TABLE_ROLE.
+ */
+#ifndef HD_VIEW_DERIVE_TABLE_H
+#define HD_VIEW_DERIVE_TABLE_H
+
+#include "heddle/table.h"
+#include "view/scene/scene.h"
+
+#define VIEW_TABLE_ROLE "table"
+
+typedef struct view_table_about {
+    const char *title;  /* of the tracks: "queue length" */
+    const char *detail; /* a sentence, and the question that the table answers: what is the same is made once */
+    const char *value;  /* the column of a counter; NULL: none */
+} view_table_about;
+
+typedef struct view_table_tracks {
+    uint32_t *ids; /* of the scene, malloc'ed */
+    size_t count;
+    uint64_t left_out; /* rows without a time, a length or a value */
+} view_table_tracks;
+
+/* Columns `start` and `duration` become slices, else `time` and the value a counter. One at a time, while no worker is
+ * at the scene (view_queries.lock_tables). Errors: ARGUMENT (no such columns, no row with a time, more than 256
+ * tracks), LIMIT, MEMORY. */
+hd_status view_derive_table(view_table_tracks *out, view_scene *scene, const hd_table *table,
+                            const view_table_about *about, hd_error *err);
+/* The tracks that were made with this detail before; false: none. `left_out` is not known any more. */
+bool view_table_tracks_find(view_table_tracks *out, const view_scene *scene, const char *detail);
+
+#endif
