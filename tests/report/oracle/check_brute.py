@@ -303,9 +303,36 @@ def check_collectives(seed, t, works):
          sum(r["exposed"] for r in found["collectives"]))
 
 
-def step_at(t, rank, at):
-    found = [s for s in t.annotations if s.name.startswith("ProfilerStep#") and s.rank == rank and runs(s, at)]
-    return max(found, key=lambda s: (s.start, s.index), default=None)
+def steps_of(t, rank):
+    """Annotations; else what repeats."""
+    if any(a.name.startswith("ProfilerStep#") for a in t.annotations):
+        return [a for a in t.annotations if a.name.startswith("ProfilerStep#") and a.rank == rank]
+    works = [((w.launch or w).start, w.index, w) for w in t.works if w.rank == rank]
+    works.sort()
+    names = [w.name for _, _, w in works]
+    tries = 0
+    for c in range(3, len(works) + 1):
+        firsts = [n for n in names if names.count(n) == c]
+        if not firsts or sum(names.count(n) % c == 0 for n in names) * 2 < len(names) or tries == 16:
+            continue
+        tries += 1
+        step, found, inside = 0, [], [[] for _ in range(c)]
+        for at, index, w in works:
+            if w.name == firsts[0]:
+                found.append(scope.Step(w.name, rank, index, at, max(o.end for _, _, o in works)))
+                if step:
+                    found[-2].end = at
+                step += 1
+            if step:
+                inside[step - 1].append(w.name)
+        alike = max(sum(sorted(a) == sorted(b) for b in inside) for a in inside)
+        if len({s.start for s in found}) == c and alike >= 3 and alike / c >= 0.75:
+            return found
+    return []
+
+
+def step_at(steps, at):
+    return max((s for s in steps if runs(s, at)), key=lambda s: (s.start, s.index), default=None)
 
 
 def check_steps(seed, t, works):
@@ -314,8 +341,9 @@ def check_steps(seed, t, works):
     for device in {device_of(w) for w in works}:
         mine = [w for w in works if device_of(w) == device]
         first, last = min(w.start for w in mine), max(w.end for w in mine)
-        steps = [s for s in t.annotations if s.name.startswith("ProfilerStep#") and s.rank == device[0]]
-        work = {s.index: [w for w in mine if w.launch and step_at(t, w.rank, w.launch.start) is s] for s in steps}
+        steps = steps_of(t, device[0])
+        compared["steps that repeat"] += any(isinstance(s, scope.Step) for s in steps)
+        work = {s.index: [w for w in mine if w.launch and step_at(steps, w.launch.start) is s] for s in steps}
         with_work = sorted((max(w.end for w in work[s.index]), s.start, s.index) for s in steps if work[s.index])
         since = min(w.start for w in work[with_work[0][2]]) if with_work else None
 

@@ -1,5 +1,7 @@
-"""Short names of kernels: without return type, template arguments and parameters. Mangled names stay as they are."""
+"""Short names of kernels: without return type, template arguments and parameters. Mangled names as c++filt reads them."""
+import functools
 import re
+import subprocess
 
 
 def closing(text, at):
@@ -20,8 +22,11 @@ def closing(text, at):
     return len(text)
 
 
+@functools.lru_cache(None)
 def short(name):
-    if not re.search(r"::|<|^void |^[\w~]+\(", name) or name.startswith("_Z"):
+    if name.startswith("_Z"):
+        name = subprocess.run(["c++filt", name], capture_output=True, text=True, check=True).stdout.strip()
+    if not re.search(r"::|<|^void |^[\w~]+\(", name):
         return name
     text, out, i = name.replace("(anonymous namespace)::", ""), "", 0
     while i < len(text):
