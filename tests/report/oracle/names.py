@@ -1,7 +1,12 @@
-"""Short names of kernels: without return type, template arguments and parameters. Mangled names as c++filt reads them."""
+"""Short names of kernels: without return type, template arguments and parameters. Mangled names as LLVM reads them.
+
+c++filt gives up on names of CUTLASS that llvm-cxxfilt reads."""
 import functools
 import re
+import shutil
 import subprocess
+
+FILTER = shutil.which("llvm-cxxfilt") or "c++filt"
 
 
 def closing(text, at):
@@ -10,7 +15,7 @@ def closing(text, at):
     i = at
     while i < len(text):
         c = text[i]
-        if c in pairs and not (c == "<" and depth and depth[-1] == "("and text[i - 1] == " "):
+        if c in pairs and not (c == "<" and depth and depth[-1] == "(" and text[i - 1] == " "):
             depth.append(pairs[c])
         elif c == ">" and i and text[i - 1] == "-":
             pass
@@ -25,7 +30,7 @@ def closing(text, at):
 @functools.lru_cache(None)
 def short(name):
     if name.startswith("_Z"):
-        name = subprocess.run(["c++filt", name], capture_output=True, text=True, check=True).stdout.strip()
+        name = subprocess.run([FILTER, name], capture_output=True, text=True, check=True).stdout.strip()
     if not re.search(r"::|<|^void |^[\w~]+\(", name):
         return name
     text, out, i = name.replace("(anonymous namespace)::", ""), "", 0
