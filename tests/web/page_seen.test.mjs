@@ -184,6 +184,14 @@ test("Ctrl+clicks on derived rows are all kept, in their order, however slow the
   const at = time => [place.x + time / 3000000 * place.width, place.y + place.height * 0.7];
   const wait = [];
   await page.route("**/api/step?*", route => { wait.push(route); });
+  await page.evaluate(() => {
+    window.heard = [];
+    for (const type of ["pointerdown", "pointerup", "pointercancel", "lostpointercapture", "blur", "resize"]) {
+      window.addEventListener(type, e => window.heard.push([Math.round(performance.now()), type, e.clientX, e.clientY]), true);
+    }
+  });
+  await page.mouse.move(...at(275000));
+  await settled(page);
   await page.mouse.click(...at(275000));
   await page.keyboard.down("Control");
   for (const time of [550000, 1275000, 1550000]) await page.mouse.click(...at(time));
@@ -191,6 +199,8 @@ test("Ctrl+clicks on derived rows are all kept, in their order, however slow the
   // Each answer comes when it is asked for; none is asked for before the one ahead of it is there.
   const goOn = async () => {
     for (let k = 0; k < 500 && !wait.length; k++) await drawn(page);
+    assert.ok(wait.length, `a click was lost: ${JSON.stringify([place, await placeOf(page, compute), await state(page, "selected"),
+      await state(page, "range"), await state(page, "message"), await page.evaluate(() => window.heard)])}`);
     await wait.shift().continue();
   };
   for (let count = 1; count <= 4; count++) {
