@@ -1,6 +1,6 @@
 /* check.c - heddle check: what a viewer drops or misdraws, or an analysis gets wrong */
 #include "cli/cli.h"
-#include "cli/commands/report_out.h"
+#include "cli/report_out.h"
 #include "cli/shared_options.h"
 
 #include <inttypes.h>

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands/report_out.h"
 #include "cli/printer.h"
+#include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/times.h"
 #include "heddle/convert.h"

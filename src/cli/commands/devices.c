@@ -1,7 +1,7 @@
 /* devices.c - heddle devices: the GPUs of this machine, how they are linked, and which ways to capture work */
 #include "cli/cli.h"
-#include "cli/commands/report_out.h"
 #include "cli/commands/ways_out.h"
+#include "cli/report_out.h"
 #include "cli/table_out.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* formats.c - heddle formats: what can be read and written */
-#include "cli/commands/report_out.h"
+#include "cli/report_out.h"
 
 static hd_status make_table(hd_table **out, bool all, hd_error *err)
 {

@@ -1,6 +1,6 @@
 /* info.c - heddle info: what is in a trace */
 #include "cli/cli.h"
-#include "cli/commands/report_out.h"
+#include "cli/report_out.h"
 #include "cli/shared_options.h"
 
 #include <inttypes.h>

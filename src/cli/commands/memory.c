@@ -1,7 +1,7 @@
 /* memory.c - heddle memory: what was allocated, what was live at the peak, what never was freed */
 #include "cli/cli.h"
 #include "cli/commands/flame_out.h"
-#include "cli/commands/report_out.h"
+#include "cli/report_out.h"
 #include "cli/table_out.h"
 
 #include <inttypes.h>

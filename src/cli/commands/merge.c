@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/commands/flame_out.h"
-#include "cli/commands/report_out.h"
+#include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/times.h"
 

@@ -1,5 +1,5 @@
 /* passes.c - heddle passes: what can be done to a trace on its way, and the options */
-#include "cli/commands/report_out.h"
+#include "cli/report_out.h"
 #include "heddle/pass.h"
 #include "heddle/symbolize.h"
 

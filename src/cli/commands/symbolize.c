@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cli/commands/report_out.h"
 #include "cli/printer.h"
+#include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "heddle/symbolize.h"
 

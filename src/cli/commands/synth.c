@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands/report_out.h"
 #include "cli/commands/synth_options.h"
+#include "cli/report_out.h"
 #include "heddle/table.h"
 
 /* ---- names of files ---- */

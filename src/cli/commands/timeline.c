@@ -1,6 +1,6 @@
 /* timeline.c - heddle timeline: a trace in a terminal, drawn from the report of that name */
 #include "cli/cli.h"
-#include "cli/commands/report_out.h"
+#include "cli/report_out.h"
 #include "cli/shared_options.h"
 
 #include <inttypes.h>

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/commands/report_out.h"
+#include "cli/report_out.h"
 #include "heddle/view.h"
 
 extern char **environ;

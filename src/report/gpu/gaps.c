@@ -21,11 +21,6 @@ static const hd_launch *launch_of(const gpu_scope *s, const gpu_gap *gap)
     return &s->launches->launches[s->works[gap->work].launch];
 }
 
-static uint32_t lane_of(const gpu_scope *s, uint32_t track)
-{
-    return track < hd_trace_track_count(s->trace) ? hd_trace_track_at(s->trace, track)->same_as : HD_NONE;
-}
-
 /* ---- where they are ---- */
 
 /* From the end of what ran before to `start`. */
@@ -95,7 +90,7 @@ static bool *lanes_that_launch(const gpu_scope *s)
     for (size_t i = 0; launches && i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
         if (work->launch == HD_NONE || work->row == HD_NONE) continue;
-        uint32_t lane = lane_of(s, s->launches->launches[work->launch].track);
+        uint32_t lane = gpu_lane_of(s->trace, s->launches->launches[work->launch].track);
         if (lane != HD_NONE && s->ranks[lane] == s->ranks[s->rows[work->row].lane]) launches[lane] = true;
     }
     return launches;
@@ -341,5 +336,5 @@ gpu_place gpu_gap_place(const gpu_scope *s, const gpu_gap *gap, const gpu_slice 
     int64_t ahead =
         gap->cause == GPU_CAUSE_HOST ? (int64_t)(((uint64_t)launch->start_ns - (uint64_t)gap->start) / 2) : 0;
     int64_t time = gap->cause == GPU_CAUSE_HOST ? gap->start + ahead : launch->start_ns;
-    return (gpu_place){time, lane_of(s, launch->track), 0};
+    return (gpu_place){time, gpu_lane_of(s->trace, launch->track), 0};
 }

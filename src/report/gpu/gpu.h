@@ -141,8 +141,14 @@ hd_status gpu_scope_init(gpu_scope *scope, const hd_report_input *input, const g
                          hd_error *err);
 void gpu_scope_deinit(gpu_scope *scope);
 
-/* All rows, those of a device together; those without one last. The caller frees it. */
-hd_status gpu_rows_by_device(uint32_t **out, const gpu_scope *scope, hd_error *err);
+/* The lane of a track: it, or the twin whose pid and tid read the same. HD_NONE: there is no such track. */
+static inline uint32_t gpu_lane_of(const hd_trace *trace, uint32_t track)
+{
+    uint32_t count = hd_trace_track_count(trace);
+    if (track >= count) return HD_NONE;
+    uint32_t lane = hd_trace_track_at(trace, track)->same_as;
+    return lane < count ? lane : track;
+}
 
 static inline bool gpu_is_listed(const gpu_scope *scope, int64_t time)
 {
@@ -212,6 +218,10 @@ typedef struct gpu_windows {
 
 hd_status gpu_windows_init(gpu_windows *windows, const gpu_scope *scope, uint32_t device, hd_error *err);
 void gpu_windows_deinit(gpu_windows *windows);
+/* Calls `see` for each row that has a device, those of a device together, with *windows made for the device. The caller
+ * has zeroed *windows and deinits it. */
+typedef hd_status (*gpu_see_row)(void *user, const gpu_row *row, hd_error *err);
+hd_status gpu_each_row(const gpu_scope *scope, gpu_windows *windows, gpu_see_row see, void *user, hd_error *err);
 /* The window of an event that is listed. */
 uint32_t gpu_window_of(const gpu_windows *windows, int64_t time);
 

@@ -24,7 +24,8 @@ typedef struct queue_sum {
 typedef struct queue {
     gpu_scope scope;
     gpu_windows windows; /* of the device at hand */
-    queue_sum *sums;     /* by window */
+    gpu_sweep sweep;
+    queue_sum *sums; /* by window */
     size_t capacity;
     const gpu_row *row; /* at hand */
     hd_table_builder *table, *series;
@@ -107,9 +108,13 @@ static hd_status add_rows(queue *q, const gpu_piece *all, hd_error *err)
     return HD_OK;
 }
 
-static hd_status add_row(queue *q, gpu_sweep *sweep, hd_error *err)
+static hd_status add_row(void *user, const gpu_row *row, hd_error *err)
 {
+    queue *q = user;
+    gpu_sweep *sweep = &q->sweep;
     const gpu_scope *s = &q->scope;
+    q->row = row;
+    if (!hd_renew((void **)&q->sums, &q->capacity, (size_t)q->windows.count + 1, sizeof *q->sums)) return HD_NOMEM(err);
     const gpu_device *device = &s->devices[q->row->device];
     int64_t first_launch, until;
     for (uint32_t w = 0; w < q->windows.count; w++) q->sums[w] = (queue_sum){0};
@@ -128,38 +133,12 @@ static hd_status add_row(queue *q, gpu_sweep *sweep, hd_error *err)
     return gpu_sweep_run(sweep, &waiting, 1, add_change, &maker, err);
 }
 
-static hd_status add_devices(queue *q, gpu_sweep *sweep, hd_error *err)
-{
-    const gpu_scope *s = &q->scope;
-    hd_status status = HD_OK;
-    uint32_t at = HD_NONE;
-    uint32_t *rows = NULL;
-    HD_TRY(gpu_rows_by_device(&rows, s, err));
-    for (uint32_t i = 0; i < s->row_count && status == HD_OK; i++) {
-        q->row = &s->rows[rows[i]];
-        if (q->row->device == HD_NONE) continue;
-        if (q->row->device != at) {
-            at = q->row->device;
-            gpu_windows_deinit(&q->windows);
-            status = gpu_windows_init(&q->windows, s, at, err);
-            if (status == HD_OK &&
-                !hd_renew((void **)&q->sums, &q->capacity, (size_t)q->windows.count + 1, sizeof *q->sums))
-                status = HD_NOMEM(err);
-        }
-        if (status == HD_OK) status = add_row(q, sweep, err);
-    }
-    free(rows);
-    return status;
-}
-
 static hd_status add_tables(hd_report *out, queue *q, bool with_series, hd_error *err)
 {
-    gpu_sweep sweep = {.large = q->scope.large};
+    q->sweep.large = q->scope.large;
     HD_TRY(report_builder(&q->table, &report_queue_about, "queue", err));
     if (with_series) HD_TRY(report_builder(&q->series, &report_queue_about, "queue_length", err));
-    hd_status status = add_devices(q, &sweep, err);
-    gpu_sweep_deinit(&sweep);
-    HD_TRY(status);
+    HD_TRY(gpu_each_row(&q->scope, &q->windows, add_row, q, err));
     hd_table_builder *table = q->table, *series = q->series;
     q->table = NULL;
     HD_TRY(gpu_add(out, table, "", err));
@@ -176,6 +155,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     if (status == HD_OK) status = add_tables(out, &q, o->series, err);
     if (status != HD_OK) hd_report_free(out);
     gpu_windows_deinit(&q.windows);
+    gpu_sweep_deinit(&q.sweep);
     hd_table_builder_free(q.table);
     hd_table_builder_free(q.series);
     free(q.sums);

@@ -22,14 +22,6 @@ hd_status gpu_broken(const char *what, int64_t is, int64_t should, hd_error *err
                         (long long)is, (long long)should);
 }
 
-static uint32_t lane_of(const hd_trace *trace, uint32_t track)
-{
-    uint32_t count = hd_trace_track_count(trace);
-    if (track >= count) return HD_NONE;
-    uint32_t lane = hd_trace_track_at(trace, track)->same_as;
-    return lane < count ? lane : track;
-}
-
 /* ---- options ---- */
 
 static const struct by_word {
@@ -202,7 +194,7 @@ static bool name_passes(work_maker *m, uint32_t name)
 
 static uint32_t row_of(work_maker *m, uint32_t track)
 {
-    uint32_t lane = lane_of(m->s->trace, track);
+    uint32_t lane = gpu_lane_of(m->s->trace, track);
     if (lane == HD_NONE) return HD_NONE;
     if (m->row_of[lane] == HD_NONE) {
         m->row_of[lane] = m->s->row_count;
@@ -287,12 +279,12 @@ static void tell_rows(work_maker *m)
     const hd_trace *trace = m->s->trace;
     for (uint32_t t = 0; t < hd_trace_track_count(trace); t++) {
         const hd_track *track = hd_trace_track_at(trace, t);
-        uint32_t lane = lane_of(trace, t), row = lane == HD_NONE ? HD_NONE : m->row_of[lane];
+        uint32_t lane = gpu_lane_of(trace, t), row = lane == HD_NONE ? HD_NONE : m->row_of[lane];
         if (row == HD_NONE || m->s->rows[row].stream != HD_NO_NUMBER) continue;
         if (track->device == HD_NO_NUMBER && track->stream == HD_NO_NUMBER) continue;
         m->s->rows[row].stream = track->stream;
-        m->s->rows[row].device =
-            track->device == HD_NO_NUMBER ? HD_NONE : (uint32_t)t; /* for now the track that says it */
+        /* The track that says it; find_devices puts the device's number in its place. */
+        m->s->rows[row].device = track->device == HD_NO_NUMBER ? HD_NONE : (uint32_t)t;
     }
 }
 
@@ -313,7 +305,8 @@ static gpu_device device_of_row(const gpu_scope *s, const gpu_row *row)
     if (row->device != HD_NONE)
         device.device = hd_trace_track_at(s->trace, row->device)->device;
     else
-        device.process = lane_of(s->trace, lane->parent < hd_trace_track_count(s->trace) ? lane->parent : row->lane);
+        device.process =
+            gpu_lane_of(s->trace, lane->parent < hd_trace_track_count(s->trace) ? lane->parent : row->lane);
     return device;
 }
 
@@ -402,25 +395,6 @@ static bool order_works(gpu_scope *s)
     hd_large_free(spare);
     free(next);
     return fine;
-}
-
-hd_status gpu_rows_by_device(uint32_t **out, const gpu_scope *s, hd_error *err)
-{
-    uint32_t *first = calloc((size_t)s->device_count + 2, sizeof *first);
-    *out = malloc(((size_t)s->row_count + 1) * sizeof **out);
-    bool fine = first && *out;
-    for (uint32_t r = 0; fine && r < s->row_count; r++) {
-        if (s->rows[r].device != HD_NONE) first[s->rows[r].device + 1]++;
-    }
-    for (uint32_t d = 0; fine && d < s->device_count; d++) first[d + 1] += first[d];
-    uint32_t rest = fine ? first[s->device_count] : 0;
-    for (uint32_t r = 0; fine && r < s->row_count; r++)
-        (*out)[s->rows[r].device == HD_NONE ? rest++ : first[s->rows[r].device]++] = r;
-    free(first);
-    if (fine) return HD_OK;
-    free(*out);
-    *out = NULL;
-    return HD_NOMEM(err);
 }
 
 /* ---- the whole ---- */

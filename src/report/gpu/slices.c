@@ -52,7 +52,7 @@ static bool add_slice(gatherer *g, const hd_block *block, uint32_t row)
     bool is_open = duration == HD_NO_TIME && (hd_column_at(&c[HD_COL_PHASE], row) & HD_PHASE_MASK) == 'B';
     if (start == HD_NO_TIME || is_open || track >= hd_trace_track_count(g->s->trace) || !g->s->has_rank[track])
         return true;
-    uint32_t lane = hd_trace_track_at(g->s->trace, track)->same_as;
+    uint32_t lane = gpu_lane_of(g->s->trace, track);
     int64_t end = gpu_time(hd_end_or_last(start, duration));
     start = gpu_time(start);
     if (g->places && !is_near(g, lane, start, end)) return true;
@@ -301,7 +301,7 @@ hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope 
         for (uint32_t i = 0; i < launches; i++) {
             const hd_launch *launch = &s->launches->launches[i];
             if (!needed[i] || launch->track >= hd_trace_track_count(s->trace)) continue;
-            uint32_t lane = hd_trace_track_at(s->trace, launch->track)->same_as;
+            uint32_t lane = gpu_lane_of(s->trace, launch->track);
             (*out)[(*out_count)++] = (gpu_place){launch->start_ns, lane, i};
         }
     }

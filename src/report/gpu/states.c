@@ -18,6 +18,7 @@ typedef struct state_sum {
 typedef struct states {
     gpu_scope scope;
     gpu_slices waits;
+    gpu_sweep sweep;
     gpu_windows windows; /* of the device at hand */
     state_sum *sums;     /* by window */
     size_t capacity;
@@ -89,48 +90,25 @@ static hd_status add_rows(states *t, const gpu_row *row, hd_error *err)
     return HD_OK;
 }
 
-static hd_status add_row(states *t, gpu_sweep *sweep, const gpu_row *row, hd_error *err)
+static hd_status add_row(void *user, const gpu_row *row, hd_error *err)
 {
+    states *t = user;
+    if (!hd_renew((void **)&t->sums, &t->capacity, (size_t)t->windows.count + 1, sizeof *t->sums)) return HD_NOMEM(err);
     for (uint32_t w = 0; w < t->windows.count; w++) t->sums[w] = (state_sum){0};
-    sweep->count = 0;
+    t->sweep.count = 0;
     t->before = STATES;
-    if (!add_edges(t, sweep, row)) return HD_NOMEM(err);
-    HD_TRY(gpu_sweep_run(sweep, t->windows.pieces, t->windows.piece_count, add_stretch, t, err));
+    if (!add_edges(t, &t->sweep, row)) return HD_NOMEM(err);
+    HD_TRY(gpu_sweep_run(&t->sweep, t->windows.pieces, t->windows.piece_count, add_stretch, t, err));
     return add_rows(t, row, err);
-}
-
-static hd_status add_devices(states *t, gpu_sweep *sweep, hd_error *err)
-{
-    const gpu_scope *s = &t->scope;
-    hd_status status = HD_OK;
-    uint32_t at = HD_NONE, *rows = NULL;
-    HD_TRY(gpu_rows_by_device(&rows, s, err));
-    for (uint32_t i = 0; i < s->row_count && status == HD_OK; i++) {
-        const gpu_row *row = &s->rows[rows[i]];
-        if (row->device == HD_NONE) continue;
-        if (row->device != at) {
-            at = row->device;
-            gpu_windows_deinit(&t->windows);
-            status = gpu_windows_init(&t->windows, s, at, err);
-            if (status == HD_OK &&
-                !hd_renew((void **)&t->sums, &t->capacity, (size_t)t->windows.count + 1, sizeof *t->sums))
-                status = HD_NOMEM(err);
-        }
-        if (status == HD_OK) status = add_row(t, sweep, row, err);
-    }
-    free(rows);
-    return status;
 }
 
 static hd_status add_tables(hd_report *out, states *t, hd_error *err)
 {
-    gpu_sweep sweep = {.large = t->scope.large};
+    t->sweep.large = t->scope.large;
     HD_TRY(gpu_slices_init(&t->waits, &t->scope, 1u << HD_ROLE_SYNC, err));
     HD_TRY(report_builder(&t->table, &report_states_about, "states", err));
     HD_TRY(report_builder(&t->moves, &report_states_about, "transitions", err));
-    hd_status status = add_devices(t, &sweep, err);
-    gpu_sweep_deinit(&sweep);
-    HD_TRY(status);
+    HD_TRY(gpu_each_row(&t->scope, &t->windows, add_row, t, err));
     hd_table_builder *table = t->table, *moves = t->moves;
     t->table = NULL;
     HD_TRY(gpu_add(out, table, "", err));
@@ -147,6 +125,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     if (status != HD_OK) hd_report_free(out);
     gpu_slices_deinit(&t.waits);
     gpu_windows_deinit(&t.windows);
+    gpu_sweep_deinit(&t.sweep);
     hd_table_builder_free(t.table);
     hd_table_builder_free(t.moves);
     free(t.sums);

@@ -294,3 +294,41 @@ void gpu_windows_deinit(gpu_windows *w)
     free(w->of_steps);
     *w = (gpu_windows){0};
 }
+
+/* Numbers of the rows that have a device, those of a device together. */
+static uint32_t *rows_by_device(const gpu_scope *s, uint32_t *count)
+{
+    uint32_t *first = calloc((size_t)s->device_count + 2, sizeof *first);
+    uint32_t *out = malloc(((size_t)s->row_count + 1) * sizeof *out);
+    for (uint32_t r = 0; first && r < s->row_count; r++) {
+        if (s->rows[r].device != HD_NONE) first[s->rows[r].device + 1]++;
+    }
+    for (uint32_t d = 0; first && d < s->device_count; d++) first[d + 1] += first[d];
+    *count = first ? first[s->device_count] : 0;
+    for (uint32_t r = 0; first && out && r < s->row_count; r++) {
+        if (s->rows[r].device != HD_NONE) out[first[s->rows[r].device]++] = r;
+    }
+    if (!first) {
+        free(out);
+        out = NULL;
+    }
+    free(first);
+    return out;
+}
+
+hd_status gpu_each_row(const gpu_scope *s, gpu_windows *windows, gpu_see_row see, void *user, hd_error *err)
+{
+    uint32_t count, at = HD_NONE, *rows = rows_by_device(s, &count);
+    hd_status status = rows ? HD_OK : HD_NOMEM(err);
+    for (uint32_t i = 0; status == HD_OK && i < count; i++) {
+        const gpu_row *row = &s->rows[rows[i]];
+        if (row->device != at) {
+            at = row->device;
+            gpu_windows_deinit(windows);
+            status = gpu_windows_init(windows, s, at, err);
+        }
+        if (status == HD_OK) status = see(user, row, err);
+    }
+    free(rows);
+    return status;
+}

@@ -1,9 +1,9 @@
-/* report_about.c - what the descriptors of reports tell: the list, the help, and both as JSON */
-#include "cli/commands/report_about.h"
+/* about.c - what the descriptors of reports tell: the list, the help, and both as JSON */
+#include "cli/commands/report/about.h"
 
 #include <string.h>
 
-#include "cli/commands/report_out.h"
+#include "cli/report_out.h"
 
 /* ---- help ---- */
 

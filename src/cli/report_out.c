@@ -1,5 +1,5 @@
 /* report_out.c - what the commands that print reports share */
-#include "cli/commands/report_out.h"
+#include "cli/report_out.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* record_uprobe.h - heddle record --uprobe: the tracer from outside, around a command */
+/* uprobe.h - heddle record --uprobe: the tracer from outside, around a command */
 #ifndef HD_CLI_COMMANDS_RECORD_UPROBE_H
 #define HD_CLI_COMMANDS_RECORD_UPROBE_H
 

@@ -1,5 +1,5 @@
-/* record_out.c - what a recording says at its end */
-#include "cli/commands/record_out.h"
+/* out.c - what a recording says at its end */
+#include "cli/commands/record/out.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands/record_out.h"
-#include "cli/commands/record_uprobe.h"
+#include "cli/commands/record/out.h"
+#include "cli/commands/record/uprobe.h"
 #include "cli/commands/ways_out.h"
 #include "cli/shared_options.h"
 #include "cli/times.h"

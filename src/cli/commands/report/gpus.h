@@ -1,6 +1,6 @@
-/* report_gpus.h - the table of GPUs for heddle report */
-#ifndef HD_CLI_REPORT_GPUS_H
-#define HD_CLI_REPORT_GPUS_H
+/* gpus.h - the table of GPUs for heddle report */
+#ifndef HD_CLI_COMMANDS_REPORT_GPUS_H
+#define HD_CLI_COMMANDS_REPORT_GPUS_H
 
 #include "cli/cli.h"
 #include "heddle/gpus.h"

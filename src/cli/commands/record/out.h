@@ -1,4 +1,4 @@
-/* record_out.h - what a recording says at its end */
+/* out.h - what a recording says at its end */
 #ifndef HD_CLI_COMMANDS_RECORD_OUT_H
 #define HD_CLI_COMMANDS_RECORD_OUT_H
 

@@ -1,6 +1,6 @@
 /* report_out.h - what the commands that print reports share */
-#ifndef HD_CLI_COMMANDS_REPORT_OUT_H
-#define HD_CLI_COMMANDS_REPORT_OUT_H
+#ifndef HD_CLI_REPORT_OUT_H
+#define HD_CLI_REPORT_OUT_H
 
 #include "cli/cli.h"
 #include "heddle/format.h"

@@ -1,5 +1,5 @@
-/* report_gpus.c - the table of GPUs for heddle report: the library's, the user's, and files that are named */
-#include "cli/commands/report_gpus.h"
+/* gpus.c - the table of GPUs for heddle report: the library's, the user's, and files that are named */
+#include "cli/commands/report/gpus.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* report.c - heddle report: the analyses of this build, by their descriptors (heddle/report.h) */
 #include "cli/cli.h"
-#include "cli/commands/report_about.h"
-#include "cli/commands/report_gpus.h"
-#include "cli/commands/report_out.h"
+#include "cli/commands/report/about.h"
+#include "cli/commands/report/gpus.h"
+#include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/table_out.h"
 

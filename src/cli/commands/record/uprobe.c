@@ -1,5 +1,5 @@
-/* record_uprobe.c - heddle record --uprobe */
-#include "cli/commands/record_uprobe.h"
+/* uprobe.c - heddle record --uprobe */
+#include "cli/commands/record/uprobe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* report_about.h - what the descriptors of reports tell: the list, the help, and both as JSON */
+/* about.h - what the descriptors of reports tell: the list, the help, and both as JSON */
 #ifndef HD_CLI_COMMANDS_REPORT_ABOUT_H
 #define HD_CLI_COMMANDS_REPORT_ABOUT_H
 
