@@ -251,6 +251,10 @@ hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *scope, unsigned ro
                             size_t count, hd_error *err);
 /* For sorted places: out[id] is the index of the innermost slice around it, HD_NONE where there is none. */
 hd_status gpu_innermost(uint32_t *out, const gpu_slices *slices, const gpu_place *places, size_t count, hd_error *err);
+/* The innermost slices of a role around places, whose ids are below `count` and which get sorted: out[id] is the string
+   of its name, HD_STRING_NONE where there is none. */
+hd_status gpu_innermost_names(uint32_t *out, gpu_place *places, size_t count, const gpu_scope *scope, hd_role role,
+                              hd_error *err);
 /* For sorted places, one after the other: all slices around, outermost first. Anything but HD_OK ends it. */
 typedef hd_status gpu_around_found(void *user, uint32_t id, const uint32_t *slices, size_t count, hd_error *err);
 hd_status gpu_around(const gpu_slices *slices, const gpu_place *places, size_t count, gpu_around_found *found,

@@ -219,20 +219,6 @@ static hd_status add_device(idle *r, hd_error *err)
 
 /* ---- where the host was ---- */
 
-/* The innermost slices around places, whose ids are below `count`: the strings of their names. */
-static hd_status name_places(uint32_t *out, size_t count, const gpu_scope *s, hd_role role, gpu_place *places,
-                             hd_error *err)
-{
-    gpu_slices slices;
-    if (!gpu_places_sort(places, count, s->large)) return HD_NOMEM(err);
-    hd_status status = gpu_slices_around(&slices, s, 1u << role, places, count, err);
-    if (status == HD_OK) status = gpu_innermost(out, &slices, places, count, err);
-    for (size_t i = 0; i < count && status == HD_OK; i++)
-        out[i] = out[i] == HD_NONE ? HD_STRING_NONE : slices.list[out[i]].name;
-    gpu_slices_deinit(&slices);
-    return status;
-}
-
 static gpu_place place_of(const idle *r, size_t gap, uint32_t id)
 {
     gpu_place place = gpu_gap_place(&r->scope, &r->gaps.list[gap], r->syncs.list);
@@ -247,7 +233,7 @@ static hd_status find_ops(idle *r, hd_error *err)
     hd_status status = places && r->ops ? HD_OK : HD_NOMEM(err);
     for (uint32_t i = 0; i < r->gaps.count && status == HD_OK; i++) places[i] = place_of(r, i, i);
     if (status == HD_OK && r->gaps.count)
-        status = name_places(r->ops, r->gaps.count, &r->scope, HD_ROLE_OP, places, err);
+        status = gpu_innermost_names(r->ops, places, r->gaps.count, &r->scope, HD_ROLE_OP, err);
     hd_large_free(places);
     return status;
 }
@@ -259,7 +245,7 @@ static hd_status find_frames(idle *r, hd_error *err)
     hd_status status = places && frames ? HD_OK : HD_NOMEM(err);
     for (uint32_t i = 0; i < r->listed_count && status == HD_OK; i++) places[i] = place_of(r, r->listed[i].gap, i);
     if (status == HD_OK && r->listed_count)
-        status = name_places(frames, r->listed_count, &r->scope, HD_ROLE_PYTHON, places, err);
+        status = gpu_innermost_names(frames, places, r->listed_count, &r->scope, HD_ROLE_PYTHON, err);
     for (size_t i = 0; i < r->listed_count && status == HD_OK; i++) r->listed[i].frame = frames[i];
     hd_large_free(places);
     hd_large_free(frames);

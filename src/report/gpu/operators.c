@@ -31,10 +31,10 @@ typedef struct op_sum {
     gpu_i128 cpu_total, cpu_self, gpu_self, gpu_total;
 } op_sum;
 
-/* Of a key: the last end of its ops on the row at hand, and which launch it was last counted for. */
+/* Of a key: the last end of its ops on the row at hand, which launch it was last counted for, and in which place. */
 typedef struct key_state {
     int64_t end;
-    uint32_t lane, launch;
+    uint32_t lane, launch, place;
 } key_state;
 
 typedef struct operators {
@@ -57,33 +57,49 @@ static uint32_t key_number(operators *o, uint32_t name, uint32_t shape)
     uint32_t count = o->keys.count, number = gpu_group(&o->keys, &key);
     if (number == HD_NONE || !hd_grow((void **)&o->states, &o->state_capacity, number, sizeof *o->states))
         return HD_NONE;
-    if (number == count) o->states[number] = (key_state){INT64_MIN, HD_NONE, HD_NONE};
+    if (number == count) o->states[number] = (key_state){INT64_MIN, HD_NONE, HD_NONE, HD_NONE};
     return number;
 }
 
 /* NULL: no memory. */
 static op_sum *sum_of(operators *o, int64_t rank, uint32_t step, uint32_t key)
 {
-    const op_place place = {rank, step, key};
+    const op_place place = {rank, step, key}, *last = NULL;
+    if (o->states[key].place != HD_NONE) last = gpu_group_key(&o->places, o->states[key].place);
+    if (last && last->rank == rank && last->step == step) return &o->sums[o->states[key].place];
     uint32_t count = o->places.count, number = gpu_group(&o->places, &place);
     if (number == HD_NONE || !hd_grow((void **)&o->sums, &o->sum_capacity, number, sizeof *o->sums)) return NULL;
     if (number == count) o->sums[number] = (op_sum){0};
+    o->states[key].place = number;
     return &o->sums[number];
 }
 
-static bool find_keys(operators *o)
+static bool find_keys_with_shapes(operators *o)
 {
     for (size_t i = 0; i < o->ops.count; i++) {
         gpu_slice *op = &o->ops.list[i];
-        uint32_t shape = HD_NONE, at;
-        if (o->scope.by & GPU_BY_SHAPE) {
-            const hd_block *block = hd_trace_block_of(&at, o->scope.trace, HD_KIND_SLICE, op->row);
-            if (!gpu_arg_written(&shape, &o->texts, &o->dims, block, at)) return false;
-        }
+        uint32_t shape, at;
+        const hd_block *block = hd_trace_block_of(&at, o->scope.trace, HD_KIND_SLICE, op->row);
+        if (!gpu_arg_written(&shape, &o->texts, &o->dims, block, at)) return false;
         op->user = key_number(o, op->name, shape);
         if (op->user == HD_NONE) return false;
     }
     return true;
+}
+
+static bool find_keys(operators *o)
+{
+    if (o->scope.by & GPU_BY_SHAPE) return find_keys_with_shapes(o);
+    uint32_t *keys = calloc(hd_trace_string_count(o->scope.trace) + 1, sizeof *keys); /* by name, 0: not known yet */
+    bool fine = keys != NULL;
+    for (size_t i = 0; fine && i < o->ops.count; i++) {
+        gpu_slice *op = &o->ops.list[i];
+        if (!keys[op->name]) keys[op->name] = key_number(o, op->name, HD_NONE) + 1;
+        op->user = keys[op->name] - 1;
+        fine = op->user != HD_NONE;
+    }
+    free(keys);
+    return fine;
 }
 
 /* ---- the CPU ---- */

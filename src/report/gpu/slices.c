@@ -288,6 +288,19 @@ hd_status gpu_innermost(uint32_t *out, const gpu_slices *slices, const gpu_place
     return HD_OK;
 }
 
+hd_status gpu_innermost_names(uint32_t *out, gpu_place *places, size_t count, const gpu_scope *s, hd_role role,
+                              hd_error *err)
+{
+    gpu_slices slices;
+    if (!gpu_places_sort(places, count, s->large)) return HD_NOMEM(err);
+    hd_status status = gpu_slices_around(&slices, s, 1u << role, places, count, err);
+    if (status == HD_OK) status = gpu_innermost(out, &slices, places, count, err);
+    for (size_t i = 0; i < count && status == HD_OK; i++)
+        out[i] = out[i] == HD_NONE ? HD_STRING_NONE : slices.list[out[i]].name;
+    gpu_slices_deinit(&slices);
+    return status;
+}
+
 hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope *s, hd_error *err)
 {
     size_t launches = s->launches->launch_count;

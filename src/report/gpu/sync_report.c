@@ -25,8 +25,8 @@ typedef struct rank_busy {
 
 typedef struct syncs {
     gpu_scope scope;
-    gpu_slices calls, ops, frames;
-    uint32_t *op_of, *frame_of; /* by call */
+    gpu_slices calls;
+    uint32_t *ops, *frames; /* by call: names of what stands around it */
     rank_busy *busy;
     size_t busy_count;
     gpu_texts texts;
@@ -72,17 +72,16 @@ static int64_t busy_in(const syncs *t, int64_t rank, const gpu_slice *call)
 
 /* ---- calls ---- */
 
-/* What stands around each call. */
-static hd_status find_around(uint32_t **out, gpu_slices *slices, const syncs *t, hd_role role, hd_error *err)
+/* The names of what stands around each call. */
+static hd_status find_around(uint32_t **out, const syncs *t, hd_role role, hd_error *err)
 {
     size_t count = t->calls.count;
     gpu_place *places = hd_large_new(count + 1, sizeof *places, t->scope.large);
     *out = hd_large_new(count + 1, sizeof **out, t->scope.large);
-    hd_status status = places && *out ? gpu_slices_init(slices, &t->scope, 1u << role, err) : HD_NOMEM(err);
-    for (uint32_t i = 0; status == HD_OK && i < count; i++)
+    for (uint32_t i = 0; places && i < count; i++)
         places[i] = (gpu_place){t->calls.list[i].start, t->calls.list[i].lane, i};
-    if (status == HD_OK && !gpu_places_sort(places, count, t->scope.large)) status = HD_NOMEM(err);
-    if (status == HD_OK) status = gpu_innermost(*out, slices, places, count, err);
+    hd_status status =
+        places && *out ? gpu_innermost_names(*out, places, count, &t->scope, role, err) : HD_NOMEM(err);
     hd_large_free(places);
     return status;
 }
@@ -97,8 +96,8 @@ static bool add_call(syncs *t, uint32_t index)
         .step = gpu_step_by(&t->scope, rank, call->start),
         .call = gpu_call_name(&t->texts, t->call_names, t->scope.trace, call->name),
         .kind = call->user,
-        .op = t->op_of[index] == HD_NONE ? HD_STRING_NONE : t->ops.list[t->op_of[index]].name,
-        .frame = t->frame_of[index] == HD_NONE ? HD_STRING_NONE : t->frames.list[t->frame_of[index]].name,
+        .op = t->ops[index],
+        .frame = t->frames[index],
     };
     if (key.call == HD_NONE) return false;
     uint32_t count = t->groups.count, group = gpu_group(&t->groups, &key);
@@ -136,8 +135,8 @@ static hd_status add_tables(hd_report *out, syncs *t, hd_error *err)
     t->call_names = calloc((size_t)hd_trace_string_count(t->scope.trace) + 1, sizeof *t->call_names);
     if (!t->call_names || !find_busy(t)) return HD_NOMEM(err);
     HD_TRY(gpu_syncs_init(&t->calls, &t->scope, err));
-    HD_TRY(find_around(&t->op_of, &t->ops, t, HD_ROLE_OP, err));
-    HD_TRY(find_around(&t->frame_of, &t->frames, t, HD_ROLE_PYTHON, err));
+    HD_TRY(find_around(&t->ops, t, HD_ROLE_OP, err));
+    HD_TRY(find_around(&t->frames, t, HD_ROLE_PYTHON, err));
     for (uint32_t i = 0; i < t->calls.count; i++) {
         if (!add_call(t, i)) return HD_NOMEM(err);
     }
@@ -158,12 +157,10 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     if (status != HD_OK) hd_report_free(out);
     for (size_t i = 0; i < t.busy_count; i++) gpu_spans_deinit(&t.busy[i].spans);
     gpu_slices_deinit(&t.calls);
-    gpu_slices_deinit(&t.ops);
-    gpu_slices_deinit(&t.frames);
     gpu_texts_deinit(&t.texts);
     gpu_groups_deinit(&t.groups);
-    hd_large_free(t.op_of);
-    hd_large_free(t.frame_of);
+    hd_large_free(t.ops);
+    hd_large_free(t.frames);
     free(t.busy);
     free(t.call_names);
     free(t.sums);

@@ -115,19 +115,24 @@ static inline void coder_learn(uint16_t *odds, unsigned bit)
     /* 65536 / (n + 1.6) */
     static const uint16_t rates[16] = {40960, 25206, 18204, 14247, 11703, 9930, 8623, 7621,
                                        6827,  6183,  5650,  5201,  4819,  4489, 4201, 3500};
-    int32_t now = *odds >> 4, n = *odds & 15, goal = (int32_t)(0 - bit) & 4095;
-    now += ((goal - now) * (int32_t)rates[n] + 32768) >> 16;
-    *odds = (uint16_t)(now << 4 | (n < 15 ? n + 1 : 15));
+    int32_t was = *odds, n = was & 15, goal = (int32_t)(0 - bit) & 4095;
+    int32_t more = ((goal - (was >> 4)) * (int32_t)rates[n] + 32768) >> 16;
+    *odds = (uint16_t)(was + more * 16 + (n < 15));
 }
 
-/* Odds of the narrow context count the more, the more often they were met; until then those of the wide one do. */
-static inline uint32_t coder_middle(const store_coder *coder, uint16_t wide, uint16_t narrow)
+/* The odds of a 1, of 4096. Those of the narrow context count the more, the more often they were met; until then those
+   of the wide one do. */
+static inline uint32_t coder_mix(uint16_t wide, uint16_t narrow)
 {
     static const int16_t trust[16] = {24, 80, 112, 136, 152, 164, 174, 182, 189, 195, 200, 205, 209, 213, 216, 224};
     int32_t a = wide >> 4, b = narrow >> 4;
     int32_t p = a + (((b - a) * trust[narrow & 15]) >> 8);
-    p = p < 1 ? 1 : p;
-    return coder->low + (uint32_t)((uint64_t)(coder->high - coder->low) * (uint32_t)p >> 12);
+    return (uint32_t)(p < 1 ? 1 : p);
+}
+
+static inline uint32_t coder_middle(const store_coder *coder, uint32_t odds)
+{
+    return coder->low + (uint32_t)((uint64_t)(coder->high - coder->low) * odds >> 12);
 }
 
 static inline void coder_narrow(store_coder *coder, uint32_t middle, unsigned bit)
@@ -140,7 +145,7 @@ static inline void coder_narrow(store_coder *coder, uint32_t middle, unsigned bi
 
 static inline void coder_put(store_coder *coder, uint16_t *wide, uint16_t *narrow, unsigned bit)
 {
-    coder_narrow(coder, coder_middle(coder, *wide, *narrow), bit);
+    coder_narrow(coder, coder_middle(coder, coder_mix(*wide, *narrow)), bit);
     coder_learn(wide, bit);
     coder_learn(narrow, bit);
     while (((coder->low ^ coder->high) & 0xff000000) == 0) {
@@ -150,21 +155,38 @@ static inline void coder_put(store_coder *coder, uint16_t *wide, uint16_t *narro
     }
 }
 
-static inline unsigned coder_take(store_coder *coder, uint16_t *wide, uint16_t *narrow)
+/* A bit whose odds are known. Bits are hard to foretell: no branch. */
+static inline unsigned coder_take(store_coder *coder, uint32_t odds)
 {
-    uint32_t middle = coder_middle(coder, *wide, *narrow);
+    uint32_t middle = coder_middle(coder, odds);
     unsigned bit = coder->code <= middle;
-    uint32_t mask = 0 - (uint32_t)bit; /* bits are hard to foretell: no branch */
+    uint32_t mask = 0 - (uint32_t)bit;
     coder->high = (middle & mask) | (coder->high & ~mask);
     coder->low = (coder->low & mask) | ((middle + 1) & ~mask);
-    coder_learn(wide, bit);
-    coder_learn(narrow, bit);
     while (((coder->low ^ coder->high) & 0xff000000) == 0) {
         coder->low <<= 8;
         coder->high = coder->high << 8 | 255;
         coder->code = coder->code << 8 | (coder->in < coder->end ? *coder->in++ : 0);
     }
     return bit;
+}
+
+/* `count` bits of a binary tree, whose node n has odds a[n] and b[n]: node 1, with the bits behind it. While a bit is
+   decoded the odds of both that may follow are mixed: what takes time is waiting for one thing after the other. */
+static inline unsigned coder_take_tree(store_coder *coder, uint16_t *a, uint16_t *b, unsigned count)
+{
+    unsigned node = 1;
+    uint32_t odds = coder_mix(a[1], b[1]);
+    for (unsigned left = count; left--;) {
+        uint32_t zero = 0, one = 0;
+        if (left) zero = coder_mix(a[node * 2], b[node * 2]), one = coder_mix(a[node * 2 + 1], b[node * 2 + 1]);
+        unsigned bit = coder_take(coder, odds);
+        coder_learn(&a[node], bit);
+        coder_learn(&b[node], bit);
+        node = node * 2 + bit;
+        odds = bit ? one : zero;
+    }
+    return node;
 }
 
 static inline uint16_t *coder_region(const store_coder *coder, uint64_t key)
@@ -215,19 +237,18 @@ static inline void coder_put_number(store_coder *coder, bit_writer *rest_bits, u
 
 static inline uint64_t coder_take_number(store_coder *coder, bit_reader *rest_bits, uint64_t wide, uint64_t narrow)
 {
-    unsigned node = 1;
-    uint16_t *a = coder_region(coder, wide), *b = coder_region(coder, narrow);
-    for (unsigned i = 0; i < 6; i++) node = node * 2 + coder_take(coder, &a[node], &b[node]);
-    a = coder_region(coder, node);
-    b = coder_region(coder, narrow + node);
-    unsigned high = coder_take(coder, &a[0], &b[0]);
-    unsigned token = (node - 64) * 4 + high * 2 + coder_take(coder, &a[1 + high], &b[1 + high]);
-    unsigned rest = token_rest(token);
+    unsigned node = coder_take_tree(coder, coder_region(coder, wide), coder_region(coder, narrow), 6);
+    uint16_t *a = coder_region(coder, node), *b = coder_region(coder, narrow + node);
+    uint32_t zero = coder_mix(a[1], b[1]), one = coder_mix(a[2], b[2]);
+    unsigned high = coder_take(coder, coder_mix(a[0], b[0])), low = coder_take(coder, high ? one : zero);
+    coder_learn(&a[0], high);
+    coder_learn(&b[0], high);
+    coder_learn(&a[1 + high], low);
+    coder_learn(&b[1 + high], low);
+    unsigned token = (node - 64) * 4 + high * 2 + low, rest = token_rest(token);
     if (!rest) return token;
     unsigned coded = rest < CODER_REST ? rest : CODER_REST, place = 2 + (token & 3) * 15;
-    node = 1;
-    for (unsigned i = 0; i < coded; i++) node = node * 2 + coder_take(coder, &a[place + node], &b[place + node]);
-    uint64_t bits = node - (1u << coded);
+    uint64_t bits = coder_take_tree(coder, a + place, b + place, coded) - (1u << coded);
     if (rest > coded) bits = bits << (rest - coded) | bits_take(rest_bits, rest - coded);
     return token_value(token, bits);
 }
