@@ -48,8 +48,9 @@ typedef struct idle {
     uint32_t *ops; /* by gap, string */
     uint32_t device;
     gpu_windows windows;
-    part *parts;
-    size_t part_count, part_capacity;
+    part *parts; /* that may be among the longest of their window */
+    size_t part_count, part_capacity, part_limit;
+    int64_t *least;          /* by window: shorter parts are not among its longest */
     sum (*sums)[GPU_CAUSES]; /* by window */
     gpu_groups behind_keys;
     sum *behind_sums; /* by group */
@@ -60,6 +61,44 @@ typedef struct idle {
 } idle;
 
 /* ---- parts ---- */
+
+enum { PARTS_MIN = 4096 };
+
+/* Keeps of each window the longest parts, as many as are wanted. */
+static bool keep_longest(idle *r)
+{
+    part *spare = hd_large_new(r->part_count + 1, sizeof *spare, r->scope.large);
+    if (!spare) return false;
+    HD_SORT_RUNS(r->parts, spare, r->part_count, x, y,
+                 x->window != y->window                   ? x->window < y->window
+                 : x->end - x->start != y->end - y->start ? x->end - x->start > y->end - y->start
+                                                          : x->start < y->start);
+    hd_large_free(spare);
+    uint64_t rows = 0;
+    uint32_t window = HD_NONE;
+    size_t kept = 0;
+    for (size_t i = 0; i < r->part_count; i++) {
+        const part p = r->parts[i];
+        rows = p.window == window ? rows + 1 : 1;
+        window = p.window;
+        if (rows <= r->options->rows) r->parts[kept++] = p;
+        if (rows == r->options->rows) r->least[window] = p.end - p.start;
+    }
+    r->part_count = kept;
+    r->part_limit = kept < PARTS_MIN ? 2 * PARTS_MIN : 2 * kept;
+    return true;
+}
+
+/* Parts of a window come in the order of time: of equal ones the first is listed. */
+static bool add_to_list(idle *r, const part *p)
+{
+    if (p->end - p->start <= r->least[p->window]) return true;
+    if (r->part_count >= r->part_limit && !keep_longest(r)) return false;
+    if (!hd_large_grow((void **)&r->parts, &r->part_capacity, r->part_count, sizeof *r->parts, r->scope.large))
+        return false;
+    r->parts[r->part_count++] = *p;
+    return true;
+}
 
 static void count_stretch(sum *s, int64_t start, int64_t end)
 {
@@ -73,8 +112,7 @@ static bool add_part(idle *r, int64_t start, int64_t end, size_t gap, uint32_t w
     const gpu_gap *g = &r->gaps.list[gap];
     behind_key key = {window, g->cause, r->ops[gap]};
     uint32_t count = r->behind_keys.count, group = gpu_group(&r->behind_keys, &key);
-    if (group == HD_NONE || !hd_grow((void **)&r->behind_sums, &r->behind_capacity, group, sizeof *r->behind_sums) ||
-        !hd_large_grow((void **)&r->parts, &r->part_capacity, r->part_count, sizeof *r->parts, r->scope.large))
+    if (group == HD_NONE || !hd_grow((void **)&r->behind_sums, &r->behind_capacity, group, sizeof *r->behind_sums))
         return false;
     if (group == count) r->behind_sums[group] = (sum){0};
     sum *s = &r->sums[window][g->cause];
@@ -84,8 +122,7 @@ static bool add_part(idle *r, int64_t start, int64_t end, size_t gap, uint32_t w
         int64_t until = r->syncs.list[g->sync].end, since = start > until ? start : until;
         if (end > since) s->after_sync += end - since;
     }
-    r->parts[r->part_count++] = (part){start, end, (uint32_t)gap, window};
-    return true;
+    return add_to_list(r, &(part){start, end, (uint32_t)gap, window});
 }
 
 /* Gaps and the pieces of windows, both in the order of time. */
@@ -110,21 +147,11 @@ static bool cut_gaps(idle *r)
     return true;
 }
 
-/* Of each window the longest, as many as are wanted. */
 static bool list_longest(idle *r)
 {
-    part *spare = hd_large_new(r->part_count + 1, sizeof *spare, r->scope.large);
-    if (!spare) return false;
-    HD_SORT_RUNS(r->parts, spare, r->part_count, x, y,
-                 x->window != y->window                   ? x->window < y->window
-                 : x->end - x->start != y->end - y->start ? x->end - x->start > y->end - y->start
-                                                          : x->start < y->start);
-    hd_large_free(spare);
-    uint64_t rows = 0;
+    if (!keep_longest(r)) return false;
     for (size_t i = 0; i < r->part_count; i++) {
         const part *p = &r->parts[i];
-        rows = i && p[-1].window == p->window ? rows + 1 : 0;
-        if (rows >= r->options->rows) continue;
         if (!hd_large_grow((void **)&r->listed, &r->listed_capacity, r->listed_count, sizeof *r->listed,
                            r->scope.large))
             return false;
@@ -193,7 +220,9 @@ static hd_status add_rows(idle *r, hd_error *err)
 {
     int64_t *busy = calloc((size_t)r->windows.count + 1, sizeof *busy);
     r->sums = calloc((size_t)r->windows.count + 1, sizeof *r->sums);
-    hd_status status = busy && r->sums && cut_gaps(r) ? find_busy(busy, r, err) : HD_NOMEM(err);
+    r->least = calloc((size_t)r->windows.count + 1, sizeof *r->least);
+    for (uint32_t w = 0; r->least && w < r->windows.count; w++) r->least[w] = -1;
+    hd_status status = busy && r->sums && r->least && cut_gaps(r) ? find_busy(busy, r, err) : HD_NOMEM(err);
     for (uint32_t w = 0; w < r->windows.count && status == HD_OK; w++) {
         int64_t total = 0, wanted = r->windows.windows[w].length - busy[w];
         for (uint32_t c = 0; c < GPU_CAUSES; c++) total += r->sums[w][c].total;
@@ -209,11 +238,14 @@ static hd_status add_device(idle *r, hd_error *err)
 {
     hd_status status = gpu_windows_init(&r->windows, &r->scope, r->device, err);
     r->part_count = 0;
+    r->part_limit = 2 * PARTS_MIN;
     if (status == HD_OK) status = add_rows(r, err);
     gpu_groups_deinit(&r->behind_keys);
     gpu_windows_deinit(&r->windows);
     free(r->sums);
+    free(r->least);
     r->sums = NULL;
+    r->least = NULL;
     return status;
 }
 

@@ -14,6 +14,7 @@ enum { CHUNK_ROWS = 2048, THREAD_BLOCKS = 8 };
 
 /* ---- gathering, by several threads ---- */
 
+/* Each thread goes over its blocks twice: first it finds and counts the slices, then it puts them where they belong. */
 typedef struct gatherer {
     const gpu_scope *s;
     hd_roles *roles;
@@ -23,9 +24,9 @@ typedef struct gatherer {
     const uint32_t *first;   /* of the places, by lane, one more at the end */
     uint32_t *next;          /* by lane, the place at which the search went on last */
     size_t block_from, block_until;
-    gpu_slice *list;
-    size_t count, capacity;
-    bool failed;
+    uint64_t (*found)[HD_BLOCK_ROWS / 64]; /* by block: a bit for each row */
+    uint32_t *at;                          /* by lane: how many were found; then where the next one goes */
+    gpu_slice *list;                       /* of all threads */
     int64_t category[CHUNK_ROWS];
 } gatherer;
 
@@ -44,50 +45,59 @@ static bool is_near(gatherer *g, uint32_t lane, int64_t start, int64_t end)
     return low < last && g->places[low].time < end;
 }
 
-static bool add_slice(gatherer *g, const hd_block *block, uint32_t row)
+/* false: it has no time, is still open, or is on no track of a rank. */
+static bool slice_of(gpu_slice *out, const gpu_scope *s, const hd_block *block, uint32_t row)
 {
     const hd_column *c = block->columns;
     int64_t start = hd_column_at(&c[HD_COL_START], row), duration = hd_column_at(&c[HD_COL_DURATION], row);
     uint32_t track = (uint32_t)hd_column_at(&c[HD_COL_TRACK], row);
     bool is_open = duration == HD_NO_TIME && (hd_column_at(&c[HD_COL_PHASE], row) & HD_PHASE_MASK) == 'B';
-    if (start == HD_NO_TIME || is_open || track >= hd_trace_track_count(g->s->trace) || !g->s->has_rank[track])
-        return true;
-    uint32_t lane = gpu_lane_of(g->s->trace, track);
-    int64_t end = gpu_time(hd_end_or_last(start, duration));
-    start = gpu_time(start);
-    if (g->places && !is_near(g, lane, start, end)) return true;
-    if (!hd_large_grow((void **)&g->list, &g->capacity, g->count, sizeof *g->list, g->s->large)) return false;
-    g->list[g->count++] = (gpu_slice){
-        .start = start,
-        .end = end,
+    if (start == HD_NO_TIME || is_open || track >= hd_trace_track_count(s->trace) || !s->has_rank[track]) return false;
+    *out = (gpu_slice){
+        .start = gpu_time(start),
+        .end = gpu_time(hd_end_or_last(start, duration)),
         .row = (uint32_t)(block->first_row + row),
         .name = (uint32_t)hd_column_at(&c[HD_COL_NAME], row),
-        .lane = lane,
+        .lane = gpu_lane_of(s->trace, track),
         .user = HD_NONE,
     };
     return true;
 }
 
-static bool gather_block(gatherer *g, const hd_block *block)
+static void find_in_block(gatherer *g, const hd_block *block, uint64_t *found)
 {
     for (uint32_t first = 0; first < block->row_count; first += CHUNK_ROWS) {
         uint32_t count = block->row_count - first < CHUNK_ROWS ? block->row_count - first : CHUNK_ROWS;
         hd_column_decode(g->category, &block->columns[HD_COL_CATEGORY], first, count);
         for (uint32_t i = 0; i < count; i++) {
+            gpu_slice slice;
             if (g->names && !g->names[hd_column_at(&block->columns[HD_COL_NAME], first + i)]) continue;
             hd_role role = hd_roles_in(g->roles, block, first + i, (uint32_t)g->category[i]);
-            if (g->wanted >> role & 1 && !add_slice(g, block, first + i)) return false;
+            if (!(g->wanted >> role & 1) || !slice_of(&slice, g->s, block, first + i)) continue;
+            if (g->places && !is_near(g, slice.lane, slice.start, slice.end)) continue;
+            found[(first + i) / 64] |= UINT64_C(1) << (first + i) % 64;
+            g->at[slice.lane]++;
         }
     }
-    return true;
 }
 
-static void gather_blocks(void *state)
+static void put_from_block(gatherer *g, const hd_block *block, const uint64_t *found)
+{
+    for (uint32_t row = 0; row < block->row_count; row++) {
+        gpu_slice slice;
+        if (found[row / 64] >> row % 64 & 1 && slice_of(&slice, g->s, block, row)) g->list[g->at[slice.lane]++] = slice;
+    }
+}
+
+static void go_over_blocks(void *state)
 {
     gatherer *g = state;
-    for (size_t b = g->block_from; b < g->block_until && !g->failed; b++) {
+    for (size_t b = g->block_from; b < g->block_until; b++) {
         const hd_block *block = hd_trace_block_at(g->s->trace, HD_KIND_SLICE, b);
-        g->failed = !gather_block(g, block);
+        if (g->list)
+            put_from_block(g, block, g->found[b - g->block_from]);
+        else
+            find_in_block(g, block, g->found[b - g->block_from]);
         hd_trace_release(g->s->trace, block);
     }
 }
@@ -112,27 +122,35 @@ static bool sort_lane(gpu_slice *list, uint32_t count, uint64_t large)
     return spare != NULL;
 }
 
-/* Lane by lane what the threads found, each lane in order. */
-static bool collect(gpu_slices *out, gatherer *gatherers, unsigned threads, const gpu_scope *s)
+/* Room for what the threads found, lane by lane, and in each lane thread by thread. */
+static bool make_room(gpu_slices *out, gatherer *gatherers, unsigned threads, const gpu_scope *s)
 {
     uint32_t lanes = hd_trace_track_count(s->trace);
-    for (unsigned i = 0; i < threads; i++) out->count += gatherers[i].count;
+    out->first = calloc((size_t)lanes + 1, sizeof *out->first);
+    if (!out->first) return false;
+    for (uint32_t l = 0; l < lanes; l++) {
+        out->first[l] = (uint32_t)out->count;
+        for (unsigned i = 0; i < threads; i++) {
+            uint32_t count = gatherers[i].at[l];
+            gatherers[i].at[l] = (uint32_t)out->count;
+            out->count += count;
+        }
+    }
+    out->first[lanes] = (uint32_t)out->count;
     out->list = hd_large_new(out->count + 1, sizeof *out->list, s->large);
-    out->first = calloc((size_t)lanes + 2, sizeof *out->first);
-    bool fine = out->list && out->first && out->count < HD_NONE;
-    for (unsigned i = 0; fine && i < threads; i++) {
-        for (size_t k = 0; k < gatherers[i].count; k++) out->first[gatherers[i].list[k].lane + 2]++;
-    }
-    for (uint32_t l = 2; fine && l < lanes + 2; l++) out->first[l] += out->first[l - 1];
-    for (unsigned i = 0; fine && i < threads; i++) {
-        for (size_t k = 0; k < gatherers[i].count; k++)
-            out->list[out->first[gatherers[i].list[k].lane + 1]++] = gatherers[i].list[k];
-        hd_large_free(gatherers[i].list);
-        gatherers[i].list = NULL;
-    }
-    for (uint32_t l = 0; fine && l < lanes; l++)
-        fine = sort_lane(out->list + out->first[l], out->first[l + 1] - out->first[l], s->large);
-    return fine;
+    for (unsigned i = 0; i < threads; i++) gatherers[i].list = out->list;
+    return out->list != NULL;
+}
+
+static bool open_gatherer(gatherer *g, size_t from, size_t until)
+{
+    size_t lanes = (size_t)hd_trace_track_count(g->s->trace) + 1;
+    g->block_from = from;
+    g->block_until = until;
+    g->found = calloc(until - from + 1, sizeof *g->found);
+    g->at = calloc(lanes, sizeof *g->at);
+    if (g->places) g->next = calloc(lanes, sizeof *g->next);
+    return g->found && g->at && (g->next || !g->places);
 }
 
 /* like: what all threads look for. */
@@ -150,16 +168,16 @@ static hd_status gather(gpu_slices *out, const gatherer *like, hd_error *err)
     for (unsigned i = 0; fine && i < threads; i++) {
         gatherers[i] = *like;
         gatherers[i].roles = &known;
-        gatherers[i].block_from = blocks * i / threads;
-        gatherers[i].block_until = blocks * (i + 1) / threads;
-        if (like->places)
-            fine = (gatherers[i].next = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof(uint32_t))) != NULL;
+        fine = open_gatherer(&gatherers[i], blocks * i / threads, blocks * (i + 1) / threads);
     }
-    if (fine) hd_threads_run(gather_blocks, gatherers, sizeof *gatherers, threads);
-    for (unsigned i = 0; fine && i < threads; i++) fine = !gatherers[i].failed;
-    fine = fine && collect(out, gatherers, threads, s);
+    if (fine) hd_threads_run(go_over_blocks, gatherers, sizeof *gatherers, threads);
+    fine = fine && make_room(out, gatherers, threads, s);
+    if (fine) hd_threads_run(go_over_blocks, gatherers, sizeof *gatherers, threads);
+    for (uint32_t l = 0; fine && l < hd_trace_track_count(s->trace); l++)
+        fine = sort_lane(out->list + out->first[l], out->first[l + 1] - out->first[l], s->large);
     for (unsigned i = 0; gatherers && i < threads; i++) {
-        hd_large_free(gatherers[i].list);
+        free(gatherers[i].found);
+        free(gatherers[i].at);
         free(gatherers[i].next);
     }
     free(gatherers);

@@ -396,6 +396,11 @@ static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *e
     if (own) of_parts.launches = own;
     for (int part = 0; part < PARTS && status == HD_OK; part++) {
         static const char *const of_memory[] = {"no-stacks", NULL};
+        if (part == MEMORY) { /* the last: it has no use for launches, and needs their room */
+            of_parts.launches = NULL;
+            hd_launches_free(own);
+            own = NULL;
+        }
         of_parts.options = part == MEMORY ? of_memory : part == IDLE ? options : options + 1;
         status = hd_report_run(&s->parts[part], part_names[part], &of_parts, err);
     }
