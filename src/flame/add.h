@@ -80,8 +80,6 @@ void flame_paths_deinit(flame_adder *adder);
 bool flame_frame_passes(flame_adder *adder, uint32_t stack);
 bool flame_text_passes(flame_adder *adder, const filter_text *texts, size_t count);
 
-/* "ProfilerStep#5" */
-bool flame_is_step(hd_string text);
 hd_status flame_groups_init(flame_adder *adder);
 void flame_groups_deinit(flame_adder *adder);
 /* The node of the group of a place: 0 where nothing is grouped. */

@@ -13,6 +13,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "flame/add.h"
+#include "trace/roles/trace_roles.h"
 #include "heddle/launches.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
@@ -59,12 +60,6 @@ static void note_devices(flame_adder *a)
 
 /* ---- steps ---- */
 
-bool flame_is_step(hd_string text)
-{
-    static const char prefix[] = "ProfilerStep#";
-    return text.size >= sizeof prefix - 1 && memcmp(text.data, prefix, sizeof prefix - 1) == 0;
-}
-
 static int by_track(const void *a, const void *b)
 {
     const flame_step *x = a, *y = b;
@@ -100,7 +95,7 @@ static hd_status find_steps(flame_adder *a)
     uint32_t strings = hd_trace_string_count(a->trace) + 1;
     uint8_t *wanted = calloc(strings, 1);
     hd_status status = wanted ? HD_OK : HD_NOMEM(a->err);
-    for (uint32_t i = 0; wanted && i < strings; i++) wanted[i] = flame_is_step(hd_trace_string(a->trace, i));
+    for (uint32_t i = 0; wanted && i < strings; i++) wanted[i] = hd_is_profiler_step(hd_trace_string(a->trace, i));
     for (size_t b = 0; b < hd_trace_block_count(a->trace, HD_KIND_SLICE) && status == HD_OK; b++) {
         const hd_block *block = hd_trace_block_at(a->trace, HD_KIND_SLICE, b);
         for (uint32_t i = 0; i < block->row_count && status == HD_OK; i++) {

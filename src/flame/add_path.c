@@ -8,6 +8,7 @@
 
 #include "base/memory/vector.h"
 #include "flame/add.h"
+#include "trace/roles/trace_roles.h"
 
 /* More frames than any picture needs; some 4 GB of them. */
 enum { FLAME_NODES = 1 << 26 };
@@ -92,7 +93,7 @@ static bool take_names(flame_adder *a)
 static hd_string shown_text(const flame_adder *a, uint32_t name)
 {
     hd_string text = hd_stacks_text(a->source, name);
-    if (a->options->by != HD_FLAME_BY_STEP && flame_is_step(text)) text.size = strcspn(text.data, "#");
+    if (a->options->by != HD_FLAME_BY_STEP && hd_is_profiler_step(text)) text.size = strcspn(text.data, "#");
     return text;
 }
 

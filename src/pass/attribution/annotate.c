@@ -23,33 +23,6 @@
 
 /* ---- work ---- */
 
-static void put_frame(hd_json_out *out, hd_string name)
-{
-    size_t from = out->size;
-    hd_json_put(out, name.data, name.size);
-    for (; !out->failed && from < out->size; from++) {
-        if (out->data[from] == ';') out->data[from] = ',';
-        if ((unsigned char)out->data[from] < ' ') out->data[from] = ' ';
-    }
-}
-
-/* The text of a stack, as far as `room` goes and one frame more. */
-static bool put_stack(annotate *t, uint32_t node, uint64_t room)
-{
-    const hd_stacks *stacks = t->a->stacks;
-    uint32_t depth = 0, frames = hd_stacks_at(stacks, node).depth;
-    uint32_t *chain = malloc(((size_t)frames + 1) * sizeof *chain);
-    if (!chain) return false;
-    for (; node != HD_STACK_NONE; node = hd_stacks_at(stacks, node).caller) chain[depth++] = node;
-    t->text.size = 0;
-    while (depth-- && t->text.size <= room) {
-        put_frame(&t->text, hd_stacks_text(stacks, hd_stacks_at(stacks, chain[depth]).name));
-        if (depth) hd_json_put_text(&t->text, ";");
-    }
-    free(chain);
-    return !t->text.failed;
-}
-
 /* The text of a node's stack as a string of the builder; HD_NONE: there is no more room. Once one did not fit no more
  * are made: looking at deep stacks to find that they do not fit either would take longer than all the rest. */
 static hd_status text_of(uint32_t *out, annotate *t, uint32_t node, hd_error *err)
@@ -57,7 +30,8 @@ static hd_status text_of(uint32_t *out, annotate *t, uint32_t node, hd_error *er
     uint32_t *known = &t->texts[node];
     if (*known == HD_STRING_NONE && !t->text_full) {
         uint64_t room = t->text_limit - t->text_bytes;
-        if (!put_stack(t, node, room)) return HD_NOMEM(err);
+        t->text.size = 0;
+        if (!hd_stacks_put(&t->text, t->a->stacks, node, room)) return HD_NOMEM(err);
         t->text_full = t->text.size > room;
         if (!t->text_full) {
             *known = hd_builder_intern(t->builder, t->text.data ? t->text.data : "", t->text.size);

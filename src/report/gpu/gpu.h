@@ -28,6 +28,7 @@ enum {
     GPU_BY_GRID = 64,
     GPU_BY_STREAM = 128,
     GPU_BY_CLASS = 256,
+    GPU_BY_STACK = 512,
 };
 
 /* The first member of each report's options. */

@@ -5,15 +5,18 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "heddle/attribution.h"
 #include "heddle/names.h"
 #include "report/gpu/gpu.h"
+#include "trace/roles/trace_roles.h"
+#include "trace/stacks/trace_stacks.h"
 
 /* What a row is of. Texts of `texts`, HD_NONE: null. */
 typedef struct kernel_key {
     int64_t stream;
     uint32_t device, step, name; /* name: string, or with --by short text */
     uint32_t op, module, shape, grid, block, class;
-    uint32_t zero;
+    uint32_t stack; /* node */
 } kernel_key;
 
 /* What the kernels of a row tell. */
@@ -23,6 +26,7 @@ typedef struct kernel_sum {
     uint64_t occupancy_count;
 } kernel_sum;
 
+enum { STACK_ROOM = 64 << 20 }; /* bytes */
 enum { REGISTERS, SHARED, OCCUPANCY, GRID, BLOCK, DIMS, ARGUMENTS };
 static const char *const argument_names[ARGUMENTS] = {
     "registers per thread", "shared memory", "est. achieved occupancy %", "grid", "block", "Input Dims"};
@@ -35,6 +39,11 @@ typedef struct kernels {
     gpu_slices ops;
     uint32_t *op_of;     /* by launch: of ops */
     uint32_t *module_of; /* by launch: text */
+    hd_attribution *attribution; /* with --by stack */
+    hd_stacks *stacks;
+    uint32_t *stack_of; /* by node of the attribution's stacks */
+    hd_json_out stack_text;
+    uint64_t stack_room; /* for the texts of stacks */
     gpu_groups groups;
     kernel_sum *sums; /* by group */
     size_t sum_capacity;
@@ -102,6 +111,36 @@ static hd_status find_modules(kernels *k, hd_error *err)
     free(m.text);
     free(is_module);
     return status;
+}
+
+/* The stacks of work with one frame for all steps, as flame graphs have them. */
+static hd_status merge_steps(kernels *k, hd_error *err)
+{
+    const hd_stacks *stacks = k->attribution->stacks;
+    uint32_t count = hd_stacks_count(stacks);
+    HD_TRY(hd_stacks_new(&k->stacks, err));
+    k->stack_of = hd_large_new(count, sizeof *k->stack_of, k->scope.large);
+    if (!k->stack_of) return HD_NOMEM(err);
+    k->stack_of[HD_STACK_NONE] = HD_STACK_NONE;
+    for (uint32_t node = 1; node < count; node++) {
+        hd_frame frame = hd_stacks_at(stacks, node);
+        hd_string name = hd_stacks_text(stacks, frame.name);
+        if (!(k->scope.by & GPU_BY_STEP) && hd_is_profiler_step(name)) name.size = strcspn(name.data, "#");
+        k->stack_of[node] = hd_stacks_push(k->stacks, k->stack_of[frame.caller],
+                                           hd_stacks_name(k->stacks, name.data, name.size), frame.kind);
+        if (k->stack_of[node] == HD_NONE) return HD_NOMEM(err);
+    }
+    return HD_OK;
+}
+
+/* What flame graphs put under the kernels. */
+static hd_status find_stacks(kernels *k, hd_error *err)
+{
+    const hd_attribution_options options = {.size = sizeof options};
+    HD_TRY(hd_attribute(&k->attribution, k->scope.trace, NULL, &options, err));
+    size_t wanted = k->scope.launches->work_count, found = k->attribution->launches->work_count;
+    if (found != wanted) return gpu_broken("works with stacks", (int64_t)found, (int64_t)wanted, err);
+    return merge_steps(k, err);
 }
 
 /* ---- keys ---- */
@@ -175,6 +214,7 @@ static bool key_of(kernel_key *out, kernels *k, size_t index, const hd_block *bl
         .grid = HD_NONE,
         .block = HD_NONE,
         .class = s->by & GPU_BY_CLASS ? work->class : HD_NONE,
+        .stack = k->stacks ? k->stack_of[k->attribution->work_stack[index]] : HD_STACK_NONE,
     };
     bool fine = name_of(&out->name, k, s->launches->works[index].name);
     if (fine && s->by & GPU_BY_SHAPE && op) fine = shape_of(&out->shape, k, op);
@@ -238,6 +278,20 @@ static hd_status sum_kernels(kernels *k, hd_error *err)
 
 /* ---- rows ---- */
 
+static void add_stack(hd_table_builder *b, kernels *k, uint32_t node)
+{
+    k->stack_text.size = 0;
+    bool fits = node != HD_STACK_NONE && hd_stacks_put(&k->stack_text, k->stacks, node, k->stack_room) &&
+                k->stack_text.size <= k->stack_room;
+    if (!fits) {
+        if (node != HD_STACK_NONE) k->stack_room = 0;
+        hd_table_add_null(b);
+        return;
+    }
+    k->stack_room -= k->stack_text.size;
+    hd_table_add_string(b, k->stack_text.data, k->stack_text.size);
+}
+
 static void add_row(hd_table_builder *b, kernels *k, uint32_t group)
 {
     const kernel_key *key = gpu_group_key(&k->groups, group);
@@ -255,6 +309,7 @@ static void add_row(hd_table_builder *b, kernels *k, uint32_t group)
     gpu_cell_text(b, &k->texts, key->block);
     report_cell_int(b, key->stream);
     hd_table_add_text(b, key->class == HD_NONE ? NULL : gpu_class_names[key->class]);
+    add_stack(b, k, key->stack);
     gpu_cell_share(b, &k->shares, &k->scope, key->device, key->step, stats->total);
     hd_table_add_int(b, stats->total);
     hd_table_add_count(b, stats->count);
@@ -276,11 +331,14 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     hd_table_builder *b;
     if (k->scope.by & (GPU_BY_OP | GPU_BY_SHAPE)) HD_TRY(find_ops(k, err));
     if (k->scope.by & GPU_BY_MODULE) HD_TRY(find_modules(k, err));
+    if (k->scope.by & GPU_BY_STACK) HD_TRY(find_stacks(k, err));
     HD_TRY(sum_kernels(k, err));
+    k->stack_room = STACK_ROOM;
     HD_TRY(report_builder(&b, &report_kernels_about, "kernels", err));
     for (uint32_t g = 0; g < k->groups.count; g++) add_row(b, k, g);
     HD_TRY(gpu_add(out, b, "total", err));
-    return gpu_add_notes(out, &report_kernels_about, &k->scope, NULL, err);
+    const char *const more[] = {k->stack_room ? NULL : "not all stacks have a text: they would take too much room", NULL};
+    return gpu_add_notes(out, &report_kernels_about, &k->scope, more, err);
 }
 
 /* ---- the report ---- */
@@ -290,7 +348,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     kernels k = {.groups = {.key_size = sizeof(kernel_key)}};
     hd_status status = gpu_scope_init(&k.scope, input, options,
                                       GPU_BY_STEP | GPU_BY_NAME | GPU_BY_SHORT | GPU_BY_OP | GPU_BY_MODULE |
-                                          GPU_BY_SHAPE | GPU_BY_GRID | GPU_BY_STREAM | GPU_BY_CLASS,
+                                          GPU_BY_SHAPE | GPU_BY_GRID | GPU_BY_STREAM | GPU_BY_CLASS | GPU_BY_STACK,
                                       err);
     for (int i = 0; i < ARGUMENTS && status == HD_OK; i++) {
         if (!gpu_arg_init(&k.args[i], input->trace, argument_names[i])) status = HD_NOMEM(err);
@@ -308,6 +366,10 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     gpu_shares_deinit(&k.shares);
     hd_large_free(k.op_of);
     hd_large_free(k.module_of);
+    hd_attribution_free(k.attribution);
+    hd_stacks_free(k.stacks);
+    hd_large_free(k.stack_of);
+    free(k.stack_text.data);
     hd_large_free(k.values);
     hd_large_free(k.stats);
     free(k.short_of);
@@ -328,6 +390,7 @@ static const hd_report_column columns[] = {
     {"block", HD_VALUE_STRING, "with --by grid: threads of a block"},
     {"stream", HD_VALUE_INT, "with --by stream"},
     {"class", HD_VALUE_STRING, "with --by class: compute, communication or copy"},
+    {"stack", HD_VALUE_STRING, "with --by stack: what flame graphs put below the kernel, from the root"},
     {"share", HD_VALUE_DECIMAL, "percent of the time of all kernels of the device"},
     {"total", HD_VALUE_DURATION, "sum of the durations"},
     {"count", HD_VALUE_COUNT, "kernels"},
@@ -349,7 +412,7 @@ static const hd_report_table_about tables[] = {
 };
 
 static const hd_option_about options[] = {
-    GPU_OPTIONS("name, short, op, module, shape, grid, stream, class, step"),
+    GPU_OPTIONS("name, short, op, module, shape, grid, stream, class, stack, step"),
     {0},
 };
 

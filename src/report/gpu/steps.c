@@ -7,24 +7,14 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "report/gpu/gpu.h"
+#include "trace/roles/trace_roles.h"
 
 /* ---- steps ---- */
-
-static bool is_profiler_step(hd_string name)
-{
-    static const char word[] = "ProfilerStep#";
-    size_t size = sizeof word - 1;
-    if (name.size <= size || memcmp(name.data, word, size) != 0) return false;
-    for (size_t i = size; i < name.size; i++) {
-        if (name.data[i] < '0' || name.data[i] > '9') return false;
-    }
-    return true;
-}
 
 static bool is_step(filter_list *pattern, hd_string name)
 {
     const filter_text texts[] = {{name.data, name.size}};
-    return pattern->count ? filter_list_passes(pattern, texts, 1) : is_profiler_step(name);
+    return pattern->count ? filter_list_passes(pattern, texts, 1) : hd_is_profiler_step(name);
 }
 
 static hd_status list_steps(gpu_scope *s, hd_error *err)

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "report/gpu/gpu.h"
 
 typedef struct summary_options {
@@ -38,24 +39,25 @@ typedef struct summary {
 
 /* ---- cells of other reports ---- */
 
-/* A table of which some columns are read by name. */
+/* Rows [first, end) of a table of which some columns are read by name. */
 typedef struct reader {
     const hd_table *table; /* NULL: there is none, and so no rows */
-    size_t rows;
+    size_t first, end;
 } reader;
 
 static reader read_table(const summary *s, int part, const char *name)
 {
     const hd_table *table = hd_report_table(&s->parts[part], name);
-    return (reader){table, table ? hd_table_row_count(table) : 0};
+    return (reader){table, 0, table ? hd_table_row_count(table) : 0};
 }
 
-/* HD_NO_NUMBER where it is null. */
+/* HD_NO_NUMBER where it is null, or a text. */
 static int64_t number(const reader *r, size_t row, const char *column)
 {
     size_t c = hd_table_find_column(r->table, column);
     if (c == SIZE_MAX || hd_table_is_null(r->table, row, c)) return HD_NO_NUMBER;
     hd_value_type type = hd_table_get_column(r->table, c)->type;
+    if (type == HD_VALUE_STRING) return HD_NO_NUMBER;
     if (type == HD_VALUE_COUNT || type == HD_VALUE_BYTES) return (int64_t)hd_table_get_count(r->table, row, c);
     return hd_table_get_int(r->table, row, c);
 }
@@ -75,18 +77,31 @@ static const char *text(char out[96], const reader *r, size_t row, const char *c
     return out;
 }
 
-static bool same_device(const reader *a, size_t i, const reader *b, size_t k)
+static bool stands_before(const reader *a, size_t i, const reader *b, size_t k, const char *column)
 {
-    return number(a, i, "rank") == number(b, k, "rank") && number(a, i, "device") == number(b, k, "device");
+    int64_t x = number(a, i, "rank"), y = number(b, k, "rank");
+    return x != y ? x < y : column && number(a, i, column) < number(b, k, column);
 }
 
-/* The row of a device with the most of something; SIZE_MAX: it has none. */
-static size_t most(const reader *r, const reader *of, size_t row, const char *column)
+/* The rows of a table that are of the rank, and with column "device" of the device, of a row of another one: tables of
+   reports have these together, and in order. */
+static reader read_rows(const summary *s, int part, const char *name, const reader *of, size_t row, const char *column)
+{
+    reader r = read_table(s, part, name);
+    size_t high = r.end;
+    HD_PARTITION_POINT(r.first, high, at, stands_before(&r, at, of, row, column));
+    high = r.end;
+    r.end = r.first;
+    HD_PARTITION_POINT(r.end, high, at, !stands_before(of, row, &r, at, column));
+    return r;
+}
+
+/* The row with the most of something; SIZE_MAX: there are no rows. */
+static size_t most(const reader *r, const char *column)
 {
     size_t best = SIZE_MAX;
-    for (size_t i = 0; i < r->rows; i++) {
-        if (same_device(r, i, of, row) && (best == SIZE_MAX || number(r, i, column) > number(r, best, column)))
-            best = i;
+    for (size_t i = r->first; i < r->end; i++) {
+        if (best == SIZE_MAX || number(r, i, column) > number(r, best, column)) best = i;
     }
     return best;
 }
@@ -157,19 +172,20 @@ static void say_where(char *out, size_t size, const reader *gaps, size_t row, co
 
 static bool find_idle(summary *s, const reader *breakdown, size_t row)
 {
-    const reader idle = read_table(s, IDLE, "idle"), gaps = read_table(s, IDLE, "gaps");
-    for (size_t i = 0; i < idle.rows; i++) {
+    const reader idle = read_rows(s, IDLE, "idle", breakdown, row, "device");
+    const reader gaps = read_rows(s, IDLE, "gaps", breakdown, row, "device");
+    for (size_t i = idle.first; i < idle.end; i++) {
         char cause[96], other[96];
         const char *sentence = sentence_of(text(cause, &idle, i, "cause"));
         int64_t total = number(&idle, i, "total"), span = number(breakdown, row, "span"), count;
-        if (!same_device(&idle, i, breakdown, row) || !sentence || !is_worth(total, span)) continue;
+        if (!sentence || !is_worth(total, span)) continue;
         finding *f = add_finding(s, breakdown, row, total);
         if (!f) return false;
         count = number(&idle, i, "gaps");
         int used = snprintf(f->text, sizeof f->text, "%.1f %% of the time the GPU %s (%lld gap%s)",
                             percent(total, span), sentence, (long long)count, plural(count));
-        for (size_t g = 0; g < gaps.rows; g++) { /* longest first */
-            if (!same_device(&gaps, g, breakdown, row) || strcmp(text(other, &gaps, g, "cause"), cause) != 0) continue;
+        for (size_t g = gaps.first; g < gaps.end; g++) { /* longest first */
+            if (strcmp(text(other, &gaps, g, "cause"), cause) != 0) continue;
             f->start = number(&gaps, g, "start");
             f->duration = number(&gaps, g, "duration");
             say_where(f->text + used, sizeof f->text - (size_t)used, &gaps, g, cause);
@@ -182,12 +198,12 @@ static bool find_idle(summary *s, const reader *breakdown, size_t row)
 /* Communication and copies that nothing hides, with what has most of it. */
 static bool find_exposed(summary *s, const reader *breakdown, size_t row)
 {
-    const reader communication = read_table(s, COMMUNICATION, "communication"),
-                 copies = read_table(s, COPIES, "copies");
+    const reader communication = read_rows(s, COMMUNICATION, "communication", breakdown, row, "device");
+    const reader copies = read_rows(s, COPIES, "copies", breakdown, row, "device");
     int64_t span = number(breakdown, row, "span"), exposed = number(breakdown, row, "exposed_communication");
     int64_t copied = number(breakdown, row, "exposed_copy");
     char name[96], more[96];
-    size_t at = most(&communication, breakdown, row, "exposed");
+    size_t at = most(&communication, "exposed");
     if (is_worth(exposed, span)) {
         finding *f = add_finding(s, breakdown, row, exposed);
         if (!f) return false;
@@ -197,7 +213,7 @@ static bool find_exposed(summary *s, const reader *breakdown, size_t row)
             snprintf(f->text + used, sizeof f->text - (size_t)used, "; most of it %s%s%s", name,
                      *text(more, &communication, at, "dtype") ? " " : "", more);
     }
-    at = most(&copies, breakdown, row, "total");
+    at = most(&copies, "total");
     if (is_worth(copied, span)) {
         finding *f = add_finding(s, breakdown, row, copied);
         if (!f) return false;
@@ -212,8 +228,8 @@ static bool find_exposed(summary *s, const reader *breakdown, size_t row)
 
 static bool find_kernel(summary *s, const reader *breakdown, size_t row)
 {
-    const reader kernels = read_table(s, KERNELS, "kernels");
-    size_t at = most(&kernels, breakdown, row, "total");
+    const reader kernels = read_rows(s, KERNELS, "kernels", breakdown, row, "device");
+    size_t at = most(&kernels, "total");
     char name[96];
     if (at == SIZE_MAX || !is_worth(number(&kernels, at, "total"), number(breakdown, row, "span"))) return true;
     finding *f = add_finding(s, breakdown, row, number(&kernels, at, "total"));
@@ -229,13 +245,12 @@ static bool find_kernel(summary *s, const reader *breakdown, size_t row)
 /* Of a rank; beside the first of its devices. */
 static bool find_short(summary *s, const reader *breakdown, size_t row)
 {
-    const reader totals = read_table(s, LAUNCHES, "launch_totals");
-    int64_t rank = number(breakdown, row, "rank");
-    if (row && number(breakdown, row - 1, "rank") == rank) return true;
-    for (size_t i = 0; i < totals.rows; i++) {
+    const reader totals = read_rows(s, LAUNCHES, "launch_totals", breakdown, row, NULL);
+    if (row && !stands_before(breakdown, row - 1, breakdown, row, NULL)) return true;
+    for (size_t i = totals.first; i < totals.end; i++) {
         int64_t count = number(&totals, i, "short"), all = number(&totals, i, "launches");
         size_t share = hd_table_find_column(totals.table, "short_share");
-        if (number(&totals, i, "rank") != rank || count <= 0 || hd_table_is_null(totals.table, i, share)) continue;
+        if (count <= 0 || hd_table_is_null(totals.table, i, share)) continue;
         if (hd_table_get_decimal(totals.table, i, share) < 50) continue;
         finding *f = add_finding(s, breakdown, row, HD_NO_TIME);
         if (!f) return false;
@@ -286,19 +301,17 @@ static bool sum_steps(step_sum *out, const reader *steps, size_t from, size_t un
 
 static hd_status add_steps(hd_report *out, summary *s, hd_error *err)
 {
-    const reader steps = read_table(s, STEPS, "steps"), breakdown = read_table(s, BREAKDOWN, "breakdown");
+    const reader steps = read_table(s, STEPS, "steps");
     hd_table_builder *b;
     HD_TRY(report_builder(&b, &report_summary_about, "steps", err));
-    for (size_t from = 0, until; from < steps.rows; from = until) {
+    for (size_t from = 0, until; from < steps.end; from = until) {
         step_sum sum;
-        for (until = from + 1; until < steps.rows && number(&steps, until, "rank") == number(&steps, from, "rank");)
-            until++;
+        for (until = from + 1; until < steps.end && !stands_before(&steps, from, &steps, until, NULL);) until++;
         bool fine = sum_steps(&sum, &steps, from, until);
         finding *f = NULL;
-        size_t row = 0;
-        while (row < breakdown.rows && number(&breakdown, row, "rank") != sum.rank) row++;
-        bool is_slow = fine && sum.count > 2 && sum.slowest / 2 > sum.median && row < breakdown.rows;
-        if (is_slow) fine = (f = add_finding(s, &breakdown, row, sum.slowest - sum.median)) != NULL;
+        const reader breakdown = read_rows(s, BREAKDOWN, "breakdown", &steps, from, NULL);
+        bool is_slow = fine && sum.count > 2 && sum.slowest / 2 > sum.median && breakdown.first < breakdown.end;
+        if (is_slow) fine = (f = add_finding(s, &breakdown, breakdown.first, sum.slowest - sum.median)) != NULL;
         if (!fine) {
             hd_table_builder_free(b);
             return HD_NOMEM(err);
@@ -330,8 +343,8 @@ static hd_status add_rows(hd_report *out, const summary *s, int part, const char
     hd_table_builder *b;
     while (strcmp(about->name, table) != 0) about++;
     HD_TRY(report_builder(&b, &report_summary_about, table, err));
-    for (size_t i = 0, first = 0; i < r.rows; i++) {
-        if (i && hd_table_find_column(r.table, "rank") != SIZE_MAX && !same_device(&r, i, &r, first)) first = i;
+    for (size_t i = 0, first = 0; i < r.end; i++) {
+        if (i && stands_before(&r, first, &r, i, "device")) first = i;
         if (i - first >= rows) continue;
         for (const hd_report_column *c = about->columns; c->name; c++)
             hd_table_add_cell(b, r.table, i, hd_table_find_column(r.table, c->name));
@@ -352,7 +365,7 @@ static hd_status add_findings(hd_report *out, summary *s, hd_error *err)
     const reader breakdown = read_table(s, BREAKDOWN, "breakdown");
     hd_table_builder *b;
     bool fine = true;
-    for (size_t i = 0; fine && i < breakdown.rows; i++)
+    for (size_t i = 0; fine && i < breakdown.end; i++)
         fine = find_idle(s, &breakdown, i) && find_exposed(s, &breakdown, i) && find_kernel(s, &breakdown, i) &&
                find_short(s, &breakdown, i);
     if (!fine) return HD_NOMEM(err);
@@ -414,7 +427,7 @@ static hd_status add_notes(hd_report *out, const summary *s, hd_error *err)
     hd_table_builder *b;
     const reader notes = read_table(s, BREAKDOWN, "notes");
     HD_TRY(report_builder(&b, &report_summary_about, "notes", err));
-    for (size_t i = 0; i < notes.rows; i++) hd_table_add_cell(b, notes.table, i, 0);
+    for (size_t i = 0; i < notes.end; i++) hd_table_add_cell(b, notes.table, i, 0);
     return report_add(out, b, err);
 }
 

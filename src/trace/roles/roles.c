@@ -276,3 +276,14 @@ hd_launch_sort hd_launch_sort_of(hd_string name)
     }
     return find_sort(name, others, sizeof others / sizeof *others);
 }
+
+bool hd_is_profiler_step(hd_string name)
+{
+    static const char word[] = "ProfilerStep#";
+    size_t size = sizeof word - 1;
+    if (name.size <= size || memcmp(name.data, word, size) != 0) return false;
+    for (size_t i = size; i < name.size; i++) {
+        if (name.data[i] < '0' || name.data[i] > '9') return false;
+    }
+    return true;
+}

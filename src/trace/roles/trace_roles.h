@@ -46,6 +46,9 @@ bool hd_role_is_unsaid(hd_string category);
 /* Does the role depend on the name besides the category? */
 bool hd_role_needs_name(hd_string category);
 
+/* "ProfilerStep#5", as PyTorch's profiler names its steps. */
+bool hd_is_profiler_step(hd_string name);
+
 /* row_sorts.c: by track. */
 void hd_row_sorts_find(uint8_t *out, const hd_trace *trace);
 

@@ -198,3 +198,30 @@ hd_string hd_stacks_text(const hd_stacks *stacks, uint32_t name)
 {
     return hd_strings_at(&stacks->names, name);
 }
+
+/* ---- text ---- */
+
+static void put_frame(hd_json_out *out, hd_string name)
+{
+    size_t from = out->size;
+    hd_json_put(out, name.data, name.size);
+    for (; !out->failed && from < out->size; from++) {
+        if (out->data[from] == ';') out->data[from] = ',';
+        if ((unsigned char)out->data[from] < ' ') out->data[from] = ' ';
+    }
+}
+
+bool hd_stacks_put(hd_json_out *out, const hd_stacks *stacks, uint32_t stack, uint64_t room)
+{
+    uint32_t depth = 0, frames = hd_stacks_at(stacks, stack).depth;
+    uint32_t *chain = malloc(((size_t)frames + 1) * sizeof *chain);
+    if (!chain) return false;
+    for (; stack != HD_STACK_NONE; stack = hd_stacks_at(stacks, stack).caller) chain[depth++] = stack;
+    size_t before = out->size;
+    while (depth-- && out->size - before <= room) {
+        put_frame(out, hd_stacks_text(stacks, hd_stacks_at(stacks, chain[depth]).name));
+        if (depth) hd_json_put_text(out, ";");
+    }
+    free(chain);
+    return !out->failed;
+}

@@ -130,6 +130,8 @@ def with_window(t, words, options):
 
 def check(heddle, path, name, wanted_reports, missing):
     t = trace.read(path)
+    if "kernels" in wanted_reports:
+        check_stacks(heddle, path, name)
     for report in wanted_reports:
         for asked, words, options in WAYS[report]:
             words, options = with_window(t, words, options)
@@ -146,6 +148,26 @@ def check(heddle, path, name, wanted_reports, missing):
                     continue
                 for text in list(differences(tables[table], rows))[:3]:
                     problems.append("%s: report %s, %s: %s" % (name, " ".join([asked, *words]), table, text))
+
+
+def check_stacks(heddle, path, name):
+    """kernels --by stack against the flame graph of the same trace, whose own tests say what stacks are."""
+    tables = ask(heddle, ["kernels", "--by", "stack"], path)
+    done = subprocess.run([heddle, "flame", "--of", "gpu-time", "--to", "folded", "-o", "-", path], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    got, wanted = collections.Counter(), collections.Counter()
+    for row in tables["kernels"]:
+        got[(row["stack"] or "[no stack]").replace(",", ":")] += row["total"]
+    for line in done.stdout.decode().splitlines() if done.returncode == 0 else ():
+        stack, _, leaf = line.rpartition(" ")[0].rpartition(";")
+        if leaf.startswith("[GPU_Kernel]"):
+            wanted[stack.replace(",", ":")] += int(line.rpartition(" ")[2])
+    got, wanted = +got, +wanted  # without stacks of kernels that take no time
+    compared["stacks"] += len(wanted)
+    for stack in sorted(got.keys() | wanted.keys(), key=lambda s: -abs(got[s] - wanted[s]))[:2]:
+        if got[stack] != wanted[stack]:
+            problems.append("%s: kernels --by stack: %d ns of %r, a flame graph has %d" %
+                            (name, got[stack], stack[-80:], wanted[stack]))
 
 
 def real_traces(everything):
