@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "report/gpu/gpu.h"
@@ -31,10 +32,14 @@ typedef struct op_sum {
     gpu_i128 cpu_total, cpu_self, gpu_self, gpu_total;
 } op_sum;
 
-/* Of a key: the last end of its ops on the row at hand, which launch it was last counted for, and in which place. */
+/* Of a key, on the row at hand. */
 typedef struct key_state {
-    int64_t end;
-    uint32_t lane, launch, place;
+    int64_t end; /* the last of its ops */
+    uint32_t lane;
+    uint32_t place;       /* the last one that it was counted in */
+    uint32_t open;        /* ops around the time that the sweep has come to */
+    uint64_t works_then;  /* of the sweep, since when they count for the key */
+    gpu_i128 time_then;
 } key_state;
 
 typedef struct operators {
@@ -57,7 +62,7 @@ static uint32_t key_number(operators *o, uint32_t name, uint32_t shape)
     uint32_t count = o->keys.count, number = gpu_group(&o->keys, &key);
     if (number == HD_NONE || !hd_grow((void **)&o->states, &o->state_capacity, number, sizeof *o->states))
         return HD_NONE;
-    if (number == count) o->states[number] = (key_state){INT64_MIN, HD_NONE, HD_NONE, HD_NONE};
+    if (number == count) o->states[number] = (key_state){.end = INT64_MIN, .lane = HD_NONE, .place = HD_NONE};
     return number;
 }
 
@@ -160,72 +165,127 @@ static hd_status walk_ops(operators *o, hd_error *err)
 
 /* ---- the GPU ---- */
 
-static bool add_works(operators *o, int64_t rank, uint32_t step, uint32_t key, uint64_t works, gpu_i128 time,
-                      bool is_inner)
+/* Work that an op launched itself, or with is_nobodys that stands in a row for what no op did. */
+static bool add_own(operators *o, int64_t rank, uint32_t step, uint32_t key, int64_t time, bool is_nobodys)
 {
     op_sum *sum = sum_of(o, rank, step, key);
     if (!sum) return false;
-    sum->gpu_total += time;
-    if (!is_inner) return true;
-    sum->works += works;
+    sum->works++;
     sum->gpu_self += time;
+    if (is_nobodys) sum->gpu_total += time;
     return true;
 }
 
-/* The works of one launch in one place, of whose ops each key counts once. */
-static bool add_to_ops(operators *o, int64_t rank, uint32_t step, uint64_t works, gpu_i128 time, const uint32_t *slices,
-                       size_t count, uint32_t stamp)
+typedef struct open_end {
+    int64_t end;
+    uint32_t key;
+} open_end;
+
+/* Launches of a row in the order of time. A key gets the work of those for which one of its ops is open: what the sweep
+   has summed up when the last of them ends, less what it had when the first began. */
+typedef struct gpu_sweeper {
+    operators *o;
+    open_end *open; /* heap, the first end on top */
+    size_t count;
+    int64_t rank; /* what the sums are of; changes seldom */
+    uint32_t step;
+    uint64_t works;
+    gpu_i128 time;
+} gpu_sweeper;
+
+static bool settle(gpu_sweeper *w, uint32_t key)
 {
-    if (!count) {
-        uint32_t key = key_number(o, NO_OPERATOR, HD_NONE);
-        return key != HD_NONE && add_works(o, rank, step, key, works, time, true);
+    key_state *state = &w->o->states[key];
+    if (state->works_then != w->works) {
+        op_sum *sum = sum_of(w->o, w->rank, w->step, key);
+        if (!sum) return false;
+        sum->gpu_total += w->time - state->time_then;
     }
-    bool fine = true;
-    for (size_t i = count; i-- > 0 && fine;) {
-        uint32_t key = o->ops.list[slices[i]].user;
-        if (o->states[key].launch == stamp) continue;
-        o->states[key].launch = stamp;
-        fine = add_works(o, rank, step, key, works, time, i + 1 == count);
-    }
-    return fine;
+    state->works_then = w->works;
+    state->time_then = w->time;
+    return true;
 }
 
-typedef struct gpu_adder {
-    operators *o;
-    uint32_t stamp; /* a new one for each launch and place */
-} gpu_adder;
-
-static hd_status add_launch(void *user, uint32_t id, const uint32_t *slices, size_t count, hd_error *err)
+/* false: no memory. */
+static bool close_until(gpu_sweeper *w, int64_t time)
 {
-    gpu_adder *a = user;
-    const gpu_scope *s = &a->o->scope;
+    while (w->count && w->open[0].end <= time) {
+        uint32_t key = w->open[0].key;
+        HD_HEAP_POP(w->open, w->count, x, y, x->end < y->end);
+        if (--w->o->states[key].open == 0 && !settle(w, key)) return false;
+    }
+    return true;
+}
+
+static void open_op_at(gpu_sweeper *w, const gpu_slice *op)
+{
+    key_state *state = &w->o->states[op->user];
+    HD_HEAP_PUSH(w->open, w->count, ((open_end){op->end, op->user}), x, y, x->end < y->end);
+    if (state->open++) return;
+    state->works_then = w->works;
+    state->time_then = w->time;
+}
+
+static bool count_for(gpu_sweeper *w, int64_t rank, uint32_t step)
+{
+    if (rank == w->rank && step == w->step) return true;
+    for (size_t i = 0; i < w->count; i++) {
+        if (!settle(w, w->open[i].key)) return false;
+    }
+    w->rank = rank;
+    w->step = step;
+    return true;
+}
+
+/* The works of a launch; inner: its innermost op, HD_NONE: there is none. */
+static bool add_launch(gpu_sweeper *w, uint32_t id, uint32_t inner)
+{
+    operators *o = w->o;
+    const gpu_scope *s = &o->scope;
     const hd_launch *launch = &s->launches->launches[id];
     const uint32_t *order = s->launches->work_order + launch->first_work;
-    for (uint32_t i = 0; i < launch->work_count;) {
-        const gpu_work *first = &s->works[order[i]];
-        uint64_t works = 0;
-        gpu_i128 time = 0;
-        if (!first->is_listed) {
-            i++;
-            continue;
-        }
-        int64_t rank = s->devices[first->device].rank;
-        for (; i < launch->work_count; i++) {
-            const gpu_work *work = &s->works[order[i]];
-            if (!work->is_listed) continue;
-            if (s->devices[work->device].rank != rank || work->step != first->step) break;
-            time += gpu_duration(work);
-            works++;
-        }
-        if (!add_to_ops(a->o, rank, first->step, works, time, slices, count, a->stamp++)) return HD_NOMEM(err);
+    bool is_nobodys = inner == HD_NONE;
+    for (uint32_t i = 0; i < launch->work_count; i++) {
+        const gpu_work *work = &s->works[order[i]];
+        if (!work->is_listed) continue;
+        int64_t rank = s->devices[work->device].rank, time = gpu_duration(work);
+        uint32_t key = is_nobodys ? key_number(o, NO_OPERATOR, HD_NONE) : o->ops.list[inner].user;
+        if (key == HD_NONE || !count_for(w, rank, work->step) ||
+            !add_own(o, rank, work->step, key, time, is_nobodys))
+            return false;
+        w->works++;
+        w->time += time;
     }
-    return HD_OK;
+    return true;
+}
+
+static bool sweep_launches(operators *o, const gpu_place *places, size_t count, const uint32_t *innermost)
+{
+    gpu_sweeper w = {.o = o, .rank = HD_NO_NUMBER, .step = HD_NONE};
+    w.open = hd_large_new(o->ops.count + 1, sizeof *w.open, o->scope.large);
+    bool fine = w.open != NULL;
+    uint32_t lane = HD_NONE, next = 0, end = 0;
+    for (size_t i = 0; fine && i < count; i++) {
+        if (places[i].lane != lane) {
+            fine = close_until(&w, INT64_MAX);
+            lane = places[i].lane;
+            next = o->ops.first[lane];
+            end = o->ops.first[lane + 1];
+        }
+        for (; next < end && o->ops.list[next].start <= places[i].time; next++) {
+            if (o->ops.list[next].end > places[i].time) open_op_at(&w, &o->ops.list[next]);
+        }
+        fine = fine && close_until(&w, places[i].time) && add_launch(&w, places[i].id, innermost[places[i].id]);
+    }
+    fine = fine && close_until(&w, INT64_MAX);
+    hd_large_free(w.open);
+    return fine;
 }
 
 static hd_status add_gpu(operators *o, hd_error *err)
 {
-    gpu_adder adder = {.o = o};
     gpu_place *places;
+    uint32_t *innermost;
     size_t count;
     gpu_i128 all = 0, sum = 0;
     for (size_t i = 0; i < o->scope.launches->work_count; i++) {
@@ -236,11 +296,13 @@ static hd_status add_gpu(operators *o, hd_error *err)
         if (work->launch != HD_NONE) continue;
         uint32_t key = key_number(o, NO_LAUNCH, HD_NONE);
         int64_t rank = o->scope.devices[work->device].rank;
-        if (key == HD_NONE || !add_works(o, rank, work->step, key, 1, gpu_duration(work), true)) return HD_NOMEM(err);
+        if (key == HD_NONE || !add_own(o, rank, work->step, key, gpu_duration(work), true)) return HD_NOMEM(err);
     }
-    HD_TRY(gpu_launch_places(&places, &count, &o->scope, err));
-    hd_status status = gpu_around(&o->ops, places, count, add_launch, &adder, err);
+    HD_TRY(gpu_innermost_of_launches(&innermost, &o->scope, &o->ops, err));
+    hd_status status = gpu_launch_places(&places, &count, &o->scope, err);
+    if (status == HD_OK && !sweep_launches(o, places, count, innermost)) status = HD_NOMEM(err);
     hd_large_free(places);
+    hd_large_free(innermost);
     for (uint32_t i = 0; i < o->places.count; i++) sum += o->sums[i].gpu_self;
     if (status == HD_OK && sum != all)
         return gpu_broken("the GPU time below all operators, in ns", (int64_t)sum, (int64_t)all, err);
