@@ -7,51 +7,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
-#include "report/gpu/gpu.h"
-
-/* ---- the work below ---- */
-
-/* What a set of works does, all devices together. */
-typedef struct projection {
-    uint64_t works;
-    int64_t start, end, busy, time; /* of no work: 0 */
-} projection;
-
-typedef struct projector {
-    gpu_span *list, *spare;
-    size_t capacity, spare_capacity;
-} projector;
-
-/* false: no memory. */
-static bool project(projection *out, projector *p, const gpu_scope *s, const uint32_t *works, size_t count)
-{
-    *out = (projection){.works = count};
-    if (!count) return true;
-    if (!hd_renew((void **)&p->list, &p->capacity, count, sizeof *p->list) ||
-        !hd_renew((void **)&p->spare, &p->spare_capacity, count, sizeof *p->spare))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        p->list[i] = (gpu_span){s->works[works[i]].start, s->works[works[i]].end};
-        out->time = gpu_sum(out->time, gpu_duration(&s->works[works[i]]));
-    }
-    HD_SORT_RUNS(p->list, p->spare, count, x, y, x->start < y->start);
-    out->start = p->list[0].start;
-    out->end = p->list[0].end;
-    int64_t until = out->start;
-    for (size_t i = 0; i < count; i++) {
-        int64_t start = p->list[i].start > until ? p->list[i].start : until, end = p->list[i].end;
-        if (end > start) out->busy += end - start;
-        if (end > until) until = end;
-    }
-    out->end = until;
-    return true;
-}
-
-static void projector_deinit(projector *p)
-{
-    free(p->list);
-    free(p->spare);
-}
+#include "report/gpu/projection.h"
 
 /* ---- ranges ---- */
 
@@ -112,34 +68,43 @@ typedef struct range_sum {
 typedef struct ranges {
     gpu_scope scope;
     launched launched;
-    projector projector;
+    gpu_projection *below; /* by annotation */
     gpu_groups groups;
     range_sum *sums;
     size_t capacity;
 } ranges;
 
-static bool add_range(ranges *r, const gpu_slice *a)
+static bool find_below(ranges *r)
 {
-    projection below;
+    const gpu_slices *a = &r->scope.annotations;
+    const launched *l = &r->launched;
+    r->below = hd_large_new(a->count + 1, sizeof *r->below, r->scope.large);
+    for (size_t i = 0; r->below && i < a->count; i++) {
+        const gpu_slice *range = &a->list[i];
+        size_t first = find_place(l, range->lane, range->start), until = find_place(l, range->lane, range->end);
+        if (until < first || !gpu_is_listed(&r->scope, range->start)) until = first;
+        r->below[i] = (gpu_projection){.first = l->first[first], .until = l->first[until]};
+    }
+    return r->below && gpu_project(r->below, a->count, &r->scope, l->works, l->first[l->place_count]);
+}
+
+static bool add_range(ranges *r, const gpu_slice *a, const gpu_projection *below)
+{
     int64_t rank = r->scope.ranks[a->lane], duration = (int64_t)((uint64_t)a->end - (uint64_t)a->start);
     const range_key key = {rank, gpu_step_by(&r->scope, rank, a->start), a->name};
     uint32_t count = r->groups.count, group = gpu_group(&r->groups, &key);
     if (group == HD_NONE || !hd_grow((void **)&r->sums, &r->capacity, group, sizeof *r->sums)) return false;
     range_sum *sum = &r->sums[group];
     if (group == count) *sum = (range_sum){.min = duration, .max = duration};
-    const launched *l = &r->launched;
-    size_t first = find_place(l, a->lane, a->start), until = find_place(l, a->lane, a->end);
-    size_t works = until > first ? l->first[until] - l->first[first] : 0;
-    if (!project(&below, &r->projector, &r->scope, l->works + l->first[first], works)) return false;
     sum->calls++;
     sum->total += duration;
     if (duration < sum->min) sum->min = duration;
     if (duration > sum->max) sum->max = duration;
-    sum->works += below.works;
-    sum->gpu_calls += below.works > 0;
-    sum->time = gpu_sum(sum->time, below.time);
-    sum->span = gpu_sum(sum->span, below.end - below.start);
-    sum->busy = gpu_sum(sum->busy, below.busy);
+    sum->works += below->until - below->first;
+    sum->gpu_calls += below->until > below->first;
+    sum->time = gpu_sum(sum->time, below->time);
+    sum->span = gpu_sum(sum->span, below->end - below->start);
+    sum->busy = gpu_sum(sum->busy, below->busy);
     return true;
 }
 
@@ -170,9 +135,10 @@ static hd_status add_ranges(hd_report *out, ranges *r, hd_error *err)
         linked = s->works[i].device != HD_NONE && s->works[i].launch != HD_NONE;
     HD_TRY(gpu_annotations(s, err));
     HD_TRY(launched_init(&r->launched, s, err));
+    if (!find_below(r)) return HD_NOMEM(err);
     for (size_t i = 0; i < s->annotations.count; i++) {
-        if (gpu_is_listed(s, s->annotations.list[i].start) && !add_range(r, &s->annotations.list[i]))
-            return HD_NOMEM(err);
+        const gpu_slice *range = &s->annotations.list[i];
+        if (gpu_is_listed(s, range->start) && !add_range(r, range, &r->below[i])) return HD_NOMEM(err);
     }
     HD_TRY(report_builder(&b, &report_ranges_about, "ranges", err));
     for (uint32_t g = 0; g < r->groups.count; g++) add_range_row(b, r, g, linked);
@@ -188,7 +154,7 @@ static hd_status run_ranges(hd_report *out, const hd_report_input *input, const 
     if (status == HD_OK) status = add_ranges(out, &r, err);
     if (status != HD_OK) hd_report_free(out);
     launched_deinit(&r.launched);
-    projector_deinit(&r.projector);
+    hd_large_free(r.below);
     gpu_groups_deinit(&r.groups);
     free(r.sums);
     gpu_scope_deinit(&r.scope);
@@ -220,14 +186,14 @@ static bool works_of_steps(uint32_t **out, uint32_t **out_first, const gpu_scope
     return fine;
 }
 
-static void add_step_row(hd_table_builder *b, const gpu_scope *s, const gpu_step *step, const projection *below)
+static void add_step_row(hd_table_builder *b, const gpu_scope *s, const gpu_step *step, const gpu_projection *below)
 {
-    bool any = below->works > 0;
+    bool any = below->until > below->first;
     report_cell_int(b, step->rank);
     report_cell_string(b, s->trace, step->name);
     hd_table_add_int(b, step->start);
     hd_table_add_int(b, (int64_t)((uint64_t)step->end - (uint64_t)step->start));
-    gpu_cell_count(b, below->works, s->has_launches);
+    gpu_cell_count(b, below->until - below->first, s->has_launches);
     gpu_cell_time(b, below->start, any);
     gpu_cell_time(b, below->end, any);
     gpu_cell_time(b, below->end - below->start, any);
@@ -238,20 +204,20 @@ static void add_step_row(hd_table_builder *b, const gpu_scope *s, const gpu_step
 static hd_status add_steps(hd_report *out, gpu_scope *s, hd_error *err)
 {
     uint32_t *works = NULL, *first = NULL;
-    projector p = {0};
     hd_table_builder *b;
     HD_TRY(gpu_steps_find(s, err));
     HD_TRY(report_builder(&b, &report_steps_about, "steps", err));
-    bool fine = works_of_steps(&works, &first, s);
+    gpu_projection *below = hd_large_new(s->step_count + 1, sizeof *below, s->large);
+    bool fine = below && works_of_steps(&works, &first, s);
+    for (uint32_t i = 0; fine && i < s->step_count; i++)
+        below[i] = (gpu_projection){.first = first[i], .until = first[i + 1]};
+    fine = fine && gpu_project(below, s->step_count, s, works, first[s->step_count]);
     for (uint32_t i = 0; fine && i < s->step_count; i++) {
-        projection below;
-        if (!gpu_is_listed(s, s->steps[i].start)) continue;
-        fine = project(&below, &p, s, works + first[i], first[i + 1] - first[i]);
-        if (fine) add_step_row(b, s, &s->steps[i], &below);
+        if (gpu_is_listed(s, s->steps[i].start)) add_step_row(b, s, &s->steps[i], &below[i]);
     }
     hd_large_free(works);
+    hd_large_free(below);
     free(first);
-    projector_deinit(&p);
     if (!fine) {
         hd_table_builder_free(b);
         return HD_NOMEM(err);

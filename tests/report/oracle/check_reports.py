@@ -16,6 +16,7 @@ import glob
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -170,6 +171,28 @@ def check_stacks(heddle, path, name):
                             (name, got[stack], stack[-80:], wanted[stack]))
 
 
+def deep_trace(seed):
+    """Ranges and operators within one another, deeper than any program has them, some of which cross; from all depths
+    work is launched that runs at one time with other work."""
+    r, events = random.Random("deep %d" % seed), []
+
+    def add(category, name, tid, start, duration, args=None):
+        events.append({"ph": "X", "cat": category, "name": name, "pid": 0 if "stream" in (args or {}) else 4000,
+                       "tid": tid, "ts": start, "dur": duration, **({"args": args} if args else {})})
+
+    depth = r.randint(50, 90)
+    for i in range(depth):
+        crossing = r.randint(0, 300) if i % 7 == 6 else 0
+        add("user_annotation", "range %d" % (i % 9), 1, 10 * i, 20 * depth - 20 * i + crossing)
+        add("cpu_op", "aten::op%d" % (i % 11), 1, 10 * i + 1, 20 * depth - 20 * i - 2 + crossing)
+        for k in range(i // 10):
+            correlation, stream = 100 * i + k + 1, r.choice([7, 14, 20])
+            add("cuda_runtime", "cudaLaunchKernel", 1, 10 * i + 2 + k, 1, {"correlation": correlation})
+            add("kernel", "k%d" % r.randint(0, 3), stream, r.randint(0, 40 * depth), r.choice([0, 3, 50, 400]),
+                {"device": 0, "stream": stream, "correlation": correlation})
+    return json.dumps({"traceEvents": events})
+
+
 def real_traces(everything):
     root = os.environ.get("HEDDLE_SHARED") or os.path.join(os.environ.get("HEDDLE_SOURCE_ROOT", "."), "..", "shared")
     few = ["kineto/b200_eager", "kineto/event_sync", "kineto/mi250", "h100_qwen", "dlrm/rank0", "simple_add", "cupti/"]
@@ -210,6 +233,10 @@ def main():
             with open(path, "w", encoding="utf-8") as file:
                 file.write(random_trace.text(seed))
             check(asked.heddle, path, "random trace %d" % seed, wanted, missing)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(deep_trace(seed))
+            deep = [report for report in wanted if report in ("kernels", "operators", "ranges")]
+            check(asked.heddle, path, "deep trace %d" % seed, deep, missing)
             if len(problems) > 40:
                 break
     for path in asked.files or ([] if asked.few else real_traces(asked.all)):
