@@ -13,10 +13,10 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "flame/add.h"
-#include "trace/roles/trace_roles.h"
 #include "heddle/launches.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
+#include "trace/roles/trace_roles.h"
 
 /* ---- of tracks ---- */
 

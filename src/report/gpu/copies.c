@@ -6,6 +6,11 @@
 #include "base/memory/vector.h"
 #include "report/gpu/gpu.h"
 
+typedef struct copies_options {
+    gpu_options gpu;
+    uint64_t pieces;
+} copies_options;
+
 /* Two letters of "HDPA" ('H', 'D'), "set", or nothing. */
 enum { NO_KIND, SET };
 #define KIND(from, to) ((uint32_t)(from) << 8 | (uint32_t)(to))
@@ -34,6 +39,10 @@ typedef struct copy_sums {
 
 typedef struct copies {
     gpu_scope scope;
+    const copies_options *options;
+    gpu_groups rates;  /* device and kind */
+    double **bytes_in; /* by those, then by piece of the time */
+    size_t bytes_capacity;
     gpu_arg bytes, size, direction;
     gpu_texts texts;
     copy_sums kinds, sizes;
@@ -158,6 +167,22 @@ static bool add_to(copy_sums *sums, copy_key key, int64_t time, int64_t bytes)
     return true;
 }
 
+/* Bytes are copied evenly over the time of a copy. false: no memory. */
+static bool add_rate(copies *c, const copy_key *key, const gpu_work *work, int64_t bytes)
+{
+    gpu_pieces pieces = gpu_pieces_of(&c->scope, key->device, c->options->pieces);
+    if (!pieces.count || bytes < 0 || work->end <= work->start) return true;
+    const copy_key of = {.device = key->device, .step = HD_NONE, .kind = key->kind};
+    uint32_t count = c->rates.count, group = gpu_group(&c->rates, &of);
+    if (group == HD_NONE || !hd_grow((void **)&c->bytes_in, &c->bytes_capacity, group, sizeof *c->bytes_in))
+        return false;
+    if (group == count) c->bytes_in[group] = calloc(pieces.count, sizeof *c->bytes_in[group]);
+    if (!c->bytes_in[group]) return false;
+    gpu_pieces_add(c->bytes_in[group], &pieces, work->start, work->end,
+                   (double)bytes / (double)(work->end - work->start));
+    return true;
+}
+
 static bool add_copy(copies *c, size_t index)
 {
     uint32_t row, memory;
@@ -168,6 +193,8 @@ static bool add_copy(copies *c, size_t index)
     hd_string name = hd_trace_string(s->trace, told->name);
     int64_t time = gpu_duration(work), bytes = bytes_of(c, block, row);
     copy_key key = {work->device, work->step, kind_of(c, work, name, block, row), 0};
+    if (c->options->pieces && !add_rate(c, &key, work, bytes)) return false;
+    if (!work->is_listed) return true;
     if (!memory_of(&memory, c, work, name)) return false;
     key.detail = memory;
     if (!add_to(&c->kinds, key, time, bytes)) return false;
@@ -214,12 +241,25 @@ static void add_size(hd_table_builder *b, copies *c, uint32_t group)
     gpu_cell_ratio(b, sum->timed_bytes, sum->timed, 1);
 }
 
+static void add_rates(hd_table_builder *b, const copies *c, uint32_t group)
+{
+    const copy_key *key = gpu_group_key(&c->rates, group);
+    gpu_pieces pieces = gpu_pieces_of(&c->scope, key->device, c->options->pieces);
+    for (uint32_t i = 0; i < pieces.count; i++) {
+        int64_t start = gpu_piece_start(&pieces, i), length = gpu_piece_start(&pieces, i + 1) - start;
+        gpu_cells_device(b, &c->scope, key->device, HD_NONE);
+        cell_kind(b, key->kind);
+        hd_table_add_int(b, start);
+        hd_table_add_decimal(b, c->bytes_in[group][i] / (double)length);
+    }
+}
+
 static hd_status add_tables(hd_report *out, copies *c, hd_error *err)
 {
     hd_table_builder *b;
     for (size_t i = 0; i < c->scope.launches->work_count; i++) {
         const gpu_work *work = &c->scope.works[i];
-        if (work->is_listed && work->role != HD_ROLE_KERNEL && !add_copy(c, i)) return HD_NOMEM(err);
+        if (work->device != HD_NONE && work->role != HD_ROLE_KERNEL && !add_copy(c, i)) return HD_NOMEM(err);
     }
     HD_TRY(report_builder(&b, &report_copies_about, "copies", err));
     for (uint32_t g = 0; g < c->kinds.groups.count; g++) add_kind(b, c, g);
@@ -227,6 +267,11 @@ static hd_status add_tables(hd_report *out, copies *c, hd_error *err)
     HD_TRY(report_builder(&b, &report_copies_about, "sizes", err));
     for (uint32_t g = 0; g < c->sizes.groups.count; g++) add_size(b, c, g);
     HD_TRY(gpu_add(out, b, "total", err));
+    if (c->options->pieces) {
+        HD_TRY(report_builder(&b, &report_copies_about, "bandwidth", err));
+        for (uint32_t g = 0; g < c->rates.count; g++) add_rates(b, c, g);
+        HD_TRY(gpu_add(out, b, "", err));
+    }
     return gpu_add_notes(out, &report_copies_about, &c->scope, NULL, err);
 }
 
@@ -234,7 +279,9 @@ static hd_status add_tables(hd_report *out, copies *c, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    copies c = {.kinds = {.groups = {.key_size = sizeof(copy_key)}},
+    copies c = {.options = options,
+                .rates = {.key_size = sizeof(copy_key)},
+                .kinds = {.groups = {.key_size = sizeof(copy_key)}},
                 .sizes = {.groups = {.key_size = sizeof(copy_key)}}};
     hd_status status = gpu_scope_init(&c.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK &&
@@ -250,6 +297,9 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     gpu_groups_deinit(&c.kinds.groups);
     gpu_groups_deinit(&c.sizes.groups);
     gpu_shares_deinit(&c.shares);
+    for (uint32_t i = 0; i < c.rates.count && i < c.bytes_capacity; i++) free(c.bytes_in[i]);
+    free(c.bytes_in);
+    gpu_groups_deinit(&c.rates);
     free(c.kinds.sums);
     free(c.sizes.sums);
     gpu_scope_deinit(&c.scope);
@@ -285,14 +335,24 @@ static const hd_report_column sizes_columns[] = {
     {0},
 };
 
+static const hd_report_column bandwidth_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"kind", HD_VALUE_STRING, "as above"},
+    {"time", HD_VALUE_TIME, "when a piece of the time begins"},
+    {"bandwidth", HD_VALUE_DECIMAL, "GB/s in that piece, of those that tell their bytes, which move evenly"},
+    {0},
+};
+
 static const hd_report_table_about tables[] = {
     {"copies", "by kind and memory, most time first", copies_columns, HD_CHART_BARS, "kind,memory", "total"},
     {"sizes", "by kind and size, most time first", sizes_columns, HD_CHART_BARS, "kind,size", "bandwidth"},
+    {"bandwidth", "with --pieces: the bandwidth over time", bandwidth_columns, HD_CHART_SERIES, "rank,device,kind",
+     "time,bandwidth"},
     GPU_NOTES,
     {0},
 };
 
-static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
+static const hd_option_about options[] = {GPU_OPTION_PIECES(copies_options, "bandwidth"), GPU_OPTIONS("step"), {0}};
 
 const hd_report_about report_copies_about = {
     .name = "copies",
@@ -300,7 +360,7 @@ const hd_report_about report_copies_about = {
     .text = "Sums up copies and sets of each device by kind, memory and size, with their bandwidth. What does not tell "
             "its bytes is counted, and in no bandwidth.",
     .options = options,
-    .options_size = sizeof(gpu_options),
+    .options_size = sizeof(copies_options),
     .tables = tables,
     .run = run,
 };

@@ -296,6 +296,26 @@ typedef hd_status gpu_stretch_found(void *user, const gpu_stretch *stretch, hd_e
 hd_status gpu_sweep_run(gpu_sweep *sweep, const gpu_piece *pieces, size_t count, gpu_stretch_found *found, void *user,
                         hd_error *err);
 
+/* The window of a device cut into pieces of one length, but for rounding to ns; count 0: it has no time. */
+typedef struct gpu_pieces {
+    int64_t start, end;
+    uint32_t count;
+} gpu_pieces;
+enum { GPU_PIECES_MAX = 10000 };
+#define GPU_OPTION_PIECES(type, table)                                                                                 \
+    {                                                                                                                  \
+        "pieces", HD_OPTION_COUNT, NULL, "cut the time into so many pieces, 10,000 at most: the table " table,         \
+            offsetof(type, pieces)                                                                                     \
+    }
+gpu_pieces gpu_pieces_of(const gpu_scope *scope, uint32_t device, uint64_t wanted);
+/* When piece i begins; that behind the last is the end. */
+static inline int64_t gpu_piece_start(const gpu_pieces *pieces, uint32_t i)
+{
+    return pieces->start + (int64_t)((gpu_i128)(pieces->end - pieces->start) * i / pieces->count);
+}
+/* Adds `rate` times what of [start, end) lies in each piece. */
+void gpu_pieces_add(double *sums, const gpu_pieces *pieces, int64_t start, int64_t end, double rate);
+
 /* A set of times: sorted, and no two touch. */
 typedef struct gpu_span {
     int64_t start, end;

@@ -37,8 +37,8 @@ typedef struct kernels {
     gpu_texts texts;
     uint32_t *short_of; /* by string: text + 1; with --by short */
     gpu_slices ops;
-    uint32_t *op_of;     /* by launch: of ops */
-    uint32_t *module_of; /* by launch: text */
+    uint32_t *op_of;             /* by launch: of ops */
+    uint32_t *module_of;         /* by launch: text */
     hd_attribution *attribution; /* with --by stack */
     hd_stacks *stacks;
     uint32_t *stack_of; /* by node of the attribution's stacks */
@@ -337,7 +337,8 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     HD_TRY(report_builder(&b, &report_kernels_about, "kernels", err));
     for (uint32_t g = 0; g < k->groups.count; g++) add_row(b, k, g);
     HD_TRY(gpu_add(out, b, "total", err));
-    const char *const more[] = {k->stack_room ? NULL : "not all stacks have a text: they would take too much room", NULL};
+    const char *const more[] = {k->stack_room ? NULL : "not all stacks have a text: they would take too much room",
+                                NULL};
     return gpu_add_notes(out, &report_kernels_about, &k->scope, more, err);
 }
 

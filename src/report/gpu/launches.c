@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "report/gpu/gpu.h"
 #include "trace/event.h"
 
@@ -229,6 +230,65 @@ static void add_total(hd_table_builder *b, const launches *l, uint32_t place)
     gpu_cell_ratio(b, (gpu_i128)t->is_short, known ? (gpu_i128)t->with_work : 0, 100);
 }
 
+/* ---- a histogram of delays ---- */
+
+/* Ends of its classes, ns: the first is of delays below 0, the last has no end. */
+static const int64_t delay_ends[] = {0,         1000,       2000,       5000,       10000,      20000,
+                                     50000,     100000,     200000,     500000,     1000000,    2000000,
+                                     5000000,   10000000,   20000000,   50000000,   100000000,  200000000,
+                                     500000000, 1000000000, 2000000000, 5000000000, 10000000000};
+enum { DELAY_ENDS = sizeof delay_ends / sizeof *delay_ends };
+
+typedef struct delay_place {
+    uint32_t device, step;
+} delay_place;
+
+typedef struct delay_counts {
+    uint64_t of[DELAY_ENDS + 1];
+} delay_counts;
+
+static void add_delay_rows(hd_table_builder *b, const gpu_scope *s, const delay_place *place,
+                           const delay_counts *counts)
+{
+    size_t first = 0, last = DELAY_ENDS;
+    while (!counts->of[first]) first++;
+    while (!counts->of[last]) last--;
+    for (size_t i = first; i <= last; i++) {
+        gpu_cells_device(b, s, place->device, place->step);
+        gpu_cell_time(b, i ? delay_ends[i - 1] : 0, i > 0);
+        gpu_cell_time(b, i < DELAY_ENDS ? delay_ends[i] : 0, i < DELAY_ENDS);
+        hd_table_add_count(b, counts->of[i]);
+    }
+}
+
+static hd_status add_delays(hd_report *out, const launches *l, hd_error *err)
+{
+    hd_table_builder *b;
+    gpu_groups places = {.key_size = sizeof(delay_place)};
+    delay_counts *counts = NULL;
+    size_t capacity = 0;
+    bool fine = true;
+    HD_TRY(report_builder(&b, &report_launches_about, "delays", err));
+    for (size_t i = 0; i < l->delay_count && fine; i++) {
+        const launch_key *key = gpu_group_key(&l->groups, l->delays[i].group);
+        const delay_place place = {key->device, key->step};
+        uint32_t count = places.count, at = gpu_group(&places, &place);
+        size_t class = 0, high = DELAY_ENDS;
+        fine = at != HD_NONE && hd_grow((void **)&counts, &capacity, at, sizeof *counts);
+        if (!fine) break;
+        if (at == count) counts[at] = (delay_counts){0};
+        HD_PARTITION_POINT(class, high, end, delay_ends[end] <= l->delays[i].value);
+        counts[at].of[class]++;
+    }
+    for (uint32_t i = 0; fine && i < places.count; i++)
+        add_delay_rows(b, &l->scope, gpu_group_key(&places, i), &counts[i]);
+    gpu_groups_deinit(&places);
+    free(counts);
+    if (fine) return gpu_add(out, b, "", err);
+    hd_table_builder_free(b);
+    return HD_NOMEM(err);
+}
+
 static hd_status add_tables(hd_report *out, launches *l, hd_error *err)
 {
     hd_table_builder *b;
@@ -245,6 +305,7 @@ static hd_status add_tables(hd_report *out, launches *l, hd_error *err)
     HD_TRY(report_builder(&b, &report_launches_about, "launch_totals", err));
     for (uint32_t p = 0; p < l->places.count; p++) add_total(b, l, p);
     HD_TRY(gpu_add(out, b, "", err));
+    HD_TRY(add_delays(out, l, err));
     return gpu_add_notes(out, &report_launches_about, &l->scope, NULL, err);
 }
 
@@ -306,10 +367,20 @@ static const hd_report_column totals_columns[] = {
     {0},
 };
 
+static const hd_report_column delays_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"from", HD_VALUE_DURATION, "delays of so much or more; null: below 0"},
+    {"until", HD_VALUE_DURATION, "and of less than this; null: any"},
+    {"launches", HD_VALUE_COUNT, "that have such a delay"},
+    {0},
+};
+
 static const hd_report_table_about tables[] = {
     {"launches", "by call and work, longest way first", launches_columns, HD_CHART_BARS, "call,name",
      "call_total,queue_total,work_total"},
     {"launch_totals", "by rank: what has no work, and work that has no launch", totals_columns},
+    {"delays", "how many launches have which delay", delays_columns, HD_CHART_BARS, "rank,device,step,from",
+     "launches"},
     GPU_NOTES,
     {0},
 };

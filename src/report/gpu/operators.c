@@ -36,9 +36,9 @@ typedef struct op_sum {
 typedef struct key_state {
     int64_t end; /* the last of its ops */
     uint32_t lane;
-    uint32_t place;       /* the last one that it was counted in */
-    uint32_t open;        /* ops around the time that the sweep has come to */
-    uint64_t works_then;  /* of the sweep, since when they count for the key */
+    uint32_t place;      /* the last one that it was counted in */
+    uint32_t open;       /* ops around the time that the sweep has come to */
+    uint64_t works_then; /* of the sweep, since when they count for the key */
     gpu_i128 time_then;
 } key_state;
 
@@ -250,8 +250,7 @@ static bool add_launch(gpu_sweeper *w, uint32_t id, uint32_t inner)
         if (!work->is_listed) continue;
         int64_t rank = s->devices[work->device].rank, time = gpu_duration(work);
         uint32_t key = is_nobodys ? key_number(o, NO_OPERATOR, HD_NONE) : o->ops.list[inner].user;
-        if (key == HD_NONE || !count_for(w, rank, work->step) ||
-            !add_own(o, rank, work->step, key, time, is_nobodys))
+        if (key == HD_NONE || !count_for(w, rank, work->step) || !add_own(o, rank, work->step, key, time, is_nobodys))
             return false;
         w->works++;
         w->time += time;

@@ -60,10 +60,10 @@ typedef struct projector {
     const uint32_t *list;
     int64_t *times; /* all starts and ends, sorted, each once */
     size_t time_count;
-    uint32_t *owners;          /* segment tree over the stretches between them: a place in the list, or NOBODY, SEVERAL */
-    int64_t *own;              /* Fenwick tree over the list: time that works have */
-    gpu_i128 *before;          /* by place in the list: the times of all works before it */
-    uint32_t *first, *last;    /* places that may have the first start, the last end of what ends here */
+    uint32_t *owners;       /* segment tree over the stretches between them: a place in the list, or NOBODY, SEVERAL */
+    int64_t *own;           /* Fenwick tree over the list: time that works have */
+    gpu_i128 *before;       /* by place in the list: the times of all works before it */
+    uint32_t *first, *last; /* places that may have the first start, the last end of what ends here */
     size_t first_count, last_count, count;
     piece_end *ends, *spare_ends;
 } projector;
@@ -111,8 +111,7 @@ static void add_work(projector *p, uint32_t place)
     while (p->last_count && span_of(p->s, p->list[p->last[p->last_count - 1]]).end <= span.end) p->last_count--;
     p->first[p->first_count++] = p->last[p->last_count++] = place;
     p->before[place + 1] = p->before[place] + gpu_duration(&p->s->works[p->list[place]]);
-    if (span.end > span.start)
-        take(p, 1, 0, p->time_count - 1, slot_of(p, span.start), slot_of(p, span.end), place);
+    if (span.end > span.start) take(p, 1, 0, p->time_count - 1, slot_of(p, span.start), slot_of(p, span.end), place);
 }
 
 static uint32_t first_from(const uint32_t *places, size_t count, size_t from)

@@ -8,6 +8,7 @@
 typedef struct queue_options {
     gpu_options gpu;
     bool series;
+    uint64_t pieces;
 } queue_options;
 
 enum { FULL = 1024 };
@@ -23,12 +24,13 @@ typedef struct queue_sum {
 
 typedef struct queue {
     gpu_scope scope;
+    const queue_options *options;
     gpu_windows windows; /* of the device at hand */
     gpu_sweep sweep;
     queue_sum *sums; /* by window */
     size_t capacity;
     const gpu_row *row; /* at hand */
-    hd_table_builder *table, *series;
+    hd_table_builder *table, *series, *over_time;
 } queue;
 
 static hd_status add_stretch(void *user, const gpu_stretch *stretch, hd_error *err)
@@ -88,6 +90,28 @@ static bool add_works(queue *q, gpu_sweep *sweep, int64_t *first_launch, int64_t
     return true;
 }
 
+/* The mean length in each piece of the device's time. false: no memory. */
+static bool add_pieces(queue *q)
+{
+    const gpu_scope *s = &q->scope;
+    gpu_pieces pieces = gpu_pieces_of(s, q->row->device, q->options->pieces);
+    double *sums = calloc((size_t)pieces.count + 1, sizeof *sums);
+    if (!sums) return false;
+    for (uint32_t i = 0; i < q->row->count; i++) {
+        const gpu_work *work = &s->works[s->by_row[q->row->first + i]];
+        if (work->launch == HD_NONE) continue;
+        gpu_pieces_add(sums, &pieces, s->launches->launches[work->launch].start_ns, work->start, 1);
+    }
+    for (uint32_t i = 0; i < pieces.count; i++) {
+        int64_t start = gpu_piece_start(&pieces, i);
+        gpu_cells_row(q->over_time, s, q->row, HD_NONE);
+        hd_table_add_int(q->over_time, start);
+        hd_table_add_decimal(q->over_time, sums[i] / (double)(gpu_piece_start(&pieces, i + 1) - start));
+    }
+    free(sums);
+    return true;
+}
+
 /* all: the time of the only window; NULL: as the windows have it. */
 static hd_status add_rows(queue *q, const gpu_piece *all, hd_error *err)
 {
@@ -127,37 +151,41 @@ static hd_status add_row(void *user, const gpu_row *row, hd_error *err)
     HD_TRY(gpu_sweep_run(sweep, is_one ? &all : q->windows.pieces, is_one ? 1 : q->windows.piece_count, add_stretch, q,
                          err));
     HD_TRY(add_rows(q, is_one ? &all : NULL, err));
+    if (q->over_time && !add_pieces(q)) return HD_NOMEM(err);
     if (!q->series || until == INT64_MIN) return HD_OK;
     series_maker maker = {.q = q};
     gpu_piece waiting = {first_launch, until + 1, 0};
     return gpu_sweep_run(sweep, &waiting, 1, add_change, &maker, err);
 }
 
-static hd_status add_tables(hd_report *out, queue *q, bool with_series, hd_error *err)
+static hd_status add_tables(hd_report *out, queue *q, hd_error *err)
 {
     q->sweep.large = q->scope.large;
     HD_TRY(report_builder(&q->table, &report_queue_about, "queue", err));
-    if (with_series) HD_TRY(report_builder(&q->series, &report_queue_about, "queue_length", err));
+    if (q->options->series) HD_TRY(report_builder(&q->series, &report_queue_about, "queue_length", err));
+    if (q->options->pieces) HD_TRY(report_builder(&q->over_time, &report_queue_about, "queue_over_time", err));
     HD_TRY(gpu_each_row(&q->scope, &q->windows, add_row, q, err));
-    hd_table_builder *table = q->table, *series = q->series;
-    q->table = NULL;
-    HD_TRY(gpu_add(out, table, "", err));
-    q->series = NULL;
-    if (series) HD_TRY(gpu_add(out, series, "", err));
+    hd_table_builder **const tables[] = {&q->table, &q->over_time, &q->series};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        hd_table_builder *table = *tables[i];
+        *tables[i] = NULL;
+        if (table) HD_TRY(gpu_add(out, table, "", err));
+    }
     return gpu_add_notes(out, &report_queue_about, &q->scope, NULL, err);
 }
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
     const queue_options *o = options;
-    queue q = {0};
+    queue q = {.options = options};
     hd_status status = gpu_scope_init(&q.scope, input, &o->gpu, GPU_BY_STEP, err);
-    if (status == HD_OK) status = add_tables(out, &q, o->series, err);
+    if (status == HD_OK) status = add_tables(out, &q, err);
     if (status != HD_OK) hd_report_free(out);
     gpu_windows_deinit(&q.windows);
     gpu_sweep_deinit(&q.sweep);
     hd_table_builder_free(q.table);
     hd_table_builder_free(q.series);
+    hd_table_builder_free(q.over_time);
     free(q.sums);
     gpu_scope_deinit(&q.scope);
     return status;
@@ -184,9 +212,18 @@ static const hd_report_column series_columns[] = {
     {0},
 };
 
+static const hd_report_column pieces_columns[] = {
+    GPU_COLUMNS_ROW,
+    {"time", HD_VALUE_TIME, "when a piece of the time begins"},
+    {"length", HD_VALUE_DECIMAL, "mean in that piece"},
+    {0},
+};
+
 static const hd_report_table_about tables[] = {
     {"queue", "a row per stream: how much was launched and had not begun", queue_columns, HD_CHART_BARS,
      "rank,device,stream,step", "mean"},
+    {"queue_over_time", "with --pieces: the length over time", pieces_columns, HD_CHART_SERIES, "rank,device,stream",
+     "time,length"},
     {"queue_length", "with --series: each change of the length", series_columns, HD_CHART_SERIES, "rank,device,stream",
      "time,length"},
     GPU_NOTES,
@@ -195,6 +232,7 @@ static const hd_report_table_about tables[] = {
 
 static const hd_option_about options[] = {
     {"series", HD_OPTION_FLAG, NULL, "make the table queue_length", offsetof(queue_options, series)},
+    GPU_OPTION_PIECES(queue_options, "queue_over_time"),
     GPU_OPTIONS("step"),
     {0},
 };

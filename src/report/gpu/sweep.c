@@ -51,6 +51,32 @@ hd_status gpu_sweep_run(gpu_sweep *sweep, const gpu_piece *pieces, size_t count,
     return HD_OK;
 }
 
+/* ---- pieces ---- */
+
+gpu_pieces gpu_pieces_of(const gpu_scope *s, uint32_t device, uint64_t wanted)
+{
+    gpu_pieces out = {.start = s->has_from ? s->from : s->devices[device].start,
+                      .end = s->has_until ? s->until : s->devices[device].end};
+    uint64_t time = out.end > out.start ? (uint64_t)(out.end - out.start) : 0;
+    if (wanted > GPU_PIECES_MAX) wanted = GPU_PIECES_MAX;
+    out.count = (uint32_t)(wanted < time ? wanted : time);
+    return out;
+}
+
+void gpu_pieces_add(double *sums, const gpu_pieces *p, int64_t start, int64_t end, double rate)
+{
+    if (start < p->start) start = p->start;
+    if (end > p->end) end = p->end;
+    if (!p->count || end <= start) return;
+    uint32_t i = (uint32_t)((gpu_i128)(start - p->start) * p->count / (p->end - p->start));
+    while (i + 1 < p->count && gpu_piece_start(p, i + 1) <= start) i++;
+    for (; start < end; i++) {
+        int64_t until = gpu_piece_start(p, i + 1) < end ? gpu_piece_start(p, i + 1) : end;
+        sums[i] += rate * (double)(until - start);
+        start = until;
+    }
+}
+
 /* ---- sets of times ---- */
 
 bool gpu_spans_union(gpu_spans *out, gpu_span *list, size_t count, uint64_t large)

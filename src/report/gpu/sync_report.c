@@ -80,8 +80,7 @@ static hd_status find_around(uint32_t **out, const syncs *t, hd_role role, hd_er
     *out = hd_large_new(count + 1, sizeof **out, t->scope.large);
     for (uint32_t i = 0; places && i < count; i++)
         places[i] = (gpu_place){t->calls.list[i].start, t->calls.list[i].lane, i};
-    hd_status status =
-        places && *out ? gpu_innermost_names(*out, places, count, &t->scope, role, err) : HD_NOMEM(err);
+    hd_status status = places && *out ? gpu_innermost_names(*out, places, count, &t->scope, role, err) : HD_NOMEM(err);
     hd_large_free(places);
     return status;
 }

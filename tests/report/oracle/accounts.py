@@ -246,8 +246,12 @@ def waiting_spans(works):
     return [(w.launch.start, w.start) for w in works if w.launch is not None and w.launch.start < w.start]
 
 
+def common(span, piece):
+    return max(0, min(span[1], piece[1]) - max(span[0], piece[0]))
+
+
 def queue(scope):
-    rows, series = [], []
+    rows, series, over_time = [], [], []
     for key in scope.device_keys():
         for row, works in rows_of_device(scope.devices[key]):
             linked = [w for w in works if w.launch is not None]
@@ -272,7 +276,10 @@ def queue(scope):
                              "time_full": sum(t for level, t in times.items() if level >= 1024)})
             series += [{**row_cells(scope, row, works), "time": t, "length": level}
                        for t, level in changes_of(waiting)]
-    return {"queue": ordered(rows), "queue_length": ordered(series)}
+            over_time += [{**row_cells(scope, row, works), "time": piece[0],
+                           "length": ratio(sum(common(w, piece) for w in waiting), piece[1] - piece[0])}
+                          for piece in scope.pieces(key)]
+    return {"queue": ordered(rows), "queue_length": ordered(series), "queue_over_time": ordered(over_time)}
 
 
 def changes_of(waiting):

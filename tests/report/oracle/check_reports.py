@@ -49,7 +49,8 @@ for NAME, TRIED in WAYS.items():  # "window": parts of the trace's time, of 8
     if NAME not in ("steps", "hta"):
         TRIED += [(NAME, words, {**options, "window": window}) for words, options, window in
                   (([], {}, (2, 5)), (["--by", "step"], {"by": ("step",)}, (3, None)))]
-WAYS["queue"] = [("queue", ["--series"] + words, options) for _, words, options in WAYS["queue"]]
+for NAME, MORE in (("queue", ["--series", "--pieces", "7"]), ("copies", ["--pieces", "7"])):
+    WAYS[NAME] = [(NAME, MORE + words, {**options, "pieces": 7}) for _, words, options in WAYS[NAME]]
 problems, compared = [], collections.Counter()
 
 

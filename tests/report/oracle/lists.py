@@ -162,7 +162,17 @@ def copies(scope):
                                               lambda w: (head(scope, w), kind_of(w), size_class(bytes_of(w)))).items():
         out["sizes"].append({**head_cells(scope, *where), "kind": kind, "size": size, "count": len(group),
                              "total": sum(w.duration for w in group), **volume(group)})
-    return {"copies": ordered(add_shares(out["copies"]), "total"), "sizes": ordered(out["sizes"], "total")}
+    return {"copies": ordered(add_shares(out["copies"]), "total"), "sizes": ordered(out["sizes"], "total"),
+            "bandwidth": ordered(list(bandwidth_over_time(scope)))}
+
+
+def bandwidth_over_time(scope):
+    told = [w for w in scope.works if w.role in ("copy", "set") and bytes_of(w) is not None and w.end > w.start]
+    for (device, kind), group in grouped(told, lambda w: (scope.device_key(w), kind_of(w))).items():
+        for start, end in scope.pieces(device):
+            moved = sum(fractions.Fraction(bytes_of(w) * max(0, min(w.end, end) - max(w.start, start)),
+                                           w.end - w.start) for w in group)
+            yield {**scope.device_cells(device), "kind": kind, "time": start, "bandwidth": moved / (end - start)}
 
 
 # ---- operators ----
@@ -325,7 +335,19 @@ def launches(scope):
                      "negative": sum(d < 0 for d in delays), "queue_total": sum(max(d, 0) for d in delays),
                      "work_total": sum(l.work_time for l in group), "whole_total": sum(l.whole for l in group),
                      "short": sum(l.is_short for l in group)})
-    return {"launches": ordered(rows, "whole_total"), "launch_totals": launch_totals(scope, found)}
+    return {"launches": ordered(rows, "whole_total"), "launch_totals": launch_totals(scope, found),
+            "delays": ordered(list(delay_classes(scope, found)))}
+
+
+DELAYS = [0] + [digit * 10 ** power for power in range(3, 10) for digit in (1, 2, 5)] + [10 ** 10]
+
+
+def delay_classes(scope, found):
+    for where, group in grouped(found, lambda l: head(scope, l.first)).items():
+        classes = [sum(end <= l.delay for end in DELAYS) for l in group]
+        for i in range(min(classes), max(classes) + 1):
+            yield {**head_cells(scope, *where), "from": DELAYS[i - 1] if i else None,
+                   "until": DELAYS[i] if i < len(DELAYS) else None, "launches": classes.count(i)}
 
 
 def launch_totals(scope, found):

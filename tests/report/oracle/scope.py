@@ -13,9 +13,10 @@ NOTHING = (None, None)
 
 
 class Options:
-    def __init__(self, linked=False, by=(), step=None, since=None, until=None, rows=20, gpu=None, gpus=(), tf32=False):
+    def __init__(self, linked=False, by=(), step=None, since=None, until=None, rows=20, gpu=None, gpus=(), tf32=False,
+                 pieces=0):
         self.linked, self.by, self.by_step, self.step = linked, tuple(by), "step" in by, step
-        self.since, self.until, self.rows = since, until, rows
+        self.since, self.until, self.rows, self.pieces = since, until, rows, pieces
         self.gpu, self.gpus, self.tf32 = gpu, gpus, tf32  # gpus: texts of tables
 
     def has(self, t):
@@ -189,6 +190,13 @@ class Scope:
         first, last = self.span(key)
         return (first if self.options.since is None else self.options.since,
                 last if self.options.until is None else self.options.until)
+
+    def pieces(self, key):
+        """The device's window in pieces, as --pieces asks for: [(start, end)]."""
+        first, last = self.window(key)
+        count = max(0, min(self.options.pieces, last - first))
+        ends = [first + (last - first) * i // count for i in range(count + 1)] if count else []
+        return list(zip(ends, ends[1:]))
 
     def step_windows(self, key):
         """[(step, start, end)] that do not overlap."""

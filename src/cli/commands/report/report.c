@@ -257,6 +257,12 @@ static int refuse_name(cli_run *run, const char *name)
     return cli_usage_error(run, "'%.60s' names no report, and is no file; `heddle report` lists the reports", name);
 }
 
+static bool is_page(const struct report_options *chosen)
+{
+    return chosen->output && hd_report_format_of(chosen->output) == HD_REPORT_HTML && !chosen->table;
+}
+
+enum { PAGE_PIECES = 100 };
 /* What a page has that no report was named for. */
 static const char page_reports[] = "summary,breakdown,kernels,copies,operators,ranges,steps,launches,queue,states,idle,"
                                    "syncs,communication,flops,memory";
@@ -286,8 +292,7 @@ static int find_reports(asked *a, cli_run *run)
     if (!a->first && !is_file) return refuse_name(run, first);
     if (a->first && run->operand_count < 2)
         return cli_usage_error(run, "too few operands: heddle report %.60s needs FILE...", first);
-    bool is_page = chosen->output && hd_report_format_of(chosen->output) == HD_REPORT_HTML && !chosen->table;
-    return take_names(a, run, a->first ? first : is_page ? page_reports : "summary");
+    return take_names(a, run, a->first ? first : is_page(chosen) ? page_reports : "summary");
 }
 
 /* A report of several gets those of the options that it has, of which each must have one. */
@@ -322,8 +327,14 @@ static int collect_options(asked *a, cli_run *run)
         const char *value = chosen->given.values[i];
         size = asprintf(&a->texts[count++], "%s%s%s", chosen->given.names[i], value ? "=" : "", value ? value : "");
     }
-    bool counts_rows = false;
-    for (size_t i = 0; i < a->count; i++) counts_rows |= has_option(a->abouts[i], "rows");
+    bool counts_rows = false, has_pieces = false;
+    for (size_t i = 0; i < a->count; i++) {
+        counts_rows |= has_option(a->abouts[i], "rows");
+        has_pieces |= has_option(a->abouts[i], "pieces");
+    }
+    for (size_t i = 0; i < chosen->given.count; i++) has_pieces &= strcmp(chosen->given.names[i], "pieces") != 0;
+    if (has_pieces && is_page(chosen) && count < CLI_TEXTS_MAX && size >= 0)
+        size = asprintf(&a->texts[count++], "pieces=%d", PAGE_PIECES); /* for its charts */
     if (chosen->rows && counts_rows && count < CLI_TEXTS_MAX && size >= 0)
         size = asprintf(&a->texts[count++], "rows=%llu", (unsigned long long)chosen->rows);
     if (size < 0) {
