@@ -41,6 +41,11 @@ const legend = (svg, names) => {
   });
   svg.after(caption);
 };
+// Of the columns that label a row those that tell rows apart.
+const labelsOf = (of) => {
+  const telling = of.label.filter((i) => of.rows.some((row) => of.text(row, i) !== of.text(of.rows[0], i)));
+  return telling.length ? telling : of.label;
+};
 const labelOf = (of, row) => of.label.map((i) => of.text(row, i)).filter((text) => text && text !== "-").join(" ");
 
 /* A row's values beside one another: its share of the longest row. */
@@ -139,4 +144,7 @@ const points = (of, isLine) => {
 };
 
 /* The figure, null where there is nothing to draw. */
-export const drawChart = (of) => of.chart === "bars" ? bars(of) : points(of, of.chart === "series");
+export const drawChart = (given) => {
+  const of = {...given, label: labelsOf(given)};
+  return of.chart === "bars" ? bars(of) : points(of, of.chart === "series");
+};

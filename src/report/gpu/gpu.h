@@ -245,13 +245,6 @@ typedef struct gpu_place {
     uint32_t id;
 } gpu_place;
 
-/* Sort places by lane, time and id. false: no memory. */
-bool gpu_places_sort(gpu_place *places, size_t count, uint64_t large);
-/* As gpu_slices_init, but only what is around one of the places, which are sorted: mostly far less. */
-hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *scope, unsigned roles, const gpu_place *places,
-                            size_t count, hd_error *err);
-/* For sorted places: out[id] is the index of the innermost slice around it, HD_NONE where there is none. */
-hd_status gpu_innermost(uint32_t *out, const gpu_slices *slices, const gpu_place *places, size_t count, hd_error *err);
 /* The innermost slices of a role around places, whose ids are below `count` and which get sorted: out[id] is the string
    of its name, HD_STRING_NONE where there is none. */
 hd_status gpu_innermost_names(uint32_t *out, gpu_place *places, size_t count, const gpu_scope *scope, hd_role role,

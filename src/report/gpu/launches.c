@@ -237,6 +237,10 @@ static const int64_t delay_ends[] = {0,         1000,       2000,       5000,   
                                      50000,     100000,     200000,     500000,     1000000,    2000000,
                                      5000000,   10000000,   20000000,   50000000,   100000000,  200000000,
                                      500000000, 1000000000, 2000000000, 5000000000, 10000000000};
+static const char *const delay_names[] = {"< 0",      "< 1 us",   "< 2 us",   "< 5 us",   "< 10 us",  "< 20 us",
+                                          "< 50 us",  "< 100 us", "< 200 us", "< 500 us", "< 1 ms",   "< 2 ms",
+                                          "< 5 ms",   "< 10 ms",  "< 20 ms",  "< 50 ms",  "< 100 ms", "< 200 ms",
+                                          "< 500 ms", "< 1 s",    "< 2 s",    "< 5 s",    "< 10 s",   ">= 10 s"};
 enum { DELAY_ENDS = sizeof delay_ends / sizeof *delay_ends };
 
 typedef struct delay_place {
@@ -257,6 +261,7 @@ static void add_delay_rows(hd_table_builder *b, const gpu_scope *s, const delay_
         gpu_cells_device(b, s, place->device, place->step);
         gpu_cell_time(b, i ? delay_ends[i - 1] : 0, i > 0);
         gpu_cell_time(b, i < DELAY_ENDS ? delay_ends[i] : 0, i < DELAY_ENDS);
+        hd_table_add_text(b, delay_names[i]);
         hd_table_add_count(b, counts->of[i]);
     }
 }
@@ -371,6 +376,7 @@ static const hd_report_column delays_columns[] = {
     GPU_COLUMNS_DEVICE,
     {"from", HD_VALUE_DURATION, "delays of so much or more; null: below 0"},
     {"until", HD_VALUE_DURATION, "and of less than this; null: any"},
+    {"delay", HD_VALUE_STRING, "the same in words: less than this, and not less than in the row before"},
     {"launches", HD_VALUE_COUNT, "that have such a delay"},
     {0},
 };
@@ -379,7 +385,7 @@ static const hd_report_table_about tables[] = {
     {"launches", "by call and work, longest way first", launches_columns, HD_CHART_BARS, "call,name",
      "call_total,queue_total,work_total"},
     {"launch_totals", "by rank: what has no work, and work that has no launch", totals_columns},
-    {"delays", "how many launches have which delay", delays_columns, HD_CHART_BARS, "rank,device,step,from",
+    {"delays", "how many launches have which delay", delays_columns, HD_CHART_BARS, "rank,device,step,delay",
      "launches"},
     GPU_NOTES,
     {0},

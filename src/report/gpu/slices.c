@@ -195,8 +195,9 @@ hd_status gpu_slices_named(gpu_slices *out, const gpu_scope *s, unsigned roles, 
     return gather(out, &(gatherer){.s = s, .wanted = roles, .names = names}, err);
 }
 
-hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *s, unsigned roles, const gpu_place *places, size_t count,
-                            hd_error *err)
+/* As gpu_slices_init, but only what is around one of the places, which are sorted: mostly far less. */
+static hd_status find_around(gpu_slices *out, const gpu_scope *s, unsigned roles, const gpu_place *places, size_t count,
+                             hd_error *err)
 {
     uint32_t lanes = hd_trace_track_count(s->trace);
     uint32_t *first = calloc((size_t)lanes + 2, sizeof *first);
@@ -238,7 +239,8 @@ void gpu_slices_keep_outermost(gpu_slices *slices, const gpu_scope *s, gpu_slice
 
 /* ---- around ---- */
 
-bool gpu_places_sort(gpu_place *places, size_t count, uint64_t large)
+/* By lane, time and id. false: no memory. */
+static bool sort_places(gpu_place *places, size_t count, uint64_t large)
 {
     gpu_place *spare = hd_large_new(count + 1, sizeof *spare, large);
     if (!spare) return false;
@@ -293,7 +295,9 @@ hd_status gpu_around(const gpu_slices *slices, const gpu_place *places, size_t c
     return status;
 }
 
-hd_status gpu_innermost(uint32_t *out, const gpu_slices *slices, const gpu_place *places, size_t count, hd_error *err)
+/* For sorted places: out[id] is the index of the innermost slice around it, HD_NONE where there is none. */
+static hd_status find_innermost(uint32_t *out, const gpu_slices *slices, const gpu_place *places, size_t count,
+                                hd_error *err)
 {
     sweeper w = {.slices = slices, .lane = HD_NONE};
     w.open = hd_large_new(slices->count + 1, sizeof *w.open, UINT64_MAX);
@@ -310,9 +314,9 @@ hd_status gpu_innermost_names(uint32_t *out, gpu_place *places, size_t count, co
                               hd_error *err)
 {
     gpu_slices slices;
-    if (!gpu_places_sort(places, count, s->large)) return HD_NOMEM(err);
-    hd_status status = gpu_slices_around(&slices, s, 1u << role, places, count, err);
-    if (status == HD_OK) status = gpu_innermost(out, &slices, places, count, err);
+    if (!sort_places(places, count, s->large)) return HD_NOMEM(err);
+    hd_status status = find_around(&slices, s, 1u << role, places, count, err);
+    if (status == HD_OK) status = find_innermost(out, &slices, places, count, err);
     for (size_t i = 0; i < count && status == HD_OK; i++)
         out[i] = out[i] == HD_NONE ? HD_STRING_NONE : slices.list[out[i]].name;
     gpu_slices_deinit(&slices);
@@ -336,7 +340,7 @@ hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope 
             (*out)[(*out_count)++] = (gpu_place){launch->start_ns, lane, i};
         }
     }
-    bool fine = needed && *out && gpu_places_sort(*out, *out_count, s->large);
+    bool fine = needed && *out && sort_places(*out, *out_count, s->large);
     free(needed);
     if (fine) return HD_OK;
     hd_large_free(*out);
@@ -351,7 +355,7 @@ hd_status gpu_innermost_of_launches(uint32_t **out, const gpu_scope *s, const gp
     HD_TRY(gpu_launch_places(&places, &count, s, err));
     *out = hd_large_new(s->launches->launch_count + 1, sizeof **out, s->large);
     for (size_t i = 0; *out && i < s->launches->launch_count; i++) (*out)[i] = HD_NONE;
-    hd_status status = *out ? gpu_innermost(*out, slices, places, count, err) : HD_NOMEM(err);
+    hd_status status = *out ? find_innermost(*out, slices, places, count, err) : HD_NOMEM(err);
     hd_large_free(places);
     if (status == HD_OK) return HD_OK;
     hd_large_free(*out);

@@ -339,6 +339,8 @@ def launches(scope):
             "delays": ordered(list(delay_classes(scope, found)))}
 
 
+DELAY_NAMES = ["< 0"] + ["< %d %s" % (digit * power, unit) for unit in ("us", "ms") for power in (1, 10, 100)
+                         for digit in (1, 2, 5)] + ["< 1 s", "< 2 s", "< 5 s", "< 10 s", ">= 10 s"]
 DELAYS = [0] + [digit * 10 ** power for power in range(3, 10) for digit in (1, 2, 5)] + [10 ** 10]
 
 
@@ -347,7 +349,8 @@ def delay_classes(scope, found):
         classes = [sum(end <= l.delay for end in DELAYS) for l in group]
         for i in range(min(classes), max(classes) + 1):
             yield {**head_cells(scope, *where), "from": DELAYS[i - 1] if i else None,
-                   "until": DELAYS[i] if i < len(DELAYS) else None, "launches": classes.count(i)}
+                   "until": DELAYS[i] if i < len(DELAYS) else None, "delay": DELAY_NAMES[i],
+                   "launches": classes.count(i)}
 
 
 def launch_totals(scope, found):
