@@ -36,8 +36,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Write the steps that begin with the works of a name, and into `alike` for each the sum of the hashes of its names: the
- * same where the same names are there as often. Returns how many; 0: two begin at once. */
+/* Write the steps that begin with the works of a name, and into `alike` for each the sum of the hashes of its names,
+ * which is the same where the same names are there as often. Returns how many; 0: two begin at once. */
 static size_t cut(gpu_step *steps, uint64_t *alike, const run *r, uint32_t name, const hd_work *works)
 {
     size_t count = 0;

@@ -24,8 +24,8 @@ uint32_t hd_trace_stacks_node(const hd_trace_stacks *stacks, hd_arg_type type, i
  * already stay, which must be a JSON object. */
 hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err);
 
-/* The frames of a stack from the root, parted by ';' (in a name it becomes ','), behind what `out` has: as far as `room`
- * bytes go, and one frame more. false: no memory. */
+/* The frames of a stack from the root, parted by ';' (in a name it becomes ','), behind what `out` has: as far as
+ * `room` bytes go, and one frame more. false: no memory. */
 bool hd_stacks_put(hd_json_out *out, const hd_stacks *stacks, uint32_t stack, uint64_t room);
 
 /* From so many bytes on the tree's lists lie in files (base/memory/large.h); without this never. Before the first
