@@ -2,8 +2,8 @@
  *
  * In: a trace and the options of gpu_options. Out: a gpu_scope: its pieces of work with their class, device, row and
  * step; its devices, steps and windows. docs/reports/definitions.md says what the words mean. Read scope.c first;
- * steps.c has steps and windows (repetition.c those that no annotation tells), slices.c what stands around a time on the
- * host's rows, sweep.c how time is divided among what runs, cells.c groups, statistics and cells.
+ * steps.c has steps and windows (repetition.c those that no annotation tells), slices.c what stands around a time on
+ * the host's rows, sweep.c how time is divided among what runs, cells.c groups, statistics and cells.
  */
 #ifndef HD_REPORT_GPU_GPU_H
 #define HD_REPORT_GPU_GPU_H

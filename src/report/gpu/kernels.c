@@ -119,6 +119,7 @@ static hd_status merge_steps(kernels *k, hd_error *err)
     const hd_stacks *stacks = k->attribution->stacks;
     uint32_t count = hd_stacks_count(stacks);
     HD_TRY(hd_stacks_new(&k->stacks, err));
+    hd_stacks_set_large(k->stacks, k->scope.large);
     k->stack_of = hd_large_new(count, sizeof *k->stack_of, k->scope.large);
     if (!k->stack_of) return HD_NOMEM(err);
     k->stack_of[HD_STACK_NONE] = HD_STACK_NONE;
