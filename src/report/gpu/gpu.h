@@ -233,6 +233,10 @@ hd_status gpu_slices_init(gpu_slices *out, const gpu_scope *scope, unsigned role
 /* Only those whose name has not 0 in `names`, which is by string id; NULL: all. */
 hd_status gpu_slices_named(gpu_slices *out, const gpu_scope *scope, unsigned roles, const uint8_t *names,
                            hd_error *err);
+/* Python frames of nn.Modules; what their names begin with. */
+extern const char gpu_module_word[];
+enum { GPU_MODULE_WORD = 11 };
+hd_status gpu_modules_init(gpu_slices *out, const gpu_scope *scope, hd_error *err);
 void gpu_slices_deinit(gpu_slices *slices);
 /* Leave only those for which `keep` is true, which may set their `user`; and of these those that do not begin within
  * another of them. */

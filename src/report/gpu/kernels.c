@@ -61,9 +61,6 @@ static hd_status find_ops(kernels *k, hd_error *err)
     return gpu_innermost_of_launches(&k->op_of, &k->scope, &k->ops, err);
 }
 
-static const char module_word[] = "nn.Module: ";
-enum { MODULE_WORD = sizeof module_word - 1 };
-
 typedef struct module_finder {
     kernels *k;
     gpu_slices frames; /* of modules */
@@ -78,8 +75,8 @@ static hd_status join_modules(void *user, uint32_t id, const uint32_t *slices, s
     size_t size = 0;
     for (size_t i = 0; i < count; i++) {
         hd_string name = hd_trace_string(m->k->scope.trace, m->frames.list[slices[i]].name);
-        name.data += MODULE_WORD;
-        name.size -= MODULE_WORD;
+        name.data += GPU_MODULE_WORD;
+        name.size -= GPU_MODULE_WORD;
         if (!hd_reserve(&m->text, &m->capacity, size + name.size + 2)) return HD_NOMEM(err);
         if (i) m->text[size++] = '/';
         memcpy(m->text + size, name.data, name.size);
@@ -94,22 +91,15 @@ static hd_status find_modules(kernels *k, hd_error *err)
 {
     module_finder m = {.k = k};
     gpu_place *places = NULL;
-    size_t count, launches = k->scope.launches->launch_count, strings = hd_trace_string_count(k->scope.trace);
-    uint8_t *is_module = calloc(strings + 1, 1);
+    size_t count, launches = k->scope.launches->launch_count;
     k->module_of = hd_large_new(launches + 1, sizeof *k->module_of, k->scope.large);
-    hd_status status = is_module && k->module_of ? HD_OK : HD_NOMEM(err);
+    hd_status status = k->module_of ? gpu_modules_init(&m.frames, &k->scope, err) : HD_NOMEM(err);
     for (size_t i = 0; status == HD_OK && i < launches; i++) k->module_of[i] = HD_NONE;
-    for (uint32_t i = 0; status == HD_OK && i < strings; i++) {
-        hd_string name = hd_trace_string(k->scope.trace, i);
-        is_module[i] = name.size >= MODULE_WORD && memcmp(name.data, module_word, MODULE_WORD) == 0;
-    }
-    if (status == HD_OK) status = gpu_slices_named(&m.frames, &k->scope, 1u << HD_ROLE_PYTHON, is_module, err);
     if (status == HD_OK) status = gpu_launch_places(&places, &count, &k->scope, err);
     if (status == HD_OK) status = gpu_around(&m.frames, places, count, join_modules, &m, err);
     hd_large_free(places);
     gpu_slices_deinit(&m.frames);
     free(m.text);
-    free(is_module);
     return status;
 }
 

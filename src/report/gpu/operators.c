@@ -1,5 +1,5 @@
-/* operators.c - what operators take on the CPU and below them on the GPU: see "operators" in
- * docs/reports/definitions.md
+/* operators.c - what operators, and modules, take on the CPU and below them on the GPU: see "operators" and "modules"
+ * in docs/reports/definitions.md
  *
  * The ops of a row are walked in the order of their starts. The last that is still open is the parent of the next; an
  * op is within another of its key if one of these ends later than it begins.
@@ -9,13 +9,14 @@
 
 #include "base/error.h"
 #include "base/heap.h"
+#include "base/json/write.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "report/gpu/gpu.h"
 
-/* What ops are of one key: a name, and with --by shape a text. */
+/* What ops are of one key: a name, and with --by shape a text; of modules the key of the module around. */
 typedef struct op_key {
-    uint32_t name, shape; /* HD_NONE: none */
+    uint32_t name, more; /* HD_NONE: none */
 } op_key;
 
 /* Instead of a name: of work around whose launch there is no op, and that has no launch. */
@@ -44,7 +45,8 @@ typedef struct key_state {
 
 typedef struct operators {
     gpu_scope scope;
-    gpu_slices ops; /* user: key */
+    bool is_modules;
+    gpu_slices ops; /* or modules. user: key */
     gpu_arg dims;
     gpu_texts texts;
     gpu_groups keys, places;
@@ -52,13 +54,19 @@ typedef struct operators {
     op_sum *sums;      /* by place */
     size_t state_capacity, sum_capacity;
     bool linked;
+    hd_json_out path; /* of a module */
+    uint32_t *above;  /* keys around it */
+    size_t above_capacity;
+    uint64_t path_room; /* bytes, for all paths */
 } operators;
+
+enum { PATH_ROOM = 64 << 20 };
 
 /* ---- keys and sums ---- */
 
-static uint32_t key_number(operators *o, uint32_t name, uint32_t shape)
+static uint32_t key_number(operators *o, uint32_t name, uint32_t more)
 {
-    const op_key key = {name, shape};
+    const op_key key = {name, more};
     uint32_t count = o->keys.count, number = gpu_group(&o->keys, &key);
     if (number == HD_NONE || !hd_grow((void **)&o->states, &o->state_capacity, number, sizeof *o->states))
         return HD_NONE;
@@ -92,8 +100,27 @@ static bool find_keys_with_shapes(operators *o)
     return true;
 }
 
+/* The same walk as walk_ops. */
+static bool find_keys_of_modules(operators *o)
+{
+    uint32_t *open = hd_large_new(o->ops.count + 1, sizeof *open, o->scope.large);
+    size_t count = 0;
+    bool fine = open != NULL;
+    for (uint32_t i = 0; fine && i < o->ops.count; i++) {
+        gpu_slice *op = &o->ops.list[i];
+        if (i && op->lane != op[-1].lane) count = 0;
+        while (count && o->ops.list[open[count - 1]].end <= op->start) count--;
+        op->user = key_number(o, op->name, count ? o->ops.list[open[count - 1]].user : HD_NONE);
+        fine = op->user != HD_NONE;
+        open[count++] = i;
+    }
+    hd_large_free(open);
+    return fine;
+}
+
 static bool find_keys(operators *o)
 {
+    if (o->is_modules) return find_keys_of_modules(o);
     if (o->scope.by & GPU_BY_SHAPE) return find_keys_with_shapes(o);
     uint32_t *keys = calloc(hd_trace_string_count(o->scope.trace) + 1, sizeof *keys); /* by name, 0: not known yet */
     bool fine = keys != NULL;
@@ -310,7 +337,31 @@ static hd_status add_gpu(operators *o, hd_error *err)
 
 /* ---- rows ---- */
 
-static void add_row(hd_table_builder *b, const operators *o, uint32_t number)
+/* "Model_0/Block_1/Linear_0", as far as there is room. */
+static void add_path(hd_table_builder *b, operators *o, uint32_t key)
+{
+    size_t depth = 0;
+    o->path.size = 0;
+    for (uint32_t at = key; at != HD_NONE && o->path_room; at = ((const op_key *)gpu_group_key(&o->keys, at))->more) {
+        if (!hd_grow((void **)&o->above, &o->above_capacity, depth, sizeof *o->above)) o->path_room = 0;
+        if (o->path_room) o->above[depth++] = at;
+    }
+    while (depth-- && o->path.size < o->path_room) {
+        hd_string name =
+            hd_trace_string(o->scope.trace, ((const op_key *)gpu_group_key(&o->keys, o->above[depth]))->name);
+        hd_json_put(&o->path, name.data + GPU_MODULE_WORD, name.size - GPU_MODULE_WORD);
+        if (depth) hd_json_put_text(&o->path, "/");
+    }
+    if (o->path.failed || o->path.size >= o->path_room) {
+        o->path_room = 0;
+        hd_table_add_null(b);
+        return;
+    }
+    o->path_room -= o->path.size;
+    hd_table_add_string(b, o->path.size ? o->path.data : "", o->path.size);
+}
+
+static void add_row(hd_table_builder *b, operators *o, uint32_t number)
 {
     const op_place *place = gpu_group_key(&o->places, number);
     const op_key *key = gpu_group_key(&o->keys, place->key);
@@ -318,11 +369,13 @@ static void add_row(hd_table_builder *b, const operators *o, uint32_t number)
     bool is_op = key->name != NO_OPERATOR && key->name != NO_LAUNCH;
     if (!is_op && !o->linked) return;
     gpu_cells_rank(b, &o->scope, place->rank, place->step);
-    if (is_op)
-        report_cell_string(b, o->scope.trace, key->name);
+    if (!is_op)
+        hd_table_add_text(b, key->name == NO_LAUNCH ? "(no launch)" : o->is_modules ? "(no module)" : "(no operator)");
+    else if (o->is_modules)
+        add_path(b, o, place->key);
     else
-        hd_table_add_text(b, key->name == NO_LAUNCH ? "(no launch)" : "(no operator)");
-    gpu_cell_text(b, &o->texts, key->shape);
+        report_cell_string(b, o->scope.trace, key->name);
+    if (!o->is_modules) gpu_cell_text(b, &o->texts, key->more);
     gpu_cell_count(b, sum->calls, is_op);
     gpu_cell_time(b, gpu_whole(sum->cpu_total), is_op);
     gpu_cell_time(b, gpu_whole(sum->cpu_self), is_op);
@@ -333,24 +386,34 @@ static void add_row(hd_table_builder *b, const operators *o, uint32_t number)
 
 static hd_status add_tables(hd_report *out, operators *o, hd_error *err)
 {
+    const hd_report_about *about = o->is_modules ? &report_modules_about : &report_operators_about;
     hd_table_builder *b;
-    HD_TRY(gpu_slices_init(&o->ops, &o->scope, 1u << HD_ROLE_OP, err));
+    HD_TRY(o->is_modules ? gpu_modules_init(&o->ops, &o->scope, err)
+                         : gpu_slices_init(&o->ops, &o->scope, 1u << HD_ROLE_OP, err));
     if (!find_keys(o)) return HD_NOMEM(err);
     HD_TRY(walk_ops(o, err));
     HD_TRY(add_gpu(o, err));
-    HD_TRY(report_builder(&b, &report_operators_about, "operators", err));
+    HD_TRY(report_builder(&b, about, about->name, err));
     for (uint32_t i = 0; i < o->places.count; i++) add_row(b, o, i);
-    HD_TRY(gpu_add(out, b, "gpu_total,cpu_total", err));
-    const char *const more[] = {o->ops.count ? NULL : "there are no operators in this trace", NULL};
-    return gpu_add_notes(out, &report_operators_about, &o->scope, more, err);
+    HD_TRY(gpu_add(out, b, o->is_modules ? "" : "gpu_total,cpu_total", err));
+    const char *const more[] = {o->ops.count ? NULL
+                                : o->is_modules
+                                    ? "there are no nn.Modules in this trace: PyTorch tells them with with_stack=True"
+                                    : "there are no operators in this trace",
+                                NULL};
+    const char *const cut[] = {"not all modules have a name: the paths would take too much room", NULL};
+    return gpu_add_notes(out, about, &o->scope, o->path_room ? more : cut, err);
 }
 
 /* ---- the report ---- */
 
-static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, bool is_modules, hd_error *err)
 {
-    operators o = {.keys = {.key_size = sizeof(op_key)}, .places = {.key_size = sizeof(op_place)}};
-    hd_status status = gpu_scope_init(&o.scope, input, options, GPU_BY_STEP | GPU_BY_SHAPE, err);
+    operators o = {.is_modules = is_modules,
+                   .keys = {.key_size = sizeof(op_key)},
+                   .places = {.key_size = sizeof(op_place)},
+                   .path_room = PATH_ROOM};
+    hd_status status = gpu_scope_init(&o.scope, input, options, GPU_BY_STEP | (is_modules ? 0u : GPU_BY_SHAPE), err);
     if (status == HD_OK && !gpu_arg_init(&o.dims, input->trace, "Input Dims")) status = HD_NOMEM(err);
     if (status == HD_OK) status = add_tables(out, &o, err);
     if (status != HD_OK) hd_report_free(out);
@@ -361,8 +424,20 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     gpu_groups_deinit(&o.places);
     free(o.states);
     free(o.sums);
+    free(o.path.data);
+    free(o.above);
     gpu_scope_deinit(&o.scope);
     return status;
+}
+
+static hd_status run_operators(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    return run(out, input, options, false, err);
+}
+
+static hd_status run_modules(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    return run(out, input, options, true, err);
 }
 
 /* ---- about ---- */
@@ -396,5 +471,37 @@ const hd_report_about report_operators_about = {
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,
-    .run = run,
+    .run = run_operators,
+};
+
+static const hd_report_column modules_columns[] = {
+    GPU_COLUMNS_RANK,
+    {"module", HD_VALUE_STRING, "with the modules around it, outermost first; (no module), (no launch): other work"},
+    {"calls", HD_VALUE_COUNT, "of the module"},
+    {"cpu_total", HD_VALUE_DURATION, "of calls that are not within another of the same module"},
+    {"cpu_self", HD_VALUE_DURATION, "less the modules within"},
+    {"works", HD_VALUE_COUNT, "GPU work launched in it, and in no module within"},
+    {"gpu_self", HD_VALUE_DURATION, "time of that work"},
+    {"gpu_total", HD_VALUE_DURATION, "time of all work that was launched within it"},
+    {0},
+};
+
+static const hd_report_table_about modules_tables[] = {
+    {"modules", "the tree of modules, each above those within it", modules_columns, HD_CHART_BARS, "module",
+     "gpu_self"},
+    GPU_NOTES,
+    {0},
+};
+
+static const hd_option_about modules_options[] = {GPU_OPTIONS("step"), {0}};
+
+const hd_report_about report_modules_about = {
+    .name = "modules",
+    .title = "what each nn.Module takes on the CPU, and below it on the GPU: a tree",
+    .text = "Sums up the calls of PyTorch's modules by their place among one another. A trace has them where it was "
+            "recorded with with_stack=True. All GPU time is in gpu_self of some row.",
+    .options = modules_options,
+    .options_size = sizeof(gpu_options),
+    .tables = modules_tables,
+    .run = run_modules,
 };

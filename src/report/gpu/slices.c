@@ -1,5 +1,6 @@
 /* slices.c - slices of the host by lane and time, and which of them stand around a time */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
@@ -209,6 +210,22 @@ static hd_status find_around(gpu_slices *out, const gpu_scope *s, unsigned roles
     for (uint32_t l = 0; l < lanes; l++) first[l + 1] += first[l];
     hd_status status = gather(out, &(gatherer){.s = s, .wanted = roles, .places = places, .first = first}, err);
     free(first);
+    return status;
+}
+
+const char gpu_module_word[GPU_MODULE_WORD + 1] = "nn.Module: ";
+
+hd_status gpu_modules_init(gpu_slices *out, const gpu_scope *s, hd_error *err)
+{
+    uint32_t strings = (uint32_t)hd_trace_string_count(s->trace);
+    uint8_t *names = calloc((size_t)strings + 1, 1);
+    *out = (gpu_slices){0};
+    for (uint32_t i = 0; names && i < strings; i++) {
+        hd_string name = hd_trace_string(s->trace, i);
+        names[i] = name.size >= GPU_MODULE_WORD && memcmp(name.data, gpu_module_word, GPU_MODULE_WORD) == 0;
+    }
+    hd_status status = names ? gpu_slices_named(out, s, 1u << HD_ROLE_PYTHON, names, err) : HD_NOMEM(err);
+    free(names);
     return status;
 }
 

@@ -199,17 +199,33 @@ class OpTree:
 
 
 def operators(scope):
-    trace, tree = scope.trace, OpTree(scope.trace.ops)
-    works = scope.listed(scope.works)
-    around = Around(trace.ops, launch_places(works))
     by_shape = "shape" in scope.options.by
+    rows = tree_rows(scope, scope.trace.ops, OpTree(scope.trace.ops), "(no operator)",
+                     lambda op: (op.name, json_text(op.args.get("Input Dims")) if by_shape else None))
+    if not by_shape:
+        for row in rows:
+            del row["shape"]
+    return {"operators": ordered(rows, "gpu_total", "cpu_total")}
+
+
+def modules(scope):
+    found = [f for f in scope.trace.frames if f.name.startswith("nn.Module: ")]
+    tree, paths = OpTree(found), {}
+    for module in sorted(found, key=lambda m: (len(tree.around[m.index]), outer_first(m))):
+        around = tree.around[module.index]
+        above = paths[around[-1].index] + "/" if around else ""
+        paths[module.index] = above + module.name[len("nn.Module: "):]
+    rows = tree_rows(scope, found, tree, "(no module)", lambda m: (paths[m.index], None))
+    return {"modules": ordered([{("module" if c == "name" else c): v for c, v in row.items() if c != "shape"}
+                                for row in rows])}
+
+
+def tree_rows(scope, ops, tree, nowhere, key):
+    works = scope.listed(scope.works)
+    around = Around(ops, launch_places(works))
     linked = any(w.launch is not None for w in scope.works)
-
-    def key(op):
-        return (op.name, json_text(op.args.get("Input Dims"))) if by_shape else (op.name, None)
-
     sums = collections.defaultdict(collections.Counter)
-    for op in scope.listed(trace.ops):
+    for op in scope.listed(ops):
         place = (op.rank, scope.step_of(op), *key(op))
         sums[place]["calls"] += 1
         sums[place]["cpu_self"] += tree.self_time(op)
@@ -218,7 +234,7 @@ def operators(scope):
     for w in works:
         place = (w.rank, scope.step_of(w))
         found = around.at(w.launch.row, w.launch.start) if w.launch is not None else ()
-        inner = key(found[-1]) if found else ("(no operator)" if w.launch is not None else "(no launch)", None)
+        inner = key(found[-1]) if found else (nowhere if w.launch is not None else "(no launch)", None)
         sums[place + inner]["works"] += 1
         sums[place + inner]["gpu_self"] += w.duration
         for outer in {key(o) for o in found} or {inner}:
@@ -226,15 +242,15 @@ def operators(scope):
     rows = []
     for place, sum_ in sums.items():
         rank, step, name, shape = place
-        row = {**rank_cells(scope, rank, step), "name": name, **({"shape": shape} if by_shape else {})}
-        is_op = name not in ("(no operator)", "(no launch)")
+        row = {**rank_cells(scope, rank, step), "name": name, "shape": shape}
+        is_op = name not in (nowhere, "(no launch)")
         row.update({c: sum_[c] if is_op else None for c in ("calls", "cpu_total", "cpu_self")})
         row.update({c: sum_[c] if linked else None for c in ("works", "gpu_self", "gpu_total")})
         rows.append(row)
     assert not linked or sum(row["gpu_self"] for row in rows) == sum(w.duration for w in works)
     if not linked:
         rows = [row for row in rows if row["calls"] is not None]
-    return {"operators": ordered(rows, "gpu_total", "cpu_total")}
+    return rows
 
 
 # ---- ranges and steps ----

@@ -21,7 +21,7 @@ import trace  # noqa: E402
 
 REPORTS = {"breakdown": accounts.breakdown, "idle": accounts.idle, "hta": accounts.hta, "queue": accounts.queue,
            "states": accounts.states, "kernels": lists.kernels, "copies": lists.copies, "operators": lists.operators,
-           "ranges": lists.ranges, "steps": lists.steps, "launches": lists.launches, "syncs": lists.syncs,
+           "modules": lists.modules, "ranges": lists.ranges, "steps": lists.steps, "launches": lists.launches, "syncs": lists.syncs,
            "communication": lists.communication, "flops": flops.flops}
 
 

@@ -264,8 +264,9 @@ static bool is_page(const struct report_options *chosen)
 
 enum { PAGE_PIECES = 100 };
 /* What a page has that no report was named for. */
-static const char page_reports[] = "summary,breakdown,kernels,copies,operators,ranges,steps,launches,queue,states,idle,"
-                                   "syncs,communication,flops,memory";
+static const char page_reports[] =
+    "summary,breakdown,kernels,copies,operators,modules,ranges,steps,launches,queue,states,idle,"
+    "syncs,communication,flops,memory";
 
 static int take_names(asked *a, cli_run *run, const char *names)
 {
