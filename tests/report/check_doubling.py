@@ -135,7 +135,8 @@ def memory(n):
 
 SHAPES = (in_turn, streams, devices, at_once, names, ops, annotations, frames, syncs, steps, unlinked, collectives,
           shapes, memory)
-WITH = {"kernels": ["--by", "op,stack"], "operators": ["--by", "shape"], "breakdown": ["--by", "step"]}
+WITH = {"kernels": ["--by", "op,stack"], "operators": ["--by", "shape"], "breakdown": ["--by", "step"],
+        "queue": ["--pieces", "100"], "copies": ["--pieces", "100"]}
 
 
 def run(command):

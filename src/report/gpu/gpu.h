@@ -298,7 +298,7 @@ typedef struct gpu_pieces {
     int64_t start, end;
     uint32_t count;
 } gpu_pieces;
-enum { GPU_PIECES_MAX = 10000 };
+enum { GPU_PIECES_MAX = 10000, GPU_PIECES_ROWS = 200000 /* of all rows of GPUs together */ };
 #define GPU_OPTION_PIECES(type, table)                                                                                 \
     {                                                                                                                  \
         "pieces", HD_OPTION_COUNT, NULL, "cut the time into so many pieces, 10,000 at most: the table " table,         \

@@ -58,7 +58,9 @@ gpu_pieces gpu_pieces_of(const gpu_scope *s, uint32_t device, uint64_t wanted)
     gpu_pieces out = {.start = s->has_from ? s->from : s->devices[device].start,
                       .end = s->has_until ? s->until : s->devices[device].end};
     uint64_t time = out.end > out.start ? (uint64_t)(out.end - out.start) : 0;
-    if (wanted > GPU_PIECES_MAX) wanted = GPU_PIECES_MAX;
+    uint32_t most = s->row_count ? GPU_PIECES_ROWS / s->row_count : GPU_PIECES_MAX;
+    if (most > GPU_PIECES_MAX) most = GPU_PIECES_MAX;
+    if (wanted > most) wanted = most ? most : 1;
     out.count = (uint32_t)(wanted < time ? wanted : time);
     return out;
 }
