@@ -46,7 +46,7 @@ typedef struct key_state {
 typedef struct operators {
     gpu_scope scope;
     bool is_modules;
-    gpu_slices ops; /* or modules. user: key */
+    gpu_slices ops; /* or modules, whose keys walk_ops finds. user: key */
     gpu_arg dims;
     gpu_texts texts;
     gpu_groups keys, places;
@@ -100,27 +100,8 @@ static bool find_keys_with_shapes(operators *o)
     return true;
 }
 
-/* The same walk as walk_ops. */
-static bool find_keys_of_modules(operators *o)
-{
-    uint32_t *open = hd_large_new(o->ops.count + 1, sizeof *open, o->scope.large);
-    size_t count = 0;
-    bool fine = open != NULL;
-    for (uint32_t i = 0; fine && i < o->ops.count; i++) {
-        gpu_slice *op = &o->ops.list[i];
-        if (i && op->lane != op[-1].lane) count = 0;
-        while (count && o->ops.list[open[count - 1]].end <= op->start) count--;
-        op->user = key_number(o, op->name, count ? o->ops.list[open[count - 1]].user : HD_NONE);
-        fine = op->user != HD_NONE;
-        open[count++] = i;
-    }
-    hd_large_free(open);
-    return fine;
-}
-
 static bool find_keys(operators *o)
 {
-    if (o->is_modules) return find_keys_of_modules(o);
     if (o->scope.by & GPU_BY_SHAPE) return find_keys_with_shapes(o);
     uint32_t *keys = calloc(hd_trace_string_count(o->scope.trace) + 1, sizeof *keys); /* by name, 0: not known yet */
     bool fine = keys != NULL;
@@ -175,10 +156,15 @@ static hd_status walk_ops(operators *o, hd_error *err)
     size_t count = 0;
     bool fine = open != NULL;
     for (uint32_t i = 0; fine && i < o->ops.count; i++) {
-        const gpu_slice *op = &o->ops.list[i];
-        key_state *state = &o->states[op->user];
+        gpu_slice *op = &o->ops.list[i];
         if (i && op->lane != op[-1].lane) count = 0;
         while (count && o->ops.list[open[count - 1].op].end <= op->start) count--;
+        if (o->is_modules) op->user = key_number(o, op->name, count ? o->ops.list[open[count - 1].op].user : HD_NONE);
+        if (op->user == HD_NONE) {
+            fine = false;
+            break;
+        }
+        key_state *state = &o->states[op->user];
         if (count) fine = take_from_parent(o, &open[count - 1], op);
         bool is_outer = state->lane != op->lane || state->end <= op->start;
         fine = fine && add_call(o, op, is_outer);
@@ -390,7 +376,7 @@ static hd_status add_tables(hd_report *out, operators *o, hd_error *err)
     hd_table_builder *b;
     HD_TRY(o->is_modules ? gpu_modules_init(&o->ops, &o->scope, err)
                          : gpu_slices_init(&o->ops, &o->scope, 1u << HD_ROLE_OP, err));
-    if (!find_keys(o)) return HD_NOMEM(err);
+    if (!o->is_modules && !find_keys(o)) return HD_NOMEM(err);
     HD_TRY(walk_ops(o, err));
     HD_TRY(add_gpu(o, err));
     HD_TRY(report_builder(&b, about, about->name, err));
