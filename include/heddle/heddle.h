@@ -15,6 +15,7 @@
  * launches.h     GPU work with the call that launched it. attribution.h: and with the CPU's stack. stacks.h: stacks.
  *                memory.h: allocations and frees. index.h: what covers a time on a track, fast. names.h: kernels' names
  *                in short.
+ * arrow.h        Events and tables as Arrow streams, for pyarrow, polars, DuckDB. parquet.h: and as files.
  * convert.h      What `heddle convert` and `merge` do, from files to a file: crop, filter, merge, repair, write. fix.h:
  *                only the repair, byte for byte otherwise. flame.h: flame graphs.
  *                pass.h: single passes on a trace that is held. options.h: what passes and reports are told.
@@ -23,6 +24,7 @@
  * These are libheddle. What needs more than a trace is a library of its own, with a .pc of its name:
  *
  * libheddle-symbolize  symbolize.h: names for addresses.
+ * libheddle-query      query.h: SQL over traces.
  * libheddle-view       view.h: the page's server.
  * libheddle-record     devices.h: this machine's GPUs. record.h, trigger.h, uprobe.h: tracing programs (Linux).
  * libheddle-capture    session.h, mark.h, ring.h, stack.h: recording from inside of a program; stands on libc alone.
@@ -69,6 +71,7 @@
 #ifndef HEDDLE_HEDDLE_H
 #define HEDDLE_HEDDLE_H
 
+#include "heddle/arrow.h"
 #include "heddle/attribution.h"
 #include "heddle/builder.h"
 #include "heddle/convert.h"
@@ -81,6 +84,7 @@
 #include "heddle/memory.h"
 #include "heddle/names.h"
 #include "heddle/options.h"
+#include "heddle/parquet.h"
 #include "heddle/pass.h"
 #include "heddle/report.h"
 #include "heddle/source.h"

@@ -1,0 +1,119 @@
+/* query.h - SQL over traces: SQLite, whose tables are the traces themselves
+ *
+ *     hd_query *query;
+ *     hd_statement *statement;
+ *     hd_query_input input = {.trace = trace, .path = path, .rank = HD_NO_NUMBER};
+ *     HD_TRY(hd_query_new(&query, &input, 1, NULL, &err));
+ *     status = hd_query_prepare(&statement, NULL, query, "select name, sum(dur) from slice group by name", SIZE_MAX,
+ *                               &err);
+ *     while (status == HD_OK && (status = hd_statement_next(statement, &err)) == HD_OK) …hd_statement_at(statement, 0)
+ *     hd_statement_free(statement);
+ *     hd_query_free(query);
+ *
+ * Nothing is loaded or copied: tables are virtual, and columns are decoded when a statement asks for them. What tables
+ * there are stands in docs/query.md, and in the table `heddle_tables`. All is read only: statements that write, attach
+ * a file or load an extension are refused.
+ *
+ * A query is used by one thread at a time, except for hd_query_interrupt.
+ */
+#ifndef HEDDLE_QUERY_H
+#define HEDDLE_QUERY_H
+
+#include "heddle/arrow.h"
+#include "heddle/gpus.h"
+#include "heddle/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hd_query hd_query;
+typedef struct hd_statement hd_statement;
+
+/* Everything is borrowed, and outlives the query. */
+typedef struct hd_query_input {
+    const hd_trace *trace;
+    const char *path; /* for messages; may be NULL */
+    int64_t rank;     /* value of the column `rank`; HD_NO_NUMBER: what the trace says, else its place among the inputs */
+} hd_query_input;
+
+typedef struct hd_query_options {
+    size_t size;         /* of this struct; see "Options" in status.h */
+    uint64_t timeout_ms; /* a statement that runs longer fails with LIMIT; 0: none */
+    const hd_gpus *gpus; /* for reports that need one; NULL: the library's own */
+} hd_query_options;
+
+/* The caller frees *out. options may be NULL. Errors: MEMORY; ARGUMENT: no input. */
+hd_status hd_query_new(hd_query **out, const hd_query_input *inputs, size_t count, const hd_query_options *options,
+                       hd_error *err);
+void hd_query_free(hd_query *query); /* after its statements */
+
+/* Any thread, and a signal's handler: the statement that runs fails with LIMIT, "interrupted". */
+void hd_query_interrupt(hd_query *query);
+
+/* The first statement of sql[0 … size), SIZE_MAX: up to its NUL. *out is NULL if there is none (blanks, comments). *rest
+ * (may be NULL): what follows it. Errors: ARGUMENT with the place in err->offset, and a hint where one is known;
+ * MEMORY. */
+hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *query, const char *sql, size_t size,
+                           hd_error *err);
+void hd_statement_free(hd_statement *statement);
+
+typedef enum hd_query_type { HD_QUERY_NULL, HD_QUERY_INT, HD_QUERY_REAL, HD_QUERY_TEXT, HD_QUERY_BLOB } hd_query_type;
+
+typedef struct hd_query_value {
+    hd_query_type type;
+    int64_t integer; /* INT */
+    double real;     /* REAL */
+    const char *data; /* TEXT, BLOB: lives until the next call with the statement; not terminated. TEXT may be no UTF-8 */
+    size_t size;
+} hd_query_value;
+
+/* Parameters are written :name, @name, $name or ?. */
+size_t hd_statement_parameter_count(const hd_statement *statement);
+const char *hd_statement_parameter_name(const hd_statement *statement, size_t index); /* without its mark; NULL: ? */
+/* What is not set is null. The text is copied. Errors: ARGUMENT: no such parameter; MEMORY. */
+hd_status hd_statement_set(hd_statement *statement, const char *name, hd_query_value value, hd_error *err);
+
+/* What a column of a result is, for who shows it. */
+typedef enum hd_query_role {
+    HD_QUERY_PLAIN,
+    HD_QUERY_SLICE_ID, /* a row of the slice table: `id` of slice */
+    HD_QUERY_TIME,     /* ts: ns on the trace's clock */
+    HD_QUERY_DURATION, /* dur: ns */
+    HD_QUERY_TRACK_ID
+} hd_query_role;
+
+size_t hd_statement_column_count(const hd_statement *statement);
+const char *hd_statement_column_name(const hd_statement *statement, size_t column);
+/* By the table's column that it comes from; of what is calculated by its name (ts, dur). */
+hd_query_role hd_statement_column_role(const hd_statement *statement, size_t column);
+
+/* HD_OK: a row is there; HD_END: no more. Errors: ARGUMENT (a function was given what makes no sense), LIMIT (time,
+ * interrupted), IO, DAMAGED (what the trace's file no longer gives), MEMORY. */
+hd_status hd_statement_next(hd_statement *statement, hd_error *err);
+hd_query_value hd_statement_at(const hd_statement *statement, size_t column);
+
+/* All rows as a stream of Arrow batches, which has the statement from now on. A column's type is that of its values in
+ * the first batch; a later batch with a value that does not fit (text in a column of numbers) makes the stream fail with
+ * EINVAL and says so. INT: int64; REAL: double; TEXT: text; nothing but null: int64. Errors: MEMORY. */
+hd_status hd_statement_arrow_stream(struct ArrowArrayStream *out, hd_statement *statement, hd_error *err);
+
+/* ---- the tables there are: for help and completion ---- */
+
+typedef struct hd_query_column_about {
+    const char *name, *type, *meaning; /* type: "INT", "TEXT", "REAL" */
+    bool is_argument;                  /* of a table-valued function: may or must be given in parentheses */
+} hd_query_column_about;
+
+typedef struct hd_query_table_about {
+    const char *name, *meaning;
+    const hd_query_column_about *columns; /* ends with {0} */
+} hd_query_table_about;
+
+/* NULL beyond the last. Borrowed from the query. */
+const hd_query_table_about *hd_query_table_at(const hd_query *query, size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
