@@ -17,10 +17,11 @@ struct hd_query {
     hd_query_input *inputs; /* ranks filled in */
     size_t input_count;
     hd_query_options options;
-    hd_error failure; /* what a virtual table could not do, for the statement that runs; SQLite knows a text only */
-    atomic_bool stop; /* hd_query_interrupt was called */
+    hd_error failure;    /* what a virtual table could not do, for the statement that runs; SQLite knows a text only */
+    atomic_bool stop;    /* hd_query_interrupt was called */
     int64_t deadline_ns; /* of the statement that runs, by hd_now_ns; INT64_MAX: none */
     bool is_authorized;  /* statements of our own may do anything */
+    bool is_dropping;    /* what SQLite asked for at last was to drop a view */
     void *tables;        /* what tables/tables.c keeps */
 };
 
