@@ -1,7 +1,7 @@
 /* impl.h - what the files of src/query share
  *
  * query.c opens SQLite and gives it the tables; prepare.c makes statements of text, statement.c runs them, hint.c says
- * what was probably meant; functions.c has what SQLite lacks; tables/ has the virtual tables, each a sqlite3_module over
+ * what was probably meant; functions.c and aggregate.c have what SQLite lacks; tables/ has the virtual tables, each a sqlite3_module over
  * traces or reports.
  */
 #ifndef HD_QUERY_IMPL_H
@@ -41,6 +41,8 @@ hd_status query_failed(hd_query *query, int code, hd_error *err);
 
 /* functions.c */
 hd_status query_functions_register(hd_query *query, hd_error *err);
+/* aggregate.c; returns SQLite's code */
+int query_aggregates_register(sqlite3 *db);
 
 /* hint.c: the error of a statement that cannot be prepared, which SQLite has told at last. */
 hd_status query_explain(hd_query *query, const char *sql, size_t size, hd_error *err);
