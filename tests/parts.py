@@ -57,7 +57,7 @@ PARTS = {
     if (status == HD_ERR_UNSUPPORTED && !hd_view_has_server()) return 0;
     if (view && !hd_view_port(view)) return 2;
     hd_view_free(view);
-""", {"heddle", "heddle-view"}, {"dw", "elf", "heddle-symbolize", "heddle-record"}),
+""", {"heddle", "heddle-query", "heddle-view"}, {"dw", "elf", "heddle-symbolize", "heddle-record"}),
     "heddle-record": ("record", """    const char *command[] = {"true", NULL};
     const hd_record_options options = {.output = "r.heddle", .no_cuda = true};
     hd_record_result *result;
