@@ -157,7 +157,7 @@ static void guess_syntax(guess *g, char best[NAME_BYTES], uint64_t *offset, cons
     if (*offset != HD_OFFSET_NONE && word_before(word, &place, sql, size, *offset)) guess_keyword(&before, best);
     if (before.best) {
         *offset = place;
-        g->best = best;
+        g->best = before.best;
     } else {
         guess_keyword(g, best);
     }
