@@ -231,7 +231,7 @@ static void test_at__texts_keep_all_their_bytes(void **state)
 
 static void test_errors__tell_the_place_and_what_was_meant(void **state)
 {
-    static const char lists[] = "; `select distinct name from heddle_tables` lists the tables";
+    static const char lists[] = "; `select distinct table_name from heddle_tables` lists the tables";
     char text[256];
     fixture f;
     (void)state;
