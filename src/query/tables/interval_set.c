@@ -10,7 +10,7 @@
 #include "base/memory/vector.h"
 #include "trace/spill.h"
 
-enum { CHECK_ROWS = 8192, QUERY_BYTES = 1 << 20 };
+enum { CHECK_ROWS = 8192 };
 
 /* ---- partitions ---- */
 
@@ -133,7 +133,7 @@ static hd_status prepare(reading *r, const char *sql, hd_error *err)
     char *text = is_name(sql) ? sqlite3_mprintf("select * from \"%w\"", sql) : sqlite3_mprintf("%s", sql);
     if (!text) return HD_NOMEM(err);
     const char *rest = NULL;
-    int code = sqlite3_prepare_v2(r->tables->query->db, text, QUERY_BYTES, &r->stmt, &rest);
+    int code = sqlite3_prepare_v2(r->tables->query->db, text, -1, &r->stmt, &rest);
     bool is_more = code == SQLITE_OK && rest && rest[strspn(rest, " \t\r\n;")] != 0;
     sqlite3_free(text);
     if (code != SQLITE_OK) return failed(r, err);
