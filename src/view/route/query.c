@@ -60,9 +60,10 @@ static hd_status set_parameters(hd_statement *statement, const view_request *req
     for (size_t i = 0; i < hd_statement_parameter_count(statement); i++) {
         const char *name = hd_statement_parameter_name(statement, i), *value = value_given(request, name);
         if (!value)
-            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                                "parameter %s%.60s has no value: the page knows :from and :until, ns of what is looked at",
-                                name ? ":" : "?", name ? name : "");
+            return hd_error_set(
+                err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                "parameter %s%.60s has no value: the page knows :from and :until, ns of what is looked at",
+                name ? ":" : "?", name ? name : "");
         HD_TRY(hd_statement_set(statement, name, value_of(value), err));
     }
     return HD_OK;

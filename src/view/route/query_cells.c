@@ -74,7 +74,8 @@ void view_json_columns(hd_json_out *json, const hd_statement *statement)
     view_json_key(json, "columns");
     hd_json_put_text(json, "[");
     for (size_t c = 0; c < hd_statement_column_count(statement); c++) {
-        const char *name = hd_statement_column_name(statement, c), *role = roles[hd_statement_column_role(statement, c)];
+        const char *name = hd_statement_column_name(statement, c),
+                   *role = roles[hd_statement_column_role(statement, c)];
         hd_json_put_text(json, c ? ",{" : "{");
         view_json_text(json, "name", (hd_string){name, strlen(name)});
         if (*role) view_json_text(json, "role", (hd_string){role, strlen(role)});

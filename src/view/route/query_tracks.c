@@ -33,8 +33,8 @@ typedef struct track_maker {
     hd_table_builder *builder;
     kept_column kept[KEPT_MOST];
     size_t kept_count;
-    size_t id, rank; /* columns that say which trace a row is of; SIZE_MAX: none */
-    const char *value; /* the column of a counter; NULL: slices */
+    size_t id, rank;       /* columns that say which trace a row is of; SIZE_MAX: none */
+    const char *value;     /* the column of a counter; NULL: slices */
     uint64_t rows, others; /* of this trace, of other ones */
 } track_maker;
 
@@ -127,9 +127,8 @@ static hd_status is_of_trace(bool *out, const track_maker *m, hd_error *err)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "there are %zu traces: select rank, or id, as well", connection->input_count);
     hd_query_value value = hd_statement_at(m->run.statement, m->id == SIZE_MAX ? m->rank : m->id);
-    *out = value.type == HD_QUERY_INT &&
-           (m->id == SIZE_MAX ? value.integer == m->input->rank
-                              : view_sql_input_of(connection, value.integer) == m->input);
+    *out = value.type == HD_QUERY_INT && (m->id == SIZE_MAX ? value.integer == m->input->rank
+                                                            : view_sql_input_of(connection, value.integer) == m->input);
     return HD_OK;
 }
 
@@ -154,8 +153,8 @@ static hd_status add_row(track_maker *m, hd_error *err)
     m->others += !is_mine;
     if (!is_mine) return HD_OK;
     if (m->rows++ == ROWS_MOST)
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the result has more than %d rows: too many for tracks",
-                            ROWS_MOST);
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                            "the result has more than %d rows: too many for tracks", ROWS_MOST);
     for (size_t i = 0; i < m->kept_count; i++)
         add_cell(m->builder, &m->kept[i], hd_statement_at(m->run.statement, m->kept[i].from));
     return HD_OK;
@@ -164,8 +163,7 @@ static hd_status add_row(track_maker *m, hd_error *err)
 static hd_status read_rows(track_maker *m, hd_error *err)
 {
     hd_status status = view_sql_next(&m->run, err);
-    if (status == HD_END)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the result has no rows");
+    if (status == HD_END) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the result has no rows");
     HD_TRY(status);
     HD_TRY(choose_columns(m, err));
     do HD_TRY(add_row(m, err));

@@ -64,9 +64,8 @@ static hd_status open_query(view_sql_connection *connection, view_session *sessi
     if (!inputs) return HD_NOMEM(err);
     for (size_t i = 0; i < count; i++) {
         const view_sql_input *of = &connection->inputs[i];
-        inputs[i] = (hd_query_input){.trace = view_scene_trace(of->scene),
-                                     .path = view_session_name(session, of->trace),
-                                     .rank = of->rank};
+        inputs[i] = (hd_query_input){
+            .trace = view_scene_trace(of->scene), .path = view_session_name(session, of->trace), .rank = of->rank};
     }
     return hd_query_new(&connection->query, inputs, count, NULL, err);
 }

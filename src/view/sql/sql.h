@@ -26,7 +26,7 @@ typedef struct view_sql_connection {
     struct view_sql_connection *next;
     hd_query *query;
     hd_query_input *borrowed; /* by the query */
-    view_sql_input *inputs; /* the traces that are ready, by number */
+    view_sql_input *inputs;   /* the traces that are ready, by number */
     size_t input_count;
     bool is_own; /* somebody's views are in it: it is not kept */
 } view_sql_connection;
