@@ -33,9 +33,9 @@ typedef struct track_maker {
     hd_table_builder *builder;
     kept_column kept[KEPT_MOST];
     size_t kept_count;
-    size_t id, rank;       /* columns that say which trace a row is of; SIZE_MAX: none */
-    const char *value;     /* the column of a counter; NULL: slices */
-    uint64_t rows, others; /* of this trace, of other ones */
+    size_t id, rank;   /* columns that say which trace a row is of; SIZE_MAX: none */
+    const char *value; /* the column of a counter; NULL: slices */
+    uint64_t rows;
 } track_maker;
 
 /* ---- columns ---- */
@@ -150,7 +150,6 @@ static hd_status add_row(track_maker *m, hd_error *err)
 {
     bool is_mine;
     HD_TRY(is_of_trace(&is_mine, m, err));
-    m->others += !is_mine;
     if (!is_mine) return HD_OK;
     if (m->rows++ == ROWS_MOST)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
@@ -239,7 +238,6 @@ static hd_status make_tracks(view_table_tracks *out, track_maker *m, view_scene 
     const view_table_about about = {
         .title = title && *title ? title : "query", .detail = detail.data, .value = m->value};
     if (status == HD_OK) status = derive(out, scene, table, &about, err);
-    out->left_out += m->others;
     free(detail.data);
     free(sql);
     hd_table_free(table);

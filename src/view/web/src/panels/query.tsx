@@ -21,6 +21,7 @@ const MOST_COLUMNS = 200; // that are drawn
 const LONGEST_CELL = 500; // characters that are drawn
 const LONGEST_TITLE = 4000;
 const CHARACTER = 6.6; // px
+const LEAST = 220; // px of the widest text
 const units = signal(false);
 
 export function QueryPanel({ app }: { app: App }): JSX.Element {
@@ -116,12 +117,17 @@ function Empty(): JSX.Element {
   );
 }
 
+// The widest text takes what room is left.
 function columnsOf(app: App, result: Answer["result"]): Column<QueryRow>[] {
-  return result.columns.slice(0, MOST_COLUMNS).map((column, c) => {
-    const right = isNumeric(result.rows, c);
-    const longest = result.rows.slice(0, 200).reduce((most, row) => Math.max(most, textOf(row[c]).length), column.name.length + 3);
+  const shown = result.columns.slice(0, MOST_COLUMNS);
+  const widths = shown.map(({ name }, c) =>
+    result.rows.slice(0, 200).reduce((most, row) => Math.max(most, textOf(row[c]).length), name.length + 3) * CHARACTER + 14);
+  const texts = widths.map((width, c) => (isNumeric(result.rows, c) ? 0 : width));
+  const widest = Math.max(...texts) > 0 ? texts.indexOf(Math.max(...texts)) : -1;
+  return shown.map((column, c) => {
+    const right = texts[c] === 0;
     return {
-      id: String(c), title: column.name, right, width: Math.round(Math.max(60, Math.min(right ? 190 : 420, longest * CHARACTER + 14))),
+      id: String(c), title: column.name, right, ...(c === widest ? {} : { width: Math.round(Math.max(60, Math.min(right ? 190 : 420, widths[c]))) }),
       value: () => 0,
       cell: (row: QueryRow) => <Cell app={app} result={result} row={row} column={c} />,
     };
@@ -173,7 +179,7 @@ function Result({ app, answer: given }: { app: App; answer: Answer }): JSX.Eleme
         )}
       </div>
       {result.rows.length === 0 ? <p class="hint">No rows.</p>
-        : <DataTable label="Result" columns={columns} rows={rows} sort={sort} onSort={setSort} ordered onRow={(row) => rowAction(app, result, row)} />}
+        : <DataTable label="Result" columns={columns} rows={rows} sort={sort} onSort={setSort} least={LEAST} ordered onRow={(row) => rowAction(app, result, row)} />}
     </>
   );
 }
