@@ -146,6 +146,7 @@ static void put_inputs(hd_json_out *json, const view_sql_connection *connection)
     }
     hd_json_put_text(json, "]");
     view_json_int(json, "id_bits", VIEW_SQL_ID_BITS);
+    view_json_int(json, "row_bits", VIEW_SQL_ROW_BITS);
 }
 
 static void put_elapsed(hd_json_out *json, int64_t started_ns)

@@ -13,8 +13,9 @@
 #include "heddle/query.h"
 #include "view/session/session.h"
 
-/* Ids of slices and tracks in SQL: the place of their trace among the inputs, and below it the row. */
-enum { VIEW_SQL_ID_BITS = 40 };
+/* Ids of slices and tracks in SQL: the place of their trace among the inputs; below it, of slices, the table of their row
+ * (0: slices, 1: instants, 2: async slices, which are no rows of a table); below that a number (src/query/tables/slice.h). */
+enum { VIEW_SQL_ID_BITS = 40, VIEW_SQL_ROW_BITS = 38 };
 
 typedef struct view_sql_input {
     uint32_t trace; /* of the session */

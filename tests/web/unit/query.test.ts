@@ -6,7 +6,7 @@ import type { QueryColumn, QueryResult, QueryTable } from "../../../src/view/web
 import { completionAt, FUNCTIONS } from "../../../src/view/web/src/panels/query_complete";
 import { EXAMPLES } from "../../../src/view/web/src/panels/query_examples";
 import {
-  canBeTrack, compareCells, csvOf, isNumeric, placeOf, queryRowsWith, sortedRows, splitId, textOf, tracesOf, unitText,
+  canBeTrack, compareCells, csvOf, isNumeric, placeOf, queryRowsWith, sortedRows, splitSliceId, splitTrackId, textOf, tracesOf, unitText,
 } from "../../../src/view/web/src/panels/query_rows";
 import { indexOfByte, lineAndColumn, parametersOf, runnable, tokensOf, wordAt } from "../../../src/view/web/src/panels/query_text";
 import { csvTable } from "../../../src/view/web/src/panels/text_table";
@@ -125,7 +125,7 @@ function resultOf(columns: string[], rows: string, inputs: [number, number][] = 
   const kept = parseKeeping(`{"rows": ${rows}}`, "rows") as { rows: Json[][] };
   return {
     columns: columns.map((column): QueryColumn => { const [name, role] = column.split(" "); return role ? { name, role: role as QueryColumn["role"] } : { name }; }),
-    rows: kept.rows, inputs: inputs.map(([trace, rank]) => ({ trace, rank })), id_bits: 40, stopped: null, cut: 0, ms: 1,
+    rows: kept.rows, inputs: inputs.map(([trace, rank]) => ({ trace, rank })), id_bits: 40, row_bits: 38, stopped: null, cut: 0, ms: 1,
   };
 }
 
@@ -159,9 +159,13 @@ test("a row stands for a slice of the trace of its id", () => {
   const id = (3n << 40n) + 17n;
   const inputs: [number, number][] = [[0, 0], [1, 1], [2, 2], [5, 7]];
   const result = resultOf(["id slice", "ts time", "dur duration", "name"], `[[${id}, 1700000000000000123, -1, "gemm"]]`, inputs);
-  assert.deepEqual(placeOf(result, result.rows[0]), { trace: 5, slice: 17, start: 1700000000000000123n, duration: null, name: "gemm" });
-  assert.equal(splitId(result, 4n << 40n), null);
-  assert.equal(splitId(result, -1n), null);
+  assert.deepEqual(placeOf(result, result.rows[0]), { trace: 5, slice: id, start: 1700000000000000123n, duration: null, name: "gemm" });
+  assert.deepEqual(splitSliceId(result, id), { trace: 5, kind: "slice", row: 17 });
+  assert.deepEqual(splitSliceId(result, id + (1n << 38n)), { trace: 5, kind: "instant", row: 17 });
+  assert.deepEqual(splitSliceId(result, id + (2n << 38n)), { trace: 5, kind: null, row: 17 });
+  assert.deepEqual(splitTrackId(result, (2n << 40n) - 1n), { trace: 1, track: 2 ** 40 - 1 });
+  assert.equal(splitSliceId(result, 4n << 40n), null);
+  assert.equal(splitTrackId(result, -1n), null);
   const byRank = resultOf(["rank", "ts time", "dur duration"], "[[7, 5, 6], [9, 5, 6], [null, 5, 6]]", inputs);
   assert.equal(placeOf(byRank, byRank.rows[0])?.trace, 5);
   assert.equal(placeOf(byRank, byRank.rows[1]), null);

@@ -5,18 +5,29 @@ import { findTrack, goTo } from "../tools/navigate";
 import { trackKey } from "../state";
 import { goToGoal, goToTime, last, selecting, showMade, showTrack } from "./report_actions";
 import type { Answer } from "./query_run";
-import { bigOf, placeOf, splitId, tracesOf, type QueryRow, type RowPlace } from "./query_rows";
+import { bigOf, placeOf, splitSliceId, splitTrackId, tracesOf, type QueryRow, type RowPlace } from "./query_rows";
 
 export function startOf(app: App, trace: TraceId): bigint | null {
   const text = app.state.session.value?.traces.find(({ id }) => id === trace)?.start_ns;
   return text ? BigInt(text) : null;
 }
 
+// To the first slice that SQL finds.
+async function goToFirst(app: App, condition: string, signal: AbortSignal): Promise<void> {
+  const found = await app.source.query(`select id, ts, dur, name from slice where ${condition} limit 1`, {}, signal);
+  const place = "error" in found || !found.rows[0] ? null : placeOf(found, found.rows[0]);
+  if (!place || place.start === null) throw new Error("Nothing of this is shown.");
+  goToStart(app, place);
+}
+
 // Without taking the result away.
-async function goToSlice(app: App, trace: TraceId, row: number): Promise<void> {
+async function goToSlice(app: App, result: QueryResult, id: bigint): Promise<void> {
   const { tab } = app.state;
   const before = tab.value;
-  await goTo(app, trace, "slice", row);
+  const event = splitSliceId(result, id);
+  if (!event) return;
+  if (event.kind === null) await last(app, (signal) => goToFirst(app, `id = ${id}`, signal));
+  else await goTo(app, event.trace, event.kind, event.row);
   tab.value = before;
 }
 
@@ -35,12 +46,15 @@ function goToName(app: App, trace: TraceId, name: string): void {
   selecting(app, () => goToGoal(app, { trace, table: { columns: [] }, row: [], range: app.state.whole.value }, { what: "name", name }));
 }
 
-function goToTrackOf(app: App, trace: TraceId, of: number): void {
+// Tracks of async slices are of SQL alone: the page shows their slices.
+function goToTrackOf(app: App, result: QueryResult, id: bigint): void {
+  const of = splitTrackId(result, id);
+  if (!of) return;
   void last(app, async (signal) => {
-    const id = await app.source.queryTrack(trace, of, signal);
-    const track = id === null ? undefined : findTrack(app, trackKey(trace, id));
-    if (!track) throw new Error("Nothing of this track is shown.");
-    showTrack(app, track);
+    const shown = await app.source.queryTrack(of.trace, of.track, signal);
+    const track = shown === null ? undefined : findTrack(app, trackKey(of.trace, shown));
+    if (track) showTrack(app, track);
+    else await goToFirst(app, `track_id = ${id}`, signal);
   });
 }
 
@@ -49,7 +63,7 @@ export function rowAction(app: App, result: QueryResult, row: QueryRow): (() => 
   const place = placeOf(result, row);
   if (!place) return null;
   const { trace, slice, name } = place;
-  if (slice !== null) return () => void goToSlice(app, trace, slice);
+  if (slice !== null) return () => void goToSlice(app, result, slice);
   if (place.start !== null) return () => goToStart(app, place);
   return name === null ? null : () => goToName(app, trace, name);
 }
@@ -64,9 +78,8 @@ export function cellAction(app: App, result: QueryResult, row: QueryRow, column:
   }
   if (role === "slice" || role === "track") {
     const id = bigOf(cell);
-    const of = id === null ? null : splitId(result, id);
-    if (!of) return null;
-    return role === "slice" ? () => void goToSlice(app, of.trace, of.row) : () => goToTrackOf(app, of.trace, of.row);
+    if (id === null || !splitTrackId(result, id)) return null;
+    return role === "slice" ? () => void goToSlice(app, result, id) : () => goToTrackOf(app, result, id);
   }
   if (name !== "name" || typeof cell !== "string" || cell === "") return null;
   const trace = placeOf(result, row)?.trace ?? result.inputs[0]?.trace;

@@ -69,22 +69,35 @@ const named = (result: QueryResult, name: string): number => result.columns.find
 
 export interface RowPlace {
   trace: TraceId;
-  slice: number | null; // row of the slice table
+  slice: bigint | null; // its id
   start: bigint | null; // on the trace's clock
   duration: number | null;
   name: string | null;
 }
 
-// The trace and the row below its ids.
-export function splitId(result: QueryResult, id: bigint): { trace: TraceId; row: number } | null {
-  const input = id < 0n ? undefined : result.inputs[Number(id >> BigInt(result.id_bits))];
-  return input ? { trace: input.trace, row: Number(BigInt.asUintN(result.id_bits, id)) } : null;
+type Ids = Pick<QueryResult, "inputs" | "id_bits" | "row_bits">;
+
+function traceOfId(result: Ids, id: bigint): TraceId | null {
+  return (id < 0n ? undefined : result.inputs[Number(id >> BigInt(result.id_bits))])?.trace ?? null;
+}
+
+// The track of the file.
+export function splitTrackId(result: Ids, id: bigint): { trace: TraceId; track: number } | null {
+  const trace = traceOfId(result, id);
+  return trace === null ? null : { trace, track: Number(BigInt.asUintN(result.id_bits, id)) };
+}
+
+// The event; kind null: it is no row of a table.
+export function splitSliceId(result: Ids, id: bigint): { trace: TraceId; kind: "slice" | "instant" | null; row: number } | null {
+  const trace = traceOfId(result, id);
+  const kind = Number(BigInt.asUintN(result.id_bits, id) >> BigInt(result.row_bits));
+  return trace === null ? null : { trace, kind: kind === 0 ? "slice" : kind === 1 ? "instant" : null, row: Number(BigInt.asUintN(result.row_bits, id)) };
 }
 
 function traceOf(result: QueryResult, row: QueryRow): TraceId | null {
   for (const role of ["slice", "track"]) {
     const id = bigOf(row[columnOf(result, role)]);
-    if (id !== null) return splitId(result, id)?.trace ?? null;
+    if (id !== null) return traceOfId(result, id);
   }
   if (result.inputs.length <= 1) return result.inputs[0]?.trace ?? null;
   const rank = row[named(result, "rank")];
@@ -100,7 +113,7 @@ export function placeOf(result: QueryResult, row: QueryRow): RowPlace | null {
   const name = row[named(result, "name")];
   return {
     trace,
-    slice: id === null ? null : (splitId(result, id)?.row ?? null),
+    slice: id,
     start: bigOf(row[columnOf(result, "time")]),
     duration: duration === null || duration < 0n ? null : Number(duration),
     name: typeof name === "string" && name !== "" ? name : null,
