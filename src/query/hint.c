@@ -139,7 +139,8 @@ hd_status query_explain(hd_query *query, const char *sql, size_t size, hd_error 
         only = guess_column(&g, query, sql, size);
     } else if (name_in(name, message, "no such table: ")) {
         guess_table(&g, query);
-        if (!g.best) guess_listed(&g, best, query, "select name from sqlite_temp_master union select name from sqlite_master");
+        if (!g.best)
+            guess_listed(&g, best, query, "select name from sqlite_temp_master union select name from sqlite_master");
         if (!g.best) snprintf(hint, sizeof hint, "; `select distinct name from heddle_tables` lists the tables");
     } else if (name_in(name, message, "no such function: ")) {
         guess_listed(&g, best, query, "select distinct name from pragma_function_list");

@@ -12,7 +12,7 @@ enum {
     VALUE_BYTES = 256 << 20,
     PATTERN_BYTES = 1000,
     EXPRESSION_DEPTH = 500,
-    CACHE_KIB = 64 << 10,    /* what a sort may take before it goes to a file */
+    CACHE_KIB = 64 << 10,      /* what a sort may take before it goes to a file */
     STEPS_BETWEEN_LOOKS = 1000 /* of SQLite's machine: some 20 us */
 };
 
@@ -73,7 +73,8 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     (void)database;
     (void)inner;
     if (query->is_authorized) return SQLITE_OK;
-    bool fine = false;
+    bool fine = false, is_dropped = query->is_dropping;
+    query->is_dropping = action == SQLITE_DROP_VIEW || action == SQLITE_DROP_TEMP_VIEW;
     switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
@@ -85,12 +86,13 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     case SQLITE_FUNCTION: fine = b && !is_one_of(b, functions); break;
     case SQLITE_PRAGMA: fine = a && is_one_of(a, pragmas); break;
     case SQLITE_INSERT:
-    case SQLITE_UPDATE:
-    case SQLITE_DELETE: fine = is_schema(a); break;
+    case SQLITE_UPDATE: fine = is_schema(a); break;
+    case SQLITE_DELETE: fine = is_schema(a) || is_dropped; break; /* a view is deleted from, once it is to be dropped */
     default: break;
     }
     if (fine) return SQLITE_OK;
-    hd_error_set(&query->failure, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a query reads; it cannot %s", what_of(action));
+    hd_error_set(&query->failure, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a query reads; it cannot %s",
+                 what_of(action));
     return SQLITE_DENY;
 }
 

@@ -102,7 +102,7 @@ size_t hd_statement_column_count(const hd_statement *statement)
 
 const char *hd_statement_column_name(const hd_statement *statement, size_t column)
 {
-    const char *name = sqlite3_column_name(statement->stmt, (int)column);
+    const char *name = statement->names ? statement->names[column] : sqlite3_column_name(statement->stmt, (int)column);
     return name ? name : "";
 }
 
@@ -121,8 +121,8 @@ static bool is_slice_id(const char *table, const char *column)
 hd_query_role hd_statement_column_role(const hd_statement *statement, size_t column)
 {
     const char *table = sqlite3_column_table_name(statement->stmt, (int)column);
-    const char *name = table ? sqlite3_column_origin_name(statement->stmt, (int)column)
-                             : hd_statement_column_name(statement, column);
+    const char *name =
+        table ? sqlite3_column_origin_name(statement->stmt, (int)column) : hd_statement_column_name(statement, column);
     if (!name) return HD_QUERY_PLAIN;
     if (is_slice_id(table ? table : "", name)) return HD_QUERY_SLICE_ID;
     if (strcmp(name, "ts") == 0) return HD_QUERY_TIME;
