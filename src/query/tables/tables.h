@@ -18,13 +18,14 @@
 #include "trace/lazy.h"
 #include "trace/roles/trace_roles.h"
 
-enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4 };
+enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4, QUERY_NESTING_MAX = 8 };
 #define QUERY_NULL INT64_MIN /* of a column of integers */
 
 typedef enum query_arg_owner { QUERY_ARGS_SLICE, QUERY_ARGS_TRACK, QUERY_ARGS_COUNTER, QUERY_ARGS_FLOW } query_arg_owner;
 
 typedef struct query_tables query_tables;
 typedef struct query_async query_async;
+typedef struct query_counters query_counters;
 
 /* An input, and what tables keep of it: each is made when a statement first needs it. */
 typedef struct query_source {
@@ -36,7 +37,8 @@ typedef struct query_source {
     bool has_roles;
     hd_nesting *nesting;
     hd_launches *launches;
-    query_async *async;
+    query_async *async;       /* async.h */
+    query_counters *counters; /* counters.h */
 } query_source;
 
 struct query_tables {
@@ -48,6 +50,7 @@ struct query_tables {
     struct query_reports *reports; /* reports.c */
     hd_query_table_about *abouts;  /* of all tables, ends with {0} */
     size_t about_count, about_capacity;
+    unsigned nesting; /* queries that are arguments of functions, in one another */
 };
 
 static inline int64_t query_id(const query_source *source, uint64_t number)
@@ -71,6 +74,8 @@ hd_status query_source_status(const query_source *source, hd_error *err);
 hd_status query_roles(query_source *source, hd_error *err);
 hd_status query_nesting(query_source *source, hd_error *err);
 hd_status query_launches(query_source *source, hd_error *err);
+void query_async_free(query_async *async);
+void query_counters_free(query_counters *counters);
 
 /* ---- registered by tables.c ---- */
 

@@ -190,7 +190,9 @@ static void run_command(shell *s, const char *line)
         print_help(session->run);
     else if (strcmp(name, ".tables") == 0)
         list_tables(session);
-    else if (strcmp(name, ".schema") == 0 && *argument)
+    else if (strcmp(name, ".schema") == 0 && !*argument)
+        list_tables(session);
+    else if (strcmp(name, ".schema") == 0)
         list_columns(session, argument);
     else if (strcmp(name, ".mode") == 0)
         set_mode(session, argument);
@@ -246,6 +248,7 @@ static void take_line(shell *s, const char *line)
     s->names.before = text;
     if (!hd_query_is_complete(text)) return;
     remember(s);
+    if (!session->out.path) session->result_count = 0;
     session_run(session, text, NULL);
     if (session->out.path && session->format == ROWS_PARQUET && session->result_count) close_output(session);
     free(s->text);
