@@ -144,7 +144,7 @@ static hd_status add_json(query_arg_set *set, hd_string key, hd_string flat, con
     if (!end) return HD_OK;
     if (!is_object && *from != '[') return add_scalar(set, key, flat, from, end, err);
     if (depth >= DEPTH_MAX) {
-        query_cell cell;
+        query_cell cell = {.type = SQLITE_NULL};
         query_cell_text(&cell, (hd_string){from, (size_t)(end - from)});
         return add_arg(set, key, flat, "string", &cell, err);
     }

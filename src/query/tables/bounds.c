@@ -2,6 +2,7 @@
 #include "query/tables/bounds.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 static void add_none(query_bounds *bounds)
 {

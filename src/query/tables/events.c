@@ -127,5 +127,5 @@ static void flow_cell(query_cell *out, const query_source *source, const void *m
 const query_rows_about query_event_tables[] = {
     {{"counter", "samples of counters", counter_columns}, make_counter, NULL, counter_cell, true},
     {{"flow", "arrows from a slice to a slice", flow_columns}, make_flow, hd_large_free, flow_cell, true},
-    {0},
+    {.about = {0}},
 };

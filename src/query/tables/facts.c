@@ -136,5 +136,5 @@ const query_rows_about query_fact_tables[] = {
     {{"ledger", "what reading has repaired or lost", ledger_columns}, make_ledger, NULL, ledger_cell, true},
     {{"heddle_tables", "all tables, views and functions with their columns", tables_columns}, make_tables, NULL,
      tables_cell, true},
-    {0},
+    {.about = {0}},
 };

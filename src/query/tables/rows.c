@@ -7,6 +7,7 @@
 
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "query/tables/bounds.h"
 #include "query/tables/sort.h"
 #include "trace/spill.h"

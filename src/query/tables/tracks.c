@@ -242,5 +242,5 @@ static void track_cell(query_cell *out, const query_source *source, const void *
 const query_rows_about query_track_tables[] = {
     {{"track", "threads, streams, processes, and the tracks of async slices and counters", columns}, make_tracks,
      free_tracks, track_cell, true},
-    {0},
+    {.about = {0}},
 };

@@ -206,5 +206,5 @@ const query_rows_about query_work_tables[] = {
     {{"launch", "calls with the work that they launched on the GPU, and either alone", launch_columns}, make_launch,
      free_launches, launch_cell, true},
     {{"step", "steps: annotations ProfilerStep#N", step_columns}, make_step, free_steps, step_cell, true},
-    {0},
+    {.about = {0}},
 };
