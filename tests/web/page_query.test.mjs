@@ -29,7 +29,7 @@ async function ask(page, sql) {
 
 test("a result is that of the file", async page => {
   await openQuery(page);
-  await ask(page, "select name, count(*) as n, sum(dur) as total from slice where dur >= 0 group by name order by total desc, name");
+  await ask(page, "select name, count(*) as n, sum(dur) as total from slice where type = 'slice' and dur >= 0 group by name order by total desc, name");
   const wanted = new Map();
   for (const s of small.slices.filter(s => !s.unended)) {
     const row = wanted.get(s.name) ?? [s.name, 0, 0];
@@ -157,7 +157,7 @@ test("a result with ts and dur becomes a track, with ts and a number a counter",
   const kernels = small.slices.filter(s => s.category === "kernel");
   const made = (await state(page, "tracks")).filter(t => t.role === "table");
   assert.deepEqual(made.map(t => [t.events, t.device, t.kind]), [[kernels.length, 0, "slices"]]);
-  await ask(page, "select ts, dur as length from slice where category = 'kernel'");
+  await ask(page, "select ts, dur + 0 as length from slice where category = 'kernel'");
   await page.click("#pane >> text=Show as track");
   await until(page, () => window.heddle.app.state.tracks.value.filter(t => t.role === "table").length === 2, null, "the counter");
   const counter = (await state(page, "tracks")).find(t => t.role === "table" && t.kind === "counter");
@@ -166,7 +166,7 @@ test("a result with ts and dur becomes a track, with ts and a number a counter",
 
 test("several traces are one, and rows go to that of their rank", async page => {
   await openQuery(page, Array.from({length: 8}, (_, k) => `rank${k}.json`));
-  await ask(page, "select rank, count(*) as n from slice group by rank order by rank");
+  await ask(page, "select rank, count(*) as n from slice where type = 'slice' group by rank order by rank");
   assert.deepEqual(await cellsOf(page), Array.from({length: 8}, (_, k) => [String(k), String(small.slices.length)]));
   const kernels = rank3.slices.filter(s => s.category === "kernel");
   await ask(page, "select id, ts, dur, name, rank from slice where rank = 3 and category = 'kernel' order by ts limit 2");
@@ -270,7 +270,7 @@ test("of several statements that of the caret runs, or what is marked", async pa
 test(":from and :until are what is looked at", async page => {
   await openQuery(page);
   await show(page, 430000, 690000);
-  await ask(page, "select count(*) as n from slice where ts < :until and ts + dur > :from");
+  await ask(page, "select count(*) as n from slice where type = 'slice' and ts < :until and ts + dur > :from");
   assert.match(await said(page), /Over/);
   const count = small.slices.filter(s => s.start - small.start < 690000 && s.end - small.start > 430000).length;
   assert.deepEqual(await cellsOf(page), [[String(count)]]);
