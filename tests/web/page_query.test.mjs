@@ -186,7 +186,7 @@ test("several traces are one, and rows go to that of their rank", async page => 
 const typed = page => page.inputValue("#sql");
 const offers = page => page.$$eval(".sqloffers [role=option] span:first-child", all => all.map(each => each.textContent));
 
-test("what may come next is offered, and taken with Tab or Enter", async page => {
+test("what may come next is offered, and taken with Tab, or Enter when it was chosen", async page => {
   await openQuery(page);
   await until(page, async () => (await window.heddle.app.source.queryTables()).some(({name}) => name === "slice"), null, "the tables");
   await page.click("#sql");
@@ -194,7 +194,10 @@ test("what may come next is offered, and taken with Tab or Enter", async page =>
   await page.waitForSelector(".sqloffers");
   assert.equal((await offers(page))[0], "count(");
   assert.equal(await page.getAttribute("#sql", "aria-activedescendant"), "sql-offer-0");
-  await page.keyboard.press("Enter");
+  await page.keyboard.press("Enter"); // a new line, as nobody has chosen
+  assert.equal(await typed(page), "select cou\n");
+  await page.keyboard.press("Backspace");
+  await page.keyboard.press("Tab");
   assert.equal(await typed(page), "select count(");
   await page.keyboard.type("*) from thread_tr");
   await page.keyboard.press("Tab");
@@ -210,7 +213,7 @@ test("what may come next is offered, and taken with Tab or Enter", async page =>
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowUp");
-  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
   assert.equal(await typed(page), `select count(*) from thread_track t where t.${all[1]}`);
   await page.keyboard.press("Control+z"); // as if it were typed
   assert.equal(await typed(page), "select count(*) from thread_track t where t.");

@@ -154,7 +154,8 @@ static void put_elapsed(hd_json_out *json, int64_t started_ns)
     view_json_double(json, "ms", (double)((hd_now_ns() - started_ns) / 1000) / 1000);
 }
 
-void view_json_sql_error(hd_json_out *json, const hd_error *failure, int64_t started_ns)
+/* In place of what was written of the answer. */
+static void put_failure(hd_json_out *json, const hd_error *failure, int64_t started_ns)
 {
     free(json->data);
     *json = (hd_json_out){0};
@@ -201,7 +202,7 @@ hd_status view_route_query(view_reply *reply, const view_request *request, hd_er
         if (is_of_sql(status)) status = HD_OK;
         if (status != HD_OK && err) *err = failure;
     }
-    if (status == HD_OK && failure.status != HD_OK) view_json_sql_error(&reply->json, &failure, run.started_ns);
+    if (status == HD_OK && failure.status != HD_OK) put_failure(&reply->json, &failure, run.started_ns);
     view_sql_end(&run);
     return status == HD_OK ? view_json_done(reply, err) : status;
 }

@@ -51,8 +51,6 @@ hd_status view_query_begin(view_sql_run *out, hd_error *out_sql, view_reply *rep
 bool view_json_cell(hd_json_out *json, hd_query_value value);
 /* The names of a result's columns, and what they are. */
 void view_json_columns(hd_json_out *json, const hd_statement *statement);
-/* What is wrong with the SQL, where, and how long it took to find out. */
-void view_json_sql_error(hd_json_out *json, const hd_error *failure, int64_t started_ns);
 /* {"tracks": [1, 2], "left_out": 3} */
 void view_json_made_tracks(hd_json_out *json, const view_table_tracks *tracks);
 /* 409 while tracks are laid out: none can be added then. */

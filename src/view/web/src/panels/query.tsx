@@ -20,7 +20,7 @@ import { csvTable, markdownTable } from "./text_table";
 const MOST_COLUMNS = 200; // that are drawn
 const LONGEST_CELL = 500; // characters that are drawn
 const LONGEST_TITLE = 4000;
-const CHARACTER = 6.6; // px
+const CHARACTER = 7.7; // px, of a digit
 const LEAST = 220; // px of the widest text
 const units = signal(false);
 

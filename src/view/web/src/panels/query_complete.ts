@@ -17,6 +17,7 @@ export interface Completion {
 }
 
 const MOST = 50;
+const LEAST = 2; // letters, from which on a list comes by itself
 
 // Of SQLite, and of Heddle beyond tables. What stands behind the bracket is shown only.
 export const FUNCTIONS: readonly (readonly [string, string])[] = [
@@ -112,7 +113,7 @@ export function completionAt(sql: string, caret: number, tables: readonly QueryT
   const from = isWord ? inside.from : caret;
   const typed = sql.slice(from, caret);
   const behindDot = sql[from - 1] === ".";
-  if (!asked && typed === "" && !behindDot) return null;
+  if (!asked && typed.length < LEAST && !behindDot) return null;
   const first = all.filter((token) => token.text === ";" && token.to <= from).pop()?.to ?? 0;
   const last = all.find((token) => token.text === ";" && token.from >= caret)?.from ?? sql.length;
   const tokens = all.filter((token) => token.from >= first && token.to <= last && token.kind !== "space" && token.kind !== "comment");

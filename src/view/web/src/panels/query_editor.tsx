@@ -65,6 +65,7 @@ export function QueryEditor({ tables }: { tables: readonly QueryTable[] }): JSX.
   const overlay = useRef<HTMLPreElement>(null);
   const found = useSignal<Completion | null>(null);
   const chosen = useSignal(0);
+  const wanted = useSignal(false); // the list was asked for, or gone through: Enter takes of it, and is no new line
   const place = useSignal({ x: 0, y: 0 });
   const text = draft.value;
   const failed = failure.value;
@@ -85,6 +86,7 @@ export function QueryEditor({ tables }: { tables: readonly QueryTable[] }): JSX.
     const { value, selectionStart, selectionEnd } = field.current as HTMLTextAreaElement;
     found.value = selectionStart === selectionEnd ? completionAt(value, selectionStart, tables, asked) : null;
     chosen.value = 0;
+    wanted.value = asked;
   };
   const close = (): void => { found.value = null; };
   const note = (): void => {
@@ -110,9 +112,10 @@ export function QueryEditor({ tables }: { tables: readonly QueryTable[] }): JSX.
     const step = ({ ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE } as Record<string, number>)[event.key];
     const count = list.offers.length;
     if (step !== undefined) chosen.value = Math.abs(step) === 1 ? (chosen.value + step + count) % count : Math.max(0, Math.min(count - 1, chosen.value + step));
-    else if (event.key === "Enter" || event.key === "Tab") take(list.offers[chosen.value]);
+    else if (event.key === "Tab" || (event.key === "Enter" && wanted.value)) take(list.offers[chosen.value]);
     else if (event.key === "Escape") close();
     else return false;
+    if (step !== undefined) wanted.value = true;
     return true;
   };
   const onKey = (event: KeyboardEvent): void => {
