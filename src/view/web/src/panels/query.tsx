@@ -21,6 +21,7 @@ const MOST_COLUMNS = 200; // that are drawn
 const LONGEST_CELL = 500; // characters that are drawn
 const LONGEST_TITLE = 4000;
 const CHARACTER = 7.7; // px, of a digit
+const UNITS: Record<string, number> = { time: 130, duration: 104 }; // px, least, with units
 const LEAST = 220; // px of the widest text
 const units = signal(false);
 
@@ -127,7 +128,7 @@ function columnsOf(app: App, result: Answer["result"]): Column<QueryRow>[] {
   return shown.map((column, c) => {
     const right = texts[c] === 0;
     return {
-      id: String(c), title: column.name, right, ...(c === widest ? {} : { width: Math.round(Math.max(60, Math.min(right ? 190 : 420, widths[c]))) }),
+      id: String(c), title: column.name, right, ...(c === widest ? {} : { width: Math.round(Math.max(UNITS[column.role ?? ""] ?? 60, Math.min(right ? 190 : 420, widths[c]))) }),
       value: () => 0,
       cell: (row: QueryRow) => <Cell app={app} result={result} row={row} column={c} />,
     };
