@@ -277,7 +277,8 @@ static hd_status run_statement(query_session *session, hd_statement *statement)
         status = HD_OK;
     hd_statement_free(statement);
     if (status == HD_OK && session->shows_time)
-        cli_print(session->run, "%llu row%s, %.3f s\n", (unsigned long long)rows, rows == 1 ? "" : "s", now_s() - start);
+        cli_print(session->run, "%llu row%s, %.3f s\n", (unsigned long long)rows, rows == 1 ? "" : "s",
+                  now_s() - start);
     return status;
 }
 
