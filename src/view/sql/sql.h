@@ -1,7 +1,7 @@
 /* sql.h - SQL over all traces of a session: connections that are kept between requests, and statements that end in time
  *
- * A connection keeps what tables have worked out (permutations, runs of reports), so it is used again. Requests that run
- * at the same time have one each; KEPT of them stay, for the traces that were ready when they were opened.
+ * A connection keeps what tables have worked out (orders, runs of reports), so it is used again. Requests that run at
+ * the same time have one each; KEPT of them stay, for the traces that were ready when they were opened.
  *
  * In: a session, the text of a statement. Out: rows. Begin with run.c.
  */
@@ -13,8 +13,8 @@
 #include "heddle/query.h"
 #include "view/session/session.h"
 
-/* Ids of slices and tracks in SQL: the place of their trace among the inputs; below it, of slices, the table of their row
- * (0: slices, 1: instants, 2: async slices, which are no rows of a table); below that a number (src/query/tables/slice.h). */
+/* Ids of slices and tracks in SQL (src/query/tables/slice.h): the place of their trace among the inputs; below it, of
+ * slices, the table of their row (0: slices, 1: instants, 2: async slices, which are no rows); below that a number. */
 enum { VIEW_SQL_ID_BITS = 40, VIEW_SQL_ROW_BITS = 38 };
 
 typedef struct view_sql_input {
@@ -60,9 +60,9 @@ typedef struct view_sql_run {
     bool is_watched, is_done, is_late;
 } view_sql_run;
 
-/* Prepares the one statement of sql[0 … size) that gives rows, behind any that make views; view_sql_next then runs it for
- * timeout_ms from now on, and no longer than its client is there. End it with view_sql_end, also after an error. Errors:
- * those of hd_query_prepare; ARGUMENT: there is no such statement, or more than one; no trace is ready. */
+/* Prepares the one statement of sql[0 … size) that gives rows, behind any that make views; view_sql_next then runs it,
+ * for timeout_ms from now on, and no longer than its client is there. End it with view_sql_end, also after an error.
+ * Errors: those of hd_query_prepare; ARGUMENT: there is no such statement, or more than one; no trace is ready. */
 hd_status view_sql_begin(view_sql_run *out, view_session *session, const char *sql, size_t size, int64_t timeout_ms,
                          const atomic_bool *gone, hd_error *err);
 /* As hd_statement_next; LIMIT says so where time ran out. */
