@@ -131,6 +131,7 @@ static hd_status put_rows(hd_json_out *json, view_sql_run *run, rows_written *ro
         put_row(json, run->statement, rows);
     }
     hd_json_put_text(json, "]");
+    if (rows->stopped) return view_sql_check(run, failure);
     return status == HD_END ? HD_OK : status;
 }
 

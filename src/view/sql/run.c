@@ -122,11 +122,11 @@ hd_status view_sql_begin(view_sql_run *out, view_session *session, const char *s
 
 /* ---- rows ---- */
 
-static hd_status look_at_files(const view_sql_connection *connection, hd_error *err)
+hd_status view_sql_check(const view_sql_run *run, hd_error *err)
 {
-    for (size_t i = 0; i < connection->input_count; i++)
-        HD_TRY(hd_trace_input_status(view_scene_trace(connection->inputs[i].scene), err));
-    return HD_END;
+    for (size_t i = 0; i < run->connection->input_count; i++)
+        HD_TRY(hd_trace_input_status(view_scene_trace(run->connection->inputs[i].scene), err));
+    return HD_OK;
 }
 
 hd_status view_sql_next(view_sql_run *run, hd_error *err)
@@ -134,7 +134,8 @@ hd_status view_sql_next(view_sql_run *run, hd_error *err)
     hd_error failure = {0};
     hd_status status = hd_statement_next(run->statement, &failure);
     if (status == HD_OK) return HD_OK;
-    if (status == HD_END) return look_at_files(run->connection, err);
+    if (status == HD_END) HD_TRY(view_sql_check(run, err));
+    if (status == HD_END) return HD_END;
     pthread_mutex_lock(&run->lock);
     bool is_late = run->is_late;
     pthread_mutex_unlock(&run->lock);

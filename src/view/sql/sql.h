@@ -65,8 +65,10 @@ typedef struct view_sql_run {
  * Errors: those of hd_query_prepare; ARGUMENT: there is no such statement, or more than one; no trace is ready. */
 hd_status view_sql_begin(view_sql_run *out, view_session *session, const char *sql, size_t size, int64_t timeout_ms,
                          const atomic_bool *gone, hd_error *err);
-/* As hd_statement_next; LIMIT says so where time ran out. */
+/* As hd_statement_next; LIMIT says so where time ran out. At the end it also checks. */
 hd_status view_sql_next(view_sql_run *run, hd_error *err);
+/* Whether the rows are those of the files: IO where one has changed meanwhile. For who does not read to the end. */
+hd_status view_sql_check(const view_sql_run *run, hd_error *err);
 void view_sql_end(view_sql_run *run);
 
 #endif
