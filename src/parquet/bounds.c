@@ -150,7 +150,9 @@ static parquet_bound bound_of_text(hd_string text, bool is_most)
 parquet_bound parquet_bound_of(const parquet_worker *w, const parquet_column *column, int64_t value, bool is_most)
 {
     if (column->type == PARQUET_BYTE_ARRAY) return bound_of_text(w->texts[value], is_most);
-    parquet_bound out = {.size = column->type == PARQUET_BOOLEAN ? 1 : column->type == PARQUET_INT32 ? 4 : 8,
+    parquet_bound out = {.size = column->type == PARQUET_BOOLEAN ? 1
+                                 : column->type == PARQUET_INT32 ? 4
+                                                                 : 8,
                          .is_known = true,
                          .is_exact = true};
     /* -0 and 0 are equal, and in a bound they stand for one another. */

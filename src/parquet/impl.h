@@ -34,9 +34,10 @@ typedef enum parquet_type {
 typedef struct parquet_column {
     char *name;
     parquet_type type;
-    bool is_optional, is_unsigned, is_timestamp;
-    bool is_dictionary; /* indices of texts, int32 */
-    bool is_large;      /* texts have 64-bit offsets */
+    bool is_optional, is_unsigned;
+    bool is_micros, is_nanos; /* timestamps, UTC */
+    bool is_dictionary;       /* indices of texts, int32 */
+    bool is_large;            /* texts have 64-bit offsets */
 } parquet_column;
 
 /* The batches of a row group; released with the last reference, by the thread that writes. */
@@ -59,16 +60,17 @@ typedef struct parquet_texts {
 
 static inline hd_string parquet_text(const parquet_texts *texts, int64_t index)
 {
-    int64_t from = texts->is_large ? ((const int64_t *)texts->offsets)[index] : ((const int32_t *)texts->offsets)[index];
-    int64_t to = texts->is_large ? ((const int64_t *)texts->offsets)[index + 1]
-                                 : ((const int32_t *)texts->offsets)[index + 1];
+    int64_t from =
+        texts->is_large ? ((const int64_t *)texts->offsets)[index] : ((const int32_t *)texts->offsets)[index];
+    int64_t to =
+        texts->is_large ? ((const int64_t *)texts->offsets)[index + 1] : ((const int32_t *)texts->offsets)[index + 1];
     return (hd_string){texts->data + from, (size_t)(to - from)};
 }
 
 /* A thread's own memory, kept from chunk to chunk. */
 typedef struct parquet_worker {
     hd_compressor *compressor;
-    int64_t *values; /* without nulls; of texts: numbers in `texts` */
+    int64_t *values;   /* without nulls; of texts: numbers in `texts` */
     uint32_t *indices; /* of values in a dictionary */
     int64_t *numbers;  /* a dictionary of numbers */
     uint32_t *ranks;   /* of texts; see has_ranks */
@@ -109,7 +111,8 @@ typedef struct parquet_bound {
 int parquet_compare(const parquet_worker *worker, const parquet_column *column, int64_t a, int64_t b);
 /* Order the texts, if there are few beside the values; what compares is fast then. Errors: MEMORY. */
 hd_status parquet_rank_texts(parquet_worker *worker, size_t values, hd_error *err);
-parquet_bounds parquet_bounds_of(const parquet_worker *worker, const parquet_column *column, size_t first, size_t count);
+parquet_bounds parquet_bounds_of(const parquet_worker *worker, const parquet_column *column, size_t first,
+                                 size_t count);
 void parquet_widen(parquet_bounds *bounds, const parquet_worker *worker, const parquet_column *column,
                    parquet_bounds by);
 parquet_bound parquet_bound_of(const parquet_worker *worker, const parquet_column *column, int64_t value, bool is_most);
@@ -159,11 +162,7 @@ typedef struct parquet_file {
     hd_bytes indexes, places;
 } parquet_file;
 
-void parquet_put_footer(hd_bytes *out, const parquet_file *file, uint64_t indexes_at, const hd_parquet_options *options);
-
-/* ---- write.c: the same as hd_parquet_write, into an open output, which the caller ends ---- */
-
-hd_status parquet_write(hd_output *output, struct ArrowArrayStream *stream, const hd_parquet_options *options,
-                        hd_error *err);
+void parquet_put_footer(hd_bytes *out, const parquet_file *file, uint64_t indexes_at,
+                        const hd_parquet_options *options);
 
 #endif

@@ -4,8 +4,17 @@
 
 #include "base/bytes.h"
 
-enum { THRIFT_TRUE = 1, THRIFT_FALSE, THRIFT_I8, THRIFT_I16, THRIFT_I32, THRIFT_I64, THRIFT_BINARY = 8, THRIFT_LIST,
-       THRIFT_STRUCT = 12 };
+enum {
+    THRIFT_TRUE = 1,
+    THRIFT_FALSE,
+    THRIFT_I8,
+    THRIFT_I16,
+    THRIFT_I32,
+    THRIFT_I64,
+    THRIFT_BINARY = 8,
+    THRIFT_LIST,
+    THRIFT_STRUCT = 12
+};
 
 /* A struct under construction. Zero-initialised but for `out`. */
 typedef struct thrift {
