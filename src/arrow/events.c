@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "heddle/stacks.h"
+#include "trace/clock_base.h"
 #include "trace/flows/bind.h"
 #include "trace/index/nesting.h"
 
@@ -83,7 +84,7 @@ static void make_end_ps(arrow_rows *rows, int64_t *out)
 /* µs since 1970, where it is known what the trace's clock counts from. */
 static void make_time(arrow_rows *rows, int64_t *out)
 {
-    int64_t base = hd_trace_facts_of(rows->stream->trace)->base_ns, unix_ns;
+    int64_t base = hd_trace_clock_base(rows->stream->trace), unix_ns;
     const int64_t *start = arrow_look(rows, 0, HD_COL_START);
     for (uint32_t i = 0; i < rows->count; i++) {
         int64_t ns = start[arrow_row(rows, i)];

@@ -14,6 +14,7 @@
 #include "format/out_folder.h"
 #include "format/parquet/parquet.h"
 #include "heddle/arrow.h"
+#include "trace/clock_base.h"
 
 /* ---- the folder ---- */
 
@@ -57,7 +58,7 @@ static void describe(file_keys *keys, const hd_trace *trace)
 {
     const hd_trace_facts *facts = hd_trace_facts_of(trace);
     add_key(keys, "heddle.format", facts->origin ? facts->origin : facts->format);
-    add_number(keys, "heddle.base_ns", facts->base_ns);
+    add_number(keys, "heddle.base_ns", hd_trace_clock_base(trace));
     add_number(keys, "heddle.rank", facts->rank);
     add_number(keys, "heddle.world_size", facts->world_size);
 }
