@@ -169,12 +169,21 @@ static hd_status add_json(query_arg_set *set, hd_string key, hd_string flat, con
     }
 }
 
+hd_status query_arg_set_json(query_arg_set *set, hd_string key, hd_string json, hd_error *err)
+{
+    char *copy = hd_arena_alloc(&set->arena, json.size + HD_JSON_PADDING);
+    if (!copy) return HD_NOMEM(err);
+    memcpy(copy, json.data, json.size);
+    memset(copy + json.size, 0, HD_JSON_PADDING);
+    const char *start = hd_json_skip_space(copy), *end = hd_json_skip_value(start);
+    return end && end <= copy + json.size ? add_json(set, key, key, start, 0, err) : HD_OK;
+}
+
 static hd_status add_value(query_arg_set *set, const query_source *source, hd_string key, hd_value value, hd_error *err)
 {
     query_cell cell = {.type = SQLITE_NULL};
     double number = 0;
     hd_string text = hd_trace_string(source->trace, (uint32_t)value.bits);
-    char *copy;
     switch (value.type) {
     case HD_ARG_BOOL: query_cell_int(&cell, value.bits); return add_arg(set, key, key, "bool", &cell, err);
     case HD_ARG_INT: query_cell_int(&cell, value.bits); return add_arg(set, key, key, "int", &cell, err);
@@ -184,12 +193,7 @@ static hd_status add_value(query_arg_set *set, const query_source *source, hd_st
         if (!hd_value_double(&number, source->trace, value)) return HD_OK;
         query_cell_real(&cell, number);
         return add_arg(set, key, key, "real", &cell, err);
-    case HD_ARG_JSON:
-        copy = hd_arena_alloc(&set->arena, text.size + HD_JSON_PADDING);
-        if (!copy) return HD_NOMEM(err);
-        memcpy(copy, text.data, text.size);
-        memset(copy + text.size, 0, HD_JSON_PADDING);
-        return add_json(set, key, key, hd_json_skip_space(copy), 0, err);
+    case HD_ARG_JSON: return query_arg_set_json(set, key, text, err);
     default: return HD_OK;
     }
 }

@@ -27,6 +27,8 @@ typedef struct query_arg_set {
 bool query_arg_event(hd_event *out, query_source **out_source, const query_tables *tables, int64_t id);
 /* All of a set; one that is not there is empty. Errors: MEMORY. */
 hd_status query_arg_set_read(query_arg_set *out, const query_tables *tables, int64_t id, hd_error *err);
+/* Add what a JSON text holds, below a key. What is no JSON adds nothing. */
+hd_status query_arg_set_json(query_arg_set *set, hd_string key, hd_string json, hd_error *err);
 void query_arg_set_deinit(query_arg_set *set);
 
 /* Whether keys of a shape are arguments; the caller frees the list, by shape. NULL: no memory. */

@@ -321,40 +321,72 @@ uint64_t slice_chunk_position(const slice_chunk *chunk, uint32_t i)
     return chunk->section ? chunk->section->first + chunk->row + i : chunk->sections[i]->first + chunk->rows[i];
 }
 
-/* Columns that the trace has as they are: all rows of the run at once. */
-static bool decode(slice_chunk *chunk, slice_column column)
+/* A column that the trace has as it is; HD_COL_COUNT: it has not. Instants have their track in an argument. */
+static hd_column_id plain_column(slice_column column, hd_kind kind)
+{
+    bool is_slice = kind == HD_KIND_SLICE;
+    switch (column) {
+    case SLICE_TS: return HD_COL_START;
+    case SLICE_NAME: return HD_COL_NAME;
+    case SLICE_CATEGORY: return HD_COL_CATEGORY;
+    case SLICE_DUR: return is_slice ? HD_COL_DURATION : HD_COL_COUNT;
+    case SLICE_TRACK: return is_slice ? HD_COL_TRACK : HD_COL_COUNT;
+    default: return HD_COL_COUNT;
+    }
+}
+
+/* What is absent in the trace's column, and how tracks are called. */
+static void finish_plain(int64_t *values, uint32_t count, slice_column column, const slice_section *section)
+{
+    const int64_t base = query_id(section->source, 0);
+    if (column == SLICE_DUR)
+        for (uint32_t i = 0; i < count; i++) values[i] = values[i] == HD_NO_TIME ? -1 : values[i];
+    if (column == SLICE_TRACK)
+        for (uint32_t i = 0; i < count; i++) values[i] = values[i] == HD_NONE ? QUERY_NULL : base + values[i];
+}
+
+static void fill_run(slice_chunk *chunk, slice_column column)
 {
     int64_t *out = chunk->values[column];
-    bool is_slice = chunk->section->kind == HD_KIND_SLICE;
-    hd_column_id id = column == SLICE_TS         ? HD_COL_START
-                      : column == SLICE_NAME     ? HD_COL_NAME
-                      : column == SLICE_CATEGORY ? HD_COL_CATEGORY
-                      : column == SLICE_DUR      ? HD_COL_DURATION
-                                                 : HD_COL_TRACK;
-    if (column > SLICE_NAME || column == SLICE_ID || (!is_slice && (column == SLICE_DUR || column == SLICE_TRACK)))
-        return false;
-    hd_column_decode(out, &chunk->block->columns[id], chunk->in_block, chunk->count);
-    if (column == SLICE_DUR) {
-        for (uint32_t i = 0; i < chunk->count; i++) out[i] = out[i] == HD_NO_TIME ? -1 : out[i];
-    } else if (column == SLICE_TRACK) {
-        const int64_t base = query_id(chunk->section->source, 0);
-        for (uint32_t i = 0; i < chunk->count; i++) out[i] = out[i] == HD_NONE ? QUERY_NULL : base + out[i];
+    hd_column_id id = chunk->block ? plain_column(column, chunk->section->kind) : HD_COL_COUNT;
+    bool few = chunk->selected_count < chunk->count / 8;
+    if (id != HD_COL_COUNT && !few) {
+        hd_column_decode(out, &chunk->block->columns[id], chunk->in_block, chunk->count);
+        finish_plain(out, chunk->count, column, chunk->section);
+        return;
     }
-    return true;
+    for (uint32_t k = 0; k < chunk->selected_count; k++) {
+        uint32_t i = chunk->selected[k];
+        out[i] = value_at(chunk->section, chunk->block, chunk->in_block + i, chunk->row + i, column);
+    }
+}
+
+/* Rows of one block that follow each other in the list are gathered at once. */
+static void fill_list(slice_chunk *chunk, slice_column column)
+{
+    int64_t *out = chunk->values[column];
+    for (uint32_t i = 0, end; i < chunk->count; i = end) {
+        const hd_block *block = chunk->blocks[i];
+        const slice_section *section = chunk->sections[i];
+        hd_column_id id = block ? plain_column(column, section->kind) : HD_COL_COUNT;
+        for (end = i + 1; end < chunk->count && chunk->blocks[end] == block && chunk->sections[end] == section;) end++;
+        if (id != HD_COL_COUNT) {
+            for (uint32_t k = i; k < end; k++) out[k] = hd_column_at(&block->columns[id], chunk->in_blocks[k]);
+            finish_plain(out + i, end - i, column, section);
+        } else {
+            for (uint32_t k = i; k < end; k++)
+                out[k] = value_at(section, block, chunk->in_blocks[k], chunk->rows[k], column);
+        }
+    }
 }
 
 void slice_chunk_fill(slice_chunk *chunk, slice_column column)
 {
-    bool few = chunk->selected_count < chunk->count / 8;
     chunk->have |= 1u << column;
-    if (!few && chunk->section && chunk->block && decode(chunk, column)) return;
-    int64_t *out = chunk->values[column];
-    for (uint32_t k = 0; k < chunk->selected_count; k++) {
-        uint32_t i = chunk->selected[k];
-        out[i] = chunk->section ? value_at(chunk->section, chunk->block, chunk->in_block + i, chunk->row + i, column)
-                                : value_at(chunk->sections[i], chunk->blocks[i], chunk->in_blocks[i], chunk->rows[i],
-                                           column);
-    }
+    if (chunk->section)
+        fill_run(chunk, column);
+    else
+        fill_list(chunk, column);
 }
 
 const char *slice_word(slice_column column, int64_t value)

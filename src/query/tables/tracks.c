@@ -155,8 +155,8 @@ static void cell_ids(query_cell *out, const query_source *source, const track_ro
         if (upid != HD_NONE) cell_ident(out, trace, hd_trace_track_at(trace, upid)->pid);
         break;
     case TRACK_TID:
-        cell_ident(out, trace, track->kind == HD_TRACK_PROCESS ? track->pid : track->tid);
-        if (track->kind == HD_TRACK_PROCESS && rows->utids[track->id] == HD_NONE) *out = (query_cell){.type = SQLITE_NULL};
+        if (rows->utids[track->id] == HD_NONE) break;
+        cell_ident(out, trace, track->tid.type == HD_IDENT_NONE ? track->pid : track->tid);
         break;
     default:
         if (track->sort_index != HD_NO_NUMBER)

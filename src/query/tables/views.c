@@ -93,6 +93,15 @@ static const hd_query_column_about instant_columns[] = {
     RANK,                                          {0},
 };
 
+static const hd_query_column_about sched_columns[] = {
+    {"id", "INT", "the span: thread_state.id", false}, {"ts", "INT", "start, ns", false},
+    {"dur", "INT", "duration, ns", false},             {"cpu", "INT", "number of the CPU", false},
+    {"ucpu", "INT", "the CPU: cpu.ucpu", false},       {"utid", "INT", "its thread", false},
+    RANK,                                              {0},
+};
+static const hd_query_column_about cpu_columns[] = {
+    {"id", "INT", "the CPU", false}, {"ucpu", "INT", "the CPU", false}, {"cpu", "INT", "its number", false}, {0}};
+
 #define SLICE_FIELDS "s.id, s.ts, s.dur, s.track_id, s.category, s.name, s.depth, s.parent_id, s.arg_set_id"
 #define WITH_CONTEXT                                                                                                   \
     "select " SLICE_FIELDS ", s.thread_ts, s.thread_dur, t.name as track_name, t.utid, h.tid,"                         \
@@ -128,6 +137,10 @@ static const struct {
      "select s.id, s.ts, s.track_id, s.category, s.name, s.arg_set_id, s.rank from slice s where s.type = 'instant'"},
     {{"gpu_slice", "work on GPUs: kernels, copies, sets", gpu_slice_columns},
      "select " SLICE_FIELDS ", s.role, s.correlation, s.rank from slice s where s.role in ('kernel', 'copy', 'set')"},
+    {{"sched", "when threads ran on which CPU", sched_columns},
+     "select id, ts, dur, cpu, cpu as ucpu, utid, rank from thread_state where state = 'Running' and cpu is not null"},
+    {{"cpu", "CPUs on which threads ran", cpu_columns},
+     "select distinct cpu as id, cpu as ucpu, cpu from thread_state where cpu is not null"},
     {{"thread_slice", "slices of threads, with thread and process", context_columns},
      WITH_CONTEXT " where t.utid is not null"},
     {{"process_slice", "slices of processes' own tracks, with the process", context_columns},
