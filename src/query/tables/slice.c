@@ -21,13 +21,13 @@ static const hd_query_column_about columns[SLICE_COLUMNS + 1] = {
     [SLICE_THREAD_DUR] = {"thread_dur", "INT", "CPU time, ns, where the trace tells (tdur)", false},
     [SLICE_TYPE] = {"type", "TEXT", "slice, instant or async", false},
     [SLICE_ROLE] = {"role", "TEXT",
-                    "kernel, copy, set, sync, gpu_annotation; op, python, annotation, runtime, driver, overhead", false},
+                    "kernel, copy, set, sync, gpu_annotation; op, python, annotation, runtime, driver, overhead",
+                    false},
     [SLICE_CORRELATION] = {"correlation", "INT", "argument that a call shares with the work it launched", false},
     [SLICE_RANK] = {"rank", "INT", "rank of the input, or its place", false},
 };
 
-static const hd_query_table_about about = {
-    "slice", "slices, instants (of no duration) and async slices", columns};
+static const hd_query_table_about about = {"slice", "slices, instants (of no duration) and async slices", columns};
 
 typedef struct slice_vtab {
     sqlite3_vtab base;
