@@ -1,0 +1,34 @@
+"""GPU traces: read what any profiler wrote, ask it, repair it, write it.
+
+    import heddle
+
+    with heddle.open("trace.json.gz") as trace:
+        slices = trace.slices().to_pandas()
+        kernels = trace.report("kernels", rows=10)
+
+docs/python.md tells the rest.
+"""
+from . import _heddle
+from ._errors import ArgumentError as ArgumentError
+from ._errors import DamagedError as DamagedError
+from ._errors import Error as Error
+from ._errors import FormatError as FormatError
+from ._errors import InputError as InputError
+from ._errors import InternalError as InternalError
+from ._errors import LimitError as LimitError
+from ._errors import LossWarning as LossWarning
+from ._errors import NotFoundError as NotFoundError
+from ._errors import OutOfMemoryError as OutOfMemoryError
+from ._errors import UnsupportedError as UnsupportedError
+from ._table import Column as Column
+from ._table import Report as Report
+from ._table import Table as Table
+from ._trace import Info as Info
+from ._trace import Trace as Trace
+from ._trace import formats as formats
+from ._trace import open as open
+from ._trace import passes as passes
+from ._trace import reports as reports
+from ._trace import tables as tables
+
+__version__ = _heddle.version
