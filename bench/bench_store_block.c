@@ -194,7 +194,7 @@ static void run_block(bench *b)
     double start = bench_seconds();
     check(store_block_encode(&out, b->encoder, &b->rows, &err), &err);
     double middle = bench_seconds();
-    check(store_block_decode(&block, &arena, b->decoder, &limits, out.data, out.size, &err), &err);
+    check(store_block_decode(&block, &arena, b->decoder, &limits, out.data, out.size, false, &err), &err);
     b->sum.decode_seconds += bench_seconds() - middle;
     b->sum.encode_seconds += middle - start;
     b->sum.blocks++;

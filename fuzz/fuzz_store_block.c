@@ -76,12 +76,12 @@ static void check_block(const hd_trace *trace, store_encoder *encoder, store_dec
     hd_error err = {0};
     hd_bytes out = {0};
     store_rows rows;
-    hd_status status = store_block_decode(&block, &arena, decoder, &limits, data, size, &err);
+    hd_status status = store_block_decode(&block, &arena, decoder, &limits, data, size, false, &err);
     require(status == HD_OK || status == HD_ERR_DAMAGED);
     if (status == HD_OK) {
         fill(&rows, trace, &block);
         require(store_block_encode(&out, encoder, &rows, &err) == HD_OK);
-        require(store_block_decode(&again, &arena, decoder, &limits, out.data, out.size, &err) == HD_OK);
+        require(store_block_decode(&again, &arena, decoder, &limits, out.data, out.size, false, &err) == HD_OK);
         for (uint32_t i = 0; i < row_count; i++) {
             for (int c = 0; c < HD_COL_COUNT; c++)
                 require(hd_column_at(&again.columns[c], i) == hd_column_at(&block.columns[c], i));

@@ -5,8 +5,9 @@
  * arrays that came out of it are released by themselves, and may outlive the stream. A stream is used by one thread at
  * a time. parquet.h writes streams as files.
  *
- * Columns are named and typed as hd_arrow_table_at tells. Texts are dictionary encoded: an int32 index of the trace's
- * strings, valid UTF-8 or with each invalid byte as U+FFFD. What is not known is null. Times are int64 ns.
+ * Columns are named and typed as hd_arrow_table_at tells. Texts of a trace are dictionary encoded, int32 indices of a
+ * dictionary that all batches of a stream share; it may have texts that no row uses, and a text twice. Texts are valid
+ * UTF-8, with U+FFFD for each byte that was not. What is not known is null. Times are int64 ns.
  */
 #ifndef HEDDLE_ARROW_H
 #define HEDDLE_ARROW_H
@@ -80,7 +81,8 @@ typedef struct hd_arrow_table {
     const hd_arrow_column *columns; /* in order; ends with {0} */
 } hd_arrow_table;
 
-/* The tables together hold every event of a trace. NULL beyond the last. */
+/* The tables together hold every event of a trace: a row each in the table of its kind, but of counters a row for each
+ * series (distinct ids are the events). Arguments stand in `args`. NULL beyond the last. */
 const hd_arrow_table *hd_arrow_table_at(size_t index);
 const hd_arrow_table *hd_arrow_table_find(const char *name); /* NULL: there is none */
 
@@ -101,11 +103,13 @@ typedef struct hd_arrow_options {
 
 /* A stream over a table of a trace, in batches of at most HD_BLOCK_ROWS rows, which are made when they are asked for.
  * Columns are not copied where the trace has them as Arrow does. Errors: ARGUMENT (no such table or column, a pattern),
- * MEMORY; later, by the stream itself, EIO, ENOMEM and EINVAL with get_last_error. */
+ * LIMIT (2^31 strings), MEMORY, IO; later, by the stream itself, EIO, ENOMEM and EINVAL with get_last_error. The time, names and tracks
+ * of the options choose events, and so rows of their tables and of `args`; other tables are whole. */
 hd_status hd_trace_arrow_stream(struct ArrowArrayStream *out, const hd_trace *trace, const char *table,
                                 const hd_arrow_options *options, hd_error *err);
 
-/* The rows of a table, as one batch, copied. Times and durations are int64 ns. Errors: MEMORY. */
+/* The rows of a table, as one batch, copied. Times and durations are int64 ns, counts uint64 where one needs it, texts
+ * plain ("u", or "U" beyond 2 GiB). Errors: MEMORY, LIMIT (2^31 rows). */
 hd_status hd_table_arrow_stream(struct ArrowArrayStream *out, const hd_table *table, hd_error *err);
 
 #ifdef __cplusplus

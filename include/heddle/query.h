@@ -34,7 +34,7 @@ typedef struct hd_statement hd_statement;
 typedef struct hd_query_input {
     const hd_trace *trace;
     const char *path; /* for messages; may be NULL */
-    int64_t rank;     /* value of the column `rank`; HD_NO_NUMBER: what the trace says, else its place among the inputs */
+    int64_t rank; /* value of the column `rank`; HD_NO_NUMBER: what the trace says, else its place among the inputs */
 } hd_query_input;
 
 typedef struct hd_query_options {
@@ -64,7 +64,8 @@ typedef struct hd_query_value {
     hd_query_type type;
     int64_t integer; /* INT */
     double real;     /* REAL */
-    const char *data; /* TEXT, BLOB: lives until the next call with the statement; not terminated. TEXT may be no UTF-8 */
+    const char
+        *data; /* TEXT, BLOB: lives until the next call with the statement; not terminated. TEXT may be no UTF-8 */
     size_t size;
 } hd_query_value;
 

@@ -1,6 +1,6 @@
 /* query.c - queries and statements over SQLite */
-#include "base/error.h"
 #include "heddle/query.h"
+#include "base/error.h"
 
 #include <sqlite3.h>
 

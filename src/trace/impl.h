@@ -62,8 +62,9 @@ struct hd_builder {
     bool stored; /* hd_builder_set_stored */
 };
 
-/* lazy.c: the columns of a block, the kinds of an order run are there afterwards. Any thread. */
-void hd_lazy_load_block(const hd_trace *trace, const hd_block *block);
+/* lazy.c: the columns of a block and, unless columns_only, its groups, the kinds of an order run are there afterwards.
+ * Any thread. */
+void hd_lazy_load_block(const hd_trace *trace, const hd_block *block, bool columns_only);
 void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run);
 void hd_lazy_free(hd_lazy *lazy);
 /* hd_builder_finish for what was stored. */

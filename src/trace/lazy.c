@@ -9,7 +9,7 @@
 #include "trace/column.h"
 #include "trace/impl.h"
 
-typedef enum lazy_state { NOT_LOADED, LOADED, NOT_LOADABLE } lazy_state;
+typedef enum lazy_state { NOT_LOADED, COLUMNS_LOADED, LOADED, NOT_LOADABLE } lazy_state;
 
 /* What a thread may load while others wait for it. */
 typedef struct lazy_item {
@@ -23,6 +23,7 @@ typedef struct lazy_block {
     hd_block block; /* first: a table's pointer to it is one to all */
     lazy_item item;
     hd_arena arena;
+    hd_arena args; /* of what was loaded when its columns were there already */
 } lazy_block;
 
 typedef struct lazy_order {
@@ -52,6 +53,7 @@ void hd_lazy_free(hd_lazy *lazy)
     if (!lazy) return;
     for (size_t i = 0; i < lazy->block_count; i++) {
         hd_arena_deinit(&lazy->blocks[i]->arena);
+        hd_arena_deinit(&lazy->blocks[i]->args);
         pthread_mutex_destroy(&lazy->blocks[i]->item.lock);
         free(lazy->blocks[i]);
     }
@@ -101,17 +103,34 @@ static void empty_columns(hd_block *block)
     block->group_count = 0;
 }
 
-static lazy_state load_block(hd_trace *trace, lazy_block *lazy)
+static hd_status load_into(hd_block *block, hd_arena *arena, hd_trace *trace, lazy_item *item, bool columns_only)
 {
     const hd_block_source *source = &trace->lazy->source;
-    hd_status status =
-        source->load_block(source->user, &lazy->block, &lazy->arena, lazy->item.place, &lazy->item.error);
-    if (status == HD_OK)
-        status = hd_spill_block(&trace->spill, trace->shapes.list, &lazy->block, &lazy->arena, &lazy->item.error);
-    if (status == HD_OK) return LOADED;
+    HD_TRY(source->load_block(source->user, block, arena, item->place, columns_only, &item->error));
+    return hd_spill_block(&trace->spill, trace->shapes.list, block, arena, &item->error);
+}
+
+static lazy_state load_block(hd_trace *trace, lazy_block *lazy, bool columns_only)
+{
+    if (load_into(&lazy->block, &lazy->arena, trace, &lazy->item, columns_only) == HD_OK)
+        return columns_only ? COLUMNS_LOADED : LOADED;
     empty_columns(&lazy->block);
     hd_arena_deinit(&lazy->arena);
     return NOT_LOADABLE;
+}
+
+/* The columns stay where they are: others are reading them. Without arguments that can be read the rows have none. */
+static lazy_state load_args(hd_trace *trace, lazy_block *lazy)
+{
+    hd_block whole = lazy->block;
+    if (load_into(&whole, &lazy->args, trace, &lazy->item, false) != HD_OK) {
+        hd_arena_deinit(&lazy->args);
+        return NOT_LOADABLE;
+    }
+    lazy->block.columns[HD_COL_ARGS_ROW] = whole.columns[HD_COL_ARGS_ROW];
+    lazy->block.groups = whole.groups;
+    lazy->block.group_count = whole.group_count;
+    return LOADED;
 }
 
 static lazy_state load_order(hd_trace *trace, lazy_order *lazy)
@@ -140,13 +159,20 @@ static lazy_state load_order(hd_trace *trace, lazy_order *lazy)
     return status == HD_OK ? LOADED : NOT_LOADABLE;
 }
 
-void hd_lazy_load_block(const hd_trace *trace, const hd_block *block)
+static bool is_there(lazy_state state, bool columns_only)
+{
+    return state > COLUMNS_LOADED || (columns_only && state == COLUMNS_LOADED);
+}
+
+void hd_lazy_load_block(const hd_trace *trace, const hd_block *block, bool columns_only)
 {
     lazy_block *lazy = (lazy_block *)(uintptr_t)block; /* every block of a trace with a source is one */
-    if (atomic_load_explicit(&lazy->item.state, memory_order_acquire) != NOT_LOADED) return;
+    if (is_there(atomic_load_explicit(&lazy->item.state, memory_order_acquire), columns_only)) return;
     pthread_mutex_lock(&lazy->item.lock);
-    if (atomic_load(&lazy->item.state) == NOT_LOADED) {
-        lazy_state state = load_block((hd_trace *)(uintptr_t)trace, lazy);
+    lazy_state state = atomic_load(&lazy->item.state);
+    if (!is_there(state, columns_only)) {
+        hd_trace *own = (hd_trace *)(uintptr_t)trace;
+        state = state == NOT_LOADED ? load_block(own, lazy, columns_only) : load_args(own, lazy);
         if (state == NOT_LOADABLE) note_unloaded(trace->lazy, &lazy->item);
         atomic_store_explicit(&lazy->item.state, state, memory_order_release);
     }
@@ -299,7 +325,7 @@ static void load_some(void *argument)
     size_t i;
     while ((i = atomic_fetch_add(&work->next, 1)) < lazy->block_count + lazy->order_count) {
         if (i < lazy->block_count)
-            hd_lazy_load_block(work->trace, &lazy->blocks[i]->block);
+            hd_lazy_load_block(work->trace, &lazy->blocks[i]->block, false);
         else
             hd_lazy_load_order(work->trace, &lazy->orders[i - lazy->block_count]->chunk);
     }

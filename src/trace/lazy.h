@@ -12,8 +12,9 @@
 /* Called from any thread, several at once. `place` is what the format gave. */
 typedef struct hd_block_source {
     void *user;
-    /* Fill columns and groups of the block; memory from the arena. */
-    hd_status (*load_block)(void *user, hd_block *block, hd_arena *arena, uint64_t place, hd_error *err);
+    /* Fill columns and groups of the block, or all columns but HD_COL_ARGS_ROW and no groups; memory from the arena. */
+    hd_status (*load_block)(void *user, hd_block *block, hd_arena *arena, uint64_t place, bool columns_only,
+                            hd_error *err);
     /* Fill out[0 … count) with kinds. */
     hd_status (*load_order)(void *user, uint8_t *out, size_t count, uint64_t place, hd_error *err);
     void (*close)(void *user); /* when the trace is freed */
@@ -58,6 +59,10 @@ uint64_t hd_trace_unloaded(const hd_trace *trace);
  * or /var/tmp, from where it is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the
  * first append. */
 void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
+/* As hd_trace_block_at, hd_trace_block_of, for who looks at columns but HD_COL_ARGS_ROW and at no group: of a store's
+ * block, arguments are not decoded until somebody asks for the whole block. hd_block_event() is not for such a block. */
+const hd_block *hd_trace_columns_at(const hd_trace *trace, hd_kind kind, size_t index);
+const hd_block *hd_trace_columns_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row);
 /* A block that will not be asked for again soon: where it lies in a temporary file its memory is given back. Any
  * thread; const, since the trace does not change by it. */
 void hd_trace_release(const hd_trace *trace, const hd_block *block);

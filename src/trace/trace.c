@@ -33,17 +33,33 @@ size_t hd_trace_block_count(const hd_trace *trace, hd_kind kind)
 const hd_block *hd_trace_block_at(const hd_trace *trace, hd_kind kind, size_t index)
 {
     const hd_block *block = trace->tables[kind].blocks[index];
-    if (trace->lazy) hd_lazy_load_block(trace, block);
+    if (trace->lazy) hd_lazy_load_block(trace, block, false);
     return block;
+}
+
+const hd_block *hd_trace_columns_at(const hd_trace *trace, hd_kind kind, size_t index)
+{
+    const hd_block *block = trace->tables[kind].blocks[index];
+    if (trace->lazy) hd_lazy_load_block(trace, block, true);
+    return block;
+}
+
+static size_t find_block(uint32_t *out_row, const hd_table *table, uint64_t row)
+{
+    size_t low = 1, high = table->count; /* the first block behind the row */
+    HD_PARTITION_POINT(low, high, at, table->blocks[at]->first_row <= row);
+    *out_row = (uint32_t)(row - table->blocks[low - 1]->first_row);
+    return low - 1;
 }
 
 const hd_block *hd_trace_block_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row)
 {
-    const hd_table *table = &trace->tables[kind];
-    size_t low = 1, high = table->count; /* the first block behind the row */
-    HD_PARTITION_POINT(low, high, at, table->blocks[at]->first_row <= row);
-    *out_row = (uint32_t)(row - table->blocks[low - 1]->first_row);
-    return hd_trace_block_at(trace, kind, low - 1);
+    return hd_trace_block_at(trace, kind, find_block(out_row, &trace->tables[kind], row));
+}
+
+const hd_block *hd_trace_columns_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row)
+{
+    return hd_trace_columns_at(trace, kind, find_block(out_row, &trace->tables[kind], row));
 }
 
 size_t hd_trace_order_count(const hd_trace *trace)

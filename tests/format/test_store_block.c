@@ -193,7 +193,7 @@ static hd_status decode(fixture *f, hd_block *block, hd_arena *arena, const uint
     uint8_t *copy = malloc(size ? size : 1);
     memcpy(copy, data, size);
     *block = (hd_block){.kind = f->rows.kind, .row_count = f->rows.row_count};
-    hd_status status = store_block_decode(block, arena, f->decoder, &f->limits, copy, size, err);
+    hd_status status = store_block_decode(block, arena, f->decoder, &f->limits, copy, size, false, err);
     free(copy);
     return status;
 }

@@ -509,11 +509,13 @@ static void test_info__says_the_same_with_an_index(void **state)
 }
 
 /* A source that counts how often it is asked. */
-static hd_status count_block(void *user, hd_block *block, hd_arena *arena, uint64_t place, hd_error *err)
+static hd_status count_block(void *user, hd_block *block, hd_arena *arena, uint64_t place, bool columns_only,
+                             hd_error *err)
 {
     (void)block;
     (void)arena;
     (void)place;
+    (void)columns_only;
     ++*(int *)user;
     return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "not to be loaded");
 }
@@ -522,7 +524,7 @@ static hd_status count_order(void *user, uint8_t *out, size_t count, uint64_t pl
 {
     (void)out;
     (void)count;
-    return count_block(user, NULL, NULL, place, err);
+    return count_block(user, NULL, NULL, place, false, err);
 }
 
 /* The strings, tracks and blocks of a trace, the blocks without what is in them. */

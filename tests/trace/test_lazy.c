@@ -26,7 +26,8 @@ typedef struct origin {
     uint64_t broken_block; /* place of the one that cannot be loaded */
     uint64_t broken_order;
     int loaded, closed;
-    hd_spill *apart; /* each block gets a window of its own there */
+    hd_spill *apart;  /* each block gets a window of its own there */
+    bool broken_args; /* of all blocks */
 } origin;
 
 static uint64_t place_of(hd_kind kind, size_t index)
@@ -42,9 +43,11 @@ static void *copy_of(hd_arena *arena, const void *data, size_t size)
     return copy;
 }
 
-static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64_t place, hd_error *err)
+static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64_t place, bool columns_only,
+                            hd_error *err)
 {
     origin *from = user;
+    if (!columns_only && from->broken_args) return hd_error_set(err, HD_ERR_DAMAGED, NULL, 9, "broken on purpose");
     if (place == from->broken_block) return hd_error_set(err, HD_ERR_DAMAGED, NULL, 7, "broken on purpose");
     const hd_block *own = hd_trace_block_at(from->trace, (hd_kind)(place >> 32), (size_t)(place & UINT32_MAX));
     __atomic_fetch_add(&from->loaded, 1, __ATOMIC_RELAXED);
@@ -58,6 +61,10 @@ static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64
         if (own->columns[c].width)
             block->columns[c].data =
                 copy_of(arena, own->columns[c].data, (size_t)own->row_count * own->columns[c].width);
+    }
+    if (columns_only) {
+        block->columns[HD_COL_ARGS_ROW] = (hd_column){0};
+        return HD_OK;
     }
     hd_arg_group *groups = copy_of(arena, own->groups, own->group_count * sizeof *groups);
     for (uint32_t g = 0; g < own->group_count; g++) {
@@ -254,6 +261,69 @@ static void test_lazy__a_block_that_fails_later_gives_empty_rows(void **state)
     hd_trace_free(trace);
 }
 
+static void assert_same_columns(const hd_block *a, const hd_block *b)
+{
+    assert_int_equal(a->row_count, b->row_count);
+    for (int c = 0; c < HD_COL_COUNT; c++) {
+        for (uint32_t row = 0; row < a->row_count && c != HD_COL_ARGS_ROW; row++)
+            assert_int_equal(hd_column_at(&a->columns[c], row), hd_column_at(&b->columns[c], row));
+    }
+}
+
+static void *load_columns(void *user)
+{
+    const hd_trace *trace = user;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < hd_trace_block_count(trace, (hd_kind)kind); i++) {
+            const hd_block *block = hd_trace_columns_at(trace, (hd_kind)kind, i);
+            assert_same_columns(block, block);
+        }
+    }
+    return NULL;
+}
+
+static void test_lazy__columns_come_first_and_arguments_when_they_are_asked_for(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        hd_trace *trace = random_trace(seed, 60);
+        origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL, false};
+        hd_builder *builder = lazy_builder(&from);
+        if (seed % 2) hd_builder_limit_memory(builder, 1);
+        hd_trace *lazy = finish_stored(builder);
+        pthread_t reader;
+        assert_int_equal(pthread_create(&reader, NULL, load_columns, lazy), 0);
+        if (seed % 3) load_columns(lazy);
+        assert_same(lazy, trace); /* the reader still reads columns */
+        pthread_join(reader, NULL);
+        for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+            for (size_t i = 0; i < hd_trace_block_count(trace, (hd_kind)kind); i++)
+                assert_same_columns(hd_trace_columns_at(lazy, (hd_kind)kind, i),
+                                    hd_trace_block_at(trace, (hd_kind)kind, i));
+        }
+        assert_int_equal(hd_trace_unloaded(lazy), 0);
+        hd_trace_free(lazy);
+        hd_trace_free(trace);
+    }
+}
+
+static void test_lazy__arguments_that_fail_later_leave_the_columns(void **state)
+{
+    (void)state;
+    hd_trace *trace = plain_trace(1, 10);
+    origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL, true};
+    hd_trace *lazy = finish_stored(lazy_builder(&from));
+    const hd_block *own = hd_trace_block_at(trace, HD_KIND_SLICE, 0);
+    assert_same_columns(hd_trace_columns_at(lazy, HD_KIND_SLICE, 0), own);
+    assert_int_equal(hd_trace_unloaded(lazy), 0);
+    const hd_block *block = hd_trace_block_at(lazy, HD_KIND_SLICE, 0);
+    assert_same_columns(block, own);
+    assert_int_equal(block->group_count, 0);
+    assert_int_equal(hd_trace_unloaded(lazy), 1);
+    hd_trace_free(lazy);
+    hd_trace_free(trace);
+}
+
 static uint64_t lost_rows[HD_KIND_COUNT + 1];
 
 static void count_lost(void *user, hd_kind kind, uint32_t row_count, uint64_t place, const hd_error *why)
@@ -437,6 +507,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lazy__blocks_come_when_they_are_asked_for),
         cmocka_unit_test(test_lazy__a_block_that_fails_later_gives_empty_rows),
+        cmocka_unit_test(test_lazy__columns_come_first_and_arguments_when_they_are_asked_for),
+        cmocka_unit_test(test_lazy__arguments_that_fail_later_leave_the_columns),
         cmocka_unit_test(test_lazy__a_block_that_is_lost_costs_its_rows_only),
         cmocka_unit_test(test_lazy__an_order_that_is_lost_costs_no_event),
         cmocka_unit_test(test_lazy__an_order_that_does_not_fit_is_made_to),

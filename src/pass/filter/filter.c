@@ -43,38 +43,11 @@ static bool string_passes(sieve *s, filter_list *list, uint8_t *known, uint32_t 
     return known[id] == 2;
 }
 
-/* The name of a track, or its pid or tid. */
-static hd_string label_of(const sieve *s, const hd_track *track)
-{
-    hd_ident ident = track->kind == HD_TRACK_PROCESS ? track->pid : track->tid;
-    return hd_trace_string(s->trace, track->name ? track->name : ident.text);
-}
-
-static bool track_passes(sieve *s, const hd_track *track)
-{
-    if (s->tracks.count == 0) return true;
-    hd_string own = label_of(s, track), process = own;
-    if (track->parent != HD_NONE) process = label_of(s, hd_trace_track_at(s->trace, track->parent));
-    char *both = malloc(process.size + own.size + 1);
-    if (!both) {
-        s->failed = true;
-        return false;
-    }
-    if (process.size) memcpy(both, process.data, process.size);
-    both[process.size] = '/';
-    if (own.size) memcpy(both + process.size + 1, own.data, own.size);
-    const filter_text texts[] = {
-        {own.data, own.size}, {process.data, process.size}, {both, process.size + own.size + 1}};
-    bool passes = filter_list_passes(&s->tracks, texts, sizeof texts / sizeof *texts);
-    free(both);
-    return passes;
-}
-
 static void choose_tracks(sieve *s)
 {
     for (uint32_t i = 0; i < hd_trace_track_count(s->trace); i++) {
         const hd_track *track = hd_trace_track_at(s->trace, i);
-        s->track_stays[i] = track_passes(s, track);
+        s->track_stays[i] = filter_track_passes(&s->failed, &s->tracks, s->trace, track);
         uint32_t process = track->parent == HD_NONE ? i : track->parent;
         /* a process without events of its own matters only for its threads */
         bool has_events = false;

@@ -121,3 +121,32 @@ bool filter_list_passes(filter_list *list, const filter_text *texts, size_t coun
     }
     return wanted && !unwanted;
 }
+
+/* ---- tracks ---- */
+
+/* The name of a track, or its pid or tid. */
+static hd_string label_of(const hd_trace *trace, const hd_track *track)
+{
+    hd_ident ident = track->kind == HD_TRACK_PROCESS ? track->pid : track->tid;
+    return hd_trace_string(trace, track->name ? track->name : ident.text);
+}
+
+bool filter_track_passes(bool *failed, filter_list *list, const hd_trace *trace, const hd_track *track)
+{
+    if (list->count == 0) return true;
+    hd_string own = label_of(trace, track), process = own;
+    if (track->parent != HD_NONE) process = label_of(trace, hd_trace_track_at(trace, track->parent));
+    char *both = malloc(process.size + own.size + 1);
+    if (!both) {
+        *failed = true;
+        return false;
+    }
+    if (process.size) memcpy(both, process.data, process.size);
+    both[process.size] = '/';
+    if (own.size) memcpy(both + process.size + 1, own.data, own.size);
+    const filter_text texts[] = {
+        {own.data, own.size}, {process.data, process.size}, {both, process.size + own.size + 1}};
+    bool passes = filter_list_passes(list, texts, sizeof texts / sizeof *texts);
+    free(both);
+    return passes;
+}

@@ -194,7 +194,7 @@ void lane_choose_units(hd_index *index, const hd_trace *trace)
         (__builtin_sub_overflow(facts->end_ns, facts->start_ns, &length) || length > INT64_MAX / 1000 - 1))
         return;
     for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_SLICE); i++) {
-        const hd_column *columns = hd_trace_block_at(trace, HD_KIND_SLICE, i)->columns;
+        const hd_column *columns = hd_trace_columns_at(trace, HD_KIND_SLICE, i)->columns;
         const hd_column *start = &columns[HD_COL_START_PS], *end = &columns[HD_COL_END_PS];
         if (start->width || start->base || end->width || end->base) index->units_per_ns = 1000;
     }

@@ -388,7 +388,7 @@ static hd_status take_groups(block_reader *r)
 }
 
 hd_status store_block_decode(hd_block *block, hd_arena *arena, store_decoder *decoder, const store_limits *limits,
-                             const uint8_t *data, size_t size, hd_error *err)
+                             const uint8_t *data, size_t size, bool columns_only, hd_error *err)
 {
     block_reader r = {.decoder = decoder, .limits = limits, .block = block, .arena = arena, .err = err};
     if (block->row_count == 0 || block->row_count > STORE_ROWS)
@@ -397,9 +397,9 @@ hd_status store_block_decode(hd_block *block, hd_arena *arena, store_decoder *de
     HD_TRY(store_source_open(&r.source, decoder, data, size, err));
     block->columns[HD_COL_SOURCE] = block->columns[HD_COL_SOURCE_SIZE] = (hd_column){0};
     hd_status status = take_base(&r);
-    if (status == HD_OK) status = take_groups(&r);
-    hd_status closed = store_source_close(&r.source, status == HD_OK ? err : NULL);
-    if (status == HD_OK) status = closed;
+    if (status == HD_OK && !columns_only) status = take_groups(&r);
+    hd_status closed = store_source_close(&r.source, status == HD_OK && !columns_only ? err : NULL);
+    if (status == HD_OK && !columns_only) status = closed;
     if (status == HD_OK)
         hd_span_find(&block->start_ns, &block->end_ns, base_column(decoder, HD_COL_START),
                      base_column(decoder, HD_COL_DURATION), block->row_count);

@@ -55,10 +55,11 @@ typedef struct store_limits {
     uint64_t partner_rows; /* of the table that HD_COL_PARTNER refers to; 0: not known */
 } store_limits;
 
-/* Fill columns and groups of *block, whose kind, row_count and first_row are set; memory from the arena. Hostile bytes
+/* Fill columns and groups of *block, whose kind, row_count and first_row are set, or all columns but HD_COL_ARGS_ROW
+ * and no groups, whose bytes are then not looked at; memory from the arena. Hostile bytes
  * give HD_ERR_DAMAGED with the offset in `data`, never a row that refers to what is not there. */
 hd_status store_block_decode(hd_block *block, hd_arena *arena, store_decoder *decoder, const store_limits *limits,
-                             const uint8_t *data, size_t size, hd_error *err);
+                             const uint8_t *data, size_t size, bool columns_only, hd_error *err);
 
 /* Strings in the order of their ids, as one run of the string table: append to `out`; and back, each given to `add` in
  * order (its text lives only during the call). */

@@ -55,7 +55,8 @@ static void name_file(const store *s, hd_error *err)
     if (err && !err->path[0]) hd_error_set_path(err, s->path);
 }
 
-static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64_t place, hd_error *err)
+static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64_t place, bool columns_only,
+                            hd_error *err)
 {
     store *s = user;
     hd_byte_reader body = {0};
@@ -65,7 +66,8 @@ static hd_status load_block(void *user, hd_block *block, hd_arena *arena, uint64
     store_limits limits = {s->trace, s->string_count, s->track_count, s->shape_count, 0};
     if (!s->anew && (block->kind == HD_KIND_SLICE || block->kind == HD_KIND_END))
         limits.partner_rows = s->rows[block->kind == HD_KIND_SLICE ? HD_KIND_END : HD_KIND_SLICE];
-    if (status == HD_OK) status = store_block_decode(block, arena, decoder, &limits, body.data, body.size, err);
+    if (status == HD_OK)
+        status = store_block_decode(block, arena, decoder, &limits, body.data, body.size, columns_only, err);
     store_decoder_give(s, decoder);
     if (status == HD_OK && !shapes_are_known(s, block))
         status = hd_error_set(err, HD_ERR_DAMAGED, NULL, s->map.sections[place].offset, "its shapes are lost");
