@@ -1,0 +1,109 @@
+/* aggregate.c - median, percentile, quantile
+ *
+ * Exact, of all values, with the mean of neighbours weighted by distance in between: what NumPy's default and
+ * quantile_cont of other SQL engines are. Null is left out; of nothing it is null.
+ */
+#include "base/memory/vector.h"
+#include "query/impl.h"
+
+#include <stdlib.h>
+
+typedef struct values {
+    double *list;
+    size_t count, capacity;
+    double fraction;
+} values;
+
+/* Whole is the scale of the fraction: 100 for percentile; 0 for median, which has none. */
+static bool take_fraction(values *v, sqlite3_context *context, sqlite3_value **arguments)
+{
+    double whole = *(const double *)sqlite3_user_data(context);
+    double fraction = whole > 0 ? sqlite3_value_double(arguments[1]) / whole : 0.5;
+    bool is_number = whole <= 0 || sqlite3_value_numeric_type(arguments[1]) == SQLITE_INTEGER ||
+                     sqlite3_value_numeric_type(arguments[1]) == SQLITE_FLOAT;
+    if (!is_number || !(fraction >= 0 && fraction <= 1) || (v->count && fraction != v->fraction)) {
+        sqlite3_result_error(context,
+                             whole > 1 ? "percentile(x, p): p is a number from 0 to 100, the same for all rows"
+                                       : "quantile(x, q): q is a number from 0 to 1, the same for all rows",
+                             -1);
+        return false;
+    }
+    v->fraction = fraction;
+    return true;
+}
+
+static void add_value(sqlite3_context *context, int count, sqlite3_value **arguments)
+{
+    (void)count;
+    if (sqlite3_value_type(arguments[0]) == SQLITE_NULL) return;
+    int type = sqlite3_value_numeric_type(arguments[0]);
+    values *v = sqlite3_aggregate_context(context, sizeof *v);
+    if (!v) {
+        sqlite3_result_error_nomem(context);
+    } else if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) {
+        sqlite3_result_error(context, "median, percentile and quantile are of numbers", -1);
+    } else if (take_fraction(v, context, arguments)) {
+        if (hd_grow((void **)&v->list, &v->capacity, v->count, sizeof *v->list))
+            v->list[v->count++] = sqlite3_value_double(arguments[0]);
+        else
+            sqlite3_result_error_nomem(context);
+    }
+}
+
+/* Quickselect by Hoare's partition: list[at] as if all were sorted, and nothing smaller behind it. The pivot is drawn, so
+ * that no order of values is slow. */
+static double select_value(double *list, size_t count, size_t at)
+{
+    uint64_t seed = 0x9e3779b97f4a7c15;
+    size_t low = 0, high = count - 1;
+    while (low < high) {
+        seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+        double pivot = list[low + seed % (high - low)]; /* never the last: both parts have elements */
+        size_t i = low, j = high;
+        for (;; i++, j--) {
+            while (list[i] < pivot) i++;
+            while (list[j] > pivot) j--;
+            if (i >= j) break;
+            double value = list[i];
+            list[i] = list[j];
+            list[j] = value;
+        }
+        if (at <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return list[at];
+}
+
+static void tell_value(sqlite3_context *context)
+{
+    values *v = sqlite3_aggregate_context(context, 0);
+    if (!v || !v->count) return;
+    double place = v->fraction * (double)(v->count - 1);
+    size_t at = (size_t)place;
+    if (at >= v->count) at = v->count - 1;
+    double low = select_value(v->list, v->count, at), next = low;
+    if (at + 1 < v->count && place > (double)at) {
+        next = v->list[at + 1];
+        for (size_t i = at + 2; i < v->count; i++) next = v->list[i] < next ? v->list[i] : next;
+    }
+    free(v->list);
+    *v = (values){0};
+    sqlite3_result_double(context, low + (next - low) * (place - (double)at));
+}
+
+int query_aggregates_register(sqlite3 *db)
+{
+    static const struct {
+        const char *name;
+        int arguments;
+        double whole;
+    } list[] = {{"median", 1, 0}, {"percentile", 2, 100}, {"quantile", 2, 1}};
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < sizeof list / sizeof *list && code == SQLITE_OK; i++)
+        code = sqlite3_create_function_v2(db, list[i].name, list[i].arguments,
+                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, (void *)&list[i].whole,
+                                          NULL, add_value, tell_value, NULL);
+    return code;
+}

@@ -1,0 +1,157 @@
+/* hint.c - why a statement cannot be prepared, where, and what was probably meant */
+#include "base/error.h"
+#include "query/impl.h"
+#include "query/token.h"
+
+#include "heddle/names.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 100 };
+
+typedef struct guess {
+    const char *typed, *best;
+    unsigned distance;
+} guess;
+
+static void consider(guess *g, const char *candidate)
+{
+    hd_name_suggest(g->typed, candidate, &g->best, &g->distance);
+}
+
+/* ---- where ---- */
+
+/* The name behind a message's beginning, "no such column: k.name" -> "k.name", or in its quotes, near "form". */
+static bool name_in(char out[NAME_BYTES], const char *message, const char *before)
+{
+    size_t size = strlen(before);
+    if (strncmp(message, before, size) != 0) return false;
+    message += size;
+    size = before[size - 1] == '"' ? strcspn(message, "\"") : strlen(message);
+    if (size >= NAME_BYTES) return false;
+    memcpy(out, message, size);
+    out[size] = '\0';
+    return true;
+}
+
+/* SQLite knows the place of some names only, and may mean the text of a view. */
+static uint64_t find_name(const char *sql, size_t size, const char *name, int told)
+{
+    query_token token;
+    const char *dot = strchr(name, '.'), *end = sql + size;
+    size_t first = dot ? (size_t)(dot - name) : strlen(name);
+    uint64_t found = HD_OFFSET_NONE;
+    for (const char *at = sql; query_token_next(&token, &at, end) && !query_token_is(&token, ";");) {
+        if (!query_token_names(&token, name, first)) continue;
+        uint64_t offset = (uint64_t)(token.text - sql);
+        if (told >= 0 && offset == (uint64_t)told) return offset;
+        if (found == HD_OFFSET_NONE) found = offset;
+    }
+    return found;
+}
+
+/* ---- what was meant ---- */
+
+static bool stands_in(const char *sql, size_t size, const char *name)
+{
+    query_token token;
+    for (const char *at = sql, *end = sql + size; query_token_next(&token, &at, end) && !query_token_is(&token, ";");)
+        if (query_token_names(&token, name, strlen(name))) return true;
+    return false;
+}
+
+/* Columns of the tables that the statement names; the only one of these, if it is one. */
+static const hd_query_table_about *guess_column(guess *g, const hd_query *query, const char *sql, size_t size)
+{
+    const hd_query_table_about *table, *only = NULL;
+    size_t tables = 0;
+    for (size_t i = 0; (table = hd_query_table_at(query, i)); i++) {
+        if (!stands_in(sql, size, table->name)) continue;
+        only = tables++ ? NULL : table;
+        for (const hd_query_column_about *column = table->columns; column->name; column++) consider(g, column->name);
+    }
+    return only;
+}
+
+static void guess_table(guess *g, const hd_query *query)
+{
+    const hd_query_table_about *table;
+    for (size_t i = 0; (table = hd_query_table_at(query, i)); i++) consider(g, table->name);
+}
+
+/* Into `name`, as SQLite's own texts go. */
+static void guess_listed(guess *g, char name[NAME_BYTES], hd_query *query, const char *list)
+{
+    sqlite3_stmt *stmt = NULL;
+    query->is_authorized = true;
+    if (sqlite3_prepare_v2(query->db, list, -1, &stmt, NULL) == SQLITE_OK)
+        while (sqlite3_step(stmt) == SQLITE_ROW) {
+            const char *text = (const char *)sqlite3_column_text(stmt, 0);
+            unsigned before = g->distance;
+            if (text) consider(g, text);
+            if (g->distance == before) continue;
+            snprintf(name, NAME_BYTES, "%s", text);
+            g->best = name;
+        }
+    sqlite3_finalize(stmt);
+    query->is_authorized = false;
+}
+
+static void guess_keyword(guess *g, char name[NAME_BYTES])
+{
+    const char *text;
+    int size;
+    if (sqlite3_keyword_check(g->typed, (int)strlen(g->typed))) return;
+    for (int i = 0; sqlite3_keyword_name(i, &text, &size) == SQLITE_OK; i++) {
+        char word[NAME_BYTES], *at = word;
+        unsigned before = g->distance;
+        for (; size > 0 && at < word + sizeof word - 1; size--, text++)
+            *at++ = (char)(*text >= 'A' && *text <= 'Z' ? *text + 'a' - 'A' : *text);
+        *at = '\0';
+        consider(g, word);
+        if (g->distance == before) continue;
+        memcpy(name, word, (size_t)(at - word) + 1);
+        g->best = name;
+    }
+}
+
+/* "slice has id, ts, dur …" */
+static void list_columns(char *out, size_t size, const hd_query_table_about *table)
+{
+    size_t used = (size_t)snprintf(out, size, "; %s has", table->name);
+    for (const hd_query_column_about *column = table->columns; column->name && used < size; column++)
+        used += (size_t)snprintf(out + used, size - used, "%s %s", column == table->columns ? "" : ",", column->name);
+}
+
+hd_status query_explain(hd_query *query, const char *sql, size_t size, hd_error *err)
+{
+    int code = sqlite3_extended_errcode(query->db), told = sqlite3_error_offset(query->db);
+    char message[HD_ERROR_MESSAGE_BYTES], name[NAME_BYTES] = "", best[NAME_BYTES], hint[HD_ERROR_MESSAGE_BYTES] = "";
+    if (query->failure.status != HD_OK || (code & 0xff) != SQLITE_ERROR) return query_failed(query, code, err);
+    snprintf(message, sizeof message, "%s", sqlite3_errmsg(query->db));
+    guess g = {.typed = name, .distance = UINT_MAX};
+    const hd_query_table_about *only = NULL;
+    if (name_in(name, message, "no such column: ")) {
+        const char *dot = strrchr(name, '.');
+        g.typed = dot ? dot + 1 : name;
+        only = guess_column(&g, query, sql, size);
+    } else if (name_in(name, message, "no such table: ")) {
+        guess_table(&g, query);
+        if (!g.best)
+            guess_listed(&g, best, query, "select name from sqlite_temp_master union select name from sqlite_master");
+        if (!g.best) snprintf(hint, sizeof hint, "; `select distinct name from heddle_tables` lists the tables");
+    } else if (name_in(name, message, "no such function: ")) {
+        guess_listed(&g, best, query, "select distinct name from pragma_function_list");
+    } else if (name_in(name, message, "near \"")) {
+        guess_keyword(&g, best);
+    }
+    uint64_t offset = name[0] ? find_name(sql, size, name, told) : HD_OFFSET_NONE;
+    if (offset == HD_OFFSET_NONE && told >= 0 && (size_t)told <= size) offset = (uint64_t)told;
+    if (g.best)
+        snprintf(hint, sizeof hint, "; did you mean %s?", g.best);
+    else if (only)
+        list_columns(hint, sizeof hint, only);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, offset, "%s%s", message, hint);
+}

@@ -1,0 +1,151 @@
+/* prepare.c - statements from text
+ *
+ * What PerfettoSQL adds to SQLite's language is taken where scripts have it: INCLUDE PERFETTO MODULE does nothing, since
+ * the tables that there are need no module; CREATE [OR REPLACE] PERFETTO TABLE and VIEW make a view.
+ */
+#include "base/error.h"
+#include "query/impl.h"
+#include "query/token.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Up to and with its semicolon. */
+static const char *behind_statement(const char *at, const char *end)
+{
+    query_token token;
+    while (query_token_next(&token, &at, end))
+        if (query_token_is(&token, ";")) break;
+    return at;
+}
+
+static bool takes_words(const char **at, const char *end, const char *const *words)
+{
+    query_token token;
+    const char *next = *at;
+    for (; *words; words++)
+        if (!query_token_next(&token, &next, end) || !query_token_is(&token, *words)) return false;
+    *at = next;
+    return true;
+}
+
+/* Where the first statement begins; NULL: there is none. */
+static const char *find_statement(const char *at, const char *end)
+{
+    static const char *const include[] = {"include", "perfetto", "module", NULL};
+    query_token token;
+    for (const char *next = at; query_token_next(&token, &next, end); next = at) {
+        at = token.text;
+        if (takes_words(&at, end, include))
+            at = behind_statement(at, end);
+        else if (query_token_is(&token, ";"))
+            at++;
+        else
+            return at;
+    }
+    return NULL;
+}
+
+/* ---- CREATE PERFETTO … ---- */
+
+typedef struct perfetto_view {
+    const char *start, *end; /* what CREATE TEMP VIEW stands for */
+    query_token name;
+    bool replaces;
+} perfetto_view;
+
+static bool is_perfetto_view(perfetto_view *out, const char *at, const char *end)
+{
+    static const char *const create[] = {"create", NULL}, *const replace[] = {"or", "replace", NULL},
+                             *const table[] = {"perfetto", "table", NULL}, *const view[] = {"perfetto", "view", NULL};
+    out->start = at;
+    if (!takes_words(&at, end, create)) return false;
+    out->replaces = takes_words(&at, end, replace);
+    if (!takes_words(&at, end, table) && !takes_words(&at, end, view)) return false;
+    out->end = at;
+    return query_token_next(&out->name, &at, end);
+}
+
+static hd_status drop_view(hd_query *query, const query_token *name, hd_error *err)
+{
+    if (name->size > INT_MAX) return HD_OK;
+    char *text = sqlite3_mprintf("drop view if exists temp.%.*s", (int)name->size, name->text);
+    if (!text) return HD_NOMEM(err);
+    int code = sqlite3_exec(query->db, text, NULL, NULL, NULL);
+    sqlite3_free(text);
+    return code == SQLITE_OK ? HD_OK : query_failed(query, code, err);
+}
+
+/* A copy in which it is written as SQLite does, each byte behind it in its place. */
+static hd_status rewrite(char **out, hd_query *query, const char *sql, const char *end, hd_error *err)
+{
+    static const char words[] = "create temp view"; /* shorter than what it stands for */
+    perfetto_view view;
+    *out = NULL;
+    if (!is_perfetto_view(&view, sql, end)) return HD_OK;
+    char *copy = malloc((size_t)(end - sql) + 1);
+    if (!copy) return HD_NOMEM(err);
+    memcpy(copy, sql, (size_t)(end - sql));
+    copy[end - sql] = '\0';
+    memset(copy + (view.start - sql), ' ', (size_t)(view.end - view.start));
+    memcpy(copy + (view.start - sql), words, sizeof words - 1);
+    hd_status status = view.replaces ? drop_view(query, &view.name, err) : HD_OK;
+    if (status == HD_OK)
+        *out = copy;
+    else
+        free(copy);
+    return status;
+}
+
+/* ---- statements ---- */
+
+static hd_status compile(hd_statement *statement, const char **tail, const char *sql, const char *end, hd_error *err)
+{
+    hd_query *query = statement->query;
+    size_t size = (size_t)(end - sql);
+    char *copy;
+    HD_TRY(rewrite(&copy, query, sql, end, err));
+    const char *text = copy ? copy : sql;
+    query->failure = (hd_error){0};
+    int code = sqlite3_prepare_v3(query->db, text, (int)size, 0, &statement->stmt, tail);
+    *tail = sql + (*tail ? *tail - text : 0);
+    hd_status status = code == SQLITE_OK ? HD_OK : query_explain(query, text, size, err);
+    free(copy);
+    return status;
+}
+
+hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *query, const char *sql, size_t size,
+                           hd_error *err)
+{
+    *out = NULL;
+    if (size == SIZE_MAX) size = strlen(sql);
+    const char *nul = memchr(sql, '\0', size), *end = sql + size;
+    if (rest) *rest = end;
+    if (nul) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, (uint64_t)(nul - sql), "a NUL byte in a query");
+    if (size >= INT_MAX) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a query of %zu bytes", size);
+    atomic_store_explicit(&query->stop, false, memory_order_relaxed);
+    const char *start = find_statement(sql, end), *tail = end;
+    if (!start) return HD_OK;
+    hd_statement *statement = calloc(1, sizeof *statement);
+    if (!statement) return HD_NOMEM(err);
+    statement->query = query;
+    hd_error failure = {0};
+    hd_status status = compile(statement, &tail, start, end, &failure);
+    if (status == HD_OK && statement->stmt) {
+        if (rest) *rest = tail;
+        *out = statement;
+        return HD_OK;
+    }
+    hd_statement_free(statement);
+    if (status != HD_OK && failure.offset != HD_OFFSET_NONE) failure.offset += (uint64_t)(start - sql);
+    if (status != HD_OK && err && err->status == HD_OK) *err = failure;
+    return status;
+}
+
+void hd_statement_free(hd_statement *statement)
+{
+    if (!statement) return;
+    sqlite3_finalize(statement->stmt);
+    free(statement);
+}
