@@ -4,7 +4,7 @@
 
     with heddle.open("trace.json.gz") as trace:
         slices = trace.slices().to_pandas()
-        kernels = trace.report("kernels", rows=10)
+        kernels = trace.report("kernels", step=3)
 
 docs/python.md tells the rest.
 """

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Union, cast
 
 from . import _heddle
 from ._errors import ArgumentError, LossWarning
-from ._table import Report, Table, table_of
+from ._table import Report, Table
 
 
 class Readable(Protocol):
@@ -197,9 +197,9 @@ class Trace:
 
     @property
     def ledger(self) -> Table:
-        """What was repaired or lost by reading: stage, code, level ("note", "repair", "loss"), count, first_offset (byte, of
-        the decompressed input), detail, lost_events."""
-        return table_of("ledger", self._handle().ledger())
+        """What was repaired or lost by reading: stage, code, level ("note", "repair", "loss"), count, first byte offset in the
+        decompressed input, detail."""
+        return self.table("ledger")
 
     # ---- tables ----
 
@@ -252,6 +252,11 @@ class Trace:
         """Arguments of events: a row for each key of each event."""
         return self.table("args", columns)
 
+    def launches(self, columns: Iterable[str] | None = None) -> Table:
+        """Work of the GPU beside the call that launched it: `work_id` and `call_id` are rows of `slices`, `delay` is the ns
+        from the call's start to the work's."""
+        return self.table("launches", columns)
+
     @property
     def tracks(self) -> Table:
         """Processes, threads, streams."""
@@ -262,7 +267,7 @@ class Trace:
     def report(self, name: str, **options: Any) -> Report:
         """An analysis: "kernels", "steps", "idle", "overlap" …: `heddle.reports()` lists them, docs/reports tells what they mean.
 
-        Options are those of `heddle report NAME`, with _ for -: ``report("kernels", rows=5, from_="10%")``. The result is
+        Options are those of `heddle report NAME`, with _ for -: ``report("kernels", by="stream", from_="10%")``. The result is
         its first table; ``.tables`` has all. Raises `ArgumentError` for a report or an option that there is not.
         """
         tables = _heddle.report(self._handle(), name, option_texts(options))
@@ -328,7 +333,8 @@ def _read(source: Source, strict: bool, lazy: bool, sources: bool, args: bool, t
 
 
 def _warn(part: _Part, level: int) -> None:
-    lost = [row for row in table_of("ledger", part.handle.ledger()) if row.level == "loss"]
+    ledger = Table("ledger", lambda: part.handle.stream("ledger", None, None, None, None, None, None))
+    lost = [row for row in ledger if row.level == "loss"]
     if lost:
         what = "; ".join(f"{row.count:,} × {row.code}" for row in lost[:5]) + ("; …" if len(lost) > 5 else "")
         warnings.warn(f"{part.path or '<memory>'}: reading lost something: {what} (trace.ledger has all)", LossWarning, stacklevel=level)
