@@ -4,6 +4,7 @@ from __future__ import annotations
 import array
 import json
 import os
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +15,7 @@ from typing import Any, Protocol, Union, cast
 
 from . import _heddle
 from ._errors import ArgumentError, LossWarning
+from ._look import Flame, Timeline, View, timeline, view
 from ._table import Report, Table
 
 
@@ -105,6 +107,10 @@ def _option_text(name: str, value: Any) -> str:
     if isinstance(value, int) and name in ("from", "until", "clock-offset"):
         return f"{value}ns"
     return str(value)
+
+
+def _time_text(value: str | int | None) -> str | None:
+    return f"{value}ns" if isinstance(value, int) else value
 
 
 def pass_text(name: str, options: Mapping[str, Any]) -> str:
@@ -278,6 +284,56 @@ class Trace:
     def check(self, **options: Any) -> Report:
         """What a viewer drops or misdraws, or an analysis gets wrong: a row for each finding. As `heddle check`."""
         return self.report("check", **options)
+
+    def query(self, sql: str, parameters: Mapping[str, Any] | None = None, /, *, timeout: float | None = None, **params: Any) -> Table:
+        """SQL over the trace: docs/query.md has the tables, which have Perfetto's names where it has them::
+
+            trace.query("select name, sum(dur) from slice where ts >= :since group by name", since=0)
+
+        Parameters are `:name`, given by name or as a mapping. Of several statements the last one's rows are returned; they are
+        kept in memory. timeout: seconds. Of several inputs each is a `rank`. Raises `ArgumentError` with `offset`, the place
+        in the SQL, and a hint; `LimitError` after the timeout. Ctrl-C ends it.
+        """
+        parts = self._open_parts()
+        given = {**(parameters or {}), **params}
+        held = _heddle.query([part.handle for part in parts], [part.path or "" for part in parts], sql, given,
+                             0 if timeout is None else max(1, round(timeout * 1000)))
+        return Table("query", held.stream, held.rows)
+
+    def flame(self, of: str = "auto", *, by: str = "nothing", from_: str | int | None = None, until: str | int | None = None,
+              names: Patterns = None, event: str | None = None, reverse: bool = False, full_names: bool = False,
+              title: str | None = None) -> Flame:
+        """A flame graph: which code the GPU, or the CPU, works for. of: "gpu-time", "cpu-time", "cpu-self", "launches",
+        "bytes", "samples"; by: "rank", "device", "stream", "thread", "step", "name"."""
+        handles = [part.handle for part in self._open_parts()]
+        return Flame(handles, (of, by, _time_text(from_), _time_text(until), _patterns(names), event, reverse, full_names, title))
+
+    # ---- to look at ----
+
+    def view(self, height: int = 700, port: int = 0) -> View:
+        """The page, served to this machine: shows itself in a notebook, `.show()` opens a browser, `.url` is its address."""
+        paths, scratch = self._files()
+        return view(paths, height, port, scratch)
+
+    def timeline(self, **options: Any) -> Timeline:
+        """How busy each row is over time, as text: `heddle timeline`, whose options these are (rows, width, from_, until,
+        tracks)."""
+        paths, scratch = self._files()
+        try:
+            return timeline(paths, {key: _time_text(value) if key in ("from_", "until") else value for key, value in options.items()})
+        finally:
+            if scratch is not None:
+                scratch.cleanup()
+
+    def _files(self) -> tuple[list[str], tempfile.TemporaryDirectory[str] | None]:
+        """Files that hold the trace: its own, or a store that is made of it."""
+        paths = self.paths
+        if len(paths) == len(self._open_parts()):
+            return paths, None
+        scratch = tempfile.TemporaryDirectory(prefix="heddle-")
+        path = os.path.join(scratch.name, "trace.heddle")
+        self.write(path)
+        return [path], scratch
 
     # ---- other traces ----
 
