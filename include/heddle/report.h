@@ -161,7 +161,7 @@ typedef enum hd_report_format {
     HD_REPORT_JSON = 1, /* of one part {"path", "report", and each table by its name}; of several an array of them */
     HD_REPORT_CSV,      /* the first table of the only part */
     HD_REPORT_MARKDOWN,
-    HD_REPORT_HTML, /* one page of at most 1 MB that asks nobody for anything; rows left out for that are counted */
+    HD_REPORT_HTML,    /* one page of at most 1 MB that asks nobody for anything; rows left out for that are counted */
     HD_REPORT_PARQUET, /* the first table of the only part */
 } hd_report_format;
 
