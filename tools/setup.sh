@@ -50,6 +50,7 @@ for package in $packages; do
     if [ "$package" = npm ] && command -v npm >/dev/null; then continue; fi
     # So may Python.
     if [ "$package" = python3-pip ] && python3 -m pip --version >/dev/null 2>&1; then continue; fi
+    if [ "$package" = python3-venv ] && python3 -c "import venv, ensurepip" >/dev/null 2>&1; then continue; fi
     missing="$missing $package"
 done
 

@@ -104,8 +104,8 @@ typedef struct hd_arrow_options {
 
 /* A stream over a table of a trace, in batches of at most HD_BLOCK_ROWS rows, which are made when they are asked for.
  * Columns are not copied where the trace has them as Arrow does. Errors: ARGUMENT (no such table or column, a pattern),
- * LIMIT (2^31 strings), MEMORY, IO; later, by the stream itself, EIO, ENOMEM and EINVAL with get_last_error. The time, names and tracks
- * of the options choose events, and so rows of their tables and of `args`; other tables are whole. */
+ * LIMIT (2^31 strings), MEMORY, IO; later, by the stream itself, EIO, ENOMEM and EINVAL with get_last_error. The time,
+ * names and tracks of the options choose events, and so rows of their tables and of `args`; other tables are whole. */
 hd_status hd_trace_arrow_stream(struct ArrowArrayStream *out, const hd_trace *trace, const char *table,
                                 const hd_arrow_options *options, hd_error *err);
 

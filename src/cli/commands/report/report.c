@@ -384,12 +384,13 @@ static int check_output(hd_report_format *out, const asked *a, cli_run *run)
         return cli_usage_error(
             run, "-o: what to write does not follow from '%.100s': use .html, .json, .md, .csv, .parquet or FOLDER/",
             path);
-    if (*out == HD_REPORT_CSV && run->operand_count - a->first > 1)
-        return cli_usage_error(run, "CSV is of one file; %d were given", run->operand_count - a->first);
-    if (*out == HD_REPORT_CSV && a->count > 1)
-        return cli_usage_error(run, "CSV is of one report; %zu were given", a->count);
-    if ((*out == HD_REPORT_CSV || *out == HD_REPORT_PARQUET) && !folder && chosen->table && strchr(chosen->table, ','))
-        return cli_usage_error(run, "--table: CSV is of one table; -o FOLDER/ writes several");
+    const char *name = *out == HD_REPORT_CSV ? "CSV" : *out == HD_REPORT_PARQUET ? "Parquet" : NULL;
+    if (!name) return CLI_OK;
+    if (run->operand_count - a->first > 1)
+        return cli_usage_error(run, "%s is of one file; %d were given", name, run->operand_count - a->first);
+    if (a->count > 1) return cli_usage_error(run, "%s is of one report; %zu were given", name, a->count);
+    if (!folder && chosen->table && strchr(chosen->table, ','))
+        return cli_usage_error(run, "--table: %s is of one table; -o FOLDER/ writes several", name);
     return CLI_OK;
 }
 
