@@ -15,7 +15,8 @@ enum { DEPTH_MAX = 32, KEY_BYTES_MAX = 4096 };
 
 bool query_is_arg(const hd_trace *trace, hd_arg_key key)
 {
-    static const char *const columns[] = {"tts", "tdur", "tidelta", "ticount", "s", "dur", "ts", "scope", "bp", "id", "id2", "sf"};
+    static const char *const columns[] = {"tts", "tdur",  "tidelta", "ticount", "s",   "dur",
+                                          "ts",  "scope", "bp",      "id",      "id2", "sf"};
     if (key.type == HD_ARG_NULL) return false;
     if (key.scope == HD_SCOPE_ARGS) return true;
     hd_string name = hd_trace_string(trace, key.key);
@@ -133,7 +134,8 @@ static hd_status add_member(query_arg_set *set, hd_string key, hd_string flat, b
     hd_string inner, inner_flat = flat;
     bool room = join(&inner, set, key, is_object ? "." : "", name);
     if (room && is_object) room = join(&inner_flat, set, flat, ".", name);
-    return room ? add_json(set, inner, inner_flat, from, depth + 1, err) : HD_OK; /* a key that is longer than all sense */
+    return room ? add_json(set, inner, inner_flat, from, depth + 1, err)
+                : HD_OK; /* a key that is longer than all sense */
 }
 
 static hd_status add_json(query_arg_set *set, hd_string key, hd_string flat, const char *from, unsigned depth,
@@ -214,7 +216,8 @@ static void clear(query_arg_set *set)
     set->count = 0;
 }
 
-static hd_status add_key(query_arg_set *set, const query_source *source, const hd_event *event, uint32_t k, hd_error *err)
+static hd_status add_key(query_arg_set *set, const query_source *source, const hd_event *event, uint32_t k,
+                         hd_error *err)
 {
     const hd_arg_key key = hd_trace_shape_at(source->trace, event->shape)->keys[k];
     hd_value value = {.type = (hd_arg_type)key.type, .bits = hd_column_at(&event->args->columns[k], event->args_row)};
@@ -273,8 +276,8 @@ static int find_key(const hd_trace *trace, const hd_shape *shape, const char *ke
     return found >= 0 ? found : hd_shape_find(shape, name, HD_SCOPE_ARGS);
 }
 
-hd_status query_arg_find(query_cell *out, query_arg_set *scratch, const query_tables *tables, int64_t id, const char *key,
-                         size_t size, hd_error *err)
+hd_status query_arg_find(query_cell *out, query_arg_set *scratch, const query_tables *tables, int64_t id,
+                         const char *key, size_t size, hd_error *err)
 {
     hd_event event;
     query_source *source;
@@ -295,7 +298,8 @@ hd_status query_arg_find(query_cell *out, query_arg_set *scratch, const query_ta
     for (size_t i = 0; i < scratch->count; i++) {
         hd_string full = scratch->list[i].key;
         bool is_args = full.size > 5 && memcmp(full.data, "args.", 5) == 0;
-        bool same = is_same(full, key, size) || (is_args && is_same((hd_string){full.data + 5, full.size - 5}, key, size));
+        bool same =
+            is_same(full, key, size) || (is_args && is_same((hd_string){full.data + 5, full.size - 5}, key, size));
         if (!same) continue;
         *out = scratch->list[i].value;
         return HD_OK;

@@ -1,7 +1,7 @@
 /* args.c - the table `args` and the function extract_arg()
  *
- * A set is found by its id. Without one, all sets of all slices, tracks and counters are read, one after the other; where
- * key or flat_key is compared with a text, only those whose shape may have it.
+ * A set is found by its id. Without one, all sets of all slices, tracks and counters are read, one after the other;
+ * where key or flat_key is compared with a text, only those whose shape may have it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,18 @@
 #include "query/tables/counters.h"
 #include "query/tables/slice.h"
 
-enum { ARGS_ID, ARGS_SET, ARGS_FLAT_KEY, ARGS_KEY, ARGS_INT, ARGS_STRING, ARGS_REAL, ARGS_TYPE, ARGS_DISPLAY, ARGS_RANK };
+enum {
+    ARGS_ID,
+    ARGS_SET,
+    ARGS_FLAT_KEY,
+    ARGS_KEY,
+    ARGS_INT,
+    ARGS_STRING,
+    ARGS_REAL,
+    ARGS_TYPE,
+    ARGS_DISPLAY,
+    ARGS_RANK
+};
 enum { CHECK_SETS = 4096 };
 
 static const hd_query_column_about columns[] = {
@@ -38,14 +49,14 @@ typedef struct args_vtab {
 typedef struct args_cursor {
     sqlite3_vtab_cursor base;
     query_arg_set set;
-    int64_t id;      /* of the set */
-    size_t at;       /* in the set */
-    int64_t *ids;    /* sets to read; NULL: all */
+    int64_t id;   /* of the set */
+    size_t at;    /* in the set */
+    int64_t *ids; /* sets to read; NULL: all */
     size_t id_count, id_at;
-    char *key;       /* only keys that begin so matter; NULL: all */
+    char *key; /* only keys that begin so matter; NULL: all */
     size_t key_size;
     uint8_t **wanted; /* by input, then shape: 0 not asked, 1 no, 2 yes */
-    size_t part;     /* of all: input and owner */
+    size_t part;      /* of all: input and owner */
     uint64_t row;
     bool ended;
 } args_cursor;
@@ -78,7 +89,8 @@ static int args_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         info->estimatedRows = key >= 0 ? 1 : 8;
         info->estimatedCost = in ? 100 : 10;
         /* Rows of a set come in the order of id, its place there. */
-        info->orderByConsumed = !in && info->nOrderBy == 1 && info->aOrderBy[0].iColumn == ARGS_ID && !info->aOrderBy[0].desc;
+        info->orderByConsumed =
+            !in && info->nOrderBy == 1 && info->aOrderBy[0].iColumn == ARGS_ID && !info->aOrderBy[0].desc;
     }
     if (key >= 0) {
         info->idxNum |= 4;
@@ -182,7 +194,8 @@ static uint64_t rows_of(const args_cursor *cursor, size_t part)
     const query_source *source = &tables->sources[part / PARTS];
     size_t owner = part % PARTS;
     if (owner < SLICE_KINDS) return tables->slice->sections[part / PARTS * SLICE_KINDS + owner].count;
-    return owner == PART_TRACKS ? hd_trace_track_count(source->trace) : hd_trace_row_count(source->trace, HD_KIND_COUNTER);
+    return owner == PART_TRACKS ? hd_trace_track_count(source->trace)
+                                : hd_trace_row_count(source->trace, HD_KIND_COUNTER);
 }
 
 static int64_t id_of(const args_cursor *cursor, size_t part, uint64_t row)
@@ -333,7 +346,8 @@ static int args_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
     case ARGS_TYPE: sqlite3_result_text(context, arg->type, -1, SQLITE_STATIC); break;
     case ARGS_DISPLAY: display(context, arg); break;
     default:
-        sqlite3_result_int64(context, tables_of(cursor)->sources[cursor->id >> (QUERY_INPUT_SHIFT + QUERY_ARG_SHIFT)].rank);
+        sqlite3_result_int64(context,
+                             tables_of(cursor)->sources[cursor->id >> (QUERY_INPUT_SHIFT + QUERY_ARG_SHIFT)].rank);
     }
     return SQLITE_OK;
 }
@@ -384,7 +398,8 @@ static void extract_arg(sqlite3_context *context, int count, sqlite3_value **val
 hd_status query_args_register(query_tables *tables, hd_error *err)
 {
     int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
-    int code = sqlite3_create_function_v2(tables->query->db, "extract_arg", 2, flags, tables, extract_arg, NULL, NULL, NULL);
+    int code =
+        sqlite3_create_function_v2(tables->query->db, "extract_arg", 2, flags, tables, extract_arg, NULL, NULL, NULL);
     if (code != SQLITE_OK) return query_failed(tables->query, code, err);
     HD_TRY(query_add_about(tables, &about, err));
     return query_add_module(tables, "args", &module, tables, err);

@@ -91,7 +91,8 @@ static size_t collect(async_point *out, const hd_trace *trace)
 static hd_status add_track(pairing *p, const async_point *first, hd_error *err)
 {
     query_async *out = p->out;
-    if (!hd_grow((void **)&out->tracks, &p->track_capacity, out->track_count, sizeof *out->tracks)) return HD_NOMEM(err);
+    if (!hd_grow((void **)&out->tracks, &p->track_capacity, out->track_count, sizeof *out->tracks))
+        return HD_NOMEM(err);
     out->tracks[out->track_count++] =
         (query_async_track){.process = first->process, .name = first->name, .global = first->global};
     p->open_count = 0;
@@ -186,7 +187,8 @@ hd_status query_async_make(query_source *source, hd_error *err)
     pairing p = {.out = calloc(1, sizeof *p.out)};
     hd_status status = points && p.out ? HD_OK : HD_NOMEM(err);
     size_t count = status == HD_OK ? collect(points, trace) : 0;
-    if (status == HD_OK && !hd_large_sort(points, count, sizeof *points, by_key_and_time, large)) status = HD_NOMEM(err);
+    if (status == HD_OK && !hd_large_sort(points, count, sizeof *points, by_key_and_time, large))
+        status = HD_NOMEM(err);
     if (status == HD_OK) status = pair(&p, points, count, err);
     if (status == HD_OK) status = renumber(p.out, err);
     free(p.open);

@@ -29,7 +29,8 @@ static bool number_of(double *out, const hd_trace *trace, hd_value value)
 static hd_status name_series(query_series *series, query_counters *counters, const hd_trace *trace, uint32_t id_type,
                              hd_error *err)
 {
-    hd_string name = hd_trace_string(trace, series->event_name), key = hd_trace_string(trace, series->key), id = {"", 0};
+    hd_string name = hd_trace_string(trace, series->event_name), key = hd_trace_string(trace, series->key),
+              id = {"", 0};
     char number[24];
     if ((id_type & HD_ID_VALUE_MASK) == HD_ID_INT)
         id = (hd_string){number, (size_t)snprintf(number, sizeof number, "%lld", (long long)series->id)};
@@ -91,8 +92,8 @@ static hd_status add_event(query_counters *counters, const hd_trace *trace, cons
                            sizeof *counters->samples, hd_trace_large_bytes(trace)))
             return HD_NOMEM(err);
         counters->series[series].samples++;
-        counters->samples[counters->sample_count++] = (query_sample){
-            .time_ns = event->start_ns, .value = number, .series = series, .row = (uint32_t)event->row};
+        counters->samples[counters->sample_count++] =
+            (query_sample){.time_ns = event->start_ns, .value = number, .series = series, .row = (uint32_t)event->row};
     }
     return HD_OK;
 }

@@ -39,7 +39,8 @@ static void free_metadata(void *made)
     free(rows);
 }
 
-static hd_status add_metadata(metadata_rows *rows, hd_string key, const query_cell *value, hd_string json, hd_error *err)
+static hd_status add_metadata(metadata_rows *rows, hd_string key, const query_cell *value, hd_string json,
+                              hd_error *err)
 {
     if (!hd_grow((void **)&rows->list, &rows->capacity, rows->count, sizeof *rows->list)) return HD_NOMEM(err);
     rows->list[rows->count++] = (metadata_row){.key = key, .value = *value, .json = json};
@@ -151,7 +152,8 @@ static const hd_query_column_about tables_columns[] = {
     {0},
 };
 
-static const hd_query_column_about *column_at(const hd_query_table_about **table, const query_tables *tables, uint64_t row)
+static const hd_query_column_about *column_at(const hd_query_table_about **table, const query_tables *tables,
+                                              uint64_t row)
 {
     for (*table = tables->abouts; (*table)->name; ++*table)
         for (const hd_query_column_about *c = (*table)->columns; c->name; c++)
@@ -186,9 +188,16 @@ static void tables_cell(query_cell *out, const query_source *source, const void 
 }
 
 const query_rows_about query_fact_tables[] = {
-    {{"metadata", "what the input says of itself", metadata_columns}, make_metadata, free_metadata, metadata_cell, true},
+    {{"metadata", "what the input says of itself", metadata_columns},
+     make_metadata,
+     free_metadata,
+     metadata_cell,
+     true},
     {{"ledger", "what reading has repaired or lost", ledger_columns}, make_ledger, NULL, ledger_cell, true},
-    {{"heddle_tables", "all tables, views and functions with their columns", tables_columns}, make_tables, NULL,
-     tables_cell, true},
+    {{"heddle_tables", "all tables, views and functions with their columns", tables_columns},
+     make_tables,
+     NULL,
+     tables_cell,
+     true},
     {.about = {0}},
 };

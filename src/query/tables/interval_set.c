@@ -80,9 +80,8 @@ static hd_status find_columns(reading *r, const char *partition, hd_error *err)
     r->id = find_column(r->stmt, "id");
     r->partition = partition ? find_column(r->stmt, partition) : -1;
     if (r->ts < 0 || r->dur < 0)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "%s has no column %s; name one: select … as %s", r->what, r->ts < 0 ? "ts" : "dur",
-                            r->ts < 0 ? "ts" : "dur");
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s has no column %s; name one: select … as %s",
+                            r->what, r->ts < 0 ? "ts" : "dur", r->ts < 0 ? "ts" : "dur");
     if (partition && r->partition < 0)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s has no column %.100s to part by", r->what,
                             partition);
@@ -138,8 +137,8 @@ static hd_status prepare(reading *r, const char *sql, hd_error *err)
     sqlite3_free(text);
     if (code != SQLITE_OK) return failed(r, err);
     if (!r->stmt || is_more || !sqlite3_stmt_readonly(r->stmt) || sqlite3_column_count(r->stmt) == 0)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "%s is to be one select, or a table's name", r->what);
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s is to be one select, or a table's name",
+                            r->what);
     return HD_OK;
 }
 

@@ -1,12 +1,12 @@
 /* intervals.c - joins of intervals as table-valued functions: one sweep over what two queries give
  *
  *     interval_union(QUERY [, PARTITION])        the times that at least one interval covers, each once
- *     interval_intersect(A, B [, PARTITION])     each pair of an interval of A and one of B that overlap, with the overlap
+ *     interval_intersect(A, B [, PARTITION])     each pair of an interval of A and one of B that overlap, and where
  *     containing(RANGES, EVENTS [, PARTITION])   each event with each range in which all of it lies
  *
- * Intervals are half open; one of no length is at its ts. Intervals of one query may overlap. Sweep: sorted by start, each
- * interval meets those of the other query that are open, and then is open itself; what has ended leaves the list when it is
- * met. O(n log n + pairs), without the log where the queries are sorted by ts.
+ * Intervals are half open; one of no length is at its ts. Intervals of one query may overlap. Sweep: sorted by start,
+ * each interval meets those of the other query that are open, and then is open itself; what has ended leaves the list
+ * when it is met. O(n log n + pairs), without the log where the queries are sorted by ts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,14 @@ typedef enum interval_kind { INTERVAL_UNION, INTERVAL_INTERSECT, INTERVAL_CONTAI
 
 enum { CHECK_ITEMS = 4096, ARGUMENTS_MAX = 3 };
 
-#define PARTITION {"partition", "INT", "value of the column that they were parted by", false}
-#define PARTITION_BY {"partition_by", "TEXT", "a column of both queries: only what is equal there meets", true}
+#define PARTITION                                                                                                      \
+    {                                                                                                                  \
+        "partition", "INT", "value of the column that they were parted by", false                                      \
+    }
+#define PARTITION_BY                                                                                                   \
+    {                                                                                                                  \
+        "partition_by", "TEXT", "a column of both queries: only what is equal there meets", true                       \
+    }
 
 static const hd_query_column_about union_columns[] = {
     {"ts", "INT", "start, ns", false},
@@ -62,9 +68,13 @@ static const struct {
 } kinds[INTERVAL_KINDS] = {
     {{"interval_union", "times that intervals cover, each once", union_columns}, 4, 1, {"interval_union: query"}},
     {{"interval_intersect", "pairs of intervals that overlap", intersect_columns},
-     5, 2, {"interval_intersect: a", "interval_intersect: b"}},
+     5,
+     2,
+     {"interval_intersect: a", "interval_intersect: b"}},
     {{"containing", "events with the ranges that hold all of them", containing_columns},
-     7, 2, {"containing: ranges", "containing: events"}},
+     7,
+     2,
+     {"containing: ranges", "containing: events"}},
 };
 
 typedef struct interval_vtab {
@@ -82,8 +92,8 @@ typedef struct interval_cursor {
     sqlite3_vtab_cursor base;
     query_interval_set set;
     open_list open[2];
-    size_t item;         /* the interval at hand */
-    size_t met, kept;    /* of the other list: looked at, and still open */
+    size_t item;      /* the interval at hand */
+    size_t met, kept; /* of the other list: looked at, and still open */
     bool is_meeting;
     query_interval a, b; /* the row: both intervals; of a union a alone */
     uint64_t count;
@@ -184,7 +194,8 @@ static int interval_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     for (int i = 0; i < queries; i++) {
         if (places[i] >= 0) continue;
         sqlite3_free(base->zErrMsg);
-        base->zErrMsg = sqlite3_mprintf("%s is missing: a query as text, or a table's name", kinds[vtab->kind].names[i]);
+        base->zErrMsg =
+            sqlite3_mprintf("%s is missing: a query as text, or a table's name", kinds[vtab->kind].names[i]);
         return SQLITE_ERROR;
     }
     for (int i = 0; i <= queries; i++) {
@@ -249,7 +260,8 @@ static hd_status begin(interval_cursor *cursor, int plan, sqlite3_value **values
         if (!sql)
             return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                                 "%s is null: a query as text, or a table's name", kinds[vtab->kind].names[i]);
-        HD_TRY(query_intervals_read(&cursor->set, vtab->tables, kinds[vtab->kind].names[i], sql, partition, (uint32_t)i, err));
+        HD_TRY(query_intervals_read(&cursor->set, vtab->tables, kinds[vtab->kind].names[i], sql, partition, (uint32_t)i,
+                                    err));
     }
     if (cursor->set.count >= UINT32_MAX)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "%s: more than 2^32 rows",

@@ -151,8 +151,11 @@ static void sample_cell(query_cell *out, const query_source *source, const void 
 
 const query_rows_about query_memory_tables[] = {
     {{"memory_event", "allocations and frees, paired", memory_columns}, make_memory, free_memory, memory_cell, true},
-    {{"stack_frame", "stacks as a tree: each a frame and the stack of its caller", frame_columns}, make_frames, free_frames,
-     frame_cell, false},
+    {{"stack_frame", "stacks as a tree: each a frame and the stack of its caller", frame_columns},
+     make_frames,
+     free_frames,
+     frame_cell,
+     false},
     {{"stack_sample", "stack samples", sample_columns}, make_samples, free_frames, sample_cell, true},
     {.about = {0}},
 };

@@ -80,7 +80,8 @@ static void describe(report_function *f, query_tables *tables, const hd_report_a
                      const hd_report_table_about *table)
 {
     size_t size = strlen(report->name);
-    bool is_first = table == report->tables, is_named = strncmp(table->name, report->name, size) == 0 && table->name[size] == '_';
+    bool is_first = table == report->tables,
+         is_named = strncmp(table->name, report->name, size) == 0 && table->name[size] == '_';
     *f = (report_function){.tables = tables, .report = report, .table = table};
     if (is_first || is_named)
         snprintf(f->name, NAME_BYTES, "%s", is_first ? report->name : table->name);
@@ -121,7 +122,8 @@ static int report_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     return info->idxStr ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static int report_connect(sqlite3 *db, void *user, int argc, const char *const *argv, sqlite3_vtab **out, char **message)
+static int report_connect(sqlite3 *db, void *user, int argc, const char *const *argv, sqlite3_vtab **out,
+                          char **message)
 {
     (void)argc;
     (void)argv;
@@ -198,7 +200,8 @@ static char *write_option(const report_function *f, const hd_option_about *optio
     return sqlite3_mprintf("%s=%s\n", option->name, text);
 }
 
-static hd_status read_options(report_cursor *cursor, const char *letters, int count, sqlite3_value **values, hd_error *err)
+static hd_status read_options(report_cursor *cursor, const char *letters, int count, sqlite3_value **values,
+                              hd_error *err)
 {
     const report_function *f = function_of(cursor);
     sqlite3_free(cursor->options);

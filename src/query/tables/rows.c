@@ -40,9 +40,9 @@ typedef struct rows_vtab {
 
 typedef struct rows_cursor {
     sqlite3_vtab_cursor base;
-    uint64_t at, end;   /* positions, or places in `list` */
+    uint64_t at, end;     /* positions, or places in `list` */
     const uint32_t *list; /* positions; NULL: all from `at` on */
-    uint32_t *own;      /* list, if it is the cursor's */
+    uint32_t *own;        /* list, if it is the cursor's */
     size_t own_count, own_capacity;
 } rows_cursor;
 
@@ -128,7 +128,8 @@ static hd_status make_index(rows_table *table, int column, hd_error *err)
     query_index *index = &table->indexes[column];
     if (index->keys) return HD_OK;
     if (table->count > UINT32_MAX)
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "%s: more than 2^32 rows", table->about->about.name);
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "%s: more than 2^32 rows",
+                            table->about->about.name);
     uint64_t large = hd_trace_large_bytes(table->tables->sources->trace);
     index->keys = hd_large_new(table->count + 1, sizeof *index->keys, large);
     index->at = hd_large_new(table->count + 1, sizeof *index->at, large);
@@ -196,7 +197,8 @@ static int rows_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     }
     for (int i = 0; i < info->nConstraint; i++) {
         bool taken = i == best;
-        if (best_worth == 1) taken = worth(table, info, i) == 1 && info->aConstraint[i].iColumn == info->aConstraint[best].iColumn;
+        if (best_worth == 1)
+            taken = worth(table, info, i) == 1 && info->aConstraint[i].iColumn == info->aConstraint[best].iColumn;
         if (!taken) continue;
         operators[count++] = (char)(best_worth == 2 ? 1 : info->aConstraint[i].op);
         if (best_worth == 2) sqlite3_vtab_in(info, i, 1);
@@ -269,7 +271,8 @@ static bool find_id(uint64_t *out, const rows_table *table, int64_t id)
 static bool add_positions(rows_cursor *cursor, const uint32_t *at, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!hd_grow((void **)&cursor->own, &cursor->own_capacity, cursor->own_count, sizeof *cursor->own)) return false;
+        if (!hd_grow((void **)&cursor->own, &cursor->own_capacity, cursor->own_count, sizeof *cursor->own))
+            return false;
         cursor->own[cursor->own_count++] = at[i];
     }
     return true;
@@ -389,7 +392,7 @@ static const sqlite3_module rows_module = {
 
 /* ---- the list ---- */
 
-static const query_rows_about *const lists[] = {query_track_tables, query_event_tables, query_work_tables,
+static const query_rows_about *const lists[] = {query_track_tables, query_event_tables,  query_work_tables,
                                                 query_state_tables, query_memory_tables, query_fact_tables};
 
 static hd_status add_table(query_tables *tables, const query_rows_about *about, hd_error *err)

@@ -49,15 +49,15 @@ static hd_status add_state(state_rows *rows, const hd_trace *trace, const hd_eve
     hd_value value;
     uint32_t function = hd_trace_find_string(trace, "blocked_function", 16);
     if (!hd_grow((void **)&rows->list, &rows->capacity, rows->count, sizeof *rows->list)) return HD_NOMEM(err);
-    bool has = function != HD_STRING_NONE && hd_event_arg(&value, trace, event, function) && value.type == HD_ARG_STRING;
-    rows->list[rows->count++] =
-        (state_row){.start_ns = event->start_ns,
-                    .duration_ns = event->duration_ns == HD_NO_TIME ? -1 : event->duration_ns,
-                    .cpu = number_of(trace, event, "cpu"),
-                    .io_wait = number_of(trace, event, "io_wait"),
-                    .track = event->track,
-                    .name = event->name,
-                    .function = has ? (uint32_t)value.bits : HD_STRING_NONE};
+    bool has =
+        function != HD_STRING_NONE && hd_event_arg(&value, trace, event, function) && value.type == HD_ARG_STRING;
+    rows->list[rows->count++] = (state_row){.start_ns = event->start_ns,
+                                            .duration_ns = event->duration_ns == HD_NO_TIME ? -1 : event->duration_ns,
+                                            .cpu = number_of(trace, event, "cpu"),
+                                            .io_wait = number_of(trace, event, "io_wait"),
+                                            .track = event->track,
+                                            .name = event->name,
+                                            .function = has ? (uint32_t)value.bits : HD_STRING_NONE};
     return HD_OK;
 }
 

@@ -21,13 +21,13 @@ static const hd_query_column_about columns[SLICE_COLUMNS + 1] = {
     [SLICE_THREAD_DUR] = {"thread_dur", "INT", "CPU time, ns, where the trace tells (tdur)", false},
     [SLICE_TYPE] = {"type", "TEXT", "slice, instant or async", false},
     [SLICE_ROLE] = {"role", "TEXT",
-                    "kernel, copy, set, sync, gpu_annotation; op, python, annotation, runtime, driver, overhead", false},
+                    "kernel, copy, set, sync, gpu_annotation; op, python, annotation, runtime, driver, overhead",
+                    false},
     [SLICE_CORRELATION] = {"correlation", "INT", "argument that a call shares with the work it launched", false},
     [SLICE_RANK] = {"rank", "INT", "rank of the input, or its place", false},
 };
 
-static const hd_query_table_about about = {
-    "slice", "slices, instants (of no duration) and async slices", columns};
+static const hd_query_table_about about = {"slice", "slices, instants (of no duration) and async slices", columns};
 
 typedef struct slice_vtab {
     sqlite3_vtab base;
@@ -44,7 +44,8 @@ static const struct {
                  {'g', SQLITE_INDEX_CONSTRAINT_GE},   {'~', SQLITE_INDEX_CONSTRAINT_LIKE},
                  {'*', SQLITE_INDEX_CONSTRAINT_GLOB}, {'i', 0}};
 
-char *slice_plan_write(const slice_plan *plan)
+/* sqlite3_free; NULL: no memory. */
+static char *plan_write(const slice_plan *plan)
 {
     char text[2 * SLICE_FILTERS + 2 * SLICE_ORDERS + 16];
     size_t used = 0;
@@ -64,7 +65,7 @@ char *slice_plan_write(const slice_plan *plan)
     return sqlite3_mprintf("%s;%x", text, plan->columns);
 }
 
-void slice_plan_read(slice_plan *out, const char *text)
+static void plan_read(slice_plan *out, const char *text)
 {
     *out = (slice_plan){0};
     for (; *text && *text != ';' && out->count < SLICE_FILTERS; text += 2) {
@@ -190,7 +191,7 @@ static int slice_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     }
     if (takes_order(table, info)) set_order(&plan, info);
     set_costs(info, &plan, table);
-    info->idxStr = slice_plan_write(&plan);
+    info->idxStr = plan_write(&plan);
     info->needToFreeIdxStr = true;
     return info->idxStr ? SQLITE_OK : SQLITE_NOMEM;
 }
@@ -247,7 +248,7 @@ static hd_status begin(slice_cursor *cursor, const char *text, sqlite3_value **v
     slice_table *table = cursor->table;
     slice_cursor_stop(cursor);
     drop_filters(cursor);
-    slice_plan_read(&cursor->plan, text);
+    plan_read(&cursor->plan, text);
     cursor->calls++;
     cursor->whole = slice_needs_args(cursor->plan.columns);
     HD_TRY(slice_prepare(table, cursor->plan.columns, err));

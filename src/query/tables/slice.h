@@ -39,13 +39,19 @@ typedef enum slice_column {
 enum { SLICE_CHUNK = 2048, SLICE_FILTERS = 24, SLICE_ORDERS = 3, SLICE_KINDS = 3 };
 
 /* Which argument of a shape a column is: its index, -1 none. By shape, for each of SLICE_PLACES. */
-typedef enum slice_place { PLACE_CORRELATION, PLACE_THREAD_TS, PLACE_THREAD_DUR, PLACE_SCOPE, SLICE_PLACES } slice_place;
+typedef enum slice_place {
+    PLACE_CORRELATION,
+    PLACE_THREAD_TS,
+    PLACE_THREAD_DUR,
+    PLACE_SCOPE,
+    SLICE_PLACES
+} slice_place;
 
 typedef struct slice_section {
     query_source *source;
     hd_kind kind;
-    uint64_t first, count; /* positions */
-    int64_t id;            /* of its first row */
+    uint64_t first, count;               /* positions */
+    int64_t id;                          /* of its first row */
     const int32_t *places[SLICE_PLACES]; /* NULL until needed; the first section of the input owns them */
     const bool *has_args;                /* by shape */
 } slice_section;
@@ -60,8 +66,7 @@ typedef struct slice_table {
 
 hd_status slice_open(slice_table *table, hd_error *err); /* the sections */
 void slice_table_deinit(slice_table *table);
-/* The section of a position, and of an id (NULL: of none). */
-slice_section *slice_section_at(const slice_table *table, uint64_t position);
+/* The section of an id, NULL: of none. */
 slice_section *slice_section_of(const slice_table *table, int64_t id);
 
 /* ---- slice_chunk.c ---- */
@@ -88,8 +93,8 @@ hd_status slice_prepare(slice_table *table, uint32_t columns, hd_error *err);
 bool slice_needs_args(uint32_t columns); /* whole blocks */
 const hd_block *slice_load(const slice_section *section, size_t block, bool whole);
 
-void slice_chunk_run(slice_chunk *chunk, slice_section *section, const hd_block *block, uint32_t in_block,
-                     uint64_t row, uint32_t count);
+void slice_chunk_run(slice_chunk *chunk, slice_section *section, const hd_block *block, uint32_t in_block, uint64_t row,
+                     uint32_t count);
 void slice_chunk_list(slice_chunk *chunk, const slice_table *table, const uint32_t *positions, uint32_t count,
                       bool whole);
 /* Values by row of the chunk: integers, QUERY_NULL; of texts string ids; of type and role numbers. */
@@ -116,7 +121,7 @@ typedef struct slice_filter {
     uint8_t **known; /* by input, then string id: 0 not asked, 1 no, 2 yes */
     int64_t *list;   /* ascending; NULL: bounds count */
     size_t list_count;
-    int64_t **ids;  /* of texts: by input the ascending ids; NULL: no text */
+    int64_t **ids; /* of texts: by input the ascending ids; NULL: no text */
     size_t *id_counts;
     query_bounds bounds;
 } slice_filter;

@@ -47,7 +47,7 @@ void slice_table_deinit(slice_table *table)
     free(table->sections);
 }
 
-slice_section *slice_section_at(const slice_table *table, uint64_t position)
+static slice_section *section_at(const slice_table *table, uint64_t position)
 {
     size_t low = 1, high = table->section_count; /* the first section behind the position */
     while (low < high) {
@@ -83,7 +83,8 @@ bool slice_needs_args(uint32_t columns)
 /* Only instants have their track in an argument. */
 const hd_block *slice_load(const slice_section *section, size_t block, bool whole)
 {
-    if (whole || section->kind == HD_KIND_INSTANT) return hd_trace_block_at(section->source->trace, section->kind, block);
+    if (whole || section->kind == HD_KIND_INSTANT)
+        return hd_trace_block_at(section->source->trace, section->kind, block);
     return hd_trace_columns_at(section->source->trace, section->kind, block);
 }
 
@@ -153,7 +154,8 @@ static const hd_column *argument_of(hd_value *out, const slice_section *section,
                                     uint32_t in_block, slice_place place)
 {
     uint32_t shape = (uint32_t)hd_column_at(&block->columns[HD_COL_SHAPE], in_block);
-    if (!shape || shape >= hd_trace_shape_count(section->source->trace) || section->places[place][shape] < 0) return NULL;
+    if (!shape || shape >= hd_trace_shape_count(section->source->trace) || section->places[place][shape] < 0)
+        return NULL;
     const hd_arg_group *group = hd_block_group(block, shape);
     uint32_t at = (uint32_t)hd_column_at(&block->columns[HD_COL_ARGS_ROW], in_block);
     if (!group || at >= group->row_count) return NULL;
@@ -274,8 +276,8 @@ static int64_t value_at(const slice_section *section, const hd_block *block, uin
 
 /* ---- chunks ---- */
 
-void slice_chunk_run(slice_chunk *chunk, slice_section *section, const hd_block *block, uint32_t in_block,
-                     uint64_t row, uint32_t count)
+void slice_chunk_run(slice_chunk *chunk, slice_section *section, const hd_block *block, uint32_t in_block, uint64_t row,
+                     uint32_t count)
 {
     chunk->section = section;
     chunk->block = block;
@@ -286,7 +288,8 @@ void slice_chunk_run(slice_chunk *chunk, slice_section *section, const hd_block 
     for (uint32_t i = 0; i < count; i++) chunk->selected[i] = (uint16_t)i;
 }
 
-void slice_chunk_list(slice_chunk *chunk, const slice_table *table, const uint32_t *positions, uint32_t count, bool whole)
+void slice_chunk_list(slice_chunk *chunk, const slice_table *table, const uint32_t *positions, uint32_t count,
+                      bool whole)
 {
     slice_section *section = NULL;
     const hd_block *block = NULL;
@@ -296,7 +299,7 @@ void slice_chunk_list(slice_chunk *chunk, const slice_table *table, const uint32
     for (uint32_t i = 0; i < count; i++) {
         uint64_t position = positions[i];
         if (!section || position - section->first >= section->count) {
-            section = slice_section_at(table, position);
+            section = section_at(table, position);
             block = NULL;
         }
         uint64_t row = position - section->first;
@@ -305,8 +308,9 @@ void slice_chunk_list(slice_chunk *chunk, const slice_table *table, const uint32
             block = NULL;
         } else if (!block || row - block->first_row >= block->row_count) {
             uint32_t ignored;
-            block = whole || section->kind == HD_KIND_INSTANT ? hd_trace_block_of(&ignored, trace, section->kind, row)
-                                                              : hd_trace_columns_of(&ignored, trace, section->kind, row);
+            block = whole || section->kind == HD_KIND_INSTANT
+                        ? hd_trace_block_of(&ignored, trace, section->kind, row)
+                        : hd_trace_columns_of(&ignored, trace, section->kind, row);
         }
         chunk->sections[i] = section;
         chunk->blocks[i] = block;

@@ -39,7 +39,8 @@ static int64_t word_of(slice_column column, const char *text, size_t size)
 /* The values of a constraint one by one: of a list, or the only one. */
 static bool next_value(sqlite3_value **value, sqlite3_value *list, bool in, bool first)
 {
-    if (in) return (first ? sqlite3_vtab_in_first(list, value) : sqlite3_vtab_in_next(list, value)) == SQLITE_OK && *value;
+    if (in)
+        return (first ? sqlite3_vtab_in_first(list, value) : sqlite3_vtab_in_next(list, value)) == SQLITE_OK && *value;
     *value = list;
     return first;
 }

@@ -286,9 +286,10 @@ hd_status slice_cursor_find(slice_cursor *cursor, hd_error *err)
     if (usefulness(&ts)) best = &ts;
     for (int i = 0; i < cursor->filter_count; i++) {
         int here = usefulness(&cursor->filters[i]);
-        if (here && cursor->filters[i].column != SLICE_TS && (!best || here < usefulness(best))) best = &cursor->filters[i];
+        if (here && cursor->filters[i].column != SLICE_TS && (!best || here < usefulness(best)))
+            best = &cursor->filters[i];
     }
-    bool worth_it = best && cursor->table->count <= UINT32_MAX &&
-                    (cursor->calls > 1 || cursor->table->indexes[best->column].keys);
+    bool worth_it =
+        best && cursor->table->count <= UINT32_MAX && (cursor->calls > 1 || cursor->table->indexes[best->column].keys);
     return worth_it ? use_index(cursor, best, err) : HD_OK;
 }

@@ -33,7 +33,8 @@ static void *load_ahead(void *user)
     slice_prefetch *p = user;
     while (!atomic_load_explicit(&p->stop, memory_order_relaxed)) {
         size_t block = atomic_fetch_add(&p->next, 1);
-        if (block >= p->block_count || block > atomic_load(&p->reached) + PREFETCH_AHEAD * (size_t)p->thread_count) break;
+        if (block >= p->block_count || block > atomic_load(&p->reached) + PREFETCH_AHEAD * (size_t)p->thread_count)
+            break;
         if (may_have(p->section, block, p->ts)) slice_load(p->section, block, p->whole);
     }
     return NULL;

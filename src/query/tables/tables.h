@@ -21,7 +21,12 @@
 enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4, QUERY_NESTING_MAX = 8 };
 #define QUERY_NULL INT64_MIN /* of a column of integers */
 
-typedef enum query_arg_owner { QUERY_ARGS_SLICE, QUERY_ARGS_TRACK, QUERY_ARGS_COUNTER, QUERY_ARGS_FLOW } query_arg_owner;
+typedef enum query_arg_owner {
+    QUERY_ARGS_SLICE,
+    QUERY_ARGS_TRACK,
+    QUERY_ARGS_COUNTER,
+    QUERY_ARGS_FLOW
+} query_arg_owner;
 
 typedef struct query_tables query_tables;
 typedef struct query_async query_async;

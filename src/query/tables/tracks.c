@@ -240,7 +240,10 @@ static void track_cell(query_cell *out, const query_source *source, const void *
 }
 
 const query_rows_about query_track_tables[] = {
-    {{"track", "threads, streams, processes, and the tracks of async slices and counters", columns}, make_tracks,
-     free_tracks, track_cell, true},
+    {{"track", "threads, streams, processes, and the tracks of async slices and counters", columns},
+     make_tracks,
+     free_tracks,
+     track_cell,
+     true},
     {.about = {0}},
 };

@@ -1,7 +1,10 @@
 /* views.c - tables that are a choice of others: views, by names that Perfetto's users know */
 #include "query/tables/tables.h"
 
-#define RANK {"rank", "INT", "rank of the input, or its place", false}
+#define RANK                                                                                                           \
+    {                                                                                                                  \
+        "rank", "INT", "rank of the input, or its place", false                                                        \
+    }
 
 static const hd_query_column_about thread_columns[] = {
     {"id", "INT", "the thread, as utid", false},
@@ -26,27 +29,40 @@ static const hd_query_column_about process_columns[] = {
     {0},
 };
 static const hd_query_column_about thread_track_columns[] = {
-    {"id", "INT", "the track", false},      {"name", "TEXT", "name", false},
-    {"type", "TEXT", "as Perfetto calls it", false}, {"parent_id", "INT", "track of the process", false},
-    {"utid", "INT", "its thread", false},   RANK,
+    {"id", "INT", "the track", false},
+    {"name", "TEXT", "name", false},
+    {"type", "TEXT", "as Perfetto calls it", false},
+    {"parent_id", "INT", "track of the process", false},
+    {"utid", "INT", "its thread", false},
+    RANK,
     {0},
 };
 static const hd_query_column_about process_track_columns[] = {
-    {"id", "INT", "the track", false},      {"name", "TEXT", "name", false},
-    {"type", "TEXT", "as Perfetto calls it", false}, {"parent_id", "INT", "track of the process", false},
-    {"upid", "INT", "its process", false},  RANK,
+    {"id", "INT", "the track", false},
+    {"name", "TEXT", "name", false},
+    {"type", "TEXT", "as Perfetto calls it", false},
+    {"parent_id", "INT", "track of the process", false},
+    {"upid", "INT", "its process", false},
+    RANK,
     {0},
 };
 static const hd_query_column_about gpu_track_columns[] = {
-    {"id", "INT", "the track", false},        {"name", "TEXT", "name", false},
-    {"device", "INT", "number of the GPU", false}, {"stream", "INT", "number of the stream", false},
-    {"utid", "INT", "the thread that it is shown as", false}, {"upid", "INT", "its process", false},
-    RANK,                              {0},
+    {"id", "INT", "the track", false},
+    {"name", "TEXT", "name", false},
+    {"device", "INT", "number of the GPU", false},
+    {"stream", "INT", "number of the stream", false},
+    {"utid", "INT", "the thread that it is shown as", false},
+    {"upid", "INT", "its process", false},
+    RANK,
+    {0},
 };
 static const hd_query_column_about counter_track_columns[] = {
-    {"id", "INT", "the series: counter.track_id", false}, {"name", "TEXT", "name of the event, and key", false},
-    {"type", "TEXT", "as Perfetto calls it", false},      {"upid", "INT", "its process, null: of none", false},
-    {"samples", "INT", "how many samples", false},        RANK,
+    {"id", "INT", "the series: counter.track_id", false},
+    {"name", "TEXT", "name of the event, and key", false},
+    {"type", "TEXT", "as Perfetto calls it", false},
+    {"upid", "INT", "its process, null: of none", false},
+    {"samples", "INT", "how many samples", false},
+    RANK,
     {0},
 };
 #define SLICE_COLUMNS_ABOUT                                                                                            \
@@ -55,7 +71,9 @@ static const hd_query_column_about counter_track_columns[] = {
         {"category", "TEXT", "category", false}, {"name", "TEXT", "name", false},                                      \
         {"depth", "INT", "slices of its track around it", false},                                                      \
         {"parent_id", "INT", "the innermost slice of its track around it", false},                                     \
-        {"arg_set_id", "INT", "its arguments", false}
+    {                                                                                                                  \
+        "arg_set_id", "INT", "its arguments", false                                                                    \
+    }
 static const hd_query_column_about gpu_slice_columns[] = {
     SLICE_COLUMNS_ABOUT,
     {"role", "TEXT", "kernel, copy or set", false},
@@ -87,17 +105,25 @@ static const hd_query_column_about slices_columns[] = {SLICE_COLUMNS_ABOUT,
                                                        RANK,
                                                        {0}};
 static const hd_query_column_about instant_columns[] = {
-    {"id", "INT", "the instant: slice.id", false}, {"ts", "INT", "time, ns", false},
-    {"track_id", "INT", "its track", false},       {"category", "TEXT", "category", false},
-    {"name", "TEXT", "name", false},               {"arg_set_id", "INT", "its arguments", false},
-    RANK,                                          {0},
+    {"id", "INT", "the instant: slice.id", false},
+    {"ts", "INT", "time, ns", false},
+    {"track_id", "INT", "its track", false},
+    {"category", "TEXT", "category", false},
+    {"name", "TEXT", "name", false},
+    {"arg_set_id", "INT", "its arguments", false},
+    RANK,
+    {0},
 };
 
 static const hd_query_column_about sched_columns[] = {
-    {"id", "INT", "the span: thread_state.id", false}, {"ts", "INT", "start, ns", false},
-    {"dur", "INT", "duration, ns", false},             {"cpu", "INT", "number of the CPU", false},
-    {"ucpu", "INT", "the CPU: cpu.ucpu", false},       {"utid", "INT", "its thread", false},
-    RANK,                                              {0},
+    {"id", "INT", "the span: thread_state.id", false},
+    {"ts", "INT", "start, ns", false},
+    {"dur", "INT", "duration, ns", false},
+    {"cpu", "INT", "number of the CPU", false},
+    {"ucpu", "INT", "the CPU: cpu.ucpu", false},
+    {"utid", "INT", "its thread", false},
+    RANK,
+    {0},
 };
 static const hd_query_column_about cpu_columns[] = {
     {"id", "INT", "the CPU", false}, {"ucpu", "INT", "the CPU", false}, {"cpu", "INT", "its number", false}, {0}};
@@ -131,8 +157,9 @@ static const struct {
      "select id, name, type, upid, slices as samples, rank from track where kind = 'counter'"},
     {{"process_counter_track", "series of counters that belong to a process", counter_track_columns},
      "select id, name, type, upid, slices as samples, rank from track where kind = 'counter' and upid is not null"},
-    {{"slices", "another name for slice", slices_columns}, "select " SLICE_FIELDS ", s.thread_ts, s.thread_dur, s.type,"
-                                                           " s.role, s.correlation, s.rank from slice s"},
+    {{"slices", "another name for slice", slices_columns},
+     "select " SLICE_FIELDS ", s.thread_ts, s.thread_dur, s.type,"
+     " s.role, s.correlation, s.rank from slice s"},
     {{"instant", "what is at one time: slices of type instant", instant_columns},
      "select s.id, s.ts, s.track_id, s.category, s.name, s.arg_set_id, s.rank from slice s where s.type = 'instant'"},
     {{"gpu_slice", "work on GPUs: kernels, copies, sets", gpu_slice_columns},

@@ -67,7 +67,8 @@ static void call_cell(query_cell *out, const query_source *source, const hd_laun
     }
 }
 
-static void work_cell(query_cell *out, const query_source *source, const hd_work *work, const hd_launch *launch, int column)
+static void work_cell(query_cell *out, const query_source *source, const hd_work *work, const hd_launch *launch,
+                      int column)
 {
     int64_t end, delay;
     switch (column) {
@@ -76,7 +77,8 @@ static void work_cell(query_cell *out, const query_source *source, const hd_work
     case 7: query_cell_int(out, work->duration_ns); break;
     case 8:
         if (launch && work->start_ns != HD_NO_TIME && launch->start_ns != HD_NO_TIME &&
-            !__builtin_add_overflow(launch->start_ns, launch->duration_ns == HD_NO_TIME ? 0 : launch->duration_ns, &end) &&
+            !__builtin_add_overflow(launch->start_ns, launch->duration_ns == HD_NO_TIME ? 0 : launch->duration_ns,
+                                    &end) &&
             !__builtin_sub_overflow(work->start_ns, end, &delay))
             query_cell_int(out, delay);
         break;
@@ -177,7 +179,8 @@ static hd_status make_step(void **out, uint64_t *out_count, query_source *source
     step_rows *rows = calloc(1, sizeof *rows);
     bool *is_step = calloc((size_t)count + 1, sizeof *is_step), any = false;
     hd_status status = rows && is_step ? HD_OK : HD_NOMEM(err);
-    for (uint32_t i = 0; i < count && status == HD_OK; i++) any |= is_step[i] = hd_is_profiler_step(hd_trace_string(trace, i));
+    for (uint32_t i = 0; i < count && status == HD_OK; i++)
+        any |= is_step[i] = hd_is_profiler_step(hd_trace_string(trace, i));
     if (status == HD_OK && any) status = add_steps(rows, source, is_step, err);
     free(is_step);
     if (status != HD_OK) {
@@ -203,8 +206,11 @@ static void step_cell(query_cell *out, const query_source *source, const void *m
 }
 
 const query_rows_about query_work_tables[] = {
-    {{"launch", "calls with the work that they launched on the GPU, and either alone", launch_columns}, make_launch,
-     free_launches, launch_cell, true},
+    {{"launch", "calls with the work that they launched on the GPU, and either alone", launch_columns},
+     make_launch,
+     free_launches,
+     launch_cell,
+     true},
     {{"step", "steps: annotations ProfilerStep#N", step_columns}, make_step, free_steps, step_cell, true},
     {.about = {0}},
 };
