@@ -20,6 +20,7 @@
 #define HEDDLE_QUERY_H
 
 #include "heddle/arrow.h"
+#include "heddle/format.h"
 #include "heddle/gpus.h"
 #include "heddle/trace.h"
 

@@ -348,6 +348,10 @@ typedef struct hd_source_patch {
 size_t hd_trace_patch_count(const hd_trace *trace);
 const hd_source_patch *hd_trace_patch_at(const hd_trace *trace, size_t index);
 
+/* Of a trace that was read with hd_read_options.lazy: IO once something was asked for that the file no longer gives: it
+ * changed, or its disk is gone. What was answered since is not what the trace holds. Else HD_OK. */
+hd_status hd_trace_input_status(const hd_trace *trace, hd_error *err);
+
 void hd_trace_free(hd_trace *trace);
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 
 static hd_status absent(hd_error *err)
 {
-    return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE, "this build has no SQL: SQLite was not there");
+    return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE, "this heddle was built without SQLite");
 }
 
 hd_status hd_query_new(hd_query **out, const hd_query_input *inputs, size_t count, const hd_query_options *options,
@@ -12,7 +12,8 @@ hd_status hd_query_new(hd_query **out, const hd_query_input *inputs, size_t coun
 {
     (void)inputs, (void)count, (void)options;
     *out = NULL;
-    return absent(err);
+    return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+                        "this heddle was built without SQLite: install it (Debian: libsqlite3-dev) and build again");
 }
 
 void hd_query_free(hd_query *query)

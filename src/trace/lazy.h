@@ -54,9 +54,6 @@ void hd_builder_set_stored(hd_builder *builder);
 /* How many blocks and order runs could not be loaded when they were asked for, and 1 more where there was no memory for
  * the text of the stacks. */
 uint64_t hd_trace_unloaded(const hd_trace *trace);
-/* IO once something was asked for that the file no longer gives: it changed, or its disk is gone. What was answered
- * since is not what the trace holds. */
-hd_status hd_trace_input_status(const hd_trace *trace, hd_error *err);
 
 /* Bytes that reading may take: events take half of them, and what comes in beyond goes to a temporary file in $TMPDIR
  * or /var/tmp, from where it is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the

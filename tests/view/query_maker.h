@@ -54,12 +54,28 @@ static void maker_close(maker *m)
     view_session_free(m->session);
 }
 
-/* Ask for "a=1&b=2" of trace 0; the answer's text, or NULL after an error. Values are taken as they stand. */
-static const char *maker_ask(maker *m, view_route_run *run, const char *query)
+/* The answer to a request as text, or NULL after an error. */
+static const char *maker_run(maker *m, view_route_run *run, const view_request *request)
+{
+    view_reply_deinit(&m->reply);
+    memset(&m->reply, 0, sizeof m->reply);
+    memset(&m->error, 0, sizeof m->error);
+    m->status = run(&m->reply, request, &m->error);
+    if (m->status != HD_OK) {
+        assert_int_not_equal(m->error.message[0], 0);
+        return NULL;
+    }
+    hd_json_put(&m->reply.json, "", 1);
+    m->reply.json.size--;
+    return m->reply.json.data;
+}
+
+/* Ask for "a=1&b=2" of trace 0, with a body (file descriptor + 1, 0: none). Values are taken as they stand. */
+static const char *maker_send(maker *m, view_route_run *run, const char *query, int body, const atomic_bool *gone)
 {
     char copy[4096] = "trace=0&";
     view_param params[32];
-    view_request request = {.session = m->session, .path = "/api/test", .params = params};
+    view_request request = {.session = m->session, .path = "/api/test", .params = params, .body = body, .gone = gone};
     assert_true(strlen(query) < sizeof copy - 16);
     strcat(copy, query);
     for (char *at = copy, *next; at && *at; at = next) {
@@ -69,17 +85,12 @@ static const char *maker_ask(maker *m, view_route_run *run, const char *query)
         *value++ = '\0';
         params[request.param_count++] = (view_param){at, value};
     }
-    view_reply_deinit(&m->reply);
-    memset(&m->reply, 0, sizeof m->reply);
-    memset(&m->error, 0, sizeof m->error);
-    m->status = run(&m->reply, &request, &m->error);
-    if (m->status != HD_OK) {
-        assert_int_not_equal(m->error.message[0], 0);
-        return NULL;
-    }
-    hd_json_put(&m->reply.json, "", 1);
-    m->reply.json.size--;
-    return m->reply.json.data;
+    return maker_run(m, run, &request);
+}
+
+static inline const char *maker_ask(maker *m, view_route_run *run, const char *query)
+{
+    return maker_send(m, run, query, 0, NULL);
 }
 
 /* The same of any length of one parameter, which is the only one but trace. */

@@ -19,6 +19,7 @@
 #include "trace/lazy.h"
 #include "view/route/route.h"
 #include "view/session/session.h"
+#include "view/sql/sql.h"
 
 #define NO_STATE void **state __attribute__((unused))
 
@@ -145,6 +146,22 @@ static void test_changed__a_piece_that_is_gone_is_an_error(NO_STATE)
     hd_pieces_close(&pieces);
 }
 
+/* At the end of a result, and where it is not read to its end. */
+static void assert_sql_tells(view_session *session)
+{
+    static const char *const queries[] = {"select 1 as x", "select sum(dur) from slice"};
+    for (int i = 0; i < 2; i++) {
+        view_sql_run run;
+        hd_error err = {0};
+        hd_status status = view_sql_begin(&run, session, queries[i], strlen(queries[i]), 60000, NULL, &err);
+        if (status == HD_OK) status = view_sql_next(&run, &err);
+        if (status == HD_OK) assert_changed(view_sql_check(&run, NULL), &(hd_error){.message = "the file changed"});
+        while (status == HD_OK) status = view_sql_next(&run, &err);
+        if (status != HD_ERR_UNSUPPORTED) assert_changed(status, &err); /* a build without SQLite */
+        view_sql_end(&run);
+    }
+}
+
 /* The scene and the session tell it, and so does every question from then on. */
 static void assert_view_tells(hd_trace *trace)
 {
@@ -164,6 +181,7 @@ static void assert_view_tells(hd_trace *trace)
     assert_non_null(strstr(reply.json.data, "\"error\":\""));
     assert_non_null(strstr(reply.json.data, "the file changed"));
     view_reply_deinit(&reply);
+    assert_sql_tells(session);
     view_session_free(session);
 }
 

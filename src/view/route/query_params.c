@@ -55,6 +55,14 @@ hd_status view_need_ready(view_reply *reply, const view_track *track, hd_error *
                         "track %u is still being laid out: ask again in a moment", track->id);
 }
 
+hd_status view_need_laid_out(view_reply *reply, const view_scene *scene, hd_error *err)
+{
+    if (view_scene_note(scene, VIEW_NOTE_FIDELITY)) return HD_OK; /* the worker has added its last track */
+    reply->status = 409;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "the trace is still being laid out: ask again when it is done");
+}
+
 /* Mark the tracks that are wanted. */
 static void mark_tracks(uint8_t *wanted, const view_scene *scene, const uint32_t *given, size_t count)
 {
@@ -131,6 +139,18 @@ void view_json_short(hd_json_out *json, const char *key, hd_string name)
     size_t size = hd_name_short(text, hd_name_plain(name));
     if (size == name.size && memcmp(text, name.data, size) == 0) return;
     view_json_text(json, key, (hd_string){text, size});
+}
+
+void view_json_made_tracks(hd_json_out *json, const view_table_tracks *tracks)
+{
+    hd_json_put_text(json, "{\"tracks\": [");
+    for (size_t i = 0; i < tracks->count; i++) {
+        if (i) hd_json_put_text(json, ",");
+        hd_json_put_int(json, tracks->ids[i]);
+    }
+    hd_json_put_text(json, "]");
+    view_json_int(json, "left_out", (int64_t)tracks->left_out);
+    hd_json_put_text(json, "}");
 }
 
 hd_status view_json_done(view_reply *reply, hd_error *err)

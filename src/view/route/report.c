@@ -200,20 +200,6 @@ static hd_status make_tracks(view_table_tracks *out, view_scene *scene, const vi
     return status;
 }
 
-static hd_status put_tracks(view_reply *reply, const view_table_tracks *tracks, hd_error *err)
-{
-    hd_json_out *json = &reply->json;
-    hd_json_put_text(json, "{\"tracks\": [");
-    for (size_t i = 0; i < tracks->count; i++) {
-        if (i) hd_json_put_text(json, ",");
-        hd_json_put_int(json, tracks->ids[i]);
-    }
-    hd_json_put_text(json, "]");
-    view_json_int(json, "left_out", (int64_t)tracks->left_out);
-    hd_json_put_text(json, "}");
-    return view_json_done(reply, err);
-}
-
 hd_status view_route_report_tracks(view_reply *reply, const view_request *request, hd_error *err)
 {
     view_scene *scene;
@@ -224,11 +210,7 @@ hd_status view_route_report_tracks(view_reply *reply, const view_request *reques
     const char *name = view_param_text(request, "name");
     const hd_report_about *report = hd_report_about_find(name ? name : "");
     HD_TRY(find_table(&about, report, request, err));
-    if (!view_scene_note(scene, VIEW_NOTE_FIDELITY)) { /* the worker adds tracks */
-        reply->status = 409;
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "the trace is still being laid out: ask again when it is done");
-    }
+    HD_TRY(view_need_laid_out(reply, scene, err));
     if (!describe(&detail, report, about, request)) return HD_NOMEM(err);
     view_queries *queries = view_scene_queries(scene);
     pthread_mutex_lock(&queries->lock_tables);
@@ -239,8 +221,9 @@ hd_status view_route_report_tracks(view_reply *reply, const view_request *reques
     free(detail.data);
     if (status == HD_OK) {
         view_session_tell(request->session);
-        status = put_tracks(reply, &tracks, err);
+        view_json_made_tracks(&reply->json, &tracks);
         free(tracks.ids);
+        status = view_json_done(reply, err);
     }
     return status;
 }

@@ -28,6 +28,10 @@ const view_route view_routes[] = {
     {"/api/reports", "GET", view_route_reports},
     {"/api/report", "GET", view_route_report, .is_long = true},
     {"/api/report/tracks", "POST", view_route_report_tracks, .is_long = true},
+    {"/api/query", "POST", view_route_query, .is_long = true},
+    {"/api/query/tables", "GET", view_route_query_tables, .is_long = true},
+    {"/api/query/tracks", "POST", view_route_query_tracks, .is_long = true},
+    {"/api/query/track", "GET", view_route_query_track},
     {"/api/crop", "GET", view_route_crop, .is_long = true},
     {0},
 };

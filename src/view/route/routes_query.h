@@ -3,11 +3,13 @@
 #define HD_VIEW_ROUTE_ROUTES_QUERY_H
 
 #include "heddle/report.h"
+#include "view/derive/table.h"
 #include "view/route/route.h"
+#include "view/sql/sql.h"
 
 view_route_run view_route_reports, view_route_report, view_route_report_tracks, view_route_event, view_route_step,
     view_route_snap, view_route_find, view_route_search, view_route_select, view_route_flows, view_route_flame,
-    view_route_crop;
+    view_route_crop, view_route_query, view_route_query_tables, view_route_query_tracks, view_route_query_track;
 
 /* Has the client gone away? */
 static inline bool view_request_gone(const view_request *request)
@@ -38,6 +40,21 @@ bool view_option_is_allowed(hd_option_kind kind);
 
 /* A table with what its report says of it, at most 5,000 rows; times count from start_ns. */
 void view_json_table(hd_json_out *json, const hd_table *table, const hd_report_about *of, int64_t start_ns);
+
+/* The SQL of a request: its body; malloc'ed, also after an error. */
+hd_status view_query_text(char **out, size_t *out_size, view_reply *reply, const view_request *request, hd_error *err);
+/* A statement that a request asks for by its body, with the parameters that begin with ':' and its `timeout`; it ends
+ * with view_sql_end, also after an error. What is wrong with the SQL is *err_of_sql, for which this returns HD_OK. */
+hd_status view_query_begin(view_sql_run *out, hd_error *out_sql, view_reply *reply, const view_request *request,
+                           hd_error *err);
+/* A cell of a result as JSON; true: it was cut. */
+bool view_json_cell(hd_json_out *json, hd_query_value value);
+/* The names of a result's columns, and what they are. */
+void view_json_columns(hd_json_out *json, const hd_statement *statement);
+/* {"tracks": [1, 2], "left_out": 3} */
+void view_json_made_tracks(hd_json_out *json, const view_table_tracks *tracks);
+/* 409 while tracks are laid out: none can be added then. */
+hd_status view_need_laid_out(view_reply *reply, const view_scene *scene, hd_error *err);
 
 void view_json_double(hd_json_out *json, const char *key, double value); /* null for what is no number */
 void view_json_bool(hd_json_out *json, const char *key, bool value);

@@ -41,6 +41,7 @@ struct view_session {
     unsigned telling; /* calls of news that run */
     unsigned working; /* threads that read or lay out */
     atomic_bool stop;
+    struct view_sql *sql;
     pthread_t threads[2][VIEW_THREADS_MAX]; /* that read, that lay out */
     unsigned thread_counts[2];
 };

@@ -18,6 +18,7 @@
 #include "base/system.h"
 #include "base/text/ends.h"
 #include "view/session/impl.h"
+#include "view/sql/sql.h"
 
 enum { CORES_A_THREAD = 4, NEWS_EVERY_MS = 100, LAYOUT_NICE = 10 };
 static const uint64_t memory_default = (uint64_t)64 << 20; /* a server stands for hours beside what people work with */
@@ -190,9 +191,13 @@ hd_status view_session_new(view_session **out, const view_session_options *optio
 {
     view_session *s = calloc(1, sizeof *s);
     *out = NULL;
-    if (!s) return HD_NOMEM(err);
+    if (!s || !(s->sql = view_sql_new())) {
+        free(s);
+        return HD_NOMEM(err);
+    }
     if (options) s->options = *options;
     if (getentropy(s->id, sizeof s->id) != 0) {
+        view_sql_free(s->sql);
         free(s);
         return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "the system gives no random numbers");
     }
@@ -239,6 +244,7 @@ void view_session_free(view_session *s)
     for (int kind = 0; kind < 2; kind++) {
         for (unsigned i = 0; i < s->thread_counts[kind]; i++) pthread_join(s->threads[kind][i], NULL);
     }
+    view_sql_free(s->sql);
     for (uint32_t i = 0; i < s->count; i++) free_entry(s->entries[i]);
     free(s->entries);
     pthread_cond_destroy(&s->changed);
@@ -370,6 +376,11 @@ view_trace_state view_session_scene(view_scene **out, view_session *s, uint32_t 
     *out = state == VIEW_READY ? entry->scene : NULL;
     pthread_mutex_unlock(&s->lock);
     return state;
+}
+
+struct view_sql *view_session_sql(view_session *s)
+{
+    return s->sql;
 }
 
 void view_session_tell(view_session *s)

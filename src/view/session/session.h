@@ -52,6 +52,8 @@ view_trace_state view_session_scene(view_scene **out, view_session *session, uin
 uint64_t view_session_revision(view_session *session);
 /* A scene of it has got tracks: those who wait for news are told. */
 void view_session_tell(view_session *session);
+/* What queries in SQL keep (view/sql/sql.h). */
+struct view_sql *view_session_sql(view_session *session);
 /* What /api/session says. */
 void view_session_write(hd_json_out *out, view_session *session);
 /* `news` is called from any thread after the revision grew, with the session's lock not held; NULL: no more. */

@@ -66,7 +66,7 @@ static void interrupt(int signal_number)
     hd_query_interrupt(running);
 }
 
-void session_catch_interrupt(hd_query *query)
+static void session_catch_interrupt(hd_query *query)
 {
     struct sigaction action = {.sa_handler = query ? interrupt : SIG_DFL};
     running = query ? query : running;

@@ -48,8 +48,6 @@ hd_status session_read_script(char **out, cli_run *run, const char *path);
 /* "name=value": whole numbers, numbers, null, 'text' and text. */
 hd_status session_set_parameter(query_session *session, const char *text);
 void session_clear_parameters(query_session *session);
-/* Statements are to stop at Ctrl-C; NULL: it ends the process again. */
-void session_catch_interrupt(hd_query *query);
 
 /* ---- out.c ---- */
 

@@ -25,7 +25,7 @@ export interface Mark extends Range {
   name: string;
 }
 
-export type Tab = "details" | "selection" | "flame" | "reports" | "fidelity" | "search";
+export type Tab = "details" | "selection" | "flame" | "reports" | "query" | "fidelity" | "search";
 
 export interface State {
   session: Signal<Session | null>;
@@ -54,6 +54,7 @@ export interface State {
   pinned: Signal<TrackKey[]>;
   moved: Signal<Map<TrackKey, number>>; // places among the tracks of one parent that the user chose
   trackFilter: Signal<string>;
+  sql: Signal<string>; // that was run last
   tab: Signal<Tab | null>; // of the pane at the bottom; null: closed
   fidelity: Signal<Map<TraceId, Fidelity>>;
   dialog: Signal<"help" | "palette" | "marks" | null>;
@@ -88,6 +89,7 @@ export function newState(): State {
     pinned: signal([]),
     moved: signal(new Map()),
     trackFilter: signal(""),
+    sql: signal(""),
     tab: signal(null),
     fidelity: signal(new Map()),
     dialog: signal(null),

@@ -6,7 +6,7 @@ import { choicesOf } from "./tracks/layout";
 import { clampRange, sameRange } from "./tools/nav";
 import { findStepped, say } from "./tools/select_actions";
 import { trackKey, type State } from "./state";
-import { isJump, parseView, viewText, type EventKey, type ViewText } from "./url_text";
+import { isJump, LONGEST_SQL, parseView, viewText, type EventKey, type ViewText } from "./url_text";
 
 const WAIT_MS = 250; // for the view to come to rest
 
@@ -26,6 +26,7 @@ function viewOf(state: State): ViewText {
   if (state.filter.value !== "none") view.filter = state.filter.value;
   if (state.tool.value !== "select") view.tool = state.tool.value;
   if (state.tab.value !== null) view.tab = state.tab.value;
+  if (state.sql.value && state.sql.value.length <= LONGEST_SQL) view.sql = state.sql.value;
   if (state.flows.value.mode !== "selection") view.flows = state.flows.value;
   if (state.colorBy.value !== "name") view.colorBy = state.colorBy.value;
   if (state.axis.value !== "relative") view.axis = state.axis.value;
@@ -51,6 +52,7 @@ function applyView(state: State, view: ViewText): void {
     state.filter.value = view.filter ?? "none";
     state.tool.value = view.tool ?? "select";
     state.tab.value = view.tab ?? null;
+    state.sql.value = view.sql ?? "";
     state.flows.value = view.flows ?? { mode: "selection" };
     state.colorBy.value = view.colorBy ?? "name";
     state.axis.value = view.axis ?? "relative";

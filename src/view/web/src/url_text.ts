@@ -26,6 +26,7 @@ export interface ViewText {
   filter?: "dim" | "hide";
   tool?: Tool;
   tab?: Tab;
+  sql?: string;
   flows?: FlowMode;
   colorBy?: ColorBy;
   axis?: "absolute";
@@ -42,9 +43,10 @@ const MOST_EVENTS = 50;
 const MOST_TRACKS = 200000;
 const TIME_LIMIT = 2 ** 63;
 const LONGEST_TEXT = 1000;
+export const LONGEST_SQL = 4000; // longer ones are not in the address
 
 const TOOLS: readonly Tool[] = ["select", "pan", "zoom", "time"];
-const TABS: readonly Tab[] = ["details", "selection", "flame", "reports", "fidelity", "search"];
+const TABS: readonly Tab[] = ["details", "selection", "flame", "reports", "query", "fidelity", "search"];
 
 // ---- numbers and ranges ----
 
@@ -160,6 +162,7 @@ export function viewText(view: ViewText): string {
   put("qf", view.filter);
   put("tool", view.tool);
   put("tab", view.tab);
+  put("sql", view.sql);
   put("f", view.flows && flowsText(view.flows));
   put("c", view.colorBy);
   put("x", view.axis);
@@ -245,6 +248,7 @@ export function parseView(text: string): ViewText {
   set("filter", oneOf(params.get("qf"), ["dim", "hide"] as const));
   set("tool", oneOf(params.get("tool"), TOOLS));
   set("tab", oneOf(params.get("tab"), TABS));
+  set("sql", params.get("sql")?.slice(0, LONGEST_SQL) || null);
   set("flows", parseFlows(params.get("f")));
   set("colorBy", oneOf(params.get("c"), ["name", "category"] as const));
   set("axis", oneOf(params.get("x"), ["absolute"] as const));
@@ -268,10 +272,11 @@ export function parseView(text: string): ViewText {
 // ---- what is a step of the history ----
 
 // Whether people would want to come back to `before`: what is in view has nothing or little to do with what was, or
-// something else is selected. Smaller moves replace the entry.
+// something else is selected or asked. Smaller moves replace the entry.
 export function isJump(before: ViewText, after: ViewText): boolean {
   const selection = (view: ViewText): string => (view.selected ?? []).map(eventText).join(",");
   if (selection(before) !== selection(after) && selection(after) !== "") return true;
+  if (after.sql && before.sql !== after.sql) return true;
   const a = before.range;
   const b = after.range;
   if (!a || !b) return false;

@@ -1,6 +1,8 @@
 // What the server says (docs/view-protocol.md), as types. Times are ns; "global" ones are trace time + offset of the
 // trace, the axis that the page shows.
 
+import type { Json } from "./json_digits";
+
 export type TraceId = number;
 export type TrackId = number;
 
@@ -342,4 +344,33 @@ export interface ReportTable {
   count: number; // of rows; those that were sent may be fewer
   columns: ReportColumn[];
   rows: ReportCell[][];
+}
+
+// ---- SQL ----
+
+export interface QueryColumn {
+  name: string;
+  role?: "slice" | "time" | "duration" | "track"; // its values: rows of slices, ns on the trace's clock, ns, tracks
+}
+
+export interface QueryResult {
+  columns: QueryColumn[];
+  rows: Json[][]; // with all digits; bytes: {hex, bytes}
+  inputs: { trace: TraceId; rank: number }[]; // the traces that were read
+  id_bits: number; // an id is the place of its trace among the inputs, and so many bits of a number,
+  row_bits: number; // which for slices is a kind, and so many bits of a row
+  stopped: "rows" | "bytes" | null; // why there are no more rows
+  cut: number; // cells that are shorter than they were
+  ms: number;
+}
+
+export interface QueryFailure {
+  error: { message: string; offset: number | null }; // bytes of UTF-8
+  ms: number;
+}
+
+export interface QueryTable {
+  name: string;
+  meaning: string;
+  columns: { name: string; type: string; meaning: string; argument?: boolean }[];
 }

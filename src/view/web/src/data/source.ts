@@ -1,6 +1,6 @@
 // Where the page gets its data. source_http.ts asks the server; tests have one of their own.
 import type {
-  DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, NameInfo, ReportAbout, ReportTable, SearchQuery, SearchResult,
+  DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult,
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
 } from "./model";
 
@@ -34,6 +34,13 @@ export interface Source {
   report(trace: TraceId, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportTable[]>;
   // A table as derived tracks, which the session tells of; left_out: rows that have no time.
   reportTracks(trace: TraceId, name: string, table: string, options: Record<string, string>, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }>;
+  // SQL over all traces; ":from" and the like by `params`. What is wrong with it is an answer.
+  query(sql: string, params: Record<string, string>, signal?: AbortSignal): Promise<QueryResult | QueryFailure>;
+  queryTables(signal?: AbortSignal): Promise<QueryTable[]>;
+  // The rows of one trace as derived tracks, as reportTracks.
+  queryTracks(trace: TraceId, sql: string, params: Record<string, string>, title: string, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }>;
+  // The page's track of one of the file; null: it shows none.
+  queryTrack(trace: TraceId, of: number, signal?: AbortSignal): Promise<TrackId | null>;
   fidelity(trace: TraceId): Promise<Fidelity>;
   fidelityList(trace: TraceId, what: string, at: number): Promise<FidelityList>;
   cropUrl(trace: TraceId, from: number, until: number, format: string): string;

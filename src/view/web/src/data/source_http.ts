@@ -1,6 +1,6 @@
 // Asks the server (docs/view-protocol.md).
 import type { EventRef, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
-import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, ReportAbout, ReportTable, SearchQuery, SearchResult, SelectResult } from "./model";
+import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult, SelectResult } from "./model";
 import { parseKeeping } from "./json_digits";
 import type { SearchPlace, Source } from "./source";
 import { decodeTiles } from "./tile_decode";
@@ -44,10 +44,10 @@ export class HttpSource implements Source {
     return this.base + path + (query.length ? `?${query.join("&")}` : "");
   }
 
-  private async ask(path: string, params: Record<string, Param>, signal?: AbortSignal, method = "GET"): Promise<Response> {
+  private async ask(path: string, params: Record<string, Param>, signal?: AbortSignal, method = "GET", body?: string): Promise<Response> {
     let response: Response;
     try {
-      response = await fetch(this.url(path, params), { method, signal, credentials: "same-origin" });
+      response = await fetch(this.url(path, params), { method, signal, body, credentials: "same-origin" });
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") throw error;
       throw new ServerError("The server does not answer. Is `heddle view` still running?", 0);
@@ -56,8 +56,8 @@ export class HttpSource implements Source {
     return response;
   }
 
-  private async json<T>(path: string, params: Record<string, Param>, signal?: AbortSignal, method = "GET"): Promise<T> {
-    const response = await this.ask(path, params, signal, method);
+  private async json<T>(path: string, params: Record<string, Param>, signal?: AbortSignal, method = "GET", body?: string): Promise<T> {
+    const response = await this.ask(path, params, signal, method, body);
     try {
       return (await response.json()) as T;
     } catch (error) {
@@ -183,6 +183,24 @@ export class HttpSource implements Source {
     return this.json("report/tracks", { trace, name, table, ...options }, signal, "POST");
   }
 
+  // Cells keep their digits.
+  async query(sql: string, params: Record<string, string>, signal?: AbortSignal): Promise<QueryResult | QueryFailure> {
+    const response = await this.ask("query", asParameters(params), signal, "POST", sql);
+    return parseKeeping(await response.text(), "rows") as QueryResult | QueryFailure;
+  }
+
+  async queryTables(signal?: AbortSignal): Promise<QueryTable[]> {
+    return (await this.json<{ tables: QueryTable[] }>("query/tables", {}, signal)).tables;
+  }
+
+  queryTracks(trace: number, sql: string, params: Record<string, string>, title: string, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }> {
+    return this.json("query/tracks", { trace, title, ...asParameters(params) }, signal, "POST", sql);
+  }
+
+  async queryTrack(trace: number, of: number, signal?: AbortSignal): Promise<TrackId | null> {
+    return (await this.json<{ track?: TrackId }>("query/track", { trace, of }, signal)).track ?? null;
+  }
+
   fidelity(trace: number): Promise<Fidelity> {
     return this.json("fidelity", { trace });
   }
@@ -214,6 +232,9 @@ export class HttpSource implements Source {
     });
   }
 }
+
+const asParameters = (params: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(params).map(([name, value]) => [`:${name}`, value]));
 
 function completed(list: TrackList, trace: number): TrackList {
   for (const track of list.tracks) {

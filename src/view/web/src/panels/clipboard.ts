@@ -27,3 +27,12 @@ export async function copyText(app: App, text: string, what: string): Promise<vo
     ? { text: `Copied ${what}.`, error: false }
     : { text: `The browser does not let the page copy ${what}.`, error: true };
 }
+
+export function saveText(text: string, type: string, name: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}

@@ -13,7 +13,7 @@ const PATIENCE = 20000; // ms until new tracks are told
 
 export interface Place {
   trace: TraceId;
-  table: ReportTable;
+  table: Pick<ReportTable, "columns">;
   row: Row;
   range: Range; // global, of the report
 }
@@ -21,7 +21,7 @@ export interface Place {
 let going: AbortController | null = null;
 
 // Runs the last of what is asked for; what goes wrong is said.
-async function last(app: App, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+export async function last(app: App, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   going?.abort();
   const abort = new AbortController();
   going = abort;
@@ -33,7 +33,7 @@ async function last(app: App, work: (signal: AbortSignal) => Promise<void>): Pro
 }
 
 // What is selected does not take the report away.
-function selecting(app: App, select: () => void): void {
+export function selecting(app: App, select: () => void): void {
   const tab = app.state.tab.value;
   select();
   app.state.tab.value = tab;
@@ -101,7 +101,7 @@ function showFirst(app: App, events: readonly EventRef[]): void {
   scrollTo(app, key, seen.depth);
 }
 
-function showTrack(app: App, track: TrackInfo): void {
+export function showTrack(app: App, track: TrackInfo): void {
   const key = trackKey(track.trace, track.id);
   uncover(app, key);
   scrollTo(app, key, 0);
@@ -140,13 +140,18 @@ function heardOf(app: App, key: string): Promise<TrackInfo | undefined> {
   });
 }
 
-export async function showAsTracks(app: App, trace: TraceId, about: ReportAbout, table: ReportTable, options: Record<string, string>): Promise<void> {
-  say(app, `Making tracks of ${table.name} …`);
+// The first of tracks that are made, once it is there.
+export async function showMade(app: App, trace: TraceId, name: string, make: (signal: AbortSignal) => Promise<{ tracks: TrackId[]; left_out: number }>): Promise<void> {
+  say(app, `Making tracks of ${name} …`);
   await last(app, async (signal) => {
-    const { tracks, left_out } = await app.source.reportTracks(trace, about.name, table.name, optionsOfTracks(about, options), signal);
+    const { tracks, left_out } = await make(signal);
     const track = await heardOf(app, trackKey(trace, tracks[0]));
     if (!track) throw new Error("The new tracks are not told yet: look for them in a moment.");
     showTrack(app, track);
     say(app, `${plural(tracks.length, "track")}: ${trackPath(app, trackKey(trace, track.id))}${left_out > 0 ? `; ${plural(left_out, "row")} without a time left out` : ""}`);
   });
+}
+
+export function showAsTracks(app: App, trace: TraceId, about: ReportAbout, table: ReportTable, options: Record<string, string>): Promise<void> {
+  return showMade(app, trace, table.name, (signal) => app.source.reportTracks(trace, about.name, table.name, optionsOfTracks(about, options), signal));
 }

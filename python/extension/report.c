@@ -1,0 +1,210 @@
+/* report.c - analyses, and the tables that they give */
+#include "binding.h"
+
+#include <stdlib.h>
+
+/* ---- tables ---- */
+
+typedef struct table_object {
+    PyObject_HEAD hd_table *table;
+} table_object;
+
+PyObject *table_object_new(hd_table *table)
+{
+    table_object *self = (table_object *)PyType_GenericAlloc(table_type, 0);
+    if (self) {
+        self->table = table;
+    } else {
+        hd_table_free(table);
+    }
+    return (PyObject *)self;
+}
+
+static void table_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    hd_table_free(((table_object *)object)->table);
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *table_stream(PyObject *object, PyObject *Py_UNUSED(none))
+{
+    struct ArrowArrayStream stream = {0};
+    hd_error err = {0};
+    hd_status status;
+    Py_BEGIN_ALLOW_THREADS status = hd_table_arrow_stream(&stream, ((table_object *)object)->table, &err);
+    Py_END_ALLOW_THREADS return status == HD_OK ? stream_object_new(&stream) : raise_status(status, &err);
+}
+
+static PyObject *table_rows(PyObject *object, PyObject *Py_UNUSED(none))
+{
+    return PyLong_FromSize_t(hd_table_row_count(((table_object *)object)->table));
+}
+
+static hd_status write_to_list(void *user, const char *data, size_t size)
+{
+    return append(user, PyBytes_FromStringAndSize(data, (Py_ssize_t)size)) ? HD_OK : HD_ERR_MEMORY;
+}
+
+/* text(rows, width): as the command prints it. */
+static PyObject *table_text(PyObject *object, PyObject *args)
+{
+    Py_ssize_t rows;
+    unsigned width;
+    if (!PyArg_ParseTuple(args, "nI", &rows, &width)) return NULL;
+    hd_error err = {0};
+    hd_table *head = NULL;
+    hd_status status = hd_table_head(&head, ((table_object *)object)->table, (size_t)rows, &err);
+    PyObject *pieces = status == HD_OK ? PyList_New(0) : NULL;
+    if (pieces) {
+        const hd_table_style style = {.format = HD_TABLE_TEXT, .width = width};
+        status = hd_table_write(head, (hd_sink){write_to_list, pieces}, &style, &err);
+    }
+    hd_table_free(head);
+    if (status != HD_OK) {
+        Py_XDECREF(pieces);
+        return PyErr_Occurred() ? NULL : raise_status(status, &err);
+    }
+    PyObject *nothing = pieces ? PyBytes_FromStringAndSize("", 0) : NULL;
+    PyObject *bytes = nothing ? PyObject_CallMethod(nothing, "join", "O", pieces) : NULL;
+    PyObject *text = bytes ? PyUnicode_FromEncodedObject(bytes, "utf-8", "replace") : NULL;
+    Py_XDECREF(bytes);
+    Py_XDECREF(nothing);
+    Py_XDECREF(pieces);
+    return text;
+}
+
+static PyMethodDef table_methods[] = {
+    {"stream", table_stream, METH_NOARGS, NULL},
+    {"rows", table_rows, METH_NOARGS, NULL},
+    {"text", table_text, METH_VARARGS, NULL},
+    {0},
+};
+
+static PyType_Slot table_slots[] = {
+    {Py_tp_dealloc, table_dealloc},
+    {Py_tp_methods, table_methods},
+    {0},
+};
+
+PyType_Spec table_spec = {
+    .name = "heddle._heddle.Table",
+    .basicsize = sizeof(table_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = table_slots,
+};
+
+/* ---- reports ---- */
+
+typedef struct report_job {
+    job job;
+    shared_trace *shared;
+    const char **options;
+    PyObject *keep, *name;
+    hd_report report;
+} report_job;
+
+static hd_status run_report(job *base)
+{
+    report_job *job = (report_job *)base;
+    const hd_report_input input = {.trace = job->shared->trace, .options = job->options};
+    hd_status status = hd_report_run(&job->report, fs_text(job->name), &input, &base->err);
+    return trace_still_whole(job->shared, status, &base->err);
+}
+
+static void drop_report(job *base)
+{
+    report_job *job = (report_job *)base;
+    hd_report_free(&job->report);
+    shared_trace_release(job->shared);
+    free(job->options);
+    Py_XDECREF(job->keep);
+    Py_XDECREF(job->name);
+    job_free(base);
+}
+
+PyObject *report_tables(hd_report *report)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < report->table_count; i++) {
+        const char *name = hd_table_name(report->tables[i]);
+        PyObject *text = text_of(name, strlen(name)), *table = text ? table_object_new(report->tables[i]) : NULL;
+        if (table) {
+            report->tables[i] = NULL;
+        } else {
+            Py_XDECREF(text);
+        }
+        if (!table || !append(list, Py_BuildValue("(NN)", text, table))) Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* report(trace, name, options) */
+static PyObject *report_trace(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *handle, *name = NULL, *options;
+    if (!PyArg_ParseTuple(args, "O!O&O", trace_type, &handle, path_converter, &name, &options)) return NULL;
+    report_job *job = job_new(sizeof *job, run_report, drop_report);
+    if (!job) {
+        Py_DECREF(name);
+        return NULL;
+    }
+    size_t count;
+    job->name = name;
+    job->shared = ((trace_object *)handle)->shared;
+    shared_trace_keep(job->shared);
+    job->options = texts_of(options, &job->keep, &count);
+    if (!job->options) {
+        drop_report(&job->job);
+        return NULL;
+    }
+    if (job_run(&job->job) < 0) return NULL;
+    PyObject *tables = report_tables(&job->report);
+    drop_report(&job->job);
+    return tables;
+}
+
+/* [(name, kind, fallback, meaning)] */
+static PyObject *options_of(const hd_option_about *about)
+{
+    PyObject *list = PyList_New(0);
+    for (; list && about && about->name; about++) {
+        if (!append(list, Py_BuildValue("(sszs)", about->name, hd_option_kind_name(about->kind), about->fallback,
+                                        about->meaning))) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
+/* [(name, title, text, options)] of all reports, and of all passes. */
+static PyObject *reports(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < hd_report_count(); i++) {
+        const hd_report_about *about = hd_report_at(i);
+        PyObject *options = options_of(about->options);
+        if (!options || !append(list, Py_BuildValue("(sssN)", about->name, about->title, about->text, options)))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *passes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < hd_pass_count(); i++) {
+        const hd_pass_about *about = hd_pass_at(i);
+        PyObject *options = options_of(about->options);
+        if (!options || !append(list, Py_BuildValue("(ssN)", about->name, about->summary, options))) Py_CLEAR(list);
+    }
+    return list;
+}
+
+PyMethodDef report_functions[] = {
+    {"report", report_trace, METH_VARARGS, NULL},
+    {"reports", reports, METH_NOARGS, NULL},
+    {"passes", passes, METH_NOARGS, NULL},
+    {0},
+};

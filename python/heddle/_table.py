@@ -1,0 +1,265 @@
+"""Tables: named, typed columns and rows, as the caller wants them."""
+from __future__ import annotations
+
+import html
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+from . import _heddle
+
+if TYPE_CHECKING:
+    import numpy  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    import polars  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+_TYPES = {"l": "int64", "L": "uint64", "i": "int32", "I": "uint32", "g": "float64", "f": "float32", "b": "bool", "u": "str",
+          "U": "str", "s": "int16", "S": "uint16", "c": "int8", "C": "uint8"}
+_HEAD = 10
+
+
+class Column(NamedTuple):
+    """A column in memory of its own, contiguous and read-only."""
+
+    name: str
+    code: str  #: of an element, as of `struct`: "q" int64, "d" float64, "?" bool …; "t": text
+    data: memoryview  #: values; of text the index into `texts`, -1: null
+    mask: memoryview | None  #: true where the value is null; None: nowhere
+    texts: list[str] | None  #: the texts that occur, each once
+
+    def to_list(self) -> list[Any]:
+        values: list[Any] = self.data.tolist()
+        if self.texts is not None:
+            texts: list[str | None] = [*self.texts, None]  # -1: the last
+            return [texts[code] for code in values]
+        if self.mask is not None:
+            return [None if null else value for value, null in zip(values, self.mask.tolist())]
+        return values
+
+
+def _columns(raw: list[tuple[str, str, Any, Any, list[str] | None]]) -> list[Column]:
+    return [Column(name, code, memoryview(data), None if mask is None else memoryview(mask), texts)
+            for name, code, data, mask, texts in raw]
+
+
+class Table:
+    """Rows with named columns, as `Trace.slices`, `Trace.query` and `Trace.report` give them.
+
+    A table of a trace is made anew, block by block, each time that it is asked: it takes no memory by itself. It keeps its
+    trace, also where that was closed. Its columns are Arrow's, so whatever takes Arrow takes the table itself::
+
+        polars.DataFrame(table), pyarrow.table(table), duckdb.sql("select * from table"), pandas.DataFrame.from_arrow(table)
+
+    Times and durations are int64 nanoseconds. Text is valid UTF-8: bytes of a trace that are not stand as U+FFFD.
+    Iteration gives rows as named tuples; `None` is null. Any number of threads may use one table.
+    """
+
+    def __init__(self, name: str, make: Callable[[], _heddle.Stream], count: Callable[[], int] | None = None,
+                 text: Callable[[int, int], str] | None = None) -> None:
+        self.name = name
+        self._make = make
+        self._count = count
+        self._text = text
+        self._rows: int | None = None
+        self._all: list[Column] | None = None
+
+    # ---- Arrow ----
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A capsule "arrow_array_stream": a new stream by each call. `requested_schema` is not needed, and ignored."""
+        return self._make().capsule()
+
+    def __arrow_c_schema__(self) -> object:
+        return self._make().schema_capsule()
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A `pyarrow.Table`. Needs pyarrow 14 or later."""
+        import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        return pyarrow.table(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A `polars.DataFrame`; text is Categorical. Needs polars 1.3 or later."""
+        import polars  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        return polars.DataFrame(self)
+
+    # ---- NumPy and pandas ----
+
+    def collect(self) -> list[Column]:
+        """All columns, each in contiguous memory of its own, which later calls share."""
+        if self._all is None:
+            self._all = _columns(self._make().columns())
+            self._rows = len(self._all[0].data) if self._all else 0
+        return self._all
+
+    def to_numpy(self) -> dict[str, numpy.ndarray[Any, Any]]:
+        """Arrays by column, without a copy and read-only. Text is an array of `str` (dtype object, null is None); a column of
+        numbers that has nulls is a masked array, so that its integers stay exact."""
+        import numpy  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        out: dict[str, numpy.ndarray[Any, Any]] = {}
+        for column in self.collect():
+            values = numpy.asarray(column.data)
+            if column.texts is not None:
+                texts = numpy.empty(len(column.texts) + 1, dtype=object)  # the last, for -1, is None
+                texts[:-1] = column.texts
+                values = texts[values]
+                values.flags.writeable = False
+            elif column.mask is not None:
+                values = numpy.ma.masked_array(values, numpy.asarray(column.mask))
+            out[column.name] = values
+        return out
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A `pandas.DataFrame` with memory of its own; pandas 1.5 or later. Text is Categorical. Integers that have nulls are
+        pandas' "Int64", so that they stay exact; numbers with a point have NaN."""
+        import numpy  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        data: dict[str, Any] = {}
+        for column in _columns(self._make().columns()) if self._all is None else self._all:
+            values = numpy.asarray(column.data)
+            if column.texts is not None:
+                data[column.name] = pandas.Categorical.from_codes(values, categories=pandas.Index(column.texts, dtype=_text_dtype()))
+            elif column.mask is None:
+                data[column.name] = values
+            elif column.code in "df":
+                data[column.name] = numpy.where(numpy.asarray(column.mask), numpy.nan, values)
+            else:
+                kind = pandas.arrays.BooleanArray if column.code == "?" else pandas.arrays.IntegerArray
+                data[column.name] = kind(values, numpy.asarray(column.mask))
+        return pandas.DataFrame(data)
+
+    # ---- rows ----
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(name for name, _ in self._make().schema())
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The type of each column: "int64", "str", "float64" …"""
+        return {name: _TYPES.get(code, "int64" if code[:1] == "t" else code) for name, code in self._make().schema()}
+
+    def __len__(self) -> int:
+        if self._rows is None:
+            self._rows = self._count() if self._count else self._make().count()
+        return self._rows
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def _row_type(self) -> Callable[..., Any]:
+        return namedtuple("Row", self.columns, rename=True)
+
+    def _batches(self) -> Iterator[list[Column]]:
+        if self._all is not None:
+            yield self._all
+            return
+        stream = self._make()
+        while (batch := stream.next()) is not None:
+            yield _columns(batch)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Rows as named tuples; columns whose names are no Python names are `_0`, `_1` … there, by their place."""
+        make = self._row_type()
+        for batch in self._batches():
+            for row in zip(*(column.to_list() for column in batch)):
+                yield make(*row)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        names = self.columns
+        return [dict(zip(names, row)) for batch in self._batches() for row in zip(*(column.to_list() for column in batch))]
+
+    @overload
+    def __getitem__(self, key: str) -> list[Any]: ...
+    @overload
+    def __getitem__(self, key: int) -> Any: ...
+
+    def __getitem__(self, key: str | int) -> Any:
+        """A column by its name, as a list; a row by its place, as a named tuple."""
+        columns = self.collect()
+        if isinstance(key, str):
+            for column in columns:
+                if column.name == key:
+                    return column.to_list()
+            raise KeyError(f"{key}: there are {', '.join(column.name for column in columns)}")
+        count = len(self)
+        if not -count <= key < count:
+            raise IndexError(f"row {key} of {count}")
+        at = key % count
+        return self._row_type()(*(_part(column, at, at + 1).to_list()[0] for column in columns))
+
+    # ---- to look at ----
+
+    def head(self, rows: int = _HEAD) -> list[Any]:
+        """The first rows, as a list of named tuples. Only what they need is read."""
+        out: list[Any] = []
+        make = self._row_type()
+        for batch in self._batches():
+            parts = [_part(column, 0, rows - len(out)).to_list() for column in batch]
+            out.extend(make(*row) for row in zip(*parts))
+            if len(out) >= rows:
+                break
+        return out
+
+    def __repr__(self) -> str:
+        count = len(self)
+        title = f"<heddle.Table {self.name}: {count:,} rows, {len(self.columns)} columns>"
+        if not count:
+            return title
+        body = self._text(_HEAD, 160) if self._text else _aligned(self.columns, self.head())
+        return f"{title}\n{body.rstrip()}" + (f"\n… {count - _HEAD:,} more" if count > _HEAD else "")
+
+    def _repr_html_(self) -> str:
+        count = len(self)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(_shown(value))}</td>" for value in row) + "</tr>" for row in self.head())
+        more = f" ({count - _HEAD:,} more)" if count > _HEAD else ""
+        return (f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+                f"<p>{html.escape(self.name)}: {count:,} rows × {len(self.columns)} columns{more}</p>")
+
+
+def _text_dtype() -> str:
+    """Of categories: pandas 3 has a type for text, which it takes for `object` as well."""
+    import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    return "str" if int(pandas.__version__.split(".")[0]) >= 3 else "object"
+
+
+def _part(column: Column, first: int, end: int) -> Column:
+    return column._replace(data=column.data[first:end], mask=None if column.mask is None else column.mask[first:end])
+
+
+def _shown(value: object) -> str:
+    """In one line, whatever characters the trace has."""
+    if isinstance(value, str):
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in value)
+    return "" if value is None else f"{value:,.3f}" if isinstance(value, float) else str(value)
+
+
+def _aligned(names: Sequence[str], rows: list[Any]) -> str:
+    lines = [list(names), *([_shown(value) for value in row] for row in rows)]
+    lines = [[cell if len(cell) <= 40 else f"{cell[:19]}…{cell[-20:]}" for cell in line] for line in lines]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(names))]
+    right = [all(isinstance(row[i], (int, float, type(None))) for row in rows) for i in range(len(names))]
+    return "\n".join("  ".join(cell.rjust(width) if number else cell.ljust(width)
+                               for cell, width, number in zip(line, widths, right)).rstrip() for line in lines)
+
+
+def table_of(name: str, table: _heddle.Table) -> Table:
+    """Of a table of a report."""
+    return Table(name, table.stream, table.rows, table.text)
+
+
+class Report(Table):
+    """What `Trace.report` gives: its first table, and all of them in `tables`, by name."""
+
+    def __init__(self, name: str, tables: list[tuple[str, _heddle.Table]]) -> None:
+        first_name, first = tables[0]
+        super().__init__(first_name, first.stream, first.rows, first.text)
+        self.report = name
+        self.tables: dict[str, Table] = {key: table_of(key, table) for key, table in tables}

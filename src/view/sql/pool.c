@@ -1,0 +1,128 @@
+/* pool.c - connections to the traces of a session, kept between requests */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "view/sql/sql.h"
+
+enum { KEPT = 2 };
+
+struct view_sql {
+    pthread_mutex_t lock;
+    view_sql_connection *idle;
+    unsigned idle_count;
+};
+
+view_sql *view_sql_new(void)
+{
+    view_sql *sql = calloc(1, sizeof *sql);
+    if (sql) pthread_mutex_init(&sql->lock, NULL);
+    return sql;
+}
+
+static void close_connection(view_sql_connection *connection)
+{
+    hd_query_free(connection->query);
+    free(connection->borrowed);
+    free(connection->inputs);
+    free(connection);
+}
+
+void view_sql_free(view_sql *sql)
+{
+    if (!sql) return;
+    while (sql->idle) {
+        view_sql_connection *connection = sql->idle;
+        sql->idle = connection->next;
+        close_connection(connection);
+    }
+    pthread_mutex_destroy(&sql->lock);
+    free(sql);
+}
+
+/* ---- opening ---- */
+
+static hd_status list_inputs(view_sql_connection *connection, view_session *session, hd_error *err)
+{
+    uint32_t count = view_session_count(session);
+    connection->inputs = malloc(((size_t)count + 1) * sizeof *connection->inputs);
+    if (!connection->inputs) return HD_NOMEM(err);
+    for (uint32_t trace = 0; trace < count; trace++) {
+        view_sql_input *input = &connection->inputs[connection->input_count];
+        if (view_session_scene(&input->scene, session, trace) != VIEW_READY) continue;
+        int64_t rank = hd_trace_facts_of(view_scene_trace(input->scene))->rank;
+        input->trace = trace;
+        input->rank = rank == HD_NO_NUMBER ? (int64_t)connection->input_count : rank;
+        connection->input_count++;
+    }
+    return HD_OK;
+}
+
+static hd_status open_query(view_sql_connection *connection, view_session *session, hd_error *err)
+{
+    size_t count = connection->input_count;
+    hd_query_input *inputs = connection->borrowed = calloc(count + 1, sizeof *inputs);
+    if (!inputs) return HD_NOMEM(err);
+    for (size_t i = 0; i < count; i++) {
+        const view_sql_input *of = &connection->inputs[i];
+        inputs[i] = (hd_query_input){
+            .trace = view_scene_trace(of->scene), .path = view_session_name(session, of->trace), .rank = of->rank};
+    }
+    return hd_query_new(&connection->query, inputs, count, NULL, err);
+}
+
+static hd_status open_connection(view_sql_connection **out, view_session *session, hd_error *err)
+{
+    view_sql_connection *connection = *out = calloc(1, sizeof *connection);
+    if (!connection) return HD_NOMEM(err);
+    hd_status status = list_inputs(connection, session, err);
+    if (status == HD_OK && connection->input_count) status = open_query(connection, session, err);
+    if (status == HD_OK && connection->query) return HD_OK;
+    close_connection(connection);
+    *out = NULL;
+    return status;
+}
+
+/* ---- taking and giving back ---- */
+
+/* Traces that are ready stay so: as many as there were are the same ones. */
+static bool is_of_all(const view_sql_connection *connection, view_session *session)
+{
+    return connection->input_count == view_session_count_of(session, VIEW_READY);
+}
+
+hd_status view_sql_take(view_sql_connection **out, view_session *session, hd_error *err)
+{
+    view_sql *sql = view_session_sql(session);
+    pthread_mutex_lock(&sql->lock);
+    view_sql_connection *connection = sql->idle;
+    if (connection) {
+        sql->idle = connection->next;
+        sql->idle_count--;
+    }
+    pthread_mutex_unlock(&sql->lock);
+    *out = connection;
+    if (connection && is_of_all(connection, session)) return HD_OK;
+    if (connection) close_connection(connection);
+    return open_connection(out, session, err);
+}
+
+void view_sql_give(view_sql_connection *connection, view_session *session)
+{
+    view_sql *sql = view_session_sql(session);
+    if (!connection) return;
+    pthread_mutex_lock(&sql->lock);
+    bool kept = !connection->is_own && sql->idle_count < KEPT;
+    if (kept) {
+        connection->next = sql->idle;
+        sql->idle = connection;
+        sql->idle_count++;
+    }
+    pthread_mutex_unlock(&sql->lock);
+    if (!kept) close_connection(connection);
+}
+
+const view_sql_input *view_sql_input_of(const view_sql_connection *connection, int64_t id)
+{
+    uint64_t place = (uint64_t)id >> VIEW_SQL_ID_BITS;
+    return place < connection->input_count ? &connection->inputs[place] : NULL;
+}
