@@ -33,7 +33,6 @@ void query_arg_set_deinit(query_arg_set *set);
 
 /* Whether keys of a shape are arguments; the caller frees the list, by shape. NULL: no memory. */
 bool *query_shapes_with_args(const hd_trace *trace);
-bool query_is_arg(const hd_trace *trace, hd_arg_key key);
 
 /* One argument, "args.KEY" or "KEY"; SQLITE_NULL: it has none. Texts live in `scratch`, which the caller keeps. */
 hd_status query_arg_find(query_cell *out, query_arg_set *scratch, const query_tables *tables, int64_t id,

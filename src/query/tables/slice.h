@@ -134,9 +134,4 @@ void slice_filter_deinit(slice_filter *filter, const slice_table *table);
 /* Select the rows that pass. */
 void slice_filter_apply(const slice_filter *filter, slice_chunk *chunk, const slice_table *table);
 
-/* ---- slice_list.c ---- */
-
-/* An index of a column, made now if it is not there. Errors: MEMORY, LIMIT (2^32 rows), those of the trace. */
-hd_status slice_index_make(slice_table *table, slice_column column, hd_error *err);
-
 #endif
