@@ -13,7 +13,7 @@ enum { DEPTH_MAX = 32, KEY_BYTES_MAX = 4096 };
 
 /* ---- which keys count ---- */
 
-bool query_is_arg(const hd_trace *trace, hd_arg_key key)
+static bool is_arg(const hd_trace *trace, hd_arg_key key)
 {
     static const char *const columns[] = {"tts", "tdur",  "tidelta", "ticount", "s",   "dur",
                                           "ts",  "scope", "bp",      "id",      "id2", "sf"};
@@ -31,7 +31,7 @@ bool *query_shapes_with_args(const hd_trace *trace)
     bool *out = calloc((size_t)count + 1, sizeof *out);
     for (uint32_t i = 0; i < count && out; i++) {
         const hd_shape *shape = hd_trace_shape_at(trace, i);
-        for (uint32_t k = 0; k < shape->key_count; k++) out[i] |= query_is_arg(trace, shape->keys[k]);
+        for (uint32_t k = 0; k < shape->key_count; k++) out[i] |= is_arg(trace, shape->keys[k]);
     }
     return out;
 }
@@ -248,7 +248,7 @@ hd_status query_arg_set_read(query_arg_set *out, const query_tables *tables, int
     if (!query_arg_event(&event, &source, tables, id) || !event.args) return HD_OK;
     const hd_shape *shape = hd_trace_shape_at(source->trace, event.shape);
     for (uint32_t k = 0; k < shape->key_count; k++)
-        if (query_is_arg(source->trace, shape->keys[k])) HD_TRY(add_key(out, source, &event, k, err));
+        if (is_arg(source->trace, shape->keys[k])) HD_TRY(add_key(out, source, &event, k, err));
     return HD_OK;
 }
 

@@ -1,8 +1,8 @@
 /* arg_set.h - the arguments of an event as key and value, as Perfetto names them
  *
- * A key of `args` is "args.KEY", one of the event itself "KEY", without those that have a column (tts, tdur, s, dur and the
- * like). Objects and arrays are taken apart: "args.grid[0]", "args.a.b"; the flat key is that without the indices. What
- * is null is no argument. The arguments of a track are how it wants to be sorted.
+ * A key of `args` is "args.KEY", one of the event itself "KEY", without those that have a column (tts, tdur, s, dur and
+ * the like). Objects and arrays are taken apart: "args.grid[0]", "args.a.b"; the flat key is that without the indices.
+ * What is null is no argument. The arguments of a track are how it wants to be sorted.
  */
 #ifndef HD_QUERY_TABLES_ARG_SET_H
 #define HD_QUERY_TABLES_ARG_SET_H
@@ -33,7 +33,6 @@ void query_arg_set_deinit(query_arg_set *set);
 
 /* Whether keys of a shape are arguments; the caller frees the list, by shape. NULL: no memory. */
 bool *query_shapes_with_args(const hd_trace *trace);
-bool query_is_arg(const hd_trace *trace, hd_arg_key key);
 
 /* One argument, "args.KEY" or "KEY"; SQLITE_NULL: it has none. Texts live in `scratch`, which the caller keeps. */
 hd_status query_arg_find(query_cell *out, query_arg_set *scratch, const query_tables *tables, int64_t id,

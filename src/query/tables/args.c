@@ -1,7 +1,7 @@
 /* args.c - the table `args` and the function extract_arg()
  *
- * A set is found by its id. Without one, all sets of all slices, tracks and counters are read, one after the other; where
- * key or flat_key is compared with a text, only those whose shape may have it.
+ * A set is found by its id. Without one, all sets of all slices, tracks and counters are read, one after the other;
+ * where key or flat_key is compared with a text, only those whose shape may have it.
  */
 #include <stdio.h>
 #include <stdlib.h>

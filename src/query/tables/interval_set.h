@@ -1,7 +1,8 @@
 /* interval_set.h - the rows of a query as intervals; what interval_set.c, which reads them, and intervals.c share
  *
- * In: the text of a query whose columns ts and dur are the intervals [ts, ts + dur), or a table's name. Out: intervals by
- * partition, then start. What has not ended (dur < 0) reaches to the end of the traces; without ts it is no interval.
+ * In: the text of a query whose columns ts and dur are the intervals [ts, ts + dur), or a table's name. Out: intervals
+ * by partition, then start. What has not ended (dur < 0) reaches to the end of the traces; without ts it is no
+ * interval.
  */
 #ifndef HD_QUERY_TABLES_INTERVAL_SET_H
 #define HD_QUERY_TABLES_INTERVAL_SET_H

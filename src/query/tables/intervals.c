@@ -1,12 +1,12 @@
 /* intervals.c - joins of intervals as table-valued functions: one sweep over what two queries give
  *
  *     interval_union(QUERY [, PARTITION])        the times that at least one interval covers, each once
- *     interval_intersect(A, B [, PARTITION])     each pair of an interval of A and one of B that overlap, with the overlap
+ *     interval_intersect(A, B [, PARTITION])     each pair of an interval of A and one of B that overlap, and where
  *     containing(RANGES, EVENTS [, PARTITION])   each event with each range in which all of it lies
  *
- * Intervals are half open; one of no length is at its ts. Intervals of one query may overlap. Sweep: sorted by start, each
- * interval meets those of the other query that are open, and then is open itself; what has ended leaves the list when it is
- * met. O(n log n + pairs), without the log where the queries are sorted by ts.
+ * Intervals are half open; one of no length is at its ts. Intervals of one query may overlap. Sweep: sorted by start,
+ * each interval meets those of the other query that are open, and then is open itself; what has ended leaves the list
+ * when it is met. O(n log n + pairs), without the log where the queries are sorted by ts.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -392,8 +392,8 @@ static const sqlite3_module rows_module = {
 
 /* ---- the list ---- */
 
-static const query_rows_about *const lists[] = {query_track_tables, query_event_tables, query_work_tables,
-                                                query_state_tables, query_fact_tables};
+static const query_rows_about *const lists[] = {query_track_tables, query_event_tables,  query_work_tables,
+                                                query_state_tables, query_memory_tables, query_fact_tables};
 
 static hd_status add_table(query_tables *tables, const query_rows_about *about, hd_error *err)
 {

@@ -49,6 +49,6 @@ typedef struct query_rows_about {
 
 /* The tables, each list ends with one without a name. */
 extern const query_rows_about query_track_tables[], query_event_tables[], query_work_tables[], query_state_tables[],
-    query_fact_tables[];
+    query_memory_tables[], query_fact_tables[];
 
 #endif

@@ -44,7 +44,8 @@ static const struct {
                  {'g', SQLITE_INDEX_CONSTRAINT_GE},   {'~', SQLITE_INDEX_CONSTRAINT_LIKE},
                  {'*', SQLITE_INDEX_CONSTRAINT_GLOB}, {'i', 0}};
 
-char *slice_plan_write(const slice_plan *plan)
+/* sqlite3_free; NULL: no memory. */
+static char *plan_write(const slice_plan *plan)
 {
     char text[2 * SLICE_FILTERS + 2 * SLICE_ORDERS + 16];
     size_t used = 0;
@@ -64,7 +65,7 @@ char *slice_plan_write(const slice_plan *plan)
     return sqlite3_mprintf("%s;%x", text, plan->columns);
 }
 
-void slice_plan_read(slice_plan *out, const char *text)
+static void plan_read(slice_plan *out, const char *text)
 {
     *out = (slice_plan){0};
     for (; *text && *text != ';' && out->count < SLICE_FILTERS; text += 2) {
@@ -190,7 +191,7 @@ static int slice_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     }
     if (takes_order(table, info)) set_order(&plan, info);
     set_costs(info, &plan, table);
-    info->idxStr = slice_plan_write(&plan);
+    info->idxStr = plan_write(&plan);
     info->needToFreeIdxStr = true;
     return info->idxStr ? SQLITE_OK : SQLITE_NOMEM;
 }
@@ -247,7 +248,7 @@ static hd_status begin(slice_cursor *cursor, const char *text, sqlite3_value **v
     slice_table *table = cursor->table;
     slice_cursor_stop(cursor);
     drop_filters(cursor);
-    slice_plan_read(&cursor->plan, text);
+    plan_read(&cursor->plan, text);
     cursor->calls++;
     cursor->whole = slice_needs_args(cursor->plan.columns);
     HD_TRY(slice_prepare(table, cursor->plan.columns, err));

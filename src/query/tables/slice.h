@@ -66,8 +66,7 @@ typedef struct slice_table {
 
 hd_status slice_open(slice_table *table, hd_error *err); /* the sections */
 void slice_table_deinit(slice_table *table);
-/* The section of a position, and of an id (NULL: of none). */
-slice_section *slice_section_at(const slice_table *table, uint64_t position);
+/* The section of an id, NULL: of none. */
 slice_section *slice_section_of(const slice_table *table, int64_t id);
 
 /* ---- slice_chunk.c ---- */
@@ -134,10 +133,5 @@ hd_status slice_filter_init(slice_filter *out, slice_table *table, slice_column 
 void slice_filter_deinit(slice_filter *filter, const slice_table *table);
 /* Select the rows that pass. */
 void slice_filter_apply(const slice_filter *filter, slice_chunk *chunk, const slice_table *table);
-
-/* ---- slice_list.c ---- */
-
-/* An index of a column, made now if it is not there. Errors: MEMORY, LIMIT (2^32 rows), those of the trace. */
-hd_status slice_index_make(slice_table *table, slice_column column, hd_error *err);
 
 #endif

@@ -47,7 +47,7 @@ void slice_table_deinit(slice_table *table)
     free(table->sections);
 }
 
-slice_section *slice_section_at(const slice_table *table, uint64_t position)
+static slice_section *section_at(const slice_table *table, uint64_t position)
 {
     size_t low = 1, high = table->section_count; /* the first section behind the position */
     while (low < high) {
@@ -299,7 +299,7 @@ void slice_chunk_list(slice_chunk *chunk, const slice_table *table, const uint32
     for (uint32_t i = 0; i < count; i++) {
         uint64_t position = positions[i];
         if (!section || position - section->first >= section->count) {
-            section = slice_section_at(table, position);
+            section = section_at(table, position);
             block = NULL;
         }
         uint64_t row = position - section->first;

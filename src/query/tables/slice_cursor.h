@@ -6,8 +6,8 @@
 
 #include "query/tables/slice.h"
 
-/* As text, which EXPLAIN shows: conditions, each a column's letter ('a' is the first) and an operator; ';', order: letters with
- * + or -; ';', columns that are used, in hexadecimal. */
+/* As text, which EXPLAIN shows: conditions, each a column's letter ('a' is the first) and an operator; ';', order:
+ * letters with * + or -; ';', columns that are used, in hexadecimal. */
 typedef struct slice_plan {
     int count, order_count;
     struct {
@@ -21,9 +21,6 @@ typedef struct slice_plan {
     } order[SLICE_ORDERS];
     uint32_t columns;
 } slice_plan;
-
-char *slice_plan_write(const slice_plan *plan); /* sqlite3_free; NULL: no memory */
-void slice_plan_read(slice_plan *out, const char *text);
 
 /* Threads that load the blocks behind the one at hand. */
 typedef struct slice_prefetch slice_prefetch;

@@ -108,7 +108,8 @@ hd_status slice_cursor_sort(slice_cursor *cursor, hd_error *err)
 
 /* ---- indexes ---- */
 
-hd_status slice_index_make(slice_table *table, slice_column column, hd_error *err)
+/* Errors: MEMORY, those of the trace. */
+static hd_status make_index(slice_table *table, slice_column column, hd_error *err)
 {
     query_index *index = &table->indexes[column];
     if (index->keys) return HD_OK;
@@ -233,7 +234,7 @@ static int usefulness(const slice_filter *filter)
 static hd_status use_index(slice_cursor *cursor, const slice_filter *filter, hd_error *err)
 {
     slice_table *table = cursor->table;
-    HD_TRY(slice_index_make(table, filter->column, err));
+    HD_TRY(make_index(table, filter->column, err));
     const query_index *index = &table->indexes[filter->column];
     query_bounds value, next;
     size_t first = 0, count = 0;
