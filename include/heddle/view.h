@@ -42,6 +42,8 @@ typedef struct hd_view_options {
     uint64_t memory_limit; /* of reading, as in hd_read_options, for all files together; 0: 64 MiB */
     hd_view_failed *failed;
     void *failed_user;
+    bool framed; /* pages of this machine (http://localhost, 127.0.0.1, ::1 of any port, an editor's views) may show the
+                    page in a frame, as notebooks do */
 } hd_view_options;
 
 /* Whether this build has the page, and can serve it (libmicrohttpd). Without the page the server still answers what is

@@ -93,7 +93,7 @@ hd_status trace_still_whole(const shared_trace *shared, hd_status status, hd_err
 
 /* ---- Arrow (stream.c, collect.c, held.c) ---- */
 
-/* Takes the stream. `label`: for errors; may be NULL. */
+/* Takes the stream. */
 PyObject *stream_object_new(struct ArrowArrayStream *stream);
 hd_status stream_status(int code, struct ArrowArrayStream *stream, hd_error *err);
 
@@ -106,8 +106,13 @@ typedef struct stream_object {
 PyObject *collect_columns(struct ArrowArrayStream *stream);
 /* The same of one batch. */
 PyObject *collect_batch(const struct ArrowSchema *schema, struct ArrowArray *batch);
-/* All batches of a stream, which give it again as often as wanted. Takes the stream. */
-PyObject *held_object_new(struct ArrowArrayStream *stream);
+/* Batches that give their stream again as often as wanted. */
+typedef struct held held;
+held *held_new(void); /* NULL: no memory */
+void held_release(held *held);
+/* All of a stream, which stays the caller's; once. Without the GIL. */
+hd_status held_fill(held *held, struct ArrowArrayStream *stream, const job *job, hd_error *err);
+PyObject *held_object_of(held *held); /* takes it */
 /* Memory of malloc as a read-only buffer; takes it. */
 PyObject *buffer_object_new(void *data, size_t count, size_t width, const char *format);
 
@@ -117,7 +122,7 @@ PyObject *table_object_new(hd_table *table); /* takes it; NULL: MemoryError */
 PyObject *report_tables(hd_report *report);
 
 /* ---- functions of the module, by file ---- */
-extern PyMethodDef trace_functions[], report_functions[], convert_functions[], flame_functions[], query_functions[];
+extern PyMethodDef trace_functions[], report_functions[], convert_functions[], flame_functions[], query_functions[], view_functions[];
 extern PyType_Spec trace_spec, stream_spec, held_spec, table_spec, buffer_spec, session_spec, scope_spec, view_spec;
 
 /* A path or name as bytes that end with NUL, from str (surrogateescape) or bytes: for "O&". */

@@ -8,26 +8,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-typedef struct held {
+struct held {
     atomic_size_t uses;
     struct ArrowSchema schema;
     struct ArrowArray *batches;
     size_t count, capacity;
     uint64_t rows;
-} held;
+};
 
 typedef struct held_object {
     PyObject_HEAD
     held *held;
 } held_object;
 
-typedef struct hold_job {
-    job job;
-    struct ArrowArrayStream stream;
-    held *held;
-} hold_job;
-
-static void held_release(held *held)
+void held_release(held *held)
 {
     if (!held || atomic_fetch_sub(&held->uses, 1) > 1) return;
     for (size_t i = 0; i < held->count; i++) held->batches[i].release(&held->batches[i]);
@@ -165,12 +159,17 @@ static PyObject *held_stream(PyObject *object, PyObject *Py_UNUSED(none))
 
 /* ---- keeping ---- */
 
-static hd_status run_hold(job *base)
+held *held_new(void)
 {
-    hold_job *job = (hold_job *)base;
-    held *held = job->held;
-    hd_status status = stream_status(job->stream.get_schema(&job->stream, &held->schema), &job->stream, &base->err);
-    while (status == HD_OK && !atomic_load(&base->abandoned)) {
+    held *made = calloc(1, sizeof *made);
+    if (made) atomic_store(&made->uses, 1);
+    return made;
+}
+
+hd_status held_fill(held *held, struct ArrowArrayStream *stream, const job *job, hd_error *err)
+{
+    hd_status status = stream_status(stream->get_schema(stream, &held->schema), stream, err);
+    while (status == HD_OK && !atomic_load(&job->abandoned)) {
         if (held->count == held->capacity) {
             size_t capacity = held->capacity * 2 + 8;
             struct ArrowArray *grown = realloc(held->batches, capacity * sizeof *grown);
@@ -180,7 +179,7 @@ static hd_status run_hold(job *base)
         }
         struct ArrowArray *batch = &held->batches[held->count];
         *batch = (struct ArrowArray){0};
-        status = stream_status(job->stream.get_next(&job->stream, batch), &job->stream, &base->err);
+        status = stream_status(stream->get_next(stream, batch), stream, err);
         if (status != HD_OK || !batch->release) break;
         held->rows += (uint64_t)batch->length;
         held->count++;
@@ -188,33 +187,14 @@ static hd_status run_hold(job *base)
     return status;
 }
 
-static void drop_hold(job *base)
+PyObject *held_object_of(held *held)
 {
-    hold_job *job = (hold_job *)base;
-    if (job->stream.release) job->stream.release(&job->stream);
-    held_release(job->held);
-    job_free(base);
-}
-
-PyObject *held_object_new(struct ArrowArrayStream *stream)
-{
-    hold_job *job = job_new(sizeof *job, run_hold, drop_hold);
-    if (!job) return NULL;
-    job->held = calloc(1, sizeof *job->held);
-    if (!job->held) {
-        drop_hold(&job->job);
-        return PyErr_NoMemory();
-    }
-    atomic_store(&job->held->uses, 1);
-    job->stream = *stream;
-    stream->release = NULL;
-    if (job_run(&job->job) < 0) return NULL;
     held_object *self = (held_object *)PyType_GenericAlloc(held_type, 0);
     if (self) {
-        self->held = job->held;
-        job->held = NULL;
+        self->held = held;
+    } else {
+        held_release(held);
     }
-    drop_hold(&job->job);
     return (PyObject *)self;
 }
 

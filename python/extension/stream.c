@@ -132,12 +132,6 @@ static PyObject *stream_columns(PyObject *object, PyObject *Py_UNUSED(none))
     return is_fresh(self) ? collect_columns(&self->stream) : NULL;
 }
 
-static PyObject *stream_hold(PyObject *object, PyObject *Py_UNUSED(none))
-{
-    stream_object *self = (stream_object *)object;
-    return is_fresh(self) ? held_object_new(&self->stream) : NULL;
-}
-
 typedef struct count_job {
     job job;
     struct ArrowArrayStream stream;
@@ -206,7 +200,6 @@ static PyMethodDef stream_methods[] = {
     {"schema", stream_schema, METH_NOARGS, NULL},
     {"columns", stream_columns, METH_NOARGS, NULL},
     {"next", stream_next, METH_NOARGS, NULL},
-    {"hold", stream_hold, METH_NOARGS, NULL},
     {"count", stream_count, METH_NOARGS, NULL},
     {0},
 };

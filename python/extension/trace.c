@@ -260,44 +260,6 @@ static PyObject *trace_metadata(PyObject *self, PyObject *Py_UNUSED(none))
     return list;
 }
 
-static const char *const levels[] = {"note", "repair", "loss"};
-
-static PyObject *trace_ledger(PyObject *self, PyObject *Py_UNUSED(none))
-{
-    const hd_trace *trace = trace_of(self);
-    hd_table_builder *builder;
-    hd_table *table = NULL;
-    hd_error err = {0};
-    if (hd_table_builder_new(&builder, "ledger", &err) != HD_OK) return PyErr_NoMemory();
-    static const struct {
-        const char *name;
-        hd_value_type type;
-    } columns[] = {{"stage", HD_VALUE_STRING},       {"code", HD_VALUE_STRING},   {"level", HD_VALUE_STRING},      {"count", HD_VALUE_INT},
-                   {"first_offset", HD_VALUE_INT}, {"detail", HD_VALUE_STRING}, {"lost_events", HD_VALUE_INT}};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) hd_table_add_column(builder, columns[i].name, columns[i].type);
-    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
-        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
-        hd_string detail = hd_trace_string(trace, row->detail);
-        hd_table_add_text(builder, row->stage);
-        hd_table_add_text(builder, row->code);
-        hd_table_add_text(builder, levels[row->level]);
-        hd_table_add_int(builder, (int64_t)row->count);
-        if (row->first_offset == HD_OFFSET_NONE) {
-            hd_table_add_null(builder);
-        } else {
-            hd_table_add_int(builder, (int64_t)row->first_offset);
-        }
-        if (row->detail == HD_STRING_NONE) {
-            hd_table_add_null(builder);
-        } else {
-            hd_table_add_string(builder, detail.data, detail.size);
-        }
-        hd_table_add_int(builder, (int64_t)row->lost_events);
-    }
-    hd_status status = hd_table_finish(&table, builder, &err);
-    return status == HD_OK ? table_object_new(table) : raise_status(status, &err);
-}
-
 /* ---- events as Arrow ---- */
 
 /* stream(table, columns, start, end, names, tracks, track_ids): columns, names and tracks are texts or None, start and end
@@ -353,7 +315,7 @@ static PyObject *arrow_tables(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(n
 
 static PyMethodDef trace_methods[] = {
     {"facts", trace_facts, METH_NOARGS, NULL},   {"metadata", trace_metadata, METH_NOARGS, NULL},
-    {"ledger", trace_ledger, METH_NOARGS, NULL}, {"stream", trace_stream, METH_VARARGS, NULL},
+    {"stream", trace_stream, METH_VARARGS, NULL},
     {0},
 };
 

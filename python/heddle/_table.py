@@ -211,7 +211,7 @@ class Table:
         title = f"<heddle.Table {self.name}: {count:,} rows, {len(self.columns)} columns>"
         if not count:
             return title
-        body = self._text(_HEAD, 0) if self._text else _aligned(self.columns, self.head())
+        body = self._text(_HEAD, 160) if self._text else _aligned(self.columns, self.head())
         return f"{title}\n{body.rstrip()}" + (f"\n… {count - _HEAD:,} more" if count > _HEAD else "")
 
     def _repr_html_(self) -> str:
@@ -235,6 +235,9 @@ def _part(column: Column, first: int, end: int) -> Column:
 
 
 def _shown(value: object) -> str:
+    """In one line, whatever characters the trace has."""
+    if isinstance(value, str):
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in value)
     return "" if value is None else f"{value:,.3f}" if isinstance(value, float) else str(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import array
 import json
 import os
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +15,8 @@ from typing import Any, Protocol, Union, cast
 
 from . import _heddle
 from ._errors import ArgumentError, LossWarning
-from ._table import Report, Table, table_of
+from ._look import Flame, Timeline, View, timeline, view
+from ._table import Report, Table
 
 
 class Readable(Protocol):
@@ -107,6 +109,10 @@ def _option_text(name: str, value: Any) -> str:
     return str(value)
 
 
+def _time_text(value: str | int | None) -> str | None:
+    return f"{value}ns" if isinstance(value, int) else value
+
+
 def pass_text(name: str, options: Mapping[str, Any]) -> str:
     """As `heddle passes` writes it: NAME:KEY=VALUE,…, where a comma of a value has a backslash."""
     texts = [text.replace("\\", "\\\\").replace(",", "\\,") for text in option_texts(options)]
@@ -197,9 +203,9 @@ class Trace:
 
     @property
     def ledger(self) -> Table:
-        """What was repaired or lost by reading: stage, code, level ("note", "repair", "loss"), count, first_offset (byte, of
-        the decompressed input), detail, lost_events."""
-        return table_of("ledger", self._handle().ledger())
+        """What was repaired or lost by reading: stage, code, level ("note", "repair", "loss"), count, first byte offset in the
+        decompressed input, detail."""
+        return self.table("ledger")
 
     # ---- tables ----
 
@@ -252,6 +258,11 @@ class Trace:
         """Arguments of events: a row for each key of each event."""
         return self.table("args", columns)
 
+    def launches(self, columns: Iterable[str] | None = None) -> Table:
+        """Work of the GPU beside the call that launched it: `work_id` and `call_id` are rows of `slices`, `delay` is the ns
+        from the call's start to the work's."""
+        return self.table("launches", columns)
+
     @property
     def tracks(self) -> Table:
         """Processes, threads, streams."""
@@ -262,7 +273,7 @@ class Trace:
     def report(self, name: str, **options: Any) -> Report:
         """An analysis: "kernels", "steps", "idle", "overlap" …: `heddle.reports()` lists them, docs/reports tells what they mean.
 
-        Options are those of `heddle report NAME`, with _ for -: ``report("kernels", rows=5, from_="10%")``. The result is
+        Options are those of `heddle report NAME`, with _ for -: ``report("kernels", by="stream", from_="10%")``. The result is
         its first table; ``.tables`` has all. Raises `ArgumentError` for a report or an option that there is not.
         """
         tables = _heddle.report(self._handle(), name, option_texts(options))
@@ -273,6 +284,56 @@ class Trace:
     def check(self, **options: Any) -> Report:
         """What a viewer drops or misdraws, or an analysis gets wrong: a row for each finding. As `heddle check`."""
         return self.report("check", **options)
+
+    def query(self, sql: str, parameters: Mapping[str, Any] | None = None, /, *, timeout: float | None = None, **params: Any) -> Table:
+        """SQL over the trace: docs/query.md has the tables, which have Perfetto's names where it has them::
+
+            trace.query("select name, sum(dur) from slice where ts >= :since group by name", since=0)
+
+        Parameters are `:name`, given by name or as a mapping. Of several statements the last one's rows are returned; they are
+        kept in memory. timeout: seconds. Of several inputs each is a `rank`. Raises `ArgumentError` with `offset`, the place
+        in the SQL, and a hint; `LimitError` after the timeout. Ctrl-C ends it.
+        """
+        parts = self._open_parts()
+        given = {**(parameters or {}), **params}
+        held = _heddle.query([part.handle for part in parts], [part.path or "" for part in parts], sql, given,
+                             0 if timeout is None else max(1, round(timeout * 1000)))
+        return Table("query", held.stream, held.rows)
+
+    def flame(self, of: str = "auto", *, by: str = "nothing", from_: str | int | None = None, until: str | int | None = None,
+              names: Patterns = None, event: str | None = None, reverse: bool = False, full_names: bool = False,
+              title: str | None = None) -> Flame:
+        """A flame graph: which code the GPU, or the CPU, works for. of: "gpu-time", "cpu-time", "cpu-self", "launches",
+        "bytes", "samples"; by: "rank", "device", "stream", "thread", "step", "name"."""
+        handles = [part.handle for part in self._open_parts()]
+        return Flame(handles, (of, by, _time_text(from_), _time_text(until), _patterns(names), event, reverse, full_names, title))
+
+    # ---- to look at ----
+
+    def view(self, height: int = 700, port: int = 0) -> View:
+        """The page, served to this machine: shows itself in a notebook, `.show()` opens a browser, `.url` is its address."""
+        paths, scratch = self._files()
+        return view(paths, height, port, scratch)
+
+    def timeline(self, **options: Any) -> Timeline:
+        """How busy each row is over time, as text: `heddle timeline`, whose options these are (rows, width, from_, until,
+        tracks)."""
+        paths, scratch = self._files()
+        try:
+            return timeline(paths, {key: _time_text(value) if key in ("from_", "until") else value for key, value in options.items()})
+        finally:
+            if scratch is not None:
+                scratch.cleanup()
+
+    def _files(self) -> tuple[list[str], tempfile.TemporaryDirectory[str] | None]:
+        """Files that hold the trace: its own, or a store that is made of it."""
+        paths = self.paths
+        if len(paths) == len(self._open_parts()):
+            return paths, None
+        scratch = tempfile.TemporaryDirectory(prefix="heddle-")
+        path = os.path.join(scratch.name, "trace.heddle")
+        self.write(path)
+        return [path], scratch
 
     # ---- other traces ----
 
@@ -328,7 +389,8 @@ def _read(source: Source, strict: bool, lazy: bool, sources: bool, args: bool, t
 
 
 def _warn(part: _Part, level: int) -> None:
-    lost = [row for row in table_of("ledger", part.handle.ledger()) if row.level == "loss"]
+    ledger = Table("ledger", lambda: part.handle.stream("ledger", None, None, None, None, None, None))
+    lost = [row for row in ledger if row.level == "loss"]
     if lost:
         what = "; ".join(f"{row.count:,} × {row.code}" for row in lost[:5]) + ("; …" if len(lost) > 5 else "")
         warnings.warn(f"{part.path or '<memory>'}: reading lost something: {what} (trace.ledger has all)", LossWarning, stacklevel=level)

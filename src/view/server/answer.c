@@ -143,7 +143,7 @@ static unsigned look_at_client(const view_job *job, const char **why)
         return 403;
     }
     if (!view_origin_is_ours(header(job, "Origin"), host, header(job, "Sec-Fetch-Site"), header(job, "Sec-Fetch-Mode"),
-                             header(job, "Sec-Fetch-Dest"), is_page)) {
+                             header(job, "Sec-Fetch-Dest"), is_page, view->framed)) {
         *why = "another web site may not ask here";
         return 403;
     }

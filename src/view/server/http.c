@@ -151,7 +151,7 @@ bool view_host_is_ours(const char *host, const view_names *names)
 }
 
 bool view_origin_is_ours(const char *origin, const char *host, const char *fetch_site, const char *fetch_mode,
-                         const char *fetch_dest, bool is_page)
+                         const char *fetch_dest, bool is_page, bool framed)
 {
     static const char scheme[] = "http://";
     if (origin) {
@@ -160,7 +160,7 @@ bool view_origin_is_ours(const char *origin, const char *host, const char *fetch
     }
     if (!fetch_site || strcmp(fetch_site, "same-origin") == 0 || strcmp(fetch_site, "none") == 0) return true;
     return is_page && fetch_mode && strcmp(fetch_mode, "navigate") == 0 && fetch_dest &&
-           strcmp(fetch_dest, "document") == 0;
+           (strcmp(fetch_dest, "document") == 0 || (framed && strcmp(fetch_dest, "iframe") == 0));
 }
 
 /* ---- token ---- */

@@ -35,9 +35,10 @@ typedef struct view_names {
 bool view_host_is_ours(const char *host, const view_names *names);
 
 /* Whether a page of this origin may ask: `origin` is that header, `fetch_site`, `fetch_mode` and `fetch_dest` are
- * Sec-Fetch-…; NULL: absent. A link or a bookmark may lead to the page itself (`is_page`), wherever it stands. */
+ * Sec-Fetch-…; NULL: absent. A link or a bookmark may lead to the page itself (`is_page`), wherever it stands;
+ * `framed`: so may a frame. */
 bool view_origin_is_ours(const char *origin, const char *host, const char *fetch_site, const char *fetch_mode,
-                         const char *fetch_dest, bool is_page);
+                         const char *fetch_dest, bool is_page, bool framed);
 
 /* Whether the token is in the Authorization header, in the cookie `cookie_name`, or is `param`; takes the same time
  * whatever they hold. */

@@ -90,6 +90,7 @@ struct hd_view {
     view_session *session;
     view_names names;
     char *listen, *hostname;
+    bool framed;                     /* as in hd_view_options */
     char token[VIEW_TOKEN_TEXT + 1]; /* "": none is demanded */
     char cookie[24];                 /* its name */
     uint16_t port;

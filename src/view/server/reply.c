@@ -99,14 +99,17 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
     MHD_add_response_header(response, name, value);
 }
 
-/* What every answer says. The page may load nothing but its own files, and nobody else may show or use them. */
-static struct MHD_Response *guard(struct MHD_Response *response)
+/* What every answer says. The page may load nothing but its own files, and nobody else may show or use them; `framed`:
+ * but for pages of this machine. */
+static struct MHD_Response *guard(struct MHD_Response *response, bool framed)
 {
+#define POLICY(ancestors)                                                                                              \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "        \
+    "worker-src 'self'; base-uri 'none'; frame-ancestors " ancestors "; form-action 'none'"
     if (!response) return NULL;
-    add_header(
-        response, "Content-Security-Policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
-        "worker-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'");
+    add_header(response, "Content-Security-Policy",
+               framed ? POLICY("http://localhost:* http://127.0.0.1:* http://[::1]:* vscode-webview:") : POLICY("'none'"));
+#undef POLICY
     add_header(response, "X-Content-Type-Options", "nosniff");
     add_header(response, "Referrer-Policy", "no-referrer");
     add_header(response, "Cross-Origin-Opener-Policy", "same-origin");
@@ -128,7 +131,7 @@ struct MHD_Response *view_error_response(const char *text)
         add_header(response, "Content-Type", "application/json");
         add_header(response, "Cache-Control", "no-store");
     }
-    return guard(response);
+    return guard(response, false);
 }
 
 /* attachment; with the name in plain letters for old programs, and as it is in UTF-8. */
@@ -179,7 +182,7 @@ struct MHD_Response *view_job_response(view_job *job, unsigned *out_status)
     add_header(response, "Vary", "Accept-Encoding");
     if (job->encoding) add_header(response, "Content-Encoding", job->encoding);
     if (reply->file_name) add_file_name(response, reply->file_name);
-    return guard(response);
+    return guard(response, false);
 }
 
 static struct MHD_Response *page_body(const view_page_file *file, bool packed)
@@ -213,5 +216,5 @@ struct MHD_Response *view_page_response(const view_page_file *file, const view_j
     add_header(response, "ETag", etag);
     add_header(response, "Vary", "Accept-Encoding");
     add_header(response, "Cache-Control", "private, no-cache");
-    return guard(response);
+    return guard(response, job->view->framed);
 }

@@ -100,6 +100,7 @@ static hd_status start(hd_view *view, const char *const *paths, size_t count, co
     uint32_t trace;
     HD_TRY(view_session_new(&view->session, &session, err));
     HD_TRY(copy_names(view, options, err));
+    view->framed = options->framed;
     if (options->listen || options->token) HD_TRY(make_token(view, err));
     HD_TRY(view_listen(view, options, err));
     HD_TRY(view_jobs_start(view, err));

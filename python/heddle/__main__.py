@@ -1,0 +1,4 @@
+"""python -m heddle …: the command."""
+from ._command import main
+
+main()
