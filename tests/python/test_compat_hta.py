@@ -18,7 +18,7 @@ from decimal import Decimal
 import heddle
 
 DATA = os.path.join(os.path.dirname(__file__), "../../../shared/data")
-TRACES = ("kineto/nccl_data", "kineto/df_index_resolver", "kineto/negative_queue_rank0", "ranks/megatron-tp8/rank1")
+TRACES = ("kineto/nccl_data", "kineto/negative_queue_rank0", "ranks/megatron-tp8/rank1")
 HAS_PANDAS = importlib.util.find_spec("pandas") is not None
 HAS_HTA = HAS_PANDAS and importlib.util.find_spec("hta") is not None
 

@@ -5,12 +5,13 @@ are right: see "Where figures differ" in docs/python-compat.md.
 """
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import heddle
 
@@ -93,9 +94,8 @@ def _percent(part: float, whole: float, digits: int = 2) -> float:
 def _chart(frame: pandas.DataFrame, x: str, y: str, color: str | None, title: str) -> None:
     """A bar chart, in a notebook or a browser. Without plotly there is none."""
     if importlib.util.find_spec("plotly") is not None:
-        import plotly.express
-
-        plotly.express.bar(frame, x=x, y=y, color=color, title=title).show()
+        bar = importlib.import_module("plotly.express").bar
+        bar(frame, x=x, y=y, color=color, title=title).show()
 
 
 class TraceAnalysis:
@@ -206,16 +206,14 @@ class TraceAnalysis:
         types = pandas.DataFrame([(kinds, time / 1000, _percent(time, busy, 1)) for kinds, time in sums.items() if time],
                                  columns=["kernel_type", "sum", "percentage"])
         types = types.sort_values("sum", ascending=False, kind="stable", ignore_index=True)
-        rows = [_top_kernels(part, kind, rank, num_kernels, duration_ratio)
+        rows = [_top_kernels(part, str(kind), rank, num_kernels, duration_ratio)
                 for rank, work in works.items() for kind, part in work.groupby("kind")]
         columns = ["name", "sum (us)", "max (us)", "min (us)", "stddev", "mean (us)", "kernel_type", "rank"]
         kernels = (pandas.concat(rows) if rows else pandas.DataFrame(columns=columns))[columns]
         kernels = kernels.sort_values(["kernel_type", "name", "rank"], ignore_index=True)
         if visualize:
             if image_renderer and importlib.util.find_spec("plotly") is not None:
-                import plotly.io
-
-                plotly.io.renderers.default = image_renderer
+                importlib.import_module("plotly.io").renderers.default = image_renderer
             _chart(types, "kernel_type", "percentage", None, "Time by kind of kernel")
             _chart(kernels, "sum (us)", "name", "kernel_type", "Kernels with the most time")
         return types, kernels
@@ -298,7 +296,7 @@ def _top_kernels(work: pandas.DataFrame, kind: str, rank: int, num_kernels: int,
 
 def _by_stream(work: pandas.DataFrame, streams: Sequence[int] | None) -> list[tuple[int, pandas.DataFrame]]:
     """The work of each stream, those first that begin first."""
-    return [(int(stream), part) for stream, part in work.groupby("stream", sort=False) if streams is None or stream in streams]
+    return [(int(cast(int, stream)), part) for stream, part in work.groupby("stream", sort=False) if streams is None or stream in streams]
 
 
 def _gaps(work: pandas.DataFrame, delay_ns: int) -> pandas.DataFrame:

@@ -11,43 +11,13 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, NamedTuple
 
-from heddle import _heddle
+import heddle
 
 __all__ = ["SNAP_THRESHOLD_US", "fix_overlaps"]
 
 SNAP_THRESHOLD_US = 5.0
 _PS_PER_US = 1_000_000
-_SNAP_NONE = -1
-
-
-class _Track(NamedTuple):
-    pid: str
-    tid: str
-    lanes: int
-    slices: int
-    moved: int
-    snapped: int
-
-
-class _Kernel(NamedTuple):
-    name: str
-    runs: int
-    moved: int
-    snapped: int
-    delayed_ps: int
-    trimmed_ps: int
-
-
-class _Slice(NamedTuple):
-    name: str
-    pid: str
-    tid: str
-    lane: int
-    lane_tid: str
-    start_ps: int
-    end_ps: int
 
 
 def fix_overlaps(in_path: str | os.PathLike[str], out_path: str | os.PathLike[str],
@@ -59,8 +29,7 @@ def fix_overlaps(in_path: str | os.PathLike[str], out_path: str | os.PathLike[st
     """
     if not 0 <= snap_threshold_us < math.inf:
         raise ValueError(f"snap_threshold_us is microseconds, 0 or more, not {snap_threshold_us}")
-    threshold_ps = round(snap_threshold_us * _PS_PER_US)
-    report = _heddle.fix(in_path, out_path, threshold_ps or _SNAP_NONE, False, True, False, False, 0, 0)
+    report = heddle.fix(in_path, out_path, snap_us=snap_threshold_us, full_lists=True)
     print("\n".join(_lines(report, snap_threshold_us, os.fspath(out_path))))
 
 
@@ -76,37 +45,35 @@ def _sums(start_ps: int, end_ps: int, words: tuple[str, str, str]) -> str:
     return ", ".join(f"{word}={_time(ps)}" for word, ps in zip(words, (start_ps, end_ps, start_ps + end_ps)))
 
 
-def _lines(report: dict[str, Any], threshold_us: float, out_path: str) -> list[str]:
-    tracks = [_Track(*row) for row in report["tracks"]]
-    lines = [f"processing {len(tracks)} track(s)"]
-    lines += [f"  pid={track.pid} tid={track.tid}: {track.lanes} lane(s), {track.moved} slice(s) moved, {track.snapped} snapped"
-              for track in tracks if track.moved or track.snapped]
-    lines.append(f"snapped {report['snapped_crossings']} sub-{threshold_us}us crossing(s)")
-    if report["updated"]:
+def _lines(report: heddle.FixReport, threshold_us: float, out_path: str) -> list[str]:
+    lines = [f"processing {len(report.tracks)} track(s)"]
+    lines += [f"  pid={track.pid} tid={track.tid}: {track.lane_count} lane(s), {track.moved} slice(s) moved, {track.snapped} snapped"
+              for track in report.tracks if track.moved or track.snapped]
+    lines.append(f"snapped {report.snapped_crossings} sub-{threshold_us}us crossing(s)")
+    if report.updated:
         words = ("total |start shift|", "total |end shift|", "total |boundary shift|")
-        lines.append(f"updated {report['updated']} slice(s): {_sums(report['start_shift_ps'], report['end_shift_ps'], words)}")
-    kernels = [_Kernel(*row) for row in report["kernels"]]
-    if kernels:
+        lines.append(f"updated {report.updated} slice(s): {_sums(report.start_shift_ps, report.end_shift_ps, words)}")
+    if kernels := report.kernels:
         words = ("total delayed", "total trimmed", "total boundary shift")
         lines.append(f"kernel timing summary ({sum(k.runs for k in kernels)} run(s) across {len(kernels)} kernel name(s)):")
         lines += [f"  {k.name}: runs={k.runs}, {_sums(k.delayed_ps, k.trimmed_ps, words)}, moved={k.moved}, snapped={k.snapped}"
                   for k in kernels]
-    if report["moved_others"]:
-        lines.append(f"moved slices ({report['moved_others']}):")
+    if report.moved_others:
+        lines.append(f"moved slices ({report.moved_others}):")
         lines += [f"  {s.name} pid={s.pid}: moved to lane {s.lane} (tid {s.tid} -> {s.lane_tid})"
-                  for s in map(_Slice._make, report["moved_list"])]
-    if report["snapped_others"]:
-        lines.append(f"snapped slices ({report['snapped_others']}):")
-        lines += [f"  {s.name} pid={s.pid} tid={s.tid}: {_shifts(s)}" for s in map(_Slice._make, report["snapped_list"])]
-    lines.append(f"rewrote {report['flow_endpoints']} flow endpoint(s) onto rewritten slice starts/lanes")
-    if report["flows_unresolved"]:
-        lines.append(f"could not keep {report['flows_unresolved']} flow endpoint(s) bound to their slice")
-    if report["repairs"] or report["losses"]:
-        lines.append(f"mended broken JSON in {report['repairs'] + report['losses']} place(s), lost {report['losses']}")
-    lines.append(f"wrote {out_path}: {report['slices']} slices, {report['new_lanes']} new lanes")
+                  for s in report.moved_list]
+    if report.snapped_others:
+        lines.append(f"snapped slices ({report.snapped_others}):")
+        lines += [f"  {s.name} pid={s.pid} tid={s.tid}: {_shifts(s)}" for s in report.snapped_list]
+    lines.append(f"rewrote {report.flow_endpoints} flow endpoint(s) onto rewritten slice starts/lanes")
+    if report.flows_unresolved:
+        lines.append(f"could not keep {report.flows_unresolved} flow endpoint(s) bound to their slice")
+    if report.repairs or report.losses:
+        lines.append(f"mended broken JSON in {report.repairs + report.losses} place(s), lost {report.losses}")
+    lines.append(f"wrote {out_path}: {report.slices} slices, {report.new_lanes} new lanes")
     return lines
 
 
-def _shifts(row: _Slice) -> str:
-    parts = [f"{word} by {_time(ps)}" for word, ps in (("start delayed", row.start_ps), ("end trimmed", row.end_ps)) if ps]
+def _shifts(row: heddle.FixSlice) -> str:
+    parts = [f"{word} by {_time(ps)}" for word, ps in (("start delayed", row.start_shift_ps), ("end trimmed", row.end_shift_ps)) if ps]
     return ", ".join(parts)
