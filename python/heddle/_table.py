@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from . import _heddle
 
 if TYPE_CHECKING:
-    import numpy
-    import pandas
-    import polars
-    import pyarrow
+    import numpy  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    import polars  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 _TYPES = {"l": "int64", "L": "uint64", "i": "int32", "I": "uint32", "g": "float64", "f": "float32", "b": "bool", "u": "str",
           "U": "str", "s": "int16", "S": "uint16", "c": "int8", "C": "uint8"}
@@ -75,13 +75,13 @@ class Table:
 
     def to_arrow(self) -> pyarrow.Table:
         """A `pyarrow.Table`. Needs pyarrow 14 or later."""
-        import pyarrow
+        import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         return pyarrow.table(self)
 
     def to_polars(self) -> polars.DataFrame:
         """A `polars.DataFrame`; text is Categorical. Needs polars 1.3 or later."""
-        import polars
+        import polars  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         return polars.DataFrame(self)
 
@@ -97,7 +97,7 @@ class Table:
     def to_numpy(self) -> dict[str, numpy.ndarray[Any, Any]]:
         """Arrays by column, without a copy and read-only. Text is an array of `str` (dtype object, null is None); a column of
         numbers that has nulls is a masked array, so that its integers stay exact."""
-        import numpy
+        import numpy  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         out: dict[str, numpy.ndarray[Any, Any]] = {}
         for column in self.collect():
@@ -115,8 +115,8 @@ class Table:
     def to_pandas(self) -> pandas.DataFrame:
         """A `pandas.DataFrame` with memory of its own; pandas 1.5 or later. Text is Categorical. Integers that have nulls are
         pandas' "Int64", so that they stay exact; numbers with a point have NaN."""
-        import numpy
-        import pandas
+        import numpy  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         data: dict[str, Any] = {}
         for column in _columns(self._make().columns()) if self._all is None else self._all:
@@ -225,7 +225,7 @@ class Table:
 
 def _text_dtype() -> str:
     """Of categories: pandas 3 has a type for text, which it takes for `object` as well."""
-    import pandas
+    import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     return "str" if int(pandas.__version__.split(".")[0]) >= 3 else "object"
 

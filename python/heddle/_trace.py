@@ -103,7 +103,7 @@ def option_texts(options: Mapping[str, Any]) -> list[str]:
 
 def _option_text(name: str, value: Any) -> str:
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if isinstance(value, int) and name in ("from", "until", "clock-offset"):
         return f"{value}ns"
     return str(value)

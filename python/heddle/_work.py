@@ -30,7 +30,8 @@ class Step(NamedTuple):
     events_out: int
 
 
-class LedgerRow(NamedTuple):
+@dataclass(frozen=True)
+class LedgerRow:
     stage: str
     code: str
     level: str  #: "note", "repair", "loss"

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Makes the wheel of `import heddle` in build/wheel: everything is linked in, as in `make dist`, so that it runs wherever
+# its manylinux tag says. auditwheel finds that tag, and refuses what needs a library of this machine.
+#   tools/wheel.sh OUT
+set -eu
+cd "$(dirname "$0")/.."
+out=$1
+tools=build/wheel-tools
+
+if ! cmp -s tools/wheel.txt "$tools/.heddle-lock"; then
+    echo "wheel: installing what it is built with, in $tools"
+    python3 -m venv "$tools"
+    "$tools/bin/pip" install --quiet --disable-pip-version-check -r tools/wheel.txt
+    cp tools/wheel.txt "$tools/.heddle-lock"
+fi
+PATH=$PWD/$tools/bin:$PATH
+PKG_CONFIG_PATH=$PWD/build/dist-libs/lib/pkgconfig
+export PATH PKG_CONFIG_PATH
+
+rm -rf "$out"
+mkdir -p "$out/raw"
+CC=${CC:-gcc} pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$out/raw" \
+    -Cbuild-dir=build/wheel-build -Csetup-args=-Dprefer_static=true -Csetup-args=-Dportable=true -Cinstall-args=--strip .
+# Nothing is left to be put in: what is not glibc's own is an error.
+if ! auditwheel show "$out"/raw/*.whl >"$out/audit" 2>&1 || grep -q 'external versioned symbols in these$' "$out/audit"; then
+    cat "$out/audit" >&2
+    exit 1
+fi
+auditwheel repair --wheel-dir "$out" "$out"/raw/*.whl >>"$out/audit" 2>&1 || { cat "$out/audit" >&2; exit 1; }
+rm -r "$out/raw"
+for wheel in "$out"/*.whl; do
+    case $wheel in *manylinux*) ;; *) cat "$out/audit" >&2; exit 1 ;; esac
+    # Libraries that were put in would lie in a folder of their own.
+    if python3 -m zipfile -l "$wheel" | grep -q 'heddle\.libs/'; then
+        echo "wheel: $wheel has libraries of this machine in it" >&2
+        exit 1
+    fi
+done
+ls -l "$out"/*.whl | awk '{printf "%.1f MB  %s\n", $5 / 1e6, $NF}'
