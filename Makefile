@@ -21,7 +21,7 @@ NEXT := build/clang/compile.log
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := release
-.PHONY: help setup release portable demo static-libs dist test-dist static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb test test-threads test-gpu bench fuzz install format check-format clean
+.PHONY: help setup release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb test test-threads test-gpu bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -59,6 +59,12 @@ dist: static-libs build/static/build.ninja  ## an archive in build/dist that run
 test-dist: dist       ## unpack that archive in an empty root, and use it there
 	@tests/dist.py build/dist/heddle-*.tar.zst
 
+wheel: static-libs    ## the Python package in build/wheel, with all inside: pip install build/wheel/heddle-*.whl
+	@tools/wheel.sh build/wheel
+
+test-wheel: wheel     ## install it in a fresh virtual environment of another folder, and use it there
+	@tests/python/check_wheel.py build/wheel/heddle-*.whl
+
 static-libs-aarch64:
 	@tools/setup.sh dist-aarch64
 	@tools/static_libs.sh aarch64
@@ -88,7 +94,7 @@ build/asan/build.ninja: | setup
 	$(call quiet,CC=gcc $(MESON) setup build/asan $(LEAN) -Dwerror=true -Dc_args='-g1 -fno-sanitize-recover=undefined' $(SANITIZE))
 
 build/clang/build.ninja: | setup
-	$(call quiet,CC=clang $(MESON) setup build/clang -Doptimization=2 -Ddebug=false -Dwerror=true -Db_ndebug=false)
+	$(call quiet,CC=clang $(MESON) setup build/clang -Doptimization=2 -Ddebug=false -Dwerror=true -Db_ndebug=false -Dpython=auto)
 
 build/tsan/build.ninja: | setup
 	$(call quiet,CC=gcc $(MESON) setup build/tsan $(LEAN) -Dc_args=-g1 -Db_sanitize=thread -Db_lundef=false)
