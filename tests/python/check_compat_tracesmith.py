@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import random
+import sys
 import tempfile
 import threading
 import unittest
@@ -14,8 +15,11 @@ from dataclasses import astuple
 import heddle
 import heddle.compat.tracesmith as ts
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from rounds import rounds  # noqa: E402
+
 HAS_ORIGINAL = importlib.util.find_spec("tracesmith") is not None
-ROUNDS = 60 * int(os.environ.get("HEDDLE_TEST_ROUNDS", "1"))
+ROUNDS = rounds(60)
 T = ts.EventType
 
 # docs/formats/sbt.md: metadata, a device; a launch with parameters, a copy with a stack, a marker that is earlier.

@@ -11,15 +11,19 @@ import json
 import os
 import random
 import re
+import sys
 import tempfile
 import unittest
 
 import heddle
 from heddle.compat.lanefix import SNAP_THRESHOLD_US, fix_overlaps
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from rounds import rounds  # noqa: E402
+
 DATA = os.path.join(os.path.dirname(__file__), "../../../shared/data")
 HAS_ORIGINAL = importlib.util.find_spec("trace_lanefix") is not None
-ROUNDS = 40 * int(os.environ.get("HEDDLE_TEST_ROUNDS", "1"))
+ROUNDS = rounds(40)
 
 KNOWN = [
     {"ph": "X", "pid": 1, "tid": 1, "ts": 0, "dur": 10, "name": "a"},
