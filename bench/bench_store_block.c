@@ -1,4 +1,4 @@
-/* bench_store_block.c - where the bytes of a store go: `bench_store_block FILE [ZSTD_19_BYTES]`
+/* bench_store_block.c - where the bytes of a store go: `bench_store_block FILE [ZSTD_19_BYTES [LEVEL]]`
  *
  * Reads a trace, gathers blocks of 65,536 rows with strings numbered by first use, encodes them, decodes them and
  * compares. Prints bytes and seconds.
@@ -283,7 +283,7 @@ int main(int argc, char **argv)
     b.new_ids = need(calloc(hd_trace_string_count(trace) + 1, sizeof *b.new_ids));
     b.old_ids = need(calloc(hd_trace_string_count(trace) + 1, sizeof *b.old_ids));
     for (int i = 0; i < HD_COL_COUNT; i++) b.rows.columns[i] = need(malloc(HD_BLOCK_ROWS * sizeof(int64_t)));
-    check(store_encoder_new(&b.encoder, 0, &err), &err);
+    check(store_encoder_new(&b.encoder, argc > first + 2 ? atoi(argv[first + 2]) : 0, &err), &err);
     check(store_decoder_new(&b.decoder, &err), &err);
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
         cursor at = {.kind = (hd_kind)kind};

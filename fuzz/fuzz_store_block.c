@@ -76,6 +76,10 @@ static void check_block(const hd_trace *trace, store_encoder *encoder, store_dec
     hd_error err = {0};
     hd_bytes out = {0};
     store_rows rows;
+    hd_arena columns_only = {0};
+    hd_block columns = block;
+    store_block_decode(&columns, &columns_only, decoder, &limits, data, size, true, NULL);
+    hd_arena_deinit(&columns_only);
     hd_status status = store_block_decode(&block, &arena, decoder, &limits, data, size, false, &err);
     require(status == HD_OK || status == HD_ERR_DAMAGED);
     if (status == HD_OK) {
@@ -118,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0) return 0;
     if (!trace) {
         trace = make_trace();
-        require(store_encoder_new(&encoder, 0, NULL) == HD_OK && store_decoder_new(&decoder, NULL) == HD_OK);
+        require(store_encoder_new(&encoder, 15, NULL) == HD_OK && store_decoder_new(&decoder, NULL) == HD_OK);
     }
     uint32_t count = 1 + data[0] % 127;
     check_block(trace, encoder, decoder, data + 1, size - 1, count);

@@ -40,13 +40,24 @@ PARTS = {
     hd_trace_free(named);
     hd_trace_free(trace);
 """, {"heddle", "heddle-symbolize"}, {"microhttpd", "gnutls", "heddle-view", "heddle-record"}),
+    "heddle-query": ("query", READ + """    hd_query *query = NULL;
+    hd_statement *rows = NULL;
+    hd_query_input input = {.trace = trace, .rank = HD_NO_NUMBER};
+    if (status == HD_OK) status = hd_query_new(&query, &input, 1, NULL, &err);
+    if (status == HD_OK) status = hd_query_prepare(&rows, NULL, query, "select count(*) from slice", SIZE_MAX, &err);
+    if (status == HD_OK) status = hd_statement_next(rows, &err);
+    hd_statement_free(rows);
+    hd_query_free(query);
+    hd_trace_free(trace);
+    if (status == HD_ERR_UNSUPPORTED) return 0;
+""", {"heddle", "heddle-query"}, {"microhttpd", "dw", "elf", "heddle-view", "heddle-symbolize", "heddle-record"}),
     "heddle-view": ("view", """    hd_view *view = NULL;
     const char *paths[] = {"t.json"};
     hd_status status = hd_view_start(&view, paths, 1, NULL, &err);
     if (status == HD_ERR_UNSUPPORTED && !hd_view_has_server()) return 0;
     if (view && !hd_view_port(view)) return 2;
     hd_view_free(view);
-""", {"heddle", "heddle-view"}, {"dw", "elf", "heddle-symbolize", "heddle-record"}),
+""", {"heddle", "heddle-query", "heddle-view"}, {"dw", "elf", "heddle-symbolize", "heddle-record"}),
     "heddle-record": ("record", """    const char *command[] = {"true", NULL};
     const hd_record_options options = {.output = "r.heddle", .no_cuda = true};
     hd_record_result *result;

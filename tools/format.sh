@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 # What git knows or would take, so nothing that was fetched.
 sources() {
-    git ls-files -z --cached --others --exclude-standard -- include src tests fuzz bench | grep -zE '\.[ch]$'
+    git ls-files -z --cached --others --exclude-standard -- include src python tests fuzz bench | grep -zE '\.[ch]$'
 }
 mode=-i
 if [ "${1:-}" = --check ]; then

@@ -15,7 +15,8 @@ extern "C" {
 
 typedef struct hd_parquet_options {
     size_t size;               /* of this struct; see "Options" in status.h */
-    int level;                 /* of zstd; 0: 3 */
+    int level;                 /* of zstd, -100 to 22; 0: 3 */
+    unsigned threads;          /* 0: one per core */
     const char *const *keys;   /* of the file's metadata, with `values`; NULL: none */
     const char *const *values; /* likewise */
     size_t key_count;

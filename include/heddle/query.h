@@ -39,7 +39,7 @@ typedef struct hd_query_input {
 
 typedef struct hd_query_options {
     size_t size;         /* of this struct; see "Options" in status.h */
-    uint64_t timeout_ms; /* a statement that runs longer fails with LIMIT; 0: none */
+    uint64_t timeout_ms; /* a statement fails with LIMIT so long after its first hd_statement_next; 0: never */
     const hd_gpus *gpus; /* for reports that need one; NULL: the library's own */
 } hd_query_options;
 
@@ -48,7 +48,8 @@ hd_status hd_query_new(hd_query **out, const hd_query_input *inputs, size_t coun
                        hd_error *err);
 void hd_query_free(hd_query *query); /* after its statements */
 
-/* Any thread, and a signal's handler: the statement that runs fails with LIMIT, "interrupted". */
+/* Any thread, and a signal's handler: statements that run fail with LIMIT, "interrupted". One that is prepared later
+ * is not meant. */
 void hd_query_interrupt(hd_query *query);
 
 /* The first statement of sql[0 … size), SIZE_MAX: up to its NUL. *out is NULL if there is none (blanks, comments). *rest
@@ -57,6 +58,8 @@ void hd_query_interrupt(hd_query *query);
 hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *query, const char *sql, size_t size,
                            hd_error *err);
 void hd_statement_free(hd_statement *statement);
+/* Whether a text ends with a statement's semicolon, so that who types has said all. */
+bool hd_query_is_complete(const char *sql);
 
 typedef enum hd_query_type { HD_QUERY_NULL, HD_QUERY_INT, HD_QUERY_REAL, HD_QUERY_TEXT, HD_QUERY_BLOB } hd_query_type;
 
@@ -72,7 +75,8 @@ typedef struct hd_query_value {
 /* Parameters are written :name, @name, $name or ?. */
 size_t hd_statement_parameter_count(const hd_statement *statement);
 const char *hd_statement_parameter_name(const hd_statement *statement, size_t index); /* without its mark; NULL: ? */
-/* What is not set is null. The text is copied. Errors: ARGUMENT: no such parameter; MEMORY. */
+/* What is not set is null. The text is copied. One that is written ? goes by its number, "1". A statement that has run
+ * begins anew. Errors: ARGUMENT: no such parameter; MEMORY. */
 hd_status hd_statement_set(hd_statement *statement, const char *name, hd_query_value value, hd_error *err);
 
 /* What a column of a result is, for who shows it. */
@@ -85,6 +89,7 @@ typedef enum hd_query_role {
 } hd_query_role;
 
 size_t hd_statement_column_count(const hd_statement *statement);
+/* Each is there once: of several that are equal, those behind the first end with _2, _3 … */
 const char *hd_statement_column_name(const hd_statement *statement, size_t column);
 /* By the table's column that it comes from; of what is calculated by its name (ts, dur). */
 hd_query_role hd_statement_column_role(const hd_statement *statement, size_t column);

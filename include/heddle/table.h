@@ -115,6 +115,10 @@ typedef struct hd_table_style {
     unsigned width;  /* TEXT: shorten long strings in the middle to fit so many columns; 0: print them in full */
     unsigned indent; /* TEXT, JSON: spaces before each line */
     bool bold_head;  /* TEXT: print the head bold, for a terminal */
+    bool raw;        /* TEXT, MARKDOWN: names and values as CSV has them: track_id, 1234567 */
+    bool no_head;    /* all but JSON: rows only */
+    size_t *widths;  /* TEXT: of each column the least width, and then that which it got, so that pieces of a table
+                        stand below each other; NULL: none */
 } hd_table_style;
 
 /* Where printed text goes. Anything but HD_OK stops the printing and is returned by hd_table_write. */

@@ -76,11 +76,11 @@ typedef struct shared_trace {
 void shared_trace_keep(void *user);
 void shared_trace_release(void *user); /* any thread, with the GIL or without; NULL is fine */
 
-extern PyTypeObject *trace_type, *stream_type, *held_type, *table_type, *buffer_type, *session_type, *scope_type, *view_type;
+extern PyTypeObject *trace_type, *stream_type, *held_type, *table_type, *buffer_type, *session_type, *scope_type,
+    *view_type;
 
 typedef struct trace_object {
-    PyObject_HEAD
-    shared_trace *shared;
+    PyObject_HEAD shared_trace *shared;
 } trace_object;
 
 /* A handle of a trace, which it takes in any case. NULL trace: an exception is set. */
@@ -98,8 +98,7 @@ PyObject *stream_object_new(struct ArrowArrayStream *stream);
 hd_status stream_status(int code, struct ArrowArrayStream *stream, hd_error *err);
 
 typedef struct stream_object {
-    PyObject_HEAD
-    struct ArrowArrayStream stream; /* release NULL: it was used */
+    PyObject_HEAD struct ArrowArrayStream stream; /* release NULL: it was used */
 } stream_object;
 
 /* All rows of a stream, as contiguous columns: a list of (name, code, data, mask, texts). Takes the stream. */
@@ -122,7 +121,8 @@ PyObject *table_object_new(hd_table *table); /* takes it; NULL: MemoryError */
 PyObject *report_tables(hd_report *report);
 
 /* ---- functions of the module, by file ---- */
-extern PyMethodDef trace_functions[], report_functions[], convert_functions[], flame_functions[], query_functions[], view_functions[];
+extern PyMethodDef trace_functions[], report_functions[], convert_functions[], flame_functions[], query_functions[],
+    view_functions[];
 extern PyType_Spec trace_spec, stream_spec, held_spec, table_spec, buffer_spec, session_spec, scope_spec, view_spec;
 
 /* A path or name as bytes that end with NUL, from str (surrogateescape) or bytes: for "O&". */

@@ -87,8 +87,8 @@ static hd_status set_type(column *out, const struct ArrowSchema *schema, hd_erro
         out->width = sizeof(int32_t);
     }
     if (!out->code) {
-        return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE, "column %s has Arrow's type '%s', which only Arrow can take",
-                            out->name, values);
+        return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+                            "column %s has Arrow's type '%s', which only Arrow can take", out->name, values);
     }
     return HD_OK;
 }
@@ -139,7 +139,8 @@ static size_t index_at(const void *indices, unsigned width, size_t i)
     }
 }
 
-static hd_status append_texts(column *c, const struct ArrowArray *array, size_t at, size_t first, size_t rows, hd_error *err)
+static hd_status append_texts(column *c, const struct ArrowArray *array, size_t at, size_t first, size_t rows,
+                              hd_error *err)
 {
     int32_t *codes = (int32_t *)c->data + at;
     const uint8_t *mask = c->mask ? c->mask + at : NULL;
@@ -157,8 +158,8 @@ static hd_status append_texts(column *c, const struct ArrowArray *array, size_t 
         } else {
             size_t index = index_at(array->buffers[1], c->index_width, first + i);
             if (index >= (size_t)array->dictionary->length) {
-                return hd_error_set(err, HD_ERR_INTERNAL, NULL, HD_OFFSET_NONE, "column %s: text %zu of %zu", c->name, index,
-                                    (size_t)array->dictionary->length);
+                return hd_error_set(err, HD_ERR_INTERNAL, NULL, HD_OFFSET_NONE, "column %s: text %zu of %zu", c->name,
+                                    index, (size_t)array->dictionary->length);
             }
             if (c->remap[index] < 0) c->remap[index] = add_text(c, array->dictionary, index);
             if (c->remap[index] < 0) return HD_ERR_MEMORY;
@@ -169,7 +170,8 @@ static hd_status append_texts(column *c, const struct ArrowArray *array, size_t 
 }
 
 /* Which of the rows are null, into the mask. */
-static hd_status append_nulls(column *c, const struct ArrowArray *array, size_t at, size_t first, size_t rows, size_t old_capacity)
+static hd_status append_nulls(column *c, const struct ArrowArray *array, size_t at, size_t first, size_t rows,
+                              size_t old_capacity)
 {
     bool has_nulls = array->null_count != 0 && array->n_buffers > 0 && array->buffers[0];
     if (c->mask && c->capacity > old_capacity) {
@@ -186,7 +188,8 @@ static hd_status append_nulls(column *c, const struct ArrowArray *array, size_t 
     return HD_OK;
 }
 
-static hd_status append_column(column *c, const struct ArrowArray *array, size_t at, size_t skip, size_t rows, hd_error *err)
+static hd_status append_column(column *c, const struct ArrowArray *array, size_t at, size_t skip, size_t rows,
+                               hd_error *err)
 {
     size_t old_capacity = c->capacity, first = (size_t)array->offset + skip;
     if (!grow(&c->data, &c->capacity, at + rows, c->width)) return HD_ERR_MEMORY;
@@ -206,18 +209,20 @@ static hd_status append_column(column *c, const struct ArrowArray *array, size_t
 }
 
 /* old: the batch before this one, still there, so that a dictionary at the same place is the same. */
-static hd_status append_batch(collect_job *job, const struct ArrowArray *batch, const struct ArrowArray *old, hd_error *err)
+static hd_status append_batch(collect_job *job, const struct ArrowArray *batch, const struct ArrowArray *old,
+                              hd_error *err)
 {
     if ((size_t)batch->n_children != job->column_count) {
-        return hd_error_set(err, HD_ERR_INTERNAL, NULL, HD_OFFSET_NONE, "a batch of %lld columns, not %zu", (long long)batch->n_children,
-                            job->column_count);
+        return hd_error_set(err, HD_ERR_INTERNAL, NULL, HD_OFFSET_NONE, "a batch of %lld columns, not %zu",
+                            (long long)batch->n_children, job->column_count);
     }
     for (size_t i = 0; i < job->column_count; i++) {
         column *c = &job->columns[i];
         const struct ArrowArray *array = batch->children[i], *before = old->release ? old->children[i] : NULL;
         if (c->index_width && before &&
             (before->dictionary->buffers[1] != array->dictionary->buffers[1] ||
-             before->dictionary->buffers[2] != array->dictionary->buffers[2] || before->dictionary->length != array->dictionary->length)) {
+             before->dictionary->buffers[2] != array->dictionary->buffers[2] ||
+             before->dictionary->length != array->dictionary->length)) {
             memset(c->remap, 0xff, c->remap_size * sizeof *c->remap);
         }
         hd_status status = append_column(c, array, job->rows, (size_t)batch->offset, (size_t)batch->length, err);
@@ -348,8 +353,7 @@ PyObject *collect_batch(const struct ArrowSchema *schema, struct ArrowArray *bat
 /* ---- memory for the buffer protocol ---- */
 
 typedef struct buffer_object {
-    PyObject_HEAD
-    void *data;
+    PyObject_HEAD void *data;
     Py_ssize_t count, width;
     char format[2];
 } buffer_object;

@@ -31,7 +31,8 @@ static hd_status stop_if_abandoned(void *user, hd_trace **trace, size_t index, h
     (void)trace;
     (void)index;
     convert_job *job = user;
-    return atomic_load(&job->job.abandoned) ? hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "interrupted") : HD_OK;
+    return atomic_load(&job->job.abandoned) ? hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "interrupted")
+                                            : HD_OK;
 }
 
 static hd_status run_convert(job *base)
@@ -76,9 +77,9 @@ static PyObject *convert_steps(const hd_convert_report *report)
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < report->step_count; i++) {
         const hd_convert_step *step = &report->steps[i];
-        PyObject *row = Py_BuildValue("(sKKKKK)", step->name, (unsigned long long)step->in, (unsigned long long)step->added,
-                                      (unsigned long long)step->removed, (unsigned long long)step->lost,
-                                      (unsigned long long)step->out);
+        PyObject *row = Py_BuildValue("(sKKKKK)", step->name, (unsigned long long)step->in,
+                                      (unsigned long long)step->added, (unsigned long long)step->removed,
+                                      (unsigned long long)step->lost, (unsigned long long)step->out);
         if (!append(list, row)) Py_CLEAR(list);
     }
     return list;
@@ -108,8 +109,8 @@ static PyObject *convert(PyObject *Py_UNUSED(module), PyObject *args)
     int ranks, processes, strict, pretty, clean, level;
     unsigned threads;
     unsigned long long memory_limit;
-    if (!PyArg_ParseTuple(args, "OO&zOpppIKipp", &inputs, path_converter, &to, &format, &passes, &ranks, &processes, &strict, &threads,
-                          &memory_limit, &level, &pretty, &clean)) {
+    if (!PyArg_ParseTuple(args, "OO&zOpppIKipp", &inputs, path_converter, &to, &format, &passes, &ranks, &processes,
+                          &strict, &threads, &memory_limit, &level, &pretty, &clean)) {
         Py_XDECREF(to);
         return NULL;
     }
@@ -179,8 +180,9 @@ static PyObject *fix_tracks(const hd_fix_report *r)
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < r->track_count; i++) {
         const hd_fix_track *t = &r->tracks[i];
-        PyObject *row = Py_BuildValue("(NNIKKK)", text_or_none(t->pid), text_or_none(t->tid), t->lane_count,
-                                      (unsigned long long)t->slices, (unsigned long long)t->moved, (unsigned long long)t->snapped);
+        PyObject *row =
+            Py_BuildValue("(NNIKKK)", text_or_none(t->pid), text_or_none(t->tid), t->lane_count,
+                          (unsigned long long)t->slices, (unsigned long long)t->moved, (unsigned long long)t->snapped);
         if (!append(list, row)) Py_CLEAR(list);
     }
     return list;
@@ -191,8 +193,9 @@ static PyObject *fix_kernels(const hd_fix_report *r)
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < r->kernel_count; i++) {
         const hd_fix_kernel *k = &r->kernels[i];
-        PyObject *row = Py_BuildValue("(NKKKLL)", text_or_none(k->name), (unsigned long long)k->runs, (unsigned long long)k->moved,
-                                      (unsigned long long)k->snapped, (long long)k->delayed_ps, (long long)k->trimmed_ps);
+        PyObject *row =
+            Py_BuildValue("(NKKKLL)", text_or_none(k->name), (unsigned long long)k->runs, (unsigned long long)k->moved,
+                          (unsigned long long)k->snapped, (long long)k->delayed_ps, (long long)k->trimmed_ps);
         if (!append(list, row)) Py_CLEAR(list);
     }
     return list;
@@ -203,8 +206,9 @@ static PyObject *fix_slices(const hd_fix_slice *slices, size_t count)
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < count; i++) {
         const hd_fix_slice *s = &slices[i];
-        PyObject *row = Py_BuildValue("(NNNINLL)", text_or_none(s->name), text_or_none(s->pid), text_or_none(s->tid), s->lane,
-                                      text_or_none(s->lane_tid), (long long)s->start_shift_ps, (long long)s->end_shift_ps);
+        PyObject *row =
+            Py_BuildValue("(NNNINLL)", text_or_none(s->name), text_or_none(s->pid), text_or_none(s->tid), s->lane,
+                          text_or_none(s->lane_tid), (long long)s->start_shift_ps, (long long)s->end_shift_ps);
         if (!append(list, row)) Py_CLEAR(list);
     }
     return list;
@@ -215,11 +219,14 @@ static PyObject *fix_dict(const hd_fix_report *r)
     PyObject *out = PyDict_New();
     if (out && put(out, "tracks", fix_tracks(r)) && put(out, "kernels", fix_kernels(r)) &&
         put(out, "moved_list", fix_slices(r->moved_list, r->moved_count)) &&
-        put(out, "snapped_list", fix_slices(r->snapped_list, r->snapped_count)) && put(out, "slices", count_of(r->slices)) &&
-        put(out, "moved", count_of(r->moved)) && put(out, "snapped_crossings", count_of(r->snapped_crossings)) &&
-        put(out, "updated", count_of(r->updated)) && put(out, "start_shift_ps", PyLong_FromLongLong(r->start_shift_ps)) &&
-        put(out, "end_shift_ps", PyLong_FromLongLong(r->end_shift_ps)) && put(out, "moved_others", count_of(r->moved_others)) &&
-        put(out, "snapped_others", count_of(r->snapped_others)) && put(out, "flow_endpoints", count_of(r->flow_endpoints)) &&
+        put(out, "snapped_list", fix_slices(r->snapped_list, r->snapped_count)) &&
+        put(out, "slices", count_of(r->slices)) && put(out, "moved", count_of(r->moved)) &&
+        put(out, "snapped_crossings", count_of(r->snapped_crossings)) && put(out, "updated", count_of(r->updated)) &&
+        put(out, "start_shift_ps", PyLong_FromLongLong(r->start_shift_ps)) &&
+        put(out, "end_shift_ps", PyLong_FromLongLong(r->end_shift_ps)) &&
+        put(out, "moved_others", count_of(r->moved_others)) &&
+        put(out, "snapped_others", count_of(r->snapped_others)) &&
+        put(out, "flow_endpoints", count_of(r->flow_endpoints)) &&
         put(out, "flows_unresolved", count_of(r->flows_unresolved)) && put(out, "new_lanes", count_of(r->new_lanes)) &&
         put(out, "repairs", count_of(r->repairs)) && put(out, "losses", count_of(r->losses)) &&
         put(out, "output_bytes", count_of(r->output_bytes))) {
@@ -238,8 +245,8 @@ static PyObject *fix(PyObject *Py_UNUSED(module), PyObject *args)
     unsigned threads;
     unsigned long long memory_limit;
     fix_job *job = NULL;
-    if (PyArg_ParseTuple(args, "O&O&LppppIK", path_converter, &from, path_converter, &to, &snap, &dry_run, &full_lists, &strict, &pretty,
-                         &threads, &memory_limit)) {
+    if (PyArg_ParseTuple(args, "O&O&LppppIK", path_converter, &from, path_converter, &to, &snap, &dry_run, &full_lists,
+                         &strict, &pretty, &threads, &memory_limit)) {
         job = job_new(sizeof *job, run_fix, drop_fix);
     }
     if (!job) {
@@ -251,8 +258,11 @@ static PyObject *fix(PyObject *Py_UNUSED(module), PyObject *args)
     job->to = to;
     job->read = (hd_read_options){.strict = strict, .threads = threads, .memory_limit = memory_limit};
     job->write = (hd_write_options){.pretty = pretty};
-    job->options = (hd_fix_options){
-        .snap_threshold_ps = snap, .dry_run = dry_run, .full_lists = full_lists, .read = &job->read, .write = &job->write};
+    job->options = (hd_fix_options){.snap_threshold_ps = snap,
+                                    .dry_run = dry_run,
+                                    .full_lists = full_lists,
+                                    .read = &job->read,
+                                    .write = &job->write};
     if (job_run(&job->job) < 0) return NULL;
     PyObject *out = fix_dict(job->report);
     drop_fix(&job->job);
@@ -285,7 +295,8 @@ static hd_status run_pass(job *base)
     }
     hd_status status = hd_pass_new(&pass, fs_text(job->text), NULL, 0, &base->err);
     if (status == HD_OK) {
-        status = hd_pass_run(&job->made, &job->report, pass, job->inputs, job->count, job->second ? &second : NULL, &base->err);
+        status = hd_pass_run(&job->made, &job->report, pass, job->inputs, job->count, job->second ? &second : NULL,
+                             &base->err);
     }
     hd_pass_free(pass);
     for (size_t i = 0; i < job->count; i++) status = trace_still_whole(job->traces[i], status, &base->err);
@@ -385,7 +396,9 @@ static PyObject *write_trace(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *handle, *path, *name;
     int level, pretty, strict, clean;
     unsigned threads;
-    if (!PyArg_ParseTuple(args, "O!OOipppI", trace_type, &handle, &path, &name, &level, &pretty, &strict, &clean, &threads)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!OOipppI", trace_type, &handle, &path, &name, &level, &pretty, &strict, &clean,
+                          &threads))
+        return NULL;
     write_job *job = job_new(sizeof *job, run_write, drop_write);
     if (!job) return NULL;
     job->shared = ((trace_object *)handle)->shared;
@@ -398,7 +411,8 @@ static PyObject *write_trace(PyObject *Py_UNUSED(module), PyObject *args)
                                       .ledger = write_ledger,
                                       .ledger_user = job};
     job->ledger = PyList_New(0);
-    if (!job->ledger || !PyUnicode_FSConverter(path == Py_None ? name : path, path == Py_None ? &job->name : &job->path)) {
+    if (!job->ledger ||
+        !PyUnicode_FSConverter(path == Py_None ? name : path, path == Py_None ? &job->name : &job->path)) {
         drop_write(&job->job);
         return NULL;
     }
@@ -425,6 +439,7 @@ static PyObject *formats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 }
 
 PyMethodDef convert_functions[] = {
-    {"convert", convert, METH_VARARGS, NULL},     {"fix", fix, METH_VARARGS, NULL},       {"run_pass", apply_pass, METH_VARARGS, NULL},
-    {"write", write_trace, METH_VARARGS, NULL}, {"formats", formats, METH_NOARGS, NULL}, {0},
+    {"convert", convert, METH_VARARGS, NULL},     {"fix", fix, METH_VARARGS, NULL},
+    {"run_pass", apply_pass, METH_VARARGS, NULL}, {"write", write_trace, METH_VARARGS, NULL},
+    {"formats", formats, METH_NOARGS, NULL},      {0},
 };

@@ -55,11 +55,12 @@ PyObject *raise_status(hd_status status, const hd_error *err)
     PyObject *path = causes ? PyUnicode_DecodeFSDefault(err->path) : NULL;
     PyObject *message = path ? text_or_none(err->message) : NULL;
     PyObject *whole = message ? text_or_none(text) : NULL;
-    PyObject *offset = !whole                         ? NULL
+    PyObject *offset = !whole                          ? NULL
                        : err->offset == HD_OFFSET_NONE ? Py_NewRef(Py_None)
                                                        : PyLong_FromUnsignedLongLong(err->offset);
-    PyObject *raised = offset ? PyObject_CallMethod(module, "make", "iOOOOO", (int)err->status, message, path, offset, causes, whole)
-                              : NULL;
+    PyObject *raised =
+        offset ? PyObject_CallMethod(module, "make", "iOOOOO", (int)err->status, message, path, offset, causes, whole)
+               : NULL;
     if (raised) PyErr_SetObject((PyObject *)Py_TYPE(raised), raised);
     Py_XDECREF(raised);
     Py_XDECREF(offset);

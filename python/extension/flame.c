@@ -26,7 +26,8 @@ static hd_status run_flame(job *base)
         if (status == HD_OK) status = hd_flame_add(flame, job->traces[i]->trace, NULL, NULL, &job->options, &base->err);
         status = trace_still_whole(job->traces[i], status, &base->err);
     }
-    if (status == HD_OK && job->path) status = hd_flame_write(&job->written, flame, fs_text(job->path), &job->write, &base->err);
+    if (status == HD_OK && job->path)
+        status = hd_flame_write(&job->written, flame, fs_text(job->path), &job->write, &base->err);
     if (status == HD_OK) {
         snprintf(job->of, sizeof job->of, "%s", hd_flame_of_name(flame->of));
         snprintf(job->unit, sizeof job->unit, "%s", hd_flame_unit(flame->of));
@@ -55,7 +56,9 @@ static bool flame_of(hd_flame_of *out, const char *name)
         *out = (hd_flame_of)i;
         return true;
     }
-    PyErr_Format(PyExc_ValueError, "of is \"gpu-time\", \"cpu-time\", \"cpu-self\", \"launches\", \"bytes\" or \"samples\", not \"%s\"", name);
+    PyErr_Format(PyExc_ValueError,
+                 "of is \"gpu-time\", \"cpu-time\", \"cpu-self\", \"launches\", \"bytes\" or \"samples\", not \"%s\"",
+                 name);
     return false;
 }
 
@@ -67,7 +70,8 @@ static bool flame_by(hd_flame_by *out, const char *name)
         *out = (hd_flame_by)i;
         return true;
     }
-    PyErr_Format(PyExc_ValueError, "by is \"rank\", \"device\", \"stream\", \"thread\", \"step\" or \"name\", not \"%s\"", name);
+    PyErr_Format(PyExc_ValueError,
+                 "by is \"rank\", \"device\", \"stream\", \"thread\", \"step\" or \"name\", not \"%s\"", name);
     return false;
 }
 
@@ -91,15 +95,17 @@ static PyObject *flame(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *handles, *path;
     const char *of, *by, *from, *until, *names, *event, *title;
     int reverse, full_names;
-    if (!PyArg_ParseTuple(args, "OOsszzzzppz", &handles, &path, &of, &by, &from, &until, &names, &event, &reverse, &full_names, &title)) {
+    if (!PyArg_ParseTuple(args, "OOsszzzzppz", &handles, &path, &of, &by, &from, &until, &names, &event, &reverse,
+                          &full_names, &title)) {
         return NULL;
     }
     flame_job *job = job_new(sizeof *job, run_flame, drop_flame);
     if (!job) return NULL;
     job->options = (hd_flame_options){.reverse = reverse, .full_names = full_names};
     bool good = (path == Py_None || PyUnicode_FSConverter(path, &job->path)) && flame_of(&job->options.of, of) &&
-                flame_by(&job->options.by, by) && set_time(&job->options.from, from) && set_time(&job->options.until, until) &&
-                keep_text(&job->names, names) && keep_text(&job->event, event) && keep_text(&job->title, title) &&
+                flame_by(&job->options.by, by) && set_time(&job->options.from, from) &&
+                set_time(&job->options.until, until) && keep_text(&job->names, names) &&
+                keep_text(&job->event, event) && keep_text(&job->title, title) &&
                 (job->traces = traces_of(&job->count, handles));
     if (good && job->path && !hd_flame_format_of(&job->write.format, fs_text(job->path))) {
         PyErr_SetString(PyExc_ValueError, "a flame graph is written as .svg, .folded or .speedscope.json");
@@ -113,7 +119,8 @@ static PyObject *flame(PyObject *Py_UNUSED(module), PyObject *args)
     job->options.event = fs_text(job->event);
     job->write.title = fs_text(job->title);
     if (job_run(&job->job) < 0) return NULL;
-    PyObject *out = Py_BuildValue("(ssLK)", job->of, job->unit, (long long)job->total, (unsigned long long)job->written.stacks);
+    PyObject *out =
+        Py_BuildValue("(ssLK)", job->of, job->unit, (long long)job->total, (unsigned long long)job->written.stacks);
     drop_flame(&job->job);
     return out;
 }

@@ -17,8 +17,7 @@ struct held {
 };
 
 typedef struct held_object {
-    PyObject_HEAD
-    held *held;
+    PyObject_HEAD held *held;
 } held_object;
 
 void held_release(held *held)

@@ -94,14 +94,11 @@ static bool wait_for(job *job)
 {
     for (;;) {
         bool done;
-        Py_BEGIN_ALLOW_THREADS
-        done = wait_a_little(job);
-        Py_END_ALLOW_THREADS
-        if (done) return true;
+        Py_BEGIN_ALLOW_THREADS done = wait_a_little(job);
+        Py_END_ALLOW_THREADS if (done) return true;
         if (PyErr_CheckSignals() == 0) continue;
         if (job->interrupt) {
-            Py_BEGIN_ALLOW_THREADS
-            job->interrupt(job);
+            Py_BEGIN_ALLOW_THREADS job->interrupt(job);
             while (!wait_a_little(job)) job->interrupt(job);
             Py_END_ALLOW_THREADS
         }
@@ -119,8 +116,7 @@ int job_run(job *job)
     if (is_main_thread() && start_thread(job)) {
         if (!wait_for(job)) return -1;
     } else {
-        Py_BEGIN_ALLOW_THREADS
-        job->status = job->run(job);
+        Py_BEGIN_ALLOW_THREADS job->status = job->run(job);
         Py_END_ALLOW_THREADS
     }
     if (job->raised) {

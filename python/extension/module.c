@@ -7,11 +7,13 @@ static const struct {
     PyTypeObject **type;
     PyType_Spec *spec;
 } types[] = {
-    {&trace_type, &trace_spec},   {&stream_type, &stream_spec},   {&held_type, &held_spec},   {&table_type, &table_spec},
-    {&buffer_type, &buffer_spec}, {&session_type, &session_spec}, {&scope_type, &scope_spec}, {&view_type, &view_spec},
+    {&trace_type, &trace_spec}, {&stream_type, &stream_spec}, {&held_type, &held_spec},
+    {&table_type, &table_spec}, {&buffer_type, &buffer_spec}, {&session_type, &session_spec},
+    {&scope_type, &scope_spec}, {&view_type, &view_spec},
 };
 
-static PyMethodDef *const functions[] = {trace_functions, report_functions, convert_functions, flame_functions, query_functions, view_functions};
+static PyMethodDef *const functions[] = {trace_functions, report_functions, convert_functions,
+                                         flame_functions, query_functions,  view_functions};
 
 /* Types are the process's: the module is made once, and not in interpreters besides the main one. */
 static int make(PyObject *module)

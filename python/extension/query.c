@@ -38,8 +38,9 @@ static hd_status set_parameters(query_job *job, hd_statement *statement, hd_erro
             if (strcmp(job->parameters[k].name, name) == 0) found = &job->parameters[k];
         }
         if (!found) {
-            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the query has a parameter %s, which was not given: %s=…",
-                                name ? name : "?", name ? name : "name it, as :name, and give name");
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                                "the query has a parameter %s, which was not given: %s=…", name ? name : "?",
+                                name ? name : "name it, as :name, and give name");
         }
         found->was_set = true;
         hd_status status = hd_statement_set(statement, name, found->value, err);
@@ -79,7 +80,8 @@ static hd_status run_statements(query_job *job, hd_error *err)
     }
     for (size_t i = 0; status == HD_OK && i < job->parameter_count; i++) {
         if (job->parameters[i].was_set) continue;
-        status = hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the query has no parameter :%s", job->parameters[i].name);
+        status = hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the query has no parameter :%s",
+                              job->parameters[i].name);
     }
     if (status == HD_OK && !job->rows) status = hd_error_set(err, HD_ERR_ARGUMENT, NULL, 0, "no statement is there");
     return status;
@@ -188,7 +190,8 @@ static PyObject *query(PyObject *Py_UNUSED(module), PyObject *args)
     job->timeout_ms = timeout_ms;
     job->keep = PyList_New(0);
     job->sql = PyUnicode_AsEncodedString(sql, "utf-8", "surrogateescape");
-    bool good = job->keep && job->sql && take_parameters(job, params) && (job->traces = traces_of(&job->count, handles)) &&
+    bool good = job->keep && job->sql && take_parameters(job, params) &&
+                (job->traces = traces_of(&job->count, handles)) &&
                 (job->paths = texts_of(paths, &job->keep_paths, &path_count));
     if (good && strlen(fs_text(job->sql)) != (size_t)PyBytes_Size(job->sql)) {
         PyErr_SetString(PyExc_ValueError, "the query has a NUL");

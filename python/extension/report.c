@@ -6,8 +6,7 @@
 /* ---- tables ---- */
 
 typedef struct table_object {
-    PyObject_HEAD
-    hd_table *table;
+    PyObject_HEAD hd_table *table;
 } table_object;
 
 PyObject *table_object_new(hd_table *table)
@@ -34,10 +33,8 @@ static PyObject *table_stream(PyObject *object, PyObject *Py_UNUSED(none))
     struct ArrowArrayStream stream = {0};
     hd_error err = {0};
     hd_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = hd_table_arrow_stream(&stream, ((table_object *)object)->table, &err);
-    Py_END_ALLOW_THREADS
-    return status == HD_OK ? stream_object_new(&stream) : raise_status(status, &err);
+    Py_BEGIN_ALLOW_THREADS status = hd_table_arrow_stream(&stream, ((table_object *)object)->table, &err);
+    Py_END_ALLOW_THREADS return status == HD_OK ? stream_object_new(&stream) : raise_status(status, &err);
 }
 
 static PyObject *table_rows(PyObject *object, PyObject *Py_UNUSED(none))
@@ -173,7 +170,8 @@ static PyObject *options_of(const hd_option_about *about)
 {
     PyObject *list = PyList_New(0);
     for (; list && about && about->name; about++) {
-        if (!append(list, Py_BuildValue("(sszs)", about->name, hd_option_kind_name(about->kind), about->fallback, about->meaning))) {
+        if (!append(list, Py_BuildValue("(sszs)", about->name, hd_option_kind_name(about->kind), about->fallback,
+                                        about->meaning))) {
             Py_CLEAR(list);
         }
     }
@@ -187,7 +185,8 @@ static PyObject *reports(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     for (size_t i = 0; list && i < hd_report_count(); i++) {
         const hd_report_about *about = hd_report_at(i);
         PyObject *options = options_of(about->options);
-        if (!options || !append(list, Py_BuildValue("(sssN)", about->name, about->title, about->text, options))) Py_CLEAR(list);
+        if (!options || !append(list, Py_BuildValue("(sssN)", about->name, about->title, about->text, options)))
+            Py_CLEAR(list);
     }
     return list;
 }

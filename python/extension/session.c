@@ -7,15 +7,13 @@
 #include "heddle/session.h"
 
 typedef struct session_object {
-    PyObject_HEAD
-    hd_session *session; /* NULL: not started */
-    PyObject *names;     /* str → id, so that a known name costs a look-up and no lock */
+    PyObject_HEAD hd_session *session; /* NULL: not started */
+    PyObject *names;                   /* str → id, so that a known name costs a look-up and no lock */
 } session_object;
 
 /* A slice of one name: `with` begins and ends it, as often as wanted, also within itself. */
 typedef struct scope_object {
-    PyObject_HEAD
-    session_object *session;
+    PyObject_HEAD session_object *session;
     uint32_t name, category, args;
 } scope_object;
 
@@ -77,7 +75,8 @@ static uint32_t args_of(session_object *self, PyObject *kwargs)
     }
     PyObject *keep = PyList_New(0), *key, *value;
     bool good = keep;
-    for (uint32_t i = 0; good && PyDict_Next(kwargs, &place, &key, &value); i++) good = set_arg(&args[i], keep, key, value);
+    for (uint32_t i = 0; good && PyDict_Next(kwargs, &place, &key, &value); i++)
+        good = set_arg(&args[i], keep, key, value);
     uint32_t id = good ? hd_session_args(self->session, args, (uint32_t)count) : 0;
     Py_XDECREF(keep);
     return id;
@@ -120,7 +119,8 @@ static PyObject *scope_enter(PyObject *object, PyObject *Py_UNUSED(none))
 {
     scope_object *self = (scope_object *)object;
     if (self->args) {
-        hd_session_record record = {.kind = HD_SESSION_BEGIN, .name = self->name, .category = self->category, .args = self->args};
+        hd_session_record record = {
+            .kind = HD_SESSION_BEGIN, .name = self->name, .category = self->category, .args = self->args};
         emit(self->session, &record);
     } else {
         hd_session_begin(self->session->session, self->name, self->category);
@@ -252,8 +252,8 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
     PyObject *path = NULL;
     const char *policy = "newest", *fork = "off";
     unsigned ring_events = 0, flush_ms = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|ssII", keywords, PyUnicode_FSConverter, &path, &policy, &fork, &ring_events,
-                                     &flush_ms)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|ssII", keywords, PyUnicode_FSConverter, &path, &policy, &fork,
+                                     &ring_events, &flush_ms)) {
         return -1;
     }
     hd_session_options options = {.ring_events = ring_events, .flush_ms = flush_ms};
@@ -290,10 +290,19 @@ static PyObject *stats_dict(const hd_session_stats *s)
     const struct {
         const char *name;
         uint64_t value;
-    } counts[] = {{"emitted", s->emitted}, {"written", s->written}, {"dropped_newest", s->dropped_newest},
-                  {"dropped_oldest", s->dropped_oldest}, {"nested", s->nested}, {"lost", s->lost}, {"pending", s->pending},
-                  {"waits", s->waits}, {"bytes", s->bytes}, {"threads", s->threads}, {"names", s->names},
-                  {"names_lost", s->names_lost}, {"duration_ns", (uint64_t)s->duration_ns}};
+    } counts[] = {{"emitted", s->emitted},
+                  {"written", s->written},
+                  {"dropped_newest", s->dropped_newest},
+                  {"dropped_oldest", s->dropped_oldest},
+                  {"nested", s->nested},
+                  {"lost", s->lost},
+                  {"pending", s->pending},
+                  {"waits", s->waits},
+                  {"bytes", s->bytes},
+                  {"threads", s->threads},
+                  {"names", s->names},
+                  {"names_lost", s->names_lost},
+                  {"duration_ns", (uint64_t)s->duration_ns}};
     PyObject *out = PyDict_New();
     for (size_t i = 0; out && i < sizeof counts / sizeof *counts; i++) {
         if (!put(out, counts[i].name, PyLong_FromUnsignedLongLong(counts[i].value))) Py_CLEAR(out);
@@ -307,20 +316,16 @@ static PyObject *session_stop(PyObject *object, PyObject *Py_UNUSED(none))
     hd_session_stats stats = {0};
     hd_error err = {0};
     hd_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = hd_session_stop(&stats, self->session, &err);
-    Py_END_ALLOW_THREADS
-    return status == HD_OK ? stats_dict(&stats) : raise_status(status, &err);
+    Py_BEGIN_ALLOW_THREADS status = hd_session_stop(&stats, self->session, &err);
+    Py_END_ALLOW_THREADS return status == HD_OK ? stats_dict(&stats) : raise_status(status, &err);
 }
 
 static PyObject *session_flush(PyObject *object, PyObject *Py_UNUSED(none))
 {
     hd_error err = {0};
     hd_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = hd_session_flush(((session_object *)object)->session, &err);
-    Py_END_ALLOW_THREADS
-    if (status != HD_OK) return raise_status(status, &err);
+    Py_BEGIN_ALLOW_THREADS status = hd_session_flush(((session_object *)object)->session, &err);
+    Py_END_ALLOW_THREADS if (status != HD_OK) return raise_status(status, &err);
     Py_RETURN_NONE;
 }
 
@@ -347,10 +352,8 @@ static void session_dealloc(PyObject *object)
 {
     session_object *self = (session_object *)object;
     PyTypeObject *type = Py_TYPE(object);
-    Py_BEGIN_ALLOW_THREADS
-    hd_session_free(self->session);
-    Py_END_ALLOW_THREADS
-    Py_XDECREF(self->names);
+    Py_BEGIN_ALLOW_THREADS hd_session_free(self->session);
+    Py_END_ALLOW_THREADS Py_XDECREF(self->names);
     freefunc release = PyType_GetSlot(type, Py_tp_free);
     release(object);
     Py_DECREF(type);
@@ -376,7 +379,7 @@ static PyMethodDef session_methods[] = {
 static PyGetSetDef session_members[] = {{"path", session_path, NULL, NULL, NULL}, {0}};
 
 static PyType_Slot session_slots[] = {
-    {Py_tp_init, session_init},       {Py_tp_new, PyType_GenericNew}, {Py_tp_dealloc, session_dealloc},
+    {Py_tp_init, session_init},       {Py_tp_new, PyType_GenericNew},  {Py_tp_dealloc, session_dealloc},
     {Py_tp_methods, session_methods}, {Py_tp_getset, session_members}, {0},
 };
 

@@ -15,9 +15,9 @@ hd_status stream_status(int code, struct ArrowArrayStream *stream, hd_error *err
 {
     if (code == 0) return HD_OK;
     const char *why = stream->get_last_error ? stream->get_last_error(stream) : NULL;
-    hd_status status = code == ENOMEM   ? HD_ERR_MEMORY
-                       : code == EIO    ? HD_ERR_IO
-                       : code == EINVAL ? HD_ERR_ARGUMENT
+    hd_status status = code == ENOMEM                       ? HD_ERR_MEMORY
+                       : code == EIO                        ? HD_ERR_IO
+                       : code == EINVAL                     ? HD_ERR_ARGUMENT
                        : code == ECANCELED || code == EINTR ? HD_ERR_LIMIT
                                                             : HD_ERR_INTERNAL;
     return hd_error_set(err, status, NULL, HD_OFFSET_NONE, "%s", why ? why : strerror(code));
@@ -179,10 +179,8 @@ static PyObject *stream_next(PyObject *object, PyObject *Py_UNUSED(none))
     struct ArrowArray batch = {0};
     hd_error err = {0};
     hd_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = stream_status(self->stream.get_next(&self->stream, &batch), &self->stream, &err);
-    Py_END_ALLOW_THREADS
-    if (status != HD_OK) return raise_status(status, &err);
+    Py_BEGIN_ALLOW_THREADS status = stream_status(self->stream.get_next(&self->stream, &batch), &self->stream, &err);
+    Py_END_ALLOW_THREADS if (status != HD_OK) return raise_status(status, &err);
     if (!batch.release) Py_RETURN_NONE;
     if (!get_schema(&schema, self)) {
         batch.release(&batch);

@@ -187,7 +187,8 @@ static PyObject *read_trace(PyObject *Py_UNUSED(module), PyObject *args)
     int strict, lazy, sources, all_args;
     unsigned threads;
     unsigned long long memory_limit;
-    if (!PyArg_ParseTuple(args, "sOOppppIK", &kind, &source, &name, &strict, &lazy, &sources, &all_args, &threads, &memory_limit)) {
+    if (!PyArg_ParseTuple(args, "sOOppppIK", &kind, &source, &name, &strict, &lazy, &sources, &all_args, &threads,
+                          &memory_limit)) {
         return NULL;
     }
     read_job *job = job_new(sizeof *job, run_read, drop_read);
@@ -230,15 +231,18 @@ static PyObject *trace_facts(PyObject *self, PyObject *Py_UNUSED(none))
     for (int kind = 0; good && kind < HD_KIND_COUNT; kind++) {
         good = put(counts, hd_kind_name(kind), PyLong_FromUnsignedLongLong(hd_trace_row_count(trace, kind)));
     }
-    good = good && put(out, "format", text_or_none(facts->format)) && put(out, "compression", text_or_none(facts->compression)) &&
+    good = good && put(out, "format", text_or_none(facts->format)) &&
+           put(out, "compression", text_or_none(facts->compression)) &&
            put(out, "stored_bytes", PyLong_FromUnsignedLongLong(facts->stored_bytes)) &&
            put(out, "input_bytes", PyLong_FromUnsignedLongLong(facts->input_bytes)) &&
            put(out, "start_ns", int_or_none(facts->start_ns, HD_NO_TIME)) &&
-           put(out, "end_ns", int_or_none(facts->end_ns, HD_NO_TIME)) && put(out, "base_ns", int_or_none(facts->base_ns, HD_NO_TIME)) &&
+           put(out, "end_ns", int_or_none(facts->end_ns, HD_NO_TIME)) &&
+           put(out, "base_ns", int_or_none(facts->base_ns, HD_NO_TIME)) &&
            put(out, "rank", int_or_none(facts->rank, HD_NO_NUMBER)) &&
            put(out, "world_size", int_or_none(facts->world_size, HD_NO_NUMBER)) &&
            put(out, "has_args", PyBool_FromLong(facts->has_args)) && put(out, "origin", text_or_none(facts->origin)) &&
-           put(out, "events", PyLong_FromUnsignedLongLong(hd_trace_event_count(trace))) && put(out, "counts", Py_NewRef(counts)) &&
+           put(out, "events", PyLong_FromUnsignedLongLong(hd_trace_event_count(trace))) &&
+           put(out, "counts", Py_NewRef(counts)) &&
            put(out, "track_count", PyLong_FromUnsignedLong(hd_trace_track_count(trace)));
     Py_XDECREF(counts);
     if (!good) Py_CLEAR(out);
@@ -291,10 +295,8 @@ static PyObject *trace_stream(PyObject *object, PyObject *args)
     struct ArrowArrayStream stream = {0};
     hd_error err = {0};
     hd_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = hd_trace_arrow_stream(&stream, self->shared->trace, table, &options, &err);
-    Py_END_ALLOW_THREADS
-    if (buffer.obj) PyBuffer_Release(&buffer);
+    Py_BEGIN_ALLOW_THREADS status = hd_trace_arrow_stream(&stream, self->shared->trace, table, &options, &err);
+    Py_END_ALLOW_THREADS if (buffer.obj) PyBuffer_Release(&buffer);
     return status == HD_OK ? stream_object_new(&stream) : raise_status(status, &err);
 }
 
@@ -306,7 +308,8 @@ static PyObject *arrow_tables(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(n
     for (size_t i = 0; list && (table = hd_arrow_table_at(i)); i++) {
         PyObject *columns = PyList_New(0);
         for (const hd_arrow_column *column = table->columns; columns && column->name; column++) {
-            if (!append(columns, Py_BuildValue("(sss)", column->name, column->format, column->meaning))) Py_CLEAR(columns);
+            if (!append(columns, Py_BuildValue("(sss)", column->name, column->format, column->meaning)))
+                Py_CLEAR(columns);
         }
         if (!columns || !append(list, Py_BuildValue("(ssN)", table->name, table->meaning, columns))) Py_CLEAR(list);
     }
@@ -314,7 +317,8 @@ static PyObject *arrow_tables(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(n
 }
 
 static PyMethodDef trace_methods[] = {
-    {"facts", trace_facts, METH_NOARGS, NULL},   {"metadata", trace_metadata, METH_NOARGS, NULL},
+    {"facts", trace_facts, METH_NOARGS, NULL},
+    {"metadata", trace_metadata, METH_NOARGS, NULL},
     {"stream", trace_stream, METH_VARARGS, NULL},
     {0},
 };

@@ -6,8 +6,7 @@
 #include "heddle/view.h"
 
 typedef struct view_object {
-    PyObject_HEAD
-    hd_view *view; /* NULL: stopped */
+    PyObject_HEAD hd_view *view; /* NULL: stopped */
 } view_object;
 
 typedef struct view_job {
@@ -75,15 +74,16 @@ static PyObject *view_url(PyObject *object, PyObject *Py_UNUSED(none))
 static PyObject *view_state(PyObject *object, PyObject *Py_UNUSED(none))
 {
     view_object *self = (view_object *)object;
-    return is_up(self) ? Py_BuildValue("(nn)", (Py_ssize_t)hd_view_reading(self->view), (Py_ssize_t)hd_view_failures(self->view)) : NULL;
+    return is_up(self) ? Py_BuildValue("(nn)", (Py_ssize_t)hd_view_reading(self->view),
+                                       (Py_ssize_t)hd_view_failures(self->view))
+                       : NULL;
 }
 
 static void stop(view_object *self)
 {
     hd_view *view = self->view;
     self->view = NULL;
-    Py_BEGIN_ALLOW_THREADS
-    hd_view_free(view);
+    Py_BEGIN_ALLOW_THREADS hd_view_free(view);
     Py_END_ALLOW_THREADS
 }
 

@@ -11,9 +11,8 @@ static const hd_track *track_at(const arrow_rows *rows, uint32_t i)
 }
 
 /* The track of its process, maybe itself. */
-static const hd_track *process_of(const arrow_rows *rows, uint32_t i)
+static const hd_track *process_of(const arrow_rows *rows, const hd_track *track)
 {
-    const hd_track *track = track_at(rows, i);
     return track->parent == HD_NONE ? track : hd_trace_track_at(rows->stream->trace, track->parent);
 }
 
@@ -30,10 +29,10 @@ TRACK_FIELD(id, track->id)
 TRACK_FIELD(kind, track->kind)
 TRACK_FIELD(parent, track->parent)
 TRACK_FIELD(name, track->name)
-TRACK_FIELD(pid, process_of(rows, i)->pid.text)
+TRACK_FIELD(pid, process_of(rows, track)->pid.text)
 TRACK_FIELD(tid, track->tid.text)
-TRACK_FIELD(process_name, process_of(rows, i)->name)
-TRACK_FIELD(labels, process_of(rows, i)->labels)
+TRACK_FIELD(process_name, process_of(rows, track)->name)
+TRACK_FIELD(labels, process_of(rows, track)->labels)
 TRACK_FIELD(same_as, track->same_as)
 TRACK_FIELD(sort_index, track->sort_index)
 TRACK_FIELD(device, track->device)

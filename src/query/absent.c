@@ -38,6 +38,12 @@ void hd_statement_free(hd_statement *statement)
     (void)statement;
 }
 
+bool hd_query_is_complete(const char *sql)
+{
+    (void)sql;
+    return true;
+}
+
 size_t hd_statement_parameter_count(const hd_statement *statement)
 {
     (void)statement;

@@ -11,6 +11,8 @@
 
 enum { NAME_BYTES = 100 };
 
+static const char views[] = "select name from sqlite_temp_master union select name from sqlite_master";
+
 typedef struct guess {
     const char *typed, *best;
     unsigned distance;
@@ -62,6 +64,22 @@ static bool stands_in(const char *sql, size_t size, const char *name)
     return false;
 }
 
+/* The word before a place: a keyword that is misspelt is taken for an alias, and what follows it is what SQLite minds. */
+static bool word_before(char out[NAME_BYTES], uint64_t *offset, const char *sql, size_t size, uint64_t place)
+{
+    query_token token;
+    bool found = false;
+    for (const char *at = sql, *end = sql + size; query_token_next(&token, &at, end);) {
+        if ((uint64_t)(token.text - sql) >= place) break;
+        found = token.kind == QUERY_WORD && token.size < NAME_BYTES;
+        if (!found) continue;
+        memcpy(out, token.text, token.size);
+        out[token.size] = '\0';
+        *offset = (uint64_t)(token.text - sql);
+    }
+    return found;
+}
+
 /* Columns of the tables that the statement names; the only one of these, if it is one. */
 static const hd_query_table_about *guess_column(guess *g, const hd_query *query, const char *sql, size_t size)
 {
@@ -101,9 +119,14 @@ static void guess_listed(guess *g, char name[NAME_BYTES], hd_query *query, const
 
 static void guess_keyword(guess *g, char name[NAME_BYTES])
 {
+    /* Before others that are as near: "form" is from, not for. */
+    static const char *const usual[] = {"select", "from", "where", "group", "order",  "by",       "having", "limit",
+                                        "join",   "left", "with",  "union", "values", "distinct", NULL};
     const char *text;
     int size;
     if (sqlite3_keyword_check(g->typed, (int)strlen(g->typed))) return;
+    for (const char *const *word = usual; *word; word++) consider(g, *word);
+    if (g->best) return;
     for (int i = 0; sqlite3_keyword_name(i, &text, &size) == SQLITE_OK; i++) {
         char word[NAME_BYTES], *at = word;
         unsigned before = g->distance;
@@ -125,6 +148,21 @@ static void list_columns(char *out, size_t size, const hd_query_table_about *tab
         used += (size_t)snprintf(out + used, size - used, "%s %s", column == table->columns ? "" : ",", column->name);
 }
 
+/* What the statement meant where SQLite has met something else. */
+static void guess_syntax(guess *g, char best[NAME_BYTES], uint64_t *offset, const char *sql, size_t size)
+{
+    char word[NAME_BYTES];
+    uint64_t place = 0;
+    guess before = {.typed = word, .distance = UINT_MAX};
+    if (*offset != HD_OFFSET_NONE && word_before(word, &place, sql, size, *offset)) guess_keyword(&before, best);
+    if (before.best) {
+        *offset = place;
+        g->best = before.best;
+    } else {
+        guess_keyword(g, best);
+    }
+}
+
 hd_status query_explain(hd_query *query, const char *sql, size_t size, hd_error *err)
 {
     int code = sqlite3_extended_errcode(query->db), told = sqlite3_error_offset(query->db);
@@ -133,22 +171,25 @@ hd_status query_explain(hd_query *query, const char *sql, size_t size, hd_error 
     snprintf(message, sizeof message, "%s", sqlite3_errmsg(query->db));
     guess g = {.typed = name, .distance = UINT_MAX};
     const hd_query_table_about *only = NULL;
-    if (name_in(name, message, "no such column: ")) {
+    bool is_column = name_in(name, message, "no such column: ");
+    bool is_table = !is_column && name_in(name, message, "no such table: ");
+    bool is_function = !is_column && !is_table && name_in(name, message, "no such function: ");
+    bool is_syntax = !is_column && !is_table && !is_function && name_in(name, message, "near \"");
+    uint64_t offset = name[0] ? find_name(sql, size, name, told) : HD_OFFSET_NONE;
+    if (offset == HD_OFFSET_NONE && told >= 0 && (size_t)told <= size) offset = (uint64_t)told;
+    if (is_column) {
         const char *dot = strrchr(name, '.');
         g.typed = dot ? dot + 1 : name;
         only = guess_column(&g, query, sql, size);
-    } else if (name_in(name, message, "no such table: ")) {
+    } else if (is_table) {
         guess_table(&g, query);
-        if (!g.best)
-            guess_listed(&g, best, query, "select name from sqlite_temp_master union select name from sqlite_master");
-        if (!g.best) snprintf(hint, sizeof hint, "; `select distinct name from heddle_tables` lists the tables");
-    } else if (name_in(name, message, "no such function: ")) {
+        if (!g.best) guess_listed(&g, best, query, views);
+        if (!g.best) snprintf(hint, sizeof hint, "; `select distinct table_name from heddle_tables` lists the tables");
+    } else if (is_function) {
         guess_listed(&g, best, query, "select distinct name from pragma_function_list");
-    } else if (name_in(name, message, "near \"")) {
-        guess_keyword(&g, best);
+    } else if (is_syntax) {
+        guess_syntax(&g, best, &offset, sql, size);
     }
-    uint64_t offset = name[0] ? find_name(sql, size, name, told) : HD_OFFSET_NONE;
-    if (offset == HD_OFFSET_NONE && told >= 0 && (size_t)told <= size) offset = (uint64_t)told;
     if (g.best)
         snprintf(hint, sizeof hint, "; did you mean %s?", g.best);
     else if (only)

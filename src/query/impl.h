@@ -30,6 +30,7 @@ struct hd_statement {
     sqlite3_stmt *stmt;
     enum { STATEMENT_NEW, STATEMENT_RUNS, STATEMENT_ENDED, STATEMENT_FAILED } state;
     int64_t deadline_ns;
+    char **names; /* of the columns; NULL: they are SQLite's own, as no two of these are equal */
 };
 
 /* Whether the statement that runs has to end: it was interrupted, or has run for too long. For loops that take long

@@ -115,6 +115,43 @@ static hd_status compile(hd_statement *statement, const char **tail, const char 
     return status;
 }
 
+/* ---- names of columns ---- */
+
+static bool is_taken(char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (names[i] && strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* Tables and objects need each name once: id, id_2. */
+static hd_status name_columns(hd_statement *statement, hd_error *err)
+{
+    size_t count = hd_statement_column_count(statement);
+    bool is_needed = false;
+    char **names = calloc(count + 1, sizeof *names);
+    hd_status status = names ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; i < count && status == HD_OK; i++) {
+        const char *name = hd_statement_column_name(statement, i);
+        names[i] = sqlite3_mprintf("%s", name);
+        int n = 2;
+        for (size_t k = 0; k < i; k++) n += strcmp(hd_statement_column_name(statement, k), name) == 0;
+        for (n -= n > 2; names[i] && is_taken(names, i, names[i]); n++) {
+            is_needed = true;
+            sqlite3_free(names[i]);
+            names[i] = sqlite3_mprintf("%s_%d", name, n);
+        }
+        if (!names[i]) status = HD_NOMEM(err);
+    }
+    if (is_needed && status == HD_OK) {
+        statement->names = names;
+        return HD_OK;
+    }
+    for (size_t i = 0; names && names[i]; i++) sqlite3_free(names[i]);
+    free(names);
+    return status;
+}
+
 hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *query, const char *sql, size_t size,
                            hd_error *err)
 {
@@ -132,6 +169,7 @@ hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *quer
     statement->query = query;
     hd_error failure = {0};
     hd_status status = compile(statement, &tail, start, end, &failure);
+    if (status == HD_OK && statement->stmt) status = name_columns(statement, &failure);
     if (status == HD_OK && statement->stmt) {
         if (rest) *rest = tail;
         *out = statement;
@@ -146,6 +184,17 @@ hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *quer
 void hd_statement_free(hd_statement *statement)
 {
     if (!statement) return;
+    for (size_t i = 0; statement->names && statement->names[i]; i++) sqlite3_free(statement->names[i]);
+    free(statement->names);
     sqlite3_finalize(statement->stmt);
     free(statement);
+}
+
+bool hd_query_is_complete(const char *sql)
+{
+    query_token token;
+    bool is_complete = false;
+    for (const char *end = sql + strlen(sql); query_token_next(&token, &sql, end);)
+        is_complete = query_token_is(&token, ";");
+    return is_complete;
 }

@@ -102,7 +102,7 @@ size_t hd_statement_column_count(const hd_statement *statement)
 
 const char *hd_statement_column_name(const hd_statement *statement, size_t column)
 {
-    const char *name = sqlite3_column_name(statement->stmt, (int)column);
+    const char *name = statement->names ? statement->names[column] : sqlite3_column_name(statement->stmt, (int)column);
     return name ? name : "";
 }
 

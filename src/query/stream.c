@@ -131,7 +131,8 @@ static int init_batch(struct ArrowArray *out, query_batch *batch)
 
 static int errno_of(query_stream *stream)
 {
-    hd_error_text(stream->message, sizeof stream->message, &stream->err);
+    if (stream->status != HD_OK && stream->status != HD_END)
+        hd_error_text(stream->message, sizeof stream->message, &stream->err);
     switch (stream->status) {
     case HD_OK:
     case HD_END: return 0;

@@ -25,27 +25,30 @@ static size_t text_width(const char *text, size_t size)
 }
 
 /* What stands in a cell: borrowed text, or `value` filled in. */
-static const char *cell_text(size_t *out_size, char *value, const hd_table *table, size_t row, size_t column)
+static const char *cell_text(size_t *out_size, char *value, const hd_table *table, size_t row, size_t column, bool raw)
 {
     const table_cell *cell = table_cell_at(table, row, column);
     const hd_table_column *about = &table->columns[column];
     if (!cell->null && about->type == HD_VALUE_STRING) return hd_table_get_string(out_size, table, row, column);
-    const char *text = cell->null ? null_text : table_value_text(value, about, cell);
+    const char *text = cell->null ? null_text
+                       : raw      ? table_value_raw(value, about, cell)
+                                  : table_value_text(value, about, cell);
     *out_size = strlen(text);
     return text;
 }
 
-static void measure(size_t *widths, const hd_table *table)
+static void measure(size_t *widths, const hd_table *table, const hd_table_style *style)
 {
     char value[HD_VALUE_TEXT_BYTES];
     for (size_t column = 0; column < table->column_count; column++) {
         const char *name = table->columns[column].name;
         widths[column] = text_width(name, strlen(name));
+        if (style->widths && style->widths[column] > widths[column]) widths[column] = style->widths[column];
     }
     for (size_t row = 0; row < hd_table_row_count(table); row++) {
         for (size_t column = 0; column < table->column_count; column++) {
             size_t size;
-            const char *text = cell_text(&size, value, table, row, column);
+            const char *text = cell_text(&size, value, table, row, column, style->raw);
             size_t width = text_width(text, size);
             if (width > widths[column]) widths[column] = width;
         }
@@ -130,7 +133,8 @@ static void put_head(table_out *out, const hd_table *table, const size_t *widths
         char title[128];
         const char *name = table->columns[column].name;
         size_t size = 0;
-        for (; name[size] && size < sizeof title; size++) title[size] = name[size] == '_' ? ' ' : name[size];
+        for (; name[size] && size < sizeof title; size++)
+            title[size] = name[size] == '_' && !style->raw ? ' ' : name[size];
         put_cell(out, &table->columns[column], title, size, widths[column], column + 1 == table->column_count);
     }
     if (style->bold_head) table_puts(out, "\033[0m");
@@ -144,15 +148,16 @@ void table_write_text(table_out *out, const hd_table *table, const hd_table_styl
         out->status = HD_ERR_MEMORY;
         return;
     }
-    measure(widths, table);
+    measure(widths, table, style);
     if (style->width) shrink(widths, table, style);
-    put_head(out, table, widths, style);
+    if (style->widths) memcpy(style->widths, widths, table->column_count * sizeof *widths);
+    if (!style->no_head) put_head(out, table, widths, style);
     char value[HD_VALUE_TEXT_BYTES];
     for (size_t row = 0; row < hd_table_row_count(table) && out->status == HD_OK; row++) {
         table_put_spaces(out, style->indent);
         for (size_t column = 0; column < table->column_count; column++) {
             size_t size;
-            const char *text = cell_text(&size, value, table, row, column);
+            const char *text = cell_text(&size, value, table, row, column, style->raw);
             put_cell(out, &table->columns[column], text, size, widths[column], column + 1 == table->column_count);
         }
         table_puts(out, "\n");

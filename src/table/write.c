@@ -132,13 +132,18 @@ static void put_csv_string(table_out *out, const char *text, size_t size)
     table_put(out, "\"", 1);
 }
 
-static void write_csv(table_out *out, const hd_table *table)
+static void write_csv_head(table_out *out, const hd_table *table)
 {
     for (size_t column = 0; column < table->column_count; column++) {
         if (column) table_puts(out, ",");
         put_csv_string(out, table->columns[column].name, strlen(table->columns[column].name));
     }
     table_puts(out, "\r\n");
+}
+
+static void write_csv(table_out *out, const hd_table *table, const hd_table_style *style)
+{
+    if (!style->no_head) write_csv_head(out, table);
     for (size_t row = 0; row < hd_table_row_count(table) && out->status == HD_OK; row++) {
         for (size_t column = 0; column < table->column_count; column++) {
             const table_cell *cell = table_cell_at(table, row, column);
@@ -177,7 +182,7 @@ static bool right_aligned(const hd_table_column *column)
     return column->type != HD_VALUE_STRING && column->type != HD_VALUE_BOOL;
 }
 
-static void put_markdown_row(table_out *out, const hd_table *table, size_t row)
+static void put_markdown_row(table_out *out, const hd_table *table, size_t row, bool raw)
 {
     table_puts(out, "|");
     for (size_t column = 0; column < table->column_count; column++) {
@@ -193,20 +198,21 @@ static void put_markdown_row(table_out *out, const hd_table *table, size_t row)
             const char *string = hd_table_get_string(&size, table, row, column);
             put_markdown_string(out, string, size);
         } else {
-            table_puts(out, table_value_text(text, &table->columns[column], cell));
+            table_puts(out, (raw ? table_value_raw : table_value_text)(text, &table->columns[column], cell));
         }
         table_puts(out, " |");
     }
     table_puts(out, "\n");
 }
 
-static void write_markdown(table_out *out, const hd_table *table)
+static void write_markdown_head(table_out *out, const hd_table *table, bool raw)
 {
     table_puts(out, "|");
     for (size_t column = 0; column < table->column_count; column++) {
         table_puts(out, " ");
-        for (const char *name = table->columns[column].name; *name; name++)
+        for (const char *name = table->columns[column].name; *name && !raw; name++)
             table_put(out, *name == '_' ? " " : name, 1);
+        if (raw) put_markdown_string(out, table->columns[column].name, strlen(table->columns[column].name));
         table_puts(out, " |");
     }
     table_puts(out, "\n|");
@@ -214,8 +220,13 @@ static void write_markdown(table_out *out, const hd_table *table)
         table_puts(out, right_aligned(&table->columns[column]) ? " ---: |" : " --- |");
     }
     table_puts(out, "\n");
+}
+
+static void write_markdown(table_out *out, const hd_table *table, const hd_table_style *style)
+{
+    if (!style->no_head) write_markdown_head(out, table, style->raw);
     for (size_t row = 0; row < hd_table_row_count(table) && out->status == HD_OK; row++) {
-        put_markdown_row(out, table, row);
+        put_markdown_row(out, table, row, style->raw);
     }
 }
 
@@ -243,8 +254,8 @@ hd_status hd_table_write(const hd_table *table, hd_sink sink, const hd_table_sty
         switch (style->format) {
         case HD_TABLE_TEXT: table_write_text(&out, table, style); break;
         case HD_TABLE_JSON: write_json(&out, table, style->indent); break;
-        case HD_TABLE_CSV: write_csv(&out, table); break;
-        case HD_TABLE_MARKDOWN: write_markdown(&out, table); break;
+        case HD_TABLE_CSV: write_csv(&out, table, style); break;
+        case HD_TABLE_MARKDOWN: write_markdown(&out, table, style); break;
         }
     }
     return finish(&out, table, err);

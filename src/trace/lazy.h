@@ -63,6 +63,8 @@ void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
  * block, arguments are not decoded until somebody asks for the whole block. hd_block_event() is not for such a block. */
 const hd_block *hd_trace_columns_at(const hd_trace *trace, hd_kind kind, size_t index);
 const hd_block *hd_trace_columns_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row);
+/* The same without loading anything: only row_count, first_row, start_ns and end_ns are set for certain. */
+const hd_block *hd_trace_extent_at(const hd_trace *trace, hd_kind kind, size_t index);
 /* A block that will not be asked for again soon: where it lies in a temporary file its memory is given back. Any
  * thread; const, since the trace does not change by it. */
 void hd_trace_release(const hd_trace *trace, const hd_block *block);

@@ -44,6 +44,11 @@ const hd_block *hd_trace_columns_at(const hd_trace *trace, hd_kind kind, size_t 
     return block;
 }
 
+const hd_block *hd_trace_extent_at(const hd_trace *trace, hd_kind kind, size_t index)
+{
+    return trace->tables[kind].blocks[index];
+}
+
 static size_t find_block(uint32_t *out_row, const hd_table *table, uint64_t row)
 {
     size_t low = 1, high = table->count; /* the first block behind the row */

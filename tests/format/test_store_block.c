@@ -167,7 +167,7 @@ static int set_up(void **state)
     f->seed = 7;
     f->limits = (store_limits){f->trace, STRINGS, TRACKS, hd_trace_shape_count(f->trace), 0};
     for (int i = 0; i < HD_COL_COUNT; i++) f->rows.columns[i] = malloc(HD_BLOCK_ROWS * sizeof(int64_t));
-    assert_int_equal(store_encoder_new(&f->encoder, 0, &err), HD_OK);
+    assert_int_equal(store_encoder_new(&f->encoder, 15, &err), HD_OK);
     assert_int_equal(store_decoder_new(&f->decoder, &err), HD_OK);
     *state = f;
     return 0;
@@ -193,7 +193,16 @@ static hd_status decode(fixture *f, hd_block *block, hd_arena *arena, const uint
     uint8_t *copy = malloc(size ? size : 1);
     memcpy(copy, data, size);
     *block = (hd_block){.kind = f->rows.kind, .row_count = f->rows.row_count};
+    hd_arena own = {0};
+    hd_block columns = *block;
+    hd_status first = store_block_decode(&columns, &own, f->decoder, &f->limits, copy, size, true, NULL);
     hd_status status = store_block_decode(block, arena, f->decoder, &f->limits, copy, size, false, err);
+    if (status == HD_OK) assert_int_equal(first, HD_OK);
+    for (int c = 0; c < HD_COL_COUNT && status == HD_OK; c++) {
+        for (uint32_t row = 0; row < block->row_count && c != HD_COL_ARGS_ROW; row++)
+            assert_int_equal(hd_column_at(&columns.columns[c], row), hd_column_at(&block->columns[c], row));
+    }
+    hd_arena_deinit(&own);
     free(copy);
     return status;
 }

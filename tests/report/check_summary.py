@@ -58,6 +58,17 @@ def wanted_findings(tables):
     return sorted(out, key=repr)
 
 
+def shows(finding, event):
+    """A gap ends where the event starts, a step that repetition tells with its launch; all else is the event."""
+    if event is None:
+        return False
+    if " the GPU is idle " in finding["finding"]:
+        return finding["start"] + finding["duration"] == event.start
+    if finding["finding"].startswith("the slowest step") and event.role != "annotation":
+        return finding["start"] == (event.launch or event).start
+    return (finding["start"], finding["duration"]) == (event.start, event.end - event.start)
+
+
 def has_two_processes(tables):
     """Rows without a device may be of several processes, which the summary cannot tell apart either."""
     seen = collections.Counter(device(row) for row in tables["breakdown"])
@@ -83,6 +94,11 @@ def check(heddle, path, name):
     order = [f["saves"] for f in got["findings"] if f["saves"] is not None]
     if order != sorted(order, reverse=True):
         problems.append("%s: findings are not in order: %r" % (name, order))
+    by_id = {s.id: s for s in t.slices}
+    for f in got["findings"]:
+        if f["id"] is not None and not shows(f, by_id.get(f["id"])):
+            problems.append("%s: finding %r is not shown by event %d" % (name, f["finding"], f["id"]))
+        checked["events of findings"] += f["id"] is not None
     for table, of in COPIED.items():
         rows, seen = [], collections.Counter()
         for row in tables[of]:

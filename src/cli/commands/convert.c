@@ -413,7 +413,8 @@ static const cli_option options[] = {
      .min = -100,
      .max = 22,
      FIELD(level),
-     .help = "of compression: gzip 1 to 9, zstd -100 to 22; 0 is the format's own choice"},
+     .help = "of compression: gzip 1 to 9, zstd -100 to 22; 0 is the format's own choice. Of a .heddle, from 15 on: an "
+             "eighth smaller, and read three to five times as slowly"},
     OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
     OPTION_THREADS(FIELD(threads), "threads to use"),
     OPTION_SYNC(FIELD(sync)),

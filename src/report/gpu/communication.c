@@ -252,6 +252,7 @@ static void add_row(communication *c, uint32_t work, const told *t)
     add_bandwidths(b, &t->kind, t->bytes, t->bytes >= 0, t->bytes, t->duration);
     hd_table_add_int(b, t->exposed);
     hd_table_add_bool(b, true);
+    hd_table_add_int(b, (int64_t)c->scope.launches->works[work].row);
 }
 
 static void add_kind(communication *c, uint32_t group)
@@ -455,6 +456,7 @@ static const hd_report_column collectives_columns[] = {
     BANDWIDTHS,
     {"exposed", HD_VALUE_DURATION, "while no compute runs on the device"},
     {"upper_bound", HD_VALUE_BOOL, "yes: a rank's duration includes waiting for the others"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "it"},
     {0},
 };
 

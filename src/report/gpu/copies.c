@@ -29,6 +29,7 @@ typedef struct copy_sum {
     uint64_t count, known, unknown;
     gpu_i128 time, bytes, timed_bytes, timed; /* timed: of those that have bytes and a duration */
     int64_t min, max;
+    uint64_t longest_row;
 } copy_sum;
 
 typedef struct copy_sums {
@@ -148,16 +149,19 @@ static int64_t bytes_of(copies *c, const hd_block *block, uint32_t row)
 
 /* ---- sums ---- */
 
-static bool add_to(copy_sums *sums, copy_key key, int64_t time, int64_t bytes)
+static bool add_to(copy_sums *sums, copy_key key, int64_t time, int64_t bytes, uint64_t row)
 {
     uint32_t count = sums->groups.count, group = gpu_group(&sums->groups, &key);
     if (group == HD_NONE || !hd_grow((void **)&sums->sums, &sums->capacity, group, sizeof *sums->sums)) return false;
     copy_sum *sum = &sums->sums[group];
-    if (group == count) *sum = (copy_sum){.min = time, .max = time};
+    if (group == count) *sum = (copy_sum){.min = time, .max = time, .longest_row = row};
     sum->count++;
     sum->time += time;
     if (time < sum->min) sum->min = time;
-    if (time > sum->max) sum->max = time;
+    if (time > sum->max) {
+        sum->max = time;
+        sum->longest_row = row;
+    }
     sum->known += bytes >= 0;
     sum->unknown += bytes < 0;
     if (bytes >= 0) sum->bytes += bytes;
@@ -197,9 +201,10 @@ static bool add_copy(copies *c, size_t index)
     if (!work->is_listed) return true;
     if (!memory_of(&memory, c, work, name)) return false;
     key.detail = memory;
-    if (!add_to(&c->kinds, key, time, bytes)) return false;
+    if (!add_to(&c->kinds, key, time, bytes, told->row)) return false;
     key.detail = size_class(bytes);
-    return add_to(&c->sizes, key, time, bytes) && gpu_share_add(&c->shares, s, work->device, work->step, time);
+    return add_to(&c->sizes, key, time, bytes, told->row) &&
+           gpu_share_add(&c->shares, s, work->device, work->step, time);
 }
 
 /* ---- rows ---- */
@@ -226,6 +231,7 @@ static void add_kind(hd_table_builder *b, copies *c, uint32_t group)
     hd_table_add_int(b, sum->min);
     hd_table_add_int(b, sum->max);
     gpu_cell_ratio(b, sum->timed_bytes, sum->timed, 1);
+    hd_table_add_int(b, (int64_t)sum->longest_row);
 }
 
 static void add_size(hd_table_builder *b, copies *c, uint32_t group)
@@ -321,6 +327,7 @@ static const hd_report_column copies_columns[] = {
     {"min", HD_VALUE_DURATION, "the shortest"},
     {"max", HD_VALUE_DURATION, "the longest"},
     {"bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time of those that tell both"},
+    {"longest_id", HD_VALUE_INT, GPU_ID_OF "the longest"},
     {0},
 };
 

@@ -56,6 +56,9 @@ typedef struct gpu_options {
         "rank", HD_OPTION_PATTERNS, NULL, "only these ranks: 0,3", offsetof(gpu_options, ranks)                        \
     }
 
+/* Before what the event of a column of ids is: "its id, as in heddle query: of the call" */
+#define GPU_ID_OF "`id` in the table slice of heddle query, of "
+
 /* ---- the scope ---- */
 
 typedef enum gpu_class { GPU_COMPUTE, GPU_COMMUNICATION, GPU_COPY, GPU_CLASSES } gpu_class;

@@ -297,6 +297,10 @@ static void add_listed(idle *r, const listed *l)
     hd_table_add_text(r->list, gpu_cause_names[gap->cause]);
     const uint32_t names[] = {work->name, call, r->ops[l->gap], l->frame};
     for (int i = 0; i < 4; i++) report_cell_string(r->list, r->scope.trace, names[i]);
+    hd_table_add_int(r->list, (int64_t)work->row);
+    report_cell_int(r->list, gap->cause == GPU_CAUSE_SYNC ? r->syncs.list[gap->sync].row
+                             : work->launch == HD_NONE    ? HD_NO_NUMBER
+                                                          : (int64_t)r->scope.launches->launches[work->launch].row);
 }
 
 /* ---- HTA's classes ---- */
@@ -417,6 +421,8 @@ static const hd_report_column gaps_columns[] = {
     {"call", HD_VALUE_STRING, "the call that waited, of cause sync, else that which launched the work"},
     {"op", HD_VALUE_STRING, "the operator that ran meanwhile: the innermost around the call, of host in the middle"},
     {"frame", HD_VALUE_STRING, "the Python function there, the innermost"},
+    {"work_id", HD_VALUE_INT, GPU_ID_OF "work"},
+    {"call_id", HD_VALUE_INT, GPU_ID_OF "call"},
     {0},
 };
 

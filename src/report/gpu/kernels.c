@@ -24,6 +24,8 @@ typedef struct kernel_sum {
     int64_t registers, shared; /* HD_NO_NUMBER: nothing */
     double occupancy;
     uint64_t occupancy_count;
+    int64_t longest;
+    uint64_t longest_row;
 } kernel_sum;
 
 enum { STACK_ROOM = 64 << 20 }; /* bytes */
@@ -235,7 +237,11 @@ static bool add_kernel(kernels *k, size_t index)
     uint32_t count = k->groups.count, group = gpu_group(&k->groups, &key);
     if (group == HD_NONE || !hd_grow((void **)&k->sums, &k->sum_capacity, group, sizeof *k->sums)) return false;
     kernel_sum *sum = &k->sums[group];
-    if (group == count) *sum = (kernel_sum){HD_NO_NUMBER, HD_NO_NUMBER, 0, 0};
+    if (group == count) *sum = (kernel_sum){.registers = HD_NO_NUMBER, .shared = HD_NO_NUMBER, .longest = -1};
+    if (gpu_duration(work) > sum->longest) {
+        sum->longest = gpu_duration(work);
+        sum->longest_row = s->launches->works[index].row;
+    }
     tell_most(&sum->registers, k, REGISTERS, block, row);
     tell_most(&sum->shared, k, SHARED, block, row);
     if (gpu_arg_get(&occupancy, &k->args[OCCUPANCY], block, row) && hd_value_double(&percent, s->trace, occupancy)) {
@@ -315,6 +321,7 @@ static void add_row(hd_table_builder *b, kernels *k, uint32_t group)
         hd_table_add_decimal(b, sum->occupancy / (double)sum->occupancy_count);
     else
         hd_table_add_null(b);
+    hd_table_add_int(b, (int64_t)sum->longest_row);
 }
 
 static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
@@ -394,6 +401,7 @@ static const hd_report_column columns[] = {
     {"registers", HD_VALUE_COUNT, "of a thread, the most that one tells"},
     {"shared", HD_VALUE_BYTES, "shared memory, the most that one tells"},
     {"occupancy", HD_VALUE_DECIMAL, "achieved, as the profiler estimates it: mean in percent"},
+    {"longest_id", HD_VALUE_INT, GPU_ID_OF "the longest"},
     {0},
 };
 

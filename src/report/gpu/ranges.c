@@ -199,6 +199,7 @@ static void add_step_row(hd_table_builder *b, const gpu_scope *s, const gpu_step
     gpu_cell_time(b, below->end - below->start, any);
     gpu_cell_time(b, below->busy, any);
     gpu_cell_time(b, below->time, any);
+    hd_table_add_int(b, step->row);
 }
 
 static hd_status add_steps(hd_report *out, gpu_scope *s, hd_error *err)
@@ -286,6 +287,7 @@ static const hd_report_column steps_columns[] = {
     {"gpu_span", HD_VALUE_DURATION, "between them"},
     {"gpu_busy", HD_VALUE_DURATION, "some of it runs"},
     {"gpu_time", HD_VALUE_DURATION, "sum of its durations"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "the annotation, else of the work with whose launch the step begins"},
     {0},
 };
 

@@ -11,6 +11,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "report/gpu/gpu.h"
+#include "trace/event.h"
 
 typedef struct summary_options {
     gpu_options gpu;
@@ -26,6 +27,7 @@ typedef struct finding {
     int64_t rank, device; /* HD_NO_NUMBER: unknown, or of the rank */
     int64_t saves, span;  /* ns at most, of so much */
     int64_t start, duration;
+    int64_t id; /* row of the slice that shows it; HD_NO_NUMBER */
     char text[512];
 } finding;
 
@@ -117,8 +119,19 @@ static finding *add_finding(summary *s, const reader *breakdown, size_t row, int
                    .saves = saves,
                    .span = number(breakdown, row, "span"),
                    .start = HD_NO_TIME,
-                   .duration = HD_NO_TIME};
+                   .duration = HD_NO_TIME,
+                   .id = HD_NO_NUMBER};
     return f;
+}
+
+/* The evidence is one event. */
+static void show_event(finding *f, const summary *s, int64_t id)
+{
+    if (id == HD_NO_NUMBER) return;
+    hd_event event = hd_event_at(s->trace, HD_KIND_SLICE, (uint64_t)id);
+    f->id = id;
+    f->start = event.start_ns;
+    f->duration = event.duration_ns;
 }
 
 static double percent(int64_t part, int64_t whole)
@@ -188,6 +201,7 @@ static bool find_idle(summary *s, const reader *breakdown, size_t row)
             if (strcmp(text(other, &gaps, g, "cause"), cause) != 0) continue;
             f->start = number(&gaps, g, "start");
             f->duration = number(&gaps, g, "duration");
+            f->id = number(&gaps, g, "work_id");
             say_where(f->text + used, sizeof f->text - (size_t)used, &gaps, g, cause);
             break;
         }
@@ -203,12 +217,14 @@ static bool find_exposed(summary *s, const reader *breakdown, size_t row)
     int64_t span = number(breakdown, row, "span"), exposed = number(breakdown, row, "exposed_communication");
     int64_t copied = number(breakdown, row, "exposed_copy");
     char name[96], more[96];
-    size_t at = most(&communication, "exposed");
+    const reader collectives = read_rows(s, COMMUNICATION, "collectives", breakdown, row, "device");
+    size_t at = most(&communication, "exposed"), worst = most(&collectives, "exposed");
     if (is_worth(exposed, span)) {
         finding *f = add_finding(s, breakdown, row, exposed);
         if (!f) return false;
         int used = snprintf(f->text, sizeof f->text, "%.1f %% of the time is communication that no compute hides",
                             percent(exposed, span));
+        if (worst != SIZE_MAX) show_event(f, s, number(&collectives, worst, "id"));
         if (at != SIZE_MAX && *text(name, &communication, at, "collective"))
             snprintf(f->text + used, sizeof f->text - (size_t)used, "; most of it %s%s%s", name,
                      *text(more, &communication, at, "dtype") ? " " : "", more);
@@ -219,6 +235,7 @@ static bool find_exposed(summary *s, const reader *breakdown, size_t row)
         if (!f) return false;
         int used = snprintf(f->text, sizeof f->text, "%.1f %% of the time is copies that nothing hides",
                             percent(copied, span));
+        if (at != SIZE_MAX) show_event(f, s, number(&copies, at, "longest_id"));
         if (at != SIZE_MAX && *text(name, &copies, at, "kind"))
             snprintf(f->text + used, sizeof f->text - (size_t)used, "; of all copies %s%s%s takes most", name,
                      *text(more, &copies, at, "memory") ? " " : "", more);
@@ -239,6 +256,7 @@ static bool find_kernel(summary *s, const reader *breakdown, size_t row)
     snprintf(f->text, sizeof f->text, "%.1f %% of the time in kernels is %s (%lld call%s)",
              hd_table_get_decimal(kernels.table, at, share), text(name, &kernels, at, "name"), (long long)count,
              plural(count));
+    show_event(f, s, number(&kernels, at, "longest_id"));
     return true;
 }
 
@@ -267,7 +285,7 @@ static bool find_short(summary *s, const reader *breakdown, size_t row)
 /* ---- steps ---- */
 
 typedef struct step_sum {
-    int64_t rank, median, slowest, start;
+    int64_t rank, median, slowest, start, id;
     uint64_t count;
     char name[96];
 } step_sum;
@@ -294,6 +312,7 @@ static bool sum_steps(step_sum *out, const reader *steps, size_t from, size_t un
     out->median = count % 2 ? list[count / 2] : gpu_nearest((gpu_i128)list[count / 2 - 1] + list[count / 2], 2);
     out->slowest = list[count - 1];
     out->start = number(steps, slowest, "start");
+    out->id = number(steps, slowest, "id");
     text(out->name, steps, slowest, "step");
     free(list);
     return true;
@@ -325,6 +344,7 @@ static hd_status add_steps(hd_report *out, summary *s, hd_error *err)
         if (!f) continue;
         f->device = HD_NO_NUMBER;
         f->start = sum.start;
+        f->id = sum.id;
         f->duration = sum.slowest;
         snprintf(f->text, sizeof f->text, "the slowest step, %s, takes %.1f times the median", sum.name,
                  sum.median ? (double)sum.slowest / (double)sum.median : 0);
@@ -380,6 +400,7 @@ static hd_status add_findings(hd_report *out, summary *s, hd_error *err)
         hd_table_add_text(b, f->text);
         report_cell_int(b, f->start);
         report_cell_int(b, f->duration);
+        report_cell_int(b, f->id);
     }
     return report_add(out, b, err);
 }
@@ -476,6 +497,7 @@ static const hd_report_column findings_columns[] = {
     {"finding", HD_VALUE_STRING, "what takes the time"},
     {"start", HD_VALUE_TIME, "where to look: the worst of it"},
     {"duration", HD_VALUE_DURATION, "how long that takes"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "the event there: the kernel, copy or step, or the work that ended the gap"},
     {0},
 };
 static const hd_report_column steps_columns[] = {

@@ -108,7 +108,8 @@ static struct MHD_Response *guard(struct MHD_Response *response, bool framed)
     "worker-src 'self'; base-uri 'none'; frame-ancestors " ancestors "; form-action 'none'"
     if (!response) return NULL;
     add_header(response, "Content-Security-Policy",
-               framed ? POLICY("http://localhost:* http://127.0.0.1:* http://[::1]:* vscode-webview:") : POLICY("'none'"));
+               framed ? POLICY("http://localhost:* http://127.0.0.1:* http://[::1]:* vscode-webview:")
+                      : POLICY("'none'"));
 #undef POLICY
     add_header(response, "X-Content-Type-Options", "nosniff");
     add_header(response, "Referrer-Policy", "no-referrer");

@@ -178,7 +178,8 @@ def idle_rows(cells, parts, outside):
 def gap_row(cells, gap, start, end, op, frame):
     call = gap.sync if gap.sync is not None else gap.work.launch
     return {**cells, "start": start, "duration": end - start, "cause": gap.cause, "work": gap.work.name,
-            "call": name_of(call), "op": op, "frame": frame}
+            "call": name_of(call), "op": op, "frame": frame, "work_id": gap.work.id,
+            "call_id": call.id if call is not None else None}
 
 
 def idle(scope):

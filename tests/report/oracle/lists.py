@@ -84,6 +84,10 @@ def mean_said(works, argument):
     return sum(said) / len(said) if said else None
 
 
+def longest(works):
+    return max(works, key=lambda w: (w.duration, -w.index))
+
+
 def kernels(scope):
     works = scope.listed(w for w in scope.works if w.role == "kernel")
     cells_of = columns_of(scope, works)
@@ -98,7 +102,8 @@ def kernels(scope):
                      **statistics([w.duration for w in group]),
                      "registers": most_said(group, "registers per thread"),
                      "shared": most_said(group, "shared memory"),
-                     "occupancy": mean_said(group, "est. achieved occupancy %")})
+                     "occupancy": mean_said(group, "est. achieved occupancy %"),
+                     "longest_id": longest(group).id})
     return {"kernels": ordered(add_shares(rows), "total")}
 
 
@@ -157,7 +162,7 @@ def copies(scope):
                               "total": sum(times), "bytes": sizes["bytes"],
                               "unknown": sum(bytes_of(w) is None for w in group),
                               "mean": nearest(ratio(sum(times), len(times))), "min": min(times), "max": max(times),
-                              "bandwidth": sizes["bandwidth"]})
+                              "bandwidth": sizes["bandwidth"], "longest_id": longest(group).id})
     for (where, kind, size), group in grouped(works,
                                               lambda w: (head(scope, w), kind_of(w), size_class(bytes_of(w)))).items():
         out["sizes"].append({**head_cells(scope, *where), "kind": kind, "size": size, "count": len(group),
@@ -306,7 +311,8 @@ def steps(scope):
         below = projection(works[step.index])
         if not scope.trace.has_launches:
             below["works"] = None
-        rows.append({"rank": step.rank, "step": step.name, "start": step.start, "duration": step.duration, **below})
+        rows.append({"rank": step.rank, "step": step.name, "start": step.start, "duration": step.duration,
+                     "id": step.id, **below})
     return {"steps": together(rows)}
 
 
@@ -464,7 +470,7 @@ def collective_row(scope, w, args, compute):
             "dtype": json_text(args.get("dtype")), "in": whole(args.get("In msg nelems")),
             "out": whole(args.get("Out msg nelems")), "bytes": count, "algorithm_bandwidth": algorithm,
             "bus_bandwidth": algorithm * factor if algorithm is not None and factor is not None else None,
-            "exposed": exposed, "upper_bound": True}
+            "exposed": exposed, "upper_bound": True, "id": w.id}
 
 
 def communication(scope):

@@ -111,8 +111,8 @@ class Step:
     """One that repetition tells."""
     role = "step"
 
-    def __init__(self, name, rank, index, start, end):
-        self.name, self.rank, self.index, self.start, self.end = name, rank, index, start, end
+    def __init__(self, name, rank, index, start, end, number):
+        self.name, self.rank, self.index, self.start, self.end, self.id = name, rank, index, start, end, number
         self.duration = end - start
 
 
@@ -160,7 +160,7 @@ class Scope:
             most = max(parts.values())
             if len(set(starts)) == c and most >= 3 and 4 * most >= 3 * c:
                 ends = starts[1:] + [max(w.end for w in works)]
-                return [Step(name, rank, works[i].index, start, end) for i, start, end in zip(first, starts, ends)]
+                return [Step(name, rank, works[i].index, start, end, works[i].id) for i, start, end in zip(first, starts, ends)]
         return []
 
     def step_at(self, rank, t):

@@ -33,7 +33,7 @@ LAUNCHES = re.compile(
 
 
 class Slice:
-    __slots__ = ("index", "name", "category", "row", "start", "end", "args", "role", "rank", "device", "stream",
+    __slots__ = ("index", "id", "name", "category", "row", "start", "end", "args", "role", "rank", "device", "stream",
                  "launch", "before", "wrapped")
 
     def __init__(self, index, name, category, row, start, end, args):
@@ -163,31 +163,37 @@ def add_meta(trace, event, pid, tid):
         trace.threads[pid, tid] = str(args.get("name"))
 
 
-def add_slice(trace, event, row, ts, dur, args):
+def add_slice(trace, event, row, ts, dur, args, number):
+    """number: of the slices in the file, those without a time or an end, too: `id` of heddle query."""
     start, end = ends_of(ts, dur)
     trace.slices.append(Slice(len(trace.slices), str(event.get("name", "")), str(event.get("cat", "")), row, start, end,
                               args))
+    trace.slices[-1].id = number
 
 
 def add_events(trace, events):
     opened = collections.defaultdict(list)  # B events by row
+    count = 0
     for event in events:
         if not isinstance(event, dict):
             continue
         phase, pid, tid = event.get("ph"), str(event.get("pid", "")), str(event.get("tid", ""))
         row, ts = (pid, tid), decimal_of(event.get("ts"))
+        count += phase in ("X", "B")
         if phase == "M":
             add_meta(trace, event, pid, tid)
         elif ts is None:
             continue
         elif phase == "X":
-            add_slice(trace, event, row, ts, decimal_of(event.get("dur")) or decimal.Decimal(0), args_of(event))
+            add_slice(trace, event, row, ts, decimal_of(event.get("dur")) or decimal.Decimal(0), args_of(event),
+                      count - 1)
         elif phase == "B":
-            opened[row].append(event)
+            opened[row].append((event, count - 1))
         elif phase == "E" and opened[row]:
-            begin = opened[row].pop()
+            begin, number = opened[row].pop()
             since = decimal_of(begin["ts"])
-            add_slice(trace, begin, row, since, EXACT.subtract(ts, since), {**args_of(begin), **args_of(event)})
+            add_slice(trace, begin, row, since, EXACT.subtract(ts, since), {**args_of(begin), **args_of(event)},
+                      number)
         elif phase in ("s", "t", "f"):
             key = (str(event.get("cat", "")), str(event.get("id")), str(event.get("name", "")))
             trace.flows.append((phase, key, ts, row, phase != "f" or event.get("bp") == "e"))

@@ -35,7 +35,8 @@ typedef struct store_rows {
 
 /* Scratch memory and compressor of one thread. */
 typedef struct store_encoder store_encoder;
-hd_status store_encoder_new(store_encoder **out, int level, hd_error *err); /* level 0: the default */
+hd_status store_encoder_new(store_encoder **out, int level,
+                            hd_error *err); /* level 0: the default; see heddle/format.h */
 void store_encoder_free(store_encoder *encoder);
 
 /* Append the block's bytes to `out`. */

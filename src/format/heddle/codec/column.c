@@ -300,7 +300,7 @@ static void put_searched(store_encoder *encoder, store_sink *sink, const int64_t
     if (depth == 0 && count > 2) {
         try_others(encoder, &s);
         try_contexts(encoder, &s, content);
-        if (content != STORE_SYMBOL) try_coded(encoder, &s, content);
+        if (content != STORE_SYMBOL && encoder->may_code) try_coded(encoder, &s, content);
     }
     if (s.best.model == MODEL_NEW) s.new_start = find_first_new(encoder, values, count);
     put_told(encoder, sink, values, count, refs, &s.best, s.new_start, depth);

@@ -39,6 +39,7 @@ struct store_encoder {
     hd_compressor *best, *fast, *trial;
     store_sink sink, trial_sink;
     hd_bytes planes, frame;
+    bool may_code;    /* whether the coder of coder.h is tried */
     hd_status status; /* the first failure of a compressor */
     uint32_t stride;  /* rows that there is room for, as store_encoder_fit made it */
     int64_t *indexes; /* stride */

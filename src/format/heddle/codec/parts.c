@@ -203,11 +203,12 @@ static hd_status fit(uint32_t *stride, uint32_t count, void *coder, list_rooms *
 
 hd_status store_encoder_new(store_encoder **out, int level, hd_error *err)
 {
-    enum { DEFAULT_LEVEL = 10, TRIAL_LEVEL = 3, BEST_LEVEL = 19 };
+    enum { DEFAULT_LEVEL = 10, TRIAL_LEVEL = 3, CODER_LEVEL = 15, BEST_LEVEL = 19 };
     store_encoder *encoder = calloc(1, sizeof *encoder);
     *out = NULL;
     if (!encoder) return HD_NOMEM(err);
     encoder->trial_sink.trial = true;
+    encoder->may_code = level >= CODER_LEVEL; /* takes an eighth off, and three to five times as long to read */
     int fast = level ? level : DEFAULT_LEVEL;
     int best = level > BEST_LEVEL ? level : level && level < DEFAULT_LEVEL ? level : BEST_LEVEL;
     if (hd_compressor_new(&encoder->fast, fast, NULL) || hd_compressor_new(&encoder->best, best, NULL) ||

@@ -1,0 +1,270 @@
+/* query.c - heddle query: SQL over traces */
+#include "cli/cli.h"
+#include "cli/commands/query/session.h"
+#include "cli/report_out.h"
+#include "cli/shared_options.h"
+
+#include "heddle/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct query_options {
+    int format; /* rows_format; FORMAT_UNSET: by --output, --json */
+    const char *output, *sql, *file;
+    cli_texts parameters;
+    double timeout_s;
+    uint64_t rows;
+    bool all, strict;
+};
+
+enum { FORMAT_UNSET = -1 };
+
+static const struct query_options defaults = {.format = FORMAT_UNSET};
+
+#define FIELD(member) .field = offsetof(struct query_options, member)
+
+static const cli_option options[] = {
+    {.name = "format",
+     .letter = 'f',
+     .kind = CLI_CHOICE,
+     .value = "FORMAT",
+     .choices = session_formats,
+     FIELD(format),
+     .help = "how rows are written; a table unless given, or what the extension of -o says"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(output),
+     .help = "write there: .csv, .json, .jsonl, .md, .parquet, .txt"},
+    {.name = "sql",
+     .letter = 'c',
+     .kind = CLI_TEXT,
+     .value = "SQL",
+     FIELD(sql),
+     .help = "the statements, where they do not stand behind the files"},
+    {.name = "file",
+     .letter = 'i',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(file),
+     .help = "statements from a file; - is standard input"},
+    {.name = "param",
+     .letter = 'p',
+     .kind = CLI_TEXTS,
+     .value = "NAME=VALUE",
+     FIELD(parameters),
+     .help = "what :NAME is in the statements: a number, null, or text ('12' is text)"},
+    {.name = "timeout",
+     .kind = CLI_DECIMAL,
+     .value = "SECONDS",
+     .max = 1e9,
+     FIELD(timeout_s),
+     .help = "stop a statement that runs longer; 0 is never"},
+    {.name = "rows",
+     .letter = 'n',
+     .kind = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = 1e15,
+     FIELD(rows),
+     .help = "the first N rows of a table; 100 on a terminal unless given, else all"},
+    {.name = "all", .letter = 'a', .kind = CLI_FLAG, FIELD(all), .help = "every row of a table, on a terminal as well"},
+    OPTION_STRICT(FIELD(strict)),
+    {0},
+};
+
+/* ---- the inputs ---- */
+
+typedef struct inputs {
+    hd_query_input *list;
+    hd_trace **traces;
+    size_t count;
+} inputs;
+
+static void free_inputs(inputs *in)
+{
+    for (size_t i = 0; in->traces && i < in->count; i++) hd_trace_free(in->traces[i]);
+    free(in->traces);
+    free(in->list);
+}
+
+static hd_status read_inputs(inputs *in, cli_run *run, size_t count)
+{
+    const struct query_options *chosen = run->options;
+    hd_status status = HD_OK;
+    in->list = calloc(count, sizeof *in->list);
+    in->traces = calloc(count, sizeof *in->traces);
+    if (!in->list || !in->traces) return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    for (; in->count < count && status == HD_OK; in->count++) {
+        const char *path = run->operands[in->count];
+        hd_trace **trace = &in->traces[in->count];
+        status = report_read(trace, run, path, (hd_read_options){.strict = chosen->strict, .lazy = true});
+        if (status != HD_OK) break;
+        in->list[in->count] = (hd_query_input){.trace = *trace, .path = path, .rank = HD_NO_NUMBER};
+    }
+    return status;
+}
+
+/* ---- what is asked ---- */
+
+typedef struct asked {
+    const char *sql, *name; /* name: of the file that the statements come from */
+    char *text;             /* owned */
+    size_t file_count;
+    bool is_shell;
+} asked;
+
+/* An operand that is no file, and no name that was meant to be one. */
+static bool is_sql(const char *operand)
+{
+    if (strcmp(operand, "-") == 0 || access(operand, F_OK) == 0) return false;
+    return strpbrk(operand, " \t\n(;") != NULL;
+}
+
+static int find_sql(asked *a, cli_run *run)
+{
+    const struct query_options *chosen = run->options;
+    a->file_count = (size_t)run->operand_count;
+    const char *last = run->operands[run->operand_count - 1];
+    if (is_sql(last)) {
+        a->file_count--;
+        a->sql = last;
+    }
+    if (!a->file_count) return cli_usage_error(run, "a query needs a trace: heddle query FILE... 'SQL'");
+    if ((a->sql != NULL) + (chosen->sql != NULL) + (chosen->file != NULL) > 1)
+        return cli_usage_error(run,
+                               "statements stand behind the files, in --sql, or in the file of --file: one of these");
+    if (chosen->sql) a->sql = chosen->sql;
+    bool is_read = chosen->file != NULL, from_stdin = !is_read || strcmp(chosen->file, "-") == 0;
+    if (a->sql) return CLI_OK;
+    for (size_t i = 0; i < a->file_count && from_stdin; i++)
+        if (strcmp(run->operands[i], "-") == 0)
+            return cli_usage_error(run, "the trace is standard input, so say what to ask: heddle query - 'SQL'");
+    a->is_shell = !is_read && isatty(STDIN_FILENO);
+    if (a->is_shell) return CLI_OK;
+    const char *path = is_read ? chosen->file : "-";
+    a->name = strcmp(path, "-") == 0 ? "<stdin>" : path;
+    if (session_read_script(&a->text, run, path) != HD_OK) return CLI_FAILED;
+    a->sql = a->text;
+    return CLI_OK;
+}
+
+/* ---- the output ---- */
+
+static int choose_output(query_session *session, const asked *a, cli_run *run)
+{
+    const struct query_options *chosen = run->options;
+    rows_format by_path = ROWS_TABLE;
+    bool to_file = chosen->output && strcmp(chosen->output, "-") != 0;
+    bool is_known = to_file && session_format_of(&by_path, chosen->output);
+    if (run->global.json && chosen->format != FORMAT_UNSET && chosen->format != ROWS_JSON)
+        return cli_usage_error(run, "--json and --format %s exclude each other", session_formats[chosen->format]);
+    session->format = chosen->format != FORMAT_UNSET ? (rows_format)chosen->format
+                      : run->global.json             ? ROWS_JSON
+                                                     : by_path;
+    if (to_file && !is_known && chosen->format == FORMAT_UNSET && !run->global.json)
+        return cli_usage_error(run,
+                               "-o: what to write does not follow from '%.100s': use .csv, .json, .jsonl, .md, "
+                               ".parquet or .txt, or --format",
+                               chosen->output);
+    bool is_terminal = !to_file && run->width;
+    if (session->format == ROWS_PARQUET && is_terminal && !a->is_shell)
+        return cli_usage_error(run, "Parquet is nothing for a terminal: -o FILE.parquet");
+    if (a->is_shell && (to_file || session->format == ROWS_PARQUET))
+        return cli_usage_error(run, "in the shell, .output FILE says where results go");
+    session->out.path = to_file ? chosen->output : NULL;
+    session->rows_shown = chosen->rows ? chosen->rows : is_terminal && !chosen->all ? SESSION_ROWS_SHOWN : UINT64_MAX;
+    return CLI_OK;
+}
+
+/* ---- the command ---- */
+
+/* A parameter that no statement has is a slip. */
+static int check_parameters(const query_session *session, int status)
+{
+    cli_run *run = session->run;
+    for (size_t i = 0; i < session->parameter_count && status == CLI_OK && !run->out_error; i++)
+        if (!session->parameters[i].is_used)
+            return cli_usage_error(run, "--param: no statement has :%.60s", session->parameters[i].name);
+    return status;
+}
+
+static int run_script(query_session *session, const asked *a)
+{
+    cli_run *run = session->run;
+    bool is_parquet = session->format == ROWS_PARQUET;
+    if (!is_parquet && session_out_open(&session->out, &run->err) != HD_OK) return CLI_FAILED;
+    int status = session_run(session, a->sql, a->name);
+    status = check_parameters(session, status);
+    hd_status written = status == CLI_OK ? HD_OK : HD_ERR_ARGUMENT;
+    if (!is_parquet) written = session_out_close(&session->out, written, &run->err);
+    return status == CLI_OK && written != HD_OK ? CLI_FAILED : status;
+}
+
+static int run_session(query_session *session, const asked *a)
+{
+    cli_run *run = session->run;
+    const struct query_options *chosen = run->options;
+    inputs in = {0};
+    const hd_query_options query_options = {.timeout_ms = (uint64_t)(chosen->timeout_s * 1000 + 0.5)};
+    int status = CLI_FAILED;
+    if (read_inputs(&in, run, a->file_count) == HD_OK &&
+        hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK)
+        status = a->is_shell ? session_shell(session) : run_script(session, a);
+    hd_query_free(session->query);
+    free_inputs(&in);
+    return status;
+}
+
+static int run(cli_run *run)
+{
+    const struct query_options *chosen = run->options;
+    asked a = {0};
+    query_session session = {.run = run, .out = {.run = run}};
+    int status = find_sql(&a, run);
+    session.is_shell = a.is_shell;
+    for (size_t i = 0; i < chosen->parameters.count && status == CLI_OK; i++)
+        if (session_set_parameter(&session, chosen->parameters.items[i]) != HD_OK) status = CLI_USAGE;
+    if (status == CLI_OK) status = choose_output(&session, &a, run);
+    if (status == CLI_OK) status = run_session(&session, &a);
+    session_clear_parameters(&session);
+    free(a.text);
+    return status;
+}
+
+const cli_command cmd_query = {
+    .name = "query",
+    .group = CLI_LOOK,
+    .summary = "ask a trace anything: SQL over its events",
+    .usage = "FILE... ['SQL']",
+    .offer = "<files>",
+    .description =
+        "SQLite's SQL over the traces themselves: nothing is loaded or copied. Tables and columns have the names that "
+        "they have in Perfetto (slice, thread_track, counter, args …); docs/query-tables.md lists them, as does the "
+        "table heddle_tables, and docs/query.md has examples. Several files are one: a column `rank` tells them "
+        "apart. Times are nanoseconds.\n\n"
+        "The last operand is the query, unless it is a file. Without one, statements are read from standard input; on "
+        "a terminal there is a shell, with completion and history: .help tells what it can do.\n\n"
+        "A query can only read: what writes, attaches files or loads extensions is refused. CREATE VIEW is there for "
+        "scripts, and ends with them.\n\n"
+        "Text on a terminal has the first 100 rows and is fitted to it; all else has every row, and numbers with all "
+        "their digits. Of several statements each result stands by itself. The exit status is 1 when a statement "
+        "failed, 130 when it was interrupted.",
+    .options = options,
+    .defaults = &defaults,
+    .options_size = sizeof(struct query_options),
+    .operands_min = 1,
+    .operands_max = -1,
+    .has_json = true,
+    .run = run,
+    .examples = (const cli_example[]){{"heddle query trace.json 'select name, sum(dur) from slice group by name'",
+                                       "time by name"},
+                                      {"heddle query rank*.heddle -o steps.parquet 'select * from step'",
+                                       "the steps of all ranks, as a file for DuckDB or pandas"},
+                                      {"heddle query trace.json -p name=gemm -i kernels.sql", "a file of statements"},
+                                      {"heddle query trace.json", "the shell"},
+                                      {0}},
+};

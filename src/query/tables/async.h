@@ -1,0 +1,46 @@
+/* async.h - the async slices of a trace, with tracks of their own
+ *
+ * Begins and ends (b, e; legacy S, F) of one id, category and scope meet in the order of time: an end closes the
+ * innermost begin of its name, or the innermost if there is none of that name; one without a begin is no slice. A point
+ * between them (n) is a slice of no length. Each id has a track, on which depth and parent count. What was not closed
+ * has no duration.
+ */
+#ifndef HD_QUERY_TABLES_ASYNC_H
+#define HD_QUERY_TABLES_ASYNC_H
+
+#include "query/tables/tables.h"
+
+typedef struct query_async_slice {
+    int64_t start_ns, duration_ns; /* HD_NO_TIME: not closed */
+    uint32_t row;                  /* of the begin, in the table HD_KIND_ASYNC */
+    uint32_t track;                /* index of tracks */
+    uint32_t name, category, depth;
+    uint32_t parent; /* index of slices, HD_NONE: none */
+} query_async_slice;
+
+typedef struct query_async_track {
+    uint32_t process; /* track of the process; HD_NONE: the id is global, or the process is not known */
+    uint32_t name;    /* of the first slice */
+    bool global;
+} query_async_track;
+
+struct query_async {
+    query_async_slice *slices; /* by the row of the begin */
+    query_async_track *tracks; /* in the order of their first slices */
+    size_t slice_count, track_count;
+};
+
+/* source->async. Errors: MEMORY, LIMIT (2^32 points). */
+hd_status query_async_make(query_source *source, hd_error *err);
+
+/* Tracks have the numbers of the trace, then those of async slices, then one of instants that are of no process. */
+static inline uint32_t query_async_track_number(const query_source *source, uint32_t track)
+{
+    return hd_trace_track_count(source->trace) + track;
+}
+static inline uint32_t query_global_track_number(const query_source *source)
+{
+    return hd_trace_track_count(source->trace) + (source->async ? (uint32_t)source->async->track_count : 0);
+}
+
+#endif

@@ -1,0 +1,194 @@
+/* facts.c - the tables `metadata`, `ledger` and `heddle_tables` */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/vector.h"
+#include "query/tables/arg_set.h"
+
+/* ---- metadata ---- */
+
+static const hd_query_column_about metadata_columns[] = {
+    {"id", "INT", "the row", false},
+    {"name", "TEXT", "key of the input's top level; json_metadata.KEY of those in its object metadata", false},
+    {"value", "TEXT", "value as JSON; null of json_metadata.KEY", false},
+    {"int_value", "INT", "value, if it is an integer", false},
+    {"str_value", "TEXT", "value, if it is a text", false},
+    {"real_value", "REAL", "value, if it is another number", false},
+    {"rank", "INT", "rank of the input, or its place", false},
+    {0},
+};
+
+/* A top-level key, or one of the object that the key metadata is. */
+typedef struct metadata_row {
+    hd_string key;
+    query_cell value; /* as it is written, if it is neither an integer nor a text */
+    hd_string json;
+} metadata_row;
+
+typedef struct metadata_rows {
+    metadata_row *list;
+    size_t count, capacity;
+    query_arg_set inner; /* keys and texts of the object */
+} metadata_rows;
+
+static void free_metadata(void *made)
+{
+    metadata_rows *rows = made;
+    query_arg_set_deinit(&rows->inner);
+    free(rows->list);
+    free(rows);
+}
+
+static hd_status add_metadata(metadata_rows *rows, hd_string key, const query_cell *value, hd_string json, hd_error *err)
+{
+    if (!hd_grow((void **)&rows->list, &rows->capacity, rows->count, sizeof *rows->list)) return HD_NOMEM(err);
+    rows->list[rows->count++] = (metadata_row){.key = key, .value = *value, .json = json};
+    return HD_OK;
+}
+
+static hd_status read_metadata(metadata_rows *rows, const query_source *source, hd_error *err)
+{
+    const query_cell none = {.type = SQLITE_NULL};
+    for (size_t i = 0; i < hd_trace_metadata_count(source->trace); i++) {
+        const hd_metadata *entry = hd_trace_metadata_at(source->trace, i);
+        hd_string key = hd_trace_string(source->trace, entry->key), json = hd_trace_string(source->trace, entry->value);
+        bool is_object = json.size && json.data[0] == '{';
+        if (!is_object) {
+            HD_TRY(query_arg_set_json(&rows->inner, key, json, err));
+            const query_cell *value = rows->inner.count ? &rows->inner.list[rows->inner.count - 1].value : &none;
+            HD_TRY(add_metadata(rows, key, rows->inner.count ? value : &none, json, err));
+            rows->inner.count = 0;
+            continue;
+        }
+        HD_TRY(add_metadata(rows, key, &none, json, err));
+        if (key.size != 8 || memcmp(key.data, "metadata", 8) != 0) continue;
+        HD_TRY(query_arg_set_json(&rows->inner, (hd_string){"json_metadata", 13}, json, err));
+        for (size_t k = 0; k < rows->inner.count; k++)
+            HD_TRY(add_metadata(rows, rows->inner.list[k].key, &rows->inner.list[k].value, (hd_string){"", 0}, err));
+        rows->inner.count = 0;
+    }
+    return HD_OK;
+}
+
+static hd_status make_metadata(void **out, uint64_t *out_count, query_source *source, hd_error *err)
+{
+    metadata_rows *rows = calloc(1, sizeof *rows);
+    hd_status status = rows ? read_metadata(rows, source, err) : HD_NOMEM(err);
+    if (status != HD_OK) {
+        if (rows) free_metadata(rows);
+        return status;
+    }
+    *out = rows;
+    *out_count = rows->count;
+    return HD_OK;
+}
+
+static void metadata_cell(query_cell *out, const query_source *source, const void *made, uint64_t row, int column)
+{
+    (void)source;
+    const metadata_row *entry = &((const metadata_rows *)made)->list[row];
+    int wanted = column == 3 ? SQLITE_INTEGER : column == 4 ? SQLITE_TEXT : SQLITE_FLOAT;
+    if (column == 1)
+        query_cell_text(out, entry->key);
+    else if (column == 2 && entry->json.size)
+        query_cell_text(out, entry->json);
+    else if (column > 2 && entry->value.type == wanted)
+        *out = entry->value;
+}
+
+/* ---- ledger ---- */
+
+static const hd_query_column_about ledger_columns[] = {
+    {"id", "INT", "the row", false},
+    {"stage", "TEXT", "who found it: input, a format, builder …", false},
+    {"code", "TEXT", "what it is, as `heddle check` explains it", false},
+    {"level", "TEXT", "note, repair or loss", false},
+    {"count", "INT", "how often", false},
+    {"first_offset", "INT", "byte offset of the first in the input", false},
+    {"detail", "TEXT", "the first in words", false},
+    {"lost_events", "INT", "how many of them are whole events that are not there", false},
+    {"rank", "INT", "rank of the input, or its place", false},
+    {0},
+};
+
+static hd_status make_ledger(void **out, uint64_t *out_count, query_source *source, hd_error *err)
+{
+    (void)err;
+    *out = NULL;
+    *out_count = hd_trace_ledger_count(source->trace);
+    return HD_OK;
+}
+
+static void ledger_cell(query_cell *out, const query_source *source, const void *made, uint64_t row, int column)
+{
+    static const char *const levels[] = {"note", "repair", "loss"};
+    (void)made;
+    const hd_ledger_row *entry = hd_trace_ledger_at(source->trace, (size_t)row);
+    switch (column) {
+    case 1: query_cell_word(out, entry->stage); break;
+    case 2: query_cell_word(out, entry->code); break;
+    case 3: query_cell_word(out, levels[entry->level]); break;
+    case 4: query_cell_int(out, (int64_t)entry->count); break;
+    case 5:
+        if (entry->first_offset != HD_OFFSET_NONE) query_cell_int(out, (int64_t)entry->first_offset);
+        break;
+    case 6: query_cell_string(out, source, entry->detail); break;
+    default: query_cell_int(out, (int64_t)entry->lost_events);
+    }
+}
+
+/* ---- heddle_tables ---- */
+
+static const hd_query_column_about tables_columns[] = {
+    {"id", "INT", "the row", false},
+    {"table_name", "TEXT", "table, view or function", false},
+    {"table_meaning", "TEXT", "what its rows are", false},
+    {"name", "TEXT", "column", false},
+    {"type", "TEXT", "INT, TEXT or REAL", false},
+    {"meaning", "TEXT", "what it says, and its unit", false},
+    {"is_argument", "INT", "1: of a function, which is given in parentheses or by = in where", false},
+    {"rank", "INT", "0", false},
+    {0},
+};
+
+static const hd_query_column_about *column_at(const hd_query_table_about **table, const query_tables *tables, uint64_t row)
+{
+    for (*table = tables->abouts; (*table)->name; ++*table)
+        for (const hd_query_column_about *c = (*table)->columns; c->name; c++)
+            if (row-- == 0) return c;
+    return NULL;
+}
+
+static hd_status make_tables(void **out, uint64_t *out_count, query_source *source, hd_error *err)
+{
+    const hd_query_table_about *table;
+    (void)err;
+    *out = NULL;
+    *out_count = 0;
+    if (source->index == 0)
+        while (column_at(&table, source->tables, *out_count)) ++*out_count;
+    return HD_OK;
+}
+
+static void tables_cell(query_cell *out, const query_source *source, const void *made, uint64_t row, int column)
+{
+    const hd_query_table_about *table;
+    (void)made;
+    const hd_query_column_about *about = column_at(&table, source->tables, row);
+    switch (column) {
+    case 1: query_cell_word(out, table->name); break;
+    case 2: query_cell_word(out, table->meaning); break;
+    case 3: query_cell_word(out, about->name); break;
+    case 4: query_cell_word(out, about->type); break;
+    case 5: query_cell_word(out, about->meaning); break;
+    default: query_cell_int(out, about->is_argument);
+    }
+}
+
+const query_rows_about query_fact_tables[] = {
+    {{"metadata", "what the input says of itself", metadata_columns}, make_metadata, free_metadata, metadata_cell, true},
+    {{"ledger", "what reading has repaired or lost", ledger_columns}, make_ledger, NULL, ledger_cell, true},
+    {{"heddle_tables", "all tables, views and functions with their columns", tables_columns}, make_tables, NULL,
+     tables_cell, true},
+    {.about = {0}},
+};

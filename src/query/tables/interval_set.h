@@ -1,0 +1,36 @@
+/* interval_set.h - the rows of a query as intervals; what interval_set.c, which reads them, and intervals.c share
+ *
+ * In: the text of a query whose columns ts and dur are the intervals [ts, ts + dur), or a table's name. Out: intervals by
+ * partition, then start. What has not ended (dur < 0) reaches to the end of the traces; without ts it is no interval.
+ */
+#ifndef HD_QUERY_TABLES_INTERVAL_SET_H
+#define HD_QUERY_TABLES_INTERVAL_SET_H
+
+#include "base/map.h"
+#include "query/tables/rows.h"
+
+typedef struct query_interval {
+    int64_t start, end;
+    int64_t id;     /* column id, or the row's number from 0 on */
+    uint32_t group; /* its partition */
+    uint32_t set;   /* which of the queries it is from */
+} query_interval;
+
+/* Zero-initialised is empty. */
+typedef struct query_interval_set {
+    query_interval *list;
+    size_t count, capacity;
+    sqlite3_value **groups; /* the value of each partition; owned */
+    size_t group_count, group_capacity;
+    hd_slots slots;
+} query_interval_set;
+
+/* Add the rows of a query. what: "interval_union: the query", for errors. partition: a column of it, NULL: none.
+ * Errors: ARGUMENT (what is wrong with the query), MEMORY, LIMIT. */
+hd_status query_intervals_read(query_interval_set *out, query_tables *tables, const char *what, const char *sql,
+                               const char *partition, uint32_t set, hd_error *err);
+/* By partition, start, set, and the order in which they came. */
+hd_status query_intervals_sort(query_interval_set *set, query_tables *tables, hd_error *err);
+void query_intervals_deinit(query_interval_set *set);
+
+#endif

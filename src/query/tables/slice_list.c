@@ -1,0 +1,294 @@
+/* slice_list.c - indexes of the slice table, and rows in another order than that of their positions */
+#include <stdlib.h>
+
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "query/tables/slice_cursor.h"
+#include "trace/spill.h"
+
+static uint64_t large_bytes(const slice_table *table)
+{
+    return hd_trace_large_bytes(table->tables->sources->trace);
+}
+
+/* What rows are sorted by: of a text of several inputs, the id with its input. */
+static int64_t key_of(const slice_chunk *chunk, uint32_t i, slice_column column, int64_t value)
+{
+    if (column != SLICE_NAME && column != SLICE_CATEGORY) return value;
+    return (int64_t)((uint64_t)slice_chunk_section(chunk, i)->source->index << 32 | (uint32_t)value);
+}
+
+/* ---- rows that pass, and their keys ---- */
+
+typedef struct collection {
+    int64_t *keys;
+    uint32_t *at;
+    size_t count, key_capacity, at_capacity;
+} collection;
+
+static void collection_deinit(collection *c)
+{
+    hd_large_free(c->keys);
+    hd_large_free(c->at);
+}
+
+static hd_status collect_chunk(collection *c, slice_chunk *chunk, slice_column column, bool descending, uint64_t large,
+                               hd_error *err)
+{
+    const int64_t *values = slice_chunk_values(chunk, column);
+    while (c->count + chunk->selected_count > c->key_capacity || c->count + chunk->selected_count > c->at_capacity) {
+        size_t wanted = c->key_capacity < SLICE_CHUNK ? SLICE_CHUNK : c->key_capacity + c->key_capacity / 2;
+        if (!hd_large_resize((void **)&c->keys, c->count, wanted, sizeof *c->keys, large) ||
+            !hd_large_resize((void **)&c->at, c->count, wanted, sizeof *c->at, large))
+            return HD_NOMEM(err);
+        c->key_capacity = c->at_capacity = wanted;
+    }
+    for (uint32_t k = 0; k < chunk->selected_count; k++) {
+        uint32_t i = chunk->selected[k];
+        int64_t key = key_of(chunk, i, column, values[i]);
+        c->keys[c->count] = descending ? ~key : key;
+        c->at[c->count++] = (uint32_t)slice_chunk_position(chunk, i);
+    }
+    return HD_OK;
+}
+
+/* Keys of another column for what is collected. */
+static hd_status collect_again(collection *c, slice_cursor *cursor, slice_column column, bool descending, hd_error *err)
+{
+    slice_chunk *chunk = &cursor->chunk;
+    for (size_t first = 0; first < c->count; first += SLICE_CHUNK) {
+        uint32_t count = c->count - first < SLICE_CHUNK ? (uint32_t)(c->count - first) : SLICE_CHUNK;
+        slice_chunk_list(chunk, cursor->table, c->at + first, count, cursor->whole);
+        const int64_t *values = slice_chunk_values(chunk, column);
+        for (uint32_t i = 0; i < count; i++) {
+            int64_t key = key_of(chunk, i, column, values[i]);
+            c->keys[first + i] = descending ? ~key : key;
+        }
+        HD_TRY(query_check_stop(cursor->table->tables, err));
+    }
+    return HD_OK;
+}
+
+static hd_status collect_all(collection *c, slice_cursor *cursor, slice_column column, bool descending, hd_error *err)
+{
+    uint64_t large = large_bytes(cursor->table);
+    for (;;) {
+        HD_TRY(slice_cursor_advance(cursor, err));
+        if (cursor->ended) return HD_OK;
+        HD_TRY(collect_chunk(c, &cursor->chunk, column, descending, large, err));
+        HD_TRY(query_check_stop(cursor->table->tables, err));
+    }
+}
+
+hd_status slice_cursor_sort(slice_cursor *cursor, hd_error *err)
+{
+    const slice_plan *plan = &cursor->plan;
+    uint64_t large = large_bytes(cursor->table);
+    int last = plan->order_count - 1;
+    collection c = {0};
+    hd_status status = collect_all(&c, cursor, plan->order[last].column, plan->order[last].descending, err);
+    if (status == HD_OK) status = query_sort(&c.keys, &c.at, c.count, large, err);
+    for (int i = last - 1; i >= 0 && status == HD_OK; i--) {
+        status = collect_again(&c, cursor, plan->order[i].column, plan->order[i].descending, err);
+        if (status == HD_OK) status = query_sort(&c.keys, &c.at, c.count, large, err);
+    }
+    slice_cursor_stop(cursor);
+    if (status != HD_OK || !c.count) {
+        collection_deinit(&c);
+        cursor->ended = true;
+        return status;
+    }
+    hd_large_free(c.keys);
+    cursor->list = cursor->own = c.at;
+    cursor->end = c.count;
+    for (int i = 0; i < cursor->filter_count; i++) slice_filter_deinit(&cursor->filters[i], cursor->table);
+    cursor->filter_count = 0; /* all of them pass */
+    return HD_OK;
+}
+
+/* ---- indexes ---- */
+
+hd_status slice_index_make(slice_table *table, slice_column column, hd_error *err)
+{
+    query_index *index = &table->indexes[column];
+    if (index->keys) return HD_OK;
+    HD_TRY(slice_prepare(table, 1u << column, err));
+    slice_cursor *scan = calloc(1, sizeof *scan);
+    if (!scan) return HD_NOMEM(err);
+    scan->table = table;
+    scan->ts = QUERY_ALL;
+    scan->plan.columns = 1u << column;
+    scan->whole = slice_needs_args(1u << column);
+    bool is_text = slice_is_text(column);
+    scan->filters[0] = (slice_filter){.column = column, .bounds = {is_text ? 1 : INT64_MIN + 1, INT64_MAX}};
+    scan->filter_count = 1; /* null is in no index */
+    collection c = {0};
+    hd_status status = collect_all(&c, scan, column, false, err);
+    if (status == HD_OK) status = query_sort(&c.keys, &c.at, c.count, large_bytes(table), err);
+    slice_cursor_stop(scan);
+    free(scan);
+    if (status == HD_OK && !c.keys) c.keys = hd_large_new(1, sizeof *c.keys, UINT64_MAX);
+    if (status == HD_OK && !c.keys) status = HD_NOMEM(err);
+    if (status == HD_OK)
+        *index = (query_index){c.keys, c.at, c.count};
+    else
+        collection_deinit(&c);
+    return status;
+}
+
+/* ---- rows that may pass ---- */
+
+/* The values that a filter leaves, one by one: false beyond the last. Texts have their input above. */
+static bool value_of(query_bounds *out, const slice_filter *filter, size_t inputs, size_t number)
+{
+    if (filter->like) return false;
+    if (filter->list) {
+        if (number >= filter->list_count) return false;
+        *out = (query_bounds){filter->list[number], filter->list[number]};
+        return true;
+    }
+    for (size_t input = 0; filter->ids && input < inputs; input++) {
+        if (number < filter->id_counts[input]) {
+            int64_t key = (int64_t)((uint64_t)input << 32 | (uint64_t)filter->ids[input][number]);
+            *out = (query_bounds){key, key};
+            return true;
+        }
+        number -= filter->id_counts[input];
+    }
+    *out = filter->bounds;
+    return !filter->ids && number == 0;
+}
+
+typedef struct positions {
+    uint32_t *list;
+    size_t count, capacity;
+} positions;
+
+static hd_status add_positions(positions *p, const uint32_t *at, size_t count, hd_error *err)
+{
+    if (p->count + count > p->capacity) {
+        size_t wanted = p->count + count + p->capacity / 2;
+        if (!hd_large_resize((void **)&p->list, p->count, wanted, sizeof *p->list, UINT64_MAX)) return HD_NOMEM(err);
+        p->capacity = wanted;
+    }
+    for (size_t i = 0; i < count; i++) p->list[p->count++] = at[i];
+    return HD_OK;
+}
+
+/* Rows of an id, or of the id in an arg_set_id. */
+static hd_status find_id(positions *out, const slice_table *table, slice_column column, int64_t id, hd_error *err)
+{
+    if (column == SLICE_ARGS) {
+        if (id < 0 || (id & ((1 << QUERY_ARG_SHIFT) - 1)) != QUERY_ARGS_SLICE) return HD_OK;
+        id >>= QUERY_ARG_SHIFT;
+    }
+    const slice_section *section = slice_section_of(table, id);
+    if (!section) return HD_OK;
+    uint32_t position = (uint32_t)(section->first + (uint64_t)(id - section->id));
+    return add_positions(out, &position, 1, err);
+}
+
+static hd_status use_list(slice_cursor *cursor, positions *p)
+{
+    if (!p->count) cursor->ended = true;
+    cursor->list = cursor->own = p->list;
+    cursor->end = p->count;
+    return HD_OK;
+}
+
+static bool is_seek(const slice_filter *filter)
+{
+    bool by_id = filter->column == SLICE_ID || filter->column == SLICE_ARGS;
+    return by_id && (filter->list || filter->bounds.low >= filter->bounds.high);
+}
+
+static hd_status seek(slice_cursor *cursor, const slice_filter *filter, hd_error *err)
+{
+    positions p = {0};
+    query_bounds value;
+    hd_status status = HD_OK;
+    for (size_t i = 0; status == HD_OK && value_of(&value, filter, 1, i); i++)
+        if (value.low == value.high) status = find_id(&p, cursor->table, filter->column, value.low, err);
+    if (status == HD_OK) return use_list(cursor, &p);
+    hd_large_free(p.list);
+    return status;
+}
+
+/* How few rows an index of the column finds, as far as its condition tells: the smaller the better, 0: no use. */
+static int usefulness(const slice_filter *filter)
+{
+    bool equal = filter->list || filter->ids || filter->bounds.low >= filter->bounds.high;
+    bool between = filter->bounds.low != QUERY_ALL.low && filter->bounds.high != QUERY_ALL.high;
+    if (filter->like) return 0;
+    switch (filter->column) {
+    case SLICE_CORRELATION: return equal ? 1 : 0;
+    case SLICE_PARENT: return equal ? 2 : 0;
+    case SLICE_TS: return equal ? 3 : between ? 4 : 0;
+    case SLICE_NAME: return equal ? 5 : 0;
+    case SLICE_TRACK: return equal ? 6 : 0;
+    default: return 0;
+    }
+}
+
+static hd_status use_index(slice_cursor *cursor, const slice_filter *filter, hd_error *err)
+{
+    slice_table *table = cursor->table;
+    HD_TRY(slice_index_make(table, filter->column, err));
+    const query_index *index = &table->indexes[filter->column];
+    query_bounds value, next;
+    size_t first = 0, count = 0;
+    if (value_of(&value, filter, table->tables->count, 0) && !value_of(&next, filter, table->tables->count, 1)) {
+        query_index_find(&first, &count, index, value.low, value.high);
+        cursor->list = index->at;
+        cursor->at = first;
+        cursor->end = first + count;
+        cursor->ended = count == 0;
+        return HD_OK;
+    }
+    positions p = {0};
+    hd_status status = HD_OK;
+    for (size_t i = 0; status == HD_OK && value_of(&value, filter, table->tables->count, i); i++) {
+        query_index_find(&first, &count, index, value.low, value.high);
+        status = add_positions(&p, index->at + first, count, err);
+    }
+    if (status == HD_OK) return use_list(cursor, &p);
+    hd_large_free(p.list);
+    return status;
+}
+
+/* Whether no row can pass. */
+static bool is_empty(const slice_filter *filter, size_t inputs)
+{
+    size_t ids = 0;
+    if (filter->like) return !filter->pattern;
+    if (filter->list) return filter->list_count == 0;
+    for (size_t i = 0; i < inputs && filter->ids; i++) ids += filter->id_counts[i];
+    return filter->ids ? ids == 0 : filter->bounds.low > filter->bounds.high;
+}
+
+hd_status slice_cursor_find(slice_cursor *cursor, hd_error *err)
+{
+    const slice_filter *best = NULL;
+    cursor->ts = QUERY_ALL;
+    for (int i = 0; i < cursor->filter_count; i++) {
+        const slice_filter *filter = &cursor->filters[i];
+        if (is_empty(filter, cursor->table->tables->count)) {
+            cursor->ended = true;
+            return HD_OK;
+        }
+        if (filter->column == SLICE_TS && !filter->list) {
+            if (filter->bounds.low > cursor->ts.low) cursor->ts.low = filter->bounds.low;
+            if (filter->bounds.high < cursor->ts.high) cursor->ts.high = filter->bounds.high;
+        }
+        if (cursor->table->count <= UINT32_MAX && is_seek(filter)) return seek(cursor, filter, err);
+    }
+    const slice_filter ts = {.column = SLICE_TS, .bounds = cursor->ts};
+    if (usefulness(&ts)) best = &ts;
+    for (int i = 0; i < cursor->filter_count; i++) {
+        int here = usefulness(&cursor->filters[i]);
+        if (here && cursor->filters[i].column != SLICE_TS && (!best || here < usefulness(best))) best = &cursor->filters[i];
+    }
+    bool worth_it = best && cursor->table->count <= UINT32_MAX &&
+                    (cursor->calls > 1 || cursor->table->indexes[best->column].keys);
+    return worth_it ? use_index(cursor, best, err) : HD_OK;
+}

@@ -1,0 +1,92 @@
+/* tables.h - the virtual tables of a query: what their files share
+ *
+ * In: the traces of a query. Out: tables for SQLite, all eponymous and read only. Three kinds of tables:
+ *   slice       events in blocks, filtered and ordered without SQLite (slice.h)
+ *   row tables  rows that can be had by number, found by any column of integers (rows.h): tracks, flows, launches …
+ *   functions   reports (reports.c) and intervals (intervals.c)
+ * Begin with tables.c, which lists them.
+ *
+ * Ids  A row of input i has the id i << 40 | its number, in every table, so that those of the first input are its
+ *      numbers. Of the slice table bits 38 and 39 tell the kind (slice.h). An arg_set_id is id << 4 | query_arg_owner.
+ */
+#ifndef HD_QUERY_TABLES_H
+#define HD_QUERY_TABLES_H
+
+#include "base/error.h"
+#include "query/impl.h"
+#include "trace/index/nesting.h"
+#include "trace/lazy.h"
+#include "trace/roles/trace_roles.h"
+
+enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4, QUERY_NESTING_MAX = 8 };
+#define QUERY_NULL INT64_MIN /* of a column of integers */
+
+typedef enum query_arg_owner { QUERY_ARGS_SLICE, QUERY_ARGS_TRACK, QUERY_ARGS_COUNTER, QUERY_ARGS_FLOW } query_arg_owner;
+
+typedef struct query_tables query_tables;
+typedef struct query_async query_async;
+typedef struct query_counters query_counters;
+
+/* An input, and what tables keep of it: each is made when a statement first needs it. */
+typedef struct query_source {
+    query_tables *tables;
+    const hd_trace *trace;
+    uint32_t index;
+    int64_t rank;
+    hd_roles roles;
+    bool has_roles;
+    hd_nesting *nesting;
+    hd_launches *launches;
+    query_async *async;       /* async.h */
+    query_counters *counters; /* counters.h */
+} query_source;
+
+struct query_tables {
+    hd_query *query;
+    query_source *sources;
+    size_t count;
+    struct query_rows *rows;       /* rows.c: a list of the row tables */
+    struct slice_table *slice;     /* slice.c */
+    struct query_reports *reports; /* reports.c */
+    hd_query_table_about *abouts;  /* of all tables, ends with {0} */
+    size_t about_count, about_capacity;
+    unsigned nesting; /* queries that are arguments of functions, in one another */
+};
+
+static inline int64_t query_id(const query_source *source, uint64_t number)
+{
+    return (int64_t)((uint64_t)source->index << QUERY_INPUT_SHIFT | number);
+}
+
+/* ---- tables.c ---- */
+
+/* What SQLite is told of a failure: its code, with the text in `base` and all of it in the query. */
+int query_fail(sqlite3_vtab *base, query_tables *tables, const hd_error *err);
+/* Whether the statement is to end: asked in long loops, each few thousand rows. Then query_fail(…) with `err`. */
+hd_status query_check_stop(query_tables *tables, hd_error *err);
+/* declare_vtab, by columns; the rest of an xConnect. */
+int query_declare(sqlite3 *db, const hd_query_column_about *columns);
+hd_status query_add_about(query_tables *tables, const hd_query_table_about *about, hd_error *err);
+hd_status query_add_module(query_tables *tables, const char *name, const sqlite3_module *module, void *user,
+                           hd_error *err);
+/* What a file no longer gives. */
+hd_status query_source_status(const query_source *source, hd_error *err);
+hd_status query_roles(query_source *source, hd_error *err);
+hd_status query_nesting(query_source *source, hd_error *err);
+hd_status query_launches(query_source *source, hd_error *err);
+void query_async_free(query_async *async);
+void query_counters_free(query_counters *counters);
+
+/* ---- registered by tables.c ---- */
+
+hd_status query_slice_register(query_tables *tables, hd_error *err);
+void query_slice_unregister(query_tables *tables);
+hd_status query_rows_register(query_tables *tables, hd_error *err);
+void query_rows_unregister(query_tables *tables);
+hd_status query_args_register(query_tables *tables, hd_error *err);
+hd_status query_reports_register(query_tables *tables, hd_error *err);
+void query_reports_unregister(query_tables *tables);
+hd_status query_intervals_register(query_tables *tables, hd_error *err);
+hd_status query_views_register(query_tables *tables, hd_error *err);
+
+#endif

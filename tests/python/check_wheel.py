@@ -1,0 +1,53 @@
+#!/usr/bin/python3
+"""The wheel in a fresh virtual environment of another folder: it imports, opens a trace, and has the command.
+
+usage: check_wheel.py WHEEL
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+PROGRAM = """
+import heddle, subprocess, sys
+trace = heddle.open(b'[{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}]')
+assert [tuple(row) for row in trace.slices(["ts", "dur", "name"])] == [(1000, 2000, "a")]
+assert trace.query("select 1 as one")[0].one == 1
+assert trace.view().url.startswith("http://localhost")
+assert "a" in trace.timeline()
+trace.write("t.heddle")
+recording = heddle.record([sys.executable, "-c", "import heddle; heddle.start(); heddle.instant('x')"], "r.heddle", quiet=True)
+assert recording.output == "r.heddle", recording
+assert heddle.open("r.heddle").table("instants", ["name"])["name"] == ["x"]
+assert heddle.version()["version"] == heddle.__version__
+"""
+
+
+def main(wheel):
+    wheel = Path(wheel).resolve()
+    assert "-abi3-manylinux_" in wheel.name, wheel.name
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder, "venv")
+        venv.create(home, with_pip=True)
+        env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "HEDDLE_BIN", "HEDDLE_CUDA_LIBRARY")}
+        env["PATH"] = "/usr/bin:/bin"
+
+        def run(*command):
+            return subprocess.run(command, check=True, cwd=folder, env=env, capture_output=True, text=True).stdout
+
+        run(home / "bin/pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", wheel)
+        run(home / "bin/python", "-c", PROGRAM)
+        assert "slice" in run(home / "bin/heddle", "info", "t.heddle")
+        assert run(home / "bin/python", "-m", "heddle", "version").startswith("heddle ")
+        parts = run(home / "bin/heddle", "version")
+        missing = [name for name in ("sql", "view", "record") if name not in parts]
+        assert not missing, parts
+        # What record injects loads, and is found without being told.
+        assert (home / "lib").is_dir() and list(home.glob("lib/python*/site-packages/heddle/lib/heddle/libheddle-cuda.so"))
+    print(f"{wheel.name}: imports, opens, records; {wheel.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
