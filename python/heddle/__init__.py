@@ -46,6 +46,7 @@ from ._trace import reports as reports
 from ._trace import tables as tables
 from ._work import ConvertReport as ConvertReport
 from ._work import FixReport as FixReport
+from ._work import FixSlice as FixSlice
 from ._work import Recording as Recording
 from ._work import convert as convert
 from ._work import crop as crop

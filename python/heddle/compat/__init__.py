@@ -1,0 +1,8 @@
+"""Modules with the names, parameters and results of other tools, over Heddle: a program changes one import.
+
+    from heddle.compat.lanefix import fix_overlaps       # trace-lanefix
+    from heddle.compat.hta import TraceAnalysis          # Holistic Trace Analysis
+    import heddle.compat.tracesmith as ts                # TraceSmith
+
+docs/python-compat.md tells what equals what, and where the figures differ on purpose.
+"""

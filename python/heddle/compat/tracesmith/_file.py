@@ -1,0 +1,18 @@
+"""Files that appear whole or not at all."""
+import os
+import tempfile
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Beside its place, then renamed. Raises OSError."""
+    handle, beside = tempfile.mkstemp(prefix=".heddle-", dir=os.path.dirname(path) or ".")
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.fchmod(file.fileno(), 0o666 & ~mask)
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
