@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_target(lines[0]);
     if (view_host_is_ours(lines[1], &here)) require(view_host_is_ours(lines[1], &all));
-    bool ours = view_origin_is_ours(lines[2], lines[1], NULL, NULL, NULL, false);
+    bool ours = view_origin_is_ours(lines[2], lines[1], NULL, NULL, NULL, false, false);
     require(!ours || strlen(lines[2]) == strlen(lines[1]) + strlen("http://"));
     if (view_token_is_right(token, lines[3], lines[3], "heddle_8383", lines[3]))
         require(strstr(lines[3], token) != NULL);
