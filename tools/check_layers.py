@@ -11,7 +11,7 @@ toured       docs/tour.md names functions where they are
 used         what a file of src defines for others is called by one, is public, or a test calls what the file calls itself
 effects      no library call changes what belongs to the whole process
 structs      public structs can grow as CONTRIBUTING.md says
-formats      each format of src/format/formats.inc has its page, its row, tests, a fuzz target and files to begin with
+formats      each format of src/format/formats.inc has its page, its row, tests; what reads a fuzz target and files to begin with
 """
 import re
 import sys
@@ -224,8 +224,10 @@ def check_formats(root):
             if name not in listed or path.parent.name != name:
                 problems.append(f"{path.relative_to(root)}: hd_{name}_format is not FORMAT({name}) in src/format/formats.inc")
     for name in listed:
-        wanted = {f"docs/formats/{name}.md": "a page", f"tests/format/test_{name}*.c": "a test", f"fuzz/fuzz_{name}*.c": "a fuzz target",
-                  f"fuzz/corpus/{name}*/*": "files to fuzz with"}
+        wanted = {f"docs/formats/{name}.md": "a page", f"tests/format/test_{name}*.c": "a test"}
+        folder = root / "src/format" / name
+        if not folder.is_dir() or any(".reads = true" in path.read_text(encoding="utf-8") for path in folder.rglob("*.c")):
+            wanted |= {f"fuzz/fuzz_{name}*.c": "a fuzz target", f"fuzz/corpus/{name}*/*": "files to fuzz with"}
         problems += [f"src/format/{name}: there is no {what}, {pattern}" for pattern, what in wanted.items()
                      if not any(root.glob(pattern))]
         if not re.search(rf"^\| \[[^]]*\]\(formats/{name}\.md\)", rows, re.M):

@@ -13,7 +13,7 @@ packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd
           libotf2-trace-dev libmicrohttpd-dev libsqlite3-dev libdw-dev liblzma-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
           nodejs npm"
 case "${1:-}" in
-test) packages="$packages abigail-tools chromium python3-pip zsh fish cmake" ;;
+test) packages="$packages abigail-tools chromium python3-pip python3-dev python3-venv zsh fish cmake" ;;
 dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev python3-dev python3-venv" ;;
 dist-aarch64) packages="$packages dpkg-dev make libelf-dev zlib1g-dev libbz2-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
 deb) packages="build-essential debhelper dpkg-dev lintian debootstrap gcc meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
@@ -50,6 +50,7 @@ for package in $packages; do
     if [ "$package" = npm ] && command -v npm >/dev/null; then continue; fi
     # So may Python.
     if [ "$package" = python3-pip ] && python3 -m pip --version >/dev/null 2>&1; then continue; fi
+    if [ "$package" = python3-venv ] && python3 -c "import venv, ensurepip" >/dev/null 2>&1; then continue; fi
     missing="$missing $package"
 done
 
@@ -103,12 +104,26 @@ install_cupti() {
     fi
     rm -rf "$wheels"
 }
+# DuckDB, Polars, pandas and pyarrow in a virtual environment of their own.
+install_peers() {
+    folder=$root/build/peers
+    if cmp -s "$root/tests/peers.txt" "$folder/.heddle-lock"; then return; fi
+    echo "setup: installing pyarrow, DuckDB, Polars and pandas in build/peers"
+    rm -rf "$folder"
+    if python3 -m venv "$folder" &&
+       "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: -r "$root/tests/peers.txt"; then
+        cp "$root/tests/peers.txt" "$folder/.heddle-lock"
+    else
+        echo "setup: pip install failed: the tests with pyarrow, DuckDB, Polars and pandas are skipped" >&2
+    fi
+}
 finish() {
     install_modules src/view/web "heddle view has no page"
     if [ "${1:-}" = test ]; then
         install_modules tests/web "the tests in a browser are skipped"
         install_perfetto
         install_cupti
+        install_peers
     fi
     exit 0
 }

@@ -71,7 +71,8 @@ struct ArrowArrayStream {
 
 typedef struct hd_arrow_column {
     const char *name;    /* "ts", "dur", "track_id", "name" … as in SQL (docs/query.md) */
-    const char *format;  /* Arrow's: "l" int64, "i" int32, "u" text (dictionary encoded), "g" double, "b" bool */
+    const char *format;  /* Arrow's: "l" int64, "i" int32, "u" text (dictionary encoded), "g" double, "b" bool,
+                            "tsu:UTC" timestamp */
     const char *meaning; /* one line, with the unit where the format does not tell it */
 } hd_arrow_column;
 

@@ -53,7 +53,7 @@ typedef struct hd_write_options {
     bool pretty;        /* JSON: two-space indentation */
     bool gzip;          /* whatever the extension; for paths that have none, as /dev/fd/3 */
     bool raw;           /* Perfetto: no compressed packets */
-    bool clean;         /* OTF2: replace an archive that is there */
+    bool clean;         /* OTF2, Parquet: replace a folder that is there */
     bool sync;          /* wait for the disk before the file gets its name */
     bool strict;        /* write nothing that loses something: UNSUPPORTED, after the ledger has been told */
     int level; /* of compression, 0: the default; stores from 15 on take an eighth less room and are slow to read */

@@ -161,7 +161,8 @@ typedef enum hd_report_format {
     HD_REPORT_JSON = 1, /* of one part {"path", "report", and each table by its name}; of several an array of them */
     HD_REPORT_CSV,      /* the first table of the only part */
     HD_REPORT_MARKDOWN,
-    HD_REPORT_HTML, /* one page of at most 1 MB that asks nobody for anything; rows left out for that are counted */
+    HD_REPORT_HTML,    /* one page of at most 1 MB that asks nobody for anything; rows left out for that are counted */
+    HD_REPORT_PARQUET, /* the first table of the only part */
 } hd_report_format;
 
 /* One report of one input. Everything is borrowed. */
@@ -172,13 +173,14 @@ typedef struct hd_report_part {
     int64_t start_ns; /* times of HTML count from here: the first event */
 } hd_report_part;
 
-/* Errors: what the sink returns; ARGUMENT: CSV of several parts, or of none; MEMORY. */
+/* Errors: what the sink returns; ARGUMENT: CSV or Parquet of several parts, or of none; MEMORY. */
 hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);
-/* What hd_report_write makes of a path: .json, .csv, .md and .html, packed or not. 0: none of them, or a folder. */
+/* What hd_report_write makes of a path: .json, .csv, .md and .html, packed or not; .parquet, as a file or with a slash as
+ * a folder. 0: none of them, or another folder. */
 hd_report_format hd_report_format_of(const char *path);
 /* Into a file by its extension, which appears whole or not at all; or, when `path` ends with a slash, into a folder
- * that has a file TABLE.csv of each table of the only part. "-" is standard output. Errors: IO; those of
+ * that has a file TABLE.csv (or TABLE.parquet, if that is the format) of each table of the only part. "-" is standard output. Errors: IO; those of
  * hd_report_print. */
 hd_status hd_report_write(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);

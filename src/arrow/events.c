@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "heddle/stacks.h"
+#include "trace/clock_base.h"
 #include "trace/flows/bind.h"
 #include "trace/index/nesting.h"
 
@@ -80,6 +81,18 @@ static void make_end_ps(arrow_rows *rows, int64_t *out)
     make_picoseconds(rows, out, HD_COL_END_PS);
 }
 
+/* µs since 1970, where it is known what the trace's clock counts from. */
+static void make_time(arrow_rows *rows, int64_t *out)
+{
+    int64_t base = hd_trace_clock_base(rows->stream->trace), unix_ns;
+    const int64_t *start = arrow_look(rows, 0, HD_COL_START);
+    for (uint32_t i = 0; i < rows->count; i++) {
+        int64_t ns = start[arrow_row(rows, i)];
+        bool is_known = base != HD_NO_TIME && ns != HD_NO_TIME && !__builtin_add_overflow(ns, base, &unix_ns);
+        out[i] = is_known ? unix_ns / 1000 - (unix_ns % 1000 < 0) : HD_NO_TIME;
+    }
+}
+
 /* ---- ids of flows, async slices, objects ---- */
 
 static void make_id_number(arrow_rows *rows, int64_t *out)
@@ -116,6 +129,7 @@ static const char *const id_scopes[] = {"local", "global", NULL};
 const arrow_field arrow_event_fields[] = {
     {.name = "id", .make = make_id, .null = ARROW_NEVER},
     {.name = "ts", .column = HD_COL_START, .null = HD_NO_TIME},
+    {.name = "time", .make = make_time, .null = HD_NO_TIME},
     {.name = "dur", .column = HD_COL_DURATION, .null = HD_NO_TIME},
     {.name = "track_id", .column = HD_COL_TRACK, .null = HD_NONE},
     {.name = "name", .column = HD_COL_NAME, .null = HD_STRING_NONE},

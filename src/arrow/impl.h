@@ -42,7 +42,7 @@ int arrow_array_set_null(struct ArrowArray *array, const uint8_t *null);
 void arrow_array_borrow(struct ArrowArray *array, size_t buffer, const void *data, void (*release)(void *user),
                         void *user);
 
-/* A column of `count` rows: values where null[i] is 0; null NULL: none is null. format: 'l', 'L', 'i' or 'u' (an int32
+/* A column of `count` rows: values where null[i] is 0; null NULL: none is null. format: 'l', 'L', 't', 'i' or 'u' (an int32
  * index of `texts`), 'g', 'b'. */
 int arrow_column_array(struct ArrowArray *out, char format, const int64_t *values, const uint8_t *null, uint32_t count,
                        arrow_texts *texts);
@@ -132,7 +132,7 @@ hd_status arrow_open_launches(arrow_stream *stream, hd_error *err); /* launches.
 
 typedef struct arrow_column {
     const arrow_field *field;
-    char format;
+    const char *format;
     const char *name;
     arrow_texts *texts; /* NULL: no text */
 } arrow_column;

@@ -26,7 +26,7 @@ static void add_column(arrow_stream *s, const hd_arrow_column *column)
 {
     const arrow_field *field = find_field(s->table->fields, column->name);
     if (!field) field = find_field(arrow_event_fields, column->name);
-    s->columns[s->column_count++] = (arrow_column){.field = field, .format = *column->format, .name = column->name};
+    s->columns[s->column_count++] = (arrow_column){.field = field, .format = column->format, .name = column->name};
 }
 
 static const hd_arrow_column *find_column(const arrow_table *table, const char *name, size_t size)
@@ -94,7 +94,7 @@ static hd_string word_at(const void *user, uint32_t index)
 
 static bool is_of_strings(const arrow_column *column)
 {
-    return column->format == 'u' && column->field->dictionary == ARROW_STRINGS;
+    return *column->format == 'u' && column->field->dictionary == ARROW_STRINGS;
 }
 
 static void mark_used(uint8_t *used, arrow_stream *s, const hd_block *block)
@@ -150,7 +150,7 @@ static hd_status make_texts(arrow_stream *s, hd_error *err)
     arrow_texts *strings = NULL;
     for (size_t i = 0; i < s->column_count; i++) {
         arrow_column *column = &s->columns[i];
-        if (column->format != 'u') continue;
+        if (*column->format != 'u') continue;
         if (is_of_strings(column) && strings)
             column->texts = arrow_texts_keep(strings);
         else
@@ -174,7 +174,7 @@ static bool find_nulls(arrow_stream *s, const arrow_rows *rows, int64_t null)
 /* 8 bytes a value and nothing added or left out: as Arrow has it. */
 static bool is_arrow_already(const arrow_rows *rows, const arrow_column *column)
 {
-    if (column->format != 'l' || column->field->make || !rows->block || rows->rows) return false;
+    if (*column->format != 'l' || column->field->make || !rows->block || rows->rows) return false;
     const hd_column *c = &rows->block->columns[column->field->column];
     return c->width == 8 && c->base == 0 && (uintptr_t)c->data % 8 == 0;
 }
@@ -206,7 +206,7 @@ static int make_column(struct ArrowArray *out, arrow_stream *s, arrow_rows *rows
     for (uint32_t i = 0; map && i < rows->count; i++) {
         if (!has_null || !s->null[i]) s->values[i] = map[s->values[i]];
     }
-    return arrow_column_array(out, column->format, s->values, has_null ? s->null : NULL, rows->count, column->texts);
+    return arrow_column_array(out, *column->format, s->values, has_null ? s->null : NULL, rows->count, column->texts);
 }
 
 static int make_batch(struct ArrowArray *out, arrow_stream *s, arrow_rows *rows)
@@ -277,7 +277,7 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
     if (problem) return problem;
     for (size_t i = 0; i < s->column_count && !problem; i++) {
         const arrow_column *column = &s->columns[i];
-        const char format[2] = {column->format == 'u' ? 'i' : column->format, '\0'};
+        const char *format = *column->format == 'u' ? "i" : column->format;
         bool nullable = column->field->null != ARROW_NEVER;
         struct ArrowSchema *child = out->children[i];
         problem = arrow_schema_init(child, format, column->name, nullable, 0);
@@ -297,6 +297,7 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
     s->err = (hd_error){0};
     hd_status status = next_rows(&rows, s, &s->err);
     if (status == HD_OK && make_batch(out, s, &rows) != 0) status = HD_NOMEM(&s->err);
+    if (status == HD_OK && s->table->walk == ARROW_EVENTS) hd_trace_release(s->trace, rows.block);
     if (status == HD_OK || status == HD_END) {
         hd_status input = hd_trace_input_status(s->trace, &s->err);
         if (input != HD_OK) status = input;

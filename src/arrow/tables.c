@@ -4,6 +4,7 @@
 /* clang-format off */
 #define ID(what) {"id", "l", "row of the table of " what ", from 0"}
 #define TS {"ts", "l", "start, ns on the trace's clock"}
+#define TIME {"time", "tsu:UTC", "start, Unix time in whole µs; null: it is not known what the clock counts from"}
 #define DUR {"dur", "l", "duration, ns; null: none was given"}
 #define TRACK {"track_id", "l", "id in `tracks`"}
 #define NAME {"name", "u", "name of the event"}
@@ -19,16 +20,16 @@
 static const hd_arrow_column slices[] = {
     ID("slices"), TS, {"dur", "l", "duration, ns; null: it never ended"}, TRACK, NAME, CATEGORY,
     {"depth", "l", "slices of its track around it"}, {"parent_id", "l", "the innermost of these"}, ARG_SET, RANK, PHASE,
-    TS_PS, {"end_ps", "l", "picoseconds of the end below the ns"}, {"end_id", "l", "of a begin event: its end in `ends`"}, {0}};
+    TIME, TS_PS, {"end_ps", "l", "picoseconds of the end below the ns"}, {"end_id", "l", "of a begin event: its end in `ends`"}, {0}};
 static const hd_arrow_column ends[] = {
     EVENT("end events"), {"slice_id", "l", "the slice that it ended; null: none was open"}, {0}};
-static const hd_arrow_column instants[] = {EVENT("instants"), {0}};
+static const hd_arrow_column instants[] = {EVENT("instants"), TIME, {0}};
 static const hd_arrow_column counters[] = {
     {"id", "l", "row of the table of counter events, from 0: one a sample, which may have several series"}, TS, TRACK, NAME,
     CATEGORY, {"series", "u", "key of the value; null: the event has none"},
     {"value", "g", "value; null: it is no number"}, {"value_int", "l", "value, exactly, if it is an integer"},
     {"value_text", "u", "text of what is neither an integer nor a decimal"},
-    {"value_type", "u", "null, bool, int, real, string, json"}, IDS, ARG_SET, RANK, TS_PS, DUR, {0}};
+    {"value_type", "u", "null, bool, int, real, string, json"}, IDS, ARG_SET, RANK, TIME, TS_PS, DUR, {0}};
 static const hd_arrow_column flows[] = {
     EVENT("flow points"), IDS, {"bind_enclosing", "b", "bound to the slice around it, as bp:\"e\" says"},
     {"slice_id", "l", "the slice that it is bound to"},

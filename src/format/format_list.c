@@ -70,7 +70,7 @@ bool hd_format_is_extension_of_any(const char *name)
 {
     size_t size = size_of_name(name);
     for (size_t i = 0; i < FORMAT_COUNT && name[0] != '.'; i++) {
-        if (has_extension(formats[i], name, size)) return true;
+        if (formats[i]->info.reads && has_extension(formats[i], name, size)) return true;
     }
     return false;
 }

@@ -5,21 +5,22 @@
 #include "parquet/impl.h"
 #include "parquet/thrift.h"
 
-enum { CODEC_ZSTD = 6, CONVERTED_UTF8 = 0, CONVERTED_UINT_64 = 14, OPTIONAL = 1 };
+enum { CODEC_ZSTD = 6, CONVERTED_UTF8 = 0, CONVERTED_MICROS = 10, CONVERTED_UINT_64 = 14, OPTIONAL = 1 };
 
 /* ---- schema ---- */
 
 static void put_logical_type(thrift *element, const parquet_column *column)
 {
     bool is_text = column->type == PARQUET_BYTE_ARRAY;
-    if (!is_text && !column->is_unsigned && !column->is_timestamp) return;
+    bool is_time = column->is_micros || column->is_nanos;
+    if (!is_text && !column->is_unsigned && !is_time) return;
     thrift type = thrift_struct(element, 10);
-    thrift what = thrift_struct(&type, is_text ? 1 : column->is_timestamp ? 8 : 10);
-    if (column->is_timestamp) {
+    thrift what = thrift_struct(&type, is_text ? 1 : is_time ? 8 : 10);
+    if (is_time) {
         thrift_bool(&what, 1, true); /* UTC */
         thrift unit = thrift_struct(&what, 2);
-        thrift nanoseconds = thrift_struct(&unit, 3);
-        thrift_end(&nanoseconds);
+        thrift which = thrift_struct(&unit, column->is_micros ? 2 : 3);
+        thrift_end(&which);
         thrift_end(&unit);
     } else if (!is_text) {
         thrift_field(&what, 1, THRIFT_I8);
@@ -37,6 +38,7 @@ static void put_column(hd_bytes *out, const parquet_column *column)
     thrift_i32(&t, 3, column->is_optional ? OPTIONAL : 0);
     thrift_text(&t, 4, column->name);
     if (column->type == PARQUET_BYTE_ARRAY) thrift_i32(&t, 6, CONVERTED_UTF8);
+    if (column->is_micros) thrift_i32(&t, 6, CONVERTED_MICROS);
     if (column->is_unsigned) thrift_i32(&t, 6, CONVERTED_UINT_64);
     put_logical_type(&t, column);
     thrift_end(&t);

@@ -34,9 +34,10 @@ typedef enum parquet_type {
 typedef struct parquet_column {
     char *name;
     parquet_type type;
-    bool is_optional, is_unsigned, is_timestamp;
-    bool is_dictionary; /* indices of texts, int32 */
-    bool is_large;      /* texts have 64-bit offsets */
+    bool is_optional, is_unsigned;
+    bool is_micros, is_nanos; /* timestamps, UTC */
+    bool is_dictionary;       /* indices of texts, int32 */
+    bool is_large;            /* texts have 64-bit offsets */
 } parquet_column;
 
 /* The batches of a row group; released with the last reference, by the thread that writes. */
@@ -163,10 +164,5 @@ typedef struct parquet_file {
 
 void parquet_put_footer(hd_bytes *out, const parquet_file *file, uint64_t indexes_at,
                         const hd_parquet_options *options);
-
-/* ---- write.c: the same as hd_parquet_write, into an open output, which the caller ends ---- */
-
-hd_status parquet_write(hd_output *output, struct ArrowArrayStream *stream, const hd_parquet_options *options,
-                        hd_error *err);
 
 #endif

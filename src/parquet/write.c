@@ -13,6 +13,7 @@
 #include "base/pipeline.h"
 #include "parquet/impl.h"
 #include "parquet/thrift.h"
+#include "parquet/write.h"
 
 static const char magic[4] = {'P', 'A', 'R', '1'};
 
@@ -55,13 +56,14 @@ static hd_status init_column(parquet_column *out, const struct ArrowSchema *sche
 {
     const char *format = schema->format, *text = schema->dictionary ? schema->dictionary->format : format;
     *out = (parquet_column){.is_optional = schema->flags & ARROW_FLAG_NULLABLE};
-    out->is_timestamp = strcmp(format, "tsn:UTC") == 0;
+    out->is_nanos = strcmp(format, "tsn:UTC") == 0;
+    out->is_micros = strcmp(format, "tsu:UTC") == 0;
     out->is_unsigned = strcmp(format, "L") == 0;
     out->is_dictionary = schema->dictionary != NULL;
     out->is_large = strcmp(text, "U") == 0;
     if (strcmp(text, "u") == 0 || out->is_large)
         out->type = PARQUET_BYTE_ARRAY;
-    else if (strcmp(format, "l") == 0 || out->is_unsigned || out->is_timestamp)
+    else if (strcmp(format, "l") == 0 || out->is_unsigned || out->is_nanos || out->is_micros)
         out->type = PARQUET_INT64;
     else if (strcmp(format, "i") == 0)
         out->type = PARQUET_INT32;
@@ -272,11 +274,12 @@ static hd_status write_file(parquet_writer *w, hd_error *err)
     return write_end(w, err);
 }
 
-hd_status parquet_write(hd_output *output, struct ArrowArrayStream *stream, const hd_parquet_options *options,
-                        hd_error *err)
+hd_status parquet_write(uint64_t *out_rows, hd_output *output, struct ArrowArrayStream *stream,
+                        const hd_parquet_options *options, hd_error *err)
 {
     parquet_writer w = {.output = output, .stream = stream, .options = options};
     hd_status status = write_file(&w, err);
+    *out_rows = w.file.rows;
     deinit_writer(&w);
     stream->release(stream);
     return status;
@@ -286,12 +289,13 @@ static hd_status write_sink(hd_byte_sink *sink, struct ArrowArrayStream *stream,
                             hd_error *err)
 {
     hd_output *output;
+    uint64_t rows;
     hd_status status = hd_output_create_sink(&output, sink, &(hd_output_options){.compression = HD_OUTPUT_NONE}, err);
     if (status != HD_OK) {
         stream->release(stream);
         return status;
     }
-    status = parquet_write(output, stream, options, err);
+    status = parquet_write(&rows, output, stream, options, err);
     if (status == HD_OK) return hd_output_commit(output, err);
     hd_output_abort(output);
     return status;

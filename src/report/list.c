@@ -182,17 +182,6 @@ hd_status report_add_ledger(hd_report *out, const hd_trace *trace, hd_error *err
 
 /* ---- the clock ---- */
 
-#define YEAR_2000_NS INT64_C(946684800000000000)
-#define YEAR_2200_NS INT64_C(7258118400000000000)
-
-int64_t report_clock_base(const hd_trace *trace)
-{
-    const hd_trace_facts *facts = hd_trace_facts_of(trace);
-    if (facts->start_ns == HD_NO_TIME) return facts->base_ns;
-    if (facts->start_ns >= YEAR_2000_NS && facts->start_ns < YEAR_2200_NS) return 0;
-    return facts->base_ns;
-}
-
 /* Days since 1970-01-01 to a date of the Gregorian calendar, by 400-year cycles that begin in March. */
 static void civil_date(int64_t days, int64_t *year, unsigned *month, unsigned *day)
 {

@@ -27,7 +27,5 @@ void report_cell_ident(hd_table_builder *builder, const hd_trace *trace, hd_iden
 
 /* "2023-05-08 16:55:01.763523000 UTC" into out, which has HD_VALUE_TEXT_BYTES. */
 const char *report_wall_text(char *out, int64_t unix_ns);
-/* Unix time of the clock's zero, 0 when the times are Unix time themselves, HD_NO_TIME when nothing is known. */
-int64_t report_clock_base(const hd_trace *trace);
 
 #endif

@@ -1,4 +1,4 @@
-/* write.c - reports as files: JSON, CSV, Markdown; html.c is the page */
+/* write.c - reports as files: JSON, CSV, Markdown, Parquet; html.c is the page */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "base/io/output.h"
 #include "base/json/write.h"
 #include "base/text/ends.h"
+#include "heddle/parquet.h"
 #include "report/html.h"
 
 static hd_status put(hd_sink sink, const char *text)
@@ -109,13 +110,34 @@ static hd_status print_markdown(hd_sink sink, const hd_report_part *parts, size_
     return HD_OK;
 }
 
-/* ---- CSV ---- */
+/* ---- CSV and Parquet ---- */
 
 static hd_status only_one(size_t count, hd_error *err)
 {
     if (count == 1) return HD_OK;
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "CSV is of one file's report; these are %zu",
-                        count);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "CSV and Parquet are of one file's report; these are %zu", count);
+}
+
+static hd_status put_bytes(void *user, const void *data, size_t size, hd_error *err)
+{
+    const hd_sink *sink = user;
+    (void)err;
+    return sink->write(sink->user, data, size);
+}
+
+static hd_status print_parquet(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err)
+{
+    hd_byte_sink *bytes;
+    struct ArrowArrayStream stream;
+    HD_TRY(only_one(count, err));
+    if (!parts->report->table_count)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the report has no table to write as Parquet");
+    HD_TRY(hd_byte_sink_new_callback(&bytes, put_bytes, &sink, NULL, err));
+    hd_status status = hd_table_arrow_stream(&stream, parts->report->tables[0], err);
+    if (status == HD_OK) status = hd_parquet_write(bytes, &stream, NULL, err);
+    hd_byte_sink_free(bytes);
+    return status;
 }
 
 static hd_status print_csv(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err)
@@ -134,6 +156,7 @@ hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report
     case HD_REPORT_CSV: return print_csv(sink, parts, count, err);
     case HD_REPORT_MARKDOWN: return print_markdown(sink, parts, count, err);
     case HD_REPORT_HTML: return report_print_html(sink, parts, count, err);
+    case HD_REPORT_PARQUET: return print_parquet(sink, parts, count, err);
     }
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no format of reports: %d", (int)format);
 }
@@ -148,6 +171,8 @@ hd_report_format hd_report_format_of(const char *path)
     } formats[] = {
         {".json", HD_REPORT_JSON}, {".csv", HD_REPORT_CSV}, {".md", HD_REPORT_MARKDOWN}, {".html", HD_REPORT_HTML}};
     static const char *const packed[] = {"", ".gz", ".zst"};
+    if (hd_ends_with(path, strlen(path), ".parquet") || hd_ends_with(path, strlen(path), ".parquet/"))
+        return HD_REPORT_PARQUET;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         for (size_t k = 0; k < sizeof packed / sizeof *packed; k++) {
             char end[16];
@@ -180,17 +205,18 @@ static hd_status write_file(const char *path, hd_report_format format, const hd_
     return status;
 }
 
-static hd_status write_folder(const char *path, const hd_report_part *part, hd_error *err)
+static hd_status write_folder(const char *path, hd_report_format format, const hd_report_part *part, hd_error *err)
 {
+    const char *extension = format == HD_REPORT_PARQUET ? "parquet" : "csv";
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot make the folder: %s", strerror(errno));
     for (size_t i = 0; i < part->report->table_count; i++) {
         hd_report one = {.table_count = 1, .tables = {part->report->tables[i]}};
         const hd_report_part of_one = {part->path, part->about, &one};
         char name[PATH_MAX];
-        if (snprintf(name, sizeof name, "%s%s.csv", path, hd_table_name(one.tables[0])) >= (int)sizeof name)
+        if (snprintf(name, sizeof name, "%s%s.%s", path, hd_table_name(one.tables[0]), extension) >= (int)sizeof name)
             return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "the path is too long");
-        HD_TRY(write_file(name, HD_REPORT_CSV, &of_one, 1, err));
+        HD_TRY(write_file(name, format == HD_REPORT_PARQUET ? format : HD_REPORT_CSV, &of_one, 1, err));
     }
     return HD_OK;
 }
@@ -201,5 +227,5 @@ hd_status hd_report_write(const char *path, hd_report_format format, const hd_re
     size_t size = strlen(path);
     if (!size || path[size - 1] != '/') return write_file(path, format, parts, count, err);
     HD_TRY(only_one(count, err));
-    return write_folder(path, parts, err);
+    return write_folder(path, format, parts, err);
 }

@@ -36,16 +36,16 @@ static int check_for_format(cli_run *run, const char *format, const char *path)
     } rules[] = {
         {o->pretty, "--pretty", "chrome"},
         {o->raw, "--raw", "perfetto"},
-        {o->clean, "--clean", "otf2"},
+        {o->clean, "--clean", "otf2, parquet"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (rules[i].set && strcmp(rules[i].format, format) != 0)
+        if (rules[i].set && !strstr(rules[i].format, format))
             return cli_usage_error(run, "%s is for %s, and the output is %s", rules[i].option, rules[i].format, format);
     }
     const char *dot = strrchr(path, '.');
     bool compressed = dot && (strcmp(dot, ".gz") == 0 || strcmp(dot, ".zst") == 0);
-    if (o->level && !compressed && strcmp(format, "heddle") != 0)
-        return cli_usage_error(run, "--level is for .gz, .zst and heddle, and the output is not compressed");
+    if (o->level && !compressed && strcmp(format, "heddle") != 0 && strcmp(format, "parquet") != 0)
+        return cli_usage_error(run, "--level is for .gz, .zst, heddle and parquet, and the output is not compressed");
     return CLI_OK;
 }
 
@@ -405,7 +405,11 @@ static const cli_option options[] = {
      .help = "write nothing and fail if anything of the input would be lost; repairs are no loss"},
     {.name = "pretty", .letter = 'p', .kind = CLI_FLAG, FIELD(pretty), .help = "chrome: indent by two spaces"},
     {.name = "raw", .kind = CLI_FLAG, FIELD(raw), .help = "perfetto: write packets without Perfetto's own compression"},
-    {.name = "clean", .letter = 'c', .kind = CLI_FLAG, FIELD(clean), .help = "otf2: replace an archive that is there"},
+    {.name = "clean",
+     .letter = 'c',
+     .kind = CLI_FLAG,
+     FIELD(clean),
+     .help = "otf2, parquet: replace a folder that is there"},
     {.name = "level",
      .letter = 'l',
      .kind = CLI_INTEGER,

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "report/info/info.h"
 #include "report/report.h"
+#include "trace/clock_base.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
@@ -15,7 +16,7 @@ static void add_clock(hd_table_builder *builder, const hd_trace *trace)
 {
     const hd_trace_facts *facts = hd_trace_facts_of(trace);
     char text[HD_VALUE_TEXT_BYTES];
-    int64_t base = report_clock_base(trace), start = 0, end = 0;
+    int64_t base = hd_trace_clock_base(trace), start = 0, end = 0;
     hd_table_add_text(builder, base == HD_NO_TIME ? "unknown" : base == 0 ? "unix" : "base");
     report_cell_int(builder, base);
     bool known = base != HD_NO_TIME && facts->start_ns != HD_NO_TIME &&

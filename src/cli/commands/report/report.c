@@ -28,8 +28,9 @@ static const cli_option options[] = {
      .value = "OUT",
      .offer = "<files> <folders>",
      .field = offsetof(struct report_options, output),
-     .help =
-         "write to a file, by its extension: .html, .json, .md, .csv (the first table); to FOLDER/ each table as CSV"},
+     .help = "write to a file, by its extension: .html, .json, .md, .csv and .parquet (the first table); to FOLDER/ "
+             "each table as CSV, to "
+             "FOLDER.parquet/ as Parquet"},
     {.name = "table",
      .letter = 't',
      .kind = CLI_TEXT,
@@ -377,16 +378,19 @@ static int check_output(hd_report_format *out, const asked *a, cli_run *run)
     if (chosen->csv && run->global.json) return cli_usage_error(run, "--csv and --json exclude each other");
     if (path && *out && strcmp(path, "-") != 0)
         return cli_usage_error(run, "-o follows the extension, without --%s", chosen->csv ? "csv" : "json");
-    if (path && !*out) *out = folder ? HD_REPORT_CSV : hd_report_format_of(path);
+    if (path && !*out) *out = hd_report_format_of(path);
+    if (folder && !*out) *out = HD_REPORT_CSV;
     if (path && !*out)
         return cli_usage_error(
-            run, "-o: what to write does not follow from '%.100s': use .html, .json, .md, .csv or FOLDER/", path);
-    if (*out == HD_REPORT_CSV && run->operand_count - a->first > 1)
-        return cli_usage_error(run, "CSV is of one file; %d were given", run->operand_count - a->first);
-    if (*out == HD_REPORT_CSV && a->count > 1)
-        return cli_usage_error(run, "CSV is of one report; %zu were given", a->count);
-    if (*out == HD_REPORT_CSV && !folder && chosen->table && strchr(chosen->table, ','))
-        return cli_usage_error(run, "--table: CSV is of one table; -o FOLDER/ writes several");
+            run, "-o: what to write does not follow from '%.100s': use .html, .json, .md, .csv, .parquet or FOLDER/",
+            path);
+    const char *name = *out == HD_REPORT_CSV ? "CSV" : *out == HD_REPORT_PARQUET ? "Parquet" : NULL;
+    if (!name) return CLI_OK;
+    if (run->operand_count - a->first > 1)
+        return cli_usage_error(run, "%s is of one file; %d were given", name, run->operand_count - a->first);
+    if (a->count > 1) return cli_usage_error(run, "%s is of one report; %zu were given", name, a->count);
+    if (!folder && chosen->table && strchr(chosen->table, ','))
+        return cli_usage_error(run, "--table: %s is of one table; -o FOLDER/ writes several", name);
     return CLI_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "format/otf2/write/write.h"
+#include "format/out_folder.h"
 #include "trace/spill.h"
 
 hd_status ow_error(ow_writer *w, OTF2_ErrorCode code)
@@ -318,22 +319,32 @@ static void deinit(ow_writer *w)
     hd_arena_deinit(&w->arena);
 }
 
+static bool is_part(const char *name)
+{
+    static const char *const parts[] = {"traces", "traces.otf2", "traces.def", "traces.marker"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) found |= strcmp(name, parts[i]) == 0;
+    return found;
+}
+
+static const hd_out_folder_kind archive_kind = {"an OTF2 archive", "traces.otf2", is_part};
+
 hd_status otf2_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err)
 {
     hd_error own = {0};
     const char *path = hd_output_folder(output);
-    ow_folder folder;
+    hd_out_folder folder;
     ow_writer w = {.trace = trace, .options = options, .err = err ? err : &own, .path = path};
     w.large = hd_trace_large_bytes(trace);
-    HD_TRY(ow_folder_create(&folder, path, options, w.err));
+    HD_TRY(hd_out_folder_create(&folder, path, &archive_kind, options, w.err));
     otf2_be_quiet(true);
     hd_status status = plan_archive(&w);
-    if (status == HD_OK) status = write_archive(&w, folder.archive);
+    if (status == HD_OK) status = write_archive(&w, folder.folder);
     if (status == HD_OK) status = account(&w);
     deinit(&w);
     otf2_be_quiet(false);
     if (status == HD_OK) status = tell_notes(&w);
-    if (status == HD_OK) return ow_folder_commit(&folder, options, w.err);
-    ow_folder_abort(&folder);
+    if (status == HD_OK) return hd_out_folder_commit(&folder, options, w.err);
+    hd_out_folder_abort(&folder);
     return status;
 }

@@ -300,12 +300,4 @@ hd_status ow_write_device_properties(ow_writer *w, uint32_t node, int64_t device
 hd_status ow_node_text(ow_writer *w, uint32_t node, uint32_t name, uint32_t text);
 bool ow_is_hip(const ow_writer *w);
 
-/* folder.c: the archive appears whole or not at all. */
-typedef struct ow_folder {
-    char *target, *temporary, *archive; /* archive: inside temporary */
-} ow_folder;
-hd_status ow_folder_create(ow_folder *out, const char *path, const hd_write_options *options, hd_error *err);
-hd_status ow_folder_commit(ow_folder *folder, const hd_write_options *options, hd_error *err);
-void ow_folder_abort(ow_folder *folder);
-
 #endif

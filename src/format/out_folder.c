@@ -1,9 +1,4 @@
-/* folder.c - the folder of an archive: it appears whole or not at all
- *
- * The archive is written into .NAME.XXXXXX/archive beside its place and renamed. An archive that is there is replaced
- * only when options->clean says so, and only if its folder holds nothing but an archive: what is deleted must be ours
- * to delete.
- */
+/* out_folder.c - a folder that appears whole or not at all */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,20 +11,19 @@
 
 #include "base/error.h"
 #include "base/text/ends.h"
-#include "format/otf2/write/write.h"
+#include "format/out_folder.h"
 
 /* ---- names ---- */
 
-/* The folder that a path names: DIR/traces.otf2 is DIR, anything else is itself. malloc'ed. */
-static char *folder_of(const char *path)
+/* The folder that a path names: DIR/ANCHOR is DIR, anything else is itself. malloc'ed. */
+static char *folder_of(const char *path, const char *anchor)
 {
-    static const char anchor[] = "/traces.otf2";
     char *out = strdup(path);
     if (!out) return NULL;
-    size_t size = strlen(out);
+    size_t size = strlen(out), anchor_size = strlen(anchor);
     while (size > 1 && out[size - 1] == '/') out[--size] = '\0';
-    if (hd_ends_with(out, size, anchor) && size > sizeof anchor - 1) {
-        size -= sizeof anchor - 1;
+    if (hd_ends_with(out, size, anchor) && size > anchor_size + 1 && out[size - anchor_size - 1] == '/') {
+        size -= anchor_size + 1;
         out[size] = '\0';
         while (size > 1 && out[size - 1] == '/') out[--size] = '\0';
     }
@@ -43,36 +37,35 @@ static char *folder_of(const char *path)
 
 typedef enum there { THERE_NOTHING, THERE_ARCHIVE, THERE_OTHER } there;
 
-static there folder_content(const char *folder)
+static there folder_content(const char *folder, const hd_out_folder_kind *kind)
 {
-    static const char *const ours[] = {".", "..", "traces", "traces.otf2", "traces.def", "traces.marker"};
     DIR *dir = opendir(folder);
     if (!dir) return errno == ENOENT ? THERE_NOTHING : THERE_OTHER;
     there found = THERE_NOTHING;
     bool other = false;
     for (const struct dirent *entry; (entry = readdir(dir));) {
-        bool known = false;
-        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) known |= strcmp(entry->d_name, ours[i]) == 0;
-        other |= !known;
-        if (strcmp(entry->d_name, "traces.otf2") == 0) found = THERE_ARCHIVE;
+        bool is_link = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        other |= !is_link && !kind->is_part(entry->d_name);
+        if (strcmp(entry->d_name, kind->anchor) == 0) found = THERE_ARCHIVE;
     }
     closedir(dir);
     return other ? THERE_OTHER : found;
 }
 
-static hd_status check_target(const char *target, bool clean, hd_error *err)
+static hd_status check_target(const hd_out_folder *folder, bool clean, hd_error *err)
 {
-    switch (folder_content(target)) {
+    const hd_out_folder_kind *kind = folder->kind;
+    switch (folder_content(folder->target, kind)) {
     case THERE_NOTHING: return HD_OK;
     case THERE_ARCHIVE:
         if (clean) return HD_OK;
-        return hd_error_set(err, HD_ERR_IO, target, HD_OFFSET_NONE, "an archive is there already; --clean replaces it");
+        return hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "%s is there already; --clean replaces it",
+                            kind->title);
     default: break;
     }
-    return hd_error_set(
-        err, HD_ERR_IO, target, HD_OFFSET_NONE,
-        "is not a folder, or holds files that are no part of an archive; an OTF2 archive needs a folder "
-        "of its own");
+    return hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE,
+                        "is not a folder, or holds files that are no part of %s, which needs a folder of its own",
+                        kind->title);
 }
 
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
@@ -97,19 +90,20 @@ static char *beside(const char *target)
     return asprintf(&out, "%.*s.%.200s.XXXXXX", (int)(name - target), target, name) < 0 ? NULL : out;
 }
 
-hd_status ow_folder_create(ow_folder *out, const char *path, const hd_write_options *options, hd_error *err)
+hd_status hd_out_folder_create(hd_out_folder *out, const char *path, const hd_out_folder_kind *kind,
+                               const hd_write_options *options, hd_error *err)
 {
-    *out = (ow_folder){0};
+    *out = (hd_out_folder){.kind = kind};
     if (strcmp(path, "-") == 0 || hd_ends_with(path, strlen(path), ".gz") || hd_ends_with(path, strlen(path), ".zst"))
         return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
-                            "an OTF2 archive is a folder: it cannot be written to a stream or compressed");
-    out->target = folder_of(path);
+                            "%s is a folder: it cannot be written to a stream or compressed", kind->title);
+    out->target = folder_of(path, kind->anchor);
     out->temporary = out->target ? beside(out->target) : NULL;
     if (!out->temporary) {
-        ow_folder_abort(out);
+        hd_out_folder_abort(out);
         return HD_NOMEM(err);
     }
-    hd_status status = check_target(out->target, options->clean, err);
+    hd_status status = check_target(out, options->clean, err);
     if (status == HD_OK && !mkdtemp(out->temporary)) {
         status = hd_error_set(err, HD_ERR_IO, out->target, HD_OFFSET_NONE, "cannot make a folder beside it: %s",
                               strerror(errno));
@@ -117,23 +111,23 @@ hd_status ow_folder_create(ow_folder *out, const char *path, const hd_write_opti
         out->temporary = NULL;
     }
     /* mkdtemp's folder is for its owner only; one inside gets the permissions that every folder gets. */
-    if (status == HD_OK && asprintf(&out->archive, "%s/archive", out->temporary) < 0) {
-        out->archive = NULL;
+    if (status == HD_OK && asprintf(&out->folder, "%s/new", out->temporary) < 0) {
+        out->folder = NULL;
         status = HD_NOMEM(err);
     }
-    if (status == HD_OK && mkdir(out->archive, 0777) != 0)
-        status = hd_error_set(err, HD_ERR_IO, out->archive, HD_OFFSET_NONE, "cannot make it: %s", strerror(errno));
-    if (status != HD_OK) ow_folder_abort(out);
+    if (status == HD_OK && mkdir(out->folder, 0777) != 0)
+        status = hd_error_set(err, HD_ERR_IO, out->folder, HD_OFFSET_NONE, "cannot make it: %s", strerror(errno));
+    if (status != HD_OK) hd_out_folder_abort(out);
     return status;
 }
 
-void ow_folder_abort(ow_folder *folder)
+void hd_out_folder_abort(hd_out_folder *folder)
 {
     if (folder->temporary) remove_tree(folder->temporary);
     free(folder->target);
     free(folder->temporary);
-    free(folder->archive);
-    *folder = (ow_folder){0};
+    free(folder->folder);
+    *folder = (hd_out_folder){0};
 }
 
 /* ---- giving it its name ---- */
@@ -159,15 +153,15 @@ static bool sync_parent(const char *target)
     return fine;
 }
 
-/* Put the new archive in the place of what is there; the old one goes when the new one stands. */
-static bool rename_over(const ow_folder *folder)
+/* Put the new folder in the place of what is there; the old one goes when the new one stands. */
+static bool rename_over(const hd_out_folder *folder)
 {
-    if (rename(folder->archive, folder->target) == 0) return true; /* nothing there, or an empty folder */
+    if (rename(folder->folder, folder->target) == 0) return true; /* nothing there, or an empty folder */
     if (errno != ENOTEMPTY && errno != EEXIST) return false;
     char *old;
     if (asprintf(&old, "%s/old", folder->temporary) < 0) return false;
     bool fine = rename(folder->target, old) == 0;
-    if (fine && rename(folder->archive, folder->target) != 0) {
+    if (fine && rename(folder->folder, folder->target) != 0) {
         int problem = errno;
         fine = false;
         rename(old, folder->target);
@@ -177,18 +171,18 @@ static bool rename_over(const ow_folder *folder)
     return fine;
 }
 
-hd_status ow_folder_commit(ow_folder *folder, const hd_write_options *options, hd_error *err)
+hd_status hd_out_folder_commit(hd_out_folder *folder, const hd_write_options *options, hd_error *err)
 {
     hd_status status = HD_OK;
-    if (options->sync && nftw(folder->archive, sync_entry, 32, FTW_DEPTH | FTW_PHYS) != 0)
+    if (options->sync && nftw(folder->folder, sync_entry, 32, FTW_DEPTH | FTW_PHYS) != 0)
         status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot sync: %s", strerror(errno));
-    if (status == HD_OK) status = check_target(folder->target, options->clean, err); /* it may have come meanwhile */
+    if (status == HD_OK) status = check_target(folder, options->clean, err); /* it may have come meanwhile */
     if (status == HD_OK && !rename_over(folder))
-        status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot rename the archive to it: %s",
+        status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot give it its name: %s",
                               strerror(errno));
     if (status == HD_OK && options->sync && !sync_parent(folder->target))
         status =
             hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot sync its folder: %s", strerror(errno));
-    ow_folder_abort(folder);
+    hd_out_folder_abort(folder);
     return status;
 }
