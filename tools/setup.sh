@@ -104,17 +104,19 @@ install_cupti() {
     fi
     rm -rf "$wheels"
 }
-# DuckDB, Polars, pandas and pyarrow in a virtual environment of their own.
+# DuckDB, Polars, pandas, pyarrow, what runs notebooks, and tools that Heddle has entry points of, in a virtual environment of
+# their own.
 install_peers() {
     folder=$root/build/peers
     if cmp -s "$root/tests/peers.txt" "$folder/.heddle-lock"; then return; fi
-    echo "setup: installing pyarrow, DuckDB, Polars and pandas in build/peers"
+    echo "setup: installing pyarrow, DuckDB, pandas and the like in build/peers"
     rm -rf "$folder"
     if python3 -m venv "$folder" &&
-       "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: -r "$root/tests/peers.txt"; then
+       "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: -r "$root/tests/peers.txt" &&
+       "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps HolisticTraceAnalysis==0.5.0; then # needs JupyterLab, it says
         cp "$root/tests/peers.txt" "$folder/.heddle-lock"
     else
-        echo "setup: pip install failed: the tests with pyarrow, DuckDB, Polars and pandas are skipped" >&2
+        echo "setup: pip install failed: the tests with pyarrow, DuckDB, pandas, notebooks and the like are skipped" >&2
     fi
 }
 finish() {

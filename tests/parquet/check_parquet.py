@@ -21,7 +21,6 @@ import tempfile
 from decimal import Decimal, localcontext
 
 ROOT = os.environ.get("HEDDLE_SOURCE_ROOT") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-PEERS = os.path.join(ROOT, "build/peers/bin/python")
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import rounds  # noqa: E402
 
@@ -31,8 +30,6 @@ try:
     import pyarrow as pa
     import pyarrow.parquet as pq
 except ImportError:
-    if os.path.exists(PEERS) and "HEDDLE_IN_PEERS" not in os.environ:
-        os.execve(PEERS, [PEERS, *sys.argv], dict(os.environ, HEDDLE_IN_PEERS="1"))
     print("skipped: no pyarrow, DuckDB and Polars; tools/setup.sh test installs them in build/peers")
     sys.exit(77)
 
