@@ -53,8 +53,8 @@ void hd_query_free(hd_query *query); /* after its statements */
  * is not meant. */
 void hd_query_interrupt(hd_query *query);
 
-/* The first statement of sql[0 … size), SIZE_MAX: up to its NUL. *out is NULL if there is none (blanks, comments). *rest
- * (may be NULL): what follows it. Errors: ARGUMENT with the place in err->offset, and a hint where one is known;
+/* The first statement of sql[0 … size), SIZE_MAX: up to its NUL. *out is NULL if there is none (blanks, comments).
+ * *rest (may be NULL): what follows it. Errors: ARGUMENT with the place in err->offset, and a hint where one is known;
  * MEMORY. */
 hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *query, const char *sql, size_t size,
                            hd_error *err);
@@ -101,8 +101,8 @@ hd_status hd_statement_next(hd_statement *statement, hd_error *err);
 hd_query_value hd_statement_at(const hd_statement *statement, size_t column);
 
 /* All rows as a stream of Arrow batches, which has the statement from now on. A column's type is that of its values in
- * the first batch; a later batch with a value that does not fit (text in a column of numbers) makes the stream fail with
- * EINVAL and says so. INT: int64; REAL: double; TEXT: text; nothing but null: int64. Errors: MEMORY. */
+ * the first batch; a later batch with a value that does not fit (text in a column of numbers) makes the stream fail
+ * with EINVAL and says so. INT: int64; REAL: double; TEXT: text; nothing but null: int64. Errors: MEMORY. */
 hd_status hd_statement_arrow_stream(struct ArrowArrayStream *out, hd_statement *statement, hd_error *err);
 
 /* ---- the tables there are: for help and completion ---- */

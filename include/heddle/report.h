@@ -180,8 +180,8 @@ hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report
  * behind it, as a folder. 0: none of them, or another folder. */
 hd_report_format hd_report_format_of(const char *path);
 /* Into a file by its extension, which appears whole or not at all; or, when `path` ends with a slash, into a folder
- * that has a file TABLE.csv of each table of the only part, TABLE.parquet if that is the format. "-" is standard output.
- * Errors: IO; those of hd_report_print. */
+ * that has a file TABLE.csv of each table of the only part, TABLE.parquet if that is the format. "-" is standard
+ * output. Errors: IO; those of hd_report_print. */
 hd_status hd_report_write(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);
 

@@ -1,8 +1,8 @@
 /* binding.h - heddle._heddle, the extension: what its files share
  *
  * The extension makes Python objects of what the public headers of include/heddle give, and nothing more: how they look
- * to people is the files in python/heddle. It is built for the limited API of Python 3.11, so that one file serves all later
- * releases, and it needs no NumPy: columns are handed out by the buffer protocol.
+ * to people is the files in python/heddle. It is built for the limited API of Python 3.11, so that one file serves all
+ * later releases, and it needs no NumPy: columns are handed out by the buffer protocol.
  *
  * GIL   Whatever looks at a trace is a job (job.c), and runs without it.
  * Life  A trace is shared by its handle, its tables and the Arrow arrays that borrow from it (shared_trace).

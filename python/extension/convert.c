@@ -389,8 +389,8 @@ static void drop_write(job *base)
     job_free(base);
 }
 
-/* write(trace, path, name, level, pretty, strict, clean, threads) → (bytes or None, ledger). path None: into memory, in the
- * format of the name's extension. */
+/* write(trace, path, name, level, pretty, strict, clean, threads) → (bytes or None, ledger). path None: into memory,
+ * in the format of the name's extension. */
 static PyObject *write_trace(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *handle, *path, *name;

@@ -88,8 +88,8 @@ static bool keep_text(PyObject **out, const char *text)
     return !text || (*out = PyBytes_FromString(text));
 }
 
-/* flame(traces, path, of, by, from, until, names, event, reverse, full_names, title) → (of, unit, total, stacks). path None:
- * nothing is written. */
+/* flame(traces, path, of, by, from, until, names, event, reverse, full_names, title) → (of, unit, total, stacks). path
+ * None: nothing is written. */
 static PyObject *flame(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *handles, *path;

@@ -266,8 +266,8 @@ static PyObject *trace_metadata(PyObject *self, PyObject *Py_UNUSED(none))
 
 /* ---- events as Arrow ---- */
 
-/* stream(table, columns, start, end, names, tracks, track_ids): columns, names and tracks are texts or None, start and end
- * ints or None, track_ids a buffer of uint32 or None. */
+/* stream(table, columns, start, end, names, tracks, track_ids): columns, names and tracks are texts or None, start and
+ * end ints or None, track_ids a buffer of uint32 or None. */
 static PyObject *trace_stream(PyObject *object, PyObject *args)
 {
     trace_object *self = (trace_object *)object;

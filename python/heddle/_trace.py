@@ -269,7 +269,7 @@ class Trace:
 
     def launches(self, columns: Iterable[str] | None = None) -> Table:
         """Work of the GPU beside the call that launched it: `work_id` and `call_id` are rows of `slices`, `delay` is the ns
-        from the call's start to the work's."""
+        from the call's end to the work's start."""
         return self.table("launches", columns)
 
     @property

@@ -42,8 +42,8 @@ int arrow_array_set_null(struct ArrowArray *array, const uint8_t *null);
 void arrow_array_borrow(struct ArrowArray *array, size_t buffer, const void *data, void (*release)(void *user),
                         void *user);
 
-/* A column of `count` rows: values where null[i] is 0; null NULL: none is null. format: 'l', 'L', 't', 'i' or 'u' (an int32
- * index of `texts`), 'g', 'b'. */
+/* A column of `count` rows: values where null[i] is 0; null NULL: none is null. format: 'l', 'L', 't', 'i' or 'u' (an
+ * int32 index of `texts`), 'g', 'b'. */
 int arrow_column_array(struct ArrowArray *out, char format, const int64_t *values, const uint8_t *null, uint32_t count,
                        arrow_texts *texts);
 

@@ -1,9 +1,10 @@
-/* launches.c - columns of GPU work and the calls that started it: a row a work, then the calls whose work is not there */
+/* launches.c - columns of GPU work and the calls that started it: a row a work, then calls whose work is not there */
 #include <stdlib.h>
 
 #include "arrow/impl.h"
 #include "base/error.h"
 #include "heddle/launches.h"
+#include "trace/event.h"
 
 typedef struct launch_rows {
     hd_launches *launches;
@@ -94,7 +95,8 @@ static void make_delay(arrow_rows *rows, int64_t *out)
         launch_row row = row_at(rows, i);
         out[i] = HD_NO_TIME;
         if (!row.work || !row.call || row.work->start_ns == HD_NO_TIME || row.call->start_ns == HD_NO_TIME) continue;
-        if (__builtin_sub_overflow(row.work->start_ns, row.call->start_ns, &out[i])) out[i] = HD_NO_TIME;
+        int64_t returned = hd_end_or_start(row.call->start_ns, row.call->duration_ns);
+        if (__builtin_sub_overflow(row.work->start_ns, returned, &out[i])) out[i] = HD_NO_TIME;
     }
 }
 

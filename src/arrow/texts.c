@@ -1,4 +1,4 @@
-/* texts.c - dictionaries: many texts one after the other, valid UTF-8, shared by the arrays that have indices of them */
+/* texts.c - dictionaries: many texts one after the other, valid UTF-8, shared by arrays that have indices of them */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@ unsigned parquet_bit_width(uint64_t most);
 
 /* Runs and bit-packed groups, without length or width in front. */
 void parquet_put_rle(hd_bytes *out, const uint32_t *values, size_t count, unsigned width);
-/* DELTA_BINARY_PACKED, of 64-bit integers; of 32-bit ones the same, as their differences wrap at 64 bits: they do not. */
+/* DELTA_BINARY_PACKED, of 64-bit integers; of 32-bit ones the same, for their differences wrap at 64 bits. */
 void parquet_put_delta(hd_bytes *out, const int64_t *values, size_t count);
 /* `width` bytes each, 4 or 8. */
 void parquet_put_plain(hd_bytes *out, const int64_t *values, size_t count, unsigned width);

@@ -1,7 +1,7 @@
 /* write.c - a stream of record batches as a Parquet file
  *
- * Batches are gathered into row groups; threads make the column chunks of a group (chunk.c), which are written in order.
- * What the footer needs to know of a chunk stays, its bytes do not.
+ * Batches are gathered into row groups; threads make the column chunks of a group (chunk.c), which are written in
+ * order. What the footer needs to know of a chunk stays, its bytes do not.
  */
 #include <errno.h>
 #include <stdlib.h>

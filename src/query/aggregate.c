@@ -50,8 +50,8 @@ static void add_value(sqlite3_context *context, int count, sqlite3_value **argum
     }
 }
 
-/* Quickselect by Hoare's partition: list[at] as if all were sorted, and nothing smaller behind it. The pivot is drawn, so
- * that no order of values is slow. */
+/* Quickselect by Hoare's partition: list[at] as if all were sorted, and nothing smaller behind it. The pivot is drawn,
+ * so that no order of values is slow. */
 static double select_value(double *list, size_t count, size_t at)
 {
     uint64_t seed = 0x9e3779b97f4a7c15;

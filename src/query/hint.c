@@ -64,7 +64,7 @@ static bool stands_in(const char *sql, size_t size, const char *name)
     return false;
 }
 
-/* The word before a place: a keyword that is misspelt is taken for an alias, and what follows it is what SQLite minds. */
+/* The word before a place: a misspelt keyword is taken for an alias, and SQLite minds what follows it. */
 static bool word_before(char out[NAME_BYTES], uint64_t *offset, const char *sql, size_t size, uint64_t place)
 {
     query_token token;

@@ -1,8 +1,8 @@
 /* impl.h - what the files of src/query share
  *
  * query.c opens SQLite and gives it the tables; prepare.c makes statements of text, statement.c runs them, hint.c says
- * what was probably meant; functions.c and aggregate.c have what SQLite lacks; tables/ has the virtual tables, each a sqlite3_module over
- * traces or reports.
+ * what was probably meant; functions.c and aggregate.c have what SQLite lacks; tables/ has the virtual tables, each a
+ * sqlite3_module over traces or reports.
  */
 #ifndef HD_QUERY_IMPL_H
 #define HD_QUERY_IMPL_H

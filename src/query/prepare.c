@@ -1,7 +1,7 @@
 /* prepare.c - statements from text
  *
- * What PerfettoSQL adds to SQLite's language is taken where scripts have it: INCLUDE PERFETTO MODULE does nothing, since
- * the tables that there are need no module; CREATE [OR REPLACE] PERFETTO TABLE and VIEW make a view.
+ * What PerfettoSQL adds to SQLite's language is taken where scripts have it: INCLUDE PERFETTO MODULE does nothing,
+ * since the tables that there are need no module; CREATE [OR REPLACE] PERFETTO TABLE and VIEW make a view.
  */
 #include "base/error.h"
 #include "query/impl.h"

@@ -60,7 +60,7 @@ uint64_t hd_trace_unloaded(const hd_trace *trace);
  * first append. */
 void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
 /* As hd_trace_block_at, hd_trace_block_of, for who looks at columns but HD_COL_ARGS_ROW and at no group: of a store's
- * block, arguments are not decoded until somebody asks for the whole block. hd_block_event() is not for such a block. */
+ * block, arguments are not decoded until somebody asks for the whole block. hd_block_event() is not for that. */
 const hd_block *hd_trace_columns_at(const hd_trace *trace, hd_kind kind, size_t index);
 const hd_block *hd_trace_columns_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row);
 /* The same without loading anything: only row_count, first_row, start_ns and end_ns are set for certain. */

@@ -1,5 +1,5 @@
-/* test_query_memory.c - a query whose n-th allocation fails says so: those of libheddle by --wrap of the linker, those of
- * SQLite by its own methods
+/* test_query_memory.c - a query whose n-th allocation fails says so: those of libheddle by --wrap of the linker, those
+ * of SQLite by its own methods
  */
 #include <setjmp.h>
 #include <stdarg.h>

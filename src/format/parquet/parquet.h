@@ -1,6 +1,7 @@
 /* parquet.h - a trace as a folder of Parquet files, one a table; docs/formats/parquet.md
  *
- * In: a trace. Out: FOLDER/slices.parquet and so on: src/arrow makes the tables, src/parquet the files. Begin with write.c.
+ * In: a trace. Out: FOLDER/slices.parquet and so on: src/arrow makes the tables, src/parquet the files. Begin
+ * with write.c.
  */
 #ifndef HD_FORMAT_PARQUET_PARQUET_H
 #define HD_FORMAT_PARQUET_PARQUET_H

@@ -18,7 +18,7 @@ typedef struct hd_nesting {
     size_t count;
 } hd_nesting;
 
-/* The caller frees *out. O(n) where slices stand in start order, else O(n log n). Errors: MEMORY; LIMIT (2^32 slices). */
+/* The caller frees *out. O(n) where slices stand in start order. Errors: MEMORY; LIMIT: 2^32 slices. */
 hd_status hd_nesting_new(hd_nesting **out, const hd_trace *trace, hd_error *err);
 void hd_nesting_free(hd_nesting *nesting);
 
