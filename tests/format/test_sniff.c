@@ -32,11 +32,12 @@ static const hd_format *choose(const char *path)
     if (hd_input_open(&in, path, NULL, &err) != HD_OK || hd_input_peek(in, &head, &size, &err) != HD_OK)
         fail_msg("%s: %s", path, err.message);
     for (size_t i = 0; i < hd_format_count(); i++) {
-        int bid = hd_format_descriptor(i)->sniff(head, size);
+        const hd_format *format = hd_format_descriptor(i);
+        int bid = format->info.reads ? format->sniff(head, size) : 0;
         high += bid >= HIGH;
         if (bid <= best_bid) continue;
         best_bid = bid;
-        best = hd_format_descriptor(i);
+        best = format;
     }
     hd_input_close(in);
     wrong += high > 1;
