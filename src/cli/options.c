@@ -140,7 +140,7 @@ static bool store(cli_run *run, found_option found, const char *shown, const cha
         return true;
     }
     if (cli_value_parse(found.option, found.target, value, problem, sizeof problem)) return true;
-    cli_usage_error(run, "%s: '%.60s' %s", shown, value, problem);
+    cli_usage_error(run, "%s: '%.60s' %s", shown, value ? value : "", problem);
     return false;
 }
 
