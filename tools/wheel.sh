@@ -20,7 +20,7 @@ export PATH PKG_CONFIG_PATH
 rm -rf "$out"
 mkdir -p "$out/raw"
 CC=${CC:-gcc} pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$out/raw" \
-    -Cbuild-dir=build/wheel-build -Csetup-args=-Dprefer_static=true -Csetup-args=-Dportable=true -Cinstall-args=--strip .
+    -Cbuild-dir=build/wheel-build -Csetup-args=-Dprefer_static=true -Csetup-args=-Dline_editing=disabled -Csetup-args=-Dportable=true -Cinstall-args=--strip .
 auditwheel repair --wheel-dir "$out" "$out"/raw/*.whl >"$out/audit" 2>&1 || { cat "$out/audit" >&2; exit 1; }
 rm -r "$out/raw"
 for wheel in "$out"/*.whl; do
