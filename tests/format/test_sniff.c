@@ -106,10 +106,15 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
 {
     (void)state;
     static const kind kinds[] = {
-        {"/chrome/", ".json", "chrome"},          {"/tfmemory/", ".json", "tfmemory"},
-        {"/cupti/", ".cupti", "cupti"},           {"/folded/", ".folded", "folded"},
-        {"/heddle/", ".heddle", "heddle"},        {"/perfetto/", ".pftrace", "perfetto"},
-        {"/perfscript/", ".perf", "perf-script"}, {"/sbt/", ".sbt", "sbt"},
+        {"/chrome/", ".json", "chrome"},
+        {"/tfmemory/", ".json", "tfmemory"},
+        {"/cupti/", ".cupti", "cupti"},
+        {"/folded/", ".folded", "folded"},
+        {"/heddle/", ".heddle", "heddle"},
+        {"/perfetto/", ".pftrace", "perfetto"},
+        {"/perfscript/", ".perf", "perf-script"},
+        {"/sbt/", ".sbt", "sbt"},
+        {"/nsys/", ".sqlite", "nsys"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);

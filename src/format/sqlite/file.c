@@ -47,7 +47,7 @@ static const uint8_t *varint(uint64_t *out, const uint8_t *p, const uint8_t *end
 
 /* ---- damage ---- */
 
-void sq_damage_note(sq_damage *damage, uint64_t *counter, uint64_t offset)
+static void note_damage(sq_damage *damage, uint64_t *counter, uint64_t offset)
 {
     if (damage->pages + damage->rows == 0) damage->offset = offset;
     ++*counter;
@@ -86,7 +86,7 @@ static hd_status walk_child(sq_leaves *out, sq_file *file, uint32_t page, unsign
                             hd_error *err)
 {
     if (depth + 1 < DEPTH && take_page(file, page)) return walk(out, file, page, depth + 1, buffers, err);
-    sq_damage_note(&out->damage, &out->damage.pages, page ? offset_of(file, page) : 0);
+    note_damage(&out->damage, &out->damage.pages, page ? offset_of(file, page) : 0);
     return HD_OK;
 }
 
@@ -98,12 +98,12 @@ static hd_status walk_children(sq_leaves *out, sq_file *file, uint32_t page, uns
     for (uint32_t i = 0; i < cells; i++) {
         const uint8_t *pointer = head + 12 + 2 * (size_t)i;
         if (pointer + 2 > data + file->usable) {
-            sq_damage_note(&out->damage, &out->damage.pages, offset_of(file, page));
+            note_damage(&out->damage, &out->damage.pages, offset_of(file, page));
             return HD_OK;
         }
         uint32_t cell = be16(pointer);
         if (cell + 4 > file->usable) {
-            sq_damage_note(&out->damage, &out->damage.pages, offset_of(file, page) + cell);
+            note_damage(&out->damage, &out->damage.pages, offset_of(file, page) + cell);
             continue;
         }
         HD_TRY(walk_child(out, file, be32(data + cell), depth, buffers, err));
@@ -122,7 +122,7 @@ static hd_status walk(sq_leaves *out, sq_file *file, uint32_t page, unsigned dep
         return HD_OK;
     }
     if (type != INTERIOR) {
-        sq_damage_note(&out->damage, &out->damage.pages, offset_of(file, page));
+        note_damage(&out->damage, &out->damage.pages, offset_of(file, page));
         return HD_OK;
     }
     uint8_t *data = buffers + (size_t)depth * file->page_size;
@@ -139,7 +139,7 @@ hd_status sq_file_leaves(sq_leaves *out, sq_file *file, const sq_table *table, h
     if (take_page(file, table->root))
         status = walk(out, file, table->root, 0, buffers, err);
     else
-        sq_damage_note(&out->damage, &out->damage.pages, table->root ? offset_of(file, table->root) : 0);
+        note_damage(&out->damage, &out->damage.pages, table->root ? offset_of(file, table->root) : 0);
     free(buffers);
     return status;
 }
@@ -248,7 +248,7 @@ static hd_status next_page(sq_cursor *c, hd_error *err)
     c->header = header_of(page);
     c->cells = c->page[c->header] == LEAF ? be16(c->page + c->header + 3) : 0;
     if (c->header + 8 + 2 * c->cells > c->file->usable) {
-        sq_damage_note(&c->damage, &c->damage.pages, c->page_offset);
+        note_damage(&c->damage, &c->damage.pages, c->page_offset);
         c->cells = 0;
     }
     c->cell = 0;
@@ -284,7 +284,7 @@ hd_status sq_cursor_next(sq_cursor *c, hd_error *err)
         c->cell++;
         if (fine) return HD_OK;
         if (status != HD_OK) return status;
-        sq_damage_note(&c->damage, &c->damage.rows, c->page_offset);
+        note_damage(&c->damage, &c->damage.rows, c->page_offset);
     }
 }
 

@@ -1,4 +1,4 @@
-/* lookup.c - tables that rows of others refer to: texts by id, arguments by id; and small ones as metadata */
+/* lookup.c - tables that rows of others refer to: texts by id; and small ones as metadata */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,85 +107,6 @@ hd_status sq_strings_read(sq_strings *out, sq_reader *reader, const char *table,
 {
     strings_reader r = {out, &reader->workers[0]};
     return sq_each(reader, table, (const char *const[]){id, text, NULL}, see_string, &r, err);
-}
-
-/* ---- arguments ---- */
-
-typedef struct side_reader {
-    sq_side *out;
-    sq_worker *worker;
-    sq_plan plan;
-} side_reader;
-
-static hd_status see_side(void *user, hd_error *err)
-{
-    side_reader *r = user;
-    sq_side *out = r->out;
-    sq_worker *w = r->worker;
-    sq_worker_take_row(w, &r->plan);
-    int64_t number = sq_field(w, SQ_FIELD);
-    if (number == HD_NO_NUMBER) return HD_OK;
-    hd_map_entry *entry = hd_map_at(&out->map, (uint64_t)number, 0);
-    if (!entry || !hd_grow((void **)&out->rows, &out->row_capacity, out->row_count, sizeof *out->rows))
-        return HD_NOMEM(err);
-    out->rows[out->row_count++] = (struct sq_side_row){(uint32_t)out->item_count, w->item_count, entry->value};
-    entry->value = (uint32_t)out->row_count;
-    for (uint32_t i = 0; i < w->item_count; i++) {
-        if (out->item_count == UINT32_MAX ||
-            !hd_grow((void **)&out->items, &out->item_capacity, out->item_count, sizeof *out->items))
-            return HD_NOMEM(err);
-        out->items[out->item_count++] = w->items[i];
-    }
-    return HD_OK;
-}
-
-hd_status sq_side_read(sq_side *out, sq_reader *reader, const char *table, const char *key,
-                       const sq_map_column *columns, hd_error *err)
-{
-    const sq_map_column keys[] = {{key, SQ_FIELD, NULL}, {0}};
-    const sq_map_table map = {.name = table, .columns = keys};
-    const sq_table *found = sq_file_table(reader->file, table);
-    side_reader r = {.out = out, .worker = &reader->workers[0]};
-    if (!found || reader->used[found - reader->file->tables]) return HD_OK;
-    if (!sq_plan_init(&r.plan, reader, &map, found, columns)) return HD_NOMEM(err);
-    return each_row(reader, found, see_side, &r, err);
-}
-
-void sq_side_deinit(sq_side *side)
-{
-    hd_map_deinit(&side->map);
-    free(side->rows);
-    free(side->items);
-}
-
-static uint32_t first_of(const sq_side *side, int64_t number)
-{
-    uint32_t row = 0;
-    hd_map_get(&row, &side->map, (uint64_t)number, 0);
-    return row;
-}
-
-bool sq_side_add(sq_worker *worker, const sq_side *side, int64_t number)
-{
-    uint32_t first = first_of(side, number);
-    for (uint32_t row = first; row; row = side->rows[row - 1].next) {
-        for (uint32_t i = 0; i < side->rows[row - 1].count; i++) {
-            const sq_item *item = &side->items[side->rows[row - 1].first + i];
-            sq_add(worker, item->key, (hd_arg_type)item->type, item->bits);
-        }
-    }
-    return first != 0;
-}
-
-const sq_item *sq_side_find(const sq_side *side, int64_t number, uint32_t key)
-{
-    for (uint32_t row = first_of(side, number); row; row = side->rows[row - 1].next) {
-        for (uint32_t i = 0; i < side->rows[row - 1].count; i++) {
-            const sq_item *item = &side->items[side->rows[row - 1].first + i];
-            if (item->key == key) return item;
-        }
-    }
-    return NULL;
 }
 
 /* ---- metadata ---- */

@@ -86,29 +86,12 @@ static inline uint32_t sq_strings_at(const sq_strings *strings, int64_t id)
     return text;
 }
 
-/* Arguments that stand in another table, by a number that rows refer to; a number may have several rows there. */
+/* An argument of a row. */
 typedef struct sq_item {
     uint32_t key;
     uint8_t type;
     int64_t bits;
 } sq_item;
-typedef struct sq_side {
-    hd_map map; /* number -> first of its rows + 1 */
-    struct sq_side_row {
-        uint32_t first, count, next; /* items; next row of the number + 1 */
-    } * rows;
-    sq_item *items;
-    size_t row_count, row_capacity, item_count, item_capacity;
-} sq_side;
-/* columns: as of a map table, SQ_START … are not meant. Nothing if there is no such table. */
-hd_status sq_side_read(sq_side *out, sq_reader *reader, const char *table, const char *key,
-                       const sq_map_column *columns, hd_error *err);
-void sq_side_deinit(sq_side *side);
-/* The items of a number's rows to the row of the worker; false: there is none. */
-bool sq_side_add(sq_worker *worker, const sq_side *side, int64_t number);
-/* One of them, NULL: none. */
-const sq_item *sq_side_find(const sq_side *side, int64_t number, uint32_t key);
-
 /* Calls `see` for each row of a table with a cursor; `columns` are its indices, -1: there is none. Nothing if there is
  * no such table. Ends with NULL: names. */
 typedef hd_status sq_see(void *user, const sq_value *const *values, hd_error *err);
@@ -206,10 +189,8 @@ uint32_t sq_field_text(sq_worker *worker, int field);
 /* The text of a field that is an id among the strings; HD_STRING_NONE. */
 uint32_t sq_field_string(const sq_worker *worker, int field);
 void sq_add(sq_worker *worker, uint32_t key, hd_arg_type type, int64_t bits);
-void sq_add_real(sq_worker *worker, uint32_t key, double value);
 /* "[x,y,z]" under the key, if all three are there. */
 void sq_add_triple(sq_worker *worker, uint32_t key, int x, int y, int z);
-void sq_add_triple_of(sq_worker *worker, uint32_t key, int64_t x, int64_t y, int64_t z);
 /* What was remembered under two numbers, or a new one with track HD_NONE, which the caller makes; never NULL but without
  * memory, which the builder remembers. */
 sq_track *sq_track_at(sq_worker *worker, uint64_t a, uint64_t b);

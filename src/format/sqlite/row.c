@@ -129,7 +129,7 @@ void sq_add(sq_worker *w, uint32_t key, hd_arg_type type, int64_t bits)
 }
 
 /* The shortest text that is this double again, as a decimal where it is one. */
-void sq_add_real(sq_worker *w, uint32_t key, double value)
+static void add_real(sq_worker *w, uint32_t key, double value)
 {
     char text[40];
     int size = snprintf(text, sizeof text, "%.15g", value);
@@ -139,7 +139,7 @@ void sq_add_real(sq_worker *w, uint32_t key, double value)
     sq_add(w, key, type, hd_builder_intern(w->reader->builder, text, (size_t)size));
 }
 
-void sq_add_triple_of(sq_worker *w, uint32_t key, int64_t x, int64_t y, int64_t z)
+static void add_triple_of(sq_worker *w, uint32_t key, int64_t x, int64_t y, int64_t z)
 {
     if (x == HD_NO_NUMBER || y == HD_NO_NUMBER || z == HD_NO_NUMBER) return;
     sq_add(w, key, HD_ARG_JSON,
@@ -148,7 +148,7 @@ void sq_add_triple_of(sq_worker *w, uint32_t key, int64_t x, int64_t y, int64_t 
 
 void sq_add_triple(sq_worker *w, uint32_t key, int x, int y, int z)
 {
-    sq_add_triple_of(w, key, sq_field(w, x), sq_field(w, y), sq_field(w, z));
+    add_triple_of(w, key, sq_field(w, x), sq_field(w, y), sq_field(w, z));
 }
 
 static void add_hex(sq_worker *w, uint32_t key, const sq_value *value)
@@ -176,7 +176,7 @@ static void add_value(sq_worker *w, uint32_t key, int role, const sq_value *valu
             sq_add(w, key, HD_ARG_INT, value->number);
         break;
     }
-    case SQ_REAL: sq_add_real(w, key, value->real); break;
+    case SQ_REAL: add_real(w, key, value->real); break;
     case SQ_TEXT: sq_add(w, key, HD_ARG_STRING, sq_value_text(w, value)); break;
     case SQ_BLOB: add_hex(w, key, value); break;
     }

@@ -101,7 +101,6 @@ void sq_cursor_deinit(sq_cursor *cursor);
  * table's `columns` are the caller's to free, also then; *out_memory: whether memory ran out. */
 bool sq_schema_parse(sq_table *table, bool *out_memory, const char *sql, size_t size);
 
-void sq_damage_note(sq_damage *damage, uint64_t *counter, uint64_t offset);
 void sq_damage_add(sq_damage *sum, const sq_damage *more);
 
 #endif
