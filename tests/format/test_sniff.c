@@ -159,6 +159,11 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/straggler/", ".json.gz", "chrome"},
         {"/analysis/", ".json.gz", "chrome"},
         {"/ascend/", ".json.gz", "chrome"},
+        /* whatever is SQLite's: its tables tell more, behind the first bytes */
+        {"/ascend/", ".db", "nsys"},
+        {"/rocm/", ".rpd", "nsys"},
+        {"/rocm/", ".rpd.gz", "nsys"},
+        {"/nsys/", ".sqlite", "nsys"},
         {"/chrome/", ".json.gz", "chrome"},
         {"/chrome/", ".json", "chrome"},
         {"/kineto/", ".json.gz", "chrome"},
