@@ -29,6 +29,7 @@ bool sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, con
 {
     *plan = (sq_plan){.map = map, .table = table};
     const char *category = map->category ? map->category : table->name;
+    if (!hd_utf8_valid(category, strlen(category), false)) category = "?";
     plan->category = hd_builder_intern_text(reader->builder, category);
     for (uint32_t i = 0; i < table->column_count; i++) {
         const char *name = table->columns[i], *key = name;
