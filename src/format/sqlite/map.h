@@ -191,8 +191,8 @@ uint32_t sq_field_string(const sq_worker *worker, int field);
 void sq_add(sq_worker *worker, uint32_t key, hd_arg_type type, int64_t bits);
 /* "[x,y,z]" under the key, if all three are there. */
 void sq_add_triple(sq_worker *worker, uint32_t key, int x, int y, int z);
-/* What was remembered under two numbers, or a new one with track HD_NONE, which the caller makes; never NULL but without
- * memory, which the builder remembers. */
+/* What was remembered under two numbers, or a new one with track HD_NONE, which the caller makes; never NULL.
+ * The builder remembers when memory ran out. */
 sq_track *sq_track_at(sq_worker *worker, uint64_t a, uint64_t b);
 hd_ident sq_number_ident(hd_builder *builder, int64_t value);
 hd_ident sq_text_ident(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));

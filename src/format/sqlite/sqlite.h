@@ -1,7 +1,7 @@
 /* sqlite.h - the rows of the tables of an SQLite file, without SQLite
  *
  * In: an input that holds an SQLite 3 database. Out: its tables with the names of their columns, and for each table its
- * rows, in the order of their rowids. The file format is specified at sqlite.org/fileformat.html. Only b-trees of tables
+ * rows, in the order of their rowids. sqlite.org/fileformat.html specifies them. Only b-trees of tables
  * are walked: no statement, view, trigger or index is ever looked at, so a hostile schema is a list of names and no
  * more. A page belongs to one tree and is read once, however the pages refer to each other; one that makes no sense
  * costs its own rows. Begin with file.c; map.h says how rows become events.
