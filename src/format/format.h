@@ -43,6 +43,9 @@ typedef struct hd_format {
     /* What its codes in a ledger ("NAME.…") mean in `heddle check`; severity "error": those of losses only. NULL: what
      * is said of any repair or loss. */
     const hd_check_code *code;
+    /* Of an SQLite file, instead of `read`: its tables decide which of those that have a mapping reads it
+     * (format/sqlite/map.h). NULL: it is none. */
+    const struct hd_sql_mapping *mapping;
     const hd_companion *companion; /* NULL: traces stand for themselves */
 } hd_format;
 

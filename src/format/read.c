@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "format/sqlite/map.h"
 #include "format/stack_text.h"
 #include "trace/lazy.h"
 
@@ -94,9 +95,10 @@ static hd_status refuse_nothing(hd_trace **trace, const hd_format *format, const
     return HD_ERR_DAMAGED;
 }
 
-static hd_status read_as(hd_trace **out, const hd_format *format, hd_input *input, const hd_read_options *options,
+static hd_status read_as(hd_trace **out, const hd_format **io_format, hd_input *input, const hd_read_options *options,
                          hd_error *err)
 {
+    const hd_format *format = *io_format;
     hd_builder *builder;
     if (format->is_folder && !hd_input_file(input))
         return hd_error_set(err, HD_ERR_UNSUPPORTED, hd_input_path(input), HD_OFFSET_NONE,
@@ -104,7 +106,9 @@ static hd_status read_as(hd_trace **out, const hd_format *format, hd_input *inpu
                             format->info.title);
     HD_TRY(hd_builder_new(&builder, err));
     hd_builder_limit_memory(builder, options->memory_limit);
-    hd_status status = format->read(builder, input, options, err);
+    hd_status status =
+        format->mapping ? sq_read(&format, builder, input, options, err) : format->read(builder, input, options, err);
+    *io_format = format;
     if (status == HD_OK) status = note_input(builder, format, input, options, err);
     if (status == HD_OK) return hd_builder_finish(out, builder, err);
     hd_builder_free(builder);
@@ -119,7 +123,7 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     *out = NULL;
     if (!options) options = &defaults;
     HD_TRY(choose(&format, input, err));
-    hd_status status = read_as(out, format, input, options, err);
+    hd_status status = read_as(out, &format, input, options, err);
     if (status == HD_OK) return refuse_nothing(out, format, input, err);
     /* What the reader was at stands behind the name of the file. */
     if (err && err->cause_count) hd_error_add_cause(err, "cannot read %.240s", hd_input_path(input));

@@ -107,10 +107,15 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
 {
     (void)state;
     static const kind kinds[] = {
-        {"/chrome/", ".json", "chrome"},          {"/tfmemory/", ".json", "tfmemory"},
-        {"/cupti/", ".cupti", "cupti"},           {"/folded/", ".folded", "folded"},
-        {"/heddle/", ".heddle", "heddle"},        {"/perfetto/", ".pftrace", "perfetto"},
-        {"/perfscript/", ".perf", "perf-script"}, {"/sbt/", ".sbt", "sbt"},
+        {"/chrome/", ".json", "chrome"},
+        {"/tfmemory/", ".json", "tfmemory"},
+        {"/cupti/", ".cupti", "cupti"},
+        {"/folded/", ".folded", "folded"},
+        {"/heddle/", ".heddle", "heddle"},
+        {"/perfetto/", ".pftrace", "perfetto"},
+        {"/perfscript/", ".perf", "perf-script"},
+        {"/sbt/", ".sbt", "sbt"},
+        {"/nsys/", ".sqlite", "nsys"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -155,6 +160,11 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/straggler/", ".json.gz", "chrome"},
         {"/analysis/", ".json.gz", "chrome"},
         {"/ascend/", ".json.gz", "chrome"},
+        /* whatever is SQLite's: its tables tell more, behind the first bytes */
+        {"/ascend/", ".db", "nsys"},
+        {"/rocm/", ".rpd", "nsys"},
+        {"/rocm/", ".rpd.gz", "nsys"},
+        {"/nsys/", ".sqlite", "nsys"},
         {"/chrome/", ".json.gz", "chrome"},
         {"/chrome/", ".json", "chrome"},
         {"/kineto/", ".json.gz", "chrome"},

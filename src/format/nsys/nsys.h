@@ -1,0 +1,82 @@
+/* nsys.h - Nsight Systems' exports to SQLite: what the files of the reader share
+ *
+ * In: an SQLite file that `nsys export --type sqlite` (or `nsys stats`) wrote. Out: a trace. Begin with tables.c, which
+ * says what becomes of which table and column; place.c has tracks and names, lookup.c what is read before events, and
+ * what is told afterwards. Columns are found by name: versions of nsys put new ones between the old.
+ */
+#ifndef HD_FORMAT_NSYS_NSYS_H
+#define HD_FORMAT_NSYS_NSYS_H
+
+#include "format/sqlite/map.h"
+
+/* The fields of rows. */
+enum {
+    NSYS_TID = SQ_FIELD, /* globalTid: hardware, machine: 8 bits each, pid, tid: 24 bits each */
+    NSYS_PID,            /* globalPid: the same without a tid */
+    NSYS_END_TID,
+    NSYS_DEVICE,
+    NSYS_CONTEXT,
+    NSYS_STREAM,
+    NSYS_CORRELATION,
+    NSYS_NAME, /* among StringIds */
+    NSYS_TEXT, /* a name as it is */
+    NSYS_KIND, /* of an event: eventType, copyKind, syncType … */
+    NSYS_FROM,
+    NSYS_TO,
+    NSYS_X, /* of a grid */
+    NSYS_Y,
+    NSYS_Z,
+    NSYS_BLOCK_X,
+    NSYS_BLOCK_Y,
+    NSYS_BLOCK_Z,
+    NSYS_DOMAIN,
+    NSYS_CATEGORY,
+    NSYS_CHAIN, /* a call chain */
+    NSYS_STATIC,
+    NSYS_DYNAMIC,
+};
+
+/* What a track is, in the lowest bits of the number it is remembered by. */
+enum { NSYS_THREAD, NSYS_PROCESS, NSYS_QUEUE, NSYS_WAITS, NSYS_CPU, NSYS_METRICS };
+
+/* Chains of a table: node of the stacks by id. */
+typedef struct nsys_chains {
+    hd_map nodes;
+} nsys_chains;
+
+typedef struct nsys_state {
+    bool is_many;               /* several processes have CUDA contexts: ids of correlations repeat */
+    hd_map threads;             /* globalTid -> name */
+    hd_map processes;           /* globalPid -> name */
+    hd_map domains, categories; /* NVTX: by globalPid and domain (domain << 32 | category) -> name */
+    hd_map metrics;             /* by typeId and metricId -> name */
+    hd_map calls;               /* of runtime and driver: id of the string -> name without a version */
+    hd_map call_is_driver;
+    nsys_chains samples, calls_of_os, calls_of_cuda;
+    int nvtx[6]; /* columns */
+    sq_strings memory_kinds, sync_kinds, overhead_kinds, thread_states;
+    struct {
+        uint32_t correlation, correlation_own, grid, block, shared, bytes, device_type, category, domain;
+        uint32_t memory, driver, cpu_process, unknown;
+    } text;
+} nsys_state;
+
+static inline nsys_state *nsys_of(const sq_worker *worker)
+{
+    return worker->reader->state;
+}
+
+/* tables.c */
+extern const hd_sql_mapping nsys_mapping;
+
+/* place.c */
+sq_place nsys_place_kernel, nsys_place_graph, nsys_place_copy, nsys_place_set, nsys_place_call, nsys_place_wait,
+    nsys_place_overhead, nsys_place_nvtx, nsys_place_thread, nsys_place_memory, nsys_place_sample, nsys_place_switch,
+    nsys_place_metric, nsys_place_any;
+
+/* lookup.c */
+hd_status nsys_begin(sq_reader *reader, hd_error *err);
+hd_status nsys_finish(sq_reader *reader, hd_error *err);
+void nsys_deinit(sq_reader *reader);
+
+#endif

@@ -1,0 +1,404 @@
+/* file.c - pages, b-trees of tables, and records
+ *
+ * Format   header of 100 bytes, then pages; page 1 is the root of the schema. A table is a b-tree: interior pages (5)
+ *          have children, leaves (13) have cells: size and rowid as varints, then the record. What does not fit into a
+ *          page goes on in a chain of overflow pages.
+ * Limits   records of 64 MiB, trees 24 pages deep, 256 columns
+ */
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "format/sqlite/sqlite.h"
+
+#include <stdlib.h>
+
+enum { HEADER = 100, INTERIOR = 5, LEAF = 13, DEPTH = 24, RECORD_LIMIT = 64 << 20 };
+
+static uint32_t be16(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 8 | p[1];
+}
+static uint32_t be32(const uint8_t *p)
+{
+    return be16(p) << 16 | be16(p + 2);
+}
+static int64_t be_signed(const uint8_t *p, unsigned width)
+{
+    uint64_t value = p[0] & 0x80 ? UINT64_MAX : 0;
+    for (unsigned i = 0; i < width; i++) value = value << 8 | p[i];
+    return (int64_t)value;
+}
+
+/* A varint of SQLite: seven bits a byte, high ones first; the ninth byte has eight. NULL: it runs over the end. */
+static const uint8_t *varint(uint64_t *out, const uint8_t *p, const uint8_t *end)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        if (p >= end) return NULL;
+        value = value << 7 | (*p & 0x7f);
+        if (*p++ < 0x80) {
+            *out = value;
+            return p;
+        }
+    }
+    if (p >= end) return NULL;
+    *out = value << 8 | *p;
+    return p + 1;
+}
+
+/* ---- damage ---- */
+
+static void note_damage(sq_damage *damage, uint64_t *counter, uint64_t offset)
+{
+    if (damage->pages + damage->rows == 0) damage->offset = offset;
+    ++*counter;
+}
+
+void sq_damage_add(sq_damage *sum, const sq_damage *more)
+{
+    if (sum->pages + sum->rows == 0) sum->offset = more->offset;
+    sum->pages += more->pages;
+    sum->rows += more->rows;
+}
+
+/* ---- pages ---- */
+
+static uint64_t offset_of(const sq_file *file, uint32_t page)
+{
+    return (uint64_t)(page - 1) * file->page_size;
+}
+
+/* Is it a page of the file that nobody has read yet? Marks it. */
+static bool take_page(sq_file *file, uint32_t page)
+{
+    if (page == 0 || page > file->page_count) return false;
+    return atomic_exchange_explicit(&file->seen[page - 1], 1, memory_order_relaxed) == 0;
+}
+
+/* What begins the page, or stands behind the file's header. */
+static uint32_t header_of(uint32_t page)
+{
+    return page == 1 ? HEADER : 0;
+}
+
+static hd_status walk(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers, hd_error *err);
+
+static hd_status walk_child(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers,
+                            hd_error *err)
+{
+    if (depth + 1 < DEPTH && take_page(file, page)) return walk(out, file, page, depth + 1, buffers, err);
+    note_damage(&out->damage, &out->damage.pages, page ? offset_of(file, page) : 0);
+    return HD_OK;
+}
+
+static hd_status walk_children(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers,
+                               hd_error *err)
+{
+    const uint8_t *data = buffers + (size_t)depth * file->page_size, *head = data + header_of(page);
+    uint32_t cells = be16(head + 3);
+    for (uint32_t i = 0; i < cells; i++) {
+        const uint8_t *pointer = head + 12 + 2 * (size_t)i;
+        if (pointer + 2 > data + file->usable) {
+            note_damage(&out->damage, &out->damage.pages, offset_of(file, page));
+            return HD_OK;
+        }
+        uint32_t cell = be16(pointer);
+        if (cell + 4 > file->usable) {
+            note_damage(&out->damage, &out->damage.pages, offset_of(file, page) + cell);
+            continue;
+        }
+        HD_TRY(walk_child(out, file, be32(data + cell), depth, buffers, err));
+    }
+    return walk_child(out, file, be32(head + 8), depth, buffers, err);
+}
+
+/* A page that was taken: a leaf, or one with children. `buffers` has room for a page at each depth. */
+static hd_status walk(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers, hd_error *err)
+{
+    uint8_t type;
+    HD_TRY(hd_pieces_read(&file->pieces, &type, offset_of(file, page) + header_of(page), 1, err));
+    if (type == LEAF) {
+        if (!hd_grow((void **)&out->pages, &out->capacity, out->count, sizeof *out->pages)) return HD_NOMEM(err);
+        out->pages[out->count++] = page;
+        return HD_OK;
+    }
+    if (type != INTERIOR) {
+        note_damage(&out->damage, &out->damage.pages, offset_of(file, page));
+        return HD_OK;
+    }
+    uint8_t *data = buffers + (size_t)depth * file->page_size;
+    HD_TRY(hd_pieces_read(&file->pieces, data, offset_of(file, page), file->page_size, err));
+    return walk_children(out, file, page, depth, buffers, err);
+}
+
+hd_status sq_file_leaves(sq_leaves *out, sq_file *file, const sq_table *table, hd_error *err)
+{
+    *out = (sq_leaves){.damage.offset = HD_OFFSET_NONE};
+    uint8_t *buffers = malloc((size_t)DEPTH * file->page_size);
+    if (!buffers) return HD_NOMEM(err);
+    hd_status status = HD_OK;
+    if (take_page(file, table->root))
+        status = walk(out, file, table->root, 0, buffers, err);
+    else
+        note_damage(&out->damage, &out->damage.pages, table->root ? offset_of(file, table->root) : 0);
+    free(buffers);
+    return status;
+}
+
+/* ---- records ---- */
+
+/* How much of a record of that size lies in its page. */
+static uint64_t local_size(const sq_file *file, uint64_t size)
+{
+    uint64_t usable = file->usable, least = (usable - 12) * 32 / 255 - 23, kept;
+    if (size <= usable - 35) return size;
+    kept = least + (size - least) % (usable - 4);
+    return kept <= usable - 35 ? kept : least;
+}
+
+/* The whole record of a cell whose first bytes are given; NULL: it is damaged, or *out_status says why not. */
+static const uint8_t *join_overflow(hd_status *out_status, sq_cursor *c, const uint8_t *local, uint64_t kept,
+                                    uint64_t size, hd_error *err)
+{
+    sq_file *file = c->file;
+    c->payload.size = 0;
+    hd_bytes_put(&c->payload, local, (size_t)kept);
+    uint32_t page = be32(local + kept);
+    while (c->payload.size < size && take_page(file, page)) {
+        const uint8_t *data = hd_window_at(&c->overflow, offset_of(file, page), file->page_size, err);
+        if (!data) {
+            *out_status = err ? err->status : HD_ERR_IO;
+            return NULL;
+        }
+        uint64_t left = size - c->payload.size, room = file->usable - 4;
+        hd_bytes_put(&c->payload, data + 4, (size_t)(left < room ? left : room));
+        page = be32(data);
+    }
+    if (c->payload.failed) *out_status = HD_NOMEM(err);
+    return c->payload.failed || c->payload.size < size ? NULL : c->payload.data;
+}
+
+static const uint8_t sizes[10] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0};
+
+static const uint8_t *take_value(sq_value *out, uint64_t serial, const uint8_t *p, const uint8_t *end)
+{
+    if (serial >= 12) {
+        uint64_t size = (serial - 12) / 2;
+        *out = (sq_value){.type = serial & 1 ? SQ_TEXT : SQ_BLOB, .size = (size_t)size, .data = (const char *)p};
+        return size <= (uint64_t)(end - p) ? p + size : NULL;
+    }
+    if (serial >= 10 || sizes[serial] > end - p) return NULL;
+    *out = (sq_value){.type = serial == 0 ? SQ_NULL : serial == 7 ? SQ_REAL : SQ_INT};
+    if (serial >= 8)
+        out->number = (int64_t)serial - 8;
+    else if (serial)
+        out->number = be_signed(p, sizes[serial]);
+    return p + sizes[serial];
+}
+
+/* Columns that the record does not have, since they were added later, are NULL. */
+static bool parse_record(sq_cursor *c, const uint8_t *data, uint64_t size)
+{
+    uint64_t header, serial;
+    const uint8_t *end = data + size, *at = varint(&header, data, end);
+    if (!at || header > size || header < (uint64_t)(at - data)) return false;
+    const uint8_t *body = data + header, *types_end = body;
+    for (uint32_t i = 0; i < c->columns; i++) {
+        c->values[i] = (sq_value){.type = SQ_NULL};
+        if (at >= types_end) continue;
+        if (*at < 0x80)
+            serial = *at++;
+        else if (!(at = varint(&serial, at, types_end)))
+            return false;
+        body = take_value(&c->values[i], serial, body, end);
+        if (!body) return false;
+    }
+    if (c->rowid_column >= 0) c->values[c->rowid_column] = (sq_value){.type = SQ_INT, .number = c->rowid};
+    return true;
+}
+
+/* ---- cursor ---- */
+
+void sq_cursor_begin(sq_cursor *c, sq_file *file, const sq_table *table, const uint32_t *pages, size_t count)
+{
+    c->file = file;
+    c->columns = table->column_count;
+    c->rowid_column = table->rowid_column;
+    c->pages = pages;
+    c->page_count = count;
+    c->page_at = 0;
+    c->page = NULL;
+    c->window.pieces = c->overflow.pieces = &file->pieces;
+    c->damage = (sq_damage){.offset = HD_OFFSET_NONE};
+}
+
+void sq_cursor_deinit(sq_cursor *c)
+{
+    hd_window_deinit(&c->window);
+    hd_window_deinit(&c->overflow);
+    hd_bytes_deinit(&c->payload);
+}
+
+static hd_status next_page(sq_cursor *c, hd_error *err)
+{
+    if (c->page_at == c->page_count) return HD_END;
+    uint32_t page = c->pages[c->page_at++];
+    c->page_offset = offset_of(c->file, page);
+    c->page = hd_window_at(&c->window, c->page_offset, c->file->page_size, err);
+    if (!c->page) return err && err->status ? err->status : HD_ERR_IO;
+    c->header = header_of(page);
+    c->cells = c->page[c->header] == LEAF ? be16(c->page + c->header + 3) : 0;
+    if (c->header + 8 + 2 * c->cells > c->file->usable) {
+        note_damage(&c->damage, &c->damage.pages, c->page_offset);
+        c->cells = 0;
+    }
+    c->cell = 0;
+    return HD_OK;
+}
+
+/* false: it makes no sense, or *out_status says why not. */
+static bool parse_cell(hd_status *out_status, sq_cursor *c, hd_error *err)
+{
+    const sq_file *file = c->file;
+    uint32_t place = be16(c->page + c->header + 8 + 2 * (size_t)c->cell);
+    if (place >= file->usable) return false;
+    uint64_t size, rowid;
+    const uint8_t *end = c->page + file->usable, *at = varint(&size, c->page + place, end);
+    if (at) at = varint(&rowid, at, end);
+    if (!at || size > RECORD_LIMIT) return false;
+    c->rowid = (int64_t)rowid;
+    uint64_t kept = local_size(file, size);
+    if (kept + (kept < size ? 4 : 0) > (uint64_t)(end - at)) return false;
+    const uint8_t *record = kept == size ? at : join_overflow(out_status, c, at, kept, size, err);
+    return record && parse_record(c, record, size);
+}
+
+hd_status sq_cursor_next(sq_cursor *c, hd_error *err)
+{
+    for (;;) {
+        hd_status status = HD_OK;
+        if (!c->page || c->cell == c->cells) {
+            HD_TRY(next_page(c, err));
+            continue;
+        }
+        bool fine = parse_cell(&status, c, err);
+        c->cell++;
+        if (fine) return HD_OK;
+        if (status != HD_OK) return status;
+        note_damage(&c->damage, &c->damage.rows, c->page_offset);
+    }
+}
+
+/* ---- the schema ---- */
+
+static bool is_text(const sq_value *value, const char *text)
+{
+    return value->type == SQ_TEXT && value->size == strlen(text) && memcmp(value->data, text, value->size) == 0;
+}
+
+static void free_table(sq_table *table)
+{
+    for (uint32_t i = 0; i < table->column_count; i++) free(table->columns[i]);
+    free(table->columns);
+    free(table->name);
+}
+
+/* A row of the schema: type, name, tbl_name, rootpage, sql. */
+static hd_status add_table(sq_file *file, const sq_value *row, hd_error *err)
+{
+    bool no_memory = false;
+    if (!is_text(&row[0], "table")) return HD_OK;
+    bool fine = row[1].type == SQ_TEXT && row[3].type == SQ_INT && row[4].type == SQ_TEXT && row[3].number > 1 &&
+                row[3].number <= UINT32_MAX && !memchr(row[1].data, 0, row[1].size);
+    sq_table table = {.root = fine ? (uint32_t)row[3].number : 0, .rowid_column = -1};
+    if (fine) fine = sq_schema_parse(&table, &no_memory, row[4].data, row[4].size);
+    if (fine) table.name = strndup(row[1].data, row[1].size);
+    if (fine && table.name && hd_grow((void **)&file->tables, &file->table_capacity, file->table_count, sizeof table)) {
+        file->tables[file->table_count++] = table;
+        return HD_OK;
+    }
+    free_table(&table);
+    file->unreadable++;
+    return no_memory || fine ? HD_NOMEM(err) : HD_OK;
+}
+
+static hd_status read_schema(sq_file *file, hd_error *err)
+{
+    static const sq_table schema = {.name = NULL, .column_count = 5, .rowid_column = -1, .root = 1};
+    sq_leaves leaves;
+    sq_cursor *cursor = calloc(1, sizeof *cursor);
+    if (!cursor) return HD_NOMEM(err);
+    hd_status status = sq_file_leaves(&leaves, file, &schema, err);
+    sq_cursor_begin(cursor, file, &schema, leaves.pages, leaves.count);
+    while (status == HD_OK && (status = sq_cursor_next(cursor, err)) == HD_OK)
+        status = add_table(file, cursor->values, err);
+    file->damage = leaves.damage;
+    sq_damage_add(&file->damage, &cursor->damage);
+    sq_cursor_deinit(cursor);
+    free(cursor);
+    free(leaves.pages);
+    return status == HD_END ? HD_OK : status;
+}
+
+/* ---- the file ---- */
+
+bool sq_is_file(const unsigned char *head, size_t size)
+{
+    return size >= HEADER && memcmp(head, "SQLite format 3", 16) == 0;
+}
+
+static hd_status read_header(sq_file *file, hd_error *err)
+{
+    uint8_t head[HEADER];
+    if (file->pieces.size < HEADER)
+        return hd_error_set(err, HD_ERR_DAMAGED, NULL, 0, "is cut within the header of an SQLite file");
+    HD_TRY(hd_pieces_read(&file->pieces, head, 0, sizeof head, err));
+    file->page_size = be16(head + 16) == 1 ? 65536 : be16(head + 16);
+    if (file->page_size < 512 || (file->page_size & (file->page_size - 1)) || head[20] + 480u > file->page_size)
+        return hd_error_set(err, HD_ERR_DAMAGED, NULL, 16, "is no SQLite file: its pages would have %u bytes",
+                            file->page_size);
+    file->usable = file->page_size - head[20];
+    if (be32(head + 56) > 1)
+        return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, 56,
+                            "is an SQLite file with text in UTF-16, which no profiler writes: "
+                            "`sqlite3 FILE .dump | sqlite3 NEW` makes one in UTF-8");
+    uint64_t pages = file->pieces.size / file->page_size;
+    file->page_count = pages > UINT32_MAX ? UINT32_MAX : (uint32_t)pages;
+    if (file->page_count == 0)
+        return hd_error_set(err, HD_ERR_DAMAGED, NULL, file->pieces.size, "is cut within its first page");
+    file->seen = calloc(file->page_count, sizeof *file->seen);
+    return file->seen ? HD_OK : HD_NOMEM(err);
+}
+
+hd_status sq_file_open(sq_file *out, hd_input *input, hd_error *err)
+{
+    *out = (sq_file){.damage.offset = HD_OFFSET_NONE};
+    HD_TRY(hd_pieces_open(&out->pieces, input, err));
+    HD_TRY(read_header(out, err));
+    HD_TRY(read_schema(out, err));
+    if (out->table_count) return HD_OK;
+    return hd_error_set(err, HD_ERR_DAMAGED, NULL, 0, "is an SQLite file in which not one table can be read");
+}
+
+void sq_file_close(sq_file *file)
+{
+    for (size_t i = 0; i < file->table_count; i++) free_table(&file->tables[i]);
+    free(file->tables);
+    free((void *)file->seen);
+    hd_pieces_close(&file->pieces);
+}
+
+const sq_table *sq_file_table(const sq_file *file, const char *name)
+{
+    for (size_t i = 0; i < file->table_count; i++) {
+        if (strcmp(file->tables[i].name, name) == 0) return &file->tables[i];
+    }
+    return NULL;
+}
+
+int sq_table_column(const sq_table *table, const char *name)
+{
+    for (uint32_t i = 0; i < table->column_count; i++) {
+        if (strcmp(table->columns[i], name) == 0) return (int)i;
+    }
+    return -1;
+}

@@ -1,0 +1,209 @@
+/* map.h - rows of an SQLite file's tables as events of a trace: tables of tables and columns
+ *
+ * A format that is a mapping lists the tables that hold events, and for each what its columns are; it says by functions
+ * what a list cannot: which track a row stands on, what it is called. All tables are accounted for: those of events row
+ * by row (a row is an event, or is counted as lost by reason), those that are looked up, those that are kept as
+ * metadata, and those that nobody knows, which become events by their columns' names if they have times.
+ *
+ * Several threads take the leaves of a table's b-tree, each with a cursor and a batch of its own; what they make is
+ * appended in order. Read read.c first, then row.c.
+ */
+#ifndef HD_FORMAT_SQLITE_MAP_H
+#define HD_FORMAT_SQLITE_MAP_H
+
+#include "base/json/write.h"
+#include "base/map.h"
+#include "format/format.h"
+#include "format/sqlite/sqlite.h"
+#include "heddle/stacks.h"
+
+/* ---- mappings ---- */
+
+/* What a column is. From SQ_FIELD on: a field of the format's own, whose value sq_field has; it is no argument. */
+typedef enum sq_role {
+    SQ_ARG,    /* an argument as it is */
+    SQ_STRING, /* an argument: the text with that id among the strings */
+    SQ_SKIP,
+    SQ_START,
+    SQ_END,
+    SQ_DURATION,
+    SQ_FIELD,
+} sq_role;
+enum { SQ_FIELDS = 24, SQ_ITEMS = 160, SQ_LOSSES = 8 };
+
+typedef struct sq_map_column {
+    const char *name;
+    int role;        /* sq_role, or SQ_FIELD and up */
+    const char *key; /* of an argument; NULL: the column's name */
+} sq_map_column;
+
+typedef struct sq_worker sq_worker;
+typedef struct sq_reader sq_reader;
+
+/* Completes a row: track, name, arguments that the list does not give. NULL: fine, else a code of the ledger by which
+ * the row is lost; SQ_PLACED: the row was added as other events, or none is meant to be. */
+typedef const char *sq_place(sq_worker *worker);
+extern const char SQ_PLACED[];
+
+typedef struct sq_map_table {
+    const char *name;
+    const char *category; /* NULL: the name of the table */
+    hd_kind kind;
+    char phase;
+    const sq_map_column *columns; /* before those of all tables; ends with a NULL name; may be NULL */
+    sq_place *place;
+} sq_map_table;
+
+typedef struct hd_sql_mapping {
+    const char *const *tells;   /* a table of one of these names is in the files of this format alone; ends with NULL */
+    const sq_map_table *tables; /* in the order in which they are read; ends with a NULL name */
+    const sq_map_column *columns; /* of all tables */
+    const char *const *looked_up; /* tables whose rows stand for themselves nowhere; "X*": whose names begin so; NULL */
+    const sq_map_table *others;   /* what an unknown table with times becomes; name NULL */
+    size_t state_size, worker_size;                        /* zeroed memory for `state` and `own` */
+    hd_status (*begin)(sq_reader *reader, hd_error *err);  /* before events: strings, and what is looked up */
+    hd_status (*finish)(sq_reader *reader, hd_error *err); /* after them: names of tracks, facts */
+    void (*deinit)(sq_reader *reader);
+} hd_sql_mapping;
+
+/* The reader of all such formats: the first that has such a table. *out_format is that. */
+hd_status sq_read(const hd_format **out_format, hd_builder *builder, hd_input *input, const hd_read_options *options,
+                  hd_error *err);
+int sq_sniff(const unsigned char *head, size_t size);
+
+/* ---- what is looked up: lookup.c ---- */
+
+/* The text (string id of the builder) of each id of a table, HD_STRING_NONE: none. Zero-initialised is empty. */
+typedef struct sq_strings {
+    hd_map map;
+} sq_strings;
+hd_status sq_strings_read(sq_strings *out, sq_reader *reader, const char *table, const char *id, const char *text,
+                          hd_error *err);
+static inline uint32_t sq_strings_at(const sq_strings *strings, int64_t id)
+{
+    uint32_t text = HD_STRING_NONE;
+    hd_map_get(&text, &strings->map, (uint64_t)id, 0);
+    return text;
+}
+
+/* An argument of a row. */
+typedef struct sq_item {
+    uint32_t key;
+    uint8_t type;
+    int64_t bits;
+} sq_item;
+/* Calls `see` for each row of a table with a cursor; `columns` are its indices, -1: there is none. Nothing if there is
+ * no such table. Ends with NULL: names. */
+typedef hd_status sq_see(void *user, const sq_value *const *values, hd_error *err);
+hd_status sq_each(sq_reader *reader, const char *table, const char *const *columns, sq_see *see, void *user,
+                  hd_error *err);
+/* The same for tables that are read again as events or metadata, or have been; by the cursor's own values. */
+hd_status sq_again(sq_reader *reader, const char *table, const char *const *columns, sq_see *see, void *user,
+                   hd_error *err);
+hd_status sq_table_twice(sq_reader *reader, const sq_table *table, hd_status (*see)(void *user, hd_error *err),
+                         void *user, hd_error *err);
+/* A table as JSON, under `key` among the metadata; *out_fits: unless that is more than 1 MiB. */
+hd_status sq_table_to_metadata(bool *out_fits, sq_reader *reader, const sq_table *table, const char *key,
+                               hd_error *err);
+
+/* ---- the state of reading ---- */
+
+typedef struct sq_track {
+    uint32_t track;
+    int64_t numbers[4]; /* of the format's own */
+} sq_track;
+
+struct sq_reader {
+    const hd_format *format;
+    const hd_sql_mapping *mapping;
+    sq_file *file;
+    hd_builder *builder;
+    const hd_read_options *options;
+    void *state; /* of the format */
+    sq_strings strings;
+    uint8_t *used; /* by table: was read */
+    uint32_t sf;   /* string id */
+    hd_stacks *stacks;
+    sq_worker *workers;
+    unsigned worker_count;
+    sq_damage damage;
+    uint64_t text_repairs, arguments_lost;
+    uint64_t rows, events, lost, placed; /* of tables of events: rows = events + lost + placed */
+    uint64_t done, total;                /* leaves, for the progress */
+};
+
+/* A compiled map table. */
+typedef struct sq_plan {
+    const sq_map_table *map;
+    const sq_table *table;
+    uint32_t category;
+    int roles[SQ_COLUMN_LIMIT];
+    uint32_t keys[SQ_COLUMN_LIMIT];
+    bool has_times;
+} sq_plan;
+
+typedef struct sq_shape {
+    uint64_t hash;
+    uint32_t shape, count, has_sf;
+    hd_arg_key *keys;
+} sq_shape;
+
+typedef struct sq_loss {
+    const char *code;
+    uint64_t count;
+} sq_loss;
+
+enum { SQ_SHAPE_SLOTS = 256 };
+struct sq_worker {
+    sq_reader *reader;
+    const sq_plan *plan;
+    void *own; /* of the format */
+    hd_batch *batch;
+    sq_cursor cursor;
+    /* the row in hand */
+    hd_row row;
+    const sq_value *fields[SQ_FIELDS];
+    int64_t end;
+    sq_item items[SQ_ITEMS];
+    uint32_t item_count;
+    uint32_t sf; /* node of its stack */
+    /* across rows */
+    sq_shape shapes[SQ_SHAPE_SLOTS];
+    sq_track spare;
+    hd_map track_index; /* numbers -> index in tracks */
+    sq_track *tracks;
+    size_t track_count, track_capacity;
+    sq_loss losses[SQ_LOSSES];
+    hd_bytes text;
+    uint64_t text_repairs, arguments_lost, rows, events, lost, placed;
+};
+
+/* ---- for the functions of formats: row.c ---- */
+
+/* A field as a number, also out of text ("1736410576395167660"); HD_NO_NUMBER: there is none. */
+int64_t sq_field(const sq_worker *worker, int field);
+int64_t sq_value_number(const sq_value *value);
+/* The string id of a text, mended if it is no UTF-8; HD_STRING_NONE: it is none. */
+uint32_t sq_value_text(sq_worker *worker, const sq_value *value);
+uint32_t sq_field_text(sq_worker *worker, int field);
+/* The text of a field that is an id among the strings; HD_STRING_NONE. */
+uint32_t sq_field_string(const sq_worker *worker, int field);
+void sq_add(sq_worker *worker, uint32_t key, hd_arg_type type, int64_t bits);
+/* "[x,y,z]" under the key, if all three are there. */
+void sq_add_triple(sq_worker *worker, uint32_t key, int x, int y, int z);
+/* What was remembered under two numbers, or a new one with track HD_NONE, which the caller makes; never NULL.
+ * The builder remembers when memory ran out. */
+sq_track *sq_track_at(sq_worker *worker, uint64_t a, uint64_t b);
+hd_ident sq_number_ident(hd_builder *builder, int64_t value);
+hd_ident sq_text_ident(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+uint32_t sq_intern(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Adds the row in hand as it stands; for one more event of a row. */
+hd_status sq_emit(sq_worker *worker, hd_error *err);
+
+/* row.c, for read.c and lookup.c */
+bool sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
+                  const sq_map_column *common);
+void sq_worker_take_row(sq_worker *worker, const sq_plan *plan);
+hd_status sq_worker_row(sq_worker *worker, hd_error *err);
+
+#endif

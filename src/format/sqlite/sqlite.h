@@ -1,0 +1,106 @@
+/* sqlite.h - the rows of the tables of an SQLite file, without SQLite
+ *
+ * In: an input that holds an SQLite 3 database. Out: its tables with the names of their columns, and for each table its
+ * rows, in the order of their rowids. sqlite.org/fileformat.html specifies them. Only b-trees of tables
+ * are walked: no statement, view, trigger or index is ever looked at, so a hostile schema is a list of names and no
+ * more. A page belongs to one tree and is read once, however the pages refer to each other; one that makes no sense
+ * costs its own rows. Begin with file.c; map.h says how rows become events.
+ */
+#ifndef HD_FORMAT_SQLITE_SQLITE_H
+#define HD_FORMAT_SQLITE_SQLITE_H
+
+#include <stdatomic.h>
+
+#include "base/io/pieces.h"
+#include "heddle/trace.h"
+
+/* ---- values ---- */
+
+typedef enum sq_type { SQ_NULL, SQ_INT, SQ_REAL, SQ_TEXT, SQ_BLOB } sq_type;
+typedef struct sq_value {
+    sq_type type;
+    union {
+        int64_t number;
+        double real;
+        size_t size;
+    };
+    const char *data; /* of SQ_TEXT and SQ_BLOB: borrowed until the next row */
+} sq_value;
+
+/* ---- the file ---- */
+
+enum { SQ_COLUMN_LIMIT = 256 };
+
+typedef struct sq_table {
+    char *name;
+    char **columns;
+    uint32_t column_count;
+    int rowid_column; /* the one that is the rowid itself, -1: none */
+    uint32_t root;    /* page */
+} sq_table;
+
+/* What was found damaged. */
+typedef struct sq_damage {
+    uint64_t pages, rows; /* how many make no sense */
+    uint64_t offset;      /* of the first, HD_OFFSET_NONE: none */
+} sq_damage;
+
+typedef struct sq_file {
+    hd_pieces pieces;
+    uint32_t page_size, usable, page_count;
+    sq_table *tables;
+    size_t table_count, table_capacity;
+    atomic_uchar *seen;  /* by page */
+    sq_damage damage;    /* of the schema */
+    uint64_t unreadable; /* tables of other kinds: virtual ones, those without rowids */
+} sq_file;
+
+bool sq_is_file(const unsigned char *head, size_t size);
+/* The input stands at its first byte. Close it either way. Errors: IO; FORMAT: it is no database; UNSUPPORTED: its text
+ * is UTF-16; DAMAGED: not one table can be read; MEMORY. */
+hd_status sq_file_open(sq_file *out, hd_input *input, hd_error *err);
+void sq_file_close(sq_file *file);
+const sq_table *sq_file_table(const sq_file *file, const char *name); /* NULL: none */
+int sq_table_column(const sq_table *table, const char *name);         /* -1: none */
+
+/* ---- rows ---- */
+
+/* The pages that hold the rows of a table, in order. Each table may be asked for once. Free `pages`. */
+typedef struct sq_leaves {
+    uint32_t *pages;
+    size_t count, capacity;
+    sq_damage damage;
+} sq_leaves;
+hd_status sq_file_leaves(sq_leaves *out, sq_file *file, const sq_table *table, hd_error *err);
+
+/* Rows of some of these pages. Zero-initialise; may be begun again; deinit. Each thread has its own. */
+typedef struct sq_cursor {
+    sq_file *file;
+    uint32_t columns;
+    int rowid_column;
+    const uint32_t *pages;
+    size_t page_count, page_at;
+    hd_window window, overflow;
+    const uint8_t *page; /* NULL: the next has to be read */
+    uint64_t page_offset;
+    uint32_t cell, cells, header;
+    hd_bytes payload; /* of a row that does not lie in its page */
+    int64_t rowid;
+    sq_value values[SQ_COLUMN_LIMIT]; /* `columns` of them */
+    sq_damage damage;
+} sq_cursor;
+
+void sq_cursor_begin(sq_cursor *cursor, sq_file *file, const sq_table *table, const uint32_t *pages, size_t count);
+/* HD_OK: there is a row; HD_END. Errors: IO, MEMORY. */
+hd_status sq_cursor_next(sq_cursor *cursor, hd_error *err);
+void sq_cursor_deinit(sq_cursor *cursor);
+
+/* ---- the schema: schema.c ---- */
+
+/* Names of the columns, as stored in rows, out of "CREATE TABLE …". false: not a table whose rows we can read. The
+ * table's `columns` are the caller's to free, also then; *out_memory: whether memory ran out. */
+bool sq_schema_parse(sq_table *table, bool *out_memory, const char *sql, size_t size);
+
+void sq_damage_add(sq_damage *sum, const sq_damage *more);
+
+#endif

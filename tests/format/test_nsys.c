@@ -1,0 +1,137 @@
+/* test_nsys.c - SQLite exports of nsys: fixtures, every cut and many flips of them, what is no export
+ *
+ * Fixtures are made by nsys_fixtures.py. bad-page has a page of zeros, bad-cut is cut, bad-rows has rows without sense.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "dump.h"
+#include "fixtures.h"
+#include "heddle/launches.h"
+#include "read_text.h"
+
+#define NO_STATE void **state __attribute__((unused))
+
+static fixtures all;
+
+static char *dump_fixture(const fixture *f)
+{
+    return dump_text(f->text, f->size, NULL, 0, DUMP_ALL);
+}
+
+static const fixture *named(const char *name)
+{
+    for (size_t i = 0; i < all.count; i++) {
+        if (strcmp(all.list[i].name, name) == 0) return &all.list[i];
+    }
+    fail_msg("tests/format/nsys/%s.sqlite is missing", name);
+    return NULL;
+}
+
+static hd_trace *read_fixture(const char *name)
+{
+    hd_trace *trace;
+    hd_error err = {0};
+    const fixture *f = named(name);
+    if (read_text(&trace, f->text, f->size, NULL, 0, &err) != HD_OK) fail_msg("%s", err.message);
+    assert_string_equal(hd_trace_facts_of(trace)->format, "nsys");
+    return trace;
+}
+
+static uint64_t noted(const hd_trace *trace, const char *code)
+{
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        if (strcmp(hd_trace_ledger_at(trace, i)->code, code) == 0) return hd_trace_ledger_at(trace, i)->count;
+    }
+    return 0;
+}
+
+static void test_nsys__fixtures_give_their_dumps(NO_STATE)
+{
+    fixtures_expect(&all, dump_fixture);
+}
+
+static void test_nsys__work_finds_its_launch(NO_STATE)
+{
+    hd_trace *trace = read_fixture("small");
+    hd_launches *launches;
+    assert_int_equal(hd_launches_new(&launches, trace, NULL), HD_OK);
+    assert_int_equal(launches->work_count, 4); /* kernel, copy, set, graph */
+    unsigned joined = 0;
+    for (size_t i = 0; i < launches->work_count; i++) joined += launches->works[i].launch != HD_NONE;
+    assert_int_equal(joined, 2);
+    hd_launches_free(launches);
+    hd_trace_free(trace);
+}
+
+static void test_nsys__what_makes_no_sense_is_counted(NO_STATE)
+{
+    hd_trace *trace = read_fixture("bad-rows");
+    assert_int_equal(hd_trace_event_count(trace), 1);
+    assert_int_equal(noted(trace, "sqlite.end-before-start"), 1);
+    assert_int_equal(noted(trace, "sqlite.no-time"), 1);
+    hd_trace_free(trace);
+    trace = read_fixture("bad-page");
+    assert_int_equal(noted(trace, "sqlite.page-damaged"), 1);
+    assert_true(hd_trace_event_count(trace) > 0 && hd_trace_event_count(trace) < 40);
+    hd_trace_free(trace);
+}
+
+static void test_nsys__damage_never_crashes_and_strict_refuses_it(NO_STATE)
+{
+    static const hd_read_options strict = {.strict = true};
+    const char *const bad[] = {"bad-rows", "bad-page", "bad-cut"};
+    hd_trace *trace;
+    for (size_t i = 0; i < 3; i++) {
+        const fixture *f = named(bad[i]);
+        assert_int_equal(read_text(&trace, f->text, f->size, &strict, 0, NULL), HD_ERR_DAMAGED);
+    }
+    const fixture *small = named("small");
+    uint64_t before = 0;
+    for (size_t size = small->size; size > 512; size -= 512) {
+        if (read_text(&trace, small->text, size, &read_fast, 0, NULL) != HD_OK) continue;
+        uint64_t events = hd_trace_event_count(trace);
+        assert_true(size == small->size || events <= before);
+        before = events;
+        hd_trace_free(trace);
+    }
+}
+
+static void test_nsys__flipped_bits_cost_what_they_hit(NO_STATE)
+{
+    unsigned state_of_random = 1;
+    for (size_t f = 0; f < all.count; f++) {
+        char *copy = malloc(all.list[f].size);
+        for (unsigned round = 0; round < 300; round++) {
+            hd_trace *trace;
+            memcpy(copy, all.list[f].text, all.list[f].size);
+            for (unsigned i = 0; i < 1 + round % 8; i++) {
+                state_of_random = state_of_random * 1103515245 + 12345;
+                copy[(state_of_random >> 8) % all.list[f].size] ^= (char)(1 << (state_of_random >> 28 & 7));
+            }
+            if (read_text(&trace, copy, all.list[f].size, &read_fast, 0, NULL) == HD_OK) hd_trace_free(trace);
+        }
+        free(copy);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nsys__fixtures_give_their_dumps),
+        cmocka_unit_test(test_nsys__work_finds_its_launch),
+        cmocka_unit_test(test_nsys__what_makes_no_sense_is_counted),
+        cmocka_unit_test(test_nsys__damage_never_crashes_and_strict_refuses_it),
+        cmocka_unit_test(test_nsys__flipped_bits_cost_what_they_hit),
+    };
+    all = fixtures_load_as("tests/format/nsys", ".sqlite");
+    int failed = argc > 1 && strcmp(argv[1], "--update") == 0 ? fixtures_update(&all, dump_fixture)
+                                                              : cmocka_run_group_tests(tests, NULL, NULL);
+    fixtures_free(&all);
+    return failed;
+}
