@@ -117,6 +117,7 @@ static void add_sql(names *n, const char *line, const char *typed, size_t size, 
     list_names(n, "select distinct name || '(' from pragma_function_list where name glob '[a-z]*' order by 1");
     for (size_t i = 0; i < n->listed_count && size; i++) add_matching(n, n->listed[i], typed, size);
     for (const char *const *word = keywords; *word; word++) add_matching(n, *word, typed, size);
+    if (!n->found_count) add_columns(n, line, typed, size, true); /* tables often come behind their columns */
 }
 
 static void add_command_words(names *n, const char *line, const char *typed, size_t size)
