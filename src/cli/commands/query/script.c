@@ -341,9 +341,10 @@ int session_run(query_session *session, const char *sql, const char *name)
     struct sigaction before;
     int result = CLI_OK;
     catch_interrupt(&before, session->query);
-    for (const char *at = sql, *rest; *at && result == CLI_OK && !run->out_error; at = rest) {
+    const char *end = sql + strlen(sql);
+    for (const char *at = sql, *rest; at < end && result == CLI_OK && !run->out_error; at = rest) {
         hd_statement *statement;
-        hd_status status = hd_query_prepare(&statement, &rest, session->query, at, SIZE_MAX, &run->err);
+        hd_status status = hd_query_prepare(&statement, &rest, session->query, at, (size_t)(end - at), &run->err);
         if (status == HD_OK && !statement) break;
         if (status == HD_OK) status = run_statement(session, statement);
         if (status == HD_OK) status = check_read(session, &run->err);
