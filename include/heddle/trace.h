@@ -352,6 +352,10 @@ const hd_source_patch *hd_trace_patch_at(const hd_trace *trace, size_t index);
  * changed, or its disk is gone. What was answered since is not what the trace holds. Else HD_OK. */
 hd_status hd_trace_input_status(const hd_trace *trace, hd_error *err);
 
+/* How many pieces of it (blocks of events, and of their order) could not be read so far when they were asked for: they
+ * are damaged, or memory ran out. Their events are there, without time, track, name and arguments. */
+uint64_t hd_trace_unloaded(const hd_trace *trace);
+
 void hd_trace_free(hd_trace *trace);
 
 #ifdef __cplusplus

@@ -14,6 +14,16 @@ hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_op
     return status;
 }
 
+hd_status report_check_read(const hd_trace *trace, const char *path, hd_error *err)
+{
+    hd_status status = hd_trace_input_status(trace, err);
+    unsigned long long lost = hd_trace_unloaded(trace);
+    if (status != HD_OK || !lost) return status;
+    return hd_error_set(err, HD_ERR_DAMAGED, path, HD_OFFSET_NONE,
+                        "%llu block%s of events cannot be read: what is shown lacks them; heddle convert keeps the rest",
+                        lost, lost == 1 ? "" : "s");
+}
+
 void report_print_rows(cli_run *run, const hd_table *table, size_t rows)
 {
     const hd_table_style style = {.width = run->width, .indent = 2, .bold_head = run->color};

@@ -9,6 +9,9 @@
 /* Read a trace while showing progress. The error is left in run->err. */
 hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_options options);
 
+/* Of a trace that was read as it was asked for: DAMAGED or IO if not all of that could be read. */
+hd_status report_check_read(const hd_trace *trace, const char *path, hd_error *err);
+
 /* The first rows of a table as text, indented, fitted to the terminal. */
 void report_print_rows(cli_run *run, const hd_table *table, size_t rows);
 

@@ -123,7 +123,7 @@ static bool add_number(query_batch_column *column, const hd_query_value *value, 
 
 static const char *what_is(hd_query_type type)
 {
-    static const char *const names[] = {"null", "a whole number", "a number", "text", "a blob"};
+    static const char *const names[] = {"null", "a whole number", "a number", "text"};
     return names[type];
 }
 
@@ -132,16 +132,20 @@ static hd_status add_value(query_batch *batch, size_t at, hd_statement *statemen
     query_batch_column *column = &batch->columns[at];
     hd_query_value value = hd_statement_at(statement, at);
     uint32_t row = batch->row_count;
-    bool fits = value.type != HD_QUERY_BLOB;
-    if (column->type == HD_QUERY_NULL && fits && !batch->is_typed) {
+    bool fits = true;
+    if (value.type == HD_QUERY_BLOB)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "column %.80s: a blob in row %llu, for which there is no type here; hex(…) makes text of it",
+                            hd_statement_column_name(statement, at), (unsigned long long)(batch->row_first + row));
+    if (column->type == HD_QUERY_NULL && !batch->is_typed) {
         column->type = value.type;
         if (value.type == HD_QUERY_INT && column->is_real) column->type = HD_QUERY_REAL;
     }
     if (value.type == HD_QUERY_NULL)
         column->values[row] = 0, column->null_count++;
-    else if (fits && (value.type == HD_QUERY_TEXT || column->type == HD_QUERY_TEXT))
+    else if (value.type == HD_QUERY_TEXT || column->type == HD_QUERY_TEXT)
         fits = value.type == column->type;
-    else if (fits)
+    else
         fits = add_number(column, &value, row, batch->is_typed);
     if (!fits)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,

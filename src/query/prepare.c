@@ -157,12 +157,14 @@ hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *quer
 {
     *out = NULL;
     if (size == SIZE_MAX) size = strlen(sql);
-    const char *nul = memchr(sql, '\0', size), *end = sql + size;
+    const char *end = sql + size;
     if (rest) *rest = end;
-    if (nul) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, (uint64_t)(nul - sql), "a NUL byte in a query");
     if (size >= INT_MAX) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a query of %zu bytes", size);
     atomic_store_explicit(&query->stop, false, memory_order_relaxed);
-    const char *start = find_statement(sql, end), *tail = end;
+    const char *start = find_statement(sql, end);
+    if (start) end = behind_statement(start, end); /* what SQLite copies; all of it would be quadratic */
+    const char *nul = memchr(sql, '\0', (size_t)(end - sql)), *tail = end;
+    if (nul) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, (uint64_t)(nul - sql), "a NUL byte in a query");
     if (!start) return HD_OK;
     hd_statement *statement = calloc(1, sizeof *statement);
     if (!statement) return HD_NOMEM(err);

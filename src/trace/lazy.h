@@ -49,11 +49,8 @@ void hd_builder_fail(hd_builder *builder);
 /* Whether that is so, or memory ran out in a call of the builder's own. */
 bool hd_builder_failed(const hd_builder *builder);
 /* hd_builder_finish pairs and counts nothing anew: all that was set, as blocks' partners were. A block that cannot be
- * loaded later gives rows without time, track, name or arguments; hd_trace_unloaded counts them. */
+ * loaded later gives rows without time, track, name or arguments; hd_trace_unloaded (trace.h) counts them. */
 void hd_builder_set_stored(hd_builder *builder);
-/* How many blocks and order runs could not be loaded when they were asked for, and 1 more where there was no memory for
- * the text of the stacks. */
-uint64_t hd_trace_unloaded(const hd_trace *trace);
 
 /* Bytes that reading may take: events take half of them, and what comes in beyond goes to a temporary file in $TMPDIR
  * or /var/tmp, from where it is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the

@@ -251,7 +251,9 @@ static hd_status show(cli_run *run, const char *path, char *const *texts, bool f
     if (status != HD_OK) return status;
     const hd_report_input input = {.trace = trace, .options = (const char *const *)texts};
     int64_t start_ns = hd_trace_facts_of(trace)->start_ns;
+    hd_error lost = {0};
     status = hd_report_run(&report, "timeline", &input, &run->err);
+    report_check_read(trace, path, &lost);
     hd_trace_free(trace);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     if (status != HD_OK) return status;
@@ -274,7 +276,8 @@ static hd_status show(cli_run *run, const char *path, char *const *texts, bool f
         draw(&p);
     }
     hd_report_free(&report);
-    return status;
+    if (status == HD_OK && lost.status != HD_OK) run->err = lost;
+    return status == HD_OK ? lost.status : status;
 }
 
 static int run(cli_run *run)

@@ -211,7 +211,10 @@ static int run_session(query_session *session, const asked *a)
     inputs in = {0};
     const hd_query_options query_options = {.timeout_ms = (uint64_t)(chosen->timeout_s * 1000 + 0.5)};
     int status = CLI_FAILED;
-    if (read_inputs(&in, run, a->file_count) == HD_OK &&
+    bool is_read = read_inputs(&in, run, a->file_count) == HD_OK;
+    session->traces = in.traces;
+    session->trace_count = in.count;
+    if (is_read &&
         hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK)
         status = a->is_shell ? session_shell(session) : run_script(session, a);
     hd_query_free(session->query);

@@ -1,5 +1,6 @@
 /* script.c - the statements of a text, one after the other: parameters, rows, and where an error is */
 #include "cli/commands/query/session.h"
+#include "cli/report_out.h"
 
 #include "heddle/parquet.h"
 
@@ -59,18 +60,21 @@ hd_status session_read_script(char **out, cli_run *run, const char *path)
 /* ---- Ctrl-C ---- */
 
 static hd_query *running; /* a handler has nothing else to go by */
+static volatile sig_atomic_t was_interrupted;
 
 static void interrupt(int signal_number)
 {
     (void)signal_number;
+    was_interrupted = 1; /* also between two statements */
     hd_query_interrupt(running);
 }
 
-static void session_catch_interrupt(hd_query *query)
+static void catch_interrupt(struct sigaction *before, hd_query *query)
 {
-    struct sigaction action = {.sa_handler = query ? interrupt : SIG_DFL};
-    running = query ? query : running;
-    sigaction(SIGINT, &action, NULL);
+    const struct sigaction action = {.sa_handler = interrupt};
+    running = query;
+    was_interrupted = 0;
+    sigaction(SIGINT, &action, before);
 }
 
 /* ---- errors ---- */
@@ -234,17 +238,65 @@ static hd_status write_rows(query_session *session, hd_statement *statement, uin
     return written;
 }
 
+/* What could not be read is said once. */
+static hd_status check_read(query_session *session, hd_error *err)
+{
+    uint64_t unread = 0;
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < session->trace_count; i++) unread += hd_trace_unloaded(session->traces[i]);
+    bool is_said = unread == session->unread;
+    session->unread = unread;
+    for (size_t i = 0; i < session->trace_count && !is_said && status == HD_OK; i++)
+        status = report_check_read(session->traces[i], session->run->operands[i], err);
+    return status;
+}
+
+/* The batches of another stream; at their end, whether all was read. */
+typedef struct checked_stream {
+    struct ArrowArrayStream inner;
+    query_session *session;
+    hd_error err;
+} checked_stream;
+
+static int checked_schema(struct ArrowArrayStream *self, struct ArrowSchema *out)
+{
+    checked_stream *checked = self->private_data;
+    return checked->inner.get_schema(&checked->inner, out);
+}
+
+static int checked_next(struct ArrowArrayStream *self, struct ArrowArray *out)
+{
+    checked_stream *checked = self->private_data;
+    int code = checked->inner.get_next(&checked->inner, out);
+    bool is_end = code == 0 && !out->release;
+    return is_end && check_read(checked->session, &checked->err) != HD_OK ? EIO : code;
+}
+
+static const char *checked_error(struct ArrowArrayStream *self)
+{
+    checked_stream *checked = self->private_data;
+    return checked->err.status != HD_OK ? checked->err.message : checked->inner.get_last_error(&checked->inner);
+}
+
+static void checked_release(struct ArrowArrayStream *self)
+{
+    checked_stream *checked = self->private_data;
+    checked->inner.release(&checked->inner);
+    self->release = NULL;
+}
+
 static hd_status write_parquet(query_session *session, hd_statement *statement)
 {
     cli_run *run = session->run;
-    struct ArrowArrayStream stream;
+    checked_stream checked = {.session = session};
+    struct ArrowArrayStream stream = {checked_schema, checked_next, checked_error, checked_release, &checked};
     hd_byte_sink *sink;
     if (session->result_count++) {
         hd_statement_free(statement);
         return hd_error_set(&run->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "Parquet is of one result; another statement gives rows, too");
     }
-    hd_status status = hd_statement_arrow_stream(&stream, statement, &run->err);
+    hd_status status = hd_statement_arrow_stream(&checked.inner, statement, &run->err);
     if (status != HD_OK) return status;
     status = hd_byte_sink_new_path(&sink, session->out.path ? session->out.path : "-", &run->err);
     if (status != HD_OK) {
@@ -253,6 +305,7 @@ static hd_status write_parquet(query_session *session, hd_statement *statement)
     }
     status = hd_parquet_write(sink, &stream, NULL, &run->err);
     hd_byte_sink_free(sink);
+    if (checked.err.status != HD_OK) run->err = checked.err;
     return status;
 }
 
@@ -285,18 +338,22 @@ static hd_status run_statement(query_session *session, hd_statement *statement)
 int session_run(query_session *session, const char *sql, const char *name)
 {
     cli_run *run = session->run;
+    struct sigaction before;
     int result = CLI_OK;
-    session_catch_interrupt(session->query);
-    for (const char *at = sql, *rest; *at && result == CLI_OK && !run->out_error; at = rest) {
+    catch_interrupt(&before, session->query);
+    const char *end = sql + strlen(sql);
+    for (const char *at = sql, *rest; at < end && result == CLI_OK && !run->out_error; at = rest) {
         hd_statement *statement;
-        hd_status status = hd_query_prepare(&statement, &rest, session->query, at, SIZE_MAX, &run->err);
+        hd_status status = hd_query_prepare(&statement, &rest, session->query, at, (size_t)(end - at), &run->err);
         if (status == HD_OK && !statement) break;
         if (status == HD_OK) status = run_statement(session, statement);
+        if (status == HD_OK) status = check_read(session, &run->err);
+        if (status == HD_OK && was_interrupted)
+            status = hd_error_set(&run->err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "interrupted");
         if (status == HD_OK || run->out_error) continue;
-        bool is_interrupted = status == HD_ERR_LIMIT && strcmp(run->err.message, "interrupted") == 0;
-        result = is_interrupted ? STATUS_INTERRUPTED : CLI_FAILED;
+        result = was_interrupted ? STATUS_INTERRUPTED : CLI_FAILED;
         report(session, sql, at, name);
     }
-    session_catch_interrupt(NULL);
+    sigaction(SIGINT, &before, NULL);
     return result;
 }

@@ -28,6 +28,9 @@ typedef struct session_out {
 typedef struct query_session {
     cli_run *run;
     hd_query *query;
+    hd_trace *const *traces; /* its inputs, whose paths are the run's operands */
+    size_t trace_count;
+    uint64_t unread; /* pieces of them that could not be read, as has been said */
     rows_format format;
     uint64_t rows_shown; /* of a result, as text; UINT64_MAX: all */
     bool is_shell;       /* errors end a statement, not the session */

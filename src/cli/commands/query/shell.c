@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -172,6 +173,7 @@ static void list_parameters(query_session *session)
 static void read_file(query_session *session, const char *path)
 {
     char *text;
+    if (!session->out.path) session->result_count = 0;
     if (session_read_script(&text, session->run, path) == HD_OK) session_run(session, text, path);
     cli_report(session->run);
     free(text);
@@ -235,7 +237,7 @@ static void take_line(shell *s, const char *line)
 {
     query_session *session = s->session;
     const char *start = line + strspn(line, " \t");
-    if (!s->text && !*start) return;
+    if (!s->text && (!*start || strncmp(start, "--", 2) == 0)) return;
     if (!s->text && *start == '.') {
         editor_remember(s->editor, line);
         run_command(s, start);
@@ -281,6 +283,7 @@ int session_shell(query_session *session)
         hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
         return CLI_FAILED;
     }
+    signal(SIGINT, SIG_IGN); /* but while a line is read, or a statement runs */
     if (!run->global.quiet)
         cli_print(run, "heddle %s. Statements end with a semicolon; .help tells more.\n", hd_version());
     while (!s.is_over && !run->out_error) {

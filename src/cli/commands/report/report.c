@@ -439,6 +439,7 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     const hd_report_input input = {.trace = trace, .launches = launches, .gpus = r->gpus};
     for (size_t i = 0; i < r->asked->count && status == HD_OK && !run->out_error; i++)
         status = run_report(r, run, r->asked->abouts[i], &input, path);
+    if (status == HD_OK) status = report_check_read(trace, path, &run->err);
     hd_launches_free(launches);
     hd_trace_free(trace);
     return status;

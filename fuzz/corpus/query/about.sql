@@ -1,0 +1,1 @@
+select * from heddle_tables; pragma table_info(slice); select * from ledger, metadata, track, launch, step limit 9

@@ -1,0 +1,1 @@
+select extract_arg(arg_set_id, 'a.b[0]'), (select count(*) from args a where a.arg_set_id = slice.arg_set_id) from slice

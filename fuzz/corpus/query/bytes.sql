@@ -1,0 +1,1 @@
+select name = 'aÿb', length(name), hex(name), upper(name) from slice; select printf("%s", name) from slice

@@ -1,0 +1,1 @@
+select * from containing('select id, ts, dur from slice where name glob ''P*''', 'select id, ts, dur from slice')

@@ -1,0 +1,1 @@
+selct nme frm slcie whre id = 1 -- and a comment

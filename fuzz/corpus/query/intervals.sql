@@ -1,0 +1,1 @@
+select * from interval_intersect('select ts, dur from slice', 'select ts, dur from slice where depth = 0'); select * from interval_union('select ts, dur from slice')

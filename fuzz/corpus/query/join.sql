@@ -1,0 +1,1 @@
+select s.name, t.tid from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) where t.tid = 2

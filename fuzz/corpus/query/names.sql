@@ -1,0 +1,1 @@
+select name, sum(dur) from slice where ts > 100 and name in ('gemm', 'mark') group by name order by 2 desc limit 5

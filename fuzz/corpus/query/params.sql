@@ -1,0 +1,1 @@
+select :a, @b, $c, ?, ?7, typeof(:a)

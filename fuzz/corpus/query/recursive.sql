@@ -1,0 +1,1 @@
+with recursive c(x) as (select 1 union all select x + 1 from c where x < 1000) select sum(x), group_concat(x) from c

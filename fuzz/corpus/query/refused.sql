@@ -1,0 +1,1 @@
+attach 'x' as y; delete from slice; create table t(x); pragma journal_mode = wal

@@ -1,0 +1,1 @@
+select * from kernels where total > 1; select * from breakdown(0, 1000); select * from steps; select * from check_examples

@@ -1,0 +1,1 @@
+select * from slice where id = 3 or rowid between 5 and 7; select * from slice order by ts desc limit 3 offset 2; select distinct category from slice

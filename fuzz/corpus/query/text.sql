@@ -1,0 +1,1 @@
+/* c */ select 'it''s', x'00ff', "name", [id], `ts`, 1e999, -0.0, 0x7fffffffffffffff from slice -- end

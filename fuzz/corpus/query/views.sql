@@ -1,0 +1,1 @@
+create perfetto view v as select 1 as x; create or replace perfetto table v as select 2 as x; select * from v; drop view v

@@ -1,0 +1,1 @@
+select id, ts - lag(ts + dur) over (partition by track_id order by ts) as gap from slice
