@@ -1,12 +1,13 @@
 /* fuzz_query.c - libFuzzer target: SQL against a small trace
  *
  * Properties: what a text holds of statements is prepared and run without a crash, within its time limit; what is
- * left of the text gets shorter; an error has a text, and its place is in the statement. A query that has failed answers
- * the next one.
+ * left of the text gets shorter; an error has a text, and its place is in the statement. A query that has failed
+ * answers the next one.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "heddle/builder.h"
 #include "heddle/query.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,7 +27,10 @@ static void add(hd_batch *batch, hd_row row)
 /* Slices that nest on two threads, instants, samples of a counter, a name that is no UTF-8, and one that has a NUL. */
 static hd_trace *make_trace(void)
 {
-    static const char *const names[] = {"gemm", "ProfilerStep#3", "a\xff" "b", "a\0b", ""};
+    static const char *const names[] = {"gemm", "ProfilerStep#3",
+                                        "a\xff"
+                                        "b",
+                                        "a\0b", ""};
     static const size_t sizes[] = {4, 14, 3, 3, 0};
     hd_builder *builder;
     hd_batch *batch;

@@ -20,7 +20,8 @@ hd_status report_check_read(const hd_trace *trace, const char *path, hd_error *e
     unsigned long long lost = hd_trace_unloaded(trace);
     if (status != HD_OK || !lost) return status;
     return hd_error_set(err, HD_ERR_DAMAGED, path, HD_OFFSET_NONE,
-                        "%llu block%s of events cannot be read: what is shown lacks them; heddle convert keeps the rest",
+                        "%llu block%s of events cannot be read: what is shown lacks them; heddle convert keeps "
+                        "the rest",
                         lost, lost == 1 ? "" : "s");
 }
 

@@ -135,7 +135,8 @@ static hd_status add_value(query_batch *batch, size_t at, hd_statement *statemen
     bool fits = true;
     if (value.type == HD_QUERY_BLOB)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "column %.80s: a blob in row %llu, for which there is no type here; hex(…) makes text of it",
+                            "column %.80s: a blob in row %llu, for which there is no type here; hex(…) makes text "
+                            "of it",
                             hd_statement_column_name(statement, at), (unsigned long long)(batch->row_first + row));
     if (column->type == HD_QUERY_NULL && !batch->is_typed) {
         column->type = value.type;

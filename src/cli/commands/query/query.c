@@ -214,8 +214,7 @@ static int run_session(query_session *session, const asked *a)
     bool is_read = read_inputs(&in, run, a->file_count) == HD_OK;
     session->traces = in.traces;
     session->trace_count = in.count;
-    if (is_read &&
-        hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK)
+    if (is_read && hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK)
         status = a->is_shell ? session_shell(session) : run_script(session, a);
     hd_query_free(session->query);
     free_inputs(&in);
