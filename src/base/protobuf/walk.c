@@ -9,7 +9,8 @@ static bool take_rest(hd_proto_field *out, const hd_proto_reader *message)
     if (!hd_proto_varint(&tag, message->data, message->size, &at) || tag > 127 || (tag & 7) != HD_WIRE_BYTES)
         return false;
     if (!hd_proto_varint(&size, message->data, message->size, &at) || size <= message->size - at) return false;
-    *out = (hd_proto_field){.tag = (uint32_t)tag, .data = message->data + at, .size = message->size - at};
+    size_t there = message->size - at;
+    *out = (hd_proto_field){.tag = (uint32_t)tag, .value = size - there, .data = message->data + at, .size = there};
     return true;
 }
 

@@ -65,7 +65,8 @@ typedef hd_status hd_proto_each(void *user, const hd_proto_field *field);
 
 /* All fields of `message` into the struct `out`, which the caller has filled with zeros or defaults. Of a message that
  * is cut off, or of one whose last field claims to be longer than it is, message->failed is set, and what is there of a
- * last field of HD_PUT_EACH is given all the same, so that what is whole within it is read. Status: that of `each`. */
+ * last field of HD_PUT_EACH is given all the same, so that what is whole within it is read; its `value`, which is 0 of
+ * others, is how many bytes are missing. Status: that of `each`. */
 hd_status hd_proto_walk(void *out, hd_proto_reader *message, const hd_proto_schema *schema, hd_proto_each *each,
                         void *user);
 

@@ -142,6 +142,7 @@ static hd_status read_event(xplane_reader *r, const hd_proto_field *field)
     hd_row row;
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
     hd_proto_schema schema = {event_members, HD_PROTO_COUNT(event_members)};
+    if (field->value) return xplane_lose(r, "xplane.event-lost", field);
     r->arg_count = 0;
     HD_TRY(hd_proto_walk(&m, &message, &schema, each_stat, &m));
     HD_TRY(xplane_check(r, "xplane.event-lost", &message, &m.head));

@@ -87,6 +87,7 @@ hd_status xplane_add_plane_stat(void *reader, const hd_proto_field *field)
     xplane_reader *r = reader;
     xplane_arg arg;
     bool want = r->want_args;
+    if (field->value) return xplane_lose(r, "xplane.stat-lost", field);
     r->want_args = true; /* metadata is always kept */
     hd_status status = xplane_read_stat(&arg, r, NULL, field);
     r->want_args = want;

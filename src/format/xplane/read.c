@@ -45,6 +45,12 @@ hd_status xplane_check(xplane_reader *r, const char *code, const hd_proto_reader
     return by_cut ? HD_OK : xplane_note(r, code, HD_LEDGER_LOSS, message->data + message->at);
 }
 
+hd_status xplane_lose(xplane_reader *r, const char *code, const hd_proto_field *field)
+{
+    bool by_cut = r->is_cut && field->data + field->size == r->base + r->base_size;
+    return by_cut ? HD_OK : xplane_note(r, code, HD_LEDGER_LOSS, field->data);
+}
+
 hd_status xplane_text(uint32_t *out, xplane_reader *r, hd_proto_span text)
 {
     const char *data = text.size ? (const char *)text.data : "";
@@ -91,6 +97,7 @@ static const hd_proto_schema schema_of_lines = {members_of_lines, HD_PROTO_COUNT
 static hd_status each_name(void *user, const hd_proto_field *field)
 {
     bool is_stat = hd_proto_number(field) == PLANE_STAT_NAMES;
+    if (field->value) return xplane_lose(user, "xplane.name-damaged", field);
     return is_stat ? xplane_add_stat_name(user, field) : xplane_add_event_name(user, field);
 }
 

@@ -138,6 +138,8 @@ hd_status xplane_read(hd_builder *builder, hd_input *input, const hd_read_option
 hd_status xplane_note(xplane_reader *r, const char *code, hd_ledger_level level, const uint8_t *place);
 /* The same, if the message is cut off or broken, or has fields that are not known. */
 hd_status xplane_check(xplane_reader *r, const char *code, const hd_proto_reader *message, const hd_proto_head *head);
+/* Count a message that is not whole, unless that is because the input ends, which is told once. */
+hd_status xplane_lose(xplane_reader *r, const char *code, const hd_proto_field *field);
 /* The text's string id, as UTF-8. HD_STRING_NONE: no memory, which the builder remembers. */
 hd_status xplane_text(uint32_t *out, xplane_reader *r, hd_proto_span text);
 hd_status xplane_flush(xplane_reader *r, bool now);
