@@ -203,16 +203,6 @@ static const look by_start[] = {
     LOOK("version = ", "text of ftrace, as trace-cmd writes"),
 };
 
-/* XSpace { planes: XPlane { id, name } }: "/host:CPU", "/device:GPU:0". */
-static bool is_xplane(const char *text, size_t size)
-{
-    enum { NAME_WITHIN = 24 };
-    const char *slash = memchr(text, '/', size < NAME_WITHIN ? size : NAME_WITHIN);
-    size_t left = slash ? (size_t)(text + size - slash) : 0;
-    if (size < 3 || *text != '\n' || !slash || slash - text < 4 || slash[-2] != 0x12) return false;
-    return hd_starts_with(slash, left, "/host:") || hd_starts_with(slash, left, "/device:");
-}
-
 /* Names of the records of CUPTI's sample program activity_trace, one a line. */
 static bool is_cupti_text(const char *text, size_t size)
 {
@@ -246,8 +236,6 @@ const char *hd_text_looks_like(const unsigned char *head, size_t size)
         const look *l = &by_start[i];
         if (size >= l->size && memcmp(text, l->start, l->size) == 0) return l->what;
     }
-    if (is_xplane(text, size))
-        return "an XPlane file of JAX or TensorFlow: the *.trace.json.gz that stands beside it can be read";
     hd_string body = hd_text_trim(text, size);
     while (body.size && (hd_is_blank(*body.data) || *body.data == '\n' || *body.data == '\r')) body.data++, body.size--;
     if (hd_starts_with(body.data, body.size, "<?xml")) return holds(text, size, "<svg") ? "an SVG picture" : "XML";

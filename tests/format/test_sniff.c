@@ -116,6 +116,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/perfscript/", ".perf", "perf-script"},
         {"/sbt/", ".sbt", "sbt"},
         {"/nsys/", ".sqlite", "nsys"},
+        {"/xplane/", ".pb", "xplane"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -130,6 +131,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/perfscript/", "", "perf-script"},
         {"corpus/sbt/", "", "sbt"},
         {"corpus/capture/", "", "capture"},
+        {"corpus/xplane/", "", "xplane"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -179,6 +181,7 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/stacks/", "", "folded"},
         {"/otf2/", ".otf2", "otf2"},
         {"/xray/", ".json", "chrome"},
+        {"/xplane/", ".xplane.pb", "xplane"},
         {"/", "", NULL},
     };
     const char *root = getenv("HEDDLE_SOURCE_ROOT");

@@ -62,9 +62,12 @@ static bool is_place(char c)
     return c == 'H' || c == 'D' || c == 'P' || c == 'A';
 }
 
-/* "HtoD", with no letter beside it. */
+/* "HtoD", with no letter beside it; "MemcpyH2D" of TensorFlow and JAX. */
 static uint32_t kind_of_letters(hd_string name)
 {
+    if (name.size == 9 && memcmp(name.data, "Memcpy", 6) == 0 && name.data[7] == '2' && is_place(name.data[6]) &&
+        is_place(name.data[8]))
+        return KIND(name.data[6], name.data[8]);
     for (size_t i = 0; i + 4 <= name.size; i++) {
         const char *p = name.data + i;
         if (!is_place(p[0]) || p[1] != 't' || p[2] != 'o' || !is_place(p[3])) continue;

@@ -136,7 +136,7 @@ static hd_status put_nested(perfetto_reader *reader, const hd_proto_field *field
     switch (value.tag) {
     case HD_PROTO_VARINT(PF_NESTED_INT_VALUE): hd_json_put_int(&reader->json, (int64_t)value.value); break;
     case HD_PROTO_FIXED64(PF_NESTED_DOUBLE_VALUE):
-        perfetto_put_double(&reader->json, hd_proto_double(value.value));
+        hd_json_put_double(&reader->json, hd_proto_double(value.value));
         break;
     case HD_PROTO_VARINT(PF_NESTED_BOOL_VALUE): hd_json_put_text(&reader->json, value.value ? "true" : "false"); break;
     case HD_PROTO_BYTES(PF_NESTED_STRING_VALUE): put_text(reader, perfetto_text(reader, &value)); break;
@@ -201,9 +201,9 @@ static hd_status put_annotation(perfetto_reader *reader, const perfetto_sequence
     }
     switch (hd_proto_number(v)) {
     case PF_ANNOTATION_BOOL_VALUE: hd_json_put_text(&reader->json, v->value ? "true" : "false"); break;
-    case PF_ANNOTATION_UINT_VALUE: perfetto_put_unsigned(&reader->json, v->value); break;
+    case PF_ANNOTATION_UINT_VALUE: hd_json_put_unsigned(&reader->json, v->value); break;
     case PF_ANNOTATION_INT_VALUE: hd_json_put_int(&reader->json, (int64_t)v->value); break;
-    case PF_ANNOTATION_DOUBLE_VALUE: perfetto_put_double(&reader->json, hd_proto_double(v->value)); break;
+    case PF_ANNOTATION_DOUBLE_VALUE: hd_json_put_double(&reader->json, hd_proto_double(v->value)); break;
     case PF_ANNOTATION_STRING_VALUE: put_text(reader, perfetto_text(reader, v)); break;
     case PF_ANNOTATION_POINTER_VALUE: put_text(reader, pointer_text(reader, v->value)); break;
     case PF_ANNOTATION_STRING_VALUE_IID:
@@ -279,9 +279,11 @@ static hd_status add_scalar(perfetto_reader *reader, const perfetto_sequence *se
         type = HD_ARG_BOOL;
         bits = v->value != 0;
         break;
-    case PF_ANNOTATION_UINT_VALUE: type = perfetto_unsigned_value(&bits, reader, v->value); break;
+    case PF_ANNOTATION_UINT_VALUE: type = hd_value_of_unsigned(&bits, reader->builder, v->value); break;
     case PF_ANNOTATION_INT_VALUE: break;
-    case PF_ANNOTATION_DOUBLE_VALUE: type = perfetto_double_value(&bits, reader, hd_proto_double(v->value)); break;
+    case PF_ANNOTATION_DOUBLE_VALUE:
+        type = hd_value_of_double(&bits, reader->builder, hd_proto_double(v->value));
+        break;
     case PF_ANNOTATION_STRING_VALUE:
         type = HD_ARG_STRING;
         bits = perfetto_text(reader, v);
@@ -410,7 +412,7 @@ static hd_status put_frame(perfetto_reader *reader, const hd_proto_field *field)
         hd_json_put_text(&reader->text, " (");
         hd_json_put(&reader->text, file.data, file.size);
         if (line) hd_json_put_text(&reader->text, ":");
-        if (line) perfetto_put_unsigned(&reader->text, line);
+        if (line) hd_json_put_unsigned(&reader->text, line);
         hd_json_put_text(&reader->text, ")");
     }
     hd_json_put_string(&reader->json, reader->text.data ? reader->text.data : "", reader->text.size);

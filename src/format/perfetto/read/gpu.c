@@ -109,9 +109,11 @@ static hd_status add_compute_arg(perfetto_reader *reader, const perfetto_sequenc
             type = HD_ARG_INT;
             bits = (int64_t)f.value;
             break;
-        case HD_PROTO_VARINT(PF_COMPUTE_ARG_UINT_VALUE): type = perfetto_unsigned_value(&bits, reader, f.value); break;
+        case HD_PROTO_VARINT(PF_COMPUTE_ARG_UINT_VALUE):
+            type = hd_value_of_unsigned(&bits, reader->builder, f.value);
+            break;
         case HD_PROTO_FIXED64(PF_COMPUTE_ARG_DOUBLE_VALUE):
-            type = perfetto_double_value(&bits, reader, hd_proto_double(f.value));
+            type = hd_value_of_double(&bits, reader->builder, hd_proto_double(f.value));
             break;
         case HD_PROTO_BYTES(PF_COMPUTE_ARG_STRING_VALUE):
             type = HD_ARG_STRING;

@@ -111,10 +111,11 @@ hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequen
     row.start_ns = event->time_ns;
     HD_TRY(add_members(reader, l, kind));
     if (l->id_type != HD_ID_NONE) {
-        row.id_type = perfetto_unsigned_value(&row.id, reader, l->id) == HD_ARG_INT ? HD_ID_INT : HD_ID_NUMBER;
+        row.id_type = hd_value_of_unsigned(&row.id, reader->builder, l->id) == HD_ARG_INT ? HD_ID_INT : HD_ID_NUMBER;
         row.id_type |= l->id_type & (HD_ID_LOCAL | HD_ID_GLOBAL);
     } else if (kind == HD_KIND_FLOW && l->has_bind) {
-        row.id_type = perfetto_unsigned_value(&row.id, reader, l->bind_id) == HD_ARG_INT ? HD_ID_INT : HD_ID_NUMBER;
+        row.id_type =
+            hd_value_of_unsigned(&row.id, reader->builder, l->bind_id) == HD_ARG_INT ? HD_ID_INT : HD_ID_NUMBER;
     }
     if (l->bind_enclosing && kind == HD_KIND_FLOW) row.phase |= HD_FLAG_BIND_ENCLOSING;
     if (kind != HD_KIND_FLOW) HD_TRY(add_bound_flow(reader, l, track, event->time_ns));

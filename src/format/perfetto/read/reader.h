@@ -21,6 +21,7 @@
 #include "base/json/write.h"
 #include "base/map.h"
 #include "base/protobuf/read.h"
+#include "format/numbers.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/perfetto.h"
 #include "heddle/stacks.h"
@@ -415,10 +416,6 @@ hd_status perfetto_add_int_arg(perfetto_reader *reader, const char *key, int64_t
 hd_status perfetto_add_unsigned_arg(perfetto_reader *reader, const char *key, uint64_t value);
 /* As the event's own members, beside its args. */
 hd_status perfetto_add_member(perfetto_reader *reader, const char *key, hd_arg_type type, int64_t bits);
-hd_arg_type perfetto_double_value(int64_t *out_bits, perfetto_reader *reader, double value);
-hd_arg_type perfetto_unsigned_value(int64_t *out_bits, perfetto_reader *reader, uint64_t value);
-void perfetto_put_double(hd_json_out *out, double value);
-void perfetto_put_unsigned(hd_json_out *out, uint64_t value);
 /* A shape for the row, and its values (reader->values). */
 hd_status perfetto_shape(perfetto_reader *reader, hd_row *row, const perfetto_args *args);
 

@@ -402,7 +402,7 @@ hd_status perfetto_finish_flows(perfetto_reader *reader)
         row.track = f->track;
         row.start_ns = f->time_ns;
         row.name = row.category = name;
-        row.id_type = perfetto_unsigned_value(&row.id, reader, f->id) == HD_ARG_INT ? HD_ID_INT : HD_ID_NUMBER;
+        row.id_type = hd_value_of_unsigned(&row.id, reader->builder, f->id) == HD_ARG_INT ? HD_ID_INT : HD_ID_NUMBER;
         HD_TRY(perfetto_add_row(reader, &row, NULL));
     }
     return HD_OK;
@@ -424,7 +424,7 @@ hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, uint
     reader->args.count = 0;
     hd_status status = HD_OK;
     if (unit) status = perfetto_add_member(reader, "unit", HD_ARG_STRING, unit);
-    if (value.is_double) type = perfetto_double_value(&bits, reader, value.real);
+    if (value.is_double) type = hd_value_of_double(&bits, reader->builder, value.real);
     if (status == HD_OK)
         status = perfetto_add_arg(reader, &reader->args, hd_builder_intern_text(reader->builder, "value"), type,
                                   HD_SCOPE_ARGS, bits);
@@ -473,7 +473,7 @@ static hd_status add_sample(bool *known, perfetto_reader *reader, uint32_t index
         char text[40] = "counter ";
         reader->text.size = 0;
         hd_json_put_text(&reader->text, text);
-        perfetto_put_unsigned(&reader->text, t->uuid);
+        hd_json_put_unsigned(&reader->text, t->uuid);
         if (reader->text.failed) return HD_NOMEM(reader->err);
         t->name = hd_builder_intern(reader->builder, reader->text.data, reader->text.size);
     }

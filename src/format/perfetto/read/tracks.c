@@ -95,7 +95,7 @@ static hd_status track_of(uint32_t *out, perfetto_reader *reader, uint32_t index
         t->provisional = true;
         uint32_t space = hd_builder_intern_text(reader->builder, "\x01track of a uuid"); /* leaves at the end */
         reader->text.size = 0;
-        perfetto_put_unsigned(&reader->text, t->uuid);
+        hd_json_put_unsigned(&reader->text, t->uuid);
         hd_ident tid = {HD_IDENT_STRING, hd_builder_intern(reader->builder, reader->text.data, reader->text.size)};
         *out = hd_builder_track(reader->builder, (hd_ident){HD_IDENT_STRING, space}, tid, false);
         if (*out == HD_NONE) return HD_NOMEM(reader->err);

@@ -1,5 +1,4 @@
 /* values.c - arguments of events: values, shapes */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,88 +6,6 @@
 #include "format/perfetto/read/reader.h"
 
 enum { KEY_LIMIT = 256 };
-
-/* ---- numbers ---- */
-
-/* The shortest decimal that is the double, if it has at most 15 digits behind the point. */
-static bool short_decimal(int64_t *mantissa, unsigned *scale, double value)
-{
-    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    for (unsigned s = 1; s < sizeof powers / sizeof *powers; s++) {
-        double scaled = value * powers[s];
-        if (!(fabs(scaled) < 9007199254740992.0)) return false;
-        double whole = nearbyint(scaled);
-        if (whole / powers[s] != value || (whole == 0 && signbit(value))) continue; /* -0.0 has no mantissa */
-        *mantissa = (int64_t)whole;
-        *scale = s;
-        return true;
-    }
-    return false;
-}
-
-/* Any other finite double with the fewest digits that give it back. */
-static void shortest(char text[40], double value)
-{
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, 40, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
-}
-
-void perfetto_put_double(hd_json_out *out, double value)
-{
-    int64_t mantissa;
-    unsigned scale;
-    char text[40];
-    if (isnan(value)) {
-        hd_json_put_text(out, "\"NaN\"");
-    } else if (isinf(value)) {
-        hd_json_put_text(out, value < 0 ? "\"-Infinity\"" : "\"Infinity\"");
-    } else if (short_decimal(&mantissa, &scale, value)) {
-        hd_json_put_decimal(out, mantissa, scale);
-    } else {
-        shortest(text, value);
-        hd_json_put_text(out, text);
-    }
-}
-
-hd_arg_type perfetto_double_value(int64_t *out_bits, perfetto_reader *reader, double value)
-{
-    int64_t mantissa;
-    unsigned scale;
-    char text[40];
-    if (isnan(value) || isinf(value)) { /* JSON has no number for these */
-        *out_bits = hd_builder_intern_text(reader->builder, isnan(value) ? "NaN"
-                                                            : value < 0  ? "-Infinity"
-                                                                         : "Infinity");
-        return HD_ARG_STRING;
-    }
-    if (short_decimal(&mantissa, &scale, value)) {
-        *out_bits = hd_decimal_pack(mantissa, scale);
-        return HD_ARG_DECIMAL;
-    }
-    shortest(text, value);
-    *out_bits = hd_builder_intern_text(reader->builder, text);
-    return HD_ARG_NUMBER;
-}
-
-void perfetto_put_unsigned(hd_json_out *out, uint64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-    hd_json_put_text(out, text);
-}
-
-hd_arg_type perfetto_unsigned_value(int64_t *out_bits, perfetto_reader *reader, uint64_t value)
-{
-    char text[24];
-    *out_bits = (int64_t)value;
-    if (value <= INT64_MAX) return HD_ARG_INT;
-    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-    *out_bits = hd_builder_intern_text(reader->builder, text);
-    return HD_ARG_NUMBER;
-}
 
 /* ---- lists ---- */
 
@@ -123,7 +40,7 @@ hd_status perfetto_add_int_arg(perfetto_reader *reader, const char *key, int64_t
 hd_status perfetto_add_unsigned_arg(perfetto_reader *reader, const char *key, uint64_t value)
 {
     int64_t bits;
-    hd_arg_type type = perfetto_unsigned_value(&bits, reader, value);
+    hd_arg_type type = hd_value_of_unsigned(&bits, reader->builder, value);
     return perfetto_add_arg(reader, &reader->args, key_of(reader, key), type, HD_SCOPE_ARGS, bits);
 }
 
