@@ -1,7 +1,7 @@
 /* read.c - XPlane -> trace
  *
- * Format   one protobuf message XSpace: planes (a device, the host's threads), errors, warnings, hostnames. Specified by
- *          xplane.proto of OpenXLA's TSL; written by the profilers of JAX, TensorFlow and PyTorch/XLA.
+ * Format   one protobuf message XSpace: planes (a device, the host's threads), errors, warnings, hostnames. Specified
+ * by          xplane.proto of OpenXLA's TSL; written by the profilers of JAX, TensorFlow and PyTorch/XLA.
  *          docs/formats/xplane.md has the mapping
  * Sniffs   a plane whose name is one of those that there are
  * Maps     events with a duration, and all of devices -> slices; of the host without one -> instants; what happened
