@@ -1,17 +1,6 @@
 /* xplane.c - XPlane as the list of formats sees it, and by what it is known */
 #include "format/xplane/xplane.h"
 
-const hd_format hd_xplane_format = {
-    .info = {.name = "xplane",
-             .title = "XPlane of JAX, TensorFlow and PyTorch/XLA (GPU, TPU)",
-             .extensions = ".xplane.pb",
-             .reads = true,
-             .keeps = "everything; picoseconds",
-             .loses = "nothing"},
-    .sniff = xplane_sniff,
-    .read = xplane_read,
-};
-
 /* ---- what a file is ---- */
 
 static bool begins(const unsigned char *data, size_t size, const char *word)
@@ -61,7 +50,18 @@ bool xplane_is_text_copy(const unsigned char *head, size_t size)
     return count >= ENOUGH;
 }
 
-int xplane_sniff(const unsigned char *head, size_t size)
+static int xplane_sniff(const unsigned char *head, size_t size)
 {
     return xplane_is_plane(head, size) || xplane_is_text_copy(head, size) ? 95 : 0;
 }
+
+const hd_format hd_xplane_format = {
+    .info = {.name = "xplane",
+             .title = "XPlane of JAX, TensorFlow and PyTorch/XLA (GPU, TPU)",
+             .extensions = ".xplane.pb",
+             .reads = true,
+             .keeps = "everything; picoseconds",
+             .loses = "nothing"},
+    .sniff = xplane_sniff,
+    .read = xplane_read,
+};

@@ -126,7 +126,6 @@ typedef struct xplane_reader {
     hd_bytes text;
 } xplane_reader;
 
-int xplane_sniff(const unsigned char *head, size_t size);
 /* Does a plane whose name is known begin there? */
 bool xplane_is_plane(const unsigned char *head, size_t size);
 /* Did something copy the file as text, so that bytes which are no UTF-8 are lost? */
