@@ -17,7 +17,7 @@ static hd_status add_point(xplane_reader *r, const hd_row *row, uint64_t type, u
     hd_map_entry *known = hd_map_at(&r->flow_ends, type, id);
     if (!known || !hd_grow((void **)&r->flows, &r->flow_capacity, r->flow_count, sizeof *r->flows))
         return HD_NOMEM(r->err);
-    known->value |= ends;
+    if (ends != BOTH) known->value |= ends; /* a step alone has neither end */
     r->flows[r->flow_count++] = (xplane_flow_point){.type = type,
                                                     .id = id,
                                                     .start_ns = row->start_ns,

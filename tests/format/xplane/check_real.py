@@ -109,7 +109,7 @@ def flow_ends(planes):
                 if args.get("flow", 0) & 3:
                     flow = args["flow"]
                     ends.setdefault(("flow", flow >> 58, flow >> 2 & (1 << 56) - 1), []).append(" fst"[flow & 3])
-    return sum(len(e) for e in ends.values() if "t" in e or {"s", "f"} <= set(e))
+    return sum(len(e) for e in ends.values() if {"s", "f"} <= set(e))
 
 
 def check(heddle, path):
