@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heddle/builder.h"
 #include "heddle/query.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
