@@ -12,6 +12,7 @@ import pty
 import re
 import select
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,7 +20,7 @@ from pathlib import Path
 
 PROMPT = rb"heddle> "
 MORE = rb"   \.\.\.> "
-ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c;"
+ENDLESS = "select 'be' || 'gun' as x; with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c;"
 TAB, UP, CTRL_C, CTRL_D, CTRL_R, CTRL_U = "\t", "\x1b[A", "\x03", "\x04", "\x12", "\x15"
 
 
@@ -51,7 +52,8 @@ class Shell:
         """What a line prints, without the line itself, up to the next prompt."""
         self.type(line + "\n")
         self.wait_for(re.escape(line.encode()) + rb"\r\n")
-        return re.sub(prompt.decode() + "$", "", self.wait_for(prompt))
+        # libedit sets the terminal's mode behind its prompt: what is typed before that is echoed twice.
+        return re.sub(prompt.decode() + "$", "", self.wait_for(prompt)).removeprefix(line + "\n")
 
     def complete(self, line, made):
         """Tab makes `made` of a line, which is then given up."""
@@ -164,21 +166,31 @@ def signals(shell, _folder):
     shell.wait_for(rb"\^C\r\n" + PROMPT)
     for _ in range(2):
         shell.type(ENDLESS + "\n")
-        shell.wait_for(re.escape(ENDLESS.encode()) + rb"\r\n")
-        time.sleep(0.1)  # it runs, or is about to: either is interrupted
+        shell.wait_for(rb"begun\r\n")
         shell.type(CTRL_C)
         assert "heddle: interrupted\n" in (text := shell.wait_for(PROMPT)), text
     expect(shell.run("select 3 as x;"), "x\n3\n")
     # More of them than statements: none ends the shell.
     shell.type(ENDLESS + "\n")
-    shell.wait_for(re.escape(ENDLESS.encode()) + rb"\r\n")
-    time.sleep(0.1)
+    shell.wait_for(rb"begun\r\n")
     for _ in range(20):
         os.kill(shell.pid, signal.SIGINT)
         time.sleep(0.002)
     shell.wait_for(rb"interrupted\r\n")
     shell.type("select 4 as four;\n")
     shell.wait_for(rb"four\r\n   4\r\n")
+
+
+def changed(shell, folder):
+    """The file changes below the trace."""
+    store = folder / "t.json"
+    expect(shell.run("select count(*) as n from slice;"), "   n\n1926\n")
+    os.truncate(store, 3000)
+    for _ in range(2):
+        assert "the file changed after it was opened: open it again\n" in (text := shell.run("select sum(dur) from slice;")), text
+    expect(shell.run("select 1 as x;"), "x\n1\n")
+    shell.type(".quit\n")
+    expect(shell.wait(), 0)
 
 
 def history(shell, folder):
@@ -217,7 +229,11 @@ def main():
         folder = Path(folder)
         events = [{"ph": "X", "cat": "k", "name": name, "pid": 1, "tid": 1, "ts": 1, "dur": 2} for name in "ab"]
         (folder / "t.json").write_text(json.dumps(events))
-        for part in ([statements, commands, output, completion, signals, history], [history_is_read]):
+        for part in ([statements, commands, output, completion, signals, history], [history_is_read], [changed]):
+            if part == [changed]:
+                subprocess.run([heddle, "synth", "-q", "--steps", "3", "--layers", "2", "--seed", "7", "-o", "t.heddle"], cwd=folder,
+                               check=True)
+                (folder / "t.heddle").rename(folder / "t.json")
             shell = Shell(heddle, folder)
             try:
                 for step in part:
