@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <histedit.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <wchar.h>
 
 enum { HISTORY_ENTRIES = 1000, LISTED = 60 };
 
@@ -21,6 +23,7 @@ struct editor {
     char *line;
     editor_complete *complete;
     void *user;
+    sigset_t waiting; /* the signals that are blocked while it waits for a key: not SIGINT */
 };
 
 static char *prompt_of(EditLine *edit)
@@ -83,6 +86,44 @@ static unsigned char complete_word(EditLine *edit, int key)
     return result;
 }
 
+/* ---- keys ---- */
+
+static volatile sig_atomic_t was_cancelled;
+
+static void note_cancelled(int number)
+{
+    (void)number;
+    was_cancelled = 1;
+}
+
+/* SIGINT comes in ppoll alone, so that none is lost between a look at the flag and the wait. */
+static bool wait_for_key(const editor *e)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    int found;
+    do {
+        found = ppoll(&input, 1, NULL, &e->waiting);
+    } while (found < 0 && errno == EINTR && !was_cancelled);
+    return found > 0 && !was_cancelled;
+}
+
+/* The editor's EL_GETCFN: a character; bytes that are none are left out. 0: input ended; -1: Ctrl-C. */
+static int read_key(EditLine *edit, wchar_t *out)
+{
+    editor *e;
+    mbstate_t state = {0};
+    char byte;
+    el_get(edit, EL_CLIENTDATA, &e);
+    while (wait_for_key(e)) {
+        ssize_t got = read(STDIN_FILENO, &byte, 1);
+        if (got <= 0) return (int)got;
+        size_t size = mbrtowc(out, &byte, 1, &state);
+        if (size <= 1) return 1;
+        if (size == (size_t)-1) state = (mbstate_t){0};
+    }
+    return -1;
+}
+
 /* ---- the editor ---- */
 
 /* The folders above a file, which nobody else may read. */
@@ -123,7 +164,8 @@ editor *editor_new(const char *path, editor_complete *complete, void *user)
     el_set(e->edit, EL_PROMPT, prompt_of);
     el_set(e->edit, EL_EDITOR, "emacs");
     el_set(e->edit, EL_SIGNAL, 0);
-    el_set(e->edit, EL_ADDFN, "complete-sql", "Complete a name", complete_word);
+    el_wset(e->edit, EL_GETCFN, read_key);
+    el_wset(e->edit, EL_ADDFN, L"complete-sql", L"Complete a name", complete_word); /* el_set would leak copies */
     el_set(e->edit, EL_BIND, "^I", "complete-sql", NULL);
     el_set(e->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
     open_history(e, path);
@@ -148,23 +190,22 @@ void editor_free(editor *e)
     free(e);
 }
 
-static volatile sig_atomic_t was_cancelled;
-
-static void note_cancelled(int number)
-{
-    (void)number;
-    was_cancelled = 1;
-}
-
 editor_read_result editor_read(editor *e, const char *prompt, const char **line)
 {
-    struct sigaction action = {.sa_handler = note_cancelled}, before; /* no SA_RESTART: the reading ends */
+    struct sigaction action = {.sa_handler = note_cancelled}, before;
+    sigset_t interrupt, mask;
     int size = 0;
     was_cancelled = 0;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &mask);
+    e->waiting = mask;
+    sigdelset(&e->waiting, SIGINT);
     sigaction(SIGINT, &action, &before);
     e->prompt = prompt;
     const char *got = el_gets(e->edit, &size);
     sigaction(SIGINT, &before, NULL);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
     if (was_cancelled) {
         el_reset(e->edit);
         fputs("^C\n", stdout);

@@ -347,7 +347,8 @@ int session_run(query_session *session, const char *sql, const char *name)
         hd_status status = hd_query_prepare(&statement, &rest, session->query, at, (size_t)(end - at), &run->err);
         if (status == HD_OK && !statement) break;
         if (status == HD_OK) status = run_statement(session, statement);
-        if (status == HD_OK) status = check_read(session, &run->err);
+        hd_status read = check_read(session, status == HD_OK ? &run->err : NULL); /* a failure has said it */
+        if (status == HD_OK) status = read;
         if (status == HD_OK && was_interrupted)
             status = hd_error_set(&run->err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "interrupted");
         if (status == HD_OK || run->out_error) continue;
