@@ -208,9 +208,12 @@ def random_query(r, rows, large):
         return f"select id, ts, name from slice{where(r, rows)} order by {order} limit {r.randrange(1, 30)}", True
     if kind == 2:
         key = r.choice(("name", "category", "name, track_id", "track_id", "role", "type, name", "depth", "name, category, depth"))
-        return f"select {key}, count(*), sum(dur), min(ts), max(id) from slice{where(r, rows)} group by {key}", False
+        order = r.choice(("", "", f" order by {key}", " order by " + ", ".join(f"{k} desc" for k in key.split(", "))))
+        return f"select {key}, count(*), sum(dur), min(ts), max(id) from slice{where(r, rows)} group by {key}{order}", bool(order)
     if kind == 3:
-        return f"select distinct {r.choice(('name', 'category', 'track_id', 'name, role', 'ts'))} from slice{where(r, rows)}", False
+        key = r.choice(("name", "category", "track_id", "name, role", "ts"))
+        order = r.choice(("", f" order by {key}"))
+        return f"select distinct {key} from slice{where(r, rows)}{order}", bool(order)
     if kind == 4:
         return f"select p.id, c.id, c.name from slice p join slice c on c.parent_id = p.id{where(r, rows, 'p.')}", False
     if kind == 5:

@@ -1,5 +1,6 @@
 /* slice_list.c - indexes of the slice table, and rows in another order than that of their positions */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
@@ -32,8 +33,7 @@ static void collection_deinit(collection *c)
     hd_large_free(c->at);
 }
 
-static hd_status collect_chunk(collection *c, slice_chunk *chunk, slice_column column, bool descending, uint64_t large,
-                               hd_error *err)
+static hd_status collect_chunk(collection *c, slice_chunk *chunk, slice_column column, uint64_t large, hd_error *err)
 {
     const int64_t *values = slice_chunk_values(chunk, column);
     while (c->count + chunk->selected_count > c->key_capacity || c->count + chunk->selected_count > c->at_capacity) {
@@ -45,52 +45,112 @@ static hd_status collect_chunk(collection *c, slice_chunk *chunk, slice_column c
     }
     for (uint32_t k = 0; k < chunk->selected_count; k++) {
         uint32_t i = chunk->selected[k];
-        int64_t key = key_of(chunk, i, column, values[i]);
-        c->keys[c->count] = descending ? ~key : key;
+        c->keys[c->count] = key_of(chunk, i, column, values[i]);
         c->at[c->count++] = (uint32_t)slice_chunk_position(chunk, i);
     }
     return HD_OK;
 }
 
 /* Keys of another column for what is collected. */
-static hd_status collect_again(collection *c, slice_cursor *cursor, slice_column column, bool descending, hd_error *err)
+static hd_status collect_again(collection *c, slice_cursor *cursor, slice_column column, hd_error *err)
 {
     slice_chunk *chunk = &cursor->chunk;
     for (size_t first = 0; first < c->count; first += SLICE_CHUNK) {
         uint32_t count = c->count - first < SLICE_CHUNK ? (uint32_t)(c->count - first) : SLICE_CHUNK;
         slice_chunk_list(chunk, cursor->table, c->at + first, count, cursor->whole);
         const int64_t *values = slice_chunk_values(chunk, column);
-        for (uint32_t i = 0; i < count; i++) {
-            int64_t key = key_of(chunk, i, column, values[i]);
-            c->keys[first + i] = descending ? ~key : key;
-        }
+        for (uint32_t i = 0; i < count; i++) c->keys[first + i] = key_of(chunk, i, column, values[i]);
         HD_TRY(query_check_stop(cursor->table->tables, err));
     }
     return HD_OK;
 }
 
-static hd_status collect_all(collection *c, slice_cursor *cursor, slice_column column, bool descending, hd_error *err)
+static hd_status collect_all(collection *c, slice_cursor *cursor, slice_column column, hd_error *err)
 {
     uint64_t large = large_bytes(cursor->table);
     for (;;) {
         HD_TRY(slice_cursor_advance(cursor, err));
         if (cursor->ended) return HD_OK;
-        HD_TRY(collect_chunk(c, &cursor->chunk, column, descending, large, err));
+        HD_TRY(collect_chunk(c, &cursor->chunk, column, large, err));
         HD_TRY(query_check_stop(cursor->table->tables, err));
     }
+}
+
+/* ---- the order of texts ---- */
+
+typedef struct ranked_text {
+    hd_string text;
+    int64_t id;
+} ranked_text;
+
+static int by_text(const void *a, const void *b)
+{
+    hd_string x = ((const ranked_text *)a)->text, y = ((const ranked_text *)b)->text;
+    int order = memcmp(x.data, y.data, x.size < y.size ? x.size : y.size);
+    return order ? order : (x.size > y.size) - (x.size < y.size);
+}
+
+/* The text of a value, as slice_column_value gives it; no data: null. */
+static hd_string text_of(const slice_cursor *cursor, slice_column column, int64_t id)
+{
+    const hd_trace *trace = cursor->table->tables->sources->trace;
+    if (column != SLICE_TYPE && column != SLICE_ROLE)
+        return id == HD_STRING_NONE ? (hd_string){0} : hd_trace_string(trace, (uint32_t)id);
+    const char *word = slice_word(column, id);
+    return word ? (hd_string){word, strlen(word)} : (hd_string){0};
+}
+
+/* Ids of texts become their places among the texts that occur, null first: SQLite counts on it for GROUP BY, too, whose
+ * order it also takes for that of ORDER BY the same. Names are of one input (takes_order). */
+static hd_status rank_texts(collection *c, const slice_cursor *cursor, slice_column column, hd_error *err)
+{
+    size_t limit = hd_trace_string_count(cursor->table->tables->sources->trace), count = 0;
+    if (column == SLICE_TYPE || column == SLICE_ROLE) limit = column == SLICE_TYPE ? HD_KIND_COUNT : HD_ROLES;
+    uint32_t *ranks = calloc(limit + 1, sizeof *ranks);
+    if (!ranks) return HD_NOMEM(err);
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->keys[i] < 0 || (size_t)c->keys[i] >= limit) c->keys[i] = (int64_t)limit; /* null */
+        count += ranks[c->keys[i]] == 0;
+        ranks[c->keys[i]] = 1;
+    }
+    ranked_text *texts = calloc(count + 1, sizeof *texts);
+    if (!texts) {
+        free(ranks);
+        return HD_NOMEM(err);
+    }
+    count = 0;
+    for (size_t id = 0; id < limit; id++) {
+        hd_string text = ranks[id] ? text_of(cursor, column, (int64_t)id) : (hd_string){0};
+        if (text.data) texts[count++] = (ranked_text){text, (int64_t)id};
+    }
+    memset(ranks, 0, (limit + 1) * sizeof *ranks);
+    qsort(texts, count, sizeof *texts, by_text);
+    for (size_t i = 0; i < count; i++) ranks[texts[i].id] = (uint32_t)i + 1;
+    for (size_t i = 0; i < c->count; i++) c->keys[i] = ranks[c->keys[i]];
+    free(texts);
+    free(ranks);
+    return HD_OK;
+}
+
+/* The rows in the order of the keys at hand; of equal ones the order is kept. */
+static hd_status sort_by_keys(collection *c, const slice_cursor *cursor, int order, hd_error *err)
+{
+    slice_column column = cursor->plan.order[order].column;
+    if (slice_is_text(column)) HD_TRY(rank_texts(c, cursor, column, err));
+    for (size_t i = 0; cursor->plan.order[order].descending && i < c->count; i++) c->keys[i] = ~c->keys[i];
+    return query_sort(&c->keys, &c->at, c->count, large_bytes(cursor->table), err);
 }
 
 hd_status slice_cursor_sort(slice_cursor *cursor, hd_error *err)
 {
     const slice_plan *plan = &cursor->plan;
-    uint64_t large = large_bytes(cursor->table);
     int last = plan->order_count - 1;
     collection c = {0};
-    hd_status status = collect_all(&c, cursor, plan->order[last].column, plan->order[last].descending, err);
-    if (status == HD_OK) status = query_sort(&c.keys, &c.at, c.count, large, err);
+    hd_status status = collect_all(&c, cursor, plan->order[last].column, err);
+    if (status == HD_OK) status = sort_by_keys(&c, cursor, last, err);
     for (int i = last - 1; i >= 0 && status == HD_OK; i--) {
-        status = collect_again(&c, cursor, plan->order[i].column, plan->order[i].descending, err);
-        if (status == HD_OK) status = query_sort(&c.keys, &c.at, c.count, large, err);
+        status = collect_again(&c, cursor, plan->order[i].column, err);
+        if (status == HD_OK) status = sort_by_keys(&c, cursor, i, err);
     }
     slice_cursor_stop(cursor);
     if (status != HD_OK || !c.count) {
@@ -124,7 +184,7 @@ static hd_status make_index(slice_table *table, slice_column column, hd_error *e
     scan->filters[0] = (slice_filter){.column = column, .bounds = {is_text ? 1 : INT64_MIN + 1, INT64_MAX}};
     scan->filter_count = 1; /* null is in no index */
     collection c = {0};
-    hd_status status = collect_all(&c, scan, column, false, err);
+    hd_status status = collect_all(&c, scan, column, err);
     if (status == HD_OK) status = query_sort(&c.keys, &c.at, c.count, large_bytes(table), err);
     slice_cursor_stop(scan);
     free(scan);
