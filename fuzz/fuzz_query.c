@@ -28,8 +28,8 @@ static void add(hd_batch *batch, hd_row row)
 static hd_trace *make_trace(void)
 {
     static const char *const names[] = {"gemm", "ProfilerStep#3",
-                                        "a\xff"
-                                        "b",
+                                        ("a\xff"
+                                         "b"),
                                         "a\0b", ""};
     static const size_t sizes[] = {4, 14, 3, 3, 0};
     hd_builder *builder;
@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static hd_trace *trace; /* never changes */
     const hd_query_options options = {.size = sizeof options, .timeout_ms = TIMEOUT_MS};
-    hd_query *query;
+    hd_query *query = NULL;
     if (size > 1 << 12) return 0;
     if (!trace) trace = make_trace();
     const hd_query_input input = {.trace = trace, .rank = HD_NO_NUMBER};
