@@ -111,7 +111,7 @@ class Step:
     """One that repetition tells."""
     role = "step"
 
-    def __init__(self, name, rank, index, start, end, number):
+    def __init__(self, name, rank, index, start, end, number=None):
         self.name, self.rank, self.index, self.start, self.end, self.id = name, rank, index, start, end, number
         self.duration = end - start
 

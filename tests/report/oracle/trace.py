@@ -37,7 +37,7 @@ class Slice:
                  "launch", "before", "wrapped")
 
     def __init__(self, index, name, category, row, start, end, args):
-        self.index, self.name, self.category, self.row = index, name, category, row
+        self.index, self.name, self.category, self.row, self.id = index, name, category, row, None  # id: add_slice
         self.start, self.end, self.args = start, end, args
         self.role = self.rank = self.device = self.stream = self.launch = self.before = None
 
