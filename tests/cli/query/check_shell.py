@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from pathlib import Path
 
@@ -38,6 +39,15 @@ class Shell:
     def type(self, text):
         os.write(self.terminal, text.encode())
 
+    def press(self, keys):
+        """Keys of the line editor: libedit takes the terminal over behind its prompt, and what comes before is the terminal's."""
+        end = time.monotonic() + 60
+        while termios.tcgetattr(self.terminal)[3] & termios.ICANON:
+            if time.monotonic() > end:
+                raise TimeoutError("the shell does not read keys")
+            time.sleep(0.001)
+        self.type(keys)
+
     def wait_for(self, pattern, seconds=60):
         """What is printed up to what matches first, and with it."""
         end = time.monotonic() + seconds
@@ -57,7 +67,7 @@ class Shell:
 
     def complete(self, line, made):
         """Tab makes `made` of a line, which is then given up."""
-        self.type(line + TAB)
+        self.press(line + TAB)
         self.wait_for(PROMPT + re.escape(made.encode()))
         self.type(CTRL_C)
         self.wait_for(rb"\^C\r\n" + PROMPT)
@@ -77,7 +87,10 @@ class Shell:
         if self.pid:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        self.pid = None
+            self.pid = None
+
+    def close(self):
+        self.kill()
         os.close(self.terminal)
 
 
@@ -150,7 +163,7 @@ def completion(shell, _folder):
     shell.run("create view my_own_view as select 1 as x;")
     shell.complete("select * from my_o", "select * from my_own_view ")
     # Several that have no more in common are listed.
-    shell.type("select * from thread_" + TAB)
+    shell.press("select * from thread_" + TAB)
     text = shell.wait_for(rb"\n" + PROMPT + rb"select \* from thread_")
     assert "thread_slice" in text and "thread_state" in text, text
     shell.type(CTRL_C)
@@ -194,15 +207,15 @@ def changed(shell, folder):
 
 
 def history(shell, folder):
-    shell.type(UP)
+    shell.press(UP)
     shell.wait_for(rb"select 4 as four;")
-    shell.type(CTRL_U)
-    shell.type(CTRL_R + "+ 1 as t")
+    shell.press(CTRL_U)
+    shell.press(CTRL_R + "+ 1 as t")
     shell.wait_for(rb"select 1 \+ 1 as two;")  # a statement of two lines is one
     shell.type("\n")
     shell.wait_for(rb"two\r\n  2\r\n")
     shell.wait_for(PROMPT)
-    shell.type(CTRL_D)
+    shell.press(CTRL_D)
     expect(shell.wait(), 0)
     kept = folder / ".local/state/heddle/query_history"
     assert "four" in kept.read_text()
@@ -211,7 +224,7 @@ def history(shell, folder):
 
 
 def history_is_read(shell, _folder):
-    shell.type(UP)
+    shell.press(UP)
     shell.wait_for(rb"select 1 \+ 1 as two;")
     shell.type("\n")
     shell.wait_for(rb"two\r\n  2\r\n")
@@ -243,7 +256,7 @@ def main():
                 failed += 1
                 break
             finally:
-                shell.kill()
+                shell.close()
     print("the shell fails" if failed else "the shell does what it should")
     return 1 if failed else 0
 
