@@ -196,7 +196,8 @@ static void print_json(cli_run *run, const char *path, const hd_report *report)
 
 /* ---- the command ---- */
 
-static hd_status read_info(hd_report *out, cli_run *run, const char *path)
+/* *lost: what of it could not be read. */
+static hd_status read_info(hd_report *out, hd_error *lost, cli_run *run, const char *path)
 {
     const struct info_options *chosen = run->options;
     hd_trace *trace;
@@ -205,6 +206,7 @@ static hd_status read_info(hd_report *out, cli_run *run, const char *path)
     if (status != HD_OK) return status;
     status = hd_report_run(out, "info", &(hd_report_input){.trace = trace}, &run->err);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
+    if (status == HD_OK) report_check_read(trace, path, lost);
     hd_trace_free(trace);
     return status;
 }
@@ -234,8 +236,9 @@ static int run(cli_run *run)
     if (json && many) cli_print(run, "[");
     for (int i = 0; i < run->operand_count && !run->out_error; i++) {
         hd_report report;
+        hd_error lost = {0};
         const char *path = run->operands[i];
-        if (read_info(&report, run, path) != HD_OK) {
+        if (read_info(&report, &lost, run, path) != HD_OK) {
             cli_report(run);
             continue;
         }
@@ -248,6 +251,8 @@ static int run(cli_run *run)
             print_text(run, path, &report);
         add_total(&total, &report);
         hd_report_free(&report);
+        run->err = lost;
+        cli_report(run);
     }
     if (json)
         cli_print(run, many ? "]\n" : total.files ? "\n" : "");
