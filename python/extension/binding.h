@@ -70,7 +70,7 @@ typedef struct shared_trace {
     atomic_size_t uses;
     hd_trace *trace;
     atomic_uint_fast64_t told; /* blocks that `unread` has told of */
-    Py_buffer buffer; /* what it was read from, which it may still read */
+    Py_buffer buffer;          /* what it was read from, which it may still read */
     bool has_buffer;
 } shared_trace;
 
