@@ -236,6 +236,7 @@ hd_status nsys_begin(sq_reader *reader, hd_error *err)
     HD_TRY(read_chains(&s->samples, reader, "SAMPLING_CALLCHAINS", err));
     HD_TRY(read_chains(&s->calls_of_os, reader, "OSRT_CALLCHAINS", err));
     HD_TRY(read_chains(&s->calls_of_cuda, reader, "CUDA_CALLCHAINS", err));
+    HD_TRY(nsys_read_payloads(reader, err));
     return read_nvtx_names(reader, err);
 }
 
@@ -360,4 +361,5 @@ void nsys_deinit(sq_reader *reader)
                             &s->overhead_kinds.map,
                             &s->thread_states.map};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) hd_map_deinit(maps[i]);
+    nsys_payloads_deinit(&s->payloads);
 }

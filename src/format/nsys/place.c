@@ -282,6 +282,9 @@ const char *nsys_place_nvtx(sq_worker *w)
     place_on_thread(w);
     w->row.name = name_or(w, hd_builder_intern_text(w->reader->builder, ""));
     add_domain(w, thread == HD_NO_NUMBER ? 0 : thread);
+    const sq_value *payload = w->fields[NSYS_PAYLOAD - SQ_FIELD];
+    if (!nsys_add_payload(w, payload))
+        sq_add_value(w, hd_builder_intern_text(w->reader->builder, "binaryData"), SQ_ARG, payload);
     if (type == START_END || type == START_END_TEXT) return place_range(w);
     if (type == PUSH_POP || type == PUSH_POP_TEXT) return NULL;
     add_field(w, "eventType", NSYS_KIND);

@@ -189,6 +189,9 @@ uint32_t sq_field_text(sq_worker *worker, int field);
 /* The text of a field that is an id among the strings; HD_STRING_NONE. */
 uint32_t sq_field_string(const sq_worker *worker, int field);
 void sq_add(sq_worker *worker, uint32_t key, hd_arg_type type, int64_t bits);
+void sq_add_real(sq_worker *worker, uint32_t key, double value);
+/* A value as it is: SQ_ARG, or as an id among the strings: SQ_STRING. */
+void sq_add_value(sq_worker *worker, uint32_t key, int role, const sq_value *value);
 /* "[x,y,z]" under the key, if all three are there. */
 void sq_add_triple(sq_worker *worker, uint32_t key, int x, int y, int z);
 /* What was remembered under two numbers, or a new one with track HD_NONE, which the caller makes; never NULL.

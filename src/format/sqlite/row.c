@@ -130,7 +130,7 @@ void sq_add(sq_worker *w, uint32_t key, hd_arg_type type, int64_t bits)
 }
 
 /* The shortest text that is this double again, as a decimal where it is one. */
-static void add_real(sq_worker *w, uint32_t key, double value)
+void sq_add_real(sq_worker *w, uint32_t key, double value)
 {
     char text[40];
     int size = snprintf(text, sizeof text, "%.15g", value);
@@ -165,7 +165,7 @@ static void add_hex(sq_worker *w, uint32_t key, const sq_value *value)
     sq_add(w, key, HD_ARG_STRING, hd_builder_intern(w->reader->builder, (char *)room, 2 * value->size));
 }
 
-static void add_value(sq_worker *w, uint32_t key, int role, const sq_value *value)
+void sq_add_value(sq_worker *w, uint32_t key, int role, const sq_value *value)
 {
     switch (value->type) {
     case SQ_NULL: break;
@@ -177,7 +177,7 @@ static void add_value(sq_worker *w, uint32_t key, int role, const sq_value *valu
             sq_add(w, key, HD_ARG_INT, value->number);
         break;
     }
-    case SQ_REAL: add_real(w, key, value->real); break;
+    case SQ_REAL: sq_add_real(w, key, value->real); break;
     case SQ_TEXT: sq_add(w, key, HD_ARG_STRING, sq_value_text(w, value)); break;
     case SQ_BLOB: add_hex(w, key, value); break;
     }
@@ -200,7 +200,7 @@ void sq_worker_take_row(sq_worker *w, const sq_plan *plan)
         int role = plan->roles[i];
         switch (role) {
         case SQ_ARG:
-        case SQ_STRING: add_value(w, plan->keys[i], role, value); break;
+        case SQ_STRING: sq_add_value(w, plan->keys[i], role, value); break;
         case SQ_SKIP: break;
         case SQ_START: w->row.start_ns = sq_value_number(value); break;
         case SQ_END: w->end = sq_value_number(value); break;
