@@ -1,9 +1,9 @@
 /* payload.c - binary payloads of NVTX events as arguments
  *
  * In: the tables NVTX_PAYLOAD_…, and the binaryData of an event: domain, schema, bytes of the payload and a fourth
- * number, 8 bytes each, then the payload. Out: an argument for each entry of the schema, as NCCL tells its "Message size
- * [bytes]". A payload of which an entry is no number, name of an enumeration or text in place (arrays, pointers, nested
- * schemas), or that does not fit its schema, stays hexadecimal.
+ * number, 8 bytes each, then the payload. Out: an argument for each entry of the schema, as NCCL tells its
+ * "Message size [bytes]". A payload of which an entry is no number, name of an enumeration or text in place (arrays,
+ * pointers, nested schemas), or that does not fit its schema, stays hexadecimal.
  */
 #include <stdlib.h>
 

@@ -464,8 +464,9 @@ def collective_row(scope, w, args, compute):
     elements = whole(args.get("Out msg nelems" if collective == "AllGather" else "In msg nelems"))
     size, width = whole(args.get("Group size")), dtype_bytes(args.get("dtype"))
     count = elements * width if collective and elements is not None and elements >= 0 and width else None
-    if count is None and (whole(args.get("Message size [bytes]")) or -1) >= 0:
-        count = whole(args["Message size [bytes]"])
+    message = whole(args.get("Message size [bytes]"))
+    if count is None and message is not None and message >= 0:
+        count = message
     algorithm = ratio(count, w.duration)
     factor = bus_factor(collective, size)
     exposed = spans.length(spans.without(spans.union([(w.start, w.end)]), compute))
