@@ -158,9 +158,7 @@ static hd_status read_document(tfmemory_reader *r)
 
 static hd_status finish(tfmemory_reader *r)
 {
-    hd_chunk *chunk;
-    HD_TRY(hd_batch_take(&chunk, r->batch, r->err));
-    HD_TRY(hd_builder_append(r->builder, chunk, r->err));
+    HD_TRY(hd_rows_out_flush(&r->rows, r->err));
     /* What stood around snapshots that were all lost is no trace. */
     if (!r->lost || hd_trace_event_count(hd_builder_trace(r->builder)))
         hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, "memoryProfile"),
@@ -182,12 +180,12 @@ hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_opti
         .err = err ? err : &own,
         .category = hd_builder_intern_text(builder, "memory"),
     };
-    HD_TRY(hd_batch_new(&r.batch, builder, err));
+    HD_TRY(hd_rows_out_init(&r.rows, builder, options->threads, err));
     hd_json_repair_init(&r.repair, NULL);
     hd_status status = read_input(&r, &text, input);
     if (status == HD_OK) status = read_document(&r);
     if (status == HD_OK) status = finish(&r);
-    hd_batch_free(r.batch);
+    hd_rows_out_deinit(&r.rows);
     free(r.keys);
     free(r.values);
     free(r.spans);

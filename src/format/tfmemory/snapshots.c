@@ -197,10 +197,6 @@ hd_status tfmemory_add_snapshots(tfmemory_reader *r)
         r->snapshot_offset = r->snapshots[i].offset;
         HD_TRY(tfmemory_pass(r, add_snapshot(r, &r->snapshots[i])));
         r->arg_count = 0;
-        if (hd_batch_row_count(r->batch) < HD_BLOCK_ROWS) continue;
-        hd_chunk *chunk;
-        HD_TRY(hd_batch_take(&chunk, r->batch, r->err));
-        HD_TRY(hd_builder_append(r->builder, chunk, r->err));
     }
     r->snapshot_count = 0;
     return HD_OK;

@@ -7,6 +7,7 @@
 #include "base/memory/arena.h"
 #include "format/format.h"
 #include "format/repair/repair.h"
+#include "format/rows_out.h"
 
 #define TFMEMORY_STAGE "tfmemory"
 
@@ -18,7 +19,7 @@ typedef struct tfmemory_span {
 
 typedef struct tfmemory_reader {
     hd_builder *builder;
-    hd_batch *batch;
+    hd_rows_out rows;
     const hd_read_options *options;
     hd_error *err;
     const char *text; /* padded with zero bytes */

@@ -345,5 +345,5 @@ hd_status tfmemory_add_row(tfmemory_reader *r, hd_row *row)
         values = &raw;
     }
     r->arg_count = 0;
-    return hd_batch_add(r->batch, row, values, r->err);
+    return hd_rows_out_add(&r->rows, row, values, r->err);
 }

@@ -130,7 +130,7 @@ static hd_status add_raw(xplane_reader *r, hd_row *row)
     hd_json_put_text(&json, "}}");
     int64_t value = json.failed ? 0 : hd_builder_intern(r->builder, json.data, json.size);
     row->shape = hd_builder_raw_shape(r->builder);
-    hd_status status = json.failed ? HD_NOMEM(r->err) : hd_batch_add(r->batch, row, &value, r->err);
+    hd_status status = json.failed ? HD_NOMEM(r->err) : hd_rows_out_add(&r->rows, row, &value, r->err);
     free(json.data);
     return status;
 }
@@ -159,8 +159,7 @@ static hd_status read_event(xplane_reader *r, const hd_proto_field *field)
     }
     if (row.kind != HD_KIND_OTHER) HD_TRY(xplane_note_flows(r, &m.facts, &row));
     row.shape = r->want_args ? xplane_shape_of(r) : 0;
-    HD_TRY(row.shape == HD_NONE ? add_raw(r, &row) : hd_batch_add(r->batch, &row, r->values, r->err));
-    return xplane_flush(r, false);
+    return row.shape == HD_NONE ? add_raw(r, &row) : hd_rows_out_add(&r->rows, &row, r->values, r->err);
 }
 
 /* ---- lines ---- */

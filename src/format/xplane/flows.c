@@ -52,8 +52,7 @@ hd_status xplane_finish_flows(xplane_reader *r)
         row.start_ps = p->start_ps;
         row.track = p->track;
         row.id = known - r->flow_ends.entries + 1;
-        HD_TRY(hd_batch_add(r->batch, &row, NULL, r->err));
-        HD_TRY(xplane_flush(r, false));
+        HD_TRY(hd_rows_out_add(&r->rows, &row, NULL, r->err));
     }
     return HD_OK;
 }

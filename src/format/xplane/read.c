@@ -24,7 +24,7 @@
 
 enum { SPACE_PLANES = 1, SPACE_ERRORS, SPACE_WARNINGS, SPACE_HOSTNAMES };
 enum { PLANE_LINES = 3, PLANE_EVENT_NAMES, PLANE_STAT_NAMES };
-enum { HEADER_BYTES = 2 * HD_PROTO_VARINT_BYTES, SEARCH_BYTES = 1 << 16, LOOK_BYTES = 64, APPEND_ROWS = 1 << 18 };
+enum { HEADER_BYTES = 2 * HD_PROTO_VARINT_BYTES, SEARCH_BYTES = 1 << 16, LOOK_BYTES = 64 };
 
 /* ---- what all of the reader uses ---- */
 
@@ -65,14 +65,6 @@ hd_status xplane_text(uint32_t *out, xplane_reader *r, hd_proto_span text)
     }
     *out = hd_builder_intern(r->builder, data, size);
     return HD_OK;
-}
-
-hd_status xplane_flush(xplane_reader *r, bool now)
-{
-    hd_chunk *chunk;
-    if (!now && hd_batch_row_count(r->batch) < APPEND_ROWS) return HD_OK;
-    HD_TRY(hd_batch_take(&chunk, r->batch, r->err));
-    return hd_builder_append(r->builder, chunk, r->err);
 }
 
 /* ---- one plane ---- */
@@ -259,10 +251,10 @@ static hd_status read_all(xplane_reader *r, hd_input *input)
                             "its numbers are lost. Copy the original anew, as binary");
     r->shapes = calloc(XPLANE_SHAPES, sizeof *r->shapes);
     if (!r->shapes) return HD_NOMEM(r->err);
-    HD_TRY(hd_batch_new(&r->batch, r->builder, r->err));
+    HD_TRY(hd_rows_out_init(&r->rows, r->builder, r->options->threads, r->err));
     HD_TRY(read_space(r, input));
     HD_TRY(xplane_finish_flows(r));
-    HD_TRY(xplane_flush(r, true));
+    HD_TRY(hd_rows_out_flush(&r->rows, r->err));
     return xplane_finish_metadata(r);
 }
 
@@ -297,7 +289,7 @@ hd_status xplane_read(hd_builder *builder, hd_input *input, const hd_read_option
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) free(texts[i]->data);
     hd_bytes_deinit(&r.text);
     hd_map_deinit(&r.flow_ends);
-    hd_batch_free(r.batch);
+    hd_rows_out_deinit(&r.rows);
     free(r.flows);
     free(r.shapes);
     return status;

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/protobuf/walk.h"
 #include "format/format.h"
+#include "format/rows_out.h"
 
 #define XPLANE_STAGE "xplane"
 
@@ -90,7 +91,7 @@ typedef struct xplane_plane {
 
 typedef struct xplane_reader {
     hd_builder *builder;
-    hd_batch *batch;
+    hd_rows_out rows;
     const hd_read_options *options;
     hd_error *err;
     bool want_args;
@@ -141,7 +142,6 @@ hd_status xplane_check(xplane_reader *r, const char *code, const hd_proto_reader
 hd_status xplane_lose(xplane_reader *r, const char *code, const hd_proto_field *field);
 /* The text's string id, as UTF-8. HD_STRING_NONE: no memory, which the builder remembers. */
 hd_status xplane_text(uint32_t *out, xplane_reader *r, hd_proto_span text);
-hd_status xplane_flush(xplane_reader *r, bool now);
 
 /* stats.c */
 hd_status xplane_add_stat_name(xplane_reader *r, const hd_proto_field *entry);
