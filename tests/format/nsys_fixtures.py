@@ -126,4 +126,5 @@ def main():
     os.truncate(f"{folder}/bad-cut.sqlite", 5 * 512 + 100)
 
 
-main()
+if __name__ == "__main__":
+    main()

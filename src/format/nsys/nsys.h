@@ -39,11 +39,6 @@ enum {
 /* What a track is, in the lowest bits of the number it is remembered by. */
 enum { NSYS_THREAD, NSYS_PROCESS, NSYS_QUEUE, NSYS_WAITS, NSYS_CPU, NSYS_METRICS };
 
-/* Chains of a table: node of the stacks by id. */
-typedef struct nsys_chains {
-    hd_map nodes;
-} nsys_chains;
-
 typedef struct nsys_state {
     bool is_many;               /* several processes have CUDA contexts: ids of correlations repeat */
     hd_map threads;             /* globalTid -> name */
@@ -52,8 +47,8 @@ typedef struct nsys_state {
     hd_map metrics;             /* by typeId and metricId -> name */
     hd_map calls;               /* of runtime and driver: id of the string -> name without a version */
     hd_map call_is_driver;
-    nsys_chains samples, calls_of_os, calls_of_cuda;
-    int nvtx[6]; /* columns */
+    hd_map samples, calls_of_os, calls_of_cuda; /* call chains: id -> node of the stacks */
+    int nvtx[6];                                /* columns */
     sq_strings memory_kinds, sync_kinds, overhead_kinds, thread_states;
     struct {
         uint32_t correlation, correlation_own, grid, block, shared, bytes, device_type, category, domain;

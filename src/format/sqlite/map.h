@@ -23,18 +23,21 @@
 typedef enum sq_role {
     SQ_ARG,    /* an argument as it is */
     SQ_STRING, /* an argument: the text with that id among the strings */
+    SQ_LABEL,  /* an argument: the name with that id in the table `labels` */
+    SQ_NAME,   /* the event's: a text, or the id of one among the strings */
     SQ_SKIP,
     SQ_START,
     SQ_END,
     SQ_DURATION,
     SQ_FIELD,
 } sq_role;
-enum { SQ_FIELDS = 24, SQ_ITEMS = 160, SQ_LOSSES = 8 };
+enum { SQ_FIELDS = 24, SQ_ITEMS = 160, SQ_LOSSES = 8, SQ_LABEL_TABLES = 16 };
 
 typedef struct sq_map_column {
     const char *name;
     int role;        /* sq_role, or SQ_FIELD and up */
     const char *key; /* of an argument; NULL: the column's name */
+    const char *labels;
 } sq_map_column;
 
 typedef struct sq_worker sq_worker;
@@ -52,6 +55,7 @@ typedef struct sq_map_table {
     char phase;
     const sq_map_column *columns; /* before those of all tables; ends with a NULL name; may be NULL */
     sq_place *place;
+    bool sets_time; /* by `place`: rows without a time are no loss before */
 } sq_map_table;
 
 typedef struct hd_sql_mapping {
@@ -86,12 +90,52 @@ static inline uint32_t sq_strings_at(const sq_strings *strings, int64_t id)
     return text;
 }
 
+/* Node of the reader's stacks by id of a call chain: rows of its frames, `depth` 0 is the innermost. Rows of one id
+ * stand together. kernel_mode: a column that is 1 for frames of the operating system, or "". */
+hd_status sq_chains_read(hd_map *out, sq_reader *reader, const char *table, const char *depth, const char *frame,
+                         const char *kernel_mode, hd_frame_kind kind, hd_error *err);
+
+/* The metadata `deviceProperties`, as Kineto writes it: of each row id, name, totalGlobalMem, computeMajor,
+ * computeMinor, numSms by the columns of these names; "": none. */
+enum { SQ_DEVICE_COLUMNS = 6 };
+hd_status sq_devices_to_metadata(sq_reader *reader, const char *table, const char *const columns[SQ_DEVICE_COLUMNS + 1],
+                                 hd_error *err);
+
 /* An argument of a row. */
 typedef struct sq_item {
     uint32_t key;
     uint8_t type;
     int64_t bits;
 } sq_item;
+/* Names and arguments that stand in other tables, by a number that rows refer to. A number may have several rows, and
+ * means another one in another scope. Zero-initialised is empty. */
+typedef struct sq_side {
+    hd_map map; /* number, scope -> its first row + 1 */
+    struct sq_side_row {
+        uint32_t first, count; /* items */
+        uint32_t name;         /* string id */
+        uint32_t next;         /* row of the number + 1 */
+        uint32_t last;         /* of the first row of a number: its last + 1 */
+    } * rows;
+    sq_item *items;
+    size_t row_count, row_capacity, item_count, item_capacity;
+} sq_side;
+/* Nothing if there is no such table. columns: as of a map table, SQ_START … are not meant. */
+hd_status sq_side_read(sq_side *out, sq_reader *reader, const char *table, const char *number, uint64_t scope,
+                       const sq_map_column *columns, hd_error *err);
+/* The same of a table whose rows have the key of an argument (a text, or its id among the strings) and its value. */
+hd_status sq_side_read_pairs(sq_side *out, sq_reader *reader, const char *table, const char *number, uint64_t scope,
+                             const char *key, const char *value, hd_error *err);
+void sq_side_deinit(sq_side *side);
+/* A number's rows in order: the first, the one behind; NULL: none. */
+const struct sq_side_row *sq_side_first(const sq_side *side, int64_t number, uint64_t scope);
+static inline const struct sq_side_row *sq_side_next(const sq_side *side, const struct sq_side_row *row)
+{
+    return row->next ? &side->rows[row->next - 1] : NULL;
+}
+/* Name and items of all rows of a number to the row of the worker; false: there is none. */
+bool sq_side_add(sq_worker *worker, const sq_side *side, int64_t number, uint64_t scope);
+
 /* Calls `see` for each row of a table with a cursor; `columns` are its indices, -1: there is none. Nothing if there is
  * no such table. Ends with NULL: names. */
 typedef hd_status sq_see(void *user, const sq_value *const *values, hd_error *err);
@@ -121,6 +165,10 @@ struct sq_reader {
     const hd_read_options *options;
     void *state; /* of the format */
     sq_strings strings;
+    struct sq_labels {
+        const char *table;
+        sq_strings strings;
+    } labels[SQ_LABEL_TABLES];
     uint8_t *used; /* by table: was read */
     uint32_t sf;   /* string id */
     hd_stacks *stacks;
@@ -139,6 +187,7 @@ typedef struct sq_plan {
     uint32_t category;
     int roles[SQ_COLUMN_LIMIT];
     uint32_t keys[SQ_COLUMN_LIMIT];
+    const sq_strings *labels[SQ_COLUMN_LIMIT]; /* of SQ_LABEL */
     bool has_times;
 } sq_plan;
 
@@ -189,6 +238,8 @@ uint32_t sq_field_text(sq_worker *worker, int field);
 /* The text of a field that is an id among the strings; HD_STRING_NONE. */
 uint32_t sq_field_string(const sq_worker *worker, int field);
 void sq_add(sq_worker *worker, uint32_t key, hd_arg_type type, int64_t bits);
+/* A field as an argument, if it is a number. */
+void sq_add_field(sq_worker *worker, const char *key, int field);
 /* "[x,y,z]" under the key, if all three are there. */
 void sq_add_triple(sq_worker *worker, uint32_t key, int x, int y, int z);
 /* What was remembered under two numbers, or a new one with track HD_NONE, which the caller makes; never NULL.
@@ -199,10 +250,13 @@ hd_ident sq_text_ident(hd_builder *builder, const char *format, ...) __attribute
 uint32_t sq_intern(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds the row in hand as it stands; for one more event of a row. */
 hd_status sq_emit(sq_worker *worker, hd_error *err);
+/* A point of a flow where the row in hand begins, bound to the slice around it. category: also its name. */
+void sq_emit_flow(sq_worker *worker, char phase, uint32_t category, int64_t id);
 
 /* row.c, for read.c and lookup.c */
-bool sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
-                  const sq_map_column *common);
+hd_status sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
+                       const sq_map_column *common, hd_error *err);
+void sq_add_pair(sq_worker *worker, const sq_value *key, const sq_value *value); /* an argument */
 void sq_worker_take_row(sq_worker *worker, const sq_plan *plan);
 hd_status sq_worker_row(sq_worker *worker, hd_error *err);
 

@@ -24,8 +24,24 @@ static const sq_map_column *find_column(const sq_map_column *columns, const char
     return NULL;
 }
 
-bool sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
-                  const sq_map_column *common)
+/* The names of an enumeration, read when a column first asks for them. *out NULL: there is no such table. */
+static hd_status find_labels(const sq_strings **out, sq_reader *reader, const char *table, hd_error *err)
+{
+    struct sq_labels *l = reader->labels;
+    *out = NULL;
+    while (l->table && strcmp(l->table, table) != 0) {
+        if (++l == reader->labels + SQ_LABEL_TABLES) return HD_OK;
+    }
+    if (!l->table) {
+        l->table = table;
+        HD_TRY(sq_strings_read(&l->strings, reader, table, "id", "name", err));
+    }
+    *out = &l->strings;
+    return HD_OK;
+}
+
+hd_status sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
+                       const sq_map_column *common, hd_error *err)
 {
     *plan = (sq_plan){.map = map, .table = table};
     const char *category = map->category ? map->category : table->name;
@@ -39,10 +55,12 @@ bool sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, con
         if (column && column->key) key = column->key;
         plan->has_times |= plan->roles[i] == SQ_START;
         if (!hd_utf8_valid(key, strlen(key), false)) key = "?";
-        plan->keys[i] = plan->roles[i] <= SQ_STRING ? hd_builder_intern_text(reader->builder, key) : HD_STRING_NONE;
-        if (plan->roles[i] <= SQ_STRING && plan->keys[i] == HD_STRING_NONE) return false;
+        plan->keys[i] = plan->roles[i] <= SQ_LABEL ? hd_builder_intern_text(reader->builder, key) : HD_STRING_NONE;
+        if (plan->roles[i] <= SQ_LABEL && plan->keys[i] == HD_STRING_NONE) return HD_NOMEM(err);
+        if (plan->roles[i] == SQ_LABEL) HD_TRY(find_labels(&plan->labels[i], reader, column->labels, err));
+        if (plan->roles[i] == SQ_STRING) plan->labels[i] = &reader->strings;
     }
-    return plan->category != HD_STRING_NONE;
+    return plan->category != HD_STRING_NONE ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- values ---- */
@@ -140,6 +158,12 @@ static void add_real(sq_worker *w, uint32_t key, double value)
     sq_add(w, key, type, hd_builder_intern(w->reader->builder, text, (size_t)size));
 }
 
+void sq_add_field(sq_worker *w, const char *key, int field)
+{
+    int64_t value = sq_field(w, field);
+    if (value != HD_NO_NUMBER) sq_add(w, hd_builder_intern_text(w->reader->builder, key), HD_ARG_INT, value);
+}
+
 static void add_triple_of(sq_worker *w, uint32_t key, int64_t x, int64_t y, int64_t z)
 {
     if (x == HD_NO_NUMBER || y == HD_NO_NUMBER || z == HD_NO_NUMBER) return;
@@ -165,12 +189,13 @@ static void add_hex(sq_worker *w, uint32_t key, const sq_value *value)
     sq_add(w, key, HD_ARG_STRING, hd_builder_intern(w->reader->builder, (char *)room, 2 * value->size));
 }
 
-static void add_value(sq_worker *w, uint32_t key, int role, const sq_value *value)
+/* labels: texts by number, or NULL. */
+static void add_value(sq_worker *w, uint32_t key, const sq_strings *labels, const sq_value *value)
 {
     switch (value->type) {
     case SQ_NULL: break;
     case SQ_INT: {
-        uint32_t text = role == SQ_STRING ? sq_strings_at(&w->reader->strings, value->number) : HD_STRING_NONE;
+        uint32_t text = labels ? sq_strings_at(labels, value->number) : HD_STRING_NONE;
         if (text != HD_STRING_NONE)
             sq_add(w, key, HD_ARG_STRING, text);
         else
@@ -181,6 +206,18 @@ static void add_value(sq_worker *w, uint32_t key, int role, const sq_value *valu
     case SQ_TEXT: sq_add(w, key, HD_ARG_STRING, sq_value_text(w, value)); break;
     case SQ_BLOB: add_hex(w, key, value); break;
     }
+}
+
+/* A text, or the id of one among the strings. */
+static uint32_t text_of(sq_worker *w, const sq_value *value)
+{
+    return value->type == SQ_INT ? sq_strings_at(&w->reader->strings, value->number) : sq_value_text(w, value);
+}
+
+void sq_add_pair(sq_worker *w, const sq_value *key, const sq_value *value)
+{
+    uint32_t text = text_of(w, key);
+    if (text != HD_STRING_NONE) add_value(w, text, NULL, value);
 }
 
 /* ---- rows ---- */
@@ -200,7 +237,9 @@ void sq_worker_take_row(sq_worker *w, const sq_plan *plan)
         int role = plan->roles[i];
         switch (role) {
         case SQ_ARG:
-        case SQ_STRING: add_value(w, plan->keys[i], role, value); break;
+        case SQ_STRING:
+        case SQ_LABEL: add_value(w, plan->keys[i], plan->labels[i], value); break;
+        case SQ_NAME: w->row.name = text_of(w, value); break;
         case SQ_SKIP: break;
         case SQ_START: w->row.start_ns = sq_value_number(value); break;
         case SQ_END: w->end = sq_value_number(value); break;
@@ -289,6 +328,18 @@ hd_status sq_emit(sq_worker *w, hd_error *err)
     return hd_batch_add(w->batch, &w->row, values, err);
 }
 
+void sq_emit_flow(sq_worker *w, char phase, uint32_t category, int64_t id)
+{
+    hd_row row = hd_row_of(HD_KIND_FLOW, phase);
+    row.phase |= HD_FLAG_BIND_ENCLOSING;
+    row.name = row.category = category;
+    row.track = w->row.track;
+    row.start_ns = w->row.start_ns;
+    row.id_type = HD_ID_INT;
+    row.id = id;
+    if (hd_batch_add(w->batch, &row, NULL, NULL) != HD_OK) hd_builder_fail(w->reader->builder);
+}
+
 static void lose(sq_worker *w, const char *code)
 {
     w->lost++;
@@ -315,7 +366,7 @@ static bool set_duration(sq_worker *w)
 hd_status sq_worker_row(sq_worker *w, hd_error *err)
 {
     w->rows++;
-    if (w->row.start_ns == HD_NO_TIME) {
+    if (w->row.start_ns == HD_NO_TIME && !w->plan->map->sets_time) {
         lose(w, "sqlite.no-time");
         return HD_OK;
     }
