@@ -64,12 +64,12 @@ class Check:
             kind = self.texts[kind]
             if task in collective:
                 name, kind_in = (self.texts[x] for x in collective[task])
-                category = "npu_sync" if kind_in.startswith("Notify") else "kernel"
+                category = "gpu_sync" if kind_in.startswith("Notify") else "kernel"
             elif context == NONE and (device, stream, number) in parts:
                 name, category = kind, "gpu_user_annotation"
             else:
                 name = self.texts[compute[task]] if task in compute else kind
-                category = "kernel" if task in compute or "CORE" in kind else "gpu_memcpy" if "MEMCPY" in kind else "npu_sync"
+                category = "kernel" if task in compute or "CORE" in kind else "gpu_memcpy" if "MEMCPY" in kind else "gpu_sync"
             yield (start, end - start, device, stream, None if connection == NONE else connection, name, kind, category)
 
     def check_tasks(self):

@@ -14,7 +14,7 @@ import os
 import sqlite3
 import sys
 
-from nsys_fixtures import create
+from nsys_fixtures import create, spoil
 
 NONE = 0xffffffff
 T0 = 1_700_000_000_000_000_000
@@ -150,11 +150,7 @@ def main():
     for name, tables in {"small": small(), "edge": edge(), "bad-rows": bad_rows(), "bad-page": many(), "bad-cut": many()}.items():
         create(f"{folder}/{name}.db", tables)
     hostile(f"{folder}/edge-hostile.db")
-    with open(f"{folder}/bad-page.db", "r+b") as file:
-        data = file.read()
-        leaf = next(at for at in range(len(data) - 512, 0, -512) if data[at] == 13 and int.from_bytes(data[at + 3:at + 5], "big") > 4)
-        file.seek(leaf)
-        file.write(bytes(512))
+    spoil(f"{folder}/bad-page.db")
     os.truncate(f"{folder}/bad-cut.db", os.path.getsize(f"{folder}/bad-cut.db") - 700)
 
 

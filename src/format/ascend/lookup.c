@@ -164,7 +164,7 @@ static void intern_texts(sq_reader *reader)
         {&s->text.task_type, "task type"},
         {&s->text.copy, "gpu_memcpy"},
         {&s->text.set, "gpu_memset"},
-        {&s->text.wait, "npu_sync"},
+        {&s->text.wait, "gpu_sync"},
         {&s->text.span, "gpu_user_annotation"},
         {&s->text.queue, "task_queue"},
         {&s->text.python, "python_function"},

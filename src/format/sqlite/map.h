@@ -240,7 +240,10 @@ uint32_t sq_field_string(const sq_worker *worker, int field);
 void sq_add(sq_worker *worker, uint32_t key, hd_arg_type type, int64_t bits);
 /* A field as an argument, if it is a number. */
 void sq_add_field(sq_worker *worker, const char *key, int field);
+/* The same of a field that may be text or have a fraction; text that is no number is one. */
+void sq_add_number(sq_worker *worker, uint32_t key, int field);
 /* "[x,y,z]" under the key, if all three are there. */
+void sq_add_three(sq_worker *worker, uint32_t key, const int64_t numbers[3]);
 void sq_add_triple(sq_worker *worker, uint32_t key, int x, int y, int z);
 /* What was remembered under two numbers, or a new one with track HD_NONE, which the caller makes; never NULL.
  * The builder remembers when memory ran out. */

@@ -321,7 +321,7 @@ static hd_status choose_format(const hd_format **out, const sq_file *file, hd_er
     }
     return hd_error_set(err, HD_ERR_FORMAT, NULL, 0,
                         "is an SQLite file of no profiler that is known: its tables are %s%s; those of Nsight Systems "
-                        "(`nsys export --type sqlite`) and of Ascend's profilers are read",
+                        "(`nsys export --type sqlite`), of Ascend's profilers and of ROCm's are read",
                         names, file->table_count > 3 ? " …" : "");
 }
 

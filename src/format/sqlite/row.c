@@ -7,6 +7,7 @@
 #include "base/json/json.h"
 #include "base/memory/vector.h"
 #include "base/text/decimal.h"
+#include "format/numbers.h"
 #include "format/sqlite/map.h"
 #include "format/stack_text.h"
 #include "trace/lazy.h"
@@ -147,15 +148,11 @@ void sq_add(sq_worker *w, uint32_t key, hd_arg_type type, int64_t bits)
     w->items[w->item_count++] = (sq_item){key, (uint8_t)type, bits};
 }
 
-/* The shortest text that is this double again, as a decimal where it is one. */
 static void add_real(sq_worker *w, uint32_t key, double value)
 {
-    char text[40];
-    int size = snprintf(text, sizeof text, "%.15g", value);
-    if (strtod(text, NULL) != value) size = snprintf(text, sizeof text, "%.17g", value);
-    bool is_number = value - value == 0; /* neither infinite nor NaN */
-    hd_arg_type type = is_number ? HD_ARG_NUMBER : HD_ARG_STRING;
-    sq_add(w, key, type, hd_builder_intern(w->reader->builder, text, (size_t)size));
+    int64_t bits;
+    hd_arg_type type = hd_value_of_double(&bits, w->reader->builder, value);
+    sq_add(w, key, type, bits);
 }
 
 void sq_add_field(sq_worker *w, const char *key, int field)
@@ -164,16 +161,16 @@ void sq_add_field(sq_worker *w, const char *key, int field)
     if (value != HD_NO_NUMBER) sq_add(w, hd_builder_intern_text(w->reader->builder, key), HD_ARG_INT, value);
 }
 
-static void add_triple_of(sq_worker *w, uint32_t key, int64_t x, int64_t y, int64_t z)
+void sq_add_three(sq_worker *w, uint32_t key, const int64_t numbers[3])
 {
-    if (x == HD_NO_NUMBER || y == HD_NO_NUMBER || z == HD_NO_NUMBER) return;
-    sq_add(w, key, HD_ARG_JSON,
-           sq_intern(w->reader->builder, "[%lld,%lld,%lld]", (long long)x, (long long)y, (long long)z));
+    const long long n[3] = {numbers[0], numbers[1], numbers[2]};
+    if (n[0] == HD_NO_NUMBER || n[1] == HD_NO_NUMBER || n[2] == HD_NO_NUMBER) return;
+    sq_add(w, key, HD_ARG_JSON, sq_intern(w->reader->builder, "[%lld,%lld,%lld]", n[0], n[1], n[2]));
 }
 
 void sq_add_triple(sq_worker *w, uint32_t key, int x, int y, int z)
 {
-    add_triple_of(w, key, sq_field(w, x), sq_field(w, y), sq_field(w, z));
+    sq_add_three(w, key, (const int64_t[]){sq_field(w, x), sq_field(w, y), sq_field(w, z)});
 }
 
 static void add_hex(sq_worker *w, uint32_t key, const sq_value *value)
@@ -206,6 +203,30 @@ static void add_value(sq_worker *w, uint32_t key, const sq_strings *labels, cons
     case SQ_TEXT: sq_add(w, key, HD_ARG_STRING, sq_value_text(w, value)); break;
     case SQ_BLOB: add_hex(w, key, value); break;
     }
+}
+
+/* The number that a text is; false: it is none that a double can be. */
+static bool real_of(double *out, const sq_value *value)
+{
+    char text[40], *end;
+    if (value->type != SQ_TEXT || value->size == 0 || value->size >= sizeof text) return false;
+    memcpy(text, value->data, value->size);
+    text[value->size] = '\0';
+    *out = strtod(text, &end);
+    return end == text + value->size;
+}
+
+void sq_add_number(sq_worker *w, uint32_t key, int field)
+{
+    const sq_value *value = w->fields[field - SQ_FIELD];
+    int64_t number = value->type == SQ_REAL ? HD_NO_NUMBER : sq_value_number(value);
+    double real;
+    if (number != HD_NO_NUMBER)
+        sq_add(w, key, HD_ARG_INT, number);
+    else if (real_of(&real, value))
+        add_real(w, key, real);
+    else
+        add_value(w, key, NULL, value);
 }
 
 /* A text, or the id of one among the strings. */
