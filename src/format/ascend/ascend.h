@@ -97,6 +97,7 @@ extern const hd_sql_mapping ascend_mapping;
 sq_place ascend_place_task, ascend_place_collective, ascend_place_overlap, ascend_place_call, ascend_place_op,
     ascend_place_range, ascend_place_step, ascend_place_counter, ascend_place_lifetime, ascend_place_memory,
     ascend_place_any;
+void ascend_take_times(sq_worker *worker);
 
 /* lookup.c */
 hd_status ascend_begin(sq_reader *reader, hd_error *err);

@@ -48,11 +48,12 @@ static const sq_map_column connection[] = {{"connectionId", SQ_ARG, ""}, {0}};
 static hd_status read_tasks(sq_reader *reader, hd_error *err)
 {
     ascend_state *s = reader->state;
-    HD_TRY(sq_side_read(&s->tasks, reader, "COMPUTE_TASK_INFO", "globalTaskId", 0, compute, err));
-    HD_TRY(sq_side_read(&s->tasks, reader, "COMMUNICATION_SCHEDULE_TASK_INFO", "globalTaskId", 0, schedule, err));
-    HD_TRY(sq_side_read(&s->copies, reader, "MEMCPY_INFO", "globalTaskId", 0, copy, err));
-    HD_TRY(sq_side_read_pairs(&s->tasks, reader, "TASK_PMU_INFO", "globalTaskId", 0, "name", "value", err));
-    return sq_side_read(&s->collectives, reader, "COMMUNICATION_TASK_INFO", "globalTaskId", 0, collective, err);
+    HD_TRY(sq_side_read(&s->tasks, reader, "COMPUTE_TASK_INFO", "globalTaskId", compute, err));
+    HD_TRY(sq_side_read(&s->tasks, reader, "COMMUNICATION_SCHEDULE_TASK_INFO", "globalTaskId", schedule, err));
+    HD_TRY(sq_side_read(&s->copies, reader, "MEMCPY_INFO", "globalTaskId", copy, err));
+    HD_TRY(
+        sq_side_read_pairs(&s->tasks, reader, "TASK_PMU_INFO", "globalTaskId", &reader->strings, "name", "value", err));
+    return sq_side_read(&s->collectives, reader, "COMMUNICATION_TASK_INFO", "globalTaskId", collective, err);
 }
 
 /* connectionId */
@@ -129,8 +130,9 @@ static hd_status see_range(void *user, const sq_value *const *v, hd_error *err)
 static hd_status read_connections(sq_reader *reader, hd_error *err)
 {
     ascend_state *s = reader->state;
-    HD_TRY(sq_chains_read(&s->chains, reader, "PYTORCH_CALLCHAINS", "stackDepth", "stack", "", HD_FRAME_PYTHON, err));
-    HD_TRY(sq_side_read(&s->connections_of, reader, "CONNECTION_IDS", "id", 0, connection, err));
+    static const sq_chain_table chains = {"PYTORCH_CALLCHAINS", "id", "stackDepth", "stack", "", HD_FRAME_PYTHON};
+    HD_TRY(sq_chains_read(&s->chains, reader, &chains, &reader->strings, err));
+    HD_TRY(sq_side_read(&s->connections_of, reader, "CONNECTION_IDS", "id", connection, err));
     HD_TRY(sq_again(reader, "PYTORCH_API", COLUMNS("connectionId", "startNs", "callchainId", "globalTid", "name"),
                     see_op, reader, err));
     return sq_again(reader, "MSTX_EVENTS", COLUMNS("connectionId", "startNs"), see_range, s, err);
@@ -260,7 +262,7 @@ hd_status ascend_finish(sq_reader *reader, hd_error *err)
         }
     }
     if (s->ranks.count == 1) hd_builder_facts(reader->builder)->rank = (int64_t)s->ranks.entries[0].value;
-    return sq_devices_to_metadata(reader, "NPU_INFO", COLUMNS("id", "name", "", "", "", ""), err);
+    return sq_devices_to_metadata(reader, "NPU_INFO", COLUMNS("id", "name", "", "", "", "", ""), err);
 }
 
 void ascend_deinit(sq_reader *reader)

@@ -179,9 +179,9 @@ const char *ascend_place_task(sq_worker *w)
     add_id(w, "task id", ASCEND_TASK_ID);
     add_id(w, "context id", ASCEND_CONTEXT);
     add_id(w, "model id", ASCEND_ID);
-    bool is_known = task != HD_NO_NUMBER && sq_side_add(w, &s->tasks, task, 0);
-    if (task != HD_NO_NUMBER) sq_side_add(w, &s->copies, task, 0);
-    if (task != HD_NO_NUMBER && sq_side_add(w, &s->collectives, task, 0)) {
+    bool is_known = task != HD_NO_NUMBER && sq_side_add(w, &s->tasks, task);
+    if (task != HD_NO_NUMBER) sq_side_add(w, &s->copies, task);
+    if (task != HD_NO_NUMBER && sq_side_add(w, &s->collectives, task)) {
         set_collective_kind(w, task, hd_builder_string(w->reader->builder, type));
         return NULL;
     }
@@ -368,6 +368,12 @@ static void add_memory(sq_worker *w, int64_t address, int64_t size, int allocate
     sq_add_field(w, "streamPtr", ASCEND_STREAM);
 }
 
+void ascend_take_times(sq_worker *w)
+{
+    if (w->row.start_ns == HD_NO_TIME) w->row.start_ns = sq_field(w, ASCEND_ALLOCATION);
+    if (w->row.start_ns == HD_NO_TIME) w->row.start_ns = sq_field(w, ASCEND_RELEASE);
+}
+
 /* The table has no addresses: the number of its row stands for one. */
 const char *ascend_place_lifetime(sq_worker *w)
 {
@@ -376,7 +382,6 @@ const char *ascend_place_lifetime(sq_worker *w)
     int64_t size = sq_field(w, ASCEND_SIZE), allocation = sq_field(w, ASCEND_ALLOCATION),
             release = sq_field(w, ASCEND_RELEASE), number = w->cursor.rowid;
     uint32_t name = w->row.name, common = w->item_count;
-    if (allocation == HD_NO_NUMBER && release == HD_NO_NUMBER) return "sqlite.no-time";
     w->row.track = device_track(w, device_of(w));
     w->row.name = s->text.memory;
     if (name != HD_STRING_NONE) sq_add(w, s->text.name, HD_ARG_STRING, name);

@@ -161,7 +161,8 @@ static hd_status read_labels(sq_reader *reader, hd_error *err)
 
 static hd_status read_chains(hd_map *out, sq_reader *reader, const char *table, hd_error *err)
 {
-    return sq_chains_read(out, reader, table, "stackDepth", "symbol", "kernelMode", HD_FRAME_NATIVE, err);
+    const sq_chain_table chains = {table, "id", "stackDepth", "symbol", "kernelMode", HD_FRAME_NATIVE};
+    return sq_chains_read(out, reader, &chains, &reader->strings, err);
 }
 
 hd_status nsys_begin(sq_reader *reader, hd_error *err)
@@ -202,7 +203,8 @@ static hd_status tell_gpus(sq_reader *reader, hd_error *err)
     bool has_device = table && sq_table_column(table, "cuDevice") >= 0;
     return sq_devices_to_metadata(
         reader, "TARGET_INFO_GPU",
-        COLUMNS(has_device ? "cuDevice" : "id", "name", "totalMemory", "computeMajor", "computeMinor", "smCount"), err);
+        COLUMNS(has_device ? "cuDevice" : "id", "name", "totalMemory", "computeMajor", "computeMinor", "smCount", ""),
+        err);
 }
 
 static void name_thread(sq_reader *reader, const sq_track *t, const hd_map_entry *key)

@@ -79,10 +79,10 @@ const char *rpd_place_op(sq_worker *w)
     int64_t call = s->call_ids[at];
     sq_add(w, s->correlation, HD_ARG_INT, call);
     if (w->row.category == s->copy || w->row.category == s->set) {
-        sq_side_add(w, &s->copies, call, 0);
+        sq_side_add(w, &s->copies, call);
     } else {
         add_launch(w, call);
-        sq_side_add(w, &s->kernels, call, 0);
+        sq_side_add(w, &s->kernels, call);
     }
     return NULL;
 }
@@ -121,7 +121,7 @@ const char *rpd_place_call(sq_worker *w)
         if (id != HD_NO_NUMBER) sq_add(w, s->correlation, HD_ARG_INT, id);
     } else if (is(name, "UserMarker")) {
         w->row.category = s->mark;
-        sq_side_add(w, &s->marks, id, 0);
+        sq_side_add(w, &s->marks, id);
     } else if (is_overhead(name)) {
         w->row.category = s->overhead;
     }

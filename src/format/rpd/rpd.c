@@ -146,9 +146,9 @@ static hd_status begin(sq_reader *reader, hd_error *err)
     HD_TRY(sq_again(reader, "rocpd_kernelapi",
                     COLUMNS("api_ptr_id", "gridX", "gridY", "gridZ", "workgroupX", "workgroupY", "workgroupZ"),
                     see_launch, s, err));
-    HD_TRY(sq_side_read(&s->kernels, reader, "rocpd_kernelapi", "api_ptr_id", 0, kernel, err));
-    HD_TRY(sq_side_read(&s->copies, reader, "rocpd_copyapi", "api_ptr_id", 0, copy, err));
-    return sq_side_read(&s->marks, reader, "ext_autogradapi", "api_ptr_id", 0, mark, err);
+    HD_TRY(sq_side_read(&s->kernels, reader, "rocpd_kernelapi", "api_ptr_id", kernel, err));
+    HD_TRY(sq_side_read(&s->copies, reader, "rocpd_copyapi", "api_ptr_id", copy, err));
+    return sq_side_read(&s->marks, reader, "ext_autogradapi", "api_ptr_id", mark, err);
 }
 
 static hd_status finish(sq_reader *reader, hd_error *err)

@@ -25,6 +25,7 @@ typedef enum sq_role {
     SQ_STRING, /* an argument: the text with that id among the strings */
     SQ_LABEL,  /* an argument: the name with that id in the table `labels` */
     SQ_NAME,   /* the event's: a text, or the id of one among the strings */
+    SQ_EXTRA,  /* an argument, unless it is "{}" */
     SQ_SKIP,
     SQ_START,
     SQ_END,
@@ -55,7 +56,6 @@ typedef struct sq_map_table {
     char phase;
     const sq_map_column *columns; /* before those of all tables; ends with a NULL name; may be NULL */
     sq_place *place;
-    bool sets_time; /* by `place`: rows without a time are no loss before */
 } sq_map_table;
 
 typedef struct hd_sql_mapping {
@@ -64,7 +64,11 @@ typedef struct hd_sql_mapping {
     const sq_map_column *columns; /* of all tables */
     const char *const *looked_up; /* tables whose rows stand for themselves nowhere; "X*": whose names begin so; NULL */
     const sq_map_table *others;   /* what an unknown table with times becomes; name NULL */
-    size_t state_size, worker_size;                        /* zeroed memory for `state` and `own` */
+    /* Of tables whose ids mean others than those of tables of the same sort: which; NULL: 0 of all. Ids of strings, of
+     * what is looked up, and those by which it is are of the row's scope. */
+    uint64_t (*scope)(const sq_reader *reader, const sq_table *table);
+    void (*take_times)(sq_worker *worker); /* of a row whose times are none of its columns; may be NULL */
+    size_t state_size, worker_size;        /* zeroed memory for `state` and `own` */
     hd_status (*begin)(sq_reader *reader, hd_error *err);  /* before events: strings, and what is looked up */
     hd_status (*finish)(sq_reader *reader, hd_error *err); /* after them: names of tracks, facts */
     void (*deinit)(sq_reader *reader);
@@ -83,21 +87,32 @@ typedef struct sq_strings {
 } sq_strings;
 hd_status sq_strings_read(sq_strings *out, sq_reader *reader, const char *table, const char *id, const char *text,
                           hd_error *err);
-static inline uint32_t sq_strings_at(const sq_strings *strings, int64_t id)
+static inline uint32_t sq_strings_in(const sq_strings *strings, int64_t id, uint64_t scope)
 {
     uint32_t text = HD_STRING_NONE;
-    hd_map_get(&text, &strings->map, (uint64_t)id, 0);
+    hd_map_get(&text, &strings->map, (uint64_t)id, scope);
     return text;
 }
+static inline uint32_t sq_strings_at(const sq_strings *strings, int64_t id)
+{
+    return sq_strings_in(strings, id, 0);
+}
+/* Names of tables: "X*" is all whose names begin so. All functions below take such. */
+bool sq_name_is(const char *pattern, const char *name);
 
-/* Node of the reader's stacks by id of a call chain: rows of its frames, `depth` 0 is the innermost. Rows of one id
- * stand together. kernel_mode: a column that is 1 for frames of the operating system, or "". */
-hd_status sq_chains_read(hd_map *out, sq_reader *reader, const char *table, const char *depth, const char *frame,
-                         const char *kernel_mode, hd_frame_kind kind, hd_error *err);
+/* Rows of frames of call chains: columns. `depth` 0 is the innermost; rows of one id stand together. kernel_mode is 1
+ * for frames of the operating system; "": none is. */
+typedef struct sq_chain_table {
+    const char *table, *id, *depth, *frame, *kernel_mode;
+    hd_frame_kind kind;
+} sq_chain_table;
+/* Node of the reader's stacks by id and scope; frames are called as `names` says. */
+hd_status sq_chains_read(hd_map *out, sq_reader *reader, const sq_chain_table *chains, const sq_strings *names,
+                         hd_error *err);
 
 /* The metadata `deviceProperties`, as Kineto writes it: of each row id, name, totalGlobalMem, computeMajor,
- * computeMinor, numSms by the columns of these names; "": none. */
-enum { SQ_DEVICE_COLUMNS = 6 };
+ * computeMinor, numSms by the columns of these names, and the last is what it is, if that may be "CPU"; "": none. */
+enum { SQ_DEVICE_COLUMNS = 7 };
 hd_status sq_devices_to_metadata(sq_reader *reader, const char *table, const char *const columns[SQ_DEVICE_COLUMNS + 1],
                                  hd_error *err);
 
@@ -121,11 +136,11 @@ typedef struct sq_side {
     size_t row_count, row_capacity, item_count, item_capacity;
 } sq_side;
 /* Nothing if there is no such table. columns: as of a map table, SQ_START … are not meant. */
-hd_status sq_side_read(sq_side *out, sq_reader *reader, const char *table, const char *number, uint64_t scope,
+hd_status sq_side_read(sq_side *out, sq_reader *reader, const char *table, const char *number,
                        const sq_map_column *columns, hd_error *err);
-/* The same of a table whose rows have the key of an argument (a text, or its id among the strings) and its value. */
-hd_status sq_side_read_pairs(sq_side *out, sq_reader *reader, const char *table, const char *number, uint64_t scope,
-                             const char *key, const char *value, hd_error *err);
+/* The same of a table whose rows have the key of an argument (a text, or its id among `keys`) and its value. */
+hd_status sq_side_read_pairs(sq_side *out, sq_reader *reader, const char *table, const char *number,
+                             const sq_strings *keys, const char *key, const char *value, hd_error *err);
 void sq_side_deinit(sq_side *side);
 /* A number's rows in order: the first, the one behind; NULL: none. */
 const struct sq_side_row *sq_side_first(const sq_side *side, int64_t number, uint64_t scope);
@@ -134,7 +149,7 @@ static inline const struct sq_side_row *sq_side_next(const sq_side *side, const 
     return row->next ? &side->rows[row->next - 1] : NULL;
 }
 /* Name and items of all rows of a number to the row of the worker; false: there is none. */
-bool sq_side_add(sq_worker *worker, const sq_side *side, int64_t number, uint64_t scope);
+bool sq_side_add(sq_worker *worker, const sq_side *side, int64_t number);
 
 /* Calls `see` for each row of a table with a cursor; `columns` are its indices, -1: there is none. Nothing if there is
  * no such table. Ends with NULL: names. */
@@ -188,6 +203,7 @@ typedef struct sq_plan {
     int roles[SQ_COLUMN_LIMIT];
     uint32_t keys[SQ_COLUMN_LIMIT];
     const sq_strings *labels[SQ_COLUMN_LIMIT]; /* of SQ_LABEL */
+    uint64_t scope;
     bool has_times;
 } sq_plan;
 
@@ -209,6 +225,7 @@ struct sq_worker {
     void *own; /* of the format */
     hd_batch *batch;
     sq_cursor cursor;
+    uint64_t scope; /* of the table in hand */
     /* the row in hand */
     hd_row row;
     const sq_value *fields[SQ_FIELDS];
@@ -259,7 +276,8 @@ void sq_emit_flow(sq_worker *worker, char phase, uint32_t category, int64_t id);
 /* row.c, for read.c and lookup.c */
 hd_status sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
                        const sq_map_column *common, hd_error *err);
-void sq_add_pair(sq_worker *worker, const sq_value *key, const sq_value *value); /* an argument */
+void sq_add_pair(sq_worker *worker, const sq_strings *keys, const sq_value *key, const sq_value *value);
+uint64_t sq_scope_of(const sq_reader *reader, const sq_table *table);
 void sq_worker_take_row(sq_worker *worker, const sq_plan *plan);
 hd_status sq_worker_row(sq_worker *worker, hd_error *err);
 

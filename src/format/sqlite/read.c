@@ -130,17 +130,10 @@ static hd_status add_source(sources *all, sq_reader *reader, const sq_map_table 
     return HD_OK;
 }
 
-static bool name_is(const char *pattern, const char *name)
-{
-    size_t size = strlen(pattern);
-    if (size && pattern[size - 1] == '*') return strncmp(pattern, name, size - 1) == 0;
-    return strcmp(pattern, name) == 0;
-}
-
 static bool is_listed(const char *const *names, const char *name)
 {
     for (; names && *names; names++) {
-        if (name_is(*names, name)) return true;
+        if (sq_name_is(*names, name)) return true;
     }
     return false;
 }
@@ -179,7 +172,8 @@ static hd_status choose_tables(sources *all, sq_reader *reader, hd_error *err)
     for (const sq_map_table *map = reader->mapping->tables; map->name; map++) {
         for (size_t t = 0; t < reader->file->table_count; t++) {
             const sq_table *table = &reader->file->tables[t];
-            if (!reader->used[t] && name_is(map->name, table->name)) HD_TRY(add_source(all, reader, map, table, err));
+            if (!reader->used[t] && sq_name_is(map->name, table->name))
+                HD_TRY(add_source(all, reader, map, table, err));
         }
     }
     for (size_t t = 0; t < reader->file->table_count; t++) {

@@ -44,7 +44,7 @@ static hd_status find_labels(const sq_strings **out, sq_reader *reader, const ch
 hd_status sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
                        const sq_map_column *common, hd_error *err)
 {
-    *plan = (sq_plan){.map = map, .table = table};
+    *plan = (sq_plan){.map = map, .table = table, .scope = sq_scope_of(reader, table)};
     const char *category = map->category ? map->category : table->name;
     if (!hd_utf8_valid(category, strlen(category), false)) category = "?";
     plan->category = hd_builder_intern_text(reader->builder, category);
@@ -56,8 +56,9 @@ hd_status sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map
         if (column && column->key) key = column->key;
         plan->has_times |= plan->roles[i] == SQ_START;
         if (!hd_utf8_valid(key, strlen(key), false)) key = "?";
-        plan->keys[i] = plan->roles[i] <= SQ_LABEL ? hd_builder_intern_text(reader->builder, key) : HD_STRING_NONE;
-        if (plan->roles[i] <= SQ_LABEL && plan->keys[i] == HD_STRING_NONE) return HD_NOMEM(err);
+        bool has_key = plan->roles[i] <= SQ_LABEL || plan->roles[i] == SQ_EXTRA;
+        plan->keys[i] = has_key ? hd_builder_intern_text(reader->builder, key) : HD_STRING_NONE;
+        if (has_key && plan->keys[i] == HD_STRING_NONE) return HD_NOMEM(err);
         if (plan->roles[i] == SQ_LABEL) HD_TRY(find_labels(&plan->labels[i], reader, column->labels, err));
         if (plan->roles[i] == SQ_STRING) plan->labels[i] = &reader->strings;
     }
@@ -106,7 +107,7 @@ uint32_t sq_field_text(sq_worker *w, int field)
 uint32_t sq_field_string(const sq_worker *w, int field)
 {
     const sq_value *value = w->fields[field - SQ_FIELD];
-    return value->type == SQ_INT ? sq_strings_at(&w->reader->strings, value->number) : HD_STRING_NONE;
+    return value->type == SQ_INT ? sq_strings_in(&w->reader->strings, value->number, w->scope) : HD_STRING_NONE;
 }
 
 uint32_t sq_intern(hd_builder *builder, const char *format, ...)
@@ -192,7 +193,8 @@ static void add_value(sq_worker *w, uint32_t key, const sq_strings *labels, cons
     switch (value->type) {
     case SQ_NULL: break;
     case SQ_INT: {
-        uint32_t text = labels ? sq_strings_at(labels, value->number) : HD_STRING_NONE;
+        uint64_t scope = labels == &w->reader->strings ? w->scope : 0;
+        uint32_t text = labels ? sq_strings_in(labels, value->number, scope) : HD_STRING_NONE;
         if (text != HD_STRING_NONE)
             sq_add(w, key, HD_ARG_STRING, text);
         else
@@ -230,14 +232,19 @@ void sq_add_number(sq_worker *w, uint32_t key, int field)
 }
 
 /* A text, or the id of one among the strings. */
-static uint32_t text_of(sq_worker *w, const sq_value *value)
+static uint32_t text_of(sq_worker *w, const sq_strings *strings, const sq_value *value)
 {
-    return value->type == SQ_INT ? sq_strings_at(&w->reader->strings, value->number) : sq_value_text(w, value);
+    return value->type == SQ_INT ? sq_strings_in(strings, value->number, w->scope) : sq_value_text(w, value);
 }
 
-void sq_add_pair(sq_worker *w, const sq_value *key, const sq_value *value)
+static bool is_empty_object(const sq_value *value)
 {
-    uint32_t text = text_of(w, key);
+    return value->type == SQ_TEXT && (value->size == 0 || (value->size == 2 && memcmp(value->data, "{}", 2) == 0));
+}
+
+void sq_add_pair(sq_worker *w, const sq_strings *keys, const sq_value *key, const sq_value *value)
+{
+    uint32_t text = text_of(w, keys, key);
     if (text != HD_STRING_NONE) add_value(w, text, NULL, value);
 }
 
@@ -247,6 +254,7 @@ void sq_add_pair(sq_worker *w, const sq_value *key, const sq_value *value)
 void sq_worker_take_row(sq_worker *w, const sq_plan *plan)
 {
     w->plan = plan;
+    w->scope = plan->scope;
     w->row = hd_row_of(plan->map->kind, plan->map->phase);
     w->row.category = plan->category;
     w->end = HD_NO_NUMBER;
@@ -260,7 +268,10 @@ void sq_worker_take_row(sq_worker *w, const sq_plan *plan)
         case SQ_ARG:
         case SQ_STRING:
         case SQ_LABEL: add_value(w, plan->keys[i], plan->labels[i], value); break;
-        case SQ_NAME: w->row.name = text_of(w, value); break;
+        case SQ_NAME: w->row.name = text_of(w, &w->reader->strings, value); break;
+        case SQ_EXTRA:
+            if (!is_empty_object(value)) add_value(w, plan->keys[i], NULL, value);
+            break;
         case SQ_SKIP: break;
         case SQ_START: w->row.start_ns = sq_value_number(value); break;
         case SQ_END: w->end = sq_value_number(value); break;
@@ -387,7 +398,8 @@ static bool set_duration(sq_worker *w)
 hd_status sq_worker_row(sq_worker *w, hd_error *err)
 {
     w->rows++;
-    if (w->row.start_ns == HD_NO_TIME && !w->plan->map->sets_time) {
+    if (w->reader->mapping->take_times) w->reader->mapping->take_times(w);
+    if (w->row.start_ns == HD_NO_TIME) {
         lose(w, "sqlite.no-time");
         return HD_OK;
     }
