@@ -32,6 +32,14 @@ def create(path, tables):
     db.close()
 
 
+def spoil(path):
+    """Zeros in place of the last leaf with rows."""
+    with open(path, "r+b") as file:
+        data = file.read()
+        file.seek(next(at for at in range(len(data) - 512, 0, -512) if data[at] == 13 and int.from_bytes(data[at + 3:at + 5], "big") > 4))
+        file.write(bytes(512))
+
+
 STRINGS = [(1, "void add(int)"), (2, "cudaLaunchKernel_v7000"), (3, "cuMemcpyAsync_v2"), (4, "main"), (5, "work"),
            (6, "python3"), (7, "_Z3addi"), (8, "poll"), (9, "registered")]
 
@@ -163,4 +171,5 @@ def main():
     os.truncate(f"{folder}/bad-cut.sqlite", 5 * 512 + 100)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -119,7 +119,6 @@ static void drop_repeated(nsys_payloads *p)
 
 hd_status nsys_read_payloads(sq_reader *reader, hd_error *err)
 {
-#define COLUMNS(...) ((const char *const[]){__VA_ARGS__, NULL})
     nsys_payloads *p = &((nsys_state *)reader->state)->payloads;
     HD_TRY(sq_each(reader, "NVTX_PAYLOAD_SCHEMA_ENTRIES",
                    COLUMNS("domainId", "schemaId", "idx", "type", "name", "offset", "flags", "arrayOrUnionDetail"),

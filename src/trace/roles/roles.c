@@ -78,6 +78,7 @@ static const word_role categories[] = {
     {"marker_api", HD_ROLE_ANNOTATION},
     {"gpu_user_annotation", HD_ROLE_GPU_ANNOTATION},
     {"cuda_sync", HD_ROLE_SYNC},
+    {"gpu_sync", HD_ROLE_SYNC},
     {"overhead", HD_ROLE_OVERHEAD},
     {"hip_api", HD_ROLE_RUNTIME},
     {"hsa_api", HD_ROLE_DRIVER},
