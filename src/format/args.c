@@ -110,7 +110,7 @@ static void add_number(hd_args *args, uint32_t key, hd_json_span value)
 {
     hd_json_number n;
     bool is_number = hd_json_scan_number(&n, value.data) != NULL;
-    int64_t mantissa = is_number && n.negative ? -(int64_t)n.mantissa : (int64_t)n.mantissa;
+    int64_t mantissa = (int64_t)(is_number && n.negative ? 0 - n.mantissa : n.mantissa);
     bool is_plain = is_number && n.exact && !(n.negative && n.mantissa == 0);
     if (is_plain && n.scale == 0 && n.mantissa <= INT64_MAX)
         hd_args_add(args, key, HD_ARG_INT, mantissa, HD_SCOPE_ARGS);

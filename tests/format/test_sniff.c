@@ -118,6 +118,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/nsys/", ".sqlite", "nsys"},
         {"/xplane/", ".pb", "xplane"},
         {"/rocprofv3/", ".json", "rocprofv3"},
+        {"/chakra/", ".json", "chakra"},
+        {"/chakra/", ".et", "chakra"},
         {"/rocprofv3/", "_trace.csv", "rocprofv3"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
@@ -135,6 +137,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/capture/", "", "capture"},
         {"corpus/xplane/", "", "xplane"},
         {"corpus/rocprofv3/", "", "rocprofv3"},
+        {"corpus/chakra/", "", "chakra"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);

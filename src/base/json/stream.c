@@ -6,7 +6,7 @@
 
 #include "base/memory/vector.h"
 
-enum { STEP = 256 << 10 };
+enum { STEP = 256 << 10, LOOK = 16 << 20 };
 
 void hd_json_stream_deinit(hd_json_stream *s)
 {
@@ -54,55 +54,45 @@ static void note_damage(hd_json_stream *s)
     if (s->damaged++ == 0) s->damage_offset = offset_of_place(s);
 }
 
-/* p is at a `]`. Behind it stands `}`, or the next member of what the list is in, a list or object as well. */
-static bool closes_list(const char *p)
+/* Behind the comma at p begins an element like those before, or any object where none was seen. */
+static bool is_sibling(const struct hd_json_level *level, const char *p, const char *end)
 {
-    hd_json_text key;
+    const char *like = level->sibling_size ? level->sibling : "{";
+    size_t size = level->sibling_size ? level->sibling_size : 1;
     p = hd_json_skip_space(p + 1);
-    if (*p == '}') return true;
-    if (*p != ',') return false;
-    p = hd_json_skip_space(p + 1);
-    if (*p != '"' || !(p = hd_json_string(&key, p + 1))) return false;
-    p = hd_json_skip_space(p);
-    if (*p != ':') return false;
-    p = hd_json_skip_space(p + 1);
-    return *p == '[' || *p == '{';
+    return p < end && (size_t)(end - p) >= size && memcmp(p, like, size) == 0;
 }
 
-/* Where reading goes on within p … end: in a list at the comma before an element like those before, or at the end of
- * the list; in an object at the comma behind the end of a list. NULL: nowhere. */
+/* Where reading goes on within p … end: at a comma before the next element, or at the bracket that ends the list; NULL:
+ * nowhere. Brackets are counted, but an element that begins like those before is one in any case. */
 static const char *find_place(const hd_json_stream *s, const char *p, const char *end)
 {
     const struct hd_json_level *level = &s->levels[s->depth - 1];
-    const char *like = level->sibling_size ? level->sibling : "{";
-    size_t size = level->sibling_size ? level->sibling_size : 1;
-    bool is_list = level->close == ']';
-    for (const char *start = p; p < end; p++) {
-        if (*p == ']' && closes_list(p)) {
-            if (is_list) return p;
-            const char *comma = hd_json_skip_space(p + 1);
-            return *comma == ',' ? comma : NULL;
-        }
-        if (!is_list || *p != *like || (size_t)(end - p) < size || memcmp(p, like, size) != 0 || p == start) continue;
-        const char *before = p - 1;
-        while (before > start && hd_json_is_space(*before)) before--;
-        if (*before == ',') return before;
+    bool is_list = level->close == ']', in_string = false;
+    for (size_t depth = 0; p < end; p++) {
+        if (*p == ',' && is_list && (level->sibling_size || (depth == 0 && !in_string)) && is_sibling(level, p, end))
+            return p;
+        if (*p == '"') in_string = !in_string;
+        if (*p == '\\' && in_string) p++;
+        if (in_string) continue;
+        if (*p == level->close && depth == 0) return p;
+        if (*p == ',' && depth == 0 && !is_list && *hd_json_skip_space(p + 1) == '"') return p;
+        depth += *p == '{' || *p == '[';
+        depth -= (*p == '}' || *p == ']') && depth > 0;
     }
     return NULL;
 }
 
-/* To where reading goes on; found nowhere: the rest is lost. */
+/* To where reading goes on; found nowhere near: the rest is lost. */
 static hd_status go_on(hd_json_stream *s, hd_error *err)
 {
-    enum { OVERLAP = 4096 }; /* what is looked for may begin here */
     for (;;) {
-        const char *start = s->buffer + s->at, *end = s->buffer + s->end, *found = find_place(s, start, end);
+        const char *found = find_place(s, s->buffer + s->at, s->buffer + s->end);
         if (found) {
             s->at = (size_t)(found - s->buffer);
             return HD_OK;
         }
-        if (s->ended) break;
-        if (s->end - s->at > OVERLAP) s->at = s->end - OVERLAP;
+        if (s->ended || s->end - s->at > LOOK) break;
         HD_TRY(fill(s, err));
     }
     s->at = s->end;
