@@ -22,7 +22,7 @@ enum {
     NODE_ATTRIBUTE,
     NODE_STORAGE
 };
-enum { ATTRIBUTE_NAME = 1, FIRST_VALUE = 3, LAST_VALUE = 32 };
+enum { ATTRIBUTE_NAME = 1, FIRST_VALUE = 3, STRING_VALUE = 29, LAST_VALUE = 32 };
 static const uint64_t MESSAGE_LIMIT = (uint64_t)256 << 20;
 
 /* ---- sniffing ---- */
@@ -89,7 +89,9 @@ static void put_value(hd_json_out *out, chakra_reader *r, number_sort sort, cons
     case ZIGZAG: hd_json_put_int(out, (int64_t)(v >> 1) ^ -(int64_t)(v & 1)); break;
     case BOOL: hd_json_put_text(out, v ? "true" : "false"); break;
     case TEXT: {
-        hd_string text = hd_builder_string(r->builder, hd_args_intern(&r->args, (const char *)f->data, f->size));
+        hd_string text = {(const char *)f->data, f->size};
+        if (!hd_utf8_valid(text.data, text.size, false))
+            text = hd_builder_string(r->builder, hd_args_intern(&r->args, text.data, text.size));
         hd_json_put_string(out, text.data, text.size);
         break;
     }
@@ -165,11 +167,14 @@ static bool take_attribute(chakra_reader *r, chakra_node *node, const hd_proto_f
     hd_proto_field f;
     hd_json_out out = {0};
     hd_json_span name = {"", 0};
+    hd_proto_field text = {0}; /* of one text, which needs no JSON */
     bool fine = true;
     while (hd_proto_next(&f, &message)) {
         unsigned number = hd_proto_number(&f);
         if (f.tag == HD_PROTO_BYTES(ATTRIBUTE_NAME)) name = (hd_json_span){(const char *)f.data, f.size};
         if (number < FIRST_VALUE || number > LAST_VALUE) continue;
+        text = f.tag == HD_PROTO_BYTES(STRING_VALUE) && node ? f : (hd_proto_field){0};
+        if (text.data) continue;
         number_sort sort = (number_sort)sort_of_value[(number - FIRST_VALUE) / 2];
         out.size = 0;
         if (number % 2)
@@ -178,6 +183,12 @@ static bool take_attribute(chakra_reader *r, chakra_node *node, const hd_proto_f
             fine &= put_list(&out, r, sort, &f);
     }
     fine &= !message.failed && !out.failed;
+    if (fine && text.data) {
+        hd_args_add(&r->args, hd_args_intern(&r->args, name.data, name.size), HD_ARG_STRING,
+                    hd_args_intern(&r->args, (const char *)text.data, text.size), HD_SCOPE_ARGS);
+        free(out.data);
+        return true;
+    }
     static const char padding[HD_JSON_PADDING];
     size_t size = out.size;
     hd_json_put(&out, padding, sizeof padding);
