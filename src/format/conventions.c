@@ -1,4 +1,4 @@
-/* conventions.c - what PyTorch says in arguments and top-level keys */
+/* conventions.c - what PyTorch, and mcTracer, say in arguments and top-level keys */
 #include "format/conventions.h"
 
 #include <stdlib.h>
@@ -11,13 +11,16 @@
 /* String ids; HD_STRING_NONE where the trace does not have it. */
 typedef struct names {
     uint32_t device, stream;
+    uint32_t metax_queue, metax_device, metax_stream; /* what kernels and copies of mcTracer have */
 } names;
 
 /* ---- streams ---- */
 
-/* Categories whose slices stand on the row of a GPU queue. */
+/* Categories whose slices stand on the row of a GPU queue; unitrace names rows last, so killed programs have no names.
+ */
 static bool is_gpu_category(hd_string category)
 {
+    if (category.size == 6 && memcmp(category.data, "gpu_op", 6) == 0) return true;
     hd_role role = hd_role_of(category, (hd_string){"", 0});
     return hd_role_is_work(role) || role == HD_ROLE_GPU_ANNOTATION || role == HD_ROLE_SYNC;
 }
@@ -33,22 +36,31 @@ static void find_streams_in(hd_builder *builder, const names *n, const hd_block 
         uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row);
         if (category_class[category] == UNKNOWN)
             category_class[category] = is_gpu_category(hd_trace_string(trace, category)) ? GPU : CPU;
-        if (category_class[category] == CPU) continue;
+        if (category_class[category] == CPU && n->metax_queue == HD_STRING_NONE) continue;
         hd_event event;
+        hd_value queue;
         hd_block_event(&event, block, row);
+        bool is_metax = category_class[category] == CPU;
+        if (is_metax && !hd_event_arg(&queue, trace, &event, n->metax_queue)) continue;
         int64_t device = HD_NO_NUMBER, stream = HD_NO_NUMBER;
-        hd_event_arg_int(&device, trace, &event, n->device);
-        bool known = hd_event_arg_int(&stream, trace, &event, n->stream);
+        hd_event_arg_int(&device, trace, &event, is_metax ? n->metax_device : n->device);
+        bool known = hd_event_arg_int(&stream, trace, &event, is_metax ? n->metax_stream : n->stream);
         if (!known && hd_trace_track_at(trace, track)->kind == HD_TRACK_STREAM) continue;
         hd_builder_set_stream(builder, track, device, stream);
         track_done[track] = known;
     }
 }
 
+static uint32_t find(const hd_trace *trace, const char *text)
+{
+    return hd_trace_find_string(trace, text, strlen(text));
+}
+
 hd_status hd_conventions_find_streams(hd_builder *builder, hd_error *err)
 {
     const hd_trace *trace = hd_builder_trace(builder);
-    const names n = {hd_trace_find_string(trace, "device", 6), hd_trace_find_string(trace, "stream", 6)};
+    const names n = {find(trace, "device"), find(trace, "stream"), find(trace, "hw_queue_id"), find(trace, "device_id"),
+                     find(trace, "queue_id")};
     uint8_t *category_class = calloc(hd_trace_string_count(trace), 1);
     uint8_t *track_done = calloc((size_t)hd_trace_track_count(trace) + 1, 1);
     bool fine = category_class && track_done;

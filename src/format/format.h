@@ -32,6 +32,8 @@ typedef struct hd_format {
      * (hd_input_is_random), or where they lie (hd_input_memory, hd_input_file). Fills the builder; whoever called frees
      * or finishes it, and sets format, compression and stored_bytes of its facts. */
     hd_status (*read)(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
+    /* Of a format of several files that stand side by side: those of a folder. HD_END: it holds none. NULL: none. */
+    hd_status (*read_folder)(hd_builder *builder, const char *folder, const hd_read_options *options, hd_error *err);
     /* Whoever called ends the output. A folder (hd_output_folder) appears whole or not at all before this returns, and
      * only if hd_write_refused lets it. */
     hd_status (*write)(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err);

@@ -130,16 +130,46 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     return status;
 }
 
+static hd_status read_archive(hd_trace **out, const char *archive, const hd_read_options *options, hd_error *err)
+{
+    struct stat info;
+    if (stat(archive, &info) == 0 && S_ISDIR(info.st_mode)) /* no folders in folders, which could go on for ever */
+        return hd_error_set(err, HD_ERR_FORMAT, archive, HD_OFFSET_NONE, "is a folder, not the file of an archive");
+    return hd_trace_read(out, archive, options, err);
+}
+
+/* By the first format that finds its files in the folder; HD_END: none does. */
+static hd_status read_loose_files(hd_trace **out, const char *folder, const hd_read_options *options, hd_error *err)
+{
+    for (size_t i = 0; i < hd_format_count(); i++) {
+        const hd_format *format = hd_format_descriptor(i);
+        hd_builder *builder;
+        if (!format->read_folder) continue;
+        HD_TRY(hd_builder_new(&builder, err));
+        hd_builder_limit_memory(builder, options->memory_limit);
+        hd_status status = format->read_folder(builder, folder, options, err);
+        hd_builder_facts(builder)->format = format->info.name;
+        hd_builder_facts(builder)->compression = "none";
+        if (status == HD_OK) return hd_builder_finish(out, builder, err);
+        hd_builder_free(builder);
+        if (status != HD_END) return status;
+    }
+    return HD_END;
+}
+
 static hd_status read_folder(hd_trace **out, const char *folder, const hd_read_options *options, hd_error *err)
 {
     char *archive;
-    struct stat info;
-    HD_TRY(hd_folder_find_archive(&archive, folder, err));
-    hd_status status;
-    if (stat(archive, &info) == 0 && S_ISDIR(info.st_mode)) /* no folders in folders, which could go on for ever */
-        status = hd_error_set(err, HD_ERR_FORMAT, archive, HD_OFFSET_NONE, "is a folder, not the file of an archive");
-    else
-        status = hd_trace_read(out, archive, options, err);
+    hd_error none = {0};
+    hd_status status = hd_folder_find_archive(&archive, folder, &none);
+    if (status == HD_ERR_FORMAT) {
+        hd_status loose = read_loose_files(out, folder, options, err);
+        if (loose != HD_END) return loose;
+    }
+    if (status == HD_OK)
+        status = read_archive(out, archive, options, err);
+    else if (err)
+        *err = none;
     free(archive);
     return status;
 }

@@ -1,16 +1,18 @@
 /* ranks.c - which rank a track belongs to */
 #include "trace/ranks.h"
 
-/* "rank 3: python", as a merge of several ranks calls their processes: in formats without ranks that is left of them.
- */
+/* "rank 3: python", as a merge of several ranks calls their processes: in formats without ranks that is left of them;
+ * "RANK 3 HOST<node>", "RANK 3 DEVICE<node>…" of unitrace. */
 static int64_t rank_of_name(hd_string name)
 {
     int64_t rank = 0;
     size_t i = 5;
-    if (name.size < 6 || memcmp(name.data, "rank ", 5) != 0) return HD_NO_NUMBER;
+    bool is_merged = name.size > 5 && memcmp(name.data, "rank ", 5) == 0;
+    if (name.size < 6 || (!is_merged && memcmp(name.data, "RANK ", 5) != 0)) return HD_NO_NUMBER;
     while (i < name.size && i < 14 && name.data[i] >= '0' && name.data[i] <= '9')
         rank = rank * 10 + name.data[i++] - '0';
-    return i > 5 && (i == name.size || name.data[i] == ':') ? rank : HD_NO_NUMBER;
+    bool ends = i == name.size || name.data[i] == (is_merged ? ':' : ' ');
+    return i > 5 && ends ? rank : HD_NO_NUMBER;
 }
 
 /* Twins of a process may have its name in its place. */

@@ -123,6 +123,10 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/rpd/", ".rpd", "an SQLite file"},
         {"/rocpd/", ".db", "an SQLite file"},
         {"/xplane/", ".pb", "xplane"},
+        {"/rocprofv3/", ".json", "rocprofv3"},
+        {"/chakra/", ".json", "chakra"},
+        {"/chakra/", ".et", "chakra"},
+        {"/rocprofv3/", "_trace.csv", "rocprofv3"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -138,6 +142,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/sbt/", "", "sbt"},
         {"corpus/capture/", "", "capture"},
         {"corpus/xplane/", "", "xplane"},
+        {"corpus/rocprofv3/", "", "rocprofv3"},
+        {"corpus/chakra/", "", "chakra"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -177,6 +183,8 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/chrome/", ".json", "chrome"},
         {"/kineto/", ".json.gz", "chrome"},
         {"/ranks/", ".json.gz", "chrome"},
+        {"/rocm/rocprofv3", ".json.gz", "rocprofv3"},
+        {"/rocm/rocprofv3", ".csv", "rocprofv3"},
         {"/rocm/", ".json.gz", "chrome"},
         {"/rocm/", ".json", "chrome"},
         {"/cupti/", ".json", "chrome"},

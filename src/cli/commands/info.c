@@ -88,6 +88,7 @@ static void print_size(cli_run *run, const hd_table *file)
     uint64_t stored = count_of(file, "stored_bytes"), input = count_of(file, "input_bytes");
     bool plain = strcmp(text_of(c, file, "compression"), "none") == 0, made = has(file, "origin");
     cli_print(run, "  format       %s%s%s\n", text_of(a, file, "format"), plain ? "" : ", ", plain ? "" : c);
+    if (has(file, "producer")) cli_print(run, "  producer     %s\n", text_of(a, file, "producer"));
     if (stored && (!plain || made))
         cli_print(run, "  size         %s bytes (%s)%s", hd_text_count(a, stored), hd_text_bytes(b, stored),
                   made ? "\n" : " stored, ");

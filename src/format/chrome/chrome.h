@@ -21,6 +21,7 @@ enum { CHROME_ITEM_LIMIT = 256 << 20, CHROME_KEY_LIMIT = 1024, CHROME_TRACK_CACH
 
 #define CHROME_STAGE "chrome"
 #define CHROME_NOT_AN_EVENT "chrome.not-an-event"
+#define CHROME_NANOS "chrome.time-ns"
 
 /* ---- shapes while they are recognised: a tree of (key, type) steps ---- */
 

@@ -42,7 +42,7 @@ typedef struct event {
     hd_fixed start_ns, dur_ns;
     uint32_t node, value_count;
     unsigned seen;
-    bool has_args, duplicate, too_many;
+    bool has_args, duplicate, too_many, is_nanos;
     reading *again; /* NULL: the first time */
     size_t raw_size;
     const char *args; /* seen but not yet read, when only those of metadata events are wanted */
@@ -152,6 +152,15 @@ static const char *parse_args(event *e, const char *p)
 
 /* ---- members with a column ---- */
 
+/* Unix time in nanoseconds, where microseconds would be beyond any date: mcTracer of MetaX. Behind it, or NULL. */
+static const char *parse_nanos(hd_fixed *ns, const char *p)
+{
+    const int64_t year_2001 = 1000000000000000000;
+    const char *end = hd_json_skip_number(p);
+    *ns = (hd_fixed){0};
+    return end && hd_fixed_parse_whole(&ns->whole, p, (size_t)(end - p)) && ns->whole >= year_2001 ? end : NULL;
+}
+
 /* ts or dur. What the columns may not give back with the same digits is kept as it was written, too. */
 static const char *parse_time(hd_fixed *ns, bool *kept, event *e, const hd_json_text *key, const char *p)
 {
@@ -163,6 +172,11 @@ static const char *parse_time(hd_fixed *ns, bool *kept, event *e, const hd_json_
     if (*p == '"') {
         hd_json_text text;
         known = hd_json_string(&text, p + 1) && chrome_micros_of_text(ns, text.data, text.size);
+    }
+    if (!known && ns == &e->start_ns && (end = parse_nanos(ns, p)) != NULL) {
+        e->is_nanos = true;
+        *kept = false;
+        return end;
     }
     if (!known) *ns = (hd_fixed){.whole = HD_NO_TIME};
     return parse_field(e, key, p);
@@ -433,6 +447,10 @@ static void set_times(event *e)
     row->start_ns = e->start_ns.whole;
     row->start_ps = (uint32_t)(e->start_ns.part / HD_FINER_PER_PS);
     row->start_finer = (uint64_t)e->start_ns.part % HD_FINER_PER_PS;
+    if (HD_UNLIKELY(e->is_nanos && e->dur)) {
+        const char *end = hd_json_skip_number(e->dur);
+        if (!end || !hd_fixed_parse(&dur, e->dur, (size_t)(end - e->dur), 0)) dur.whole = HD_NO_TIME;
+    }
     if (!e->dur || dur.whole == HD_NO_TIME) return;
     if (HD_UNLIKELY((row->phase & HD_PHASE_MASK) == 'B')) { /* its end will fill the column */
         const hd_json_text key = {.data = "dur", .size = 3};
@@ -588,6 +606,7 @@ static chrome_outcome add_row(event *e)
         chrome_note(parser, "chrome.event-without-time", HD_LEDGER_NOTE, 1, e->row.source_offset);
     if (HD_UNLIKELY(e->start_ns.rest || e->dur_ns.rest))
         chrome_note(parser, "chrome.time-cut", HD_LEDGER_NOTE, 1, e->row.source_offset);
+    if (HD_UNLIKELY(e->is_nanos)) chrome_note(parser, CHROME_NANOS, HD_LEDGER_NOTE, 1, e->row.source_offset);
     e->row.track = track_of(e);
     if (!parser->want_sources) e->row.source_offset = e->row.source_size = 0;
     hd_status status = hd_batch_add(parser->batch, &e->row, parser->values, &parser->error);

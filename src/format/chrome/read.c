@@ -440,16 +440,22 @@ static hd_status skip_tail(chrome_reader *reader)
     return mend(reader, "json.trailing-garbage", HD_LEDGER_LOSS, offset, reader->rest.offset - offset, NULL, 0);
 }
 
+/* NULL: it is not in the ledger. */
+static const hd_ledger_row *find_note(const hd_builder *builder, const char *code)
+{
+    const hd_trace *trace = hd_builder_trace(builder);
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
+        if (strcmp(row->code, code) == 0) return row;
+    }
+    return NULL;
+}
+
 /* Elements, and not one object among them: some other JSON. */
 static bool holds_no_event(const hd_builder *builder)
 {
-    const hd_trace *trace = hd_builder_trace(builder);
-    uint64_t events = hd_trace_event_count(trace);
-    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
-        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
-        if (strcmp(row->code, CHROME_NOT_AN_EVENT) == 0) return row->count == events;
-    }
-    return false;
+    const hd_ledger_row *row = find_note(builder, CHROME_NOT_AN_EVENT);
+    return row && row->count == hd_trace_event_count(hd_builder_trace(builder));
 }
 
 /* There was something, and all of it is lost. */
@@ -563,6 +569,8 @@ static void reader_deinit(chrome_reader *reader)
 static void note_input(chrome_reader *reader)
 {
     hd_trace_facts *facts = hd_builder_facts(reader->builder);
+    /* Events that a patch put between those in nanoseconds would be in microseconds. */
+    if (find_note(reader->builder, CHROME_NANOS)) facts->needs_rewrite = true;
     facts->input_bytes = reader->rest.offset + left(reader);
     facts->has_sources = reader->options->sources;
     facts->has_args = reader->options->args == HD_ARGS_ALL;

@@ -3,6 +3,7 @@
 
 static const hd_report_column file_columns[] = {
     {"format", HD_VALUE_STRING, "of the input: chrome, heddle, perfetto …"},
+    {"producer", HD_VALUE_STRING, "who wrote it, by its names and keys; null: not told"},
     {"compression", HD_VALUE_STRING, "gzip, zstd or none"},
     {"stored_bytes", HD_VALUE_BYTES, "size of the file"},
     {"input_bytes", HD_VALUE_BYTES, "size of the input, decompressed"},

@@ -8,6 +8,7 @@
 #include "trace/clock_base.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
+#include "trace/roles/trace_roles.h"
 
 /* ---- the file ---- */
 
@@ -43,6 +44,7 @@ static hd_status add_file(hd_report *out, const hd_trace *trace, const info_trac
     int64_t duration = HD_NO_TIME;
     HD_TRY(report_builder(&builder, &report_info_about, "file", err));
     hd_table_add_text(builder, facts->format);
+    hd_table_add_text(builder, hd_producer_of(trace));
     hd_table_add_text(builder, facts->compression);
     if (facts->stored_bytes)
         hd_table_add_count(builder, facts->stored_bytes);

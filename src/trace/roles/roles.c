@@ -84,10 +84,10 @@ static const word_role categories[] = {
     {"hsa_api", HD_ROLE_DRIVER},
 };
 
-/* What OTF2, and TensorFlow 1 ("Op"), say of calls and GPU work alike. */
+/* What OTF2, TensorFlow 1 ("Op") and unitrace ("gpu_op") say of calls, or kernels and copies, alike. */
 bool hd_role_is_unsaid(hd_string category)
 {
-    static const char *const paradigms[] = {"cuda", "hip", "opencl", "op"};
+    static const char *const paradigms[] = {"cuda", "hip", "opencl", "op", "gpu_op"};
     for (size_t i = 0; i < sizeof paradigms / sizeof *paradigms; i++) {
         if (category.size == strlen(paradigms[i]) && begins_any_case(category, paradigms[i])) return true;
     }
@@ -127,10 +127,10 @@ static const word_role beginnings[] = {
     {"__hip", HD_ROLE_RUNTIME},         {"__cuda", HD_ROLE_RUNTIME},
 };
 
-/* Prefixes that a capital letter follows: cudaMalloc, cuMemAlloc, hipMalloc, urEnqueue…, zeCommandList… */
+/* Prefixes that a capital letter follows: cudaMalloc, cuMemAlloc, hipMalloc, mcMalloc, urEnqueue…, zeCommandList… */
 static const word_role prefixes[] = {
-    {"cuda", HD_ROLE_RUNTIME}, {"cu", HD_ROLE_DRIVER},  {"hip", HD_ROLE_RUNTIME},
-    {"ze", HD_ROLE_DRIVER},    {"ur", HD_ROLE_RUNTIME},
+    {"cuda", HD_ROLE_RUNTIME}, {"cu", HD_ROLE_DRIVER},  {"hip", HD_ROLE_RUNTIME},       {"mc", HD_ROLE_RUNTIME},
+    {"ze", HD_ROLE_DRIVER},    {"ur", HD_ROLE_RUNTIME}, {"clEnqueue", HD_ROLE_RUNTIME},
 };
 
 static hd_role role_of_name(hd_string name)
@@ -171,10 +171,22 @@ static bool is_wait(hd_string name)
     return false;
 }
 
+/* Of a command that unitrace calls as the call that gave it; what is no copy and no fill is a barrier or an event. */
+static hd_role role_of_command(hd_string name)
+{
+    switch (hd_launch_sort_of(name)) {
+    case HD_LAUNCH_KERNEL: return HD_ROLE_KERNEL;
+    case HD_LAUNCH_COPY: return HD_ROLE_COPY;
+    case HD_LAUNCH_SET: return HD_ROLE_SET;
+    default: return HD_ROLE_SYNC;
+    }
+}
+
 /* Of a slice on a queue whose category says nothing. */
 static hd_role role_on_queue(hd_string name)
 {
     if (is_wait(name)) return HD_ROLE_SYNC;
+    if (begins(name, "zeCommand") || begins(name, "clEnqueue")) return role_of_command(name);
     hd_role role = role_of_name(name);
     if (role != HD_ROLE_OTHER) return role;
     if (begins_any_case(name, "memcpy") || begins_any_case(name, "sdma")) return HD_ROLE_COPY;
@@ -220,7 +232,7 @@ static hd_launch_sort find_sort(hd_string name, const word_sort *list, size_t co
     return HD_LAUNCH_UNKNOWN;
 }
 
-/* Behind "cuda", "cu" and "hip". */
+/* Behind "cuda", "cu", "hip" and "mc". */
 static hd_launch_sort sort_of_call(hd_string name)
 {
     static const char *const modules[] = {"ExtModule", "HccModule", "Module", "Ext", "Drv"};
@@ -249,7 +261,7 @@ static hd_launch_sort sort_of_call(hd_string name)
 
 hd_launch_sort hd_launch_sort_of(hd_string name)
 {
-    static const char *const families[] = {"cuda", "cu", "hip"};
+    static const char *const families[] = {"cuda", "cu", "hip", "mc"};
     static const word_sort others[] = {
         {"urEnqueueKernelLaunch", HD_LAUNCH_KERNEL},
         {"urEnqueueCooperativeKernelLaunch", HD_LAUNCH_KERNEL},
@@ -265,6 +277,11 @@ hd_launch_sort hd_launch_sort_of(hd_string name)
         {"zeCommandListAppendMemoryCopy", HD_LAUNCH_COPY},
         {"zeCommandListAppendMemoryFill", HD_LAUNCH_SET},
         {"clEnqueueNDRangeKernel", HD_LAUNCH_KERNEL},
+        {"clEnqueueReadBuffer", HD_LAUNCH_COPY},
+        {"clEnqueueWriteBuffer", HD_LAUNCH_COPY},
+        {"clEnqueueCopyBuffer", HD_LAUNCH_COPY},
+        {"clEnqueueMemcpy", HD_LAUNCH_COPY},
+        {"clEnqueueFillBuffer", HD_LAUNCH_SET},
         {"hsa_amd_memory_async_copy", HD_LAUNCH_COPY},
         {"hsa_amd_memory_fill", HD_LAUNCH_SET},
         {"runFunction - job_prep_and_submit", HD_LAUNCH_KERNEL}, /* MTIA */

@@ -15,6 +15,10 @@ bool hd_roles_init(hd_roles *roles, const hd_trace *trace)
     if (!roles->rows || !roles->by_category || !roles->by_name[HD_ROW_HOST] || !roles->by_name[HD_ROW_QUEUE])
         return false;
     hd_row_sorts_find(roles->rows, trace);
+    const char *producer = hd_producer_of(trace);
+    uint32_t unsaid;
+    for (size_t i = 0; (unsaid = hd_producer_unsaid(trace, producer, i)) != HD_STRING_NONE; i++)
+        roles->by_category[unsaid] = ROLE_UNSAID;
     return true;
 }
 

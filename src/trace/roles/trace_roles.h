@@ -49,7 +49,12 @@ bool hd_role_needs_name(hd_string category);
 /* "ProfilerStep#5", as PyTorch's profiler names its steps. */
 bool hd_is_profiler_step(hd_string name);
 
-/* row_sorts.c: by track. */
+/* producers.c: by track. */
 void hd_row_sorts_find(uint8_t *out, const hd_trace *trace);
+/* Who wrote the trace, by its names and keys: "PyTorch (Kineto)"; NULL: nobody we know. Static. */
+const char *hd_producer_of(const hd_trace *trace);
+/* The categories (string ids) that say nothing in this producer's traces, as if slices had none; HD_STRING_NONE: no
+ * more. */
+uint32_t hd_producer_unsaid(const hd_trace *trace, const char *producer, size_t index);
 
 #endif

@@ -18,16 +18,16 @@ COPIES = {"memcpy", "gpu_memcpy", "memcpy2", "memcopy", "gpu_memcopy", "memory_c
 SETS = {"memset", "gpu_memset"}
 OPS = {"cpu_op", "operator"}
 ANNOTATIONS = {"user_annotation", "nvtx", "marker_api"}
-UNSAID = {"", "cuda", "hip", "opencl", "op"}
+UNSAID = {"", "cuda", "hip", "opencl", "op", "gpu_op"}
 WAITS = {"event_wait", "event_record", "event_reset", "notify_wait", "notify_record", "write_value", "wait_value",
          "free", "profiling_enable", "profiling_disable"}
 NAMED = [
     (r"Kernel: ", "kernel"), (r"Mem[Cc]o?py: |Memcpy (HtoD|DtoH|DtoD|PtoP)", "copy"),
     (r"CopyHostToDevice|CopyDeviceToHost|CopyDeviceToDevice", "copy"), (r"Mem[Ss]et: |Memset \(|FillBuffer", "set"),
-    (r"Runtime: |__hip|__cuda|cuda[A-Z]|hip[A-Z]|ur[A-Z]", "call"), (r"Driver: |hsa_|cu[A-Z]|ze[A-Z]", "call"),
+    (r"Runtime: |__hip|__cuda|cuda[A-Z]|hip[A-Z]|ur[A-Z]|mc[A-Z]|clEnqueue[A-Z]", "call"), (r"Driver: |hsa_|cu[A-Z]|ze[A-Z]", "call"),
 ]
 LAUNCHES = re.compile(
-    r"(Runtime: |Driver: )?_*((cuda|cu|hip)(ExtModule|HccModule|Module|Ext|Drv)?"
+    r"(Runtime: |Driver: )?_*((cuda|cu|hip|mc)(ExtModule|HccModule|Module|Ext|Drv)?"
     r"(GraphLaunch|Launch(?!HostFunc)(Kernel|CooperativeKernel|MultiKernel|ByPtr|Device|Grid|\b|_)|Memcpy|Memset)"
     r"|runFunction - job_prep_and_submit)")
 
@@ -120,7 +120,7 @@ def row_sorts(processes, labels, threads, rows):
     for pid, tid in rows:
         process, name = processes.get(pid, ""), threads.get((pid, tid), "")
         sort = "host"
-        if re.fullmatch(r"GPU\d+|Ascend Hardware", process):
+        if re.fullmatch(r"GPU\d+|Ascend Hardware|COPY", process):
             sort = "queue"
         elif process in ("Overlap Analysis", "HCCL") or labels.get(pid) == "NPU":
             sort = "told"

@@ -1,0 +1,64 @@
+/* args.h - one event with its arguments, put together key by key
+ *
+ *     hd_args_int(&args, key, value); …  hd_args_add_row(&args, &row, err);
+ *
+ * For readers of one thread. Where there are too many shapes the arguments are kept as one JSON text.
+ */
+#ifndef HD_FORMAT_ARGS_H
+#define HD_FORMAT_ARGS_H
+
+#include "base/bytes.h"
+#include "base/json/stream.h"
+#include "heddle/builder.h"
+#include "heddle/format.h"
+
+enum { HD_ARGS_LIMIT = 256 };
+
+/* Initialise by hd_args_init; free with hd_args_deinit. */
+typedef struct hd_args {
+    hd_builder *builder;
+    hd_batch *batch;
+    bool wanted;
+    uint32_t count;
+    hd_arg_key keys[HD_ARGS_LIMIT];
+    int64_t values[HD_ARGS_LIMIT];
+    hd_bytes text;
+    uint64_t text_repairs; /* texts that were no UTF-8 */
+    uint64_t lost;         /* arguments beyond the limit */
+} hd_args;
+
+hd_status hd_args_init(hd_args *args, hd_builder *builder, const hd_read_options *options, hd_error *err);
+void hd_args_deinit(hd_args *args);
+
+void hd_args_add(hd_args *args, uint32_t key, hd_arg_type type, int64_t bits, hd_arg_scope scope);
+static inline void hd_args_int(hd_args *args, const char *key, int64_t value) /* nothing for HD_NO_NUMBER */
+{
+    if (value != HD_NO_NUMBER)
+        hd_args_add(args, hd_builder_intern_text(args->builder, key), HD_ARG_INT, value, HD_SCOPE_ARGS);
+}
+static inline void hd_args_string(hd_args *args, const char *key, uint32_t text) /* nothing for HD_STRING_NONE */
+{
+    if (text != HD_STRING_NONE)
+        hd_args_add(args, hd_builder_intern_text(args->builder, key), HD_ARG_STRING, text, HD_SCOPE_ARGS);
+}
+/* A value of JSON, with the digits it has. */
+void hd_args_json(hd_args *args, uint32_t key, hd_json_span value);
+/* A number if it is written as JSON writes numbers, else a string; nothing where it is empty. Padded, as JSON is. */
+void hd_args_plain(hd_args *args, uint32_t key, hd_json_span text);
+/* Adds the row with all arguments, which are gone then. */
+hd_status hd_args_add_row(hd_args *args, hd_row *row, hd_error *err);
+/* All rows so far go into the trace. */
+hd_status hd_args_finish(hd_args *args, hd_error *err);
+
+/* ---- texts and numbers of JSON ---- */
+
+/* A string id, of text mended where it is no UTF-8. */
+uint32_t hd_args_intern(hd_args *args, const char *data, size_t size);
+/* Of a string, or of what stands there; HD_STRING_NONE: null, or no memory. */
+uint32_t hd_args_text(hd_args *args, hd_json_span value);
+/* A whole number, in quotes or not, also 0x…; false: none, or beyond int64. */
+bool hd_json_span_int(int64_t *out, hd_json_span value);
+uint32_t hd_intern_format(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+hd_ident hd_ident_number(hd_builder *builder, int64_t value);
+
+#endif

@@ -1,0 +1,406 @@
+/* et_proto.c - .et: a GlobalMetadata, then Nodes, each behind its length as a varint (et_def.proto) */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/io/pieces.h"
+#include "base/protobuf/read.h"
+#include "format/chakra/chakra.h"
+#include "format/numbers.h"
+
+enum {
+    NODE_ID = 1,
+    NODE_NAME,
+    NODE_TYPE,
+    NODE_CONTROL,
+    NODE_DATA,
+    NODE_START,
+    NODE_DURATION,
+    NODE_INPUTS,
+    NODE_OUTPUTS,
+    NODE_ATTRIBUTE,
+    NODE_STORAGE
+};
+enum { ATTRIBUTE_NAME = 1, FIRST_VALUE = 3, STRING_VALUE = 29, LAST_VALUE = 32 };
+static const uint64_t MESSAGE_LIMIT = (uint64_t)256 << 20;
+
+/* ---- sniffing ---- */
+
+/* A message of a version, "0.0.4", and maybe attributes; it and the head of what follows are as protobuf has them. */
+bool chakra_is_proto(const unsigned char *head, size_t size)
+{
+    uint64_t length;
+    size_t at = 0;
+    if (!hd_proto_varint(&length, head, size, &at) || length < 3 || size - at < 3) return false;
+    const unsigned char *p = head + at;
+    size_t text = p[1];
+    if (p[0] != HD_PROTO_BYTES(1) || text == 0 || text > 16 || text + 2 > length || text + 2 > size - at) return false;
+    for (size_t i = 0; i < text; i++) {
+        bool is_digit = p[2 + i] >= '0' && p[2 + i] <= '9';
+        if (!is_digit && p[2 + i] != '.') return false;
+    }
+    /* behind the metadata the first node: a length, then its id or name; or nothing */
+    if (length >= size - at) return length == size - at || size == HD_INPUT_PEEK_BYTES;
+    at += (size_t)length;
+    if (!hd_proto_varint(&length, head, size, &at) || length == 0) return false;
+    return at >= size || head[at] == HD_PROTO_VARINT(NODE_ID) || head[at] == HD_PROTO_BYTES(NODE_NAME) ||
+           head[at] == HD_PROTO_VARINT(NODE_TYPE);
+}
+
+/* ---- attributes ---- */
+
+typedef enum number_sort {
+    DOUBLE,
+    FLOAT,
+    INT32,
+    INT64,
+    UINT,
+    ZIGZAG,
+    FIXED32,
+    FIXED64,
+    SFIXED32,
+    SFIXED64,
+    BOOL,
+    TEXT,
+    BYTES
+} number_sort;
+
+/* By the number of the value's field: a value, then a list of such, of each sort. */
+static const uint8_t sort_of_value[] = {DOUBLE,  FLOAT,   INT32,    INT64,    UINT, UINT, ZIGZAG, ZIGZAG,
+                                        FIXED32, FIXED64, SFIXED32, SFIXED64, BOOL, TEXT, BYTES};
+
+static void put_value(hd_json_out *out, chakra_reader *r, number_sort sort, const hd_proto_field *f)
+{
+    uint64_t v = f->value;
+    float single;
+    switch (sort) {
+    case DOUBLE: hd_json_put_double(out, hd_proto_double(v)); break;
+    case FLOAT: {
+        uint32_t bits = (uint32_t)v;
+        memcpy(&single, &bits, sizeof single);
+        hd_json_put_double(out, (double)single);
+        break;
+    }
+    case INT32: hd_json_put_int(out, (int32_t)v); break;
+    case INT64:
+    case SFIXED64: hd_json_put_int(out, (int64_t)v); break;
+    case SFIXED32: hd_json_put_int(out, (int32_t)(uint32_t)v); break;
+    case ZIGZAG: hd_json_put_int(out, (int64_t)(v >> 1) ^ -(int64_t)(v & 1)); break;
+    case BOOL: hd_json_put_text(out, v ? "true" : "false"); break;
+    case TEXT: {
+        hd_string text = {(const char *)f->data, f->size};
+        if (!hd_utf8_valid(text.data, text.size, false))
+            text = hd_builder_string(r->builder, hd_args_intern(&r->args, text.data, text.size));
+        hd_json_put_string(out, text.data, text.size);
+        break;
+    }
+    case BYTES: {
+        hd_json_put_text(out, "\"");
+        for (size_t i = 0; i < f->size; i++) {
+            char hex[3];
+            snprintf(hex, sizeof hex, "%02x", f->data[i]);
+            hd_json_put_text(out, hex);
+        }
+        hd_json_put_text(out, "\"");
+        break;
+    }
+    default: hd_json_put_unsigned(out, v); break;
+    }
+}
+
+static unsigned width_of(number_sort sort)
+{
+    if (sort == DOUBLE || sort == FIXED64 || sort == SFIXED64) return 8;
+    return sort == FLOAT || sort == FIXED32 || sort == SFIXED32 ? 4 : 0;
+}
+
+/* The values of a list, which are packed unless they are texts. false: they make no sense. */
+static bool put_list(hd_json_out *out, chakra_reader *r, number_sort sort, const hd_proto_field *list)
+{
+    hd_proto_reader message = hd_proto_reader_of(list->data, list->size);
+    hd_proto_field f;
+    bool is_first = true;
+    unsigned width = width_of(sort);
+    hd_json_put_text(out, "[");
+    while (hd_proto_next(&f, &message)) {
+        bool is_packed = sort != TEXT && sort != BYTES && f.tag == HD_PROTO_BYTES(1);
+        for (size_t at = 0; is_packed ? at < f.size : is_first || at == 0;) {
+            hd_proto_field one = f;
+            if (is_packed && width) {
+                if (f.size - at < width) return false;
+                one.value = hd_le_get(f.data + at, width);
+                at += width;
+            } else if (is_packed) {
+                if (!hd_proto_varint(&one.value, f.data, f.size, &at)) return false;
+            }
+            if (!is_first) hd_json_put_text(out, ",");
+            is_first = false;
+            put_value(out, r, sort, &one);
+            if (!is_packed) break;
+        }
+    }
+    hd_json_put_text(out, "]");
+    return !message.failed;
+}
+
+static void take_field(chakra_node *node, hd_json_span name, hd_json_span value)
+{
+    int64_t number;
+    if (hd_json_span_is(name, "comm_type") && hd_json_span_int(&number, value)) node->collective = number;
+    if (hd_json_span_is(name, "is_cpu_op")) {
+        node->has_is_cpu = true;
+        node->is_cpu = hd_json_span_is(value, "true") || hd_json_span_is(value, "1");
+    } else if (hd_json_span_is(name, "tid")) {
+        if (hd_json_span_int(&number, value)) node->thread = number;
+    } else if (hd_json_span_is(name, "stream") || hd_json_span_is(name, "stream_id")) {
+        if (hd_json_span_int(&number, value)) node->stream = number;
+    } else if (hd_json_span_is(name, "scope")) {
+        if (hd_json_span_int(&number, value)) node->scope = number;
+    }
+}
+
+/* node NULL: of the metadata. false: it makes no sense. */
+static bool take_attribute(chakra_reader *r, chakra_node *node, const hd_proto_field *field)
+{
+    hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
+    hd_proto_field f;
+    hd_json_out out = {0};
+    hd_json_span name = {"", 0};
+    hd_proto_field text = {0}; /* of one text, which needs no JSON */
+    bool fine = true;
+    while (hd_proto_next(&f, &message)) {
+        unsigned number = hd_proto_number(&f);
+        if (f.tag == HD_PROTO_BYTES(ATTRIBUTE_NAME)) name = (hd_json_span){(const char *)f.data, f.size};
+        if (number < FIRST_VALUE || number > LAST_VALUE) continue;
+        text = f.tag == HD_PROTO_BYTES(STRING_VALUE) && node ? f : (hd_proto_field){0};
+        if (text.data) continue;
+        number_sort sort = (number_sort)sort_of_value[(number - FIRST_VALUE) / 2];
+        out.size = 0;
+        if (number % 2)
+            put_value(&out, r, sort, &f);
+        else
+            fine &= put_list(&out, r, sort, &f);
+    }
+    fine &= !message.failed && !out.failed;
+    if (fine && text.data) {
+        hd_args_add(&r->args, hd_args_intern(&r->args, name.data, name.size), HD_ARG_STRING,
+                    hd_args_intern(&r->args, (const char *)text.data, text.size), HD_SCOPE_ARGS);
+        free(out.data);
+        return true;
+    }
+    static const char padding[HD_JSON_PADDING];
+    size_t size = out.size;
+    hd_json_put(&out, padding, sizeof padding);
+    if (fine && !out.failed && size) {
+        hd_json_span value = {out.data, size};
+        uint32_t key = hd_args_intern(&r->args, name.data, name.size);
+        if (node) {
+            take_field(node, name, value);
+            hd_args_json(&r->args, key, value);
+        } else {
+            hd_builder_metadata(r->builder, key, hd_builder_intern(r->builder, value.data, value.size), false);
+            if (hd_json_span_is(name, "pid")) hd_json_span_int(&r->pid, value);
+        }
+    }
+    free(out.data);
+    return fine;
+}
+
+/* ---- nodes ---- */
+
+/* {"values":…,"shapes":…,"types":…}, which are texts. */
+static bool take_tensors(chakra_reader *r, const char *key, const hd_proto_field *field)
+{
+    static const char *const names[] = {"values", "shapes", "types"};
+    hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
+    hd_proto_field f;
+    hd_json_out out = {0};
+    hd_json_put_text(&out, "{");
+    while (hd_proto_next(&f, &message)) {
+        unsigned number = hd_proto_number(&f);
+        if ((f.tag & 7) != HD_WIRE_BYTES || number < 1 || number > 3) continue;
+        hd_json_put_text(&out, out.size > 1 ? ",\"" : "\"");
+        hd_json_put_text(&out, names[number - 1]);
+        hd_json_put_text(&out, "\":");
+        put_value(&out, r, TEXT, &f);
+    }
+    hd_json_put_text(&out, "}");
+    if (!out.failed)
+        hd_args_add(&r->args, hd_builder_intern_text(r->builder, key), HD_ARG_JSON,
+                    hd_builder_intern(r->builder, out.data, out.size), HD_SCOPE_ARGS);
+    free(out.data);
+    return !message.failed && !out.failed;
+}
+
+/* Packed, or one alone. */
+static hd_status take_edges(chakra_reader *r, chakra_dependency kind, const hd_proto_field *f, bool *fine,
+                            hd_error *err)
+{
+    uint64_t id;
+    if ((f->tag & 7) == HD_WIRE_VARINT) return chakra_add_edge(r, kind, f->value, err);
+    for (size_t at = 0; at < f->size;) {
+        if (!hd_proto_varint(&id, f->data, f->size, &at)) {
+            *fine = false;
+            return HD_OK;
+        }
+        HD_TRY(chakra_add_edge(r, kind, id, err));
+    }
+    return HD_OK;
+}
+
+static bool micros(hd_fixed *out, uint64_t value)
+{
+    *out = (hd_fixed){.whole = value <= INT64_MAX / 1000 ? (int64_t)value * 1000 : INT64_MAX};
+    return value > 0;
+}
+
+static hd_status take_node_field(chakra_reader *r, chakra_node *node, const hd_proto_field *f, bool *fine,
+                                 hd_error *err)
+{
+    switch (f->tag >> 3) {
+    case NODE_ID: node->id = f->value; break;
+    case NODE_NAME: node->name = hd_args_intern(&r->args, (const char *)f->data, f->size); break;
+    case NODE_TYPE: node->type = f->value; break;
+    case NODE_CONTROL: return take_edges(r, CHAKRA_CONTROL, f, fine, err);
+    case NODE_DATA: return take_edges(r, CHAKRA_DATA, f, fine, err);
+    case NODE_START: node->has_start = micros(&node->start, f->value); break;
+    case NODE_DURATION: node->has_duration = micros(&node->duration, f->value); break;
+    case NODE_INPUTS: *fine &= take_tensors(r, "inputs", f); break;
+    case NODE_OUTPUTS: *fine &= take_tensors(r, "outputs", f); break;
+    case NODE_ATTRIBUTE: *fine &= take_attribute(r, node, f); break;
+    default: {
+        hd_json_out out = {0};
+        put_value(&out, r, (f->tag & 7) == HD_WIRE_BYTES ? BYTES : UINT, f);
+        uint32_t key = f->tag >> 3 == NODE_STORAGE ? hd_builder_intern_text(r->builder, "storage")
+                                                   : hd_intern_format(r->builder, "field %" PRIu32, f->tag >> 3);
+        if (!out.failed)
+            hd_args_add(&r->args, key, HD_ARG_JSON, hd_builder_intern(r->builder, out.data, out.size), HD_SCOPE_ARGS);
+        free(out.data);
+        break;
+    }
+    }
+    return HD_OK;
+}
+
+/* Fields of another wire type than the one of the schema make no sense. */
+static bool is_well_typed(const hd_proto_field *f)
+{
+    unsigned number = hd_proto_number(f), wire = f->tag & 7;
+    bool is_text = number == NODE_NAME || (number >= NODE_INPUTS && number <= NODE_STORAGE);
+    if (number == NODE_CONTROL || number == NODE_DATA) return wire == HD_WIRE_BYTES || wire == HD_WIRE_VARINT;
+    return number > NODE_STORAGE || wire == (is_text ? HD_WIRE_BYTES : HD_WIRE_VARINT);
+}
+
+/* As Kineto has it, so that the node counts as communication. */
+static const char *collective_name(const chakra_node *node)
+{
+    static const char *const names[] = {"allreduce", "reduce",     "allgather",     "gather",        "scatter",
+                                        "broadcast", "all_to_all", "reducescatter", "reducescatter", "barrier"};
+    if (node->type == CHAKRA_SEND) return "send";
+    if (node->type == CHAKRA_RECEIVE) return "recv";
+    if (node->type != CHAKRA_COLLECTIVE) return NULL;
+    bool is_known = node->collective >= 0 && node->collective < (int64_t)(sizeof names / sizeof *names);
+    return is_known ? names[node->collective] : "collective";
+}
+
+static void add_edges(chakra_reader *r, chakra_dependency kind, const char *key)
+{
+    hd_json_out out = {0};
+    for (size_t i = r->first_edge; i < r->edge_count; i++) {
+        if (r->edges[i].kind != kind) continue;
+        hd_json_put_text(&out, out.size ? "," : "[");
+        hd_json_put_unsigned(&out, r->edges[i].from);
+    }
+    if (out.size) hd_json_put_text(&out, "]");
+    if (out.size && !out.failed)
+        hd_args_add(&r->args, hd_builder_intern_text(r->builder, key), HD_ARG_JSON,
+                    hd_builder_intern(r->builder, out.data, out.size), HD_SCOPE_ARGS);
+    free(out.data);
+}
+
+static hd_status see_node(chakra_reader *r, const uint8_t *data, size_t size, uint64_t offset, hd_error *err)
+{
+    static const char *const types[CHAKRA_TYPES] = {
+        "INVALID_NODE",   "METADATA_NODE",  "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE",      "COMM_SEND_NODE",
+        "COMM_RECV_NODE", "COMM_COLL_NODE", "STORAGE_NODE",  "BATCH_NODE",     "CHECKPOINT_NODE"};
+    hd_proto_reader message = hd_proto_reader_of(data, size);
+    hd_proto_field f;
+    chakra_node node;
+    bool fine = true;
+    chakra_node_init(&node);
+    while (fine && hd_proto_next(&f, &message)) {
+        fine = is_well_typed(&f);
+        if (fine) HD_TRY(take_node_field(r, &node, &f, &fine, err));
+    }
+    if (!fine || message.failed || size == 0) {
+        r->edge_count = r->first_edge; /* nothing of it */
+        r->args.count = 0;
+        return chakra_damage(r, offset, err);
+    }
+    hd_args_int(&r->args, "id", node.id <= INT64_MAX ? (int64_t)node.id : HD_NO_NUMBER);
+    hd_args_string(&r->args, "type",
+                   hd_builder_intern_text(r->builder, node.type < CHAKRA_TYPES ? types[node.type] : "unknown"));
+    add_edges(r, CHAKRA_CONTROL, "ctrl_deps");
+    add_edges(r, CHAKRA_DATA, "data_deps");
+    const char *collective = collective_name(&node);
+    if (collective) hd_args_string(&r->args, "Collective name", hd_builder_intern_text(r->builder, collective));
+    if (node.name == HD_STRING_NONE) node.name = hd_builder_intern_text(r->builder, "");
+    return chakra_add_node(r, &node, err);
+}
+
+static hd_status see_metadata(chakra_reader *r, const uint8_t *data, size_t size, hd_error *err)
+{
+    hd_proto_reader message = hd_proto_reader_of(data, size);
+    hd_proto_field f;
+    bool fine = true;
+    while (hd_proto_next(&f, &message)) {
+        hd_json_out out = {0};
+        if (f.tag == HD_PROTO_BYTES(2)) fine &= take_attribute(r, NULL, &f);
+        if (f.tag != HD_PROTO_BYTES(1)) continue;
+        put_value(&out, r, TEXT, &f);
+        if (!out.failed)
+            hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, "version"),
+                                hd_builder_intern(r->builder, out.data, out.size), false);
+        free(out.data);
+    }
+    return fine && !message.failed ? HD_OK : chakra_damage(r, 0, err);
+}
+
+static hd_status read_messages(chakra_reader *r, hd_window *window, hd_input *input, hd_error *err)
+{
+    uint64_t size = window->pieces->size, offset = 0;
+    for (bool is_first = true; offset < size; is_first = false) {
+        size_t header = size - offset < HD_PROTO_VARINT_BYTES ? (size_t)(size - offset) : HD_PROTO_VARINT_BYTES, at = 0;
+        uint64_t length;
+        const uint8_t *data = hd_window_at(window, offset, header, err);
+        if (!data) return err ? err->status : HD_ERR_IO;
+        bool has_length = hd_proto_varint(&length, data, header, &at);
+        if (!has_length || length > size - offset - at || length > MESSAGE_LIMIT) {
+            r->is_cut = true;
+            break;
+        }
+        offset += at;
+        data = length ? hd_window_at(window, offset, (size_t)length, err) : data;
+        if (!data) return err ? err->status : HD_ERR_IO;
+        HD_TRY(is_first ? see_metadata(r, data, (size_t)length, err) : see_node(r, data, (size_t)length, offset, err));
+        offset += length;
+        if (r->options->progress && r->seen_count % 65536 == 0)
+            r->options->progress(r->options->progress_user, offset, hd_input_size_bytes(input));
+    }
+    return HD_OK;
+}
+
+hd_status chakra_read_proto(chakra_reader *r, hd_input *input, hd_error *err)
+{
+    hd_pieces pieces = {0};
+    hd_error own = {0};
+    if (!err) err = &own;
+    HD_TRY(hd_pieces_open(&pieces, input, err));
+    hd_window window = {.pieces = &pieces};
+    hd_status status = read_messages(r, &window, input, err);
+    r->read_bytes = pieces.size;
+    hd_window_deinit(&window);
+    hd_pieces_close(&pieces);
+    return status;
+}
