@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/text/decimal.h"
 
 hd_status hd_walk_init(hd_json_walk *w, const hd_walk_about *about, hd_builder *builder, hd_input *input,
                        uint64_t limit, const hd_read_options *options, hd_error *err)
@@ -31,7 +32,7 @@ const char *hd_walk_start(const hd_json_walk *w)
 }
 
 /* Where p stands in the file; within what was mended that is where it begins. */
-static size_t hd_walk_offset(const hd_json_walk *w, const char *p)
+size_t hd_walk_offset(const hd_json_walk *w, const char *p)
 {
     return p >= w->text && p <= w->text + w->size ? (size_t)(p - w->text) : w->mended_offset;
 }
@@ -57,6 +58,7 @@ hd_status hd_walk_decode(hd_string *out, hd_json_walk *w, const hd_json_text *te
 hd_status hd_walk_lose(hd_json_walk *w, const char *p, const char *what)
 {
     if (w->options->strict) return hd_walk_damaged(w, p, what);
+    if (w->quiet) return HD_OK;
     w->lost = true;
     hd_builder_ledger(w->builder, w->about.stage, w->about.damaged, HD_LEDGER_LOSS, 1, hd_walk_offset(w, p));
     return HD_OK;
@@ -93,7 +95,7 @@ static hd_status next(hd_json_walk *w, const char **at, bool *first, char close)
             return HD_END;
         }
         if (p >= w->text + w->size) {
-            if (w->cut) return HD_END;
+            if (w->cut || w->quiet) return HD_END;
             w->cut = w->lost = true;
             if (w->options->strict) return hd_walk_damaged(w, p, "");
             hd_builder_ledger(w->builder, w->about.stage, w->about.truncated, HD_LEDGER_LOSS, 1, w->size);
@@ -201,6 +203,23 @@ hd_status hd_walk_skip(hd_walk_span *out, hd_json_walk *w, const char **at)
     return HD_OK;
 }
 
+void hd_walk_pass_over(hd_json_walk *w, const char **at)
+{
+    const char *p = hd_json_skip_value(*at);
+    *at = p ? p : skip_junk(w, *at);
+}
+
+hd_status hd_walk_keep(hd_json_walk *w, hd_json_out *rest, hd_string key, const char **at)
+{
+    hd_walk_span span;
+    hd_json_put_text(rest, rest->size > 1 && rest->data[rest->size - 1] != '{' ? "," : "");
+    hd_json_put_string(rest, key.data, key.size);
+    hd_json_put_text(rest, ":");
+    HD_TRY(hd_walk_skip(&span, w, at));
+    hd_json_put(rest, span.data, span.size);
+    return HD_OK;
+}
+
 hd_status hd_walk_enter(hd_json_walk *w, const char **at, char open, bool *is_null)
 {
     hd_walk_span span;
@@ -209,6 +228,49 @@ hd_status hd_walk_enter(hd_json_walk *w, const char **at, char open, bool *is_nu
     if (**at != open)
         return hd_walk_damaged(w, *at, open == '{' ? "no object where one must be" : "no list where one must be");
     ++*at;
+    return HD_OK;
+}
+
+hd_status hd_walk_try_enter(hd_json_walk *w, const char **at, char open, bool *is_null)
+{
+    hd_walk_span span;
+    *is_null = true;
+    if (**at == open || **at == 'n') return hd_walk_enter(w, at, open, is_null);
+    HD_TRY(hd_walk_lose(w, *at, open == '{' ? "no object where one must be" : "no list where one must be"));
+    return hd_walk_skip(&span, w, at);
+}
+
+/* ---- values ---- */
+
+hd_status hd_walk_string(hd_string *out, hd_json_walk *w, const char **at)
+{
+    hd_walk_span span;
+    hd_json_text text;
+    *out = (hd_string){NULL, 0};
+    HD_TRY(hd_walk_skip(&span, w, at));
+    if (*span.data != '"' || !hd_json_string(&text, span.data + 1)) return HD_OK;
+    return hd_walk_decode(out, w, &text);
+}
+
+hd_status hd_walk_number(hd_walk_span *out, hd_json_walk *w, const char **at)
+{
+    const char *behind = hd_json_skip_number(*at);
+    if (!behind || behind == w->text + w->size) {
+        HD_TRY(hd_walk_skip(out, w, at));
+        out->size = 0;
+        return HD_OK;
+    }
+    *out = (hd_walk_span){*at, (size_t)(behind - *at)};
+    *at = behind;
+    return HD_OK;
+}
+
+hd_status hd_walk_int(int64_t *out, bool *out_is, hd_json_walk *w, const char **at)
+{
+    hd_walk_span span;
+    *out = 0;
+    HD_TRY(hd_walk_number(&span, w, at));
+    *out_is = span.size && hd_fixed_parse_whole(out, span.data, span.size);
     return HD_OK;
 }
 

@@ -12,6 +12,7 @@
 #define HD_FORMAT_JSON_WALK_H
 
 #include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/memory/arena.h"
 #include "format/format.h"
 #include "format/repair/repair.h"
@@ -36,8 +37,9 @@ typedef struct hd_json_walk {
     hd_error *err;
     const char *text; /* padded with zero bytes */
     size_t size;
-    bool cut;  /* the text has ended, and that is told */
-    bool lost; /* something was left out */
+    bool cut;   /* the text has ended, and that is told */
+    bool lost;  /* something was left out */
+    bool quiet; /* the caller's: what is met now will be met, and told, again */
     hd_bytes bytes;
     hd_json_repair repair;
     hd_arena mended;      /* values that had to be mended */
@@ -59,6 +61,8 @@ hd_status hd_walk_lose(hd_json_walk *w, const char *p, const char *what);
 hd_status hd_walk_pass(hd_json_walk *w, hd_status status);
 /* An error at p. */
 hd_status hd_walk_damaged(const hd_json_walk *w, const char *p, const char *what);
+/* Where p stands in the file. */
+size_t hd_walk_offset(const hd_json_walk *w, const char *p);
 
 /* *at is behind `{`, or behind a value. HD_OK: *key (valid until the next call), and *at is at its value. HD_END:
  * behind `}`. */
@@ -67,16 +71,30 @@ hd_status hd_walk_member(hd_string *key, hd_json_walk *w, const char **at, bool 
 hd_status hd_walk_item(hd_json_walk *w, const char **at, bool *first);
 /* *at goes behind the value that it is at; one that is no valid JSON is mended, or becomes null. */
 hd_status hd_walk_skip(hd_walk_span *out, hd_json_walk *w, const char **at);
+/* The same for what is walked once more: nothing is told. */
+void hd_walk_pass_over(hd_json_walk *w, const char **at);
+/* The member whose value is at *at becomes one of the object that `rest` is being filled with. */
+hd_status hd_walk_keep(hd_json_walk *w, hd_json_out *rest, hd_string key, const char **at);
 /* Whether *at is at `open`, which it goes behind; or at null, which stands for nothing (*is_null). DAMAGED: neither. */
 hd_status hd_walk_enter(hd_json_walk *w, const char **at, char open, bool *is_null);
+/* The same, but what is neither is left out, and told (*is_null). */
+hd_status hd_walk_try_enter(hd_json_walk *w, const char **at, char open, bool *is_null);
+
 /* The decoded text of a string; valid until the next call. DAMAGED: it is not UTF-8. */
 hd_status hd_walk_decode(hd_string *out, hd_json_walk *w, const hd_json_text *text);
+/* The value at *at, if it is a string, else {NULL, 0}; *at goes behind it. */
+hd_status hd_walk_string(hd_string *out, hd_json_walk *w, const char **at);
+/* The number at *at as text; size 0: it is none. One that ends where the text does may be cut off, and is none. */
+hd_status hd_walk_number(hd_walk_span *out, hd_json_walk *w, const char **at);
+/* The same as an integer; *out_is false: it is none. */
+hd_status hd_walk_int(int64_t *out, bool *out_is, hd_json_walk *w, const char **at);
+
 static inline bool hd_walk_is(hd_string key, const char *text)
 {
     return key.size == strlen(text) && memcmp(key.data, text, key.size) == 0;
 }
 
-/* What stands behind the top-level key that comes first of two; 0: neither does in these bytes. */
+/* Which of some top-level keys comes first, from 1; 0: none does in these bytes. */
 int hd_walk_first_key(const unsigned char *head, size_t size, const char *const *keys, size_t count);
 
 #endif

@@ -286,6 +286,23 @@ hd_status hd_stack_samples_add(hd_stack_samples *s, const hd_stack_sample *sampl
     return hd_batch_row_count(s->batch) < BATCH_ROWS ? HD_OK : flush(s);
 }
 
+hd_status hd_stack_samples_add_row(hd_stack_samples *s, hd_row *row, const hd_arg_key *keys, const int64_t *values,
+                                   uint32_t count)
+{
+    sample_args args;
+    args.has_args = false;
+    for (uint32_t i = 0; i < count; i++) {
+        args.keys[i] = keys[i];
+        args.values[i] = values[i];
+        args.has_args |= keys[i].scope == HD_SCOPE_ARGS;
+    }
+    args.count = count;
+    row->shape = shape_of(s, &args);
+    if (row->shape == HD_NONE) return HD_NOMEM(s->err);
+    HD_TRY(hd_batch_add(s->batch, row, args.values, s->err));
+    return hd_batch_row_count(s->batch) < BATCH_ROWS ? HD_OK : flush(s);
+}
+
 hd_status hd_stack_samples_finish(hd_stack_samples *s)
 {
     hd_trace_facts *facts = hd_builder_facts(s->builder);

@@ -118,6 +118,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/nsys/", ".sqlite", "nsys"},
         {"/xplane/", ".pb", "xplane"},
         {"/pprof/", ".pprof", "pprof"},
+        {"/speedscope/", ".json", "speedscope"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -134,6 +135,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/capture/", "", "capture"},
         {"corpus/xplane/", "", "xplane"},
         {"corpus/pprof/", "", "pprof"},
+        {"corpus/speedscope/", "", "speedscope"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
