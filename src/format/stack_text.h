@@ -37,6 +37,10 @@ bool hd_file_is_os(hd_string file);
  * address, or [unknown]. */
 void hd_text_put_unknown(hd_bytes *out, hd_string file, bool has_address, uint64_t address);
 
+/* Append what a frame is called: the function, and where it stands: "name (file:12:3)". file may be empty, line and
+ * column 0. */
+void hd_text_put_frame(hd_bytes *out, hd_string function, hd_string file, int64_t line, int64_t column);
+
 /* What an input looks like that no reader takes, in words ("a perf.data file: …"); NULL: like nothing we know.
  * Static. */
 const char *hd_text_looks_like(const unsigned char *head, size_t size);

@@ -127,6 +127,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/chakra/", ".json", "chakra"},
         {"/chakra/", ".et", "chakra"},
         {"/rocprofv3/", "_trace.csv", "rocprofv3"},
+        {"/pprof/", ".pprof", "pprof"},
+        {"/speedscope/", ".json", "speedscope"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -144,6 +146,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/xplane/", "", "xplane"},
         {"corpus/rocprofv3/", "", "rocprofv3"},
         {"corpus/chakra/", "", "chakra"},
+        {"corpus/pprof/", "", "pprof"},
+        {"corpus/speedscope/", "", "speedscope"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -195,6 +199,8 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/otf2/", ".otf2", "otf2"},
         {"/xray/", ".json", "chrome"},
         {"/xplane/", ".xplane.pb", "xplane"},
+        {"/pprof/", ".string", NULL},
+        {"/pprof/", "", "pprof"},
         {"/", "", NULL},
     };
     const char *root = getenv("HEDDLE_SOURCE_ROOT");

@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+"""Profiles of stacks against slow readers in Python, row by row, by way of JSON and of a store.
+
+usage: profiles_check.py --heddle HEDDLE [FILE...]
+
+Ours are the fixtures that are not damaged; what heddle flame writes of real traces must come back (../shared, where it is).
+"""
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from decimal import Decimal, localcontext
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE.parents[2] / "shared/data"
+
+
+def load(text):
+    return json.loads(text, parse_float=Decimal)
+
+
+class Heddle:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, Path(folder)
+
+    def trace(self, path, way):
+        out = self.folder / "out.json"
+        source = path
+        if way != "json":
+            source = self.folder / f"way.{way}"
+            subprocess.run([self.program, "convert", "-q", path, source], check=True)
+        subprocess.run([self.program, "convert", "-q", source, out], check=True)
+        return load(out.read_text())
+
+    def flame(self, path, *words):
+        out = self.folder / "flame.folded"
+        subprocess.run([self.program, "flame", "-q", "-o", out, *words, path], check=True)
+        folded = Counter()
+        for line in out.read_text().splitlines():
+            stack, _, weight = line.rpartition(" ")
+            folded[stack] += int(weight)
+        return folded
+
+
+def rows_of(trace):
+    """(phase, name, category, time in ns, track, weight, stack, other arguments)"""
+    stacks = {None: ()}
+    for node, frame in trace.get("stackFrames", {}).items():
+        stacks[int(node)] = stacks[frame.get("parent")] + (frame["name"],)
+    names = {(e.get("pid"), e.get("tid")): e["args"]["name"] for e in trace["traceEvents"] if e.get("name") == "thread_name"}
+    for e in trace["traceEvents"]:
+        if e["ph"] == "M":
+            continue
+        args = dict(e.get("args", {}))
+        time = e.get("ts")
+        yield (e["ph"], e.get("name"), e.get("cat"), None if time is None else Decimal(time) * 1000, names.get((e.get("pid"), e.get("tid"))),
+               args.pop("weight", None), stacks[e.get("sf")], args, None if e.get("dur") is None else Decimal(e["dur"]) * 1000)
+
+
+def place(name, file="", line=0, column=0):
+    where = file + (f":{line}" if line > 0 else "") + (f":{column}" if line > 0 and column > 0 else "")
+    return f"{name} ({where})" if where else name
+
+
+# ---- speedscope ----
+
+SHIFTS = {"nanoseconds": 0, "microseconds": 3, "milliseconds": 6, "seconds": 9}
+
+
+def speedscope_rows(document):
+    frames = [place(f.get("name") or "[unknown]", f.get("file") or "", f.get("line") or 0, f.get("col") or 0) for f in document["shared"]["frames"]]
+    for p in document["profiles"]:
+        unit = p.get("unit", "none")
+        scale = Decimal(10) ** SHIFTS[unit] if unit in SHIFTS else 1
+        name, category = ("time", "nanoseconds") if unit in SHIFTS else ({"none": "samples"}.get(unit, unit), unit)
+        start = p.get("startValue", 0) * scale
+        if p["type"] == "sampled":
+            for sample, weight in zip(p["samples"], p["weights"]):
+                weight *= scale
+                yield "P", name, category, start if unit in SHIFTS else None, p.get("name"), weight, tuple(frames[i] for i in sample), {}, None
+                start += weight
+            continue
+        opened = []
+        for e in p["events"]:
+            at = e["at"] * scale
+            if unit in SHIFTS:
+                yield {"O": "B", "C": "E"}[e["type"]], frames[e["frame"]], None, at, p.get("name"), None, (), {}, None
+            elif opened and at > start:
+                yield "P", name, category, None, p.get("name"), at - start, tuple(opened), {}, None
+            start = at
+            opened = opened + [frames[e["frame"]]] if e["type"] == "O" else opened[:-1]
+
+
+READERS = {"speedscope": (".json", lambda path: speedscope_rows(load(path.read_text())))}
+
+
+def rounded(row):
+    """What a time or weight keeps: 10^-18 ns."""
+    return tuple(v.quantize(Decimal(1).scaleb(-18), rounding="ROUND_FLOOR") if isinstance(v, Decimal) else v for v in row)
+
+
+def check_rows(heddle, kind, path):
+    wrong = 0
+    wanted = list(map(rounded, READERS[kind][1](path)))
+    for way in ("json", "heddle"):
+        got = list(map(rounded, rows_of(heddle.trace(path, way))))
+        differs = next((i for i, (a, b) in enumerate(zip(got, wanted)) if a != b), None)
+        bad = differs is not None or len(got) != len(wanted) or not wanted
+        wrong += bad
+        if bad or way == "json":
+            print(f"{path.name} by {way}: {len(got)} rows, {len(wanted)} wanted", *([got[differs], wanted[differs]] if differs is not None else []))
+    samples = Counter()
+    first = next((row[1] for row in wanted if row[0] == "P"), None)
+    for row in wanted:
+        if row[0] == "P" and row[1] == first and row[5] is not None:
+            samples[";".join(frame.replace(";", ":") for frame in row[6]) or "[no stack]"] += int(Decimal(row[5]).quantize(1, rounding="ROUND_HALF_UP"))
+    if samples and max(samples.values()) < 1 << 62:
+        flame = heddle.flame(path, "--of", "samples", "--event", first)
+        samples = +samples
+        if flame != samples:
+            wrong += 1
+            print(f"{path.name}: flame {sum(flame.values())}, {sum(samples.values())} wanted", list((flame - samples).items())[:1], list((samples - flame).items())[:1])
+    return wrong
+
+
+def check_ours(heddle, path, *words):
+    """What heddle flame writes as speedscope is read with the same weights."""
+    written = heddle.folder / "flame.speedscope.json"
+    subprocess.run([heddle.program, "flame", "-q", "-o", written, *words, path], check=True)
+    before, after = heddle.flame(path, *words), heddle.flame(written)
+    before.pop("", None)
+    if before != after:
+        print(f"{path.name}: as speedscope {sum(after.values())} in {len(after)} stacks, {sum(before.values())} in {len(before)} wanted",
+              list((before - after).items())[:1], list((after - before).items())[:1])
+    return (before != after) + check_rows(heddle, "speedscope", written)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    parser.add_argument("files", nargs="*", type=Path)
+    options = parser.parse_args()
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder, localcontext() as context:
+        context.prec = 60
+        heddle = Heddle(options.heddle, folder)
+        for kind, (extension, _) in READERS.items():
+            for path in sorted((HERE / kind).glob(f"*{extension}")):
+                if not path.name.startswith("bad-"):
+                    wrong += check_rows(heddle, kind, path)
+        for path in options.files:
+            kind = next(k for k in READERS if k in str(path) or path.name.endswith(READERS[k][0]))
+            wrong += check_rows(heddle, kind, path)
+        if DATA.is_dir():
+            for name in ("pprof/large.cpu", "stacks/pytorch.folded", "kineto/normalization_layer_test.json.gz", "stacks/example-perf-stacks.txt.gz"):
+                wrong += check_ours(heddle, DATA / name)
+    return wrong > 0
+
+
+sys.exit(main())
