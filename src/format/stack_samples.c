@@ -61,6 +61,8 @@ hd_status hd_stack_samples_count(hd_stack_samples *s, size_t code, uint64_t coun
     }
     tally->count += count;
     if (!s->options->strict || c->level == HD_LEDGER_NOTE) return HD_OK;
+    if (line && !line->number)
+        return hd_error_set(s->err, HD_ERR_DAMAGED, NULL, line->offset, "%s, and --strict refuses repairs", c->code);
     return hd_error_set(s->err, HD_ERR_DAMAGED, NULL, line ? line->offset : HD_OFFSET_NONE,
                         "%s in line %llu, and --strict refuses repairs", c->code,
                         line ? (unsigned long long)line->number : 0);
@@ -194,41 +196,48 @@ static hd_status flush(hd_stack_samples *s)
     return hd_builder_append(s->builder, chunk, s->err);
 }
 
+/* Two bits a part. */
+static uint32_t type_code(hd_arg_type type)
+{
+    return type == HD_ARG_NULL ? 0 : type == HD_ARG_DECIMAL ? 2 : type == HD_ARG_NUMBER ? 3 : 1;
+}
+
 /* The shape of a sample and its values: `sf` beside the arguments, and of those what there is. */
-static uint32_t shape_of(hd_stack_samples *s, int64_t values[4], const hd_stack_sample *sample)
+static uint32_t shape_of(hd_stack_samples *s, int64_t values[5], const hd_stack_sample *sample)
 {
     const bool args = s->options->args == HD_ARGS_ALL;
     const struct {
         const char *key;
         hd_arg_type type;
         int64_t value;
-    } parts[4] = {{"sf", sample->node != HD_STACK_NONE ? HD_ARG_INT : HD_ARG_NULL, sample->node},
+    } parts[5] = {{"sf", sample->node != HD_STACK_NONE ? HD_ARG_INT : HD_ARG_NULL, sample->node},
                   {"cpu", sample->cpu_type, sample->cpu},
                   {"weight", sample->weight_type, sample->weight},
+                  {"address", sample->address_type, sample->address},
                   {"trace", sample->trace ? HD_ARG_STRING : HD_ARG_NULL, sample->trace}};
-    hd_arg_key keys[4];
+    hd_arg_key keys[5];
     uint32_t count = 0, code = 0;
-    for (uint32_t i = 0; i < 4; i++) {
-        code = code << 2 | (parts[i].type == HD_ARG_NULL ? 0 : parts[i].type == HD_ARG_DECIMAL ? 2 : 1);
+    for (uint32_t i = 0; i < 5; i++) {
+        code = code << 2 | type_code(parts[i].type);
         if (parts[i].type != HD_ARG_NULL) values[count++] = parts[i].value;
     }
     if (!args) return 0;
     if (s->shapes[code]) return s->shapes[code] - 1;
     count = 0;
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         if (parts[i].type == HD_ARG_NULL) continue;
         keys[count++] = (hd_arg_key){.key = hd_builder_intern_text(s->builder, parts[i].key),
                                      .type = (uint8_t)parts[i].type,
                                      .scope = i ? HD_SCOPE_ARGS : HD_SCOPE_EVENT};
     }
-    uint32_t shape = hd_builder_shape(s->builder, keys, count, (code & 0x3f) != 0);
+    uint32_t shape = hd_builder_shape(s->builder, keys, count, (code & 0xff) != 0);
     if (shape != HD_NONE) s->shapes[code] = shape + 1;
     return shape;
 }
 
 hd_status hd_stack_samples_add(hd_stack_samples *s, const hd_stack_sample *sample)
 {
-    int64_t values[4];
+    int64_t values[5];
     hd_row row = hd_row_of(HD_KIND_SAMPLE, 'P');
     if (sample->node == HD_NONE) return HD_NOMEM(s->err);
     row.track = sample->track;
@@ -236,8 +245,13 @@ hd_status hd_stack_samples_add(hd_stack_samples *s, const hd_stack_sample *sampl
     row.start_ns = sample->time_ns;
     row.shape = shape_of(s, values, sample);
     if (row.shape == HD_NONE) return HD_NOMEM(s->err);
-    HD_TRY(hd_batch_add(s->batch, &row, values, s->err));
     s->samples++;
+    return hd_stack_samples_row(s, &row, values);
+}
+
+hd_status hd_stack_samples_row(hd_stack_samples *s, const hd_row *row, const int64_t *values)
+{
+    HD_TRY(hd_batch_add(s->batch, row, values, s->err));
     return hd_batch_row_count(s->batch) < BATCH_ROWS ? HD_OK : flush(s);
 }
 

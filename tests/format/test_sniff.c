@@ -117,6 +117,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/sbt/", ".sbt", "sbt"},
         {"/nsys/", ".sqlite", "nsys"},
         {"/xplane/", ".pb", "xplane"},
+        {"/perfdata/", ".data", "perfdata"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -132,6 +133,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/sbt/", "", "sbt"},
         {"corpus/capture/", "", "capture"},
         {"corpus/xplane/", "", "xplane"},
+        {"corpus/perfdata/", "", "perfdata"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -182,6 +184,7 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/otf2/", ".otf2", "otf2"},
         {"/xray/", ".json", "chrome"},
         {"/xplane/", ".xplane.pb", "xplane"},
+        {"/perf/", "", "perfdata"},
         {"/", "", NULL},
     };
     const char *root = getenv("HEDDLE_SOURCE_ROOT");
