@@ -10,7 +10,7 @@
 #include "format/numbers.h"
 #include "trace/lazy.h"
 
-enum { BATCH_ROWS = 4 * HD_BLOCK_ROWS, DETAIL_BYTES = 80, PROGRESS_LINES = 1 << 14 };
+enum { DETAIL_BYTES = 80, PROGRESS_LINES = 1 << 14 };
 
 hd_status hd_stack_samples_open(hd_stack_samples *s, hd_builder *builder, hd_input *input, const char *stage,
                                 const hd_stack_code *codes, const hd_read_options *options, hd_error *err)
@@ -18,13 +18,13 @@ hd_status hd_stack_samples_open(hd_stack_samples *s, hd_builder *builder, hd_inp
     *s = (hd_stack_samples){
         .builder = builder, .input = input, .options = options, .err = err, .stage = stage, .codes = codes};
     HD_TRY(hd_stacks_new(&s->stacks, err));
-    return hd_batch_new(&s->batch, builder, err);
+    return hd_rows_out_init(&s->rows, builder, options->threads, err);
 }
 
 void hd_stack_samples_close(hd_stack_samples *s)
 {
     hd_stacks_free(s->stacks);
-    hd_batch_free(s->batch);
+    hd_rows_out_deinit(&s->rows);
     hd_memo_deinit(&s->threads);
     hd_bytes_deinit(&s->text);
     free(s->tracks);
@@ -189,26 +189,18 @@ static void name_tracks(hd_stack_samples *s)
 
 /* ---- samples ---- */
 
-static hd_status flush(hd_stack_samples *s)
-{
-    hd_chunk *chunk;
-    if (hd_batch_row_count(s->batch) == 0) return HD_OK;
-    HD_TRY(hd_batch_take(&chunk, s->batch, s->err));
-    return hd_builder_append(s->builder, chunk, s->err);
-}
-
 typedef struct sample_args {
-    hd_arg_key keys[HD_STACK_MORE + 4];
-    int64_t values[HD_STACK_MORE + 4];
+    hd_arg_key keys[HD_STACK_MORE + HD_STACK_PARTS];
+    int64_t values[HD_STACK_MORE + HD_STACK_PARTS];
     uint32_t count;
     bool has_args;
 } sample_args;
 
-enum { KEY_STACK, KEY_CPU, KEY_WEIGHT, KEY_TRACE };
+enum { KEY_STACK, KEY_CPU, KEY_WEIGHT, KEY_ADDRESS, KEY_TRACE };
 
 static void add_arg(hd_stack_samples *s, sample_args *out, unsigned which, hd_arg_type type, int64_t value)
 {
-    static const char *const texts[] = {"sf", "cpu", "weight", "trace"};
+    static const char *const texts[] = {"sf", "cpu", "weight", "address", "trace"};
     if (type == HD_ARG_NULL) return;
     if (!s->key_ids[which]) s->key_ids[which] = hd_builder_intern_text(s->builder, texts[which]);
     out->keys[out->count] = (hd_arg_key){
@@ -229,6 +221,7 @@ static void collect_args(hd_stack_samples *s, sample_args *out, const hd_stack_s
     add_arg(s, out, KEY_STACK, sample->node != HD_STACK_NONE ? HD_ARG_INT : HD_ARG_NULL, sample->node);
     add_arg(s, out, KEY_CPU, sample->cpu_type, sample->cpu);
     add_arg(s, out, KEY_WEIGHT, sample->weight_type, sample->weight);
+    add_arg(s, out, KEY_ADDRESS, sample->address_type, sample->address);
     add_arg(s, out, KEY_TRACE, sample->trace ? HD_ARG_STRING : HD_ARG_NULL, sample->trace);
 }
 
@@ -281,9 +274,13 @@ hd_status hd_stack_samples_add(hd_stack_samples *s, const hd_stack_sample *sampl
     collect_args(s, &args, sample);
     row.shape = shape_of(s, &args);
     if (row.shape == HD_NONE) return HD_NOMEM(s->err);
-    HD_TRY(hd_batch_add(s->batch, &row, args.values, s->err));
     s->samples++;
-    return hd_batch_row_count(s->batch) < BATCH_ROWS ? HD_OK : flush(s);
+    return hd_stack_samples_row(s, &row, args.values);
+}
+
+hd_status hd_stack_samples_row(hd_stack_samples *s, const hd_row *row, const int64_t *values)
+{
+    return hd_rows_out_add(&s->rows, row, values, s->err);
 }
 
 hd_status hd_stack_samples_add_row(hd_stack_samples *s, hd_row *row, const hd_arg_key *keys, const int64_t *values,
@@ -299,15 +296,14 @@ hd_status hd_stack_samples_add_row(hd_stack_samples *s, hd_row *row, const hd_ar
     args.count = count;
     row->shape = shape_of(s, &args);
     if (row->shape == HD_NONE) return HD_NOMEM(s->err);
-    HD_TRY(hd_batch_add(s->batch, row, args.values, s->err));
-    return hd_batch_row_count(s->batch) < BATCH_ROWS ? HD_OK : flush(s);
+    return hd_stack_samples_row(s, row, args.values);
 }
 
 hd_status hd_stack_samples_finish(hd_stack_samples *s)
 {
     hd_trace_facts *facts = hd_builder_facts(s->builder);
     facts->has_args = s->options->args == HD_ARGS_ALL;
-    HD_TRY(flush(s));
+    HD_TRY(hd_rows_out_flush(&s->rows, s->err));
     if (s->text.failed) return HD_NOMEM(s->err);
     name_tracks(s);
     note_tally(s);

@@ -197,7 +197,6 @@ typedef struct look {
         start, sizeof(start) - 1, what                                                                                 \
     }
 static const look by_start[] = {
-    LOOK("PERFILE2", "a perf.data file: `perf script -i FILE > FILE.perf` makes text of it that can be read"),
     LOOK("2ELIFREP", "a perf.data file of a big-endian machine: `perf script -i FILE > FILE.perf` makes text of it"),
     LOOK("SQLite format 3", "an SQLite database, as Nsight Systems and rocprof write"),
     LOOK("\x7f"

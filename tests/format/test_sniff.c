@@ -129,6 +129,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/rocprofv3/", "_trace.csv", "rocprofv3"},
         {"/pprof/", ".pprof", "pprof"},
         {"/speedscope/", ".json", "speedscope"},
+        {"/perfdata/", ".data", "perfdata"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -148,6 +149,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/chakra/", "", "chakra"},
         {"corpus/pprof/", "", "pprof"},
         {"corpus/speedscope/", "", "speedscope"},
+        {"corpus/perfdata/", "", "perfdata"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -201,6 +203,7 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/xplane/", ".xplane.pb", "xplane"},
         {"/pprof/", ".string", NULL},
         {"/pprof/", "", "pprof"},
+        {"/perf/", "", "perfdata"},
         {"/", "", NULL},
     };
     const char *root = getenv("HEDDLE_SOURCE_ROOT");
