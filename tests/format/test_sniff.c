@@ -117,6 +117,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/sbt/", ".sbt", "sbt"},
         {"/nsys/", ".sqlite", "nsys"},
         {"/xplane/", ".pb", "xplane"},
+        {"/xray/", ".xray", "xray"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -132,6 +133,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/sbt/", "", "sbt"},
         {"corpus/capture/", "", "capture"},
         {"corpus/xplane/", "", "xplane"},
+        {"corpus/xray/", "", "xray"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -181,6 +183,8 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/stacks/", "", "folded"},
         {"/otf2/", ".otf2", "otf2"},
         {"/xray/", ".json", "chrome"},
+        {"/xray/", ".H9qt9c", "xray"},
+        {"/xray/", ".5xc6Dn", "xray"},
         {"/xplane/", ".xplane.pb", "xplane"},
         {"/", "", NULL},
     };
