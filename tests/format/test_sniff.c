@@ -130,6 +130,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/pprof/", ".pprof", "pprof"},
         {"/speedscope/", ".json", "speedscope"},
         {"/perfdata/", ".data", "perfdata"},
+        {"/xray/", ".xray", "xray"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -150,6 +151,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/pprof/", "", "pprof"},
         {"corpus/speedscope/", "", "speedscope"},
         {"corpus/perfdata/", "", "perfdata"},
+        {"corpus/xray/", "", "xray"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -200,6 +202,8 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/stacks/", "", "folded"},
         {"/otf2/", ".otf2", "otf2"},
         {"/xray/", ".json", "chrome"},
+        {"/xray/", ".H9qt9c", "xray"},
+        {"/xray/", ".5xc6Dn", "xray"},
         {"/xplane/", ".xplane.pb", "xplane"},
         {"/pprof/", ".string", NULL},
         {"/pprof/", "", "pprof"},

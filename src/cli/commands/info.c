@@ -11,6 +11,7 @@
 
 struct info_options {
     uint64_t tracks;
+    const char *binary;
     bool all, strict;
 };
 
@@ -28,6 +29,7 @@ static const cli_option options[] = {
      .field = offsetof(struct info_options, all),
      .help = "show all of them"},
     OPTION_STRICT(.field = offsetof(struct info_options, strict)),
+    OPTION_BINARY(.field = offsetof(struct info_options, binary)),
     {0},
 };
 
@@ -202,7 +204,7 @@ static hd_status read_info(hd_report *out, hd_error *lost, cli_run *run, const c
 {
     const struct info_options *chosen = run->options;
     hd_trace *trace;
-    const hd_read_options read = {.strict = chosen->strict, .lazy = true};
+    const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
     status = hd_report_run(out, "info", &(hd_report_input){.trace = trace}, &run->err);
