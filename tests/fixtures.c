@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/text/ends.h"
+#include "dump.h"
 #include "read_text.h"
 
 char *file_text(const char *path, size_t *out_size)
@@ -167,6 +168,18 @@ void fixtures_survive_flips(const fixtures *all)
             if (read_text(&trace, copy, all->list[f].size, &read_fast, 0, NULL) == HD_OK) hd_trace_free(trace);
         }
         free(copy);
+    }
+}
+
+void fixtures_expect_threads(const fixtures *all)
+{
+    static const hd_read_options one = {.threads = 1}, three = {.threads = 3};
+    for (size_t f = 0; f < all->count; f++) {
+        char *expected = dump_text(all->list[f].text, all->list[f].size, &one, 0, DUMP_ALL);
+        char *got = dump_text(all->list[f].text, all->list[f].size, &three, 0, DUMP_ALL);
+        fixture_expect_same(all->list[f].name, expected, got);
+        free(expected);
+        free(got);
     }
 }
 

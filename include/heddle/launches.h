@@ -28,7 +28,7 @@ typedef enum hd_role {
     HD_ROLE_KERNEL,         /* kernel, Kernel, GPU_Kernel */
     HD_ROLE_COPY,           /* gpu_memcpy, Memcpy, MemCopy */
     HD_ROLE_SET,            /* gpu_memset, Memset */
-    HD_ROLE_SYNC,           /* cuda_sync: waits, shown on a GPU row */
+    HD_ROLE_SYNC,           /* cuda_sync, gpu_sync: waits, shown on a GPU row */
     HD_ROLE_GPU_ANNOTATION, /* gpu_user_annotation: the span of an annotation's work */
     HD_ROLES
 } hd_role;

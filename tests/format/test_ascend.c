@@ -99,6 +99,11 @@ static void test_ascend__damage_never_crashes_and_strict_refuses_it(NO_STATE)
     fixture_survives_cuts(named("small"), 512);
 }
 
+static void test_ascend__threads_change_nothing(NO_STATE)
+{
+    fixtures_expect_threads(&all);
+}
+
 static void test_ascend__flipped_bits_cost_what_they_hit(NO_STATE)
 {
     fixtures_survive_flips(&all);
@@ -112,6 +117,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_ascend__what_makes_no_sense_is_counted),
         cmocka_unit_test(test_ascend__a_hostile_schema_is_a_list_of_names),
         cmocka_unit_test(test_ascend__damage_never_crashes_and_strict_refuses_it),
+        cmocka_unit_test(test_ascend__threads_change_nothing),
         cmocka_unit_test(test_ascend__flipped_bits_cost_what_they_hit),
     };
     all = fixtures_load_as("tests/format/ascend", ".db");

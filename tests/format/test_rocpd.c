@@ -111,6 +111,11 @@ static void test_rocpd__damage_never_crashes_and_strict_refuses_it(NO_STATE)
     fixture_survives_cuts(named("v4"), 300);
 }
 
+static void test_rocpd__threads_change_nothing(NO_STATE)
+{
+    fixtures_expect_threads(&all);
+}
+
 static void test_rocpd__flipped_bits_cost_what_they_hit(NO_STATE)
 {
     fixtures_survive_flips(&all);
@@ -124,6 +129,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rocpd__views_are_never_looked_at),
         cmocka_unit_test(test_rocpd__what_makes_no_sense_is_counted),
         cmocka_unit_test(test_rocpd__damage_never_crashes_and_strict_refuses_it),
+        cmocka_unit_test(test_rocpd__threads_change_nothing),
         cmocka_unit_test(test_rocpd__flipped_bits_cost_what_they_hit),
     };
     all = fixtures_load_as("tests/format/rocpd", ".db");

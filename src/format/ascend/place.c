@@ -297,7 +297,6 @@ const char *ascend_place_op(sq_worker *w)
 /* A range that ends on whatever thread, and may cross others: two points of an async slice. */
 static const char *place_async(sq_worker *w)
 {
-    hd_error err = {0};
     int64_t id = sq_field(w, ASCEND_RANGE), thread = sq_field(w, ASCEND_END_TID);
     w->row.kind = HD_KIND_ASYNC;
     w->row.phase = 'b';
@@ -305,7 +304,7 @@ static const char *place_async(sq_worker *w)
     w->row.id_type = HD_ID_INT;
     w->row.id = ascend_is_id(id) ? id : w->cursor.rowid;
     if (w->end == HD_NO_NUMBER) return NULL;
-    if (sq_emit(w, &err) != HD_OK) return NULL; /* the same will fail again, where it is told */
+    sq_emit(w);
     w->row.phase = 'e';
     w->row.start_ns = w->end;
     w->item_count = 0;
@@ -378,7 +377,6 @@ void ascend_take_times(sq_worker *w)
 const char *ascend_place_lifetime(sq_worker *w)
 {
     const ascend_state *s = ascend_of(w);
-    hd_error err = {0};
     int64_t size = sq_field(w, ASCEND_SIZE), allocation = sq_field(w, ASCEND_ALLOCATION),
             release = sq_field(w, ASCEND_RELEASE), number = w->cursor.rowid;
     uint32_t name = w->row.name, common = w->item_count;
@@ -388,7 +386,8 @@ const char *ascend_place_lifetime(sq_worker *w)
     if (allocation != HD_NO_NUMBER) {
         w->row.start_ns = allocation;
         add_memory(w, number, size, ASCEND_ALLOCATED, ASCEND_RESERVED);
-        if (release == HD_NO_NUMBER || sq_emit(w, &err) != HD_OK) return NULL;
+        if (release == HD_NO_NUMBER) return NULL;
+        sq_emit(w);
         w->item_count = common;
         if (name != HD_STRING_NONE) sq_add(w, s->text.name, HD_ARG_STRING, name);
     }

@@ -271,8 +271,8 @@ sq_track *sq_track_at(sq_worker *worker, uint64_t a, uint64_t b);
 hd_ident sq_number_ident(hd_builder *builder, int64_t value);
 hd_ident sq_text_ident(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t sq_intern(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Adds the row in hand as it stands; for one more event of a row. */
-hd_status sq_emit(sq_worker *worker, hd_error *err);
+/* Adds the row in hand as it stands; for one more event of a row. The builder remembers when memory ran out. */
+void sq_emit(sq_worker *worker);
 /* A point of a flow where the row in hand begins, bound to the slice around it. category: also its name. */
 void sq_emit_flow(sq_worker *worker, char phase, uint32_t category, int64_t id);
 

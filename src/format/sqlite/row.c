@@ -343,7 +343,7 @@ static void drop_same_keys(sq_worker *w)
     w->item_count = kept;
 }
 
-hd_status sq_emit(sq_worker *w, hd_error *err)
+static hd_status emit(sq_worker *w, hd_error *err)
 {
     int64_t values[SQ_ITEMS + 1];
     uint32_t has_sf = w->sf != HD_STACK_NONE;
@@ -357,6 +357,11 @@ hd_status sq_emit(sq_worker *w, hd_error *err)
         w->row.shape = 0;
     }
     return hd_batch_add(w->batch, &w->row, values, err);
+}
+
+void sq_emit(sq_worker *w)
+{
+    if (emit(w, NULL) != HD_OK) hd_builder_fail(w->reader->builder);
 }
 
 void sq_emit_flow(sq_worker *w, char phase, uint32_t category, int64_t id)
@@ -416,7 +421,7 @@ hd_status sq_worker_row(sq_worker *w, hd_error *err)
         return HD_OK;
     }
     w->events++;
-    return sq_emit(w, err);
+    return emit(w, err);
 }
 
 /* ---- tracks ---- */

@@ -285,6 +285,9 @@ hd_launch_sort hd_launch_sort_of(hd_string name)
         {"hsa_amd_memory_async_copy", HD_LAUNCH_COPY},
         {"hsa_amd_memory_fill", HD_LAUNCH_SET},
         {"runFunction - job_prep_and_submit", HD_LAUNCH_KERNEL}, /* MTIA */
+        {"aclrtLaunchKernel", HD_LAUNCH_KERNEL},
+        {"aclrtMemcpy", HD_LAUNCH_COPY},
+        {"aclrtMemset", HD_LAUNCH_SET},
     };
     name = bare_name(name);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {

@@ -129,6 +129,7 @@ def kind_of(work):
     if said:
         return "%sto%s" % said.groups()
     said = re.search(r"(Host|Device|Peer|Array)To(Host|Device|Peer|Array)", work.name)
+    said = said or re.search("(HOST|DEVICE|PEER|ARRAY)_TO_(HOST|DEVICE|PEER|ARRAY)", work.name)
     said = said or re.fullmatch("(HOST|DEVICE|PEER|ARRAY)_TO_(HOST|DEVICE|PEER|ARRAY)",
                                 str(work.args.get("direction", "")))
     return "%sto%s" % tuple(short[word.upper()] for word in said.groups()) if said else None
