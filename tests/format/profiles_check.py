@@ -94,7 +94,37 @@ def speedscope_rows(document):
             opened = opened + [frames[e["frame"]]] if e["type"] == "O" else opened[:-1]
 
 
-READERS = {"speedscope": (".json", lambda path: speedscope_rows(load(path.read_text())))}
+# ---- V8 ----
+
+
+def cpuprofile_rows(document):
+    nodes = {n["id"]: n for n in document["nodes"]}
+    parents = {c: n["id"] for n in document["nodes"] for c in n.get("children", ())}
+    parents.update((n["id"], n["parent"]) for n in document["nodes"] if "parent" in n)
+
+    def stack(ident):
+        frame = nodes[ident]["callFrame"]
+        own = place(frame["functionName"] or "(anonymous)", frame["url"], frame["lineNumber"] + 1, frame["columnNumber"] + 1)
+        return (stack(parents[ident]) if ident in parents else ()) + (own,)
+
+    if "samples" not in document:
+        for n in document["nodes"]:
+            if n["hitCount"]:
+                yield "P", "hits", "count", None, "JavaScript", n["hitCount"], stack(n["id"]), {}, None
+        return
+    times = document.get("timestamps")
+    if times is None:
+        now, times = document["startTime"], []
+        for delta in document["timeDeltas"]:
+            now += delta
+            times.append(now)
+    ends = times[1:] + [max(document.get("endTime", 0), times[-1])]
+    for ident, start, end in zip(document["samples"], times, ends):
+        yield "P", "time", "nanoseconds", Decimal(start) * 1000, "JavaScript", max(end - start, 0) * 1000, stack(ident), {}, None
+
+
+READERS = {"cpuprofile": (".cpuprofile", lambda path: cpuprofile_rows(load(path.read_text()))),
+           "speedscope": (".json", lambda path: speedscope_rows(load(path.read_text())))}
 
 
 def rounded(row):

@@ -119,6 +119,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/xplane/", ".pb", "xplane"},
         {"/pprof/", ".pprof", "pprof"},
         {"/speedscope/", ".json", "speedscope"},
+        {"/cpuprofile/", ".cpuprofile", "cpuprofile"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -136,6 +137,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/xplane/", "", "xplane"},
         {"corpus/pprof/", "", "pprof"},
         {"corpus/speedscope/", "", "speedscope"},
+        {"corpus/cpuprofile/", "", "cpuprofile"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
