@@ -120,6 +120,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/pprof/", ".pprof", "pprof"},
         {"/speedscope/", ".json", "speedscope"},
         {"/cpuprofile/", ".cpuprofile", "cpuprofile"},
+        {"/gecko/", ".json", "gecko"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -138,6 +139,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/pprof/", "", "pprof"},
         {"corpus/speedscope/", "", "speedscope"},
         {"corpus/cpuprofile/", "", "cpuprofile"},
+        {"corpus/gecko/", "", "gecko"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
