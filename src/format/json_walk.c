@@ -235,6 +235,7 @@ hd_status hd_walk_try_enter(hd_json_walk *w, const char **at, char open, bool *i
 {
     hd_walk_span span;
     *is_null = true;
+    if (!*at) return HD_OK;
     if (**at == open || **at == 'n') return hd_walk_enter(w, at, open, is_null);
     HD_TRY(hd_walk_lose(w, *at, open == '{' ? "no object where one must be" : "no list where one must be"));
     return hd_walk_skip(&span, w, at);

@@ -77,7 +77,7 @@ void hd_walk_pass_over(hd_json_walk *w, const char **at);
 hd_status hd_walk_keep(hd_json_walk *w, hd_json_out *rest, hd_string key, const char **at);
 /* Whether *at is at `open`, which it goes behind; or at null, which stands for nothing (*is_null). DAMAGED: neither. */
 hd_status hd_walk_enter(hd_json_walk *w, const char **at, char open, bool *is_null);
-/* The same, but what is neither is left out, and told (*is_null). */
+/* The same, but what is neither is left out, and told (*is_null). *at may be NULL, which is null. */
 hd_status hd_walk_try_enter(hd_json_walk *w, const char **at, char open, bool *is_null);
 
 /* The decoded text of a string; valid until the next call. DAMAGED: it is not UTF-8. */

@@ -94,7 +94,93 @@ def speedscope_rows(document):
             opened = opened + [frames[e["frame"]]] if e["type"] == "O" else opened[:-1]
 
 
-READERS = {"speedscope": (".json", lambda path: speedscope_rows(load(path.read_text())))}
+# ---- V8 ----
+
+
+def cpuprofile_rows(document):
+    nodes = {n["id"]: n for n in document["nodes"]}
+    parents = {c: n["id"] for n in document["nodes"] for c in n.get("children", ())}
+    parents.update((n["id"], n["parent"]) for n in document["nodes"] if "parent" in n)
+
+    def stack(ident):
+        frame = nodes[ident]["callFrame"]
+        own = place(frame["functionName"] or "(anonymous)", frame["url"], frame["lineNumber"] + 1, frame["columnNumber"] + 1)
+        return (stack(parents[ident]) if ident in parents else ()) + (own,)
+
+    if "samples" not in document:
+        for n in document["nodes"]:
+            if n["hitCount"]:
+                yield "P", "hits", "count", None, "JavaScript", n["hitCount"], stack(n["id"]), {}, None
+        return
+    times = document.get("timestamps")
+    if times is None:
+        now, times = document["startTime"], []
+        for delta in document["timeDeltas"]:
+            now += delta
+            times.append(now)
+    ends = times[1:] + [max(document.get("endTime", 0), times[-1])]
+    for ident, start, end in zip(document["samples"], times, ends):
+        yield "P", "time", "nanoseconds", Decimal(start) * 1000, "JavaScript", max(end - start, 0) * 1000, stack(ident), {}, None
+
+
+# ---- Firefox ----
+
+
+def table_rows(table):
+    """Rows of a table of either form, as dicts."""
+    if not table:
+        return []
+    if "schema" in table:
+        names = {place: name for name, place in table["schema"].items()}
+        return [{names[i]: cell for i, cell in enumerate(row)} for row in table["data"]]
+    columns = {name: cells for name, cells in table.items() if isinstance(cells, list)}
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+def gecko_rows(document, first_start=None):
+    start = Decimal(document["meta"].get("startTime", 0))
+    first_start = start if first_start is None else first_start
+    later = (start * 10**6 // 1 - first_start * 10**6 // 1)
+    categories = [c["name"] for c in document["meta"].get("categories", ())]
+
+    def ns(ms):
+        return ms * Decimal(10) ** 6 // 1 + later
+
+    for thread in document["threads"]:
+        tables = {**document.get("shared", {}), **thread}
+        strings = tables.get("stringArray") or tables["stringTable"]
+        funcs, frames, stacks = table_rows(tables.get("funcTable")), [], []
+        for f in table_rows(tables["frameTable"]):
+            if "location" in f:
+                frames.append(strings[f["location"]])
+                continue
+            func = funcs[f["func"]]
+            name = strings[func["name"]] or (hex(f["address"]) if f.get("address", -1) >= 0 else "[unknown]")
+            line, column = (func["lineNumber"], func["columnNumber"]) if func.get("lineNumber") is not None else (f.get("line"), f.get("column"))
+            file = "" if func.get("fileName") is None else strings[func["fileName"]]
+            frames.append(place(name, file, line or 0, column or 0))
+        for s in table_rows(tables["stackTable"]):
+            stacks.append((() if s["prefix"] is None else stacks[s["prefix"]]) + (frames[s["frame"]],))
+        for key in ("samples", "jsAllocations", "nativeAllocations"):
+            table, now = thread.get(key, {}), 0
+            kind = table.get("weightType", "samples")
+            scale = 10**6 if kind == "tracing-ms" else 1
+            name = key if key != "samples" else "time" if kind == "tracing-ms" else kind
+            for s in table_rows(table):
+                now = s["time"] if "time" in s else now + s["timeDeltas"]
+                yield ("P", name, None, ns(now), thread["name"], None if s.get("weight") is None else s["weight"] * scale,
+                       () if s["stack"] is None else stacks[s["stack"]], {}, None)
+        for m in table_rows(thread.get("markers")):
+            begin, end = m.get("startTime"), m.get("endTime")
+            duration = ns(end) - ns(begin) if m["phase"] == 1 else None
+            args = {"data": m["data"]} if m.get("data") else {}
+            yield "iXBE"[m["phase"]], strings[m["name"]], categories[m["category"]], ns(end if m["phase"] == 3 else begin), thread["name"], None, (), args, duration
+    for process in document.get("processes", ()):
+        yield from gecko_rows(process, first_start)
+
+
+READERS = {"cpuprofile": (".cpuprofile", lambda path: cpuprofile_rows(load(path.read_text()))),
+           "gecko": (".json", lambda path: gecko_rows(load(path.read_text()))), "speedscope": (".json", lambda path: speedscope_rows(load(path.read_text())))}
 
 
 def rounded(row):
@@ -115,8 +201,9 @@ def check_rows(heddle, kind, path):
     samples = Counter()
     first = next((row[1] for row in wanted if row[0] == "P"), None)
     for row in wanted:
-        if row[0] == "P" and row[1] == first and row[5] is not None:
-            samples[";".join(frame.replace(";", ":") for frame in row[6]) or "[no stack]"] += int(Decimal(row[5]).quantize(1, rounding="ROUND_HALF_UP"))
+        if row[0] == "P" and row[1] == first:
+            weight = 1 if row[5] is None else row[5]
+            samples[";".join(frame.replace(";", ":") for frame in row[6]) or "[no stack]"] += int(Decimal(weight).quantize(1, rounding="ROUND_HALF_UP"))
     if samples and max(samples.values()) < 1 << 62:
         flame = heddle.flame(path, "--of", "samples", "--event", first)
         samples = +samples

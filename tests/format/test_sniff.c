@@ -131,6 +131,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/speedscope/", ".json", "speedscope"},
         {"/perfdata/", ".data", "perfdata"},
         {"/xray/", ".xray", "xray"},
+        {"/cpuprofile/", ".cpuprofile", "cpuprofile"},
+        {"/gecko/", ".json", "gecko"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -152,6 +154,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/speedscope/", "", "speedscope"},
         {"corpus/perfdata/", "", "perfdata"},
         {"corpus/xray/", "", "xray"},
+        {"corpus/cpuprofile/", "", "cpuprofile"},
+        {"corpus/gecko/", "", "gecko"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);

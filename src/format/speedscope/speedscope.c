@@ -272,12 +272,6 @@ static hd_status find_stack(reader *r, uint32_t *node, hd_walk_span span)
     return HD_OK;
 }
 
-static hd_status open_list(reader *r, const char **at, bool *out_ended)
-{
-    *out_ended = true;
-    return *at ? hd_walk_try_enter(&r->walk, at, '[', out_ended) : HD_OK;
-}
-
 static hd_status next_value(reader *r, hd_fixed *out, bool *out_is, const profile *p, const char **at, bool *first,
                             bool *ended)
 {
@@ -315,8 +309,8 @@ static hd_status read_samples(reader *r, profile *p)
     uint32_t node;
     hd_status status;
     const char *at = p->samples, *weights = p->weights;
-    HD_TRY(open_list(r, &at, &ended));
-    HD_TRY(open_list(r, &weights, &no_weights));
+    HD_TRY(hd_walk_try_enter(&r->walk, &at, '[', &ended));
+    HD_TRY(hd_walk_try_enter(&r->walk, &weights, '[', &no_weights));
     if (ended) return HD_OK;
     while ((status = hd_walk_item(&r->walk, &at, &first)) == HD_OK) {
         const char *place = at;
@@ -419,7 +413,7 @@ static hd_status read_events(reader *r, profile *p)
     event e;
     const char *at = p->events;
     r->open_count = 0;
-    HD_TRY(open_list(r, &at, &ended));
+    HD_TRY(hd_walk_try_enter(&r->walk, &at, '[', &ended));
     if (ended) return HD_OK;
     while ((status = hd_walk_item(&r->walk, &at, &first)) == HD_OK) {
         const char *place = at;
@@ -509,7 +503,12 @@ static hd_status read_profiles(reader *r, const char **at)
     HD_TRY(hd_walk_try_enter(&r->walk, at, '[', &is_null));
     if (is_null) return HD_OK;
     hd_json_put_text(&r->rest, r->rest.size > 1 ? ",\"profiles\":[" : "\"profiles\":[");
-    while ((status = hd_walk_item(&r->walk, at, &first)) == HD_OK) HD_TRY(hd_walk_pass(&r->walk, read_profile(r, at)));
+    while ((status = hd_walk_item(&r->walk, at, &first)) == HD_OK) {
+        size_t mark = r->rest.size;
+        hd_status read = read_profile(r, at);
+        if (read != HD_OK) r->rest.size = mark;
+        HD_TRY(hd_walk_pass(&r->walk, read));
+    }
     hd_json_put_text(&r->rest, "]");
     return status == HD_END ? HD_OK : status;
 }
