@@ -118,6 +118,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/nsys/", ".sqlite", "nsys"},
         {"/xplane/", ".pb", "xplane"},
         {"/perfdata/", ".data", "perfdata"},
+        {"/ftrace/", ".dat", "ftrace"},
+        {"/ftrace/", ".ftrace", "ftrace"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -134,6 +136,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/capture/", "", "capture"},
         {"corpus/xplane/", "", "xplane"},
         {"corpus/perfdata/", "", "perfdata"},
+        {"corpus/ftrace/", "", "ftrace"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -185,6 +188,7 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/xray/", ".json", "chrome"},
         {"/xplane/", ".xplane.pb", "xplane"},
         {"/perf/", "", "perfdata"},
+        {"/ftrace/", "", "ftrace"},
         {"/", "", NULL},
     };
     const char *root = getenv("HEDDLE_SOURCE_ROOT");
