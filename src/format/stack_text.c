@@ -211,8 +211,6 @@ static const look by_start[] = {
     LOOK("#!", "a script"),
     LOOK("go tool pprof", "text of pprof"),
     LOOK("MZ", "a Windows program"),
-    LOOK("# tracer:", "text of ftrace"),
-    LOOK("version = ", "text of ftrace, as trace-cmd writes"),
 };
 
 /* Names of the records of CUPTI's sample program activity_trace, one a line. */

@@ -133,6 +133,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/xray/", ".xray", "xray"},
         {"/cpuprofile/", ".cpuprofile", "cpuprofile"},
         {"/gecko/", ".json", "gecko"},
+        {"/ftrace/", ".dat", "ftrace"},
+        {"/ftrace/", ".ftrace", "ftrace"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -156,6 +158,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/xray/", "", "xray"},
         {"corpus/cpuprofile/", "", "cpuprofile"},
         {"corpus/gecko/", "", "gecko"},
+        {"corpus/ftrace/", "", "ftrace"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -212,6 +215,7 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/pprof/", ".string", NULL},
         {"/pprof/", "", "pprof"},
         {"/perf/", "", "perfdata"},
+        {"/ftrace/", "", "ftrace"},
         {"/", "", NULL},
     };
     const char *root = getenv("HEDDLE_SOURCE_ROOT");
