@@ -118,6 +118,9 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/nsys/", ".sqlite", "nsys"},
         {"/xplane/", ".pb", "xplane"},
         {"/xray/", ".xray", "xray"},
+#ifdef HD_HAS_EXPAT
+        {"/xctrace/", ".xml", "xctrace"},
+#endif
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -134,6 +137,9 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/capture/", "", "capture"},
         {"corpus/xplane/", "", "xplane"},
         {"corpus/xray/", "", "xray"},
+#ifdef HD_HAS_EXPAT
+        {"corpus/xctrace/", "", "xctrace"},
+#endif
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -183,6 +189,9 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/stacks/", "", "folded"},
         {"/otf2/", ".otf2", "otf2"},
         {"/xray/", ".json", "chrome"},
+#ifdef HD_HAS_EXPAT
+        {"/xctrace/", ".xml", "xctrace"},
+#endif
         {"/xray/", ".H9qt9c", "xray"},
         {"/xray/", ".5xc6Dn", "xray"},
         {"/xplane/", ".xplane.pb", "xplane"},
