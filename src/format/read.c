@@ -135,10 +135,45 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     return status;
 }
 
+/* ---- folders ---- */
+
+static hd_status read_files(hd_trace **out, const hd_format *format, char *const *paths, size_t count,
+                            const hd_read_options *options, hd_error *err)
+{
+    hd_builder *builder;
+    HD_TRY(hd_builder_new(&builder, err));
+    hd_builder_limit_memory(builder, options->memory_limit);
+    hd_status status = format->read_files(builder, paths, count, options, err);
+    hd_builder_facts(builder)->format = format->info.name;
+    hd_builder_facts(builder)->compression = "none";
+    if (status == HD_OK) return hd_builder_finish(out, builder, err);
+    hd_builder_free(builder);
+    return status;
+}
+
+/* The files of a format that has several in a folder; *out NULL: there are none. */
+static hd_status read_list(hd_trace **out, const char *folder, const hd_read_options *options, hd_error *err)
+{
+    static const hd_read_options defaults = {0};
+    for (size_t i = 0; i < hd_format_count() && !*out; i++) {
+        const hd_format *format = hd_format_descriptor(i);
+        char **paths;
+        size_t count;
+        if (!format->read_files) continue;
+        HD_TRY(hd_folder_list(&paths, &count, folder, format->info.extensions, "plugins/profile", err));
+        hd_status status = count ? read_files(out, format, paths, count, options ? options : &defaults, err) : HD_OK;
+        hd_folder_list_free(paths, count);
+        if (status != HD_OK) return status;
+    }
+    return HD_OK;
+}
+
 static hd_status read_folder(hd_trace **out, const char *folder, const hd_read_options *options, hd_error *err)
 {
     char *archive;
     struct stat info;
+    HD_TRY(read_list(out, folder, options, err));
+    if (*out) return HD_OK;
     HD_TRY(hd_folder_find_archive(&archive, folder, err));
     hd_status status;
     if (stat(archive, &info) == 0 && S_ISDIR(info.st_mode)) /* no folders in folders, which could go on for ever */
