@@ -135,6 +135,9 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/gecko/", ".json", "gecko"},
         {"/ftrace/", ".dat", "ftrace"},
         {"/ftrace/", ".ftrace", "ftrace"},
+#ifdef HD_HAS_EXPAT
+        {"/xctrace/", ".xml", "xctrace"},
+#endif
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -159,6 +162,9 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/cpuprofile/", "", "cpuprofile"},
         {"corpus/gecko/", "", "gecko"},
         {"corpus/ftrace/", "", "ftrace"},
+#ifdef HD_HAS_EXPAT
+        {"corpus/xctrace/", "", "xctrace"},
+#endif
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -209,6 +215,9 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/stacks/", "", "folded"},
         {"/otf2/", ".otf2", "otf2"},
         {"/xray/", ".json", "chrome"},
+#ifdef HD_HAS_EXPAT
+        {"/xctrace/", ".xml", "xctrace"},
+#endif
         {"/xray/", ".H9qt9c", "xray"},
         {"/xray/", ".5xc6Dn", "xray"},
         {"/xplane/", ".xplane.pb", "xplane"},

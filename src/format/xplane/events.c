@@ -237,6 +237,8 @@ static hd_status begin_line(xplane_reader *r, const line_message *m)
     hd_string name = hd_builder_string(r->builder, text);
     int64_t stream = r->plane.is_device ? stream_of(name) : HD_NO_NUMBER;
     r->line_ns = (int64_t)m->timestamp;
+    if (r->line_ns < XPLANE_UNIX_NS && __builtin_add_overflow(r->line_ns, r->shift_ns, &r->line_ns))
+        r->line_ns = (int64_t)m->timestamp;
     r->line_is_stream = stream != HD_NO_NUMBER;
     r->line_is_queue = r->line_is_stream || (r->plane.is_device && !r->plane.is_gpu && name.size == 7 &&
                                              memcmp(name.data, "XLA Ops", 7) == 0);
