@@ -37,8 +37,4 @@ bool hd_file_is_os(hd_string file);
  * address, or [unknown]. */
 void hd_text_put_unknown(hd_bytes *out, hd_string file, bool has_address, uint64_t address);
 
-/* What an input looks like that no reader takes, in words ("a perf.data file: …"); NULL: like nothing we know.
- * Static. */
-const char *hd_text_looks_like(const unsigned char *head, size_t size);
-
 #endif
