@@ -93,6 +93,16 @@ const hd_format_info *hd_format_find(const char *name);
 /* What hd_trace_write takes by the extension of a path; NULL: no format has it, so that JSON would be written. */
 const hd_format_info *hd_format_for_path(const char *path);
 
+/* What is no trace that can be read, though it may be taken for one; for help and documentation. */
+typedef struct hd_lookalike {
+    const char *what;   /* "a report of Nsight Systems" */
+    const char *names;  /* how names end, parted by spaces; NULL: its first bytes tell it */
+    const char *advice; /* what makes it readable, NULL: nothing */
+} hd_lookalike;
+
+size_t hd_lookalike_count(void);
+const hd_lookalike *hd_lookalike_at(size_t index); /* NULL beyond the last */
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,9 +7,11 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "format/lookalikes.h"
 #include "format/sqlite/map.h"
-#include "format/stack_text.h"
 #include "trace/lazy.h"
+
+enum { LIKE_BYTES = 320 };
 
 static const char *compression_name(hd_compression compression)
 {
@@ -43,10 +45,11 @@ static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
         *out = format;
     }
     if (best) return HD_OK;
-    const char *like = hd_text_looks_like(head, size);
+    char like[LIKE_BYTES];
+    const hd_lookalike *by_content = hd_lookalike_of(head, size);
+    hd_lookalike_put(like, sizeof like, by_content ? by_content : hd_lookalike_named(hd_input_path(input)));
     return hd_error_set(err, HD_ERR_FORMAT, hd_input_path(input), 0,
-                        "no reader knows this content%s%s; `heddle formats` lists what can be read",
-                        like ? ", which looks like " : "", like ? like : "");
+                        "no reader knows this content%s; `heddle formats` lists what can be read", like);
 }
 
 /* Once an input was read: what it is and, in the ledger, how it is damaged, which is DAMAGED when strict. */

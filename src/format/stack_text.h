@@ -41,8 +41,4 @@ void hd_text_put_unknown(hd_bytes *out, hd_string file, bool has_address, uint64
  * column 0. */
 void hd_text_put_frame(hd_bytes *out, hd_string function, hd_string file, int64_t line, int64_t column);
 
-/* What an input looks like that no reader takes, in words ("an SVG picture"); NULL: like nothing we know.
- * Static. */
-const char *hd_text_looks_like(const unsigned char *head, size_t size);
-
 #endif

@@ -1,4 +1,6 @@
 /* formats.c - heddle formats: what can be read and written */
+#include <string.h>
+
 #include "cli/report_out.h"
 
 static hd_status make_table(hd_table **out, bool all, hd_error *err)
@@ -26,6 +28,20 @@ static hd_status make_table(hd_table **out, bool all, hd_error *err)
     return hd_table_finish(out, b, err);
 }
 
+/* Those that there is something to do about. */
+static void print_lookalikes(cli_run *run)
+{
+    const char *before = "";
+    cli_print(run, "\n%snot read%s, and what to do\n", cli_style(run, CLI_BOLD), cli_style(run, CLI_PLAIN));
+    for (size_t i = 0; i < hd_lookalike_count(); i++) {
+        const hd_lookalike *l = hd_lookalike_at(i);
+        if (!l->advice || strcmp(l->what, before) == 0) continue;
+        cli_print(run, "  %s%s%s%s: %s\n", l->what, l->names ? " (" : "", l->names ? l->names : "", l->names ? ")" : "",
+                  l->advice);
+        before = l->what;
+    }
+}
+
 static int run(cli_run *run)
 {
     const hd_sink sink = {cli_write, run};
@@ -40,6 +56,7 @@ static int run(cli_run *run)
         cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), info->name, cli_style(run, CLI_PLAIN), info->title);
         if (info->writes) cli_print(run, "  keeps  %s\n  loses  %s\n", info->keeps, info->loses);
     }
+    if (!run->global.json && !run->global.quiet) print_lookalikes(run);
     return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 

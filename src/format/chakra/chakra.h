@@ -67,6 +67,7 @@ typedef struct chakra_reader {
     hd_map threads;                               /* thread -> index of clocks */
     int64_t *clocks;                              /* by order: the last id; else when the track is free */
     size_t clock_count, clock_capacity;
+    uint32_t key_id, key_type, key_edges[CHAKRA_DEPENDENCIES], types[CHAKRA_TYPES], unknown; /* string ids, of .et */
     uint64_t untimed, twice, missing, flows, bad_times;
     uint64_t damaged, damage_offset;
     bool is_cut;

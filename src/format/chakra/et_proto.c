@@ -304,7 +304,7 @@ static const char *collective_name(const chakra_node *node)
     return is_known ? names[node->collective] : "collective";
 }
 
-static void add_edges(chakra_reader *r, chakra_dependency kind, const char *key)
+static void add_edges(chakra_reader *r, chakra_dependency kind)
 {
     hd_json_out out = {0};
     for (size_t i = r->first_edge; i < r->edge_count; i++) {
@@ -314,16 +314,13 @@ static void add_edges(chakra_reader *r, chakra_dependency kind, const char *key)
     }
     if (out.size) hd_json_put_text(&out, "]");
     if (out.size && !out.failed)
-        hd_args_add(&r->args, hd_builder_intern_text(r->builder, key), HD_ARG_JSON,
-                    hd_builder_intern(r->builder, out.data, out.size), HD_SCOPE_ARGS);
+        hd_args_add(&r->args, r->key_edges[kind], HD_ARG_JSON, hd_builder_intern(r->builder, out.data, out.size),
+                    HD_SCOPE_ARGS);
     free(out.data);
 }
 
 static hd_status see_node(chakra_reader *r, const uint8_t *data, size_t size, uint64_t offset, hd_error *err)
 {
-    static const char *const types[CHAKRA_TYPES] = {
-        "INVALID_NODE",   "METADATA_NODE",  "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE",      "COMM_SEND_NODE",
-        "COMM_RECV_NODE", "COMM_COLL_NODE", "STORAGE_NODE",  "BATCH_NODE",     "CHECKPOINT_NODE"};
     hd_proto_reader message = hd_proto_reader_of(data, size);
     hd_proto_field f;
     chakra_node node;
@@ -338,11 +335,11 @@ static hd_status see_node(chakra_reader *r, const uint8_t *data, size_t size, ui
         r->args.count = 0;
         return chakra_damage(r, offset, err);
     }
-    hd_args_int(&r->args, "id", node.id <= INT64_MAX ? (int64_t)node.id : HD_NO_NUMBER);
-    hd_args_string(&r->args, "type",
-                   hd_builder_intern_text(r->builder, node.type < CHAKRA_TYPES ? types[node.type] : "unknown"));
-    add_edges(r, CHAKRA_CONTROL, "ctrl_deps");
-    add_edges(r, CHAKRA_DATA, "data_deps");
+    if (node.id <= INT64_MAX) hd_args_add(&r->args, r->key_id, HD_ARG_INT, (int64_t)node.id, HD_SCOPE_ARGS);
+    hd_args_add(&r->args, r->key_type, HD_ARG_STRING, node.type < CHAKRA_TYPES ? r->types[node.type] : r->unknown,
+                HD_SCOPE_ARGS);
+    add_edges(r, CHAKRA_CONTROL);
+    add_edges(r, CHAKRA_DATA);
     const char *collective = collective_name(&node);
     if (collective) hd_args_string(&r->args, "Collective name", hd_builder_intern_text(r->builder, collective));
     if (node.name == HD_STRING_NONE) node.name = hd_builder_intern_text(r->builder, "");
@@ -391,11 +388,25 @@ static hd_status read_messages(chakra_reader *r, hd_window *window, hd_input *in
     return HD_OK;
 }
 
+static void intern_texts(chakra_reader *r)
+{
+    static const char *const types[CHAKRA_TYPES] = {
+        "INVALID_NODE",   "METADATA_NODE",  "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE",      "COMM_SEND_NODE",
+        "COMM_RECV_NODE", "COMM_COLL_NODE", "STORAGE_NODE",  "BATCH_NODE",     "CHECKPOINT_NODE"};
+    for (size_t i = 0; i < CHAKRA_TYPES; i++) r->types[i] = hd_builder_intern_text(r->builder, types[i]);
+    r->unknown = hd_builder_intern_text(r->builder, "unknown");
+    r->key_id = hd_builder_intern_text(r->builder, "id");
+    r->key_type = hd_builder_intern_text(r->builder, "type");
+    r->key_edges[CHAKRA_CONTROL] = hd_builder_intern_text(r->builder, "ctrl_deps");
+    r->key_edges[CHAKRA_DATA] = hd_builder_intern_text(r->builder, "data_deps");
+}
+
 hd_status chakra_read_proto(chakra_reader *r, hd_input *input, hd_error *err)
 {
     hd_pieces pieces = {0};
     hd_error own = {0};
     if (!err) err = &own;
+    intern_texts(r);
     HD_TRY(hd_pieces_open(&pieces, input, err));
     hd_window window = {.pieces = &pieces};
     hd_status status = read_messages(r, &window, input, err);

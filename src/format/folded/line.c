@@ -4,6 +4,7 @@
  * cpu are the last three integers in a row that leave comm no longer than the kernel makes it, else the first three.
  */
 #include "format/folded/folded.h"
+#include "format/lookalikes.h"
 
 enum { COMM_BYTES = 15, COMM_LIMIT = 256 };
 
@@ -166,7 +167,7 @@ static int sniff_cut(const unsigned char *head, size_t size)
 
 int folded_sniff(const unsigned char *head, size_t size)
 {
-    if (!size || hd_text_looks_like(head, size)) return 0;
+    if (!size || hd_lookalike_of(head, size)) return 0;
     survey s = survey_lines(head, size);
     unsigned readable = s.plain + s.extended + s.either;
     if (!s.extended && size >= HD_INPUT_PEEK_BYTES && !memchr(head, '\n', size)) return sniff_cut(head, size);

@@ -16,6 +16,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "format/folded/folded.h"
+#include "format/lookalikes.h"
 #include "format/stack_samples.h"
 
 static const int64_t UNIX_NS = 1000000000000000000; /* times from here on, September 2001, are Unix times */
@@ -270,11 +271,11 @@ static hd_status finish(reader *r, uint64_t input_bytes, const unsigned char *he
     facts->input_bytes = input_bytes;
     facts->base_ns = r->extended && r->first_ns >= UNIX_NS ? 0 : HD_NO_TIME;
     if (r->samples.samples) return hd_stack_samples_finish(&r->samples);
-    const char *like = hd_text_looks_like(head, head_size);
+    const hd_lookalike *like = hd_lookalike_of(head, head_size);
     return hd_error_set(
         r->err, HD_ERR_FORMAT, hd_input_path(r->input), 0,
         "no line is a folded stack, \"frame;frame weight\" or \"time comm pid tid cpu frame;frame\"%s%s",
-        like ? "; it looks like " : "", like ? like : "");
+        like ? "; it looks like " : "", like ? like->what : "");
 }
 
 hd_status folded_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)

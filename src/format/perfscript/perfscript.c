@@ -1,6 +1,7 @@
 /* perfscript.c - `perf script` text as the list of formats sees it */
 #include "format/perfscript/perfscript.h"
 #include "base/text/ends.h"
+#include "format/lookalikes.h"
 
 typedef struct survey {
     unsigned lines, headers, stacked, frames, ftrace;
@@ -56,7 +57,7 @@ static int sniff(const unsigned char *head, size_t size)
 {
     const char *at = (const char *)head, *end = at + size;
     survey all = {0};
-    if (!size || hd_text_looks_like(head, size)) return 0;
+    if (!size || hd_lookalike_of(head, size)) return 0;
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
         if (!newline && all.lines && size >= HD_INPUT_PEEK_BYTES) break; /* it may be cut */

@@ -1,0 +1,16 @@
+/* lookalikes.h - what an input looks like that no reader takes, and what to do with it */
+#ifndef HD_FORMAT_LOOKALIKES_H
+#define HD_FORMAT_LOOKALIKES_H
+
+#include <stddef.h>
+
+#include "heddle/format.h"
+
+/* By the first bytes; NULL: like nothing we know. */
+const hd_lookalike *hd_lookalike_of(const unsigned char *head, size_t size);
+/* By the name of a file or folder; NULL likewise. */
+const hd_lookalike *hd_lookalike_named(const char *path);
+/* "which looks like an Nsight Systems report: `nsys export …`" in `out`; "" for NULL. */
+void hd_lookalike_put(char *out, size_t size, const hd_lookalike *lookalike);
+
+#endif

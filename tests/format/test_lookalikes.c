@@ -1,0 +1,95 @@
+/* test_lookalikes.c - what is told of files that no reader takes */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "format/format.h"
+#include "format/lookalikes.h"
+#include "read_text.h"
+
+static void expect(const char *bytes, size_t size, const char *what)
+{
+    const hd_lookalike *l = hd_lookalike_of((const unsigned char *)bytes, size);
+    if (!l != !what || (l && !strstr(l->what, what)))
+        fail_msg("%.20s: %s, expected %s", bytes, l ? l->what : "nothing", what ? what : "nothing");
+}
+#define EXPECT(bytes, what) expect(bytes, sizeof(bytes) - 1, what)
+
+static void test_lookalikes__first_bytes_tell_what_a_file_is(void **state)
+{
+    (void)state;
+    EXPECT("PERFILE2\0\0", "perf.data");
+    EXPECT("NVR\0\x10", "Nsight Compute");
+    EXPECT("\x89HDF\r\n\x1a\n", "HDF5");
+    EXPECT("\x80\x04\x95\x01", "pickle");
+    EXPECT("PK\x03\x04xxxxxxxxxxxxxxxxxxxxxxxxxxarchive/data.pkl", "PyTorch");
+    EXPECT("PK\x03\x04xxxxxxxxxxxxxxxxxxxxxxxxxxtrace.json", "ZIP");
+    EXPECT("\xfd"
+           "7zXZ\0",
+           "xz");
+    EXPECT("BZh91AY&SY", "bzip2");
+    EXPECT("BZhFunction;x 1", NULL);
+    EXPECT("PAR1;main 1", NULL);
+    EXPECT("<?xml version=\"1.0\"?><svg>", "SVG");
+    EXPECT("main;a 10\n", NULL);
+    EXPECT("", NULL);
+    char tar[512] = "trace.json";
+    memcpy(tar + 257, "ustar", 5);
+    expect(tar, sizeof tar, "tar");
+    expect(tar, 261, NULL);
+}
+
+static void test_lookalikes__names_tell_what_has_no_mark(void **state)
+{
+    static const char *const names[][2] = {{"a/report1.nsys-rep", "Nsight Systems"},
+                                           {"old.QDREP", "Nsight Systems"},
+                                           {"run.trace/", "Instruments"},
+                                           {"r000ge.vtune", "VTune"},
+                                           {"model.pt", "PyTorch"},
+                                           {"x.ncu-rep", "Nsight Compute"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const hd_lookalike *l = hd_lookalike_named(names[i][0]);
+        if (!l || !strstr(l->what, names[i][1])) fail_msg("%s: %s", names[i][0], l ? l->what : "nothing");
+    }
+    assert_null(hd_lookalike_named("trace.json"));
+    assert_null(hd_lookalike_named(""));
+}
+
+static void test_lookalikes__refused_files_say_what_to_do(void **state)
+{
+    hd_trace *trace;
+    hd_error err = {0};
+    (void)state;
+    assert_int_equal(read_text(&trace, "NVR\0abcdef", 10, &read_fast, 0, &err), HD_ERR_FORMAT);
+    assert_non_null(strstr(err.message, "looks like a report of Nsight Compute: "));
+    assert_non_null(strstr(err.message, "nsys profile"));
+}
+
+/* With what stands around it in the message. */
+static void test_lookalikes__all_fit_an_error(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < hd_lookalike_count(); i++) {
+        char text[1024];
+        hd_lookalike_put(text, sizeof text, hd_lookalike_at(i));
+        if (strlen(text) > HD_ERROR_MESSAGE_BYTES - 80) fail_msg("%s", text);
+    }
+    assert_null(hd_lookalike_at(hd_lookalike_count()));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lookalikes__first_bytes_tell_what_a_file_is),
+        cmocka_unit_test(test_lookalikes__names_tell_what_has_no_mark),
+        cmocka_unit_test(test_lookalikes__refused_files_say_what_to_do),
+        cmocka_unit_test(test_lookalikes__all_fit_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
