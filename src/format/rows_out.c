@@ -62,7 +62,7 @@ static hd_status give(hd_rows_out *out, hd_error *err)
 hd_status hd_rows_out_add(hd_rows_out *out, const hd_row *row, const int64_t *values, hd_error *err)
 {
     HD_TRY(hd_batch_add(out->batch, row, values, err));
-    return hd_batch_row_count(out->batch) < HD_BLOCK_ROWS ? HD_OK : give(out, err);
+    return out->holds || hd_batch_row_count(out->batch) < HD_BLOCK_ROWS ? HD_OK : give(out, err);
 }
 
 hd_status hd_rows_out_flush(hd_rows_out *out, hd_error *err)

@@ -15,6 +15,7 @@ typedef struct hd_rows_out {
     hd_builder *builder;
     hd_pipeline *pipeline;
     unsigned threads;
+    bool holds; /* rows stay until they are flushed, or dropped */
 } hd_rows_out;
 
 /* threads: of hd_read_options. Deinit either way. Errors of all: MEMORY, IO, LIMIT as of hd_builder_append. */

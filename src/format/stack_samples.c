@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/memory/vector.h"
+#include "format/args.h"
 #include "format/numbers.h"
 #include "trace/lazy.h"
 
@@ -228,23 +229,7 @@ static void collect_args(hd_stack_samples *s, sample_args *out, const hd_stack_s
 /* All as one text, where there are too many shapes. */
 static uint32_t raw_shape(hd_stack_samples *s, sample_args *args)
 {
-    hd_json_out json = {0};
-    hd_json_put_text(&json, "{\"args\":{");
-    for (int scope = HD_SCOPE_ARGS; scope <= HD_SCOPE_EVENT; scope++) {
-        bool first = scope == HD_SCOPE_ARGS;
-        for (uint32_t i = 0; i < args->count; i++) {
-            if (args->keys[i].scope != scope) continue;
-            hd_string key = hd_builder_string(s->builder, args->keys[i].key);
-            if (!first) hd_json_put_text(&json, ",");
-            first = false;
-            hd_json_put_string(&json, key.data, key.size);
-            hd_json_put_text(&json, ":");
-            hd_json_put_value(&json, s->builder, (hd_value){(hd_arg_type)args->keys[i].type, args->values[i]});
-        }
-        hd_json_put_text(&json, "}");
-    }
-    args->values[0] = json.failed ? HD_STRING_NONE : hd_builder_intern(s->builder, json.data, json.size);
-    free(json.data);
+    args->values[0] = hd_args_as_text(s->builder, args->keys, args->values, args->count);
     return args->values[0] == HD_STRING_NONE ? HD_NONE : hd_builder_raw_shape(s->builder);
 }
 

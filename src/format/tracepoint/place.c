@@ -13,8 +13,6 @@
 #include "format/tracepoint/tracepoint.h"
 #include "trace/lazy.h"
 
-enum { BATCH_ROWS = 4 * HD_BLOCK_ROWS };
-
 /* ---- texts and values ---- */
 
 uint32_t tp_text(tp_place *p, const char *data, size_t size)
@@ -90,14 +88,6 @@ static uint32_t shape_of(tp_place *p, const tp_value *values, uint32_t count)
     return shape;
 }
 
-static hd_status flush(tp_place *p)
-{
-    hd_chunk *chunk;
-    if (hd_batch_row_count(p->batch) == 0) return HD_OK;
-    HD_TRY(hd_batch_take(&chunk, p->batch, p->err));
-    return hd_builder_append(p->builder, chunk, p->err);
-}
-
 hd_status tp_emit(tp_place *p, hd_row *row, const tp_value *values, uint32_t count)
 {
     int64_t bits[TP_VALUES];
@@ -105,8 +95,7 @@ hd_status tp_emit(tp_place *p, hd_row *row, const tp_value *values, uint32_t cou
     row->shape = count ? shape_of(p, values, count) : 0;
     if (row->shape == HD_NONE) row->shape = count = 0; /* a file of thousands of kinds of events */
     for (uint32_t i = 0; i < count; i++) bits[i] = values[i].bits;
-    HD_TRY(hd_batch_add(p->batch, row, bits, p->err));
-    return hd_batch_row_count(p->batch) < BATCH_ROWS ? HD_OK : flush(p);
+    return hd_rows_out_add(&p->rows, row, bits, p->err);
 }
 
 /* ---- threads and CPUs ---- */
@@ -308,7 +297,7 @@ hd_status tp_open(tp_place *p, hd_builder *builder, const hd_read_options *optio
     for (uint32_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
         if (!hd_map_set(&p->handlers, tp_key(p, handlers[i].name), 0, i)) return HD_NOMEM(err);
     }
-    return hd_batch_new(&p->batch, builder, err);
+    return hd_rows_out_init(&p->rows, builder, options->threads, err);
 }
 
 hd_status tp_add(tp_place *p, const tp_event *event)
@@ -322,7 +311,7 @@ hd_status tp_finish(tp_place *p)
 {
     HD_TRY(tp_finish_sched(p));
     HD_TRY(tp_finish_jobs(p));
-    HD_TRY(flush(p));
+    HD_TRY(hd_rows_out_flush(&p->rows, p->err));
     for (size_t i = 0; i < p->thread_count; i++) {
         const tp_thread *t = &p->threads[i];
         uint32_t pid;
@@ -340,7 +329,7 @@ void tp_close(tp_place *p)
     hd_map *const maps[] = {&p->handlers, &p->shapes, &p->thread_by_tid, &p->cpu_by_number, &p->process_of,
                             &p->comm_of,  &p->fences, &p->rings,         &p->devices};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) hd_map_deinit(maps[i]);
-    hd_batch_free(p->batch);
+    hd_rows_out_deinit(&p->rows);
     hd_bytes_deinit(&p->text);
     free(p->threads);
     free(p->cpus);

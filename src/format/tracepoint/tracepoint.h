@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/map.h"
 #include "format/format.h"
+#include "format/rows_out.h"
 
 enum { TP_VALUES = 64, TP_NO_CPU = -1 };
 
@@ -103,7 +104,7 @@ struct tp_place {
     hd_builder *builder;
     const hd_read_options *options;
     hd_error *err;
-    hd_batch *batch;
+    hd_rows_out rows;
     hd_map handlers, shapes, thread_by_tid, cpu_by_number, process_of, comm_of;
     tp_thread *threads;
     size_t thread_count, thread_capacity;

@@ -15,21 +15,11 @@
 #include "base/error.h"
 #include "format/xctrace/xctrace.h"
 
-enum { APPEND_ROWS = 1 << 18 };
-
 hd_status xctrace_note(xctrace_reader *r, const char *code, hd_ledger_level level, uint64_t offset)
 {
     hd_builder_ledger(r->builder, XCTRACE_STAGE, code, level, 1, offset);
     if (!r->options->strict || level == HD_LEDGER_NOTE) return HD_OK;
     return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s, and --strict refuses repairs", code);
-}
-
-hd_status xctrace_flush(xctrace_reader *r, bool now)
-{
-    hd_chunk *chunk;
-    if (!now && hd_batch_row_count(r->batch) < APPEND_ROWS) return HD_OK;
-    HD_TRY(hd_batch_take(&chunk, r->batch, r->err));
-    return hd_builder_append(r->builder, chunk, r->err);
 }
 
 /* Rows that came before what they refer to. What is still not there is null. */
@@ -49,11 +39,11 @@ static hd_status add_pending(xctrace_reader *r)
 
 static hd_status read_all(xctrace_reader *r, hd_input *input)
 {
-    HD_TRY(hd_batch_new(&r->batch, r->builder, r->err));
+    HD_TRY(hd_rows_out_init(&r->out, r->builder, r->options->threads, r->err));
     HD_TRY(hd_stacks_new(&r->stacks, r->err));
     HD_TRY(xctrace_parse(r, input));
     HD_TRY(add_pending(r));
-    HD_TRY(xctrace_flush(r, true));
+    HD_TRY(hd_rows_out_flush(&r->out, r->err));
     if (r->runs.count > 1) HD_TRY(xctrace_note(r, "xctrace.several-runs", HD_LEDGER_NOTE, HD_OFFSET_NONE));
     hd_trace_facts *facts = hd_builder_facts(r->builder);
     facts->has_args = r->want_args;
@@ -68,7 +58,7 @@ static void deinit(xctrace_reader *r)
     hd_map *const maps[] = {&r->values.by_id, &r->stack_nodes, &r->gpus, &r->channels, &r->named, &r->runs};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) hd_map_deinit(maps[i]);
     hd_stacks_free(r->stacks);
-    hd_batch_free(r->batch);
+    hd_rows_out_deinit(&r->out);
     free(r->values.list);
     free(r->tables);
     free(r->cells);

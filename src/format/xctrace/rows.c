@@ -253,11 +253,11 @@ static hd_status add_range(event *e)
     row.id_type = HD_ID_INT;
     row.id = (int64_t)++e->r->ranges;
     row.duration_ns = HD_NO_TIME;
-    HD_TRY(hd_batch_add(e->r->batch, &row, e->values, e->r->err));
+    HD_TRY(hd_rows_out_add(&e->r->out, &row, e->values, e->r->err));
     row.phase = 'e';
     row.start_ns += e->row.duration_ns;
     row.shape = 0;
-    return hd_batch_add(e->r->batch, &row, NULL, e->r->err);
+    return hd_rows_out_add(&e->r->out, &row, NULL, e->r->err);
 }
 
 hd_status xctrace_add_row(xctrace_reader *r, const xctrace_table *table, const uint32_t *cells, uint32_t count)
@@ -271,6 +271,5 @@ hd_status xctrace_add_row(xctrace_reader *r, const xctrace_table *table, const u
     set_name(&e);
     HD_TRY(set_args(&e));
     bool is_range = table->sort == XCTRACE_RANGES && e.row.kind == HD_KIND_SLICE;
-    HD_TRY(is_range ? add_range(&e) : hd_batch_add(r->batch, &e.row, e.values, r->err));
-    return xctrace_flush(r, false);
+    return is_range ? add_range(&e) : hd_rows_out_add(&r->out, &e.row, e.values, r->err);
 }

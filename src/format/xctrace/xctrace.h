@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "format/format.h"
+#include "format/rows_out.h"
 #include "heddle/stacks.h"
 
 #define XCTRACE_STAGE "xctrace"
@@ -84,7 +85,7 @@ typedef struct xctrace_pending {
 
 typedef struct xctrace_reader {
     hd_builder *builder;
-    hd_batch *batch;
+    hd_rows_out out;
     hd_stacks *stacks;
     const hd_read_options *options;
     hd_error *err;
@@ -111,7 +112,6 @@ hd_status xctrace_read(hd_builder *builder, hd_input *input, const hd_read_optio
 
 /* read.c */
 hd_status xctrace_note(xctrace_reader *r, const char *code, hd_ledger_level level, uint64_t offset);
-hd_status xctrace_flush(xctrace_reader *r, bool now);
 
 /* parse.c: elements to tables and rows. Damage is told, and what is whole behind it is read. */
 hd_status xctrace_parse(xctrace_reader *r, hd_input *input);

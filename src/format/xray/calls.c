@@ -61,7 +61,7 @@ static hd_status add_untimed(xray_reader *r, const xray_thread *t, uint32_t name
     row.shape = hd_builder_shape(r->builder, &key, 1, true);
     if (row.shape == HD_NONE) return HD_NOMEM(r->err);
     HD_TRY(xray_note(r, "xray.time-out-of-range", HD_LEDGER_REPAIR, 1, offset));
-    return hd_batch_add(r->batch, &row, &value, r->err);
+    return hd_rows_out_add(&r->rows, &row, &value, r->err);
 }
 
 /* The frame on top as a slice: to an end, or without one (end_tsc NULL). */
@@ -86,7 +86,7 @@ static hd_status pop(xray_reader *r, xray_thread *t, const uint64_t *end_tsc, ui
         row.shape = call_shape(r, frame->arg_count);
         if (row.shape == HD_NONE) return HD_NOMEM(r->err);
     }
-    return hd_batch_add(r->batch, &row, values, r->err);
+    return hd_rows_out_add(&r->rows, &row, values, r->err);
 }
 
 static hd_status add_instant(xray_reader *r, const xray_thread *t, uint32_t name, uint64_t tsc, uint64_t offset,
@@ -98,7 +98,7 @@ static hd_status add_instant(xray_reader *r, const xray_thread *t, uint32_t name
     row.category = r->category;
     if (!xray_time(&row.start_ns, &row.start_ps, r, tsc)) return add_untimed(r, t, name, tsc, offset);
     row.shape = r->want_args ? hd_builder_shape(r->builder, keys, count, true) : 0;
-    return row.shape == HD_NONE ? HD_NOMEM(r->err) : hd_batch_add(r->batch, &row, values, r->err);
+    return row.shape == HD_NONE ? HD_NOMEM(r->err) : hd_rows_out_add(&r->rows, &row, values, r->err);
 }
 
 /* ---- records ---- */
@@ -176,10 +176,7 @@ hd_status xray_finish_calls(xray_reader *r)
     for (size_t i = 0; i < r->thread_count; i++) {
         xray_thread *t = &r->threads[i];
         HD_TRY(xray_note(r, "xray.never-exited", HD_LEDGER_NOTE, t->count, HD_OFFSET_NONE));
-        while (t->count) {
-            HD_TRY(pop(r, t, NULL, HD_OFFSET_NONE));
-            HD_TRY(xray_flush(r, false));
-        }
+        while (t->count) HD_TRY(pop(r, t, NULL, HD_OFFSET_NONE));
     }
     return HD_OK;
 }

@@ -265,7 +265,6 @@ hd_status xray_read_fdr(xray_reader *r)
     hd_status status = find_buffers(&all, r);
     for (size_t i = 0; status == HD_OK && i < all.count; i++) {
         status = read_buffer(r, &all.list[i]);
-        if (status == HD_OK) status = xray_flush(r, false);
         done += all.list[i].size;
         if (r->options->progress) r->options->progress(r->options->progress_user, done, r->pieces.size);
     }

@@ -50,7 +50,6 @@ hd_status xray_read_naive(xray_reader *r)
             else
                 HD_TRY(is_call ? add_record(r, &last, p, at) : add_payload(r, &last, p, at));
         }
-        HD_TRY(xray_flush(r, false));
         if (r->options->progress) r->options->progress(r->options->progress_user, at, r->pieces.size);
     }
     return at < r->pieces.size ? xray_note(r, "xray.truncated", HD_LEDGER_LOSS, 1, at) : HD_OK;

@@ -17,7 +17,6 @@
 
 #include "base/error.h"
 
-enum { APPEND_ROWS = 1 << 18 };
 static const int64_t NS = 1000000000;
 __extension__ typedef unsigned __int128 wide;
 
@@ -29,14 +28,6 @@ hd_status xray_note(xray_reader *r, const char *code, hd_ledger_level level, uin
     hd_builder_ledger(r->builder, XRAY_STAGE, code, level, count, offset);
     if (!r->options->strict || level == HD_LEDGER_NOTE) return HD_OK;
     return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s, and --strict refuses repairs", code);
-}
-
-hd_status xray_flush(xray_reader *r, bool now)
-{
-    hd_chunk *chunk;
-    if (!now && hd_batch_row_count(r->batch) < APPEND_ROWS) return HD_OK;
-    HD_TRY(hd_batch_take(&chunk, r->batch, r->err));
-    return hd_builder_append(r->builder, chunk, r->err);
 }
 
 bool xray_time(int64_t *out_ns, uint32_t *out_ps, const xray_reader *r, uint64_t tsc)
@@ -94,7 +85,7 @@ static hd_status finish(xray_reader *r)
 {
     hd_trace_facts *facts = hd_builder_facts(r->builder);
     HD_TRY(xray_finish_calls(r));
-    HD_TRY(xray_flush(r, true));
+    HD_TRY(hd_rows_out_flush(&r->rows, r->err));
     HD_TRY(xray_note(r, "xray.unnamed", HD_LEDGER_NOTE, r->unnamed, HD_OFFSET_NONE));
     facts->has_args = r->want_args;
     facts->input_bytes = r->pieces.size;
@@ -108,7 +99,7 @@ static hd_status read_all(xray_reader *r, hd_input *input)
     r->window.pieces = &r->pieces;
     r->names = calloc(XRAY_DENSE_NAMES, sizeof *r->names);
     if (!r->names) return HD_NOMEM(r->err);
-    HD_TRY(hd_batch_new(&r->batch, r->builder, r->err));
+    HD_TRY(hd_rows_out_init(&r->rows, r->builder, r->options->threads, r->err));
     HD_TRY(read_header(r));
     HD_TRY(xray_find_names(r, input));
     HD_TRY(r->is_fdr ? xray_read_fdr(r) : xray_read_naive(r));
@@ -136,7 +127,7 @@ hd_status xray_read(hd_builder *builder, hd_input *input, const hd_read_options 
     intern_keys(&r);
     hd_status status = read_all(&r, input);
     xray_calls_deinit(&r);
-    hd_batch_free(r.batch);
+    hd_rows_out_deinit(&r.rows);
     hd_map_deinit(&r.more_names);
     hd_bytes_deinit(&r.text);
     free(r.names);

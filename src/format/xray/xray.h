@@ -12,6 +12,7 @@
 #include "base/io/pieces.h"
 #include "base/map.h"
 #include "format/format.h"
+#include "format/rows_out.h"
 
 #define XRAY_STAGE "xray"
 
@@ -37,7 +38,7 @@ typedef struct xray_thread {
 
 typedef struct xray_reader {
     hd_builder *builder;
-    hd_batch *batch;
+    hd_rows_out rows;
     const hd_read_options *options;
     hd_error *err;
     bool want_args;
@@ -68,7 +69,6 @@ hd_status xray_read(hd_builder *builder, hd_input *input, const hd_read_options 
 /* read.c */
 /* Count what is damaged, lost or worth a word at an offset. DAMAGED when strict, but for notes. */
 hd_status xray_note(xray_reader *r, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset);
-hd_status xray_flush(xray_reader *r, bool now);
 /* The name of a function, string id. */
 uint32_t xray_name(xray_reader *r, uint32_t function);
 /* Cycles as floored nanoseconds and picoseconds; false: beyond the range of times. */
