@@ -111,7 +111,7 @@ class Check:
             for connection in of[row]:
                 ops[connection].append((int(start), kind))
         frames = {r[:2] for r in self.task_rows() if r[7] == "gpu_user_annotation"}
-        collectives = {x for x, in self.ask("select globalTaskId from COMMUNICATION_TASK_INFO")}
+        collectives = {x for x, kind in self.ask("select globalTaskId, taskType from COMMUNICATION_TASK_INFO") if self.texts[kind].startswith("Notify")}
         wanted = []
         for connection, starts in ops.items():
             if len(starts) == 1:
@@ -130,6 +130,24 @@ class Check:
             if told[category] != known[category]:
                 self.wrong += 1
                 print(f"{self.path.name}: {told[category]} flows {category}, MindStudio has {known[category]}")
+
+    def check_operators(self, heddle):
+        """GPU time by the operators from which connections come, though another thread launches."""
+        of = defaultdict(list)
+        for a, b in self.ask("select id, connectionId from CONNECTION_IDS"):
+            of[a].append(b)
+        ops = defaultdict(list)
+        for row, name in self.ask("select connectionId, name from PYTORCH_API where connectionId is not null"):
+            for connection in of[row]:
+                ops[connection].append(self.texts[name])
+        wanted = defaultdict(int)
+        for start, duration, _, _, connection, _, _, category in self.task_rows():
+            if category in ("kernel", "gpu_memcpy") and len(ops[connection]) == 1:
+                wanted[ops[connection][0]] += duration
+        out = subprocess.run([heddle, "report", "operators", "--json", "--all", self.path], check=True, stdout=subprocess.PIPE)
+        rows = json.loads(out.stdout)["operators"]
+        got = {row["name"]: row["gpu_self"] for row in rows if row["gpu_self"] and not row["name"].startswith("(no")}
+        self.expect("report operators", got.items(), wanted.items())
 
     # ---- counters, memory ----
 
@@ -186,6 +204,7 @@ def main():
             check.check_tasks()
             check.check_host()
             check.check_flows()
+            check.check_operators(heddle)
             check.check_counters()
             if "rank0" in path.name:
                 check.check_other_run(folder)

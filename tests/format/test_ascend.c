@@ -60,6 +60,16 @@ static void test_ascend__work_is_what_moves_and_computes(NO_STATE)
     unsigned joined = 0;
     for (size_t i = 0; i < launches->work_count; i++) joined += launches->works[i].launch != HD_NONE;
     assert_int_equal(joined, 2);
+    /* another thread makes the calls than the one whose operator asks for both */
+    assert_non_null(launches->asked);
+    for (size_t i = 0; i < launches->launch_count; i++) {
+        if (!launches->launches[i].work_count) continue;
+        const hd_track *asks = hd_trace_track_at(trace, launches->asked[i].track);
+        const hd_track *calls = hd_trace_track_at(trace, launches->launches[i].track);
+        assert_memory_equal(hd_trace_string(trace, asks->tid.text).data, "501", 3);
+        assert_memory_equal(hd_trace_string(trace, calls->tid.text).data, "502", 3);
+        assert_int_equal(launches->asked[i].start_ns, 1700000000000000100);
+    }
     hd_launches_free(launches);
     hd_trace_free(trace);
 }

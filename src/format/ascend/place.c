@@ -183,6 +183,7 @@ const char *ascend_place_task(sq_worker *w)
     if (task != HD_NO_NUMBER) sq_side_add(w, &s->copies, task);
     if (task != HD_NO_NUMBER && sq_side_add(w, &s->collectives, task)) {
         set_collective_kind(w, task, hd_builder_string(w->reader->builder, type));
+        if (w->row.category != s->text.wait) end_flow(w, connection);
         return NULL;
     }
     if (is_frame(w)) {
