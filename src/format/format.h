@@ -33,8 +33,8 @@ typedef struct hd_format {
      * (hd_input_is_random), or where they lie (hd_input_memory, hd_input_file). Fills the builder; whoever called frees
      * or finishes it, and sets format, compression and stored_bytes of its facts. */
     hd_status (*read)(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
-    /* The files with its first extension in one folder, by name, as one trace: the hosts of a run. NULL: each is a trace.
-     * Sets stored_bytes. */
+    /* The files with its extension in one folder, by name, as one trace: the hosts of a run. Sets stored_bytes. NULL:
+     * each is a trace. */
     hd_status (*read_files)(hd_builder *builder, char *const *paths, size_t count, const hd_read_options *options,
                             hd_error *err);
     /* Whoever called ends the output. A folder (hd_output_folder) appears whole or not at all before this returns, and
@@ -90,8 +90,8 @@ hd_status hd_format_read_nsys_report(hd_trace **out, const char *path, const hd_
 /* folder.c: the one archive of a folder, as FOLDER/NAME; the caller frees *out. Errors: FORMAT: there is none, or
  * several; IO; MEMORY. */
 hd_status hd_folder_find_archive(char **out, const char *folder, hd_error *err);
-/* The files of a folder whose names end so, by name, each to be freed, as the list. A folder that has `runs` below it, and
- * none of them itself, stands for its only run. Errors: FORMAT: several runs; IO; MEMORY. */
+/* The files of a folder whose names end so, by name; hd_folder_list_free. A folder that has `runs` below it, and none
+ * of them itself, stands for its only run. Errors: FORMAT: several runs; MEMORY. */
 hd_status hd_folder_list(char ***out, size_t *out_count, const char *folder, const char *extension, const char *runs,
                          hd_error *err);
 void hd_folder_list_free(char **paths, size_t count);

@@ -11,7 +11,8 @@
  * Damage   what is whole within a message that is not is read; behind what is no plane, reading goes on with the next
  * Errors   FORMAT: no plane; DAMAGED: strict
  *
- * The files of a folder are the hosts of a run. One plane is in memory at a time. It is walked twice, since its names stand behind its events.
+ * The files of a folder are the hosts of a run. One plane is in memory at a time. It is walked twice, since its names
+ * stand behind its events.
  */
 #include <inttypes.h>
 #include <stdlib.h>
