@@ -290,6 +290,7 @@ static void test_derive__rows_of_xla_stand_in_the_section_of_their_device(void *
     (void)state;
     hd_json_put_text(&text,
                      "[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"/device:TPU:0\"}},"
+                     "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":1,\"args\":{\"labels\":\"host1\"}},"
                      "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":2,\"args\":{\"name\":\"XLA Modules\"}},"
                      "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":3,\"args\":{\"name\":\"XLA Ops\"}}");
     add_event(&text, "", "jit_f", "\"pid\":1,\"tid\":2", 0, 50, "");
@@ -298,6 +299,7 @@ static void test_derive__rows_of_xla_stand_in_the_section_of_their_device(void *
     const view_track *section = view_scene_track(scene, track_of(scene, "compute", 0)->parent);
     assert_string_equal(section->role, "device");
     assert_int_equal(section->parent, HD_NONE);
+    assert_string_equal(section->name, "/device:TPU:0 \xc2\xb7 host1");
     for (uint32_t i = 0; i < view_scene_track_count(scene); i++) {
         const view_track *track = view_scene_track(scene, i);
         if (track != section) assert_int_equal(track->parent, section->id);

@@ -1,8 +1,8 @@
 /* framework.c - name scopes, framework ops and lines of source of a device, as its own work says them
  *
  * XLA writes at each operation from which op of the framework it came (tf_op "jit(f)/jit(main)/add:") and from which
- * line (source "train.py:29"). As xprof's Trace Viewer has it, operations that follow each other and say the same are one
- * slice, and each part of the op's name but the last is a level of scopes. Behind a pause a new slice begins.
+ * line (source "train.py:29"). As xprof's Trace Viewer has it, operations that follow each other and say the same are
+ * one slice, and each part of the op's name but the last is a level of scopes. Behind a pause a new slice begins.
  * Where the profiler wrote such rows itself ("TensorFlow Name Scope"), there are none.
  */
 #include <stdlib.h>
