@@ -1,7 +1,7 @@
 /* folder.c - which file of a folder is read
  *
- * The archives of folders are those of OTF2, whether this build reads them or not. Files of a format that has several in a
- * folder (XPlane) are read together.
+ * The archives of folders are those of OTF2, whether this build reads them or not. Files of a format that has several
+ * in a folder (XPlane) are read together.
  */
 #include <dirent.h>
 #include <errno.h>

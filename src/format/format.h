@@ -88,8 +88,8 @@ hd_status hd_format_read_nsys_report(hd_trace **out, const char *path, const hd_
 /* folder.c: the one archive of a folder, as FOLDER/NAME; the caller frees *out. Errors: FORMAT: there is none, or
  * several; IO; MEMORY. */
 hd_status hd_folder_find_archive(char **out, const char *folder, hd_error *err);
-/* The files of a folder whose names end so, by name, each to be freed, as the list. A folder that has `runs` below it, and
- * none of them itself, stands for its only run. Errors: FORMAT: several runs; IO; MEMORY. */
+/* The files of a folder whose names end so, by name; hd_folder_list_free. A folder that has `runs` below it, and none
+ * of them itself, stands for its only run. Errors: FORMAT: several runs; MEMORY. */
 hd_status hd_folder_list(char ***out, size_t *out_count, const char *folder, const char *extension, const char *runs,
                          hd_error *err);
 void hd_folder_list_free(char **paths, size_t count);
