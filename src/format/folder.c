@@ -24,9 +24,10 @@ static hd_status say_what_to_name(const char *folder, size_t traces, const char 
         return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE, "a folder that looks like %s: %s", like->what,
                             like->advice);
     if (traces == 0)
-        return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
-                            "a folder is read if it holds an OTF2 archive, or the CSVs of rocprofv3; there is neither "
-                            "in this one, and no file that is named as a trace");
+        return hd_error_set(
+            err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
+            "a folder is read if it holds an OTF2 archive or CSVs of rocprofv3; there is no *.otf2 in this "
+            "one, no such CSV, and no file that is named as a trace");
     if (traces == 1)
         return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
                             "a folder is read if it holds an OTF2 archive; there is no *.otf2 in this one. Name its "

@@ -16,6 +16,7 @@
 #include "heddle/launches.h"
 #include "random_trace.h"
 #include "read_text.h"
+#include "trace/roles/trace_roles.h"
 
 static hd_string text(const char *s)
 {
@@ -92,6 +93,9 @@ static void test_roles__without_a_category_the_name_tells(void **state)
         {"hsa_signal_create", HD_ROLE_DRIVER},
         {"custom", HD_ROLE_OTHER},
         {"hippo", HD_ROLE_OTHER},
+        {"mcMalloc", HD_ROLE_RUNTIME},
+        {"mcmc_step", HD_ROLE_OTHER},
+        {"clEnqueueNDRangeKernel", HD_ROLE_RUNTIME},
         {"cu", HD_ROLE_OTHER},
         {"", HD_ROLE_OTHER},
     };
@@ -106,6 +110,20 @@ static void test_roles__a_paradigm_as_category_says_nothing(void **state)
     assert_int_equal(hd_role_of(text("HIP"), text("hipLaunchKernel")), HD_ROLE_RUNTIME);
     assert_int_equal(hd_role_of(text("CUDA"), text("cuMemAlloc")), HD_ROLE_DRIVER);
     assert_int_equal(hd_role_of(text("HIP"), text("heavy_kernel(float*)")), HD_ROLE_OTHER);
+    assert_int_equal(hd_role_of(text("gpu_op"), text("gemm")), HD_ROLE_OTHER);
+}
+
+/* unitrace calls commands of a queue as the calls that gave them. */
+static void test_roles__commands_on_a_queue_are_what_they_do(void **state)
+{
+    (void)state;
+    assert_int_equal(hd_role_on(text("gpu_op"), text("gemm[SIMD32]"), HD_ROW_QUEUE), HD_ROLE_KERNEL);
+    assert_int_equal(hd_role_on(text("gpu_op"), text("zeCommandListAppendMemoryCopy(D2M)[64 bytes]"), HD_ROW_QUEUE),
+                     HD_ROLE_COPY);
+    assert_int_equal(hd_role_on(text("gpu_op"), text("zeCommandListAppendMemoryFill"), HD_ROW_QUEUE), HD_ROLE_SET);
+    assert_int_equal(hd_role_on(text("gpu_op"), text("zeCommandListAppendBarrier"), HD_ROW_QUEUE), HD_ROLE_SYNC);
+    assert_int_equal(hd_role_on(text("gpu_op"), text("clEnqueueReadBuffer"), HD_ROW_QUEUE), HD_ROLE_COPY);
+    assert_int_equal(hd_role_on(text(""), text("zeCommandListAppendMemoryCopy"), HD_ROW_HOST), HD_ROLE_DRIVER);
 }
 
 static void test_roles__a_name_tells_what_it_launches(void **state)
@@ -133,6 +151,9 @@ static void test_roles__a_name_tells_what_it_launches(void **state)
         {"hipExtModuleLaunchKernel", HD_LAUNCH_KERNEL},
         {"urEnqueueKernelLaunch", HD_LAUNCH_KERNEL},
         {"zeCommandListAppendLaunchKernel", HD_LAUNCH_KERNEL},
+        {"mcLaunchKernel", HD_LAUNCH_KERNEL},
+        {"mcMemcpyAsync", HD_LAUNCH_COPY},
+        {"clEnqueueFillBuffer", HD_LAUNCH_SET},
         {"cudaGraphLaunch", HD_LAUNCH_GRAPH},
         {"hipGraphLaunch", HD_LAUNCH_GRAPH},
         {"Driver: cuGraphLaunch_ptsz", HD_LAUNCH_GRAPH},
@@ -650,6 +671,7 @@ int main(void)
         cmocka_unit_test(test_roles__every_profilers_categories_are_known),
         cmocka_unit_test(test_roles__without_a_category_the_name_tells),
         cmocka_unit_test(test_roles__a_paradigm_as_category_says_nothing),
+        cmocka_unit_test(test_roles__commands_on_a_queue_are_what_they_do),
         cmocka_unit_test(test_roles__a_name_tells_what_it_launches),
         cmocka_unit_test(test_launches__work_belongs_to_the_call_of_its_id),
         cmocka_unit_test(test_launches__the_outer_of_two_calls_is_the_launch),

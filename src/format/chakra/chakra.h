@@ -70,6 +70,7 @@ typedef struct chakra_reader {
     uint32_t key_id, key_type, key_edges[CHAKRA_DEPENDENCIES], types[CHAKRA_TYPES], unknown; /* string ids, of .et */
     uint64_t untimed, twice, missing, flows, bad_times;
     uint64_t damaged, damage_offset;
+    uint64_t scanned; /* bytes looked at for a node behind damage: bounds the work */
     bool is_cut;
     uint64_t read_bytes;
 } chakra_reader;

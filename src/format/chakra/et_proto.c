@@ -23,6 +23,7 @@ enum {
     NODE_STORAGE
 };
 enum { ATTRIBUTE_NAME = 1, FIRST_VALUE = 3, STRING_VALUE = 29, LAST_VALUE = 32 };
+enum { LOOK_BYTES = 1 << 20 }; /* of a node that is looked for */
 static const uint64_t MESSAGE_LIMIT = (uint64_t)256 << 20;
 
 /* ---- sniffing ---- */
@@ -364,24 +365,94 @@ static hd_status see_metadata(chakra_reader *r, const uint8_t *data, size_t size
     return fine && !message.failed ? HD_OK : chakra_damage(r, 0, err);
 }
 
+/* ---- the stream ---- */
+
+/* The message whose length stands at `offset`: where it begins and ends. HD_END: none does, or it is cut. */
+static hd_status find_message(uint64_t *out_begin, uint64_t *out_end, hd_window *window, uint64_t offset, hd_error *err)
+{
+    uint64_t size = window->pieces->size, length;
+    size_t header = size - offset < HD_PROTO_VARINT_BYTES ? (size_t)(size - offset) : HD_PROTO_VARINT_BYTES, at = 0;
+    const uint8_t *data = hd_window_at(window, offset, header, err);
+    if (!data) return err->status;
+    if (!hd_proto_varint(&length, data, header, &at) || length > size - offset - at || length > MESSAGE_LIMIT)
+        return HD_END;
+    *out_begin = offset + at;
+    *out_end = *out_begin + length;
+    return HD_OK;
+}
+
+/* Whether a message is a node as they are written: its fields are well typed, it begins with an id and has a name. */
+static bool is_whole_node(const uint8_t *data, size_t size)
+{
+    hd_proto_reader message = hd_proto_reader_of(data, size);
+    hd_proto_field f;
+    bool is_named = false;
+    if (!size || *data != HD_PROTO_VARINT(NODE_ID)) return false;
+    while (hd_proto_next(&f, &message)) {
+        if (!is_well_typed(&f)) return false;
+        is_named |= f.tag == HD_PROTO_BYTES(NODE_NAME);
+    }
+    return is_named && !message.failed;
+}
+
+/* Whether such a node stands at `offset`, or the file ends there. */
+static hd_status looks_like_node(bool *out, chakra_reader *r, hd_window *window, uint64_t offset, hd_error *err)
+{
+    uint64_t begin = offset, end = offset;
+    *out = offset == window->pieces->size;
+    if (*out) return HD_OK;
+    hd_status status = find_message(&begin, &end, window, offset, err);
+    if (status == HD_END || (status == HD_OK && (begin == end || end - begin > LOOK_BYTES))) return HD_OK;
+    HD_TRY(status);
+    const uint8_t *data = hd_window_at(window, begin, 1, err);
+    if (data && *data != HD_PROTO_VARINT(NODE_ID)) return HD_OK;
+    if (data) data = hd_window_at(window, begin, (size_t)(end - begin), err);
+    if (!data) return err->status;
+    r->scanned += end - begin;
+    *out = is_whole_node(data, (size_t)(end - begin));
+    return HD_OK;
+}
+
+/* Behind what makes no sense at *offset: `end`, if a node stands there, else the next place where one does, or the end
+ * of the file. end 0: it is not known. */
+static hd_status find_next(uint64_t *offset, uint64_t end, chakra_reader *r, hd_window *window, hd_error *err)
+{
+    uint64_t place = *offset, size = window->pieces->size;
+    bool fits = false;
+    if (end) HD_TRY(looks_like_node(&fits, r, window, end, err));
+    for (*offset = end; !fits; *offset = place) {
+        bool is_much = r->scanned / 8 > size + LOOK_BYTES; /* the rest is lost */
+        place = is_much ? size : place + 1;
+        r->is_cut |= is_much;
+        HD_TRY(looks_like_node(&fits, r, window, place, err));
+    }
+    return HD_OK;
+}
+
+/* *offset: of a message; out, of the next. */
+static hd_status read_message(chakra_reader *r, hd_window *window, uint64_t *offset, hd_error *err)
+{
+    uint64_t begin = *offset, end = 0, damaged = r->damaged;
+    hd_status status = find_message(&begin, &end, window, *offset, err);
+    if (status == HD_END) {
+        HD_TRY(find_next(offset, 0, r, window, err));
+        r->is_cut |= *offset == window->pieces->size;
+        return r->is_cut ? HD_OK : chakra_damage(r, begin, err);
+    }
+    HD_TRY(status);
+    size_t length = (size_t)(end - begin);
+    const uint8_t *data = length ? hd_window_at(window, begin, length, err) : (const uint8_t *)"";
+    if (!data) return err->status;
+    HD_TRY(*offset == 0 ? see_metadata(r, data, length, err) : see_node(r, data, length, begin, err));
+    if (r->damaged > damaged) return find_next(offset, end, r, window, err);
+    *offset = end;
+    return HD_OK;
+}
+
 static hd_status read_messages(chakra_reader *r, hd_window *window, hd_input *input, hd_error *err)
 {
-    uint64_t size = window->pieces->size, offset = 0;
-    for (bool is_first = true; offset < size; is_first = false) {
-        size_t header = size - offset < HD_PROTO_VARINT_BYTES ? (size_t)(size - offset) : HD_PROTO_VARINT_BYTES, at = 0;
-        uint64_t length;
-        const uint8_t *data = hd_window_at(window, offset, header, err);
-        if (!data) return err ? err->status : HD_ERR_IO;
-        bool has_length = hd_proto_varint(&length, data, header, &at);
-        if (!has_length || length > size - offset - at || length > MESSAGE_LIMIT) {
-            r->is_cut = true;
-            break;
-        }
-        offset += at;
-        data = length ? hd_window_at(window, offset, (size_t)length, err) : data;
-        if (!data) return err ? err->status : HD_ERR_IO;
-        HD_TRY(is_first ? see_metadata(r, data, (size_t)length, err) : see_node(r, data, (size_t)length, offset, err));
-        offset += length;
+    for (uint64_t offset = 0; offset < window->pieces->size;) {
+        HD_TRY(read_message(r, window, &offset, err));
         if (r->options->progress && r->seen_count % 65536 == 0)
             r->options->progress(r->options->progress_user, offset, hd_input_size_bytes(input));
     }
