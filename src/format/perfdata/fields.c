@@ -130,8 +130,7 @@ static void read_arrays(perfdata_fields *out, hd_byte_reader *in)
     if (type & USER_STACK) {
         out->has_user_stack = hd_byte_reader_le(in, 8) != 0;
     }
-    out->has_others =
-        out->raw_size || type & (READ | BRANCHES) || type >= IDENTIFIER << 1 || type & (WEIGHT | WEIGHT << 1);
+    out->has_others = type & (READ | BRANCHES) || type >= IDENTIFIER << 1 || type & (WEIGHT | WEIGHT << 1);
 }
 
 void perfdata_sample_fields(perfdata_fields *out, const perfdata_events *events, const perfdata_record *record)

@@ -15,6 +15,7 @@
 #include "base/json/write.h"
 #include "base/map.h"
 #include "format/stack_samples.h"
+#include "format/tracepoint/data.h"
 
 enum {
     PERFDATA_MMAP = 1,
@@ -67,6 +68,7 @@ enum {
     PERFDATA_TIME,
     PERFDATA_UTF8,
     PERFDATA_COMM_CHANGED,
+    PERFDATA_SWITCHES,
 };
 
 /* ---- events and their fields ---- */
@@ -158,6 +160,8 @@ typedef struct perfdata_module {
 /* Where a frame stands: the caller's node and the address of one space. */
 typedef struct perfdata_reader {
     hd_stack_samples samples; /* builder, options, err are there too */
+    tp_place tracepoints;
+    tp_data layouts; /* of their raw data */
     perfdata_events events;
     perfdata_spaces spaces;
     hd_map comms;     /* tid -> string id */

@@ -286,6 +286,29 @@ static hd_status stack_of(perfdata_reader *r, uint32_t *out, const perfdata_reco
 
 /* ---- samples ---- */
 
+/* The raw data of a tracepoint, as text; switches also make slices of CPUs and states of threads. *out_known: its
+ * layout is. */
+static hd_status place_raw(perfdata_reader *r, bool *out_known, hd_stack_sample *sample, const perfdata_fields *f,
+                           uint64_t offset)
+{
+    enum { TRACEPOINT = 2 };
+    tp_event event;
+    bool is_one = f->event->type == TRACEPOINT && f->event->config <= UINT32_MAX;
+    const tp_layout *layout = is_one ? tp_layouts_find(&r->layouts.layouts, (uint32_t)f->event->config) : NULL;
+    *out_known = layout != NULL;
+    if (!layout) return HD_OK;
+    if (!tp_decode(&event, &r->tracepoints, layout, f->raw, f->raw_size))
+        HD_TRY(perfdata_count(r, PERFDATA_SAMPLE_DAMAGED, 1, offset));
+    r->text.size = 0;
+    tp_put_words(&r->text, &r->tracepoints, &event);
+    if (r->text.failed) return HD_NOMEM(r->samples.err);
+    sample->trace = hd_builder_intern(r->samples.builder, r->text.size ? (char *)r->text.data : "", r->text.size);
+    if (sample->time_ns == HD_NO_TIME) return HD_OK;
+    event.time_ns = sample->time_ns;
+    event.cpu = f->has_cpu ? (int64_t)f->cpu : TP_NO_CPU;
+    return tp_add(&r->tracepoints, &event);
+}
+
 static hd_status place_sample(perfdata_reader *r, const perfdata_record *record)
 {
     perfdata_fields f;
@@ -301,7 +324,9 @@ static hd_status place_sample(perfdata_reader *r, const perfdata_record *record)
     if (f.has_cpu) sample.cpu_type = HD_ARG_INT;
     sample.cpu = f.cpu;
     if (f.has_address) sample.address_type = hd_value_of_unsigned(&sample.address, r->samples.builder, f.address);
-    if (f.has_others) HD_TRY(perfdata_count(r, PERFDATA_FIELDS, 1, record->offset));
+    bool is_known = true;
+    if (f.raw_size) HD_TRY(place_raw(r, &is_known, &sample, &f, record->offset));
+    if (f.has_others || !is_known) HD_TRY(perfdata_count(r, PERFDATA_FIELDS, 1, record->offset));
     if (f.has_user_stack) HD_TRY(perfdata_count(r, PERFDATA_USER_STACK, 1, record->offset));
     return hd_stack_samples_add(&r->samples, &sample);
 }
@@ -391,6 +416,7 @@ static hd_status place_comm(perfdata_reader *r, const perfdata_record *record)
     uint32_t pid = (uint32_t)field_at(record, 8, 4), tid = (uint32_t)field_at(record, 12, 4), track;
     uint32_t comm = perfdata_text(r, record->data + TEXT, record->size - TEXT);
     if (!hd_map_set(&r->comms, tid, 0, comm)) return HD_NOMEM(r->samples.err);
+    HD_TRY(tp_know_process(&r->tracepoints, tid, pid));
     perfdata_space *space = record->misc & MISC_EXEC ? hd_map_pointer(&r->spaces.by_pid, pid, 0) : NULL;
     if (space) perfdata_space_clear(&r->spaces, space);
     return record->misc & MISC_EXEC ? place_instant(r, record) : thread_of(r, &track, pid, tid, record->offset);
@@ -403,6 +429,7 @@ static hd_status place_fork(perfdata_reader *r, const perfdata_record *record)
     if (record->size < 32) return perfdata_count(r, PERFDATA_DAMAGED, 1, record->offset);
     if (hd_map_get(&comm, &r->comms, parent_tid, 0) && !hd_map_set(&r->comms, tid, 0, comm))
         return HD_NOMEM(r->samples.err);
+    HD_TRY(tp_know_process(&r->tracepoints, tid, pid));
     if (pid != parent && !perfdata_space_fork(&r->spaces, pid, parent))
         HD_TRY(perfdata_count(r, PERFDATA_MAPS_MANY, 1, record->offset));
     return place_instant(r, record);

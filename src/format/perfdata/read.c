@@ -38,6 +38,7 @@ static const hd_stack_code codes[] = {
     [PERFDATA_MAPS_MANY] = {"perfdata.mappings-many", HD_LEDGER_LOSS, NULL},
     [PERFDATA_TIME] = {"perfdata.time", HD_LEDGER_LOSS, NULL},
     [PERFDATA_UTF8] = {"perfdata.utf8", HD_LEDGER_REPAIR, NULL},
+    [PERFDATA_SWITCHES] = {"perfdata.switch-missing", HD_LEDGER_NOTE, NULL},
     [PERFDATA_COMM_CHANGED] = {"perfdata.comm-changed", HD_LEDGER_NOTE, NULL},
 };
 
@@ -178,6 +179,20 @@ static hd_status take_attr(stream *s, const perfdata_record *record)
     return perfdata_add_attr(s->r, attr, attr_size, attr + attr_size, size - attr_size, record->offset);
 }
 
+/* The layouts of tracepoints. */
+static hd_status read_layouts(perfdata_reader *r, const hd_pieces *pieces, uint64_t offset, uint64_t size)
+{
+    char version[16] = "";
+    tp_input in = {.window = {.pieces = pieces}, .at = offset, .end = offset + size, .err = r->samples.err};
+    hd_status status = HD_OK;
+    bool good = tp_data_magic(&r->layouts, &in, version) && !r->layouts.is_big_endian;
+    if (good) status = tp_data_read(&r->layouts, &in, strcmp(version, "0.6") >= 0);
+    good = good && !in.failed && !r->layouts.bad_layouts;
+    hd_window_deinit(&in.window);
+    if (status != HD_OK || good) return status;
+    return perfdata_count(r, PERFDATA_HEADER_DAMAGED, 1, offset);
+}
+
 static hd_status take_record(stream *s, const perfdata_record *record)
 {
     enum { FEATURE_HEAD = 16 };
@@ -189,7 +204,6 @@ static hd_status take_record(stream *s, const perfdata_record *record)
     case PERFDATA_FINISHED_ROUND: return end_round(s);
     case PERFDATA_COMPRESSED:
     case PERFDATA_COMPRESSED2: return take_compressed(s, record);
-    case PERFDATA_TRACING_DATA:
     case PERFDATA_ID_INDEX:
     case PERFDATA_THREAD_MAP:
     case PERFDATA_CPU_MAP:
@@ -269,8 +283,9 @@ static hd_status read_record(stream *s)
         HD_TRY(perfdata_count(s->r, PERFDATA_TRUNCATED, 1, record.offset));
         behind = s->end - s->at;
     }
+    if (record.type == PERFDATA_TRACING_DATA) HD_TRY(read_layouts(s->r, &s->pieces, s->at, behind));
     s->at += behind;
-    return take_record(s, &record);
+    return record.type == PERFDATA_TRACING_DATA ? HD_OK : take_record(s, &record);
 }
 
 static hd_status read_records(stream *s)
@@ -326,13 +341,16 @@ static hd_status read_attrs(stream *s, const uint8_t *header)
 
 static hd_status read_feature(stream *s, uint64_t bit, uint64_t place)
 {
+    enum { FEATURE_TRACING_DATA = 1 };
     uint8_t section[16], *data;
     size_t size;
     if (s->pieces.size < sizeof section || place > s->pieces.size - sizeof section)
         return perfdata_count(s->r, PERFDATA_TRUNCATED, 1, place);
     HD_TRY(hd_pieces_read(&s->pieces, section, place, sizeof section, s->r->samples.err));
-    uint64_t offset = hd_le_get(section, 8);
-    hd_status status = read_section(s, &data, &size, offset, hd_le_get(section + 8, 8));
+    uint64_t offset = hd_le_get(section, 8), bytes = hd_le_get(section + 8, 8);
+    if (bit == FEATURE_TRACING_DATA && offset < s->pieces.size && bytes <= s->pieces.size - offset)
+        return read_layouts(s->r, &s->pieces, offset, bytes);
+    hd_status status = read_section(s, &data, &size, offset, bytes);
     if (status == HD_OK && size) status = perfdata_feature(s->r, bit, data, size, offset);
     free(data);
     return status;
@@ -387,6 +405,9 @@ static hd_status finish(perfdata_reader *r)
     }
     HD_TRY(r->refused);
     HD_TRY(perfdata_finish_modules(r));
+    HD_TRY(tp_finish(&r->tracepoints));
+    HD_TRY(perfdata_count(r, PERFDATA_UTF8, r->tracepoints.repaired, HD_OFFSET_NONE));
+    HD_TRY(perfdata_count(r, PERFDATA_SWITCHES, r->tracepoints.switches_lost, HD_OFFSET_NONE));
     return hd_stack_samples_finish(&r->samples);
 }
 
@@ -395,6 +416,8 @@ static void deinit(perfdata_reader *r, stream *s)
     hd_map *const maps[] = {&r->events.by_id,   &r->comms,          &r->build_ids,
                             &r->module_by_path, &r->module_by_name, &r->nodes};
     hd_stack_samples_close(&r->samples);
+    tp_layouts_deinit(&r->layouts.layouts);
+    tp_close(&r->tracepoints);
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) hd_map_deinit(maps[i]);
     perfdata_spaces_deinit(&r->spaces);
     hd_bytes_deinit(&r->text);
@@ -418,6 +441,9 @@ hd_status perfdata_read(hd_builder *builder, hd_input *input, const hd_read_opti
     stream s = {.r = &r};
     hd_builder_facts(builder)->base_ns = HD_NO_TIME;
     hd_status status = hd_stack_samples_open(&r.samples, builder, input, "perfdata", codes, options, err);
+    if (status == HD_OK) status = tp_open(&r.tracepoints, builder, options, err);
+    r.tracepoints.no_instants = true;
+    r.layouts.place = &r.tracepoints;
     if (status == HD_OK) status = read_input(&s, input);
     if (status == HD_OK) status = finish(&r);
     deinit(&r, &s);

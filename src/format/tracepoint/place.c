@@ -39,6 +39,23 @@ void tp_put_text(tp_event *event, uint32_t key, uint32_t text)
     if (event->count < TP_VALUES) event->values[event->count++] = (tp_value){key, HD_ARG_STRING, text};
 }
 
+void tp_put_words(hd_bytes *out, const tp_place *p, const tp_event *event)
+{
+    char number[24];
+    for (uint32_t i = 0; i < event->count; i++) {
+        const tp_value *value = &event->values[i];
+        hd_string key = hd_builder_string(p->builder, value->key), text;
+        if (value->type == HD_ARG_INT)
+            text = (hd_string){number, (size_t)snprintf(number, sizeof number, "%lld", (long long)value->bits)};
+        else
+            text = hd_builder_string(p->builder, (uint32_t)value->bits);
+        if (i) hd_bytes_put_u8(out, ' ');
+        hd_bytes_put(out, key.data, key.size);
+        hd_bytes_put_u8(out, '=');
+        hd_bytes_put(out, text.data, text.size);
+    }
+}
+
 static const tp_value *find_value(tp_place *p, const tp_event *event, const char *key)
 {
     uint32_t id = tp_key(p, key);
@@ -178,6 +195,7 @@ hd_status tp_instant(tp_place *p, const tp_event *event)
     hd_row row = hd_row_of(HD_KIND_INSTANT, 'i');
     tp_value values[TP_VALUES];
     uint32_t count = event->count;
+    if (p->no_instants) return HD_OK;
     row.track = tp_track_of(p, event);
     row.name = event->name;
     row.category = tp_key(p, "ftrace");

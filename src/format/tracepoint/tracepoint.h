@@ -118,6 +118,7 @@ struct tp_place {
     hd_bytes text;
     uint64_t repaired; /* texts that are no UTF-8 */
     uint64_t events;
+    bool no_instants;       /* who reads keeps them otherwise */
     uint64_t switches_lost; /* a CPU's thread was another than the last switch said */
 };
 
@@ -131,6 +132,8 @@ void tp_close(tp_place *place);
 hd_status tp_know_process(tp_place *place, int64_t tid, int64_t pid);
 hd_status tp_know_name(tp_place *place, int64_t tid, hd_string name);
 
+/* Append "key=value key=value", as events are printed. */
+void tp_put_words(hd_bytes *out, const tp_place *place, const tp_event *event);
 /* The id of a text, as UTF-8. */
 uint32_t tp_text(tp_place *place, const char *data, size_t size);
 uint32_t tp_key(tp_place *place, const char *text);

@@ -130,6 +130,36 @@ def record(folder):
     return path if done.returncode == 0 and path.exists() else None
 
 
+def check_tracepoints(heddle, folder):
+    """fields of tracepoints, and as many slices of CPUs as there are switches to a thread"""
+    folder = pathlib.Path(folder)
+    done = subprocess.run(["perf", "record", "-a", "-e", "sched:sched_switch,sched:sched_wakeup", "-o", "points.data", "--", "sleep", "0.2"],
+                          cwd=folder, capture_output=True)
+    if done.returncode:
+        print("no tracepoints recorded: the system does not let us")
+        return
+    wanted = []
+    for line in perf(folder / "points.data", "-F", "tid,time,event,trace"):
+        tid, time, event, rest = line.split(None, 3)
+        fields = dict(re.findall(r"(\w+)=(.*?)(?=\s+(?:==>\s+)?\w+=|$)", rest))
+        wanted.append((int(time.rstrip(":").replace(".", "")), int(tid), event.rstrip(":"), fields))
+    (folder / "out.json").unlink(missing_ok=True)
+    subprocess.run([heddle, "convert", "points.data", "out.json"], cwd=folder, check=True, capture_output=True)
+    events = json.loads((folder / "out.json").read_text(), parse_float=Decimal)["traceEvents"]
+    got = sorted(((int(e["ts"] * 1000), e["tid"], e["name"], e["args"]["trace"]) for e in events if e["ph"] == "P"), key=lambda x: x[:3])
+    wanted.sort(key=lambda x: x[:3])
+    assert [g[:3] for g in got] == [w[:3] for w in wanted] and got, (len(got), len(wanted))
+    for mine, (*_, fields) in zip(got, wanted):
+        for key, value in fields.items():
+            if key != "prev_state":  # a number here, letters there
+                plain = str(int(value)) if value.isdigit() else value.strip()
+                assert f"{key}={plain}" in mine[3], (mine, key, value)
+    switches = sum(w[2] == "sched:sched_switch" and w[3]["next_pid"] != "0" for w in wanted)
+    slices = sum(e.get("cat") == "sched" for e in events)
+    assert slices == switches, (slices, switches)
+    print(f"tracepoints: {len(got)} samples, {slices} slices of CPUs")
+
+
 PROGRAM = """__attribute__((noinline)) unsigned long hot_loop(unsigned long n)
 { unsigned long x = 1; for (unsigned long i = 0; i < n; i++) x = x * 6364136223846793005ul + i; return x; }
 int main(void) { return hot_loop(300000000ul) == 7; }
@@ -179,6 +209,7 @@ def main():
         if made:
             check(heddle, made, folder)
             check_symbols(heddle, folder)
+            check_tracepoints(heddle, folder)
         elif not files:
             print("no recording: the system does not let us")
     return 0

@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 """make.py - writes the fixtures beside itself, and the seeds of fuzz/corpus/perfdata"""
+import importlib.util
 import pathlib
 import struct
+
+spec = importlib.util.spec_from_file_location("ftrace_make", pathlib.Path(__file__).parent.parent / "ftrace/make.py")
+ftrace = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(ftrace)
 
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM, RAW, BRANCH, REGS, STACK, WEIGHT = (1 << i for i in range(15))
 IDENTIFIER = 1 << 16
@@ -138,7 +143,7 @@ def pipe():
     out += record(81, raw_block(inner[100:]), align=False)
     body = raw_block(w.sample(12, USER, 0x1030))
     out += record(83, struct.pack("<Q", len(body)) + body)
-    return out + record(66, struct.pack("<I", 16)) + bytes(16) + w.sample(20)
+    return out + w.sample(20)
 
 
 def plain():
@@ -160,13 +165,39 @@ def others():
                 record(9, struct.pack("<QIIQ", 0x10, 1, 1, 2**63) + data[24:]), {})
 
 
+def tracing_data():
+    data = b"\x17\x08\x44tracing0.6\0" + struct.pack("<BBI", 0, 8, 4096) + ftrace.header_info() + struct.pack("<I", 0) + \
+        ftrace.systems() + struct.pack("<II", 0, 0) + ftrace.block("7 worker\n")
+    return data + bytes(-len(data) % 8)
+
+
+def tracepoints(pipe=False):
+    """switches and another event, with their layouts; one whose layout is not there; one that is cut"""
+    kind = IP | TID | TIME | CPU | PERIOD | RAW
+    rows = [(1, 0, 1000, 10, ftrace.event("sched_switch", 0, "swapper/0", 0, 120, 0, "worker", 7, 120)),
+            (2, 7, 1100, 12, ftrace.event("sched_process_exec", 7, "/bin/x", 7)),
+            (1, 7, 1200, 10, ftrace.event("sched_switch", 7, "worker", 7, 120, 2, "swapper/0", 0, 120)),
+            (3, 7, 1300, 99, ftrace.event("irq_handler_exit", 7, 1, 2)), (2, 7, 1400, 12, ftrace.event("sched_process_exec", 7, "/bin/y", 7)[:12])]
+    events = [(attr(kind | IDENTIFIER, 2, number, SAMPLE_ID_ALL), [n]) for n, number in ((1, 10), (2, 12), (3, 99))]
+    data = b""
+    for ident, tid, time, _, raw in rows:
+        raw += bytes((4 - len(raw)) % 8)
+        data += record(9, struct.pack("<QQIIQIIQI", ident, 0x10, tid, tid, time, 0, 0, 1, len(raw)) + raw, 1)
+    if not pipe:
+        return file(events, data, {1: tracing_data(), 12: event_desc((events[0][0], "sched:sched_switch", [1]), (events[1][0], "sched:exec", [2]))})
+    layouts = tracing_data()
+    head = b"PERFILE2" + struct.pack("<Q", 16) + b"".join(record(64, a + struct.pack("<Q", ids[0])) for a, ids in events)
+    return head + record(66, struct.pack("<I", len(layouts)), align=False) + layouts + data
+
+
 if __name__ == "__main__":
     place = pathlib.Path(__file__).parent
     whole = small()
     zero = bytearray(whole)
     at = bytes(whole).index(struct.pack("<I", 9) + b"\2\0")
     zero[at + 6:at + 8] = b"\0\0"
-    for name, data in (("small", whole), ("edge-pipe", pipe()), ("edge-plain", plain()), ("bad-others", others()),
+    for name, data in (("small", whole), ("edge-pipe", pipe()), ("edge-plain", plain()), ("bad-others", others()), ("bad-tracepoints", tracepoints()),
+                       ("bad-tracepoints-pipe", tracepoints(True)),
                        ("bad-cut", whole[:len(whole) // 2]), ("bad-zero-size", bytes(zero))):
         (place / f"{name}.data").write_bytes(data)
         (place.parents[2] / "fuzz/corpus/perfdata" / name).write_bytes(data)
