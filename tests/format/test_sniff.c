@@ -121,6 +121,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/speedscope/", ".json", "speedscope"},
         {"/cpuprofile/", ".cpuprofile", "cpuprofile"},
         {"/gecko/", ".json", "gecko"},
+        {"/torchmemory/", ".pickle", "torchmemory"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -140,6 +141,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/speedscope/", "", "speedscope"},
         {"corpus/cpuprofile/", "", "cpuprofile"},
         {"corpus/gecko/", "", "gecko"},
+        {"corpus/torchmemory/", "", "torchmemory"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
