@@ -6,6 +6,7 @@ usage: profiles_check.py --heddle HEDDLE [FILE...]
 Ours are the fixtures that are not damaged; what heddle flame writes of real traces must come back (../shared, where it is).
 """
 import argparse
+import gzip
 import json
 import pickle
 import subprocess
@@ -204,7 +205,15 @@ def torchmemory_rows(document):
                 yield "C", f"segments cuda:{device}", None, Decimal(e["time_us"] * 1000), f"cuda:{device}", None, (), args, None
 
 
-READERS = {"cpuprofile": (".cpuprofile", lambda path: cpuprofile_rows(load(path.read_text()))),
+def timeline_rows(entries):
+    categories = ("parameter", "optimizer_state", "input", "temporary", "activation", "gradient", "autograd_detail", "unknown")
+    first = min(entry[0] for entry in entries if entry[0] >= 0)
+    for time, action, size, category in entries:
+        args = {"Bytes": size, "action": {1: "preexisting", 2: "create", 3: "increment_version", 4: "destroy"}[action]}
+        yield "i", "[memory]", categories[category], Decimal(max(time, first)), None, None, (), args, None
+
+
+READERS = {"timeline": (".raw.gz", lambda path: timeline_rows(json.loads(gzip.decompress(path.read_bytes())))), "cpuprofile": (".cpuprofile", lambda path: cpuprofile_rows(load(path.read_text()))),
            "torchmemory": (".pickle", lambda path: torchmemory_rows(pickle.loads(path.read_bytes()))),
            "gecko": (".json", lambda path: gecko_rows(load(path.read_text()))), "speedscope": (".json", lambda path: speedscope_rows(load(path.read_text())))}
 
@@ -268,6 +277,7 @@ def main():
             kind = next(k for k in READERS if k in str(path) or path.name.endswith(READERS[k][0]))
             wrong += check_rows(heddle, kind, path)
         if DATA.is_dir():
+            wrong += check_rows(heddle, "timeline", DATA / "kineto/memory_timeline.raw.gz")
             for name in ("pprof/large.cpu", "stacks/pytorch.folded", "kineto/normalization_layer_test.json.gz", "stacks/example-perf-stacks.txt.gz"):
                 wrong += check_ours(heddle, DATA / name)
     return wrong > 0

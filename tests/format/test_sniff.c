@@ -122,6 +122,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/cpuprofile/", ".cpuprofile", "cpuprofile"},
         {"/gecko/", ".json", "gecko"},
         {"/torchmemory/", ".pickle", "torchmemory"},
+        {"/torchmemory/", ".json", "torchmemory"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -168,7 +169,7 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
 {
     (void)state;
     static const kind kinds[] = {
-        {"/kineto/memory_timeline", "", "chrome"}, /* JSON of another kind: its reader says so */
+        {"/kineto/memory_timeline", "", "torchmemory"},
         {"/straggler/", ".json", "chrome"},
         {"/straggler/", ".json.gz", "chrome"},
         {"/analysis/", ".json.gz", "chrome"},

@@ -11,7 +11,7 @@
 #include "fixtures.h"
 #include "read_text.h"
 
-static fixtures all;
+static fixtures all, timelines;
 
 static char *dump_fixture(const fixture *f)
 {
@@ -24,14 +24,17 @@ static void test_torchmemory__fixtures_give_their_dumps(void **state)
     assert_true(all.count > 4);
     fixtures_expect(&all, dump_fixture);
     fixtures_expect_strict(&all);
+    assert_true(timelines.count > 1);
+    fixtures_expect(&timelines, dump_fixture);
+    fixtures_expect_strict(&timelines);
 }
 
 /* Whatever is missing, what is left is told or refused; samples before the cut stay. */
 static void test_torchmemory__a_file_cut_anywhere_keeps_what_stands_before(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < all.count; i++) {
-        const fixture *f = &all.list[i];
+    for (size_t i = 0; i < all.count + timelines.count; i++) {
+        const fixture *f = i < all.count ? &all.list[i] : &timelines.list[i - all.count];
         uint64_t before = 0;
         for (size_t size = 1; size < f->size; size++) {
             hd_trace *trace;
@@ -49,8 +52,8 @@ static void test_torchmemory__a_file_cut_anywhere_keeps_what_stands_before(void 
 static void test_torchmemory__changed_bits_never_break_the_reader(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < all.count; i++) {
-        const fixture *f = &all.list[i];
+    for (size_t i = 0; i < all.count + timelines.count; i++) {
+        const fixture *f = i < all.count ? &all.list[i] : &timelines.list[i - all.count];
         for (size_t bit = 0; bit < f->size * 8; bit++) {
             hd_trace *trace;
             f->text[bit / 8] = (char)(f->text[bit / 8] ^ 1 << bit % 8);
@@ -68,8 +71,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_torchmemory__changed_bits_never_break_the_reader),
     };
     all = fixtures_load_as("tests/format/torchmemory", ".pickle");
-    int failed = argc > 1 && strcmp(argv[1], "--update") == 0 ? fixtures_update(&all, dump_fixture)
-                                                              : cmocka_run_group_tests(tests, NULL, NULL);
+    timelines = fixtures_load_as("tests/format/torchmemory", ".json");
+    int failed = argc > 1 && strcmp(argv[1], "--update") == 0
+                     ? fixtures_update(&all, dump_fixture) | fixtures_update(&timelines, dump_fixture)
+                     : cmocka_run_group_tests(tests, NULL, NULL);
     fixtures_free(&all);
+    fixtures_free(&timelines);
     return failed;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Make the fixtures of the format torchmemory, tests/format/torchmemory/*.pickle, and the seeds of its fuzz target.
+"""Make the fixtures of the format torchmemory, tests/format/torchmemory/*.pickle and *.json, and the seeds of its fuzz target.
 
 usage: torchmemory_fixtures.py FOLDER
 
@@ -7,6 +7,7 @@ small        two devices, all actions, stacks that are shared, segments
 protocol2    the same by the oldest protocol that is known
 edge         no segments, addresses up to 2^64 - 1, numbers of all kinds
 bad-cut      the pickle ends in its events
+timeline     raw JSON of a memory timeline; bad-timeline: entries that are none, and no end
 bad-loop     a list that holds itself
 bad-object   what would call a function, an event without an action, one without a time
 """
@@ -58,12 +59,14 @@ def main():
     bad["evil"] = Evil()
     whole = pickle.dumps(small(), 4)
     files = {"small": whole, "protocol2": pickle.dumps(small(), 2), "edge": pickle.dumps(edge(), 5), "bad-cut": whole[:whole.index(b"device_free") - 40],
+             "timeline": b"[[-1, 1, 4096, 0], [1700000000000000001, 2, 512, 4],\n [1700000000000000002, 4, -512, 4], [1700000000000000000, 3, 9223372036854775807, 7]]",
+             "bad-timeline": b"[[-1, 1, 4096, 0], [5, 9, 1, 1], [5, 2, 1, 8], [5, 2, 1], [5, 2, \"x\", 1], 7, [6, 2, 1, 1]",
              "bad-loop": pickle.dumps({**edge(), "loop": loop}, 4), "bad-object": pickle.dumps(bad, 4)}
     seeds = folder.parents[2] / "fuzz/corpus/torchmemory"
     for target in (folder, seeds):
         target.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            (target / (f"{name}.pickle" if target == folder else name)).write_bytes(content)
+            (target / (name + (".json" if "timeline" in name else ".pickle") if target == folder else name)).write_bytes(content)
 
 
 if __name__ == "__main__":

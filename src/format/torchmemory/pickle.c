@@ -1,4 +1,4 @@
-/* pickle.c - the opcodes of a pickle that make plain values (protocols 0 to 5); nothing is looked up, called or built */
+/* pickle.c - the opcodes of a pickle that make plain values (protocols 0 to 5); nothing is looked up, or called */
 #include "format/torchmemory/pickle.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  *
  * Format   the pickle of torch.cuda.memory._dump_snapshot: traces of each device, and the segments at the end
  * Sniffs   a pickle of a dict with its keys
- * Maps     alloc, free_completed -> the instants [memory] that Kineto writes, with totals; other actions -> instants, of
- *          segments with a counter of what is reserved and allocated. docs/formats/torchmemory.md
+ * Maps     alloc, free_completed -> the instants [memory] that Kineto writes, with totals; other actions -> instants,
+ *          of segments with a counter of what is reserved and allocated. docs/formats/torchmemory.md
  * Units    µs -> ns         Shapes   n events -> n rows, and a counter for each event of a segment
  * Limits   1 GiB; the metadata as large as the input         Errors   DAMAGED: nothing can be read, strict
  */
@@ -14,10 +14,9 @@
 #include "base/json/write.h"
 #include "base/map.h"
 #include "base/memory/vector.h"
-#include "format/json_walk.h"
 #include "format/numbers.h"
-#include "format/stack_samples.h"
 #include "format/torchmemory/pickle.h"
+#include "format/torchmemory/torchmemory.h"
 
 static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
 
@@ -417,6 +416,10 @@ static hd_status torchmemory_read(hd_builder *builder, hd_input *input, const hd
 {
     hd_bytes bytes = {0};
     reader r = {.builder = builder, .err = err};
+    const uint8_t *head;
+    size_t head_size;
+    HD_TRY(hd_input_peek(input, &head, &head_size, err));
+    if (torchmemory_is_timeline(head, head_size)) return torchmemory_read_timeline(builder, input, options, err);
     hd_status status = hd_input_all(&bytes, input, 8, SIZE_LIMIT, err);
     if (status == HD_OK) status = hd_stack_samples_open(&r.samples, builder, input, "torchmemory", codes, options, err);
     if (status == HD_OK) status = read_snapshot(&r, &bytes);
@@ -439,6 +442,7 @@ static hd_status torchmemory_read(hd_builder *builder, hd_input *input, const hd
 static int torchmemory_sniff(const unsigned char *head, size_t size)
 {
     static const char *const keys[] = {"device_traces", "segments", "allocator_settings"};
+    if (torchmemory_is_timeline(head, size)) return 92;
     size_t dict = size > 11 && head[2] == 0x95 ? 11 : 2;
     if (size < 16 || head[0] != 0x80 || head[1] < 2 || head[1] > 5 || head[dict] != '}') return 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -449,8 +453,8 @@ static int torchmemory_sniff(const unsigned char *head, size_t size)
 
 const hd_format hd_torchmemory_format = {
     .info = {.name = "torchmemory",
-             .title = "Memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot)",
-             .extensions = ".pickle",
+             .title = "Memory snapshots and timelines of PyTorch",
+             .extensions = ".pickle .raw.json",
              .reads = true,
              .keeps = "allocations, frees, segments and other events of each device, with stacks; all else as JSON",
              .loses = "nothing, as nothing writes it here"},
