@@ -21,6 +21,7 @@ import measure_convert
 import measure_flame
 import measure_page
 import measure_python
+import measure_query
 import measure_report
 from measure_run import RUNS, THREADS, Load, alternate, memory, warm
 
@@ -242,8 +243,8 @@ def main(build, folder, small, *inputs):
             getattr(bench, part)()
     for part in (measure_convert.store, measure_convert.perfetto, measure_convert.otf2, measure_convert.sizes,
                  measure_flame.join, measure_flame.flame, measure_flame.svg, measure_page.tiles,
-                 measure_page.page, measure_report.report, measure_capture.capture,
-                 measure_python.python):
+                 measure_page.page, measure_report.report, measure_query.query,
+                 measure_capture.capture, measure_python.python):
         if not ONLY or part.__name__ in ONLY:
             part(bench)
     about = (f"{machine()}; {THREADS} thread{'s' * (THREADS > 1)}, medians of {RUNS} runs in turn with the peer, "

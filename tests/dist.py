@@ -86,10 +86,10 @@ class Archive(unittest.TestCase):
         files = [path for path in self.at.rglob("*") if path.is_file() and not path.is_symlink() and
                  path.read_bytes()[:4] == b"\x7fELF"]
         injected = {path for path in files if path.name.startswith(("libheddle-cuda", "libheddle-capture"))}
-        view = {path for path in files if path.name.startswith("libheddle-view")}
-        self.assertEqual((len(files), len(injected), len(view)), (7, 2, 1), files)
+        beside = {path for path in files if path.name.startswith(("libheddle-view", "libheddle-query"))}
+        self.assertEqual((len(files), len(injected), len(beside)), (8, 2, 2), files)
         for path in files:
-            found = faults(path, "2.17" if path in injected else "2.34", ["libheddle.so.0"] if path in view else [])
+            found = faults(path, "2.17" if path in injected else "2.34", ["libheddle.so.0", "libheddle-query.so.0"] if path in beside else [])
             self.assertEqual(list(found), [], path)
 
     def test_licences_and_pages(self):
@@ -104,7 +104,7 @@ class Archive(unittest.TestCase):
     def test_version_tells_what_is_linked_in(self):
         about = json.loads(self.inside("heddle", "version", "--json"))
         self.assertTrue(about["libraries_static"])
-        self.assertEqual(about["parts"], dict.fromkeys(("record", "symbols", "otf2", "view", "page"), True))
+        self.assertEqual(about["parts"], dict.fromkeys(("record", "symbols", "sql", "otf2", "view", "page"), True))
 
     def test_its_folder_is_read_only(self):
         self.inside("heddle", "synth", "-o", f"/{PLACE}/{self.name}/out.json", status=1)
@@ -118,6 +118,8 @@ class Archive(unittest.TestCase):
             self.inside("heddle", "info", f"/tmp/converted{end}")
         self.inside("heddle", "flame", "/tmp/converted.heddle", "-o", "/tmp/flame.svg")
         self.assertIn("</svg>", (self.root / "tmp/flame.svg").read_text())
+        self.inside("heddle", "query", "/tmp/converted.heddle", "select count(*) from slice", "-o", "/tmp/count.csv")
+        self.assertGreater(int((self.root / "tmp/count.csv").read_text().split()[1]), 100)
 
     def test_view_answers(self):
         process = self.enter("heddle", "view", "--no-open", "--port", 0, "--json", "--stop-after", 120, self.made())

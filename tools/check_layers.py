@@ -44,11 +44,11 @@ MAY_USE = {
     "cli": set(),
 }
 # Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
-ROOMS = {"format": {"repair", "sqlite"}, "pass": {"copy", "contexts"}, "report": set()}
+ROOMS = {"format": {"repair", "sqlite", "tracepoint"}, "pass": {"copy", "contexts"}, "report": set()}
 # The public headers that base may include. Other layers may include any: what they call is looked at.
 BASE_PUBLIC = {"heddle/status.h", "heddle/source.h", "heddle/version.h"}
 
-THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|xxhash|simdjson|sqlite3|microhttpd|otf2/|elfutils/|dwarf|gelf\.h|libelf\.h|lzma|"
+THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|xxhash|simdjson|sqlite3|microhttpd|otf2/|expat|elfutils/|dwarf|gelf\.h|libelf\.h|lzma|"
                          r"libunwind|bpf/|mpi\.h|cuda|cupti)")
 MENTION = re.compile(r"(?<![<\w./*\"])[a-z][a-z0-9_*/]*\.[ch]\b")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)

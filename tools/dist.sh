@@ -35,7 +35,7 @@ licences=share/doc/heddle/licences
 mkdir -p $licences
 cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" share/doc/heddle/
 cp -r "$root/docs" "$root/examples" share/doc/heddle/
-for package in libisal-dev libzstd-dev libxxhash-dev libmicrohttpd-dev libsqlite3-dev libdw-dev libelf-dev zlib1g-dev libbz2-dev \
+for package in libexpat1-dev libisal-dev libzstd-dev libxxhash-dev libmicrohttpd-dev libsqlite3-dev libdw-dev libelf-dev zlib1g-dev libbz2-dev \
     liblzma-dev libotf2-trace-dev; do
     cp "/usr/share/doc/$package/copyright" "$licences/$package"
     dpkg-query -W -f '${source:Package} ${source:Version}\n' $package

@@ -48,7 +48,7 @@ apt source "libisal=$isal" "libmicrohttpd=$microhttpd"
 
 # For another machine what this one has installed; its .pc files shall tell where it lies.
 if [ "$cross" ]; then
-    apt download libisal-dev libmicrohttpd-dev libsqlite3-dev libzstd-dev libxxhash-dev libdw-dev libelf-dev zlib1g-dev libbz2-dev liblzma-dev \
+    apt download libexpat1-dev libisal-dev libmicrohttpd-dev libsqlite3-dev libzstd-dev libxxhash-dev libdw-dev libelf-dev zlib1g-dev libbz2-dev liblzma-dev \
         libotf2-trace-dev libopen-trace-format2-dev libcmocka-dev libcmocka0
     for package in ./*.deb; do dpkg-deb -x "$package" "$out/root"; done
     dpkg-deb -W --showformat='${source:Package} ${source:Version}\n' ./*.deb | grep -v '^cmocka ' | sort -u >"$out/sources"

@@ -28,7 +28,7 @@ typedef enum hd_role {
     HD_ROLE_KERNEL,         /* kernel, Kernel, GPU_Kernel */
     HD_ROLE_COPY,           /* gpu_memcpy, Memcpy, MemCopy */
     HD_ROLE_SET,            /* gpu_memset, Memset */
-    HD_ROLE_SYNC,           /* cuda_sync: waits, shown on a GPU row */
+    HD_ROLE_SYNC,           /* cuda_sync, gpu_sync: waits, shown on a GPU row */
     HD_ROLE_GPU_ANNOTATION, /* gpu_user_annotation: the span of an annotation's work */
     HD_ROLES
 } hd_role;
@@ -72,6 +72,12 @@ typedef struct hd_work {
                               HD_NONE: unknown */
 } hd_work;
 
+/* Where an operator asked for a launch, which stands on another thread: its start. */
+typedef struct hd_asked {
+    int64_t start_ns;
+    uint32_t track; /* HD_NONE: not known */
+} hd_asked;
+
 typedef struct hd_launches {
     hd_launch *launches; /* by track, then start, then row */
     size_t launch_count;
@@ -79,6 +85,7 @@ typedef struct hd_launches {
     size_t work_count;
     uint32_t *work_order; /* indices of works with a launch, launch by launch, by start */
     int64_t work_ns;      /* sum of the durations, saturating: the GPU time of the trace */
+    hd_asked *asked;      /* by launch, by flows "async_npu" (PyTorch on Ascend); NULL: of none */
 } hd_launches;
 
 /* The caller frees *out, which is NULL after a failure. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */

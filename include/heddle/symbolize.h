@@ -7,7 +7,8 @@
  *
  * What is named
  *   A capture holds addresses, since looking up names takes too long while a program runs. Frames of stackFrames called
- *       MODULE+0xOFFSET             OFFSET is an address as the symbols of the file have it
+ *       MODULE+0xOFFSET             OFFSET is an address as the symbols of the file have it, or an offset in the file
+ *                                   where the module has "fileOffsets": true
  *       PATH(+0xOFFSET) [0xADDR]    likewise, as glibc's backtrace_symbols writes
  *       0xADDRESS                   of the process
  *   get the names of functions. The top-level key `modules` says what MODULE is: an array of objects with name, path,

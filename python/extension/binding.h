@@ -69,7 +69,8 @@ int job_run(job *job);
 typedef struct shared_trace {
     atomic_size_t uses;
     hd_trace *trace;
-    Py_buffer buffer; /* what it was read from, which it may still read */
+    atomic_uint_fast64_t told; /* blocks that `unread` has told of */
+    Py_buffer buffer;          /* what it was read from, which it may still read */
     bool has_buffer;
 } shared_trace;
 

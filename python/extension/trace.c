@@ -300,6 +300,14 @@ static PyObject *trace_stream(PyObject *object, PyObject *args)
     return status == HD_OK ? stream_object_new(&stream) : raise_status(status, &err);
 }
 
+/* unread(): blocks of a lazy trace that could not be read since this was asked last. */
+static PyObject *trace_unread(PyObject *object, PyObject *Py_UNUSED(none))
+{
+    shared_trace *shared = ((trace_object *)object)->shared;
+    uint64_t now = hd_trace_unloaded(shared->trace);
+    return PyLong_FromUnsignedLongLong(now - atomic_exchange(&shared->told, now));
+}
+
 /* [(table, meaning, [(column, format, meaning)])] */
 static PyObject *arrow_tables(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
@@ -320,6 +328,7 @@ static PyMethodDef trace_methods[] = {
     {"facts", trace_facts, METH_NOARGS, NULL},
     {"metadata", trace_metadata, METH_NOARGS, NULL},
     {"stream", trace_stream, METH_VARARGS, NULL},
+    {"unread", trace_unread, METH_NOARGS, NULL},
     {0},
 };
 

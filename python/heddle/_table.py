@@ -56,11 +56,12 @@ class Table:
     """
 
     def __init__(self, name: str, make: Callable[[], _heddle.Stream], count: Callable[[], int] | None = None,
-                 text: Callable[[int, int], str] | None = None) -> None:
+                 text: Callable[[int, int], str] | None = None, after: Callable[[], None] = lambda: None) -> None:
         self.name = name
         self._make = make
         self._count = count
         self._text = text
+        self._after = after
         self._rows: int | None = None
         self._all: list[Column] | None = None
 
@@ -77,13 +78,17 @@ class Table:
         """A `pyarrow.Table`. Needs pyarrow 14 or later."""
         import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-        return pyarrow.table(self)
+        table = pyarrow.table(self)
+        self._after()
+        return table
 
     def to_polars(self) -> polars.DataFrame:
         """A `polars.DataFrame`; text is Categorical. Needs polars 1.3 or later."""
         import polars  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-        return polars.DataFrame(self)
+        frame = polars.DataFrame(self)
+        self._after()
+        return frame
 
     # ---- NumPy and pandas ----
 
@@ -92,6 +97,7 @@ class Table:
         if self._all is None:
             self._all = _columns(self._make().columns())
             self._rows = len(self._all[0].data) if self._all else 0
+            self._after()
         return self._all
 
     def to_numpy(self) -> dict[str, numpy.ndarray[Any, Any]]:
@@ -130,6 +136,7 @@ class Table:
             else:
                 kind = pandas.arrays.BooleanArray if column.code == "?" else pandas.arrays.IntegerArray
                 data[column.name] = kind(values, numpy.asarray(column.mask))
+        self._after()
         return pandas.DataFrame(data)
 
     # ---- rows ----
@@ -162,6 +169,7 @@ class Table:
         stream = self._make()
         while (batch := stream.next()) is not None:
             yield _columns(batch)
+        self._after()
 
     def __iter__(self) -> Iterator[Any]:
         """Rows as named tuples; columns whose names are no Python names are `_0`, `_1` … there, by their place."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 import array
 import json
 import os
+import sys
 import tempfile
 import threading
 import warnings
@@ -170,6 +171,13 @@ class Trace:
                 self._whole = _heddle.run_pass([part.handle for part in parts], [part.path or "" for part in parts], "merge", None)
             return self._whole
 
+    def _tell_unread(self) -> None:
+        """A warning of what could not be read of a store since the last one."""
+        for handle, path in [(part.handle, part.path) for part in self._parts or []] + [(self._whole, None)]:
+            if handle is not None and (count := handle.unread()):
+                warnings.warn(f"{path or '<memory>'}: {count:,} block{'s' if count > 1 else ''} of events cannot be read: "
+                              "what is shown lacks them", LossWarning, stacklevel=_callers_level())
+
     def __reduce__(self) -> tuple[Any, ...]:
         paths = self.paths
         if len(paths) != len(self._open_parts()):
@@ -246,7 +254,7 @@ class Trace:
             first = handle.stream(name, listed_columns, *chosen).schema()[0][0]
             return handle.stream(name, first, *chosen).count()
 
-        return Table(name, lambda: handle.stream(name, listed_columns, *chosen), count)
+        return Table(name, lambda: handle.stream(name, listed_columns, *chosen), count, after=self._tell_unread)
 
     def slices(self, columns: Iterable[str] | None = None, start: int | None = None, end: int | None = None,
                tracks: Patterns | Iterable[int] = None, names: Patterns = None) -> Table:
@@ -288,6 +296,7 @@ class Trace:
         tables = _heddle.report(self._handle(), name, option_texts(options))
         if not tables:
             raise ArgumentError(f"report {name} gave no table")
+        self._tell_unread()
         return Report(name, tables)
 
     def check(self, **options: Any) -> Report:
@@ -307,6 +316,7 @@ class Trace:
         given = {**(parameters or {}), **params}
         held = _heddle.query([part.handle for part in parts], [part.path or "" for part in parts], sql, given,
                              0 if timeout is None else max(1, round(timeout * 1000)))
+        self._tell_unread()
         return Table("query", held.stream, held.rows)
 
     def flame(self, of: str = "auto", *, by: str = "nothing", from_: str | int | None = None, until: str | int | None = None,
@@ -315,7 +325,9 @@ class Trace:
         """A flame graph: which code the GPU, or the CPU, works for. of: "gpu-time", "cpu-time", "cpu-self", "launches",
         "bytes", "samples"; by: "rank", "device", "stream", "thread", "step", "name"."""
         handles = [part.handle for part in self._open_parts()]
-        return Flame(handles, (of, by, _time_text(from_), _time_text(until), _patterns(names), event, reverse, full_names, title))
+        flame = Flame(handles, (of, by, _time_text(from_), _time_text(until), _patterns(names), event, reverse, full_names, title))
+        self._tell_unread()
+        return flame
 
     # ---- to look at ----
 
@@ -397,12 +409,21 @@ def _read(source: Source, strict: bool, lazy: bool, sources: bool, args: bool, t
                  None)
 
 
-def _warn(part: _Part, level: int) -> None:
+def _callers_level() -> int:
+    """The `stacklevel` by which a warning names the line outside of the package that asked."""
+    level, here, frame = 1, os.path.dirname(__file__), sys._getframe(1)
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _warn(part: _Part) -> None:
     ledger = Table("ledger", lambda: part.handle.stream("ledger", None, None, None, None, None, None))
     lost = [row for row in ledger if row.level == "loss"]
     if lost:
         what = "; ".join(f"{row.count:,} × {row.code}" for row in lost[:5]) + ("; …" if len(lost) > 5 else "")
-        warnings.warn(f"{part.path or '<memory>'}: reading lost something: {what} (trace.ledger has all)", LossWarning, stacklevel=level)
+        warnings.warn(f"{part.path or '<memory>'}: reading lost something: {what} (trace.ledger has all)", LossWarning,
+                      stacklevel=_callers_level())
 
 
 def open(source: Source | Iterable[Source], *, strict: bool = False, lazy: bool = True, sources: bool = False, args: bool = True,
@@ -428,7 +449,7 @@ def open(source: Source | Iterable[Source], *, strict: bool = False, lazy: bool 
     parts = []
     for item in items:
         parts.append(_read(item, strict, lazy, sources, args, threads, memory_limit))
-        _warn(parts[-1], 3)
+        _warn(parts[-1])
     return Trace(parts, {"strict": strict, "lazy": lazy, "sources": sources, "args": args, "threads": threads,
                          "memory_limit": memory_limit})
 

@@ -14,6 +14,12 @@
         .name = "strict", .kind = CLI_FLAG, at, .help = "fail if an input is damaged, even where it could be read"     \
     }
 
+#define OPTION_BINARY(at)                                                                                              \
+    {                                                                                                                  \
+        .name = "binary", .kind = CLI_TEXT, .value = "FILE", at,                                                       \
+        .help = "the program of an XRay log, which has the names of its functions; else it is looked for beside it"    \
+    }
+
 #define OPTION_SYNC(at)                                                                                                \
     {                                                                                                                  \
         .name = "sync", .kind = CLI_FLAG, at, .help = "wait until the output is on the disk"                           \

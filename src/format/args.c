@@ -15,12 +15,12 @@
 hd_status hd_args_init(hd_args *args, hd_builder *builder, const hd_read_options *options, hd_error *err)
 {
     *args = (hd_args){.builder = builder, .wanted = options->args == HD_ARGS_ALL};
-    return hd_batch_new(&args->batch, builder, err);
+    return hd_rows_out_init(&args->rows, builder, options->threads, err);
 }
 
 void hd_args_deinit(hd_args *args)
 {
-    if (args->batch) hd_batch_free(args->batch);
+    hd_rows_out_deinit(&args->rows);
     hd_bytes_deinit(&args->text);
 }
 
@@ -148,21 +148,25 @@ void hd_args_plain(hd_args *args, uint32_t key, hd_json_span text)
 
 /* ---- rows ---- */
 
-static int64_t raw_text(hd_args *args)
+uint32_t hd_args_as_text(hd_builder *builder, const hd_arg_key *keys, const int64_t *values, uint32_t count)
 {
-    hd_json_out out = {0};
-    hd_json_put_text(&out, "{\"args\":{");
-    for (uint32_t i = 0; i < args->count; i++) {
-        hd_string key = hd_builder_string(args->builder, args->keys[i].key);
-        if (i) hd_json_put_text(&out, ",");
-        hd_json_put_string(&out, key.data, key.size);
-        hd_json_put_text(&out, ":");
-        hd_json_put_value(&out, args->builder, (hd_value){(hd_arg_type)args->keys[i].type, args->values[i]});
+    hd_json_out json = {0};
+    hd_json_put_text(&json, "{\"args\":{");
+    for (int scope = HD_SCOPE_ARGS; scope <= HD_SCOPE_EVENT; scope++) {
+        bool is_first = scope == HD_SCOPE_ARGS;
+        for (uint32_t i = 0; i < count; i++) {
+            if (keys[i].scope != scope) continue;
+            hd_string key = hd_builder_string(builder, keys[i].key);
+            if (!is_first) hd_json_put_text(&json, ",");
+            is_first = false;
+            hd_json_put_string(&json, key.data, key.size);
+            hd_json_put_text(&json, ":");
+            hd_json_put_value(&json, builder, (hd_value){(hd_arg_type)keys[i].type, values[i]});
+        }
+        hd_json_put_text(&json, "}");
     }
-    hd_json_put_text(&out, "}}");
-    uint32_t id = out.failed ? HD_STRING_NONE : hd_builder_intern(args->builder, out.data, out.size);
-    if (out.failed) hd_builder_fail(args->builder);
-    free(out.data);
+    uint32_t id = json.failed ? HD_STRING_NONE : hd_builder_intern(builder, json.data, json.size);
+    free(json.data);
     return id;
 }
 
@@ -173,16 +177,15 @@ hd_status hd_args_add_row(hd_args *args, hd_row *row, hd_error *err)
     row->shape = args->count ? hd_builder_shape(args->builder, args->keys, args->count, true) : 0;
     if (row->shape == HD_NONE) {
         row->shape = hd_builder_raw_shape(args->builder);
-        raw = raw_text(args);
+        raw = hd_args_as_text(args->builder, args->keys, args->values, args->count);
+        if (raw == HD_STRING_NONE) return HD_NOMEM(err);
         values = &raw;
     }
     args->count = 0;
-    return hd_batch_add(args->batch, row, values, err);
+    return hd_rows_out_add(&args->rows, row, values, err);
 }
 
 hd_status hd_args_finish(hd_args *args, hd_error *err)
 {
-    hd_chunk *chunk;
-    HD_TRY(hd_batch_take(&chunk, args->batch, err));
-    return hd_builder_append(args->builder, chunk, err);
+    return hd_rows_out_flush(&args->rows, err);
 }

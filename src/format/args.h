@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/json/stream.h"
-#include "heddle/builder.h"
+#include "format/rows_out.h"
 #include "heddle/format.h"
 
 enum { HD_ARGS_LIMIT = 256 };
@@ -17,7 +17,7 @@ enum { HD_ARGS_LIMIT = 256 };
 /* Initialise by hd_args_init; free with hd_args_deinit. */
 typedef struct hd_args {
     hd_builder *builder;
-    hd_batch *batch;
+    hd_rows_out rows;
     bool wanted;
     uint32_t count;
     hd_arg_key keys[HD_ARGS_LIMIT];
@@ -45,6 +45,8 @@ static inline void hd_args_string(hd_args *args, const char *key, uint32_t text)
 void hd_args_json(hd_args *args, uint32_t key, hd_json_span value);
 /* A number if it is written as JSON writes numbers, else a string; nothing where it is empty. Padded, as JSON is. */
 void hd_args_plain(hd_args *args, uint32_t key, hd_json_span text);
+/* Arguments as the text of a raw shape, where there are too many shapes; HD_STRING_NONE: no memory. */
+uint32_t hd_args_as_text(hd_builder *builder, const hd_arg_key *keys, const int64_t *values, uint32_t count);
 /* Adds the row with all arguments, which are gone then. */
 hd_status hd_args_add_row(hd_args *args, hd_row *row, hd_error *err);
 /* All rows so far go into the trace. */

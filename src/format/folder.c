@@ -1,14 +1,17 @@
 /* folder.c - which file of a folder is read
  *
- * The archives of folders are those of OTF2, whether this build reads them or not.
+ * The archives of folders are those of OTF2, whether this build reads them or not. Files of a format that has several
+ * in a folder (XPlane) are read together.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/memory/vector.h"
 #include "base/text/ends.h"
 #include "format/format.h"
 #include "format/lookalikes.h"
@@ -70,4 +73,67 @@ hd_status hd_folder_find_archive(char **out, const char *folder, hd_error *err)
         return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
                             "%zu archives (*.otf2) are in this folder: name the one to read", count);
     return say_what_to_name(folder, traces, example, err);
+}
+
+/* ---- lists ---- */
+
+void hd_folder_list_free(char **paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++) free(paths[i]);
+    free(paths);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What of a folder ends so (extension NULL: its folders), by name. */
+static hd_status list(char ***out, size_t *count, const char *folder, const char *extension, hd_error *err)
+{
+    DIR *entries = opendir(folder);
+    size_t capacity = 0;
+    bool fine = true;
+    *out = NULL;
+    *count = 0;
+    for (struct dirent *entry; entries && fine && (entry = readdir(entries)) != NULL;) {
+        struct stat about;
+        char *path;
+        size_t size = strlen(entry->d_name);
+        if (entry->d_name[0] == '.' || (extension && !hd_ends_with(entry->d_name, size, extension))) continue;
+        fine = asprintf(&path, "%s/%s", folder, entry->d_name) >= 0;
+        if (!fine) break;
+        bool wanted = stat(path, &about) == 0 && (extension ? S_ISREG(about.st_mode) : S_ISDIR(about.st_mode));
+        fine = !wanted || hd_grow((void **)out, &capacity, *count, sizeof **out);
+        if (wanted && fine)
+            (*out)[(*count)++] = path;
+        else
+            free(path);
+    }
+    if (entries) closedir(entries);
+    if (*count) qsort(*out, *count, sizeof **out, by_name);
+    if (fine) return HD_OK;
+    hd_folder_list_free(*out, *count);
+    *out = NULL;
+    *count = 0;
+    return HD_NOMEM(err);
+}
+
+hd_status hd_folder_list(char ***out, size_t *out_count, const char *folder, const char *extension, const char *runs,
+                         hd_error *err)
+{
+    char *below, **folders;
+    size_t count;
+    HD_TRY(list(out, out_count, folder, extension, err));
+    if (*out_count) return HD_OK;
+    if (asprintf(&below, "%s/%s", folder, runs) < 0) return HD_NOMEM(err);
+    hd_status status = list(&folders, &count, below, NULL, err);
+    if (status == HD_OK && count > 1)
+        status =
+            hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
+                         "%zu runs are in %.200s: name the one to read, as %.200s", count, runs, folders[count - 1]);
+    if (status == HD_OK && count == 1) status = list(out, out_count, folders[0], extension, err);
+    hd_folder_list_free(folders, count);
+    free(below);
+    return status;
 }

@@ -3,6 +3,7 @@
  *   format_list.c   the list, and what is found in it
  *   read.c          from a source to a trace: choice by content, hd_trace_read_from
  *   folder.c        which file of a folder is read
+ *   report_file.c   reports of Nsight Systems, through nsys
  *   write.c         from a trace to a sink: choice by extension, hd_trace_write_to
  */
 #ifndef HD_FORMAT_FORMAT_H
@@ -79,9 +80,19 @@ hd_status hd_format_find_trace(char **out, const char *folder, hd_error *err);
 /* The same as hd_trace_read_from, from an input that is open; the caller closes it. */
 hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options *options, hd_error *err);
 
+/* report_file.c: whether a file of that name is a report of Nsight Systems; what nsys exports of it, through a
+ * temporary file. Errors: UNSUPPORTED: nsys is not on PATH, and the command to run; IO: it failed; those of reading. */
+bool hd_format_is_nsys_report(const char *path);
+hd_status hd_format_read_nsys_report(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err);
+
 /* folder.c: the one archive of a folder, as FOLDER/NAME; the caller frees *out. Errors: FORMAT: there is none, or
  * several; IO; MEMORY. */
 hd_status hd_folder_find_archive(char **out, const char *folder, hd_error *err);
+/* The files of a folder whose names end so, by name; hd_folder_list_free. A folder that has `runs` below it, and none
+ * of them itself, stands for its only run. Errors: FORMAT: several runs; MEMORY. */
+hd_status hd_folder_list(char ***out, size_t *out_count, const char *folder, const char *extension, const char *runs,
+                         hd_error *err);
+void hd_folder_list_free(char **paths, size_t count);
 /* Whether a file of that name is the one by which an archive is found. */
 bool hd_folder_is_archive(const char *name);
 

@@ -123,10 +123,15 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
 {
     static const hd_read_options defaults = {0};
     const hd_format *format = NULL;
+    uint64_t base;
     *out = NULL;
     if (!options) options = &defaults;
-    HD_TRY(choose(&format, input, err));
-    hd_status status = read_as(out, &format, input, options, err);
+    bool is_report = hd_input_descriptor(input, &base) >= 0 && hd_format_is_nsys_report(hd_input_path(input));
+    hd_status status = choose(&format, input, is_report ? NULL : err);
+    if (status == HD_ERR_FORMAT && is_report)
+        return hd_format_read_nsys_report(out, hd_input_path(input), options, err);
+    if (status != HD_OK) return is_report ? choose(&format, input, err) : status;
+    status = read_as(out, &format, input, options, err);
     if (status == HD_OK) return refuse_nothing(out, format, input, err);
     /* What the reader was at stands behind the name of the file. */
     if (err && err->cause_count) hd_error_add_cause(err, "cannot read %.240s", hd_input_path(input));

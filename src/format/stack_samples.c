@@ -7,9 +7,11 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/memory/vector.h"
+#include "format/args.h"
+#include "format/numbers.h"
 #include "trace/lazy.h"
 
-enum { BATCH_ROWS = 4 * HD_BLOCK_ROWS, DETAIL_BYTES = 80, PROGRESS_LINES = 1 << 14 };
+enum { DETAIL_BYTES = 80, PROGRESS_LINES = 1 << 14 };
 
 hd_status hd_stack_samples_open(hd_stack_samples *s, hd_builder *builder, hd_input *input, const char *stage,
                                 const hd_stack_code *codes, const hd_read_options *options, hd_error *err)
@@ -17,13 +19,13 @@ hd_status hd_stack_samples_open(hd_stack_samples *s, hd_builder *builder, hd_inp
     *s = (hd_stack_samples){
         .builder = builder, .input = input, .options = options, .err = err, .stage = stage, .codes = codes};
     HD_TRY(hd_stacks_new(&s->stacks, err));
-    return hd_batch_new(&s->batch, builder, err);
+    return hd_rows_out_init(&s->rows, builder, options->threads, err);
 }
 
 void hd_stack_samples_close(hd_stack_samples *s)
 {
     hd_stacks_free(s->stacks);
-    hd_batch_free(s->batch);
+    hd_rows_out_deinit(&s->rows);
     hd_memo_deinit(&s->threads);
     hd_bytes_deinit(&s->text);
     free(s->tracks);
@@ -61,9 +63,11 @@ hd_status hd_stack_samples_count(hd_stack_samples *s, size_t code, uint64_t coun
     }
     tally->count += count;
     if (!s->options->strict || c->level == HD_LEDGER_NOTE) return HD_OK;
-    return hd_error_set(s->err, HD_ERR_DAMAGED, NULL, line ? line->offset : HD_OFFSET_NONE,
-                        "%s in line %llu, and --strict refuses repairs", c->code,
-                        line ? (unsigned long long)line->number : 0);
+    if (!line || !line->number)
+        return hd_error_set(s->err, HD_ERR_DAMAGED, NULL, line ? line->offset : HD_OFFSET_NONE,
+                            "%s, and --strict refuses repairs", c->code);
+    return hd_error_set(s->err, HD_ERR_DAMAGED, NULL, line->offset, "%s in line %llu, and --strict refuses repairs",
+                        c->code, (unsigned long long)line->number);
 }
 
 static void note_tally(hd_stack_samples *s)
@@ -186,66 +190,105 @@ static void name_tracks(hd_stack_samples *s)
 
 /* ---- samples ---- */
 
-static hd_status flush(hd_stack_samples *s)
+typedef struct sample_args {
+    hd_arg_key keys[HD_STACK_MORE + HD_STACK_PARTS];
+    int64_t values[HD_STACK_MORE + HD_STACK_PARTS];
+    uint32_t count;
+    bool has_args;
+} sample_args;
+
+enum { KEY_STACK, KEY_CPU, KEY_WEIGHT, KEY_ADDRESS, KEY_TRACE };
+
+static void add_arg(hd_stack_samples *s, sample_args *out, unsigned which, hd_arg_type type, int64_t value)
 {
-    hd_chunk *chunk;
-    if (hd_batch_row_count(s->batch) == 0) return HD_OK;
-    HD_TRY(hd_batch_take(&chunk, s->batch, s->err));
-    return hd_builder_append(s->builder, chunk, s->err);
+    static const char *const texts[] = {"sf", "cpu", "weight", "address", "trace"};
+    if (type == HD_ARG_NULL) return;
+    if (!s->key_ids[which]) s->key_ids[which] = hd_builder_intern_text(s->builder, texts[which]);
+    out->keys[out->count] = (hd_arg_key){
+        .key = s->key_ids[which], .type = (uint8_t)type, .scope = which == KEY_STACK ? HD_SCOPE_EVENT : HD_SCOPE_ARGS};
+    out->values[out->count++] = value;
+    out->has_args |= which != KEY_STACK;
 }
 
-/* The shape of a sample and its values: `sf` beside the arguments, and of those what there is. */
-static uint32_t shape_of(hd_stack_samples *s, int64_t values[4], const hd_stack_sample *sample)
+/* What a sample has: further arguments first, then those of all formats. */
+static void collect_args(hd_stack_samples *s, sample_args *out, const hd_stack_sample *sample)
 {
-    const bool args = s->options->args == HD_ARGS_ALL;
-    const struct {
-        const char *key;
-        hd_arg_type type;
-        int64_t value;
-    } parts[4] = {{"sf", sample->node != HD_STACK_NONE ? HD_ARG_INT : HD_ARG_NULL, sample->node},
-                  {"cpu", sample->cpu_type, sample->cpu},
-                  {"weight", sample->weight_type, sample->weight},
-                  {"trace", sample->trace ? HD_ARG_STRING : HD_ARG_NULL, sample->trace}};
-    hd_arg_key keys[4];
-    uint32_t count = 0, code = 0;
-    for (uint32_t i = 0; i < 4; i++) {
-        code = code << 2 | (parts[i].type == HD_ARG_NULL ? 0 : parts[i].type == HD_ARG_DECIMAL ? 2 : 1);
-        if (parts[i].type != HD_ARG_NULL) values[count++] = parts[i].value;
+    out->count = sample->more_count;
+    out->has_args = sample->more_count > 0;
+    if (sample->more_count) {
+        memcpy(out->keys, sample->more, sample->more_count * sizeof *out->keys);
+        memcpy(out->values, sample->more_values, sample->more_count * sizeof *out->values);
     }
-    if (!args) return 0;
-    if (s->shapes[code]) return s->shapes[code] - 1;
-    count = 0;
-    for (uint32_t i = 0; i < 4; i++) {
-        if (parts[i].type == HD_ARG_NULL) continue;
-        keys[count++] = (hd_arg_key){.key = hd_builder_intern_text(s->builder, parts[i].key),
-                                     .type = (uint8_t)parts[i].type,
-                                     .scope = i ? HD_SCOPE_ARGS : HD_SCOPE_EVENT};
-    }
-    uint32_t shape = hd_builder_shape(s->builder, keys, count, (code & 0x3f) != 0);
-    if (shape != HD_NONE) s->shapes[code] = shape + 1;
+    add_arg(s, out, KEY_STACK, sample->node != HD_STACK_NONE ? HD_ARG_INT : HD_ARG_NULL, sample->node);
+    add_arg(s, out, KEY_CPU, sample->cpu_type, sample->cpu);
+    add_arg(s, out, KEY_WEIGHT, sample->weight_type, sample->weight);
+    add_arg(s, out, KEY_ADDRESS, sample->address_type, sample->address);
+    add_arg(s, out, KEY_TRACE, sample->trace ? HD_ARG_STRING : HD_ARG_NULL, sample->trace);
+}
+
+/* All as one text, where there are too many shapes. */
+static uint32_t raw_shape(hd_stack_samples *s, sample_args *args)
+{
+    args->values[0] = hd_args_as_text(s->builder, args->keys, args->values, args->count);
+    return args->values[0] == HD_STRING_NONE ? HD_NONE : hd_builder_raw_shape(s->builder);
+}
+
+/* The shape, mostly that of the sample before; its values are in args. */
+static uint32_t shape_of(hd_stack_samples *s, sample_args *args)
+{
+    if (s->options->args != HD_ARGS_ALL || !args->count) return 0;
+    size_t bytes = args->count * sizeof *args->keys;
+    if (s->last_count == args->count && memcmp(s->last_keys, args->keys, bytes) == 0) return s->last_shape;
+    uint32_t shape = hd_builder_shape(s->builder, args->keys, args->count, args->has_args);
+    if (shape == HD_NONE) return raw_shape(s, args);
+    s->last_shape = shape;
+    s->last_count = args->count;
+    memcpy(s->last_keys, args->keys, bytes);
     return shape;
 }
 
 hd_status hd_stack_samples_add(hd_stack_samples *s, const hd_stack_sample *sample)
 {
-    int64_t values[4];
+    sample_args args;
     hd_row row = hd_row_of(HD_KIND_SAMPLE, 'P');
     if (sample->node == HD_NONE) return HD_NOMEM(s->err);
     row.track = sample->track;
     row.name = sample->name;
+    row.category = sample->category;
     row.start_ns = sample->time_ns;
-    row.shape = shape_of(s, values, sample);
+    collect_args(s, &args, sample);
+    row.shape = shape_of(s, &args);
     if (row.shape == HD_NONE) return HD_NOMEM(s->err);
-    HD_TRY(hd_batch_add(s->batch, &row, values, s->err));
     s->samples++;
-    return hd_batch_row_count(s->batch) < BATCH_ROWS ? HD_OK : flush(s);
+    return hd_stack_samples_row(s, &row, args.values);
+}
+
+hd_status hd_stack_samples_row(hd_stack_samples *s, const hd_row *row, const int64_t *values)
+{
+    return hd_rows_out_add(&s->rows, row, values, s->err);
+}
+
+hd_status hd_stack_samples_add_row(hd_stack_samples *s, hd_row *row, const hd_arg_key *keys, const int64_t *values,
+                                   uint32_t count)
+{
+    sample_args args;
+    args.has_args = false;
+    for (uint32_t i = 0; i < count; i++) {
+        args.keys[i] = keys[i];
+        args.values[i] = values[i];
+        args.has_args |= keys[i].scope == HD_SCOPE_ARGS;
+    }
+    args.count = count;
+    row->shape = shape_of(s, &args);
+    if (row->shape == HD_NONE) return HD_NOMEM(s->err);
+    return hd_stack_samples_row(s, row, args.values);
 }
 
 hd_status hd_stack_samples_finish(hd_stack_samples *s)
 {
     hd_trace_facts *facts = hd_builder_facts(s->builder);
     facts->has_args = s->options->args == HD_ARGS_ALL;
-    HD_TRY(flush(s));
+    HD_TRY(hd_rows_out_flush(&s->rows, s->err));
     if (s->text.failed) return HD_NOMEM(s->err);
     name_tracks(s);
     note_tally(s);

@@ -10,6 +10,7 @@
 #include "base/io/lines.h"
 #include "base/memory/memo.h"
 #include "format/format.h"
+#include "format/rows_out.h"
 #include "format/stack_text.h"
 
 /* What a reader counts, told to the ledger at the end. */
@@ -19,7 +20,7 @@ typedef struct hd_stack_code {
     const char *what; /* said before the first one's line, NULL: the code says it all */
 } hd_stack_code;
 
-enum { HD_STACK_CODES = 12 };
+enum { HD_STACK_CODES = 24, HD_STACK_MORE = 64, HD_STACK_PARTS = 5 };
 
 typedef struct hd_stack_tally {
     uint64_t count, offset;
@@ -40,14 +41,18 @@ typedef struct hd_stack_track {
 typedef struct hd_stack_sample {
     uint32_t track, name, node; /* HD_NONE: no track */
     int64_t time_ns;
-    hd_arg_type weight_type, cpu_type; /* HD_ARG_NULL: none */
-    int64_t weight, cpu;
+    hd_arg_type weight_type, cpu_type, address_type; /* HD_ARG_NULL: none */
+    int64_t weight, cpu, address;
     uint32_t trace; /* string id, HD_STRING_NONE: none */
+    uint32_t category;
+    const hd_arg_key *more; /* further arguments, before the others */
+    const int64_t *more_values;
+    uint32_t more_count; /* at most HD_STACK_MORE */
 } hd_stack_sample;
 
 typedef struct hd_stack_samples {
     hd_builder *builder;
-    hd_batch *batch;
+    hd_rows_out rows;
     hd_stacks *stacks;
     hd_input *input;
     const hd_read_options *options;
@@ -55,7 +60,9 @@ typedef struct hd_stack_samples {
     const char *stage;
     const hd_stack_code *codes;
     hd_stack_tally tally[HD_STACK_CODES];
-    uint32_t shapes[256]; /* by what a sample has, + 1 */
+    hd_arg_key last_keys[HD_STACK_MORE + HD_STACK_PARTS]; /* of the sample before, */
+    uint32_t last_count, last_shape;                      /* and their shape */
+    uint32_t key_ids[HD_STACK_PARTS];
     hd_memo threads;
     hd_stack_track *tracks; /* by track */
     size_t track_capacity;
@@ -75,7 +82,8 @@ hd_status hd_stack_samples_open(hd_stack_samples *s, hd_builder *builder, hd_inp
 hd_status hd_stack_samples_finish(hd_stack_samples *s);
 void hd_stack_samples_close(hd_stack_samples *s);
 
-/* Count; DAMAGED when that is no mere note and repairs are refused. line may be NULL. */
+/* Count; DAMAGED when that is no mere note and repairs are refused. line may be NULL; its number is 0 where there are
+ * no lines. */
 hd_status hd_stack_samples_count(hd_stack_samples *s, size_t code, uint64_t count, const hd_line *line);
 
 /* The text as UTF-8, borrowed until the next call; *out_repaired is how often it was none. */
@@ -91,6 +99,11 @@ uint32_t hd_stack_samples_thread(hd_stack_samples *s, uint64_t hash, bool *out_c
                                  const hd_stack_thread *thread);
 
 hd_status hd_stack_samples_add(hd_stack_samples *s, const hd_stack_sample *sample);
+/* A row that is no sample, with at most HD_STACK_MORE arguments. */
+hd_status hd_stack_samples_add_row(hd_stack_samples *s, hd_row *row, const hd_arg_key *keys, const int64_t *values,
+                                   uint32_t count);
+/* A row of any kind. */
+hd_status hd_stack_samples_row(hd_stack_samples *s, const hd_row *row, const int64_t *values);
 /* Now and then. */
 void hd_stack_samples_progress(hd_stack_samples *s);
 

@@ -170,3 +170,16 @@ void hd_text_put_unknown(hd_bytes *out, hd_string file, bool has_address, uint64
         hd_bytes_put(out, "[unknown]", 9);
     }
 }
+
+void hd_text_put_frame(hd_bytes *out, hd_string function, hd_string file, int64_t line, int64_t column)
+{
+    char number[24];
+    hd_bytes_put(out, function.data, function.size);
+    if (!file.size && line <= 0) return;
+    hd_bytes_put(out, " (", 2);
+    hd_bytes_put(out, file.data, file.size);
+    if (line > 0) hd_bytes_put(out, number, (size_t)snprintf(number, sizeof number, ":%lld", (long long)line));
+    if (line > 0 && column > 0)
+        hd_bytes_put(out, number, (size_t)snprintf(number, sizeof number, ":%lld", (long long)column));
+    hd_bytes_put(out, ")", 1);
+}

@@ -37,4 +37,8 @@ bool hd_file_is_os(hd_string file);
  * address, or [unknown]. */
 void hd_text_put_unknown(hd_bytes *out, hd_string file, bool has_address, uint64_t address);
 
+/* Append what a frame is called: the function, and where it stands: "name (file:12:3)". file may be empty, line and
+ * column 0. */
+void hd_text_put_frame(hd_bytes *out, hd_string function, hd_string file, int64_t line, int64_t column);
+
 #endif

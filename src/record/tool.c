@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/program.h"
 #include "heddle/devices.h"
 #include "record/impl.h"
 
@@ -23,15 +24,28 @@ typedef struct tool_info {
     const char *name;
     const char *programs[2];  /* on PATH: the first that is there */
     const char *words[WORDS]; /* behind the program, before the command */
-    const char *readable;     /* extension of the files that become the trace; NULL: none can be read */
-    const char *otherwise;    /* what to do with the raw output */
-    const char *get;          /* how to get it */
+    const char
+        *export[WORDS];    /* behind the program, afterwards: makes of the raw output what can be read; NULL: none */
+    const char *raw;       /* of what, if it is there */
+    const char *readable;  /* extension of the files that become the trace; NULL: none can be read */
+    const char *otherwise; /* what to do with the raw output */
+    const char *get;       /* how to get it */
 } tool_info;
+
+/* What the template has of the GPU and of what keeps it busy; all tables would be gigabytes of the kernel's events. */
+#define METAL_TABLES                                                                                                   \
+    "/trace-toc/run[@number=\"1\"]/data/table[@schema=\"metal-gpu-intervals\" or "                                     \
+    "@schema=\"metal-application-command-buffer-submissions\" or @schema=\"metal-driver-intervals\" or "               \
+    "@schema=\"metal-application-intervals\" or @schema=\"time-profile\"]"
 
 static const tool_info tools[] = {
     {.name = "nsys",
      .programs = {"nsys"},
      .words = {"profile", "--trace=cuda,nvtx,osrt", "--force-overwrite=true", "--output=" FOLDER "/report"},
+     .export = {"export", "--type=sqlite", "--force-overwrite=true", "--output=" FOLDER "/report.sqlite",
+                FOLDER "/report.nsys-rep"},
+     .raw = "report.nsys-rep",
+     .readable = ".sqlite",
      .otherwise = "open it with Nsight Systems, or nsys stats",
      .get = "it comes with Nsight Systems: https://developer.nvidia.com/nsight-systems"},
     {.name = "rocprofv3",
@@ -45,6 +59,9 @@ static const tool_info tools[] = {
      .programs = {"xctrace"},
      .words = {"record", "--template", "Metal System Trace", "--output", FOLDER "/run.trace", "--target-stdout", "-",
                "--launch", "--"},
+     .export = {"export", "--input", FOLDER "/run.trace", "--output", FOLDER "/run.xml", "--xpath", METAL_TABLES},
+     .raw = "run.trace",
+     .readable = ".xml",
      .otherwise = "open it with Instruments, or xctrace export",
      .get = "it comes with Xcode, on macOS only"},
     {.name = "mctracer",
@@ -95,41 +112,62 @@ static hd_status make_folder(recording *r, const tool_info *tool)
 static char *word_of(const char *word, const char *folder)
 {
     char *out;
-    const char *place = strstr(word, FOLDER);
+    const char *place = *word == '/' ? NULL : strstr(word, FOLDER); /* an XPath begins with '/' */
     if (!place) return strdup(word);
     return asprintf(&out, "%.*s%s%s", (int)(place - word), word, folder, place + strlen(FOLDER)) < 0 ? NULL : out;
 }
 
+static void free_words(const char **words, size_t own)
+{
+    while (own > 0) free((char *)(uintptr_t)words[--own]);
+    free(words);
+}
+
 /* PROGRAM WORDS… COMMAND…; the first `*out_own` of them are ours to free. */
-static const char **words_of(size_t *out_own, const tool_info *tool, const char *program, const recording *r)
+static const char **words_of(size_t *out_own, const char *const *tool_words, const char *program, const recording *r,
+                             const char *const *command)
 {
     size_t count = 0, own = 0;
-    while (r->command[count]) count++;
+    while (command[count]) count++;
     const char **words = calloc(count + WORDS + 2, sizeof *words);
     if (!words) return NULL;
     bool fine = (words[own++] = strdup(program)) != NULL;
-    for (size_t i = 0; i < WORDS && tool->words[i] && fine; i++)
-        fine = (words[own++] = word_of(tool->words[i], r->result->parts)) != NULL;
+    for (size_t i = 0; i < WORDS && tool_words[i] && fine; i++)
+        fine = (words[own++] = word_of(tool_words[i], r->result->parts)) != NULL;
     *out_own = own;
-    if (fine) memcpy(words + own, r->command, count * sizeof *words);
+    if (fine) memcpy(words + own, command, count * sizeof *words);
     if (fine) return words;
-    while (own > 0) free((char *)(uintptr_t)words[--own]);
-    free(words);
+    free_words(words, own);
     return NULL;
 }
 
 static hd_status run_tool(recording *r, const tool_info *tool, const char *program)
 {
     size_t own = 0;
-    const char **words = words_of(&own, tool, program, r);
+    const char **words = words_of(&own, tool->words, program, r, r->command);
     if (!words) return HD_NOMEM(r->err);
     const char *const *command = r->command;
     r->command = words;
     hd_status status = record_command(r);
     r->command = command;
-    while (own > 0) free((char *)(uintptr_t)words[--own]);
-    free(words);
+    free_words(words, own);
     return status;
+}
+
+/* A failure is told: what the tool wrote stays. */
+static hd_status export_output(recording *r, const tool_info *tool, const char *program)
+{
+    static const char *const nothing[] = {NULL};
+    hd_error why = {0};
+    size_t own = 0;
+    char raw[4096];
+    snprintf(raw, sizeof raw, "%s/%s", r->result->parts, tool->raw ? tool->raw : "");
+    if (!tool->raw || access(raw, F_OK) != 0) return HD_OK;
+    const char **words = words_of(&own, tool->export, program, r, nothing);
+    if (!words) return HD_NOMEM(r->err);
+    if (hd_program_run(words, &why) != HD_OK) record_say(r, "cannot export what %s wrote: %s", tool->name, why.message);
+    free_words(words, own);
+    return HD_OK;
 }
 
 /* ---- what it wrote ---- */
@@ -240,6 +278,7 @@ hd_status record_with_tool(recording *r)
         rmdir(r->result->parts);
         return status;
     }
-    hd_status collected = collect(r, tool);
+    hd_status collected = export_output(r, tool, program);
+    if (collected == HD_OK) collected = collect(r, tool);
     return status == HD_OK ? collected : status;
 }

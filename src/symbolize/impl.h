@@ -46,6 +46,7 @@ typedef struct sym_module {
     uint64_t start, end, bias; /* of has_range */
     bool has_range;
     bool is_file;      /* else its addresses are of the process: JIT code, the vdso */
+    bool has_offsets;  /* its frames say offsets in the file, not addresses */
     bool is_ambiguous; /* another module has this name: what its frames lie in is not known */
     sym_request *requests;
     size_t request_count, request_capacity;

@@ -131,7 +131,8 @@ static bool add_module(symbolizer *s, bool *out_good, const char *object)
     if (!m.name || !m.path || !m.build_id_text || !process) return false;
     *out_good = (name_size || path_size) && parse_build_id(&m);
     if (!*out_good) return true;
-    const char *slash = strrchr(m.path, '/');
+    const char *slash = strrchr(m.path, '/'), *offsets;
+    m.has_offsets = hd_json_find(&offsets, &id_size, object, "fileOffsets") && *offsets == 't';
     if (!name_size) m.name = slash ? slash + 1 : m.path;
     m.is_file = is_file(m.path);
     m.has_range = number_of(&m.start, object, "start") && number_of(&m.end, object, "end") && m.end > m.start;

@@ -81,6 +81,31 @@ static bool keep_path(const char **out, const char *path)
     return *out || !path;
 }
 
+static int by_address(const void *a, const void *b)
+{
+    const sym_request *x = a, *y = b;
+    if (x->address != y->address) return x->address < y->address ? -1 : 1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* Offsets in the file become the addresses that its segments give them. */
+static void settle_offsets(sym_module *m, Elf *elf)
+{
+    size_t count;
+    if (elf_getphdrnum(elf, &count) != 0) return;
+    for (size_t i = 0; i < m->request_count; i++) {
+        uint64_t offset = m->requests[i].address;
+        GElf_Phdr segment;
+        for (size_t k = 0; k < count; k++) {
+            if (!gelf_getphdr(elf, (int)k, &segment) || segment.p_type != PT_LOAD) continue;
+            if (offset < segment.p_offset || offset - segment.p_offset >= segment.p_filesz) continue;
+            m->requests[i].address = offset - segment.p_offset + segment.p_vaddr;
+            break;
+        }
+    }
+    qsort(m->requests, m->request_count, sizeof *m->requests, by_address);
+}
+
 static bool name_all(namer *n, sym_files *files)
 {
     sym_module *m = n->module;
@@ -90,6 +115,7 @@ static bool name_all(namer *n, sym_files *files)
         memcpy(m->why, files->why, sizeof m->why);
         return true;
     }
+    if (m->has_offsets) settle_offsets(m, any);
     if (!sym_answers_init(&m->answers) || !sym_table_load(&n->table, files->symbols_elf, any)) return false;
     if (files->lines_elf && !sym_places_find(&n->places, m, files->lines_elf, files->lines_path, n->options))
         return false;
@@ -102,13 +128,6 @@ static bool name_all(namer *n, sym_files *files)
         if (!name_request(n, i)) return false;
     }
     return true;
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const sym_request *x = a, *y = b;
-    if (x->address != y->address) return x->address < y->address ? -1 : 1;
-    return (x->name > y->name) - (x->name < y->name);
 }
 
 /* false: no memory. */

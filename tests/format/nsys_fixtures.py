@@ -5,12 +5,14 @@ usage: nsys_fixtures.py FOLDER
 
 small    a launch, its kernel, a copy, a wait, NVTX of two domains, memory, samples with call chains, scheduling, metrics
 edge     columns in other places and missing, no labels, NULLs, an open range, text that is no UTF-8, a blob, unknown tables
+payload  binary payloads of NVTX: NCCL's, all kinds of entries, what stays hexadecimal, schemas that processes tell otherwise
 bad-page a page of the kernels' b-tree is zeros
 bad-cut  the file ends within its pages
 bad-rows no time, an end before the start
 """
 import os
 import sqlite3
+import struct
 import sys
 
 PID = 1 << 56 | 77 << 24
@@ -28,6 +30,14 @@ def create(path, tables):
             db.execute(f'insert into "{name}" values ({",".join("?" * len(row))})', row)
     db.commit()
     db.close()
+
+
+def spoil(path):
+    """Zeros in place of the last leaf with rows."""
+    with open(path, "r+b") as file:
+        data = file.read()
+        file.seek(next(at for at in range(len(data) - 512, 0, -512) if data[at] == 13 and int.from_bytes(data[at + 3:at + 5], "big") > 4))
+        file.write(bytes(512))
 
 
 STRINGS = [(1, "void add(int)"), (2, "cudaLaunchKernel_v7000"), (3, "cuMemcpyAsync_v2"), (4, "main"), (5, "work"),
@@ -101,6 +111,41 @@ def edge():
     }
 
 
+def payload():
+    """Domain 1 is NCCL's. Schemas: 1 what it tells, 2 every kind of number, an enumeration and texts, 3 an array, 4 told otherwise by
+    another process, 5 an entry outside, 6 of no entries."""
+    tid = PID | 78
+    kinds = [(1, "<b", -1), (4, "<H", 65535), (5, "<i", -5), (7, "<q", -(1 << 63)), (18, "<Q", (1 << 64) - 1), (19, "<f", 0.5), (20, "<d", -1e300),
+             (22, "<Q", 1 << 40), (900, "<i", 2), (900, "<i", 77)]
+    entries = [(1, 0, 18, "NCCL communicator ID", None, None, None), (1, 1, 22, "Message size [bytes]", 8, None, None),
+               (1, 2, 5, "Peer rank", 16, None, None)]
+    body, at = b"", 0
+    for i, (kind, form, value) in enumerate(kinds):
+        entries.append((2, i, kind, f"entry {i}", at, 0, None))
+        body += struct.pack(form, value)
+        at += struct.calcsize(form)
+    entries += [(2, 20, 75, "text", at, 0, 8), (3, 0, 5, "list", 0, 16, 2), (4, 0, 5, "rank", 0, None, None), (4, 0, 6, "rank", 0, None, None),
+                (5, 0, 18, "far", 4, None, None), (5, 1, 5, "near", 0, None, None)]
+    nccl = struct.pack("<QQi", 0xfedcba9876543210, 1 << 20, 3)
+
+    def blob(schema, data, size=None, domain=1):
+        return struct.pack("<QQQQ", domain, schema, len(data) if size is None else size, 32 + len(data)) + data
+
+    blobs = [blob(1, nccl), blob(2, body + b"abc\0defg"), blob(3, bytes(8)), blob(4, bytes(4)), blob(5, bytes(8)), blob(6, b""), blob(1, nccl, 21),
+             blob(1, nccl, domain=2), nccl[:7], blob(1, nccl)[:40], None]
+    return {
+        "StringIds": ("id INTEGER PRIMARY KEY, value TEXT", STRINGS),
+        "NVTX_EVENTS": ("start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, domainId INTEGER, binaryData TEXT",
+                        [(10 * i, 10 * i + 5, 59, f"range {i}", tid, 1, data) for i, data in enumerate(blobs)]),
+        "NVTX_PAYLOAD_SCHEMAS": ("domainId INTEGER, schemaId INTEGER, payloadSize INTEGER", [(1, 1, 20)]),
+        "NVTX_PAYLOAD_SCHEMA_ENTRIES": ("domainId INTEGER, schemaId INTEGER, idx INTEGER, type INTEGER, name TEXT, offset INTEGER, flags INTEGER, "
+                                        "arrayOrUnionDetail INTEGER", [(1,) + entry for entry in entries] + [(1,) + entries[0]]),
+        "NVTX_PAYLOAD_ENUMS": ("domainId INTEGER, schemaId INTEGER, name TEXT, numEntries INTEGER, size INTEGER", [(1, 900, "operation", 2, 4)]),
+        "NVTX_PAYLOAD_ENUM_ENTRIES": ("domainId INTEGER, schemaId INTEGER, idx INTEGER, name TEXT, value INTEGER, isFlag INTEGER",
+                                      [(1, 900, 0, "sum", 0, 0), (1, 900, 1, "max", 2, 0)]),
+    }
+
+
 def bad_rows():
     return {"OSRT_API": ("start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER", [(10, 5, PID, 1), (None, 5, PID, 1), (1, 2, PID, 1)])}
 
@@ -114,7 +159,7 @@ def many():
 def main():
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
-    for name, tables in {"small": small(), "edge": edge(), "bad-rows": bad_rows(), "bad-page": many(), "bad-cut": many()}.items():
+    for name, tables in {"small": small(), "edge": edge(), "payload": payload(), "bad-rows": bad_rows(), "bad-page": many(), "bad-cut": many()}.items():
         create(f"{folder}/{name}.sqlite", tables)
     with open(f"{folder}/edge.sqlite", "r+b") as file:
         data = file.read()
@@ -126,4 +171,5 @@ def main():
     os.truncate(f"{folder}/bad-cut.sqlite", 5 * 512 + 100)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -43,14 +43,6 @@ static hd_trace *read_fixture(const char *name)
     return trace;
 }
 
-static uint64_t noted(const hd_trace *trace, const char *code)
-{
-    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
-        if (strcmp(hd_trace_ledger_at(trace, i)->code, code) == 0) return hd_trace_ledger_at(trace, i)->count;
-    }
-    return 0;
-}
-
 static void test_nsys__fixtures_give_their_dumps(NO_STATE)
 {
     fixtures_expect(&all, dump_fixture);
@@ -73,11 +65,11 @@ static void test_nsys__what_makes_no_sense_is_counted(NO_STATE)
 {
     hd_trace *trace = read_fixture("bad-rows");
     assert_int_equal(hd_trace_event_count(trace), 1);
-    assert_int_equal(noted(trace, "sqlite.end-before-start"), 1);
-    assert_int_equal(noted(trace, "sqlite.no-time"), 1);
+    assert_int_equal(fixture_noted(trace, "sqlite.end-before-start"), 1);
+    assert_int_equal(fixture_noted(trace, "sqlite.no-time"), 1);
     hd_trace_free(trace);
     trace = read_fixture("bad-page");
-    assert_int_equal(noted(trace, "sqlite.page-damaged"), 1);
+    assert_int_equal(fixture_noted(trace, "sqlite.page-damaged"), 1);
     assert_true(hd_trace_event_count(trace) > 0 && hd_trace_event_count(trace) < 40);
     hd_trace_free(trace);
 }
@@ -91,33 +83,17 @@ static void test_nsys__damage_never_crashes_and_strict_refuses_it(NO_STATE)
         const fixture *f = named(bad[i]);
         assert_int_equal(read_text(&trace, f->text, f->size, &strict, 0, NULL), HD_ERR_DAMAGED);
     }
-    const fixture *small = named("small");
-    uint64_t before = 0;
-    for (size_t size = small->size; size > 512; size -= 512) {
-        if (read_text(&trace, small->text, size, &read_fast, 0, NULL) != HD_OK) continue;
-        uint64_t events = hd_trace_event_count(trace);
-        assert_true(size == small->size || events <= before);
-        before = events;
-        hd_trace_free(trace);
-    }
+    fixture_survives_cuts(named("small"), 512);
+}
+
+static void test_nsys__threads_change_nothing(NO_STATE)
+{
+    fixtures_expect_threads(&all);
 }
 
 static void test_nsys__flipped_bits_cost_what_they_hit(NO_STATE)
 {
-    unsigned state_of_random = 1;
-    for (size_t f = 0; f < all.count; f++) {
-        char *copy = malloc(all.list[f].size);
-        for (unsigned round = 0; round < 300; round++) {
-            hd_trace *trace;
-            memcpy(copy, all.list[f].text, all.list[f].size);
-            for (unsigned i = 0; i < 1 + round % 8; i++) {
-                state_of_random = state_of_random * 1103515245 + 12345;
-                copy[(state_of_random >> 8) % all.list[f].size] ^= (char)(1 << (state_of_random >> 28 & 7));
-            }
-            if (read_text(&trace, copy, all.list[f].size, &read_fast, 0, NULL) == HD_OK) hd_trace_free(trace);
-        }
-        free(copy);
-    }
+    fixtures_survive_flips(&all);
 }
 
 int main(int argc, char **argv)
@@ -127,6 +103,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_nsys__work_finds_its_launch),
         cmocka_unit_test(test_nsys__what_makes_no_sense_is_counted),
         cmocka_unit_test(test_nsys__damage_never_crashes_and_strict_refuses_it),
+        cmocka_unit_test(test_nsys__threads_change_nothing),
         cmocka_unit_test(test_nsys__flipped_bits_cost_what_they_hit),
     };
     all = fixtures_load_as("tests/format/nsys", ".sqlite");

@@ -99,8 +99,16 @@ enum { NAMES = sizeof names / sizeof *names };
 
 /* Of formats that nothing is written in. */
 static const char *const foreign[] = {
-    "folded/small-extended.folded", "perfscript/small.perf",      "tfmemory/two.memory_profile.json",
-    "perfetto/small.pftrace",       "perfetto/edge-args.pftrace", "perfetto/edge-samples.pftrace",
+    "folded/small-extended.folded",
+    "perfscript/small.perf",
+    "tfmemory/two.memory_profile.json",
+    "perfetto/small.pftrace",
+    "perfetto/edge-args.pftrace",
+    "perfetto/edge-samples.pftrace",
+    "nsys/small.sqlite",
+    "ascend/small.db",
+    "rpd/small.rpd",
+    "rocpd/v4.db",
 };
 static const char *const written[] = {"out.json", "out.sbt", "out.heddle", "out.pftrace"};
 

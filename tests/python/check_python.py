@@ -107,6 +107,21 @@ class Reading(Base):
         self.assertEqual(caught[0].filename, __file__)
         self.assertTrue(any(row.level == "loss" for row in trace.ledger))
 
+    def test_blocks_that_cannot_be_read_warn_once(self):
+        path = self.place / "flipped.heddle"
+        store = bytearray(heddle.open(trace_json(200_000)[1]).to_bytes())
+        store[len(store) // 3] ^= 1
+        path.write_bytes(store)
+        for ask in (lambda trace: trace.report("steps"), lambda trace: trace.query("select sum(dur) from slice"),
+                    lambda trace: trace.slices().to_dicts(), lambda trace: trace.slices().collect()):
+            trace = heddle.open(path)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                ask(trace), ask(trace)
+            self.assertEqual([w.category for w in caught], [heddle.LossWarning])
+            self.assertIn("flipped.heddle: 1 block of events cannot be read", str(caught[0].message))
+            self.assertEqual(caught[0].filename, __file__)
+
     def test_several_are_ranks(self):
         paths = [self.place / "rank0.json", self.place / "rank1.json"]
         paths[0].write_bytes(self.bytes)

@@ -21,6 +21,7 @@ import unittest
 from pathlib import Path
 
 PATHS = argparse.Namespace()
+SOURCE = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 600  # machines that test are slow at times
 
 
@@ -609,9 +610,20 @@ class Recording(unittest.TestCase):
         folder = self.dir / "bin"
         folder.mkdir(exist_ok=True)
         tool = folder / name
-        tool.write_text(f'#!/bin/sh\nfor word in "$@"; do printf "%s\\n" "$word"; done >"{self.dir}/words"\n{script}\n')
+        tool.write_text(f'#!/bin/sh\nfor word in "$@"; do printf "%s\\n" "$word"; done >>"{self.dir}/words"\n{script}\n')
         tool.chmod(0o755)
         self.env["PATH"] = f"{folder}:{os.environ['PATH']}"
+
+    def same_events(self, one, other):
+        """whether two traces hold the same slices"""
+        texts = []
+        for path in (one, other):
+            status, _, err = self.heddle("convert", str(path), "same.json")
+            self.assertEqual(status, 0, err)
+            events = json.loads((self.dir / "same.json").read_text())["traceEvents"]
+            texts.append(sorted((e["name"], e["ts"], e["dur"]) for e in events if e["ph"] == "X" and "dur" in e))
+            self.assertTrue(texts[0])
+        return texts[0] == texts[1]
 
     def words(self):
         return (self.dir / "words").read_text().replace(str(self.dir), "$DIR").splitlines()
@@ -651,27 +663,49 @@ exec "$@" """)
         self.assertEqual(self.words(), ["--mctx", "--odname", "$DIR/out.heddle.mctracer", "true"])
         self.assertEqual(len(self.kernels()), 1)
 
-    def test_nsys_output_is_kept_and_named(self):
-        self.double("nsys", """for word; do case $word in --output=*) echo raw >"${word#--output=}.nsys-rep";; esac; done
-while [ "$1" != env ]; do shift; done; exec "$@" """)
+    NSYS = """if [ "$1" = export ]; then EXPORT; fi
+for word; do case $word in --output=*) echo raw >"${word#--output=}.nsys-rep";; esac; done
+while [ "$1" != env ]; do shift; done; exec "$@" """
+
+    def test_nsys_runs_the_command_and_its_export_becomes_the_trace(self):
+        sqlite = SOURCE / "tests/format/nsys/small.sqlite"
+        self.double("nsys", self.NSYS.replace("EXPORT", f'cp "{sqlite}" "${{4#--output=}}"; exit 0'))
         status, out, err = self.heddle("record", "--with", "nsys", "-o", "out.heddle", "env")
         self.assertEqual(status, 0, err)
         self.assertEqual(self.words(), ["profile", "--trace=cuda,nvtx,osrt", "--force-overwrite=true",
-                                        "--output=$DIR/out.heddle.nsys/report", "env"])
+                                        "--output=$DIR/out.heddle.nsys/report", "env",
+                                        "export", "--type=sqlite", "--force-overwrite=true",
+                                        "--output=$DIR/out.heddle.nsys/report.sqlite", "$DIR/out.heddle.nsys/report.nsys-rep"])
         self.assertNotIn("CUDA_INJECTION64_PATH", out)
         self.assertNotIn("HEDDLE_CAPTURE", out)
-        self.assertIn(f"what nsys wrote is in {self.dir}/out.heddle.nsys, and heddle cannot read it", err)
         self.assertEqual((self.dir / "out.heddle.nsys/report.nsys-rep").read_text(), "raw\n")
+        self.assertEqual(self.same_events("out.heddle", sqlite), True)
+
+    def test_an_export_that_fails_is_told_and_the_output_is_kept(self):
+        self.double("nsys", self.NSYS.replace("EXPORT", 'echo "no licence" >&2; exit 3'))
+        status, _, err = self.heddle("record", "--with", "nsys", "-o", "out.heddle", "env")
+        self.assertEqual(status, 0, err)
+        self.assertIn("no licence", err)
+        self.assertIn("ended with status 3", err)
+        self.assertIn(f"what nsys wrote is in {self.dir}/out.heddle.nsys, and heddle cannot read it", err)
         self.assertFalse((self.dir / "out.heddle").exists())
 
-    def test_xctrace_gets_its_words(self):
-        self.double("xctrace", 'mkdir "$5"; echo raw >"$5/x"; shift 9; exec "$@"')
+    def test_xctrace_runs_the_command_and_its_export_becomes_the_trace(self):
+        xml = SOURCE / "tests/format/xctrace/metal.xml"
+        self.double("xctrace", f'if [ "$1" = export ]; then cp "{xml}" "$5"; exit 0; fi; mkdir "$5"; echo raw >"$5/x"; shift 9; exec "$@"')
         status, out, err = self.heddle("record", "--with", "xctrace", "-o", "out.heddle", "echo", "hello")
         self.assertEqual((status, out), (0, "hello\n"), err)
-        self.assertEqual(self.words(), ["record", "--template", "Metal System Trace", "--output",
-                                        "$DIR/out.heddle.xctrace/run.trace", "--target-stdout", "-", "--launch", "--",
-                                        "echo", "hello"])
-        self.assertIn("cannot read it", err)
+        words = self.words()
+        self.assertEqual(words[:11], ["record", "--template", "Metal System Trace", "--output",
+                                      "$DIR/out.heddle.xctrace/run.trace", "--target-stdout", "-", "--launch", "--",
+                                      "echo", "hello"])
+        self.assertEqual(words[11:17], ["export", "--input", "$DIR/out.heddle.xctrace/run.trace", "--output",
+                                        "$DIR/out.heddle.xctrace/run.xml", "--xpath"])
+        self.assertIn('@schema="metal-gpu-intervals"', words[17])
+        self.assertTrue((self.dir / "out.heddle.xctrace/run.trace/x").exists())
+        if "xctrace" not in self.heddle("formats")[1]:
+            self.skipTest("this heddle has no expat")
+        self.assertTrue(self.same_events("out.heddle", xml))
 
     def test_a_tool_that_is_missing_is_an_error_that_says_how_to_get_it(self):
         self.env["PATH"] = str(self.dir)

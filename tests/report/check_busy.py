@@ -19,7 +19,7 @@ import tempfile
 from decimal import Decimal
 
 WORK = {"kernel", "gpu_kernel", "concurrent_kernel", "memcpy", "gpu_memcpy", "memset", "gpu_memset"}
-SHOWN = {"gpu_user_annotation", "cuda_sync"}  # on a device's row, and no work
+SHOWN = {"gpu_user_annotation", "cuda_sync", "gpu_sync"}  # on a device's row, and no work
 WAITS = {"NOTIFY WAIT", "EVENT WAIT", "EVENT RECORD", "NOTIFY RECORD", "WRITE VALUE", "PROFILING ENABLE",
          "PROFILING DISABLE"}
 problems = []

@@ -162,6 +162,8 @@ static void test_roles__a_name_tells_what_it_launches(void **state)
         {"hipMemcpyWithStream", HD_LAUNCH_COPY},
         {"cudaMemsetAsync", HD_LAUNCH_SET},
         {"cuMemsetD32Async", HD_LAUNCH_SET},
+        {"aclrtMemcpyAsync", HD_LAUNCH_COPY},
+        {"aclrtSynchronizeStream", HD_LAUNCH_UNKNOWN},
         {"cudaLaunchHostFunc", HD_LAUNCH_UNKNOWN},
         {"cudaGraphAddMemcpyNode", HD_LAUNCH_UNKNOWN},
         {"cudaGraphInstantiate", HD_LAUNCH_UNKNOWN},

@@ -215,6 +215,43 @@ static void test_changed__a_store_that_is_written_over_is_told(NO_STATE)
     check_store(write_over);
 }
 
+static void flip(void)
+{
+    struct stat about;
+    uint8_t byte;
+    assert_int_equal(stat(path, &about), 0);
+    int fd = open(path, O_RDWR);
+    assert_int_equal(pread(fd, &byte, 1, about.st_size / 2), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(fd, &byte, 1, about.st_size / 2), 1);
+    close(fd);
+}
+
+static view_scene *wait_until(view_session *session, uint32_t id, view_trace_state state)
+{
+    view_scene *scene;
+    while (view_session_scene(&scene, session, id) != state) usleep(1000);
+    return scene;
+}
+
+/* One of its blocks cannot be read: what the others hold is shown, as a trace of its own. */
+static void test_changed__what_is_left_of_a_damaged_store_is_shown(NO_STATE)
+{
+    view_session *session;
+    uint32_t id;
+    write_trace("heddle");
+    flip();
+    assert_int_equal(view_session_new(&session, NULL, NULL), HD_OK);
+    assert_int_equal(view_session_add(&id, session, path, NULL), HD_OK);
+    wait_until(session, 0, VIEW_FAILED);
+    const hd_trace *left = view_scene_trace(wait_until(session, 1, VIEW_READY));
+    uint64_t count = hd_trace_row_count(left, HD_KIND_SLICE), lost = 0;
+    for (size_t i = 0; i < hd_trace_ledger_count(left); i++) lost += hd_trace_ledger_at(left, i)->count;
+    assert_true(count && lost);
+    assert_int_equal(count + lost, BLOCKS * ROWS);
+    view_session_free(session);
+}
+
 typedef struct changer {
     void (*change)(void);
     bool done;
@@ -278,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_changed__a_piece_that_is_gone_is_an_error),
         cmocka_unit_test(test_changed__a_store_that_is_cut_is_told),
         cmocka_unit_test(test_changed__a_store_that_is_written_over_is_told),
+        cmocka_unit_test(test_changed__what_is_left_of_a_damaged_store_is_shown),
         cmocka_unit_test(test_changed__a_capture_that_changes_is_an_error),
         cmocka_unit_test(test_changed__sbt_that_is_cut_is_read_as_it_was),
     };

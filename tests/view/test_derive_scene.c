@@ -260,6 +260,53 @@ static void test_derive__works_of_one_op_that_another_interrupts_are_two_slices(
     view_scene_free(scene);
 }
 
+/* As XLA writes them: an op's name is a path, with its type behind a colon. */
+static void test_derive__scopes_ops_and_sources_that_the_work_says_itself(void **state)
+{
+    hd_json_out text = {0};
+    (void)state;
+    add_event(&text, "kernel", "a", STREAM7, 100, 10,
+              ON7(1) ",\"tf_op\":\"jit(f)/jit(main)/add:Add\",\"source\":\"t.py:1\"");
+    add_event(&text, "kernel", "b", STREAM7, 110, 10,
+              ON7(2) ",\"tf_op\":\"jit(f)/jit(main)/add:Add\",\"source\":\"t.py:1\"");
+    add_event(&text, "kernel", "c", STREAM7, 122, 8,
+              ON7(3) ",\"tf_op\":\"jit(f)/jit(main)/mul:\",\"source\":\"t.py:2\"");
+    add_event(&text, "kernel", "d", STREAM7, 150, 10, ON7(4) ",\"tf_op\":\"jit(f)/jit(main)/mul:\"");
+    add_event(&text, "kernel", "e", STREAM7, 161, 4, ON7(5));
+    add_event(&text, "kernel", "f", STREAM7, 166, 4, ON7(6) ",\"tf_op\":\"alone\"");
+    view_scene *scene = scene_of(&text);
+    assert_rows(scene, "scopes", 0, "jit(f) 100-130, jit(f) 150-160 | jit(main) 100-130, jit(main) 150-160");
+    assert_rows(scene, "ops", 0,
+                "jit(f)/jit(main)/add 100-120, jit(f)/jit(main)/mul 122-130, jit(f)/jit(main)/mul 150-160, "
+                "alone 166-170");
+    assert_rows(scene, "source", 0, "t.py:1 100-120, t.py:2 122-130");
+    view_scene_free(scene);
+}
+
+/* Rows that only tell of a device ("XLA Modules") are no reason for a section of its own. */
+static void test_derive__rows_of_xla_stand_in_the_section_of_their_device(void **state)
+{
+    hd_json_out text = {0};
+    (void)state;
+    hd_json_put_text(&text,
+                     "[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"/device:TPU:0\"}},"
+                     "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":1,\"args\":{\"labels\":\"host1\"}},"
+                     "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":2,\"args\":{\"name\":\"XLA Modules\"}},"
+                     "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":3,\"args\":{\"name\":\"XLA Ops\"}}");
+    add_event(&text, "", "jit_f", "\"pid\":1,\"tid\":2", 0, 50, "");
+    add_event(&text, "kernel", "fusion", "\"pid\":1,\"tid\":3", 10, 20, "\"device\":0,\"stream\":3");
+    view_scene *scene = scene_of(&text);
+    const view_track *section = view_scene_track(scene, track_of(scene, "compute", 0)->parent);
+    assert_string_equal(section->role, "device");
+    assert_int_equal(section->parent, HD_NONE);
+    assert_string_equal(section->name, "/device:TPU:0 \xc2\xb7 host1");
+    for (uint32_t i = 0; i < view_scene_track_count(scene); i++) {
+        const view_track *track = view_scene_track(scene, i);
+        if (track != section) assert_int_equal(track->parent, section->id);
+    }
+    view_scene_free(scene);
+}
+
 static void test_derive__latency_is_from_launch_to_start(void **state)
 {
     static const double expected[] = {15000, 22000, 13000, 5000, 13000, 10000};
@@ -380,6 +427,8 @@ int main(void)
         cmocka_unit_test(test_derive__a_stream_of_annotations_alone_shows_them),
         cmocka_unit_test(test_derive__ops_and_scopes_are_projected_stream_by_stream),
         cmocka_unit_test(test_derive__works_of_one_op_that_another_interrupts_are_two_slices),
+        cmocka_unit_test(test_derive__scopes_ops_and_sources_that_the_work_says_itself),
+        cmocka_unit_test(test_derive__rows_of_xla_stand_in_the_section_of_their_device),
         cmocka_unit_test(test_derive__latency_is_from_launch_to_start),
         cmocka_unit_test(test_derive__memory_is_the_allocators_total_or_the_sum_of_changes),
         cmocka_unit_test(test_derive__every_derived_track_says_what_it_shows),

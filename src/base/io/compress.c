@@ -56,17 +56,46 @@ static hd_status damaged(hd_error *err)
     return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "what is compressed is damaged");
 }
 
+static hd_status make_decompressor(hd_decompressor **out, hd_error *err)
+{
+    if (!*out) {
+        *out = malloc(sizeof **out);
+        if (!*out) return HD_NOMEM(err);
+        (*out)->context = ZSTD_createDCtx();
+    }
+    return (*out)->context ? HD_OK : HD_NOMEM(err);
+}
+
 hd_status hd_decompress(void *out, size_t out_size, hd_decompressor **decompressor, const void *data, size_t size,
                         hd_error *err)
 {
-    if (!*decompressor) {
-        *decompressor = malloc(sizeof **decompressor);
-        if (!*decompressor) return HD_NOMEM(err);
-        (*decompressor)->context = ZSTD_createDCtx();
-    }
-    if (!(*decompressor)->context) return HD_NOMEM(err);
+    HD_TRY(make_decompressor(decompressor, err));
     if (ZSTD_findFrameCompressedSize(data, size) != size) return damaged(err);
     return ZSTD_decompressDCtx((*decompressor)->context, out, out_size, data, size) == out_size ? HD_OK : damaged(err);
+}
+
+/* As much as the bytes give; *out_left is what ZSTD_decompressStream said last. Piece by piece: of a frame that is
+ * there as a whole, the library gives all or nothing. */
+static void decompress_steps(hd_bytes *out, size_t *out_left, ZSTD_DCtx *context, ZSTD_inBuffer *in, size_t size,
+                             size_t limit)
+{
+    size_t start = out->size, left = 1;
+    while (left && !ZSTD_isError(left) && out->size - start <= limit) {
+        in->size = size - in->pos > ZSTD_STEP ? in->pos + ZSTD_STEP : size;
+        size_t before = in->pos, step = ZSTD_BLOCKSIZE_MAX;
+        uint8_t *room = hd_bytes_room(out, step);
+        if (!room) break;
+        ZSTD_outBuffer to = {.dst = room, .size = step};
+        left = ZSTD_decompressStream(context, &to, in);
+        out->size += to.pos;
+        if (to.pos == 0 && in->pos == before) break; /* the frame is cut off, or goes on later */
+    }
+    *out_left = left;
+}
+
+static bool no_memory(const hd_bytes *out, size_t left)
+{
+    return out->failed || (ZSTD_isError(left) && ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation);
 }
 
 hd_status hd_zstd_decompress(hd_bytes *out, const void *data, size_t size, size_t limit, hd_error *err)
@@ -74,24 +103,29 @@ hd_status hd_zstd_decompress(hd_bytes *out, const void *data, size_t size, size_
     ZSTD_DCtx *context = ZSTD_createDCtx();
     if (!context) return HD_NOMEM(err);
     ZSTD_inBuffer in = {.src = data};
-    size_t start = out->size, left = 1;
-    while (left && !ZSTD_isError(left) && out->size - start <= limit) {
-        /* piece by piece: of a frame that is there as a whole, the library gives all or nothing */
-        in.size = size - in.pos > ZSTD_STEP ? in.pos + ZSTD_STEP : size;
-        size_t before = in.pos, step = ZSTD_BLOCKSIZE_MAX;
-        uint8_t *room = hd_bytes_room(out, step);
-        if (!room) break;
-        ZSTD_outBuffer to = {.dst = room, .size = step};
-        left = ZSTD_decompressStream(context, &to, &in);
-        out->size += to.pos;
-        if (to.pos == 0 && in.pos == before) break; /* the frame is cut off */
-    }
+    size_t start = out->size, left;
+    decompress_steps(out, &left, context, &in, size, limit);
     bool fine = left == 0 && in.pos == size && out->size - start <= limit;
     if (out->size - start > limit) out->size = start + limit;
-    bool no_memory = out->failed || (ZSTD_isError(left) && ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation);
     ZSTD_freeDCtx(context);
-    if (no_memory) return HD_NOMEM(err);
+    if (no_memory(out, left)) return HD_NOMEM(err);
     return fine ? HD_OK : damaged(err);
+}
+
+hd_status hd_zstd_continue(hd_bytes *out, hd_decompressor **decompressor, const void *data, size_t size, size_t limit,
+                           hd_error *err)
+{
+    HD_TRY(make_decompressor(decompressor, err));
+    ZSTD_inBuffer in = {.src = data};
+    size_t start = out->size, left = 0;
+    do decompress_steps(out, &left, (*decompressor)->context, &in, size, limit - (out->size - start));
+    while (left == 0 && in.pos < size && out->size - start < limit);
+    bool fine = !ZSTD_isError(left) && in.pos == size && out->size - start <= limit;
+    if (out->size - start > limit) out->size = start + limit;
+    if (no_memory(out, left)) return HD_NOMEM(err);
+    if (fine) return HD_OK;
+    ZSTD_DCtx_reset((*decompressor)->context, ZSTD_reset_session_only);
+    return damaged(err);
 }
 
 void hd_decompressor_free(hd_decompressor *decompressor)

@@ -29,6 +29,11 @@ void hd_decompressor_free(hd_decompressor *decompressor); /* NULL is fine */
  * what came before), MEMORY. */
 hd_status hd_zstd_decompress(hd_bytes *out, const void *data, size_t size, size_t limit, hd_error *err);
 
+/* Append what the next bytes of a zstd stream hold, whose frames go on from call to call, at most `limit` bytes.
+ * Errors: the same; behind DAMAGED the next call must begin with a frame. */
+hd_status hd_zstd_continue(hd_bytes *out, hd_decompressor **decompressor, const void *data, size_t size, size_t limit,
+                           hd_error *err);
+
 /* zlib streams (RFC 1950). Append what `data` becomes. */
 hd_status hd_zlib_compress(hd_bytes *out, const void *data, size_t size, hd_error *err);
 /* The same as hd_zstd_decompress, for a zlib stream. */

@@ -395,6 +395,23 @@ hd_status hd_input_next(hd_input *in, void *buffer, size_t capacity, size_t *out
     return held ? HD_OK : status; /* an end or error comes again */
 }
 
+hd_status hd_input_all(hd_bytes *out, hd_input *in, size_t padding, uint64_t limit, hd_error *err)
+{
+    enum { STEP = 256 << 10 };
+    hd_status status;
+    do {
+        size_t got = 0;
+        uint8_t *room = hd_bytes_room(out, STEP + padding);
+        if (!room) return HD_NOMEM(err);
+        status = hd_input_next(in, room, out->capacity - out->size - padding, &got, err);
+        out->size += got;
+    } while (status == HD_OK && out->size <= limit);
+    if (status == HD_OK)
+        return hd_error_set(err, HD_ERR_LIMIT, in->path, limit, "more than %llu MiB", (unsigned long long)limit >> 20);
+    if (status == HD_END) memset(out->data + out->size, 0, padding);
+    return status == HD_END ? HD_OK : status;
+}
+
 hd_status hd_input_peek(hd_input *in, const uint8_t **out, size_t *out_size, hd_error *err)
 {
     *out_size = 0;

@@ -21,6 +21,7 @@
 #ifndef HD_BASE_IO_INPUT_H
 #define HD_BASE_IO_INPUT_H
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/io/source.h"
 
@@ -70,6 +71,10 @@ void hd_input_close(hd_input *in);
  * Errors: HD_ERR_DAMAGED when a compressed input has damage and not one byte decodes; HD_ERR_IO; HD_ERR_MEMORY;
  * HD_ERR_LIMIT for a zstd window above the option; HD_ERR_UNSUPPORTED for zstd with a dictionary. */
 hd_status hd_input_next(hd_input *in, void *buffer, size_t capacity, size_t *out_size, hd_error *err);
+
+/* All that comes, and `padding` zero bytes behind it, which do not count; for formats whose parts refer to each other.
+ * Errors: those of hd_input_next; HD_ERR_LIMIT beyond `limit` bytes. */
+hd_status hd_input_all(hd_bytes *out, hd_input *in, size_t padding, uint64_t limit, hd_error *err);
 
 /* The first decompressed bytes, up to HD_INPUT_PEEK_BYTES, before anything was read; they will be read all the same.
  * Borrowed until the next call. An empty input gives 0 bytes. */

@@ -10,6 +10,7 @@
 struct check_options {
     const char *only, *ignore;
     uint64_t examples;
+    const char *binary;
     bool explain, all, strict;
 };
 
@@ -45,6 +46,7 @@ static const cli_option options[] = {
      .field = offsetof(struct check_options, explain),
      .help = "say what every code means and what to do, and read no file"},
     OPTION_STRICT(.field = offsetof(struct check_options, strict)),
+    OPTION_BINARY(.field = offsetof(struct check_options, binary)),
     {0},
 };
 
@@ -218,7 +220,7 @@ static hd_status check_file(hd_report *out, cli_run *run, const char *path)
     const char *asked[5] = {examples};
     size_t count = 1;
     hd_trace *trace;
-    const hd_read_options read = {.strict = chosen->strict, .sources = true};
+    const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .sources = true};
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
     snprintf(examples, sizeof examples, "examples=%" PRIu64, chosen->examples);

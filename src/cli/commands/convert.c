@@ -16,7 +16,7 @@ struct convert_options {
     const char *to;
     const char *from, *until;
     const char *tracks, *names, *category;
-    const char *memory_profile;
+    const char *memory_profile, *binary;
     double snap_threshold_us;
     cli_texts passes;
     bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync;
@@ -110,6 +110,7 @@ static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *
     out->write = write;
     read->threads = write->threads = (unsigned)o->threads;
     read->memory_limit = o->memory_limit;
+    read->binary = o->binary;
     write->format = o->to;
     write->pretty = o->pretty;
     write->raw = o->raw;
@@ -399,6 +400,7 @@ static const cli_option options[] = {
      .help =
          "run this pass, behind those that the options above stand for; may be given several times, and they run in "
          "that order. heddle passes lists names and options"},
+    OPTION_BINARY(FIELD(binary)),
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),

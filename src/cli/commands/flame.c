@@ -11,6 +11,7 @@ struct flame_options {
     const char *output, *to, *from, *until, *names, *title, *event;
     double min_percent;
     int of, by;
+    const char *binary;
     bool diff, reverse, full_names, forward, strict, sync;
     uint64_t threads;
 };
@@ -56,7 +57,7 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
 static hd_status add_file(hd_flame *flame, cli_run *run, const char *path, const hd_flame_options *options)
 {
     const struct flame_options *o = run->options;
-    const hd_read_options read = {.strict = o->strict, .threads = (unsigned)o->threads};
+    const hd_read_options read = {.strict = o->strict, .binary = o->binary, .threads = (unsigned)o->threads};
     hd_trace *trace;
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
@@ -187,6 +188,7 @@ static const cli_option options[] = {
     OPTION_FULL_NAMES(FIELD(full_names)),
     OPTION_TITLE(FIELD(title)),
     OPTION_STRICT(FIELD(strict)),
+    OPTION_BINARY(FIELD(binary)),
     OPTION_THREADS(FIELD(threads), "threads to use"),
     OPTION_SYNC(FIELD(sync)),
     {0},

@@ -11,6 +11,7 @@
 
 struct info_options {
     uint64_t tracks;
+    const char *binary;
     bool all, strict;
 };
 
@@ -28,6 +29,7 @@ static const cli_option options[] = {
      .field = offsetof(struct info_options, all),
      .help = "show all of them"},
     OPTION_STRICT(.field = offsetof(struct info_options, strict)),
+    OPTION_BINARY(.field = offsetof(struct info_options, binary)),
     {0},
 };
 
@@ -197,15 +199,17 @@ static void print_json(cli_run *run, const char *path, const hd_report *report)
 
 /* ---- the command ---- */
 
-static hd_status read_info(hd_report *out, cli_run *run, const char *path)
+/* *lost: what of it could not be read. */
+static hd_status read_info(hd_report *out, hd_error *lost, cli_run *run, const char *path)
 {
     const struct info_options *chosen = run->options;
     hd_trace *trace;
-    const hd_read_options read = {.strict = chosen->strict, .lazy = true};
+    const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
     status = hd_report_run(out, "info", &(hd_report_input){.trace = trace}, &run->err);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
+    if (status == HD_OK) report_check_read(trace, path, lost);
     hd_trace_free(trace);
     return status;
 }
@@ -235,8 +239,9 @@ static int run(cli_run *run)
     if (json && many) cli_print(run, "[");
     for (int i = 0; i < run->operand_count && !run->out_error; i++) {
         hd_report report;
+        hd_error lost = {0};
         const char *path = run->operands[i];
-        if (read_info(&report, run, path) != HD_OK) {
+        if (read_info(&report, &lost, run, path) != HD_OK) {
             cli_report(run);
             continue;
         }
@@ -249,6 +254,8 @@ static int run(cli_run *run)
             print_text(run, path, &report);
         add_total(&total, &report);
         hd_report_free(&report);
+        run->err = lost;
+        cli_report(run);
     }
     if (json)
         cli_print(run, many ? "]\n" : total.files ? "\n" : "");

@@ -12,6 +12,7 @@ struct timeline_options {
     uint64_t width, rows;
     const char *from, *until, *tracks;
     bool ascii, strict;
+    const char *binary;
 };
 
 static const struct timeline_options defaults = {.rows = 40};
@@ -50,6 +51,7 @@ static const cli_option options[] = {
      .help = "only tracks whose name, process name or PROCESS/THREAD matches (pid and tid where there is no name)"},
     {.name = "ascii", .kind = CLI_FLAG, FIELD(ascii), .help = "no block characters, as where the locale is not UTF-8"},
     OPTION_STRICT(FIELD(strict)),
+    OPTION_BINARY(FIELD(binary)),
     {0},
 };
 
@@ -247,7 +249,8 @@ static hd_status show(cli_run *run, const char *path, char *const *texts, bool f
     const struct timeline_options *chosen = run->options;
     hd_trace *trace;
     hd_report report;
-    hd_status status = report_read(&trace, run, path, (hd_read_options){.strict = chosen->strict, .lazy = true});
+    hd_status status = report_read(&trace, run, path,
+                                   (hd_read_options){.strict = chosen->strict, .binary = chosen->binary, .lazy = true});
     if (status != HD_OK) return status;
     const hd_report_input input = {.trace = trace, .options = (const char *const *)texts};
     int64_t start_ns = hd_trace_facts_of(trace)->start_ns;

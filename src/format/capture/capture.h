@@ -56,8 +56,8 @@ typedef struct capture_context {
 
 typedef struct capture_rows capture_rows;
 
-hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_context *context, bool want_args,
-                           hd_error *err);
+hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_context *context,
+                           const hd_read_options *options, hd_error *err);
 void capture_rows_free(capture_rows *rows);
 /* track: that of the event's thread. */
 hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_event *event, hd_error *err);

@@ -448,7 +448,7 @@ static hd_status read_all(reader *r)
 {
     HD_TRY(read_header(r));
     HD_TRY(capture_lists_new(&r->context.lists, r->builder, r->pid, r->file.size, r->err));
-    HD_TRY(capture_rows_new(&r->rows, r->builder, &r->context, r->options->args == HD_ARGS_ALL, r->err));
+    HD_TRY(capture_rows_new(&r->rows, r->builder, &r->context, r->options, r->err));
     HD_TRY(read_chunks(r));
     hd_trace_facts *facts = hd_builder_facts(r->builder);
     facts->input_bytes = r->file.size;

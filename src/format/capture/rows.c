@@ -7,10 +7,11 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "format/capture/capture.h"
+#include "format/rows_out.h"
 #include "heddle/names.h"
 #include "heddle/stacks.h"
 
-enum { CHUNK_ROWS = 65536, KERNEL_NAMES = 2048, ARGS_MAX = 12 + CAPTURE_ARGS_MAX, HOST = 0 };
+enum { KERNEL_NAMES = 2048, ARGS_MAX = 12 + CAPTURE_ARGS_MAX, HOST = 0 };
 
 /* A wait of the host, and the GPU's track. */
 typedef struct held_wait {
@@ -21,7 +22,7 @@ typedef struct held_wait {
 struct capture_rows {
     hd_builder *builder;
     capture_context *context;
-    hd_batch *batch;
+    hd_rows_out out;
     bool want_args;
     uint32_t key_value, key_scope, key_address, key_bytes, key_device_type, key_device;
     uint32_t key_correlation, key_external, key_copied, key_node, key_weight, key_stack;
@@ -38,20 +39,20 @@ struct capture_rows {
     capture_calls waiting; /* calls that wait: the track + 1 instead of a stack */
 };
 
-hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_context *context, bool want_args,
-                           hd_error *err)
+hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_context *context,
+                           const hd_read_options *options, hd_error *err)
 {
     capture_rows *rows = calloc(1, sizeof *rows);
     *out = NULL;
     if (!rows) return HD_NOMEM(err);
-    hd_status status = hd_batch_new(&rows->batch, builder, err);
+    hd_status status = hd_rows_out_init(&rows->out, builder, options->threads, err);
     if (status != HD_OK) {
         free(rows);
         return status;
     }
     rows->builder = builder;
     rows->context = context;
-    rows->want_args = want_args;
+    rows->want_args = options->args == HD_ARGS_ALL;
     rows->key_value = hd_builder_intern_text(builder, "value");
     rows->key_scope = hd_builder_intern_text(builder, "s");
     rows->key_address = hd_builder_intern_text(builder, "Addr");
@@ -75,7 +76,7 @@ hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_cont
 void capture_rows_free(capture_rows *rows)
 {
     if (!rows) return;
-    hd_batch_free(rows->batch);
+    hd_rows_out_deinit(&rows->out);
     capture_calls_deinit(&rows->waiting);
     free(rows->held);
     free(rows);
@@ -239,13 +240,6 @@ static void add_args(capture_rows *rows, hd_row *row, const capture_event *event
     }
 }
 
-static hd_status take(capture_rows *rows, hd_error *err)
-{
-    hd_chunk *chunk;
-    HD_TRY(hd_batch_take(&chunk, rows->batch, err));
-    return hd_builder_append(rows->builder, chunk, err);
-}
-
 /* The stack of an event: its own, that of its call, or where its graph's node was made. */
 static uint32_t stack_of(capture_rows *rows, const capture_event *event, const capture_call *call)
 {
@@ -334,8 +328,7 @@ static hd_status add_row(capture_rows *rows, uint32_t track, const capture_event
         row.shape = shape_of(rows, event);
         if (row.shape == HD_NONE) return HD_NOMEM(err); /* there are not that many sets of keys */
     }
-    HD_TRY(hd_batch_add(rows->batch, &row, rows->values, err));
-    return hd_batch_row_count(rows->batch) < CHUNK_ROWS ? HD_OK : take(rows, err);
+    return hd_rows_out_add(&rows->out, &row, rows->values, err);
 }
 
 /* ---- waits ---- */
@@ -377,5 +370,5 @@ hd_status capture_rows_finish(capture_rows *rows, hd_error *err)
     if (rows->left_out)
         hd_builder_ledger(rows->builder, CAPTURE_STAGE, "capture.args-left-out", HD_LEDGER_LOSS, rows->left_out,
                           HD_OFFSET_NONE);
-    return take(rows, err);
+    return hd_rows_out_flush(&rows->out, err);
 }

@@ -8,8 +8,6 @@
 
 static const uint64_t tid_mask = 0xffffff;
 
-#define COLUMNS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 /* ---- names ---- */
 
 typedef struct name_reader {
@@ -77,65 +75,6 @@ static hd_status see_process(void *user, const sq_value *const *v, hd_error *err
     r->is_many |= r->first != HD_NO_NUMBER && r->first != v[0]->number;
     r->first = v[0]->number;
     return HD_OK;
-}
-
-/* ---- call chains ---- */
-
-typedef struct chain_reader {
-    sq_reader *reader;
-    nsys_chains *out;
-    int64_t id;
-    struct chain_frame {
-        int64_t depth;
-        uint32_t name;
-        hd_frame_kind kind;
-    } * frames;
-    size_t count, capacity;
-} chain_reader;
-
-static int deepest_first(const void *a, const void *b)
-{
-    const struct chain_frame *x = a, *y = b;
-    return (x->depth < y->depth) - (x->depth > y->depth);
-}
-
-/* Depth 0 is the innermost frame. */
-static hd_status end_chain(chain_reader *r, hd_error *err)
-{
-    uint32_t node = HD_STACK_NONE;
-    if (!r->count) return HD_OK;
-    qsort(r->frames, r->count, sizeof *r->frames, deepest_first);
-    for (size_t i = 0; i < r->count; i++)
-        node = hd_stacks_push(r->reader->stacks, node, r->frames[i].name, r->frames[i].kind);
-    r->count = 0;
-    if (node == HD_NONE || !hd_map_set(&r->out->nodes, (uint64_t)r->id, 0, node)) return HD_NOMEM(err);
-    return HD_OK;
-}
-
-/* id, stackDepth, symbol, kernelMode */
-static hd_status see_frame(void *user, const sq_value *const *v, hd_error *err)
-{
-    chain_reader *r = user;
-    if (v[0]->type != SQ_INT || v[1]->type != SQ_INT) return HD_OK;
-    if (r->count && v[0]->number != r->id) HD_TRY(end_chain(r, err));
-    r->id = v[0]->number;
-    if (!hd_grow((void **)&r->frames, &r->capacity, r->count, sizeof *r->frames)) return HD_NOMEM(err);
-    uint32_t name = v[2]->type == SQ_INT ? sq_strings_at(&r->reader->strings, v[2]->number) : HD_STRING_NONE;
-    hd_string text = hd_builder_string(r->reader->builder, name);
-    if (name == HD_STRING_NONE) text = (hd_string){"[unknown]", 9};
-    r->frames[r->count++] =
-        (struct chain_frame){v[1]->number, hd_stacks_name(r->reader->stacks, text.data, text.size),
-                             v[3]->type == SQ_INT && v[3]->number == 1 ? HD_FRAME_OS : HD_FRAME_NATIVE};
-    return HD_OK;
-}
-
-static hd_status read_chains(nsys_chains *out, sq_reader *reader, const char *table, hd_error *err)
-{
-    chain_reader r = {.reader = reader, .out = out};
-    hd_status status = sq_each(reader, table, COLUMNS("id", "stackDepth", "symbol", "kernelMode"), see_frame, &r, err);
-    if (status == HD_OK) status = end_chain(&r, err);
-    free(r.frames);
-    return status;
 }
 
 /* ---- names that NVTX gives to domains and categories ---- */
@@ -218,6 +157,12 @@ static hd_status read_labels(sq_reader *reader, hd_error *err)
     return HD_OK;
 }
 
+static hd_status read_chains(hd_map *out, sq_reader *reader, const char *table, hd_error *err)
+{
+    const sq_chain_table chains = {table, "id", "stackDepth", "symbol", "kernelMode", HD_FRAME_NATIVE};
+    return sq_chains_read(out, reader, &chains, &reader->strings, err);
+}
+
 hd_status nsys_begin(sq_reader *reader, hd_error *err)
 {
     nsys_state *s = reader->state;
@@ -236,6 +181,7 @@ hd_status nsys_begin(sq_reader *reader, hd_error *err)
     HD_TRY(read_chains(&s->samples, reader, "SAMPLING_CALLCHAINS", err));
     HD_TRY(read_chains(&s->calls_of_os, reader, "OSRT_CALLCHAINS", err));
     HD_TRY(read_chains(&s->calls_of_cuda, reader, "CUDA_CALLCHAINS", err));
+    HD_TRY(nsys_read_payloads(reader, err));
     return read_nvtx_names(reader, err);
 }
 
@@ -250,48 +196,14 @@ static hd_status see_session(void *user, const sq_value *const *v, hd_error *err
     return HD_OK;
 }
 
-typedef struct gpu_reader {
-    sq_reader *reader;
-    hd_json_out out;
-} gpu_reader;
-
-/* As Kineto's deviceProperties, by which reports know what a GPU can do. */
-static hd_status see_gpu(void *user, const sq_value *const *v, hd_error *err)
-{
-    static const char *const keys[] = {"id", "name", "totalGlobalMem", "computeMajor", "computeMinor", "numSms"};
-    gpu_reader *r = user;
-    hd_json_put_text(&r->out, r->out.size > 1 ? ",{" : "{");
-    for (size_t i = 0, shown = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (v[i]->type != (i == 1 ? SQ_TEXT : SQ_INT)) continue;
-        hd_json_put_text(&r->out, shown++ ? ",\"" : "\"");
-        hd_json_put_text(&r->out, keys[i]);
-        hd_json_put_text(&r->out, "\":");
-        if (i == 1)
-            hd_json_put_string(&r->out, v[i]->data, v[i]->size);
-        else
-            hd_json_put_int(&r->out, v[i]->number);
-    }
-    hd_json_put_text(&r->out, "}");
-    return r->out.failed ? HD_NOMEM(err) : HD_OK;
-}
-
 static hd_status tell_gpus(sq_reader *reader, hd_error *err)
 {
-    gpu_reader r = {.reader = reader};
     const sq_table *table = sq_file_table(reader->file, "TARGET_INFO_GPU");
-    if (!table) return HD_OK;
-    bool has_device = sq_table_column(table, "cuDevice") >= 0;
-    hd_json_put_text(&r.out, "[");
-    hd_status status = sq_again(
+    bool has_device = table && sq_table_column(table, "cuDevice") >= 0;
+    return sq_devices_to_metadata(
         reader, "TARGET_INFO_GPU",
-        COLUMNS(has_device ? "cuDevice" : "id", "name", "totalMemory", "computeMajor", "computeMinor", "smCount"),
-        see_gpu, &r, err);
-    hd_json_put_text(&r.out, "]");
-    if (status == HD_OK && r.out.size > 2)
-        hd_builder_metadata(reader->builder, hd_builder_intern_text(reader->builder, "deviceProperties"),
-                            hd_builder_intern(reader->builder, r.out.data, r.out.size), false);
-    free(r.out.data);
-    return status;
+        COLUMNS(has_device ? "cuDevice" : "id", "name", "totalMemory", "computeMajor", "computeMinor", "smCount", ""),
+        err);
 }
 
 static void name_thread(sq_reader *reader, const sq_track *t, const hd_map_entry *key)
@@ -352,12 +264,13 @@ void nsys_deinit(sq_reader *reader)
                             &s->metrics,
                             &s->calls,
                             &s->call_is_driver,
-                            &s->samples.nodes,
-                            &s->calls_of_os.nodes,
-                            &s->calls_of_cuda.nodes,
+                            &s->samples,
+                            &s->calls_of_os,
+                            &s->calls_of_cuda,
                             &s->memory_kinds.map,
                             &s->sync_kinds.map,
                             &s->overhead_kinds.map,
                             &s->thread_states.map};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) hd_map_deinit(maps[i]);
+    nsys_payloads_deinit(&s->payloads);
 }

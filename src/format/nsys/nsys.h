@@ -34,15 +34,22 @@ enum {
     NSYS_CHAIN, /* a call chain */
     NSYS_STATIC,
     NSYS_DYNAMIC,
+    NSYS_PAYLOAD,
 };
 
 /* What a track is, in the lowest bits of the number it is remembered by. */
 enum { NSYS_THREAD, NSYS_PROCESS, NSYS_QUEUE, NSYS_WAITS, NSYS_CPU, NSYS_METRICS };
 
-/* Chains of a table: node of the stacks by id. */
-typedef struct nsys_chains {
-    hd_map nodes;
-} nsys_chains;
+/* An entry of a payload's schema; a name of an enumeration: then `index` is its value. */
+typedef struct nsys_entry {
+    int64_t domain, schema, index, type, offset, flags, detail;
+    uint32_t name;
+} nsys_entry;
+typedef struct nsys_payloads {
+    nsys_entry *entries, *values; /* ascending by domain, schema, index */
+    size_t count, capacity, value_count, value_capacity;
+    hd_map enums; /* domain, schema -> bytes of a value */
+} nsys_payloads;
 
 typedef struct nsys_state {
     bool is_many;               /* several processes have CUDA contexts: ids of correlations repeat */
@@ -52,8 +59,9 @@ typedef struct nsys_state {
     hd_map metrics;             /* by typeId and metricId -> name */
     hd_map calls;               /* of runtime and driver: id of the string -> name without a version */
     hd_map call_is_driver;
-    nsys_chains samples, calls_of_os, calls_of_cuda;
-    int nvtx[6]; /* columns */
+    hd_map samples, calls_of_os, calls_of_cuda; /* call chains: id -> node of the stacks */
+    int nvtx[6];                                /* columns */
+    nsys_payloads payloads;
     sq_strings memory_kinds, sync_kinds, overhead_kinds, thread_states;
     struct {
         uint32_t correlation, correlation_own, grid, block, shared, bytes, device_type, category, domain;
@@ -73,6 +81,15 @@ extern const hd_sql_mapping nsys_mapping;
 sq_place nsys_place_kernel, nsys_place_graph, nsys_place_copy, nsys_place_set, nsys_place_call, nsys_place_wait,
     nsys_place_overhead, nsys_place_nvtx, nsys_place_thread, nsys_place_memory, nsys_place_sample, nsys_place_switch,
     nsys_place_metric, nsys_place_any;
+
+/* Names of columns, as sq_each takes them. */
+#define COLUMNS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* payload.c */
+hd_status nsys_read_payloads(sq_reader *reader, hd_error *err);
+void nsys_payloads_deinit(nsys_payloads *payloads);
+/* Arguments of what a payload has; false: it cannot be told, and none was added. */
+bool nsys_add_payload(sq_worker *worker, const sq_value *value);
 
 /* lookup.c */
 hd_status nsys_begin(sq_reader *reader, hd_error *err);

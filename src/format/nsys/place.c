@@ -88,17 +88,11 @@ static void add_correlation(sq_worker *w)
     sq_add(w, s->text.correlation_own, HD_ARG_INT, id);
 }
 
-static void add_field(sq_worker *w, const char *key, int field)
-{
-    int64_t value = sq_field(w, field);
-    if (value != HD_NO_NUMBER) sq_add(w, hd_builder_intern_text(w->reader->builder, key), HD_ARG_INT, value);
-}
-
 static void add_queue(sq_worker *w)
 {
-    add_field(w, "device", NSYS_DEVICE);
-    add_field(w, "context", NSYS_CONTEXT);
-    add_field(w, "stream", NSYS_STREAM);
+    sq_add_field(w, "device", NSYS_DEVICE);
+    sq_add_field(w, "context", NSYS_CONTEXT);
+    sq_add_field(w, "stream", NSYS_STREAM);
     add_correlation(w);
 }
 
@@ -122,8 +116,8 @@ const char *nsys_place_kernel(sq_worker *w)
     int64_t fixed = sq_field(w, NSYS_STATIC), dynamic = sq_field(w, NSYS_DYNAMIC), sum;
     if (fixed != HD_NO_NUMBER && dynamic != HD_NO_NUMBER && !__builtin_add_overflow(fixed, dynamic, &sum))
         sq_add(w, s->text.shared, HD_ARG_INT, sum); /* as Kineto has it */
-    add_field(w, "static shared memory", NSYS_STATIC);
-    add_field(w, "dynamic shared memory", NSYS_DYNAMIC);
+    sq_add_field(w, "static shared memory", NSYS_STATIC);
+    sq_add_field(w, "dynamic shared memory", NSYS_DYNAMIC);
     return NULL;
 }
 
@@ -164,7 +158,7 @@ const char *nsys_place_copy(sq_worker *w)
     w->row.name = sq_intern(w->reader->builder, "Memcpy %s (%.*s -> %.*s)%s", is_known ? kinds[kind] : "Unknown",
                             from_size, from, to_size, to, is_known && kind > 10 ? " by unified memory" : "");
     add_queue(w);
-    add_field(w, "copyKind", NSYS_KIND);
+    sq_add_field(w, "copyKind", NSYS_KIND);
     return NULL;
 }
 
@@ -198,7 +192,7 @@ const char *nsys_place_call(sq_worker *w)
     if (!hd_map_get(&w->row.name, &s->calls, (uint64_t)id, 0)) w->row.name = name_or(w, s->text.unknown);
     hd_map_get(&is_driver, &s->call_is_driver, (uint64_t)id, 0);
     if (is_driver) w->row.category = s->text.driver;
-    if (chain != HD_NO_NUMBER) hd_map_get(&w->sf, &s->calls_of_cuda.nodes, (uint64_t)chain, 0);
+    if (chain != HD_NO_NUMBER) hd_map_get(&w->sf, &s->calls_of_cuda, (uint64_t)chain, 0);
     add_correlation(w);
     return NULL;
 }
@@ -209,7 +203,7 @@ const char *nsys_place_thread(sq_worker *w)
     int64_t chain = sq_field(w, NSYS_CHAIN);
     place_on_thread(w);
     w->row.name = name_or(w, s->text.unknown);
-    if (chain != HD_NO_NUMBER) hd_map_get(&w->sf, &s->calls_of_os.nodes, (uint64_t)chain, 0);
+    if (chain != HD_NO_NUMBER) hd_map_get(&w->sf, &s->calls_of_os, (uint64_t)chain, 0);
     add_correlation(w);
     return NULL;
 }
@@ -220,7 +214,7 @@ const char *nsys_place_overhead(sq_worker *w)
     uint32_t kind = kind_of(w, &s->overhead_kinds, NSYS_KIND);
     place_on_thread(w);
     w->row.name = name_or(w, kind == HD_STRING_NONE ? hd_builder_intern_text(w->reader->builder, "Overhead") : kind);
-    add_field(w, "overheadType", NSYS_KIND);
+    sq_add_field(w, "overheadType", NSYS_KIND);
     add_correlation(w);
     return NULL;
 }
@@ -249,7 +243,6 @@ static void add_domain(sq_worker *w, int64_t process)
 /* A range that ends on whatever thread, and may cross others: two points of an async slice. */
 static const char *place_range(sq_worker *w)
 {
-    hd_error err = {0};
     int64_t id = sq_field(w, NSYS_FROM), end = w->end;
     w->row.kind = HD_KIND_ASYNC;
     w->row.phase = 'b';
@@ -257,7 +250,7 @@ static const char *place_range(sq_worker *w)
     w->row.id_type = HD_ID_INT;
     w->row.id = id == HD_NO_NUMBER ? w->cursor.rowid : id;
     if (end == HD_NO_NUMBER) return NULL;
-    if (sq_emit(w, &err) != HD_OK) return NULL; /* the same will fail again, where it is told */
+    sq_emit(w);
     int64_t thread = sq_field(w, NSYS_END_TID);
     w->row.phase = 'e';
     w->row.start_ns = end;
@@ -282,9 +275,12 @@ const char *nsys_place_nvtx(sq_worker *w)
     place_on_thread(w);
     w->row.name = name_or(w, hd_builder_intern_text(w->reader->builder, ""));
     add_domain(w, thread == HD_NO_NUMBER ? 0 : thread);
+    const sq_value *payload = w->fields[NSYS_PAYLOAD - SQ_FIELD];
+    if (!nsys_add_payload(w, payload))
+        sq_add_value(w, hd_builder_intern_text(w->reader->builder, "binaryData"), NULL, payload);
     if (type == START_END || type == START_END_TEXT) return place_range(w);
     if (type == PUSH_POP || type == PUSH_POP_TEXT) return NULL;
-    add_field(w, "eventType", NSYS_KIND);
+    sq_add_field(w, "eventType", NSYS_KIND);
     w->row.kind = HD_KIND_INSTANT;
     w->row.phase = 'i';
     w->row.duration_ns = HD_NO_TIME;
@@ -301,10 +297,10 @@ const char *nsys_place_memory(sq_worker *w)
     w->row.track = process_track(w, sq_field(w, NSYS_PID));
     w->row.name = s->text.memory;
     sq_add(w, s->text.device_type, HD_ARG_INT, kind == PAGEABLE || kind == PINNED ? CPU : CUDA);
-    add_field(w, "Device Id", NSYS_DEVICE);
-    add_field(w, "Addr", NSYS_FROM);
+    sq_add_field(w, "Device Id", NSYS_DEVICE);
+    sq_add_field(w, "Addr", NSYS_FROM);
     if (bytes != HD_NO_NUMBER) sq_add(w, s->text.bytes, HD_ARG_INT, operation == FREE ? -bytes : bytes);
-    add_field(w, "memKind", NSYS_X);
+    sq_add_field(w, "memKind", NSYS_X);
     uint32_t name = sq_field_text(w, NSYS_TEXT);
     if (name != HD_STRING_NONE) sq_add(w, hd_builder_intern_text(w->reader->builder, "name"), HD_ARG_STRING, name);
     add_correlation(w);
@@ -318,7 +314,7 @@ const char *nsys_place_sample(sq_worker *w)
     uint32_t state = kind_of(w, &s->thread_states, NSYS_KIND);
     place_on_thread(w);
     w->row.name = hd_builder_intern_text(w->reader->builder, "sample");
-    if (id != HD_NO_NUMBER) hd_map_get(&w->sf, &s->samples.nodes, (uint64_t)id, 0);
+    if (id != HD_NO_NUMBER) hd_map_get(&w->sf, &s->samples, (uint64_t)id, 0);
     if (state != HD_STRING_NONE)
         sq_add(w, hd_builder_intern_text(w->reader->builder, "threadState"), HD_ARG_STRING, state);
     return NULL;
@@ -373,7 +369,7 @@ const char *nsys_place_any(sq_worker *w)
     place_on_thread(w);
     w->row.name = name_or(w, w->row.category);
     add_queue(w);
-    add_field(w, "callchainId", NSYS_CHAIN);
+    sq_add_field(w, "callchainId", NSYS_CHAIN);
     if (w->row.kind != HD_KIND_SLICE || w->end != HD_NO_NUMBER) return NULL;
     w->row.kind = HD_KIND_INSTANT;
     w->row.phase = 'i';

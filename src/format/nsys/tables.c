@@ -56,7 +56,7 @@ static const sq_map_column nvtx[] = {
     {"category", NSYS_CATEGORY, NULL},
     {"rangeId", NSYS_FROM, NULL},
     {"jsonTextId", SQ_STRING, "json"},
-    {"binaryData", SQ_ARG, NULL},
+    {"binaryData", NSYS_PAYLOAD, NULL},
     {0},
 };
 static const sq_map_column memory[] = {
@@ -110,7 +110,7 @@ static const char *const looked_up[] = {"StringIds",
                                         "SAMPLING_CALLCHAINS",
                                         "OSRT_CALLCHAINS",
                                         "CUDA_CALLCHAINS",
-                                        "NVTX_PAYLOAD_SCHEMA*",
+                                        "NVTX_PAYLOAD_*",
                                         "TARGET_INFO_GPU_METRICS",
                                         "ThreadNames",
                                         "PROCESSES",

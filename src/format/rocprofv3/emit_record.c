@@ -43,7 +43,9 @@ hd_status rocprof_run_init(rocprof_run *run, hd_builder *builder, const hd_read_
     intern_texts(run);
     rocprof_run_begin(run, 0, HD_NO_NUMBER);
     HD_TRY(hd_args_init(&run->args, builder, options, err));
-    return hd_args_init(&run->spare, builder, options, err);
+    HD_TRY(hd_args_init(&run->spare, builder, options, err));
+    run->spare.rows.holds = true;
+    return HD_OK;
 }
 
 void rocprof_run_deinit(rocprof_run *run)
@@ -102,7 +104,7 @@ static hd_status put_metadata(rocprof_run *run, const char *key, hd_json_out *ou
 hd_status rocprof_run_finish(rocprof_run *run, hd_error *err)
 {
     HD_TRY(hd_args_finish(&run->args, err));
-    bool is_spared = hd_batch_row_count(run->spare.batch) > 0;
+    bool is_spared = hd_batch_row_count(run->spare.rows.batch) > 0;
     if (run->kernel_count == 0)
         HD_TRY(hd_args_finish(&run->spare, err));
     else if (is_spared)

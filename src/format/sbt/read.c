@@ -504,7 +504,7 @@ static hd_status read_records(reader *r)
 {
     sbt_rows *rows;
     HD_TRY(sort_pairs(r));
-    HD_TRY(sbt_rows_new(&rows, r->builder, r->strings, r->string_count, r->unnamed, r->err));
+    HD_TRY(sbt_rows_new(&rows, r->builder, r->strings, r->string_count, r->unnamed, r->options->threads, r->err));
     hd_status status = add_rows(r, rows);
     sbt_rows_free(rows);
     return status;

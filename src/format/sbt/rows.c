@@ -5,9 +5,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json/write.h"
+#include "format/rows_out.h"
 #include "format/sbt/sbt.h"
 
-enum { KEY_LIMIT = 16, CHUNK_ROWS = 65536, STREAM_SLOTS = 1024 };
+enum { KEY_LIMIT = 16, STREAM_SLOTS = 1024 };
 
 /* The keys of arguments, by their place in `keys`. */
 enum {
@@ -43,7 +44,7 @@ typedef struct stream_entry {
 
 struct sbt_rows {
     hd_builder *builder;
-    hd_batch *batch;
+    hd_rows_out out;
     const uint32_t *strings;
     size_t string_count;
     uint32_t unnamed;
@@ -58,12 +59,12 @@ struct sbt_rows {
 };
 
 hd_status sbt_rows_new(sbt_rows **out, hd_builder *builder, const uint32_t *strings, size_t string_count,
-                       uint32_t unnamed, hd_error *err)
+                       uint32_t unnamed, unsigned threads, hd_error *err)
 {
     sbt_rows *rows = calloc(1, sizeof *rows);
     *out = NULL;
     if (!rows) return HD_NOMEM(err);
-    hd_status status = hd_batch_new(&rows->batch, builder, err);
+    hd_status status = hd_rows_out_init(&rows->out, builder, threads, err);
     if (status != HD_OK) {
         sbt_rows_free(rows);
         return status;
@@ -80,7 +81,7 @@ hd_status sbt_rows_new(sbt_rows **out, hd_builder *builder, const uint32_t *stri
 void sbt_rows_free(sbt_rows *rows)
 {
     if (!rows) return;
-    hd_batch_free(rows->batch);
+    hd_rows_out_deinit(&rows->out);
     free(rows->text.data);
     free(rows);
 }
@@ -248,13 +249,6 @@ static hd_row row_of(const sbt_record *record, const sbt_record *complete)
     return hd_row_of(HD_KIND_INSTANT, 'i');
 }
 
-static hd_status take(sbt_rows *rows, hd_error *err)
-{
-    hd_chunk *chunk;
-    HD_TRY(hd_batch_take(&chunk, rows->batch, err));
-    return hd_builder_append(rows->builder, chunk, err);
-}
-
 hd_status sbt_rows_add(sbt_rows *rows, const sbt_record *record, const sbt_record *complete, uint64_t between,
                        const hd_byte_reader *bytes, hd_error *err)
 {
@@ -270,8 +264,7 @@ hd_status sbt_rows_add(sbt_rows *rows, const sbt_record *record, const sbt_recor
         row.duration_ns = duration_of(rows, record->duration);
     row.shape = hd_builder_shape(rows->builder, rows->shape, rows->count, true);
     if (row.shape == HD_NONE) return HD_NOMEM(err); /* there are not that many sets of keys */
-    HD_TRY(hd_batch_add(rows->batch, &row, rows->values, err));
-    return hd_batch_row_count(rows->batch) < CHUNK_ROWS ? HD_OK : take(rows, err);
+    return hd_rows_out_add(&rows->out, &row, rows->values, err);
 }
 
 hd_status sbt_rows_finish(sbt_rows *rows, hd_error *err)
@@ -290,5 +283,5 @@ hd_status sbt_rows_finish(sbt_rows *rows, hd_error *err)
             hd_builder_ledger(rows->builder, SBT_STAGE, issues[i].code, issues[i].level, issues[i].count,
                               HD_OFFSET_NONE);
     }
-    return take(rows, err);
+    return hd_rows_out_flush(&rows->out, err);
 }

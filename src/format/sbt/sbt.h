@@ -111,7 +111,7 @@ typedef struct sbt_rows sbt_rows;
 
 /* Names come from strings[0 … string_count), ids of the builder; beyond it they are `unnamed`. */
 hd_status sbt_rows_new(sbt_rows **out, hd_builder *builder, const uint32_t *strings, size_t string_count,
-                       uint32_t unnamed, hd_error *err);
+                       uint32_t unnamed, unsigned threads, hd_error *err);
 void sbt_rows_free(sbt_rows *rows);
 /* Records in the order of the file. `complete` is the one that belongs to a launch (NULL: none), `between` how many
  * records stand between the two; completes that belong to a launch are not given by themselves. `bytes` is what records

@@ -23,18 +23,22 @@
 typedef enum sq_role {
     SQ_ARG,    /* an argument as it is */
     SQ_STRING, /* an argument: the text with that id among the strings */
+    SQ_LABEL,  /* an argument: the name with that id in the table `labels` */
+    SQ_NAME,   /* the event's: a text, or the id of one among the strings */
+    SQ_EXTRA,  /* an argument, unless it is "{}" */
     SQ_SKIP,
     SQ_START,
     SQ_END,
     SQ_DURATION,
     SQ_FIELD,
 } sq_role;
-enum { SQ_FIELDS = 24, SQ_ITEMS = 160, SQ_LOSSES = 8 };
+enum { SQ_FIELDS = 24, SQ_ITEMS = 160, SQ_LOSSES = 8, SQ_LABEL_TABLES = 16 };
 
 typedef struct sq_map_column {
     const char *name;
     int role;        /* sq_role, or SQ_FIELD and up */
     const char *key; /* of an argument; NULL: the column's name */
+    const char *labels;
 } sq_map_column;
 
 typedef struct sq_worker sq_worker;
@@ -60,7 +64,11 @@ typedef struct hd_sql_mapping {
     const sq_map_column *columns; /* of all tables */
     const char *const *looked_up; /* tables whose rows stand for themselves nowhere; "X*": whose names begin so; NULL */
     const sq_map_table *others;   /* what an unknown table with times becomes; name NULL */
-    size_t state_size, worker_size;                        /* zeroed memory for `state` and `own` */
+    /* Of tables whose ids mean others than those of tables of the same sort: which; NULL: 0 of all. Ids of strings, of
+     * what is looked up, and those by which it is are of the row's scope. */
+    uint64_t (*scope)(const sq_reader *reader, const sq_table *table);
+    void (*take_times)(sq_worker *worker); /* of a row whose times are none of its columns; may be NULL */
+    size_t state_size, worker_size;        /* zeroed memory for `state` and `own` */
     hd_status (*begin)(sq_reader *reader, hd_error *err);  /* before events: strings, and what is looked up */
     hd_status (*finish)(sq_reader *reader, hd_error *err); /* after them: names of tracks, facts */
     void (*deinit)(sq_reader *reader);
@@ -79,12 +87,34 @@ typedef struct sq_strings {
 } sq_strings;
 hd_status sq_strings_read(sq_strings *out, sq_reader *reader, const char *table, const char *id, const char *text,
                           hd_error *err);
-static inline uint32_t sq_strings_at(const sq_strings *strings, int64_t id)
+static inline uint32_t sq_strings_in(const sq_strings *strings, int64_t id, uint64_t scope)
 {
     uint32_t text = HD_STRING_NONE;
-    hd_map_get(&text, &strings->map, (uint64_t)id, 0);
+    hd_map_get(&text, &strings->map, (uint64_t)id, scope);
     return text;
 }
+static inline uint32_t sq_strings_at(const sq_strings *strings, int64_t id)
+{
+    return sq_strings_in(strings, id, 0);
+}
+/* Names of tables: "X*" is all whose names begin so. All functions below take such. */
+bool sq_name_is(const char *pattern, const char *name);
+
+/* Rows of frames of call chains: columns. `depth` 0 is the innermost; rows of one id stand together. kernel_mode is 1
+ * for frames of the operating system; "": none is. */
+typedef struct sq_chain_table {
+    const char *table, *id, *depth, *frame, *kernel_mode;
+    hd_frame_kind kind;
+} sq_chain_table;
+/* Node of the reader's stacks by id and scope; frames are called as `names` says. */
+hd_status sq_chains_read(hd_map *out, sq_reader *reader, const sq_chain_table *chains, const sq_strings *names,
+                         hd_error *err);
+
+/* The metadata `deviceProperties`, as Kineto writes it: of each row id, name, totalGlobalMem, computeMajor,
+ * computeMinor, numSms by the columns of these names, and the last is what it is, if that may be "CPU"; "": none. */
+enum { SQ_DEVICE_COLUMNS = 7 };
+hd_status sq_devices_to_metadata(sq_reader *reader, const char *table, const char *const columns[SQ_DEVICE_COLUMNS + 1],
+                                 hd_error *err);
 
 /* An argument of a row. */
 typedef struct sq_item {
@@ -92,6 +122,35 @@ typedef struct sq_item {
     uint8_t type;
     int64_t bits;
 } sq_item;
+/* Names and arguments that stand in other tables, by a number that rows refer to. A number may have several rows, and
+ * means another one in another scope. Zero-initialised is empty. */
+typedef struct sq_side {
+    hd_map map; /* number, scope -> its first row + 1 */
+    struct sq_side_row {
+        uint32_t first, count; /* items */
+        uint32_t name;         /* string id */
+        uint32_t next;         /* row of the number + 1 */
+        uint32_t last;         /* of the first row of a number: its last + 1 */
+    } * rows;
+    sq_item *items;
+    size_t row_count, row_capacity, item_count, item_capacity;
+} sq_side;
+/* Nothing if there is no such table. columns: as of a map table, SQ_START … are not meant. */
+hd_status sq_side_read(sq_side *out, sq_reader *reader, const char *table, const char *number,
+                       const sq_map_column *columns, hd_error *err);
+/* The same of a table whose rows have the key of an argument (a text, or its id among `keys`) and its value. */
+hd_status sq_side_read_pairs(sq_side *out, sq_reader *reader, const char *table, const char *number,
+                             const sq_strings *keys, const char *key, const char *value, hd_error *err);
+void sq_side_deinit(sq_side *side);
+/* A number's rows in order: the first, the one behind; NULL: none. */
+const struct sq_side_row *sq_side_first(const sq_side *side, int64_t number, uint64_t scope);
+static inline const struct sq_side_row *sq_side_next(const sq_side *side, const struct sq_side_row *row)
+{
+    return row->next ? &side->rows[row->next - 1] : NULL;
+}
+/* Name and items of all rows of a number to the row of the worker; false: there is none. */
+bool sq_side_add(sq_worker *worker, const sq_side *side, int64_t number);
+
 /* Calls `see` for each row of a table with a cursor; `columns` are its indices, -1: there is none. Nothing if there is
  * no such table. Ends with NULL: names. */
 typedef hd_status sq_see(void *user, const sq_value *const *values, hd_error *err);
@@ -121,6 +180,10 @@ struct sq_reader {
     const hd_read_options *options;
     void *state; /* of the format */
     sq_strings strings;
+    struct sq_labels {
+        const char *table;
+        sq_strings strings;
+    } labels[SQ_LABEL_TABLES];
     uint8_t *used; /* by table: was read */
     uint32_t sf;   /* string id */
     hd_stacks *stacks;
@@ -139,6 +202,8 @@ typedef struct sq_plan {
     uint32_t category;
     int roles[SQ_COLUMN_LIMIT];
     uint32_t keys[SQ_COLUMN_LIMIT];
+    const sq_strings *labels[SQ_COLUMN_LIMIT]; /* of SQ_LABEL */
+    uint64_t scope;
     bool has_times;
 } sq_plan;
 
@@ -160,6 +225,7 @@ struct sq_worker {
     void *own; /* of the format */
     hd_batch *batch;
     sq_cursor cursor;
+    uint64_t scope; /* of the table in hand */
     /* the row in hand */
     hd_row row;
     const sq_value *fields[SQ_FIELDS];
@@ -189,7 +255,15 @@ uint32_t sq_field_text(sq_worker *worker, int field);
 /* The text of a field that is an id among the strings; HD_STRING_NONE. */
 uint32_t sq_field_string(const sq_worker *worker, int field);
 void sq_add(sq_worker *worker, uint32_t key, hd_arg_type type, int64_t bits);
+void sq_add_real(sq_worker *worker, uint32_t key, double value);
+/* A value as it is; labels: texts by number, or NULL. */
+void sq_add_value(sq_worker *worker, uint32_t key, const sq_strings *labels, const sq_value *value);
+/* A field as an argument, if it is a number. */
+void sq_add_field(sq_worker *worker, const char *key, int field);
+/* The same of a field that may be text or have a fraction; text that is no number is one. */
+void sq_add_number(sq_worker *worker, uint32_t key, int field);
 /* "[x,y,z]" under the key, if all three are there. */
+void sq_add_three(sq_worker *worker, uint32_t key, const int64_t numbers[3]);
 void sq_add_triple(sq_worker *worker, uint32_t key, int x, int y, int z);
 /* What was remembered under two numbers, or a new one with track HD_NONE, which the caller makes; never NULL.
  * The builder remembers when memory ran out. */
@@ -197,12 +271,16 @@ sq_track *sq_track_at(sq_worker *worker, uint64_t a, uint64_t b);
 hd_ident sq_number_ident(hd_builder *builder, int64_t value);
 hd_ident sq_text_ident(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t sq_intern(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Adds the row in hand as it stands; for one more event of a row. */
-hd_status sq_emit(sq_worker *worker, hd_error *err);
+/* Adds the row in hand as it stands; for one more event of a row. The builder remembers when memory ran out. */
+void sq_emit(sq_worker *worker);
+/* A point of a flow where the row in hand begins, bound to the slice around it. category: also its name. */
+void sq_emit_flow(sq_worker *worker, char phase, uint32_t category, int64_t id);
 
 /* row.c, for read.c and lookup.c */
-bool sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
-                  const sq_map_column *common);
+hd_status sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
+                       const sq_map_column *common, hd_error *err);
+void sq_add_pair(sq_worker *worker, const sq_strings *keys, const sq_value *key, const sq_value *value);
+uint64_t sq_scope_of(const sq_reader *reader, const sq_table *table);
 void sq_worker_take_row(sq_worker *worker, const sq_plan *plan);
 hd_status sq_worker_row(sq_worker *worker, hd_error *err);
 

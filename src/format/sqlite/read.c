@@ -122,7 +122,7 @@ static hd_status add_source(sources *all, sq_reader *reader, const sq_map_table 
 {
     if (!hd_grow((void **)&all->list, &all->capacity, all->count, sizeof *all->list)) return HD_NOMEM(err);
     source *s = &all->list[all->count];
-    if (!sq_plan_init(&s->plan, reader, map, table, reader->mapping->columns)) return HD_NOMEM(err);
+    HD_TRY(sq_plan_init(&s->plan, reader, map, table, reader->mapping->columns, err));
     HD_TRY(sq_file_leaves(&s->leaves, reader->file, table, err));
     sq_damage_add(&reader->damage, &s->leaves.damage);
     reader->used[table - reader->file->tables] = 1;
@@ -130,17 +130,10 @@ static hd_status add_source(sources *all, sq_reader *reader, const sq_map_table 
     return HD_OK;
 }
 
-static bool name_is(const char *pattern, const char *name)
-{
-    size_t size = strlen(pattern);
-    if (size && pattern[size - 1] == '*') return strncmp(pattern, name, size - 1) == 0;
-    return strcmp(pattern, name) == 0;
-}
-
 static bool is_listed(const char *const *names, const char *name)
 {
     for (; names && *names; names++) {
-        if (name_is(*names, name)) return true;
+        if (sq_name_is(*names, name)) return true;
     }
     return false;
 }
@@ -179,7 +172,8 @@ static hd_status choose_tables(sources *all, sq_reader *reader, hd_error *err)
     for (const sq_map_table *map = reader->mapping->tables; map->name; map++) {
         for (size_t t = 0; t < reader->file->table_count; t++) {
             const sq_table *table = &reader->file->tables[t];
-            if (!reader->used[t] && name_is(map->name, table->name)) HD_TRY(add_source(all, reader, map, table, err));
+            if (!reader->used[t] && sq_name_is(map->name, table->name))
+                HD_TRY(add_source(all, reader, map, table, err));
         }
     }
     for (size_t t = 0; t < reader->file->table_count; t++) {
@@ -251,8 +245,8 @@ static hd_status read_tables(sq_reader *reader, hd_error *err)
     for (size_t i = 0; i < all.count; i++) free(all.list[i].leaves.pages);
     free(all.list);
     HD_TRY(status);
+    if (reader->mapping->finish) HD_TRY(reader->mapping->finish(reader, err)); /* by the tracks' numbers of now */
     HD_TRY(hd_builder_settle_tracks(reader->builder, err));
-    if (reader->mapping->finish) HD_TRY(reader->mapping->finish(reader, err));
     HD_TRY(account(reader, err));
     set_facts(reader);
     hd_stacks *stacks = reader->stacks;
@@ -277,6 +271,7 @@ static void deinit(sq_reader *reader)
     free(reader->used);
     free(reader->state);
     hd_map_deinit(&reader->strings.map);
+    for (int i = 0; i < SQ_LABEL_TABLES; i++) hd_map_deinit(&reader->labels[i].strings.map);
     hd_stacks_free(reader->stacks);
 }
 
@@ -320,7 +315,7 @@ static hd_status choose_format(const hd_format **out, const sq_file *file, hd_er
     }
     return hd_error_set(err, HD_ERR_FORMAT, NULL, 0,
                         "is an SQLite file of no profiler that is known: its tables are %s%s; those of Nsight Systems "
-                        "(`nsys export --type sqlite`) are read",
+                        "(`nsys export --type sqlite`), of Ascend's profilers and of ROCm's are read",
                         names, file->table_count > 3 ? " …" : "");
 }
 

@@ -7,6 +7,7 @@
 #include "base/json/json.h"
 #include "base/memory/vector.h"
 #include "base/text/decimal.h"
+#include "format/numbers.h"
 #include "format/sqlite/map.h"
 #include "format/stack_text.h"
 #include "trace/lazy.h"
@@ -24,10 +25,26 @@ static const sq_map_column *find_column(const sq_map_column *columns, const char
     return NULL;
 }
 
-bool sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
-                  const sq_map_column *common)
+/* The names of an enumeration, read when a column first asks for them. *out NULL: there is no such table. */
+static hd_status find_labels(const sq_strings **out, sq_reader *reader, const char *table, hd_error *err)
 {
-    *plan = (sq_plan){.map = map, .table = table};
+    struct sq_labels *l = reader->labels;
+    *out = NULL;
+    while (l->table && strcmp(l->table, table) != 0) {
+        if (++l == reader->labels + SQ_LABEL_TABLES) return HD_OK;
+    }
+    if (!l->table) {
+        l->table = table;
+        HD_TRY(sq_strings_read(&l->strings, reader, table, "id", "name", err));
+    }
+    *out = &l->strings;
+    return HD_OK;
+}
+
+hd_status sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, const sq_table *table,
+                       const sq_map_column *common, hd_error *err)
+{
+    *plan = (sq_plan){.map = map, .table = table, .scope = sq_scope_of(reader, table)};
     const char *category = map->category ? map->category : table->name;
     if (!hd_utf8_valid(category, strlen(category), false)) category = "?";
     plan->category = hd_builder_intern_text(reader->builder, category);
@@ -39,10 +56,13 @@ bool sq_plan_init(sq_plan *plan, sq_reader *reader, const sq_map_table *map, con
         if (column && column->key) key = column->key;
         plan->has_times |= plan->roles[i] == SQ_START;
         if (!hd_utf8_valid(key, strlen(key), false)) key = "?";
-        plan->keys[i] = plan->roles[i] <= SQ_STRING ? hd_builder_intern_text(reader->builder, key) : HD_STRING_NONE;
-        if (plan->roles[i] <= SQ_STRING && plan->keys[i] == HD_STRING_NONE) return false;
+        bool has_key = plan->roles[i] <= SQ_LABEL || plan->roles[i] == SQ_EXTRA;
+        plan->keys[i] = has_key ? hd_builder_intern_text(reader->builder, key) : HD_STRING_NONE;
+        if (has_key && plan->keys[i] == HD_STRING_NONE) return HD_NOMEM(err);
+        if (plan->roles[i] == SQ_LABEL) HD_TRY(find_labels(&plan->labels[i], reader, column->labels, err));
+        if (plan->roles[i] == SQ_STRING) plan->labels[i] = &reader->strings;
     }
-    return plan->category != HD_STRING_NONE;
+    return plan->category != HD_STRING_NONE ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- values ---- */
@@ -87,7 +107,7 @@ uint32_t sq_field_text(sq_worker *w, int field)
 uint32_t sq_field_string(const sq_worker *w, int field)
 {
     const sq_value *value = w->fields[field - SQ_FIELD];
-    return value->type == SQ_INT ? sq_strings_at(&w->reader->strings, value->number) : HD_STRING_NONE;
+    return value->type == SQ_INT ? sq_strings_in(&w->reader->strings, value->number, w->scope) : HD_STRING_NONE;
 }
 
 uint32_t sq_intern(hd_builder *builder, const char *format, ...)
@@ -129,27 +149,29 @@ void sq_add(sq_worker *w, uint32_t key, hd_arg_type type, int64_t bits)
     w->items[w->item_count++] = (sq_item){key, (uint8_t)type, bits};
 }
 
-/* The shortest text that is this double again, as a decimal where it is one. */
-static void add_real(sq_worker *w, uint32_t key, double value)
+void sq_add_real(sq_worker *w, uint32_t key, double value)
 {
-    char text[40];
-    int size = snprintf(text, sizeof text, "%.15g", value);
-    if (strtod(text, NULL) != value) size = snprintf(text, sizeof text, "%.17g", value);
-    bool is_number = value - value == 0; /* neither infinite nor NaN */
-    hd_arg_type type = is_number ? HD_ARG_NUMBER : HD_ARG_STRING;
-    sq_add(w, key, type, hd_builder_intern(w->reader->builder, text, (size_t)size));
+    int64_t bits;
+    hd_arg_type type = hd_value_of_double(&bits, w->reader->builder, value);
+    sq_add(w, key, type, bits);
 }
 
-static void add_triple_of(sq_worker *w, uint32_t key, int64_t x, int64_t y, int64_t z)
+void sq_add_field(sq_worker *w, const char *key, int field)
 {
-    if (x == HD_NO_NUMBER || y == HD_NO_NUMBER || z == HD_NO_NUMBER) return;
-    sq_add(w, key, HD_ARG_JSON,
-           sq_intern(w->reader->builder, "[%lld,%lld,%lld]", (long long)x, (long long)y, (long long)z));
+    int64_t value = sq_field(w, field);
+    if (value != HD_NO_NUMBER) sq_add(w, hd_builder_intern_text(w->reader->builder, key), HD_ARG_INT, value);
+}
+
+void sq_add_three(sq_worker *w, uint32_t key, const int64_t numbers[3])
+{
+    const long long n[3] = {numbers[0], numbers[1], numbers[2]};
+    if (n[0] == HD_NO_NUMBER || n[1] == HD_NO_NUMBER || n[2] == HD_NO_NUMBER) return;
+    sq_add(w, key, HD_ARG_JSON, sq_intern(w->reader->builder, "[%lld,%lld,%lld]", n[0], n[1], n[2]));
 }
 
 void sq_add_triple(sq_worker *w, uint32_t key, int x, int y, int z)
 {
-    add_triple_of(w, key, sq_field(w, x), sq_field(w, y), sq_field(w, z));
+    sq_add_three(w, key, (const int64_t[]){sq_field(w, x), sq_field(w, y), sq_field(w, z)});
 }
 
 static void add_hex(sq_worker *w, uint32_t key, const sq_value *value)
@@ -165,22 +187,64 @@ static void add_hex(sq_worker *w, uint32_t key, const sq_value *value)
     sq_add(w, key, HD_ARG_STRING, hd_builder_intern(w->reader->builder, (char *)room, 2 * value->size));
 }
 
-static void add_value(sq_worker *w, uint32_t key, int role, const sq_value *value)
+void sq_add_value(sq_worker *w, uint32_t key, const sq_strings *labels, const sq_value *value)
 {
     switch (value->type) {
     case SQ_NULL: break;
     case SQ_INT: {
-        uint32_t text = role == SQ_STRING ? sq_strings_at(&w->reader->strings, value->number) : HD_STRING_NONE;
+        uint64_t scope = labels == &w->reader->strings ? w->scope : 0;
+        uint32_t text = labels ? sq_strings_in(labels, value->number, scope) : HD_STRING_NONE;
         if (text != HD_STRING_NONE)
             sq_add(w, key, HD_ARG_STRING, text);
         else
             sq_add(w, key, HD_ARG_INT, value->number);
         break;
     }
-    case SQ_REAL: add_real(w, key, value->real); break;
+    case SQ_REAL: sq_add_real(w, key, value->real); break;
     case SQ_TEXT: sq_add(w, key, HD_ARG_STRING, sq_value_text(w, value)); break;
     case SQ_BLOB: add_hex(w, key, value); break;
     }
+}
+
+/* The number that a text is; false: it is none that a double can be. */
+static bool real_of(double *out, const sq_value *value)
+{
+    char text[40], *end;
+    if (value->type != SQ_TEXT || value->size == 0 || value->size >= sizeof text) return false;
+    memcpy(text, value->data, value->size);
+    text[value->size] = '\0';
+    *out = strtod(text, &end);
+    return end == text + value->size;
+}
+
+void sq_add_number(sq_worker *w, uint32_t key, int field)
+{
+    const sq_value *value = w->fields[field - SQ_FIELD];
+    int64_t number = value->type == SQ_REAL ? HD_NO_NUMBER : sq_value_number(value);
+    double real;
+    if (number != HD_NO_NUMBER)
+        sq_add(w, key, HD_ARG_INT, number);
+    else if (real_of(&real, value))
+        sq_add_real(w, key, real);
+    else
+        sq_add_value(w, key, NULL, value);
+}
+
+/* A text, or the id of one among the strings. */
+static uint32_t text_of(sq_worker *w, const sq_strings *strings, const sq_value *value)
+{
+    return value->type == SQ_INT ? sq_strings_in(strings, value->number, w->scope) : sq_value_text(w, value);
+}
+
+static bool is_empty_object(const sq_value *value)
+{
+    return value->type == SQ_TEXT && (value->size == 0 || (value->size == 2 && memcmp(value->data, "{}", 2) == 0));
+}
+
+void sq_add_pair(sq_worker *w, const sq_strings *keys, const sq_value *key, const sq_value *value)
+{
+    uint32_t text = text_of(w, keys, key);
+    if (text != HD_STRING_NONE) sq_add_value(w, text, NULL, value);
 }
 
 /* ---- rows ---- */
@@ -189,6 +253,7 @@ static void add_value(sq_worker *w, uint32_t key, int role, const sq_value *valu
 void sq_worker_take_row(sq_worker *w, const sq_plan *plan)
 {
     w->plan = plan;
+    w->scope = plan->scope;
     w->row = hd_row_of(plan->map->kind, plan->map->phase);
     w->row.category = plan->category;
     w->end = HD_NO_NUMBER;
@@ -200,7 +265,12 @@ void sq_worker_take_row(sq_worker *w, const sq_plan *plan)
         int role = plan->roles[i];
         switch (role) {
         case SQ_ARG:
-        case SQ_STRING: add_value(w, plan->keys[i], role, value); break;
+        case SQ_STRING:
+        case SQ_LABEL: sq_add_value(w, plan->keys[i], plan->labels[i], value); break;
+        case SQ_NAME: w->row.name = text_of(w, &w->reader->strings, value); break;
+        case SQ_EXTRA:
+            if (!is_empty_object(value)) sq_add_value(w, plan->keys[i], NULL, value);
+            break;
         case SQ_SKIP: break;
         case SQ_START: w->row.start_ns = sq_value_number(value); break;
         case SQ_END: w->end = sq_value_number(value); break;
@@ -273,7 +343,7 @@ static void drop_same_keys(sq_worker *w)
     w->item_count = kept;
 }
 
-hd_status sq_emit(sq_worker *w, hd_error *err)
+static hd_status emit(sq_worker *w, hd_error *err)
 {
     int64_t values[SQ_ITEMS + 1];
     uint32_t has_sf = w->sf != HD_STACK_NONE;
@@ -287,6 +357,23 @@ hd_status sq_emit(sq_worker *w, hd_error *err)
         w->row.shape = 0;
     }
     return hd_batch_add(w->batch, &w->row, values, err);
+}
+
+void sq_emit(sq_worker *w)
+{
+    if (emit(w, NULL) != HD_OK) hd_builder_fail(w->reader->builder);
+}
+
+void sq_emit_flow(sq_worker *w, char phase, uint32_t category, int64_t id)
+{
+    hd_row row = hd_row_of(HD_KIND_FLOW, phase);
+    row.phase |= HD_FLAG_BIND_ENCLOSING;
+    row.name = row.category = category;
+    row.track = w->row.track;
+    row.start_ns = w->row.start_ns;
+    row.id_type = HD_ID_INT;
+    row.id = id;
+    if (hd_batch_add(w->batch, &row, NULL, NULL) != HD_OK) hd_builder_fail(w->reader->builder);
 }
 
 static void lose(sq_worker *w, const char *code)
@@ -315,6 +402,7 @@ static bool set_duration(sq_worker *w)
 hd_status sq_worker_row(sq_worker *w, hd_error *err)
 {
     w->rows++;
+    if (w->reader->mapping->take_times) w->reader->mapping->take_times(w);
     if (w->row.start_ns == HD_NO_TIME) {
         lose(w, "sqlite.no-time");
         return HD_OK;
@@ -333,7 +421,7 @@ hd_status sq_worker_row(sq_worker *w, hd_error *err)
         return HD_OK;
     }
     w->events++;
-    return sq_emit(w, err);
+    return emit(w, err);
 }
 
 /* ---- tracks ---- */

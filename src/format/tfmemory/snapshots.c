@@ -10,7 +10,7 @@
 #include "format/tfmemory/tfmemory.h"
 
 typedef struct tfmemory_snapshot {
-    tfmemory_span span;
+    hd_walk_span span;
     size_t place, offset; /* in its list, in the file */
     bool sampled, repeated;
 } snapshot;
@@ -19,19 +19,19 @@ hd_status tfmemory_collect(tfmemory_reader *r, const char **at, bool sampled)
 {
     bool is_null, first = true;
     hd_status status;
-    tfmemory_span skipped;
+    hd_walk_span skipped;
     if (**at != '[' && **at != 'n') {
-        HD_TRY(tfmemory_lose(r, *at, "no list where one must be"));
-        return tfmemory_skip(r, &skipped, at);
+        HD_TRY(hd_walk_lose(&r->walk, *at, "no list where one must be"));
+        return hd_walk_skip(&skipped, &r->walk, at);
     }
-    HD_TRY(tfmemory_enter(r, at, '[', &is_null));
+    HD_TRY(hd_walk_enter(&r->walk, at, '[', &is_null));
     if (is_null) return HD_OK;
-    while ((status = tfmemory_next_item(r, at, &first)) == HD_OK) {
+    while ((status = hd_walk_item(&r->walk, at, &first)) == HD_OK) {
         size_t n = r->snapshot_count;
         if (!hd_grow((void **)&r->snapshots, &r->snapshot_capacity, n, sizeof *r->snapshots)) return HD_NOMEM(r->err);
-        r->snapshots[n] = (snapshot){.place = n, .offset = (size_t)(*at - r->text), .sampled = sampled};
-        if (**at != '{') HD_TRY(tfmemory_lose(r, *at, "a snapshot that is no object"));
-        HD_TRY(tfmemory_skip(r, &r->snapshots[n].span, at));
+        r->snapshots[n] = (snapshot){.place = n, .offset = (size_t)(*at - r->walk.text), .sampled = sampled};
+        if (**at != '{') HD_TRY(hd_walk_lose(&r->walk, *at, "a snapshot that is no object"));
+        HD_TRY(hd_walk_skip(&r->snapshots[n].span, &r->walk, at));
         r->snapshot_count += *r->snapshots[n].span.data == '{';
     }
     return status == HD_END ? HD_OK : status;
@@ -129,7 +129,7 @@ static hd_status add_members(tfmemory_reader *r, const char **at, uint32_t *name
     bool is_null, first = true;
     uint32_t key;
     hd_status status;
-    HD_TRY(tfmemory_enter(r, at, '{', &is_null));
+    HD_TRY(hd_walk_enter(&r->walk, at, '{', &is_null));
     if (is_null) return HD_OK;
     while ((status = tfmemory_next_member(r, at, &first, &key)) == HD_OK) {
         size_t n = r->arg_count;
@@ -153,7 +153,7 @@ static hd_status read_parts(tfmemory_reader *r, parts *out, const char *at)
     bool first = true;
     uint32_t key;
     hd_status status;
-    tfmemory_span skipped;
+    hd_walk_span skipped;
     *out = (parts){.activity_name = hd_builder_intern_text(r->builder, "snapshot")};
     at++;
     while ((status = tfmemory_next_member(r, &at, &first, &key)) == HD_OK) {
@@ -161,7 +161,7 @@ static hd_status read_parts(tfmemory_reader *r, parts *out, const char *at)
             HD_TRY(tfmemory_int(r, &out->time_ps, &at));
         } else if (tfmemory_is(r, key, "aggregationStats") && !out->stats) {
             if (*at != 'n') out->stats = at;
-            HD_TRY(tfmemory_skip(r, &skipped, &at));
+            HD_TRY(hd_walk_skip(&skipped, &r->walk, &at));
         } else if (tfmemory_is(r, key, "activityMetadata")) {
             out->has_activity |= *at != 'n';
             HD_TRY(add_members(r, &at, &out->activity_name));
@@ -194,13 +194,9 @@ hd_status tfmemory_add_snapshots(tfmemory_reader *r)
     find_repeated(r);
     for (size_t i = 0; i < r->snapshot_count; i++) {
         if (r->snapshots[i].repeated) continue;
-        r->snapshot_offset = r->snapshots[i].offset;
-        HD_TRY(tfmemory_pass(r, add_snapshot(r, &r->snapshots[i])));
+        r->walk.mended_offset = r->snapshots[i].offset;
+        HD_TRY(hd_walk_pass(&r->walk, add_snapshot(r, &r->snapshots[i])));
         r->arg_count = 0;
-        if (hd_batch_row_count(r->batch) < HD_BLOCK_ROWS) continue;
-        hd_chunk *chunk;
-        HD_TRY(hd_batch_take(&chunk, r->batch, r->err));
-        HD_TRY(hd_builder_append(r->builder, chunk, r->err));
     }
     r->snapshot_count = 0;
     return HD_OK;

@@ -2,39 +2,22 @@
 #ifndef HD_FORMAT_TFMEMORY_H
 #define HD_FORMAT_TFMEMORY_H
 
-#include "base/json/json.h"
 #include "base/json/write.h"
-#include "base/memory/arena.h"
-#include "format/format.h"
-#include "format/repair/repair.h"
+#include "format/json_walk.h"
+#include "format/rows_out.h"
 
 #define TFMEMORY_STAGE "tfmemory"
 
-/* A value where it stands in the text. */
-typedef struct tfmemory_span {
-    const char *data;
-    size_t size;
-} tfmemory_span;
-
 typedef struct tfmemory_reader {
+    hd_json_walk walk;
     hd_builder *builder;
-    hd_batch *batch;
-    const hd_read_options *options;
+    hd_rows_out rows;
     hd_error *err;
-    const char *text; /* padded with zero bytes */
-    size_t size;
-    bool cut;  /* the text has ended, and that is told */
-    bool lost; /* something was left out */
-    hd_json_repair repair;
-    hd_arena mended;        /* values that had to be mended */
-    size_t snapshot_offset; /* of the snapshot that is read */
-    char *scratch;
-    size_t scratch_capacity;
     hd_json_out rest; /* the document without its snapshots */
     /* the arguments of the row that is being made: side by side */
     hd_arg_key *keys;
     int64_t *values;
-    tfmemory_span *spans;
+    hd_walk_span *spans;
     size_t key_capacity, value_capacity, span_capacity, arg_count;
     /* the snapshots of one allocator */
     struct tfmemory_snapshot *snapshots;
@@ -46,20 +29,10 @@ typedef struct tfmemory_reader {
 int tfmemory_sniff(const unsigned char *head, size_t size);
 hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 
-/* ---- value.c: walking the text ---- */
+/* ---- value.c: values of the text ---- */
 
-/* What is at p is left out: a row of the ledger, or with --strict an error. */
-hd_status tfmemory_lose(tfmemory_reader *r, const char *p, const char *what);
-/* The same for what came to nothing with `status`; all but damage is handed on. */
-hd_status tfmemory_pass(tfmemory_reader *r, hd_status status);
-/* *at is behind `{`, or behind a value. HD_OK: *key (a string id), and *at is at its value. HD_END: behind `}`. */
+/* hd_walk_member with the id of the key. */
 hd_status tfmemory_next_member(tfmemory_reader *r, const char **at, bool *first, uint32_t *key);
-/* The same for `[` and `]`. */
-hd_status tfmemory_next_item(tfmemory_reader *r, const char **at, bool *first);
-/* *at goes behind the value that it is at; one that is no valid JSON is mended, or becomes null. */
-hd_status tfmemory_skip(tfmemory_reader *r, tfmemory_span *out, const char **at);
-/* Whether *at is at `open`, which it goes behind; or at null, which stands for nothing (*is_null). */
-hd_status tfmemory_enter(tfmemory_reader *r, const char **at, char open, bool *is_null);
 bool tfmemory_is(const tfmemory_reader *r, uint32_t string, const char *text);
 /* The value at *at as one more argument. 64-bit integers, which stand as strings, become integers. */
 hd_status tfmemory_add_arg(tfmemory_reader *r, const char **at, uint32_t key);

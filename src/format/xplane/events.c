@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "format/args.h"
 #include "format/numbers.h"
 #include "format/stack_text.h"
 #include "format/xplane/xplane.h"
@@ -118,21 +119,10 @@ static uint32_t category_of(const xplane_reader *r, const xplane_event_name *nam
 /* More sets of keys than there may be: all arguments as one text. */
 static hd_status add_raw(xplane_reader *r, hd_row *row)
 {
-    hd_json_out json = {0};
-    hd_json_put_text(&json, "{\"args\":{");
-    for (uint32_t i = 0; i < r->arg_count; i++) {
-        hd_string key = hd_builder_string(r->builder, r->keys[i].key);
-        if (i) hd_json_put_text(&json, ",");
-        hd_json_put_string(&json, key.data, key.size);
-        hd_json_put_text(&json, ":");
-        hd_json_put_value(&json, r->builder, (hd_value){(hd_arg_type)r->keys[i].type, r->values[i]});
-    }
-    hd_json_put_text(&json, "}}");
-    int64_t value = json.failed ? 0 : hd_builder_intern(r->builder, json.data, json.size);
+    int64_t text = hd_args_as_text(r->builder, r->keys, r->values, r->arg_count);
+    if (text == HD_STRING_NONE) return HD_NOMEM(r->err);
     row->shape = hd_builder_raw_shape(r->builder);
-    hd_status status = json.failed ? HD_NOMEM(r->err) : hd_batch_add(r->batch, row, &value, r->err);
-    free(json.data);
-    return status;
+    return hd_rows_out_add(&r->rows, row, &text, r->err);
 }
 
 static hd_status read_event(xplane_reader *r, const hd_proto_field *field)
@@ -159,8 +149,7 @@ static hd_status read_event(xplane_reader *r, const hd_proto_field *field)
     }
     if (row.kind != HD_KIND_OTHER) HD_TRY(xplane_note_flows(r, &m.facts, &row));
     row.shape = r->want_args ? xplane_shape_of(r) : 0;
-    HD_TRY(row.shape == HD_NONE ? add_raw(r, &row) : hd_batch_add(r->batch, &row, r->values, r->err));
-    return xplane_flush(r, false);
+    return row.shape == HD_NONE ? add_raw(r, &row) : hd_rows_out_add(&r->rows, &row, r->values, r->err);
 }
 
 /* ---- lines ---- */
@@ -238,6 +227,8 @@ static hd_status begin_line(xplane_reader *r, const line_message *m)
     hd_string name = hd_builder_string(r->builder, text);
     int64_t stream = r->plane.is_device ? stream_of(name) : HD_NO_NUMBER;
     r->line_ns = (int64_t)m->timestamp;
+    if (r->line_ns < XPLANE_UNIX_NS && __builtin_add_overflow(r->line_ns, r->shift_ns, &r->line_ns))
+        r->line_ns = (int64_t)m->timestamp;
     r->line_is_stream = stream != HD_NO_NUMBER;
     r->line_is_queue = r->line_is_stream || (r->plane.is_device && !r->plane.is_gpu && name.size == 7 &&
                                              memcmp(name.data, "XLA Ops", 7) == 0);

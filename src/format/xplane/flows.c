@@ -51,9 +51,11 @@ hd_status xplane_finish_flows(xplane_reader *r)
         row.start_ns = p->start_ns;
         row.start_ps = p->start_ps;
         row.track = p->track;
-        row.id = known - r->flow_ends.entries + 1;
-        HD_TRY(hd_batch_add(r->batch, &row, NULL, r->err));
-        HD_TRY(xplane_flush(r, false));
+        row.id = r->flow_base + (known - r->flow_ends.entries) + 1;
+        HD_TRY(hd_rows_out_add(&r->rows, &row, NULL, r->err));
     }
+    r->flow_base += (int64_t)r->flow_ends.count;
+    r->flow_count = 0;
+    hd_map_clear(&r->flow_ends);
     return HD_OK;
 }

@@ -6,9 +6,6 @@
 #include "format/stack_text.h"
 #include "format/xplane/xplane.h"
 
-/* Times from here on, September 2001, are Unix times. */
-static const int64_t UNIX_NS = 1000000000000000000;
-
 void xplane_plane_deinit(xplane_plane *plane)
 {
     hd_map_deinit(&plane->stat_index);
@@ -37,6 +34,12 @@ static void find_device(xplane_plane *p, hd_string name)
     p->is_gpu = size >= 3 && memcmp(kind, "GPU", 3) == 0;
     while (colon && colon + 1 + digits < end && hd_is_digit(colon[1 + digits])) digits++;
     if (colon && !hd_text_int(&p->device, colon + 1, digits)) p->device = HD_NO_NUMBER;
+}
+
+bool xplane_is_clock(hd_proto_span name)
+{
+    static const char word[] = "Task Environment";
+    return name.size == sizeof word - 1 && memcmp(name.data, word, name.size) == 0;
 }
 
 hd_status xplane_begin_plane(xplane_reader *r)
@@ -97,7 +100,7 @@ hd_status xplane_add_plane_stat(void *reader, const hd_proto_field *field)
     r->plane.has_stats = true;
     if (r->plane.is_device && r->plane.device != HD_NO_NUMBER) put_property(r, key, &arg);
     if (arg.key.type == HD_ARG_INT && key.size == 18 && memcmp(key.data, "profile_start_time", 18) == 0)
-        r->profile_start_ns = arg.bits;
+        if (r->profile_start_ns == HD_NO_TIME) r->profile_start_ns = arg.bits;
     return HD_OK;
 }
 
@@ -147,16 +150,27 @@ static hd_status put_metadata(xplane_reader *r, const char *key, hd_json_out *js
     return HD_OK;
 }
 
+hd_status xplane_finish_host(xplane_reader *r, const char *path)
+{
+    const hd_trace *trace = hd_builder_trace(r->builder);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *end = strstr(name, ".xplane.pb");
+    uint32_t label = r->hostname;
+    if (!label && r->host != HD_NO_NUMBER)
+        label = hd_builder_intern(r->builder, name, end ? (size_t)(end - name) : strlen(name));
+    for (uint32_t i = r->first_track; i < hd_trace_track_count(trace); i++) {
+        if (label && hd_trace_track_at(trace, i)->kind == HD_TRACK_PROCESS)
+            hd_builder_label_track(r->builder, i, label);
+        if (r->host != HD_NO_NUMBER) hd_builder_set_rank(r->builder, i, r->host);
+    }
+    return HD_OK;
+}
+
 hd_status xplane_finish_metadata(xplane_reader *r)
 {
     hd_trace_facts *facts = hd_builder_facts(r->builder);
     facts->has_args = r->want_args;
     facts->has_sources = r->options->sources;
-    facts->base_ns = r->first_ns != HD_NO_TIME && r->first_ns >= UNIX_NS ? 0 : r->profile_start_ns;
-    const hd_trace *trace = hd_builder_trace(r->builder);
-    for (uint32_t i = 0; r->hostname && i < hd_trace_track_count(trace); i++) {
-        if (hd_trace_track_at(trace, i)->kind == HD_TRACK_PROCESS) hd_builder_label_track(r->builder, i, r->hostname);
-    }
+    facts->base_ns = r->first_ns != HD_NO_TIME && r->first_ns >= XPLANE_UNIX_NS ? 0 : r->profile_start_ns;
     HD_TRY(put_metadata(r, "deviceProperties", &r->devices));
     HD_TRY(put_metadata(r, "planes", &r->planes));
     HD_TRY(put_metadata(r, "hostnames", &r->hostnames));

@@ -11,7 +11,8 @@
  * Damage   what is whole within a message that is not is read; behind what is no plane, reading goes on with the next
  * Errors   FORMAT: no plane; DAMAGED: strict
  *
- * One plane is in memory at a time. It is walked twice, since its names stand behind its events.
+ * The files of a folder are the hosts of a run. One plane is in memory at a time. It is walked twice, since its names
+ * stand behind its events.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 
 enum { SPACE_PLANES = 1, SPACE_ERRORS, SPACE_WARNINGS, SPACE_HOSTNAMES };
 enum { PLANE_LINES = 3, PLANE_EVENT_NAMES, PLANE_STAT_NAMES };
-enum { HEADER_BYTES = 2 * HD_PROTO_VARINT_BYTES, SEARCH_BYTES = 1 << 16, LOOK_BYTES = 64, APPEND_ROWS = 1 << 18 };
+enum { HEADER_BYTES = 2 * HD_PROTO_VARINT_BYTES, SEARCH_BYTES = 1 << 16, LOOK_BYTES = 64, CLOCK_BYTES = 1 << 16 };
 
 /* ---- what all of the reader uses ---- */
 
@@ -67,14 +68,6 @@ hd_status xplane_text(uint32_t *out, xplane_reader *r, hd_proto_span text)
     return HD_OK;
 }
 
-hd_status xplane_flush(xplane_reader *r, bool now)
-{
-    hd_chunk *chunk;
-    if (!now && hd_batch_row_count(r->batch) < APPEND_ROWS) return HD_OK;
-    HD_TRY(hd_batch_take(&chunk, r->batch, r->err));
-    return hd_builder_append(r->builder, chunk, r->err);
-}
-
 /* ---- one plane ---- */
 
 typedef struct plane_message {
@@ -114,6 +107,7 @@ static hd_status read_plane(xplane_reader *r)
     HD_TRY(hd_proto_walk(&about, &names, &schema_of_names, each_name, r));
     r->plane.id = about.id;
     r->plane.name = about.name;
+    if (r->only_clock && !xplane_is_clock(about.name)) return HD_OK;
     HD_TRY(xplane_begin_plane(r));
     HD_TRY(hd_proto_walk(&again, &lines, &schema_of_lines, each_part, r));
     HD_TRY(xplane_check(r, "xplane.plane-damaged", &lines, &again.head));
@@ -185,6 +179,7 @@ static hd_status add_text(space *s, uint32_t number, hd_proto_span text)
 static hd_status read_content(space *s, uint32_t number, uint64_t from, uint64_t size)
 {
     xplane_reader *r = s->r;
+    if (r->only_clock && (number != SPACE_PLANES || size > CLOCK_BYTES)) return HD_OK;
     uint8_t *data = size <= SIZE_MAX ? malloc(size ? (size_t)size : 1) : NULL;
     if (!data) return HD_NOMEM(r->err);
     hd_status status = size ? hd_pieces_read(&s->pieces, data, from, (size_t)size, r->err) : HD_OK;
@@ -234,7 +229,7 @@ static hd_status read_space(xplane_reader *r, hd_input *input)
     space s = {.r = r};
     HD_TRY(hd_pieces_open(&s.pieces, input, r->err));
     s.window.pieces = &s.pieces;
-    hd_builder_facts(r->builder)->input_bytes = s.pieces.size;
+    hd_builder_facts(r->builder)->input_bytes += s.pieces.size;
     hd_status status = HD_OK;
     while (status == HD_OK && s.at < s.pieces.size) {
         status = read_field(&s);
@@ -248,7 +243,8 @@ static hd_status read_space(xplane_reader *r, hd_input *input)
 
 /* ---- the whole ---- */
 
-static hd_status read_all(xplane_reader *r, hd_input *input)
+/* One file: a host of the run. Its planes, flows and names are its own. */
+static hd_status read_host(xplane_reader *r, hd_input *input)
 {
     const uint8_t *head;
     size_t size;
@@ -257,48 +253,148 @@ static hd_status read_all(xplane_reader *r, hd_input *input)
         return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, 0,
                             "an XPlane that was copied as text: bytes that are no UTF-8 were replaced by U+FFFD, and "
                             "its numbers are lost. Copy the original anew, as binary");
-    r->shapes = calloc(XPLANE_SHAPES, sizeof *r->shapes);
-    if (!r->shapes) return HD_NOMEM(r->err);
-    HD_TRY(hd_batch_new(&r->batch, r->builder, r->err));
+    r->first_track = hd_trace_track_count(hd_builder_trace(r->builder));
+    r->planes_before = r->plane_count;
+    r->hostname = HD_STRING_NONE;
     HD_TRY(read_space(r, input));
     HD_TRY(xplane_finish_flows(r));
-    HD_TRY(xplane_flush(r, true));
+    return xplane_finish_host(r, hd_input_path(input));
+}
+
+static void init(xplane_reader *r, hd_builder *builder, const hd_read_options *options, hd_error *err)
+{
+    *r = (xplane_reader){.builder = builder,
+                         .options = options,
+                         .err = err,
+                         .want_args = options->args == HD_ARGS_ALL,
+                         .host = HD_NO_NUMBER,
+                         .profile_start_ns = HD_NO_TIME,
+                         .first_ns = HD_NO_TIME};
+    const struct {
+        uint32_t *id;
+        const char *text;
+    } names[] = {{&r->key_bytes, "bytes"},
+                 {&r->key_grid, "grid"},
+                 {&r->key_block, "block"},
+                 {&r->key_registers, "registers per thread"},
+                 {&r->key_shared, "shared memory"},
+                 {&r->key_long_name, "long_name"},
+                 {&r->key_occurrences, "num_occurrences"},
+                 {&r->key_offset, "offset_ps"},
+                 {&r->key_duration, "duration_ps"},
+                 {&r->category_kernel, "kernel"},
+                 {&r->category_copy, "gpu_memcpy"},
+                 {&r->category_set, "gpu_memset"},
+                 {&r->category_python, "python_function"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        *names[i].id = hd_builder_intern_text(builder, names[i].text);
+}
+
+static void deinit(xplane_reader *r)
+{
+    hd_json_out *texts[] = {&r->planes, &r->devices, &r->hostnames, &r->errors, &r->warnings};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) free(texts[i]->data);
+    hd_bytes_deinit(&r->text);
+    hd_map_deinit(&r->flow_ends);
+    hd_rows_out_deinit(&r->rows);
+    free(r->flows);
+    free(r->shapes);
+}
+
+static hd_status begin(xplane_reader *r)
+{
+    r->shapes = calloc(XPLANE_SHAPES, sizeof *r->shapes);
+    return r->shapes ? hd_rows_out_init(&r->rows, r->builder, r->options->threads, r->err) : HD_NOMEM(r->err);
+}
+
+static hd_status finish(xplane_reader *r)
+{
+    HD_TRY(hd_rows_out_flush(&r->rows, r->err));
     return xplane_finish_metadata(r);
 }
 
 hd_status xplane_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
 {
-    xplane_reader r = {.builder = builder,
-                       .options = options,
-                       .err = err,
-                       .want_args = options->args == HD_ARGS_ALL,
-                       .profile_start_ns = HD_NO_TIME,
-                       .first_ns = HD_NO_TIME};
-    const struct {
-        uint32_t *id;
-        const char *text;
-    } names[] = {{&r.key_bytes, "bytes"},
-                 {&r.key_grid, "grid"},
-                 {&r.key_block, "block"},
-                 {&r.key_registers, "registers per thread"},
-                 {&r.key_shared, "shared memory"},
-                 {&r.key_long_name, "long_name"},
-                 {&r.key_occurrences, "num_occurrences"},
-                 {&r.key_offset, "offset_ps"},
-                 {&r.key_duration, "duration_ps"},
-                 {&r.category_kernel, "kernel"},
-                 {&r.category_copy, "gpu_memcpy"},
-                 {&r.category_set, "gpu_memset"},
-                 {&r.category_python, "python_function"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        *names[i].id = hd_builder_intern_text(builder, names[i].text);
-    hd_status status = read_all(&r, input);
-    hd_json_out *texts[] = {&r.planes, &r.devices, &r.hostnames, &r.errors, &r.warnings};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) free(texts[i]->data);
-    hd_bytes_deinit(&r.text);
-    hd_map_deinit(&r.flow_ends);
-    hd_batch_free(r.batch);
-    free(r.flows);
-    free(r.shapes);
+    xplane_reader r;
+    init(&r, builder, options, err);
+    hd_status status = begin(&r);
+    if (status == HD_OK) status = read_host(&r, input);
+    if (status == HD_OK) status = finish(&r);
+    deinit(&r);
+    return status;
+}
+
+static hd_status read_file(xplane_reader *r, const char *path)
+{
+    hd_input *input;
+    HD_TRY(hd_input_open(&input, path, NULL, r->err));
+    hd_status status = read_host(r, input);
+    hd_builder_facts(r->builder)->stored_bytes += hd_input_size_bytes(input);
+    hd_input_close(input);
+    if (status != HD_OK) hd_error_set_path(r->err, path);
+    return status;
+}
+
+/* When the profile of a file began, which its plane Task Environment says; HD_NO_TIME: it does not. */
+static hd_status find_start(int64_t *out, const char *path, const hd_read_options *options, hd_error *err)
+{
+    xplane_reader r;
+    hd_read_options lenient = *options;
+    hd_builder *builder;
+    hd_input *input;
+    lenient.strict = false; /* damage is told when the file is read */
+    lenient.progress = NULL;
+    HD_TRY(hd_builder_new(&builder, err));
+    init(&r, builder, &lenient, err);
+    r.only_clock = true;
+    hd_status status = hd_input_open(&input, path, NULL, err);
+    if (status == HD_OK) {
+        status = begin(&r);
+        if (status == HD_OK) status = read_space(&r, input);
+        hd_input_close(input);
+    }
+    *out = r.profile_start_ns;
+    deinit(&r);
+    hd_builder_free(builder);
+    return status;
+}
+
+/* Hosts count from their own starts, unless their times are Unix times. */
+static hd_status set_clock(xplane_reader *r, int64_t first_ns, int64_t own_ns)
+{
+    bool is_known = first_ns != HD_NO_TIME && own_ns != HD_NO_TIME;
+    if (!is_known || __builtin_sub_overflow(own_ns, first_ns, &r->shift_ns)) r->shift_ns = 0;
+    return is_known ? HD_OK : xplane_note(r, "xplane.clock-unknown", HD_LEDGER_NOTE, NULL);
+}
+
+/* A run of several hosts: each is a rank, so that device 0 of one is not that of another. */
+static hd_status read_hosts(hd_builder *builder, char *const *paths, size_t count, const hd_read_options *options,
+                            hd_error *err)
+{
+    xplane_reader r;
+    hd_read_options own = *options;
+    own.sources = false; /* offsets of several files say nothing */
+    init(&r, builder, &own, err);
+    int64_t first = HD_NO_TIME, start;
+    hd_status status = begin(&r);
+    for (size_t i = 0; status == HD_OK && i < count; i++) {
+        r.host = count > 1 ? (int64_t)i : HD_NO_NUMBER;
+        if (count > 1) status = find_start(&start, paths[i], options, err);
+        if (i == 0 && count > 1) first = start;
+        if (status == HD_OK && count > 1) status = set_clock(&r, first, start);
+        if (status == HD_OK) status = read_file(&r, paths[i]);
+    }
+    if (status == HD_OK) status = finish(&r);
+    deinit(&r);
+    return status;
+}
+
+hd_status xplane_read_folder(hd_builder *builder, const char *folder, const hd_read_options *options, hd_error *err)
+{
+    char **paths;
+    size_t count;
+    HD_TRY(hd_folder_list(&paths, &count, folder, ".xplane.pb", "plugins/profile", err));
+    hd_status status = count ? read_hosts(builder, paths, count, options, err) : HD_END;
+    hd_folder_list_free(paths, count);
     return status;
 }

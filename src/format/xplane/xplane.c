@@ -64,4 +64,5 @@ const hd_format hd_xplane_format = {
              .loses = "nothing"},
     .sniff = xplane_sniff,
     .read = xplane_read,
+    .read_folder = xplane_read_folder,
 };

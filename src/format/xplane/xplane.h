@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/protobuf/walk.h"
 #include "format/format.h"
+#include "format/rows_out.h"
 
 #define XPLANE_STAGE "xplane"
 
@@ -90,7 +91,7 @@ typedef struct xplane_plane {
 
 typedef struct xplane_reader {
     hd_builder *builder;
-    hd_batch *batch;
+    hd_rows_out rows;
     const hd_read_options *options;
     hd_error *err;
     bool want_args;
@@ -100,7 +101,11 @@ typedef struct xplane_reader {
     uint64_t base_offset;
     bool is_cut; /* the input ends within it */
     xplane_plane plane;
-    uint64_t plane_count;
+    uint64_t plane_count, planes_before; /* before: those of the hosts before this one */
+    uint32_t first_track;                /* of this host */
+    bool only_clock;                     /* read profile_start_ns and nothing else */
+    int64_t shift_ns;                    /* of the times of this host, unless they are Unix times */
+    int64_t host;                        /* its rank; HD_NO_NUMBER: it is the only one */
 
     uint32_t track; /* of the line at hand */
     int64_t line_ns;
@@ -117,7 +122,8 @@ typedef struct xplane_reader {
 
     xplane_flow_point *flows;
     size_t flow_count, flow_capacity;
-    hd_map flow_ends; /* by type and id: 1 it has a producer, 2 a consumer, 3 both */
+    hd_map flow_ends;  /* by type and id: 1 it has a producer, 2 a consumer, 3 both */
+    int64_t flow_base; /* ids of the hosts before */
 
     hd_json_out planes, devices, hostnames, errors, warnings; /* metadata */
     uint32_t hostname;                                        /* the first, string id */
@@ -131,6 +137,7 @@ bool xplane_is_plane(const unsigned char *head, size_t size);
 /* Did something copy the file as text, so that bytes which are no UTF-8 are lost? */
 bool xplane_is_text_copy(const unsigned char *head, size_t size);
 hd_status xplane_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
+hd_status xplane_read_folder(hd_builder *builder, const char *folder, const hd_read_options *options, hd_error *err);
 
 /* read.c */
 /* Count what is damaged or lost at `place` of the plane's bytes (NULL: anywhere). DAMAGED when strict. */
@@ -141,7 +148,6 @@ hd_status xplane_check(xplane_reader *r, const char *code, const hd_proto_reader
 hd_status xplane_lose(xplane_reader *r, const char *code, const hd_proto_field *field);
 /* The text's string id, as UTF-8. HD_STRING_NONE: no memory, which the builder remembers. */
 hd_status xplane_text(uint32_t *out, xplane_reader *r, hd_proto_span text);
-hd_status xplane_flush(xplane_reader *r, bool now);
 
 /* stats.c */
 hd_status xplane_add_stat_name(xplane_reader *r, const hd_proto_field *entry);
@@ -164,11 +170,18 @@ hd_status xplane_read_line(xplane_reader *r, const hd_proto_field *field);
 hd_status xplane_note_flows(xplane_reader *r, const xplane_facts *facts, const hd_row *row);
 hd_status xplane_finish_flows(xplane_reader *r);
 
+/* Times from here on, September 2001, are Unix times. */
+#define XPLANE_UNIX_NS INT64_C(1000000000000000000)
+
 /* planes.c */
+/* Whether a plane of that name tells when the profile began. */
+bool xplane_is_clock(hd_proto_span name);
 /* Names the plane's process; what is said of it goes to the metadata. */
 hd_status xplane_begin_plane(xplane_reader *r);
 hd_status xplane_add_plane_stat(void *reader, const hd_proto_field *field);
 hd_status xplane_end_plane(xplane_reader *r);
+/* The processes of a host get its name: its own, else that of its file. */
+hd_status xplane_finish_host(xplane_reader *r, const char *path);
 /* Metadata and facts. */
 hd_status xplane_finish_metadata(xplane_reader *r);
 void xplane_plane_deinit(xplane_plane *plane);

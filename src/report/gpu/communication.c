@@ -85,10 +85,10 @@ static bool bus_factor(double *out, uint8_t collective, int64_t ranks)
 
 /* ---- one collective ---- */
 
-enum { NAME, GROUP, RANKS, SIZE, TYPE, IN, OUT, ARGUMENTS };
+enum { NAME, GROUP, RANKS, SIZE, TYPE, IN, OUT, MESSAGE, COMMUNICATOR, ARGUMENTS };
 static const char *const argument_names[ARGUMENTS] = {
-    "Collective name", "Process Group Name", "Process Group Ranks", "Group size",
-    "dtype",           "In msg nelems",      "Out msg nelems"};
+    "Collective name", "Process Group Name", "Process Group Ranks",  "Group size",          "dtype",
+    "In msg nelems",   "Out msg nelems",     "Message size [bytes]", "NCCL communicator ID"};
 
 /* What the table by kind has a row of. */
 typedef struct kind {
@@ -100,7 +100,7 @@ typedef struct kind {
 typedef struct told {
     kind kind;
     uint32_t ranks;
-    int64_t in, out; /* HD_NO_NUMBER */
+    int64_t in, out, message; /* HD_NO_NUMBER */
     int64_t duration, exposed;
     gpu_i128 bytes; /* -1: unknown */
 } told;
@@ -119,7 +119,7 @@ typedef struct communication {
     uint8_t *known; /* by string: collective + 1 */
     char *letters;
     size_t letters_capacity;
-    gpu_slices ops;     /* record_param_comms */
+    gpu_slices ops;     /* record_param_comms; without any, NCCL's ranges of NVTX */
     uint32_t *op_of;    /* by launch; NULL: there are none */
     gpu_spans *compute; /* by device */
     gpu_groups kinds;
@@ -158,7 +158,7 @@ static const hd_block *teller_of(uint32_t *out_row, communication *c, uint32_t w
 static void find_bytes(told *t, const communication *c)
 {
     int64_t elements = t->kind.collective == ALL_GATHER ? t->out : t->in;
-    t->bytes = -1;
+    t->bytes = t->message != HD_NO_NUMBER && t->message >= 0 ? t->message : -1;
     if (t->kind.collective == NO_COLLECTIVE || t->kind.type == HD_NONE || elements == HD_NO_NUMBER || elements < 0)
         return;
     unsigned width = type_bytes(gpu_text_of(&c->texts, t->kind.type));
@@ -174,6 +174,7 @@ static bool tell(told *t, communication *c, uint32_t index)
     *t = (told){.kind = {.device = work->device, .step = work->step, .size = HD_NO_NUMBER},
                 .in = HD_NO_NUMBER,
                 .out = HD_NO_NUMBER,
+                .message = HD_NO_NUMBER,
                 .duration = gpu_duration(work)};
     uint32_t said = gpu_arg_text(&c->args[NAME], block, row);
     if (said != HD_STRING_NONE && !collective_of_string(&collective, c, said)) return false;
@@ -183,7 +184,9 @@ static bool tell(told *t, communication *c, uint32_t index)
     gpu_arg_whole(&t->kind.size, &c->args[SIZE], block, row);
     gpu_arg_whole(&t->in, &c->args[IN], block, row);
     gpu_arg_whole(&t->out, &c->args[OUT], block, row);
+    gpu_arg_whole(&t->message, &c->args[MESSAGE], block, row);
     if (!gpu_arg_written(&t->kind.group, &c->texts, &c->args[GROUP], block, row) ||
+        (t->kind.group == HD_NONE && !gpu_arg_written(&t->kind.group, &c->texts, &c->args[COMMUNICATOR], block, row)) ||
         !gpu_arg_written(&t->ranks, &c->texts, &c->args[RANKS], block, row) ||
         !gpu_arg_written(&t->kind.type, &c->texts, &c->args[TYPE], block, row))
         return false;
@@ -302,18 +305,33 @@ static bool find_compute(communication *c)
     return c->compute != NULL;
 }
 
+/* All slices of a role that have one of these names. */
+static hd_status find_named(communication *c, hd_role role, const char *const *wanted, hd_error *err)
+{
+    const hd_trace *trace = c->scope.trace;
+    uint8_t *names = calloc((size_t)hd_trace_string_count(trace) + 1, 1);
+    bool any = false;
+    if (!names) return HD_NOMEM(err);
+    for (; *wanted; wanted++) {
+        uint32_t id = hd_trace_find_string(trace, *wanted, strlen(*wanted));
+        if (id != HD_STRING_NONE) names[id] = any = true;
+    }
+    hd_status status = any ? gpu_slices_named(&c->ops, &c->scope, 1u << role, names, err) : HD_OK;
+    free(names);
+    return status;
+}
+
 static hd_status find_ops(communication *c, hd_error *err)
 {
-    static const char name[] = "record_param_comms";
-    const hd_trace *trace = c->scope.trace;
-    uint32_t id = hd_trace_find_string(trace, name, sizeof name - 1);
-    if (id == HD_STRING_NONE) return HD_OK;
-    uint8_t *names = calloc((size_t)hd_trace_string_count(trace) + 1, 1);
-    if (!names) return HD_NOMEM(err);
-    names[id] = 1;
-    hd_status status = gpu_slices_named(&c->ops, &c->scope, 1u << HD_ROLE_OP, names, err);
-    free(names);
-    return status == HD_OK && c->ops.count ? gpu_innermost_of_launches(&c->op_of, &c->scope, &c->ops, err) : status;
+    static const char *const ops[] = {"record_param_comms", NULL};
+    /* Not ncclAllGather and the like: NCCL tells the bytes of one rank. */
+    static const char *const ranges[] = {"ncclAllReduce", "ncclBroadcast", "ncclReduce", "ncclSend", "ncclRecv", NULL};
+    HD_TRY(find_named(c, HD_ROLE_OP, ops, err));
+    if (!c->ops.count) {
+        gpu_slices_deinit(&c->ops);
+        HD_TRY(find_named(c, HD_ROLE_ANNOTATION, ranges, err));
+    }
+    return c->ops.count ? gpu_innermost_of_launches(&c->op_of, &c->scope, &c->ops, err) : HD_OK;
 }
 
 /* Works that communicate, by start, then as in the file. */

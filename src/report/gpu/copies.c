@@ -111,6 +111,7 @@ static uint32_t kind_of(copies *c, const gpu_work *work, hd_string name, const h
     if (work->role == HD_ROLE_SET) return SET;
     uint32_t kind = kind_of_letters(name);
     for (size_t i = 0; i < name.size && kind == NO_KIND; i++) kind = kind_at(&end, name, i, false);
+    for (size_t i = 0; i < name.size && kind == NO_KIND; i++) kind = kind_at(&end, name, i, true);
     if (kind != NO_KIND) return kind;
     hd_string direction = hd_trace_string(c->scope.trace, gpu_arg_text(&c->direction, block, row));
     kind = kind_at(&end, direction, 0, true);

@@ -260,7 +260,8 @@ hd_status gpu_innermost_names(uint32_t *out, gpu_place *places, size_t count, co
 typedef hd_status gpu_around_found(void *user, uint32_t id, const uint32_t *slices, size_t count, hd_error *err);
 hd_status gpu_around(const gpu_slices *slices, const gpu_place *places, size_t count, gpu_around_found *found,
                      void *user, hd_error *err);
-/* The launches of work that counts as places, sorted; id is the launch. The caller frees them with hd_large_free. */
+/* The launches of work that counts as places, sorted, those that are asked for by an operator of another thread where
+ * it begins; id is the launch. The caller frees them with hd_large_free. */
 hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope *scope, hd_error *err);
 /* By launch, the innermost slice around it. The caller frees it with hd_large_free. */
 hd_status gpu_innermost_of_launches(uint32_t **out, const gpu_scope *scope, const gpu_slices *slices, hd_error *err);

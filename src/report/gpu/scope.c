@@ -139,7 +139,7 @@ static bool begins(const char *text, const char *word)
 
 static gpu_class class_of_kernel(hd_string name)
 {
-    static const char *const first[] = {"nccl", "rccl", "msccl"};
+    static const char *const first[] = {"nccl", "rccl", "msccl", "hcom_"};
     static const char *const within[] = {"oneccl",          "hccl",         "nvshmem",
                                          "deepep",          "deep_ep",      "ncclkernel",
                                          "nccldevkernel",   "multimem_all", "cross_device_reduce",

@@ -353,8 +353,11 @@ hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope 
         for (uint32_t i = 0; i < launches; i++) {
             const hd_launch *launch = &s->launches->launches[i];
             if (!needed[i] || launch->track >= hd_trace_track_count(s->trace)) continue;
-            uint32_t lane = gpu_lane_of(s->trace, launch->track);
-            (*out)[(*out_count)++] = (gpu_place){launch->start_ns, lane, i};
+            const hd_asked *asked = s->launches->asked && s->launches->asked[i].track < hd_trace_track_count(s->trace)
+                                        ? &s->launches->asked[i]
+                                        : NULL;
+            uint32_t lane = gpu_lane_of(s->trace, asked ? asked->track : launch->track);
+            (*out)[(*out_count)++] = (gpu_place){asked ? asked->start_ns : launch->start_ns, lane, i};
         }
     }
     bool fine = needed && *out && sort_places(*out, *out_count, s->large);

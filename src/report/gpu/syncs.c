@@ -44,18 +44,33 @@ static bool is_version(hd_string text)
     return true;
 }
 
+typedef struct sync_what {
+    const char *word;
+    gpu_sync_kind kind;
+} sync_what;
+
+/* Of Ascend's runtime, behind "aclrt": SynchronizeStreamWithTimeout, Memcpy. */
+static gpu_sync_kind kind_of_acl(hd_string name, const sync_what *whats, size_t count)
+{
+    if (take(&name, "Memcpy")) return contains(name, "Async") ? GPU_SYNC_NONE : GPU_SYNC_COPY;
+    if (!take(&name, "Synchronize")) return GPU_SYNC_NONE;
+    for (size_t i = 0; i < count; i++) {
+        hd_string rest = name;
+        if (take(&rest, whats[i].word) && (rest.size == 0 || take(&rest, "WithTimeout"))) return whats[i].kind;
+    }
+    return GPU_SYNC_NONE;
+}
+
 /* What a call waits for by its name, with prefix and version. */
 static gpu_sync_kind kind_of(hd_string name)
 {
-    static const struct what {
-        const char *word;
-        gpu_sync_kind kind;
-    } whats[] = {{"Device", GPU_SYNC_DEVICE},
-                 {"Stream", GPU_SYNC_STREAM},
-                 {"Event", GPU_SYNC_EVENT},
-                 {"Ctx", GPU_SYNC_DEVICE},
-                 {"Thread", GPU_SYNC_DEVICE}};
+    static const sync_what whats[] = {{"Device", GPU_SYNC_DEVICE},
+                                      {"Stream", GPU_SYNC_STREAM},
+                                      {"Event", GPU_SYNC_EVENT},
+                                      {"Ctx", GPU_SYNC_DEVICE},
+                                      {"Thread", GPU_SYNC_DEVICE}};
     if (!take(&name, "Runtime: ")) take(&name, "Driver: ");
+    if (take(&name, "aclrt")) return kind_of_acl(name, whats, sizeof whats / sizeof *whats);
     if (!take(&name, "cuda") && !take(&name, "cu") && !take(&name, "hip")) return GPU_SYNC_NONE;
     if (take(&name, "Memcpy")) return contains(name, "Async") ? GPU_SYNC_NONE : GPU_SYNC_COPY;
     for (size_t i = 0; i < sizeof whats / sizeof *whats; i++) {

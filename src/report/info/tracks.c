@@ -118,7 +118,9 @@ static hd_status read_index(info_lane *lanes, hd_roles *roles, const hd_index *i
         const hd_lane *lane = hd_index_lane_at(index, i);
         info_lane *own = &lanes[lane->track];
         own->busy_ns = lane->busy_ns;
-        if (own->sort == HD_ROW_QUEUE) HD_TRY(sum_work(&own->busy_ns, roles, index, lane, err));
+        hd_status status = own->sort == HD_ROW_QUEUE ? sum_work(&own->busy_ns, roles, index, lane, err) : HD_OK;
+        if (status == HD_ERR_DAMAGED) own->busy_ns = HD_NO_TIME; /* not all of its slices can be read */
+        if (status != HD_OK && status != HD_ERR_DAMAGED) return status;
     }
     return HD_OK;
 }

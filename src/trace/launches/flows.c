@@ -71,9 +71,8 @@ static bool list_works(hd_lane_slice **out, uint32_t **out_works, uint32_t *out_
     return slices && works;
 }
 
-/* The point that starts the flow of each point; HD_NONE where it is missing. Only ends that came before their start
- * come from a point behind them, and that is a start. */
-static uint32_t *find_starts(const hd_flow_point *points, size_t count, uint64_t large)
+/* Only ends that came before their start come from a point behind them, and that is a start. */
+uint32_t *launches_find_starts(const hd_flow_point *points, size_t count, uint64_t large)
 {
     uint32_t *starts = hd_large_new(count + 1, sizeof *starts, large);
     for (uint32_t i = 0; starts && i < count; i++) {
@@ -100,7 +99,7 @@ static bool link_ends(flow_joiner *j, const bool *lanes, const hd_bind_index *in
     while (first < j->point_count && work_of(j, &j->points[first], lanes, index, works) == HD_NONE) first++;
     if (first == j->point_count) return true;
     hd_flow_points_join(j->points, j->point_count);
-    uint32_t *starts = find_starts(j->points, j->point_count, j->f->large);
+    uint32_t *starts = launches_find_starts(j->points, j->point_count, j->f->large);
     bool fine = starts != NULL;
     for (size_t i = 0; fine && i < j->point_count; i++) {
         uint32_t work = starts[i] == HD_NONE ? HD_NONE : work_of(j, &j->points[i], lanes, index, works);

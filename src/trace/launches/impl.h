@@ -1,7 +1,7 @@
 /* impl.h - what hd_launches_new is made of
  *
  * In: a trace. Out: hd_launches, each work with its call. Begin with launches.c: gather.c finds both, join.c joins
- * them by correlation id, flows.c by flows.
+ * them by correlation id, flows.c by flows; asked.c finds the operators that asked for calls of other threads.
  */
 #ifndef HD_TRACE_LAUNCHES_IMPL_H
 #define HD_TRACE_LAUNCHES_IMPL_H
@@ -9,6 +9,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "heddle/launches.h"
+#include "trace/flows/bind.h"
 #include "trace/roles/trace_roles.h"
 
 /* A slice that may be a launch. */
@@ -54,5 +55,9 @@ bool launches_gather(launch_finder *f);
 bool launches_join(launch_finder *f);
 /* flows.c: works without a launch, by flows. May add calls. */
 hd_status launches_join_flows(launch_finder *f, hd_error *err);
+/* The point that starts the flow of each point; HD_NONE where it is missing. hd_large_free; NULL: no memory. */
+uint32_t *launches_find_starts(const hd_flow_point *points, size_t count, uint64_t large);
+/* asked.c: `asked` of the result. */
+hd_status launches_find_asked(hd_launches *out, const hd_trace *trace, uint64_t large, hd_error *err);
 
 #endif

@@ -179,7 +179,7 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
     f->works = NULL;
     if (!order_works(out, f->large)) return HD_NOMEM(err);
     sum_work(out);
-    return HD_OK;
+    return launches_find_asked(out, f->trace, f->large, err);
 }
 
 hd_status hd_launches_new(hd_launches **out, const hd_trace *trace, hd_error *err)
@@ -204,5 +204,6 @@ void hd_launches_free(hd_launches *launches)
     hd_large_free(launches->launches);
     hd_large_free(launches->works);
     hd_large_free(launches->work_order);
+    hd_large_free(launches->asked);
     free(launches);
 }

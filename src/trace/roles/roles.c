@@ -78,6 +78,7 @@ static const word_role categories[] = {
     {"marker_api", HD_ROLE_ANNOTATION},
     {"gpu_user_annotation", HD_ROLE_GPU_ANNOTATION},
     {"cuda_sync", HD_ROLE_SYNC},
+    {"gpu_sync", HD_ROLE_SYNC},
     {"overhead", HD_ROLE_OVERHEAD},
     {"hip_api", HD_ROLE_RUNTIME},
     {"hsa_api", HD_ROLE_DRIVER},
@@ -284,6 +285,9 @@ hd_launch_sort hd_launch_sort_of(hd_string name)
         {"hsa_amd_memory_async_copy", HD_LAUNCH_COPY},
         {"hsa_amd_memory_fill", HD_LAUNCH_SET},
         {"runFunction - job_prep_and_submit", HD_LAUNCH_KERNEL}, /* MTIA */
+        {"aclrtLaunchKernel", HD_LAUNCH_KERNEL},
+        {"aclrtMemcpy", HD_LAUNCH_COPY},
+        {"aclrtMemset", HD_LAUNCH_SET},
     };
     name = bare_name(name);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {

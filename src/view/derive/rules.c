@@ -50,7 +50,7 @@ static bool stands_at(hd_string text, size_t at, const char *word)
 static const char *const communication_words[] = {
     /* libraries: NVIDIA, AMD, Intel, Meta and Huawei, Microsoft, Cambricon, Moore Threads, any of them; PyTorch's own
      */
-    "nccl", "rccl", "oneccl", "hccl", "mscclpp", "msccl", "cncl", "mccl", "xccl", "gloo", "nvshmem", "rocshmem",
+    "nccl", "rccl", "oneccl", "hccl", "hcom", "mscclpp", "msccl", "cncl", "mccl", "xccl", "gloo", "nvshmem", "rocshmem",
     "userbuffers", "deepep",
     /* collectives, as those and XLA, vLLM, TensorRT-LLM, symmetric memory call them */
     "allreduce", "allgather", "alltoall", "all2all", "reducescatter", "collectivepermute", "collectivebroadcast",

@@ -79,13 +79,23 @@ static hd_string without_rank(hd_string name, int64_t rank)
     return (hd_string){name.data + size, name.size - size};
 }
 
-/* Name and labels of a process, the name alone where that says it all; of a device its labels: the name is that of the
- * program. */
+/* "/device:TPU:0" of XLA, "GPU 0". */
+static bool names_device(hd_string name)
+{
+    static const char *const words[] = {"/device:", "GPU "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (name.size >= strlen(words[i]) && memcmp(name.data, words[i], strlen(words[i])) == 0) return true;
+    }
+    return false;
+}
+
+/* Name and labels of a process, the name alone where that says it all; of a device its labels, unless its name is no
+ * program's. */
 static void put_process(hd_bytes *out, const hd_trace *trace, const scene_process_name *process, hd_string name)
 {
     hd_string labels = trimmed(hd_trace_string(trace, process->labels));
     bool has_labels = labels.size && !contains(name, labels);
-    if (process->is_device && has_labels) {
+    if (process->is_device && has_labels && !names_device(name)) {
         put(out, labels);
     } else if (name.size) {
         put(out, name);

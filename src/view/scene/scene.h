@@ -136,6 +136,7 @@ hd_status view_derive_device(view_scene *scene, const atomic_bool *stop,
                              hd_error *err); /* compute, communication, copy, idle, exposed */
 hd_status view_derive_steps(view_scene *scene, const atomic_bool *stop, hd_error *err);
 hd_status view_derive_ops(view_scene *scene, const atomic_bool *stop, hd_error *err); /* framework ops, name scopes */
+hd_status view_derive_framework(view_scene *scene, const atomic_bool *stop, hd_error *err); /* the same, of XLA */
 hd_status view_derive_launches(view_scene *scene, const atomic_bool *stop,
                                hd_error *err); /* latency, mean and max, as counters */
 hd_status view_derive_memory(view_scene *scene, const atomic_bool *stop,

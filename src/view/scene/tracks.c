@@ -177,8 +177,14 @@ static bool add_lane(track_maker *m, const source_track *s, uint32_t parent, int
     return true;
 }
 
+/* Lanes of a device: its streams, and those that only tell of it ("XLA Modules"). */
+static bool is_of_device(const track_maker *m, const source_track *lane)
+{
+    return lane->kind == HD_TRACK_STREAM || hd_roles_row(&m->scene->roles, lane->source) == HD_ROW_TOLD;
+}
+
 /* Whether lanes are of several devices, or of one beside threads without. */
-static bool needs_devices(source_track *const *lanes, uint32_t count)
+static bool needs_devices(const track_maker *m, source_track *const *lanes, uint32_t count)
 {
     int64_t device = HD_NO_NUMBER;
     bool has_stream = false, has_other = false;
@@ -187,7 +193,7 @@ static bool needs_devices(source_track *const *lanes, uint32_t count)
         if (is_stream && has_stream && lanes[i]->device != device) return true;
         if (is_stream) device = lanes[i]->device;
         has_stream |= is_stream;
-        has_other |= !is_stream && lanes[i]->kind != HD_TRACK_PROCESS;
+        has_other |= !is_stream && lanes[i]->kind != HD_TRACK_PROCESS && !is_of_device(m, lanes[i]);
     }
     return has_stream && has_other;
 }
@@ -216,14 +222,15 @@ static bool add_process(track_maker *m, source_track *process, source_track *con
                         int64_t order)
 {
     uint32_t parent = HD_NONE, first = m->count + 1;
-    bool devices = needs_devices(lanes, count), all_streams = count > 0;
+    bool devices = needs_devices(m, lanes, count), all_streams = count > 0;
     if (process) {
         view_track *section = new_section(m, process, HD_NONE, order);
         if (!section) return false;
         const hd_track *own = hd_trace_track_at(m->scene->trace, process->source);
-        for (uint32_t i = 0; i < count; i++) all_streams &= lanes[i]->kind == HD_TRACK_STREAM;
+        for (uint32_t i = 0; i < count; i++) all_streams &= is_of_device(m, lanes[i]);
         section->role = all_streams && !devices ? "device" : "process";
-        if (all_streams && !devices && section->device == HD_NO_NUMBER) section->device = lanes[0]->device;
+        for (uint32_t i = 0; i < count && all_streams && !devices && section->device == HD_NO_NUMBER; i++)
+            section->device = lanes[i]->device;
         section->collapsed = m->has_more && !process->has_more;
         const scene_process_name name = {.name = process->name,
                                          .labels = process->labels,

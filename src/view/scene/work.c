@@ -190,7 +190,8 @@ static hd_status derive_steps(const scene_worker *w, hd_error *err)
 
 static hd_status derive_ops(const scene_worker *w, hd_error *err)
 {
-    return run_derived(w, view_derive_ops, err);
+    HD_TRY(run_derived(w, view_derive_ops, err));
+    return run_derived(w, view_derive_framework, err);
 }
 
 static hd_status derive_launches(const scene_worker *w, hd_error *err)

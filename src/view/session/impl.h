@@ -16,6 +16,7 @@ typedef struct view_entry {
     char *name; /* what people see */
     int fd;     /* -1: none */
     view_trace_state state;
+    bool is_second;  /* of a damaged store: is read all at once */
     bool is_waiting; /* for a thread that reads it, or once it is ready lays it out */
     uint64_t done, total;
     hd_error error;

@@ -75,6 +75,9 @@ static void tell_failure(view_entry *entry, const hd_error *err)
 
 /* ---- work ---- */
 
+static view_entry *new_entry(const char *path, const char *name);
+static hd_status add_entry(uint32_t *out, view_session *s, view_entry *entry, hd_error *err);
+
 static void read_entry(view_entry *entry)
 {
     view_session *s = entry->session;
@@ -82,7 +85,7 @@ static void read_entry(view_entry *entry)
     hd_trace *trace = NULL;
     view_scene *scene = NULL;
     hd_trace_facts facts = entry->facts;
-    hd_read_options options = {.lazy = true,
+    hd_read_options options = {.lazy = !entry->is_second,
                                .threads = s->options.threads,
                                .memory_limit = s->memory_of_one,
                                .progress = on_progress,
@@ -108,11 +111,37 @@ static void read_entry(view_entry *entry)
     if (status != HD_OK) tell_failure(entry, &err);
 }
 
+/* A store with blocks that cannot be read is read a second time, all at once: then its reader leaves them out, and the
+ * ledger tells what that was. The first stays, as one that failed: answers may be under way. */
+static bool read_again(view_entry *entry)
+{
+    uint32_t id;
+    hd_error err = {0};
+    const hd_trace *trace = view_scene_trace(entry->scene);
+    bool is_file = entry->path || entry->fd >= 0;
+    if (!is_file || entry->is_second || !hd_trace_unloaded(trace)) return false;
+    if (hd_trace_input_status(trace, NULL) != HD_OK) return false; /* it is another file by now */
+    view_entry *second = new_entry(entry->path, entry->name);
+    if (!second) return false;
+    second->is_second = true;
+    second->fd = entry->fd < 0 ? -1 : fcntl(entry->fd, F_DUPFD_CLOEXEC, 0);
+    return add_entry(&id, entry->session, second, &err) == HD_OK;
+}
+
 static void lay_out_entry(view_entry *entry)
 {
     view_session *s = entry->session;
     hd_error err = {0};
     hd_status status = view_scene_work(entry->scene, &s->stop, on_scene_news, entry, &err);
+    if (!atomic_load(&s->stop) && read_again(entry)) {
+        pthread_mutex_lock(&s->lock);
+        entry->busy[0] = '\0';
+        entry->state = VIEW_FAILED;
+        hd_error_set(&entry->error, HD_ERR_DAMAGED, entry->path, HD_OFFSET_NONE,
+                     "blocks of events cannot be read: all else that it holds is shown as one more trace of this name");
+        publish_and_unlock(s);
+        return;
+    }
     if (status != HD_OK) hd_error_add_cause(&err, "cannot lay out its tracks");
     pthread_mutex_lock(&s->lock);
     entry->busy[0] = '\0';

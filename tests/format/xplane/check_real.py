@@ -157,6 +157,47 @@ def check(heddle, path):
     print(f"{path}: {count} events, {flows} ends of flows and {len(busy)} streams are the same")
 
 
+def check_hosts(heddle, paths):
+    """a run of several hosts: the events of each file, its times moved from its own start to that of the first"""
+    with tempfile.TemporaryDirectory() as folder:
+        run = pathlib.Path(folder) / "plugins/profile/run"
+        run.mkdir(parents=True)
+        alone, starts = [], []
+        for i, path in enumerate(paths):
+            (run / f"host{i}.xplane.pb").write_bytes(pathlib.Path(path).read_bytes())
+            out = pathlib.Path(folder) / f"{i}.json"
+            subprocess.run([heddle, "convert", "-q", path, str(out)], check=True)
+            alone.append(json.loads(out.read_text(), parse_float=Decimal)["traceEvents"])
+            stats = {k: v for name, _, plane in ((last(message(p), 2, b""), 0, p) for n, _, p in fields(pathlib.Path(path).read_bytes()) if n == 1)
+                     if name == b"Task Environment" for k, v in plane_stats(plane)}
+            starts.append(stats["profile_start_time"])
+        out = pathlib.Path(folder) / "all.json"
+        subprocess.run([heddle, "convert", "-q", folder, str(out)], check=True)
+        together = json.loads(out.read_text(), parse_float=Decimal)["traceEvents"]
+    planes, wanted = 0, []
+    for events, start, path in zip(alone, starts, paths):
+        ns = min(int(e["ts"] * 1000) for e in events if e["ph"] in "Xi")
+        shift = Decimal(start - starts[0]) / 1000 if ns < 10**18 else 0
+        wanted += [(e["ph"], e["name"], e["pid"] + planes, e["tid"], e["ts"] + shift, e.get("dur")) for e in events if e["ph"] in "Xi"]
+        planes += sum(n == 1 for n, _, _ in fields(pathlib.Path(path).read_bytes()))
+    got = [(e["ph"], e["name"], e["pid"], e["tid"], e["ts"], e.get("dur")) for e in together if e["ph"] in "Xi"]
+    assert got == wanted, next((g, w) for g, w in zip(got, wanted) if g != w)
+    ends = [sum(e["ph"] in "stf" for e in events) for events in alone]
+    assert sum(e["ph"] in "stf" for e in together) == sum(ends)
+    ids = [{e["id"] for e in together if e["ph"] in "stf" and (e["pid"] <= 8) == first} for first in (True, False)]
+    assert not ids[0] & ids[1], "flows join hosts"
+    print(f"{len(paths)} hosts in one folder: {len(got)} events are the same")
+
+
+def plane_stats(plane):
+    p = message(plane)
+    names = {}
+    for entry in p.get(5, []):
+        e = message(entry)
+        names[last(e, 1)] = last(message(last(e, 2, b"")), 2, b"").decode("utf-8", "replace")
+    return [stat(s, names) for s in p.get(6, [])]
+
+
 def main():
     heddle, files = sys.argv[1], sys.argv[2:]
     if not files:
@@ -167,6 +208,9 @@ def main():
             return 77
     for path in files:
         check(heddle, path)
+    hosts = [p for p in files if "tpu_inference_2.h2" in p or "jax_conv" in p]
+    if len(hosts) == 2:
+        check_hosts(heddle, hosts[::-1])
     return 0
 
 

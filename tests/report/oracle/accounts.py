@@ -76,8 +76,9 @@ def breakdown(scope):
 
 SYNC = re.compile(r"(?:Runtime: |Driver: )?(?:cuda|cu|hip)(Device|Stream|Event|Ctx|Thread)Synchronize"
                   r"(?:_v\d+|_pt[sd][sz])*$")
+ACL_SYNC = re.compile(r"(?:Runtime: |Driver: )?aclrtSynchronize(Device|Stream|Event|Ctx|Thread)(?:WithTimeout)?$")
 SYNC_KINDS = {"Device": "device", "Stream": "stream", "Event": "event", "Ctx": "device", "Thread": "device"}
-COPY = re.compile(r"(?:Runtime: |Driver: )?(?:cuda|cu|hip)Memcpy(?!.*Async)")
+COPY = re.compile(r"(?:Runtime: |Driver: )?(?:cuda|cu|hip|aclrt)Memcpy(?!.*Async)")
 
 
 def sync_calls(trace):
@@ -86,7 +87,7 @@ def sync_calls(trace):
                 if w.launch is not None and w.role == "copy" and "Pageable" in w.name}
     found = {}
     for call in trace.calls:
-        said = SYNC.match(call.name)
+        said = SYNC.match(call.name) or ACL_SYNC.match(call.name)
         if said:
             found[call.index] = (call, SYNC_KINDS[said.group(1)])
         elif COPY.match(call.name) or call.index in pageable:

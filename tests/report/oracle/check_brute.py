@@ -60,7 +60,7 @@ def check_join(seed, t):
                                             (runs(o, c.start) or o.start == c.start) for o in mine)]
         earlier = [c for c in outer if c.start <= w.start]
         wanted = max(earlier, key=order) if earlier else min(outer, key=order, default=None)
-        if wanted is not None or number(w) is not None:
+        if wanted is not None:
             same(seed, "launch", w.launch, wanted)
         elif w.launch is not None:
             same(seed, "launch by a flow", any(f[3] == w.launch.row for f in t.flows if f[0] == "s"), True)

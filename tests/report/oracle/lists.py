@@ -129,6 +129,7 @@ def kind_of(work):
     if said:
         return "%sto%s" % said.groups()
     said = re.search(r"(Host|Device|Peer|Array)To(Host|Device|Peer|Array)", work.name)
+    said = said or re.search("(HOST|DEVICE|PEER|ARRAY)_TO_(HOST|DEVICE|PEER|ARRAY)", work.name)
     said = said or re.fullmatch("(HOST|DEVICE|PEER|ARRAY)_TO_(HOST|DEVICE|PEER|ARRAY)",
                                 str(work.args.get("direction", "")))
     return "%sto%s" % tuple(short[word.upper()] for word in said.groups()) if said else None
@@ -444,6 +445,9 @@ def dtype_bytes(dtype):
     return 1 if plain.startswith("float8") else DTYPES.get(plain)
 
 
+NCCL_RANGES = {"ncclAllReduce", "ncclBroadcast", "ncclReduce", "ncclSend", "ncclRecv"}
+
+
 def bus_factor(collective, n):
     if n is None or n < 1 or collective is None:
         return None
@@ -461,11 +465,14 @@ def collective_row(scope, w, args, compute):
     elements = whole(args.get("Out msg nelems" if collective == "AllGather" else "In msg nelems"))
     size, width = whole(args.get("Group size")), dtype_bytes(args.get("dtype"))
     count = elements * width if collective and elements is not None and elements >= 0 and width else None
+    message = whole(args.get("Message size [bytes]"))
+    if count is None and message is not None and message >= 0:
+        count = message
     algorithm = ratio(count, w.duration)
     factor = bus_factor(collective, size)
     exposed = spans.length(spans.without(spans.union([(w.start, w.end)]), compute))
     return {**head_cells(scope, *head(scope, w)), "start": w.start, "duration": w.duration, "name": w.name,
-            "collective": collective, "group": json_text(args.get("Process Group Name")),
+            "collective": collective, "group": json_text(args.get("Process Group Name", args.get("NCCL communicator ID"))),
             "ranks": json_text(args.get("Process Group Ranks")), "size": size,
             "dtype": json_text(args.get("dtype")), "in": whole(args.get("In msg nelems")),
             "out": whole(args.get("Out msg nelems")), "bytes": count, "algorithm_bandwidth": algorithm,
@@ -476,6 +483,8 @@ def collective_row(scope, w, args, compute):
 def communication(scope):
     works = scope.listed(w for w in scope.works if class_of(w) == "communication")
     told = [o for o in scope.trace.ops if o.name == "record_param_comms"]
+    if not told:
+        told = [a for a in scope.trace.annotations if a.name in NCCL_RANGES]
     around = Around(told, launch_places(works))
     compute = {key: spans.of(w for w in scope.devices[key] if class_of(w) == "compute")
                for key in scope.device_keys()}

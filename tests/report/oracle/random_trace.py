@@ -36,8 +36,8 @@ GPUS = ["NVIDIA A100-SXM4-80GB", "NVIDIA H100 PCIe", "Tesla T4", 'Odd "GPU\\"', 
 
 class Maker:
     def __init__(self, seed, size):
-        self.r, self.shapes = random.Random(seed), random.Random("shapes %d" % seed)
-        r = self.r
+        self.r, self.shapes, self.nccl = (random.Random(s) for s in (seed, "shapes %d" % seed, "nccl %d" % seed))
+        r, self.ops = self.r, OPS if self.nccl.random() < 0.7 else [name for name in OPS if name != "record_param_comms"]
         self.size, self.scale = size, r.choice([1, 1, 20, 1000])  # ns of a unit
         self.base = r.choice([0, 0, 1669783687389324000, 4458676416788066123])
         self.digits = r.choice([0, 0, 3])  # below a nanosecond
@@ -63,7 +63,7 @@ class Maker:
 
     def add_op(self, pid, tid, start, duration):
         r, args = self.r, {"External id": len(self.events)}
-        name = r.choice(OPS)
+        name = r.choice(self.ops)
         if r.random() < 0.5:
             m, k, n = (r.choice([1, 4, 16]) for _ in range(3))
             args.update({"Input Dims": [[m, k], [k, n]], "Concrete Inputs": ["", ""],
@@ -74,6 +74,13 @@ class Maker:
             name, more = random_ops.operator(self.shapes)
             args.update(more)
         self.add(r.choice(["cpu_op"] * 5 + ["Operator"]), name, pid, tid, start, duration, args)
+
+    def annotation(self, name, pid, tid, at, duration):
+        n = self.nccl
+        if n.random() < 0.7:
+            return name, pid, tid, at, duration
+        args = {"NCCL communicator ID": n.choice([1, 2]), "Message size [bytes]": n.choice([0, 4096, -1, 1 << 30])}
+        return n.choice(["ncclAllReduce", "ncclBroadcast"]), pid, tid, at, duration, args
 
     def fill(self, pid, tid, start, end, depth):
         """Slices within [start, end), some at its edges, some of length 0, few that cross."""
@@ -92,8 +99,7 @@ class Maker:
                 self.add("python_function", r.choice(["train.py(%d): step" % r.randint(1, 9), "nn.Module: Linear_0",
                                                       "nn.Module: Block_1"]), pid, tid, at, duration, {"Python id": 1})
             elif kind < 0.7:
-                self.add("user_annotation", r.choice(["forward", "backward", "nccl:all_reduce"]), pid, tid, at,
-                         duration)
+                self.add("user_annotation", *self.annotation(r.choice(["forward", "backward", "nccl:all_reduce"]), pid, tid, at, duration))
             elif self.has_launches or r.random() < 0.3:
                 self.add_call(pid, tid, at, duration)
                 duration = max(duration, 1)

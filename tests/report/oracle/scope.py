@@ -7,7 +7,7 @@ import re
 
 import spans
 
-COMMUNICATION = re.compile("^(nccl|rccl|msccl)|oneccl|hccl|nvshmem|deepep|deep_ep|ncclkernel|nccldevkernel|"
+COMMUNICATION = re.compile("^(nccl|rccl|msccl|hcom_)|oneccl|hccl|nvshmem|deepep|deep_ep|ncclkernel|nccldevkernel|"
                            "multimem_all|cross_device_reduce|allreduce_fusion")
 NOTHING = (None, None)
 

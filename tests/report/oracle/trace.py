@@ -29,7 +29,7 @@ NAMED = [
 LAUNCHES = re.compile(
     r"(Runtime: |Driver: )?_*((cuda|cu|hip|mc)(ExtModule|HccModule|Module|Ext|Drv)?"
     r"(GraphLaunch|Launch(?!HostFunc)(Kernel|CooperativeKernel|MultiKernel|ByPtr|Device|Grid|\b|_)|Memcpy|Memset)"
-    r"|runFunction - job_prep_and_submit)")
+    r"|aclrtLaunchKernel|aclrtMemcpy|aclrtMemset|runFunction - job_prep_and_submit)")
 
 
 class Slice:
@@ -98,7 +98,7 @@ def role_of(category, name, row_sort):
         if category.startswith("mtia_ccp_"):
             return "copy" if name.startswith("dma_request") else "kernel"
         for words, role in ((KERNELS, "kernel"), (COPIES, "copy"), (SETS, "set"), (OPS, "op"),
-                            (ANNOTATIONS, "annotation"), ({"python_function"}, "frame"), ({"cuda_sync"}, "wait"),
+                            (ANNOTATIONS, "annotation"), ({"python_function"}, "frame"), ({"cuda_sync", "gpu_sync"}, "wait"),
                             ({"hip_api", "hsa_api"}, "call")):
             if lower in words:
                 return role

@@ -17,6 +17,7 @@ struct query_options {
     double timeout_s;
     uint64_t rows;
     bool all, strict;
+    const char *binary;
 };
 
 enum { FORMAT_UNSET = -1 };
@@ -73,6 +74,7 @@ static const cli_option options[] = {
      .help = "the first N rows of a table; 100 on a terminal unless given, else all"},
     {.name = "all", .letter = 'a', .kind = CLI_FLAG, FIELD(all), .help = "every row of a table, on a terminal as well"},
     OPTION_STRICT(FIELD(strict)),
+    OPTION_BINARY(FIELD(binary)),
     {0},
 };
 
@@ -101,7 +103,8 @@ static hd_status read_inputs(inputs *in, cli_run *run, size_t count)
     for (; in->count < count && status == HD_OK; in->count++) {
         const char *path = run->operands[in->count];
         hd_trace **trace = &in->traces[in->count];
-        status = report_read(trace, run, path, (hd_read_options){.strict = chosen->strict, .lazy = true});
+        status = report_read(trace, run, path,
+                             (hd_read_options){.strict = chosen->strict, .binary = chosen->binary, .lazy = true});
         if (status != HD_OK) break;
         in->list[in->count] = (hd_query_input){.trace = *trace, .path = path, .rank = HD_NO_NUMBER};
     }

@@ -17,6 +17,7 @@ struct report_options {
     uint64_t rows;
     const char *output, *table;
     bool all, csv, strict;
+    const char *binary;
 };
 
 enum { ROWS_SHOWN = 20, OPTIONS_MAX = 64 };
@@ -64,6 +65,7 @@ static const cli_option options[] = {
          "peaks of more GPUs, for flops: a table such as share/heddle/gpus.toml; ~/.config/heddle/gpus.toml is read "
          "if it is there"},
     OPTION_STRICT(.field = offsetof(struct report_options, strict)),
+    OPTION_BINARY(.field = offsetof(struct report_options, binary)),
     {0},
 };
 
@@ -431,7 +433,7 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     const struct report_options *chosen = run->options;
     hd_trace *trace;
     hd_launches *launches = NULL;
-    hd_read_options read = {.strict = chosen->strict, .lazy = true};
+    hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
     for (size_t i = 0; i < r->asked->count; i++) read.sources |= r->asked->abouts[i]->wants_sources;
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;

@@ -24,7 +24,6 @@ enum {
     BUFFER_BYTES = 1 << 20,
     PACKET_LIMIT = 512 << 20,
     HEADER_BYTES = 2 * 10,
-    APPEND_ROWS = 1 << 18,
     LOOK_BYTES = 512,       /* of what may be a packet, when one is searched */
     FOUND_LIMIT = 16 << 20, /* of a packet that is found by searching */
 };
@@ -151,18 +150,10 @@ hd_status perfetto_grow(perfetto_reader *reader, void **list, size_t *capacity, 
     return hd_grow(list, capacity, count, element_size) ? HD_OK : HD_NOMEM(reader->err);
 }
 
-static hd_status append(perfetto_reader *reader)
-{
-    hd_chunk *chunk;
-    HD_TRY(hd_batch_take(&chunk, reader->batch, reader->err));
-    return hd_builder_append(reader->builder, chunk, reader->err);
-}
-
 hd_status perfetto_add_row(perfetto_reader *reader, hd_row *row, const perfetto_args *args)
 {
     HD_TRY(perfetto_shape(reader, row, args));
-    HD_TRY(hd_batch_add(reader->batch, row, reader->values, reader->err));
-    return hd_batch_row_count(reader->batch) >= APPEND_ROWS ? append(reader) : HD_OK;
+    return hd_rows_out_add(&reader->rows, row, reader->values, reader->err);
 }
 
 /* ---- packets ---- */
@@ -363,7 +354,7 @@ static hd_status read_packets(perfetto_reader *reader)
 
 static hd_status read_all(perfetto_reader *reader)
 {
-    HD_TRY(hd_batch_new(&reader->batch, reader->builder, reader->err));
+    HD_TRY(hd_rows_out_init(&reader->rows, reader->builder, reader->options->threads, reader->err));
     HD_TRY(read_packets(reader));
     reader->packet_offset = HD_OFFSET_NONE;
     HD_TRY(perfetto_prepare_tracks(reader));
@@ -371,7 +362,7 @@ static hd_status read_all(perfetto_reader *reader)
     HD_TRY(perfetto_finish_samples(reader));
     HD_TRY(perfetto_finish_flows(reader));
     HD_TRY(perfetto_finish_stacks(reader));
-    HD_TRY(append(reader));
+    HD_TRY(hd_rows_out_flush(&reader->rows, reader->err));
     HD_TRY(perfetto_finish_tracks(reader));
     hd_builder_facts(reader->builder)->has_args = reader->want_args;
     return perfetto_find_facts(reader);
@@ -407,7 +398,7 @@ static void reader_free(perfetto_reader *reader)
     perfetto_slices_free(reader);
     perfetto_stacks_free(reader);
     perfetto_clocks_free(&reader->clocks);
-    hd_batch_free(reader->batch);
+    hd_rows_out_deinit(&reader->rows);
 }
 
 hd_status perfetto_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)

@@ -24,6 +24,7 @@
 #include "format/numbers.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/perfetto.h"
+#include "format/rows_out.h"
 #include "heddle/stacks.h"
 
 /* ---- packet sequences: what one writer of one process wrote ---- */
@@ -190,7 +191,7 @@ typedef struct perfetto_late_sample {
 
 typedef struct perfetto_reader {
     hd_builder *builder;
-    hd_batch *batch;
+    hd_rows_out rows;
     const hd_read_options *options;
     hd_input *input;
     hd_error *err;

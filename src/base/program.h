@@ -1,0 +1,11 @@
+/* program.h - another program, run to its end */
+#ifndef HD_BASE_PROGRAM_H
+#define HD_BASE_PROGRAM_H
+
+#include "heddle/status.h"
+
+/* words[0] is looked for on PATH; NULL behind the last. Without input, its output goes to standard error. Errors:
+ * UNSUPPORTED: it is not there; IO: it did not end with status 0. */
+hd_status hd_program_run(const char *const *words, hd_error *err);
+
+#endif

@@ -1,0 +1,56 @@
+/* ftrace.h - inside the reader of ftrace
+ *
+ *   ftrace.c   the format as the list of formats sees it
+ *   dat.c      trace.dat of trace-cmd: header, options, sections
+ *   pages.c    the ring buffer's pages of each CPU, merged by time
+ *   text.c     the text of the kernel's `trace` file and of `trace-cmd report`
+ */
+#ifndef HD_FORMAT_FTRACE_FTRACE_H
+#define HD_FORMAT_FTRACE_FTRACE_H
+
+#include "base/io/compress.h"
+#include "format/tracepoint/data.h"
+
+/* Pages of a CPU. */
+typedef struct ftrace_stream {
+    int64_t cpu;
+    uint64_t at, end; /* in the file, of what is not read yet */
+    bool is_compressed;
+    uint32_t chunks;                             /* left, of what is compressed */
+    hd_bytes plain;                              /* a chunk; or a page */
+    size_t plain_at;                             /* of the next page in it */
+    uint8_t *page;                               /* borrowed from plain, NULL: none */
+    uint32_t page_bytes, have, length, event_at; /* have: of a page that is cut off */
+    uint64_t page_offset;                        /* in the file */
+    uint64_t time;                               /* of the current event, on the clock of the recording */
+    const uint8_t *data;                         /* of it */
+    uint32_t data_bytes;
+} ftrace_stream;
+
+typedef struct ftrace_reader {
+    tp_place place;
+    tp_data data;
+    hd_pieces pieces;
+    const hd_read_options *options;
+    hd_error *err;
+    hd_builder *builder;
+    ftrace_stream *streams;
+    size_t stream_count, stream_capacity;
+    bool has_zstd;
+    uint32_t multiplier, shift; /* of the clock's ticks; 0: they are ns */
+    uint64_t tick_offset;
+    bool is_other_clock; /* ticks of an unknown length */
+    uint64_t records;
+} ftrace_reader;
+
+/* Count; DAMAGED when that is no mere note and repairs are refused. */
+hd_status ftrace_note(ftrace_reader *r, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset);
+hd_status ftrace_add_stream(ftrace_reader *r, int64_t cpu, uint64_t offset, uint64_t size, bool is_compressed);
+/* pages.c: all events of all CPUs in the order of their times. */
+hd_status ftrace_read_pages(ftrace_reader *r);
+hd_status ftrace_read_dat(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
+/* text.c */
+bool ftrace_is_text(const unsigned char *head, size_t size);
+hd_status ftrace_read_text(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
+
+#endif

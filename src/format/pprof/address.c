@@ -1,0 +1,114 @@
+/* address.c - frames without a function: what was mapped where
+ *
+ * As files are mapped, an address less start plus offset is the place in the file, which the symbols of libraries call
+ * it, too. Programs that are not position-independent lie where their symbols say, which is below 4 GiB.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "format/pprof/pprof.h"
+
+#define LOW_BYTES (UINT64_C(1) << 32)
+
+pprof_mapping *pprof_add_mapping(pprof_profile *p)
+{
+    if (!hd_grow((void **)&p->mappings, &p->mapping_capacity, p->mapping_count, sizeof *p->mappings)) return NULL;
+    pprof_mapping *m = &p->mappings[p->mapping_count++];
+    *m = (pprof_mapping){.file = {"", 0}, .build_id = {"", 0}};
+    return m;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const pprof_mapping *x = a, *y = b;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+void pprof_sort_mappings(pprof_profile *p)
+{
+    if (p->mapping_count) qsort(p->mappings, p->mapping_count, sizeof *p->mappings, by_start);
+}
+
+const pprof_mapping *pprof_find_mapping(const pprof_profile *p, uint64_t address)
+{
+    size_t low = 0, high = p->mapping_count;
+    HD_PARTITION_POINT(low, high, at, p->mappings[at].start <= address);
+    return low && address < p->mappings[low - 1].end ? &p->mappings[low - 1] : NULL;
+}
+
+/* What to take from an address to have it as the symbols of the file have it. */
+static uint64_t bias_of(const pprof_mapping *m)
+{
+    return m->start - m->offset < LOW_BYTES ? 0 : m->start - m->offset;
+}
+
+static hd_string base_name(hd_string path)
+{
+    const char *slash = path.size && *path.data != '[' ? memrchr(path.data, '/', path.size) : NULL;
+    if (!slash || slash + 1 == path.data + path.size) return path;
+    return (hd_string){slash + 1, (size_t)(path.data + path.size - slash) - 1};
+}
+
+uint32_t pprof_name_address(pprof_profile *p, hd_frame_kind *out_kind, uint64_t address, const pprof_mapping *mapping)
+{
+    char number[24];
+    size_t repaired;
+    hd_string file = mapping ? base_name(mapping->file) : (hd_string){"", 0};
+    uint64_t place = mapping ? (uint64_t)(mapping - p->mappings) + 1 : 0;
+    bool os = mapping && hd_file_is_os(mapping->file);
+    *out_kind = os ? HD_FRAME_OS : HD_FRAME_NATIVE;
+    hd_map_entry *known = hd_map_at(&p->addresses, address, place);
+    if (!known) return HD_NONE;
+    if (known->value) return known->value;
+    p->text.size = 0;
+    if (file.size) hd_bytes_put(&p->text, file.data, file.size);
+    uint64_t shown = file.size ? address - bias_of(mapping) : address;
+    const char *form = file.size ? "+0x%" PRIx64 : "0x%" PRIx64;
+    hd_bytes_put(&p->text, number, (size_t)snprintf(number, sizeof number, form, shown));
+    if (p->text.failed) return HD_NONE;
+    hd_string name = hd_stack_samples_utf8(&p->samples, &repaired, (hd_string){(char *)p->text.data, p->text.size});
+    known->value = hd_stacks_name(p->samples.stacks, name.data, name.size);
+    return known->value;
+}
+
+static void put_hex(hd_json_out *out, const char *key, uint64_t value)
+{
+    char text[64];
+    snprintf(text, sizeof text, ",\"%s\":\"0x%" PRIx64 "\"", key, value);
+    hd_json_put_text(out, text);
+}
+
+hd_status pprof_tell_modules(pprof_profile *p)
+{
+    hd_json_out json = {0};
+    bool first = true;
+    for (size_t i = 0; i < p->mapping_count; i++) {
+        const pprof_mapping *m = &p->mappings[i];
+        hd_string name = base_name(m->file);
+        if (!m->file.size && !m->build_id.size) continue;
+        hd_json_put_text(&json, first ? "[{\"name\":" : ",{\"name\":");
+        hd_json_put_string(&json, name.data, name.size);
+        hd_json_put_text(&json, ",\"path\":");
+        hd_json_put_string(&json, m->file.data, m->file.size);
+        if (m->build_id.size) {
+            hd_json_put_text(&json, ",\"buildId\":");
+            hd_json_put_string(&json, m->build_id.data, m->build_id.size);
+        }
+        put_hex(&json, "start", m->start);
+        put_hex(&json, "end", m->end);
+        put_hex(&json, "bias", bias_of(m));
+        hd_json_put_text(&json, "}");
+        first = false;
+    }
+    if (first) return HD_OK;
+    hd_json_put_text(&json, "]");
+    uint32_t value = json.failed ? HD_STRING_NONE : hd_builder_intern(p->builder, json.data, json.size);
+    free(json.data);
+    if (value == HD_STRING_NONE) return HD_NOMEM(p->err);
+    hd_builder_metadata(p->builder, hd_builder_intern_text(p->builder, "modules"), value, true);
+    return HD_OK;
+}
