@@ -22,12 +22,13 @@ typedef struct lookalike {
 #define NAME_ALONE NULL, 0, 0
 #define TORCH "`prof.export_chrome_trace(\"trace.json\")` of torch.profiler writes a trace"
 #define PICKLE "a pickle of Python, as PyTorch saves tensors and memory snapshots"
-#define PERF_TEXT "`perf script -i FILE > FILE.perf` makes text of it"
+#define PERF_TEXT "`perf script -i FILE > FILE.perf` makes text of it that can be read"
 
 /* clang-format off */
 static const lookalike lookalikes[] = {
-    {{"a perf.data file", "perf.data", PERF_TEXT " that can be read"}, BYTES("PERFILE2")},
+    {{"a perf.data file", NULL, NULL}, BYTES("PERFILE2")},
     {{"a perf.data file of a big-endian machine", NULL, PERF_TEXT}, BYTES("2ELIFREP")},
+    {{"a perf.data file of Linux before 3.2", NULL, PERF_TEXT}, BYTES("PERFFILE")},
     {{"an SQLite database, as Nsight Systems and rocprof write", NULL, NULL}, BYTES("SQLite format 3")},
     {{"a report of Nsight Systems", ".nsys-rep .qdrep",
       "`nsys export --type sqlite FILE` makes a file of it that can be read"}, NAME_ALONE},
@@ -41,13 +42,13 @@ static const lookalike lookalikes[] = {
     {{"a result of VTune", ".vtune .dpe",
       "`unitrace --chrome-kernel-logging` records a timeline that can be read"}, NAME_ALONE},
     {{"a trace of Instruments", ".trace",
-      "`xctrace export --input FILE --toc` lists its tables, and `--xpath` writes them as XML"}, NAME_ALONE},
+      "`xctrace export --input FILE --toc` lists its tables, `--xpath` writes XML that can be read"}, NAME_ALONE},
     {{"a trace of Windows (ETW)", ".etl .wpr", NULL}, NAME_ALONE},
     {{"a trace of Paraver", ".prv", NULL}, BYTES("#Paraver")},
     {{"a trace in CTF, as LTTng writes", NULL, "`babeltrace2` makes text of it"}, BYTES("/* CTF ")},
     {{"a packet of a CTF trace, as LTTng writes", NULL,
       "`babeltrace2` makes text of its folder"}, BYTES("\xc1\x1f\xfc\xc1")},
-    {{"a trace.dat of trace-cmd", NULL, "`trace-cmd report FILE` makes text of it"}, BYTES("\x17\x08""Dtracing")},
+    {{"a trace.dat of trace-cmd", NULL, NULL}, BYTES("\x17\x08""Dtracing")},
     {{"text of ftrace", NULL, NULL}, BYTES("# tracer:")},
     {{"text of ftrace, as trace-cmd writes", NULL, NULL}, BYTES("version = ")},
     {{"text of pprof", NULL, NULL}, BYTES("go tool pprof")},

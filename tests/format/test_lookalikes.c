@@ -24,6 +24,8 @@ static void test_lookalikes__first_bytes_tell_what_a_file_is(void **state)
 {
     (void)state;
     EXPECT("PERFILE2\0\0", "perf.data");
+    EXPECT("2ELIFREP", "big-endian");
+    EXPECT("PERFFILE", "before 3.2");
     EXPECT("NVR\0\x10", "Nsight Compute");
     EXPECT("\x89HDF\r\n\x1a\n", "HDF5");
     EXPECT("\x80\x04\x95\x01", "pickle");
@@ -71,6 +73,21 @@ static void test_lookalikes__refused_files_say_what_to_do(void **state)
     assert_non_null(strstr(err.message, "nsys profile"));
 }
 
+/* What there is advice about is read by nothing. */
+static void test_lookalikes__advice_is_of_what_no_reader_takes(void **state)
+{
+    static const char *const read[] = {"PERFILE2",
+                                       "\x17\x08"
+                                       "Dtracing"
+                                       "6",
+                                       "SQLite format 3", "# tracer: nop\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
+        const hd_lookalike *l = hd_lookalike_of((const unsigned char *)read[i], strlen(read[i]));
+        if (!l || l->advice || l->names) fail_msg("%s: %s", read[i], l ? l->what : "nothing");
+    }
+}
+
 /* With what stands around it in the message. */
 static void test_lookalikes__all_fit_an_error(void **state)
 {
@@ -89,6 +106,7 @@ int main(void)
         cmocka_unit_test(test_lookalikes__first_bytes_tell_what_a_file_is),
         cmocka_unit_test(test_lookalikes__names_tell_what_has_no_mark),
         cmocka_unit_test(test_lookalikes__refused_files_say_what_to_do),
+        cmocka_unit_test(test_lookalikes__advice_is_of_what_no_reader_takes),
         cmocka_unit_test(test_lookalikes__all_fit_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
