@@ -157,7 +157,6 @@ typedef struct perfdata_module {
     bool is_kernel;
 } perfdata_module;
 
-/* Where a frame stands: the caller's node and the address of one space. */
 typedef struct perfdata_reader {
     hd_stack_samples samples; /* builder, options, err are there too */
     tp_place tracepoints;

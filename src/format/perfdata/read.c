@@ -22,7 +22,7 @@
 #include "format/perfdata/perfdata.h"
 
 enum { FILE_HEADER_BYTES = 0x68, PIPE_HEADER_BYTES = 0x10, FEATURES = 256, LOOK_RECORDS = 4, SEARCH_BYTES = 1 << 16 };
-enum { PLAIN_LIMIT = 64 << 20, PROGRESS_RECORDS = 1 << 14 };
+enum { PLAIN_LIMIT = 64 << 20, QUEUE_BYTES = 128 << 20, PROGRESS_RECORDS = 1 << 14 };
 
 static const hd_stack_code codes[] = {
     [PERFDATA_DAMAGED] = {"perfdata.bytes-skipped", HD_LEDGER_LOSS, NULL},
@@ -57,6 +57,7 @@ typedef struct stream {
     hd_bytes queue;   /* bytes of those that wait */
     waiting *list, *spare;
     size_t count, capacity, spare_capacity;
+    bool is_unsorted;
     uint64_t newest, flush_up_to; /* times: of all so far; of those before the last end of a round */
     hd_decompressor *decompressor;
     hd_bytes plain; /* decompressed, not yet a whole record */
@@ -73,6 +74,7 @@ hd_status perfdata_count(perfdata_reader *r, int code, uint64_t count, uint64_t 
 
 static bool sort_waiting(stream *s)
 {
+    if (!s->is_unsorted) return true;
     if (s->spare_capacity < s->capacity) {
         waiting *spare = realloc(s->spare, s->capacity * sizeof *spare);
         if (!spare) return false;
@@ -111,6 +113,7 @@ static hd_status flush(stream *s, uint64_t up_to)
     }
     if (i < s->count) return keep_rest(s, i);
     s->count = s->queue.size = 0;
+    s->is_unsorted = false;
     return HD_OK;
 }
 
@@ -132,8 +135,10 @@ static hd_status add_record(stream *s, const perfdata_record *record)
     if (!hd_grow((void **)&s->list, &s->capacity, s->count, sizeof *s->list)) return HD_NOMEM(r->samples.err);
     s->list[s->count++] = (waiting){time, s->queue.size, record->offset};
     hd_bytes_put(&s->queue, record->data, record->size);
+    s->is_unsorted |= time < s->newest;
     if (time > s->newest) s->newest = time;
-    return s->queue.failed ? HD_NOMEM(r->samples.err) : HD_OK;
+    if (s->queue.failed) return HD_NOMEM(r->samples.err);
+    return s->queue.size > QUEUE_BYTES ? end_round(s) : HD_OK; /* perf writes rounds far smaller than that */
 }
 
 /* ---- records ---- */
