@@ -34,7 +34,8 @@ typedef struct hd_read_options {
                               else /var/tmp); 0: a quarter of the machine's memory, or of its control group's */
     hd_progress *progress;
     void *progress_user;
-    const char *binary; /* the program that a log of numbers is of (XRay), for its names; NULL: looked for beside it */
+    const char *binary; /* the program that an XRay log is of, for its names; NULL: looked for beside it. ARGUMENT for
+                           inputs of other formats */
 } hd_read_options;
 
 /* Read a whole trace. The caller frees it. options may be NULL. Errors: IO; FORMAT when no reader understands the

@@ -41,6 +41,7 @@ typedef struct hd_format {
     /* An archive of several files: the input is the one by which it is found and has a path, stored_bytes are told by
      * the reader, the output is a folder. */
     bool is_folder;
+    bool takes_binary; /* hd_read_options.binary means something to it; else it is refused */
     /* A copy of a file with some events changed; NULL: it cannot be patched in place. */
     hd_patch_file *patch;
     /* What its codes in a ledger ("NAME.…") mean in `heddle check`; severity "error": those of losses only. NULL: what

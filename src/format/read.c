@@ -98,6 +98,15 @@ static hd_status refuse_nothing(hd_trace **trace, const hd_format *format, const
     return HD_ERR_DAMAGED;
 }
 
+/* What a reader would ignore is a mistake. */
+static hd_status check_binary(const hd_format *format, const char *path, const hd_read_options *options, hd_error *err)
+{
+    if (!options->binary || format->takes_binary) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
+                        "is of format %s, and a program (--binary) is looked into for XRay logs only",
+                        format->info.name);
+}
+
 static hd_status read_as(hd_trace **out, const hd_format **io_format, hd_input *input, const hd_read_options *options,
                          hd_error *err)
 {
@@ -107,6 +116,7 @@ static hd_status read_as(hd_trace **out, const hd_format **io_format, hd_input *
         return hd_error_set(err, HD_ERR_UNSUPPORTED, hd_input_path(input), HD_OFFSET_NONE,
                             "is one file of %s, which is a folder of files: only its path can be read",
                             format->info.title);
+    HD_TRY(check_binary(format, hd_input_path(input), options, err));
     HD_TRY(hd_builder_new(&builder, err));
     hd_builder_limit_memory(builder, options->memory_limit);
     hd_status status =
@@ -158,6 +168,7 @@ static hd_status read_loose_files(hd_trace **out, const char *folder, const hd_r
         hd_status status = format->read_folder(builder, folder, options, err);
         hd_builder_facts(builder)->format = format->info.name;
         hd_builder_facts(builder)->compression = "none";
+        if (status == HD_OK) status = check_binary(format, folder, options, err);
         if (status == HD_OK) return hd_builder_finish(out, builder, err);
         hd_builder_free(builder);
         if (status != HD_END) return status;

@@ -77,6 +77,9 @@ static void test_xray__functions_are_named_by_the_program(void **state)
     hd_trace_free(trace);
     options.binary = log;
     assert_int_equal(hd_trace_read(&trace, log, &options, &err), HD_ERR_FORMAT);
+    options.binary = program;
+    snprintf(log, sizeof log, "%s/tests/format/xplane/small.pb", root ? root : ".");
+    assert_int_equal(hd_trace_read(&trace, log, &options, &err), HD_ERR_ARGUMENT);
 }
 
 int main(int argc, char **argv)

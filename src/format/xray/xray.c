@@ -37,4 +37,5 @@ const hd_format hd_xray_format = {
              .loses = "nothing"},
     .sniff = xray_sniff,
     .read = xray_read,
+    .takes_binary = true,
 };
