@@ -104,7 +104,8 @@ static hd_status next(hd_json_walk *w, const char **at, bool *first, char close)
         if (*first || *p == ',') {
             *at = *first ? p : hd_json_skip_space(p + 1);
             *first = false;
-            return HD_OK;
+            if (*at < w->text + w->size) return HD_OK;
+            continue;
         }
         HD_TRY(hd_walk_lose(w, p, "no comma, and no end of the list, behind a value"));
         const char *then = p;

@@ -5,7 +5,7 @@
 #include "heddle/trace.h"
 
 typedef struct rows_item {
-    hd_batch *batch; /* empty once its rows were taken: used again */
+    hd_batch *batch;
     hd_chunk *chunk;
     hd_status status;
     hd_error error;
@@ -17,6 +17,8 @@ static void make_blocks(void *user, unsigned worker, void *item)
     (void)user, (void)worker;
     rows->error = (hd_error){0};
     rows->status = hd_batch_take(&rows->chunk, rows->batch, &rows->error);
+    hd_batch_free(rows->batch); /* it is large, and memory is limited */
+    rows->batch = NULL;
 }
 
 static hd_status append(void *user, void *item, hd_error *err)
@@ -46,15 +48,15 @@ hd_status hd_rows_out_init(hd_rows_out *out, hd_builder *builder, unsigned threa
 static hd_status give(hd_rows_out *out, hd_error *err)
 {
     const hd_pipeline_steps steps = {sizeof(rows_item), make_blocks, append, item_deinit, out};
-    /* Making blocks is a quarter of the work: with one more thread, the parser is what is waited for. */
-    if (!out->pipeline) HD_TRY(hd_pipeline_new(&out->pipeline, &steps, out->threads > 1 ? 2 : 1, err));
+    hd_batch *empty;
     void *next;
+    if (out->threads == 1) return hd_rows_out_flush(out, err);
+    /* Making blocks is a quarter of the work: with one more thread, the parser is what is waited for. */
+    if (!out->pipeline) HD_TRY(hd_pipeline_new(&out->pipeline, &steps, 2, err));
     HD_TRY(hd_pipeline_next(&next, out->pipeline, err));
-    rows_item *rows = next;
-    hd_batch *spare = rows->batch;
-    if (!spare) HD_TRY(hd_batch_new(&spare, out->builder, err));
-    rows->batch = out->batch;
-    out->batch = spare;
+    HD_TRY(hd_batch_new(&empty, out->builder, err));
+    ((rows_item *)next)->batch = out->batch;
+    out->batch = empty;
     hd_pipeline_give(out->pipeline);
     return HD_OK;
 }

@@ -152,6 +152,8 @@ const QUESTIONS = {
   counters: "select t.name, count(*), total(value) from counter c join counter_track t on t.id = c.track_id group by 1",
   args: `select ${name("s")}, key, display_value, count(*) from slice s join args using(arg_set_id)
          where key glob 'debug.*' or key glob 'args.*' group by 1, 2, 3`,
+  sched: "select ts, dur, cpu, tid, thread.name, end_state, priority from sched join thread using(utid) where tid <> 0",
+  states: "select ts, dur, state, cpu, tid from thread_state join thread using(utid) where tid <> 0",
 };
 
 async function main([folder, ...files]) {

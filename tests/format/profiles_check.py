@@ -6,7 +6,9 @@ usage: profiles_check.py --heddle HEDDLE [FILE...]
 Ours are the fixtures that are not damaged; what heddle flame writes of real traces must come back (../shared, where it is).
 """
 import argparse
+import gzip
 import json
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -179,7 +181,40 @@ def gecko_rows(document, first_start=None):
         yield from gecko_rows(process, first_start)
 
 
-READERS = {"cpuprofile": (".cpuprofile", lambda path: cpuprofile_rows(load(path.read_text()))),
+# ---- PyTorch ----
+
+
+def torchmemory_rows(document):
+    for device, trace in enumerate(document["device_traces"]):
+        deltas = [({"alloc": 1, "free_completed": -1}.get(e["action"], 0) * e["size"],
+                   {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}.get(e["action"], 0) * e["size"]) for e in trace]
+        segments = [s for s in document.get("segments", ()) if s["device"] == device]
+        now = [sum(s[key] for s in segments) - sum(d[i] for d in deltas) for i, key in enumerate(("active_size", "total_size"))]
+        for e, delta in zip(trace, deltas):
+            now = [a + b for a, b in zip(now, delta)]
+            args = {k: v for k, v in e.items() if k not in ("action", "frames", "time_us") and v is not None}
+            if delta[0]:
+                args = {"Addr": args.pop("addr"), "Bytes": delta[0] + 0 * args.pop("size"), "Device Id": device, "Device Type": 1, **args}
+                if "segments" in document:
+                    args.update({"Total Allocated": now[0], "Total Reserved": now[1]})
+            stack = tuple(place(f["name"], f["filename"], f["line"]) for f in reversed(e["frames"]))
+            args = load(json.dumps(args))
+            yield "i", "[memory]" if delta[0] else e["action"], None, Decimal(e["time_us"] * 1000), f"cuda:{device}", None, stack, args, None
+            if delta[1]:
+                args = {"allocated": now[0], "reserved": now[1]}
+                yield "C", f"segments cuda:{device}", None, Decimal(e["time_us"] * 1000), f"cuda:{device}", None, (), args, None
+
+
+def timeline_rows(entries):
+    categories = ("parameter", "optimizer_state", "input", "temporary", "activation", "gradient", "autograd_detail", "unknown")
+    first = min(entry[0] for entry in entries if entry[0] >= 0)
+    for time, action, size, category in entries:
+        args = {"Bytes": size, "action": {1: "preexisting", 2: "create", 3: "increment_version", 4: "destroy"}[action]}
+        yield "i", "[memory]", categories[category], Decimal(max(time, first)), None, None, (), args, None
+
+
+READERS = {"timeline": (".raw.gz", lambda path: timeline_rows(json.loads(gzip.decompress(path.read_bytes())))), "cpuprofile": (".cpuprofile", lambda path: cpuprofile_rows(load(path.read_text()))),
+           "torchmemory": (".pickle", lambda path: torchmemory_rows(pickle.loads(path.read_bytes()))),
            "gecko": (".json", lambda path: gecko_rows(load(path.read_text()))), "speedscope": (".json", lambda path: speedscope_rows(load(path.read_text())))}
 
 
@@ -242,6 +277,7 @@ def main():
             kind = next(k for k in READERS if k in str(path) or path.name.endswith(READERS[k][0]))
             wrong += check_rows(heddle, kind, path)
         if DATA.is_dir():
+            wrong += check_rows(heddle, "timeline", DATA / "kineto/memory_timeline.raw.gz")
             for name in ("pprof/large.cpu", "stacks/pytorch.folded", "kineto/normalization_layer_test.json.gz", "stacks/example-perf-stacks.txt.gz"):
                 wrong += check_ours(heddle, DATA / name)
     return wrong > 0

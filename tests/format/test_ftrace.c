@@ -46,7 +46,7 @@ static void test_ftrace__a_file_cut_anywhere_keeps_what_stands_before(void **sta
                 before = count;
                 hd_trace_free(trace);
             }
-            assert_true(before > 0 || strcmp(f->name, "edge-seven") == 0); /* its options stand last */
+            assert_true(before > 0 || strncmp(f->name, "edge-seven", 10) == 0); /* its options stand last */
         }
     }
 }

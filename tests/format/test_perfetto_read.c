@@ -99,7 +99,7 @@ static hd_bytes sample(void)
     put_thread(&out, 7, 10, 11, "worker");
     put_counter(&out, 8, 7);
     size_t packet = begin_packet(&out, 0, 0);
-    hd_pb_put_text(&out, PF_PACKET_FTRACE_EVENTS, "");
+    hd_pb_put_text(&out, PF_PACKET_SYS_STATS, "");
     hd_pb_end(&out, packet);
     assert_false(out.failed);
     return out;
@@ -126,7 +126,6 @@ static void test_perfetto_read__events_get_the_names_and_tracks_that_come_behind
     expect_text(dump, "flow t pid=10 tid=11 start=110");
     expect_text(dump, "flow s pid=10 tid=11 start=100");
     expect_text(dump, "loss perfetto perfetto.packet-before-state 1 at 0");
-    expect_text(dump, "loss perfetto perfetto.packet-ftrace-events 1");
     free(dump);
     hd_bytes_deinit(&in);
 }
@@ -226,7 +225,7 @@ static void test_perfetto_read__compressed_packets_that_break_keep_what_came_bef
     for (uint64_t i = 0; i < GROUP_EVENTS; i++) {
         for (size_t k = 0; k < sizeof noise; k++) noise[k] = (uint8_t)random_next(&seed);
         size_t packet = begin_packet(&plain, 0, 0);
-        hd_pb_put_bytes(&plain, PF_PACKET_FTRACE_EVENTS, noise, sizeof noise);
+        hd_pb_put_bytes(&plain, PF_PACKET_SYS_STATS, noise, sizeof noise);
         hd_pb_end(&plain, packet);
         put_event(&plain, 100 + i, PF_TYPE_INSTANT, 7, 0, 0);
     }

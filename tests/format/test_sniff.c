@@ -138,6 +138,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
 #ifdef HD_HAS_EXPAT
         {"/xctrace/", ".xml", "xctrace"},
 #endif
+        {"/torchmemory/", ".pickle", "torchmemory"},
+        {"/torchmemory/", ".json", "torchmemory"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
     assert_true(looked_at > 60);
@@ -165,6 +167,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
 #ifdef HD_HAS_EXPAT
         {"corpus/xctrace/", "", "xctrace"},
 #endif
+        {"corpus/torchmemory/", "", "torchmemory"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);
@@ -191,7 +194,7 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
 {
     (void)state;
     static const kind kinds[] = {
-        {"/kineto/memory_timeline", "", "chrome"}, /* JSON of another kind: its reader says so */
+        {"/kineto/memory_timeline", "", "torchmemory"},
         {"/straggler/", ".json", "chrome"},
         {"/straggler/", ".json.gz", "chrome"},
         {"/analysis/", ".json.gz", "chrome"},

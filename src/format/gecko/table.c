@@ -61,14 +61,16 @@ hd_status gecko_table_open(gecko_table *out, hd_json_walk *walk, const char *at,
     return HD_OK;
 }
 
-/* The row at hand is a list. One that is cut off is none. */
+/* The next row that is a list. One that is cut off is none. */
 static hd_status read_row(gecko_table *t)
 {
-    bool is_null, first = true;
+    bool is_null = true, first = true;
     int place = 0;
     hd_status status;
-    HD_TRY(hd_walk_try_enter(t->walk, &t->at[0], '[', &is_null));
-    if (is_null) return HD_OK;
+    while (is_null) {
+        HD_TRY(hd_walk_item(t->walk, &t->at[0], &t->first[0]));
+        HD_TRY(hd_walk_try_enter(t->walk, &t->at[0], '[', &is_null));
+    }
     const char *end = t->at[0];
     while ((status = hd_walk_item(t->walk, &t->at[0], &first)) == HD_OK) {
         int column = place < GECKO_CELLS ? t->places[place] : -1;
@@ -78,18 +80,15 @@ static hd_status read_row(gecko_table *t)
         end = t->at[0];
     }
     if (status != HD_END) return status;
-    return hd_json_skip_space(end) < t->walk->text + t->walk->size ? HD_OK : HD_END;
+    bool is_whole = t->at[0] < t->walk->text + t->walk->size || *hd_json_skip_space(end) == ']';
+    return is_whole ? HD_OK : HD_END;
 }
 
 hd_status gecko_table_next(gecko_table *t)
 {
     bool any = false;
     memset(t->cells, 0, sizeof t->cells);
-    if (t->has_rows) {
-        if (!t->at[0]) return HD_END;
-        HD_TRY(hd_walk_item(t->walk, &t->at[0], &t->first[0]));
-        return read_row(t);
-    }
+    if (t->has_rows) return t->at[0] ? read_row(t) : HD_END;
     for (size_t i = 0; i < t->count; i++) {
         if (!t->at[i]) continue;
         hd_status status = hd_walk_item(t->walk, &t->at[i], &t->first[i]);

@@ -127,6 +127,12 @@ static uint32_t name_of(tp_place *p, const tp_event *event, const char *key, int
     return tp_key(p, text);
 }
 
+static hd_status learn_name(tp_place *p, const tp_event *event, const char *key, int64_t tid)
+{
+    hd_string name = hd_builder_string(p->builder, tp_string(p, event, key));
+    return name.size ? tp_know_name(p, tid, name) : HD_OK;
+}
+
 static hd_status switch_from(tp_place *p, tp_cpu *cpu, const tp_event *event, int64_t tid)
 {
     uint32_t state = previous_state(p, event);
@@ -139,7 +145,7 @@ static hd_status switch_from(tp_place *p, tp_cpu *cpu, const tp_event *event, in
     if (is_known) HD_TRY(end_run(p, cpu, event->time_ns, state));
     tp_thread *thread = tp_thread_of(p, tid);
     if (!thread) return HD_OK;
-    HD_TRY(tp_know_name(p, tid, hd_builder_string(p->builder, name_of(p, event, "prev_comm", tid))));
+    HD_TRY(learn_name(p, event, "prev_comm", tid));
     HD_TRY(end_state(p, thread, event->time_ns));
     begin_state(thread, event->time_ns, state, TP_NO_CPU);
     return HD_OK;
@@ -154,7 +160,7 @@ hd_status tp_on_switch(tp_place *p, const tp_event *event)
     uint32_t name = name_of(p, event, "next_comm", to);
     tp_thread *thread = tp_thread_of(p, to);
     if (thread) {
-        HD_TRY(tp_know_name(p, to, hd_builder_string(p->builder, name)));
+        HD_TRY(learn_name(p, event, "next_comm", to));
         HD_TRY(end_state(p, thread, event->time_ns));
         begin_state(thread, event->time_ns, tp_key(p, "Running"), event->cpu);
     }

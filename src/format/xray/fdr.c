@@ -142,7 +142,7 @@ static hd_status find_buffers(buffers *out, xray_reader *r)
         if (!hd_grow((void **)&out->list, &out->capacity, out->count, sizeof *out->list)) return HD_NOMEM(r->err);
         out->list[out->count++] = next;
     }
-    qsort(out->list, out->count, sizeof *out->list, in_order);
+    if (out->count) qsort(out->list, out->count, sizeof *out->list, in_order);
     return HD_OK;
 }
 

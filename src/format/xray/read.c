@@ -33,11 +33,14 @@ hd_status xray_note(xray_reader *r, const char *code, hd_ledger_level level, uin
 bool xray_time(int64_t *out_ns, uint32_t *out_ps, const xray_reader *r, uint64_t tsc)
 {
     uint64_t seconds = tsc / r->hertz, cycles = tsc % r->hertz;
-    if (seconds >= (uint64_t)(INT64_MAX / NS)) return false;
-    wide ps = (wide)cycles * 1000 * (uint64_t)NS;
-    uint64_t below = ps >> 64 ? (uint64_t)(ps / r->hertz) : (uint64_t)ps / r->hertz;
-    *out_ns = (int64_t)(seconds * (uint64_t)NS + below / 1000);
-    *out_ps = (uint32_t)(below % 1000);
+    if (seconds > (uint64_t)(INT64_MAX / NS)) return false;
+    wide product = (wide)cycles * (uint64_t)NS; /* below 64 bits up to 18 GHz, where dividing is quick */
+    bool is_short = product >> 64 == 0;
+    uint64_t ns = is_short ? (uint64_t)product / r->hertz : (uint64_t)(product / r->hertz);
+    uint64_t rest = (uint64_t)(product - (wide)ns * r->hertz);
+    if (seconds * (uint64_t)NS + ns > INT64_MAX) return false;
+    *out_ns = (int64_t)(seconds * (uint64_t)NS + ns);
+    *out_ps = rest ? (uint32_t)((wide)rest * 1000 / r->hertz) : 0;
     return true;
 }
 

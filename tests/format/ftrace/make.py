@@ -2,6 +2,7 @@
 """make.py - writes the fixtures beside itself, and the seeds of fuzz/corpus/ftrace"""
 import pathlib
 import struct
+import zlib
 
 COMMON = [("unsigned short common_type", 0, 2, 0), ("unsigned char common_flags", 2, 1, 0),
           ("unsigned char common_preempt_count", 3, 1, 0), ("int common_pid", 4, 4, 1)]
@@ -134,24 +135,32 @@ def six(cpus, opts=b"", names=CMDLINES):
     return (head + table).ljust(at, b"\0") + data
 
 
-def seven(cpus):
-    """sections of version 7, not compressed"""
-    out = bytearray(b"\x17\x08\x44tracing7\0" + struct.pack("<BBI", 0, 8, 4096) + b"none\0\0" + bytes(8))
+def packed(data):
+    small = zlib.compress(data)
+    return struct.pack("<II", len(small), len(data)) + small
+
+
+def seven(cpus, compressed=False):
+    """sections of version 7, not compressed, or by zlib"""
+    name = b"zlib\x001.2\0" if compressed else b"none\0\0"
+    out = bytearray(b"\x17\x08\x44tracing7\0" + struct.pack("<BBI", 0, 8, 4096) + name + bytes(8))
     where = len(out) - 8
 
-    def section(number, data):
-        out.extend(struct.pack("<HHIQ", number, 0, 0, len(data)) + data)
+    def section(number, data, pack=compressed):
+        data = packed(data) if pack else data
+        out.extend(struct.pack("<HHIQ", number, int(compressed), 0, len(data)) + data)
         return len(out) - len(data) - 16
 
     offsets = [(16, section(16, header_info())), (17, section(17, struct.pack("<I", 0))), (18, section(18, systems())),
                (21, section(21, block(CMDLINES))), (23, section(23, block("7 6\n9 9\n")))]
-    body = b"".join(b"".join(p) for p in cpus)
-    buffer = section(3, body)
+    bodies = [b"".join(p) for p in cpus]
+    if compressed:  # the number of chunks, which the size does not count, and a chunk for each page
+        bodies = [struct.pack("<I", len(p)) + b"".join(map(packed, p)) for p in cpus]
+    buffer = section(3, b"".join(bodies), False)
     table, at = b"", buffer + 16
-    for number, pages in enumerate(cpus):
-        size = sum(map(len, pages))
-        table += struct.pack("<IQQ", number, at, size)
-        at += size
+    for number, body in enumerate(bodies):
+        table += struct.pack("<IQQ", number, at, len(body) - (4 if compressed else 0))
+        at += len(body)
     about = struct.pack("<Q", buffer) + b"\0" + b"x86-tsc\0" + struct.pack("<II", 4096, len(cpus)) + table
     ticks = struct.pack("<IIQ", 3, 1, 5)
     out[where:where + 8] = struct.pack("<Q", len(out))
@@ -241,7 +250,7 @@ def main():
     broken = bytearray(six(lost))
     at = broken.rindex(struct.pack("<QQ", 1100, 1 << 31))
     broken[at + 8:at + 16] = struct.pack("<Q", 8 | 1 << 31)
-    files = {"small.dat": good, "edge-seven.dat": seven(cpus()), "bad-lost.dat": bytes(broken), "bad-cut.dat": good[:-5000],
+    files = {"small.dat": good, "edge-seven.dat": seven(cpus()), "edge-seven-zlib.dat": seven(cpus(), True), "bad-lost.dat": bytes(broken), "bad-cut.dat": good[:-5000],
              "gpu.ftrace": GPU.encode(), "kinds.ftrace": KINDS.encode(), "bad-lines.ftrace": BAD.encode("latin-1")}
     for name, data in files.items():
         (place / name).write_bytes(data)

@@ -65,6 +65,11 @@ def edge():
         call(0, 70000, 7) + call(0, 6, 100) + call(1, 6, 100)
 
 
+def last():
+    """the last nanosecond that there is, and the one behind it"""
+    return header(3, 0) + call(0, 1, 2**63 - 1) + call(1, 1, 2**63 - 1) + call(0, 2, 2**63 - 2) + call(1, 2, 2**63)
+
+
 def bad_naive():
     records = [call(0, 1, 10), call(0, 2, 20), argument(3, 1), struct.pack("<H30x", 9), call(9, 2, 25), call(1, 2, 15), call(1, 1, 40)]
     return header(3, 0, hertz=1000) + b"".join(records) + call(0, 4, 2**64 - 1) + call(1, 4, 2**64 - 1) + b"\0" * 7
@@ -96,7 +101,7 @@ def program():
 
 if __name__ == "__main__":
     place = pathlib.Path(__file__).parent
-    for name, data in (("naive", naive()), ("fdr", fdr()), ("edge-fixed", fixed()), ("edge-stacks", edge()), ("bad-naive", bad_naive()), ("bad-fdr", bad_fdr())):
+    for name, data in (("naive", naive()), ("fdr", fdr()), ("edge-fixed", fixed()), ("edge-stacks", edge()), ("bad-last", last()), ("bad-naive", bad_naive()), ("bad-fdr", bad_fdr())):
         (place / f"{name}.xray").write_bytes(data)
         (place.parents[2] / "fuzz/corpus/xray" / name).write_bytes(data)
     (place / "program.elf").write_bytes(program())

@@ -15,7 +15,6 @@ typedef struct cargo {
 } cargo;
 
 static const cargo cargoes[] = {
-    {PF_PACKET_FTRACE_EVENTS, HD_LEDGER_LOSS, "perfetto.packet-ftrace-events"},
     {PF_PACKET_INODE_FILE_MAP, HD_LEDGER_LOSS, "perfetto.packet-inode-file-map"},
     {PF_PACKET_SYS_STATS, HD_LEDGER_LOSS, "perfetto.packet-sys-stats"},
     {PF_PACKET_PROCESS_STATS, HD_LEDGER_LOSS, "perfetto.packet-process-stats"},
@@ -27,7 +26,6 @@ static const cargo cargoes[] = {
     {PF_PACKET_BATTERY, HD_LEDGER_LOSS, "perfetto.packet-battery"},
     {PF_PACKET_ANDROID_LOG, HD_LEDGER_LOSS, "perfetto.packet-android-log"},
     {PF_PACKET_POWER_RAILS, HD_LEDGER_LOSS, "perfetto.packet-power-rails"},
-    {PF_PACKET_SYSTEM_INFO, HD_LEDGER_NOTE, "perfetto.packet-system-info"},
     {PF_PACKET_TRIGGER, HD_LEDGER_NOTE, "perfetto.packet-trigger"},
     {PF_PACKET_PACKAGES_LIST, HD_LEDGER_NOTE, "perfetto.packet-packages-list"},
     {PF_PACKET_CHROME_BENCHMARK_METADATA, HD_LEDGER_NOTE, "perfetto.packet-chrome-benchmark-metadata"},
@@ -221,6 +219,8 @@ static hd_status read_data(perfetto_reader *reader, perfetto_sequence *s, const 
     case HD_PROTO_BYTES(PF_PACKET_PERF_SAMPLE):
     case HD_PROTO_BYTES(PF_PACKET_GPU_COUNTER_EVENT): return read_timed(reader, s, p);
     case HD_PROTO_BYTES(PF_PACKET_TRACK_DESCRIPTOR): return perfetto_read_descriptor(reader, &p->data);
+    case HD_PROTO_BYTES(PF_PACKET_FTRACE_EVENTS): return perfetto_read_ftrace(reader, s, &p->data);
+    case HD_PROTO_BYTES(PF_PACKET_SYSTEM_INFO): return perfetto_read_system_info(reader, &p->data);
     case HD_PROTO_BYTES(PF_PACKET_CHROME_EVENTS): return perfetto_read_chrome_events(reader, &p->data);
     case HD_PROTO_BYTES(PF_PACKET_PROCESS_TREE): return perfetto_read_process_tree(reader, &p->data);
     case HD_PROTO_BYTES(PF_PACKET_PROCESS_DESCRIPTOR): return perfetto_read_process_descriptor(reader, &p->data);

@@ -363,6 +363,7 @@ static hd_status read_all(perfetto_reader *reader)
     HD_TRY(perfetto_finish_flows(reader));
     HD_TRY(perfetto_finish_stacks(reader));
     HD_TRY(hd_rows_out_flush(&reader->rows, reader->err));
+    HD_TRY(perfetto_finish_ftrace(reader));
     HD_TRY(perfetto_finish_tracks(reader));
     hd_builder_facts(reader->builder)->has_args = reader->want_args;
     return perfetto_find_facts(reader);
@@ -397,6 +398,7 @@ static void reader_free(perfetto_reader *reader)
     hd_large_free(reader->tracks);
     perfetto_slices_free(reader);
     perfetto_stacks_free(reader);
+    perfetto_ftrace_free(reader);
     perfetto_clocks_free(&reader->clocks);
     hd_rows_out_deinit(&reader->rows);
 }

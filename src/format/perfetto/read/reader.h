@@ -25,6 +25,7 @@
 #include "format/perfetto/fields.h"
 #include "format/perfetto/perfetto.h"
 #include "format/rows_out.h"
+#include "format/tracepoint/tracepoint.h"
 #include "heddle/stacks.h"
 
 /* ---- packet sequences: what one writer of one process wrote ---- */
@@ -189,6 +190,8 @@ typedef struct perfetto_late_sample {
     uint32_t generation;
 } perfetto_late_sample;
 
+typedef struct perfetto_kernel_event perfetto_kernel_event;
+
 typedef struct perfetto_reader {
     hd_builder *builder;
     hd_rows_out rows;
@@ -261,6 +264,12 @@ typedef struct perfetto_reader {
     uint64_t old_queue_count, old_stage_count;
     hd_map old_contexts; /* (context, 0) -> record */
     hd_map gpu_tracks;   /* (gpu, queue and its form) -> track */
+
+    perfetto_kernel_event *kernel_events; /* of ftrace */
+    size_t kernel_event_count, kernel_event_capacity;
+    hd_bytes kernel_bytes;
+    uint32_t kernel_version; /* 6.1 is 6 << 16 | 1; 0: unknown */
+    hd_map kernel_processes; /* tid -> pid, of process trees */
 } perfetto_reader;
 
 /* ---- read.c ---- */
@@ -274,6 +283,14 @@ hd_status perfetto_read_trace(perfetto_reader *reader, const uint8_t *data, size
 hd_status perfetto_grow(perfetto_reader *reader, void **list, size_t *capacity, size_t count, size_t element_size);
 /* Add the row with reader->args as its arguments. */
 hd_status perfetto_add_row(perfetto_reader *reader, hd_row *row, const perfetto_args *args);
+
+/* ---- ftrace.c ---- */
+
+hd_status perfetto_read_ftrace(perfetto_reader *reader, perfetto_sequence *sequence, const hd_proto_field *field);
+hd_status perfetto_read_system_info(perfetto_reader *reader, const hd_proto_field *field);
+/* After all is read: slices of CPUs, states of threads. */
+hd_status perfetto_finish_ftrace(perfetto_reader *reader);
+void perfetto_ftrace_free(perfetto_reader *reader);
 
 /* ---- packet.c ---- */
 

@@ -452,6 +452,8 @@ static hd_status read_tree_thread(perfetto_reader *reader, const hd_proto_field 
         if (f.tag == HD_PROTO_BYTES(PF_TREE_THREAD_NAME)) n.name = perfetto_text(reader, &f);
     }
     HD_TRY(perfetto_check(reader, &message));
+    if (n.tid > 0 && n.pid >= 0 && !hd_map_set(&reader->kernel_processes, (uint64_t)n.tid, 0, (uint32_t)n.pid))
+        return HD_NOMEM(reader->err);
     return note_thread(reader, &n);
 }
 

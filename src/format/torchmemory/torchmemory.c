@@ -1,0 +1,463 @@
+/* torchmemory.c - memory snapshots of PyTorch -> events of memory
+ *
+ * Format   the pickle of torch.cuda.memory._dump_snapshot: traces of each device, and the segments at the end
+ * Sniffs   a pickle of a dict with its keys
+ * Maps     alloc, free_completed -> the instants [memory] that Kineto writes, with totals; other actions -> instants,
+ *          of segments with a counter of what is reserved and allocated. docs/formats/torchmemory.md
+ * Units    µs -> ns         Shapes   n events -> n rows, and a counter for each event of a segment
+ * Limits   1 GiB; the metadata as large as the input         Errors   DAMAGED: nothing can be read, strict
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/json/write.h"
+#include "base/map.h"
+#include "base/memory/vector.h"
+#include "format/numbers.h"
+#include "format/torchmemory/pickle.h"
+#include "format/torchmemory/torchmemory.h"
+
+static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
+
+enum { CUDA = 1, JSON_DEPTH = 32, NS_PER_US = 1000, SHARING = 64, DEVICES = 1024 };
+enum {
+    TRUNCATED,
+    DAMAGED,
+    OBJECT_SKIPPED,
+    EVENT_UNREADABLE,
+    METADATA_CUT,
+    ARGUMENT_LOST,
+    TEXT_UTF8,
+    TIME_MISSING,
+    EVENT_LOST
+};
+
+static const hd_stack_code codes[] = {
+    [TRUNCATED] = {"torchmemory.truncated", HD_LEDGER_LOSS, NULL},
+    [DAMAGED] = {"torchmemory.pickle-damaged", HD_LEDGER_LOSS, NULL},
+    [OBJECT_SKIPPED] = {"torchmemory.object-skipped", HD_LEDGER_LOSS, NULL},
+    [EVENT_UNREADABLE] = {"torchmemory.event-unreadable", HD_LEDGER_LOSS, NULL},
+    [METADATA_CUT] = {"torchmemory.metadata-cut", HD_LEDGER_LOSS, NULL},
+    [ARGUMENT_LOST] = {"torchmemory.argument-lost", HD_LEDGER_LOSS, NULL},
+    [TEXT_UTF8] = {"torchmemory.utf8", HD_LEDGER_REPAIR, NULL},
+    [TIME_MISSING] = {"torchmemory.time-missing", HD_LEDGER_LOSS, NULL},
+    [EVENT_LOST] = {"torchmemory.event-lost", HD_LEDGER_LOSS, NULL},
+};
+
+typedef struct totals {
+    int64_t allocated, reserved;
+    bool known;
+} totals;
+
+typedef struct reader {
+    hd_stack_samples samples;
+    hd_builder *builder;
+    hd_error *err;
+    pickle pickle;
+    hd_map stacks; /* by list of frames */
+    uint32_t track, counter;
+    int64_t device;
+    totals now;
+    hd_arg_key keys[HD_STACK_MORE];
+    int64_t values[HD_STACK_MORE];
+    uint32_t arg_count;
+    hd_bytes text;
+    hd_json_out json;
+    uint64_t work, told; /* entries that were looked at, bytes of JSON: what is shared may be seen without end */
+} reader;
+
+static hd_status count(reader *r, size_t code, uint64_t n, uint64_t offset)
+{
+    const hd_line line = {.offset = offset};
+    return hd_stack_samples_count(&r->samples, code, n, &line);
+}
+
+/* Whether one more look at the entries of a value is within SHARING times the input. */
+static bool afford(reader *r, const pickle_value *v)
+{
+    bool holds = v->type == PICKLE_LIST || v->type == PICKLE_DICT;
+    r->work += 1 + (holds ? r->pickle.holders[v->number].count : 0);
+    return r->work / SHARING <= r->pickle.size;
+}
+
+/* ---- values as arguments, and as JSON ---- */
+
+static hd_status intern(reader *r, uint32_t *out, const pickle_value *v)
+{
+    size_t repaired;
+    hd_string text = hd_stack_samples_utf8(&r->samples, &repaired, pickle_text(&r->pickle, v));
+    *out = hd_builder_intern(r->builder, text.data, text.size);
+    return *out == HD_STRING_NONE ? HD_NOMEM(r->err) : count(r, TEXT_UTF8, repaired, v->bits);
+}
+
+static void put_json(reader *r, const pickle_value *v, int depth)
+{
+    pickle_cursor c = {0};
+    const pickle_value *item, *value;
+    bool first = true;
+    double number;
+    uint64_t most = r->pickle.size + SHARING;
+    if (depth > JSON_DEPTH || r->json.size > most || r->told / SHARING > most) {
+        r->json.failed = true;
+        return;
+    }
+    switch (v->type) {
+    case PICKLE_BOOL: hd_json_put_text(&r->json, v->bits ? "true" : "false"); return;
+    case PICKLE_INT: hd_json_put_int(&r->json, (int64_t)v->bits); return;
+    case PICKLE_LARGE: hd_json_put_unsigned(&r->json, v->bits); return;
+    case PICKLE_FLOAT:
+        memcpy(&number, &v->bits, sizeof number);
+        hd_json_put_double(&r->json, number);
+        return;
+    case PICKLE_TEXT: {
+        hd_string text = pickle_text(&r->pickle, v);
+        hd_json_put_string(&r->json, text.data, text.size);
+        return;
+    }
+    case PICKLE_LIST:
+    case PICKLE_DICT: break;
+    default: hd_json_put_text(&r->json, "null"); return;
+    }
+    bool is_dict = v->type == PICKLE_DICT;
+    hd_json_put_text(&r->json, is_dict ? "{" : "[");
+    while (!r->json.failed && pickle_next(&item, &c, &r->pickle, v)) {
+        hd_json_put_text(&r->json, first ? "" : ",");
+        first = false;
+        if (is_dict) {
+            hd_string key = pickle_text(&r->pickle, item);
+            hd_json_put_string(&r->json, key.data, key.size);
+            hd_json_put_text(&r->json, ":");
+            if (!pickle_next(&value, &c, &r->pickle, v)) break;
+            item = value;
+        }
+        put_json(r, item, depth + 1);
+    }
+    hd_json_put_text(&r->json, is_dict ? "}" : "]");
+}
+
+static hd_status add_arg(reader *r, const char *key, uint32_t key_id, hd_arg_type type, int64_t bits)
+{
+    if (r->arg_count == HD_STACK_MORE) return count(r, ARGUMENT_LOST, 1, HD_OFFSET_NONE);
+    uint32_t id = key ? hd_builder_intern_text(r->builder, key) : key_id;
+    r->keys[r->arg_count] = (hd_arg_key){.key = id, .type = (uint8_t)type, .scope = HD_SCOPE_ARGS};
+    r->values[r->arg_count++] = bits;
+    return id == HD_STRING_NONE ? HD_NOMEM(r->err) : HD_OK;
+}
+
+/* false: too large, or without end. */
+static bool make_json(reader *r, const pickle_value *v)
+{
+    r->json.size = 0;
+    put_json(r, v, 0);
+    bool fine = !r->json.failed;
+    r->told += r->json.size;
+    r->json.failed = false;
+    return fine;
+}
+
+static hd_status add_value(reader *r, const char *key, uint32_t key_id, const pickle_value *v)
+{
+    uint32_t id;
+    int64_t bits = (int64_t)v->bits;
+    switch (v->type) {
+    case PICKLE_NONE:
+    case PICKLE_OPAQUE: return HD_OK;
+    case PICKLE_BOOL: return add_arg(r, key, key_id, HD_ARG_BOOL, bits);
+    case PICKLE_INT: return add_arg(r, key, key_id, HD_ARG_INT, bits);
+    case PICKLE_LARGE: {
+        hd_arg_type type = hd_value_of_unsigned(&bits, r->builder, v->bits);
+        return add_arg(r, key, key_id, type, bits);
+    }
+    case PICKLE_TEXT: HD_TRY(intern(r, &id, v)); return add_arg(r, key, key_id, HD_ARG_STRING, id);
+    default: break;
+    }
+    if (!make_json(r, v)) return count(r, ARGUMENT_LOST, 1, HD_OFFSET_NONE);
+    return add_arg(r, key, key_id, HD_ARG_JSON, hd_builder_intern(r->builder, r->json.data, r->json.size));
+}
+
+/* ---- stacks ---- */
+
+static int64_t int_of(const reader *r, const pickle_value *dict, const char *key, int64_t otherwise)
+{
+    const pickle_value *v = pickle_find(&r->pickle, dict, key);
+    return v && v->type == PICKLE_INT ? (int64_t)v->bits : otherwise;
+}
+
+/* Frames stand from the innermost one on; equal lists are one. */
+static hd_status find_stack(reader *r, uint32_t *out, const pickle_value *frames)
+{
+    pickle_cursor c = {0};
+    const pickle_value *f;
+    const pickle_value **list = NULL;
+    size_t n = 0, capacity = 0, repaired;
+    *out = HD_STACK_NONE;
+    if (!frames || frames->type != PICKLE_LIST) return HD_OK;
+    const hd_map_entry *known = hd_map_find(&r->stacks, frames->number, 0);
+    if (known) {
+        *out = known->value;
+        return HD_OK;
+    }
+    while (pickle_next(&f, &c, &r->pickle, frames)) {
+        if (!hd_grow((void **)&list, &capacity, n, sizeof *list)) {
+            free(list);
+            return HD_NOMEM(r->err);
+        }
+        list[n++] = f;
+    }
+    while (n && *out != HD_NONE) {
+        hd_frame_kind kind = HD_FRAME_UNKNOWN;
+        f = list[--n];
+        if (!afford(r, f)) continue;
+        hd_string name = pickle_text(&r->pickle, pickle_find(&r->pickle, f, "name"));
+        r->text.size = 0;
+        hd_text_put_frame(&r->text, name.size ? name : (hd_string){"[unknown]", 9},
+                          pickle_text(&r->pickle, pickle_find(&r->pickle, f, "filename")), int_of(r, f, "line", 0), 0);
+        hd_string text = {(char *)r->text.data, r->text.size};
+        text = hd_stack_samples_utf8(&r->samples, &repaired, text);
+        uint32_t id = r->text.failed ? HD_NONE : hd_stack_samples_frame(&r->samples, &kind, text.data, text.size);
+        *out = hd_stacks_push(r->samples.stacks, *out, id, kind);
+    }
+    free(list);
+    if (*out == HD_NONE || !hd_map_set(&r->stacks, frames->number, 0, *out)) return HD_NOMEM(r->err);
+    return HD_OK;
+}
+
+/* ---- events ---- */
+
+/* What an action adds to what is allocated and what is reserved. */
+static bool change_of(hd_string action, int *allocated, int *reserved)
+{
+    *allocated = hd_walk_is(action, "alloc") - hd_walk_is(action, "free_completed");
+    *reserved = hd_walk_is(action, "segment_alloc") + hd_walk_is(action, "segment_map") -
+                hd_walk_is(action, "segment_free") - hd_walk_is(action, "segment_unmap");
+    return *allocated || *reserved;
+}
+
+static int64_t times(int sign, int64_t size)
+{
+    if (sign >= 0) return sign ? size : 0;
+    return size == INT64_MIN ? INT64_MAX : -size;
+}
+
+static int64_t add_clamped(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN + 1 : INT64_MAX) : sum;
+}
+
+static hd_status add_counter(reader *r, int64_t time_ns)
+{
+    hd_row row = hd_row_of(HD_KIND_COUNTER, 'C');
+    row.track = r->track;
+    row.name = r->counter;
+    row.start_ns = time_ns;
+    r->arg_count = 0;
+    HD_TRY(add_arg(r, "allocated", 0, HD_ARG_INT, r->now.allocated));
+    HD_TRY(add_arg(r, "reserved", 0, HD_ARG_INT, r->now.reserved));
+    return hd_stack_samples_add_row(&r->samples, &row, r->keys, r->values, r->arg_count);
+}
+
+/* Members of an event that have no other place. */
+static hd_status add_members(reader *r, const pickle_value *event, bool is_memory)
+{
+    static const char *const placed[] = {"action", "frames", "time_us"};
+    pickle_cursor c = {0};
+    const pickle_value *key, *value;
+    uint32_t id;
+    while (pickle_next(&key, &c, &r->pickle, event) && pickle_next(&value, &c, &r->pickle, event)) {
+        hd_string name = pickle_text(&r->pickle, key);
+        bool skip = is_memory && (hd_walk_is(name, "addr") || hd_walk_is(name, "size"));
+        for (size_t i = 0; i < sizeof placed / sizeof *placed; i++) skip |= hd_walk_is(name, placed[i]);
+        if (skip) continue;
+        HD_TRY(intern(r, &id, key));
+        HD_TRY(add_value(r, NULL, id, value));
+    }
+    return HD_OK;
+}
+
+static hd_status add_memory(reader *r, const pickle_value *event, int64_t bytes)
+{
+    const pickle_value *addr = pickle_find(&r->pickle, event, "addr");
+    if (addr) HD_TRY(add_value(r, "Addr", 0, addr));
+    HD_TRY(add_arg(r, "Bytes", 0, HD_ARG_INT, bytes));
+    HD_TRY(add_arg(r, "Device Id", 0, HD_ARG_INT, r->device));
+    HD_TRY(add_arg(r, "Device Type", 0, HD_ARG_INT, CUDA));
+    if (!r->now.known) return HD_OK;
+    HD_TRY(add_arg(r, "Total Allocated", 0, HD_ARG_INT, r->now.allocated));
+    return add_arg(r, "Total Reserved", 0, HD_ARG_INT, r->now.reserved);
+}
+
+static bool is_open(const reader *r, const pickle_value *event)
+{
+    return r->pickle.holders[event->number].is_open;
+}
+
+static hd_status add_event(reader *r, const pickle_value *event)
+{
+    int allocated, reserved;
+    uint32_t node;
+    if (event->type == PICKLE_DICT && is_open(r, event)) return HD_OK; /* cut off, which is told */
+    if (!afford(r, event)) return count(r, EVENT_LOST, 1, HD_OFFSET_NONE);
+    hd_string action = pickle_text(&r->pickle, pickle_find(&r->pickle, event, "action"));
+    if (event->type != PICKLE_DICT || !action.size) return count(r, EVENT_UNREADABLE, 1, HD_OFFSET_NONE);
+    int64_t size = int_of(r, event, "size", 0), time = int_of(r, event, "time_us", HD_NO_TIME);
+    change_of(action, &allocated, &reserved);
+    r->now.allocated = add_clamped(r->now.allocated, times(allocated, size));
+    r->now.reserved = add_clamped(r->now.reserved, times(reserved, size));
+    hd_row row = hd_row_of(HD_KIND_INSTANT, 'i');
+    row.track = r->track;
+    row.name = allocated ? hd_builder_intern_text(r->builder, "[memory]")
+                         : hd_builder_intern(r->builder, action.data, action.size);
+    if (row.name == HD_STRING_NONE) return HD_NOMEM(r->err);
+    if (time == HD_NO_TIME || __builtin_mul_overflow(time, NS_PER_US, &row.start_ns)) {
+        row.start_ns = HD_NO_TIME;
+        HD_TRY(count(r, TIME_MISSING, 1, HD_OFFSET_NONE));
+    }
+    r->arg_count = 0;
+    if (allocated) HD_TRY(add_memory(r, event, times(allocated, size)));
+    HD_TRY(add_members(r, event, allocated != 0));
+    HD_TRY(find_stack(r, &node, pickle_find(&r->pickle, event, "frames")));
+    if (node != HD_STACK_NONE) {
+        HD_TRY(add_arg(r, "sf", 0, HD_ARG_INT, node));
+        r->keys[r->arg_count - 1].scope = HD_SCOPE_EVENT;
+    }
+    HD_TRY(hd_stack_samples_add_row(&r->samples, &row, r->keys, r->values, r->arg_count));
+    return reserved ? add_counter(r, row.start_ns) : HD_OK;
+}
+
+/* What was there before the first event: what there is at the end, in segments, without what the events changed. */
+static totals find_start(reader *r, const pickle_value *trace)
+{
+    totals out = {0};
+    int allocated, reserved;
+    const pickle_value *segments = pickle_find(&r->pickle, &r->pickle.root, "segments"), *item;
+    pickle_cursor c = {0};
+    if (!segments || r->pickle.truncated || r->pickle.damaged || r->device >= DEVICES) return out;
+    out.known = true;
+    while (pickle_next(&item, &c, &r->pickle, segments)) {
+        if (int_of(r, item, "device", -1) != r->device) continue;
+        out.reserved = add_clamped(out.reserved, int_of(r, item, "total_size", 0));
+        out.allocated = add_clamped(out.allocated, int_of(r, item, "active_size", 0));
+    }
+    c = (pickle_cursor){0};
+    while (pickle_next(&item, &c, &r->pickle, trace)) {
+        if (!afford(r, item)) return (totals){0};
+        int64_t size = int_of(r, item, "size", 0);
+        change_of(pickle_text(&r->pickle, pickle_find(&r->pickle, item, "action")), &allocated, &reserved);
+        out.allocated = add_clamped(out.allocated, times(-allocated, size));
+        out.reserved = add_clamped(out.reserved, times(-reserved, size));
+    }
+    return out;
+}
+
+static hd_status make_track(reader *r)
+{
+    char name[32];
+    hd_ident pid = {HD_IDENT_STRING, hd_builder_intern_text(r->builder, "PyTorch memory")};
+    hd_ident tid = {HD_IDENT_NUMBER, 0};
+    snprintf(name, sizeof name, "%lld", (long long)r->device);
+    tid.text = hd_builder_intern_text(r->builder, name);
+    r->track = hd_builder_track(r->builder, pid, tid, false);
+    if (r->track == HD_NONE) return HD_NOMEM(r->err);
+    snprintf(name, sizeof name, "cuda:%lld", (long long)r->device);
+    hd_builder_name_track(r->builder, r->track, hd_builder_intern_text(r->builder, name));
+    snprintf(name, sizeof name, "segments cuda:%lld", (long long)r->device);
+    r->counter = hd_builder_intern_text(r->builder, name);
+    return HD_OK;
+}
+
+static hd_status read_traces(reader *r)
+{
+    const pickle_value *traces = pickle_find(&r->pickle, &r->pickle.root, "device_traces"), *trace, *event;
+    pickle_cursor c = {0};
+    for (r->device = 0; traces && pickle_next(&trace, &c, &r->pickle, traces); r->device++) {
+        pickle_cursor e = {0};
+        if (!pickle_next(&event, &e, &r->pickle, trace)) continue;
+        HD_TRY(make_track(r));
+        r->now = find_start(r, trace);
+        for (bool more = true; more; more = pickle_next(&event, &e, &r->pickle, trace)) HD_TRY(add_event(r, event));
+    }
+    return HD_OK;
+}
+
+/* All but the traces: segments with their blocks, settings, annotations. */
+static hd_status tell_rest(reader *r)
+{
+    pickle_cursor c = {0};
+    const pickle_value *key, *value;
+    while (pickle_next(&key, &c, &r->pickle, &r->pickle.root) && pickle_next(&value, &c, &r->pickle, &r->pickle.root)) {
+        hd_string name = pickle_text(&r->pickle, key);
+        if (hd_walk_is(name, "device_traces") || !name.size) continue;
+        uint32_t id;
+        HD_TRY(intern(r, &id, key));
+        if (!make_json(r, value))
+            HD_TRY(count(r, METADATA_CUT, 1, key->bits));
+        else
+            hd_builder_metadata(r->builder, id, hd_builder_intern(r->builder, r->json.data, r->json.size), true);
+    }
+    return HD_OK;
+}
+
+static hd_status read_snapshot(reader *r, const hd_bytes *bytes)
+{
+    if (!pickle_read(&r->pickle, bytes->data, bytes->size)) return HD_NOMEM(r->err);
+    const pickle *p = &r->pickle;
+    if (p->root.type != PICKLE_DICT)
+        return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, p->at, "the pickle is no memory snapshot: no dict");
+    HD_TRY(count(r, TRUNCATED, p->truncated, p->at));
+    HD_TRY(count(r, DAMAGED, p->damaged, p->at));
+    HD_TRY(count(r, OBJECT_SKIPPED, p->opaque, p->opaque_at));
+    HD_TRY(read_traces(r));
+    return tell_rest(r);
+}
+
+static hd_status torchmemory_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    hd_bytes bytes = {0};
+    reader r = {.builder = builder, .err = err};
+    const uint8_t *head;
+    size_t head_size;
+    HD_TRY(hd_input_peek(input, &head, &head_size, err));
+    if (torchmemory_is_timeline(head, head_size)) return torchmemory_read_timeline(builder, input, options, err);
+    hd_status status = hd_input_all(&bytes, input, 8, SIZE_LIMIT, err);
+    if (status == HD_OK) status = hd_stack_samples_open(&r.samples, builder, input, "torchmemory", codes, options, err);
+    if (status == HD_OK) status = read_snapshot(&r, &bytes);
+    if (status == HD_OK) {
+        hd_trace_facts *facts = hd_builder_facts(builder);
+        facts->input_bytes = bytes.size;
+        facts->base_ns = 0; /* Unix time */
+        status = hd_stack_samples_finish(&r.samples);
+    }
+    hd_stack_samples_close(&r.samples);
+    pickle_deinit(&r.pickle);
+    hd_map_deinit(&r.stacks);
+    hd_bytes_deinit(&r.text);
+    hd_bytes_deinit(&bytes);
+    free(r.json.data);
+    return status;
+}
+
+/* A pickle of protocol 2 or newer that begins with a dict, with the name of a key near. */
+static int torchmemory_sniff(const unsigned char *head, size_t size)
+{
+    static const char *const keys[] = {"device_traces", "segments", "allocator_settings"};
+    if (torchmemory_is_timeline(head, size)) return 92;
+    size_t dict = size > 11 && head[2] == 0x95 ? 11 : 2;
+    if (size < 16 || head[0] != 0x80 || head[1] < 2 || head[1] > 5 || head[dict] != '}') return 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (memmem(head, size, keys[i], strlen(keys[i]))) return 92;
+    }
+    return 0;
+}
+
+const hd_format hd_torchmemory_format = {
+    .info = {.name = "torchmemory",
+             .title = "Memory snapshots and timelines of PyTorch",
+             .extensions = ".pickle .raw.json",
+             .reads = true,
+             .keeps = "allocations, frees, segments and other events of each device, with stacks; all else as JSON",
+             .loses = "nothing, as nothing writes it here"},
+    .sniff = torchmemory_sniff,
+    .read = torchmemory_read,
+};
