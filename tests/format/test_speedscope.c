@@ -51,7 +51,8 @@ static void test_speedscope__changed_bits_never_break_the_reader(void **state)
     (void)state;
     for (size_t i = 0; i < all.count; i++) {
         const fixture *f = &all.list[i];
-        for (size_t bit = 0; bit < f->size * 8; bit++) {
+        const size_t bits = 8 * f->size, step = bits > 16384 ? 13 : 1;
+        for (size_t bit = 0; bit < bits; bit += step) {
             hd_trace *trace;
             f->text[bit / 8] = (char)(f->text[bit / 8] ^ 1 << bit % 8);
             if (read_text(&trace, f->text, f->size, &read_fast, 0, NULL) == HD_OK) hd_trace_free(trace);
