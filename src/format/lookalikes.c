@@ -31,7 +31,7 @@ static const lookalike lookalikes[] = {
     {{"a perf.data file of Linux before 3.2", NULL, PERF_TEXT}, BYTES("PERFFILE")},
     {{"an SQLite database, as Nsight Systems and rocprof write", NULL, NULL}, BYTES("SQLite format 3")},
     {{"a report of Nsight Systems", ".nsys-rep .qdrep",
-      "`nsys export --type sqlite FILE` makes a file of it that can be read"}, NAME_ALONE},
+      "it is read where `nsys` is on PATH; `nsys export --type sqlite FILE` makes a file that is"}, NAME_ALONE},
     {{"raw data of Nsight Systems", ".qdstrm",
       "QdstrmImporter makes a report of it, and `nsys export --type sqlite` a file that can be read"}, NAME_ALONE},
     {{"a report of Nsight Compute", ".ncu-rep .nsight-cuprof-report",
