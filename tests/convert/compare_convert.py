@@ -66,7 +66,7 @@ def synthetic(program, work):
 def real():
     for folder in DATA:
         for path in sorted((SHARED / "data" / folder).rglob("*.json*")):
-            if path.name.endswith((".json", ".json.gz")) and not re.search("memory_timeline|rank[1-7]", path.name):
+            if path.name.endswith((".json", ".json.gz")) and not re.search("memory_timeline|rocprofv3|rank[1-7]", path.name):
                 if path.stat().st_size * (10 if path.suffix == ".gz" else 1) < LIMIT_BYTES:
                     yield path
 

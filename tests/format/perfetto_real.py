@@ -38,6 +38,8 @@ from rounds import rounds  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 SKIP, LARGEST, DOCUMENTS = 77, 8 << 20, rounds(25)
 
+# Slices whose times are beyond int64 ns, which Perfetto wraps round; here they have no time, and are no slices.
+BEYOND = {"edge-nanoseconds.json": {"beyond both", "too early for a date"}}
 # Of these, the JSON in Perfetto has less, and does not say so.
 MORE = {
     "bad-concatenated.json": "several documents",
@@ -113,7 +115,8 @@ def compare(name, theirs, ours):
     if "error" in theirs:
         return problems
     exact = not theirs["trouble"] and name not in MORE
-    problems += compare_slices(theirs["slices"], ours["slices"], exact, COARSE.get(name, 1))
+    slices = [row for row in theirs["slices"] if row[0] not in BEYOND.get(name, ())]
+    problems += compare_slices(slices, ours["slices"], exact, COARSE.get(name, 1))
     problems += compare_counters(theirs["counters"], ours["counters"], exact)
     problems += compare_args(theirs["args"], ours["args"])
     joined = [sum(row[-1] for row in side["flows"]) for side in (theirs, ours)]

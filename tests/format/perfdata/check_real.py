@@ -190,7 +190,7 @@ def check_symbols(heddle, folder):
 
 
 def main():
-    heddle, files = sys.argv[1], sys.argv[2:]
+    heddle, files = os.path.abspath(sys.argv[1]), sys.argv[2:]
     shared = pathlib.Path(__file__).resolve().parents[3] / "../shared/data/perf"
     if not shutil.which("perf") or (not files and not shared.is_dir()):
         print("skipped: there is no perf, or no ../shared/data/perf")
