@@ -6,6 +6,7 @@ file is, by the mappings that perf lists, the offset that the frame says. Withou
 a compressed recording made here if the system lets us; exit status 77 without perf or those files.
 """
 import json
+import os
 import pathlib
 import re
 import shutil
