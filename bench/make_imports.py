@@ -1,5 +1,6 @@
 """Large files of other profilers, made of small real ones: rows, records or messages of one file again and again, each time
 later. A maker takes the real file, the path to write and how many bytes it should have at least."""
+import gzip
 import os
 import sqlite3
 
@@ -34,16 +35,75 @@ def nsys(source, path, size):
                                      "COMPOSITE_EVENTS": ("start",), "SCHED_EVENTS": ("start",)})
 
 
+def ascend(source, path, size):
+    both = ("startNs", "endNs")
+    sqlite_rows(source, path, size, {"TASK": both, "CANN_API": both, "PYTORCH_API": both, "COMMUNICATION_OP": both})
+
+
+def rpd(source, path, size):
+    both = ("start", "end")
+    sqlite_rows(source, path, size, {"rocpd_op": both, "rocpd_api": both})
+
+
 def repeated(source, path, size):
-    """A protobuf message behind itself is one message with its lists again."""
-    with open(source, "rb") as real:
+    """The bytes again and again: a protobuf message behind itself is one message with its lists again."""
+    with (gzip.open if source.endswith(".gz") else open)(source, "rb") as real:
         data = real.read()
     with open(path, "wb") as out:
         while out.tell() < size:
             out.write(data)
 
 
+def samples(source, path, size):
+    """The samples of a pprof profile again and again, its tables once."""
+    with open(source, "rb") as real:
+        data = real.read()
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    found, at = [], 0
+
+    def varint(at):
+        value = shift = 0
+        while True:
+            value |= (data[at] & 0x7f) << shift
+            at, shift = at + 1, shift + 7
+            if data[at - 1] < 0x80:
+                return value, at
+
+    while at < len(data):
+        start = at
+        tag, at = varint(at)
+        length, at = varint(at)
+        if tag & 7 == 2:
+            at += length
+        if tag >> 3 == 2:
+            found.append(data[start:at])
+    block = b"".join(found)
+    with open(path, "wb") as out:
+        out.write(data)
+        while out.tell() < size:
+            out.write(block)
+
+
+def lines(source, path, size):
+    """The lines behind the head again and again."""
+    with (gzip.open if source.endswith(".gz") else open)(source, "rb") as real:
+        text = real.read().split(b"\n")
+    head = next(i for i, line in enumerate(text) if b": sched_" in line or b"KERNEL_DISPATCH" in line)
+    body = b"\n".join(text[head:]).rstrip(b"\n") + b"\n"
+    with open(path, "wb") as out:
+        out.write(b"\n".join(text[:head]) + b"\n")
+        while out.tell() < size:
+            out.write(body)
+
+
 MAKERS = {  # format: maker, real file below ../shared/data, whether it is text
     "nsys": (nsys, "nsys/h100_2gpu_1s.sqlite", False),
+    "ascend": (ascend, "ascend/level1_rank0.db", False),
+    "rpd": (rpd, "rocm/matmul_result.rpd", False),
     "xplane": (repeated, "xplane/tpu_inference_2.h2cc1243f.xplane.pb", False),
+    "pprof": (samples, "pprof/large.cpu", False),
+    "rocprofv3": (lines, "rocm/rocprofv3_csv/prefill_kernel_trace.csv", True),
+    "ftrace": (lines, "ftrace/trace.txt.gz", True),
+    "perf-script": (repeated, "stacks/example-perf-stacks.txt.gz", True),
 }

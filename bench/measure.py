@@ -19,6 +19,7 @@ import time
 import measure_capture
 import measure_convert
 import measure_flame
+import measure_import
 import measure_page
 import measure_python
 import measure_query
@@ -243,7 +244,7 @@ def main(build, folder, small, *inputs):
             getattr(bench, part)()
     for part in (measure_convert.store, measure_convert.perfetto, measure_convert.otf2, measure_convert.sizes,
                  measure_flame.join, measure_flame.flame, measure_flame.svg, measure_page.tiles,
-                 measure_page.page, measure_report.report, measure_query.query,
+                 measure_page.page, measure_report.report, measure_query.query, measure_import.imports,
                  measure_capture.capture, measure_python.python):
         if not ONLY or part.__name__ in ONLY:
             part(bench)

@@ -5,8 +5,8 @@
 #   BENCH_RUNS=5                    runs of which the median is taken
 #   BENCH_THREADS=2                 threads that read: the floors are for two
 #   BENCH_ONLY=fix,gzip             only these rows: fix ingest scan gzip threads commands write lanes store
-#                                   perfetto otf2 sizes join flame svg tiles page report query capture
-#                                   python
+#                                   perfetto otf2 sizes join flame svg tiles page report query imports
+#                                   capture python
 #   BENCH_DIR=build/bench           inputs and results.md
 #   HEDDLE_SHARED=../shared         real traces; where they are absent, heddle synth makes some
 set -eu
