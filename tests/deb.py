@@ -88,7 +88,7 @@ def ours(place):
 
 def use_command(test, place):
     about = json.loads(place.inside("heddle", "version", "--json"))
-    test.assertEqual(about["parts"], dict.fromkeys(("record", "symbols", "sql", "otf2", "view", "page"), True))
+    test.assertEqual(about["parts"], dict.fromkeys(("record", "symbols", "sql", "otf2", "view", "page", "xctrace"), True))
     place.inside("heddle", "synth", "--steps", 2, "--crossings", 8, "-o", "/tmp/in.json")
     place.inside("heddle", "fix", "/tmp/in.json", "/tmp/fixed.json")
     place.inside("heddle", "check", "-q", "/tmp/fixed.json")

@@ -104,7 +104,7 @@ class Archive(unittest.TestCase):
     def test_version_tells_what_is_linked_in(self):
         about = json.loads(self.inside("heddle", "version", "--json"))
         self.assertTrue(about["libraries_static"])
-        self.assertEqual(about["parts"], dict.fromkeys(("record", "symbols", "sql", "otf2", "view", "page"), True))
+        self.assertEqual(about["parts"], dict.fromkeys(("record", "symbols", "sql", "otf2", "view", "page", "xctrace"), True))
 
     def test_its_folder_is_read_only(self):
         self.inside("heddle", "synth", "-o", f"/{PLACE}/{self.name}/out.json", status=1)

@@ -13,6 +13,16 @@
 #include "format/stack_text.h"
 #include "format/xctrace/xctrace.h"
 
+#ifdef HD_OWN_ARC4RANDOM
+#include <sys/random.h>
+
+/* Debian's static Expat asks for it, and glibc has it from 2.36 on only. Of Expat's few bytes. */
+__attribute__((visibility("hidden"))) void arc4random_buf(void *bytes, size_t size)
+{
+    if (getentropy(bytes, size) != 0) abort();
+}
+#endif
+
 enum { BUFFER_BYTES = 1 << 18, RESTARTS = 10000, LEVELS = 256 };
 enum { NODE = 2, TABLE = 3, COLUMN = 4, FIELD = 5, VALUE = 4 };
 
