@@ -7,6 +7,7 @@
 #include <expat.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
@@ -16,10 +17,11 @@
 #ifdef HD_OWN_ARC4RANDOM
 #include <sys/random.h>
 
-/* Debian's static Expat asks for it, and glibc has it from 2.36 on only. Of Expat's few bytes. */
+/* Debian's static Expat asks for it, for the salt of its tables, and glibc has it from 2.36 on only. A kernel without
+ * getrandom leaves the salt known. */
 __attribute__((visibility("hidden"))) void arc4random_buf(void *bytes, size_t size)
 {
-    if (getentropy(bytes, size) != 0) abort();
+    if (getentropy(bytes, size) != 0) memset(bytes, 1, size);
 }
 #endif
 
