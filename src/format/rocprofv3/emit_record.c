@@ -72,9 +72,12 @@ void rocprof_run_begin(rocprof_run *run, uint32_t ordinal, int64_t pid)
     run->last_dispatch = HD_NO_NUMBER;
 }
 
-static void note(rocprof_run *run, const char *code, hd_ledger_level level, uint64_t count)
+static hd_status note(rocprof_run *run, const char *code, hd_ledger_level level, uint64_t count, hd_error *err)
 {
+    if (count && run->options->strict)
+        return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "%s, and --strict refuses repairs", code);
     if (count) hd_builder_ledger(run->builder, ROCPROF_STAGE, code, level, count, HD_OFFSET_NONE);
+    return HD_OK;
 }
 
 void rocprof_add_device(rocprof_run *run, int64_t device, hd_string name, int64_t units)
@@ -111,10 +114,10 @@ hd_status rocprof_run_finish(rocprof_run *run, hd_error *err)
         HD_TRY(hd_builder_settle_tracks(run->builder, err)); /* without the rows that were never added */
     HD_TRY(put_metadata(run, "agents", &run->agents_text, err));
     HD_TRY(put_metadata(run, "deviceProperties", &run->devices, err));
-    note(run, "rocprofv3.end-before-start", HD_LEDGER_REPAIR, run->bad_times);
-    note(run, "rocprofv3.no-time", HD_LEDGER_REPAIR, run->no_times);
-    note(run, "rocprofv3.text-not-utf8", HD_LEDGER_REPAIR, run->args.text_repairs);
-    note(run, "rocprofv3.arguments-lost", HD_LEDGER_LOSS, run->args.lost);
+    HD_TRY(note(run, "rocprofv3.end-before-start", HD_LEDGER_REPAIR, run->bad_times, err));
+    HD_TRY(note(run, "rocprofv3.no-time", HD_LEDGER_REPAIR, run->no_times, err));
+    HD_TRY(note(run, "rocprofv3.text-not-utf8", HD_LEDGER_REPAIR, run->args.text_repairs, err));
+    HD_TRY(note(run, "rocprofv3.arguments-lost", HD_LEDGER_LOSS, run->args.lost, err));
     hd_trace_facts *facts = hd_builder_facts(run->builder);
     facts->has_args = run->options->args == HD_ARGS_ALL;
     facts->base_ns = HD_NO_TIME; /* the clock counts from the machine's start */
