@@ -1,7 +1,8 @@
 /* fuzz_importer.c - libFuzzer target: files of another profiler, built once for each FORMAT
  *
- * Properties: reading never crashes; what is read can be written as Chrome JSON, and that has as many events, and as many
- * of each kind. Slices and instants without a time are no such to Chrome: only where EXACT_SLICES is set all have one.
+ * Properties: reading never crashes; what is read can be written as Chrome JSON, and that has as many events, and as
+ * many of each kind. Slices and instants without a time are no such to Chrome: only where EXACT_SLICES is set all have
+ * one.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -22,19 +22,24 @@ static void intern_texts(rocprof_run *run)
         [ROCPROF_DISPATCH] = "dispatch_id", [ROCPROF_SHARED] = "shared memory",
         [ROCPROF_BYTES] = "bytes",          [ROCPROF_REGISTERS] = "registers per thread",
     };
-    const struct {
-        uint32_t *out;
-        const char *text;
-    } list[] = {
-        {&run->text.kernel, "kernel"},          {&run->text.copy, "gpu_memcpy"},     {&run->text.memory, "[memory]"},
-        {&run->text.scratch, "scratch_memory"}, {&run->text.grid, "grid"},           {&run->text.block, "block"},
-        {&run->text.grid_items, "grid_size"},   {&run->text.device, "device"},       {&run->text.domain, "domain"},
-        {&run->text.end, "end_timestamp"},      {&run->text.operation, "operation"}, {&run->text.value, "value"},
+    const hd_named_text list[] = {
+        {&run->text.kernel, "kernel"},
+        {&run->text.copy, "gpu_memcpy"},
+        {&run->text.memory, "[memory]"},
+        {&run->text.scratch, "scratch_memory"},
+        {&run->text.grid, "grid"},
+        {&run->text.block, "block"},
+        {&run->text.grid_items, "grid_size"},
+        {&run->text.device, "device"},
+        {&run->text.domain, "domain"},
+        {&run->text.end, "end_timestamp"},
+        {&run->text.operation, "operation"},
+        {&run->text.value, "value"},
+        {0},
     };
     for (int i = 0; i < ROCPROF_FIELDS; i++)
         if (keys[i]) run->keys[i] = hd_builder_intern_text(run->builder, keys[i]);
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        *list[i].out = hd_builder_intern_text(run->builder, list[i].text);
+    hd_intern_texts(run->builder, list);
 }
 
 hd_status rocprof_run_init(rocprof_run *run, hd_builder *builder, const hd_read_options *options, hd_error *err)
